@@ -1,0 +1,46 @@
+// Two kinds of failure: the user's input is wrong (InputError), or we are wrong (ensure).
+#pragma once
+
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace foretoken {
+
+// What is wrong with an input, in the parts a person needs to mend it. Empty parts are left out of the message.
+struct InputProblem {
+  std::string source;      // file name, or the command-line flag
+  int line = 0;            // 1-based line in the file; 0 = not known
+  std::string path;        // where inside the file: `memory.bandwidth`, `row 12, column m`
+  std::string value;       // what stands there
+  std::string expected;    // what should stand there
+  std::string suggestion;  // nearest valid name or value
+};
+
+// Thrown by the library for wrong input; only app/ catches it (exit status 2).
+class InputError : public std::runtime_error {
+ public:
+  explicit InputError(InputProblem problem);
+  const InputProblem& problem() const { return problem_; }
+
+ private:
+  InputProblem problem_;
+};
+
+// Thrown by ensure(): a law of our own does not hold. app/ reports it as a defect (exit status 1).
+class InternalError : public std::logic_error {
+  using std::logic_error::logic_error;
+};
+
+// States an invariant; stays on in release builds.
+void ensure(bool condition, const char* why_this_must_hold);
+
+// The candidate closest to `typed` (case-insensitive edit distance), if any is close enough to be a likely typo.
+std::optional<std::string> nearest_name(std::string_view typed, std::span<const std::string> candidates);
+
+// A value shortened for a message: long or binary text is cut and escaped.
+std::string printable(std::string_view text, size_t max_length = 60);
+
+}  // namespace foretoken

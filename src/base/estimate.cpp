@@ -1,0 +1,64 @@
+#include "base/estimate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace foretoken {
+
+std::string_view confidence_name(Confidence kind) {
+  switch (kind) {
+    case Confidence::measured: return "measured";
+    case Confidence::interpolated: return "interpolated";
+    case Confidence::extrapolated: return "extrapolated";
+    case Confidence::roofline: return "roofline";
+  }
+  throw InternalError("every Confidence has a name");
+}
+
+Estimate exactly(double value) { return {.value = value, .low = value, .high = value, .kind = Confidence::measured}; }
+
+Estimate scaled(const Estimate& part, double factor) {
+  ensure(factor >= 0, "an estimate is scaled by a count or unit, never by a negative");
+  return {.value = part.value * factor, .low = part.low * factor, .high = part.high * factor, .kind = part.kind};
+}
+
+Estimate sum_with_correlation(std::span<const Estimate> parts, double correlation) {
+  ensure(correlation >= 0 && correlation <= 1, "a common pairwise correlation lies between 0 and 1");
+  double total = 0, below = 0, above = 0, below_squares = 0, above_squares = 0, magnitude = 0;
+  for (const Estimate& part : parts) {
+    const double down = part.value - part.low;
+    const double up = part.high - part.value;
+    total += part.value;
+    magnitude += std::abs(part.value);
+    below += down;
+    above += up;
+    below_squares += down * down;
+    above_squares += up * up;
+  }
+  // Var(sum) = sum of squares + correlation * cross terms; a half-width is proportional to a standard deviation.
+  const auto half_width = [&](double linear, double squares) {
+    return std::sqrt((1 - correlation) * squares + correlation * linear * linear);
+  };
+  Confidence weakest = Confidence::measured;
+  for (const Estimate& part : parts) {
+    if (std::abs(part.value) >= 0.01 * magnitude) weakest = std::max(weakest, part.kind);
+  }
+  return {.value = total,
+          .low = total - half_width(below, below_squares),
+          .high = total + half_width(above, above_squares),
+          .kind = weakest};
+}
+
+Estimate sum_of_independent(std::span<const Estimate> parts) { return sum_with_correlation(parts, 0); }
+Estimate sum_of_correlated(std::span<const Estimate> parts) { return sum_with_correlation(parts, 1); }
+
+Estimate larger_of(const Estimate& a, const Estimate& b) {
+  return {.value = std::max(a.value, b.value),
+          .low = std::max(a.low, b.low),
+          .high = std::max(a.high, b.high),
+          .kind = a.value >= b.value ? a.kind : b.kind};
+}
+
+}  // namespace foretoken

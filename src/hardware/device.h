@@ -1,0 +1,55 @@
+// One accelerator or CPU as its spec sheet describes it. Each number says where it came from; a number nobody published
+// stays unknown, and whoever needs it must cope.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/number_format.h"
+#include "base/units.h"
+
+namespace foretoken {
+
+// A number with its source.
+template <class Value>
+struct Fact {
+  Value value{};
+  std::string source;      // who says so
+  bool assumed = false;    // not confirmed by a source: inherited from a sibling or inferred
+};
+
+template <class Value>
+using MaybeFact = std::optional<Fact<Value>>;
+
+enum class DeviceKind { gpu, tpu, npu, cpu };
+
+struct Device {
+  std::string name;                  // what users type: h100_sxm
+  std::string title;                 // NVIDIA H100 SXM5 80 GB
+  std::vector<std::string> aliases;  // other spellings
+  std::string vendor;
+  std::string architecture;          // Hopper
+  std::string instruction_set;       // sm_90, gfx942; empty if not known
+  DeviceKind kind = DeviceKind::gpu;
+  std::string note;
+
+  MaybeFact<int> processors;                    // SMs, CUs, tensor cores of a TPU, CPU cores
+  MaybeFact<int> fp32_lanes_per_processor;
+  MaybeFact<Hertz> boost_clock;
+  MaybeFact<Bytes> last_level_cache;            // L2 on GPUs
+  MaybeFact<Bytes> memory;
+  MaybeFact<BytesPerSecond> memory_bandwidth;
+  MaybeFact<Watts> power_limit;
+  MaybeFact<BytesPerSecond> link_bandwidth;     // device to device (NVLink, xGMI, ICI), one direction, all links
+  MaybeFact<BytesPerSecond> host_bandwidth;     // PCIe or C2C, one direction
+  std::array<MaybeFact<FlopsPerSecond>, dtype_count> dense_peak;  // by DType; multiply-add counts two, no sparsity
+
+  // Peak of a dtype; where the sheet gives none, the wider type the hardware would fall back to (fp8 -> bf16 on Ampere).
+  // Nothing if no fallback is known either.
+  std::optional<FlopsPerSecond> peak_or_fallback(DType type) const;
+};
+
+}  // namespace foretoken

@@ -1,0 +1,184 @@
+// What a kernel is asked to do: one struct per family. A model step is a list of these (step.h); kernel/ predicts their
+// time and work.h counts their FLOPs and bytes. All sizes are those of ONE device, after sharding.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+#include "base/number_format.h"
+
+namespace foretoken {
+
+enum class Pass { forward, backward };
+
+// y[m,n] = x[m,k] W[n,k]^T, `batch` of them with their own W (mla_bmm, attention scores).
+struct GemmShape {
+  int64_t m = 1, n = 1, k = 1;
+  int64_t batch = 1;
+  Scheme scheme = Scheme::bf16;
+};
+
+enum class AttentionPhase { prefill, decode, encoder };
+
+// softmax(Q K^T) V for `batch` sequences. Each has q_len new tokens, and kv_len keys including the new ones.
+struct AttentionShape {
+  AttentionPhase phase = AttentionPhase::prefill;
+  int64_t batch = 1, heads = 1, kv_heads = 1, head_dim = 128;
+  int64_t value_dim = 0;  // 0 = head_dim
+  int64_t q_len = 1, kv_len = 1;
+  int64_t window = 0;     // keys a query may look back on, itself included; 0 = all
+  bool causal = true;     // prefill; decode sees all its keys either way
+  DType dtype = DType::bf16;     // queries, output, and the multiply unless kv_dtype says otherwise
+  DType kv_dtype = DType::bf16;  // the cache
+  bool writes_kv = false;        // the kernel also appends the new K and V to the cache
+  Pass pass = Pass::forward;
+};
+
+// Multi-head latent attention core. Prefill expands K and V per head; decode works on the latent (absorbed form).
+struct LatentAttentionShape {
+  AttentionPhase phase = AttentionPhase::prefill;
+  int64_t batch = 1, heads = 1, q_len = 1, kv_len = 1;
+  int64_t latent_dim = 512, rope_dim = 64, nope_dim = 128, value_dim = 128;
+  int64_t top_k = 0;  // sparse attention: keys each query reads; 0 = all
+  DType dtype = DType::bf16;
+  DType kv_dtype = DType::bf16;
+  Pass pass = Pass::forward;
+};
+
+// The absorb multiplies around MLA decode, per head: pre [tokens,nope]x[nope,latent], post [tokens,latent]x[latent,value].
+struct LatentProjectionShape {
+  bool post = false;
+  int64_t tokens = 1, heads = 1, latent_dim = 512, head_dim = 128;
+  Scheme scheme = Scheme::bf16;
+};
+
+enum class Routing { balanced, power_law };
+
+// Fused expert MLP as one rank sees it. `tokens` enter over the whole expert-parallel group; inter and experts are the
+// whole layer's: a rank holds experts/ep experts of width inter/tp.
+struct MoeShape {
+  int64_t tokens = 1, hidden = 1, inter = 1, top_k = 1, experts = 1, tp = 1, ep = 1;
+  bool gated = true;
+  Routing routing = Routing::balanced;
+  double power_law_exponent = 0;  // with power_law: how skewed; the rank timed is the most loaded one
+  Scheme scheme = Scheme::bf16;
+  Pass pass = Pass::forward;
+};
+
+// bf16 -> fp8 cast of [m,k].
+struct QuantizeShape {
+  int64_t m = 1, k = 1;
+};
+
+enum class LinearAttentionKind { gdn, kda, mamba2, lightning };
+// The short convolution before the recurrence, or the recurrence itself.
+enum class LinearAttentionStage { convolution, recurrence };
+
+// A recurrent mixer with a fixed-size state per sequence.
+struct LinearAttentionShape {
+  LinearAttentionKind kind = LinearAttentionKind::gdn;
+  LinearAttentionStage stage = LinearAttentionStage::recurrence;
+  bool decode = false;
+  int64_t batch = 1, seq_len = 1;
+  int64_t key_heads = 1, key_dim = 128;      // mamba2: groups and state size
+  int64_t value_heads = 1, value_dim = 128;  // mamba2: heads and head size
+  int64_t conv_kernel = 4, chunk = 64;
+  DType dtype = DType::bf16;
+  Pass pass = Pass::forward;
+};
+
+// Hyper-connection mixing (DeepSeek-V4): `streams` residual streams mixed before or after a block.
+struct HyperConnectionShape {
+  bool post = false;
+  int64_t tokens = 1, streams = 4, hidden = 1, iterations = 20, sites = 1;
+};
+
+struct NormShape {
+  int64_t rows = 1, width = 1;
+  bool layer_norm = false;      // else RMS
+  bool adds_residual = false;   // fused residual add: reads and writes the stream too
+  DType dtype = DType::bf16;
+  Pass pass = Pass::forward;
+};
+
+struct RopeShape {
+  int64_t tokens = 1, heads = 1, kv_heads = 1, rotary_dim = 128;
+  DType dtype = DType::bf16;
+};
+
+// gated: out[rows,width] = act(a) * b with a and b of that size; else out = act(a).
+struct ActivationShape {
+  int64_t rows = 1, width = 1;
+  bool gated = true;
+  DType dtype = DType::bf16;
+  Pass pass = Pass::forward;
+};
+
+struct ElementwiseShape {
+  int64_t elements = 1;
+  int64_t inputs = 1, outputs = 1;  // tensors of that many elements
+  double flops_per_element = 1;
+  DType dtype = DType::bf16;
+};
+
+struct SoftmaxShape {
+  int64_t rows = 1, width = 1;
+  DType dtype = DType::bf16;
+};
+
+struct EmbeddingShape {
+  int64_t tokens = 1, width = 1;
+  DType dtype = DType::bf16;
+  Pass pass = Pass::forward;
+};
+
+// Copies new K and V (or the latent) into the paged cache.
+struct KvWriteShape {
+  int64_t tokens = 1;
+  int64_t values_per_token = 1;  // K and V together
+  DType dtype = DType::bf16;
+  DType kv_dtype = DType::bf16;
+};
+
+// Chooses the next token from logits: arg-max, or top-k/top-p with a sort.
+struct SamplingShape {
+  int64_t rows = 1, vocabulary = 1;
+  bool greedy = true;
+  DType dtype = DType::fp32;
+};
+
+struct ConvShape {
+  int64_t batch = 1, in_channels = 1, out_channels = 1;
+  int64_t height = 1, width = 1;
+  int64_t kernel_height = 1, kernel_width = 1, stride = 1, padding = 0, dilation = 1, groups = 1;
+  Scheme scheme = Scheme::bf16;
+};
+
+struct PoolShape {
+  int64_t batch = 1, channels = 1, height = 1, width = 1, kernel = 2, stride = 2;
+  DType dtype = DType::bf16;
+};
+
+enum class CollectiveKind { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_recv };
+// The process group a collective runs in.
+enum class ParallelAxis { tensor, pipeline, data, expert, context };
+
+// Not a kernel of one device: network/ predicts it. `bytes` follows nccl-tests: buffer per rank (all-reduce, broadcast,
+// send), whole output (all-gather), whole input (reduce-scatter, all-to-all).
+struct CollectiveShape {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  ParallelAxis axis = ParallelAxis::tensor;
+  int64_t ranks = 1;
+  double bytes = 0;
+};
+
+using KernelShape =
+    std::variant<GemmShape, AttentionShape, LatentAttentionShape, LatentProjectionShape, MoeShape, QuantizeShape,
+                 LinearAttentionShape, HyperConnectionShape, NormShape, RopeShape, ActivationShape, ElementwiseShape, SoftmaxShape,
+                 EmbeddingShape, KvWriteShape, SamplingShape, ConvShape, PoolShape, CollectiveShape>;
+
+// The family users know a shape by: "gemm", "attention_prefill", "mla_decode", "linattn_gdn", "norm", ...
+std::string_view family_name(const KernelShape& shape);
+
+}  // namespace foretoken

@@ -1,0 +1,35 @@
+// Exact FLOPs and least bytes of a kernel: what any implementation must do. The roofline and every learned efficiency
+// stand on these counts.
+#pragma once
+
+#include "base/number_format.h"
+#include "base/units.h"
+#include "model/shapes.h"
+
+namespace foretoken {
+
+struct Work {
+  Flops flops;                // multiply-add counts two
+  DType math = DType::bf16;   // whose peak bounds the FLOPs
+  Bytes weights_read;         // parameters
+  Bytes activations_read;     // everything else read, the KV cache included
+  Bytes written;
+
+  Bytes bytes() const { return weights_read + activations_read + written; }
+};
+
+// The work of one call. A collective has none: its bytes travel on links.
+Work count_work(const KernelShape& shape);
+
+// Query-key pairs that causal and window masks leave, summed over the queries of ONE sequence and head.
+double attended_pairs(const AttentionShape& shape);
+
+// Expected experts of one rank that get at least one token, and (token, expert) pairs it computes (its most loaded share
+// under a power law). balanced: tokens spread as evenly as they go.
+struct ExpertLoad {
+  double active_experts = 0;
+  double pairs = 0;
+};
+ExpertLoad expert_load(const MoeShape& shape);
+
+}  // namespace foretoken
