@@ -1,9 +1,8 @@
 #include "base/csv.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <functional>
+#include <limits>
 #include <span>
 
 #include <fmt/format.h>
@@ -23,15 +22,19 @@ struct CsvReader::State {
   size_t at = 0, filled = 0;
 
   std::vector<std::string> columns;
-  std::string text;                    // the cells of the current row, one after the other
-  std::vector<size_t> cell_ends;       // cell i is text[cell_ends[i-1], cell_ends[i])
+  std::string text;               // the cells of the current row, one after the other
+  std::vector<size_t> cell_ends;  // cell i is text[cell_ends[i-1], cell_ends[i])
+  bool any_quotes = false;        // in the current row: "" alone is an empty cell, an empty line is nothing
   size_t row = 0;
-  int line = 0;       // where the current row starts
+  int line = 0;  // where the current row starts
   int next_line = 1;
 
   [[noreturn]] void fail_row(const std::string& value, const std::string& expected) const {
-    throw InputError({.source = source, .line = line, .path = row == 0 ? "header" : fmt::format("row {}", row),
-                      .value = value, .expected = expected});
+    throw InputError({.source = source,
+                      .line = line,
+                      .path = row == 0 ? "header" : fmt::format("row {}", row),
+                      .value = value,
+                      .expected = expected});
   }
 
   // The next byte, or -1 at the end.
@@ -51,13 +54,23 @@ struct CsvReader::State {
 
   void add(char c) {
     if (c == '\0') fail_row("a NUL byte", "text");
-    if (text.size() >= limits.max_row_bytes) fail_row("", fmt::format("at most {} bytes in a row", limits.max_row_bytes));
+    if (text.size() >= limits.max_row_bytes)
+      fail_row("", fmt::format("at most {} bytes in a row", limits.max_row_bytes));
     text += c;
   }
 
-  void end_line() { ++next_line; }
+  void end_line() {
+    if (next_line < std::numeric_limits<int>::max()) ++next_line;
+  }
+
+  // A mark that some spreadsheets put before the first cell, which may be a quoted one.
+  void skip_byte_order_mark() {
+    constexpr std::string_view mark = "\xEF\xBB\xBF";
+    if (peek() >= 0 && std::string_view(buffer).substr(at, filled - at).starts_with(mark)) at += mark.size();
+  }
 
   void quoted_cell() {
+    any_quotes = true;
     ++at;
     for (;;) {
       const int c = peek();
@@ -82,7 +95,8 @@ struct CsvReader::State {
       if (peek() < 0) return;
       const char* begin = buffer.data() + at;
       const char* end = buffer.data() + filled;
-      const char* stop = std::find_if(begin, end, [](char c) { return c == ',' || c == '\n' || c == '\r' || c == '\0'; });
+      const char* stop =
+          std::find_if(begin, end, [](char c) { return c == ',' || c == '\n' || c == '\r' || c == '\0'; });
       if (text.size() + static_cast<size_t>(stop - begin) > limits.max_row_bytes) {
         fail_row("", fmt::format("at most {} bytes in a row", limits.max_row_bytes));
       }
@@ -98,6 +112,7 @@ struct CsvReader::State {
   bool read_record() {
     text.clear();
     cell_ends.clear();
+    any_quotes = false;
     line = next_line;
     if (peek() < 0) return false;
     for (;;) {
@@ -113,26 +128,31 @@ struct CsvReader::State {
     }
   }
 
-  bool is_blank() const { return cell_ends.size() == 1 && text.empty(); }
+  bool is_blank() const { return cell_ends.size() == 1 && text.empty() && !any_quotes; }
 
   std::string_view cell(size_t column) const {
+    ensure(column < cell_ends.size(), "a cell is read from a row that next() has found, by a column it has");
     const size_t begin = column == 0 ? 0 : cell_ends[column - 1];
     return std::string_view(text).substr(begin, cell_ends[column] - begin);
   }
 
   void read_header() {
-    if (!read_record()) throw InputError({.source = source, .value = "an empty file", .expected = "a header line with column names"});
+    skip_byte_order_mark();
+    if (!read_record())
+      throw InputError({.source = source, .value = "an empty file", .expected = "a header line with column names"});
     for (size_t i = 0; i < cell_ends.size(); ++i) {
       std::string name(cell(i));
-      if (i == 0 && name.starts_with("\xEF\xBB\xBF")) name.erase(0, 3);
       if (name.empty()) fail_row(fmt::format("column {} without a name", i + 1), "a name for each column");
-      if (std::find(columns.begin(), columns.end(), name) != columns.end()) fail_row(printable(name), "each column name only once");
+      if (std::find(columns.begin(), columns.end(), name) != columns.end())
+        fail_row(printable(name), "each column name only once");
       columns.push_back(std::move(name));
     }
   }
 };
 
-CsvReader::CsvReader(std::unique_ptr<State> state) : state_(std::move(state)) { state_->read_header(); }
+CsvReader::CsvReader(std::unique_ptr<State> state) : state_(std::move(state)) {
+  state_->read_header();
+}
 
 CsvReader::CsvReader(const std::filesystem::path& path, CsvLimits limits) : state_(std::make_unique<State>()) {
   state_->source = path.string();
@@ -143,6 +163,11 @@ CsvReader::CsvReader(const std::filesystem::path& path, CsvLimits limits) : stat
 }
 
 CsvReader CsvReader::from_text(std::string text, std::string source, CsvLimits limits) {
+  if (text.size() > limits.max_bytes) {
+    throw InputError({.source = source,
+                      .value = fmt::format("{} bytes", text.size()),
+                      .expected = fmt::format("at most {} bytes", limits.max_bytes)});
+  }
   auto state = std::make_unique<State>();
   state->source = std::move(source);
   state->limits = limits;
@@ -159,11 +184,21 @@ CsvReader::~CsvReader() = default;
 CsvReader::CsvReader(CsvReader&&) noexcept = default;
 CsvReader& CsvReader::operator=(CsvReader&&) noexcept = default;
 
-const std::string& CsvReader::source() const { return state_->source; }
-const std::vector<std::string>& CsvReader::columns() const { return state_->columns; }
-size_t CsvReader::row() const { return state_->row; }
-int CsvReader::line() const { return state_->line; }
-std::string_view CsvReader::cell(size_t column) const { return state_->cell(column); }
+const std::string& CsvReader::source() const {
+  return state_->source;
+}
+const std::vector<std::string>& CsvReader::columns() const {
+  return state_->columns;
+}
+size_t CsvReader::row() const {
+  return state_->row;
+}
+int CsvReader::line() const {
+  return state_->line;
+}
+std::string_view CsvReader::cell(size_t column) const {
+  return state_->cell(column);
+}
 
 std::optional<size_t> CsvReader::find_column(std::string_view name) const {
   const auto found = std::find(state_->columns.begin(), state_->columns.end(), name);
@@ -183,31 +218,29 @@ size_t CsvReader::column(std::string_view name) const {
 
 bool CsvReader::next() {
   State& state = *state_;
+  ++state.row;  // first, so that a complaint while reading names the right row
   do {
-    if (!state.read_record()) return false;
-  } while (state.is_blank() && state.columns.size() > 1);
-  ++state.row;
+    if (!state.read_record()) {
+      --state.row;
+      return false;
+    }
+  } while (state.is_blank());
   if (state.cell_ends.size() != state.columns.size()) {
-    state.fail_row(fmt::format("{} cells", state.cell_ends.size()), fmt::format("{} cells as in the header", state.columns.size()));
+    state.fail_row(fmt::format("{} cells", state.cell_ends.size()),
+                   fmt::format("{} cells as in the header", state.columns.size()));
   }
   return true;
 }
 
 double CsvReader::number(size_t column, Range<double> allowed) const {
   const std::optional<double> value = parse_number(cell(column));
-  if (!value) fail(column, "a finite number");
-  if (*value < allowed.least || *value > allowed.most) {
-    fail(column, fmt::format("a number between {} and {}", number_text(allowed.least), number_text(allowed.most)));
-  }
+  if (!value || !allowed.holds(*value)) fail(column, range_text(allowed));
   return *value;
 }
 
 int64_t CsvReader::integer(size_t column, Range<int64_t> allowed) const {
   const std::optional<int64_t> value = parse_integer(cell(column));
-  if (!value) fail(column, "a whole number");
-  if (*value < allowed.least || *value > allowed.most) {
-    fail(column, fmt::format("a whole number between {} and {}", allowed.least, allowed.most));
-  }
+  if (!value || !allowed.holds(*value)) fail(column, range_text(allowed, parse_number(cell(column)).value_or(0)));
   return *value;
 }
 

@@ -9,12 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/range.h"
 
 namespace foretoken {
 
 struct CsvLimits {
-  size_t max_bytes = size_t{8} << 30;   // after decompression; rows are streamed, so this bounds time, not memory
+  size_t max_bytes = size_t{8} << 30;  // after decompression; rows are streamed, so this bounds time, not memory
   size_t max_row_bytes = size_t{1} << 20;
   size_t max_columns = 1024;
 };
@@ -32,11 +32,12 @@ class CsvReader {
   std::optional<size_t> find_column(std::string_view name) const;
   size_t column(std::string_view name) const;  // InputError when absent; suggests the nearest
 
-  // Moves to the next row; false at the end. A row with too few or too many cells is an InputError. Blank lines are skipped.
+  // Moves to the next row; false at the end. A row with too few or too many cells is an InputError. Lines without any
+  // character are skipped.
   bool next();
 
-  size_t row() const;   // 1-based number of the current data row
-  int line() const;     // line on which it starts
+  size_t row() const;                          // 1-based number of the current data row
+  int line() const;                            // line on which it starts
   std::string_view cell(size_t column) const;  // valid until next()
 
   double number(size_t column, Range<double> allowed = {}) const;

@@ -1,11 +1,12 @@
 #include "base/error.h"
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "base/text.h"
 
 namespace foretoken {
 namespace {
@@ -15,16 +16,16 @@ std::string message(const InputProblem& problem) {
   if (problem.line > 0) text += fmt::format(":{}", problem.line);
   if (!problem.path.empty()) text += fmt::format("{}{}", text.empty() ? "" : ": ", problem.path);
   if (!problem.value.empty()) {
-    text += problem.path.empty() ? fmt::format(": {}", problem.value) : fmt::format(" = {}", problem.value);
+    const std::string_view joint = !problem.path.empty() ? " = " : text.empty() ? "" : ": ";
+    text += fmt::format("{}{}", joint, problem.value);
   }
-  if (!problem.expected.empty()) text += fmt::format("\n  expected {}", problem.expected);
+  const std::string_view next_line = text.empty() ? "" : "\n  ";
+  if (!problem.expected.empty()) text += fmt::format("{}expected {}", next_line, problem.expected);
   if (!problem.suggestion.empty()) {
-    text += fmt::format("{}did you mean {}?", problem.expected.empty() ? "\n  " : "; ", problem.suggestion);
+    text += fmt::format("{}did you mean {}?", problem.expected.empty() ? next_line : "; ", problem.suggestion);
   }
   return text;
 }
-
-char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -33,17 +34,12 @@ size_t edit_distance(std::string_view a, std::string_view b) {
     size_t diagonal = row[0];
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substitute = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1);
+      const size_t substitute = diagonal + (lower_case(a[i - 1]) == lower_case(b[j - 1]) ? 0 : 1);
       diagonal = row[j];
       row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
     }
   }
   return row[b.size()];
-}
-
-bool contains_ignoring_case(std::string_view whole, std::string_view part) {
-  return std::search(whole.begin(), whole.end(), part.begin(), part.end(),
-                     [](char x, char y) { return lower(x) == lower(y); }) != whole.end();
 }
 
 }  // namespace
@@ -55,35 +51,37 @@ void ensure(bool condition, const char* why_this_must_hold) {
 }
 
 std::optional<std::string> nearest_name(std::string_view typed, std::span<const std::string> candidates) {
-  constexpr size_t longest_worth_comparing = 200;
+  constexpr size_t longest_worth_comparing = 200, shortest_part = 3;
   if (typed.empty() || typed.size() > longest_worth_comparing) return std::nullopt;
+  const size_t most_edits = typed.size() < 4 ? 1 : std::max<size_t>(2, typed.size() / 3);
   const std::string* best = nullptr;
-  size_t best_distance = std::max<size_t>(2, typed.size() / 3) + 1;
+  bool best_contains = false;
+  size_t best_distance = 0;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > longest_worth_comparing) continue;
+    // A part of a name ("h100" for "h100_sxm") is plainly meant, though another name ("a100") may be fewer edits away.
+    const bool contains = typed.size() >= shortest_part && contains_ignoring_case(candidate, typed);
     const size_t distance = edit_distance(typed, candidate);
-    if (distance < best_distance) {
+    if (!contains && (best_contains || distance > most_edits)) continue;
+    if (best == nullptr || contains > best_contains || distance < best_distance) {
       best = &candidate;
+      best_contains = contains;
       best_distance = distance;
     }
-  }
-  // A part of a name ("llama-3.1-8b" for "meta-llama/Llama-3.1-8B-Instruct") is far in edits yet plainly meant.
-  for (size_t i = 0; best == nullptr && typed.size() >= 3 && i < candidates.size(); ++i) {
-    if (contains_ignoring_case(candidates[i], typed)) best = &candidates[i];
   }
   return best == nullptr ? std::nullopt : std::optional(*best);
 }
 
 std::string printable(std::string_view text, size_t max_length) {
   std::string result;
-  for (const char c : text) {
-    if (result.size() >= max_length) return result + "...";
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      result += fmt::format("\\x{:02x}", byte);
-    } else {
-      result += c;
-    }
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    const auto byte = static_cast<unsigned char>(text.front());
+    const bool escape = length == 0 || byte < 0x20 || byte == 0x7f;
+    const std::string piece = escape ? fmt::format("\\x{:02x}", byte) : std::string(text.substr(0, length));
+    if (result.size() + piece.size() > max_length) return result + "...";
+    result += piece;
+    text.remove_prefix(std::max<size_t>(length, 1));
   }
   return result;
 }

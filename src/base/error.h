@@ -37,10 +37,10 @@ class InternalError : public std::logic_error {
 // States an invariant; stays on in release builds.
 void ensure(bool condition, const char* why_this_must_hold);
 
-// The candidate closest to `typed` (case-insensitive edit distance), if any is close enough to be a likely typo.
+// The candidate that was likely meant: one that contains `typed`, else one a few edits away; case does not matter.
 std::optional<std::string> nearest_name(std::string_view typed, std::span<const std::string> candidates);
 
-// A value shortened for a message: long or binary text is cut and escaped.
+// A value for a message: control characters and broken UTF-8 escaped, cut after max_length bytes.
 std::string printable(std::string_view text, size_t max_length = 60);
 
 }  // namespace foretoken

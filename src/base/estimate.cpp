@@ -9,15 +9,21 @@ namespace foretoken {
 
 std::string_view confidence_name(Confidence kind) {
   switch (kind) {
-    case Confidence::measured: return "measured";
-    case Confidence::interpolated: return "interpolated";
-    case Confidence::extrapolated: return "extrapolated";
-    case Confidence::roofline: return "roofline";
+    case Confidence::measured:
+      return "measured";
+    case Confidence::interpolated:
+      return "interpolated";
+    case Confidence::extrapolated:
+      return "extrapolated";
+    case Confidence::roofline:
+      return "roofline";
   }
   throw InternalError("every Confidence has a name");
 }
 
-Estimate exactly(double value) { return {.value = value, .low = value, .high = value, .kind = Confidence::measured}; }
+Estimate exactly(double value) {
+  return {.value = value, .low = value, .high = value, .kind = Confidence::measured};
+}
 
 Estimate scaled(const Estimate& part, double factor) {
   ensure(factor >= 0, "an estimate is scaled by a count or unit, never by a negative");
@@ -26,6 +32,7 @@ Estimate scaled(const Estimate& part, double factor) {
 
 Estimate sum_with_correlation(std::span<const Estimate> parts, double correlation) {
   ensure(correlation >= 0 && correlation <= 1, "a common pairwise correlation lies between 0 and 1");
+  if (parts.size() == 1) return parts.front();  // exactly, not only up to rounding
   double total = 0, below = 0, above = 0, below_squares = 0, above_squares = 0, magnitude = 0;
   for (const Estimate& part : parts) {
     const double down = part.value - part.low;
@@ -51,14 +58,19 @@ Estimate sum_with_correlation(std::span<const Estimate> parts, double correlatio
           .kind = weakest};
 }
 
-Estimate sum_of_independent(std::span<const Estimate> parts) { return sum_with_correlation(parts, 0); }
-Estimate sum_of_correlated(std::span<const Estimate> parts) { return sum_with_correlation(parts, 1); }
+Estimate sum_of_independent(std::span<const Estimate> parts) {
+  return sum_with_correlation(parts, 0);
+}
+Estimate sum_of_correlated(std::span<const Estimate> parts) {
+  return sum_with_correlation(parts, 1);
+}
 
 Estimate larger_of(const Estimate& a, const Estimate& b) {
+  const Confidence kind = a.value == b.value ? std::max(a.kind, b.kind) : a.value > b.value ? a.kind : b.kind;
   return {.value = std::max(a.value, b.value),
           .low = std::max(a.low, b.low),
           .high = std::max(a.high, b.high),
-          .kind = a.value >= b.value ? a.kind : b.kind};
+          .kind = kind};
 }
 
 }  // namespace foretoken

@@ -30,7 +30,7 @@ Estimate sum_with_correlation(std::span<const Estimate> parts, double correlatio
 Estimate sum_of_independent(std::span<const Estimate> parts);
 Estimate sum_of_correlated(std::span<const Estimate> parts);
 
-// The larger of two: value and bounds each, the confidence of the larger value.
+// The larger of two: value and bounds each, the confidence of the larger value (the weaker one when both are equal).
 Estimate larger_of(const Estimate& a, const Estimate& b);
 
 }  // namespace foretoken

@@ -1,6 +1,9 @@
 #include "base/file.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <fstream>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -59,12 +62,16 @@ FileStream::FileStream(FileStream&&) noexcept = default;
 FileStream& FileStream::operator=(FileStream&&) noexcept = default;
 
 size_t FileStream::read(std::span<char> buffer) {
-  const int got = gzread(open_->file, buffer.data(), static_cast<unsigned>(buffer.size()));
+  constexpr size_t most_at_once = std::numeric_limits<int>::max();
+  const int got = gzread(open_->file, buffer.data(), static_cast<unsigned>(std::min(buffer.size(), most_at_once)));
   // zlib hands out what it could decode first and keeps the error (a cut-off stream) for the next look.
   int code = Z_OK;
-  const char* text = gzerror(open_->file, &code);
+  std::string_view reason = gzerror(open_->file, &code);
   if (got < 0 || (code != Z_OK && code != Z_STREAM_END)) {
-    fail(open_->name, "a complete plain or gzip file", code == Z_BUF_ERROR ? "the gzip stream ends too early" : text);
+    const std::string prefix = open_->name + ": ";  // zlib names the file, and so do we
+    if (reason.starts_with(prefix)) reason.remove_prefix(prefix.size());
+    fail(open_->name, "a complete plain or gzip file",
+         code == Z_BUF_ERROR ? "the gzip stream ends too early" : std::string(reason));
   }
   open_->total += static_cast<size_t>(got);
   if (open_->total > open_->max_bytes) {

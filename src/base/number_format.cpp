@@ -1,9 +1,9 @@
 #include "base/number_format.h"
 
-#include <array>
-#include <cctype>
+#include <algorithm>
+#include <iterator>
 
-#include "base/error.h"
+#include "base/text.h"
 
 namespace foretoken {
 namespace {
@@ -31,35 +31,28 @@ static_assert(std::size(dtypes) == dtype_count);
 // Scales: block fp8 one fp32 per 128x128 weights and per 1x128 activations; group int4 (GPTQ, AWQ; group 128) an fp16
 // scale and a 4-bit zero point; MX one byte per 32 (OCP Microscaling spec v1.0); NVFP4 one byte per 16.
 constexpr SchemeFacts schemes[] = {
-    {Scheme::fp32, "fp32", "float32 float", 4, 4, DType::fp32, DType::fp32, false, "single precision on the vector units"},
+    {Scheme::fp32, "fp32", "float32 float", 4, 4, DType::fp32, DType::fp32, false,
+     "single precision on the vector units"},
     {Scheme::tf32, "tf32", "", 4, 4, DType::tf32, DType::fp32, false, "fp32 storage, tf32 tensor multiply"},
     {Scheme::bf16, "bf16", "bfloat16 auto", 2, 2, DType::bf16, DType::bf16, false, "bf16 throughout"},
     {Scheme::fp16, "fp16", "float16 half", 2, 2, DType::fp16, DType::fp16, false, "fp16 throughout"},
     {Scheme::fp8, "fp8", "fp8_e4m3 w8a8_fp8", 1, 1, DType::fp8, DType::bf16, true,
      "fp8 weights and activations, a scale per tensor or channel"},
-    {Scheme::fp8_block, "fp8_block", "fp8-block deepseek_fp8", 1 + 4.0 / (128 * 128), 1 + 4.0 / 128, DType::fp8, DType::bf16,
-     true, "fp8 with 128x128 weight blocks and 1x128 activation groups"},
+    {Scheme::fp8_block, "fp8_block", "fp8-block deepseek_fp8", 1 + 4.0 / (128 * 128), 1 + 4.0 / 128, DType::fp8,
+     DType::bf16, true, "fp8 with 128x128 weight blocks and 1x128 activation groups"},
     {Scheme::int8, "int8", "sq w8a8 w8a8_int8 smoothquant", 1, 1, DType::int8, DType::bf16, true,
      "int8 weights and activations"},
     {Scheme::int8_wo, "int8_wo", "w8a16", 1, 2, DType::bf16, DType::bf16, false, "int8 weights, bf16 multiply"},
-    {Scheme::int4_wo, "int4_wo", "int4 w4a16 awq gptq awq_marlin gptq_marlin", 0.5 + 2.5 / 128, 2, DType::bf16, DType::bf16,
-     false, "4-bit weights in groups of 128, bf16 multiply"},
+    {Scheme::int4_wo, "int4_wo", "int4 w4a16 awq gptq awq_marlin gptq_marlin", 0.5 + 2.5 / 128, 2, DType::bf16,
+     DType::bf16, false, "4-bit weights in groups of 128, bf16 multiply"},
     {Scheme::mxfp4_wo, "w4a16_mxfp4", "mxfp4", 0.5 + 1.0 / 32, 2, DType::bf16, DType::bf16, false,
      "MXFP4 weights, bf16 multiply"},
-    {Scheme::mxfp4_mxfp8, "w4a8_mxfp4_mxfp8", "mxfp4_mxfp8", 0.5 + 1.0 / 32, 1 + 1.0 / 32, DType::fp8, DType::bf16, true,
-     "MXFP4 weights, MXFP8 activations"},
+    {Scheme::mxfp4_mxfp8, "w4a8_mxfp4_mxfp8", "mxfp4_mxfp8", 0.5 + 1.0 / 32, 1 + 1.0 / 32, DType::fp8, DType::bf16,
+     true, "MXFP4 weights, MXFP8 activations"},
     {Scheme::nvfp4, "nvfp4", "fp4 modelopt_fp4", 0.5 + 1.0 / 16, 0.5 + 1.0 / 16, DType::fp4, DType::bf16, true,
      "NVFP4 weights and activations"},
 };
 static_assert(std::size(schemes) == scheme_count);
-
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (std::tolower(static_cast<unsigned char>(a[i])) != std::tolower(static_cast<unsigned char>(b[i]))) return false;
-  }
-  return true;
-}
 
 bool is_word_of(std::string_view list, std::string_view word) {
   while (!list.empty()) {
@@ -72,8 +65,12 @@ bool is_word_of(std::string_view list, std::string_view word) {
 
 }  // namespace
 
-std::string_view dtype_name(DType type) { return dtypes[static_cast<size_t>(type)].name; }
-double bytes_per_element(DType type) { return dtypes[static_cast<size_t>(type)].bytes; }
+std::string_view dtype_name(DType type) {
+  return dtypes[static_cast<size_t>(type)].name;
+}
+double bytes_per_element(DType type) {
+  return dtypes[static_cast<size_t>(type)].bytes;
+}
 
 std::optional<DType> dtype_from_name(std::string_view name) {
   for (const DTypeFacts& row : dtypes) {
@@ -88,8 +85,12 @@ std::vector<std::string> dtype_names() {
   return names;
 }
 
-const SchemeFacts& facts(Scheme scheme) { return schemes[static_cast<size_t>(scheme)]; }
-std::span<const SchemeFacts> all_schemes() { return schemes; }
+const SchemeFacts& facts(Scheme scheme) {
+  return schemes[static_cast<size_t>(scheme)];
+}
+std::span<const SchemeFacts> all_schemes() {
+  return schemes;
+}
 
 std::optional<Scheme> scheme_from_name(std::string_view name) {
   for (const SchemeFacts& row : schemes) {

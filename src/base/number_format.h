@@ -1,5 +1,5 @@
-// How numbers are stored and multiplied: element types, and the schemes of a linear layer (what weights, activations and
-// the tensor pipes each use).
+// How numbers are stored and multiplied: element types, and the schemes of a linear layer (what weights, activations
+// and the tensor pipes each use).
 #pragma once
 
 #include <optional>
@@ -26,12 +26,12 @@ inline constexpr int scheme_count = 12;
 struct SchemeFacts {
   Scheme scheme;
   std::string_view name;
-  std::string_view also;            // other spellings, space-separated
-  double weight_bytes;              // per weight, scales included
-  double activation_bytes;          // per activation as the multiply reads it, scales included
-  DType math;                       // whose peak bounds the multiply
-  DType result;                     // what it writes, and what the activation is stored in before quantization
-  bool quantizes_activations;       // a cast kernel runs before the multiply
+  std::string_view also;       // other spellings, space-separated
+  double weight_bytes;         // per weight, scales included
+  double activation_bytes;     // per activation as the multiply reads it, scales included
+  DType math;                  // whose peak bounds the multiply
+  DType result;                // what it writes, and what the activation is stored in before quantization
+  bool quantizes_activations;  // a cast kernel runs before the multiply
   std::string_view summary;
 };
 

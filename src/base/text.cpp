@@ -1,19 +1,20 @@
 #include "base/text.h"
 
-#include <array>
-#include <cctype>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <span>
 
 #include <fmt/format.h>
 
+#include "base/range.h"
+
 namespace foretoken {
 namespace {
 
 template <class Number>
 std::optional<Number> parse_whole(std::string_view text) {
-  if (!text.empty() && text.front() == '+') text.remove_prefix(1);
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -53,12 +54,20 @@ std::optional<double> parse_number(std::string_view text) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-std::optional<int64_t> parse_integer(std::string_view text) { return parse_whole<int64_t>(text); }
+std::optional<int64_t> parse_integer(std::string_view text) {
+  if (const std::optional<int64_t> value = parse_whole<int64_t>(text)) return value;
+  const std::optional<double> value = parse_number(text);
+  return value ? exact_integer(*value) : std::nullopt;
+}
+
+std::optional<int64_t> exact_integer(double value) {
+  constexpr auto largest = static_cast<double>(largest_exact_integer);
+  if (!(std::abs(value) <= largest) || std::trunc(value) != value) return std::nullopt;
+  return static_cast<int64_t>(value);
+}
 
 std::string number_text(double value) {
-  std::array<char, 32> buffer{};
-  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
-  return {buffer.data(), result.ptr};
+  return fmt::format("{}", value);
 }
 
 std::string duration_text(double seconds) {
@@ -66,7 +75,9 @@ std::string duration_text(double seconds) {
   return seconds == 0 ? "0 s" : with_prefix(seconds, prefixes, "s");
 }
 
-std::string bytes_text(double bytes) { return with_prefix(bytes, decimal, "B"); }
+std::string bytes_text(double bytes) {
+  return with_prefix(bytes, decimal, "B");
+}
 
 std::string count_text(double count) {
   constexpr Prefix prefixes[] = {{1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "k"}};
@@ -74,16 +85,58 @@ std::string count_text(double count) {
   return with_prefix(count, prefixes, "");
 }
 
-std::string rate_text(double per_second, std::string_view unit) { return with_prefix(per_second, decimal, unit); }
+std::string rate_text(double per_second, std::string_view unit) {
+  return with_prefix(per_second, decimal, unit);
+}
+
+char lower_case(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
 
 std::string lower_case(std::string_view text) {
   std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : result) c = lower_case(c);
   return result;
 }
 
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && starts_with_ignoring_case(a, b);
+}
+
 bool starts_with_ignoring_case(std::string_view text, std::string_view prefix) {
-  return text.size() >= prefix.size() && lower_case(text.substr(0, prefix.size())) == lower_case(prefix);
+  if (text.size() < prefix.size()) return false;
+  for (size_t i = 0; i < prefix.size(); ++i) {
+    if (lower_case(text[i]) != lower_case(prefix[i])) return false;
+  }
+  return true;
+}
+
+bool contains_ignoring_case(std::string_view whole, std::string_view part) {
+  const auto same = [](char x, char y) { return lower_case(x) == lower_case(y); };
+  return part.empty() || std::search(whole.begin(), whole.end(), part.begin(), part.end(), same) != whole.end();
+}
+
+size_t utf8_length(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(i < text.size() ? text[i] : '\0'); };
+  const auto continues = [&](size_t i, unsigned least = 0x80, unsigned most = 0xBF) {
+    return byte(i) >= least && byte(i) <= most;
+  };
+  if (text.empty()) return 0;
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first < 0xC2) return 0;  // a continuation, or a longer form of an ASCII character
+  if (first < 0xE0) return continues(1) ? 2 : 0;
+  if (first < 0xF0) {
+    // E0: no longer form of a shorter character; ED: no half of a UTF-16 surrogate pair.
+    const bool second = continues(1, first == 0xE0 ? 0xA0 : 0x80, first == 0xED ? 0x9F : 0xBF);
+    return second && continues(2) ? 3 : 0;
+  }
+  if (first < 0xF5) {
+    // F0: no longer form of a shorter character; F4: nothing above U+10FFFF.
+    const bool second = continues(1, first == 0xF0 ? 0x90 : 0x80, first == 0xF4 ? 0x8F : 0xBF);
+    return second && continues(2) && continues(3) ? 4 : 0;
+  }
+  return 0;
 }
 
 }  // namespace foretoken

@@ -8,20 +8,32 @@
 
 namespace foretoken {
 
-// The whole of `text` as a number; nothing for anything else, including nan, inf and trailing characters.
+// The whole of `text` as a number; nothing for anything else, including nan, inf, spaces and trailing characters.
 std::optional<double> parse_number(std::string_view text);
+// Also "4096.0" and "1e3", as spreadsheets write them; nothing for 4096.5 or beyond what an int64_t holds.
 std::optional<int64_t> parse_integer(std::string_view text);
 
-// Shortest text that reads back as the same number ("0.1", "1e+30").
+// A number that is whole and within +-2^53 (so that no digit was lost on the way), as an integer.
+std::optional<int64_t> exact_integer(double value);
+
+// The fewest digits that read back as the same number ("0.1", "100000", "1e+30").
 std::string number_text(double value);
 
 // For people: three significant digits with a unit prefix that fits.
-std::string duration_text(double seconds);        // "1.23 ms", "45.6 us"
-std::string bytes_text(double bytes);             // "1.41 GB" (10^9)
-std::string count_text(double count);             // "70.6 B" (10^9), "1.2 M"
+std::string duration_text(double seconds);                        // "1.23 ms", "45.6 us"
+std::string bytes_text(double bytes);                             // "1.41 GB" (10^9)
+std::string count_text(double count);                             // "70.6 B" (10^9), "1.2 M"
 std::string rate_text(double per_second, std::string_view unit);  // "989 TFLOP/s" from 9.89e14, "FLOP/s"
 
+// Case of the letters A-Z only, whatever the locale.
+char lower_case(char letter);
 std::string lower_case(std::string_view text);
+bool equal_ignoring_case(std::string_view a, std::string_view b);
 bool starts_with_ignoring_case(std::string_view text, std::string_view prefix);
+bool contains_ignoring_case(std::string_view whole, std::string_view part);
+
+// Length in bytes of the well-formed UTF-8 character at the front of `text` (Unicode 15, table 3-7); 0 when there is
+// none.
+size_t utf8_length(std::string_view text);
 
 }  // namespace foretoken

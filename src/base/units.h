@@ -36,21 +36,45 @@ using Hertz = Quantity<struct HertzUnit>;
 using BytesPerSecond = Quantity<struct BytesPerSecondUnit>;
 using FlopsPerSecond = Quantity<struct FlopsPerSecondUnit>;
 
-constexpr Seconds operator/(Bytes size, BytesPerSecond rate) { return Seconds(size.value() / rate.value()); }
-constexpr Seconds operator/(Flops work, FlopsPerSecond rate) { return Seconds(work.value() / rate.value()); }
-constexpr BytesPerSecond operator/(Bytes size, Seconds time) { return BytesPerSecond(size.value() / time.value()); }
-constexpr FlopsPerSecond operator/(Flops work, Seconds time) { return FlopsPerSecond(work.value() / time.value()); }
-constexpr Bytes operator*(BytesPerSecond rate, Seconds time) { return Bytes(rate.value() * time.value()); }
-constexpr Flops operator*(FlopsPerSecond rate, Seconds time) { return Flops(rate.value() * time.value()); }
-constexpr Joules operator*(Watts power, Seconds time) { return Joules(power.value() * time.value()); }
-constexpr Watts operator/(Joules energy, Seconds time) { return Watts(energy.value() / time.value()); }
+constexpr Seconds operator/(Bytes size, BytesPerSecond rate) {
+  return Seconds(size.value() / rate.value());
+}
+constexpr Seconds operator/(Flops work, FlopsPerSecond rate) {
+  return Seconds(work.value() / rate.value());
+}
+constexpr BytesPerSecond operator/(Bytes size, Seconds time) {
+  return BytesPerSecond(size.value() / time.value());
+}
+constexpr FlopsPerSecond operator/(Flops work, Seconds time) {
+  return FlopsPerSecond(work.value() / time.value());
+}
+constexpr Bytes operator*(BytesPerSecond rate, Seconds time) {
+  return Bytes(rate.value() * time.value());
+}
+constexpr Flops operator*(FlopsPerSecond rate, Seconds time) {
+  return Flops(rate.value() * time.value());
+}
+constexpr Joules operator*(Watts power, Seconds time) {
+  return Joules(power.value() * time.value());
+}
+constexpr Watts operator/(Joules energy, Seconds time) {
+  return Watts(energy.value() / time.value());
+}
 
 inline constexpr double kilo = 1e3, mega = 1e6, giga = 1e9, tera = 1e12;
 inline constexpr double kibi = 1024, mebi = kibi * 1024, gibi = mebi * 1024;
 
-constexpr Seconds microseconds(double us) { return Seconds(us * 1e-6); }
-constexpr Seconds milliseconds(double ms) { return Seconds(ms * 1e-3); }
-constexpr Bytes gigabytes(double gb) { return Bytes(gb * giga); }
-constexpr Bytes gibibytes(double gib) { return Bytes(gib * gibi); }
+constexpr Seconds microseconds(double us) {
+  return Seconds(us * 1e-6);
+}
+constexpr Seconds milliseconds(double ms) {
+  return Seconds(ms * 1e-3);
+}
+constexpr Bytes gigabytes(double gb) {
+  return Bytes(gb * giga);
+}
+constexpr Bytes gibibytes(double gib) {
+  return Bytes(gib * gibi);
+}
 
 }  // namespace foretoken

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/number_format.h"
@@ -17,38 +18,47 @@ namespace foretoken {
 template <class Value>
 struct Fact {
   Value value{};
-  std::string source;      // who says so
-  bool assumed = false;    // not confirmed by a source: inherited from a sibling or inferred
+  std::string source;    // who says so
+  bool assumed = false;  // not confirmed by a source: inherited from a sibling or inferred
+  std::string note;      // why it looks odd beside the other numbers; silences the consistency check
 };
 
 template <class Value>
 using MaybeFact = std::optional<Fact<Value>>;
 
 enum class DeviceKind { gpu, tpu, npu, cpu };
+inline constexpr std::string_view device_kind_names[] = {"gpu", "tpu", "npu", "cpu"};
+std::string_view device_kind_name(DeviceKind kind);
 
 struct Device {
   std::string name;                  // what users type: h100_sxm
   std::string title;                 // NVIDIA H100 SXM5 80 GB
   std::vector<std::string> aliases;  // other spellings
   std::string vendor;
-  std::string architecture;          // Hopper
-  std::string instruction_set;       // sm_90, gfx942; empty if not known
+  std::string architecture;     // Hopper
+  std::string instruction_set;  // sm_90, gfx942; empty if not known
   DeviceKind kind = DeviceKind::gpu;
   std::string note;
 
-  MaybeFact<int> processors;                    // SMs, CUs, tensor cores of a TPU, CPU cores
+  MaybeFact<int> processors;  // SMs, CUs, tensor cores of a TPU, CPU cores
   MaybeFact<int> fp32_lanes_per_processor;
   MaybeFact<Hertz> boost_clock;
-  MaybeFact<Bytes> last_level_cache;            // L2 on GPUs
+  MaybeFact<Bytes> last_level_cache;  // L2 on GPUs
   MaybeFact<Bytes> memory;
   MaybeFact<BytesPerSecond> memory_bandwidth;
   MaybeFact<Watts> power_limit;
-  MaybeFact<BytesPerSecond> link_bandwidth;     // device to device (NVLink, xGMI, ICI), one direction, all links
-  MaybeFact<BytesPerSecond> host_bandwidth;     // PCIe or C2C, one direction
+  MaybeFact<BytesPerSecond> link_bandwidth;  // device to device (NVLink, xGMI, ICI), one direction, all links
+  MaybeFact<BytesPerSecond> host_bandwidth;  // PCIe or C2C, one direction
   std::array<MaybeFact<FlopsPerSecond>, dtype_count> dense_peak;  // by DType; multiply-add counts two, no sparsity
 
-  // Peak of a dtype; where the sheet gives none, the wider type the hardware would fall back to (fp8 -> bf16 on Ampere).
-  // Nothing if no fallback is known either.
+  // Peak of a dtype; where the sheet gives none, of the type the software would compute in instead:
+  //   fp4 -> fp8 -> bf16 -> fp16 -> fp32    dequantized to the narrowest float the multipliers take
+  //   int4 -> int8 -> bf16 -> fp16 -> fp32
+  //   bf16 -> fp16 -> fp32                  Volta and Turing have no bf16; engines switch to fp16 there
+  //   fp16 -> bf16 -> fp32                  TPUs and Gaudi quote bf16
+  //   tf32 -> fp32                          before Ampere
+  //   fp32 on a TPU -> a sixth of bf16      six bf16 passes at highest precision (JAX documentation, jax.lax.Precision)
+  // Nothing if none of these is known either.
   std::optional<FlopsPerSecond> peak_or_fallback(DType type) const;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <variant>
 
@@ -17,6 +18,7 @@ struct GemmShape {
   int64_t m = 1, n = 1, k = 1;
   int64_t batch = 1;
   Scheme scheme = Scheme::bf16;
+  bool operator==(const GemmShape&) const = default;
 };
 
 enum class AttentionPhase { prefill, decode, encoder };
@@ -29,10 +31,12 @@ struct AttentionShape {
   int64_t q_len = 1, kv_len = 1;
   int64_t window = 0;     // keys a query may look back on, itself included; 0 = all
   bool causal = true;     // prefill; decode sees all its keys either way
-  DType dtype = DType::bf16;     // queries, output, and the multiply unless kv_dtype says otherwise
+  DType dtype = DType::bf16;     // queries and output
   DType kv_dtype = DType::bf16;  // the cache
   bool writes_kv = false;        // the kernel also appends the new K and V to the cache
   Pass pass = Pass::forward;
+  std::optional<DType> math;     // the multiply, where the kernel is known; else fp8 with an fp8 cache, else dtype
+  bool operator==(const AttentionShape&) const = default;
 };
 
 // Multi-head latent attention core. Prefill expands K and V per head; decode works on the latent (absorbed form).
@@ -44,6 +48,7 @@ struct LatentAttentionShape {
   DType dtype = DType::bf16;
   DType kv_dtype = DType::bf16;
   Pass pass = Pass::forward;
+  bool operator==(const LatentAttentionShape&) const = default;
 };
 
 // The absorb multiplies around MLA decode, per head: pre [tokens,nope]x[nope,latent], post [tokens,latent]x[latent,value].
@@ -51,6 +56,7 @@ struct LatentProjectionShape {
   bool post = false;
   int64_t tokens = 1, heads = 1, latent_dim = 512, head_dim = 128;
   Scheme scheme = Scheme::bf16;
+  bool operator==(const LatentProjectionShape&) const = default;
 };
 
 enum class Routing { balanced, power_law };
@@ -64,11 +70,13 @@ struct MoeShape {
   double power_law_exponent = 0;  // with power_law: how skewed; the rank timed is the most loaded one
   Scheme scheme = Scheme::bf16;
   Pass pass = Pass::forward;
+  bool operator==(const MoeShape&) const = default;
 };
 
 // bf16 -> fp8 cast of [m,k].
 struct QuantizeShape {
   int64_t m = 1, k = 1;
+  bool operator==(const QuantizeShape&) const = default;
 };
 
 enum class LinearAttentionKind { gdn, kda, mamba2, lightning };
@@ -86,12 +94,14 @@ struct LinearAttentionShape {
   int64_t conv_kernel = 4, chunk = 64;
   DType dtype = DType::bf16;
   Pass pass = Pass::forward;
+  bool operator==(const LinearAttentionShape&) const = default;
 };
 
 // Hyper-connection mixing (DeepSeek-V4): `streams` residual streams mixed before or after a block.
 struct HyperConnectionShape {
   bool post = false;
   int64_t tokens = 1, streams = 4, hidden = 1, iterations = 20, sites = 1;
+  bool operator==(const HyperConnectionShape&) const = default;
 };
 
 struct NormShape {
@@ -100,11 +110,13 @@ struct NormShape {
   bool adds_residual = false;   // fused residual add: reads and writes the stream too
   DType dtype = DType::bf16;
   Pass pass = Pass::forward;
+  bool operator==(const NormShape&) const = default;
 };
 
 struct RopeShape {
   int64_t tokens = 1, heads = 1, kv_heads = 1, rotary_dim = 128;
   DType dtype = DType::bf16;
+  bool operator==(const RopeShape&) const = default;
 };
 
 // gated: out[rows,width] = act(a) * b with a and b of that size; else out = act(a).
@@ -113,6 +125,7 @@ struct ActivationShape {
   bool gated = true;
   DType dtype = DType::bf16;
   Pass pass = Pass::forward;
+  bool operator==(const ActivationShape&) const = default;
 };
 
 struct ElementwiseShape {
@@ -120,17 +133,20 @@ struct ElementwiseShape {
   int64_t inputs = 1, outputs = 1;  // tensors of that many elements
   double flops_per_element = 1;
   DType dtype = DType::bf16;
+  bool operator==(const ElementwiseShape&) const = default;
 };
 
 struct SoftmaxShape {
   int64_t rows = 1, width = 1;
   DType dtype = DType::bf16;
+  bool operator==(const SoftmaxShape&) const = default;
 };
 
 struct EmbeddingShape {
   int64_t tokens = 1, width = 1;
   DType dtype = DType::bf16;
   Pass pass = Pass::forward;
+  bool operator==(const EmbeddingShape&) const = default;
 };
 
 // Copies new K and V (or the latent) into the paged cache.
@@ -139,6 +155,7 @@ struct KvWriteShape {
   int64_t values_per_token = 1;  // K and V together
   DType dtype = DType::bf16;
   DType kv_dtype = DType::bf16;
+  bool operator==(const KvWriteShape&) const = default;
 };
 
 // Chooses the next token from logits: arg-max, or top-k/top-p with a sort.
@@ -146,6 +163,7 @@ struct SamplingShape {
   int64_t rows = 1, vocabulary = 1;
   bool greedy = true;
   DType dtype = DType::fp32;
+  bool operator==(const SamplingShape&) const = default;
 };
 
 struct ConvShape {
@@ -153,11 +171,13 @@ struct ConvShape {
   int64_t height = 1, width = 1;
   int64_t kernel_height = 1, kernel_width = 1, stride = 1, padding = 0, dilation = 1, groups = 1;
   Scheme scheme = Scheme::bf16;
+  bool operator==(const ConvShape&) const = default;
 };
 
 struct PoolShape {
   int64_t batch = 1, channels = 1, height = 1, width = 1, kernel = 2, stride = 2;
   DType dtype = DType::bf16;
+  bool operator==(const PoolShape&) const = default;
 };
 
 enum class CollectiveKind { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_recv };
@@ -171,6 +191,7 @@ struct CollectiveShape {
   ParallelAxis axis = ParallelAxis::tensor;
   int64_t ranks = 1;
   double bytes = 0;
+  bool operator==(const CollectiveShape&) const = default;
 };
 
 using KernelShape =

@@ -21,8 +21,12 @@ struct Work {
 // The work of one call. A collective has none: its bytes travel on links.
 Work count_work(const KernelShape& shape);
 
-// Query-key pairs that causal and window masks leave, summed over the queries of ONE sequence and head.
+// Query-key pairs that causal and window masks leave, summed over the queries of ONE sequence and head. Without a causal
+// mask a window reaches as far ahead as back.
 double attended_pairs(const AttentionShape& shape);
+
+// Positions a convolution or pooling window takes along one side: floor((size + 2 padding - dilation (kernel-1) - 1)/stride) + 1.
+int64_t convolved_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation);
 
 // Expected experts of one rank that get at least one token, and (token, expert) pairs it computes (its most loaded share
 // under a power law). balanced: tokens spread as evenly as they go.

@@ -1,0 +1,25 @@
+# foretoken_tests(<target> SOURCES ... [LINKS ...] [SLOW]): a GoogleTest program and its ctest entry.
+# SLOW tests carry the label `slow`; the fast set is `ctest -LE slow`.
+function(foretoken_tests target)
+  cmake_parse_arguments(arg "SLOW" "" "SOURCES;LINKS" ${ARGN})
+  add_executable(${target} ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE ${arg_LINKS} foretoken_flags fmt::fmt rapidcheck GTest::gtest_main GTest::gmock)
+  target_compile_definitions(${target} PRIVATE FORETOKEN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  # One ctest entry per test program: starting a process per case costs more than the cases do.
+  add_test(NAME ${target} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  # The library of facts is looked for beside the executable; a build folder elsewhere still tests with ours.
+  set_tests_properties(${target} PROPERTIES ENVIRONMENT FORETOKEN_LIBRARY=${PROJECT_SOURCE_DIR}/data TIMEOUT 300)
+  if(arg_SLOW)
+    set_tests_properties(${target} PROPERTIES LABELS slow TIMEOUT 1200)
+  endif()
+endfunction()
+
+# foretoken_fuzz_target(<target> SOURCES ... [LINKS ...]): a libFuzzer program in <build>/fuzz. The sources define
+# LLVMFuzzerTestOneInput; test.sh --all runs every program of that folder for a fixed number of seconds.
+function(foretoken_fuzz_target target)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINKS" ${ARGN})
+  add_executable(${target} ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE ${arg_LINKS} foretoken_flags fmt::fmt)
+  target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+endfunction()

@@ -1,0 +1,37 @@
+// What a command is: flags in, one answer out. The list of commands is commands/list.cpp.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "app/cli/library.h"
+#include "app/cli/options.h"
+#include "base/json.h"
+
+namespace foretoken {
+
+// The same result for people and for programs; exactly one of them is printed.
+struct Answer {
+  std::string text;
+  Json json;
+  int exit_status = 0;
+};
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  virtual void declare(Options& options) = 0;              // binds flags to members
+  virtual Answer run(const Library& library) const = 0;    // after parsing; throws InputError for wrong input
+};
+
+struct CommandKind {
+  std::string_view name;
+  std::string_view summary;
+  std::unique_ptr<Command> (*make)();
+};
+
+std::span<const CommandKind> all_commands();
+
+}  // namespace foretoken

@@ -1,0 +1,154 @@
+#include "app/cli/command_line.h"
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "app/cli/command.h"
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+constexpr std::string_view about =
+    "foretoken predicts how fast an ML workload will run, and what memory it needs,\n"
+    "before anyone rents the hardware.";
+
+constexpr std::string_view getting_started =
+    "Start with `foretoken demo`. Each command teaches its flags: `foretoken step --help`.\n"
+    "Every command takes --json: one JSON document on standard output and nothing else.\n"
+    "Exit status: 0 fine, 2 wrong input, 1 a defect of foretoken.";
+
+// Short flags of more than one letter, as vLLM users type them.
+const std::map<std::string, std::string, std::less<>>& long_short_flags() {
+  static const std::map<std::string, std::string, std::less<>> names = {
+      {"-tp", "--tensor-parallel-size"}, {"-pp", "--pipeline-parallel-size"}, {"-dp", "--data-parallel-size"},
+      {"-ep", "--expert-parallel-size"}, {"-cp", "--context-parallel-size"}};
+  return names;
+}
+
+std::vector<std::string> with_library_flags(std::vector<std::string> arguments) {
+  for (std::string& argument : arguments) {
+    const size_t end = std::min(argument.find('='), argument.size());
+    const auto found = long_short_flags().find(std::string_view(argument).substr(0, end));
+    if (found != long_short_flags().end()) argument = found->second + argument.substr(end);
+  }
+  return arguments;
+}
+
+// The innermost (sub)command that was named on the line.
+const CLI::App& innermost(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : innermost(*chosen.front());
+}
+
+// The parser's complaint in our own form: what was typed, what was expected, the nearest name.
+InputError input_error(const CLI::App& root, const CLI::ParseError& error, const std::vector<std::string>& arguments) {
+  const CLI::App& app = innermost(root);
+  std::vector<std::string> flags, names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  for (const CLI::App* child : app.get_subcommands({})) names.push_back(child->get_name());
+
+  std::string path;
+  for (const CLI::App* at = &app; at->get_parent() != nullptr; at = at->get_parent()) path = " " + at->get_name() + path;
+  InputProblem problem{.source = "foretoken" + path};
+  const std::string help = fmt::format(" (see foretoken{} --help)", path);
+  if (error.get_name() == "ExtrasError") {
+    // The first argument the command does not know; its values follow in the list.
+    const std::vector<std::string> extras = root.remaining(true);
+    const std::string typed = extras.empty() ? (arguments.empty() ? "" : arguments.back()) : extras.front();
+    problem.value = printable(typed);
+    if (typed.starts_with("-")) {
+      problem.expected = "a flag of this command" + help;
+      problem.suggestion = nearest_name(typed.substr(0, typed.find('=')), flags).value_or("");
+    } else {
+      problem.expected = names.empty() ? "no further argument" + help : fmt::format("one of {}", fmt::join(names, ", "));
+      problem.suggestion = nearest_name(typed, names).value_or("");
+    }
+  } else if (error.get_name() == "RequiredError" && !names.empty()) {
+    problem.expected = fmt::format("one of {}{}", fmt::join(names, ", "), help);
+  } else {
+    problem.value = error.what();
+    problem.expected = "a complete command" + help;
+  }
+  return InputError(problem);
+}
+
+struct Declared {
+  const CLI::App* app = nullptr;
+  std::unique_ptr<Options> options;
+  std::unique_ptr<Command> command;
+};
+
+void print(const Answer& answer, bool as_json, std::ostream& out) {
+  out << (as_json ? answer.json.dump() + "\n" : answer.text);
+  out.flush();
+}
+
+int parse_and_run(const std::vector<std::string>& arguments, std::ostream& out) {
+  CLI::App app{std::string(about), "foretoken"};
+  app.set_version_flag("--version", "foretoken " FORETOKEN_VERSION);
+  app.footer(std::string(getting_started));
+  app.get_formatter()->column_width(34);
+  app.require_subcommand(1);
+  bool as_json = false;
+  std::vector<Declared> declared;
+  for (const CommandKind& kind : all_commands()) {
+    CLI::App* child = app.add_subcommand(std::string(kind.name), std::string(kind.summary));
+    child->fallthrough();
+    declared.push_back({.app = child, .options = std::make_unique<Options>(*child), .command = kind.make()});
+    declared.back().command->declare(*declared.back().options);
+  }
+  app.add_flag("--json", as_json, "Print one JSON document instead of text");
+
+  std::vector<std::string> reversed = with_library_flags(arguments);
+  std::reverse(reversed.begin(), reversed.end());  // the parser takes them from the back
+  if (reversed.empty()) {
+    out << app.help();
+    return 0;
+  }
+  try {
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    out << innermost(app).help();
+    return 0;
+  } catch (const CLI::CallForVersion& version) {
+    out << version.what() << '\n';
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    throw input_error(app, error, arguments);
+  }
+  const Library library(Library::find());
+  for (const Declared& candidate : declared) {
+    if (!candidate.app->parsed()) continue;
+    const Answer answer = candidate.command->run(library);
+    print(answer, as_json, out);
+    return answer.exit_status;
+  }
+  throw InternalError("the parser requires a command");
+}
+
+}  // namespace
+
+int run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
+  constexpr int wrong_input = 2, defect = 1;
+  try {
+    return parse_and_run(arguments, out);
+  } catch (const InputError& error) {
+    err << "error: " << error.what() << '\n';
+    return wrong_input;
+  } catch (const std::bad_alloc&) {
+    err << "error: not enough memory for this input\n";
+    return wrong_input;
+  } catch (const std::exception& error) {
+    err << "foretoken has a defect: " << error.what() << "\n  Please report it with the command that led here.\n";
+    return defect;
+  }
+}
+
+}  // namespace foretoken

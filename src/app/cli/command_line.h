@@ -1,0 +1,13 @@
+// Runs one command line: parses, calls, prints. In-process, so that tests can call it.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace foretoken {
+
+// Returns the exit status: 0, 2 for wrong input, 1 for a defect of ours.
+int run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);
+
+}  // namespace foretoken

@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include "app/cli/commands/list.h"
+#include "base/error.h"
+#include "hardware/check.h"
+#include "model/weights.h"
+
+namespace foretoken {
+namespace {
+
+// Every model file reads and its weights can be counted.
+std::vector<DataProblem> check_model_data(const std::filesystem::path& folder) {
+  std::vector<DataProblem> problems;
+  try {
+    const ModelCatalogue catalogue(folder);
+    for (const std::string& name : catalogue.names()) {
+      try {
+        count_parameters(catalogue.model(name));
+      } catch (const InputError& error) {
+        problems.push_back({.file = name, .message = error.what()});
+      }
+    }
+  } catch (const InputError& error) {
+    problems.push_back({.file = folder.string(), .message = error.what()});
+  }
+  return problems;
+}
+
+class CheckCommand : public Command {
+ public:
+  void declare(Options& options) override {
+    Options& data = options.subcommand("data", "Devices, nodes, clusters and models: the shipped ones, or those of --dir");
+    data.text("--dir", directory_, "A folder with hardware/ and models/; default: the shipped one");
+    data.footer("Example:\n  foretoken check data --dir my-library");
+  }
+
+  Answer run(const Library& library) const override {
+    const std::filesystem::path folder = directory_.empty() ? library.directory() : std::filesystem::path(directory_);
+    if (!std::filesystem::is_directory(folder)) {
+      throw InputError({.source = "--dir", .value = folder.string(), .expected = "a folder with hardware/ and models/"});
+    }
+    std::vector<DataProblem> problems = check_hardware_data(folder / "hardware");
+    for (DataProblem& problem : check_model_data(folder / "models")) problems.push_back(std::move(problem));
+
+    constexpr int wrong_input = 2;
+    std::string text;
+    Json list = Json::array();
+    for (const DataProblem& problem : problems) {
+      text += problem.message + "\n";
+      list.push(Json::object({{"file", problem.file}, {"problem", problem.message}}));
+    }
+    text += problems.empty() ? "no problems\n" : fmt::format("{} problem{}\n", problems.size(), problems.size() == 1 ? "" : "s");
+    return {.text = std::move(text), .json = Json::object({{"problems", list}}), .exit_status = problems.empty() ? 0 : wrong_input};
+  }
+
+ private:
+  std::string directory_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_check() { return std::make_unique<CheckCommand>(); }
+
+}  // namespace foretoken

@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+
+#include "app/cli/commands/list.h"
+#include "base/text.h"
+#include "compose/step_estimate.h"
+#include "report/step_report.h"
+
+namespace foretoken {
+namespace {
+
+class DemoCommand : public Command {
+ public:
+  void declare(Options& options) override {
+    options.footer("Shows a prefill and a decode step of Llama-3.1-70B in bf16 on one HGX H100 node.");
+  }
+
+  Answer run(const Library& library) const override {
+    const Model model = library.models().model("meta-llama/Llama-3.1-70B");
+    const KernelPredictor predictor = library.predictor("h100_sxm");
+    const ParallelPlan plan{.tensor = 8};
+    const StepRequest prompt{.phase = StepPhase::prefill, .batch = 1, .input_len = 2048};
+    const StepRequest tokens{.phase = StepPhase::decode, .batch = 64, .context_len = 2048};
+    const StepEstimate prefill = estimate_step(model, prompt, plan, predictor);
+    const StepEstimate decode = estimate_step(model, tokens, plan, predictor);
+
+    std::string text = fmt::format("{}\n{}\n", step_sentence(prefill, model, predictor.device()),
+                                   step_sentence(decode, model, predictor.device()));
+    text += fmt::format(
+        "These are bounds: the dense peak and full memory bandwidth, with no gaps between kernels.\n"
+        "Measured kernels need up to several times as long; the 90% interval says how much: {} to {}.\n\n",
+        duration_text(decode.seconds.low), duration_text(decode.seconds.high));
+    text += "The decode step, operator by operator\n\n";
+    text += step_text(decode, model, predictor.device(), true);
+    text += "\nWhere its operators sit on the H100's roofline\n\n";
+    text += step_roofline(decode, model, predictor.device());
+    text += "\nNext: `foretoken step --help`, `foretoken devices`, `foretoken models`.\n";
+    return {.text = std::move(text),
+            .json = Json::object({{"prefill", step_json(prefill, model, predictor.device())},
+                                  {"decode", step_json(decode, model, predictor.device())}})};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_demo() { return std::make_unique<DemoCommand>(); }
+
+}  // namespace foretoken

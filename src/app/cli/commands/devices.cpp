@@ -1,0 +1,64 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "app/cli/commands/list.h"
+#include "base/error.h"
+#include "report/hardware_report.h"
+
+namespace foretoken {
+namespace {
+
+class DevicesCommand : public Command {
+ public:
+  void declare(Options& options) override {
+    options.text("name", name_, "A device, node or cluster (or a device JSON file) to show in full; without it, the list");
+    options.footer(
+        "Examples:\n"
+        "  foretoken devices\n"
+        "  foretoken devices h100_sxm\n"
+        "  foretoken devices hgx_h100 --json");
+  }
+
+  Answer run(const Library& library) const override {
+    const HardwareCatalogue catalogue = library.hardware();
+    return name_.empty() ? list(catalogue) : one(catalogue);
+  }
+
+ private:
+  static Answer list(const HardwareCatalogue& catalogue) {
+    std::vector<Device> devices;
+    for (const std::string& name : catalogue.device_names()) devices.push_back(catalogue.device(name));
+    Json nodes = Json::array(), clusters = Json::array();
+    for (const std::string& name : catalogue.node_names()) nodes.push(name);
+    for (const std::string& name : catalogue.cluster_names()) clusters.push(name);
+    return {.text = fmt::format("{}\nnodes: {}\nclusters: {}\n\n`foretoken devices NAME` shows every number with its source.\n",
+                                device_list_text(devices), fmt::join(catalogue.node_names(), ", "),
+                                fmt::join(catalogue.cluster_names(), ", ")),
+            .json = Json::object({{"devices", device_list_json(devices)}, {"nodes", nodes}, {"clusters", clusters}})};
+  }
+
+  Answer one(const HardwareCatalogue& catalogue) const {
+    const auto is_one_of = [&](const std::vector<std::string>& names) {
+      return std::any_of(names.begin(), names.end(), [&](const std::string& known) { return comparable_name(known) == comparable_name(name_); });
+    };
+    if (is_one_of(catalogue.node_names())) {
+      const Node node = catalogue.node(name_);
+      return {.text = node_text(node), .json = node_json(node)};
+    }
+    if (is_one_of(catalogue.cluster_names())) {
+      const Cluster cluster = catalogue.cluster(name_);
+      return {.text = cluster_text(cluster), .json = cluster_json(cluster)};
+    }
+    const Device device = catalogue.device(name_);
+    return {.text = device_text(device), .json = device_json(device)};
+  }
+
+  std::string name_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_devices() { return std::make_unique<DevicesCommand>(); }
+
+}  // namespace foretoken

@@ -1,0 +1,22 @@
+#include "app/cli/commands/list.h"
+
+namespace foretoken {
+namespace {
+
+// Add your line here; the name is what users type. The order is that of --help.
+constexpr CommandKind kinds[] = {
+    {"demo", "The first thing to run: Llama-3.1-70B on eight H100s", make_demo},
+    {"devices", "The hardware library: every number with its source", make_devices},
+    {"models", "The model library: parameters, KV bytes, layers", make_models},
+    {"kernel", "One kernel on one device, explained", make_kernel},
+    {"step", "One step of a model (prefill, decode, mixed, train), by operator", make_step},
+    {"validate", "Compare predictions with measurements, yours or published", make_validate},
+    {"fit", "Fit coefficients from measurements", make_fit},
+    {"check", "Check data files for mistakes", make_check},
+};
+
+}  // namespace
+
+std::span<const CommandKind> all_commands() { return kinds; }
+
+}  // namespace foretoken

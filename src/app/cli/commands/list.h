@@ -1,0 +1,17 @@
+// One make_ function per command; each is defined in the file of its name.
+#pragma once
+
+#include "app/cli/command.h"
+
+namespace foretoken {
+
+std::unique_ptr<Command> make_check();
+std::unique_ptr<Command> make_demo();
+std::unique_ptr<Command> make_devices();
+std::unique_ptr<Command> make_fit();
+std::unique_ptr<Command> make_kernel();
+std::unique_ptr<Command> make_models();
+std::unique_ptr<Command> make_step();
+std::unique_ptr<Command> make_validate();
+
+}  // namespace foretoken

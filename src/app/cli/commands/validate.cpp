@@ -1,0 +1,59 @@
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "app/cli/commands/list.h"
+#include "base/error.h"
+#include "kernel/validate.h"
+#include "report/validation_report.h"
+
+namespace foretoken {
+namespace {
+
+class ValidateCommand : public Command {
+ public:
+  void declare(Options& options) override {
+    Options& kernels = options.subcommand("kernels", "Single kernels: a folder of <device>/<family>.csv[.gz]");
+    kernels.text("--data", data_, "Folder of measurements, one device folder, or one file", true);
+    kernels.list("--devices", request_.devices, "Only these devices (comma-separated)");
+    kernels.list("--families", request_.families, "Only these kernel families");
+    kernels.text("--group-by", request_.group_by, "A column to group by, instead of device/family");
+    kernels.text("--out", out_, "Write every row with predicted, low, high, confidence and error to this CSV file");
+    kernels.integer("--threads", threads_, {.least = 0, .most = 1024}, "Files read at the same time; 0 = one per core");
+    kernels.footer(
+        "Columns of a file: the family's parameters (foretoken kernel FAMILY --help) and latency_us.\n"
+        "Predictions never see the measured column. Rows that cannot be expressed are skipped with the reason.\n"
+        "Example:\n  foretoken validate kernels --data measurements/ --devices h100_sxm --families gemm --out rows.csv");
+  }
+
+  Answer run(const Library& library) const override {
+    KernelValidationRequest request = request_;
+    request.data = data_;
+    request.threads = static_cast<int>(threads_);
+    std::ofstream rows;
+    ScoredKernelSink sink;
+    if (!out_.empty()) {
+      rows.open(out_, std::ios::binary | std::ios::trunc);
+      if (!rows) throw InputError({.source = "--out", .value = out_, .expected = "a file that can be written, in an existing folder"});
+      rows << scored_kernel_header();
+      sink = [&](const ScoredKernel& scored) { rows << scored_kernel_row(scored); };
+    }
+    const KernelValidation validation = validate_kernels(request, library.hardware(), library.roofline_intervals(), sink);
+    if (!out_.empty()) {
+      rows.close();
+      if (!rows) throw InputError({.source = "--out", .value = out_, .expected = "room to write all rows"});
+    }
+    return {.text = validation_text(validation), .json = validation_json(validation, "kernels")};
+  }
+
+ private:
+  std::string data_, out_;
+  int64_t threads_ = 0;
+  KernelValidationRequest request_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_validate() { return std::make_unique<ValidateCommand>(); }
+
+}  // namespace foretoken

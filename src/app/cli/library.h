@@ -1,0 +1,30 @@
+// The facts that ship with the program: devices, models, fitted coefficients.
+#pragma once
+
+#include <filesystem>
+
+#include "hardware/catalogue.h"
+#include "kernel/kernel.h"
+#include "model/catalogue.h"
+
+namespace foretoken {
+
+class Library {
+ public:
+  explicit Library(std::filesystem::path data_directory);
+
+  // Beside the executable (../data in a build tree, ../share/foretoken/data when installed), or where FORETOKEN_LIBRARY
+  // points. InputError when there is none.
+  static std::filesystem::path find();
+
+  const std::filesystem::path& directory() const { return directory_; }
+  HardwareCatalogue hardware() const;
+  ModelCatalogue models() const;
+  RooflineIntervals roofline_intervals() const;
+  KernelPredictor predictor(const std::string& device_name) const;
+
+ private:
+  std::filesystem::path directory_;
+};
+
+}  // namespace foretoken

@@ -1,0 +1,140 @@
+#include "app/cli/options.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace foretoken {
+namespace {
+
+// "--tensor-parallel-size,-tp" -> "--tensor-parallel-size": the library knows one-letter short names only; longer ones
+// are rewritten before it sees them (command_line.cpp).
+std::string library_names(const std::string& names) {
+  std::string kept;
+  for (size_t begin = 0; begin <= names.size();) {
+    const size_t end = std::min(names.find(',', begin), names.size());
+    const std::string name = names.substr(begin, end - begin);
+    const bool long_short_name = name.size() > 2 && name[0] == '-' && name[1] != '-';
+    if (!long_short_name) kept += (kept.empty() ? "" : ",") + name;
+    begin = end + 1;
+  }
+  return kept;
+}
+
+std::string first_name(const std::string& names) { return names.substr(0, names.find(',')); }
+
+[[noreturn]] void fail(const std::string& flag, const std::string& value, std::string expected, std::string suggestion = "") {
+  throw InputError({.source = flag, .value = printable(value), .expected = std::move(expected), .suggestion = std::move(suggestion)});
+}
+
+template <class Number>
+std::string range_words(std::string_view what, const Range<Number>& allowed) {
+  const bool bounded_above = allowed.most < std::numeric_limits<Number>::max();
+  const bool bounded_below = allowed.least > std::numeric_limits<Number>::lowest();
+  if (bounded_below && bounded_above) return fmt::format("{} from {} to {}", what, allowed.least, allowed.most);
+  if (bounded_below) return fmt::format("{} of at least {}", what, allowed.least);
+  return std::string(what);
+}
+
+}  // namespace
+
+Options::Options(CLI::App& app) : app_(app) {}
+Options::~Options() = default;
+
+void Options::flag(const std::string& names, bool& target, const std::string& help) {
+  const std::string positive = first_name(names);
+  app_.add_flag(library_names(names) + ",!--no-" + positive.substr(2), target, help)->group(heading_);
+}
+
+void Options::add(const std::string& names, const std::string& help, const std::string& shown_default, bool required,
+                  std::function<void(const std::string&, const std::string&)> take) {
+  const std::string flag = first_name(names);
+  const auto callback = [flag, take = std::move(take)](const CLI::results_t& results) {
+    for (const std::string& value : results) take(flag, value);
+    return true;
+  };
+  CLI::Option* option = app_.add_option(library_names(names), callback, help);
+  option->group(heading_)->required(required)->type_name("")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  option->option_text(shown_default.empty() ? (required ? "(required)" : "") : fmt::format("[{}]", shown_default));
+  option->expected(1, 1);
+}
+
+void Options::text(const std::string& names, std::string& target, const std::string& help, bool required) {
+  add(names, help, target, required, [&target](const std::string&, const std::string& value) { target = value; });
+}
+
+void Options::list(const std::string& names, std::vector<std::string>& target, const std::string& help) {
+  add(names, help, "", false, [&target](const std::string&, const std::string& value) {
+    for (size_t begin = 0; begin <= value.size();) {
+      const size_t end = std::min(value.find(',', begin), value.size());
+      if (end > begin) target.push_back(value.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  });
+}
+
+void Options::integer(const std::string& names, int64_t& target, Range<int64_t> allowed, const std::string& help, bool required) {
+  add(names, help, required ? "" : fmt::format("{}", target), required,
+      [&target, allowed](const std::string& flag, const std::string& value) { target = parse_size(flag, value, allowed); });
+}
+
+void Options::number(const std::string& names, double& target, Range<double> allowed, const std::string& help, bool required) {
+  add(names, help, required ? "" : number_text(target), required,
+      [&target, allowed](const std::string& flag, const std::string& value) {
+        const std::optional<double> number = parse_number(value);
+        if (!number || *number < allowed.least || *number > allowed.most) fail(flag, value, range_words("a number", allowed));
+        target = *number;
+      });
+}
+
+void Options::choice(const std::string& names, std::string& target, std::vector<std::string> allowed, const std::string& help,
+                     bool required) {
+  const std::string full_help = fmt::format("{}: {}", help, fmt::join(allowed, ", "));
+  add(names, full_help, target, required, [&target, allowed = std::move(allowed)](const std::string& flag, const std::string& value) {
+    const auto found = std::find_if(allowed.begin(), allowed.end(), [&](const std::string& name) { return lower_case(name) == lower_case(value); });
+    if (found == allowed.end()) {
+      fail(flag, value, fmt::format("one of {}", fmt::join(allowed, ", ")), nearest_name(value, allowed).value_or(""));
+    }
+    target = *found;
+  });
+}
+
+void Options::heading(const std::string& title) { heading_ = title; }
+void Options::footer(const std::string& examples) { app_.footer(examples); }
+
+Options& Options::subcommand(const std::string& name, const std::string& summary) {
+  app_.require_subcommand(1);
+  children_.push_back(std::make_unique<Options>(*app_.add_subcommand(name, summary)));
+  return *children_.back();
+}
+
+bool Options::was_chosen() const { return app_.parsed(); }
+
+int64_t parse_size(const std::string& flag, const std::string& text, Range<int64_t> allowed) {
+  constexpr std::string_view suffixes = "kmgKMG";
+  constexpr double factors[] = {1e3, 1e6, 1e9, 1024.0, 1024.0 * 1024, 1024.0 * 1024 * 1024};
+  std::string_view digits = text;
+  double factor = 1;
+  if (!digits.empty()) {
+    if (const size_t suffix = suffixes.find(digits.back()); suffix != std::string_view::npos) {
+      factor = factors[suffix];
+      digits.remove_suffix(1);
+    }
+  }
+  const std::optional<double> number = parse_number(digits);
+  const std::string expected = range_words("a whole number", allowed) + " (k, m, g: thousands; K, M, G: 1024s)";
+  constexpr double largest_exact = 9007199254740992.0;  // 2^53
+  if (!number || std::abs(*number * factor) > largest_exact || std::trunc(*number * factor) != *number * factor) {
+    fail(flag, text, expected);
+  }
+  const auto value = static_cast<int64_t>(*number * factor);
+  if (value < allowed.least || value > allowed.most) fail(flag, text, expected);
+  return value;
+}
+
+}  // namespace foretoken

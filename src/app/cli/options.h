@@ -1,0 +1,50 @@
+// The flags of one command. Wraps the command-line library, so that commands compile without it and every wrong value is
+// an InputError like any other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace CLI {
+class App;
+}
+
+namespace foretoken {
+
+// Names are given as "--tensor-parallel-size,-tp"; the target's value before parsing is the default shown in --help.
+class Options {
+ public:
+  explicit Options(CLI::App& app);
+  ~Options();
+
+  void flag(const std::string& names, bool& target, const std::string& help);  // also --no-x
+  void text(const std::string& names, std::string& target, const std::string& help, bool required = false);
+  void list(const std::string& names, std::vector<std::string>& target, const std::string& help);  // a,b or repeated
+  void integer(const std::string& names, int64_t& target, Range<int64_t> allowed, const std::string& help, bool required = false);
+  void number(const std::string& names, double& target, Range<double> allowed, const std::string& help, bool required = false);
+  void choice(const std::string& names, std::string& target, std::vector<std::string> allowed, const std::string& help,
+              bool required = false);
+
+  void heading(const std::string& title);          // groups the flags that follow in --help
+  void footer(const std::string& examples);        // shown below the flags
+  Options& subcommand(const std::string& name, const std::string& summary);  // exactly one must be chosen
+  bool was_chosen() const;
+
+ private:
+  void add(const std::string& names, const std::string& help, const std::string& shown_default, bool required,
+           std::function<void(const std::string& flag, const std::string& value)> take);
+  CLI::App& app_;
+  std::string heading_ = "Options";
+  std::vector<std::unique_ptr<Options>> children_;
+};
+
+// A whole number as users type it: 4096, 4k (4,000), 4K (4,096), 1.5m, 2M. InputError names the flag.
+int64_t parse_size(const std::string& flag, const std::string& text, Range<int64_t> allowed);
+
+}  // namespace foretoken

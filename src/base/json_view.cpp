@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
+
+namespace foretoken {
+
+JsonView::JsonView(const Json& value, std::string source, std::string path)
+    : value_(&value), source_(std::make_shared<const std::string>(std::move(source))), path_(std::move(path)) {}
+
+bool JsonView::has(std::string_view key) const {
+  return find(key).has_value();
+}
+
+JsonView JsonView::at(std::string_view key) const {
+  if (std::optional<JsonView> found = find(key)) return *found;
+  std::vector<std::string> keys;
+  for (const auto& [name, member] : value_->members()) {
+    if (member.kind() != Json::Kind::null) keys.push_back(name);
+  }
+  throw InputError({.source = *source_,
+                    .line = value_->line(),
+                    .path = path_,
+                    .expected = fmt::format("a key `{}`", key),
+                    .suggestion = nearest_name(key, keys).value_or("")});
+}
+
+std::optional<JsonView> JsonView::find(std::string_view key) const {
+  if (!is(Json::Kind::object)) fail(std::string(kind_name(Json::Kind::object)));
+  const Json* member = value_->find(key);
+  if (member == nullptr || member->kind() == Json::Kind::null) return std::nullopt;
+  return JsonView(*member, source_, path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key));
+}
+
+std::vector<JsonView> JsonView::items() const {
+  if (!is(Json::Kind::array)) fail(std::string(kind_name(Json::Kind::array)));
+  std::vector<JsonView> views;
+  for (size_t i = 0; i < value_->items().size(); ++i) {
+    views.push_back(JsonView(value_->items()[i], source_, fmt::format("{}[{}]", path_, i)));
+  }
+  return views;
+}
+
+std::vector<std::pair<std::string, JsonView>> JsonView::members() const {
+  if (!is(Json::Kind::object)) fail(std::string(kind_name(Json::Kind::object)));
+  std::vector<std::pair<std::string, JsonView>> views;
+  for (const auto& [name, member] : value_->members()) {
+    const std::string key = printable(name);
+    views.emplace_back(name, JsonView(member, source_, path_.empty() ? key : fmt::format("{}.{}", path_, key)));
+  }
+  return views;
+}
+
+std::string JsonView::string() const {
+  if (!is(Json::Kind::string)) fail(std::string(kind_name(Json::Kind::string)));
+  return value_->string();
+}
+
+bool JsonView::boolean() const {
+  if (!is(Json::Kind::boolean)) fail(std::string(kind_name(Json::Kind::boolean)));
+  return value_->boolean();
+}
+
+double JsonView::number(Range<double> allowed) const {
+  const double value = is_number() ? value_->number() : std::nan("");
+  if (!allowed.holds(value)) fail(range_text(allowed));
+  return value;
+}
+
+int64_t JsonView::integer(Range<int64_t> allowed) const {
+  const std::optional<int64_t> value =
+      is(Json::Kind::integer) ? value_->integer() : exact_integer(is_number() ? value_->number() : std::nan(""));
+  if (!value || !allowed.holds(*value)) fail(range_text(allowed, value_->number()));
+  return *value;
+}
+
+void JsonView::allow_only(std::initializer_list<std::string_view> keys) const {
+  for (const auto& [name, member] : members()) {
+    if (std::find(keys.begin(), keys.end(), name) != keys.end()) continue;
+    const std::vector<std::string> known(keys.begin(), keys.end());
+    throw InputError({.source = *source_,
+                      .line = member.value().line(),
+                      .path = member.path(),
+                      .expected = fmt::format("one of the keys {}", fmt::join(keys, ", ")),
+                      .suggestion = nearest_name(name, known).value_or("")});
+  }
+}
+
+void JsonView::fail(std::string expected, std::string suggestion) const {
+  throw InputError({.source = *source_,
+                    .line = value_->line(),
+                    .path = path_.empty() ? "the document" : path_,
+                    .value = printable(value_->dump(0)),
+                    .expected = std::move(expected),
+                    .suggestion = std::move(suggestion)});
+}
+
+}  // namespace foretoken

@@ -1,0 +1,44 @@
+// The hardware that ships in data/hardware, and users' own files: name or path -> Device, Node, Cluster.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hardware/cluster.h"
+#include "hardware/device.h"
+#include "hardware/node.h"
+
+namespace foretoken {
+
+// Names are file stems or aliases; case, '-', '_' and ' ' do not matter. Anything with a slash or ending in .json is a
+// path to a file of the user's. A stem costs one file read; an alias costs reading the folder (a few milliseconds).
+// Holds no state beyond the list of names: safe to use from many threads.
+class HardwareCatalogue {
+ public:
+  // `folder` holds devices/, nodes/ and clusters/. InputError when devices/ is missing.
+  explicit HardwareCatalogue(std::filesystem::path folder);
+
+  // InputError with the nearest name for one nobody knows.
+  Device device(const std::string& name_or_path) const;
+  Node node(const std::string& name_or_path) const;
+  Cluster cluster(const std::string& name_or_path) const;
+
+  const std::vector<std::string>& device_names() const { return devices_; }  // sorted
+  const std::vector<std::string>& node_names() const { return nodes_; }
+  const std::vector<std::string>& cluster_names() const { return clusters_; }
+
+  // The first node by name that is built from this device, if one ships: what "8 of them" usually means.
+  std::optional<Node> node_with(const Device& device) const;
+
+ private:
+  std::filesystem::path folder_;
+  std::vector<std::string> devices_, nodes_, clusters_;
+};
+
+// The form in which names are compared.
+std::string comparable_name(std::string_view name);
+
+}  // namespace foretoken

@@ -1,0 +1,146 @@
+#include "hardware/catalogue.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "hardware/device_file.h"
+
+namespace foretoken {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+HardwareCatalogue shipped() {
+  return HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware");
+}
+
+template <class Call>
+std::string complaint_of(const Call& call) {
+  try {
+    call();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no complaint";
+}
+
+TEST(Catalogue, every_shipped_device_loads_and_cites_all_its_numbers) {
+  const HardwareCatalogue catalogue = shipped();
+  int accelerators = 0;
+  int cpus = 0;
+  for (const std::string& name : catalogue.device_names()) {
+    const Device device = catalogue.device(name);
+    EXPECT_EQ(device.name, name);
+    EXPECT_TRUE(device.memory_bandwidth) << name;
+    EXPECT_GE(device_facts(device).size(), 5U) << name;
+    for (const DeviceFact& fact : device_facts(device)) EXPECT_GT(fact.source.size(), 5U) << name << " " << fact.key;
+    ++(device.kind == DeviceKind::cpu ? cpus : accelerators);
+  }
+  EXPECT_EQ(accelerators, 37);
+  EXPECT_EQ(cpus, 6);
+}
+
+TEST(Catalogue, every_shipped_device_has_a_peak_for_sixteen_bit_floats) {
+  const HardwareCatalogue catalogue = shipped();
+  for (const std::string& name : catalogue.device_names()) {
+    EXPECT_TRUE(catalogue.device(name).peak_or_fallback(DType::bf16)) << name;
+  }
+}
+
+TEST(Catalogue, h100_has_the_numbers_of_its_sheet) {
+  const Device h100 = shipped().device("h100_sxm");
+  EXPECT_EQ(h100.processors->value, 132);
+  EXPECT_EQ(h100.fp32_lanes_per_processor->value, 128);
+  EXPECT_EQ(h100.boost_clock->value.value(), 1980e6);
+  EXPECT_EQ(h100.last_level_cache->value.value(), 50 * mebi);
+  EXPECT_EQ(h100.memory->value.value(), 80e9);
+  EXPECT_EQ(h100.memory_bandwidth->value.value(), 3350e9);
+  EXPECT_EQ(h100.power_limit->value.value(), 700);
+  EXPECT_EQ(h100.link_bandwidth->value.value(), 450e9);  // one direction
+  EXPECT_EQ(h100.host_bandwidth->value.value(), 64e9);
+  EXPECT_EQ(h100.peak_or_fallback(DType::bf16)->value(), 989.4e12);
+  EXPECT_EQ(h100.peak_or_fallback(DType::fp8)->value(), 1978.9e12);
+  EXPECT_EQ(h100.peak_or_fallback(DType::fp4)->value(), 1978.9e12);  // no fp4 units: fp8
+  EXPECT_EQ(h100.instruction_set, "sm_90");
+}
+
+TEST(Catalogue, what_nobody_published_is_unknown_not_invented) {
+  const Device tpu = shipped().device("tpu_v5e");
+  EXPECT_FALSE(tpu.boost_clock);
+  EXPECT_FALSE(tpu.fp32_lanes_per_processor);
+  EXPECT_FALSE(tpu.power_limit);
+  EXPECT_TRUE(tpu.instruction_set.empty());
+  const Device b300 = shipped().device("b300_sxm");
+  EXPECT_TRUE(b300.processors->assumed);
+  EXPECT_FALSE(b300.memory->assumed);
+}
+
+TEST(Catalogue, names_may_be_spelt_in_many_ways) {
+  const HardwareCatalogue catalogue = shipped();
+  for (const char* name :
+       {"h100_sxm", "H100-SXM", "h100 sxm", "H100", "H100_SXM5_80GB", "H100-SXM5-80GB", "NVIDIA H100 80GB HBM3"}) {
+    EXPECT_EQ(catalogue.device(name).name, "h100_sxm") << name;
+  }
+  EXPECT_EQ(catalogue.device("A100").name, "a100_sxm");
+  EXPECT_EQ(catalogue.device("A100-80GB").name, "a100_sxm");
+  EXPECT_EQ(catalogue.device("B200").name, "b200_sxm");
+  EXPECT_EQ(catalogue.device("GB200 NVL").name, "gb200");
+  EXPECT_EQ(catalogue.device("RTX4090").name, "rtx_4090");
+  EXPECT_EQ(catalogue.node("DGX-H100").name, "hgx_h100");
+  EXPECT_EQ(catalogue.cluster("DGX SuperPOD H100").name, "h100_ib_rail");
+}
+
+TEST(Catalogue, an_unknown_name_is_an_input_error_with_the_nearest_one) {
+  const HardwareCatalogue catalogue = shipped();
+  EXPECT_THAT(complaint_of([&] { catalogue.device("h100_smx"); }),
+              AllOf(HasSubstr("device: h100_smx"), HasSubstr("did you mean h100_sxm?")));
+  EXPECT_THAT(complaint_of([&] { catalogue.node("hgx_h1000"); }), HasSubstr("did you mean hgx_h100?"));
+  EXPECT_THAT(complaint_of([&] { catalogue.cluster("h100_ib_rial"); }), HasSubstr("did you mean h100_ib_rail?"));
+  EXPECT_THAT(complaint_of([&] { catalogue.device(""); }), HasSubstr("the name of a device"));
+}
+
+TEST(Catalogue, a_path_reads_the_users_own_file) {
+  const HardwareCatalogue catalogue = shipped();
+  EXPECT_EQ(catalogue.device(FORETOKEN_SOURCE_DIR "/data/hardware/devices/l4.json").name, "l4");
+  EXPECT_THAT(complaint_of([&] { catalogue.device("my_gpu.json"); }), HasSubstr("my_gpu.json"));
+  EXPECT_THAT(complaint_of([&] { catalogue.device("./h100_sxm"); }), HasSubstr("./h100_sxm"));
+  EXPECT_THAT(complaint_of([&] { catalogue.device(FORETOKEN_SOURCE_DIR "/data/hardware/devices"); }),
+              HasSubstr("devices"));
+}
+
+TEST(Catalogue, a_users_node_may_point_at_a_device_file_beside_it) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "foretoken_user_node";
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(FORETOKEN_SOURCE_DIR "/data/hardware/devices/l4.json", folder / "my_l4.json",
+                             std::filesystem::copy_options::overwrite_existing);
+  std::ofstream(folder / "box.json") << R"({"name": "box", "title": "Box", "device": "my_l4.json", "device_count": 2,
+    "fabric": {"kind": "pcie", "bandwidth_gb_per_s": {"value": 32, "source": "measured"}}})";
+  const Node node = shipped().node((folder / "box.json").string());
+  EXPECT_EQ(node.device.name, "l4");
+  EXPECT_EQ(node.device_count, 2);
+  EXPECT_FALSE(network_bandwidth_per_device(node));
+
+  std::ofstream(folder / "bad.json") << "{\"name\": \"box\", \"title\": \"Box\",\n \"device\": \"l5\"}";
+  EXPECT_THAT(complaint_of([&] { shipped().node((folder / "bad.json").string()); }),
+              AllOf(HasSubstr("bad.json:2: device = \"l5\""), HasSubstr("did you mean l4?")));
+}
+
+TEST(Catalogue, a_folder_without_devices_is_an_input_error) {
+  EXPECT_THROW(HardwareCatalogue("no/such/folder"), InputError);
+}
+
+TEST(Catalogue, the_usual_node_of_a_device_is_found) {
+  const HardwareCatalogue catalogue = shipped();
+  EXPECT_EQ(catalogue.node_with(catalogue.device("h100"))->name, "hgx_h100");
+  EXPECT_EQ(catalogue.node_with(catalogue.device("mi300x"))->name, "mi300x_platform");
+  EXPECT_FALSE(catalogue.node_with(catalogue.device("p4")));
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,131 @@
+#include "hardware/check.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace foretoken {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+// A folder with one good device, to plant problems in.
+class HardwareCheck : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) /
+              ("foretoken_check_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    fs::remove_all(folder_);
+    for (const char* kind : {"devices", "nodes", "clusters"}) fs::create_directories(folder_ / kind);
+    write("devices/good.json", device("good", R"("link_bandwidth_gb_per_s": {"value": 300, "source": "s"})"));
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void write(const std::string& file, const std::string& text) { std::ofstream(folder_ / file) << text; }
+
+  static std::string device(const std::string& name, const std::string& more) {
+    return R"({"name": ")" + name + R"(", "title": "T", "vendor": "V", "kind": "gpu", )" + more + "}";
+  }
+
+  static std::string node(const std::string& device, const std::string& bandwidth) {
+    return R"({"name": "box", "title": "T", "device": ")" + device + R"(", "device_count": 8,
+      "network_cards": {"count": {"value": 8, "source": "s"}, "bandwidth_gb_per_s": {"value": 25, "source": "s"}},
+      "fabric": {"kind": "nvswitch", "bandwidth_gb_per_s": {"value": )" +
+           bandwidth + R"(, "source": "s"}}})";
+  }
+
+  static std::string cluster(const std::string& node, const std::string& bandwidth) {
+    return R"({"name": "farm", "title": "T", "node": ")" + node + R"(", "node_count": 2, "fabric": {
+      "kind": "fat_tree", "technology": "T", "nic_bandwidth_gb_per_s": {"value": )" +
+           bandwidth + R"(, "source": "s"},
+      "oversubscription": {"value": 1, "source": "s"}, "nodes_per_leaf": {"value": 2, "source": "s"}}})";
+  }
+
+  // The one problem the folder has.
+  std::string only_problem() const {
+    const auto problems = check_hardware_data(folder_);
+    std::string all;
+    for (const DataProblem& problem : problems) all += problem.message + "\n";
+    EXPECT_EQ(problems.size(), 1U) << all;
+    return all;
+  }
+
+  fs::path folder_;
+};
+
+TEST(HardwareData, what_ships_has_no_problem) {
+  for (const DataProblem& problem : check_hardware_data(FORETOKEN_SOURCE_DIR "/data/hardware"))
+    ADD_FAILURE() << problem.message;
+}
+
+TEST_F(HardwareCheck, a_sound_folder_has_no_problem) {
+  write("nodes/box.json", node("good", "300"));
+  write("clusters/farm.json", cluster("box", "25"));
+  EXPECT_TRUE(check_hardware_data(folder_).empty());
+}
+
+TEST_F(HardwareCheck, a_missing_folder_is_one_problem) {
+  EXPECT_EQ(check_hardware_data(folder_ / "elsewhere").size(), 1U);
+}
+
+TEST_F(HardwareCheck, all_broken_files_are_listed_not_only_the_first) {
+  write("devices/a.json", "{");
+  write("devices/b.json", device("b", R"("memory_gb": 80)"));
+  write("devices/notes.txt", "x");
+  fs::create_directories(folder_ / "devices/c.json");
+  const auto problems = check_hardware_data(folder_);
+  ASSERT_EQ(problems.size(), 4U);
+  EXPECT_THAT(problems[0].file, HasSubstr("a.json"));
+  EXPECT_THAT(problems[1].message, AllOf(HasSubstr("b.json"), HasSubstr("source")));
+  EXPECT_THAT(problems[2].message, HasSubstr("c.json"));
+  EXPECT_THAT(problems[3].message, HasSubstr("only .json files"));
+}
+
+TEST_F(HardwareCheck, the_name_must_be_the_file_name) {
+  write("devices/other.json", device("another", R"("note": "n")"));
+  EXPECT_THAT(only_problem(), HasSubstr("name is `another`"));
+}
+
+TEST_F(HardwareCheck, aliases_must_not_collide_however_they_are_spelt) {
+  write("devices/zz.json", device("zz", R"("aliases": ["GO-OD"])"));
+  EXPECT_THAT(only_problem(), AllOf(HasSubstr("`GO-OD` also names"), HasSubstr("good.json")));
+}
+
+TEST_F(HardwareCheck, a_narrower_type_must_not_be_slower_unless_a_note_says_why) {
+  const std::string peaks =
+      R"("dense_peak_tflops": {"bf16": {"value": 100, "source": "s"}, "fp8": {"value": 50, "source": "s")";
+  write("devices/odd.json", device("odd", peaks + "}}"));
+  EXPECT_THAT(only_problem(), HasSubstr("dense_peak_tflops.fp8 = 50 is below bf16 = 100"));
+  write("devices/odd.json", device("odd", peaks + R"(, "note": "emulated"}})"));
+  EXPECT_TRUE(check_hardware_data(folder_).empty());
+}
+
+TEST_F(HardwareCheck, the_fp32_peak_must_follow_from_lanes_and_clock) {
+  write("devices/odd.json", device("odd", R"("processors": {"value": 100, "source": "s"},
+      "fp32_lanes_per_processor": {"value": 64, "source": "s"}, "boost_clock_mhz": {"value": 1000, "source": "s"},
+      "dense_peak_tflops": {"fp32": {"value": 25.6, "source": "s"}})"));
+  EXPECT_THAT(only_problem(), HasSubstr("processors x lanes x 2 x clock is 12.8"));
+}
+
+TEST_F(HardwareCheck, a_node_must_refer_to_a_device_and_not_outrun_its_links) {
+  write("nodes/box.json", node("goood", "300"));
+  EXPECT_THAT(only_problem(), AllOf(HasSubstr("box.json"), HasSubstr("did you mean good?")));
+  write("nodes/box.json", node("good", "600"));
+  EXPECT_THAT(only_problem(), HasSubstr("fabric.bandwidth_gb_per_s = 600 exceeds link_bandwidth_gb_per_s = 300"));
+}
+
+TEST_F(HardwareCheck, a_cluster_must_refer_to_a_node_and_not_outrun_its_cards) {
+  write("nodes/box.json", node("good", "300"));
+  write("clusters/farm.json", cluster("boxx", "25"));
+  EXPECT_THAT(only_problem(), AllOf(HasSubstr("farm.json"), HasSubstr("did you mean box?")));
+  write("clusters/farm.json", cluster("box", "50"));
+  EXPECT_THAT(only_problem(), HasSubstr("exceeds the 25 of the cards in box"));
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,107 @@
+#include "hardware/cluster.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "hardware/catalogue.h"
+
+namespace foretoken {
+namespace {
+
+HardwareCatalogue shipped() {
+  return HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware");
+}
+
+TEST(Node, every_shipped_node_loads) {
+  const HardwareCatalogue catalogue = shipped();
+  for (const char* name : {"hgx_a100", "hgx_h100", "hgx_h200", "hgx_b200", "hgx_b300", "gb200_nvl72", "l40s_pcie",
+                           "rtx_pro_6000_pcie", "mi300x_platform"}) {
+    const Node node = catalogue.node(name);
+    EXPECT_EQ(node.name, name);
+    EXPECT_GT(pair_bandwidth(node).value(), 0) << name;
+  }
+  EXPECT_EQ(catalogue.node("gb200_nvl72").device_count, 72);
+}
+
+TEST(Node, a_switch_gives_a_pair_the_full_rate_and_a_mesh_one_link) {
+  const HardwareCatalogue catalogue = shipped();
+  EXPECT_EQ(pair_bandwidth(catalogue.node("hgx_h100")).value(), 450e9);
+  EXPECT_EQ(pair_bandwidth(catalogue.node("mi300x_platform")).value(), 64e9);
+  EXPECT_EQ(pair_bandwidth(catalogue.node("l40s_pcie")).value(), 32e9);
+}
+
+TEST(Node, the_host_and_the_cards_are_known_where_a_maker_fixed_them) {
+  const Node node = shipped().node("hgx_h100");
+  ASSERT_TRUE(node.host);
+  EXPECT_EQ(node.host->cpu.processors->value, 56);
+  EXPECT_EQ(node.host->count, 2);
+  EXPECT_EQ(network_bandwidth_per_device(node)->value(), 50e9);
+  EXPECT_FALSE(network_bandwidth_per_device(shipped().node("l40s_pcie")));
+}
+
+TEST(Cluster, every_shipped_cluster_loads) {
+  const HardwareCatalogue catalogue = shipped();
+  for (const char* name : {"h100_ib_rail", "h200_roce_fat_tree", "a100_ib_rail", "b200_ib_rail"}) {
+    EXPECT_EQ(catalogue.cluster(name).name, name);
+  }
+}
+
+TEST(Cluster, devices_are_numbered_node_by_node) {
+  const Cluster cluster = cluster_with_nodes(shipped().cluster("h100_ib_rail"), 4);
+  EXPECT_EQ(devices_per_node(cluster), 8);
+  EXPECT_EQ(total_devices(cluster), 32);
+  EXPECT_TRUE(same_node(cluster, 0, 7));
+  EXPECT_FALSE(same_node(cluster, 7, 8));
+  EXPECT_THROW(node_of(cluster, 32), InternalError);
+  EXPECT_THROW(node_of(cluster, -1), InternalError);
+}
+
+TEST(Cluster, the_number_of_nodes_is_checked) {
+  const Cluster cluster = shipped().cluster("h100_ib_rail");
+  EXPECT_THROW(cluster_with_nodes(cluster, 0), InputError);
+  EXPECT_THROW(cluster_with_nodes(cluster, -3), InputError);
+  EXPECT_THROW(cluster_with_nodes(cluster, most_nodes + 1), InputError);
+  EXPECT_EQ(total_devices(cluster_with_nodes(cluster, most_nodes)), int64_t{8} * most_nodes);
+}
+
+TEST(Cluster, bandwidth_is_the_fabric_inside_a_node_and_a_card_across) {
+  const Cluster cluster = shipped().cluster("h100_ib_rail");
+  EXPECT_EQ(bandwidth_between(cluster, 0, 1).value(), 450e9);
+  EXPECT_EQ(bandwidth_between(cluster, 0, 8).value(), 50e9);
+  EXPECT_EQ(bandwidth_within_leaf(cluster).value(), 50e9);
+}
+
+TEST(Cluster, the_slower_of_card_and_port_counts) {
+  Cluster cluster = shipped().cluster("h100_ib_rail");
+  cluster.fabric.nic_bandwidth.value = BytesPerSecond(25e9);
+  EXPECT_EQ(bandwidth_between(cluster, 0, 8).value(), 25e9);
+  cluster.fabric.nic_bandwidth.value = BytesPerSecond(100e9);
+  EXPECT_EQ(bandwidth_between(cluster, 0, 8).value(), 50e9);
+}
+
+TEST(Cluster, shared_cards_halve_the_share_but_not_a_lone_flow) {
+  Cluster cluster = shipped().cluster("h100_ib_rail");
+  cluster.node.network_cards->count.value = 4;
+  EXPECT_EQ(bandwidth_between(cluster, 0, 8).value(), 50e9);
+  EXPECT_EQ(bandwidth_within_leaf(cluster).value(), 25e9);
+}
+
+TEST(Cluster, oversubscription_slows_only_what_crosses_the_spine) {
+  Cluster cluster = shipped().cluster("h100_ib_rail");
+  cluster.fabric.oversubscription.value = 2;
+  EXPECT_EQ(bandwidth_within_leaf(cluster).value(), 50e9);
+  EXPECT_EQ(bandwidth_through_spine(cluster).value(), 25e9);
+}
+
+TEST(Cluster, a_rail_shares_a_leaf_across_nodes_and_a_fat_tree_leaf_holds_whole_nodes) {
+  const Cluster rail = cluster_with_nodes(shipped().cluster("h100_ib_rail"), 64);
+  EXPECT_TRUE(same_leaf(rail, 0, 8));     // card 0 of nodes 0 and 1
+  EXPECT_FALSE(same_leaf(rail, 0, 9));    // card 0 and card 1
+  EXPECT_FALSE(same_leaf(rail, 0, 256));  // node 32: the next group
+  const Cluster tree = shipped().cluster("h200_roce_fat_tree");
+  EXPECT_TRUE(same_leaf(tree, 0, 9));
+  EXPECT_FALSE(same_leaf(tree, 0, 64));  // node 8: the next leaf
+}
+
+}  // namespace
+}  // namespace foretoken

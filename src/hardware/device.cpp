@@ -1,0 +1,57 @@
+#include "hardware/device.h"
+
+#include <span>
+
+namespace foretoken {
+namespace {
+
+// What to try in turn for a type, itself first.
+std::span<const DType> compute_types(DType type) {
+  using enum DType;
+  static constexpr DType for_fp4[] = {fp4, fp8, bf16, fp16, fp32};
+  static constexpr DType for_int4[] = {int4, int8, bf16, fp16, fp32};
+  static constexpr DType for_fp16[] = {fp16, bf16, fp32};
+  static constexpr DType for_tf32[] = {tf32, fp32};
+  static constexpr DType for_fp64[] = {fp64};
+  switch (type) {
+    case fp64:
+      return for_fp64;
+    case tf32:
+      return for_tf32;
+    case fp32:
+      return std::span(for_tf32).subspan(1);
+    case fp16:
+      return for_fp16;
+    case bf16:
+      return std::span(for_fp4).subspan(2);
+    case fp8:
+      return std::span(for_fp4).subspan(1);
+    case fp4:
+      return for_fp4;
+    case int8:
+      return std::span(for_int4).subspan(1);
+    case int4:
+      return for_int4;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view device_kind_name(DeviceKind kind) {
+  return device_kind_names[static_cast<size_t>(kind)];
+}
+
+std::optional<FlopsPerSecond> Device::peak_or_fallback(DType type) const {
+  for (const DType candidate : compute_types(type)) {
+    if (const auto& peak = dense_peak[static_cast<size_t>(candidate)]) return peak->value;
+  }
+  constexpr double bf16_passes_of_fp32 = 6;
+  const auto& bf16 = dense_peak[static_cast<size_t>(DType::bf16)];
+  if (kind == DeviceKind::tpu && bf16 && (type == DType::fp32 || type == DType::tf32)) {
+    return bf16->value / bf16_passes_of_fp32;
+  }
+  return std::nullopt;
+}
+
+}  // namespace foretoken

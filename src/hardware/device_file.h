@@ -1,0 +1,33 @@
+// A device's JSON file -> Device, and back to rows for people. data/hardware/README.md lists the keys.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hardware/device.h"
+
+namespace foretoken {
+
+// InputError for an unknown key, a number out of plausible bounds or without source, a wrong type.
+Device read_device_file(const std::filesystem::path& path);
+Device parse_device(std::string_view text, const std::string& source);
+
+// One number of a device as its file has it.
+struct DeviceFact {
+  std::string key;   // memory_bandwidth_gb_per_s, dense_peak_tflops.fp8
+  std::string unit;  // GB/s
+  double value = 0;  // in that unit
+  std::string source;
+  bool assumed = false;
+  std::string note;
+};
+
+// Every number that is known, in the order of the file format.
+std::vector<DeviceFact> device_facts(const Device& device);
+
+// Keys of the numbers that nobody published; peaks left out, since a device need not have every type.
+std::vector<std::string> unknown_device_facts(const Device& device);
+
+}  // namespace foretoken

@@ -1,0 +1,56 @@
+// A node: devices of one kind that share a fast fabric, their host, and the cards that lead out.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+#include "hardware/device.h"
+
+namespace foretoken {
+
+// nvswitch: any pair at full rate. nvlink_mesh, xgmi: the links of a device are shared out evenly over the others, so a
+// pair gets 1/(n-1) of the rate. pcie: through PCIe switches or the host.
+enum class NodeFabricKind { nvswitch, nvlink_mesh, xgmi, pcie };
+inline constexpr std::string_view node_fabric_names[] = {"nvswitch", "nvlink_mesh", "xgmi", "pcie"};
+std::string_view node_fabric_name(NodeFabricKind kind);
+
+struct NodeFabric {
+  NodeFabricKind kind = NodeFabricKind::nvswitch;
+  Fact<BytesPerSecond> bandwidth;  // out of each device, all its links, one direction
+  MaybeFact<Seconds> latency;      // of the smallest message between two devices
+};
+
+struct NodeHost {
+  Device cpu;
+  int count = 1;
+  std::string source;
+};
+
+struct NetworkCards {
+  Fact<int> count;
+  Fact<BytesPerSecond> bandwidth;  // of each, one direction
+};
+
+struct Node {
+  std::string name;
+  std::string title;
+  std::vector<std::string> aliases;
+  std::string note;
+  Device device;
+  int device_count = 1;
+  NodeFabric fabric;
+  std::optional<NodeHost> host;
+  std::optional<NetworkCards> network_cards;
+  MaybeFact<Watts> power_limit;  // of the whole node
+};
+
+// One direction between two devices of the node while nothing else moves.
+BytesPerSecond pair_bandwidth(const Node& node);
+
+// One direction out of the node for each device when all send at once; nothing if the node's cards are not known.
+std::optional<BytesPerSecond> network_bandwidth_per_device(const Node& node);
+
+}  // namespace foretoken

@@ -1,0 +1,67 @@
+// Predicts measured kernels and says how far off the predictions are.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/statistics.h"
+#include "hardware/catalogue.h"
+#include "kernel/kernel.h"
+
+namespace foretoken {
+
+struct KernelValidationRequest {
+  // A folder of `<device>/<family>.csv[.gz]`, one such device folder, or one such file. A folder that holds only
+  // further folders of that form (measurement campaigns) is read as all of them.
+  std::filesystem::path data;
+  std::vector<std::string> devices;   // only these; empty = all
+  std::vector<std::string> families;  // only these; empty = all
+  std::string group_by;               // a column, "device" or "family"; empty = device/family
+  int threads = 0;                    // files read at the same time; 0 = as many as the machine has cores
+};
+
+// One measurement and its prediction. The texts are valid during the call only.
+struct ScoredKernel {
+  std::string_view file, device, family, group;
+  size_t row = 0;  // 1-based data row of the file
+  const KernelShape* shape = nullptr;
+  double measured_us = 0;
+  KernelEstimate predicted;
+};
+
+struct SkippedRows {
+  std::string file;
+  size_t row = 0;  // 0 = the whole file
+  std::string why;
+};
+
+struct ValidationGroup {
+  std::string name;
+  ErrorSummary errors;
+  double seconds_per_1000_rows = 0;  // reading and predicting, on one core
+};
+
+struct KernelValidation {
+  ErrorSummary overall;
+  double seconds_per_1000_rows = 0;
+  std::vector<ValidationGroup> groups;  // by name
+  std::vector<SkippedRows> skipped;     // in the order of files and rows
+  std::vector<std::string> notes;       // files that are not measurements of a family, empty folders
+};
+
+using ScoredKernelSink = std::function<void(const ScoredKernel&)>;
+
+// InputError when there is nothing to read, a filter names nothing, or a file is broken. The predictor never sees the
+// measured column. With a sink, files are read one after the other, so that rows arrive in order.
+KernelValidation validate_kernels(const KernelValidationRequest& request, const HardwareCatalogue& hardware,
+                                  const RooflineIntervals& intervals, const ScoredKernelSink& sink = {});
+
+// Factors of all families from the measurements that `request` names. Deterministic; provenance is the caller's to
+// fill.
+RooflineIntervals fit_roofline_intervals(const std::vector<KernelValidationRequest>& requests,
+                                         const HardwareCatalogue& hardware);
+
+}  // namespace foretoken

@@ -1,0 +1,132 @@
+// What one sequence keeps between steps: keys and values, latents, compressed keys, recurrent states.
+#include <algorithm>
+
+#include "base/error.h"
+#include "model/weights.h"
+
+namespace foretoken {
+namespace {
+
+// Values (not bytes) that `context` tokens leave in the cache of one layer.
+double cached_values(std::monostate, double) {
+  return 0;
+}
+
+double cached_values(const Attention& attention, double context) {
+  if (!attention.causal || attention.reuses_kv) return 0;
+  const int64_t value_dim = attention.value_dim > 0 ? attention.value_dim : attention.head_dim;
+  double values = static_cast<double>(attention.kv_heads) * static_cast<double>(attention.head_dim + value_dim);
+  if (attention.indexer) values += static_cast<double>(attention.indexer->head_dim);  // one key head for the choice
+  const double held = attention.window > 0 ? std::min(context, static_cast<double>(attention.window)) : context;
+  return held * values;
+}
+
+// One latent and one rotary key for all heads (DeepSeek-V2, section 2.1), and the indexer's key.
+double cached_values(const LatentAttention& attention, double context) {
+  const int64_t index = attention.indexer ? attention.indexer->head_dim : 0;
+  return context * static_cast<double>(attention.latent_dim + attention.rope_dim + index);
+}
+
+// The window in full, then one entry (key and value at once) per `ratio` tokens.
+double cached_values(const CompressedAttention& attention, double context) {
+  const auto head_dim = static_cast<double>(attention.head_dim);
+  double values = std::min(context, static_cast<double>(attention.window)) * head_dim;
+  if (attention.ratio == 0) return values;
+  const double index = attention.indexer ? static_cast<double>(attention.indexer->head_dim) : 0;
+  return values + context / static_cast<double>(attention.ratio) * (head_dim + index);
+}
+
+double cached_values(const GatedDelta&, double) {
+  return 0;
+}
+double cached_values(const Lightning&, double) {
+  return 0;
+}
+double cached_values(const Mamba2&, double) {
+  return 0;
+}
+
+// Bytes of fixed-size state. Recurrent states are kept in fp32 (as vLLM does for these families), the last
+// inputs of short convolutions in the model's dtype.
+constexpr double state_element = 4;
+
+double state_of(std::monostate, double) {
+  return 0;
+}
+double state_of(const Attention&, double) {
+  return 0;
+}
+double state_of(const LatentAttention&, double) {
+  return 0;
+}
+
+// Tokens not yet pooled: their keys and gates, in fp32.
+double state_of(const CompressedAttention& attention, double) {
+  if (attention.ratio == 0) return 0;
+  const auto overlap = static_cast<double>(compressor_overlap(attention.ratio));
+  const double rows = overlap * static_cast<double>(attention.ratio);
+  double width = 2 * overlap * static_cast<double>(attention.head_dim);
+  if (attention.indexer) width += 2 * overlap * static_cast<double>(attention.indexer->head_dim);
+  return rows * width * state_element;
+}
+
+double state_of(const GatedDelta& delta, double dtype_bytes) {
+  const auto key_width = static_cast<double>(delta.key_heads * delta.key_dim);
+  const auto value_width = static_cast<double>(delta.value_heads * delta.value_dim);
+  const double convolution = (2 * key_width + value_width) * static_cast<double>(delta.conv_kernel - 1);
+  return value_width * static_cast<double>(delta.key_dim) * state_element + convolution * dtype_bytes;
+}
+
+double state_of(const Lightning& lightning, double) {
+  const auto head_dim = static_cast<double>(lightning.head_dim);
+  return static_cast<double>(lightning.heads) * head_dim * head_dim * state_element;
+}
+
+double state_of(const Mamba2& mamba, double dtype_bytes) {
+  const auto inner = static_cast<double>(mamba.heads * mamba.head_dim);
+  const double conv_width = inner + 2 * static_cast<double>(mamba.groups * mamba.state);
+  return inner * static_cast<double>(mamba.state) * state_element +
+         conv_width * static_cast<double>(mamba.conv_kernel - 1) * dtype_bytes;
+}
+
+double cached_values_of_model(const Model& model, double context) {
+  double values = 0;
+  for (const Layer& layer : model.layers) {
+    values += std::visit([&](const auto& mixer) { return cached_values(mixer, context); }, layer.mixer);
+  }
+  return values;
+}
+
+}  // namespace
+
+Bytes kv_bytes_per_token(const Model& model, DType kv_dtype) {
+  return Bytes(cached_values_of_model(model, 1) * bytes_per_element(kv_dtype));
+}
+
+Bytes cache_bytes(const Model& model, int64_t context, DType kv_dtype) {
+  ensure(context >= 0, "a context has at least no tokens");
+  return Bytes(cached_values_of_model(model, static_cast<double>(context)) * bytes_per_element(kv_dtype)) +
+         state_bytes(model);
+}
+
+Bytes cross_cache_bytes(const Model& model, int64_t tokens, DType kv_dtype) {
+  double values = 0;
+  for (const Layer& layer : model.layers) {
+    if (!layer.cross_attention) continue;
+    const Attention& attention = *layer.cross_attention;
+    const int64_t value_dim = attention.value_dim > 0 ? attention.value_dim : attention.head_dim;
+    values += static_cast<double>(attention.kv_heads) * static_cast<double>(attention.head_dim + value_dim);
+  }
+  return Bytes(values * static_cast<double>(tokens) * bytes_per_element(kv_dtype));
+}
+
+Bytes state_bytes(const Model& model) {
+  double bytes = 0;
+  for (const Layer& layer : model.layers) {
+    bytes +=
+        std::visit([&](const auto& mixer) { return state_of(mixer, bytes_per_element(model.dtype)); }, layer.mixer);
+  }
+  return Bytes(bytes);
+}
+
+}  // namespace foretoken

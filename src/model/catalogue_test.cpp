@@ -1,0 +1,116 @@
+#include "model/catalogue.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/json.h"
+
+namespace foretoken {
+namespace {
+
+using testing::HasSubstr;
+
+const std::filesystem::path folder = FORETOKEN_SOURCE_DIR "/data/models";
+
+std::string complaint(std::string_view name) {
+  try {
+    ModelCatalogue(folder).model(name);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "(no error)";
+}
+
+TEST(ModelCatalogue, finds_a_model_by_id_in_any_case_by_its_last_part_and_by_alias) {
+  const ModelCatalogue catalogue(folder);
+  for (const char* name :
+       {"meta-llama/Llama-3.1-8B", "META-LLAMA/llama-3.1-8b", "llama-3.1-8b", "Llama-3.1-8B-Instruct",
+        "meta-llama/Meta-Llama-3.1-8B", "meta-llama/Llama-3.1-8B-Instruct", "meta-llama-3.1-8b-instruct"}) {
+    EXPECT_EQ(catalogue.model(name).name, "meta-llama/Llama-3.1-8B") << name;
+    EXPECT_EQ(catalogue.entry(name).name, "meta-llama/Llama-3.1-8B") << name;
+  }
+  EXPECT_EQ(catalogue.model("Mixtral-8x7B-Instruct-v0.1").name, "mistralai/Mixtral-8x7B-v0.1");
+  EXPECT_EQ(catalogue.model("deepseek-ai/DeepSeek-V3-0324").name, "deepseek-ai/DeepSeek-V3");
+}
+
+TEST(ModelCatalogue, an_unknown_name_is_told_the_nearest_one) {
+  EXPECT_THAT(complaint("meta-llama/Llama-3.1-80B"), HasSubstr("did you mean meta-llama/Llama-3.1-"));
+  EXPECT_THAT(complaint("Llama-3.1-8BB"), HasSubstr("did you mean Llama-3.1-8B?"));
+  EXPECT_THAT(complaint("qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq"), HasSubstr("foretoken models"));
+  EXPECT_THAT(complaint(""), HasSubstr("foretoken models"));
+}
+
+TEST(ModelCatalogue, a_name_that_fits_two_models_asks_which) {
+  EXPECT_THAT(complaint("gpt3-xl"), HasSubstr("neusight/gpt3-xl, openai/gpt3-xl"));
+}
+
+TEST(ModelCatalogue, a_path_to_a_config_or_a_folder_or_our_own_file_works) {
+  const ModelCatalogue catalogue(folder);
+  EXPECT_EQ(catalogue.model((folder / "openai-community--gpt2.json").string()).name, "openai-community/gpt2");
+  const auto own = std::filesystem::path(testing::TempDir()) / "foretoken_catalogue_test";
+  std::filesystem::create_directories(own);
+  std::ofstream(own / "config.json")
+      << R"({"model_type": "gpt2", "n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 4,
+                                           "vocab_size": 10})";
+  EXPECT_EQ(catalogue.model(own.string()).hidden, 8);
+  EXPECT_EQ(catalogue.model((own / "config.json").string()).hidden, 8);
+  std::filesystem::remove_all(own);
+  EXPECT_THAT(complaint((own / "config.json").string()), HasSubstr("config.json"));
+}
+
+TEST(ModelCatalogue, a_missing_folder_is_an_error_that_names_it) {
+  EXPECT_THROW(ModelCatalogue("/no/such/folder"), InputError);
+}
+
+TEST(ModelCatalogue, every_file_is_named_after_its_model_and_no_name_is_used_twice) {
+  const ModelCatalogue catalogue(folder);
+  ASSERT_EQ(catalogue.names().size(), 115u);
+  std::set<std::string> taken;
+  for (const ModelEntry& entry : catalogue.entries()) {
+    EXPECT_TRUE(taken.insert(entry.name).second) << entry.name;
+    for (const std::string& alias : entry.aliases) EXPECT_TRUE(taken.insert(alias).second) << alias;
+    EXPECT_EQ(catalogue.entry(entry.name).file, entry.file);
+    EXPECT_FALSE(entry.source.empty());
+    EXPECT_THAT(entry.checked, testing::AnyOf("copied", "cross-checked", "evaluation", "unchecked")) << entry.name;
+    EXPECT_EQ(entry.published_parameters.has_value(), !entry.published_source.empty()) << entry.name;
+  }
+}
+
+// The trimmed publishers' files and ours must give the same shapes: nothing was lost in rewriting them.
+TEST(ModelCatalogue, our_files_read_like_the_publishers) {
+  const char* data = std::getenv("FORETOKEN_DATA");
+  if (data == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder of measured data to compare with its models/";
+  const std::filesystem::path published = std::filesystem::path(data) / "models";
+  const ModelCatalogue catalogue(folder);
+  const Json index = read_json_file(published / "index.json");
+  int compared = 0;
+  for (const Json& row : index.items()) {
+    const std::string name = row.find("model")->string();
+    Model theirs = read_model_config(published / row.find("file")->string());
+    const Model ours = catalogue.model(name);
+    if (name == "zai-org/GLM-4.5") continue;  // ours adds use_qk_norm, which the trimmed file lost
+    EXPECT_EQ(ours.layers, theirs.layers) << name;
+    EXPECT_EQ(ours.encoder_layers, theirs.encoder_layers) << name;
+    EXPECT_EQ(ours.draft_layers, theirs.draft_layers) << name;
+    EXPECT_EQ(ours.hidden, theirs.hidden) << name;
+    EXPECT_EQ(ours.vocabulary, theirs.vocabulary) << name;
+    EXPECT_EQ(ours.max_positions, theirs.max_positions) << name;
+    EXPECT_EQ(ours.tied_embeddings, theirs.tied_embeddings) << name;
+    EXPECT_EQ(ours.dtype, theirs.dtype) << name;
+    if (name != "moonshotai/Kimi-K3") {  // whose trimmed file names the quantizer without its groups
+      EXPECT_EQ(ours.scheme, theirs.scheme) << name;
+      EXPECT_EQ(ours.expert_scheme, theirs.expert_scheme) << name;
+    }
+    ++compared;
+  }
+  EXPECT_EQ(compared, 114);
+}
+
+}  // namespace
+}  // namespace foretoken

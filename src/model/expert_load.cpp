@@ -1,0 +1,172 @@
+// How a router spreads tokens over experts: how many experts of a rank wake up, and how many (token, expert) pairs it
+// gets.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <unordered_map>
+#include <vector>
+
+#include "base/portable_math.h"
+#include "base/random.h"
+#include "model/work.h"
+
+namespace foretoken {
+namespace {
+
+// Token t sends its i-th copy to expert (t + i ceil(E/top_k)) mod E; fewer tokens than that stride are spread over it.
+// Counted for the rank that holds experts 0 .. E/ep.
+ExpertLoad balanced_load(int64_t tokens, int64_t top_k, int64_t experts, int64_t local) {
+  const int64_t stride = (experts + top_k - 1) / top_k;
+  ExpertLoad load;
+  if (tokens >= stride) {  // every expert is hit
+    for (int64_t slot = 0; slot < top_k; ++slot) {
+      const int64_t start = slot * stride % experts;
+      // Of start .. start + tokens - 1, those below `local` modulo `experts`.
+      const auto below = [&](int64_t end) { return end / experts * local + std::min(end % experts, local); };
+      load.pairs += static_cast<double>(below(start + tokens) - below(start));
+    }
+    load.active_experts = static_cast<double>(local);
+    return load;
+  }
+  std::vector<bool> hit(static_cast<size_t>(local), false);
+  for (int64_t slot = 0; slot < top_k; ++slot) {
+    for (int64_t token = 0; token < tokens; ++token) {
+      const int64_t expert = (token * stride / tokens + slot * stride) % experts;
+      if (expert >= local) continue;
+      load.pairs += 1;
+      if (!hit[static_cast<size_t>(expert)]) load.active_experts += 1;
+      hit[static_cast<size_t>(expert)] = true;
+    }
+  }
+  return load;
+}
+
+// The inverse of the distribution function of x^-exponent on [low, high], at (i + 1/2) / count for i = 0 .. count - 1.
+std::vector<double> power_law_quantiles(size_t count, double exponent, double low, double high) {
+  const double power = 1 - exponent;
+  const bool logarithmic = std::abs(power) < 1e-9;
+  const double first = logarithmic ? portable_log(low) : portable_pow(low, power);
+  const double last = logarithmic ? portable_log(high) : portable_pow(high, power);
+  std::vector<double> values(count);
+  for (size_t i = 0; i < count; ++i) {
+    const double u = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
+    const double at = first + u * (last - first);
+    values[i] = logarithmic ? portable_exp(at) : portable_pow(at, 1 / power);
+  }
+  return values;
+}
+
+void shuffle(std::vector<int64_t>& values, RandomStream& stream) {
+  for (size_t left = values.size(); left > 1; --left) std::swap(values[left - 1], values[stream.below(left)]);
+}
+
+// Tokens of each expert: the E mid-quantiles of the power law, scaled to tokens x top_k, rounded down, the remainder
+// handed to the largest fractions, none above `tokens`. The quantiles stand in for random draws, so that the result is
+// a function of the shape; load on [1, 0.8 tokens], or on [0.01, 2] when there are fewer pairs than experts.
+std::vector<int64_t> power_law_counts(int64_t tokens, int64_t top_k, int64_t experts, double exponent) {
+  const auto size = static_cast<size_t>(experts);
+  const int64_t pairs = tokens * top_k;
+  const bool dense = pairs > experts;
+  const double low = dense ? 1 : 0.01;
+  const double high = dense ? std::max(1.001, 0.8 * static_cast<double>(tokens)) : 2;
+  std::vector<double> share = power_law_quantiles(size, exponent, low, high);
+  const double scale = static_cast<double>(pairs) / std::accumulate(share.begin(), share.end(), 0.0);
+  std::vector<int64_t> counts(size);
+  std::vector<size_t> order(size);
+  int64_t left = pairs;
+  for (size_t i = 0; i < size; ++i) {
+    share[i] *= scale;
+    counts[i] = std::min(tokens, static_cast<int64_t>(share[i] + 1e-9));
+    share[i] -= static_cast<double>(counts[i]);
+    left -= counts[i];
+    order[i] = i;
+  }
+  // Largest fractions first; among equals the larger load. Rounding down leaves less than one pair per expert, so that
+  // without the cap only the first `left` matter.
+  const auto before = [&](size_t a, size_t b) { return share[a] != share[b] ? share[a] > share[b] : a > b; };
+  if (left < experts) {
+    std::nth_element(order.begin(), order.begin() + left, order.end(), before);
+  } else {
+    std::sort(order.begin(), order.end(), before);
+  }
+  while (left > 0) {  // more than a round only where the cap took from the largest
+    const auto open = experts - std::count(counts.begin(), counts.end(), tokens);
+    if (open == 0) break;  // every expert has every token
+    const int64_t each = std::max<int64_t>(1, left / open);
+    for (const size_t i : order) {
+      const int64_t more = std::min({each, left, tokens - counts[i]});
+      counts[i] += more;
+      left -= more;
+    }
+  }
+  return counts;
+}
+
+// The most loaded of ep ranks, averaged over eight placements of the experts.
+ExpertLoad power_law_load(int64_t tokens, int64_t top_k, int64_t experts, int64_t local, double exponent) {
+  std::vector<int64_t> counts = power_law_counts(tokens, top_k, experts, exponent);
+  constexpr int placements = 8;
+  const int rounds = local == experts ? 1 : placements;
+  RandomStream stream(0, "expert placement");
+  double pairs = 0, active = 0;
+  for (int round = 0; round < rounds; ++round) {
+    shuffle(counts, stream);
+    int64_t most = -1, most_active = 0;
+    for (auto rank = counts.begin(); counts.end() - rank >= local; rank += local) {
+      const int64_t sum = std::accumulate(rank, rank + local, int64_t{0});
+      if (sum <= most) continue;
+      most = sum;
+      most_active = local - std::count(rank, rank + local, 0);
+    }
+    pairs += static_cast<double>(most);
+    active += static_cast<double>(most_active);
+  }
+  return {.active_experts = active / rounds, .pairs = pairs / rounds};
+}
+
+struct Question {
+  int64_t tokens = 0, top_k = 0, experts = 0, local = 0;
+  double exponent = 0;
+  bool operator==(const Question&) const = default;
+};
+
+struct QuestionHash {
+  size_t operator()(const Question& question) const {
+    uint64_t hash = std::hash<double>()(question.exponent);
+    for (const int64_t part : {question.tokens, question.top_k, question.experts, question.local}) {
+      hash = (hash ^ static_cast<uint64_t>(part)) * 0x9E3779B97F4A7C15u;
+      hash ^= hash >> 32;
+    }
+    return hash;
+  }
+};
+
+ExpertLoad solve(const Question& question) {
+  const auto& [tokens, top_k, experts, local, exponent] = question;
+  return exponent > 0 ? power_law_load(tokens, top_k, experts, local, exponent)
+                      : balanced_load(tokens, top_k, experts, local);
+}
+
+}  // namespace
+
+ExpertLoad expert_load(const MoeShape& shape) {
+  const int64_t experts = std::max<int64_t>(1, shape.experts);
+  const Question question{.tokens = shape.tokens,
+                          .top_k = std::min(shape.top_k, experts),
+                          .experts = experts,
+                          .local = std::max<int64_t>(1, experts / std::max<int64_t>(1, shape.ep)),
+                          .exponent = shape.routing == Routing::power_law ? shape.power_law_exponent : 0};
+  if (question.tokens <= 0 || question.top_k <= 0) return {};
+
+  // A table of measurements asks the same thing for every width and dtype: remember answers. The answer is a function
+  // of the question alone, so it does not matter what is remembered.
+  constexpr size_t most_remembered = 20'000;
+  thread_local std::unordered_map<Question, ExpertLoad, QuestionHash> remembered;
+  if (const auto found = remembered.find(question); found != remembered.end()) return found->second;
+  if (remembered.size() >= most_remembered) remembered.clear();
+  return remembered[question] = solve(question);
+}
+
+}  // namespace foretoken

@@ -1,0 +1,142 @@
+// Dense MLPs and mixtures of experts.
+#include <algorithm>
+
+#include "model/step_internal.h"
+#include "model/work.h"
+
+namespace foretoken::step {
+namespace {
+
+struct MlpNames {
+  std::string_view gate_up, up, activation, down;
+};
+constexpr MlpNames dense_names{"gate_up_proj", "up_proj", "activation", "down_proj"};
+constexpr MlpNames shared_names{"shared_gate_up", "shared_up", "shared_activation", "shared_down"};
+
+void write_dense(Writer& writer, const MlpNames& names, StepPart part, int64_t rows, int64_t width, bool gated,
+                 bool shares_input) {
+  const Model& model = writer.model();
+  writer.linear({.name = gated ? names.gate_up : names.up,
+                 .m = rows,
+                 .n = width * (gated ? 2 : 1),
+                 .k = model.hidden,
+                 .part = part,
+                 .scheme = model.scheme,
+                 .adapted = Adapted::mlp,
+                 .slices = gated ? 2 : 1,
+                 .from_stream = true,
+                 .shares_input = shares_input});
+  writer.activation(names.activation, part, rows, width, gated);
+  writer.linear({.name = names.down,
+                 .m = rows,
+                 .n = model.hidden,
+                 .k = width,
+                 .part = part,
+                 .scheme = model.scheme,
+                 .adapted = Adapted::mlp});
+}
+
+// Bytes of one token copy on its way to an expert: as the expert's multiply wants it.
+double dispatched_bytes(const Model& model) {
+  const SchemeFacts& scheme = facts(model.expert_scheme);
+  return scheme.quantizes_activations ? scheme.activation_bytes : bytes_per_element(model.dtype);
+}
+
+}  // namespace
+
+void write_mlp(Writer& writer, const Mlp& mlp, bool shares_input) {
+  write_dense(writer, dense_names, StepPart::feed_forward, writer.tokens().tokens(), mlp.width / writer.rank().tensor,
+              mlp.gated, shares_input);
+}
+
+void write_moe(Writer& writer, const Moe& moe) {
+  constexpr StepPart part = StepPart::experts;
+  const Model& model = writer.model();
+  const Rank& rank = writer.rank();
+  const int64_t tokens = writer.tokens().tokens();
+  // Dispatching ranks work on their own share of the tensor group's tokens until the experts' results are back.
+  const int64_t rows = rank.dispatches() ? ceil_divide(tokens, rank.tensor) : tokens;
+  const int64_t dense_cut = rank.dispatches() ? 1 : rank.tensor;
+  const Scheme plain = plain_scheme(model.dtype);
+
+  if (!rank.dispatches()) writer.open_block();
+  writer.linear({.name = "router",
+                 .m = rows,
+                 .n = moe.experts,
+                 .k = model.hidden,
+                 .part = part,
+                 .scheme = plain,
+                 .from_stream = !rank.dispatches()});
+  if (moe.router_is_table) {
+    writer.add("router_table", part, EmbeddingShape{.tokens = rows, .width = moe.top_k, .dtype = DType::fp32})
+        .backward = false;
+  }
+  writer.add("router_top_k", part, SoftmaxShape{.rows = rows, .width = moe.experts, .dtype = DType::fp32},
+             4 * number(rows) * number(moe.experts));
+  if (moe.shared_width > 0) {
+    write_dense(writer, shared_names, part, rows, moe.shared_width / dense_cut, moe.gated, true);
+    if (moe.shared_gate) {
+      writer.linear({.name = "shared_gate",
+                     .m = rows,
+                     .n = 1,
+                     .k = model.hidden,
+                     .part = part,
+                     .scheme = plain,
+                     .shares_input = true});
+      writer.activation("shared_gate_activation", part, rows, model.hidden, true);
+    }
+  }
+  if (moe.dense_width > 0) {
+    write_dense(writer, dense_names, StepPart::feed_forward, rows, moe.dense_width / dense_cut, moe.gated, true);
+  }
+
+  const int64_t width = moe.latent_width > 0 ? moe.latent_width : model.hidden;
+  if (moe.latent_width > 0) {
+    writer.linear({.name = "latent_down_proj",
+                   .m = rows,
+                   .n = width,
+                   .k = model.hidden,
+                   .part = part,
+                   .scheme = model.scheme,
+                   .shares_input = true});
+    writer.norm("latent_norm", part, rows, width, false);
+  }
+  const MoeShape experts{.tokens = tokens * rank.dispatch_groups,
+                         .hidden = width,
+                         .inter = moe.width,
+                         .top_k = moe.top_k,
+                         .experts = moe.experts,
+                         .tp = rank.expert_tensor,
+                         .ep = rank.expert_ranks,
+                         .gated = moe.gated,
+                         .routing = writer.request().routing,
+                         .power_law_exponent = writer.request().power_law_exponent,
+                         .scheme = model.expert_scheme};
+  const double copies = number(rows) * number(moe.top_k) * number(width);
+  const auto travel = [&](std::string_view name, double bytes) {
+    if (!rank.dispatches()) return;
+    writer.collective(name, CollectiveKind::all_to_all, ParallelAxis::expert, rank.expert_ranks, copies * bytes);
+  };
+  travel("ep_dispatch", dispatched_bytes(model));
+  // Kept for the backward pass: each routed copy's input, gate and up, and their product.
+  double saved = 0;
+  if (writer.training()) {
+    saved = expert_load(experts).pairs *
+            (number(width) + number(moe.width) / number(rank.expert_tensor) * (moe.gated ? 3 : 2)) *
+            writer.activation_bytes();
+  }
+  writer.add("experts", part, experts, saved);
+  travel("ep_combine", writer.activation_bytes());
+  if (moe.latent_width > 0) {
+    writer.linear(
+        {.name = "latent_up_proj", .m = rows, .n = model.hidden, .k = width, .part = part, .scheme = model.scheme});
+  }
+  if (!rank.dispatches()) {
+    writer.close_block();
+  } else if (rank.tensor > 1 && !rank.sequence) {  // give every tensor rank all tokens again
+    writer.collective("tp_all_gather", CollectiveKind::all_gather, ParallelAxis::tensor, rank.tensor,
+                      number(rows * rank.tensor) * number(model.hidden) * writer.activation_bytes());
+  }
+}
+
+}  // namespace foretoken::step

@@ -1,0 +1,228 @@
+// What one rank of a stage holds: weights, cache, optimizer state, activations.
+#include <algorithm>
+
+#include "base/error.h"
+#include "model/step_internal.h"
+#include "model/weights.h"
+#include "model/work.h"
+
+namespace foretoken {
+namespace step {
+namespace {
+
+struct MixerCut {
+  const Rank& rank;
+
+  void operator()(std::monostate&) const {}
+  void operator()(Attention& a) const {
+    a.heads /= rank.tensor;
+    a.kv_heads = rank.kv_heads(a.kv_heads);
+    if (a.indexer) a.indexer->heads = rank.kv_heads(a.indexer->heads);
+  }
+  void operator()(LatentAttention& a) const { a.heads /= rank.tensor; }
+  void operator()(CompressedAttention& a) const {
+    a.heads /= rank.tensor;
+    a.output_groups /= rank.tensor;
+  }
+  void operator()(GatedDelta& a) const {
+    a.key_heads /= rank.tensor;
+    a.value_heads /= rank.tensor;
+  }
+  void operator()(Lightning& a) const { a.heads /= rank.tensor; }
+  void operator()(Mamba2& a) const {
+    a.heads /= rank.tensor;
+    a.groups = rank.kv_heads(a.groups);
+  }
+};
+
+// The layer as narrow as one rank has it. The number of experts stays: the router knows them all.
+Layer local_layer(Layer layer, const Rank& rank) {
+  std::visit(MixerCut{rank}, layer.mixer);
+  if (layer.cross_attention) MixerCut{rank}(*layer.cross_attention);
+  if (Mlp* mlp = std::get_if<Mlp>(&layer.feed_forward)) mlp->width /= rank.tensor;
+  if (Moe* moe = std::get_if<Moe>(&layer.feed_forward)) {
+    moe->width /= rank.expert_tensor;
+    if (!rank.dispatches()) {
+      moe->shared_width /= rank.tensor;
+      moe->dense_width /= rank.tensor;
+    }
+  }
+  return layer;
+}
+
+// Parameters and bytes of the weights one rank holds; routed experts apart, since other ranks hold the same ones.
+struct LocalWeights {
+  double shared = 0, experts = 0, bytes = 0;
+
+  void add(const Weight& weight, const Rank& rank, double times) {
+    double parameters = weight.parameters() * times;
+    if (weight.cut == Cut::experts) parameters /= number(rank.expert_ranks);
+    if (weight.cut == Cut::vocabulary) {
+      parameters *= number(ceil_divide(weight.outputs, rank.tensor)) / number(weight.outputs);
+    }
+    (weight.cut == Cut::experts ? experts : shared) += parameters;
+    bytes += parameters * facts(weight.scheme).weight_bytes;
+  }
+};
+
+std::span<const Layer> layers_of_stage(const Model& model, const ParallelPlan& plan, int64_t stage) {
+  const LayerRange range = stage_layers(static_cast<int64_t>(model.layers.size()), plan.pipeline, stage);
+  return std::span(model.layers).subspan(static_cast<size_t>(range.first), static_cast<size_t>(range.count));
+}
+
+LocalWeights local_weights(const Model& model, const ParallelPlan& plan, int64_t stage) {
+  const Rank rank = make_rank(plan);
+  const bool first = stage == 0, last = stage == plan.pipeline - 1;
+  LocalWeights sum;
+  const auto add_layers = [&](std::span<const Layer> layers) {
+    for (const LayerCount& group : distinct_layers(layers)) {
+      for (const Weight& weight : layer_weights(model, local_layer(*group.layer, rank))) {
+        sum.add(weight, rank, number(group.count));
+      }
+    }
+  };
+  if (first) {
+    for (const Weight& weight : embedding_weights(model)) sum.add(weight, rank, 1);
+    add_layers(model.encoder_layers);
+  }
+  add_layers(layers_of_stage(model, plan, stage));
+  if (last) {
+    for (const Weight& weight : head_weights(model)) sum.add(weight, rank, 1);
+  }
+  if (last && !first && model.has_head && model.tied_embeddings) {  // the stages are on different devices
+    const double table = embedding_table_parameters(model, rank);
+    sum.shared += table;
+    sum.bytes += table * bytes_per_element(model.dtype);
+  }
+  return sum;
+}
+
+double adapter_parameters(std::span<const ForwardOperator> forward) {
+  double sum = 0;
+  for (const ForwardOperator& one : forward) {
+    const GemmShape* gemm = std::get_if<GemmShape>(&one.shape);
+    if (one.is_adapter() && gemm != nullptr) sum += number(gemm->n) * number(gemm->k) * number(one.count);
+  }
+  return sum;
+}
+
+double local_cache_bytes(const Model& model, const StepRequest& request, const ParallelPlan& plan, int64_t stage) {
+  const Rank rank = make_rank(plan);
+  const StackTokens tokens = decoder_tokens(model, request, rank);
+  double bytes = 0;
+  for (const LayerCount& group : distinct_layers(layers_of_stage(model, plan, stage))) {
+    const Model alone{.hidden = model.hidden, .layers = {local_layer(*group.layer, rank)}, .dtype = model.dtype};
+    const double state = state_bytes(alone).value();
+    const auto one_sequence = [&](int64_t context) {
+      const double keys = cache_bytes(alone, context, request.kv_dtype).value() - state +
+                          cross_cache_bytes(alone, tokens.encoder_len, request.kv_dtype).value();
+      return keys / number(rank.context) + state;
+    };
+    double all = 0;
+    if (tokens.prompts > 0) all += number(tokens.prompts) * one_sequence(tokens.prompt_keys());
+    if (tokens.decodes > 0) all += number(tokens.decodes) * one_sequence(tokens.decode_keys());
+    bytes += all * number(group.count);
+  }
+  return bytes;
+}
+
+// Inputs and outputs an operator holds at once, beside the residual stream.
+struct LiveBytes {
+  double activation;
+
+  double operator()(const GemmShape& s) const {
+    return number(s.batch) * number(s.m) * (number(s.k) + number(s.n)) * activation;
+  }
+  double operator()(const MoeShape& s) const {
+    const double width = number(s.inter) / number(s.tp) * (s.gated ? 3 : 2);
+    return expert_load(s).pairs * (2 * number(s.hidden) + width) * activation;
+  }
+  double operator()(const ActivationShape& s) const {
+    return number(s.rows) * number(s.width) * (s.gated ? 3 : 2) * activation;
+  }
+  double operator()(const SamplingShape& s) const {  // logits and their fp32 copy
+    return number(s.rows) * number(s.vocabulary) * (activation + 4);
+  }
+  template <class Shape>
+  double operator()(const Shape&) const {
+    return 0;
+  }
+};
+
+double working_bytes(const Model& model, std::span<const ForwardOperator> forward, int64_t stream_rows) {
+  const double activation = bytes_per_element(model.dtype);
+  double most = 0;
+  for (const ForwardOperator& one : forward) most = std::max(most, std::visit(LiveBytes{activation}, one.shape));
+  return most + 2 * number(stream_rows) * number(model.hidden) * activation;
+}
+
+// Everything saved; with recomputation the input of each layer, and the largest layer's own set while it is redone.
+double saved_bytes(const Model& model, const StepRequest& request, const ParallelPlan& plan, int64_t stage,
+                   std::span<const ForwardOperator> forward) {
+  double in_layers = 0, outside = 0;
+  for (const ForwardOperator& one : forward) {
+    (one.in_layer ? in_layers : outside) += one.saved_bytes * number(one.count);
+  }
+  if (!request.recompute) return in_layers + outside;
+
+  const Rank rank = make_rank(plan);
+  const StackTokens tokens = decoder_tokens(model, request, rank);
+  const StackTokens encoder = encoder_tokens(request, tokens);
+  double inputs = 0, largest = 0;
+  const auto add_stack = [&](std::span<const Layer> layers, const StackTokens& stack) {
+    for (const LayerCount& group : distinct_layers(layers)) {
+      Writer writer(model, request, rank, stack);
+      write_layer(writer, *group.layer);
+      const double streams = number(std::max(1, group.layer->hyper_streams));
+      inputs += number(group.count) * streams * number(writer.stream_rows()) * number(model.hidden) *
+                writer.activation_bytes();
+      double own = 0;
+      for (const ForwardOperator& one : writer.take()) own += one.saved_bytes;
+      largest = std::max(largest, own);
+    }
+  };
+  if (stage == 0) add_stack(model.encoder_layers, encoder);
+  add_stack(layers_of_stage(model, plan, stage), tokens);
+  return inputs + largest + outside;
+}
+
+}  // namespace
+
+double embedding_table_parameters(const Model& model, const Rank& rank) {
+  const int64_t width = model.embedding_width > 0 ? model.embedding_width : model.hidden;
+  return number(ceil_divide(model.vocabulary, rank.tensor)) * number(width);
+}
+
+TrainedParameters trained_parameters(std::span<const ForwardOperator> forward, const Model& model,
+                                     const StepRequest& request, const ParallelPlan& plan, int64_t stage) {
+  if (request.lora.rank > 0) return {.shared = adapter_parameters(forward)};
+  const LocalWeights weights = local_weights(model, plan, stage);
+  return {.shared = weights.shared, .experts = weights.experts};
+}
+
+}  // namespace step
+
+RankMemory rank_memory(const Model& model, const StepRequest& request, const ParallelPlan& plan, int64_t stage) {
+  check_step(model, request, plan);
+  ensure(stage >= 0 && stage < plan.pipeline, "a stage is one of the plan's");
+  const std::vector<step::ForwardOperator> forward = step::forward_operators(model, request, plan, stage);
+  const double element = bytes_per_element(model.dtype);
+  RankMemory memory;
+  memory.weights = Bytes(step::local_weights(model, plan, stage).bytes + step::adapter_parameters(forward) * element);
+  if (request.phase == StepPhase::train) {
+    const step::TrainedParameters trained = step::trained_parameters(forward, model, request, plan, stage);
+    memory.gradients_and_optimizer = Bytes((trained.shared + trained.experts) * (element + 12));
+    memory.activations = Bytes(step::saved_bytes(model, request, plan, stage, forward));
+    return memory;
+  }
+  memory.kv_cache = Bytes(step::local_cache_bytes(model, request, plan, stage));
+  const step::Rank rank = step::make_rank(plan);
+  step::StackTokens tokens = step::decoder_tokens(model, request, rank);
+  int64_t rows =
+      std::max(tokens.tokens(), model.encoder_layers.empty() ? 0 : step::encoder_tokens(request, tokens).tokens());
+  if (rank.sequence) rows = step::ceil_divide(rows, rank.tensor);
+  memory.activations = Bytes(step::working_bytes(model, forward, rows));
+  return memory;
+}
+
+}  // namespace foretoken

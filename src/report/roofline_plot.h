@@ -1,0 +1,28 @@
+// Operators on a device's roofline, as text: arithmetic intensity across, FLOP/s up, both logarithmic.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+
+namespace foretoken {
+
+struct RooflinePoint {
+  std::string label;
+  double flops_per_byte = 0;
+  FlopsPerSecond rate;  // achieved, or predicted
+};
+
+struct RooflineAxes {
+  FlopsPerSecond peak;
+  BytesPerSecond bandwidth;
+  std::string peak_label;  // "bf16 peak"
+};
+
+// A plot of at most `width` columns with a legend; each point is a letter, '*' where several fall on one spot.
+// Points without FLOPs or bytes are left out.
+std::string roofline_plot(const RooflineAxes& axes, const std::vector<RooflinePoint>& points, size_t width = 78,
+                          size_t height = 14);
+
+}  // namespace foretoken

@@ -1,0 +1,157 @@
+#include "report/step_report.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "report/json_parts.h"
+#include "report/roofline_plot.h"
+#include "report/table.h"
+
+namespace foretoken {
+namespace {
+
+std::string_view phase_name(StepPhase phase) {
+  constexpr std::string_view names[] = {"prefill", "decode", "mixed", "train"};
+  return names[static_cast<size_t>(phase)];
+}
+
+std::string bound_name(const TimedOperator& timed) {
+  if (!timed.kernel) return "network";
+  return timed.kernel->bound == Bound::compute ? "compute" : "memory";
+}
+
+std::string display_name(const TimedOperator& timed) {
+  return timed.call.pass == Pass::backward ? timed.call.name + " (backward)" : timed.call.name;
+}
+
+// A slowest-first copy when asked for; ties keep the order of use.
+std::vector<const TimedOperator*> ordered(const StageEstimate& stage, bool by_time) {
+  std::vector<const TimedOperator*> operators;
+  for (const TimedOperator& timed : stage.operators) operators.push_back(&timed);
+  if (by_time) {
+    std::stable_sort(operators.begin(), operators.end(),
+                     [](const auto* a, const auto* b) { return a->seconds.value > b->seconds.value; });
+  }
+  return operators;
+}
+
+std::string work_sentence(const StepRequest& request) {
+  switch (request.phase) {
+    case StepPhase::prefill:
+      return fmt::format("a prefill step of {} x {} tokens{}", request.batch, request.input_len,
+                         request.context_len > 0 ? fmt::format(" after {} cached", request.context_len) : "");
+    case StepPhase::decode:
+      return fmt::format("a decode step of {} sequence{} with {} tokens of context", request.batch,
+                         request.batch == 1 ? "" : "s", request.context_len);
+    case StepPhase::mixed:
+      return fmt::format("a mixed step of {} x {} prompt tokens and {} decodes", request.prompts, request.input_len,
+                         request.batch - request.prompts);
+    case StepPhase::train: return fmt::format("a training step of {} x {} tokens", request.batch, request.input_len);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string step_sentence(const StepEstimate& step, const Model& model, const Device& device) {
+  const std::string devices = step.devices == 1 ? device.title : fmt::format("{:g} x {}", step.devices, device.title);
+  std::string text = fmt::format("{} on {}: {} takes at least {}", model.name, devices, work_sentence(step.request),
+                                 duration_text(step.seconds.value));
+  if (step.request.phase == StepPhase::decode) {
+    text += fmt::format(", at most {:.0f} tokens/s", step.tokens / step.seconds.value);
+  }
+  return text + ".";
+}
+
+Json step_json(const StepEstimate& step, const Model& model, const Device& device) {
+  Json stages = Json::array();
+  for (const StageEstimate& stage : step.stages) {
+    Json operators = Json::array();
+    for (const TimedOperator& timed : stage.operators) {
+      Json entry = Json::object({{"name", timed.call.name},
+                                 {"part", step_part_name(timed.call.part)},
+                                 {"pass", timed.call.pass == Pass::forward ? "forward" : "backward"},
+                                 {"family", family_name(timed.call.shape)},
+                                 {"count", timed.call.count},
+                                 {"seconds", to_json(timed.seconds)},
+                                 {"bound", bound_name(timed)}});
+      if (timed.kernel) entry.set("work", to_json(timed.work));
+      operators.push(std::move(entry));
+    }
+    stages.push(Json::object({{"seconds", to_json(stage.seconds)}, {"memory_bytes", to_json(stage.memory)}, {"operators", operators}}));
+  }
+  Json notes = Json::array();
+  for (const std::string& note : model.notes) notes.push(note);
+  return Json::object({{"model", model.name},
+                       {"device", device.name},
+                       {"devices", step.devices},
+                       {"phase", phase_name(step.request.phase)},
+                       {"batch", step.request.batch},
+                       {"input_len", step.request.input_len},
+                       {"context_len", step.request.context_len},
+                       {"parallel", to_json(step.plan)},
+                       {"seconds", to_json(step.seconds)},
+                       {"tokens", step.tokens},
+                       {"tokens_per_second", step.tokens / step.seconds.value},
+                       {"model_flops", step.model_flops.value()},
+                       {"mfu", step.model_flops_utilization},
+                       {"device_memory_bytes", step.device_memory.value() > 0 ? Json(step.device_memory.value()) : Json()},
+                       {"fits_in_memory", step.fits_in_memory},
+                       {"stages", stages},
+                       {"notes", notes}});
+}
+
+std::string step_text(const StepEstimate& step, const Model& model, const Device& device, bool by_time) {
+  std::string out = step_sentence(step, model, device) + "\n";
+  out += fmt::format("  time   {}, confidence: {}\n", interval_text(step.seconds), confidence_name(step.seconds.kind));
+  out += fmt::format("  work   {} by the model, {:.1f}% of the {} peak\n", rate_text(step.model_flops.value(), "FLOP"),
+                     100 * step.model_flops_utilization, dtype_name(facts(model.scheme).math));
+  for (size_t i = 0; i < step.stages.size(); ++i) {
+    const StageEstimate& stage = step.stages[i];
+    const RankMemory& memory = stage.memory;
+    out += fmt::format("\n{}Per device: weights {}, KV cache {}, activations {}", step.stages.size() > 1 ? fmt::format("Stage {}. ", i) : "",
+                       bytes_text(memory.weights.value()), bytes_text(memory.kv_cache.value()), bytes_text(memory.activations.value()));
+    if (memory.gradients_and_optimizer.value() > 0) {
+      out += fmt::format(", gradients and optimizer {}", bytes_text(memory.gradients_and_optimizer.value()));
+    }
+    if (step.device_memory.value() > 0) {
+      const bool fits = memory.total() <= step.device_memory;
+      out += fmt::format("\n{} of {} memory: {}", bytes_text(memory.total().value()), bytes_text(step.device_memory.value()),
+                         fits ? "fits" : "DOES NOT FIT");
+    }
+    out += "\n\n";
+    Table table({{"operator", Table::Align::left}, {"calls"}, {"time"}, {"share"}, {"bound", Table::Align::left}, {"FLOPs"}, {"bytes"}, {"", Table::Align::left}});
+    for (const TimedOperator* timed : ordered(stage, by_time)) {
+      const double share = timed->seconds.value / stage.seconds.value;
+      table.add({display_name(*timed), fmt::format("{}", timed->call.count), duration_text(timed->seconds.value),
+                 fmt::format("{:.1f}%", 100 * share), bound_name(*timed),
+                 timed->kernel ? rate_text(timed->work.flops.value(), "") : "", timed->kernel ? bytes_text(timed->work.bytes().value()) : "",
+                 bar(share, 12)});
+    }
+    table.add_rule();
+    table.add({"total", "", duration_text(stage.seconds.value), "100.0%", "", "", "", ""});
+    out += table.text();
+  }
+  for (const std::string& note : model.notes) out += fmt::format("note: {}\n", note);
+  return out;
+}
+
+std::string step_roofline(const StepEstimate& step, const Model& model, const Device& device) {
+  const DType math = facts(model.scheme).math;
+  const auto peak = device.peak_or_fallback(math);
+  if (!peak || !device.memory_bandwidth || step.stages.empty()) return "";
+  constexpr size_t most_points = 8;
+  std::vector<RooflinePoint> points;
+  for (const TimedOperator* timed : ordered(step.stages.front(), true)) {
+    if (!timed->kernel || timed->work.flops.value() <= 0 || points.size() >= most_points) continue;
+    points.push_back({.label = display_name(*timed),
+                      .flops_per_byte = timed->work.flops.value() / timed->work.bytes().value(),
+                      .rate = timed->work.flops / Seconds(timed->seconds.value)});
+  }
+  return roofline_plot({.peak = *peak, .bandwidth = device.memory_bandwidth->value, .peak_label = fmt::format("{} peak", dtype_name(math))},
+                       points);
+}
+
+}  // namespace foretoken

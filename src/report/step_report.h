@@ -1,0 +1,24 @@
+// A step estimate for people and for programs.
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "compose/step_estimate.h"
+#include "hardware/device.h"
+#include "model/model.h"
+
+namespace foretoken {
+
+Json step_json(const StepEstimate& step, const Model& model, const Device& device);
+
+// A headline, a table by operator (slowest first if `by_time`, else in order of use), memory, notes.
+std::string step_text(const StepEstimate& step, const Model& model, const Device& device, bool by_time);
+
+// One sentence: "Llama-3.1-70B on 8 x H100: a decode step of 64 sequences takes ...".
+std::string step_sentence(const StepEstimate& step, const Model& model, const Device& device);
+
+// The slowest operators of the step on the device's roofline.
+std::string step_roofline(const StepEstimate& step, const Model& model, const Device& device);
+
+}  // namespace foretoken

@@ -1,0 +1,18 @@
+// How far predictions lie from measurements, for people and for programs. The JSON is the same for every layer.
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "kernel/validate.h"
+
+namespace foretoken {
+
+std::string validation_text(const KernelValidation& validation);
+Json validation_json(const KernelValidation& validation, const std::string& layer);
+
+// Header and rows of `--out F.csv`.
+std::string scored_kernel_header();
+std::string scored_kernel_row(const ScoredKernel& scored);
+
+}  // namespace foretoken

@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+set -euo pipefail
+
+usage() {
+  cat << 'END'
+Usage: ./test.sh [--all] [--fuzz-seconds N] [--help]
+
+Installs what the tests need (as root or through sudo), builds into build/ and runs the fast tests.
+Tests against measured data run when FORETOKEN_DATA names the folder that holds it, and are skipped otherwise.
+
+  --all             also: formatting and clang-tidy, the fast tests under the address, undefined-behaviour and thread
+                    sanitizers, every fuzz target, and the slow tests
+  --fuzz-seconds N  how long each fuzz target runs in --all (default 20)
+END
+}
+
+all=false
+fuzz_seconds=20
+while (($#)); do
+  case "$1" in
+    --all) all=true ;;
+    --fuzz-seconds)
+      if [[ ! ${2-} =~ ^[1-9][0-9]*$ ]]; then
+        echo "--fuzz-seconds: expected a whole number of seconds, got '${2-}'" >&2
+        exit 2
+      fi
+      fuzz_seconds=$2
+      shift
+      ;;
+    -h | --help) usage; exit 0 ;;
+    *) usage >&2; exit 2 ;;
+  esac
+  shift
+done
+
+cd "$(dirname "${BASH_SOURCE[0]}")"
+source scripts/packages.sh
+jobs=$(nproc)
+
+step() { echo; echo "== $*"; }
+
+# Sanitizers of this age cannot map their shadow memory under the address randomisation of newer kernels.
+without_randomisation() {
+  if setarch "$(uname -m)" -R true 2> /dev/null; then
+    setarch "$(uname -m)" -R "$@"
+  else
+    "$@"
+  fi
+}
+
+check_format() {
+  step "Formatting"
+  find src tests bench -name '*.h' -o -name '*.cpp' | sort | xargs clang-format --dry-run -Werror
+}
+
+check_with_clang_tidy() {
+  step "clang-tidy"
+  # Left out: its count of the warnings in other people's headers.
+  find src -name '*.cpp' ! -name '*_test.cpp' | sort | xargs -P "$jobs" -n 2 clang-tidy -p build --quiet 2>&1 |
+    { grep -Ev '^[0-9]+ warnings generated\.$' || true; }
+}
+
+test_with_sanitizer() {
+  step "Fast tests, $1"
+  cmake --preset "$1"
+  cmake --build --preset "$1"
+  without_randomisation ctest --preset "$1" -j "$jobs"
+}
+
+fuzz() {
+  step "Fuzz targets, $fuzz_seconds s each"
+  cmake --preset fuzz
+  cmake --build --preset fuzz
+  local target name
+  for target in build-fuzz/fuzz/*; do
+    name=$(basename "$target")
+    mkdir -p "build-fuzz/corpus/$name"
+    local folders=("build-fuzz/corpus/$name")
+    if [[ -d tests/fuzz/corpus/$name ]]; then
+      folders+=("tests/fuzz/corpus/$name")
+    fi
+    echo "-- $name"
+    without_randomisation "$target" -max_total_time="$fuzz_seconds" -rss_limit_mb=2048 -timeout=10 -verbosity=0 \
+      -print_final_stats=1 -artifact_prefix="build-fuzz/$name-" "${folders[@]}"
+  done
+}
+
+step "Packages"
+packages=("${build_packages[@]}" "${test_packages[@]}")
+if $all; then
+  packages+=("${lint_packages[@]}")
+fi
+install_packages "${packages[@]}"
+
+step "Building build/"
+cmake --preset release
+cmake --build --preset release
+
+if $all; then
+  check_format
+  check_with_clang_tidy
+  test_with_sanitizer asan-ubsan
+  test_with_sanitizer tsan
+  fuzz
+  step "All tests"
+  ctest --preset release-all -j "$jobs"
+else
+  step "Fast tests"
+  ctest --preset release -j "$jobs"
+fi

@@ -1,0 +1,173 @@
+// Wrong input ends with exit status 2 and a message a person can act on; never with a crash or a made-up answer.
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "run.h"
+
+namespace foretoken {
+namespace {
+
+namespace fs = std::filesystem;
+
+class BadInput : public testing::Test {
+ protected:
+  BadInput() : folder_(fs::temp_directory_path() / fs::path("foretoken_bad_input_" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~BadInput() override { fs::remove_all(folder_); }
+
+  std::string write(const std::string& name, const std::string& content) const {
+    fs::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name, std::ios::binary) << content;
+    return (folder_ / name).string();
+  }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  static Run step_with_model(const std::string& model) {
+    return run_foretoken({"step", "--model", model, "--device", "h100_sxm", "--batch", "1", "--context-len", "128"});
+  }
+
+  fs::path folder_;
+};
+
+void expect_refused(const Run& run, const std::string& mentions) {
+  EXPECT_EQ(run.status, 2) << run.err << run.out;
+  EXPECT_EQ(run.out, "");
+  EXPECT_NE(run.err.find(mentions), std::string::npos) << "should mention: " << mentions << "\n" << run.err;
+}
+
+const char* const small_llama =
+    R"({"model_type": "llama", "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 2,
+        "num_attention_heads": 8, "vocab_size": 1000, "max_position_embeddings": 2048})";
+
+std::string small_llama_with(const std::string& key, const std::string& value) {
+  std::string text = small_llama;
+  const size_t at = text.find("\"" + key + "\": ");
+  const size_t begin = at + key.size() + 4;
+  return text.replace(begin, text.find_first_of(",}", begin) - begin, value);
+}
+
+TEST_F(BadInput, a_sound_config_is_accepted) {
+  EXPECT_EQ(step_with_model(write("config.json", small_llama)).status, 0);
+  EXPECT_EQ(step_with_model(folder_.string()).status, 0) << "a directory that holds a config.json";
+}
+
+TEST_F(BadInput, a_missing_file_is_named) { expect_refused(step_with_model(path("nowhere/config.json")), "nowhere/config.json"); }
+
+TEST_F(BadInput, a_wrong_type_is_shown_with_its_place) {
+  expect_refused(step_with_model(write("c.json", small_llama_with("hidden_size", "\"big\""))), "hidden_size = \"big\"");
+}
+
+TEST_F(BadInput, negative_zero_and_absurd_sizes_are_refused) {
+  for (const std::string value : {"-512", "0", "1e30", "1000000000000000000000000000000", "4096.5", "[1]", "null", "true"}) {
+    expect_refused(step_with_model(write("c.json", small_llama_with("hidden_size", value))), "hidden_size");
+  }
+}
+
+TEST_F(BadInput, nan_is_not_json) {
+  expect_refused(step_with_model(write("c.json", small_llama_with("hidden_size", "NaN"))), "valid JSON");
+}
+
+TEST_F(BadInput, an_empty_file_and_a_truncated_one_are_refused) {
+  expect_refused(step_with_model(write("c.json", "")), "valid JSON");
+  expect_refused(step_with_model(write("c.json", std::string(small_llama).substr(0, 60))), "valid JSON");
+}
+
+TEST_F(BadInput, deep_nesting_is_refused) {
+  expect_refused(step_with_model(write("c.json", std::string(1'000'000, '['))), "nested levels");
+}
+
+TEST_F(BadInput, a_config_of_two_gigabytes_is_refused_without_reading_it) {
+  const std::string file = write("huge.json", "{");
+  fs::resize_file(file, 2'000'000'000);  // sparse: takes no room
+  expect_refused(step_with_model(file), "2000000000 bytes");
+}
+
+TEST_F(BadInput, a_directory_without_a_config_is_refused) {
+  fs::create_directories(folder_ / "empty");
+  expect_refused(step_with_model(path("empty")), "config.json");
+}
+
+TEST_F(BadInput, an_unknown_family_lists_what_it_lacks) {
+  expect_refused(step_with_model(write("c.json", R"({"model_type": "lama", "hidden_size": 512})")), "num_hidden_layers");
+}
+
+TEST_F(BadInput, an_unknown_model_device_flag_or_command_suggests_the_nearest) {
+  expect_refused(step_with_model("Llama-3.1-8C"), "did you mean");
+  expect_refused(run_foretoken("step --model Llama-3.1-8B --device h100_sxn"), "h100_sxm");
+  expect_refused(run_foretoken("step --modle Llama-3.1-8B --device h100_sxm"), "did you mean --model");
+  expect_refused(run_foretoken("stepp"), "did you mean step");
+  expect_refused(run_foretoken("kernel gem --device h100_sxm"), "did you mean gemm");
+  expect_refused(run_foretoken("step --model Llama-3.1-8B --device h100_sxm --phase decod"), "did you mean decode");
+  expect_refused(run_foretoken("step --model Llama-3.1-8B --device h100_sxm -q fp9"), "did you mean fp8");
+}
+
+TEST_F(BadInput, a_missing_flag_is_named) {
+  expect_refused(run_foretoken("step --device h100_sxm"), "--model");
+  expect_refused(run_foretoken("kernel gemm --device h100_sxm --n 8 --k 8"), "--m");
+  expect_refused(run_foretoken("kernel"), "gemm");
+}
+
+TEST_F(BadInput, a_flag_out_of_range_says_what_is_allowed) {
+  for (const std::string batch : {"0", "-1", "nan", "1e30", "2.5", "many", ""}) {
+    expect_refused(run_foretoken({"step", "--model", "Llama-3.1-8B", "--device", "h100_sxm", "--batch", batch}), "--batch");
+  }
+}
+
+TEST_F(BadInput, a_plan_that_does_not_fit_the_model_is_refused) {
+  expect_refused(run_foretoken("step --model Llama-3.1-8B --device h100_sxm -tp 7"), "--tensor-parallel-size");
+  expect_refused(run_foretoken("step --model Llama-3.1-8B --device h100_sxm -pp 1000"), "--pipeline-parallel-size");
+}
+
+TEST_F(BadInput, device_files_are_checked) {
+  const auto with_device = [](const std::string& file) {
+    return run_foretoken({"kernel", "gemm", "--device", file, "--m", "1", "--n", "1", "--k", "1"});
+  };
+  expect_refused(with_device(path("nothing.json")), "nothing.json");
+  expect_refused(with_device(write("d.json", "{}")), "d.json");
+  expect_refused(with_device(write("d.json", "[1,2")), "valid JSON");
+  expect_refused(with_device(folder_.string() + "/"), folder_.filename().string());
+}
+
+TEST_F(BadInput, measurement_folders_are_checked) {
+  const auto validate = [&] { return run_foretoken({"validate", "kernels", "--data", folder_.string()}); };
+  expect_refused(run_foretoken({"validate", "kernels", "--data", path("nowhere")}), "nowhere");
+  expect_refused(validate(), folder_.filename().string());
+  write("h100_sxm/gemm.csv", "");
+  expect_refused(validate(), "header line");
+  write("h100_sxm/gemm.csv", "kernel,dtype,m,n,k\n");
+  expect_refused(validate(), "latency_us");
+  write("h100_sxm/gemm.csv", "kernel,dtype,m,n,k,latency_us\nx,bf16,1,2\n");
+  expect_refused(validate(), "4 cells");
+  write("h100_sxm/gemm.csv", "kernel,dtype,m,n,k,latency_us\nx,bf16,1,2,nan,3\n");
+  expect_refused(validate(), "column k");
+  write("h100_sxm/gemm.csv", "kernel,dtype,m,n,k,latency_us\nx,bf16,1,2,3,NaN\n");
+  expect_refused(validate(), "latency_us");
+}
+
+TEST_F(BadInput, a_truncated_gzip_is_refused) {
+  std::string text = "kernel,dtype,m,n,k,latency_us\n";
+  for (int i = 1; i < 2000; ++i) text += "x,bf16," + std::to_string(i) + "," + std::to_string(i * 7 % 911 + 1) + ",64,3.5\n";
+  fs::create_directories(folder_ / "h100_sxm");
+  const std::string file = path("h100_sxm/gemm.csv.gz");
+  gzFile out = gzopen(file.c_str(), "wb");
+  gzwrite(out, text.data(), static_cast<unsigned>(text.size()));
+  gzclose(out);
+  EXPECT_EQ(run_foretoken({"validate", "kernels", "--data", folder_.string()}).status, 0);
+  fs::resize_file(file, fs::file_size(file) / 2);
+  expect_refused(run_foretoken({"validate", "kernels", "--data", folder_.string()}), "ends too early");
+}
+
+TEST_F(BadInput, an_output_file_that_cannot_be_written_is_refused) {
+  write("h100_sxm/gemm.csv", "kernel,dtype,m,n,k,latency_us\nx,bf16,1,2,3,4\n");
+  expect_refused(run_foretoken({"validate", "kernels", "--data", folder_.string(), "--out", path("no/such/folder/x.csv")}), "no/such/folder");
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,88 @@
+// Every foretoken command that the README and docs show is run as it stands there.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "run.h"
+
+namespace foretoken {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Shown {
+  std::string file;
+  int line = 0;
+  std::string command;  // without the program's name
+};
+
+// Lines of ```sh blocks that start with `foretoken` or `./build/foretoken`, also after `&&`. A trailing backslash joins
+// lines; what follows ` #` or ` >` is for the shell.
+std::vector<Shown> shown_commands(const fs::path& file) {
+  std::vector<Shown> shown;
+  std::ifstream in(file);
+  bool in_shell_block = false;
+  int number = 0;
+  for (std::string text; std::getline(in, text);) {
+    ++number;
+    if (text.starts_with("```")) {
+      in_shell_block = text == "```sh";
+      continue;
+    }
+    if (!in_shell_block) continue;
+    const int first = number;
+    while (text.ends_with("\\")) {
+      std::string more;
+      std::getline(in, more);
+      ++number;
+      text.pop_back();
+      text += more;
+    }
+    for (const std::string stop : {" #", " > ", " | "}) text = text.substr(0, text.find(stop));
+    if (const size_t last = text.rfind("&& "); last != std::string::npos) text = text.substr(last + 3);
+    for (const std::string program : {"foretoken ", "./build/foretoken "}) {
+      if (text.starts_with(program)) shown.push_back({file.filename().string(), first, text.substr(program.size())});
+    }
+  }
+  return shown;
+}
+
+std::vector<Shown> all_shown_commands() {
+  const fs::path root = FORETOKEN_SOURCE_DIR;
+  std::vector<Shown> shown = shown_commands(root / "README.md");
+  for (const auto& entry : fs::recursive_directory_iterator(root / "docs")) {
+    if (entry.path().extension() != ".md") continue;
+    for (Shown& command : shown_commands(entry.path())) shown.push_back(std::move(command));
+  }
+  return shown;
+}
+
+// $FORETOKEN_DATA in a shown command stands for the folder of measurements.
+bool fill_in_data_folder(std::string& command) {
+  const std::string name = "$FORETOKEN_DATA";
+  const size_t at = command.find(name);
+  if (at == std::string::npos) return true;
+  const char* folder = std::getenv("FORETOKEN_DATA");
+  if (folder == nullptr) return false;
+  command.replace(at, name.size(), folder);
+  return true;
+}
+
+TEST(DocumentedCommands, each_one_succeeds) {
+  const fs::path before = fs::current_path();
+  const std::vector<Shown> shown = all_shown_commands();
+  EXPECT_GE(shown.size(), 10u) << "the documentation shows commands";
+  for (Shown entry : shown) {
+    if (!fill_in_data_folder(entry.command)) continue;  // measurements are not part of a clone
+    fs::current_path(FORETOKEN_SOURCE_DIR);
+    const Run run = run_foretoken(entry.command);
+    EXPECT_EQ(run.status, 0) << entry.file << ":" << entry.line << ": foretoken " << entry.command << "\n" << run.err;
+    EXPECT_FALSE(run.out.empty()) << entry.file << ":" << entry.line << ": " << entry.command;
+  }
+  fs::current_path(before);
+}
+
+}  // namespace
+}  // namespace foretoken

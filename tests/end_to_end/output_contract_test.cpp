@@ -1,0 +1,74 @@
+// What every command promises: --json prints one document and nothing else, text fits 100 columns, and the same command
+// prints the same bytes.
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "run.h"
+
+namespace foretoken {
+namespace {
+
+const std::vector<std::string>& commands() {
+  static const std::vector<std::string> lines = {
+      "demo",
+      "devices",
+      "devices h100_sxm",
+      "devices hgx_h100",
+      "devices h100_ib_rail",
+      "devices tpu_v5e",
+      "models",
+      "models Llama-3.1-8B",
+      "models DeepSeek-V3",
+      "kernel gemm --device h100_sxm --m 128 --n 4096 --k 4096",
+      "kernel conv --device a100_sxm --in-channels 64 --out-channels 64 --height 56 --width 56 --kernel-height 3 --kernel-width 3",
+      "step --model Llama-3.1-8B --device h100_sxm --phase prefill --input-len 512",
+      "step --model Mixtral-8x7B-v0.1 --device h100_sxm --phase decode --batch 8 --context-len 512 -tp 2 --roofline",
+      "step --model Llama-3.1-8B --device h100_sxm --phase train --input-len 512 -pp 2",
+      "check data",
+  };
+  return lines;
+}
+
+TEST(OutputContract, json_is_one_document_and_nothing_else) {
+  for (const std::string& line : commands()) {
+    const Run run = run_foretoken(line + " --json");
+    EXPECT_EQ(run.status, 0) << line << "\n" << run.err;
+    EXPECT_EQ(run.err, "") << line;
+    EXPECT_NO_THROW(parse_json(run.out, line)) << line;
+  }
+}
+
+TEST(OutputContract, text_fits_100_columns) {
+  for (const std::string& line : commands()) {
+    const Run run = run_foretoken(line);
+    EXPECT_EQ(run.status, 0) << line << "\n" << run.err;
+    std::istringstream lines(run.out);
+    for (std::string text; std::getline(lines, text);) EXPECT_LE(text.size(), 100u) << line << "\n" << text;
+  }
+}
+
+TEST(OutputContract, the_same_command_prints_the_same_bytes) {
+  for (const std::string& line : commands()) EXPECT_EQ(run_foretoken(line).out, run_foretoken(line).out) << line;
+}
+
+TEST(OutputContract, help_succeeds_everywhere_and_names_json) {
+  EXPECT_NE(run_foretoken("--help").out.find("--json"), std::string::npos);
+  for (const std::string command : {"demo", "devices", "models", "kernel", "kernel gemm", "step", "validate", "fit", "check"}) {
+    const Run run = run_foretoken(command + " --help");
+    EXPECT_EQ(run.status, 0) << command;
+    EXPECT_NE(run.out.find("Usage"), std::string::npos) << command;
+  }
+}
+
+TEST(OutputContract, an_estimate_lies_in_its_interval) {
+  const Run run = run_foretoken("step --model Llama-3.1-70B --device h100_sxm -tp 8 --batch 64 --context-len 2048 --json");
+  const Json document = parse_json(run.out, "step");
+  const JsonView seconds = JsonView(document, "step").at("seconds");
+  EXPECT_LE(seconds.at("low").number(), seconds.at("value").number());
+  EXPECT_GE(seconds.at("high").number(), seconds.at("value").number());
+}
+
+}  // namespace
+}  // namespace foretoken

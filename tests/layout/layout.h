@@ -1,0 +1,17 @@
+// The rules of the source tree that neither compiler nor linker notices.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace foretoken::layout {
+
+// Breaches of the rules below `root` (the folder that holds src/ and CMakeLists.txt), one line each, sorted by file:
+//  - src/ holds the pipeline folders and no others, each with a README.md of at most 15 lines;
+//  - an include between quotes names a file from src/ on, of its own folder or of one above it in the pipeline, and of
+//    one that the folder's CMake target uses, directly or through others;
+//  - headers leave heavy third-party headers to .cpp files.
+std::vector<std::string> breaches(const std::filesystem::path& root);
+
+}  // namespace foretoken::layout

@@ -1,0 +1,106 @@
+#include "layout.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+namespace foretoken::layout {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+namespace fs = std::filesystem;
+
+TEST(Layout, the_source_tree_keeps_its_rules) {
+  EXPECT_THAT(breaches(FORETOKEN_SOURCE_DIR), IsEmpty());
+}
+
+// A small tree that keeps every rule, for a test to break one.
+class PlantedTree : public testing::Test {
+ protected:
+  PlantedTree() {
+    std::string name = (fs::temp_directory_path() / "foretoken-layout-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr)
+      throw fs::filesystem_error("mkdtemp", std::error_code(errno, std::generic_category()));
+    root_ = name;
+    write("CMakeLists.txt",
+          "foretoken_folder(base     LINKS ZLIB::ZLIB)\n"
+          "foretoken_folder(hardware USES base)\n"
+          "foretoken_folder(model    USES hardware LINKS fmt::fmt)\n"
+          "foretoken_folder(network  USES hardware)\n");
+    for (const char* folder : {"base", "hardware", "model", "network", "app"}) {
+      write(fs::path("src") / folder / "README.md", "# What comes in, what goes out\n");
+    }
+    write("src/base/json.h", "#include <string>\n");
+    write("src/hardware/device.h", "#include \"base/json.h\"\n");
+    write("src/model/model.h", "#include \"base/json.h\"\n#include \"hardware/device.h\"\n");
+    write("src/model/families/llama.cpp", "#include \"model/model.h\"\n\n#include <nlohmann/json.hpp>\n");
+    write("src/app/cli/main.cpp", "#include <CLI/CLI.hpp>\n\n#include \"model/model.h\"\n");
+  }
+  ~PlantedTree() override {
+    std::error_code ignored;
+    fs::remove_all(root_, ignored);
+  }
+
+  void write(const fs::path& path, const std::string& text) {
+    fs::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << text;
+  }
+
+  fs::path root_;
+};
+
+TEST_F(PlantedTree, that_keeps_the_rules_has_no_breach) {
+  EXPECT_THAT(breaches(root_), IsEmpty());
+}
+
+TEST_F(PlantedTree, an_include_down_the_pipeline_is_found) {
+  write("src/base/json.cpp", "#include \"base/json.h\"\n#include \"model/model.h\"\n");
+  EXPECT_THAT(breaches(root_),
+              ElementsAre("src/base/json.cpp:2: \"model/model.h\" points down the pipeline: base may not use model"));
+}
+
+TEST_F(PlantedTree, an_include_down_the_pipeline_is_found_in_a_test_and_in_odd_spacing) {
+  write("src/hardware/device_test.cpp", "  #  include  \"app/cli/main.cpp\"  // why not\n");
+  EXPECT_THAT(breaches(root_), ElementsAre("src/hardware/device_test.cpp:1: \"app/cli/main.cpp\" points down the "
+                                           "pipeline: hardware may not use app"));
+}
+
+TEST_F(PlantedTree, an_include_of_a_folder_the_target_does_not_use_is_found) {
+  write("src/network/ring.cpp", "#include \"base/json.h\"\n#include \"model/model.h\"\n");
+  EXPECT_THAT(breaches(root_),
+              ElementsAre("src/network/ring.cpp:2: \"model/model.h\": the CMake target of network does not use model"));
+}
+
+TEST_F(PlantedTree, an_include_that_is_not_from_src_on_is_found) {
+  write("src/model/model.cpp", "#include \"model.h\"\n#include \"../base/json.h\"\n#include \"base/gone.h\"\n");
+  EXPECT_THAT(breaches(root_),
+              ElementsAre("src/model/model.cpp:1: \"model.h\" does not name a file from src/ on",
+                          "src/model/model.cpp:2: \"../base/json.h\" does not name a file from src/ on",
+                          "src/model/model.cpp:3: \"base/gone.h\" does not exist"));
+}
+
+TEST_F(PlantedTree, a_heavy_header_in_a_header_is_found) {
+  write("src/base/json.h", "#include <nlohmann/json_fwd.hpp>\n");
+  write("src/app/cli/options.h", "#include \"CLI/CLI.hpp\"\n");
+  EXPECT_THAT(breaches(root_), testing::Contains("src/base/json.h:1: <nlohmann/json_fwd.hpp> belongs in a .cpp file"));
+  EXPECT_THAT(breaches(root_), testing::Contains("src/app/cli/options.h:1: <CLI/CLI.hpp> belongs in a .cpp file"));
+}
+
+TEST_F(PlantedTree, a_readme_that_is_missing_or_long_is_found) {
+  fs::remove(root_ / "src/model/README.md");
+  write("src/base/README.md", std::string(16, '\n'));
+  EXPECT_THAT(breaches(root_), ElementsAre("src/base/README.md: 16 lines; at most 15", "src/model: no README.md"));
+}
+
+TEST_F(PlantedTree, a_folder_outside_the_pipeline_is_found) {
+  write("src/utilities/README.md", "\n");
+  EXPECT_THAT(breaches(root_), ElementsAre("src/utilities: not a folder of the pipeline"));
+}
+
+}  // namespace
+}  // namespace foretoken::layout

@@ -1,0 +1,23 @@
+file(REMOVE_RECURSE ${SCRATCH})
+file(MAKE_DIRECTORY ${SCRATCH})
+execute_process(COMMAND ${CPACK} -G DEB -B ${SCRATCH} --config ${BUILD}/CPackConfig.cmake
+  OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+file(GLOB package ${SCRATCH}/foretoken_*.deb)
+list(LENGTH package count)
+if(NOT count EQUAL 1)
+  message(FATAL_ERROR "expected one foretoken_*.deb in ${SCRATCH}, found: ${package}")
+endif()
+
+function(expect text)
+  foreach(pattern IN LISTS ARGN)
+    if(NOT text MATCHES "${pattern}")
+      message(FATAL_ERROR "${package}: no match for '${pattern}' in\n${text}")
+    endif()
+  endforeach()
+endfunction()
+
+execute_process(COMMAND ${DPKG_DEB} --field ${package} OUTPUT_VARIABLE fields COMMAND_ERROR_IS_FATAL ANY)
+expect("${fields}" "Package: foretoken\n" "Depends: [^\n]*libc6" "Depends: [^\n]*libstdc\\+\\+6" "Maintainer: foretoken")
+execute_process(COMMAND ${DPKG_DEB} --contents ${package} OUTPUT_VARIABLE contents COMMAND_ERROR_IS_FATAL ANY)
+expect("${contents}" "\\./usr/bin/foretoken\n" "\\./usr/share/foretoken/data/" "\\./usr/include/foretoken/base/json\\.h\n"
+  "/libforetoken_base\\.a\n" "/cmake/foretoken/foretokenConfig\\.cmake\n" "\\./usr/share/doc/foretoken/copyright\n")
