@@ -6,8 +6,9 @@ Needs Python 3.8+ and PyTorch with CUDA; Triton kernels are timed where Triton i
 How one row is timed: the call is captured into a CUDA graph many times over different buffers; the graph is replayed
 several times, each time after reading a buffer of several times the L2 cache, so that no input is in the cache; one
 timing is (elapsed - start of an empty graph) / calls. This is done in several rounds with other buffers, and the row is
-the median of the rounds' medians. Inputs are normally distributed random numbers. Finished rows are on disk at once: a
-run that was stopped goes on where it ended.
+the median of the rounds' medians. Inputs are normally distributed random numbers. The device rests between timings, so
+that these are times of a cool board at full clock; the family `sustained` has the other end. Finished rows are on disk
+at once: a run that was stopped goes on where it ended.
 """
 import argparse
 import contextlib
@@ -39,6 +40,7 @@ except Exception:  # a broken Triton must not stop the rest
 
 VERSION = 1
 GIB = 1 << 30
+REST = 3.0  # idle time after a timing, relative to it: without, large multiplies run into the power limit
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The plan: which rows to measure. Depends on the seed and the scale only, never on the device.
@@ -358,20 +360,20 @@ ATTENTION_COLUMNS = "kernel kv_dtype batch heads kv_heads head_dim q_len kv_len 
 SUSTAINED_RESULTS = ["family", "shape", "flops", "bytes", "burst_us", "sustained_us", "power_w", "sampled_power_w",
                      "sm_clock_mhz", "memory_clock_mhz", "temperature_c", "limits", "idle_w"]
 FAMILIES = {
-    "launch": Family(launch_points, "kind", 0.1),
-    "copy": Family(copy_points, "bytes", 0.05),
-    "host_copy": Family(host_copy_points, "kind bytes", 0.1),
-    "gemm": Family(gemm_points, "kernel dtype m n k", 0.03),
+    "launch": Family(launch_points, "kind", 0.15),
+    "copy": Family(copy_points, "bytes", 0.03),
+    "host_copy": Family(host_copy_points, "kind bytes", 0.06),
+    "gemm": Family(gemm_points, "kernel dtype m n k", 0.035),
     "grouped_gemm": Family(drawn(90, grouped_gemm_row), "kernel dtype groups m n k routing", 0.04),
-    "attention_prefill": Family(drawn(200, prefill_row), ATTENTION_COLUMNS, 0.12),
-    "attention_decode": Family(drawn(200, decode_row), ATTENTION_COLUMNS, 0.12),
-    "attention_encoder": Family(drawn(60, encoder_row), "kernel dtype batch heads head_dim q_len kv_len", 0.12),
-    "norm": Family(drawn(120, norm_row), "kernel dtype rows width op residual", 0.05),
-    "rope": Family(drawn(60, rope_row), "kernel dtype tokens heads kv_heads rotary_dim", 0.05),
+    "attention_prefill": Family(drawn(200, prefill_row), ATTENTION_COLUMNS, 0.09),
+    "attention_decode": Family(drawn(200, decode_row), ATTENTION_COLUMNS, 0.09),
+    "attention_encoder": Family(drawn(60, encoder_row), "kernel dtype batch heads head_dim q_len kv_len", 0.08),
+    "norm": Family(drawn(120, norm_row), "kernel dtype rows width op residual", 0.04),
+    "rope": Family(drawn(60, rope_row), "kernel dtype tokens heads kv_heads rotary_dim", 0.08),
     "activation": Family(drawn(80, activation_row), "kernel dtype rows width gated", 0.03),
-    "kv_write": Family(drawn(80, kv_write_row), "kernel dtype kv_dtype tokens values", 0.03),
+    "kv_write": Family(drawn(80, kv_write_row), "kernel dtype kv_dtype tokens values", 0.04),
     "embedding": Family(drawn(60, embedding_row), "kernel dtype tokens width vocabulary", 0.03),
-    "sampling": Family(drawn(70, sampling_row), "kernel dtype rows vocabulary greedy", 0.05),
+    "sampling": Family(drawn(70, sampling_row), "kernel dtype rows vocabulary greedy", 0.04),
     "softmax": Family(drawn(60, softmax_row), "kernel dtype rows width", 0.03),
     "elementwise": Family(drawn(60, elementwise_row), "kernel dtype elements inputs outputs", 0.03),
     "quantize_fp8": Family(drawn(50, quantize_row), "kernel op m k", 0.03),
@@ -524,6 +526,10 @@ class Board:
         return {"power_limit_w": limit / 1000 if limit else None,
                 "max_sm_clock_mhz": self._read("nvmlDeviceGetMaxClockInfo", 1),
                 "max_memory_clock_mhz": self._read("nvmlDeviceGetMaxClockInfo", 2)}
+
+    def power_capped(self):
+        reasons = self.nvml and self._read("nvmlDeviceGetCurrentClocksThrottleReasons", kind=ctypes.c_ulonglong)
+        return bool(reasons and reasons & 0x4)
 
     def driver(self):
         if self.nvml is not None:
@@ -732,7 +738,8 @@ class Pools:
 
 
 class Bench:
-    def __init__(self, arguments):
+    def __init__(self, arguments, board):
+        self.board = board
         self.device = torch.device("cuda", arguments.device)
         torch.cuda.set_device(self.device)
         torch.manual_seed(arguments.seed)
@@ -752,7 +759,7 @@ class Bench:
         # Keeps the memory of captured graphs for the next one.
         self.graph_pool = torch.cuda.graph_pool_handle()
         self.anchor = self._capture([lambda: torch.cuda._sleep(1)])[0]
-        self.start_us = 0.0
+        self.wrong = dict(self.wrong_kernels()) if triton is not None else {}
         self._wake()
         self.start_us = self._measure_start()
 
@@ -769,6 +776,8 @@ class Bench:
         kernel = row.get("kernel", "")
         if kernel == "triton" and triton is None:
             raise Skip("Triton is not installed")
+        if kernel == "triton" and family in self.wrong:
+            raise Skip(self.wrong[family])
         if "fp8" in (row.get("dtype"), row.get("kv_dtype")) or family == "quantize_fp8":
             if "fp8" not in self.types or self.capability < (8, 9):
                 raise Skip("no fp8 on this device or in this PyTorch")
@@ -805,7 +814,16 @@ class Bench:
         graph.replay()
         end.record()
         end.synchronize()
-        return start.elapsed_time(end) * 1000
+        elapsed_us = start.elapsed_time(end) * 1000
+        time.sleep(REST * elapsed_us * 1e-6)
+        return elapsed_us
+
+    def _cool(self):
+        """Waits, but not for long, until the board is off its power limit."""
+        for _ in range(20):
+            if not self.board.power_capped():
+                return
+            time.sleep(0.025)
 
     def _measure_start(self):
         times = []
@@ -829,13 +847,13 @@ class Bench:
             sets = [case.make()]
             case.call(*sets[0])  # compiles, chooses algorithms
             rough = min(self._time_once(case, sets[0]) for _ in range(2))
-            most = min(most, 3 * GIB // max(case.bytes, 1))
-            count = max(1, min(most, max(2, round(target_us / max(rough, 1.0)))))
+            count = max(1, min(most, round(target_us / max(rough, 1.0)), 3 * GIB // max(case.bytes, 1)))
             medians = []
             for _ in range(self.rounds):
                 sets = [case.make() for _ in range(count)]
                 graph, kept = self._prepare([lambda s=s: case.call(*s) for s in sets], case.in_graph)
                 graph.replay()
+                self._cool()
                 times = [(self._elapsed_us(graph) - self.start_us) / count for _ in range(self.repeats)]
                 medians.append(statistics.median(times))
                 del graph, kept
@@ -1064,6 +1082,62 @@ class Bench:
         return Case(lambda: (self.take(torch.uint8, bytes, written=True), self.take(torch.uint8, bytes)),
                     lambda target, source: target.copy_(source), 0, 2 * bytes,
                     in_graph=bytes < 512 << 20)  # graph nodes copy more than that at two thirds of the rate (H200)
+
+    def wrong_kernels(self):
+        """Families whose Triton kernels do not give what PyTorch gives, or do not run: (family, why)."""
+        wrong = []
+        for family in ("norm", "rope", "activation", "kv_write", "quantize_fp8"):
+            if family == "quantize_fp8" and ("fp8" not in self.types or self.capability < (8, 9)):
+                continue
+            try:
+                pairs = getattr(self, "_check_" + family)()
+                for ours, reference in pairs:
+                    difference = (ours.float() - reference.float()).norm() / reference.float().norm()
+                    if not difference.item() < 0.01:
+                        wrong.append((family, f"the Triton kernel is off by {difference.item():.2g} here"))
+                        break
+            except Exception as error:  # Triton's compiler has its own kinds
+                wrong.append((family, f"the Triton kernel does not run: {type(error).__name__}: {error}"))
+        self.pools.clear()
+        return wrong
+
+    def _check_norm(self):
+        rows, width = 33, 1000
+        x, stream, weight = (self.take("bf16", *shape).clone() for shape in ((rows, width), (rows, width), (width,)))
+        plain, added, total = torch.empty_like(x), torch.empty_like(x), stream.clone()
+        rms_norm_kernel[(rows,)](x, weight, plain, width, BLOCK=1024, num_warps=4)
+        add_rms_norm_kernel[(rows,)](x, total, weight, added, width, BLOCK=1024, num_warps=4)
+        norm = lambda value: F.rms_norm(value.float(), (width,), weight.float(), 1e-6)
+        return [(plain, norm(x)), (added, norm(x.float() + stream.float())), (total, x + stream)]
+
+    def _check_rope(self):
+        cases = []
+        for kernel in ("triton", "torch_eager"):
+            torch.manual_seed(1)  # the same angles
+            cases.append(self.rope_case(kernel, "bf16", 37, 6, 3, 96))
+        q, k, positions = cases[0].make()
+        expected = cases[1].call(q.clone(), k.clone(), positions)
+        cases[0].call(q, k, positions)
+        return list(zip((q, k), expected))
+
+    def _check_activation(self):
+        fused, eager = (self.activation_case(kernel, "bf16", 5, 1500, "yes") for kernel in ("triton", "torch_eager"))
+        x, = fused.make()
+        return [(fused.call(x), eager.call(x))]
+
+    def _check_kv_write(self):
+        tokens, width = 7, 96
+        k, v = self.take("bf16", tokens, width), self.take("bf16", tokens, width)
+        slots = torch.randperm(64, device=self.device)[:tokens]
+        caches = [torch.zeros(64, width, dtype=torch.bfloat16, device=self.device) for _ in range(2)]
+        expected = [cache.index_copy(0, slots, new) for cache, new in zip(caches, (k, v))]
+        kv_write_kernel[(tokens,)](k, v, *caches, slots, width, BLOCK=128, num_warps=4)
+        return list(zip(caches, expected))
+
+    def _check_quantize_fp8(self):
+        case = self.quantize_fp8_case("triton", "static_quant", 33, 1000)
+        x, = case.make()
+        return [(case.call(x), x.to(torch.float8_e4m3fn))]
 
     # -- rows that are not one call
 
@@ -1305,7 +1379,7 @@ class Run:
             "settings": {"seed": self.arguments.seed, "scale": self.arguments.scale, "rounds": self.arguments.rounds,
                          "repeats": self.arguments.repeats,
                          "sustained_seconds": self.arguments.sustained_seconds, "warm_share": WARM_SHARE,
-                         "flushed_l2_bytes": bench.flush_buffer.numel() * 4, "script_version": VERSION},
+                         "rest": REST, "flushed_l2_bytes": bench.flush_buffer.numel() * 4, "script_version": VERSION},
             "graph_start_us": round(bench.start_us, 3),
             "attention_gqa": bench.gqa,
         })
@@ -1398,7 +1472,7 @@ class Run:
     def repeat(self, bench):
         """Times some rows again, minutes later: what a difference between two rows means."""
         for family, rows in self.measured.items():
-            if family == "launch":
+            if family in ("launch", "host_copy"):
                 continue
             for row, first in rows[::max(1, len(rows) // REPEATED_PER_FAMILY)][:REPEATED_PER_FAMILY]:
                 entry = {"family": family, "row": row_text(row)}
@@ -1410,7 +1484,7 @@ class Run:
     def __call__(self):
         # Before the first allocation.
         idle_before = idle_power(self.board, 1.0)
-        bench = Bench(self.arguments)
+        bench = Bench(self.arguments, self.board)
         self.write_meta(bench, None)
         estimated = sum(len(rows) * FAMILIES[family].seconds_per_row for family, rows in self.plan.items())
         progress = Progress(self.arguments.progress or sys.stderr.isatty(), estimated)

@@ -12,13 +12,19 @@
 #include "base/text.h"
 
 namespace foretoken {
+namespace {
+
+constexpr size_t largest_buffer = size_t{1} << 18;
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
+}  // namespace
 
 struct CsvReader::State {
   std::string source;
   CsvLimits limits;
   std::function<size_t(std::span<char>)> read_more;
 
-  std::string buffer = std::string(size_t{1} << 18, '\0');
+  std::string buffer;
   size_t at = 0, filled = 0;
 
   std::vector<std::string> columns;
@@ -65,8 +71,9 @@ struct CsvReader::State {
 
   // A mark that some spreadsheets put before the first cell, which may be a quoted one.
   void skip_byte_order_mark() {
-    constexpr std::string_view mark = "\xEF\xBB\xBF";
-    if (peek() >= 0 && std::string_view(buffer).substr(at, filled - at).starts_with(mark)) at += mark.size();
+    if (peek() < 0) return;
+    const std::string_view front = std::string_view(buffer).substr(at, filled - at);
+    if (front.starts_with(byte_order_mark)) at += byte_order_mark.size();
   }
 
   void quoted_cell() {
@@ -156,6 +163,7 @@ CsvReader::CsvReader(std::unique_ptr<State> state) : state_(std::move(state)) {
 
 CsvReader::CsvReader(const std::filesystem::path& path, CsvLimits limits) : state_(std::make_unique<State>()) {
   state_->source = path.string();
+  state_->buffer.resize(largest_buffer);
   state_->limits = limits;
   auto stream = std::make_shared<FileStream>(path, limits.max_bytes);  // std::function wants copyable captures
   state_->read_more = [stream](std::span<char> piece) { return stream->read(piece); };
@@ -171,6 +179,7 @@ CsvReader CsvReader::from_text(std::string text, std::string source, CsvLimits l
   auto state = std::make_unique<State>();
   state->source = std::move(source);
   state->limits = limits;
+  state->buffer.resize(std::clamp<size_t>(text.size(), 1, largest_buffer));
   state->read_more = [text = std::move(text), given = size_t{0}](std::span<char> piece) mutable {
     const size_t size = std::min(piece.size(), text.size() - given);
     std::copy_n(text.begin() + static_cast<std::ptrdiff_t>(given), size, piece.begin());
@@ -254,7 +263,8 @@ void CsvReader::fail(size_t column, std::string expected, std::string suggestion
 }
 
 std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  const bool special = text.find_first_of(",\"\r\n") != std::string_view::npos || text.starts_with(byte_order_mark);
+  if (!special) return std::string(text);
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"') quoted += '"';

@@ -86,6 +86,13 @@ TEST(Csv, what_is_written_by_csv_cell_reads_back_the_same) {
   }
 }
 
+TEST(Csv, a_first_cell_that_begins_with_a_byte_order_mark_is_written_so_that_it_stays) {
+  const std::string name =
+      "\xEF\xBB\xBF"
+      "a";
+  EXPECT_EQ(read_all(csv_cell(name) + ",b\n"), (Table{{name, "b"}}));
+}
+
 TEST(Csv, cells_across_the_read_buffer_stay_whole) {
   // Rows of 7 bytes and CRLF, so that every kind of byte falls on the buffer's end once in a while.
   std::string text = "a,b\r\n";

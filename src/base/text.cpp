@@ -35,6 +35,7 @@ struct Prefix {
 };
 
 std::string with_prefix(double value, std::span<const Prefix> largest_first, std::string_view unit) {
+  if (value == 0) return fmt::format("0 {}", unit);
   for (const Prefix& prefix : largest_first) {
     // 0.9995: what would print as 1000 of the smaller prefix prints as 1.00 of this one.
     if (std::abs(value) >= 0.9995 * prefix.factor) {

@@ -19,7 +19,10 @@ TimedOperator time_operator(const Operator& call, const KernelPredictor& predict
   const auto count = static_cast<double>(call.count);
   if (const auto* collective = std::get_if<CollectiveShape>(&call.shape)) {
     const Fabric fabric = collective->ranks > 1 ? fabric_of(predictor.device()) : Fabric{};
-    return {.call = call, .kernel = std::nullopt, .seconds = scaled(collective_seconds(*collective, fabric), count), .work = {}};
+    return {.call = call,
+            .kernel = std::nullopt,
+            .seconds = scaled(collective_seconds(*collective, fabric), count),
+            .work = {}};
   }
   const KernelEstimate kernel = predictor.estimate(call.shape);
   return {.call = call, .kernel = kernel, .seconds = scaled(kernel.seconds, count), .work = times(kernel.work, count)};
@@ -42,10 +45,13 @@ double tokens_of(const StepRequest& request) {
   const auto batch = static_cast<double>(request.batch);
   const auto input = static_cast<double>(request.input_len);
   switch (request.phase) {
-    case StepPhase::decode: return batch;
-    case StepPhase::mixed: return static_cast<double>(request.prompts) * input + batch - static_cast<double>(request.prompts);
+    case StepPhase::decode:
+      return batch;
+    case StepPhase::mixed:
+      return static_cast<double>(request.prompts) * input + batch - static_cast<double>(request.prompts);
     case StepPhase::prefill:
-    case StepPhase::train: return batch * input;
+    case StepPhase::train:
+      return batch * input;
   }
   return batch;
 }

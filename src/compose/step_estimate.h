@@ -29,14 +29,14 @@ struct StageEstimate {
 struct StepEstimate {
   StepRequest request;
   ParallelPlan plan;
-  std::vector<StageEstimate> stages;  // one per pipeline stage
-  Estimate seconds;                   // one batch through all stages, one after the other
-  Flops model_flops;                  // of the whole model for this request; a training step counts three forwards
-  double devices = 1;                 // over which the step is spread, data parallelism included
-  double model_flops_utilization = 0; // model FLOPs over time and dense peak of all devices of one replica
-  double tokens = 0;                  // tokens that the step takes in per data-parallel replica
-  Bytes device_memory;                // 0 = not known
-  bool fits_in_memory = true;         // the fullest stage against device memory, where that is known
+  std::vector<StageEstimate> stages;   // one per pipeline stage
+  Estimate seconds;                    // one batch through all stages, one after the other
+  Flops model_flops;                   // of the whole model for this request; a training step counts three forwards
+  double devices = 1;                  // over which the step is spread, data parallelism included
+  double model_flops_utilization = 0;  // model FLOPs over time and dense peak of all devices of one replica
+  double tokens = 0;                   // tokens that the step takes in per data-parallel replica
+  Bytes device_memory;                 // 0 = not known
+  bool fits_in_memory = true;          // the fullest stage against device memory, where that is known
 };
 
 // The sum of kernels, one after the other on each device: no launch gaps, no overlap of communication yet.

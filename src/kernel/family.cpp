@@ -194,7 +194,7 @@ KernelShape KernelRowReader::read(const CsvReader& csv) {
     if (!parse_choice(parameter, text))
       csv.fail(*columns_[i].index, expectation(parameter), suggestion(parameter, text));
   }
-  const std::optional<Misfit> misfit = family_->misfit(values_);
+  const std::optional<Misfit> misfit = family_->misfit ? family_->misfit(values_) : std::nullopt;
   ensure(misfit.has_value(), "a row that cannot be read has a choice or a combination to blame");
   if (columns_[misfit->parameter].index) csv.fail(*columns_[misfit->parameter].index, misfit->expected);
   throw InputError({.source = csv.source(),

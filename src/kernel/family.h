@@ -24,7 +24,7 @@ struct KernelParameter {
   std::string help;
   std::optional<std::string> fallback;  // used when not given; nothing = required
   std::string example;                  // a typical value, for help and tests
-  Range<double> range{1, 1e12};         // integer, number
+  Range<double> range{1, 1e9};          // integer, number
   std::vector<std::string> choices;     // choice: listed in help; the value is the index here
   // choice: reads further spellings, and whatever is not an index; nothing = not a valid value
   std::optional<double> (*parse)(std::string_view) = nullptr;

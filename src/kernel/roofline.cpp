@@ -44,12 +44,12 @@ struct GridOf {
                     .splits_k = true};
   }
   std::optional<TileGrid> operator()(const ConvShape& s) const {
-    const int64_t out = convolved_size(s.height, s.kernel_height, s.stride, s.padding, s.dilation) *
-                        convolved_size(s.width, s.kernel_width, s.stride, s.padding, s.dilation);
     if (s.groups > 1) return std::nullopt;  // grouped and depthwise kernels do not tile like a GEMM
-    return TileGrid{.m = number(s.batch * out),
+    const double out = number(convolved_size(s.height, s.kernel_height, s.stride, s.padding, s.dilation)) *
+                       number(convolved_size(s.width, s.kernel_width, s.stride, s.padding, s.dilation));
+    return TileGrid{.m = number(s.batch) * out,
                     .n = number(s.out_channels),
-                    .k = number(s.in_channels * s.kernel_height * s.kernel_width),
+                    .k = number(s.in_channels) * number(s.kernel_height) * number(s.kernel_width),
                     .splits_k = true};
   }
   std::optional<TileGrid> operator()(const AttentionShape& s) const {

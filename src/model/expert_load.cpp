@@ -159,6 +159,14 @@ ExpertLoad expert_load(const MoeShape& shape) {
                           .local = std::max<int64_t>(1, experts / std::max<int64_t>(1, shape.ep)),
                           .exponent = shape.routing == Routing::power_law ? shape.power_law_exponent : 0};
   if (question.tokens <= 0 || question.top_k <= 0) return {};
+  constexpr int64_t most_experts = 1 << 16;
+  constexpr int64_t most_tokens = int64_t{1} << 40;
+  if (experts > most_experts || question.tokens > most_tokens) {  // beyond any real layer: an even spread will do
+    const auto local = static_cast<double>(question.local);
+    const double pairs = static_cast<double>(question.tokens) * static_cast<double>(question.top_k) * local /
+                         static_cast<double>(experts);
+    return {.active_experts = std::min(local, pairs), .pairs = pairs};
+  }
 
   // A table of measurements asks the same thing for every width and dtype: remember answers. The answer is a function
   // of the question alone, so it does not matter what is remembered.

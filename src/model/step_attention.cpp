@@ -1,5 +1,6 @@
 // Attention blocks: dense, cross, latent (MLA) and compressed (DeepSeek-V4), with their projections.
 #include <algorithm>
+#include <cmath>
 
 #include "model/step_internal.h"
 
@@ -41,7 +42,7 @@ int64_t mean_keys(int64_t q_len, int64_t kv_len, int64_t limit) {
   const int64_t rising = std::min(limit, kv_len) - (kv_len - q_len);  // queries that see all keys so far
   const double sum =
       number(rising) * (number(kv_len - q_len) + (number(rising) + 1) / 2) + number(q_len - rising) * number(limit);
-  return std::max<int64_t>(1, static_cast<int64_t>(sum / number(q_len) + 0.5));
+  return std::max<int64_t>(1, std::llround(sum / number(q_len)));
 }
 
 // Scores of every query against every cached indexer key (fp8, one key head), and the choice of the best.

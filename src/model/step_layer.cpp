@@ -89,7 +89,7 @@ void write_layer(Writer& writer, const Layer& layer) {
   const HyperConnectionShape mixing{
       .tokens = writer.stream_rows(), .streams = layer.hyper_streams, .hidden = writer.model().hidden, .sites = blocks};
   const double streams_bytes = number(writer.stream_rows()) * number(writer.model().hidden) *
-                               number(layer.hyper_streams * blocks) * writer.activation_bytes();
+                               number(layer.hyper_streams) * number(blocks) * writer.activation_bytes();
   if (layer.hyper_streams > 0) writer.add("hyper_pre", StepPart::attention, mixing, streams_bytes);
 
   if (layer.parallel && mixes && mlp != nullptr) {

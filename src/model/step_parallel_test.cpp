@@ -267,8 +267,8 @@ TEST(StepExperts, all_plans_together_compute_every_routed_copy_once) {
         ParallelPlan{.tensor = 2, .data = 2, .expert = 4}}) {
     const auto operators = stage_operators(mixtral_like(), prefill, plan, 0);
     const MoeShape shape = std::get<MoeShape>(find_operator(operators, "experts")->shape);
-    const double ranks = static_cast<double>(shape.ep);
-    const double replicas = static_cast<double>(std::max<int64_t>(1, plan.expert / plan.tensor));
+    const auto ranks = static_cast<double>(shape.ep);
+    const auto replicas = static_cast<double>(std::max<int64_t>(1, plan.expert / plan.tensor));
     EXPECT_DOUBLE_EQ(expert_load(shape).pairs * ranks, copies * replicas);
   }
 }

@@ -105,6 +105,7 @@ inline std::vector<Model> catalogue_models() {
   }
   std::sort(files.begin(), files.end());
   std::vector<Model> models;
+  models.reserve(files.size());
   for (const std::filesystem::path& file : files) models.push_back(read_model_config(file));
   return models;
 }

@@ -100,7 +100,7 @@ TEST(StepTraining, adapters_alone_are_optimized_and_reduced) {
   StepRequest request = training;
   request.lora = {.rank = 16, .on_mlp = false};
   const auto operators = stage_operators(llama_like(), request, {.data = 4}, 0);
-  const int64_t adapters = 10 * (16 * (3 * 1024 + 24 * 64) + 16 * (1024 + 1024));
+  const int64_t adapters = int64_t{10} * (16 * (3 * 1024 + 24 * 64) + 16 * (1024 + 1024));
   EXPECT_EQ(std::get<ElementwiseShape>(find_operator(operators, "adam")->shape).elements, adapters);
   EXPECT_EQ(std::get<CollectiveShape>(find_operator(operators, "grad_all_reduce")->shape).bytes,
             2.0 * static_cast<double>(adapters));

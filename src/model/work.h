@@ -9,10 +9,10 @@
 namespace foretoken {
 
 struct Work {
-  Flops flops;                // multiply-add counts two
-  DType math = DType::bf16;   // whose peak bounds the FLOPs
-  Bytes weights_read;         // parameters
-  Bytes activations_read;     // everything else read, the KV cache included
+  Flops flops;               // multiply-add counts two
+  DType math = DType::bf16;  // whose peak bounds the FLOPs
+  Bytes weights_read;        // parameters
+  Bytes activations_read;    // everything else read, the KV cache included
   Bytes written;
 
   Bytes bytes() const { return weights_read + activations_read + written; }
@@ -21,15 +21,16 @@ struct Work {
 // The work of one call. A collective has none: its bytes travel on links.
 Work count_work(const KernelShape& shape);
 
-// Query-key pairs that causal and window masks leave, summed over the queries of ONE sequence and head. Without a causal
-// mask a window reaches as far ahead as back.
+// Query-key pairs that causal and window masks leave, summed over the queries of ONE sequence and head. Without a
+// causal mask a window reaches as far ahead as back.
 double attended_pairs(const AttentionShape& shape);
 
-// Positions a convolution or pooling window takes along one side: floor((size + 2 padding - dilation (kernel-1) - 1)/stride) + 1.
+// Positions a convolution or pooling window takes along one side: floor((size + 2 padding - dilation (kernel-1) -
+// 1)/stride) + 1.
 int64_t convolved_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation);
 
-// Expected experts of one rank that get at least one token, and (token, expert) pairs it computes (its most loaded share
-// under a power law). balanced: tokens spread as evenly as they go.
+// Expected experts of one rank that get at least one token, and (token, expert) pairs it computes (its most loaded
+// share under a power law). balanced: tokens spread as evenly as they go.
 struct ExpertLoad {
   double active_experts = 0;
   double pairs = 0;

@@ -18,12 +18,15 @@ Bytes wire_bytes(const CollectiveShape& collective) {
   if (collective.ranks <= 1) return Bytes(0);
   const double others_share = (ranks - 1) / ranks;
   switch (collective.kind) {
-    case CollectiveKind::all_reduce: return Bytes(2 * others_share * collective.bytes);
+    case CollectiveKind::all_reduce:
+      return Bytes(2 * others_share * collective.bytes);
     case CollectiveKind::all_gather:
     case CollectiveKind::reduce_scatter:
-    case CollectiveKind::all_to_all: return Bytes(others_share * collective.bytes);
+    case CollectiveKind::all_to_all:
+      return Bytes(others_share * collective.bytes);
     case CollectiveKind::broadcast:
-    case CollectiveKind::send_recv: return Bytes(collective.bytes);
+    case CollectiveKind::send_recv:
+      return Bytes(collective.bytes);
   }
   throw InternalError("every collective has a wire volume");
 }

@@ -22,8 +22,9 @@ Fabric fabric_of(const Device& device);
 // (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.)
 Bytes wire_bytes(const CollectiveShape& collective);
 
-// Wire time at full link rate: a bound that leaves out launch and hop latency. Measured times on NVSwitch nodes (NCCL and
-// custom all-reduce, 512 B to 1 GiB) lie between it and twice it plus 28 us in 95 of 100 cases: that is the interval.
+// Wire time at full link rate: a bound that leaves out launch and hop latency. Measured times on NVSwitch nodes (NCCL
+// and custom all-reduce, 512 B to 1 GiB) lie between it and twice it plus 28 us in 95 of 100 cases: that is the
+// interval.
 Estimate collective_seconds(const CollectiveShape& collective, const Fabric& fabric);
 
 }  // namespace foretoken

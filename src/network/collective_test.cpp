@@ -15,7 +15,8 @@ TEST(Collective, an_all_reduce_moves_as_much_as_a_reduce_scatter_and_an_all_gath
   for (int64_t ranks = 1; ranks <= 64; ranks *= 2) {
     const double reduce_scatter = wire_bytes(collective(CollectiveKind::reduce_scatter, ranks, 4096)).value();
     const double all_gather = wire_bytes(collective(CollectiveKind::all_gather, ranks, 4096)).value();
-    EXPECT_DOUBLE_EQ(wire_bytes(collective(CollectiveKind::all_reduce, ranks, 4096)).value(), reduce_scatter + all_gather);
+    EXPECT_DOUBLE_EQ(wire_bytes(collective(CollectiveKind::all_reduce, ranks, 4096)).value(),
+                     reduce_scatter + all_gather);
   }
 }
 

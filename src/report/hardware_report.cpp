@@ -1,5 +1,7 @@
 #include "report/hardware_report.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -11,9 +13,15 @@ namespace {
 
 // A node's or cluster's number in the form of a device's.
 template <class Value>
-void add_fact(std::vector<DeviceFact>& rows, std::string key, std::string unit, const MaybeFact<Value>& fact, double value) {
+void add_fact(std::vector<DeviceFact>& rows, std::string key, std::string unit, const MaybeFact<Value>& fact,
+              double value) {
   if (!fact) return;
-  rows.push_back({.key = std::move(key), .unit = std::move(unit), .value = value, .source = fact->source, .assumed = fact->assumed, .note = fact->note});
+  rows.push_back({.key = std::move(key),
+                  .unit = std::move(unit),
+                  .value = value,
+                  .source = fact->source,
+                  .assumed = fact->assumed,
+                  .note = fact->note});
 }
 
 template <class Unit>
@@ -53,12 +61,19 @@ std::vector<DeviceFact> facts_of(const Cluster& cluster) {
   return rows;
 }
 
+// The numbers, then the sources they point to: a source is a sentence, and many numbers share one.
 std::string facts_text(const std::vector<DeviceFact>& rows) {
   Table table({{"fact", Table::Align::left}, {"value"}, {"unit", Table::Align::left}, {"source", Table::Align::left}});
+  std::vector<std::string> sources;
   for (const DeviceFact& row : rows) {
-    table.add({row.key, fmt::format("{:g}", row.value), row.unit, (row.assumed ? "assumed: " : "") + row.source});
+    const auto known = std::find(sources.begin(), sources.end(), row.source);
+    const auto number = known - sources.begin() + 1;
+    if (known == sources.end()) sources.push_back(row.source);
+    table.add({row.key, fmt::format("{:g}", row.value), row.unit,
+               fmt::format("[{}]{}", number, row.assumed ? " assumed" : "")});
   }
-  std::string text = table.text();
+  std::string text = table.text() + "\n";
+  for (size_t i = 0; i < sources.size(); ++i) text += wrap_lines(fmt::format("[{}] {}", i + 1, sources[i]), 100, 4);
   for (const DeviceFact& row : rows) {
     if (!row.note.empty()) text += wrap_lines(fmt::format("{}: {}", row.key, row.note), 100, 2);
   }
@@ -68,7 +83,8 @@ std::string facts_text(const std::vector<DeviceFact>& rows) {
 Json facts_json(const std::vector<DeviceFact>& rows) {
   Json result = Json::object();
   for (const DeviceFact& row : rows) {
-    Json fact = Json::object({{"value", row.value}, {"unit", row.unit}, {"source", row.source}, {"assumed", row.assumed}});
+    Json fact =
+        Json::object({{"value", row.value}, {"unit", row.unit}, {"source", row.source}, {"assumed", row.assumed}});
     if (!row.note.empty()) fact.set("note", row.note);
     result.set(row.key, std::move(fact));
   }
@@ -86,7 +102,9 @@ std::string shown_or_unknown(const MaybeFact<Value>& fact, auto shown) {
   return fact ? shown(fact->value) : std::string("?");
 }
 
-std::string note_text(const std::string& note) { return note.empty() ? "" : wrap_lines(fmt::format("note: {}", note), 100, 2); }
+std::string note_text(const std::string& note) {
+  return note.empty() ? "" : wrap_lines(fmt::format("note: {}", note), 100, 2);
+}
 
 }  // namespace
 
@@ -101,11 +119,12 @@ std::string device_list_text(const std::vector<Device>& devices) {
   for (const Device& device : devices) {
     const auto& bf16 = device.dense_peak[static_cast<size_t>(DType::bf16)];
     const auto& half = bf16 ? bf16 : device.dense_peak[static_cast<size_t>(DType::fp16)];
-    table.add({device.name, device.title, device.architecture,
-               shown_or_unknown(device.memory, [](Bytes size) { return bytes_text(size.value()); }),
-               shown_or_unknown(device.memory_bandwidth, [](BytesPerSecond rate) { return rate_text(rate.value(), "B/s"); }),
-               shown_or_unknown(half, [](FlopsPerSecond rate) { return rate_text(rate.value(), "FLOP/s"); }),
-               shown_or_unknown(device.power_limit, [](Watts power) { return fmt::format("{:g} W", power.value()); })});
+    table.add(
+        {device.name, device.title, device.architecture,
+         shown_or_unknown(device.memory, [](Bytes size) { return bytes_text(size.value()); }),
+         shown_or_unknown(device.memory_bandwidth, [](BytesPerSecond rate) { return rate_text(rate.value(), "B/s"); }),
+         shown_or_unknown(half, [](FlopsPerSecond rate) { return rate_text(rate.value(), "FLOP/s"); }),
+         shown_or_unknown(device.power_limit, [](Watts power) { return fmt::format("{:g} W", power.value()); })});
   }
   return table.text();
 }
@@ -117,8 +136,9 @@ Json device_list_json(const std::vector<Device>& devices) {
 }
 
 std::string device_text(const Device& device) {
-  std::string text = fmt::format("{} ({}): {} {}{}\n\n{}", device.title, device.name, device.vendor, device.architecture,
-                                 device.instruction_set.empty() ? "" : ", " + device.instruction_set, facts_text(device_facts(device)));
+  std::string text = fmt::format(
+      "{} ({}): {} {}{}\n\n{}", device.title, device.name, device.vendor, device.architecture,
+      device.instruction_set.empty() ? "" : ", " + device.instruction_set, facts_text(device_facts(device)));
   const std::vector<std::string> unknown = unknown_device_facts(device);
   if (!unknown.empty()) text += wrap_lines(fmt::format("not published: {}", fmt::join(unknown, ", ")), 100, 2);
   return text + note_text(device.note);
@@ -137,8 +157,9 @@ Json device_json(const Device& device) {
 }
 
 std::string node_text(const Node& node) {
-  std::string text = fmt::format("{} ({}): {} x {}, {}\n", node.title, node.name, node.device_count, node.device.title,
-                                 node_fabric_name(node.fabric.kind));
+  std::string text = wrap_lines(fmt::format("{} ({}): {} x {}, {}", node.title, node.name, node.device_count,
+                                            node.device.title, node_fabric_name(node.fabric.kind)),
+                                100, 2);
   if (node.host) text += fmt::format("host: {} x {}\n", node.host->count, node.host->cpu.title);
   return text + "\n" + facts_text(facts_of(node)) + note_text(node.note);
 }
@@ -157,9 +178,10 @@ Json node_json(const Node& node) {
 }
 
 std::string cluster_text(const Cluster& cluster) {
-  return fmt::format("{} ({}): {} x {}, {} {}\n\n{}{}", cluster.title, cluster.name, cluster.node_count, cluster.node.title,
-                     cluster_fabric_name(cluster.fabric.kind), cluster.fabric.technology, facts_text(facts_of(cluster)),
-                     note_text(cluster.note));
+  const std::string headline =
+      fmt::format("{} ({}): {} x {}, {} {}", cluster.title, cluster.name, cluster.node_count, cluster.node.title,
+                  cluster_fabric_name(cluster.fabric.kind), cluster.fabric.technology);
+  return wrap_lines(headline, 100, 2) + "\n" + facts_text(facts_of(cluster)) + note_text(cluster.note);
 }
 
 Json cluster_json(const Cluster& cluster) {

@@ -9,10 +9,10 @@
 
 namespace foretoken {
 
-Json to_json(const Estimate& estimate);         // {value, low, high, confidence}
-Json to_json(const Work& work);                 // {flops, math, weight_bytes, activation_bytes, written_bytes}
-Json to_json(const KernelEstimate& estimate);   // {seconds, work, compute_seconds, memory_seconds, bound, ...}
-Json to_json(const RankMemory& memory);         // bytes by use
+Json to_json(const Estimate& estimate);        // {value, low, high, confidence}
+Json to_json(const Work& work);                // {flops, math, weight_bytes, activation_bytes, written_bytes}
+Json to_json(const KernelEstimate& estimate);  // {seconds, work, compute_seconds, memory_seconds, bound, ...}
+Json to_json(const RankMemory& memory);        // bytes by use
 Json to_json(const ParallelPlan& plan);
 
 // "1.23 ms (0.90 to 1.80 ms)": value and interval for people.

@@ -14,7 +14,9 @@ namespace foretoken {
 
 using GivenParameters = std::span<const std::pair<std::string, std::string>>;
 
-std::string kernel_text(const KernelFamily& family, GivenParameters given, const KernelEstimate& estimate, const Device& device);
-Json kernel_json(const KernelFamily& family, GivenParameters given, const KernelEstimate& estimate, const Device& device);
+std::string kernel_text(const KernelFamily& family, GivenParameters given, const KernelEstimate& estimate,
+                        const Device& device);
+Json kernel_json(const KernelFamily& family, GivenParameters given, const KernelEstimate& estimate,
+                 const Device& device);
 
 }  // namespace foretoken

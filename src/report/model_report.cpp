@@ -22,14 +22,17 @@ std::string mixer_text(const Mixer& mixer) {
                          a.indexer ? fmt::format(", top {} keys", a.indexer->top_k) : "");
     }
     std::string operator()(const CompressedAttention& a) const {
-      return fmt::format("compressed attention {} heads, dim {}, {}", a.heads, a.head_dim,
-                         a.ratio > 0 ? fmt::format("{} to 1, window {}", a.ratio, a.window) : fmt::format("window {}", a.window));
+      return fmt::format(
+          "compressed attention {} heads, dim {}, {}", a.heads, a.head_dim,
+          a.ratio > 0 ? fmt::format("{} to 1, window {}", a.ratio, a.window) : fmt::format("window {}", a.window));
     }
     std::string operator()(const GatedDelta& d) const {
-      return fmt::format("{} {} key heads, {} value heads, dim {} x {}", d.per_channel_gate ? "KDA" : "gated delta net", d.key_heads,
-                         d.value_heads, d.key_dim, d.value_dim);
+      return fmt::format("{} {} key heads, {} value heads, dim {} x {}", d.per_channel_gate ? "KDA" : "gated delta net",
+                         d.key_heads, d.value_heads, d.key_dim, d.value_dim);
     }
-    std::string operator()(const Lightning& l) const { return fmt::format("lightning attention {} heads, dim {}", l.heads, l.head_dim); }
+    std::string operator()(const Lightning& l) const {
+      return fmt::format("lightning attention {} heads, dim {}", l.heads, l.head_dim);
+    }
     std::string operator()(const Mamba2& m) const {
       return fmt::format("mamba2 {} heads, dim {}, state {}", m.heads, m.head_dim, m.state);
     }
@@ -40,7 +43,9 @@ std::string mixer_text(const Mixer& mixer) {
 std::string feed_forward_text(const FeedForward& feed_forward) {
   struct Describe {
     std::string operator()(std::monostate /*none*/) const { return ""; }
-    std::string operator()(const Mlp& mlp) const { return fmt::format("MLP {}{}", mlp.width, mlp.gated ? " gated" : ""); }
+    std::string operator()(const Mlp& mlp) const {
+      return fmt::format("MLP {}{}", mlp.width, mlp.gated ? " gated" : "");
+    }
     std::string operator()(const Moe& moe) const {
       std::string text = fmt::format("{} of {} experts of {}", moe.top_k, moe.experts, moe.width);
       if (moe.shared_width > 0) text += fmt::format(" + shared {}", moe.shared_width);
@@ -82,13 +87,15 @@ std::vector<LayerKind> layer_kinds(const std::vector<Layer>& layers) {
 
 std::string stack_text(const char* title, const std::vector<Layer>& layers) {
   std::string text;
-  for (const LayerKind& kind : layer_kinds(layers)) text += fmt::format("  {:<12} {:>3} x {}\n", title, kind.count, kind.text);
+  for (const LayerKind& kind : layer_kinds(layers))
+    text += fmt::format("  {:<12} {:>3} x {}\n", title, kind.count, kind.text);
   return text;
 }
 
 Json layers_json(const std::vector<Layer>& layers) {
   Json list = Json::array();
-  for (const LayerKind& kind : layer_kinds(layers)) list.push(Json::object({{"count", kind.count}, {"layer", kind.text}}));
+  for (const LayerKind& kind : layer_kinds(layers))
+    list.push(Json::object({{"count", kind.count}, {"layer", kind.text}}));
   return list;
 }
 
@@ -107,18 +114,26 @@ Bytes weight_bytes(const Model& model) {
 
 std::string scheme_text(const Model& model) {
   const std::string linear(facts(model.scheme).name);
-  return model.expert_scheme == model.scheme ? linear : fmt::format("{}, experts {}", linear, facts(model.expert_scheme).name);
+  return model.expert_scheme == model.scheme ? linear
+                                             : fmt::format("{}, experts {}", linear, facts(model.expert_scheme).name);
 }
 
 }  // namespace
 
 std::string model_list_text(const std::vector<DescribedModel>& models) {
-  Table table({{"model", Table::Align::left}, {"family", Table::Align::left}, {"layers"}, {"parameters"}, {"active"}, {"KV/token"}, {"format", Table::Align::left}});
+  Table table({{"model", Table::Align::left},
+               {"family", Table::Align::left},
+               {"layers"},
+               {"parameters"},
+               {"active"},
+               {"KV/token"},
+               {"format", Table::Align::left}});
   for (const DescribedModel& described : models) {
     const Model& model = described.model;
     const ParameterCount count = count_parameters(model);
-    table.add({model.name, model.family, fmt::format("{}", model.encoder_layers.size() + model.layers.size()), count_text(count.total),
-               count_text(count.active), bytes_text(kv_bytes_per_token(model, model.dtype).value()), scheme_text(model)});
+    table.add({model.name, model.family, fmt::format("{}", model.encoder_layers.size() + model.layers.size()),
+               count_text(count.total), count_text(count.active),
+               bytes_text(kv_bytes_per_token(model, model.dtype).value()), scheme_text(model)});
   }
   return table.text();
 }
@@ -133,28 +148,33 @@ std::string model_text(const DescribedModel& described) {
   const Model& model = described.model;
   const ParameterCount count = count_parameters(model);
   std::string text = fmt::format("{} ({})\n", model.name, model.family);
-  text += fmt::format("  parameters   {}{}", count_text(count.total),
-                      count.active < count.total ? fmt::format(", {} active for a token", count_text(count.active)) : "");
+  text +=
+      fmt::format("  parameters   {}{}", count_text(count.total),
+                  count.active < count.total ? fmt::format(", {} active for a token", count_text(count.active)) : "");
   if (described.entry && described.entry->published_parameters) {
     const double published = *described.entry->published_parameters;
     text += fmt::format("; published {} ({:+.1f}%)", count_text(published), 100 * (count.total / published - 1));
   }
-  text += fmt::format("\n  width        {}, vocabulary {}, {} positions{}\n", model.hidden, model.vocabulary, model.max_positions,
-                      model.tied_embeddings ? ", tied embeddings" : "");
-  text += stack_text("encoder", model.encoder_layers) + stack_text(model.encoder_layers.empty() ? "layers" : "decoder", model.layers);
+  text += fmt::format("\n  width        {}, vocabulary {}, {} positions{}\n", model.hidden, model.vocabulary,
+                      model.max_positions, model.tied_embeddings ? ", tied embeddings" : "");
+  text += stack_text("encoder", model.encoder_layers) +
+          stack_text(model.encoder_layers.empty() ? "layers" : "decoder", model.layers);
   text += stack_text("draft", model.draft_layers);
   text += fmt::format("  format       {}; weights {}\n", scheme_text(model), bytes_text(weight_bytes(model).value()));
-  text += fmt::format("  KV cache     {} for a token in {}", bytes_text(kv_bytes_per_token(model, model.dtype).value()), dtype_name(model.dtype));
-  if (state_bytes(model).value() > 0) text += fmt::format("; state {} for a sequence", bytes_text(state_bytes(model).value()));
+  text += fmt::format("  KV cache     {} for a token in {}", bytes_text(kv_bytes_per_token(model, model.dtype).value()),
+                      dtype_name(model.dtype));
+  if (state_bytes(model).value() > 0)
+    text += fmt::format("; state {} for a sequence", bytes_text(state_bytes(model).value()));
   text += "\n";
   if (model.max_positions > 0) {
-    text += fmt::format("               {} for a sequence of {} tokens\n", bytes_text(cache_bytes(model, model.max_positions, model.dtype).value()),
-                        model.max_positions);
+    text += fmt::format("               {} for a sequence of {} tokens\n",
+                        bytes_text(cache_bytes(model, model.max_positions, model.dtype).value()), model.max_positions);
   }
   for (const std::string& note : model.notes) text += fmt::format("  note         {}\n", note);
   if (described.entry) {
     text += fmt::format("  source       {} ({})\n", described.entry->source, described.entry->checked);
-    if (!described.entry->aliases.empty()) text += fmt::format("  also called  {}\n", fmt::join(described.entry->aliases, ", "));
+    if (!described.entry->aliases.empty())
+      text += fmt::format("  also called  {}\n", fmt::join(described.entry->aliases, ", "));
   }
   return wrap_lines(text, 100, 15);
 }

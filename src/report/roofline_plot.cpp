@@ -28,11 +28,14 @@ class LogAxis {
   size_t cells_;
 };
 
-double power_of_ten_below(double value) { return std::pow(10, std::floor(std::log10(value))); }
+double power_of_ten_below(double value) {
+  return std::pow(10, std::floor(std::log10(value)));
+}
 
 }  // namespace
 
-std::string roofline_plot(const RooflineAxes& axes, const std::vector<RooflinePoint>& points, size_t width, size_t height) {
+std::string roofline_plot(const RooflineAxes& axes, const std::vector<RooflinePoint>& points, size_t width,
+                          size_t height) {
   const double ridge = axes.peak.value() / axes.bandwidth.value();
   double least_intensity = ridge / 100, most_intensity = ridge * 30;
   for (const RooflinePoint& point : points) {
@@ -45,7 +48,9 @@ std::string roofline_plot(const RooflineAxes& axes, const std::vector<RooflinePo
   const LogAxis up(power_of_ten_below(least_intensity) * axes.bandwidth.value(), axes.peak.value() * 1.3, height);
 
   std::vector<std::string> rows(height, std::string(width - margin, ' '));
-  const auto spot = [&](double intensity, double rate) -> char& { return rows[height - 1 - up.cell(rate)][across.cell(intensity)]; };
+  const auto spot = [&](double intensity, double rate) -> char& {
+    return rows[height - 1 - up.cell(rate)][across.cell(intensity)];
+  };
   for (size_t x = 0; x < width - margin; ++x) {
     const double intensity = across.value(x);
     const bool sloped = intensity < ridge;
@@ -72,8 +77,8 @@ std::string roofline_plot(const RooflineAxes& axes, const std::vector<RooflinePo
   }
   out += fmt::format("{:>{}} +{}\n", "", margin - 2, std::string(width - margin, '-'));
   out += fmt::format("{:>{}}  {:<{}.3g}{:^{}}{:>{}.3g}\n", "", margin - 2, across.value(0), (width - margin) / 4,
-                     fmt::format("FLOP/byte (ridge at {:.0f})", ridge), (width - margin) / 2, across.value(width - margin - 1),
-                     (width - margin) / 4);
+                     fmt::format("FLOP/byte (ridge at {:.0f})", ridge), (width - margin) / 2,
+                     across.value(width - margin - 1), (width - margin) / 4);
   out += fmt::format("  /  memory at {}, -  {} {}\n", rate_text(axes.bandwidth.value(), "B/s"), axes.peak_label,
                      rate_text(axes.peak.value(), "FLOP/s"));
   return out + legend;

@@ -23,7 +23,9 @@ std::string bound_name(const TimedOperator& timed) {
 }
 
 std::string display_name(const TimedOperator& timed) {
-  return timed.call.pass == Pass::backward ? timed.call.name + " (backward)" : timed.call.name;
+  // Kernels of the backward pass have names of their own; collectives run in both.
+  const bool needs_pass = timed.call.pass == Pass::backward && !timed.kernel;
+  return needs_pass ? timed.call.name + " (backward)" : timed.call.name;
 }
 
 // A slowest-first copy when asked for; ties keep the order of use.
@@ -48,7 +50,8 @@ std::string work_sentence(const StepRequest& request) {
     case StepPhase::mixed:
       return fmt::format("a mixed step of {} x {} prompt tokens and {} decodes", request.prompts, request.input_len,
                          request.batch - request.prompts);
-    case StepPhase::train: return fmt::format("a training step of {} x {} tokens", request.batch, request.input_len);
+    case StepPhase::train:
+      return fmt::format("a training step of {} x {} tokens", request.batch, request.input_len);
   }
   return "";
 }
@@ -80,61 +83,72 @@ Json step_json(const StepEstimate& step, const Model& model, const Device& devic
       if (timed.kernel) entry.set("work", to_json(timed.work));
       operators.push(std::move(entry));
     }
-    stages.push(Json::object({{"seconds", to_json(stage.seconds)}, {"memory_bytes", to_json(stage.memory)}, {"operators", operators}}));
+    stages.push(Json::object(
+        {{"seconds", to_json(stage.seconds)}, {"memory_bytes", to_json(stage.memory)}, {"operators", operators}}));
   }
   Json notes = Json::array();
   for (const std::string& note : model.notes) notes.push(note);
-  return Json::object({{"model", model.name},
-                       {"device", device.name},
-                       {"devices", step.devices},
-                       {"phase", phase_name(step.request.phase)},
-                       {"batch", step.request.batch},
-                       {"input_len", step.request.input_len},
-                       {"context_len", step.request.context_len},
-                       {"parallel", to_json(step.plan)},
-                       {"seconds", to_json(step.seconds)},
-                       {"tokens", step.tokens},
-                       {"tokens_per_second", step.tokens / step.seconds.value},
-                       {"model_flops", step.model_flops.value()},
-                       {"mfu", step.model_flops_utilization},
-                       {"device_memory_bytes", step.device_memory.value() > 0 ? Json(step.device_memory.value()) : Json()},
-                       {"fits_in_memory", step.fits_in_memory},
-                       {"stages", stages},
-                       {"notes", notes}});
+  return Json::object(
+      {{"model", model.name},
+       {"device", device.name},
+       {"devices", step.devices},
+       {"phase", phase_name(step.request.phase)},
+       {"batch", step.request.batch},
+       {"input_len", step.request.input_len},
+       {"context_len", step.request.context_len},
+       {"parallel", to_json(step.plan)},
+       {"seconds", to_json(step.seconds)},
+       {"tokens", step.tokens},
+       {"tokens_per_second", step.tokens / step.seconds.value},
+       {"model_flops", step.model_flops.value()},
+       {"mfu", step.model_flops_utilization},
+       {"device_memory_bytes", step.device_memory.value() > 0 ? Json(step.device_memory.value()) : Json()},
+       {"fits_in_memory", step.fits_in_memory},
+       {"stages", stages},
+       {"notes", notes}});
 }
 
 std::string step_text(const StepEstimate& step, const Model& model, const Device& device, bool by_time) {
-  std::string out = step_sentence(step, model, device) + "\n";
+  std::string out = wrap_lines(step_sentence(step, model, device), 100, 2);
   out += fmt::format("  time   {}, confidence: {}\n", interval_text(step.seconds), confidence_name(step.seconds.kind));
   out += fmt::format("  work   {} by the model, {:.1f}% of the {} peak\n", rate_text(step.model_flops.value(), "FLOP"),
                      100 * step.model_flops_utilization, dtype_name(facts(model.scheme).math));
   for (size_t i = 0; i < step.stages.size(); ++i) {
     const StageEstimate& stage = step.stages[i];
     const RankMemory& memory = stage.memory;
-    out += fmt::format("\n{}Per device: weights {}, KV cache {}, activations {}", step.stages.size() > 1 ? fmt::format("Stage {}. ", i) : "",
-                       bytes_text(memory.weights.value()), bytes_text(memory.kv_cache.value()), bytes_text(memory.activations.value()));
+    std::string memory_text =
+        fmt::format("{}Per device: weights {}, KV cache {}, activations {}",
+                    step.stages.size() > 1 ? fmt::format("Stage {}. ", i) : "", bytes_text(memory.weights.value()),
+                    bytes_text(memory.kv_cache.value()), bytes_text(memory.activations.value()));
     if (memory.gradients_and_optimizer.value() > 0) {
-      out += fmt::format(", gradients and optimizer {}", bytes_text(memory.gradients_and_optimizer.value()));
+      memory_text += fmt::format(", gradients and optimizer {}", bytes_text(memory.gradients_and_optimizer.value()));
     }
     if (step.device_memory.value() > 0) {
       const bool fits = memory.total() <= step.device_memory;
-      out += fmt::format("\n{} of {} memory: {}", bytes_text(memory.total().value()), bytes_text(step.device_memory.value()),
-                         fits ? "fits" : "DOES NOT FIT");
+      memory_text += fmt::format("; {} of {} memory: {}", bytes_text(memory.total().value()),
+                                 bytes_text(step.device_memory.value()), fits ? "fits" : "DOES NOT FIT");
     }
-    out += "\n\n";
-    Table table({{"operator", Table::Align::left}, {"calls"}, {"time"}, {"share"}, {"bound", Table::Align::left}, {"FLOPs"}, {"bytes"}, {"", Table::Align::left}});
+    out += "\n" + wrap_lines(memory_text, 100, 2) + "\n";
+    Table table({{"operator", Table::Align::left},
+                 {"calls"},
+                 {"time"},
+                 {"share"},
+                 {"bound", Table::Align::left},
+                 {"FLOPs"},
+                 {"bytes"},
+                 {"", Table::Align::left}});
     for (const TimedOperator* timed : ordered(stage, by_time)) {
       const double share = timed->seconds.value / stage.seconds.value;
       table.add({display_name(*timed), fmt::format("{}", timed->call.count), duration_text(timed->seconds.value),
                  fmt::format("{:.1f}%", 100 * share), bound_name(*timed),
-                 timed->kernel ? rate_text(timed->work.flops.value(), "") : "", timed->kernel ? bytes_text(timed->work.bytes().value()) : "",
-                 bar(share, 12)});
+                 timed->kernel ? rate_text(timed->work.flops.value(), "") : "",
+                 timed->kernel ? bytes_text(timed->work.bytes().value()) : "", bar(share, 12)});
     }
     table.add_rule();
     table.add({"total", "", duration_text(stage.seconds.value), "100.0%", "", "", "", ""});
     out += table.text();
   }
-  for (const std::string& note : model.notes) out += fmt::format("note: {}\n", note);
+  for (const std::string& note : model.notes) out += wrap_lines(fmt::format("note: {}", note), 100, 2);
   return out;
 }
 
@@ -150,7 +164,9 @@ std::string step_roofline(const StepEstimate& step, const Model& model, const De
                       .flops_per_byte = timed->work.flops.value() / timed->work.bytes().value(),
                       .rate = timed->work.flops / Seconds(timed->seconds.value)});
   }
-  return roofline_plot({.peak = *peak, .bandwidth = device.memory_bandwidth->value, .peak_label = fmt::format("{} peak", dtype_name(math))},
+  return roofline_plot({.peak = *peak,
+                        .bandwidth = device.memory_bandwidth->value,
+                        .peak_label = fmt::format("{} peak", dtype_name(math))},
                        points);
 }
 

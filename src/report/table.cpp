@@ -37,7 +37,9 @@ void Table::add(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-void Table::add_rule() { rows_.emplace_back(); }
+void Table::add_rule() {
+  rows_.emplace_back();
+}
 
 std::string Table::text(size_t max_width) const {
   constexpr size_t gap = 2, least_width = 8;

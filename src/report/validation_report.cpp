@@ -37,15 +37,25 @@ Json errors_json(const ErrorSummary& errors, double seconds_per_1000_rows) {
 }  // namespace
 
 std::string validation_text(const KernelValidation& validation) {
-  Table table({{"group", Table::Align::left}, {"n"}, {"mape %"}, {"median %"}, {"p90 %"}, {"bias %"}, {"spearman"}, {"cover90"}, {"s/1000"}});
-  for (const ValidationGroup& group : validation.groups) table.add(cells(group.name, group.errors, group.seconds_per_1000_rows));
+  Table table({{"group", Table::Align::left},
+               {"n"},
+               {"mape %"},
+               {"median %"},
+               {"p90 %"},
+               {"bias %"},
+               {"spearman"},
+               {"cover90"},
+               {"s/1000"}});
+  for (const ValidationGroup& group : validation.groups)
+    table.add(cells(group.name, group.errors, group.seconds_per_1000_rows));
   table.add_rule();
   table.add(cells("overall", validation.overall, validation.seconds_per_1000_rows));
   std::string text = table.text();
 
   std::map<std::string, size_t> reasons;
   for (const SkippedRows& skipped : validation.skipped) ++reasons[skipped.why];
-  if (!reasons.empty()) text += fmt::format("\nskipped {} (each with its row under --json):\n", validation.skipped.size());
+  if (!reasons.empty())
+    text += fmt::format("\nskipped {} (each with its row under --json):\n", validation.skipped.size());
   for (const auto& [why, count] : reasons) text += wrap_lines(fmt::format("  {} x {}", count, why), 100, 4);
   for (const std::string& note : validation.notes) text += wrap_lines(fmt::format("note: {}", note), 100, 2);
   return text;
@@ -72,14 +82,16 @@ Json validation_json(const KernelValidation& validation, const std::string& laye
                        {"notes", notes}});
 }
 
-std::string scored_kernel_header() { return "file,row,device,family,group,measured_us,predicted_us,low_us,high_us,confidence,error_percent\n"; }
+std::string scored_kernel_header() {
+  return "file,row,device,family,group,measured_us,predicted_us,low_us,high_us,confidence,error_percent\n";
+}
 
 std::string scored_kernel_row(const ScoredKernel& scored) {
   const Estimate& seconds = scored.predicted.seconds;
   const double predicted_us = seconds.value * 1e6;
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(scored.file), scored.row, csv_cell(scored.device), scored.family,
-                     csv_cell(scored.group), number_text(scored.measured_us), number_text(predicted_us), number_text(seconds.low * 1e6),
-                     number_text(seconds.high * 1e6), confidence_name(seconds.kind),
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(scored.file), scored.row, csv_cell(scored.device),
+                     scored.family, csv_cell(scored.group), number_text(scored.measured_us), number_text(predicted_us),
+                     number_text(seconds.low * 1e6), number_text(seconds.high * 1e6), confidence_name(seconds.kind),
                      number_text(100 * (predicted_us / scored.measured_us - 1)));
 }
 

@@ -29,14 +29,14 @@ class BadInput : public testing::Test {
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
-  static Run step_with_model(const std::string& model) {
+  static Outcome step_with_model(const std::string& model) {
     return run_foretoken({"step", "--model", model, "--device", "h100_sxm", "--batch", "1", "--context-len", "128"});
   }
 
   fs::path folder_;
 };
 
-void expect_refused(const Run& run, const std::string& mentions) {
+void expect_refused(const Outcome& run, const std::string& mentions) {
   EXPECT_EQ(run.status, 2) << run.err << run.out;
   EXPECT_EQ(run.out, "");
   EXPECT_NE(run.err.find(mentions), std::string::npos) << "should mention: " << mentions << "\n" << run.err;
@@ -58,14 +58,17 @@ TEST_F(BadInput, a_sound_config_is_accepted) {
   EXPECT_EQ(step_with_model(folder_.string()).status, 0) << "a directory that holds a config.json";
 }
 
-TEST_F(BadInput, a_missing_file_is_named) { expect_refused(step_with_model(path("nowhere/config.json")), "nowhere/config.json"); }
+TEST_F(BadInput, a_missing_file_is_named) {
+  expect_refused(step_with_model(path("nowhere/config.json")), "nowhere/config.json");
+}
 
 TEST_F(BadInput, a_wrong_type_is_shown_with_its_place) {
   expect_refused(step_with_model(write("c.json", small_llama_with("hidden_size", "\"big\""))), "hidden_size = \"big\"");
 }
 
 TEST_F(BadInput, negative_zero_and_absurd_sizes_are_refused) {
-  for (const std::string value : {"-512", "0", "1e30", "1000000000000000000000000000000", "4096.5", "[1]", "null", "true"}) {
+  for (const std::string value :
+       {"-512", "0", "1e30", "1000000000000000000000000000000", "4096.5", "[1]", "null", "true"}) {
     expect_refused(step_with_model(write("c.json", small_llama_with("hidden_size", value))), "hidden_size");
   }
 }
@@ -95,7 +98,8 @@ TEST_F(BadInput, a_directory_without_a_config_is_refused) {
 }
 
 TEST_F(BadInput, an_unknown_family_lists_what_it_lacks) {
-  expect_refused(step_with_model(write("c.json", R"({"model_type": "lama", "hidden_size": 512})")), "num_hidden_layers");
+  expect_refused(step_with_model(write("c.json", R"({"model_type": "lama", "hidden_size": 512})")),
+                 "num_hidden_layers");
 }
 
 TEST_F(BadInput, an_unknown_model_device_flag_or_command_suggests_the_nearest) {
@@ -116,7 +120,8 @@ TEST_F(BadInput, a_missing_flag_is_named) {
 
 TEST_F(BadInput, a_flag_out_of_range_says_what_is_allowed) {
   for (const std::string batch : {"0", "-1", "nan", "1e30", "2.5", "many", ""}) {
-    expect_refused(run_foretoken({"step", "--model", "Llama-3.1-8B", "--device", "h100_sxm", "--batch", batch}), "--batch");
+    expect_refused(run_foretoken({"step", "--model", "Llama-3.1-8B", "--device", "h100_sxm", "--batch", batch}),
+                   "--batch");
   }
 }
 
@@ -153,7 +158,8 @@ TEST_F(BadInput, measurement_folders_are_checked) {
 
 TEST_F(BadInput, a_truncated_gzip_is_refused) {
   std::string text = "kernel,dtype,m,n,k,latency_us\n";
-  for (int i = 1; i < 2000; ++i) text += "x,bf16," + std::to_string(i) + "," + std::to_string(i * 7 % 911 + 1) + ",64,3.5\n";
+  for (int i = 1; i < 2000; ++i)
+    text += "x,bf16," + std::to_string(i) + "," + std::to_string(i * 7 % 911 + 1) + ",64,3.5\n";
   fs::create_directories(folder_ / "h100_sxm");
   const std::string file = path("h100_sxm/gemm.csv.gz");
   gzFile out = gzopen(file.c_str(), "wb");
@@ -166,7 +172,9 @@ TEST_F(BadInput, a_truncated_gzip_is_refused) {
 
 TEST_F(BadInput, an_output_file_that_cannot_be_written_is_refused) {
   write("h100_sxm/gemm.csv", "kernel,dtype,m,n,k,latency_us\nx,bf16,1,2,3,4\n");
-  expect_refused(run_foretoken({"validate", "kernels", "--data", folder_.string(), "--out", path("no/such/folder/x.csv")}), "no/such/folder");
+  expect_refused(
+      run_foretoken({"validate", "kernels", "--data", folder_.string(), "--out", path("no/such/folder/x.csv")}),
+      "no/such/folder");
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ TEST(DocumentedCommands, each_one_succeeds) {
   for (Shown entry : shown) {
     if (!fill_in_data_folder(entry.command)) continue;  // measurements are not part of a clone
     fs::current_path(FORETOKEN_SOURCE_DIR);
-    const Run run = run_foretoken(entry.command);
+    const Outcome run = run_foretoken(entry.command);
     EXPECT_EQ(run.status, 0) << entry.file << ":" << entry.line << ": foretoken " << entry.command << "\n" << run.err;
     EXPECT_FALSE(run.out.empty()) << entry.file << ":" << entry.line << ": " << entry.command;
   }

@@ -22,7 +22,8 @@ const std::vector<std::string>& commands() {
       "models Llama-3.1-8B",
       "models DeepSeek-V3",
       "kernel gemm --device h100_sxm --m 128 --n 4096 --k 4096",
-      "kernel conv --device a100_sxm --in-channels 64 --out-channels 64 --height 56 --width 56 --kernel-height 3 --kernel-width 3",
+      "kernel conv --device a100_sxm --in-channels 64 --out-channels 64 --height 56 --width 56 --kernel-h 3 "
+      "--kernel-w 3",
       "step --model Llama-3.1-8B --device h100_sxm --phase prefill --input-len 512",
       "step --model Mixtral-8x7B-v0.1 --device h100_sxm --phase decode --batch 8 --context-len 512 -tp 2 --roofline",
       "step --model Llama-3.1-8B --device h100_sxm --phase train --input-len 512 -pp 2",
@@ -33,7 +34,7 @@ const std::vector<std::string>& commands() {
 
 TEST(OutputContract, json_is_one_document_and_nothing_else) {
   for (const std::string& line : commands()) {
-    const Run run = run_foretoken(line + " --json");
+    const Outcome run = run_foretoken(line + " --json");
     EXPECT_EQ(run.status, 0) << line << "\n" << run.err;
     EXPECT_EQ(run.err, "") << line;
     EXPECT_NO_THROW(parse_json(run.out, line)) << line;
@@ -42,7 +43,7 @@ TEST(OutputContract, json_is_one_document_and_nothing_else) {
 
 TEST(OutputContract, text_fits_100_columns) {
   for (const std::string& line : commands()) {
-    const Run run = run_foretoken(line);
+    const Outcome run = run_foretoken(line);
     EXPECT_EQ(run.status, 0) << line << "\n" << run.err;
     std::istringstream lines(run.out);
     for (std::string text; std::getline(lines, text);) EXPECT_LE(text.size(), 100u) << line << "\n" << text;
@@ -55,15 +56,17 @@ TEST(OutputContract, the_same_command_prints_the_same_bytes) {
 
 TEST(OutputContract, help_succeeds_everywhere_and_names_json) {
   EXPECT_NE(run_foretoken("--help").out.find("--json"), std::string::npos);
-  for (const std::string command : {"demo", "devices", "models", "kernel", "kernel gemm", "step", "validate", "fit", "check"}) {
-    const Run run = run_foretoken(command + " --help");
+  for (const std::string command :
+       {"demo", "devices", "models", "kernel", "kernel gemm", "step", "validate", "fit", "check"}) {
+    const Outcome run = run_foretoken(command + " --help");
     EXPECT_EQ(run.status, 0) << command;
     EXPECT_NE(run.out.find("Usage"), std::string::npos) << command;
   }
 }
 
 TEST(OutputContract, an_estimate_lies_in_its_interval) {
-  const Run run = run_foretoken("step --model Llama-3.1-70B --device h100_sxm -tp 8 --batch 64 --context-len 2048 --json");
+  const Outcome run =
+      run_foretoken("step --model Llama-3.1-70B --device h100_sxm -tp 8 --batch 64 --context-len 2048 --json");
   const Json document = parse_json(run.out, "step");
   const JsonView seconds = JsonView(document, "step").at("seconds");
   EXPECT_LE(seconds.at("low").number(), seconds.at("value").number());

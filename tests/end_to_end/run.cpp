@@ -35,7 +35,7 @@ std::vector<std::string> split_words(const std::string& line) {
   return words;
 }
 
-Run run_foretoken(const std::vector<std::string>& arguments) {
+Outcome run_foretoken(const std::vector<std::string>& arguments) {
   // The test program does not lie beside data/ as the real one does.
   setenv("FORETOKEN_LIBRARY", FORETOKEN_SOURCE_DIR "/data", 1);
   std::ostringstream out, err;
@@ -43,6 +43,8 @@ Run run_foretoken(const std::vector<std::string>& arguments) {
   return {.status = status, .out = out.str(), .err = err.str()};
 }
 
-Run run_foretoken(const std::string& line) { return run_foretoken(split_words(line)); }
+Outcome run_foretoken(const std::string& line) {
+  return run_foretoken(split_words(line));
+}
 
 }  // namespace foretoken

@@ -6,14 +6,14 @@
 
 namespace foretoken {
 
-struct Run {
+struct Outcome {
   int status = 0;
   std::string out;
   std::string err;
 };
 
-Run run_foretoken(const std::vector<std::string>& arguments);
-Run run_foretoken(const std::string& line);  // split at spaces; '...' and "..." keep a word together
+Outcome run_foretoken(const std::vector<std::string>& arguments);
+Outcome run_foretoken(const std::string& line);  // split at spaces; '...' and "..." keep a word together
 
 std::vector<std::string> split_words(const std::string& line);
 

@@ -1,12 +1,12 @@
 // Runs a fuzz target without libFuzzer, so that g++ and its sanitizers can fuzz too: mutates the files of a corpus
 // folder for a number of seconds. The inputs depend on the seed only; how many there are depends on the time.
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -122,7 +122,7 @@ bool runs_clean(const std::string& input) {
   try {
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "not an InputError: {}\n", error.what());
+    fmt::print(stderr, "finding: {}\n", error.what());
     keep_current_input();
     return false;
   }

@@ -22,8 +22,8 @@ struct Answer {
 class Command {
  public:
   virtual ~Command() = default;
-  virtual void declare(Options& options) = 0;              // binds flags to members
-  virtual Answer run(const Library& library) const = 0;    // after parsing; throws InputError for wrong input
+  virtual void declare(Options& options) = 0;            // binds flags to members
+  virtual Answer run(const Library& library) const = 0;  // after parsing; throws InputError for wrong input
 };
 
 struct CommandKind {

@@ -4,11 +4,12 @@
 #include <map>
 #include <ostream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "app/cli/command.h"
 #include "base/error.h"
+#include "report/table.h"
 
 namespace foretoken {
 namespace {
@@ -24,9 +25,11 @@ constexpr std::string_view getting_started =
 
 // Short flags of more than one letter, as vLLM users type them.
 const std::map<std::string, std::string, std::less<>>& long_short_flags() {
-  static const std::map<std::string, std::string, std::less<>> names = {
-      {"-tp", "--tensor-parallel-size"}, {"-pp", "--pipeline-parallel-size"}, {"-dp", "--data-parallel-size"},
-      {"-ep", "--expert-parallel-size"}, {"-cp", "--context-parallel-size"}};
+  static const std::map<std::string, std::string, std::less<>> names = {{"-tp", "--tensor-parallel-size"},
+                                                                        {"-pp", "--pipeline-parallel-size"},
+                                                                        {"-dp", "--data-parallel-size"},
+                                                                        {"-ep", "--expert-parallel-size"},
+                                                                        {"-cp", "--context-parallel-size"}};
   return names;
 }
 
@@ -45,6 +48,22 @@ const CLI::App& innermost(const CLI::App& app) {
   return chosen.empty() ? app : innermost(*chosen.front());
 }
 
+// "kernel" for `foretoken kernel`, "kernel gemm" for its subcommand; empty for the program itself.
+std::string command_path(const CLI::App& app) {
+  if (app.get_parent() == nullptr) return "";
+  const std::string above = command_path(*app.get_parent());
+  return above.empty() ? app.get_name() : above + " " + app.get_name();
+}
+
+size_t depth_of(const CLI::App& app) {
+  return app.get_parent() == nullptr ? 0 : 1 + depth_of(*app.get_parent());
+}
+
+std::string help_text(const CLI::App& app) {
+  const std::string above = app.get_parent() == nullptr ? "" : "foretoken " + command_path(*app.get_parent());
+  return wrap_lines(app.help(above.substr(0, above.find_last_not_of(' ') + 1)), 100, 36);
+}
+
 // The parser's complaint in our own form: what was typed, what was expected, the nearest name.
 InputError input_error(const CLI::App& root, const CLI::ParseError& error, const std::vector<std::string>& arguments) {
   const CLI::App& app = innermost(root);
@@ -54,24 +73,33 @@ InputError input_error(const CLI::App& root, const CLI::ParseError& error, const
   }
   for (const CLI::App* child : app.get_subcommands({})) names.push_back(child->get_name());
 
-  std::string path;
-  for (const CLI::App* at = &app; at->get_parent() != nullptr; at = at->get_parent()) path = " " + at->get_name() + path;
-  InputProblem problem{.source = "foretoken" + path};
-  const std::string help = fmt::format(" (see foretoken{} --help)", path);
-  if (error.get_name() == "ExtrasError") {
-    // The first argument the command does not know; its values follow in the list.
+  const std::string path = command_path(app);
+  const std::string command = path.empty() ? "foretoken" : "foretoken " + path;
+  InputProblem problem{.source = command};
+  const std::string help = fmt::format(" (see {} --help)", command);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    // What the command does not know: a flag if there is one (its value is left over too), else the first word.
     const std::vector<std::string> extras = root.remaining(true);
-    const std::string typed = extras.empty() ? (arguments.empty() ? "" : arguments.back()) : extras.front();
+    const auto flag =
+        std::find_if(extras.begin(), extras.end(), [](const std::string& word) { return word.starts_with("-"); });
+    const std::string typed = flag != extras.end() ? *flag : (extras.empty() ? "" : extras.front());
     problem.value = printable(typed);
     if (typed.starts_with("-")) {
       problem.expected = "a flag of this command" + help;
       problem.suggestion = nearest_name(typed.substr(0, typed.find('=')), flags).value_or("");
     } else {
-      problem.expected = names.empty() ? "no further argument" + help : fmt::format("one of {}", fmt::join(names, ", "));
+      problem.expected =
+          names.empty() ? "no further argument" + help : fmt::format("one of {}", fmt::join(names, ", "));
       problem.suggestion = nearest_name(typed, names).value_or("");
     }
-  } else if (error.get_name() == "RequiredError" && !names.empty()) {
+  } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !names.empty()) {
+    // No (known) subcommand: the word after this command's own name is what was meant to be one.
+    const size_t own_words = depth_of(app);
+    const std::string typed =
+        arguments.size() > own_words && !arguments[own_words].starts_with("-") ? arguments[own_words] : "";
+    problem.value = printable(typed);
     problem.expected = fmt::format("one of {}{}", fmt::join(names, ", "), help);
+    problem.suggestion = nearest_name(typed, names).value_or("");
   } else {
     problem.value = error.what();
     problem.expected = "a complete command" + help;
@@ -109,13 +137,13 @@ int parse_and_run(const std::vector<std::string>& arguments, std::ostream& out) 
   std::vector<std::string> reversed = with_library_flags(arguments);
   std::reverse(reversed.begin(), reversed.end());  // the parser takes them from the back
   if (reversed.empty()) {
-    out << app.help();
+    out << help_text(app);
     return 0;
   }
   try {
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
-    out << innermost(app).help();
+    out << help_text(innermost(app));
     return 0;
   } catch (const CLI::CallForVersion& version) {
     out << version.what() << '\n';
@@ -126,6 +154,7 @@ int parse_and_run(const std::vector<std::string>& arguments, std::ostream& out) 
   const Library library(Library::find());
   for (const Declared& candidate : declared) {
     if (!candidate.app->parsed()) continue;
+    candidate.options->check_required();
     const Answer answer = candidate.command->run(library);
     print(answer, as_json, out);
     return answer.exit_status;

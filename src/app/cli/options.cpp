@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -26,10 +26,16 @@ std::string library_names(const std::string& names) {
   return kept;
 }
 
-std::string first_name(const std::string& names) { return names.substr(0, names.find(',')); }
+std::string first_name(const std::string& names) {
+  return names.substr(0, names.find(','));
+}
 
-[[noreturn]] void fail(const std::string& flag, const std::string& value, std::string expected, std::string suggestion = "") {
-  throw InputError({.source = flag, .value = printable(value), .expected = std::move(expected), .suggestion = std::move(suggestion)});
+[[noreturn]] void fail(const std::string& flag, const std::string& value, std::string expected,
+                       std::string suggestion = "") {
+  throw InputError({.source = flag,
+                    .value = printable(value),
+                    .expected = std::move(expected),
+                    .suggestion = std::move(suggestion)});
 }
 
 template <class Number>
@@ -59,9 +65,10 @@ void Options::add(const std::string& names, const std::string& help, const std::
     return true;
   };
   CLI::Option* option = app_.add_option(library_names(names), callback, help);
-  option->group(heading_)->required(required)->type_name("")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  option->group(heading_)->type_name("")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   option->option_text(shown_default.empty() ? (required ? "(required)" : "") : fmt::format("[{}]", shown_default));
   option->expected(1, 1);
+  if (required) required_.emplace_back(flag, option);
 }
 
 void Options::text(const std::string& names, std::string& target, const std::string& help, bool required) {
@@ -78,34 +85,46 @@ void Options::list(const std::string& names, std::vector<std::string>& target, c
   });
 }
 
-void Options::integer(const std::string& names, int64_t& target, Range<int64_t> allowed, const std::string& help, bool required) {
+void Options::integer(const std::string& names, int64_t& target, Range<int64_t> allowed, const std::string& help,
+                      bool required) {
   add(names, help, required ? "" : fmt::format("{}", target), required,
-      [&target, allowed](const std::string& flag, const std::string& value) { target = parse_size(flag, value, allowed); });
+      [&target, allowed](const std::string& flag, const std::string& value) {
+        target = parse_size(flag, value, allowed);
+      });
 }
 
-void Options::number(const std::string& names, double& target, Range<double> allowed, const std::string& help, bool required) {
+void Options::number(const std::string& names, double& target, Range<double> allowed, const std::string& help,
+                     bool required) {
   add(names, help, required ? "" : number_text(target), required,
       [&target, allowed](const std::string& flag, const std::string& value) {
         const std::optional<double> number = parse_number(value);
-        if (!number || *number < allowed.least || *number > allowed.most) fail(flag, value, range_words("a number", allowed));
+        if (!number || *number < allowed.least || *number > allowed.most)
+          fail(flag, value, range_words("a number", allowed));
         target = *number;
       });
 }
 
-void Options::choice(const std::string& names, std::string& target, std::vector<std::string> allowed, const std::string& help,
-                     bool required) {
+void Options::choice(const std::string& names, std::string& target, std::vector<std::string> allowed,
+                     const std::string& help, bool required) {
   const std::string full_help = fmt::format("{}: {}", help, fmt::join(allowed, ", "));
-  add(names, full_help, target, required, [&target, allowed = std::move(allowed)](const std::string& flag, const std::string& value) {
-    const auto found = std::find_if(allowed.begin(), allowed.end(), [&](const std::string& name) { return lower_case(name) == lower_case(value); });
-    if (found == allowed.end()) {
-      fail(flag, value, fmt::format("one of {}", fmt::join(allowed, ", ")), nearest_name(value, allowed).value_or(""));
-    }
-    target = *found;
-  });
+  add(names, full_help, target, required,
+      [&target, allowed = std::move(allowed)](const std::string& flag, const std::string& value) {
+        const auto found = std::find_if(allowed.begin(), allowed.end(),
+                                        [&](const std::string& name) { return lower_case(name) == lower_case(value); });
+        if (found == allowed.end()) {
+          fail(flag, value, fmt::format("one of {}", fmt::join(allowed, ", ")),
+               nearest_name(value, allowed).value_or(""));
+        }
+        target = *found;
+      });
 }
 
-void Options::heading(const std::string& title) { heading_ = title; }
-void Options::footer(const std::string& examples) { app_.footer(examples); }
+void Options::heading(const std::string& title) {
+  heading_ = title;
+}
+void Options::footer(const std::string& examples) {
+  app_.footer(examples);
+}
 
 Options& Options::subcommand(const std::string& name, const std::string& summary) {
   app_.require_subcommand(1);
@@ -113,7 +132,18 @@ Options& Options::subcommand(const std::string& name, const std::string& summary
   return *children_.back();
 }
 
-bool Options::was_chosen() const { return app_.parsed(); }
+void Options::check_required() const {
+  for (const auto& [flag, option] : required_) {
+    if (option->count() == 0) fail(flag, "not given", "a value: this command needs it (see --help)");
+  }
+  for (const auto& child : children_) {
+    if (child->was_chosen()) child->check_required();
+  }
+}
+
+bool Options::was_chosen() const {
+  return app_.parsed();
+}
 
 int64_t parse_size(const std::string& flag, const std::string& text, Range<int64_t> allowed) {
   constexpr std::string_view suffixes = "kmgKMG";

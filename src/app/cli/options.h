@@ -1,5 +1,5 @@
-// The flags of one command. Wraps the command-line library, so that commands compile without it and every wrong value is
-// an InputError like any other.
+// The flags of one command. Wraps the command-line library, so that commands compile without it and every wrong value
+// is an InputError like any other.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace foretoken {
 
@@ -26,20 +27,27 @@ class Options {
   void flag(const std::string& names, bool& target, const std::string& help);  // also --no-x
   void text(const std::string& names, std::string& target, const std::string& help, bool required = false);
   void list(const std::string& names, std::vector<std::string>& target, const std::string& help);  // a,b or repeated
-  void integer(const std::string& names, int64_t& target, Range<int64_t> allowed, const std::string& help, bool required = false);
-  void number(const std::string& names, double& target, Range<double> allowed, const std::string& help, bool required = false);
+  void integer(const std::string& names, int64_t& target, Range<int64_t> allowed, const std::string& help,
+               bool required = false);
+  void number(const std::string& names, double& target, Range<double> allowed, const std::string& help,
+              bool required = false);
   void choice(const std::string& names, std::string& target, std::vector<std::string> allowed, const std::string& help,
               bool required = false);
 
-  void heading(const std::string& title);          // groups the flags that follow in --help
-  void footer(const std::string& examples);        // shown below the flags
+  void heading(const std::string& title);                                    // groups the flags that follow in --help
+  void footer(const std::string& examples);                                  // shown below the flags
   Options& subcommand(const std::string& name, const std::string& summary);  // exactly one must be chosen
   bool was_chosen() const;
+
+  // After parsing: InputError for a required flag that was not given. (The library would complain about these before it
+  // looks at misspelt flags, and so hide the real mistake.)
+  void check_required() const;
 
  private:
   void add(const std::string& names, const std::string& help, const std::string& shown_default, bool required,
            std::function<void(const std::string& flag, const std::string& value)> take);
   CLI::App& app_;
+  std::vector<std::pair<std::string, const CLI::Option*>> required_;
   std::string heading_ = "Options";
   std::vector<std::unique_ptr<Options>> children_;
 };

@@ -25,8 +25,9 @@ void StepFlags::declare(Options& options) {
   options.heading("Model and hardware");
   options.text("--model", model, "Built-in name (foretoken models), config.json, or a directory with one", true);
   options.text("--device", device, "Built-in name (foretoken devices) or a device JSON file", true);
-  options.text("--quantization,-q", quantization, "Scheme of the linear layers: " + fmt::format("{}", fmt::join(scheme_names(), ", ")) +
-                                                      "; default: as the config says");
+  options.text("--quantization,-q", quantization,
+               "Scheme of the linear layers: " + fmt::format("{}", fmt::join(scheme_names(), ", ")) +
+                   "; default: as the config says");
   options.text("--kv-cache-dtype", kv_cache_dtype, "Element type of the KV cache: auto, bf16, fp8, int8, ...");
 
   options.heading("Step");
@@ -34,9 +35,11 @@ void StepFlags::declare(Options& options) {
   options.integer("--batch", request.batch, positive, "Sequences per data-parallel rank");
   options.integer("--input-len", request.input_len, positive, "New tokens of each prompt (prefill, mixed, train)");
   options.integer("--context-len", request.context_len, zero_or_more, "Tokens already in the cache of each sequence");
-  options.integer("--prompts", request.prompts, zero_or_more, "mixed: how many of the batch are prompts; the rest decode");
+  options.integer("--prompts", request.prompts, zero_or_more,
+                  "mixed: how many of the batch are prompts; the rest decode");
   options.choice("--routing", routing, {"balanced", "pl1.01", "pl1.2"}, "How tokens spread over experts");
-  options.integer("--lora-rank", request.lora.rank, zero_or_more, "Rank of a LoRA adapter on all linear layers; 0 = none");
+  options.integer("--lora-rank", request.lora.rank, zero_or_more,
+                  "Rank of a LoRA adapter on all linear layers; 0 = none");
   options.flag("--recompute", request.recompute, "train: run the forward again in the backward pass");
 
   options.heading("Parallelism");
@@ -45,8 +48,10 @@ void StepFlags::declare(Options& options) {
   options.integer("--data-parallel-size,-dp", plan.data, ranks, "-dp: replicas");
   options.integer("--expert-parallel-size,-ep", plan.expert, ranks, "-ep: devices the experts are spread over");
   options.integer("--context-parallel-size,-cp", plan.context, ranks, "-cp: devices that share each sequence");
-  options.flag("--enable-expert-parallel", enable_expert_parallel, "Spread experts over all tensor x data ranks, as vLLM does");
-  options.flag("--sequence-parallel", plan.sequence, "Norms on a share of the tokens; gather and scatter around layers");
+  options.flag("--enable-expert-parallel", enable_expert_parallel,
+               "Spread experts over all tensor x data ranks, as vLLM does");
+  options.flag("--sequence-parallel", plan.sequence,
+               "Norms on a share of the tokens; gather and scatter around layers");
 }
 
 Model StepFlags::read_model(const Library& library) const {

@@ -13,7 +13,7 @@ struct StepFlags {
   std::string model;
   std::string device;
   std::string phase = "decode";
-  std::string quantization;      // empty = as the model's config says
+  std::string quantization;  // empty = as the model's config says
   std::string kv_cache_dtype = "auto";
   std::string routing = "balanced";
   bool enable_expert_parallel = false;

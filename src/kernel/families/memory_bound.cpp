@@ -79,25 +79,26 @@ KernelFamily activation_family() {
 }
 
 KernelFamily elementwise_family() {
-  return {.name = "elementwise",
-          .summary = "any operation element by element",
-          .parameters = {dtype_parameter("dtype", "of the tensors", DType::bf16),
-                         size_parameter("elements", "elements of a tensor", "33554432"),
-                         size_parameter_or("inputs", "tensors read", "1", 0),
-                         size_parameter_or("outputs", "tensors written", "1", 0),
-                         {.name = "flops_per_element",
-                          .kind = ParameterKind::number,
-                          .help = "operations per element",
-                          .fallback = "1",
-                          .example = "1",
-                          .range = {0, 1e6}}},
-          .shape = [](KernelValues v) -> KernelShape {
-            return ElementwiseShape{.elements = count(v[1]),
-                                    .inputs = count(v[2]),
-                                    .outputs = count(v[3]),
-                                    .flops_per_element = v[4],
-                                    .dtype = dtype(v[0])};
-          }};
+  return {
+      .name = "elementwise",
+      .summary = "any operation element by element",
+      .parameters = {dtype_parameter("dtype", "of the tensors", DType::bf16),
+                     {.name = "elements", .help = "elements of a tensor", .example = "33554432", .range = {1, 1e15}},
+                     size_parameter_or("inputs", "tensors read", "1", 0),
+                     size_parameter_or("outputs", "tensors written", "1", 0),
+                     {.name = "flops_per_element",
+                      .kind = ParameterKind::number,
+                      .help = "operations per element",
+                      .fallback = "1",
+                      .example = "1",
+                      .range = {0, 1e6}}},
+      .shape = [](KernelValues v) -> KernelShape {
+        return ElementwiseShape{.elements = count(v[1]),
+                                .inputs = count(v[2]),
+                                .outputs = count(v[3]),
+                                .flops_per_element = v[4],
+                                .dtype = dtype(v[0])};
+      }};
 }
 
 KernelFamily softmax_family() {

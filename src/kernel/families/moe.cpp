@@ -30,6 +30,12 @@ std::optional<Misfit> misfit(KernelValues v) {
   return std::nullopt;
 }
 
+KernelParameter expert_count(std::string name, std::string help, std::string example) {
+  KernelParameter parameter = size_parameter(std::move(name), std::move(help), std::move(example));
+  parameter.range.most = 65536;
+  return parameter;
+}
+
 KernelParameter routing_parameter() {
   KernelParameter parameter =
       choice_parameter("routing", "balanced, or plA: a power law with exponent A, where the most loaded rank counts",
@@ -49,8 +55,8 @@ KernelFamily moe_family() {
                      size_parameter("tokens", "tokens entering the layer over the whole expert-parallel group", "1024"),
                      size_parameter("hidden", "width of the model", "4096"),
                      size_parameter("inter", "width of an expert, unsharded", "1536"),
-                     size_parameter("topk", "experts per token", "8"),
-                     size_parameter("experts", "experts of the layer, all ranks", "128"),
+                     expert_count("topk", "experts per token", "8"),
+                     expert_count("experts", "experts of the layer, all ranks", "128"),
                      size_parameter_or("tp", "tensor-parallel ranks an expert is cut into", "1"),
                      size_parameter_or("ep", "expert-parallel ranks", "1"), routing_parameter(),
                      choice_parameter("gated",

@@ -3,6 +3,8 @@
 namespace foretoken {
 namespace {
 
+constexpr double largest_size = 1e9;  // a product of two still fits an int64_t
+
 std::optional<double> parse_scheme(std::string_view text) {
   const std::optional<Scheme> scheme = scheme_from_name(text);
   return scheme ? std::optional(static_cast<double>(*scheme)) : std::nullopt;
@@ -22,7 +24,8 @@ std::optional<double> parse_yes_no(std::string_view text) {
 }  // namespace
 
 KernelParameter size_parameter(std::string name, std::string help, std::string example, double least) {
-  return {.name = std::move(name), .help = std::move(help), .example = std::move(example), .range = {least, 1e12}};
+  return {
+      .name = std::move(name), .help = std::move(help), .example = std::move(example), .range = {least, largest_size}};
 }
 
 KernelParameter size_parameter_or(std::string name, std::string help, std::string fallback, double least) {

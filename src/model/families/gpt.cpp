@@ -88,7 +88,7 @@ Model read_falcon(ConfigReader& config) {
 Model read_phi(ConfigReader& config) {
   Model model = start_model(config);
   Layer layer = biased_layer(grouped_attention(config, model.hidden), config.size("intermediate_size"));
-  Attention& attention = std::get<Attention>(layer.mixer);
+  auto& attention = std::get<Attention>(layer.mixer);
   if (!config.has("partial_rotary_factor")) attention.rotary_dim = attention.head_dim / 4 * 2;
   layer.parallel = true;
   layer.norms = 1;

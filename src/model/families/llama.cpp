@@ -73,7 +73,7 @@ Model read_qwen(ConfigReader& config) {
   attention_of(layer).qkv_bias = true;
   if (config.has("kv_channels")) {
     attention_of(layer).head_dim = attention_of(layer).rotary_dim = config.size("kv_channels");
-    Mlp& mlp = std::get<Mlp>(layer.feed_forward);
+    auto& mlp = std::get<Mlp>(layer.feed_forward);
     if (mlp.width % 2 != 0) config.text().at("intermediate_size").fail("an even number (both MLP branches together)");
     mlp.width /= 2;
     config.note("intermediate_size holds both MLP branches; each is half as wide");

@@ -29,7 +29,8 @@ std::vector<DataProblem> check_model_data(const std::filesystem::path& folder) {
 class CheckCommand : public Command {
  public:
   void declare(Options& options) override {
-    Options& data = options.subcommand("data", "Devices, nodes, clusters and models: the shipped ones, or those of --dir");
+    Options& data =
+        options.subcommand("data", "Devices, nodes, clusters and models: the shipped ones, or those of --dir");
     data.text("--dir", directory_, "A folder with hardware/ and models/; default: the shipped one");
     data.footer("Example:\n  foretoken check data --dir my-library");
   }
@@ -37,7 +38,8 @@ class CheckCommand : public Command {
   Answer run(const Library& library) const override {
     const std::filesystem::path folder = directory_.empty() ? library.directory() : std::filesystem::path(directory_);
     if (!std::filesystem::is_directory(folder)) {
-      throw InputError({.source = "--dir", .value = folder.string(), .expected = "a folder with hardware/ and models/"});
+      throw InputError(
+          {.source = "--dir", .value = folder.string(), .expected = "a folder with hardware/ and models/"});
     }
     std::vector<DataProblem> problems = check_hardware_data(folder / "hardware");
     for (DataProblem& problem : check_model_data(folder / "models")) problems.push_back(std::move(problem));
@@ -49,8 +51,11 @@ class CheckCommand : public Command {
       text += problem.message + "\n";
       list.push(Json::object({{"file", problem.file}, {"problem", problem.message}}));
     }
-    text += problems.empty() ? "no problems\n" : fmt::format("{} problem{}\n", problems.size(), problems.size() == 1 ? "" : "s");
-    return {.text = std::move(text), .json = Json::object({{"problems", list}}), .exit_status = problems.empty() ? 0 : wrong_input};
+    text += problems.empty() ? "no problems\n"
+                             : fmt::format("{} problem{}\n", problems.size(), problems.size() == 1 ? "" : "s");
+    return {.text = std::move(text),
+            .json = Json::object({{"problems", list}}),
+            .exit_status = problems.empty() ? 0 : wrong_input};
   }
 
  private:
@@ -59,6 +64,8 @@ class CheckCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_check() { return std::make_unique<CheckCommand>(); }
+std::unique_ptr<Command> make_check() {
+  return std::make_unique<CheckCommand>();
+}
 
 }  // namespace foretoken

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "compose/step_estimate.h"
 #include "report/step_report.h"
+#include "report/table.h"
 
 namespace foretoken {
 namespace {
@@ -23,11 +24,12 @@ class DemoCommand : public Command {
     const StepEstimate prefill = estimate_step(model, prompt, plan, predictor);
     const StepEstimate decode = estimate_step(model, tokens, plan, predictor);
 
-    std::string text = fmt::format("{}\n{}\n", step_sentence(prefill, model, predictor.device()),
-                                   step_sentence(decode, model, predictor.device()));
+    std::string text = wrap_lines(step_sentence(prefill, model, predictor.device()), 100, 2) +
+                       wrap_lines(step_sentence(decode, model, predictor.device()), 100, 2);
     text += fmt::format(
-        "These are bounds: the dense peak and full memory bandwidth, with no gaps between kernels.\n"
-        "Measured kernels need up to several times as long; the 90% interval says how much: {} to {}.\n\n",
+        "\nThese are bounds: the dense peak and full memory bandwidth, with no gaps between kernels. Measured\n"
+        "kernels need longer, small ones many times as long; the 90% interval of the decode step, {} to\n{}, says how "
+        "much.\n\n",
         duration_text(decode.seconds.low), duration_text(decode.seconds.high));
     text += "The decode step, operator by operator\n\n";
     text += step_text(decode, model, predictor.device(), true);
@@ -42,6 +44,8 @@ class DemoCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_demo() { return std::make_unique<DemoCommand>(); }
+std::unique_ptr<Command> make_demo() {
+  return std::make_unique<DemoCommand>();
+}
 
 }  // namespace foretoken

@@ -5,6 +5,7 @@
 #include "app/cli/commands/list.h"
 #include "base/error.h"
 #include "report/hardware_report.h"
+#include "report/table.h"
 
 namespace foretoken {
 namespace {
@@ -12,7 +13,8 @@ namespace {
 class DevicesCommand : public Command {
  public:
   void declare(Options& options) override {
-    options.text("name", name_, "A device, node or cluster (or a device JSON file) to show in full; without it, the list");
+    options.text("name", name_,
+                 "A device, node or cluster (or a device JSON file) to show in full; without it, the list");
     options.footer(
         "Examples:\n"
         "  foretoken devices\n"
@@ -32,15 +34,18 @@ class DevicesCommand : public Command {
     Json nodes = Json::array(), clusters = Json::array();
     for (const std::string& name : catalogue.node_names()) nodes.push(name);
     for (const std::string& name : catalogue.cluster_names()) clusters.push(name);
-    return {.text = fmt::format("{}\nnodes: {}\nclusters: {}\n\n`foretoken devices NAME` shows every number with its source.\n",
-                                device_list_text(devices), fmt::join(catalogue.node_names(), ", "),
-                                fmt::join(catalogue.cluster_names(), ", ")),
+    std::string text = device_list_text(devices) + "\n";
+    text += wrap_lines(fmt::format("nodes: {}", fmt::join(catalogue.node_names(), ", ")), 100, 2);
+    text += wrap_lines(fmt::format("clusters: {}", fmt::join(catalogue.cluster_names(), ", ")), 100, 2);
+    text += "\n`foretoken devices NAME` shows every number with its source.\n";
+    return {.text = std::move(text),
             .json = Json::object({{"devices", device_list_json(devices)}, {"nodes", nodes}, {"clusters", clusters}})};
   }
 
   Answer one(const HardwareCatalogue& catalogue) const {
     const auto is_one_of = [&](const std::vector<std::string>& names) {
-      return std::any_of(names.begin(), names.end(), [&](const std::string& known) { return comparable_name(known) == comparable_name(name_); });
+      return std::any_of(names.begin(), names.end(),
+                         [&](const std::string& known) { return comparable_name(known) == comparable_name(name_); });
     };
     if (is_one_of(catalogue.node_names())) {
       const Node node = catalogue.node(name_);
@@ -59,6 +64,8 @@ class DevicesCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_devices() { return std::make_unique<DevicesCommand>(); }
+std::unique_ptr<Command> make_devices() {
+  return std::make_unique<DevicesCommand>();
+}
 
 }  // namespace foretoken

@@ -18,7 +18,7 @@ class KernelCommand : public Command {
     options.footer(
         "Examples:\n"
         "  foretoken kernel gemm --device h100_sxm --m 4096 --n 8192 --k 8192\n"
-        "  foretoken kernel attention_decode --device h100_sxm --batch 64 --heads 32 --kv-heads 8 --kv-len 4096\n"
+        "  foretoken kernel attention_decode --device h100_sxm --batch 64 --heads 32 --kv-len 4096\n"
         "  foretoken kernel gemm --device h100_sxm --csv shapes.csv");
     const std::span<const KernelFamily> families = kernel_families();
     texts_.resize(families.size());
@@ -54,7 +54,8 @@ class KernelCommand : public Command {
   }
 
  private:
-  static Answer one(const KernelFamily& family, const std::vector<std::string>& texts, const KernelPredictor& predictor) {
+  static Answer one(const KernelFamily& family, const std::vector<std::string>& texts,
+                    const KernelPredictor& predictor) {
     std::vector<std::pair<std::string, std::string>> given;
     for (size_t p = 0; p < texts.size(); ++p) {
       if (!texts[p].empty()) given.emplace_back(family.parameters[p].name, texts[p]);
@@ -72,9 +73,10 @@ class KernelCommand : public Command {
     while (csv.next()) {
       const KernelEstimate estimate = predictor.estimate(reader.read(csv));
       for (size_t column = 0; column < csv.columns().size(); ++column) rows += csv_cell(csv.cell(column)) + ",";
-      rows += fmt::format("{},{},{},{},{}\n", number_text(estimate.seconds.value * 1e6), number_text(estimate.seconds.low * 1e6),
-                          number_text(estimate.seconds.high * 1e6), estimate.bound == Bound::compute ? "compute" : "memory",
-                          confidence_name(estimate.seconds.kind));
+      rows +=
+          fmt::format("{},{},{},{},{}\n", number_text(estimate.seconds.value * 1e6),
+                      number_text(estimate.seconds.low * 1e6), number_text(estimate.seconds.high * 1e6),
+                      estimate.bound == Bound::compute ? "compute" : "memory", confidence_name(estimate.seconds.kind));
       list.push(to_json(estimate));
     }
     Json json = Json::object({{"family", family.name}, {"device", predictor.device().name}, {"rows", std::move(list)}});
@@ -90,6 +92,8 @@ class KernelCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_kernel() { return std::make_unique<KernelCommand>(); }
+std::unique_ptr<Command> make_kernel() {
+  return std::make_unique<KernelCommand>();
+}
 
 }  // namespace foretoken

@@ -17,6 +17,8 @@ constexpr CommandKind kinds[] = {
 
 }  // namespace
 
-std::span<const CommandKind> all_commands() { return kinds; }
+std::span<const CommandKind> all_commands() {
+  return kinds;
+}
 
 }  // namespace foretoken

@@ -28,7 +28,8 @@ class ModelsCommand : public Command {
     }
     std::vector<DescribedModel> models;
     for (const std::string& name : catalogue.names()) models.push_back(describe(catalogue, name));
-    return {.text = model_list_text(models) + fmt::format("\n{} models. `foretoken models NAME` shows one in full.\n", models.size()),
+    return {.text = model_list_text(models) +
+                    fmt::format("\n{} models. `foretoken models NAME` shows one in full.\n", models.size()),
             .json = Json::object({{"models", model_list_json(models)}})};
   }
 
@@ -45,6 +46,8 @@ class ModelsCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_models() { return std::make_unique<ModelsCommand>(); }
+std::unique_ptr<Command> make_models() {
+  return std::make_unique<ModelsCommand>();
+}
 
 }  // namespace foretoken

@@ -16,9 +16,8 @@ class StepCommand : public Command {
     options.footer(
         "Examples:\n"
         "  foretoken step --model Llama-3.1-8B --device h100_sxm --phase prefill --input-len 2048\n"
-        "  foretoken step --model Llama-3.1-70B --device h100_sxm --phase decode --batch 64 --context-len 2048 -tp 8\n"
-        "  foretoken step --model DeepSeek-V3 --device h200_sxm --phase decode --batch 128 --context-len 4k -tp 8 "
-        "--enable-expert-parallel");
+        "  foretoken step --model Llama-3.1-70B --device h100_sxm --batch 64 --context-len 2048 -tp 8\n"
+        "  foretoken step --model DeepSeek-V3 --device h200_sxm --batch 128 --context-len 4k -tp 8 -ep 8");
   }
 
   Answer run(const Library& library) const override {
@@ -38,6 +37,8 @@ class StepCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_step() { return std::make_unique<StepCommand>(); }
+std::unique_ptr<Command> make_step() {
+  return std::make_unique<StepCommand>();
+}
 
 }  // namespace foretoken

@@ -23,7 +23,8 @@ class ValidateCommand : public Command {
     kernels.footer(
         "Columns of a file: the family's parameters (foretoken kernel FAMILY --help) and latency_us.\n"
         "Predictions never see the measured column. Rows that cannot be expressed are skipped with the reason.\n"
-        "Example:\n  foretoken validate kernels --data measurements/ --devices h100_sxm --families gemm --out rows.csv");
+        "Example:\n  foretoken validate kernels --data measurements/ --devices h100_sxm --families gemm --out "
+        "rows.csv");
   }
 
   Answer run(const Library& library) const override {
@@ -34,11 +35,14 @@ class ValidateCommand : public Command {
     ScoredKernelSink sink;
     if (!out_.empty()) {
       rows.open(out_, std::ios::binary | std::ios::trunc);
-      if (!rows) throw InputError({.source = "--out", .value = out_, .expected = "a file that can be written, in an existing folder"});
+      if (!rows)
+        throw InputError(
+            {.source = "--out", .value = out_, .expected = "a file that can be written, in an existing folder"});
       rows << scored_kernel_header();
       sink = [&](const ScoredKernel& scored) { rows << scored_kernel_row(scored); };
     }
-    const KernelValidation validation = validate_kernels(request, library.hardware(), library.roofline_intervals(), sink);
+    const KernelValidation validation =
+        validate_kernels(request, library.hardware(), library.roofline_intervals(), sink);
     if (!out_.empty()) {
       rows.close();
       if (!rows) throw InputError({.source = "--out", .value = out_, .expected = "room to write all rows"});
@@ -54,6 +58,8 @@ class ValidateCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_validate() { return std::make_unique<ValidateCommand>(); }
+std::unique_ptr<Command> make_validate() {
+  return std::make_unique<ValidateCommand>();
+}
 
 }  // namespace foretoken
