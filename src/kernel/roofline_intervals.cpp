@@ -140,10 +140,9 @@ FamilyIntervals widest_intervals(const std::map<std::string, FamilyIntervals, st
 RooflineIntervals read_roofline_intervals(const std::filesystem::path& path) {
   const Json document = read_json_file(path);
   const JsonView view(document, path.string());
-  view.allow_only({"about", "source", "source_commit", "fitted_on", "devices", "families", "other"});
+  view.allow_only({"about", "source", "fitted_on", "devices", "families", "other"});
   RooflineIntervals intervals;
   intervals.source = view.at("source").string();
-  intervals.source_commit = view.at("source_commit").string();
   intervals.fitted_on = view.at("fitted_on").string();
   for (const JsonView& device : view.at("devices").items()) intervals.devices.push_back(device.string());
   for (const auto& [name, family] : view.at("families").members())
@@ -161,7 +160,6 @@ std::string roofline_intervals_json(const RooflineIntervals& intervals) {
                         "`other` holds for families without measurements: the widest factors of all families. "
                         "left_out_coverage: % of a device's rows inside factors fitted without that device."},
                        {"source", intervals.source},
-                       {"source_commit", intervals.source_commit},
                        {"fitted_on", intervals.fitted_on},
                        {"devices", std::move(devices)},
                        {"other", to_json(intervals.other)},

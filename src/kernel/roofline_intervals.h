@@ -31,7 +31,6 @@ struct FamilyIntervals {
 
 struct RooflineIntervals {
   std::string source;  // where the measurements came from
-  std::string source_commit;
   std::string fitted_on;  // date
   std::vector<std::string> devices;
   std::map<std::string, FamilyIntervals, std::less<>> families;

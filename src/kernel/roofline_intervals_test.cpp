@@ -70,7 +70,7 @@ TEST(RooflineIntervals, what_is_written_reads_back) {
   const RooflineIntervals read = read_roofline_intervals(path);
   EXPECT_EQ(roofline_intervals_json(read), roofline_intervals_json(intervals));
   write_file(path,
-             R"({"source": "x", "source_commit": "", "fitted_on": "", "devices": [],
+             R"({"source": "x", "fitted_on": "", "devices": [],
                       "families": {"gemm": {"rows": 1, "bins": []}}, "other": {}})");
   EXPECT_THROW(read_roofline_intervals(path), InputError);
 }

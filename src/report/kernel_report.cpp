@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "report/table.h"
 
 namespace foretoken {
 
@@ -28,7 +29,7 @@ std::string kernel_text(const KernelFamily& family, GivenParameters given, const
                       bytes_text(work.activations_read.value()), bytes_text(work.written.value()));
   if (device.memory_bandwidth) text += fmt::format(" at {}", rate_text(device.memory_bandwidth->value.value(), "B/s"));
   text += fmt::format("\n  intensity  {:.3g} FLOP/byte\n", intensity);
-  return text;
+  return wrap_lines(text, 100, 13);
 }
 
 Json kernel_json(const KernelFamily& family, GivenParameters given, const KernelEstimate& estimate,

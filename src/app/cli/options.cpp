@@ -75,8 +75,8 @@ void Options::text(const std::string& names, std::string& target, const std::str
   add(names, help, target, required, [&target](const std::string&, const std::string& value) { target = value; });
 }
 
-void Options::list(const std::string& names, std::vector<std::string>& target, const std::string& help) {
-  add(names, help, "", false, [&target](const std::string&, const std::string& value) {
+void Options::list(const std::string& names, std::vector<std::string>& target, const std::string& help, bool required) {
+  add(names, help, "", required, [&target](const std::string&, const std::string& value) {
     for (size_t begin = 0; begin <= value.size();) {
       const size_t end = std::min(value.find(',', begin), value.size());
       if (end > begin) target.push_back(value.substr(begin, end - begin));

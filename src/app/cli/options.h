@@ -26,7 +26,8 @@ class Options {
 
   void flag(const std::string& names, bool& target, const std::string& help);  // also --no-x
   void text(const std::string& names, std::string& target, const std::string& help, bool required = false);
-  void list(const std::string& names, std::vector<std::string>& target, const std::string& help);  // a,b or repeated
+  void list(const std::string& names, std::vector<std::string>& target, const std::string& help,
+            bool required = false);  // a,b or repeated
   void integer(const std::string& names, int64_t& target, Range<int64_t> allowed, const std::string& help,
                bool required = false);
   void number(const std::string& names, double& target, Range<double> allowed, const std::string& help,

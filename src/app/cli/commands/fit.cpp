@@ -12,7 +12,7 @@ class FitCommand : public Command {
   void declare(Options& options) override {
     Options& roofline = options.subcommand(
         "roofline", "How far measured kernels lie from the roofline: 90% factors by family and size");
-    roofline.list("--data", data_, "Folders of <device>/<family>.csv[.gz] (comma-separated)");
+    roofline.list("--data", data_, "Folders of <device>/<family>.csv[.gz] (comma-separated)", true);
     roofline.list("--devices", devices_, "Only these devices");
     roofline.text("--out", out_, "The JSON file to write", true);
     roofline.text("--source", source_, "Where the measurements come from; kept in the file", true);
