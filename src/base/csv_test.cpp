@@ -13,7 +13,6 @@
 namespace foretoken {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using Table = std::vector<std::vector<std::string>>;
 

@@ -118,7 +118,7 @@ TEST(Json, what_json_cannot_say_is_written_as_something_it_can) {
                 .dump(),
             "\"a\xef\xbf\xbd"
             "b\xef\xbf\xbd\"");
-  EXPECT_THROW(Json(std::numeric_limits<size_t>::max()), InternalError);
+  EXPECT_THROW(Json{std::numeric_limits<size_t>::max()}, InternalError);
 }
 
 TEST(Json, every_value_knows_its_line) {

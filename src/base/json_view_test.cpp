@@ -7,7 +7,6 @@
 namespace foretoken {
 namespace {
 
-using testing::ElementsAre;
 
 template <class Action>
 std::string complaint(Action action) {

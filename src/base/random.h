@@ -11,7 +11,7 @@ namespace foretoken {
 
 // xoshiro256** 1.0. D. Blackman, S. Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47 (2021).
 struct Xoshiro256 {
-  std::array<uint64_t, 4> state;  // not all zero
+  std::array<uint64_t, 4> state{};  // must not be all zero
   uint64_t next();
 };
 

@@ -1,9 +1,14 @@
-// One operator on one device -> seconds. The roofline tier lives here; learned tiers multiply its terms.
+// One operator on one device -> seconds, from the best tier there is: measured on the device, ported from others, or
+// the bare roofline.
 #pragma once
+
+#include <memory>
+#include <string_view>
 
 #include "base/estimate.h"
 #include "base/units.h"
 #include "hardware/device.h"
+#include "kernel/learned.h"
 #include "kernel/roofline_intervals.h"
 #include "model/shapes.h"
 #include "model/work.h"
@@ -13,7 +18,9 @@ namespace foretoken {
 enum class Bound { compute, memory };
 
 struct KernelEstimate {
-  Estimate seconds;  // value: the roofline; interval: where measurements lie relative to it
+  Estimate seconds;
+  Tier tier = Tier::roofline;    // what the prediction rests on
+  bool inside_envelope = false;  // measured tier: within the sizes that were measured
   Work work;
   Seconds compute;  // FLOPs at the dense peak, stretched by partial last waves
   Seconds memory;   // least bytes at DRAM bandwidth
@@ -22,20 +29,27 @@ struct KernelEstimate {
   double wave_efficiency = 1;  // share of the tile slots that hold a tile
 };
 
-// Predicts kernels on one device. Cheap to copy per device; estimate() is const and safe to call from many threads.
+// Predicts kernels on one device. Cheap to copy; estimate() is const and safe to call from many threads.
 class KernelPredictor {
  public:
-  // InputError when the device's sheet lacks what even a roofline needs (memory bandwidth, any peak).
-  explicit KernelPredictor(Device device, RooflineIntervals intervals = {});
+  // InputError when the device's sheet lacks what even a roofline needs (memory bandwidth, any peak). Without
+  // `learned`, or with Tier::roofline, only the roofline answers. Copies share the calibrations, hence the shared
+  // pointer.
+  explicit KernelPredictor(Device device, RooflineIntervals intervals = {},
+                           std::shared_ptr<const LearnedKernels> learned = nullptr, Tier tier = Tier::best);
 
   const Device& device() const { return device_; }
 
-  // InputError when the shape cannot run there (no peak for its dtype, and no wider type to fall back to).
-  KernelEstimate estimate(const KernelShape& shape) const;
+  // `variant` names the implementation where it is known ("fa3"); empty = what a current engine would run.
+  // Never faster than the roofline unless the data fit in the cache. InputError when the shape cannot run there (no
+  // peak for its dtype, and no wider type to fall back to).
+  KernelEstimate estimate(const KernelShape& shape, std::string_view variant = {}) const;
 
  private:
   Device device_;
   RooflineIntervals intervals_;
+  std::shared_ptr<const LearnedKernels> learned_;
+  Tier tier_;
 };
 
 }  // namespace foretoken

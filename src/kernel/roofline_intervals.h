@@ -30,7 +30,7 @@ struct FamilyIntervals {
 };
 
 struct RooflineIntervals {
-  std::string source;  // where the measurements came from
+  std::string source;     // where the measurements came from
   std::string fitted_on;  // date
   std::vector<std::string> devices;
   std::map<std::string, FamilyIntervals, std::less<>> families;

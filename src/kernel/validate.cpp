@@ -54,6 +54,7 @@ void score_file(const MeasurementFile& file, const KernelPredictor& predictor, c
   KernelRowReader reader(*file.family, csv);
   const size_t measured_column = csv.column("latency_us");
   const std::optional<size_t> op_column = csv.find_column("op");
+  const std::optional<size_t> variant_column = csv.find_column("kernel");
   const Grouping group = grouping(group_by, file, csv);
   const std::string path = file.path.string();
   std::string why;
@@ -76,7 +77,7 @@ void score_file(const MeasurementFile& file, const KernelPredictor& predictor, c
     }
     KernelEstimate predicted;
     try {
-      predicted = predictor.estimate(*shape);
+      predicted = predictor.estimate(*shape, variant_column ? csv.cell(*variant_column) : std::string_view());
     } catch (const InputError& error) {
       skip(fmt::format("{} cannot be predicted on this device: {}", error.problem().value, error.problem().expected));
       continue;
@@ -104,6 +105,7 @@ void score_file(const MeasurementFile& file, const KernelPredictor& predictor, c
             .group = name,
             .row = csv.row(),
             .shape = &*shape,
+            .variant = variant_column ? csv.cell(*variant_column) : std::string_view(),
             .measured_us = measured_us,
             .predicted = predicted});
     }
@@ -136,12 +138,12 @@ void keep_only(std::vector<MeasurementFile>& files, const std::vector<std::strin
 
 // One predictor per device that the catalogue knows; the others' files are skipped with the reason.
 PredictorByDevice make_predictors(const std::vector<MeasurementFile>& files, const HardwareCatalogue& hardware,
-                                  const RooflineIntervals& intervals, std::map<std::string, std::string>& reasons) {
+                                  const PredictorMaker& make_predictor, std::map<std::string, std::string>& reasons) {
   PredictorByDevice predictors;
   for (const MeasurementFile& file : files) {
     if (predictors.contains(file.device) || reasons.contains(file.device)) continue;
     try {
-      predictors.emplace(file.device, std::make_unique<KernelPredictor>(hardware.device(file.device), intervals));
+      predictors.emplace(file.device, std::make_unique<KernelPredictor>(make_predictor(hardware.device(file.device))));
     } catch (const InputError& error) {
       const InputProblem& problem = error.problem();
       reasons[file.device] =
@@ -173,14 +175,14 @@ double per_1000_rows(double seconds, double rows) {
 }  // namespace
 
 KernelValidation validate_kernels(const KernelValidationRequest& request, const HardwareCatalogue& hardware,
-                                  const RooflineIntervals& intervals, const ScoredKernelSink& sink) {
+                                  const PredictorMaker& make_predictor, const ScoredKernelSink& sink) {
   MeasurementFiles found = find_measurement_files(request.data);
   for (const std::string& family : request.families) kernel_family(family, "--families");
   keep_only(found.files, request.devices, "--devices", [](const MeasurementFile& file) { return file.device; });
   keep_only(found.files, request.families, "--families", [](const MeasurementFile& file) { return file.family->name; });
 
   std::map<std::string, std::string> unknown_devices;
-  const PredictorByDevice predictors = make_predictors(found.files, hardware, intervals, unknown_devices);
+  const PredictorByDevice predictors = make_predictors(found.files, hardware, make_predictor, unknown_devices);
 
   std::vector<FileResult> results(found.files.size());
   std::atomic<size_t> next{0};
@@ -247,8 +249,9 @@ RooflineIntervals fit_roofline_intervals(const std::vector<KernelValidationReque
                                          const HardwareCatalogue& hardware) {
   std::map<std::string, std::vector<RooflineSample>, std::less<>> samples;
   std::map<std::string, size_t, std::less<>> devices;
+  const auto roofline_only = [](const Device& device) { return KernelPredictor(device); };
   for (const KernelValidationRequest& request : requests) {
-    validate_kernels(request, hardware, {}, [&](const ScoredKernel& row) {
+    validate_kernels(request, hardware, roofline_only, [&](const ScoredKernel& row) {
       const auto device = devices.try_emplace(std::string(row.device)).first;
       ++device->second;
       samples[std::string(row.family)].push_back({.device = device->first,

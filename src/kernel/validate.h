@@ -28,6 +28,7 @@ struct ScoredKernel {
   std::string_view file, device, family, group;
   size_t row = 0;  // 1-based data row of the file
   const KernelShape* shape = nullptr;
+  std::string_view variant;  // the `kernel` column; empty without one
   double measured_us = 0;
   KernelEstimate predicted;
 };
@@ -52,12 +53,13 @@ struct KernelValidation {
   std::vector<std::string> notes;       // files that are not measurements of a family, empty folders
 };
 
+using PredictorMaker = std::function<KernelPredictor(const Device&)>;
 using ScoredKernelSink = std::function<void(const ScoredKernel&)>;
 
 // InputError when there is nothing to read, a filter names nothing, or a file is broken. The predictor never sees the
 // measured column. With a sink, files are read one after the other, so that rows arrive in order.
 KernelValidation validate_kernels(const KernelValidationRequest& request, const HardwareCatalogue& hardware,
-                                  const RooflineIntervals& intervals, const ScoredKernelSink& sink = {});
+                                  const PredictorMaker& make_predictor, const ScoredKernelSink& sink = {});
 
 // Factors of all families from the measurements that `request` names. Deterministic; provenance is the caller's to
 // fill.

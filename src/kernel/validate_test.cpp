@@ -14,6 +14,14 @@
 namespace foretoken {
 namespace {
 
+KernelPredictor roofline_only(const Device& device) {
+  return KernelPredictor(device);
+}
+
+PredictorMaker with_intervals(const RooflineIntervals& intervals) {
+  return [intervals](const Device& device) { return KernelPredictor(device, intervals); };
+}
+
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
@@ -41,7 +49,7 @@ class KernelValidationTest : public testing::Test {
   }
   KernelValidation validate(KernelValidationRequest request = {}, const ScoredKernelSink& sink = {}) const {
     if (request.data.empty()) request.data = folder;
-    return validate_kernels(request, hardware(), {}, sink);
+    return validate_kernels(request, hardware(), roofline_only, sink);
   }
   fs::path folder;
 };
@@ -179,7 +187,7 @@ TEST_F(KernelValidationTest, intervals_are_fitted_per_family) {
   const RooflineIntervals intervals = fit_roofline_intervals({{.data = folder}}, hardware());
   EXPECT_EQ(intervals.devices, std::vector<std::string>{"h100_sxm"});
   EXPECT_EQ(intervals.families.at("gemm").rows, 2);
-  EXPECT_GE(validate_kernels({.data = folder}, hardware(), intervals).overall.coverage90, 50);
+  EXPECT_GE(validate_kernels({.data = folder}, hardware(), with_intervals(intervals)).overall.coverage90, 50);
 }
 
 // ---- measured rows of six GPUs; see the README of the data for where they come from --------------------------------
@@ -200,7 +208,7 @@ class MeasuredKernels : public testing::Test {
 TEST_F(MeasuredKernels, roofline_errors_are_the_known_ones_and_intervals_hold_nine_tenths) {
   const RooflineIntervals intervals =
       read_roofline_intervals(FORETOKEN_SOURCE_DIR "/data/kernels/roofline_intervals.json");
-  const KernelValidation result = validate_kernels({.data = folder}, hardware(), intervals);
+  const KernelValidation result = validate_kernels({.data = folder}, hardware(), with_intervals(intervals));
   struct Family {
     double mape = 0, devices = 0, rows = 0, covered = 0;
   };
@@ -244,8 +252,8 @@ TEST_F(MeasuredKernels, no_row_beats_the_tensor_peak) {
     EXPECT_LE(row.predicted.compute.value(), row.measured_us * 1e-6) << row.file << " row " << row.row;
     ++rows;
   };
-  validate_kernels({.data = folder}, hardware(), {}, check);
-  if (fs::exists(folder / "trtllm")) validate_kernels({.data = folder / "trtllm"}, hardware(), {}, check);
+  validate_kernels({.data = folder}, hardware(), roofline_only, check);
+  if (fs::exists(folder / "trtllm")) validate_kernels({.data = folder / "trtllm"}, hardware(), roofline_only, check);
   EXPECT_GT(rows, 100'000u);
 }
 

@@ -23,6 +23,8 @@ Json to_json(const Work& work) {
 
 Json to_json(const KernelEstimate& estimate) {
   return Json::object({{"seconds", to_json(estimate.seconds)},
+                       {"tier", tier_name(estimate.tier)},
+                       {"inside_envelope", estimate.inside_envelope},
                        {"work", to_json(estimate.work)},
                        {"compute_seconds", estimate.compute.value()},
                        {"memory_seconds", estimate.memory.value()},

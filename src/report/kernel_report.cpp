@@ -7,6 +7,24 @@
 
 namespace foretoken {
 
+namespace {
+
+std::string tier_text(const KernelEstimate& estimate) {
+  switch (estimate.tier) {
+    case Tier::measured:
+      return estimate.inside_envelope ? "a sweep on this device, inside the sizes it measured"
+                                      : "a sweep on this device, outside the sizes it measured";
+    case Tier::cross:
+      return "measurements of other devices, ported by the spec sheet";
+    case Tier::best:
+    case Tier::roofline:
+      break;
+  }
+  return "the roofline alone: nothing was measured for this family";
+}
+
+}  // namespace
+
 std::string kernel_text(const KernelFamily& family, GivenParameters given, const KernelEstimate& estimate,
                         const Device& device) {
   std::string call = family.name;
@@ -15,6 +33,7 @@ std::string kernel_text(const KernelFamily& family, GivenParameters given, const
   const double intensity = work.flops.value() / work.bytes().value();
   std::string text = fmt::format("{} on {}\n  time       {}, confidence: {}\n", call, device.title,
                                  interval_text(estimate.seconds), confidence_name(estimate.seconds.kind));
+  text += fmt::format("  rests on   {}\n", tier_text(estimate));
   text += fmt::format("  bound by   {}\n", estimate.bound == Bound::compute ? "compute" : "memory");
   text += fmt::format("  compute    {}: {} in {}", duration_text(estimate.compute.value()),
                       rate_text(work.flops.value(), "FLOP"), dtype_name(work.math));

@@ -40,8 +40,12 @@ RooflineIntervals Library::roofline_intervals() const {
   return read_roofline_intervals(directory_ / "kernels" / "roofline_intervals.json");
 }
 
-KernelPredictor Library::predictor(const std::string& device_name) const {
-  return KernelPredictor(hardware().device(device_name), roofline_intervals());
+KernelPredictor Library::predictor(const std::string& device_name, Tier tier) const {
+  return predictor(hardware().device(device_name), tier, calibrations());
+}
+
+KernelPredictor Library::predictor(const Device& device, Tier tier, const fs::path& calibrations) const {
+  return KernelPredictor(device, roofline_intervals(), std::make_shared<LearnedKernels>(device, calibrations), tier);
 }
 
 }  // namespace foretoken

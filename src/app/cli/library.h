@@ -21,7 +21,9 @@ class Library {
   HardwareCatalogue hardware() const;
   ModelCatalogue models() const;
   RooflineIntervals roofline_intervals() const;
-  KernelPredictor predictor(const std::string& device_name) const;
+  KernelPredictor predictor(const std::string& device_name, Tier tier = Tier::best) const;
+  KernelPredictor predictor(const Device& device, Tier tier, const std::filesystem::path& calibrations) const;
+  std::filesystem::path calibrations() const { return directory_ / "kernels" / "calibrations"; }
 
  private:
   std::filesystem::path directory_;

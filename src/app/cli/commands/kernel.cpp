@@ -28,6 +28,7 @@ class KernelCommand : public Command {
       Options& flags = options.subcommand(family.name, family.summary);
       chosen_[f] = &flags;
       flags.text("--device", device_, "Built-in name (foretoken devices) or a device JSON file", true);
+      flags.choice("--tier", tier_, {"best", "roofline", "cross", "measured"}, "What the prediction rests on");
       flags.text("--csv", csv_, "Predict every row of this CSV file (columns: the parameters below)");
       flags.text("--out", out_, "With --csv: write the rows with their predictions here");
       flags.heading("Parameters");
@@ -44,7 +45,7 @@ class KernelCommand : public Command {
   }
 
   Answer run(const Library& library) const override {
-    const KernelPredictor predictor = library.predictor(device_);
+    const KernelPredictor predictor = library.predictor(device_, tier_from_name(tier_).value());
     const std::span<const KernelFamily> families = kernel_families();
     for (size_t f = 0; f < families.size(); ++f) {
       if (!chosen_[f]->was_chosen()) continue;
@@ -54,13 +55,21 @@ class KernelCommand : public Command {
   }
 
  private:
+  // The implementation asked for; "any" leaves the choice to the form.
+  static std::string_view variant_of(GivenParameters given) {
+    for (const auto& [name, value] : given) {
+      if (name == "kernel" && value != "any") return value;
+    }
+    return {};
+  }
+
   static Answer one(const KernelFamily& family, const std::vector<std::string>& texts,
                     const KernelPredictor& predictor) {
     std::vector<std::pair<std::string, std::string>> given;
     for (size_t p = 0; p < texts.size(); ++p) {
       if (!texts[p].empty()) given.emplace_back(family.parameters[p].name, texts[p]);
     }
-    const KernelEstimate estimate = predictor.estimate(shape_from_flags(family, given));
+    const KernelEstimate estimate = predictor.estimate(shape_from_flags(family, given), variant_of(given));
     return {.text = kernel_text(family, given, estimate, predictor.device()),
             .json = kernel_json(family, given, estimate, predictor.device())};
   }
@@ -68,10 +77,12 @@ class KernelCommand : public Command {
   Answer many(const KernelFamily& family, const KernelPredictor& predictor) const {
     CsvReader csv{std::filesystem::path(csv_)};
     KernelRowReader reader(family, csv);
+    const std::optional<size_t> variant = csv.find_column("kernel");
     std::string rows = fmt::format("{},predicted_us,low_us,high_us,bound,confidence\n", fmt::join(csv.columns(), ","));
     Json list = Json::array();
     while (csv.next()) {
-      const KernelEstimate estimate = predictor.estimate(reader.read(csv));
+      const KernelEstimate estimate =
+          predictor.estimate(reader.read(csv), variant ? csv.cell(*variant) : std::string_view());
       for (size_t column = 0; column < csv.columns().size(); ++column) rows += csv_cell(csv.cell(column)) + ",";
       rows +=
           fmt::format("{},{},{},{},{}\n", number_text(estimate.seconds.value * 1e6),
@@ -86,6 +97,7 @@ class KernelCommand : public Command {
   }
 
   std::string device_, csv_, out_;
+  std::string tier_ = "best";
   std::vector<std::vector<std::string>> texts_;  // by family and parameter
   std::vector<const Options*> chosen_;
 };

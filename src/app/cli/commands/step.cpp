@@ -10,6 +10,7 @@ class StepCommand : public Command {
  public:
   void declare(Options& options) override {
     flags_.declare(options);
+    options.choice("--tier", tier_, {"best", "roofline", "cross", "measured"}, "What kernel times rest on");
     options.heading("Output");
     options.flag("--by-time", by_time_, "Slowest operator first, instead of in order of use");
     options.flag("--roofline", roofline_, "Also draw the slowest operators on the device's roofline");
@@ -22,7 +23,7 @@ class StepCommand : public Command {
 
   Answer run(const Library& library) const override {
     const Model model = flags_.read_model(library);
-    const KernelPredictor predictor = library.predictor(flags_.device);
+    const KernelPredictor predictor = library.predictor(flags_.device, tier_from_name(tier_).value());
     const StepEstimate step = estimate_step(model, flags_.step_request(model), flags_.parallel_plan(), predictor);
     std::string text = step_text(step, model, predictor.device(), by_time_);
     if (roofline_) text += "\n" + step_roofline(step, model, predictor.device());
@@ -31,6 +32,7 @@ class StepCommand : public Command {
 
  private:
   StepFlags flags_;
+  std::string tier_ = "best";
   bool by_time_ = false;
   bool roofline_ = false;
 };

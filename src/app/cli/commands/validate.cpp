@@ -18,6 +18,9 @@ class ValidateCommand : public Command {
     kernels.list("--devices", request_.devices, "Only these devices (comma-separated)");
     kernels.list("--families", request_.families, "Only these kernel families");
     kernels.text("--group-by", request_.group_by, "A column to group by, instead of device/family");
+    kernels.choice("--tier", tier_, {"best", "roofline", "cross", "measured"},
+                   "What predictions rest on; measured falls back to the roofline where a device has no sweep");
+    kernels.text("--calibration", calibration_, "Folder written by `foretoken fit kernels`; default: the shipped one");
     kernels.text("--out", out_, "Write every row with predicted, low, high, confidence and error to this CSV file");
     kernels.integer("--threads", threads_, {.least = 0, .most = 1024}, "Files read at the same time; 0 = one per core");
     kernels.footer(
@@ -41,8 +44,12 @@ class ValidateCommand : public Command {
       rows << scored_kernel_header();
       sink = [&](const ScoredKernel& scored) { rows << scored_kernel_row(scored); };
     }
-    const KernelValidation validation =
-        validate_kernels(request, library.hardware(), library.roofline_intervals(), sink);
+    const Tier tier = tier_from_name(tier_).value();
+    const std::filesystem::path calibrations =
+        calibration_.empty() ? library.calibrations() : std::filesystem::path(calibration_);
+    const KernelValidation validation = validate_kernels(
+        request, library.hardware(),
+        [&](const Device& device) { return library.predictor(device, tier, calibrations); }, sink);
     if (!out_.empty()) {
       rows.close();
       if (!rows) throw InputError({.source = "--out", .value = out_, .expected = "room to write all rows"});
@@ -51,7 +58,8 @@ class ValidateCommand : public Command {
   }
 
  private:
-  std::string data_, out_;
+  std::string data_, out_, calibration_;
+  std::string tier_ = "best";
   int64_t threads_ = 0;
   KernelValidationRequest request_;
 };

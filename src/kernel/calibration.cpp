@@ -1,0 +1,192 @@
+#include "kernel/calibration.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/json.h"
+
+namespace foretoken {
+namespace {
+
+Json list_of(const std::vector<std::string>& texts) {
+  Json list = Json::array();
+  for (const std::string& text : texts) list.push(text);
+  return list;
+}
+
+std::vector<std::string> texts_of(const JsonView& view) {
+  std::vector<std::string> texts;
+  for (const JsonView& item : view.items()) texts.push_back(item.string());
+  return texts;
+}
+
+// Log offsets to six digits: a millionth of a constant.
+Json numbers(const std::vector<double>& values) {
+  Json list = Json::array();
+  for (const double value : values) list.push(std::round(value * 1e6) / 1e6);
+  return list;
+}
+
+std::vector<double> numbers_of(const JsonView& view, size_t count) {
+  std::vector<double> values;
+  for (const JsonView& item : view.items()) values.push_back(item.number({.least = -60, .most = 60}));
+  if (values.size() != count) view.fail(fmt::format("{} numbers, one per constant", count));
+  return values;
+}
+
+Json to_json(const HalfWidths& widths) {
+  Json list = Json::array();
+  for (const double width : widths.by_time) list.push(std::round(width * 1e4) / 1e4);
+  return list;
+}
+
+HalfWidths half_widths_of(const JsonView& view) {
+  const std::vector<JsonView> items = view.items();
+  HalfWidths widths;
+  if (items.size() != std::size(widths.by_time)) view.fail(fmt::format("{} numbers", std::size(widths.by_time)));
+  for (size_t i = 0; i < items.size(); ++i) widths.by_time[i] = items[i].number({.least = 0, .most = 20});
+  return widths;
+}
+
+// The file's own check: the trees' answer to one question, as it was when the file was written.
+Json self_check(const BoostedTrees& trees) {
+  const std::vector<float> question(trees.features(), 0.5F);
+  return Json::object(
+      {{"all_features", 0.5}, {"residual", trees.empty() ? 0.0 : std::round(trees.predict(question) * 1e6) / 1e6}});
+}
+
+void verify(const JsonView& check, const BoostedTrees& trees) {
+  const double expected = check.at("residual").number();
+  const std::vector<float> question(trees.features(), 0.5F);
+  const double found = trees.empty() ? 0 : trees.predict(question);
+  if (!(std::abs(found - expected) < 1e-4))
+    check.fail(fmt::format("{:.6f}, which these trees answer: the file is damaged", found));
+}
+
+Json header(const char* kind) {
+  return Json::object({{"kind", kind}, {"version", calibration_version}});
+}
+
+void check_header(const JsonView& view, std::string_view kind) {
+  const int64_t version = view.at("version").integer({.least = 1});
+  if (version > calibration_version) {
+    view.at("version").fail(fmt::format("at most {}: this file was made by a newer foretoken", calibration_version));
+  }
+  if (view.at("kind").string() != kind) view.at("kind").fail(std::string(kind));
+}
+
+}  // namespace
+
+double HalfWidths::at(double seconds) const {
+  size_t bin = 0;
+  while (bin + 1 < std::size(edges_us) && seconds * 1e6 >= edges_us[bin + 1]) ++bin;
+  return by_time[bin];
+}
+
+std::string calibration_json(const FormCalibration& calibration) {
+  Json effects = Json::object(), errors = Json::object();
+  for (const auto& [name, offsets] : calibration.effects) effects.set(name, numbers(offsets));
+  for (const auto& [device, mape] : calibration.withheld_mape) errors.set(device, std::round(mape * 100) / 100);
+  Json file = header("form calibration");
+  file.set("form", calibration.form)
+      .set("source", calibration.source)
+      .set("fitted_on", calibration.fitted_on)
+      .set("devices", list_of(calibration.devices))
+      .set("withheld_mape", std::move(errors))
+      .set("half_widths", to_json(calibration.half_widths))
+      .set("constants", list_of(calibration.constants))
+      .set("effects", std::move(effects))
+      .set("residual_strength", calibration.residual_strength)
+      .set("residual", calibration.residual.to_json())
+      .set("self_check", self_check(calibration.residual));
+  return file.dump() + "\n";
+}
+
+std::string calibration_json(const DeviceCalibration& calibration) {
+  Json groups = Json::object(), ranges = Json::object();
+  for (const auto& [name, values] : calibration.groups) groups.set(name, numbers(values));
+  for (const auto& [name, bounds] : calibration.ranges) {
+    Json list = Json::array();
+    for (const auto& [low, high] : bounds)
+      list.push(Json::array({static_cast<double>(low), static_cast<double>(high)}));
+    ranges.set(name, std::move(list));
+  }
+  Json file = header("device calibration");
+  file.set("form", calibration.form)
+      .set("device", calibration.device)
+      .set("source", calibration.source)
+      .set("fitted_on", calibration.fitted_on)
+      .set("rows", calibration.rows)
+      .set("held_out_mape", std::round(calibration.held_out_mape * 100) / 100)
+      .set("half_widths", to_json(calibration.half_widths))
+      .set("constants", list_of(calibration.constants))
+      .set("shared", numbers(calibration.shared))
+      .set("groups", std::move(groups))
+      .set("ranges_log2", std::move(ranges))
+      .set("residual", calibration.residual.to_json())
+      .set("self_check", self_check(calibration.residual));
+  return file.dump() + "\n";
+}
+
+FormCalibration read_form_calibration(const std::filesystem::path& path) {
+  const Json document = read_json_file(path);
+  const JsonView view(document, path.string());
+  check_header(view, "form calibration");
+  FormCalibration result;
+  result.form = view.at("form").string();
+  result.source = view.at("source").string();
+  result.fitted_on = view.at("fitted_on").string();
+  result.devices = texts_of(view.at("devices"));
+  for (const auto& [device, mape] : view.at("withheld_mape").members())
+    result.withheld_mape[device] = mape.number({.least = 0});
+  result.half_widths = half_widths_of(view.at("half_widths"));
+  result.constants = texts_of(view.at("constants"));
+  for (const auto& [name, offsets] : view.at("effects").members())
+    result.effects[name] = numbers_of(offsets, result.constants.size());
+  if (!result.effects.contains("common")) view.at("effects").fail("an effect `common`");
+  result.residual_strength = view.at("residual_strength").number({.least = 0, .most = 1});
+  result.residual = BoostedTrees::from_json(view.at("residual"));
+  verify(view.at("self_check"), result.residual);
+  return result;
+}
+
+DeviceCalibration read_device_calibration(const std::filesystem::path& path) {
+  const Json document = read_json_file(path);
+  const JsonView view(document, path.string());
+  check_header(view, "device calibration");
+  DeviceCalibration result;
+  result.form = view.at("form").string();
+  result.device = view.at("device").string();
+  result.source = view.at("source").string();
+  result.fitted_on = view.at("fitted_on").string();
+  result.rows = static_cast<size_t>(view.at("rows").integer({.least = 1}));
+  result.held_out_mape = view.at("held_out_mape").number({.least = 0});
+  result.half_widths = half_widths_of(view.at("half_widths"));
+  result.constants = texts_of(view.at("constants"));
+  result.shared = numbers_of(view.at("shared"), result.constants.size());
+  for (const auto& [name, values] : view.at("groups").members())
+    result.groups[name] = numbers_of(values, result.constants.size());
+  for (const auto& [name, bounds] : view.at("ranges_log2").members()) {
+    for (const JsonView& pair : bounds.items()) {
+      const std::vector<JsonView> ends = pair.items();
+      if (ends.size() != 2) pair.fail("two numbers");
+      result.ranges[name].emplace_back(static_cast<float>(ends[0].number()), static_cast<float>(ends[1].number()));
+    }
+  }
+  result.residual = BoostedTrees::from_json(view.at("residual"));
+  verify(view.at("self_check"), result.residual);
+  return result;
+}
+
+std::filesystem::path form_calibration_path(const std::filesystem::path& folder, std::string_view form) {
+  return folder / fmt::format("{}.json", form);
+}
+
+std::filesystem::path device_calibration_path(const std::filesystem::path& folder, std::string_view device,
+                                              std::string_view form) {
+  return folder / device / fmt::format("{}.json", form);
+}
+
+}  // namespace foretoken

@@ -1,0 +1,64 @@
+// What was learned about a kernel family: constants that port between devices, and corrections measured on one device.
+// Kept as versioned JSON with where it came from and how far off it was; verified when it is read.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernel/fit/boosted_trees.h"
+
+namespace foretoken {
+
+inline constexpr int calibration_version = 1;
+
+// Half-width of the 90% interval as a logarithm, by predicted time: small kernels scatter more.
+struct HalfWidths {
+  static constexpr double edges_us[] = {0, 10, 20, 100, 1000};
+  double by_time[std::size(edges_us)] = {};
+  double at(double seconds) const;
+};
+
+// The cross-generation tier of a form.
+struct FormCalibration {
+  std::string form;
+  std::string source;     // of the measurements
+  std::string fitted_on;  // date
+  std::vector<std::string> devices;
+  std::vector<std::string> constants;                               // names, in the order of the offsets
+  std::map<std::string, std::vector<double>, std::less<>> effects;  // log offsets by name
+  BoostedTrees residual;
+  double residual_strength = 0;
+  HalfWidths half_widths;                       // of devices whose generation was withheld
+  std::map<std::string, double> withheld_mape;  // by device
+};
+
+// The measured tier of a form on one device.
+struct DeviceCalibration {
+  std::string form, device;
+  std::string source, fitted_on;
+  size_t rows = 0;
+  std::vector<std::string> constants;
+  std::map<std::string, std::vector<double>, std::less<>> groups;  // log constants by call group
+  std::vector<double> shared;                                      // log offset for groups without measurements
+  std::map<std::string, std::vector<std::pair<float, float>>, std::less<>> ranges;  // of raw features, by group
+  BoostedTrees residual;
+  HalfWidths half_widths;  // on rows held out of the fit
+  double held_out_mape = 0;
+};
+
+std::string calibration_json(const FormCalibration& calibration);
+std::string calibration_json(const DeviceCalibration& calibration);
+// InputError for a newer version, missing keys, or contents that fail the file's own check.
+FormCalibration read_form_calibration(const std::filesystem::path& path);
+DeviceCalibration read_device_calibration(const std::filesystem::path& path);
+
+// Where a library keeps them: <folder>/<form>.json and <folder>/<device>/<form>.json.
+std::filesystem::path form_calibration_path(const std::filesystem::path& folder, std::string_view form);
+std::filesystem::path device_calibration_path(const std::filesystem::path& folder, std::string_view device,
+                                              std::string_view form);
+
+}  // namespace foretoken

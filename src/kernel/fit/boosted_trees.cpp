@@ -1,0 +1,265 @@
+#include "kernel/fit/boosted_trees.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/base64.h"
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+constexpr int deepest = 12;
+// Leaves are log ratios kept as 16-bit steps of this size: a file loses nothing that was not already rounded off here.
+constexpr double leaf_step = 2e-5;
+
+// Little-endian, whatever the machine.
+template <class Word>
+void append_bytes(std::vector<uint8_t>& bytes, Word word) {
+  for (size_t i = 0; i < sizeof(Word); ++i) bytes.push_back(static_cast<uint8_t>(word >> (8 * i) & 255));
+}
+
+template <class Word>
+Word from_bytes(const std::vector<uint8_t>& bytes, size_t index) {
+  Word word = 0;
+  for (size_t i = 0; i < sizeof(Word); ++i)
+    word = static_cast<Word>(word | static_cast<Word>(bytes[index * sizeof(Word) + i]) << (8 * i));
+  return word;
+}
+
+float rounded_leaf(double value) {
+  constexpr double largest = 32767;
+  return static_cast<float>(leaf_step *
+                            static_cast<double>(std::lround(std::clamp(value / leaf_step, -largest, largest))));
+}
+
+// Thresholds that cut the rows of one feature into about equally full bins.
+std::vector<float> bin_edges(std::vector<float> column, int bins) {
+  std::sort(column.begin(), column.end());
+  std::vector<float> edges;
+  for (int i = 1; i < bins; ++i) {
+    const size_t at = column.size() * static_cast<size_t>(i) / static_cast<size_t>(bins);
+    const float below = at > 0 ? column[at - 1] : column[0];
+    const float above = column[at];
+    if (below == above) {
+      // A value with many rows: cut after it, once.
+      const auto next = std::upper_bound(column.begin(), column.end(), below);
+      if (next == column.end()) continue;
+      const float edge = below + (*next - below) / 2;
+      if (edges.empty() || edge > edges.back()) edges.push_back(edge);
+    } else {
+      const float edge = below + (above - below) / 2;
+      if (edges.empty() || edge > edges.back()) edges.push_back(edge);
+    }
+  }
+  return edges;
+}
+
+struct Split {
+  double gain = -1;
+  size_t feature = 0;
+  uint8_t bin = 0;  // rows with a bin above this one go right
+};
+
+// Grows one tree after the other on binned features.
+class Booster {
+ public:
+  Booster(std::span<const float> values, size_t features, std::span<const float> targets, const BoostSettings& settings)
+      : settings_(settings), rows_(targets.size()), features_(features), residual_(targets.begin(), targets.end()) {
+    bins_.resize(rows_ * features_);
+    std::vector<float> column(rows_);
+    for (size_t f = 0; f < features_; ++f) {
+      for (size_t r = 0; r < rows_; ++r) column[r] = values[r * features_ + f];
+      edges_.push_back(bin_edges(column, settings_.bins));
+      for (size_t r = 0; r < rows_; ++r) {
+        const auto& edges = edges_.back();
+        bins_[r * features_ + f] =
+            static_cast<uint8_t>(std::lower_bound(edges.begin(), edges.end(), column[r]) - edges.begin());
+      }
+    }
+    leaf_of_.resize(rows_);
+  }
+
+  const std::vector<float>& edges(size_t feature) const { return edges_[feature]; }
+
+  // Questions of the next tree and the leaf values that it settles on; the residual is brought up to date.
+  void grow(std::vector<Split>& questions, std::vector<float>& leaves) {
+    std::fill(leaf_of_.begin(), leaf_of_.end(), uint16_t{0});
+    questions.clear();
+    for (int level = 0; level < settings_.depth; ++level) {
+      const Split best = best_split(level);
+      if (best.gain <= 0) break;
+      for (size_t r = 0; r < rows_; ++r) {
+        if (bins_[r * features_ + best.feature] > best.bin)
+          leaf_of_[r] = static_cast<uint16_t>(leaf_of_[r] | (1U << level));
+      }
+      questions.push_back(best);
+    }
+    settle_leaves(size_t{1} << questions.size(), leaves);
+  }
+
+ private:
+  struct Cell {
+    float sum = 0;
+    float count = 0;
+  };
+
+  Split best_split(int level) {
+    const size_t leaves = size_t{1} << level;
+    const auto bins = static_cast<size_t>(settings_.bins);
+    histogram_.assign(leaves * features_ * bins, Cell{});
+    for (size_t r = 0; r < rows_; ++r) {
+      const float pull = residual_[r] > 0 ? 1.0F : (residual_[r] < 0 ? -1.0F : 0.0F);
+      Cell* row = histogram_.data() + leaf_of_[r] * features_ * bins;
+      const uint8_t* bin = bins_.data() + r * features_;
+      for (size_t f = 0; f < features_; ++f) {
+        Cell& cell = row[f * bins + bin[f]];
+        cell.sum += pull;
+        cell.count += 1;
+      }
+    }
+    Split best;
+    const auto minimum = static_cast<double>(settings_.min_leaf_rows);
+    const auto score = [&](double sum, double count) { return sum * sum / (count + minimum); };
+    std::vector<double> gains(bins);
+    for (size_t f = 0; f < features_; ++f) {
+      std::fill(gains.begin(), gains.end(), 0.0);
+      for (size_t leaf = 0; leaf < leaves; ++leaf) {
+        const Cell* cells = histogram_.data() + (leaf * features_ + f) * bins;
+        double sum = 0, count = 0;
+        for (size_t b = 0; b < bins; ++b) {
+          sum += static_cast<double>(cells[b].sum);
+          count += static_cast<double>(cells[b].count);
+        }
+        if (count == 0) continue;
+        const double whole = score(sum, count);
+        double left_sum = 0, left_count = 0;
+        for (size_t b = 0; b + 1 < bins; ++b) {
+          left_sum += static_cast<double>(cells[b].sum);
+          left_count += static_cast<double>(cells[b].count);
+          gains[b] += score(left_sum, left_count) + score(sum - left_sum, count - left_count) - whole;
+        }
+      }
+      for (size_t b = 0; b < edges_[f].size(); ++b) {
+        if (gains[b] > best.gain) best = {.gain = gains[b], .feature = f, .bin = static_cast<uint8_t>(b)};
+      }
+    }
+    return best;
+  }
+
+  // Absolute error: a leaf's best constant is the median of its residuals.
+  void settle_leaves(size_t count, std::vector<float>& leaves) {
+    std::vector<std::vector<float>> members(count);
+    for (size_t r = 0; r < rows_; ++r) members[leaf_of_[r]].push_back(residual_[r]);
+    leaves.assign(count, 0);
+    for (size_t leaf = 0; leaf < count; ++leaf) {
+      auto& values = members[leaf];
+      if (values.empty()) continue;
+      const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+      std::nth_element(values.begin(), middle, values.end());
+      const auto rows = static_cast<double>(values.size());
+      const double shrink = rows / (rows + static_cast<double>(settings_.min_leaf_rows));
+      leaves[leaf] = rounded_leaf(settings_.learning_rate * shrink * static_cast<double>(*middle));
+    }
+    for (size_t r = 0; r < rows_; ++r) residual_[r] -= leaves[leaf_of_[r]];
+  }
+
+  const BoostSettings& settings_;
+  size_t rows_, features_;
+  std::vector<float> residual_;
+  std::vector<std::vector<float>> edges_;
+  std::vector<uint8_t> bins_;
+  std::vector<uint16_t> leaf_of_;
+  std::vector<Cell> histogram_;
+};
+
+}  // namespace
+
+double BoostedTrees::predict(std::span<const float> features) const {
+  double sum = 0;
+  for (const Tree& tree : trees_) {
+    size_t leaf = 0;
+    for (size_t level = 0; level < tree.feature.size(); ++level) {
+      leaf |= static_cast<size_t>(features[tree.feature[level]] > tree.threshold[level]) << level;
+    }
+    sum += static_cast<double>(tree.leaf[leaf]);
+  }
+  return sum;
+}
+
+BoostedTrees fit_boosted_trees(std::span<const float> values, size_t features, std::span<const float> targets,
+                               const BoostSettings& settings, const std::function<void(int)>& after_tree) {
+  ensure(features > 0 && values.size() == targets.size() * features, "one row of features per target");
+  ensure(
+      settings.bins >= 2 && settings.bins <= 256 && settings.depth >= 1 && settings.depth <= deepest && features < 256,
+      "bins, features and levels fit a byte");
+  BoostedTrees result;
+  result.features_ = features;
+  if (targets.empty()) return result;
+  Booster booster(values, features, targets, settings);
+  std::vector<Split> questions;
+  for (int i = 0; i < settings.trees; ++i) {
+    BoostedTrees::Tree tree;
+    booster.grow(questions, tree.leaf);
+    for (const Split& question : questions) {
+      tree.feature.push_back(static_cast<uint16_t>(question.feature));
+      tree.threshold.push_back(booster.edges(question.feature)[question.bin]);
+    }
+    result.trees_.push_back(std::move(tree));
+    if (after_tree) after_tree(i + 1);
+  }
+  return result;
+}
+
+Json BoostedTrees::to_json() const {
+  std::vector<uint8_t> levels, questions, thresholds, leaves;
+  for (const Tree& tree : trees_) {
+    levels.push_back(static_cast<uint8_t>(tree.feature.size()));
+    for (const uint16_t feature : tree.feature) questions.push_back(static_cast<uint8_t>(feature));
+    for (const float threshold : tree.threshold) append_bytes(thresholds, std::bit_cast<uint32_t>(threshold));
+    for (const float leaf : tree.leaf) {
+      append_bytes(leaves, static_cast<uint16_t>(std::lround(static_cast<double>(leaf) / leaf_step)));
+    }
+  }
+  return Json::object({{"feature_count", features_},
+                       {"levels_u8", base64(levels)},
+                       {"features_u8", base64(questions)},
+                       {"thresholds_f32", base64(thresholds)},
+                       {"leaves_i16", base64(leaves)}});
+}
+
+BoostedTrees BoostedTrees::from_json(const JsonView& view) {
+  BoostedTrees result;
+  result.features_ = static_cast<size_t>(view.at("feature_count").integer({.least = 0, .most = 255}));
+  const auto bytes = [&](const char* key) {
+    auto decoded = from_base64(view.at(key).string());
+    if (!decoded) view.at(key).fail("base64 text");
+    return *decoded;
+  };
+  const std::vector<uint8_t> levels = bytes("levels_u8"), questions = bytes("features_u8");
+  const std::vector<uint8_t> thresholds = bytes("thresholds_f32"), leaves = bytes("leaves_i16");
+  size_t question = 0, leaf = 0;
+  for (const uint8_t depth : levels) {
+    if (depth > deepest) view.at("levels_u8").fail("at most 12 levels in a tree");
+    const size_t leaf_count = size_t{1} << depth;
+    if (question + depth > questions.size() || 4 * (question + depth) > thresholds.size() ||
+        2 * (leaf + leaf_count) > leaves.size()) {
+      view.fail("as many questions, thresholds and leaves as the trees have");
+    }
+    Tree tree;
+    for (size_t i = 0; i < depth; ++i, ++question) {
+      if (questions[question] >= result.features_) view.at("features_u8").fail("features below feature_count");
+      tree.feature.push_back(questions[question]);
+      tree.threshold.push_back(std::bit_cast<float>(from_bytes<uint32_t>(thresholds, question)));
+    }
+    for (size_t i = 0; i < leaf_count; ++i, ++leaf) {
+      tree.leaf.push_back(static_cast<float>(leaf_step * static_cast<int16_t>(from_bytes<uint16_t>(leaves, leaf))));
+    }
+    result.trees_.push_back(std::move(tree));
+  }
+  if (question != questions.size() || 2 * leaf != leaves.size()) view.fail("no questions or leaves beyond the trees'");
+  return result;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,55 @@
+// Gradient-boosted symmetric trees: every node of one level asks the same question, so a tree is a handful of
+// comparisons and one table look-up. Used to learn what the physics leaves over. (Symmetric trees: Prokhorenkova et
+// al., "CatBoost", NeurIPS 2018; absolute-error boosting with leaf medians: Friedman, "Greedy function approximation",
+// 2001.)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/json.h"
+
+namespace foretoken {
+
+struct BoostSettings {
+  int trees = 200;
+  int depth = 6;  // up to 2^depth leaves
+  double learning_rate = 0.1;
+  int min_leaf_rows = 10;  // smaller leaves are shrunk towards zero: value * rows / (rows + min_leaf_rows)
+  int bins = 64;           // candidate thresholds per feature
+};
+
+class BoostedTrees {
+ public:
+  // Predicts a constant 0.
+  BoostedTrees() = default;
+
+  size_t features() const { return features_; }
+  bool empty() const { return trees_.empty(); }
+  double predict(std::span<const float> features) const;
+
+  // Packed: questions, thresholds and leaves as base64 of little-endian numbers, trees one after the other.
+  Json to_json() const;
+  static BoostedTrees from_json(const JsonView& view);  // InputError for anything inconsistent
+
+ private:
+  friend BoostedTrees fit_boosted_trees(std::span<const float>, size_t, std::span<const float>, const BoostSettings&,
+                                        const std::function<void(int)>&);
+  struct Tree {
+    std::vector<uint16_t> feature;  // one question per level
+    std::vector<float> threshold;   // feature > threshold sets the level's bit
+    std::vector<float> leaf;        // by bits, first question lowest
+  };
+  size_t features_ = 0;
+  std::vector<Tree> trees_;
+};
+
+// `values` holds rows of `features` numbers, one after the other; `targets` one number per row. Minimises the mean
+// absolute error. Deterministic. `after_tree` (may be empty) is told each finished tree, for progress.
+BoostedTrees fit_boosted_trees(std::span<const float> values, size_t features, std::span<const float> targets,
+                               const BoostSettings& settings, const std::function<void(int)>& after_tree = {});
+
+}  // namespace foretoken

@@ -1,0 +1,378 @@
+#include "kernel/fit/fit_calibration.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "base/statistics.h"
+#include "kernel/evaluate.h"
+#include "kernel/fit/hierarchical_fit.h"
+#include "kernel/forms/call.h"
+
+namespace foretoken {
+namespace {
+
+constexpr size_t rows_per_group = 300;        // constants settle well before
+constexpr size_t tree_rows_per_group = 1500;  // for the trees across devices
+constexpr size_t scored_rows_per_device = 4000;
+constexpr size_t refit_rows_per_group = 1500;
+
+struct Row {
+  const MeasuredCall* measured = nullptr;
+  size_t device = 0;
+};
+
+using Groups = std::map<std::pair<size_t, std::string>, std::vector<Row>>;  // by device and call group
+
+void shuffle(std::vector<Row>& rows, RandomStream& random) {
+  for (size_t i = rows.size(); i > 1; --i) std::swap(rows[i - 1], rows[random.below(i)]);
+}
+
+double strength_of(const EffectStrengths& strengths, std::string_view effect) {
+  if (effect == "common") return strengths.common;
+  if (effect.starts_with("family") || effect.find(' ') == std::string_view::npos) return strengths.family;
+  return strengths.kernel;
+}
+
+// Everything a form's fit needs to hand around.
+class FormFitter {
+ public:
+  FormFitter(const FormKind& kind, const std::vector<MeasuredDevice>& devices, const FitOptions& options)
+      : kind_(kind), devices_(devices), options_(options), form_(kind.make()) {
+    RandomStream random(options.seed, fmt::format("rows of {}", kind.name));
+    for (size_t d = 0; d < devices.size(); ++d) {
+      traits_.push_back(traits_of(devices[d].device).traits);
+      for (const MeasuredCall& row : devices[d].rows) groups_[{d, call_group(row.call)}].push_back({&row, d});
+    }
+    for (auto& [key, rows] : groups_) shuffle(rows, random);
+  }
+
+  const Form& form() const { return *form_; }
+
+  // Constants and trees from all devices but those of the generation `withheld` (empty = none).
+  FormCalibration fit(const std::string& withheld) const {
+    FormCalibration result;
+    result.form = kind_.name;
+    for (const FormConstant& constant : form_->constants()) result.constants.emplace_back(constant.name);
+    fit_effects(withheld, result);
+    result.residual_strength = kind_.residual_strength;
+    if (kind_.residual_strength > 0) result.residual = fit_residual(withheld, result);
+    return result;
+  }
+
+  std::set<std::string> generations() const {
+    std::set<std::string> names;
+    for (const MeasuredDevice& device : devices_) names.insert(generation_of(device.device));
+    return names;
+  }
+
+  // log(measured / predicted) of up to some thousand rows of a device under a calibration that has not seen it.
+  void score(const FormCalibration& calibration, size_t device,
+             std::vector<std::pair<double, double>>& predicted_and_log_error) const {
+    std::vector<Row> rows;
+    for (const auto& [key, members] : groups_) {
+      if (key.first == device) rows.insert(rows.end(), members.begin(), members.end());
+    }
+    RandomStream random(options_.seed, fmt::format("score {} {}", kind_.name, devices_[device].device.name));
+    shuffle(rows, random);
+    rows.resize(std::min(rows.size(), scored_rows_per_device));
+    for (const Row& row : rows) {
+      const FormCall& call = row.measured->call;
+      const std::vector<double> logs = cross_log_constants(*form_, calibration, call, traits_[device], "");
+      const double seconds = form_seconds_with_residual(*form_, call, traits_[device], logs, calibration.residual,
+                                                        calibration.residual_strength, std::nullopt);
+      predicted_and_log_error.emplace_back(seconds, std::log(row.measured->seconds / seconds));
+    }
+  }
+
+ private:
+  bool is_withheld(size_t device, const std::string& generation) const {
+    return generation_of(devices_[device].device) == generation;
+  }
+
+  void fit_effects(const std::string& withheld, FormCalibration& result) const {
+    const std::span<const FormConstant> constants = form_->constants();
+    HierarchicalFit fit{.constants = constants.size(), .huber_scale = 0.1, .rounds = 40};
+    for (const FormConstant& constant : constants)
+      fit.bounds.push_back({std::log(constant.least), std::log(constant.most)});
+    std::map<std::string, size_t> index;
+    const auto effect = [&](const std::string& name, double strength) {
+      const auto [found, is_new] = index.emplace(name, fit.effects.size());
+      if (is_new) {
+        FitEffect added{.name = name, .strength = strength, .offsets = std::vector<double>(constants.size(), 0.0)};
+        if (name == "common") {
+          added.pull_to_start = true;
+          for (size_t k = 0; k < constants.size(); ++k) added.offsets[k] = std::log(constants[k].start);
+        }
+        fit.effects.push_back(std::move(added));
+      }
+      return found->second;
+    };
+
+    std::map<size_t, int> groups_of_device;
+    for (const auto& [key, rows] : groups_) {
+      if (!is_withheld(key.first, withheld)) ++groups_of_device[key.first];
+    }
+    std::vector<const Row*> used;
+    for (const auto& [key, rows] : groups_) {
+      const auto& [device, group_name] = key;
+      if (is_withheld(device, withheld)) continue;
+      FitGroup group{.first_row = used.size(), .rows = std::min(rows.size(), rows_per_group)};
+      // Every device counts the same, however many rows and kinds of call it has.
+      group.weight = 1.0 / static_cast<double>(groups_of_device.size()) / groups_of_device[device];
+      for (const std::string& name : form_->effects(rows.front().measured->call, traits_[device])) {
+        group.effects.push_back(effect(name, strength_of(kind_.strengths, name)));
+      }
+      const std::string& device_name = devices_[device].device.name;
+      if (kind_.strengths.device > 0) group.effects.push_back(effect("device " + device_name, kind_.strengths.device));
+      if (kind_.strengths.group > 0) {
+        group.effects.push_back(effect("group " + device_name + " " + group_name, kind_.strengths.group));
+      }
+      for (size_t i = 0; i < group.rows; ++i) used.push_back(&rows[i]);
+      fit.groups.push_back(std::move(group));
+    }
+    ensure(!fit.groups.empty(), "a fit has rows");
+    std::vector<double> natural(constants.size());
+    solve(fit, [&](size_t row, std::span<const double> logs, int& choice) {
+      for (size_t k = 0; k < natural.size(); ++k) natural[k] = std::exp(logs[k]);
+      const Row& used_row = *used[row];
+      return std::log(form_->seconds(used_row.measured->call, traits_[used_row.device], natural, choice) /
+                      used_row.measured->seconds);
+    });
+    for (const FitEffect& fitted : fit.effects) result.effects[fitted.name] = fitted.offsets;
+  }
+
+  // Trees on what the form leaves over, centred per device and group: levels do not port, shapes of curves do.
+  BoostedTrees fit_residual(const std::string& withheld, const FormCalibration& calibration) const {
+    std::vector<float> features, targets;
+    for (const auto& [key, rows] : groups_) {
+      const size_t device = key.first;
+      if (is_withheld(device, withheld)) continue;
+      const size_t count = std::min(rows.size(), tree_rows_per_group);
+      std::vector<double> left_over;
+      for (size_t i = 0; i < count; ++i) {
+        const FormCall& call = rows[i].measured->call;
+        const std::vector<double> logs =
+            cross_log_constants(*form_, calibration, call, traits_[device], devices_[device].device.name);
+        const double seconds = form_seconds_with_residual(*form_, call, traits_[device], logs, {}, 0, std::nullopt);
+        left_over.push_back(std::log(rows[i].measured->seconds / seconds));
+        const std::vector<float> row = residual_features(*form_, call, traits_[device], logs, std::nullopt);
+        features.insert(features.end(), row.begin(), row.end());
+      }
+      const double middle = quantile(left_over, 0.5);
+      for (const double value : left_over) targets.push_back(static_cast<float>(value - middle));
+    }
+    return fit_boosted_trees(features, form_->feature_count(), targets,
+                             {.trees = 150, .depth = 4, .min_leaf_rows = 60});
+  }
+
+  const FormKind& kind_;
+  const std::vector<MeasuredDevice>& devices_;
+  const FitOptions& options_;
+  std::unique_ptr<Form> form_;
+  std::vector<DeviceTraits> traits_;
+  Groups groups_;
+};
+
+using Errors = std::vector<std::pair<double, double>>;  // predicted seconds, log(measured / predicted)
+
+double mean_percentage_error(const Errors& errors) {
+  double sum = 0;
+  for (const auto& [seconds, log_error] : errors) sum += std::abs(std::exp(-log_error) - 1);
+  return errors.empty() ? 0 : 100 * sum / static_cast<double>(errors.size());
+}
+
+// The 90% quantile of |log error| by predicted time. A bin with few rows takes the quantile over all.
+HalfWidths half_widths_from(const Errors& errors) {
+  constexpr size_t enough = 40;
+  std::vector<double> all;
+  std::vector<std::vector<double>> bins(std::size(HalfWidths::edges_us));
+  for (const auto& [seconds, log_error] : errors) {
+    size_t bin = 0;
+    while (bin + 1 < bins.size() && seconds * 1e6 >= HalfWidths::edges_us[bin + 1]) ++bin;
+    bins[bin].push_back(std::abs(log_error));
+    all.push_back(std::abs(log_error));
+  }
+  HalfWidths widths;
+  const double overall = all.empty() ? 1.0 : quantile(all, 0.9);
+  for (size_t i = 0; i < bins.size(); ++i)
+    widths.by_time[i] = bins[i].size() >= enough ? quantile(bins[i], 0.9) : overall;
+  return widths;
+}
+
+BoostSettings tree_settings(size_t rows) {
+  // Few rows: shallow trees that hardly shrink; many: deep ones. Chosen on random sweeps and 80/20 splits.
+  if (rows <= 1500) return {.trees = 200, .depth = 5, .learning_rate = 0.1, .min_leaf_rows = 2, .bins = 64};
+  if (rows <= 10000) return {.trees = 300, .depth = 6, .learning_rate = 0.1, .min_leaf_rows = 4, .bins = 64};
+  return {.trees = 400, .depth = 7, .learning_rate = 0.1, .min_leaf_rows = 5, .bins = 128};
+}
+
+// Fits the measured tier on some rows of a device.
+class DeviceFitter {
+ public:
+  DeviceFitter(const FormKind& kind, const FormCalibration& cross, const Device& device)
+      : cross_(cross), device_(device), traits_(traits_of(device).traits), form_(kind.make()) {}
+
+  DeviceCalibration fit(const std::vector<const MeasuredCall*>& rows) const {
+    DeviceCalibration result;
+    result.form = cross_.form;
+    result.device = device_.name;
+    result.constants = cross_.constants;
+    result.rows = rows.size();
+    std::map<std::string, std::vector<const MeasuredCall*>> groups;
+    for (const MeasuredCall* row : rows) groups[call_group(row->call)].push_back(row);
+    fit_constants(groups, rows.size(), result);
+    for (const auto& [name, members] : groups) result.ranges[name] = ranges_of(members);
+
+    std::vector<float> features, targets;
+    size_t width = 0;
+    for (const MeasuredCall* row : rows) {
+      const auto [number, logs] = group_of(result, row->call);
+      const double seconds = form_seconds_with_residual(*form_, row->call, traits_, *logs, {}, 0, number);
+      const std::vector<float> values = residual_features(*form_, row->call, traits_, *logs, number);
+      width = values.size();
+      features.insert(features.end(), values.begin(), values.end());
+      targets.push_back(static_cast<float>(std::log(row->seconds / seconds)));
+    }
+    result.residual = fit_boosted_trees(features, width, targets, tree_settings(rows.size()));
+    return result;
+  }
+
+  Errors errors(const DeviceCalibration& calibration, const std::vector<const MeasuredCall*>& rows) const {
+    Errors result;
+    for (const MeasuredCall* row : rows) {
+      if (!calibration.groups.contains(call_group(row->call))) continue;
+      const auto [number, logs] = group_of(calibration, row->call);
+      const double seconds =
+          form_seconds_with_residual(*form_, row->call, traits_, *logs, calibration.residual, 1, number);
+      result.emplace_back(seconds, std::log(row->seconds / seconds));
+    }
+    return result;
+  }
+
+ private:
+  static std::pair<float, const std::vector<double>*> group_of(const DeviceCalibration& calibration,
+                                                               const FormCall& call) {
+    const auto found = calibration.groups.find(call_group(call));
+    return {static_cast<float>(std::distance(calibration.groups.begin(), found)), &found->second};
+  }
+
+  static std::vector<std::pair<float, float>> ranges_of(const std::vector<const MeasuredCall*>& rows) {
+    std::vector<std::pair<float, float>> ranges;
+    for (const MeasuredCall* row : rows) {
+      const auto raw = raw_features(row->call);
+      if (ranges.empty()) {
+        for (const float value : raw) ranges.emplace_back(value, value);
+      }
+      for (size_t i = 0; i < raw.size(); ++i) {
+        ranges[i] = {std::min(ranges[i].first, raw[i]), std::max(ranges[i].second, raw[i])};
+      }
+    }
+    return ranges;
+  }
+
+  // An offset shared by the device's groups and one of each group's own, pulled towards the cross constants.
+  void fit_constants(const std::map<std::string, std::vector<const MeasuredCall*>>& groups, size_t rows,
+                     DeviceCalibration& result) const {
+    const std::span<const FormConstant> constants = form_->constants();
+    HierarchicalFit fit{.constants = constants.size(), .huber_scale = 0.1, .rounds = 25};
+    for (const FormConstant& constant : constants)
+      fit.bounds.push_back({std::log(constant.least), std::log(constant.most)});
+    constexpr double pull = 0.03;
+    const std::vector<double> zeros(constants.size(), 0.0);
+    fit.effects.push_back({.name = "shared", .strength = pull, .offsets = zeros});
+    std::vector<const MeasuredCall*> used;
+    for (const auto& [name, members] : groups) {
+      FitGroup group{.first_row = used.size(), .rows = std::min(members.size(), refit_rows_per_group)};
+      group.weight = static_cast<double>(members.size()) / static_cast<double>(rows);
+      fit.effects.push_back(
+          {.name = "prior " + name,
+           .fixed = true,
+           .offsets = cross_log_constants(*form_, cross_, members.front()->call, traits_, device_.name)});
+      fit.effects.push_back({.name = name, .strength = pull, .offsets = zeros});
+      group.effects = {0, fit.effects.size() - 2, fit.effects.size() - 1};
+      for (size_t i = 0; i < group.rows; ++i) used.push_back(members[i]);
+      fit.groups.push_back(std::move(group));
+    }
+    std::vector<double> natural(constants.size());
+    solve(fit, [&](size_t row, std::span<const double> logs, int& choice) {
+      for (size_t k = 0; k < natural.size(); ++k) natural[k] = std::exp(logs[k]);
+      return std::log(form_->seconds(used[row]->call, traits_, natural, choice) / used[row]->seconds);
+    });
+    result.shared = fit.effects.front().offsets;
+    size_t index = 0;
+    for (const auto& [name, members] : groups) result.groups[name] = log_constants(fit, fit.groups[index++].effects);
+  }
+
+  const FormCalibration& cross_;
+  const Device& device_;
+  DeviceTraits traits_;
+  std::unique_ptr<Form> form_;
+};
+
+}  // namespace
+
+std::string generation_of(const Device& device) {
+  // sm_90 -> Hopper; sm_100 and sm_103 are one generation of data-centre parts, sm_120 another chip.
+  if (device.instruction_set == "sm_103") return "sm_100";
+  return device.instruction_set.empty() ? device.architecture : device.instruction_set;
+}
+
+FormCalibration fit_form(const FormKind& kind, const std::vector<MeasuredDevice>& devices, const FitOptions& options) {
+  const FormFitter fitter(kind, devices, options);
+  const auto say = [&](const std::string& text) {
+    if (options.progress) options.progress(text);
+  };
+  say(fmt::format("{}: fitting {} devices", kind.name, devices.size()));
+  FormCalibration result = fitter.fit("");
+  result.source = options.source;
+  result.fitted_on = options.date;
+  for (const MeasuredDevice& device : devices) result.devices.push_back(device.device.name);
+
+  Errors errors;
+  const std::set<std::string> generations = fitter.generations();
+  for (const std::string& generation : generations) {
+    if (generations.size() < 2) break;  // nothing left to learn from
+    say(fmt::format("{}: withholding {}", kind.name, generation));
+    const FormCalibration withheld = fitter.fit(generation);
+    for (size_t d = 0; d < devices.size(); ++d) {
+      if (generation_of(devices[d].device) != generation) continue;
+      Errors own;
+      fitter.score(withheld, d, own);
+      result.withheld_mape[devices[d].device.name] = mean_percentage_error(own);
+      errors.insert(errors.end(), own.begin(), own.end());
+    }
+  }
+  result.half_widths = half_widths_from(errors);
+  return result;
+}
+
+DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross, const MeasuredDevice& measured,
+                             const FitOptions& options) {
+  if (options.progress) options.progress(fmt::format("{}: measured tier of {}", kind.name, measured.device.name));
+  std::vector<const MeasuredCall*> rows;
+  for (const MeasuredCall& row : measured.rows) rows.push_back(&row);
+  RandomStream random(options.seed, fmt::format("sweep of {} {}", kind.name, measured.device.name));
+  for (size_t i = rows.size(); i > 1; --i) std::swap(rows[i - 1], rows[random.below(i)]);
+  if (options.sweep_size > 0) rows.resize(std::min(rows.size(), options.sweep_size));
+
+  const DeviceFitter fitter(kind, cross, measured.device);
+  const auto cut = static_cast<std::ptrdiff_t>(rows.size() * 4 / 5);
+  const std::vector<const MeasuredCall*> seen(rows.begin(), rows.begin() + cut), unseen(rows.begin() + cut, rows.end());
+  const DeviceCalibration trial = fitter.fit(seen);
+  const Errors errors = fitter.errors(trial, unseen);
+
+  DeviceCalibration result = fitter.fit(rows);
+  result.half_widths = half_widths_from(errors);
+  result.held_out_mape = mean_percentage_error(errors);
+  result.source = options.source;
+  result.fitted_on = options.date;
+  return result;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,44 @@
+// Measured rows of several devices -> calibrations of a form.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "hardware/device.h"
+#include "kernel/calibration.h"
+#include "kernel/forms/list.h"
+
+namespace foretoken {
+
+struct MeasuredCall {
+  FormCall call;
+  double seconds = 0;
+};
+
+// One device's rows for one form.
+struct MeasuredDevice {
+  Device device;
+  std::vector<MeasuredCall> rows;
+};
+
+struct FitOptions {
+  uint64_t seed = 1;
+  std::string source, date;          // kept in the files
+  std::vector<std::string> without;  // devices that must not be seen, with their whole generation
+  size_t sweep_size = 0;             // measured tier: this many random rows; 0 = all
+  std::function<void(const std::string&)> progress;
+};
+
+// Devices of one generation share an instruction set family: they are withheld together.
+std::string generation_of(const Device& device);
+
+// The cross-generation tier. Its intervals come from withholding one generation after the other.
+FormCalibration fit_form(const FormKind& kind, const std::vector<MeasuredDevice>& devices, const FitOptions& options);
+
+// The measured tier of one device on top of `cross` (fitted with or without that device). The interval and error come
+// from a fifth of the rows that a first fit has not seen; the fit that is kept has seen all.
+DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross, const MeasuredDevice& device,
+                             const FitOptions& options);
+
+}  // namespace foretoken

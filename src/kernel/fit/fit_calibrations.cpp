@@ -1,0 +1,99 @@
+#include "kernel/fit/fit_calibrations.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/statistics.h"
+#include "kernel/forms/call.h"
+
+namespace foretoken {
+namespace {
+
+// Rows by form and device.
+using RowsByForm = std::map<const FormKind*, std::map<std::string, MeasuredDevice>>;
+
+// A sweep in the wrong unit: most of its rows would beat physics, or crawl.
+void check_units(const std::string& device, std::string_view family, const std::vector<double>& over_roofline) {
+  constexpr size_t enough = 20;
+  if (over_roofline.size() < enough) return;
+  const double typical = quantile(over_roofline, 0.5);
+  constexpr double too_fast = 0.05, too_slow = 2e4;
+  if (typical > too_fast && typical < too_slow) return;
+  throw InputError({.source = fmt::format("measurements of {} on {}", family, device),
+                    .path = "latency_us",
+                    .value = fmt::format("typically {:.3g} times the roofline", typical),
+                    .expected = "microseconds of one call; these look off by a factor of a thousand or more"});
+}
+
+RowsByForm collect(const std::vector<KernelValidationRequest>& requests, const HardwareCatalogue& hardware,
+                   const FitOptions& options) {
+  std::vector<std::string> withheld;
+  for (const std::string& name : options.without) withheld.push_back(generation_of(hardware.device(name)));
+  RowsByForm rows;
+  std::map<std::pair<std::string, std::string>, std::vector<double>> over_roofline;
+  std::map<std::string, Device> devices;
+  for (const KernelValidationRequest& request : requests) {
+    const auto roofline_only = [](const Device& device) { return KernelPredictor(device); };
+    validate_kernels(request, hardware, roofline_only, [&](const ScoredKernel& row) {
+      const FormKind* kind = form_kind_of(form_family(*row.shape));
+      if (kind == nullptr) return;
+      const std::string name(row.device);
+      if (!devices.contains(name)) devices.emplace(name, hardware.device(name));
+      const Device& device = devices.at(name);
+      if (!traits_of(device).complete) return;
+      if (std::find(withheld.begin(), withheld.end(), generation_of(device)) != withheld.end()) return;
+      over_roofline[{device.name, std::string(row.family)}].push_back(row.measured_us * 1e-6 /
+                                                                      row.predicted.seconds.value);
+      MeasuredDevice& measured = rows[kind][device.name];
+      if (measured.rows.empty()) measured.device = device;
+      measured.rows.push_back(
+          {.call = {.shape = *row.shape, .variant = std::string(row.variant)}, .seconds = row.measured_us * 1e-6});
+    });
+  }
+  for (const auto& [key, ratios] : over_roofline) check_units(key.first, key.second, ratios);
+  return rows;
+}
+
+}  // namespace
+
+CalibrationSummary fit_calibrations(const std::vector<KernelValidationRequest>& requests,
+                                    const HardwareCatalogue& hardware, const FitOptions& options, bool measured_tiers,
+                                    const std::filesystem::path& folder) {
+  CalibrationSummary summary;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  const RowsByForm collected = collect(requests, hardware, options);
+  for (const FormKind& kind : form_kinds()) {
+    const auto found = collected.find(&kind);
+    if (found == collected.end()) continue;
+    std::vector<MeasuredDevice> devices;
+    for (const auto& [name, measured] : found->second) devices.push_back(measured);
+    const FormCalibration cross = fit_form(kind, devices, options);
+    write_file(form_calibration_path(folder, kind.name), calibration_json(cross));
+    ++summary.files;
+    for (const MeasuredDevice& device : devices) {
+      const auto withheld = cross.withheld_mape.find(device.device.name);
+      CalibrationSummary::Entry entry{.form = std::string(kind.name),
+                                      .device = device.device.name,
+                                      .rows = device.rows.size(),
+                                      .withheld_mape = withheld == cross.withheld_mape.end() ? 0 : withheld->second};
+      constexpr size_t fewest_rows = 50;
+      if (measured_tiers && device.rows.size() >= fewest_rows) {
+        const DeviceCalibration measured = fit_device(kind, cross, device, options);
+        const auto path = device_calibration_path(folder, device.device.name, kind.name);
+        std::filesystem::create_directories(path.parent_path(), error);
+        write_file(path, calibration_json(measured));
+        ++summary.files;
+        entry.held_out_mape = measured.held_out_mape;
+      }
+      summary.entries.push_back(std::move(entry));
+    }
+  }
+  return summary;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,182 @@
+#include "kernel/forms/attention_decode_form.h"
+
+#include "base/error.h"
+#include "kernel/forms/attention_variants.h"
+#include "kernel/forms/form_math.h"
+
+namespace foretoken {
+namespace {
+
+enum Constant {
+  floor_cycles,
+  launch_cycles,
+  join_cycles,
+  tile_overhead,
+  overhead_share,
+  least_rows,
+  matmul_excess,
+  fp8_excess,
+  wide_excess,
+  exponential_excess,
+  stream_rate,
+  bulk_stream_rate,
+  block_latency,
+  width_growth,
+  split_fill,
+  split_keys,
+  dram_slowdown,
+  cache_rate,
+  cache_share,
+  join_power,
+  write_rate,
+  constant_count,
+};
+
+constexpr FormConstant table[constant_count] = {
+    {"floor_cycles", 13000, 2000, 60000, "clocks of an empty call, cache write included"},
+    {"launch_cycles", 4200, 1000, 12000, "clocks of one more kernel in the graph"},
+    {"join_cycles", 4600, 200, 12000, "clocks of joining partial results"},
+    {"tile_overhead", 2.7e-6, 0.1e-6, 12e-6, "seconds to start and finish a part; latency, not clocks"},
+    {"overhead_share", 0.7, 0.05, 1.5, "share of that which parts beside it on the processor do not hide"},
+    {"least_rows", 10.5, 1, 64, "query rows that cost no less than this many"},
+    {"matmul_excess", 1.96, 0.5, 8, "matrix multiplies: time over time at the dense peak"},
+    {"fp8_excess", 1.4, 0.7, 4, "more of that in fp8"},
+    {"wide_excess", 4.7, 0.7, 12, "more of that where head_dim > 256"},
+    {"exponential_excess", 1, 0.2, 5, "exponentials: time over time at the special-function rate"},
+    {"stream_rate", 16, 4, 80, "bytes per clock that one processor draws by itself"},
+    {"bulk_stream_rate", 65, 8, 200, "the same where a copy engine fetches"},
+    {"block_latency", 0.2e-6, 0.02e-6, 1e-6, "least seconds per 64 keys of one part"},
+    {"width_growth", 1.32, 1, 2, "growth of overhead and latency for each doubling of head_dim"},
+    {"split_fill", 1.4, 0.2, 6, "parts per processor that splitting aims at"},
+    {"split_keys", 103, 16, 600, "fewest keys of a part"},
+    {"dram_slowdown", 1.13, 1, 1.6, "DRAM: time over time at the spec bandwidth"},
+    {"cache_rate", 16, 2, 60, "bytes per clock and processor from L2"},
+    {"cache_share", 1.1, 0.3, 4, "bytes, over the size of L2, of which half miss"},
+    {"join_power", 1.46, 1, 6, "how far the longest part, all parts and memory hide one another"},
+    {"write_rate", 3.6, 0.5, 40, "bytes per clock and processor of the cache write"},
+};
+
+struct Times {
+  double problems = 0, parts = 1, keys = 0, rows = 1;
+  double compute = 0, stream = 0;  // seconds per key
+  double longest = 0, balanced = 0, memory = 0, dram_share = 0;
+  double floor = 0, write = 0, total = 0;
+  bool fp8_multiply = false;
+};
+
+Times decode_times(const AttentionShape& shape, const AttentionVariant& variant, const DeviceTraits& device,
+                   std::span<const double> c) {
+  Times t;
+  const double clock = device.clock, processors = device.processors;
+  const auto batch = static_cast<double>(shape.batch), heads = static_cast<double>(shape.heads);
+  const auto kv_heads = static_cast<double>(shape.kv_heads), head_dim = static_cast<double>(shape.head_dim);
+  const double group = std::max(1.0, heads / kv_heads);
+  const double element = bytes_per_element(shape.dtype), cached = bytes_per_element(shape.kv_dtype);
+  // FlashAttention 2 packs the heads of a group, and only then splits, where there is a group and no window
+  // (mha_fwd_kvcache: seqlenq_ngroups_swapped); packing several sequences and heads costs two transposes.
+  const bool classic = variant.kernel == "fa2";
+  const bool packed = !classic || (group > 1 && shape.window == 0);
+  double launches = variant.extra_launches;
+  if (classic && packed && shape.batch > 1 && shape.kv_heads > 1) launches += 2;
+  if (!shape.writes_kv) launches -= 1;
+
+  t.keys = static_cast<double>(shape.window > 0 ? std::min(shape.kv_len, shape.window) : shape.kv_len);
+  t.rows = packed ? group : 1;
+  t.problems = batch * (packed ? kv_heads : heads);
+  const double block = !classic ? c[split_keys] : head_dim <= 64 ? 256 : head_dim <= 128 ? 128 : 64;
+  if (packed) t.parts = std::max(1.0, std::min(processors * c[split_fill] / t.problems, t.keys / block));
+
+  t.fp8_multiply = multiplies_in_fp8(shape, variant);
+  const double peak = variant.overlap == Overlap::generic
+                          ? 1024 * clock * processors
+                          : device.peak[static_cast<size_t>(t.fp8_multiply ? DType::fp8 : shape.dtype)];
+  double matmul = 4 * head_dim / (peak / processors) * c[matmul_excess];
+  if (t.fp8_multiply) matmul *= c[fp8_excess];
+  if (head_dim > 256) matmul *= c[wide_excess];
+  t.compute =
+      std::max(t.rows, c[least_rows]) * (matmul + c[exponential_excess] / (exponentials_per_clock(device) * clock));
+  const bool bulk = variant.overlap == Overlap::asynchronous;
+  t.stream = 2 * head_dim * cached / (c[bulk ? bulk_stream_rate : stream_rate] * clock);
+  // FlashAttention 2 keeps keys times head_dim of a block constant.
+  const double growth = classic ? 1 : quick_exp2(quick_log2(c[width_growth]) * quick_log2(head_dim / 128));
+  const double overhead = c[tile_overhead] * growth * (1 + 0.05 * quick_log2(t.rows));
+  const double part_keys = t.keys / t.parts;
+  t.longest = overhead + part_keys * std::max({t.compute, t.stream, c[block_latency] / 64 * growth});
+  // Streaming is left out here: it would count the memory time twice.
+  t.balanced = t.problems * t.parts / processors * (c[overhead_share] * overhead + part_keys * t.compute);
+
+  const double traffic = batch * 2 * head_dim * (kv_heads * t.keys * cached + heads * element);
+  t.dram_share = dram_share(traffic, c[cache_share] * device.cache, 4);
+  t.memory = mixed_memory_seconds(traffic, t.dram_share, device.bandwidth / c[dram_slowdown],
+                                  c[cache_rate] * processors * clock);
+  if (shape.writes_kv)
+    t.write = batch * kv_heads * 2 * head_dim * (element + cached) / (c[write_rate] * processors * clock);
+  const double join = t.parts > 1 ? c[join_cycles] * (variant.reduces_in_kernel ? 0.3 : 1) : 0;
+  t.floor = (c[floor_cycles] + c[launch_cycles] * (launches + (t.fp8_multiply ? 0.5 : 0)) + join) / clock;
+  t.total = t.floor + soft_maximum(t.longest, t.balanced, t.memory, c[join_power]) + t.write;
+  return t;
+}
+
+class AttentionDecodeForm : public Form {
+ public:
+  std::string_view name() const override { return "attention_decode"; }
+  std::span<const FormConstant> constants() const override { return table; }
+
+  std::vector<std::string> effects(const FormCall& call, const DeviceTraits& device) const override {
+    const AttentionVariant& variant = attention_variant(call.variant, shape_of(call), device);
+    return {"common", "family " + std::string(family_of(variant)), "kernel " + std::string(variant.kernel)};
+  }
+
+  double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                 int& choice) const override {
+    choice = 0;
+    const AttentionShape& shape = shape_of(call);
+    return decode_times(shape, attention_variant(call.variant, shape, device), device, constants).total;
+  }
+
+  size_t feature_count() const override { return 14; }
+  void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int /*choice*/,
+                std::span<float> out) const override {
+    const AttentionShape& shape = shape_of(call);
+    const AttentionVariant& variant = attention_variant(call.variant, shape, device);
+    const Times t = decode_times(shape, variant, device, constants);
+    const auto log = [](double x) { return static_cast<float>(quick_log2(std::max(x, 1e-9))); };
+    const double waves = t.problems * t.parts / device.processors;
+    size_t i = 0;
+    out[i++] = log(t.problems / device.processors);
+    out[i++] = static_cast<float>(std::ceil(waves) / waves);
+    out[i++] = log(t.parts);
+    out[i++] = log(t.keys / t.parts);
+    out[i++] = log(t.longest / t.balanced);
+    out[i++] = log(t.memory / std::max(t.longest, t.balanced));
+    out[i++] = static_cast<float>(t.floor / t.total);
+    out[i++] = static_cast<float>(t.write / t.total);
+    out[i++] = log(t.stream / t.compute);
+    out[i++] = static_cast<float>(t.dram_share);
+    out[i++] = log(static_cast<double>(shape.head_dim));
+    out[i++] = log(t.rows);
+    out[i++] = shape.window > 0 ? log(static_cast<double>(shape.kv_len) / static_cast<double>(shape.window)) : -20.0F;
+    out[i++] = is_fp8(shape.kv_dtype) ? 1.0F : 0.0F;
+  }
+
+ private:
+  // Which kernels resemble one another here: the FlashAttention line, the FlashInfer and TensorRT-LLM line, and Triton.
+  static std::string_view family_of(const AttentionVariant& variant) {
+    if (variant.overlap == Overlap::generic) return "generic";
+    return variant.kernel.substr(0, 2) == "fa" ? "flash" : "serving";
+  }
+
+  static const AttentionShape& shape_of(const FormCall& call) {
+    const auto* shape = std::get_if<AttentionShape>(&call.shape);
+    ensure(shape != nullptr, "the attention form is asked about attention");
+    return *shape;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Form> make_attention_decode_form() {
+  return std::make_unique<AttentionDecodeForm>();
+}
+
+}  // namespace foretoken

@@ -1,0 +1,105 @@
+#include "kernel/forms/attention_prefill_form.h"
+
+#include "base/error.h"
+#include "kernel/forms/tile_pass.h"
+
+namespace foretoken {
+namespace {
+
+// One call as a tile pass. Where the kernel packs a group, its query heads are rows of the same tiles.
+TilePass tile_pass_of(const AttentionShape& shape, const AttentionVariant& variant) {
+  const bool encoder = shape.phase == AttentionPhase::encoder;
+  const bool wide = shape.head_dim > 128;
+  const int64_t group = std::max<int64_t>(1, shape.heads / shape.kv_heads);
+  const int64_t packed = variant.packs_heads && !encoder ? group : 1;
+  const int64_t rows = encoder ? variant.encoder_rows : shape.head_dim <= 64 ? variant.rows_narrow : variant.rows;
+  const int64_t keys = encoder ? variant.encoder_keys : wide ? variant.keys_wide : variant.keys;
+  const int64_t padding = encoder ? variant.encoder_padding : 1;
+  const int64_t value_dim = shape.value_dim > 0 ? shape.value_dim : shape.head_dim;
+  const auto padded = [&](int64_t dim) { return static_cast<double>((dim + padding - 1) / padding * padding); };
+  const auto batch = static_cast<double>(shape.batch), heads = static_cast<double>(shape.heads);
+  const auto kv_heads = static_cast<double>(shape.kv_heads);
+  const double q_len = static_cast<double>(shape.q_len), kv_len = static_cast<double>(shape.kv_len);
+  const double dims = static_cast<double>(shape.head_dim + value_dim);
+  const double element = bytes_per_element(shape.dtype), cached = bytes_per_element(shape.kv_dtype);
+
+  TilePass pass;
+  pass.walk = walk_tiles({.q_len = shape.q_len,
+                          .kv_len = shape.kv_len,
+                          .rows_per_token = packed,
+                          .window = encoder ? 0 : shape.window,
+                          .causal = shape.causal && !encoder,
+                          .tile_rows = rows,
+                          .tile_keys = keys});
+  pass.problems = batch * heads / static_cast<double>(packed);
+  pass.tile_pairs = static_cast<double>(rows * keys);
+  pass.pair_flops = 2 * (padded(shape.head_dim) + padded(value_dim));
+  pass.head_dim = static_cast<double>(shape.head_dim);
+  pass.overlap = variant.overlap;
+  pass.fp8_cache = is_fp8(shape.kv_dtype);
+  const bool fp8_multiply = multiplies_in_fp8(shape, variant);
+  pass.math = fp8_multiply && !variant.transposes_values ? DType::fp8 : shape.dtype;
+  pass.widens_fp8 = pass.fp8_cache && !fp8_multiply;
+  pass.traffic = batch * dims * (heads * q_len * element + kv_heads * kv_len * cached);
+  if (shape.writes_kv) {
+    pass.write_rows = batch * q_len;
+    pass.write_bytes = batch * q_len * kv_heads * dims * (element + cached);
+  }
+  if (fp8_multiply) pass.cast_bytes = batch * q_len * heads * static_cast<double>(shape.head_dim) * (element + 1);
+  pass.launches = variant.extra_launches - (shape.writes_kv || encoder ? 0 : 1);
+  return pass;
+}
+
+class AttentionPrefillForm : public Form {
+ public:
+  explicit AttentionPrefillForm(bool encoder) : encoder_(encoder) {}
+
+  std::string_view name() const override { return encoder_ ? "attention_encoder" : "attention_prefill"; }
+  std::span<const FormConstant> constants() const override { return tile_pass_constants(); }
+
+  std::vector<std::string> effects(const FormCall& call, const DeviceTraits& device) const override {
+    const AttentionVariant& variant = attention_variant(call.variant, shape_of(call), device);
+    static constexpr std::string_view families[] = {"synchronous", "asynchronous", "generic"};
+    return {"common", "family " + std::string(families[static_cast<size_t>(variant.overlap)]),
+            "kernel " + std::string(variant.kernel)};
+  }
+
+  double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                 int& choice) const override {
+    choice = 0;
+    const AttentionShape& shape = shape_of(call);
+    return tile_pass_times(tile_pass_of(shape, attention_variant(call.variant, shape, device)), device, constants)
+        .total;
+  }
+
+  size_t feature_count() const override { return tile_pass_feature_count; }
+  void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int /*choice*/,
+                std::span<float> out) const override {
+    const AttentionShape& shape = shape_of(call);
+    const TilePass pass = tile_pass_of(shape, attention_variant(call.variant, shape, device));
+    tile_pass_features(pass, tile_pass_times(pass, device, constants),
+                       static_cast<double>(shape.heads) / static_cast<double>(shape.kv_heads),
+                       static_cast<double>(shape.q_len), static_cast<double>(shape.kv_len),
+                       static_cast<double>(shape.window), out);
+  }
+
+ private:
+  static const AttentionShape& shape_of(const FormCall& call) {
+    const auto* shape = std::get_if<AttentionShape>(&call.shape);
+    ensure(shape != nullptr, "the attention form is asked about attention");
+    return *shape;
+  }
+
+  bool encoder_;
+};
+
+}  // namespace
+
+std::unique_ptr<Form> make_attention_prefill_form() {
+  return std::make_unique<AttentionPrefillForm>(false);
+}
+std::unique_ptr<Form> make_attention_encoder_form() {
+  return std::make_unique<AttentionPrefillForm>(true);
+}
+
+}  // namespace foretoken

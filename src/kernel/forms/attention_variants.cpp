@@ -1,0 +1,33 @@
+#include "kernel/forms/attention_variants.h"
+
+namespace foretoken {
+namespace {
+
+std::string_view dispatched(const AttentionShape& shape, const DeviceTraits& device) {
+  const bool datacentre_blackwell = device.architecture == 100 || device.architecture == 103;
+  if (shape.phase == AttentionPhase::encoder) {
+    return datacentre_blackwell ? "fa4" : device.architecture == 90 ? "fa3" : "fa2";
+  }
+  const bool odd_width = shape.head_dim == 192;
+  if (datacentre_blackwell) return odd_width ? "triton_attn" : "fi_trtllmprefill";
+  if (device.architecture == 90) return shape.head_dim > 256 ? "fa4" : "fa3";
+  if (is_fp8(shape.kv_dtype)) return odd_width ? "triton_attn" : "fi_fiprefill";
+  return "fa2";
+}
+
+const AttentionVariant* find(std::string_view name) {
+  for (const AttentionVariant& variant : attention_variants) {
+    if (variant.name == name) return &variant;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const AttentionVariant& attention_variant(std::string_view name, const AttentionShape& shape,
+                                          const DeviceTraits& device) {
+  if (const AttentionVariant* named = find(name)) return *named;
+  return *find(dispatched(shape, device));
+}
+
+}  // namespace foretoken

@@ -1,0 +1,101 @@
+// What the sources of the attention kernels fix: tile sizes, whether query heads of a group share a tile, whether a
+// long context is split over processors, and how many kernels one call launches.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "kernel/forms/form.h"
+
+namespace foretoken {
+
+// How a kernel hides the soft-max behind the matrix multiplies.
+enum class Overlap {
+  synchronous,   // one group of warps does both in turn (sm_80 style)
+  asynchronous,  // warp-specialised: copies, multiplies and soft-max run beside each other
+  generic,       // compiled from a tile language without hardware-specific pipelining: the same rate on every GPU
+};
+
+struct AttentionVariant {
+  std::string_view name;    // what measurements and engines call it
+  std::string_view kernel;  // variants with the same one share constants
+  Overlap overlap = Overlap::synchronous;
+  bool multiplies_fp8 = false;      // with an fp8 cache; else it widens to 16 bits first
+  bool transposes_values = false;   // fp8: V is transposed inside the kernel; measured on Hopper, no faster than bf16
+  bool packs_heads = false;         // prefill: the query heads of a kv head share tiles
+  int rows = 64, rows_narrow = 64;  // prefill tile; the second for head_dim <= 64
+  int keys = 64, keys_wide = 64;    // prefill key block; the second for head_dim > 128
+  int encoder_rows = 128, encoder_keys = 64;
+  int encoder_padding = 32;        // encoder: head_dim is padded to a multiple of this
+  int extra_launches = 0;          // kernels beside the cache write and the attention itself
+  bool reduces_in_kernel = false;  // decode: partial results are joined without another launch
+};
+
+// FlashAttention 2 (paged), 3 and 4; FlashInfer; TensorRT-LLM's generated kernels; vLLM's Triton backend. Tile facts
+// come from the kernels' sources; transposes_values is a finding from measurements, not a fact that a new kernel comes
+// with.
+inline constexpr AttentionVariant attention_variants[] = {
+    {.name = "fa2", .kernel = "fa2"},
+    {.name = "fa2_v014", .kernel = "fa2"},
+    {.name = "fa3",
+     .kernel = "fa3",
+     .overlap = Overlap::asynchronous,
+     .multiplies_fp8 = true,
+     .transposes_values = true,
+     .packs_heads = true,
+     .rows = 128,
+     .rows_narrow = 128,
+     .keys = 128,
+     .encoder_rows = 192,
+     .encoder_keys = 128,
+     .extra_launches = 1},
+    {.name = "fa4",
+     .kernel = "fa4",
+     .overlap = Overlap::asynchronous,
+     .multiplies_fp8 = true,
+     .transposes_values = true,
+     .packs_heads = true,
+     .encoder_keys = 128,
+     .encoder_padding = 16,
+     .extra_launches = 1},
+    {.name = "fi_fiprefill", .kernel = "flashinfer", .packs_heads = true, .rows_narrow = 128},
+    {.name = "fi_fidecode", .kernel = "flashinfer", .packs_heads = true, .rows_narrow = 128},
+    {.name = "fi_trtllmprefill",
+     .kernel = "trtllm_gen",
+     .overlap = Overlap::asynchronous,
+     .multiplies_fp8 = true,
+     .rows = 128,
+     .rows_narrow = 128,
+     .encoder_keys = 128,
+     .reduces_in_kernel = true},
+    {.name = "fi_trtllmdecode",
+     .kernel = "trtllm_gen",
+     .overlap = Overlap::asynchronous,
+     .multiplies_fp8 = true,
+     .rows = 128,
+     .rows_narrow = 128,
+     .encoder_keys = 128,
+     .reduces_in_kernel = true},
+    {.name = "triton_attn",
+     .kernel = "triton",
+     .overlap = Overlap::generic,
+     .rows = 16,
+     .rows_narrow = 16,
+     .encoder_rows = 64,
+     .encoder_padding = 16},
+};
+
+// The variant of that name; an unknown or empty name gives what vLLM 0.24 would run on the device.
+const AttentionVariant& attention_variant(std::string_view name, const AttentionShape& shape,
+                                          const DeviceTraits& device);
+
+inline bool is_fp8(DType type) {
+  return type == DType::fp8;
+}
+
+// Whether the multiplies of a call run in fp8: the cache and the kernel allow it, and the shape does not say otherwise.
+inline bool multiplies_in_fp8(const AttentionShape& shape, const AttentionVariant& variant) {
+  return is_fp8(shape.kv_dtype) && variant.multiplies_fp8 && is_fp8(shape.math.value_or(DType::fp8));
+}
+
+}  // namespace foretoken

@@ -1,0 +1,110 @@
+#include "kernel/forms/call.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace foretoken {
+namespace {
+
+struct GroupOf {
+  std::string operator()(const GemmShape& s) const { return std::string(facts(s.scheme).name); }
+  std::string operator()(const MoeShape& s) const {
+    return std::string(facts(s.scheme).name) + (s.gated ? "" : " ungated");
+  }
+  std::string operator()(const AttentionShape& s) const { return std::string(dtype_name(s.kv_dtype)); }
+  std::string operator()(const LatentAttentionShape& s) const { return std::string(dtype_name(s.kv_dtype)); }
+  std::string operator()(const NormShape& s) const { return s.layer_norm ? "layer_norm" : "rms_norm"; }
+  template <class Other>
+  std::string operator()(const Other& s) const {
+    return std::string(family_name(KernelShape(s)));
+  }
+};
+
+using Raw = std::array<float, raw_feature_count>;
+
+template <class... Size>
+Raw logarithms(Size... sizes) {
+  static_assert(sizeof...(sizes) <= raw_feature_count);
+  Raw raw{};
+  size_t i = 0;
+  ((raw[i++] = static_cast<float>(std::log2(std::max(static_cast<double>(sizes), 0.5)))), ...);
+  return raw;
+}
+
+struct RawOf {
+  Raw operator()(const GemmShape& s) const { return logarithms(s.m, s.n, s.k, s.m * s.n, s.n * s.k, s.batch); }
+  Raw operator()(const AttentionShape& s) const {
+    return logarithms(s.batch, s.heads, s.kv_heads, s.head_dim, s.q_len, s.kv_len, s.window, s.batch * s.heads);
+  }
+  Raw operator()(const LatentAttentionShape& s) const {
+    return logarithms(s.batch, s.heads, s.q_len, s.kv_len, s.batch * s.heads);
+  }
+  Raw operator()(const MoeShape& s) const {
+    Raw raw = logarithms(s.tokens, s.hidden, s.inter, s.top_k, s.experts, s.tp, s.ep);
+    raw[7] = s.routing == Routing::balanced ? 0 : static_cast<float>(s.power_law_exponent);
+    return raw;
+  }
+  Raw operator()(const QuantizeShape& s) const { return logarithms(s.m, s.k, s.m * s.k); }
+  Raw operator()(const NormShape& s) const {
+    return logarithms(s.rows, s.width, s.rows * s.width, s.adds_residual ? 2 : 1);
+  }
+  Raw operator()(const RopeShape& s) const { return logarithms(s.tokens, s.heads, s.kv_heads, s.rotary_dim); }
+  Raw operator()(const ActivationShape& s) const {
+    return logarithms(s.rows, s.width, s.rows * s.width, s.gated ? 2 : 1);
+  }
+  Raw operator()(const SoftmaxShape& s) const { return logarithms(s.rows, s.width, s.rows * s.width); }
+  Raw operator()(const EmbeddingShape& s) const { return logarithms(s.tokens, s.width, s.tokens * s.width); }
+  Raw operator()(const KvWriteShape& s) const { return logarithms(s.tokens, s.values_per_token); }
+  Raw operator()(const ElementwiseShape& s) const { return logarithms(s.elements, s.inputs, s.outputs); }
+  template <class Other>
+  Raw operator()(const Other& /*no form*/) const {
+    return {};
+  }
+};
+
+// 90 of "sm_90"; 0 for other instruction sets.
+int cuda_architecture(const std::string& instruction_set) {
+  if (!instruction_set.starts_with("sm_")) return 0;
+  int number = 0;
+  std::from_chars(instruction_set.data() + 3, instruction_set.data() + instruction_set.size(), number);
+  return number;
+}
+
+}  // namespace
+
+std::string call_group(const FormCall& call) {
+  const std::string formats = std::visit(GroupOf{}, call.shape);
+  return call.variant.empty() ? formats : call.variant + " " + formats;
+}
+
+std::array<float, raw_feature_count> raw_features(const FormCall& call) {
+  return std::visit(RawOf{}, call.shape);
+}
+
+TraitsOfDevice traits_of(const Device& device) {
+  TraitsOfDevice result;
+  DeviceTraits& traits = result.traits;
+  result.complete = device.processors && device.boost_clock && device.last_level_cache && device.memory_bandwidth &&
+                    device.kind == DeviceKind::gpu;
+  if (!result.complete) return result;
+  traits.processors = device.processors->value;
+  traits.clock = device.boost_clock->value.value();
+  traits.cache = device.last_level_cache->value.value();
+  traits.bandwidth = device.memory_bandwidth->value.value();
+  traits.architecture = cuda_architecture(device.instruction_set);
+  // Warp-group multiplies fed by the bulk copy engine: Hopper and data-centre Blackwell.
+  traits.asynchronous = traits.architecture == 90 || traits.architecture == 100 || traits.architecture == 103;
+  // Data-centre dies carry HBM; the others of a generation (sm_86, sm_89, sm_120) carry GDDR. All of AMD's CDNA has
+  // HBM.
+  constexpr int stacked[] = {60, 70, 80, 90, 100, 103};
+  traits.stacked_memory = std::find(std::begin(stacked), std::end(stacked), traits.architecture) != std::end(stacked) ||
+                          device.instruction_set.starts_with("gfx9");
+  for (int type = 0; type < dtype_count; ++type) {
+    const auto peak = device.peak_or_fallback(static_cast<DType>(type));
+    traits.peak[static_cast<size_t>(type)] = peak ? peak->value() : 0;
+  }
+  return result;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,26 @@
+// What a fit and a prediction need to know of a call besides its form: which calls share constants, and its raw sizes.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+
+#include "kernel/forms/form.h"
+
+namespace foretoken {
+
+// Calls of one group share fitted constants: the kernel variant and the number formats, "fa3 fp8".
+std::string call_group(const FormCall& call);
+
+// Sizes of the call as base-two logarithms, for the trees of a measured device; unused places are zero.
+inline constexpr size_t raw_feature_count = 8;
+std::array<float, raw_feature_count> raw_features(const FormCall& call);
+
+// The facts that forms use. Missing ones (clock, cache) make `complete` false: the device then has the roofline only.
+struct TraitsOfDevice {
+  DeviceTraits traits;
+  bool complete = false;
+};
+TraitsOfDevice traits_of(const Device& device);
+
+}  // namespace foretoken

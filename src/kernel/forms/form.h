@@ -1,0 +1,60 @@
+// A physical form: the time of one kernel family as a formula of device facts, the shape, and a few constants that are
+// fitted once over several devices and port to others.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hardware/device.h"
+#include "model/shapes.h"
+
+namespace foretoken {
+
+// The facts of a device that forms use, in base units.
+struct DeviceTraits {
+  double processors = 0;
+  double clock = 0;               // Hz
+  double cache = 0;               // bytes of L2
+  double bandwidth = 0;           // bytes/s of DRAM
+  int architecture = 0;           // 80, 89, 90, 100, 103, 120; 0 = not NVIDIA or not known
+  bool asynchronous = false;      // tensor cores fed by an asynchronous copy engine (sm_90, sm_100, sm_103)
+  bool stacked_memory = false;    // HBM rather than GDDR
+  double peak[dtype_count] = {};  // FLOP/s by DType, fallbacks filled in; 0 = none
+};
+
+// One measured or asked-for call: its shape and the kernel variant if known ("fa3", "triton", "" = not known).
+struct FormCall {
+  KernelShape shape;
+  std::string variant;
+};
+
+struct FormConstant {
+  std::string_view name;
+  double start;              // where fitting begins, and what an unfitted form uses
+  double least, most;        // sane bounds
+  std::string_view reading;  // what it means, with its unit
+};
+
+class Form {
+ public:
+  virtual ~Form() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::span<const FormConstant> constants() const = 0;
+
+  // Effects whose offsets make up a call's constants, widest first: "common", "asynchronous", "class fp8", "kernel
+  // fa3", ... (the device's own effects are added by the fitter).
+  virtual std::vector<std::string> effects(const FormCall& call, const DeviceTraits& device) const = 0;
+
+  // Seconds under the given constants (not logarithms). `choice`: -1 = choose the best tile/split and return it here.
+  virtual double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                         int& choice) const = 0;
+
+  // Dimensionless features of a call for the residual trees, at the chosen tile.
+  virtual size_t feature_count() const = 0;
+  virtual void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int choice,
+                        std::span<float> out) const = 0;
+};
+
+}  // namespace foretoken

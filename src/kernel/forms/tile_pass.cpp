@@ -1,0 +1,93 @@
+#include "kernel/forms/tile_pass.h"
+
+namespace foretoken {
+namespace {
+
+constexpr FormConstant table[tile_pass::constant_count] = {
+    {"floor_cycles", 13000, 2000, 60000, "clocks of an empty call, cache write included"},
+    {"launch_cycles", 4400, 1000, 12000, "clocks of one more kernel in the graph"},
+    {"tile_overhead", 2.2e-6, 0.1e-6, 12e-6, "seconds to start and finish a tile; latency, not clocks"},
+    {"matmul_excess", 1.5, 1, 6, "matrix multiplies: time over time at the dense peak"},
+    {"fp8_excess", 1.5, 0.8, 4, "more of that in fp8"},
+    {"wide_excess", 1.7, 0.7, 5, "more of that where head_dim > 256"},
+    {"widening_excess", 1.2, 0.7, 3, "more of that where an fp8 cache of head_dim > 128 is widened to bf16"},
+    {"generic_excess", 4.3, 1, 12, "generic kernels: time over time at 1024 FLOP per clock and processor"},
+    {"exponential_excess", 1, 0.3, 3, "exponentials: time over time at the special-function rate"},
+    {"overlap_power", 2.5, 1.01, 8, "asynchronous kernels: how far multiplies and exponentials hide one another"},
+    {"imbalance", 1.1, 0.05, 4, "share of the longest tile's surplus that shows at the end"},
+    {"rounding", 0.75, 0.1, 1.2, "share of the partly filled last wave that is lost"},
+    {"dram_slowdown", 1.17, 1, 1.6, "DRAM: time over time at the spec bandwidth"},
+    {"cache_rate", 7, 1, 40, "bytes per clock and processor from L2"},
+    {"cache_share", 1.35, 0.3, 4, "bytes, over the size of L2, of which half miss"},
+    {"join_power", 1.85, 1, 6, "how far memory hides behind tiles"},
+    {"write_row_cycles", 40, 1, 1000, "clocks a processor spends on a token of the cache write beside its bytes"},
+    {"write_rate", 8, 1, 40, "bytes per clock and processor of the cache write, 16-bit cache"},
+    {"fp8_write_rate", 3.5, 0.5, 40, "the same, fp8 cache"},
+    {"cast_rate", 22, 2, 100, "bytes per clock and processor of the query cast to fp8"},
+};
+
+}  // namespace
+
+std::span<const FormConstant> tile_pass_constants() {
+  return table;
+}
+
+TilePassTimes tile_pass_times(const TilePass& pass, const DeviceTraits& device, std::span<const double> c) {
+  using namespace tile_pass;
+  TilePassTimes t;
+  const double clock = device.clock, processors = device.processors;
+  if (pass.overlap == Overlap::generic) {
+    t.matmul = pass.pair_flops / (1024 * clock) * c[generic_excess];
+  } else {
+    const double peak = device.peak[static_cast<size_t>(pass.math)];
+    t.matmul = pass.pair_flops / (peak / processors) * c[matmul_excess];
+    if (is_fp8(pass.math)) t.matmul *= c[fp8_excess];
+    if (pass.widens_fp8 && pass.head_dim > 128) t.matmul *= c[widening_excess];
+  }
+  if (pass.head_dim > 256) t.matmul *= c[wide_excess];
+  t.exponential = c[exponential_excess] / (exponentials_per_clock(device) * clock);
+  const double pair = pass.overlap == Overlap::asynchronous ? soft_maximum(t.matmul, t.exponential, c[overlap_power])
+                                                            : t.matmul + t.exponential;
+  t.mean_tile = pair * pass.tile_pairs * pass.walk.mean_blocks + c[tile_overhead];
+  t.longest_tile = pair * pass.tile_pairs * pass.walk.most_blocks + c[tile_overhead];
+  t.tile_count = pass.problems * pass.walk.tiles;
+  t.waves = t.tile_count / processors;
+  t.balanced = t.mean_tile * t.waves * (1 + c[rounding] * (std::ceil(t.waves) / t.waves - 1));
+  t.tiles =
+      std::max(t.longest_tile, t.balanced) + c[imbalance] * (t.longest_tile - t.mean_tile) * std::min(1.0, t.waves);
+
+  const double dram_rate = device.bandwidth / c[dram_slowdown];
+  t.dram_share = dram_share(pass.traffic, c[cache_share] * device.cache, 4);
+  t.memory = mixed_memory_seconds(pass.traffic, t.dram_share, dram_rate, c[cache_rate] * processors * clock);
+  const double write_clocks =
+      pass.write_rows * c[write_row_cycles] + pass.write_bytes / (pass.fp8_cache ? c[fp8_write_rate] : c[write_rate]);
+  t.write = std::max(pass.write_bytes * t.dram_share / dram_rate, write_clocks / (processors * clock)) +
+            pass.cast_bytes / (c[cast_rate] * processors * clock);
+  t.floor = (c[floor_cycles] + c[launch_cycles] * (pass.launches + (pass.cast_bytes > 0 ? 0.5 : 0))) / clock;
+  t.total = t.floor + soft_maximum(t.tiles, t.memory, c[join_power]) + t.write;
+  return t;
+}
+
+void tile_pass_features(const TilePass& pass, const TilePassTimes& t, double group, double q_len, double kv_len,
+                        double window, std::span<float> out) {
+  const auto log = [](double x) { return static_cast<float>(quick_log2(std::max(x, 1e-9))); };
+  size_t i = 0;
+  out[i++] = log(t.waves);
+  out[i++] = static_cast<float>(std::ceil(t.waves) / t.waves);
+  out[i++] = log(t.longest_tile / t.balanced);
+  out[i++] = log(t.memory / t.tiles);
+  out[i++] = static_cast<float>(t.floor / t.total);
+  out[i++] = static_cast<float>(t.write / t.total);
+  out[i++] = log(t.longest_tile / t.mean_tile);
+  out[i++] = log(t.exponential / t.matmul);
+  out[i++] = static_cast<float>(t.dram_share);
+  out[i++] = log(pass.head_dim);
+  out[i++] = log(group);
+  out[i++] = log(q_len);
+  out[i++] = window > 0 ? log(kv_len / window) : -20.0F;
+  out[i++] = log(pass.walk.mean_blocks);
+  out[i++] = static_cast<float>(pass.overlap);
+  out[i++] = pass.fp8_cache ? 1.0F : 0.0F;
+}
+
+}  // namespace foretoken

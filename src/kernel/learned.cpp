@@ -1,0 +1,139 @@
+#include "kernel/learned.h"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <system_error>
+#include <vector>
+
+#include "base/error.h"
+#include "kernel/calibration.h"
+#include "kernel/evaluate.h"
+#include "kernel/forms/call.h"
+
+namespace foretoken {
+namespace {
+
+constexpr std::string_view tier_names[] = {"best", "roofline", "cross", "measured"};
+
+}  // namespace
+
+std::string_view tier_name(Tier tier) {
+  return tier_names[static_cast<size_t>(tier)];
+}
+
+std::optional<Tier> tier_from_name(std::string_view name) {
+  const auto found = std::find(std::begin(tier_names), std::end(tier_names), name);
+  if (found == std::end(tier_names)) return std::nullopt;
+  return static_cast<Tier>(found - std::begin(tier_names));
+}
+
+// One form on this device: its calibrations, read once.
+struct LearnedKernels::Slot {
+  const FormKind* kind = nullptr;
+  std::unique_ptr<Form> form;
+  mutable std::once_flag once;
+  mutable std::optional<FormCalibration> cross;
+  mutable std::optional<DeviceCalibration> measured;
+};
+
+struct LearnedKernels::State {
+  std::string device;
+  TraitsOfDevice traits;
+  std::filesystem::path folder;
+  std::vector<Slot> slots = std::vector<Slot>(form_kinds().size());
+};
+
+LearnedKernels::LearnedKernels(const Device& device, std::filesystem::path folder) : state_(std::make_unique<State>()) {
+  state_->device = device.name;
+  state_->traits = traits_of(device);
+  state_->folder = std::move(folder);
+  for (size_t i = 0; i < state_->slots.size(); ++i) {
+    state_->slots[i].kind = &form_kinds()[i];
+    state_->slots[i].form = form_kinds()[i].make();
+  }
+}
+
+LearnedKernels::~LearnedKernels() = default;
+
+const LearnedKernels::Slot* LearnedKernels::slot_of(std::string_view family) const {
+  const FormKind* kind = form_kind_of(family);
+  if (kind == nullptr) return nullptr;
+  const Slot& slot = state_->slots[static_cast<size_t>(kind - form_kinds().data())];
+  std::call_once(slot.once, [&] {
+    std::error_code error;
+    const auto same_constants = [&](const std::vector<std::string>& names, const std::filesystem::path& path) {
+      const auto constants = slot.form->constants();
+      const bool same =
+          names.size() == constants.size() &&
+          std::equal(names.begin(), names.end(), constants.begin(),
+                     [](const std::string& name, const FormConstant& constant) { return name == constant.name; });
+      if (!same) {
+        throw InputError({.source = path.string(),
+                          .path = "constants",
+                          .value = "other names",
+                          .expected = "those of this foretoken: fit it anew"});
+      }
+    };
+    const auto cross = form_calibration_path(state_->folder, kind->name);
+    if (std::filesystem::exists(cross, error)) {
+      slot.cross = read_form_calibration(cross);
+      same_constants(slot.cross->constants, cross);
+    }
+    const auto measured = device_calibration_path(state_->folder, state_->device, kind->name);
+    if (std::filesystem::exists(measured, error)) {
+      slot.measured = read_device_calibration(measured);
+      same_constants(slot.measured->constants, measured);
+    }
+  });
+  return &slot;
+}
+
+std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, std::string_view variant,
+                                                    Tier tier) const {
+  if (tier == Tier::roofline || !state_->traits.complete) return std::nullopt;
+  const Slot* slot = slot_of(form_family(shape));
+  if (slot == nullptr) return std::nullopt;
+  const FormCall call{.shape = shape, .variant = std::string(variant)};
+  const DeviceTraits& traits = state_->traits.traits;
+  const auto with_interval = [](double seconds, double half_width, Confidence kind) {
+    const double factor = std::exp(half_width);
+    return Estimate{.value = seconds, .low = seconds / factor, .high = seconds * factor, .kind = kind};
+  };
+
+  if (slot->measured && tier != Tier::cross) {
+    const DeviceCalibration& measured = *slot->measured;
+    const std::string group = call_group(call);
+    const auto found = measured.groups.find(group);
+    if (found != measured.groups.end()) {
+      const auto number = static_cast<float>(std::distance(measured.groups.begin(), found));
+      const double seconds =
+          form_seconds_with_residual(*slot->form, call, traits, found->second, measured.residual, 1, number);
+      bool inside = true;
+      const auto ranges = measured.ranges.find(group);
+      const auto raw = raw_features(call);
+      for (size_t i = 0; ranges != measured.ranges.end() && i < ranges->second.size() && i < raw.size(); ++i) {
+        inside = inside && raw[i] >= ranges->second[i].first && raw[i] <= ranges->second[i].second;
+      }
+      // Beyond the sizes measured, the trees stand still while the form goes on: half as sure again.
+      const double half_width = measured.half_widths.at(seconds) * (inside ? 1.0 : 1.5);
+      return LearnedTime{
+          .seconds = with_interval(seconds, half_width, inside ? Confidence::interpolated : Confidence::extrapolated),
+          .tier = Tier::measured,
+          .inside_envelope = inside};
+    }
+  }
+  if (!slot->cross || tier == Tier::measured) return std::nullopt;
+  std::vector<double> logs =
+      cross_log_constants(*slot->form, *slot->cross, call, traits, tier == Tier::cross ? "" : state_->device);
+  if (slot->measured && tier == Tier::best) {
+    for (size_t k = 0; k < logs.size(); ++k) logs[k] += slot->measured->shared[k];
+  }
+  const double seconds = form_seconds_with_residual(*slot->form, call, traits, logs, slot->cross->residual,
+                                                    slot->cross->residual_strength, std::nullopt);
+  return LearnedTime{.seconds = with_interval(seconds, slot->cross->half_widths.at(seconds), Confidence::extrapolated),
+                     .tier = Tier::cross,
+                     .inside_envelope = false};
+}
+
+}  // namespace foretoken
