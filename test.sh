@@ -92,12 +92,15 @@ if $all; then
 fi
 install_packages "${packages[@]}"
 
+if $all; then
+  check_format
+fi
+
 step "Building build/"
 cmake --preset release
 cmake --build --preset release
 
 if $all; then
-  check_format
   check_with_clang_tidy
   test_with_sanitizer asan-ubsan
   test_with_sanitizer tsan

@@ -89,10 +89,18 @@ std::string read_file(const fs::path& path, size_t max_bytes) {
 }
 
 void write_file(const fs::path& path, std::string_view content) {
+  const char* const expected = "a path that can be written: an existing folder with room and permission";
+  if (path.extension() == ".gz") {
+    gzFile file = gzopen(path.c_str(), "wb9");
+    if (file == nullptr) fail(path.string(), expected);
+    const bool whole = gzfwrite(content.data(), 1, content.size(), file) == content.size();
+    if (gzclose(file) != Z_OK || !whole) fail(path.string(), expected);
+    return;
+  }
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   out.write(content.data(), static_cast<std::streamsize>(content.size()));
   out.close();
-  if (!out) fail(path.string(), "a path that can be written: an existing folder with room and permission");
+  if (!out) fail(path.string(), expected);
 }
 
 }  // namespace foretoken

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/random.h"
 
 namespace foretoken {
 namespace {
@@ -50,19 +51,36 @@ HalfWidths half_widths_of(const JsonView& view) {
   return widths;
 }
 
-// The file's own check: the trees' answer to one question, as it was when the file was written.
-Json self_check(const BoostedTrees& trees) {
-  const std::vector<float> question(trees.features(), 0.5F);
-  return Json::object(
-      {{"all_features", 0.5}, {"residual", trees.empty() ? 0.0 : std::round(trees.predict(question) * 1e6) / 1e6}});
+// FNV-1a of everything but the check itself.
+std::string digest_of(const Json& file) {
+  Json rest = Json::object();
+  for (const auto& [key, value] : file.members()) {
+    if (key != "self_check") rest.set(key, value);
+  }
+  return fmt::format("{:016x}", fnv1a(rest.dump(0)));
 }
 
-void verify(const JsonView& check, const BoostedTrees& trees) {
+// The file's own check: the trees' answer to one question, as it was when the file was written, and a digest of the
+// rest.
+Json self_check(const Json& file, const BoostedTrees& trees) {
+  const std::vector<float> question(trees.features(), 0.5F);
+  return Json::object({{"all_features", 0.5},
+                       {"residual", trees.empty() ? 0.0 : std::round(trees.predict(question) * 1e6) / 1e6},
+                       {"digest", digest_of(file)}});
+}
+
+void verify(const JsonView& file, const BoostedTrees& trees) {
+  const JsonView check = file.at("self_check");
   const double expected = check.at("residual").number();
   const std::vector<float> question(trees.features(), 0.5F);
   const double found = trees.empty() ? 0 : trees.predict(question);
   if (!(std::abs(found - expected) < 1e-4))
     check.fail(fmt::format("{:.6f}, which these trees answer: the file is damaged", found));
+  // A file without a digest is taken at its word.
+  if (const std::optional<JsonView> digest = check.find("digest")) {
+    if (digest->string() != digest_of(file.value()))
+      digest->fail("the digest of the rest of this file: it is damaged or was edited");
+  }
 }
 
 Json header(const char* kind) {
@@ -75,6 +93,52 @@ void check_header(const JsonView& view, std::string_view kind) {
     view.at("version").fail(fmt::format("at most {}: this file was made by a newer foretoken", calibration_version));
   }
   if (view.at("kind").string() != kind) view.at("kind").fail(std::string(kind));
+}
+
+FormCalibration form_calibration_from(const JsonView& view) {
+  check_header(view, "form calibration");
+  FormCalibration result;
+  result.form = view.at("form").string();
+  result.source = view.at("source").string();
+  result.fitted_on = view.at("fitted_on").string();
+  result.devices = texts_of(view.at("devices"));
+  for (const auto& [device, mape] : view.at("withheld_mape").members())
+    result.withheld_mape[device] = mape.number({.least = 0});
+  result.half_widths = half_widths_of(view.at("half_widths"));
+  result.constants = texts_of(view.at("constants"));
+  for (const auto& [name, offsets] : view.at("effects").members())
+    result.effects[name] = numbers_of(offsets, result.constants.size());
+  if (!result.effects.contains("common")) view.at("effects").fail("an effect `common`");
+  result.residual_strength = view.at("residual_strength").number({.least = 0, .most = 1});
+  result.residual = BoostedTrees::from_json(view.at("residual"));
+  verify(view, result.residual);
+  return result;
+}
+
+DeviceCalibration device_calibration_from(const JsonView& view) {
+  check_header(view, "device calibration");
+  DeviceCalibration result;
+  result.form = view.at("form").string();
+  result.device = view.at("device").string();
+  result.source = view.at("source").string();
+  result.fitted_on = view.at("fitted_on").string();
+  result.rows = static_cast<size_t>(view.at("rows").integer({.least = 1}));
+  result.held_out_mape = view.at("held_out_mape").number({.least = 0});
+  result.half_widths = half_widths_of(view.at("half_widths"));
+  result.constants = texts_of(view.at("constants"));
+  result.shared = numbers_of(view.at("shared"), result.constants.size());
+  for (const auto& [name, values] : view.at("groups").members())
+    result.groups[name] = numbers_of(values, result.constants.size());
+  for (const auto& [name, bounds] : view.at("ranges_log2").members()) {
+    for (const JsonView& pair : bounds.items()) {
+      const std::vector<JsonView> ends = pair.items();
+      if (ends.size() != 2) pair.fail("two numbers");
+      result.ranges[name].emplace_back(static_cast<float>(ends[0].number()), static_cast<float>(ends[1].number()));
+    }
+  }
+  result.residual = BoostedTrees::from_json(view.at("residual"));
+  verify(view, result.residual);
+  return result;
 }
 
 }  // namespace
@@ -99,8 +163,8 @@ std::string calibration_json(const FormCalibration& calibration) {
       .set("constants", list_of(calibration.constants))
       .set("effects", std::move(effects))
       .set("residual_strength", calibration.residual_strength)
-      .set("residual", calibration.residual.to_json())
-      .set("self_check", self_check(calibration.residual));
+      .set("residual", calibration.residual.to_json());
+  file.set("self_check", self_check(file, calibration.residual));
   return file.dump() + "\n";
 }
 
@@ -125,59 +189,29 @@ std::string calibration_json(const DeviceCalibration& calibration) {
       .set("shared", numbers(calibration.shared))
       .set("groups", std::move(groups))
       .set("ranges_log2", std::move(ranges))
-      .set("residual", calibration.residual.to_json())
-      .set("self_check", self_check(calibration.residual));
+      .set("residual", calibration.residual.to_json());
+  file.set("self_check", self_check(file, calibration.residual));
   return file.dump() + "\n";
+}
+
+FormCalibration parse_form_calibration(std::string_view text, const std::string& source) {
+  const Json document = parse_json(text, source);
+  return form_calibration_from(JsonView(document, source));
+}
+
+DeviceCalibration parse_device_calibration(std::string_view text, const std::string& source) {
+  const Json document = parse_json(text, source);
+  return device_calibration_from(JsonView(document, source));
 }
 
 FormCalibration read_form_calibration(const std::filesystem::path& path) {
   const Json document = read_json_file(path);
-  const JsonView view(document, path.string());
-  check_header(view, "form calibration");
-  FormCalibration result;
-  result.form = view.at("form").string();
-  result.source = view.at("source").string();
-  result.fitted_on = view.at("fitted_on").string();
-  result.devices = texts_of(view.at("devices"));
-  for (const auto& [device, mape] : view.at("withheld_mape").members())
-    result.withheld_mape[device] = mape.number({.least = 0});
-  result.half_widths = half_widths_of(view.at("half_widths"));
-  result.constants = texts_of(view.at("constants"));
-  for (const auto& [name, offsets] : view.at("effects").members())
-    result.effects[name] = numbers_of(offsets, result.constants.size());
-  if (!result.effects.contains("common")) view.at("effects").fail("an effect `common`");
-  result.residual_strength = view.at("residual_strength").number({.least = 0, .most = 1});
-  result.residual = BoostedTrees::from_json(view.at("residual"));
-  verify(view.at("self_check"), result.residual);
-  return result;
+  return form_calibration_from(JsonView(document, path.string()));
 }
 
 DeviceCalibration read_device_calibration(const std::filesystem::path& path) {
   const Json document = read_json_file(path);
-  const JsonView view(document, path.string());
-  check_header(view, "device calibration");
-  DeviceCalibration result;
-  result.form = view.at("form").string();
-  result.device = view.at("device").string();
-  result.source = view.at("source").string();
-  result.fitted_on = view.at("fitted_on").string();
-  result.rows = static_cast<size_t>(view.at("rows").integer({.least = 1}));
-  result.held_out_mape = view.at("held_out_mape").number({.least = 0});
-  result.half_widths = half_widths_of(view.at("half_widths"));
-  result.constants = texts_of(view.at("constants"));
-  result.shared = numbers_of(view.at("shared"), result.constants.size());
-  for (const auto& [name, values] : view.at("groups").members())
-    result.groups[name] = numbers_of(values, result.constants.size());
-  for (const auto& [name, bounds] : view.at("ranges_log2").members()) {
-    for (const JsonView& pair : bounds.items()) {
-      const std::vector<JsonView> ends = pair.items();
-      if (ends.size() != 2) pair.fail("two numbers");
-      result.ranges[name].emplace_back(static_cast<float>(ends[0].number()), static_cast<float>(ends[1].number()));
-    }
-  }
-  result.residual = BoostedTrees::from_json(view.at("residual"));
-  verify(view.at("self_check"), result.residual);
-  return result;
+  return device_calibration_from(JsonView(document, path.string()));
 }
 
 std::filesystem::path form_calibration_path(const std::filesystem::path& folder, std::string_view form) {
@@ -186,7 +220,7 @@ std::filesystem::path form_calibration_path(const std::filesystem::path& folder,
 
 std::filesystem::path device_calibration_path(const std::filesystem::path& folder, std::string_view device,
                                               std::string_view form) {
-  return folder / device / fmt::format("{}.json", form);
+  return folder / device / fmt::format("{}.json.gz", form);
 }
 
 }  // namespace foretoken

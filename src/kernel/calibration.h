@@ -52,11 +52,13 @@ struct DeviceCalibration {
 
 std::string calibration_json(const FormCalibration& calibration);
 std::string calibration_json(const DeviceCalibration& calibration);
-// InputError for a newer version, missing keys, or contents that fail the file's own check.
+// InputError for a newer version, missing keys, or contents that fail the file's own check. `source` names the text.
+FormCalibration parse_form_calibration(std::string_view text, const std::string& source);
+DeviceCalibration parse_device_calibration(std::string_view text, const std::string& source);
 FormCalibration read_form_calibration(const std::filesystem::path& path);
 DeviceCalibration read_device_calibration(const std::filesystem::path& path);
 
-// Where a library keeps them: <folder>/<form>.json and <folder>/<device>/<form>.json.
+// Where a library keeps them: <folder>/<form>.json and <folder>/<device>/<form>.json.gz.
 std::filesystem::path form_calibration_path(const std::filesystem::path& folder, std::string_view form);
 std::filesystem::path device_calibration_path(const std::filesystem::path& folder, std::string_view device,
                                               std::string_view form);

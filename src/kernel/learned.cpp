@@ -44,13 +44,14 @@ struct LearnedKernels::State {
   std::vector<Slot> slots = std::vector<Slot>(form_kinds().size());
 };
 
-LearnedKernels::LearnedKernels(const Device& device, std::filesystem::path folder) : state_(std::make_unique<State>()) {
+LearnedKernels::LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches)
+    : state_(std::make_unique<State>()) {
   state_->device = device.name;
   state_->traits = traits_of(device);
   state_->folder = std::move(folder);
   for (size_t i = 0; i < state_->slots.size(); ++i) {
     state_->slots[i].kind = &form_kinds()[i];
-    state_->slots[i].form = form_kinds()[i].make();
+    state_->slots[i].form = form_kinds()[i].make(caches);
   }
 }
 
@@ -62,11 +63,17 @@ const LearnedKernels::Slot* LearnedKernels::slot_of(std::string_view family) con
   const Slot& slot = state_->slots[static_cast<size_t>(kind - form_kinds().data())];
   std::call_once(slot.once, [&] {
     std::error_code error;
-    const auto same_constants = [&](const std::vector<std::string>& names, const std::filesystem::path& path) {
+    // A file of another form, of another version of the form, or with trees over other features.
+    const auto must_fit = [&](const auto& calibration, size_t features, const std::filesystem::path& path) {
+      if (calibration.form != kind->name) {
+        throw InputError({.source = path.string(),
+                          .path = "form",
+                          .value = printable(calibration.form),
+                          .expected = std::string(kind->name) + ", as the name of the file says"});
+      }
       const auto constants = slot.form->constants();
       const bool same =
-          names.size() == constants.size() &&
-          std::equal(names.begin(), names.end(), constants.begin(),
+          std::equal(calibration.constants.begin(), calibration.constants.end(), constants.begin(), constants.end(),
                      [](const std::string& name, const FormConstant& constant) { return name == constant.name; });
       if (!same) {
         throw InputError({.source = path.string(),
@@ -74,16 +81,29 @@ const LearnedKernels::Slot* LearnedKernels::slot_of(std::string_view family) con
                           .value = "other names",
                           .expected = "those of this foretoken: fit it anew"});
       }
+      if (!calibration.residual.empty() && calibration.residual.features() != features) {
+        throw InputError({.source = path.string(),
+                          .path = "residual.feature_count",
+                          .value = std::to_string(calibration.residual.features()),
+                          .expected = std::to_string(features) + " features, as this foretoken has: fit it anew"});
+      }
     };
+    const size_t features = slot.form->feature_count();
     const auto cross = form_calibration_path(state_->folder, kind->name);
     if (std::filesystem::exists(cross, error)) {
       slot.cross = read_form_calibration(cross);
-      same_constants(slot.cross->constants, cross);
+      must_fit(*slot.cross, features, cross);
     }
     const auto measured = device_calibration_path(state_->folder, state_->device, kind->name);
     if (std::filesystem::exists(measured, error)) {
       slot.measured = read_device_calibration(measured);
-      same_constants(slot.measured->constants, measured);
+      must_fit(*slot.measured, features + 1 + raw_feature_count, measured);
+      if (slot.measured->device != state_->device) {
+        throw InputError({.source = measured.string(),
+                          .path = "device",
+                          .value = printable(slot.measured->device),
+                          .expected = state_->device + ", as the name of the folder says"});
+      }
     }
   });
   return &slot;
@@ -127,7 +147,11 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   std::vector<double> logs =
       cross_log_constants(*slot->form, *slot->cross, call, traits, tier == Tier::cross ? "" : state_->device);
   if (slot->measured && tier == Tier::best) {
-    for (size_t k = 0; k < logs.size(); ++k) logs[k] += slot->measured->shared[k];
+    const std::span<const FormConstant> constants = slot->form->constants();
+    for (size_t k = 0; k < logs.size(); ++k) {
+      logs[k] =
+          std::clamp(logs[k] + slot->measured->shared[k], std::log(constants[k].least), std::log(constants[k].most));
+    }
   }
   const double seconds = form_seconds_with_residual(*slot->form, call, traits, logs, slot->cross->residual,
                                                     slot->cross->residual_strength, std::nullopt);

@@ -29,7 +29,7 @@ struct LearnedTime {
 class LearnedKernels {
  public:
   // `folder` as in calibration.h; a folder without files gives no predictions.
-  LearnedKernels(const Device& device, std::filesystem::path folder);
+  LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches = Caches::cold);
   ~LearnedKernels();
 
   // Nothing where no form, no calibration or not all of the device's facts are there. Tier::best takes measured, else

@@ -83,7 +83,7 @@ TEST(RooflineIntervals, the_file_that_ships_covers_the_measured_families) {
     EXPECT_GT(intervals.factors(family, 1e-3).rows, 0) << family;
     EXPECT_LE(intervals.factors(family, 1e-3).high, intervals.factors(family, 1e-7).high) << family;
   }
-  EXPECT_EQ(intervals.factors("norm", 1e-3).rows, 0);
+  EXPECT_EQ(intervals.factors("conv", 1e-3).rows, 0);
 }
 
 }  // namespace

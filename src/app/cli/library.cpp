@@ -41,11 +41,14 @@ RooflineIntervals Library::roofline_intervals() const {
 }
 
 KernelPredictor Library::predictor(const std::string& device_name, Tier tier) const {
-  return predictor(hardware().device(device_name), tier, calibrations());
+  const Device device = hardware().device(device_name);
+  return KernelPredictor(device, roofline_intervals(),
+                         std::make_shared<LearnedKernels>(device, calibrations(), Caches::cold), tier);
 }
 
-KernelPredictor Library::predictor(const Device& device, Tier tier, const fs::path& calibrations) const {
-  return KernelPredictor(device, roofline_intervals(), std::make_shared<LearnedKernels>(device, calibrations), tier);
+KernelPredictor Library::benchmark_predictor(const Device& device, Tier tier, const fs::path& calibrations) const {
+  return KernelPredictor(device, roofline_intervals(),
+                         std::make_shared<LearnedKernels>(device, calibrations, Caches::benchmark), tier);
 }
 
 }  // namespace foretoken

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int deepest = 12;
 // Leaves are log ratios kept as 16-bit steps of this size: a file loses nothing that was not already rounded off here.
-constexpr double leaf_step = 2e-5;
+constexpr double leaf_step = 1e-4;
 
 // Little-endian, whatever the machine.
 template <class Word>
@@ -258,7 +258,8 @@ BoostedTrees BoostedTrees::from_json(const JsonView& view) {
     }
     result.trees_.push_back(std::move(tree));
   }
-  if (question != questions.size() || 2 * leaf != leaves.size()) view.fail("no questions or leaves beyond the trees'");
+  if (question != questions.size() || 4 * question != thresholds.size() || 2 * leaf != leaves.size())
+    view.fail("no questions, thresholds or leaves beyond the trees'");
   return result;
 }
 

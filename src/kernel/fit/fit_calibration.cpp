@@ -35,15 +35,15 @@ void shuffle(std::vector<Row>& rows, RandomStream& random) {
 
 double strength_of(const EffectStrengths& strengths, std::string_view effect) {
   if (effect == "common") return strengths.common;
-  if (effect.starts_with("family") || effect.find(' ') == std::string_view::npos) return strengths.family;
-  return strengths.kernel;
+  if (effect == "asynchronous" || effect == "stacked memory") return strengths.trait;
+  return effect.starts_with("family") ? strengths.family : strengths.kernel;
 }
 
 // Everything a form's fit needs to hand around.
 class FormFitter {
  public:
   FormFitter(const FormKind& kind, const std::vector<MeasuredDevice>& devices, const FitOptions& options)
-      : kind_(kind), devices_(devices), options_(options), form_(kind.make()) {
+      : kind_(kind), devices_(devices), options_(options), form_(kind.make(Caches::benchmark)) {
     RandomStream random(options.seed, fmt::format("rows of {}", kind.name));
     for (size_t d = 0; d < devices.size(); ++d) {
       traits_.push_back(traits_of(devices[d].device).traits);
@@ -95,9 +95,14 @@ class FormFitter {
     return generation_of(devices_[device].device) == generation;
   }
 
+  // A kernel that is broken on one device says nothing about others.
+  bool is_fitted(const Groups::key_type& key, const std::string& withheld) const {
+    return !is_withheld(key.first, withheld) && !devices_[key.first].pathological_groups.contains(key.second);
+  }
+
   void fit_effects(const std::string& withheld, FormCalibration& result) const {
     const std::span<const FormConstant> constants = form_->constants();
-    HierarchicalFit fit{.constants = constants.size(), .huber_scale = 0.1, .rounds = 40};
+    HierarchicalFit fit{.constants = constants.size(), .huber_scale = kind_.huber_scale, .rounds = 40};
     for (const FormConstant& constant : constants)
       fit.bounds.push_back({std::log(constant.least), std::log(constant.most)});
     std::map<std::string, size_t> index;
@@ -114,17 +119,18 @@ class FormFitter {
       return found->second;
     };
 
-    std::map<size_t, int> groups_of_device;
+    // Every device counts the same, however many rows it has; within a device, a group by the root of its rows.
+    std::map<size_t, double> weight_of_device;
     for (const auto& [key, rows] : groups_) {
-      if (!is_withheld(key.first, withheld)) ++groups_of_device[key.first];
+      if (is_fitted(key, withheld)) weight_of_device[key.first] += std::sqrt(static_cast<double>(rows.size()));
     }
     std::vector<const Row*> used;
     for (const auto& [key, rows] : groups_) {
       const auto& [device, group_name] = key;
-      if (is_withheld(device, withheld)) continue;
+      if (!is_fitted(key, withheld)) continue;
       FitGroup group{.first_row = used.size(), .rows = std::min(rows.size(), rows_per_group)};
-      // Every device counts the same, however many rows and kinds of call it has.
-      group.weight = 1.0 / static_cast<double>(groups_of_device.size()) / groups_of_device[device];
+      group.weight = std::sqrt(static_cast<double>(rows.size())) / weight_of_device[device] /
+                     static_cast<double>(weight_of_device.size());
       for (const std::string& name : form_->effects(rows.front().measured->call, traits_[device])) {
         group.effects.push_back(effect(name, strength_of(kind_.strengths, name)));
       }
@@ -152,7 +158,7 @@ class FormFitter {
     std::vector<float> features, targets;
     for (const auto& [key, rows] : groups_) {
       const size_t device = key.first;
-      if (is_withheld(device, withheld)) continue;
+      if (!is_fitted(key, withheld)) continue;
       const size_t count = std::min(rows.size(), tree_rows_per_group);
       std::vector<double> left_over;
       for (size_t i = 0; i < count; ++i) {
@@ -209,14 +215,14 @@ BoostSettings tree_settings(size_t rows) {
   // Few rows: shallow trees that hardly shrink; many: deep ones. Chosen on random sweeps and 80/20 splits.
   if (rows <= 1500) return {.trees = 200, .depth = 5, .learning_rate = 0.1, .min_leaf_rows = 2, .bins = 64};
   if (rows <= 10000) return {.trees = 300, .depth = 6, .learning_rate = 0.1, .min_leaf_rows = 4, .bins = 64};
-  return {.trees = 400, .depth = 7, .learning_rate = 0.1, .min_leaf_rows = 5, .bins = 128};
+  return {.trees = 400, .depth = 8, .learning_rate = 0.1, .min_leaf_rows = 5, .bins = 128};
 }
 
 // Fits the measured tier on some rows of a device.
 class DeviceFitter {
  public:
   DeviceFitter(const FormKind& kind, const FormCalibration& cross, const Device& device)
-      : cross_(cross), device_(device), traits_(traits_of(device).traits), form_(kind.make()) {}
+      : cross_(cross), device_(device), traits_(traits_of(device).traits), form_(kind.make(Caches::benchmark)) {}
 
   DeviceCalibration fit(const std::vector<const MeasuredCall*>& rows) const {
     DeviceCalibration result;

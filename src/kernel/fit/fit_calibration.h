@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,13 +21,17 @@ struct MeasuredCall {
 struct MeasuredDevice {
   Device device;
   std::vector<MeasuredCall> rows;
+  // Call groups that stream weights at a fraction of the bandwidth: the kernel is at fault, not the device. They are
+  // kept out of what ports; the measured tier learns them.
+  std::set<std::string, std::less<>> pathological_groups;
 };
 
 struct FitOptions {
   uint64_t seed = 1;
-  std::string source, date;          // kept in the files
-  std::vector<std::string> without;  // devices that must not be seen, with their whole generation
-  size_t sweep_size = 0;             // measured tier: this many random rows; 0 = all
+  std::string source, date;           // kept in the files
+  std::vector<std::string> without;   // devices that must not be seen, with their whole generation
+  std::vector<std::string> families;  // only rows of these; empty = all
+  size_t sweep_size = 0;              // measured tier: this many random rows; 0 = all
   std::function<void(const std::string&)> progress;
 };
 

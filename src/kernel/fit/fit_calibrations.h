@@ -23,7 +23,7 @@ struct CalibrationSummary {
   size_t files = 0;
 };
 
-// Writes <folder>/<form>.json and, with `measured_tiers`, <folder>/<device>/<form>.json.
+// Writes <folder>/<form>.json and, with `measured_tiers`, <folder>/<device>/<form>.json.gz.
 // InputError for measurements that cannot be right: a device whose times are off by a unit is named with its rows.
 CalibrationSummary fit_calibrations(const std::vector<KernelValidationRequest>& requests,
                                     const HardwareCatalogue& hardware, const FitOptions& options, bool measured_tiers,

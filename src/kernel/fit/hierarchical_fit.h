@@ -1,6 +1,6 @@
 // Fits the constants of a physical form to measurements from several devices at once. The logarithm of each constant is
 // a sum of effects (common, by trait, by class of kernel, by device, ...), each pulled towards zero with its own
-// strength: what is common ports to a device nobody measured, what is odd about one device does not bend the rest.
+// strength: what is common ports to a device nobody measured, and an odd device bends it by its share only.
 #pragma once
 
 #include <cstddef>

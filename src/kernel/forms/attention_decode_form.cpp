@@ -81,7 +81,8 @@ Times decode_times(const AttentionShape& shape, const AttentionVariant& variant,
   if (!shape.writes_kv) launches -= 1;
 
   t.keys = static_cast<double>(shape.window > 0 ? std::min(shape.kv_len, shape.window) : shape.kv_len);
-  t.rows = packed ? group : 1;
+  const auto q_len = static_cast<double>(shape.q_len);  // above one: drafted tokens to verify
+  t.rows = (packed ? group : 1) * q_len;
   t.problems = batch * (packed ? kv_heads : heads);
   const double block = !classic ? c[split_keys] : head_dim <= 64 ? 256 : head_dim <= 128 ? 128 : 64;
   if (packed) t.parts = std::max(1.0, std::min(processors * c[split_fill] / t.problems, t.keys / block));
@@ -105,14 +106,14 @@ Times decode_times(const AttentionShape& shape, const AttentionVariant& variant,
   // Streaming is left out here: it would count the memory time twice.
   t.balanced = t.problems * t.parts / processors * (c[overhead_share] * overhead + part_keys * t.compute);
 
-  const double traffic = batch * 2 * head_dim * (kv_heads * t.keys * cached + heads * element);
+  const double traffic = batch * 2 * head_dim * (kv_heads * t.keys * cached + heads * q_len * element);
   t.dram_share = dram_share(traffic, c[cache_share] * device.cache, 4);
   t.memory = mixed_memory_seconds(traffic, t.dram_share, device.bandwidth / c[dram_slowdown],
                                   c[cache_rate] * processors * clock);
   if (shape.writes_kv)
-    t.write = batch * kv_heads * 2 * head_dim * (element + cached) / (c[write_rate] * processors * clock);
+    t.write = batch * q_len * kv_heads * 2 * head_dim * (element + cached) / (c[write_rate] * processors * clock);
   const double join = t.parts > 1 ? c[join_cycles] * (variant.reduces_in_kernel ? 0.3 : 1) : 0;
-  t.floor = (c[floor_cycles] + c[launch_cycles] * (launches + (t.fp8_multiply ? 0.5 : 0)) + join) / clock;
+  t.floor = (floor_clocks(c[floor_cycles], c[launch_cycles], launches + (t.fp8_multiply ? 0.5 : 0)) + join) / clock;
   t.total = t.floor + soft_maximum(t.longest, t.balanced, t.memory, c[join_power]) + t.write;
   return t;
 }

@@ -24,6 +24,10 @@ struct DeviceTraits {
   double peak[dtype_count] = {};  // FLOP/s by DType, fallbacks filled in; 0 = none
 };
 
+// Whether weights are found in L2: cold = other layers ran since, as in a model step; benchmark = a few copies are used
+// in turn, as the collectors of measurements do.
+enum class Caches { cold, benchmark };
+
 // One measured or asked-for call: its shape and the kernel variant if known ("fa3", "triton", "" = not known).
 struct FormCall {
   KernelShape shape;

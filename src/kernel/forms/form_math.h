@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 
 #include "kernel/forms/form.h"
 
@@ -80,6 +81,12 @@ inline double mixed_memory_seconds(double bytes, double share, double dram_rate,
   return bytes * (share / dram_rate + (1 - share) / std::max(1.3 * dram_rate, cache_rate));
 }
 
+// Clocks of an empty call with `extra_launches` kernels more than usual; negative for a bare call, which keeps at least
+// a quarter whatever the two constants are.
+inline double floor_clocks(double usual, double launch, double extra_launches) {
+  return std::max(0.25 * usual, usual + launch * extra_launches);
+}
+
 // exp() results per clock and processor: four 4-wide units; Blackwell Ultra (sm_103) doubled them.
 inline double exponentials_per_clock(const DeviceTraits& device) {
   return device.architecture == 103 ? 32 : 16;
@@ -123,7 +130,7 @@ struct TileWalkRequest {
 };
 
 // Tile i visits ceil(hi / N) - floor(lo / N) blocks: hi is the last key its last token sees, plus one, lo the first key
-// its first token sees. Exact, without a loop over tiles.
+// its first token sees. Exact, without a loop over all tiles.
 inline TileWalk walk_tiles(const TileWalkRequest& r) {
   const int64_t rows = r.q_len * r.rows_per_token;
   const int64_t tiles = (rows + r.tile_rows - 1) / r.tile_rows;
@@ -137,21 +144,25 @@ inline TileWalk walk_tiles(const TileWalkRequest& r) {
   // ceil(hi / N) of tile i < tiles - 1 = floor(((i + 1) M - 1 + (before + N) g) / (g N)); the last tile ends at kv_len.
   const int64_t last_blocks = (r.kv_len + r.tile_keys - 1) / r.tile_keys;
   int64_t blocks = floor_sum(tiles - 1, span, r.tile_rows, r.tile_rows - 1 + (before + r.tile_keys) * g) + last_blocks;
-  const auto skipped = [&](int64_t tile) {
-    return r.window > 0 ? std::max<int64_t>(0, tile * r.tile_rows / g + before - r.window + 1) / r.tile_keys : 0;
+  // Tile i < tiles - 1.
+  const auto last_block = [&](int64_t i) { return ((i + 1) * r.tile_rows - 1 + (before + r.tile_keys) * g) / span; };
+  const auto skipped = [&](int64_t i) {
+    return r.window > 0 ? std::max<int64_t>(0, i * r.tile_rows / g + before - r.window + 1) / r.tile_keys : 0;
   };
+  int64_t most = last_blocks - skipped(tiles - 1);
   if (r.window > 0) {
     // floor(lo / N) = floor((i M + (before - window + 1) g) / (g N)) from the first tile whose lo is positive.
     const int64_t shift = (before - r.window + 1) * g;
     const int64_t first = shift >= 0 ? 0 : std::min(tiles, (-shift + r.tile_rows - 1) / r.tile_rows);
     blocks -= floor_sum(tiles - first, span, r.tile_rows, first * r.tile_rows + shift);
+    // From there on counts repeat with the offset of a tile within a block; before it they grow.
+    const int64_t period = span / std::gcd(r.tile_rows, span);
+    for (int64_t i = std::max<int64_t>(first - 1, tiles - 1 - period); i < tiles - 1; ++i) {
+      if (i >= 0) most = std::max(most, last_block(i) - skipped(i));
+    }
+    if (first >= 1 && first < tiles) most = std::max(most, last_block(first - 1));
   }
   walk.mean_blocks = static_cast<double>(blocks) / static_cast<double>(tiles);
-  int64_t most = last_blocks - skipped(tiles - 1);
-  if (tiles > 1) {
-    const int64_t i = tiles - 2;
-    most = std::max(most, ((i + 1) * r.tile_rows - 1 + (before + r.tile_keys) * g) / span - skipped(i));
-  }
   walk.most_blocks = static_cast<double>(most);
   return walk;
 }

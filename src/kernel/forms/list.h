@@ -14,7 +14,8 @@ namespace foretoken {
 // time.
 struct EffectStrengths {
   double common = 0.3;
-  double family = 0.02;  // "family ...", traits such as "asynchronous"
+  double trait = 0.01;   // of the device: "asynchronous", "stacked memory"
+  double family = 0.02;  // "family ..."
   double kernel = 0.2;   // "kernel ...", "class ...", "operation ..."
   double device = 0.3;   // 0 = no such effect
   double group = 0.3;    // device and call group together
@@ -23,16 +24,17 @@ struct EffectStrengths {
 struct FormKind {
   std::string_view name;                   // of the calibration
   std::vector<std::string_view> families;  // kernel families it serves
-  std::unique_ptr<Form> (*make)();
+  std::unique_ptr<Form> (*make)(Caches caches);
   EffectStrengths strengths;
   double residual_strength = 0;  // of the trees across devices; 0 = they do not port
+  double huber_scale = 0.1;      // log errors beyond this count linearly
 };
 
 std::span<const FormKind> form_kinds();
 const FormKind* form_kind_of(std::string_view family);
 
 // The family whose form predicts this call: its own, or attention_decode for a prefill of one token, which engines run
-// with the decode kernel.
+// with the decode kernel. Empty for a backward pass: the forms describe forward kernels.
 std::string_view form_family(const KernelShape& shape);
 
 }  // namespace foretoken

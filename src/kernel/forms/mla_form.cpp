@@ -116,27 +116,28 @@ struct DecodeTimes {
 DecodeTimes decode_times(const LatentAttentionShape& shape, const DeviceTraits& device, std::span<const double> c) {
   DecodeTimes t;
   const double clock = device.clock, processors = device.processors;
-  const auto batch = static_cast<double>(shape.batch), heads = static_cast<double>(shape.heads);
+  const auto batch = static_cast<double>(shape.batch);
+  const auto rows = static_cast<double>(shape.heads * shape.q_len);  // q_len above one: drafted tokens to verify
   const auto latent = static_cast<double>(shape.latent_dim), rope = static_cast<double>(shape.rope_dim);
   const double element = bytes_per_element(shape.dtype), cached = bytes_per_element(shape.kv_dtype);
   const bool fp8 = is_fp8(shape.kv_dtype);
   t.keys = static_cast<double>(shape.top_k > 0 ? std::min(shape.kv_len, shape.top_k) : shape.kv_len);
   double walk = 0;  // seconds per key of one part
   if (device.asynchronous) {
-    t.problems = batch * ceil_ratio(heads, 128);
+    t.problems = batch * ceil_ratio(rows, 128);
     t.parts = std::max(1.0, std::min(c[split_fill] * processors / t.problems, t.keys / c[split_keys]));
-    const double flops = 2 * (2 * latent + rope) * std::max(std::min(heads, 128.0), c[least_rows]);
+    const double flops = 2 * (2 * latent + rope) * std::max(std::min(rows, 128.0), c[least_rows]);
     walk = flops / (device.peak[static_cast<size_t>(shape.dtype)] / processors) * c[matmul_excess];
   } else {
     // TensorRT-LLM's kernel for sm_80, sm_89 and sm_120 does not split: a block walks the whole context of 64 heads.
-    t.problems = batch * ceil_ratio(heads, 64);
+    t.problems = batch * ceil_ratio(rows, 64);
     walk = c[walk_cycles] * (fp8 ? c[fp8_walk] : 1) / clock;
   }
   const double part = c[part_overhead] + t.keys / t.parts * walk;
   const double waves = t.problems * t.parts / processors;
   t.longest = part;
   t.balanced = waves * part * (1 + c[wave_rounding] * (std::ceil(waves) / waves - 1));
-  const double traffic = batch * ((latent + rope) * t.keys * cached + heads * (2 * latent + rope) * element);
+  const double traffic = batch * ((latent + rope) * t.keys * cached + rows * (2 * latent + rope) * element);
   t.dram_share = dram_share(traffic, c[cache_share] * device.cache, 4);
   t.memory = mixed_memory_seconds(traffic, t.dram_share, device.bandwidth / c[dram_slowdown],
                                   c[cache_rate] * processors * clock);

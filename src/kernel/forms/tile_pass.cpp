@@ -63,7 +63,7 @@ TilePassTimes tile_pass_times(const TilePass& pass, const DeviceTraits& device, 
       pass.write_rows * c[write_row_cycles] + pass.write_bytes / (pass.fp8_cache ? c[fp8_write_rate] : c[write_rate]);
   t.write = std::max(pass.write_bytes * t.dram_share / dram_rate, write_clocks / (processors * clock)) +
             pass.cast_bytes / (c[cast_rate] * processors * clock);
-  t.floor = (c[floor_cycles] + c[launch_cycles] * (pass.launches + (pass.cast_bytes > 0 ? 0.5 : 0))) / clock;
+  t.floor = floor_clocks(c[floor_cycles], c[launch_cycles], pass.launches + (pass.cast_bytes > 0 ? 0.5 : 0)) / clock;
   t.total = t.floor + soft_maximum(t.tiles, t.memory, c[join_power]) + t.write;
   return t;
 }

@@ -50,8 +50,7 @@ class FitCommand : public Command {
 
   std::vector<KernelValidationRequest> requests() const {
     std::vector<KernelValidationRequest> list;
-    for (const std::string& folder : data_)
-      list.push_back({.data = folder, .devices = devices_, .families = families_});
+    for (const std::string& folder : data_) list.push_back({.data = folder, .devices = devices_});
     return list;
   }
 
@@ -71,6 +70,7 @@ class FitCommand : public Command {
                        .source = source_,
                        .date = date_,
                        .without = without_,
+                       .families = families_,
                        .sweep_size = static_cast<size_t>(sweep_size_),
                        .progress = show_progress};
     const CalibrationSummary summary = fit_calibrations(requests(), library.hardware(), options, !cross_only_, out_);

@@ -49,7 +49,7 @@ class ValidateCommand : public Command {
         calibration_.empty() ? library.calibrations() : std::filesystem::path(calibration_);
     const KernelValidation validation = validate_kernels(
         request, library.hardware(),
-        [&](const Device& device) { return library.predictor(device, tier, calibrations); }, sink);
+        [&](const Device& device) { return library.benchmark_predictor(device, tier, calibrations); }, sink);
     if (!out_.empty()) {
       rows.close();
       if (!rows) throw InputError({.source = "--out", .value = out_, .expected = "room to write all rows"});

@@ -1,0 +1,91 @@
+#include "compose/step_estimate.h"
+
+#include <gtest/gtest.h>
+
+#include "hardware/catalogue.h"
+#include "model/catalogue.h"
+
+namespace foretoken {
+namespace {
+
+const Model& llama() {
+  static const Model model = ModelCatalogue(FORETOKEN_SOURCE_DIR "/data/models").model("Llama-3.1-8B");
+  return model;
+}
+
+KernelPredictor h100() {
+  return KernelPredictor(HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device("h100_sxm"));
+}
+
+StepEstimate decode(const ParallelPlan& plan, int64_t batch = 8) {
+  return estimate_step(llama(), {.phase = StepPhase::decode, .batch = batch, .context_len = 1024}, plan, h100());
+}
+
+TEST(StepEstimate, a_stage_is_the_sum_of_its_operators) {
+  const StepEstimate step = decode({});
+  double sum = 0, high = 0;
+  for (const TimedOperator& timed : step.stages.at(0).operators) {
+    sum += timed.seconds.value;
+    high += timed.seconds.high;
+  }
+  EXPECT_NEAR(step.seconds.value, sum, 1e-12);
+  EXPECT_NEAR(step.seconds.high, high, 1e-12) << "kernel errors of one device go the same way";
+}
+
+TEST(StepEstimate, one_device_communicates_with_nobody) {
+  for (const TimedOperator& timed : decode({}).stages.at(0).operators)
+    EXPECT_TRUE(timed.kernel.has_value()) << timed.call.name;
+}
+
+TEST(StepEstimate, eight_devices_are_faster_than_one_but_not_eight_times) {
+  const double one = decode({}).seconds.value, eight = decode({.tensor = 8}).seconds.value;
+  EXPECT_LT(eight, one);
+  EXPECT_GT(eight, one / 8);
+}
+
+TEST(StepEstimate, two_stages_hold_half_the_model_each_and_take_the_time_of_one) {
+  const StepEstimate whole = decode({}), halves = decode({.pipeline = 2});
+  ASSERT_EQ(halves.stages.size(), 2U);
+  EXPECT_NEAR(halves.stages[0].memory.weights.value() / whole.stages[0].memory.weights.value(), 0.5, 0.05);
+  EXPECT_NEAR(halves.seconds.value / whole.seconds.value, 1, 0.01);
+}
+
+TEST(StepEstimate, a_larger_batch_is_never_faster) {
+  double before = 0;
+  for (int64_t batch = 1; batch <= 512; batch *= 2) {
+    const double seconds = decode({}, batch).seconds.value;
+    EXPECT_GE(seconds, before) << batch;
+    before = seconds;
+  }
+}
+
+TEST(StepEstimate, a_training_step_counts_three_forwards) {
+  const StepRequest prompt{.phase = StepPhase::prefill, .batch = 1, .input_len = 512};
+  StepRequest sample = prompt;
+  sample.phase = StepPhase::train;
+  const StepEstimate forward = estimate_step(llama(), prompt, {}, h100()),
+                     training = estimate_step(llama(), sample, {}, h100());
+  // The head runs on every position in training and on the last one in inference.
+  EXPECT_GT(training.model_flops.value(), 3 * forward.model_flops.value());
+  EXPECT_LT(training.model_flops.value(), 3.5 * forward.model_flops.value());
+  EXPECT_GT(training.stages[0].memory.gradients_and_optimizer.value(), 12 * 8e9);
+  EXPECT_FALSE(training.fits_in_memory);
+}
+
+TEST(StepEstimate, no_step_uses_more_than_the_peak) {
+  for (const int64_t length : {128, 4096, 65536}) {
+    const StepEstimate step =
+        estimate_step(llama(), {.phase = StepPhase::prefill, .batch = 1, .input_len = length}, {}, h100());
+    EXPECT_GT(step.model_flops_utilization, 0);
+    EXPECT_LE(step.model_flops_utilization, 1);
+  }
+}
+
+TEST(StepEstimate, tokens_are_what_the_step_takes_in) {
+  EXPECT_EQ(decode({}).tokens, 8);
+  const StepRequest mixed{.phase = StepPhase::mixed, .batch = 9, .input_len = 256, .context_len = 1024, .prompts = 1};
+  EXPECT_EQ(estimate_step(llama(), mixed, {}, h100()).tokens, 256 + 8);
+}
+
+}  // namespace
+}  // namespace foretoken

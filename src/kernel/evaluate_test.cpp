@@ -1,0 +1,75 @@
+#include "kernel/evaluate.h"
+
+#include <gtest/gtest.h>
+
+#include "kernel/test_support.h"
+
+namespace foretoken {
+namespace {
+
+using namespace test_support;
+
+class Evaluate : public testing::Test {
+ protected:
+  const FormKind& kind = form_named("memory");
+  std::unique_ptr<Form> form = kind.make(Caches::benchmark);
+  FormCalibration calibration = start_calibration(kind);
+  DeviceTraits traits = traits_named("h100_sxm");
+  FormCall call{.shape = NormShape{.rows = 4096, .width = 4096}, .variant = {}};
+  size_t constants = form->constants().size();
+};
+
+TEST_F(Evaluate, effects_add_up_and_unknown_ones_are_left_out) {
+  const std::vector<double> start = cross_log_constants(*form, calibration, call, traits, "");
+  for (size_t k = 0; k < constants; ++k) EXPECT_DOUBLE_EQ(start[k], std::log(form->constants()[k].start));
+  calibration.effects["operation rms_norm"] = std::vector<double>(constants, 0.01);
+  calibration.effects["device h100_sxm"] = std::vector<double>(constants, 0.02);
+  calibration.effects["group h100_sxm rms_norm"] = std::vector<double>(constants, 0.005);
+  calibration.effects["device a100_sxm"] = std::vector<double>(constants, 3);
+  const std::vector<double> unmeasured = cross_log_constants(*form, calibration, call, traits, "");
+  const std::vector<double> measured = cross_log_constants(*form, calibration, call, traits, "h100_sxm");
+  for (size_t k = 0; k < constants; ++k) {
+    EXPECT_NEAR(unmeasured[k] - start[k], 0.01, 1e-12);
+    EXPECT_NEAR(measured[k] - start[k], 0.035, 1e-12);
+  }
+  const FormCall rope{.shape = RopeShape{.tokens = 9, .heads = 2}, .variant = {}};
+  EXPECT_EQ(cross_log_constants(*form, calibration, rope, traits, ""), start);
+}
+
+TEST_F(Evaluate, constants_stay_within_the_bounds_of_the_form) {
+  for (const double shove : {-30.0, 30.0}) {
+    calibration.effects["operation rms_norm"] = std::vector<double>(constants, shove);
+    const std::vector<double> logs = cross_log_constants(*form, calibration, call, traits, "");
+    for (size_t k = 0; k < constants; ++k) {
+      const FormConstant& c = form->constants()[k];
+      EXPECT_DOUBLE_EQ(logs[k], std::log(shove < 0 ? c.least : c.most));
+    }
+  }
+}
+
+TEST_F(Evaluate, trees_multiply_the_time_by_their_strength) {
+  const std::vector<double> logs = cross_log_constants(*form, calibration, call, traits, "");
+  const double bare = form_seconds_with_residual(*form, call, traits, logs, {}, 1, std::nullopt);
+  EXPECT_NEAR(bare, form_seconds(*form, call, traits, start_constants(*form)), 1e-12 * bare);
+  const BoostedTrees trees = constant_trees(form->feature_count(), 0.5F);
+  EXPECT_NEAR(form_seconds_with_residual(*form, call, traits, logs, trees, 1, std::nullopt), bare * std::exp(0.5),
+              1e-6 * bare);
+  EXPECT_NEAR(form_seconds_with_residual(*form, call, traits, logs, trees, 0.5, std::nullopt), bare * std::exp(0.25),
+              1e-6 * bare);
+  EXPECT_EQ(form_seconds_with_residual(*form, call, traits, logs, trees, 0, std::nullopt), bare);
+}
+
+TEST_F(Evaluate, trees_of_a_measured_device_see_the_group_and_the_sizes_too) {
+  const std::vector<double> logs = cross_log_constants(*form, calibration, call, traits, "");
+  const std::vector<float> cross = residual_features(*form, call, traits, logs, std::nullopt);
+  const std::vector<float> measured = residual_features(*form, call, traits, logs, 7.0F);
+  ASSERT_EQ(cross.size(), form->feature_count());
+  ASSERT_EQ(measured.size(), form->feature_count() + 1 + raw_feature_count);
+  EXPECT_TRUE(std::equal(cross.begin(), cross.end(), measured.begin()));
+  EXPECT_EQ(measured[cross.size()], 7);
+  const auto raw = raw_features(call);
+  EXPECT_TRUE(std::equal(raw.begin(), raw.end(), measured.begin() + static_cast<std::ptrdiff_t>(cross.size()) + 1));
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,135 @@
+#include "kernel/fit/fit_calibrations.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "kernel/test_support.h"
+
+namespace foretoken {
+namespace {
+
+using namespace test_support;
+using testing::HasSubstr;
+
+// Folders of measurements made by the unfitted memory form.
+class FitCalibrationsTest : public TestWithFolder {
+ protected:
+  void write_norms(const std::string& device, size_t rows, double unit = 1) const {
+    const std::unique_ptr<Form> form = form_named("memory").make(Caches::benchmark);
+    const std::vector<double> constants = start_constants(*form);
+    const DeviceTraits traits = traits_named(device);
+    RandomStream random(1, "norms of " + device);
+    std::string text = "dtype,rows,width,latency_us\n";
+    for (size_t i = 0; i < rows; ++i) {
+      const NormShape shape{.rows = static_cast<int64_t>(std::exp2(random.uniform(0, 16))),
+                            .width = static_cast<int64_t>(std::exp2(random.uniform(10, 14)))};
+      const double seconds = form_seconds(*form, {.shape = shape, .variant = {}}, traits, constants);
+      text += fmt::format("bf16,{},{},{}\n", shape.rows, shape.width,
+                          seconds * 1e6 * unit * std::exp(random.normal(0, 0.02)));
+    }
+    std::filesystem::create_directories(folder / "data" / device);
+    write_file(folder / "data" / device / "norm.csv", text);
+  }
+  CalibrationSummary fit(const char* out, const FitOptions& options = {}, bool measured_tiers = true) const {
+    return fit_calibrations({{.data = folder / "data"}}, hardware(), options, measured_tiers, folder / out);
+  }
+  // Of the form, or of a device's measured tier.
+  std::filesystem::path path(const char* out, const char* device = nullptr) const {
+    return device == nullptr ? form_calibration_path(folder / out, "memory")
+                             : device_calibration_path(folder / out, device, "memory");
+  }
+  std::string text(const char* out, const char* device = nullptr) const {
+    return read_file(path(out, device), size_t{1} << 24);
+  }
+  bool exists(const char* out, const char* device = nullptr) const {
+    return std::filesystem::exists(path(out, device));
+  }
+};
+
+TEST_F(FitCalibrationsTest, files_lie_where_predictions_look_for_them) {
+  write_norms("a100_sxm", 80);
+  write_norms("l40s", 80);
+  write_norms("h100_sxm", 30);
+  const CalibrationSummary summary = fit("out", {.source = "made up", .date = "2026-01-01"});
+  EXPECT_TRUE(exists("out"));
+  EXPECT_TRUE(exists("out", "a100_sxm"));
+  EXPECT_FALSE(exists("out", "h100_sxm"));  // too few rows for trees
+  EXPECT_EQ(summary.files, 3u);
+  ASSERT_EQ(summary.entries.size(), 3u);
+  for (const CalibrationSummary::Entry& entry : summary.entries) {
+    EXPECT_EQ(entry.form, "memory");
+    EXPECT_EQ(entry.rows, entry.device == "h100_sxm" ? 30u : 80u);
+    EXPECT_GT(entry.withheld_mape, 0);
+    EXPECT_LT(entry.withheld_mape, 4) << entry.device;
+    EXPECT_EQ(entry.held_out_mape > 0, entry.device != "h100_sxm");
+  }
+  for (const char* device : {"a100_sxm", "h100_sxm", "h200_sxm"}) {
+    const LearnedKernels learned(hardware().device(device), folder / "out");
+    const std::optional<LearnedTime> time = learned.estimate(NormShape{.rows = 64, .width = 4096}, "", Tier::best);
+    ASSERT_TRUE(time) << device;
+    EXPECT_EQ(time->tier, device == std::string("a100_sxm") ? Tier::measured : Tier::cross);
+  }
+}
+
+TEST_F(FitCalibrationsTest, measured_tiers_are_left_out_when_not_asked_for) {
+  write_norms("a100_sxm", 80);
+  write_norms("l40s", 80);
+  EXPECT_EQ(fit("out", {}, false).files, 1u);
+  EXPECT_FALSE(exists("out", "a100_sxm"));
+}
+
+TEST_F(FitCalibrationsTest, the_sweep_size_is_honoured) {
+  write_norms("a100_sxm", 150);
+  write_norms("l40s", 150);
+  fit("out", {.sweep_size = 60});
+  EXPECT_EQ(read_device_calibration(path("out", "l40s")).rows, 60u);
+}
+
+TEST_F(FitCalibrationsTest, a_withheld_device_and_its_generation_are_never_seen) {
+  write_norms("a100_sxm", 80);
+  write_norms("l40s", 80);
+  fit("clean", {.date = "2026-01-01"});
+  // Absurd times of two devices of the withheld generation: a fit that saw a single row would differ or refuse.
+  write_norms("h100_sxm", 80, 37);
+  write_norms("h200_sxm", 80, 1e6);
+  const CalibrationSummary summary = fit("without", {.date = "2026-01-01", .without = {"h200_sxm"}});
+  EXPECT_EQ(text("without"), text("clean"));
+  EXPECT_EQ(text("without", "l40s"), text("clean", "l40s"));
+  EXPECT_FALSE(exists("without", "h100_sxm"));
+  EXPECT_FALSE(exists("without", "h200_sxm"));
+  for (const CalibrationSummary::Entry& entry : summary.entries)
+    EXPECT_THAT(entry.device, testing::Not(HasSubstr("h")));
+  EXPECT_THROW(fit("unknown", {.without = {"h2000"}}), InputError);
+}
+
+TEST_F(FitCalibrationsTest, times_in_another_unit_are_refused_and_the_device_is_named) {
+  write_norms("a100_sxm", 80);
+  for (const double unit : {1e-6, 1e-3, 1e3, 1e6}) {
+    write_norms("l40s", 80, unit);
+    const InputProblem problem = problem_of([&] { fit("out"); });
+    EXPECT_THAT(problem.source, HasSubstr("l40s")) << unit;
+    EXPECT_THAT(problem.source, HasSubstr("norm")) << unit;
+    EXPECT_EQ(problem.path, "latency_us") << unit;
+    EXPECT_FALSE(exists("out"));
+  }
+  for (const double unit : {0.5, 3.0}) {
+    write_norms("l40s", 80, unit);
+    EXPECT_NO_THROW(fit("out")) << unit;
+  }
+}
+
+TEST_F(FitCalibrationsTest, rows_without_a_form_or_a_complete_device_are_left_out) {
+  write_norms("a100_sxm", 80);
+  write_norms("l40s", 80);
+  fit("clean", {.date = "2026-01-01"});
+  std::filesystem::create_directories(folder / "data" / "tpu_v5e");
+  write_file(folder / "data" / "tpu_v5e" / "norm.csv", "rows,width,latency_us\n64,64,5\n");
+  write_file(folder / "data" / "a100_sxm" / "pool.csv",
+             "batch,channels,height,width,kernel,stride,latency_us\n1,8,8,8,2,2,5\n");
+  fit("more", {.date = "2026-01-01"});
+  EXPECT_EQ(text("more"), text("clean"));
+}
+
+}  // namespace
+}  // namespace foretoken

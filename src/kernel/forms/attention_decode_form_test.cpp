@@ -1,0 +1,116 @@
+#include "kernel/forms/attention_decode_form.h"
+
+#include <gtest/gtest.h>
+
+#include "kernel/test_support.h"
+
+namespace foretoken {
+namespace {
+
+using namespace test_support;
+
+class DecodeForm : public testing::Test {
+ protected:
+  double seconds(AttentionShape shape, const char* variant = "", const char* device = "h100_sxm") const {
+    shape.phase = AttentionPhase::decode;
+    return form_seconds(*form, {.shape = shape, .variant = variant}, traits_named(device), constants);
+  }
+  double constant(std::string_view name) const {
+    for (size_t k = 0; k < constants.size(); ++k) {
+      if (form->constants()[k].name == name) return constants[k];
+    }
+    ADD_FAILURE() << "no constant " << name;
+    return 0;
+  }
+  std::unique_ptr<Form> form = make_attention_decode_form();
+  std::vector<double> constants = start_constants(*form);
+};
+
+constexpr const char* devices[] = {"a100_sxm", "h100_sxm", "b200_sxm", "l40s", "rtx_pro_6000_server", "mi300x"};
+constexpr double left_out = 3e-4;  // of soft maxima
+
+TEST_F(DecodeForm, a_longer_context_is_never_faster) {
+  for (const char* device : devices) {
+    for (const char* variant : {"", "fa2", "fa3", "fi_trtllmdecode", "triton_attn"}) {
+      for (const int64_t batch : {1, 7, 64, 500}) {
+        double before = 0;
+        for (int64_t kv_len = 1; kv_len < 200000; kv_len += 1 + kv_len / 7) {
+          const double now = seconds({.batch = batch, .heads = 32, .kv_heads = 8, .kv_len = kv_len, .writes_kv = true},
+                                     variant, device);
+          ASSERT_GE(now, before * (1 - left_out)) << device << " " << variant << " batch " << batch << " kv " << kv_len;
+          before = now;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(DecodeForm, a_larger_batch_is_never_faster_but_for_the_join_it_no_longer_needs) {
+  for (const char* device : devices) {
+    const double join = constant("join_cycles") / traits_named(device).clock;
+    for (const char* variant : {"", "fa2", "fa3", "fi_trtllmdecode"}) {
+      for (const int64_t kv_len : {16, 1000, 30000}) {
+        double longest = 0;
+        for (int64_t batch = 1; batch <= 300; ++batch) {
+          const double now = seconds({.batch = batch, .heads = 32, .kv_heads = 8, .kv_len = kv_len, .writes_kv = true},
+                                     variant, device);
+          ASSERT_GE(now, longest * (1 - left_out) - join) << device << " " << variant << " batch " << batch;
+          longest = std::max(longest, now);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(DecodeForm, large_batches_stream_the_cache_at_most_of_the_bandwidth) {
+  for (const char* device : devices) {
+    const double bytes = 256.0 * 16384 * 8 * 128 * 2 * 2;
+    const double share = bytes / traits_named(device).bandwidth /
+                         seconds({.batch = 256, .heads = 32, .kv_heads = 8, .kv_len = 16384}, "", device);
+    EXPECT_LT(share, 1) << device;
+    EXPECT_GT(share, 0.4) << device;
+  }
+}
+
+TEST_F(DecodeForm, a_window_bounds_the_keys) {
+  const AttentionShape windowed{.batch = 64, .heads = 32, .kv_heads = 8, .kv_len = 32768, .window = 1024};
+  AttentionShape longer = windowed;
+  longer.kv_len = 65536;
+  EXPECT_EQ(seconds(longer), seconds(windowed));
+  AttentionShape full = windowed;
+  full.window = 0;
+  EXPECT_GT(seconds(full), 5 * seconds(windowed));
+}
+
+TEST_F(DecodeForm, several_new_tokens_per_sequence_cost_at_least_as_much_as_one) {
+  for (const char* device : devices) {
+    double before = 0;
+    for (const int64_t q_len : {1, 2, 4, 8, 16, 64}) {
+      const double now = seconds(
+          {.batch = 64, .heads = 64, .kv_heads = 8, .q_len = q_len, .kv_len = 4096, .writes_kv = true}, "", device);
+      EXPECT_GE(now, before * (1 - left_out)) << device << " q " << q_len;
+      before = now;
+    }
+    // 64 tokens of 8 heads a group are 512 rows of multiplies: no longer hidden behind the cache.
+    EXPECT_GT(before,
+              1.5 * seconds({.batch = 64, .heads = 64, .kv_heads = 8, .kv_len = 4096, .writes_kv = true}, "", device))
+        << device;
+  }
+}
+
+TEST_F(DecodeForm, an_fp8_cache_is_faster_where_the_cache_decides) {
+  const AttentionShape wide{.batch = 256, .heads = 32, .kv_heads = 8, .kv_len = 16384};
+  AttentionShape narrow = wide;
+  narrow.kv_dtype = DType::fp8;
+  for (const char* device : {"h100_sxm", "b200_sxm", "l40s"})
+    EXPECT_LT(seconds(narrow, "", device), 0.8 * seconds(wide, "", device)) << device;
+}
+
+TEST_F(DecodeForm, unknown_kernels_are_what_vllm_runs) {
+  const AttentionShape shape{.batch = 8, .heads = 32, .kv_heads = 8, .kv_len = 4096};
+  EXPECT_EQ(seconds(shape, "never heard of", "a100_sxm"), seconds(shape, "fa2", "a100_sxm"));
+  EXPECT_NE(seconds(shape, "fa3", "h100_sxm"), seconds(shape, "fa2", "h100_sxm"));
+}
+
+}  // namespace
+}  // namespace foretoken

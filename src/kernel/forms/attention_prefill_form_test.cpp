@@ -1,0 +1,145 @@
+#include "kernel/forms/attention_prefill_form.h"
+
+#include <gtest/gtest.h>
+
+#include "kernel/test_support.h"
+
+namespace foretoken {
+namespace {
+
+using namespace test_support;
+
+class PrefillForm : public testing::Test {
+ protected:
+  double seconds(const AttentionShape& shape, const char* variant = "", const char* device = "h100_sxm") const {
+    return form_seconds(*form, {.shape = shape, .variant = variant}, traits_named(device), constants);
+  }
+  std::unique_ptr<Form> form = make_attention_prefill_form();
+  std::vector<double> constants = start_constants(*form);
+};
+
+constexpr const char* devices[] = {"a100_sxm", "h100_sxm", "b200_sxm", "l40s", "rtx_pro_6000_server"};
+
+// All prompts of the tests end on a block border: a partly filled block costs as much as a full one.
+constexpr int64_t block = 128;
+
+TEST_F(PrefillForm, a_longer_context_is_never_faster) {
+  for (const char* device : devices) {
+    for (const int64_t window : {0, 1000, 4096}) {
+      for (const int64_t q_len : {2, 64, 500, 4096}) {
+        double before = 0;
+        for (int64_t extra = 0; extra < 128 * block; extra += block * (1 + extra / (8 * block))) {
+          const double now = seconds({.batch = 2,
+                                      .heads = 32,
+                                      .kv_heads = 8,
+                                      .q_len = q_len,
+                                      .kv_len = q_len + extra,
+                                      .window = window,
+                                      .writes_kv = true},
+                                     "", device);
+          ASSERT_GE(now, before * (1 - 3e-4)) << device << " q " << q_len << " extra " << extra << " window " << window;
+          before = now;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(PrefillForm, a_larger_batch_or_more_heads_are_never_faster) {
+  for (const char* device : devices) {
+    for (const int64_t q_len : {2, 100, 2048}) {
+      double smaller = 0, fewer = 0;
+      for (int64_t n = 1; n <= 64; ++n) {
+        const double now =
+            seconds({.batch = n, .heads = 16, .kv_heads = 4, .q_len = q_len, .kv_len = 2048}, "", device);
+        const double heads =
+            seconds({.batch = 2, .heads = 4 * n, .kv_heads = n, .q_len = q_len, .kv_len = 2048}, "", device);
+        ASSERT_GE(now, smaller * (1 - 3e-4)) << device << " q " << q_len << " batch " << n;
+        ASSERT_GE(heads, fewer * (1 - 3e-4)) << device << " q " << q_len << " heads " << 4 * n;
+        smaller = now;
+        fewer = heads;
+      }
+    }
+  }
+}
+
+TEST_F(PrefillForm, longer_prompts_are_never_faster) {
+  for (const char* device : devices) {
+    double before = 0;
+    for (int64_t q_len = block; q_len <= 16384; q_len += block) {
+      const double now = seconds({.batch = 1, .heads = 32, .kv_heads = 8, .q_len = q_len, .kv_len = q_len}, "", device);
+      ASSERT_GE(now, before * (1 - 3e-4)) << device << " q " << q_len;
+      before = now;
+    }
+  }
+}
+
+TEST_F(PrefillForm, a_window_is_never_slower_than_none_and_one_beyond_the_context_changes_nothing) {
+  const AttentionShape full{.batch = 2, .heads = 32, .kv_heads = 8, .q_len = 4096, .kv_len = 8192};
+  for (const char* device : devices) {
+    AttentionShape windowed = full;
+    windowed.window = 8192;
+    EXPECT_EQ(seconds(windowed, "", device), seconds(full, "", device));
+    windowed.window = 512;
+    EXPECT_LT(seconds(windowed, "", device), 0.6 * seconds(full, "", device)) << device;
+  }
+}
+
+TEST_F(PrefillForm, long_prompts_take_four_times_as_long_for_twice_the_tokens) {
+  for (const char* device : devices) {
+    const auto at = [&](int64_t tokens) {
+      return seconds({.batch = 4, .heads = 32, .kv_heads = 8, .q_len = tokens, .kv_len = tokens}, "", device);
+    };
+    EXPECT_NEAR(at(65536) / at(32768), 4, 0.2) << device;
+  }
+}
+
+TEST_F(PrefillForm, large_prompts_run_below_the_peak_and_above_a_tenth_of_it) {
+  for (const char* device : devices) {
+    constexpr double tokens = 16384, pairs = tokens * (tokens + 1) / 2;
+    const double flops = 4 * 128 * 32 * pairs;
+    const double peak = traits_named(device).peak[static_cast<size_t>(DType::bf16)];
+    const double share =
+        flops / peak / seconds({.heads = 32, .kv_heads = 8, .q_len = 16384, .kv_len = 16384}, "", device);
+    EXPECT_LT(share, 1) << device;
+    EXPECT_GT(share, 0.1) << device;
+  }
+}
+
+TEST_F(PrefillForm, the_cache_write_costs_something) {
+  AttentionShape shape{.batch = 4, .heads = 32, .kv_heads = 8, .q_len = 2048, .kv_len = 2048};
+  const double bare = seconds(shape);
+  shape.writes_kv = true;
+  EXPECT_GT(seconds(shape), bare);
+}
+
+TEST_F(PrefillForm, kernels_differ) {
+  const AttentionShape shape{.batch = 4, .heads = 32, .kv_heads = 8, .q_len = 2048, .kv_len = 2048};
+  EXPECT_GT(seconds(shape, "fa2"), seconds(shape, "fa3"));
+  EXPECT_GT(seconds(shape, "triton_attn"), seconds(shape, "fa2"));
+  EXPECT_EQ(seconds(shape, "never heard of"), seconds(shape, "fa3"));  // what vLLM runs on Hopper
+}
+
+TEST(EncoderForm, every_token_sees_all_keys) {
+  const std::unique_ptr<Form> encoder = make_attention_encoder_form(), prefill = make_attention_prefill_form();
+  const std::vector<double> constants = start_constants(*encoder);
+  const DeviceTraits traits = traits_named("a100_sxm");
+  const auto at = [&](const Form& form, AttentionPhase phase, bool causal) {
+    return form_seconds(form,
+                        {.shape = AttentionShape{.phase = phase,
+                                                 .batch = 8,
+                                                 .heads = 16,
+                                                 .kv_heads = 16,
+                                                 .q_len = 8192,
+                                                 .kv_len = 8192,
+                                                 .causal = causal},
+                         .variant = "fa2"},
+                        traits, constants);
+  };
+  const double all = at(*encoder, AttentionPhase::encoder, false);
+  EXPECT_NEAR(at(*prefill, AttentionPhase::prefill, true) / all, 0.5, 0.06);
+  EXPECT_EQ(at(*encoder, AttentionPhase::encoder, true), all);  // an encoder has no causal mask
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,82 @@
+#include "kernel/forms/call.h"
+
+#include <gtest/gtest.h>
+
+#include "kernel/test_support.h"
+
+namespace foretoken {
+namespace {
+
+using namespace test_support;
+
+TEST(FormCall, groups_tell_variants_and_formats_apart_and_sizes_together) {
+  const auto group = [](const KernelShape& shape, const char* variant = "") {
+    return call_group({.shape = shape, .variant = variant});
+  };
+  EXPECT_EQ(group(AttentionShape{.kv_dtype = DType::fp8}, "fa3"), "fa3 fp8");
+  EXPECT_EQ(group(AttentionShape{.kv_dtype = DType::fp8}), "fp8");
+  EXPECT_EQ(group(AttentionShape{.batch = 9}, "fa3"), group(AttentionShape{.heads = 64}, "fa3"));
+  EXPECT_EQ(group(GemmShape{.scheme = Scheme::fp8_block}), facts(Scheme::fp8_block).name);
+  EXPECT_NE(group(MoeShape{.gated = true}), group(MoeShape{.gated = false}));
+  EXPECT_NE(group(NormShape{.layer_norm = true}), group(NormShape{.layer_norm = false}));
+  EXPECT_EQ(group(RopeShape{}), "rope");
+  EXPECT_NE(group(RopeShape{}), group(SoftmaxShape{}));
+}
+
+TEST(FormCall, raw_features_are_logarithms_of_the_sizes) {
+  const auto raw = raw_features(
+      {.shape =
+           AttentionShape{
+               .batch = 2, .heads = 16, .kv_heads = 4, .head_dim = 128, .q_len = 32, .kv_len = 1024, .window = 0},
+       .variant = {}});
+  EXPECT_EQ(raw, (std::array<float, raw_feature_count>{1, 4, 2, 7, 5, 10, -1, 5}));
+}
+
+TEST(FormCall, raw_features_are_finite_for_every_family) {
+  RandomStream random(1, "raw");
+  for (const KernelFamily& family : kernel_families()) {
+    for (int i = 0; i < 50; ++i) {
+      for (const float value : raw_features({.shape = random_shape(family, random), .variant = {}}))
+        ASSERT_TRUE(std::isfinite(value)) << family.name;
+    }
+  }
+}
+
+TEST(FormCall, traits_are_the_facts_of_the_sheet) {
+  const TraitsOfDevice found = traits_of(hardware().device("h100_sxm"));
+  ASSERT_TRUE(found.complete);
+  EXPECT_EQ(found.traits.processors, 132);
+  EXPECT_EQ(found.traits.architecture, 90);
+  EXPECT_TRUE(found.traits.asynchronous);
+  EXPECT_TRUE(found.traits.stacked_memory);
+  EXPECT_NEAR(found.traits.peak[static_cast<size_t>(DType::bf16)], 989.4e12, 1e12);
+  EXPECT_NEAR(found.traits.bandwidth, 3.35e12, 0.01e12);
+  const DeviceTraits ampere = traits_named("a100_sxm"), ada = traits_named("l40s"), ultra = traits_named("b300_sxm");
+  EXPECT_FALSE(ampere.asynchronous);
+  EXPECT_TRUE(ampere.stacked_memory);
+  EXPECT_EQ(ampere.peak[static_cast<size_t>(DType::fp8)], ampere.peak[static_cast<size_t>(DType::bf16)]);
+  EXPECT_FALSE(ada.stacked_memory);
+  EXPECT_EQ(ultra.architecture, 103);
+  EXPECT_TRUE(ultra.asynchronous);
+  EXPECT_EQ(traits_named("mi300x").architecture, 0);
+  EXPECT_TRUE(traits_named("mi300x").stacked_memory);
+}
+
+TEST(FormCall, what_is_no_gpu_or_lacks_a_fact_is_incomplete) {
+  for (const char* name : {"tpu_v5e", "gaudi2", "xeon_8480", "grace"})
+    EXPECT_FALSE(traits_of(hardware().device(name)).complete) << name;
+  const Device whole = hardware().device("h100_sxm");
+  EXPECT_TRUE(traits_of(whole).complete);
+  Device device = whole;
+  device.boost_clock.reset();
+  EXPECT_FALSE(traits_of(device).complete);
+  device = whole;
+  device.last_level_cache.reset();
+  EXPECT_FALSE(traits_of(device).complete);
+  device = whole;
+  device.processors.reset();
+  EXPECT_FALSE(traits_of(device).complete);
+}
+
+}  // namespace
+}  // namespace foretoken

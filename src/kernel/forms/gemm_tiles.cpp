@@ -1,0 +1,97 @@
+#include "kernel/forms/gemm_tiles.h"
+
+#include <bit>
+#include <cstdint>
+
+#include "kernel/forms/matmul_tile.h"
+
+namespace foretoken {
+namespace {
+
+// First line whose limits hold wins.
+struct Rule {
+  int64_t most_rows;     // m
+  int64_t most_columns;  // n, on sm_89 rounded up to a power of two
+  MatmulTile tile;
+};
+constexpr int64_t any = INT64_MAX;
+
+// vLLM 0.24, csrc/quantization/w8a8/cutlass: scaled_mm_sm*_fp8_dispatch.cuh.
+constexpr Rule fp8_sm89[] = {
+    {16, 8192, {16, 64}},   {16, 16384, {16, 128}}, {16, any, {32, 64}},      {32, 8192, {32, 64}},
+    {32, 16384, {32, 128}}, {32, any, {32, 64}},    {64, 8192, {64, 64}},     {64, 16384, {64, 128}},
+    {64, any, {64, 64}},    {128, 8192, {64, 128}}, {128, 16384, {128, 128}}, {128, any, {128, 64}},
+    {256, 4096, {64, 128}}, {256, any, {128, 128}}, {any, 4096, {128, 128}},  {any, 8192, {256, 128}},
+    {any, any, {128, 128}},
+};
+constexpr Rule fp8_sm90[] = {
+    {16, any, {16, 64}}, {64, 1280, {16, 64}}, {64, any, {64, 64}}, {128, any, {64, 128}}, {any, any, {128, 128}}};
+constexpr Rule fp8_sm100[] = {{16, any, {32, 128}}, {64, any, {64, 128}}, {any, any, {128, 128}}};
+constexpr Rule fp8_sm120[] = {{16, any, {16, 64}}, {32, any, {32, 64}}, {256, any, {64, 64}}, {any, any, {128, 128}}};
+constexpr Rule nvfp4_sm120[] = {{256, any, {128, 128}}, {any, any, {256, 128}}};
+
+template <size_t count>
+int first_match(const Rule (&rules)[count], int64_t m, int64_t n) {
+  for (const Rule& rule : rules) {
+    if (m <= rule.most_rows && n <= rule.most_columns) return matmul_tile_index(rule.tile);
+  }
+  return -1;
+}
+
+int cutlass_tile(const GemmShape& shape, int architecture) {
+  const bool datacenter_blackwell = architecture == 100 || architecture == 103;
+  if (shape.scheme == Scheme::nvfp4) {
+    return architecture == 120 || architecture == 121 ? first_match(nvfp4_sm120, shape.m, shape.n) : -1;
+  }
+  if (shape.scheme != Scheme::fp8) return -1;
+  if (architecture == 89) {
+    return first_match(fp8_sm89, shape.m, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(shape.n))));
+  }
+  if (architecture == 90) return first_match(fp8_sm90, shape.m, shape.n);
+  if (datacenter_blackwell && shape.m == 64 && shape.k < 4096) return matmul_tile_index({64, 64});
+  if (datacenter_blackwell) return first_match(fp8_sm100, shape.m, shape.n);
+  if (architecture == 120 || architecture == 121) return first_match(fp8_sm120, shape.m, shape.n);
+  return -1;
+}
+
+}  // namespace
+
+GemmKernel gemm_kernel(std::string_view variant, Scheme scheme) {
+  struct Name {
+    std::string_view name;
+    GemmKernel kernel;
+  };
+  constexpr Name names[] = {
+      {"torch_linear", GemmKernel::cublas},   {"cutlass_fp8", GemmKernel::cutlass},
+      {"cutlass_nvfp4", GemmKernel::cutlass}, {"cutedsl_nvfp4", GemmKernel::cutlass},
+      {"trtllm", GemmKernel::trtllm},         {"deepgemm", GemmKernel::trtllm},
+      {"smoothquant", GemmKernel::trtllm},    {"woq", GemmKernel::weight_only},
+  };
+  for (const Name& known : names) {
+    if (known.name == variant) return known.kernel;
+  }
+  switch (scheme) {
+    case Scheme::fp32:
+    case Scheme::tf32:
+    case Scheme::bf16:
+    case Scheme::fp16:
+      return GemmKernel::cublas;
+    case Scheme::int8_wo:
+    case Scheme::int4_wo:
+    case Scheme::mxfp4_wo:
+      return GemmKernel::weight_only;
+    default:
+      return GemmKernel::cutlass;
+  }
+}
+
+GemmDispatch gemm_dispatch(GemmKernel kernel, const GemmShape& shape, int architecture) {
+  GemmDispatch dispatch;
+  dispatch.largest_tile = architecture == 100 || architecture == 103;
+  dispatch.any_rows = shape.scheme == Scheme::nvfp4;
+  dispatch.splits = kernel != GemmKernel::cutlass && shape.scheme != Scheme::nvfp4;
+  if (kernel == GemmKernel::cutlass) dispatch.tile = cutlass_tile(shape, architecture);
+  return dispatch;
+}
+
+}  // namespace foretoken

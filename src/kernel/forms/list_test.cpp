@@ -1,0 +1,204 @@
+#include "kernel/forms/list.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "kernel/test_support.h"
+
+namespace foretoken {
+namespace {
+
+using namespace test_support;
+
+std::string describe(const FormKind& kind, const FormCall& call) {
+  std::string text = fmt::format("{}, variant `{}`, log2 sizes", kind.name, call.variant);
+  for (const float value : raw_features(call)) text += fmt::format(" {:.2f}", value);
+  return text;
+}
+
+TEST(Forms, every_family_has_at_most_one_form_and_every_form_serves_real_families) {
+  std::set<std::string_view> names, families;
+  for (const FormKind& kind : form_kinds()) {
+    EXPECT_TRUE(names.insert(kind.name).second) << kind.name;
+    EXPECT_EQ(kind.make(Caches::benchmark)->name(), kind.name);
+    EXPECT_GE(kind.residual_strength, 0);
+    EXPECT_LE(kind.residual_strength, 1);
+    for (const std::string_view family : kind.families) {
+      EXPECT_TRUE(families.insert(family).second) << family;
+      EXPECT_NE(find_kernel_family(family), nullptr) << family;
+      EXPECT_EQ(form_kind_of(family), &kind);
+    }
+  }
+  EXPECT_EQ(form_kind_of("conv"), nullptr);
+  EXPECT_EQ(form_kind_of(""), nullptr);
+}
+
+TEST(Forms, constants_start_within_their_bounds_and_have_names_of_their_own) {
+  for (const FormKind& kind : form_kinds()) {
+    const std::unique_ptr<Form> form = kind.make(Caches::benchmark);
+    std::set<std::string_view> names;
+    EXPECT_FALSE(form->constants().empty());
+    EXPECT_LE(form->constants().size(), 64u);  // evaluate.cpp keeps them on the stack
+    EXPECT_LE(form->feature_count() + 1 + raw_feature_count, 64u);
+    for (const FormConstant& constant : form->constants()) {
+      EXPECT_TRUE(names.insert(constant.name).second) << kind.name << " " << constant.name;
+      EXPECT_GT(constant.least, 0) << constant.name;  // a logarithm is fitted
+      EXPECT_LE(constant.least, constant.start) << constant.name;
+      EXPECT_LE(constant.start, constant.most) << constant.name;
+      EXPECT_FALSE(constant.reading.empty()) << constant.name;
+    }
+  }
+}
+
+TEST(Forms, times_are_positive_and_finite_for_every_gpu_and_call_and_any_constants_within_bounds) {
+  const std::vector<Device>& devices = complete_gpus();
+  ASSERT_GT(devices.size(), 20u);
+  for (const FormKind& kind : form_kinds()) {
+    RandomStream random(1, kind.name);
+    const std::unique_ptr<Form> form = kind.make(Caches::benchmark);
+    const std::vector<double> start = start_constants(*form);
+    for (const Device& device : devices) {
+      const DeviceTraits traits = traits_of(device).traits;
+      for (int i = 0; i < 40; ++i) {
+        const FormCall call = random_call(kind, random);
+        std::vector<double> constants = start;
+        if (i % 2 == 1) {
+          for (size_t k = 0; k < constants.size(); ++k) {
+            const FormConstant& c = form->constants()[k];
+            constants[k] = c.least * std::pow(c.most / c.least, random.uniform());
+          }
+        }
+        const double seconds = form_seconds(*form, call, traits, constants);
+        ASSERT_TRUE(std::isfinite(seconds) && seconds > 0) << device.name << " " << describe(kind, call);
+        // Nothing starts faster than a few hundred nanoseconds.
+        ASSERT_GT(seconds, 2e-7) << device.name << " " << describe(kind, call);
+      }
+    }
+  }
+}
+
+TEST(Forms, features_are_finite_and_as_many_as_announced) {
+  for (const FormKind& kind : form_kinds()) {
+    RandomStream random(2, kind.name);
+    const std::unique_ptr<Form> form = kind.make(Caches::benchmark);
+    const std::vector<double> constants = start_constants(*form);
+    for (const Device& device : complete_gpus()) {
+      const DeviceTraits traits = traits_of(device).traits;
+      for (int i = 0; i < 20; ++i) {
+        const FormCall call = random_call(kind, random);
+        int choice = -1;
+        form->seconds(call, traits, constants, choice);
+        constexpr float untouched = 12345.5F;
+        std::vector<float> features(form->feature_count() + 1, untouched);
+        form->features(call, traits, constants, choice, std::span(features).first(form->feature_count()));
+        for (size_t f = 0; f < form->feature_count(); ++f) {
+          ASSERT_TRUE(std::isfinite(features[f])) << describe(kind, call) << " feature " << f;
+          ASSERT_NE(features[f], untouched) << describe(kind, call) << " feature " << f;
+        }
+        ASSERT_EQ(features.back(), untouched) << kind.name;
+      }
+    }
+  }
+}
+
+TEST(Forms, the_choice_that_was_returned_gives_the_same_time_again) {
+  const DeviceTraits traits = traits_named("h100_sxm");
+  for (const FormKind& kind : form_kinds()) {
+    RandomStream random(3, kind.name);
+    const std::unique_ptr<Form> form = kind.make(Caches::benchmark);
+    const std::vector<double> constants = start_constants(*form);
+    for (int i = 0; i < 200; ++i) {
+      const FormCall call = random_call(kind, random);
+      int choice = -1;
+      const double free = form->seconds(call, traits, constants, choice);
+      ASSERT_GE(choice, 0) << kind.name;
+      int kept = choice;
+      ASSERT_NEAR(form->seconds(call, traits, constants, kept), free, 1e-12 * free) << describe(kind, call);
+      ASSERT_EQ(kept, choice);
+    }
+  }
+}
+
+TEST(Forms, effects_begin_with_the_common_one_and_none_comes_twice) {
+  for (const FormKind& kind : form_kinds()) {
+    RandomStream random(4, kind.name);
+    const std::unique_ptr<Form> form = kind.make(Caches::benchmark);
+    for (const char* name : {"a100_sxm", "h200_sxm", "b200_sxm", "l40s", "mi300x", "v100_sxm"}) {
+      const DeviceTraits traits = traits_named(name);
+      for (int i = 0; i < 30; ++i) {
+        const std::vector<std::string> effects = form->effects(random_call(kind, random), traits);
+        ASSERT_FALSE(effects.empty());
+        EXPECT_EQ(effects.front(), "common");
+        EXPECT_EQ(std::set<std::string>(effects.begin(), effects.end()).size(), effects.size()) << kind.name;
+        for (const std::string& effect : effects) {
+          EXPECT_FALSE(effect.starts_with("device") || effect.starts_with("group")) << "those are the fitter's";
+        }
+      }
+    }
+  }
+}
+
+// Soft maxima leave out terms below a ten-thousandth of the largest, which may reappear.
+constexpr double left_out = 3e-4;
+
+TEST(Forms, more_bandwidth_is_never_slower) {
+  for (const FormKind& kind : form_kinds()) {
+    RandomStream random(5, kind.name);
+    const std::unique_ptr<Form> form = kind.make(Caches::benchmark);
+    const std::vector<double> constants = start_constants(*form);
+    for (const Device& device : complete_gpus()) {
+      const DeviceTraits traits = traits_of(device).traits;
+      for (int i = 0; i < 20; ++i) {
+        const FormCall call = random_call(kind, random);
+        DeviceTraits wider = traits;
+        wider.bandwidth *= random.uniform(1, 3);
+        ASSERT_LE(form_seconds(*form, call, wider, constants),
+                  form_seconds(*form, call, traits, constants) * (1 + left_out))
+            << device.name << " " << describe(kind, call);
+      }
+    }
+  }
+}
+
+TEST(Forms, a_higher_clock_is_never_slower) {
+  for (const FormKind& kind : form_kinds()) {
+    RandomStream random(6, kind.name);
+    const std::unique_ptr<Form> form = kind.make(Caches::benchmark);
+    const std::vector<double> constants = start_constants(*form);
+    for (const Device& device : complete_gpus()) {
+      const DeviceTraits traits = traits_of(device).traits;
+      for (int i = 0; i < 20; ++i) {
+        const FormCall call = random_call(kind, random);
+        DeviceTraits faster = traits;
+        const double factor = random.uniform(1, 2);
+        faster.clock *= factor;
+        for (double& peak : faster.peak) peak *= factor;
+        ASSERT_LE(form_seconds(*form, call, faster, constants),
+                  form_seconds(*form, call, traits, constants) * (1 + left_out))
+            << device.name << " " << describe(kind, call);
+      }
+    }
+  }
+}
+
+TEST(Forms, a_prompt_of_one_token_runs_on_the_decode_kernel) {
+  EXPECT_EQ(form_family(AttentionShape{.q_len = 1, .kv_len = 77}), "attention_decode");
+  EXPECT_EQ(form_family(AttentionShape{.q_len = 2, .kv_len = 77}), "attention_prefill");
+  EXPECT_EQ(form_family(AttentionShape{.phase = AttentionPhase::encoder, .q_len = 1}), "attention_encoder");
+  EXPECT_EQ(form_family(LatentAttentionShape{.q_len = 1, .kv_len = 77}), "mla_decode");
+  EXPECT_EQ(form_family(LatentAttentionShape{.q_len = 2, .kv_len = 77}), "mla_prefill");
+  EXPECT_EQ(form_family(NormShape{}), "norm");
+}
+
+TEST(Forms, a_backward_pass_has_no_form_because_forms_know_the_forward_kernels) {
+  EXPECT_EQ(form_kind_of(form_family(AttentionShape{.q_len = 64, .kv_len = 64, .pass = Pass::backward})), nullptr);
+  EXPECT_EQ(form_kind_of(form_family(LatentAttentionShape{.q_len = 64, .kv_len = 64, .pass = Pass::backward})),
+            nullptr);
+  EXPECT_EQ(form_kind_of(form_family(NormShape{.pass = Pass::backward})), nullptr);
+  EXPECT_EQ(form_kind_of(form_family(MoeShape{.pass = Pass::backward})), nullptr);
+  EXPECT_NE(form_kind_of(form_family(NormShape{.pass = Pass::forward})), nullptr);
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,78 @@
+#include "kernel/forms/memory_form.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "kernel/test_support.h"
+#include "model/work.h"
+
+namespace foretoken {
+namespace {
+
+using namespace test_support;
+
+constexpr double left_out = 3e-4;  // of soft maxima
+
+double seconds(const KernelShape& shape, const DeviceTraits& device) {
+  static const std::unique_ptr<Form> form = make_memory_form();
+  static const std::vector<double> constants = start_constants(*form);
+  return form_seconds(*form, {.shape = shape, .variant = {}}, device, constants);
+}
+
+// Every kind of call with n rows.
+std::vector<KernelShape> calls_of(int64_t n) {
+  return {QuantizeShape{.m = n, .k = 4096},
+          NormShape{.rows = n, .width = 4096},
+          NormShape{.rows = n, .width = 4096, .layer_norm = true, .adds_residual = true},
+          RopeShape{.tokens = n, .heads = 32, .kv_heads = 8},
+          ActivationShape{.rows = n, .width = 8192},
+          ActivationShape{.rows = n, .width = 8192, .gated = false},
+          SoftmaxShape{.rows = n, .width = 2048},
+          EmbeddingShape{.tokens = n, .width = 4096},
+          KvWriteShape{.tokens = n, .values_per_token = 2048},
+          KvWriteShape{.tokens = n, .values_per_token = 2048, .kv_dtype = DType::fp8},
+          ElementwiseShape{.elements = 1000 * n, .inputs = 2}};
+}
+
+TEST(MemoryForm, more_rows_are_never_faster) {
+  for (const Device& device : complete_gpus()) {
+    const DeviceTraits traits = traits_of(device).traits;
+    std::vector<double> before(calls_of(1).size(), 0.0);
+    for (int64_t n = 1; n < 2'000'000; n += 1 + n / 4) {
+      const std::vector<KernelShape> calls = calls_of(n);
+      for (size_t i = 0; i < calls.size(); ++i) {
+        const double now = seconds(calls[i], traits);
+        ASSERT_GE(now, before[i] * (1 - left_out)) << device.name << " " << family_name(calls[i]) << " " << n;
+        before[i] = now;
+      }
+    }
+  }
+}
+
+TEST(MemoryForm, bytes_are_those_the_work_counts) {
+  // So many that DRAM decides: the form then is bytes over bandwidth times its slowdown.
+  const DeviceTraits traits = traits_named("h100_sxm");
+  const std::unique_ptr<Form> form = make_memory_form();
+  const double slowdown = 1.15;
+  for (const KernelShape& call : calls_of(10'000'000)) {
+    const double ideal = count_work(call).bytes().value() / traits.bandwidth * slowdown;
+    EXPECT_NEAR(seconds(call, traits) / ideal, 1, 0.25) << family_name(call);
+  }
+}
+
+TEST(MemoryForm, small_calls_cost_the_floor) {
+  for (const char* device : {"a100_sxm", "h100_sxm", "l40s"}) {
+    const DeviceTraits traits = traits_named(device);
+    for (const KernelShape& call : calls_of(1)) {
+      EXPECT_GT(seconds(call, traits), 3940 / traits.clock) << family_name(call);
+      EXPECT_LT(seconds(call, traits), 3 * 3940 / traits.clock) << family_name(call);
+    }
+  }
+}
+
+TEST(MemoryForm, a_multiply_is_none_of_its_business) {
+  EXPECT_THROW(seconds(GemmShape{}, traits_named("h100_sxm")), InternalError);
+}
+
+}  // namespace
+}  // namespace foretoken

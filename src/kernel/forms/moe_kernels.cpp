@@ -1,0 +1,145 @@
+#include "kernel/forms/moe_kernels.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+
+#include "kernel/forms/form_math.h"
+#include "model/work.h"
+
+namespace foretoken {
+namespace {
+
+// Launches: estimated from the shortest times of each kernel; a trace shows them.
+constexpr MoeKernel kernels[] = {
+    {.name = "triton", .family = "triton", .launches = 12, .touches_all_rows = true, .needs_alignment = true},
+    {.name = "triton_v014", .family = "triton", .launches = 12, .touches_all_rows = true, .needs_alignment = true},
+    {.name = "triton_sglang",
+     .family = "triton",
+     .launches = 12,
+     .touches_all_rows = true,
+     .needs_alignment = true,
+     .repeats_local_experts = true},
+    {.name = "marlin", .family = "marlin", .launches = 11, .most_rows = 64, .touches_all_rows = true},
+    {.name = "marlin_sglang",
+     .family = "marlin",
+     .launches = 11,
+     .most_rows = 64,
+     .touches_all_rows = true,
+     .repeats_local_experts = true},
+    {.name = "fi_cutlass", .family = "cutlass", .launches = 9, .least_rows = 64},
+    {.name = "fi_trtllm", .family = "trtllm", .launches = 5, .least_rows = 8},
+    {.name = "fi_trtllm_mod", .family = "trtllm", .launches = 6, .least_rows = 8},
+    {.name = "fi_trtllm_mono", .family = "trtllm", .launches = 5, .least_rows = 8},
+    {.name = "oai_triton", .family = "oai_triton", .launches = 13},
+};
+
+const MoeKernel& named(std::string_view name) {
+  for (const MoeKernel& kernel : kernels) {
+    if (kernel.name == name) return kernel;
+  }
+  return kernels[0];
+}
+
+// Quantiles of the density x^-exponent on [low, high] at evenly spaced points from `from` to 1.
+void power_law_quantiles(double exponent, double low, double high, double from, std::span<double> out) {
+  const double power = 1 - exponent, step = (1 - from) / static_cast<double>(out.size());
+  const bool logarithmic = std::abs(power) < 1e-3;
+  const double low_log = quick_log2(low), span = quick_log2(high) - low_log;
+  const double first = quick_exp2(power * low_log), last = quick_exp2(power * (low_log + span));
+  for (size_t i = 0; i < out.size(); ++i) {
+    const double u = from + (static_cast<double>(i) + 0.5) * step;
+    out[i] = quick_exp2(logarithmic ? low_log + u * span : quick_log2(first + u * (last - first)) / power);
+  }
+}
+
+ExpertGroups solve_groups(const MoeShape& shape, const MoeKernel& kernel) {
+  const ExpertLoad load = expert_load(shape);
+  ExpertGroups groups;
+  groups.active = std::max(load.active_experts, 1e-3);
+  groups.pairs = load.pairs;
+  const auto tokens = static_cast<double>(shape.tokens), top_k = static_cast<double>(shape.top_k);
+  const double repeats = kernel.repeats_local_experts ? std::min(static_cast<double>(shape.ep), top_k) : 1;
+  groups.pairs = std::min(groups.pairs * repeats, tokens * top_k);
+  groups.pairs = std::max(groups.pairs, groups.active);
+  groups.experts = groups.active;
+  groups.size[0] = groups.pairs / groups.active;
+  if (shape.routing == Routing::balanced || groups.size[0] < 1.5) return groups;
+
+  // The active experts are the upper quantiles of the law that the loads are drawn from.
+  groups.count = ExpertGroups::most;
+  groups.experts = groups.active / groups.count;
+  const bool dense = tokens * top_k > static_cast<double>(shape.experts);
+  const double low = dense ? 1 : 0.01, high = dense ? std::max(1.001, 0.8 * tokens) : 2;
+  const double local = std::max(1.0, static_cast<double>(shape.experts / std::max<int64_t>(1, shape.ep)));
+  const double idle = std::max(0.0, 1 - groups.active / local);
+  power_law_quantiles(shape.power_law_exponent, low, high, idle, groups.size);
+  double sum = 0;
+  for (const double size : groups.size) sum += size;
+  const double scale = groups.pairs / groups.experts / sum;
+  for (double& size : groups.size) size = std::clamp(size * scale, 1.0, tokens * repeats);
+  return groups;
+}
+
+struct Question {
+  int64_t tokens = 0, top_k = 0, experts = 0, ep = 0;
+  double exponent = 0;
+  bool repeats = false;
+  bool operator==(const Question&) const = default;
+};
+
+struct QuestionHash {
+  size_t operator()(const Question& q) const {
+    uint64_t hash = std::bit_cast<uint64_t>(q.exponent) + (q.repeats ? 1 : 0);
+    for (const int64_t part : {q.tokens, q.top_k, q.experts, q.ep}) {
+      hash = (hash ^ static_cast<uint64_t>(part)) * 0x9E3779B97F4A7C15u;
+      hash ^= hash >> 32;
+    }
+    return hash;
+  }
+};
+
+}  // namespace
+
+const MoeKernel& moe_kernel(std::string_view name, const MoeShape& shape, const DeviceTraits& device) {
+  const MoeKernel& kernel = named(name);
+  if (kernel.name == name) return kernel;
+  const bool weight_only =
+      shape.scheme == Scheme::int4_wo || shape.scheme == Scheme::int8_wo || shape.scheme == Scheme::mxfp4_wo;
+  if (weight_only) return named("marlin");
+  if (device.architecture == 100 || device.architecture == 103) return named("fi_trtllm");
+  if (device.architecture == 120 || device.architecture == 121) return named("fi_cutlass");
+  return named("triton");
+}
+
+double ExpertGroups::tiles(double rows) const {
+  double sum = 0;
+  if (count == 1) {  // even load: experts get one token more or less
+    const double least = std::floor(size[0]), more = size[0] - least;
+    sum = (1 - more) * std::ceil(least / rows) + more * std::ceil((least + 1) / rows);
+  } else {
+    // Sizes vary within a group: a last tile is half full on average.
+    for (int i = 0; i < count; ++i) sum += size[i] <= rows ? 1 : size[i] / rows + 0.5;
+  }
+  return std::max(active, experts * sum);
+}
+
+ExpertGroups expert_groups(const MoeShape& shape, const MoeKernel& kernel) {
+  const Question question{.tokens = shape.tokens,
+                          .top_k = shape.top_k,
+                          .experts = shape.experts,
+                          .ep = shape.ep,
+                          .exponent = shape.routing == Routing::power_law ? shape.power_law_exponent : 0,
+                          .repeats = kernel.repeats_local_experts};
+  // The answer is a function of the question alone, so it does not matter what is remembered.
+  constexpr size_t most_remembered = 20'000;
+  thread_local std::unordered_map<Question, ExpertGroups, QuestionHash> remembered;
+  if (const auto found = remembered.find(question); found != remembered.end()) return found->second;
+  if (remembered.size() >= most_remembered) remembered.clear();
+  return remembered[question] = solve_groups(shape, kernel);
+}
+
+}  // namespace foretoken

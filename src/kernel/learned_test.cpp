@@ -1,0 +1,233 @@
+#include "kernel/learned.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "base/file.h"
+#include "kernel/calibration.h"
+#include "kernel/kernel.h"
+#include "kernel/test_support.h"
+
+namespace foretoken {
+namespace {
+
+using namespace test_support;
+using testing::HasSubstr;
+
+const KernelShape norm = NormShape{.rows = 4096, .width = 4096};
+const KernelShape decode =
+    AttentionShape{.phase = AttentionPhase::decode, .batch = 8, .heads = 32, .kv_heads = 8, .kv_len = 4096};
+
+class LearnedKernelsTest : public TestWithFolder {
+ protected:
+  void write(const FormCalibration& calibration) const {
+    write_file(form_calibration_path(folder, calibration.form), calibration_json(calibration));
+  }
+  void write(const DeviceCalibration& calibration) const {
+    const auto path = device_calibration_path(folder, calibration.device, calibration.form);
+    std::filesystem::create_directories(path.parent_path());
+    write_file(path, calibration_json(calibration));
+  }
+  // RMS norms measured with exp(0.5) times the times of the unfitted form; sizes of 1 to 2^20 rows, 2^10 to 2^13 wide.
+  static DeviceCalibration measured_norms(const std::string& device) {
+    const FormCalibration form = start_calibration(form_named("memory"));
+    DeviceCalibration calibration{.form = "memory", .device = device, .source = "made up", .fitted_on = "2026-01-01"};
+    calibration.rows = 200;
+    calibration.constants = form.constants;
+    calibration.shared = std::vector<double>(form.constants.size(), 0.0);
+    calibration.groups["rms_norm"] = form.effects.at("common");
+    calibration.ranges["rms_norm"] = {{0, 20}, {10, 13}, {10, 33}, {0, 1}, {0, 0}, {0, 0}, {0, 0}, {0, 0}};
+    const size_t features = form_named("memory").make(Caches::cold)->feature_count() + 1 + raw_feature_count;
+    calibration.residual = constant_trees(features, 0.5F);
+    for (double& width : calibration.half_widths.by_time) width = 0.05;
+    return calibration;
+  }
+  std::optional<LearnedTime> ask(const KernelShape& shape, Tier tier = Tier::best,
+                                 const char* device = "h100_sxm") const {
+    return LearnedKernels(hardware().device(device), folder).estimate(shape, "", tier);
+  }
+  double unfitted(const KernelShape& shape) const {
+    const std::unique_ptr<Form> form = form_kind_of(form_family(shape))->make(Caches::benchmark);
+    return form_seconds(*form, {.shape = shape, .variant = {}}, traits_named("h100_sxm"), start_constants(*form));
+  }
+};
+
+TEST_F(LearnedKernelsTest, tiers_have_names) {
+  for (const Tier tier : {Tier::best, Tier::roofline, Tier::cross, Tier::measured})
+    EXPECT_EQ(tier_from_name(tier_name(tier)), tier);
+  EXPECT_EQ(tier_name(Tier::cross), "cross");
+  EXPECT_EQ(tier_from_name("Cross"), std::nullopt);
+}
+
+TEST_F(LearnedKernelsTest, without_calibrations_there_is_no_answer) {
+  EXPECT_FALSE(ask(norm));
+  folder /= "never made";
+  EXPECT_FALSE(ask(norm));
+}
+
+TEST_F(LearnedKernelsTest, a_family_without_a_form_has_no_answer) {
+  write(start_calibration(form_named("memory")));
+  EXPECT_FALSE(ask(ConvShape{}));
+  EXPECT_FALSE(ask(CollectiveShape{}));
+  EXPECT_FALSE(ask(decode));  // a form, but no file
+  EXPECT_FALSE(ask(NormShape{.rows = 8, .width = 8, .pass = Pass::backward}));
+}
+
+TEST_F(LearnedKernelsTest, a_device_that_lacks_facts_has_no_answer) {
+  write(start_calibration(form_named("memory")));
+  for (const char* device : {"tpu_v5e", "xeon_8480", "gaudi3"}) EXPECT_FALSE(ask(norm, Tier::best, device)) << device;
+}
+
+TEST_F(LearnedKernelsTest, the_cross_tier_says_what_the_form_says_and_how_sure_it_is) {
+  write(start_calibration(form_named("memory")));
+  const std::optional<LearnedTime> time = ask(norm);
+  ASSERT_TRUE(time);
+  EXPECT_EQ(time->tier, Tier::cross);
+  EXPECT_EQ(time->seconds.kind, Confidence::extrapolated);
+  EXPECT_FALSE(time->inside_envelope);
+  const double expected = unfitted(norm);
+  EXPECT_NEAR(time->seconds.value, expected, 1e-5 * expected);  // constants are kept to six digits
+  EXPECT_NEAR(time->seconds.low, time->seconds.value / std::exp(0.2), 1e-9 * expected);
+  EXPECT_NEAR(time->seconds.high, time->seconds.value * std::exp(0.2), 1e-9 * expected);
+}
+
+TEST_F(LearnedKernelsTest, one_token_of_prefill_is_answered_by_the_decode_form) {
+  write(start_calibration(form_named("attention_decode")));
+  const AttentionShape one{.batch = 8, .heads = 32, .kv_heads = 8, .q_len = 1, .kv_len = 4096};
+  const std::optional<LearnedTime> time = ask(one), decoded = ask(decode);
+  ASSERT_TRUE(time && decoded);
+  EXPECT_EQ(time->seconds.value, decoded->seconds.value);
+  AttentionShape two = one;
+  two.q_len = 2;
+  EXPECT_FALSE(ask(two));
+}
+
+TEST_F(LearnedKernelsTest, the_measured_tier_comes_first_and_knows_its_envelope) {
+  write(start_calibration(form_named("memory")));
+  write(measured_norms("h100_sxm"));
+  const std::optional<LearnedTime> inside = ask(norm);
+  ASSERT_TRUE(inside);
+  EXPECT_EQ(inside->tier, Tier::measured);
+  EXPECT_EQ(inside->seconds.kind, Confidence::interpolated);
+  EXPECT_TRUE(inside->inside_envelope);
+  EXPECT_NEAR(inside->seconds.value, std::exp(0.5) * unfitted(norm), 1e-4 * inside->seconds.value);
+  EXPECT_NEAR(std::log(inside->seconds.high / inside->seconds.low), 2 * 0.05, 1e-9);
+
+  const std::optional<LearnedTime> outside = ask(NormShape{.rows = 4096, .width = 16384});
+  ASSERT_TRUE(outside);
+  EXPECT_FALSE(outside->inside_envelope);
+  EXPECT_EQ(outside->seconds.kind, Confidence::extrapolated);
+  EXPECT_NEAR(std::log(outside->seconds.high / outside->seconds.low), 1.5 * 2 * 0.05, 1e-9);
+
+  // Another device has no part in it.
+  const std::optional<LearnedTime> other = ask(norm, Tier::best, "a100_sxm");
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->tier, Tier::cross);
+}
+
+TEST_F(LearnedKernelsTest, a_group_that_was_not_measured_borrows_what_the_device_has_in_common) {
+  FormCalibration cross = start_calibration(form_named("memory"));
+  write(cross);
+  DeviceCalibration device = measured_norms("h100_sxm");
+  const KernelShape rope = RopeShape{.tokens = 100000, .heads = 32, .kv_heads = 8};
+  const double before = ask(rope)->seconds.value;
+  for (size_t k = 0; k < device.constants.size(); ++k)
+    device.shared[k] = device.constants[k] == "dram_slowdown" ? 0.2 : 0;
+  write(device);
+  const std::optional<LearnedTime> after = ask(rope);
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->tier, Tier::cross);
+  EXPECT_GT(after->seconds.value, 1.1 * before);
+  EXPECT_NEAR(ask(rope, Tier::cross)->seconds.value, before, 1e-12);  // the bare cross tier has not seen the device
+  EXPECT_FALSE(ask(rope, Tier::measured));
+
+  // Never beyond the bounds of the form: dram_slowdown is at most 2.
+  for (size_t k = 0; k < device.constants.size(); ++k)
+    device.shared[k] = device.constants[k] == "dram_slowdown" ? 10 : 0;
+  write(device);
+  EXPECT_LT(ask(rope)->seconds.value, 2.1 / 1.15 * before);
+}
+
+TEST_F(LearnedKernelsTest, a_tier_can_be_forced) {
+  write(start_calibration(form_named("memory")));
+  EXPECT_FALSE(ask(norm, Tier::measured));
+  write(measured_norms("h100_sxm"));
+  EXPECT_EQ(ask(norm, Tier::measured)->tier, Tier::measured);
+  EXPECT_EQ(ask(norm, Tier::cross)->tier, Tier::cross);
+  EXPECT_FALSE(ask(norm, Tier::roofline));
+  std::filesystem::remove(form_calibration_path(folder, "memory"));
+  EXPECT_EQ(ask(norm)->tier, Tier::measured);
+  EXPECT_FALSE(ask(norm, Tier::cross));
+}
+
+TEST_F(LearnedKernelsTest, the_cross_tier_leaves_out_what_is_odd_about_the_device_only_when_asked_for) {
+  FormCalibration calibration = start_calibration(form_named("memory"));
+  calibration.effects["device h100_sxm"] = std::vector<double>(calibration.constants.size(), 0.1);
+  write(calibration);
+  EXPECT_NE(ask(norm, Tier::best)->seconds.value, ask(norm, Tier::cross)->seconds.value);
+  EXPECT_EQ(ask(norm, Tier::best, "a100_sxm")->seconds.value, ask(norm, Tier::cross, "a100_sxm")->seconds.value);
+}
+
+TEST_F(LearnedKernelsTest, constants_of_another_foretoken_are_refused_with_file_and_key) {
+  FormCalibration calibration = start_calibration(form_named("memory"));
+  calibration.constants[1] = "renamed";
+  write(calibration);
+  const InputProblem problem = problem_of([&] { ask(norm); });
+  EXPECT_EQ(problem.source, form_calibration_path(folder, "memory").string());
+  EXPECT_EQ(problem.path, "constants");
+  // A failed reading is tried again, not remembered as an empty answer.
+  const LearnedKernels learned(hardware().device("h100_sxm"), folder);
+  EXPECT_THROW(learned.estimate(norm, "", Tier::best), InputError);
+  EXPECT_THROW(learned.estimate(norm, "", Tier::best), InputError);
+}
+
+TEST_F(LearnedKernelsTest, trees_over_other_features_are_refused) {
+  FormCalibration calibration = start_calibration(form_named("memory"));
+  calibration.residual = constant_trees(200, 0.5F);
+  calibration.residual_strength = 1;
+  write(calibration);
+  const InputProblem problem = problem_of([&] { ask(norm); });
+  EXPECT_EQ(problem.source, form_calibration_path(folder, "memory").string());
+  EXPECT_EQ(problem.path, "residual.feature_count");
+  DeviceCalibration device = measured_norms("h100_sxm");
+  device.residual = constant_trees(9, 0.5F);
+  write(start_calibration(form_named("memory")));
+  write(device);
+  EXPECT_EQ(problem_of([&] { ask(norm); }).path, "residual.feature_count");
+}
+
+TEST_F(LearnedKernelsTest, a_file_under_the_name_of_another_is_refused) {
+  // Prefill and encoder have the same constants: only the name tells them apart.
+  write_file(form_calibration_path(folder, "attention_encoder"),
+             calibration_json(start_calibration(form_named("attention_prefill"))));
+  const AttentionShape encoder{
+      .phase = AttentionPhase::encoder, .heads = 8, .kv_heads = 8, .q_len = 64, .kv_len = 64, .causal = false};
+  EXPECT_EQ(problem_of([&] { ask(encoder); }).path, "form");
+  write(measured_norms("h100_sxm"));
+  std::filesystem::rename(folder / "h100_sxm", folder / "h200_sxm");
+  EXPECT_EQ(problem_of([&] { ask(norm, Tier::best, "h200_sxm"); }).path, "device");
+}
+
+TEST_F(LearnedKernelsTest, many_threads_may_ask_the_first_question_at_once) {
+  for (const FormKind& kind : form_kinds()) write(start_calibration(kind));
+  write(measured_norms("h100_sxm"));
+  const double expected = ask(norm)->seconds.value;
+  for (int round = 0; round < 5; ++round) {
+    const LearnedKernels learned(hardware().device("h100_sxm"), folder);
+    std::vector<std::thread> threads;
+    std::vector<double> answers(4, 0.0);
+    for (double& answer : answers) {
+      threads.emplace_back([&learned, &answer] {
+        learned.estimate(decode, "", Tier::best);
+        answer = learned.estimate(norm, "", Tier::best)->seconds.value;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const double answer : answers) EXPECT_EQ(answer, expected);
+  }
+}
+
+}  // namespace
+}  // namespace foretoken

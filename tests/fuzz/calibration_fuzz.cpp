@@ -1,0 +1,33 @@
+// Any bytes are either a calibration that writes and reads back without loss, or an InputError.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "fuzz.h"
+#include "kernel/calibration.h"
+
+namespace {
+
+using namespace foretoken;
+
+template <class Parse>
+void read_and_write(std::string_view text, Parse parse) {
+  try {
+    const auto calibration = parse(text, "input");
+    const std::vector<float> question(calibration.residual.features(), 0.25F);
+    promise(std::isfinite(calibration.residual.predict(question)), "trees that were accepted answer any question");
+    const std::string written = calibration_json(calibration);
+    promise(calibration_json(parse(written, "written")) == written, "a calibration is the same after a second reading");
+  } catch (const InputError& error) {
+    promise(!error.problem().expected.empty(), "a complaint says what was expected");
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  read_and_write(as_text(data, size), parse_form_calibration);
+  read_and_write(as_text(data, size), parse_device_calibration);
+  return 0;
+}
