@@ -109,6 +109,30 @@ const LearnedKernels::Slot* LearnedKernels::slot_of(std::string_view family) con
   return &slot;
 }
 
+namespace {
+
+using MeasuredGroups = decltype(DeviceCalibration::groups);
+
+// The group of a call. One whose variant is not known takes the variant that engines usually run; if that was not
+// measured, any with the same formats.
+MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured, const Form& form, const FormCall& call,
+                                              const DeviceTraits& traits) {
+  const auto exact = measured.groups.find(call_group(call));
+  if (exact != measured.groups.end() || !call.variant.empty()) return exact;
+  const std::string formats = " " + call_formats(call);
+  const std::string_view usual = form.usual_variant(call, traits);
+  auto best = measured.groups.end();
+  for (auto group = measured.groups.begin(); group != measured.groups.end(); ++group) {
+    if (!group->first.ends_with(formats)) continue;
+    // "fi_trtllm" also stands for its monolithic and modular builds.
+    if (group->first.starts_with(usual)) return group;
+    if (best == measured.groups.end()) best = group;
+  }
+  return best;
+}
+
+}  // namespace
+
 std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, std::string_view variant,
                                                     Tier tier) const {
   if (tier == Tier::roofline || !state_->traits.complete) return std::nullopt;
@@ -123,14 +147,13 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
 
   if (slot->measured && tier != Tier::cross) {
     const DeviceCalibration& measured = *slot->measured;
-    const std::string group = call_group(call);
-    const auto found = measured.groups.find(group);
+    const auto found = measured_group(measured, *slot->form, call, traits);
     if (found != measured.groups.end()) {
       const auto number = static_cast<float>(std::distance(measured.groups.begin(), found));
       const double seconds =
           form_seconds_with_residual(*slot->form, call, traits, found->second, measured.residual, 1, number);
       bool inside = true;
-      const auto ranges = measured.ranges.find(group);
+      const auto ranges = measured.ranges.find(found->first);
       const auto raw = raw_features(call);
       for (size_t i = 0; ranges != measured.ranges.end() && i < ranges->second.size() && i < raw.size(); ++i) {
         inside = inside && raw[i] >= ranges->second[i].first && raw[i] <= ranges->second[i].second;

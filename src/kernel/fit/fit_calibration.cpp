@@ -214,8 +214,8 @@ HalfWidths half_widths_from(const Errors& errors) {
 BoostSettings tree_settings(size_t rows) {
   // Few rows: shallow trees that hardly shrink; many: deep ones. Chosen on random sweeps and 80/20 splits.
   if (rows <= 1500) return {.trees = 200, .depth = 5, .learning_rate = 0.1, .min_leaf_rows = 2, .bins = 64};
-  if (rows <= 10000) return {.trees = 300, .depth = 6, .learning_rate = 0.1, .min_leaf_rows = 4, .bins = 64};
-  return {.trees = 400, .depth = 8, .learning_rate = 0.1, .min_leaf_rows = 5, .bins = 128};
+  if (rows <= 10000) return {.trees = 400, .depth = 7, .learning_rate = 0.12, .min_leaf_rows = 3, .bins = 128};
+  return {.trees = 400, .depth = 8, .learning_rate = 0.15, .min_leaf_rows = 3, .bins = 255};
 }
 
 // Fits the measured tier on some rows of a device.

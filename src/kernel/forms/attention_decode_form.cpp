@@ -128,6 +128,10 @@ class AttentionDecodeForm : public Form {
     return {"common", "family " + std::string(family_of(variant)), "kernel " + std::string(variant.kernel)};
   }
 
+  std::string_view usual_variant(const FormCall& call, const DeviceTraits& device) const override {
+    return attention_variant({}, shape_of(call), device).name;
+  }
+
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     choice = 0;

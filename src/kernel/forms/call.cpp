@@ -7,13 +7,19 @@
 namespace foretoken {
 namespace {
 
+// The two 16-bit formats run at the same rates.
+std::string scheme_group(Scheme scheme) {
+  return std::string(facts(scheme == Scheme::fp16 ? Scheme::bf16 : scheme).name);
+}
+std::string dtype_group(DType type) {
+  return std::string(dtype_name(type == DType::fp16 ? DType::bf16 : type));
+}
+
 struct GroupOf {
-  std::string operator()(const GemmShape& s) const { return std::string(facts(s.scheme).name); }
-  std::string operator()(const MoeShape& s) const {
-    return std::string(facts(s.scheme).name) + (s.gated ? "" : " ungated");
-  }
-  std::string operator()(const AttentionShape& s) const { return std::string(dtype_name(s.kv_dtype)); }
-  std::string operator()(const LatentAttentionShape& s) const { return std::string(dtype_name(s.kv_dtype)); }
+  std::string operator()(const GemmShape& s) const { return scheme_group(s.scheme); }
+  std::string operator()(const MoeShape& s) const { return scheme_group(s.scheme) + (s.gated ? "" : " ungated"); }
+  std::string operator()(const AttentionShape& s) const { return dtype_group(s.kv_dtype); }
+  std::string operator()(const LatentAttentionShape& s) const { return dtype_group(s.kv_dtype); }
   std::string operator()(const NormShape& s) const { return s.layer_norm ? "layer_norm" : "rms_norm"; }
   template <class Other>
   std::string operator()(const Other& s) const {
@@ -73,8 +79,12 @@ int cuda_architecture(const std::string& instruction_set) {
 
 }  // namespace
 
+std::string call_formats(const FormCall& call) {
+  return std::visit(GroupOf{}, call.shape);
+}
+
 std::string call_group(const FormCall& call) {
-  const std::string formats = std::visit(GroupOf{}, call.shape);
+  const std::string formats = call_formats(call);
   return call.variant.empty() ? formats : call.variant + " " + formats;
 }
 

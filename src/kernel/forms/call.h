@@ -11,6 +11,7 @@ namespace foretoken {
 
 // Calls of one group share fitted constants: the kernel variant and the number formats, "fa3 fp8".
 std::string call_group(const FormCall& call);
+std::string call_formats(const FormCall& call);  // without the variant
 
 // Sizes of the call as base-two logarithms, for the trees of a measured device; unused places are zero.
 inline constexpr size_t raw_feature_count = 8;

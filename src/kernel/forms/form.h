@@ -51,6 +51,9 @@ class Form {
   // fa3", ... (the device's own effects are added by the fitter).
   virtual std::vector<std::string> effects(const FormCall& call, const DeviceTraits& device) const = 0;
 
+  // The variant that a current engine runs for a call whose variant is not known; empty if there is only one.
+  virtual std::string_view usual_variant(const FormCall& /*call*/, const DeviceTraits& /*device*/) const { return {}; }
+
   // Seconds under the given constants (not logarithms). `choice`: -1 = choose the best tile/split and return it here.
   virtual double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                          int& choice) const = 0;

@@ -109,6 +109,11 @@ class MemoryForm : public Form {
     return names;
   }
 
+  // Engines fuse these into kernels of their own rather than call the framework's.
+  std::string_view usual_variant(const FormCall& /*call*/, const DeviceTraits& /*device*/) const override {
+    return "triton";
+  }
+
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     choice = 0;

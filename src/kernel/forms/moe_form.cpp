@@ -171,6 +171,10 @@ class MoeForm : public Form {
     return names;
   }
 
+  std::string_view usual_variant(const FormCall& call, const DeviceTraits& device) const override {
+    return moe_kernel({}, shape_of(call), device).name;
+  }
+
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     const Problem p = pose(call, device, constants);

@@ -1,7 +1,4 @@
-#include <fmt/format.h>
-
 #include "app/cli/commands/list.h"
-#include "base/text.h"
 #include "compose/step_estimate.h"
 #include "report/step_report.h"
 #include "report/table.h"
@@ -26,11 +23,9 @@ class DemoCommand : public Command {
 
     std::string text = wrap_lines(step_sentence(prefill, model, predictor.device()), 100, 2) +
                        wrap_lines(step_sentence(decode, model, predictor.device()), 100, 2);
-    text += fmt::format(
-        "\nThese are bounds: the dense peak and full memory bandwidth, with no gaps between kernels. Measured\n"
-        "kernels need longer, small ones many times as long; the 90% interval of the decode step, {} to\n{}, says how "
-        "much.\n\n",
-        duration_text(decode.seconds.low), duration_text(decode.seconds.high));
+    text +=
+        "\nA step is the sum of its kernels and collectives, one after the other: no launch gaps, no overlap.\n"
+        "Kernel times come from measurements where there are any, collectives from their wire time.\n\n";
     text += "The decode step, operator by operator\n\n";
     text += step_text(decode, model, predictor.device(), true);
     text += "\nWhere its operators sit on the H100's roofline\n\n";
