@@ -3,7 +3,7 @@
 function(foretoken_tests target)
   cmake_parse_arguments(arg "SLOW" "" "SOURCES;LINKS" ${ARGN})
   add_executable(${target} ${arg_SOURCES})
-  target_link_libraries(${target} PRIVATE ${arg_LINKS} foretoken_flags fmt::fmt rapidcheck GTest::gtest_main GTest::gmock)
+  target_link_libraries(${target} PRIVATE ${arg_LINKS} foretoken_flags fmt::fmt GTest::gtest_main GTest::gmock)
   target_compile_options(${target} PRIVATE -O1)  # test code is compiled more often than it runs
   target_compile_definitions(${target} PRIVATE FORETOKEN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # One ctest entry per test program: starting a process per case costs more than the cases do.

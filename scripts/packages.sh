@@ -4,7 +4,7 @@
 # To build and run the program.
 build_packages=(g++ cmake ninja-build libeigen3-dev libfmt-dev nlohmann-json3-dev libcli11-dev zlib1g-dev)
 # To build and run the tests.
-test_packages=(libgtest-dev libgmock-dev librapidcheck-dev)
+test_packages=(libgtest-dev libgmock-dev)
 # For test.sh --all: lint, fuzzing, and building the .deb.
 lint_packages=(clang clang-format clang-tidy libclang-rt-dev dpkg-dev file)
 

@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -25,7 +26,7 @@ class File : public testing::Test {
   fs::path path(const std::string& name) const { return folder_ / name; }
 
   fs::path written(const std::string& name, std::string_view content) const {
-    write_file(path(name), content);
+    std::ofstream(path(name), std::ios::binary) << content;  // as it is: write_file would compress a .gz
     return path(name);
   }
 
@@ -64,6 +65,13 @@ TEST_F(File, what_was_written_is_read_back) {
     EXPECT_EQ(read_file(written("plain", content), size), content);
     EXPECT_EQ(read_file(gzipped("packed.gz", content), size + 1000), content);
   }
+}
+
+TEST_F(File, a_name_that_ends_in_gz_is_written_compressed) {
+  const std::string content(100'000, 'x');
+  write_file(path("packed.gz"), content);
+  EXPECT_LT(fs::file_size(path("packed.gz")), 1000u);
+  EXPECT_EQ(read_file(path("packed.gz"), 1 << 20), content);
 }
 
 TEST_F(File, gzip_is_known_by_its_first_bytes_not_its_name) {

@@ -33,8 +33,10 @@ TEST(StepEstimate, a_stage_is_the_sum_of_its_operators) {
 }
 
 TEST(StepEstimate, one_device_communicates_with_nobody) {
-  for (const TimedOperator& timed : decode({}).stages.at(0).operators)
+  const StepEstimate step = decode({});
+  for (const TimedOperator& timed : step.stages.at(0).operators) {
     EXPECT_TRUE(timed.kernel.has_value()) << timed.call.name;
+  }
 }
 
 TEST(StepEstimate, eight_devices_are_faster_than_one_but_not_eight_times) {

@@ -24,12 +24,15 @@ struct MeasuredDevice {
   // Call groups that stream weights at a fraction of the bandwidth: the kernel is at fault, not the device. They are
   // kept out of what ports; the measured tier learns them.
   std::set<std::string, std::less<>> pathological_groups;
+  bool withheld = false;  // by FitOptions::without
 };
 
 struct FitOptions {
   uint64_t seed = 1;
-  std::string source, date;           // kept in the files
-  std::vector<std::string> without;   // devices that must not be seen, with their whole generation
+  std::string source, date;  // kept in the files
+  // Devices that the cross tier must not see, with their whole generation. With a sweep_size they still get a measured
+  // tier: a sweep on top of constants that have never seen their kind.
+  std::vector<std::string> without;
   std::vector<std::string> families;  // only rows of these; empty = all
   size_t sweep_size = 0;              // measured tier: this many random rows; 0 = all
   std::function<void(const std::string&)> progress;
@@ -41,8 +44,9 @@ std::string generation_of(const Device& device);
 // The cross-generation tier. Its intervals come from withholding one generation after the other.
 FormCalibration fit_form(const FormKind& kind, const std::vector<MeasuredDevice>& devices, const FitOptions& options);
 
-// The measured tier of one device on top of `cross` (fitted with or without that device). The interval and error come
-// from a fifth of the rows that a first fit has not seen; the fit that is kept has seen all.
+// The measured tier of one device on top of `cross` (fitted with or without that device). Intervals come from fifths of
+// the rows that a trial fit has not seen; the error too, or from all rows outside the sweep where sweep_size leaves
+// some.
 DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross, const MeasuredDevice& device,
                              const FitOptions& options);
 

@@ -69,11 +69,13 @@ RowsByForm collect(const std::vector<KernelValidationRequest>& requests, const H
       if (!devices.contains(name)) devices.emplace(name, hardware.device(name));
       const Device& device = devices.at(name);
       if (!traits_of(device).complete) return;
-      if (std::find(withheld.begin(), withheld.end(), generation_of(device)) != withheld.end()) return;
+      const bool is_withheld = std::find(withheld.begin(), withheld.end(), generation_of(device)) != withheld.end();
+      if (is_withheld && options.sweep_size == 0) return;
       over_expected[{device.name, std::string(row.family)}].push_back(row.measured_us * 1e-6 /
                                                                       (row.predicted.seconds.value + launch_seconds));
       MeasuredDevice& measured = rows[kind][device.name];
       if (measured.rows.empty()) measured.device = device;
+      measured.withheld = is_withheld;
       const FormCall call{.shape = *row.shape, .variant = std::string(row.variant)};
       if (std::holds_alternative<MoeShape>(*row.shape) && streams_weights(row.predicted)) {
         streaming[{kind, device.name}][call_group(call)].push_back(row.predicted.memory.value() /
@@ -99,9 +101,13 @@ CalibrationSummary fit_calibrations(const std::vector<KernelValidationRequest>& 
   for (const FormKind& kind : form_kinds()) {
     const auto found = collected.find(&kind);
     if (found == collected.end()) continue;
-    std::vector<MeasuredDevice> devices;
-    for (const auto& [name, measured] : found->second) devices.push_back(measured);
-    const FormCalibration cross = fit_form(kind, devices, options);
+    std::vector<MeasuredDevice> devices, known;
+    for (const auto& [name, measured] : found->second) {
+      devices.push_back(measured);
+      if (!measured.withheld) known.push_back(measured);
+    }
+    if (known.empty()) continue;
+    const FormCalibration cross = fit_form(kind, known, options);
     write_file(form_calibration_path(folder, kind.name), calibration_json(cross));
     ++summary.files;
     for (const MeasuredDevice& device : devices) {

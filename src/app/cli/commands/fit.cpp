@@ -24,7 +24,9 @@ class FitCommand : public Command {
                                    "The learned tiers: constants that port between devices, and corrections "
                                    "for each measured one");
     declare_common(*kernels_, "The folder to write calibrations to");
-    kernels_->list("--without", without_, "Devices to leave out, with their whole generation");
+    kernels_->list(
+        "--without", without_,
+        "Devices the cross tier must not see, with their whole generation; with --sweep-size they get a measured tier");
     kernels_->list("--families", families_, "Only forms of these kernel families");
     kernels_->integer("--sweep-size", sweep_size_, {.least = 0, .most = 100'000'000},
                       "Rows of each device that its measured tier may see; 0 = all");
