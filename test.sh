@@ -79,9 +79,14 @@ fuzz() {
     if [[ -d tests/fuzz/corpus/$name ]]; then
       folders+=("tests/fuzz/corpus/$name")
     fi
-    echo "-- $name"
-    without_randomisation "$target" -max_total_time="$fuzz_seconds" -rss_limit_mb=2048 -timeout=10 -verbosity=0 \
-      -print_final_stats=1 -artifact_prefix="build-fuzz/$name-" "${folders[@]}"
+    # libFuzzer tells much more than anyone wants to read; it is shown where a target fails.
+    if ! without_randomisation "$target" -max_total_time="$fuzz_seconds" -rss_limit_mb=2048 -timeout=10 -verbosity=0 \
+      -print_final_stats=1 -artifact_prefix="build-fuzz/$name-" "${folders[@]}" &> "build-fuzz/$name.log"; then
+      tail -n 60 "build-fuzz/$name.log" >&2
+      echo "$name failed; the whole output is in build-fuzz/$name.log" >&2
+      return 1
+    fi
+    echo "$name: $(awk '/number_of_executed_units/ { print $2 }' "build-fuzz/$name.log") inputs, no crash"
   done
 }
 

@@ -41,6 +41,13 @@ StageEstimate estimate_stage(const Model& model, const StepRequest& request, con
   return result;
 }
 
+// A training step multiplies three times for each forward multiply: forward, by the weights and by the inputs; with
+// adapters the frozen weights need no gradient of their own.
+double passes(const StepRequest& request) {
+  if (request.phase != StepPhase::train) return 1;
+  return request.lora.rank > 0 ? 2 : 3;
+}
+
 double tokens_of(const StepRequest& request) {
   const auto batch = static_cast<double>(request.batch);
   const auto input = static_cast<double>(request.input_len);
@@ -69,9 +76,8 @@ StepEstimate estimate_step(const Model& model, const StepRequest& request, const
     fullest = std::max(fullest, result.stages.back().memory.total().value());
   }
   result.seconds = sum_of_correlated(stage_seconds);
-  // The backward pass multiplies twice for each forward multiply: by the weights and by the inputs.
-  result.model_flops = model_flops(model, request) * (request.phase == StepPhase::train ? 3.0 : 1.0);
-  result.tokens = tokens_of(request);
+  result.model_flops = model_flops(model, request) * passes(request);
+  result.tokens = tokens_of(request) * static_cast<double>(plan.data);
 
   const double replica = static_cast<double>(plan.tensor * plan.pipeline * plan.context);
   result.devices = replica * static_cast<double>(plan.data);

@@ -64,6 +64,10 @@ HardwareCatalogue::HardwareCatalogue(std::filesystem::path folder) : folder_(std
   clusters_ = json_stems(folder_ / "clusters");
 }
 
+bool HardwareCatalogue::is_path(const std::string& name_or_path) {
+  return means_a_file(name_or_path);
+}
+
 Device HardwareCatalogue::device(const std::string& name_or_path) const {
   return find(name_or_path, folder_ / "devices", devices_, "device", read_device_file);
 }

@@ -30,6 +30,9 @@ class HardwareCatalogue {
   const std::vector<std::string>& node_names() const { return nodes_; }
   const std::vector<std::string>& cluster_names() const { return clusters_; }
 
+  // Whether a name means a file of the user's rather than an entry.
+  static bool is_path(const std::string& name_or_path);
+
   // The first node by name that is built from this device, if one ships: what "8 of them" usually means.
   std::optional<Node> node_with(const Device& device) const;
 

@@ -10,18 +10,42 @@ namespace foretoken {
 
 namespace {
 
-// A learned time may not beat the multiply units, nor DRAM where the data cannot stay in the cache.
-double physical_least_seconds(const Work& work, const Roofline& roof, const Device& device) {
+// What other layers have evicted since it was last read: weights, and the keys and values of the context.
+Bytes cold_bytes(const KernelShape& shape, const Work& work) {
+  const bool attends =
+      std::holds_alternative<AttentionShape>(shape) || std::holds_alternative<LatentAttentionShape>(shape);
+  return work.weights_read + (attends ? work.activations_read : Bytes(0));
+}
+
+// A learned time may not beat the multiply units, nor DRAM where the data cannot be in the cache.
+double physical_least_seconds(const KernelShape& shape, const Work& work, const Roofline& roof, const Device& device,
+                              Caches caches) {
   const double compute = roof.compute.value() * roof.wave_efficiency;  // full waves
   const double cache = device.last_level_cache ? device.last_level_cache->value.value() : 0;
-  return work.bytes().value() > 2 * cache ? std::max(compute, roof.memory.value()) : compute;
+  if (work.bytes().value() > 2 * cache) return std::max(compute, roof.memory.value());
+  if (caches == Caches::benchmark) return compute;
+  return std::max(compute, (cold_bytes(shape, work) / device.memory_bandwidth->value).value());
+}
+
+// At least `least`, the interval too.
+Estimate at_least(const Estimate& estimate, double least) {
+  if (estimate.low >= least) return estimate;
+  Estimate result = estimate.value < least ? scaled(estimate, least / estimate.value) : estimate;
+  result.value = std::max(result.value, least);  // whatever the division rounded
+  result.low = least;
+  result.high = std::max(result.high, result.value);
+  return result;
 }
 
 }  // namespace
 
 KernelPredictor::KernelPredictor(Device device, RooflineIntervals intervals,
-                                 std::shared_ptr<const LearnedKernels> learned, Tier tier)
-    : device_(std::move(device)), intervals_(std::move(intervals)), learned_(std::move(learned)), tier_(tier) {
+                                 std::shared_ptr<const LearnedKernels> learned, Tier tier, Caches caches)
+    : device_(std::move(device)),
+      intervals_(std::move(intervals)),
+      learned_(std::move(learned)),
+      tier_(tier),
+      caches_(caches) {
   if (!device_.memory_bandwidth || device_.memory_bandwidth->value.value() <= 0) {
     throw InputError({.source = device_.name,
                       .path = "memory bandwidth",
@@ -46,10 +70,10 @@ KernelEstimate KernelPredictor::estimate(const KernelShape& shape, std::string_v
   result.waves = roof.waves;
   result.wave_efficiency = roof.wave_efficiency;
   result.bound = roof.compute > roof.memory ? Bound::compute : Bound::memory;
+  const double least = physical_least_seconds(shape, result.work, roof, device_, caches_);
   if (learned_) {
     if (const std::optional<LearnedTime> learned = learned_->estimate(shape, variant, tier_)) {
-      const double least = physical_least_seconds(result.work, roof, device_);
-      result.seconds = scaled(learned->seconds, std::max(1.0, least / learned->seconds.value));
+      result.seconds = at_least(learned->seconds, least);
       result.tier = learned->tier;
       result.inside_envelope = learned->inside_envelope;
       return result;
@@ -57,8 +81,10 @@ KernelEstimate KernelPredictor::estimate(const KernelShape& shape, std::string_v
   }
   const double seconds = std::max(roof.compute, roof.memory).value();
   const IntervalFactors factors = intervals_.factors(family_name(shape), seconds);
-  result.seconds = {
+  const Estimate bound = {
       .value = seconds, .low = seconds * factors.low, .high = seconds * factors.high, .kind = Confidence::roofline};
+  // The factors were measured with warm caches.
+  result.seconds = caches_ == Caches::cold ? at_least(bound, std::min(least, seconds)) : bound;
   return result;
 }
 

@@ -35,13 +35,16 @@ class KernelPredictor {
   // InputError when the device's sheet lacks what even a roofline needs (memory bandwidth, any peak). Without
   // `learned`, or with Tier::roofline, only the roofline answers. Copies share the calibrations, hence the shared
   // pointer.
+  // `caches` must be those of `learned`.
   explicit KernelPredictor(Device device, RooflineIntervals intervals = {},
-                           std::shared_ptr<const LearnedKernels> learned = nullptr, Tier tier = Tier::best);
+                           std::shared_ptr<const LearnedKernels> learned = nullptr, Tier tier = Tier::best,
+                           Caches caches = Caches::cold);
 
   const Device& device() const { return device_; }
 
   // `variant` names the implementation where it is known ("fa3"); empty = what a current engine would run.
-  // Never faster than the roofline unless the data fit in the cache. InputError when the shape cannot run there (no
+  // Never faster than the multiply units, nor than DRAM: for weights and KV cache with cold caches, for all data where
+  // they do not fit in the last-level cache. InputError when the shape cannot run there (no
   // peak for its dtype, and no wider type to fall back to).
   KernelEstimate estimate(const KernelShape& shape, std::string_view variant = {}) const;
 
@@ -50,6 +53,7 @@ class KernelPredictor {
   RooflineIntervals intervals_;
   std::shared_ptr<const LearnedKernels> learned_;
   Tier tier_;
+  Caches caches_;
 };
 
 }  // namespace foretoken

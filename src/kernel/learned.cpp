@@ -14,18 +14,22 @@
 namespace foretoken {
 namespace {
 
-constexpr std::string_view tier_names[] = {"best", "roofline", "cross", "measured"};
+constexpr std::string_view names_of_tiers[] = {"best", "roofline", "cross", "measured"};
 
 }  // namespace
 
 std::string_view tier_name(Tier tier) {
-  return tier_names[static_cast<size_t>(tier)];
+  return names_of_tiers[static_cast<size_t>(tier)];
+}
+
+std::vector<std::string> tier_names() {
+  return {std::begin(names_of_tiers), std::end(names_of_tiers)};
 }
 
 std::optional<Tier> tier_from_name(std::string_view name) {
-  const auto found = std::find(std::begin(tier_names), std::end(tier_names), name);
-  if (found == std::end(tier_names)) return std::nullopt;
-  return static_cast<Tier>(found - std::begin(tier_names));
+  const auto found = std::find(std::begin(names_of_tiers), std::end(names_of_tiers), name);
+  if (found == std::end(names_of_tiers)) return std::nullopt;
+  return static_cast<Tier>(found - std::begin(names_of_tiers));
 }
 
 // One form on this device: its calibrations, read once.
@@ -44,9 +48,10 @@ struct LearnedKernels::State {
   std::vector<Slot> slots = std::vector<Slot>(form_kinds().size());
 };
 
-LearnedKernels::LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches)
+LearnedKernels::LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches,
+                               std::string measured_as)
     : state_(std::make_unique<State>()) {
-  state_->device = device.name;
+  state_->device = std::move(measured_as);
   state_->traits = traits_of(device);
   state_->folder = std::move(folder);
   for (size_t i = 0; i < state_->slots.size(); ++i) {
@@ -95,7 +100,7 @@ const LearnedKernels::Slot* LearnedKernels::slot_of(std::string_view family) con
       must_fit(*slot.cross, features, cross);
     }
     const auto measured = device_calibration_path(state_->folder, state_->device, kind->name);
-    if (std::filesystem::exists(measured, error)) {
+    if (!state_->device.empty() && std::filesystem::exists(measured, error)) {
       slot.measured = read_device_calibration(measured);
       must_fit(*slot.measured, features + 1 + raw_feature_count, measured);
       if (slot.measured->device != state_->device) {

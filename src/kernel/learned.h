@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/estimate.h"
 #include "hardware/device.h"
@@ -16,6 +18,7 @@ namespace foretoken {
 
 enum class Tier { best, roofline, cross, measured };
 std::string_view tier_name(Tier tier);
+std::vector<std::string> tier_names();
 std::optional<Tier> tier_from_name(std::string_view name);
 
 // What a learned prediction rests on.
@@ -29,7 +32,10 @@ struct LearnedTime {
 class LearnedKernels {
  public:
   // `folder` as in calibration.h; a folder without files gives no predictions.
-  LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches = Caches::cold);
+  // `measured_as` names the device whose sweep applies; empty = none, as for a user's own device file.
+  LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches, std::string measured_as);
+  explicit LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches = Caches::cold)
+      : LearnedKernels(device, std::move(folder), caches, device.name) {}
   ~LearnedKernels();
 
   // Nothing where no form, no calibration or not all of the device's facts are there. Tier::best takes measured, else

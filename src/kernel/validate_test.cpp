@@ -19,7 +19,9 @@ KernelPredictor roofline_only(const Device& device) {
 }
 
 PredictorMaker with_intervals(const RooflineIntervals& intervals) {
-  return [intervals](const Device& device) { return KernelPredictor(device, intervals); };
+  return [intervals](const Device& device) {
+    return KernelPredictor(device, intervals, nullptr, Tier::roofline, Caches::benchmark);
+  };
 }
 
 namespace fs = std::filesystem;

@@ -1,5 +1,7 @@
 #include "network/collective.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace foretoken {
@@ -33,13 +35,14 @@ Bytes wire_bytes(const CollectiveShape& collective) {
 
 Estimate collective_seconds(const CollectiveShape& collective, const Fabric& fabric) {
   if (collective.ranks <= 1) return exactly(0);
-  constexpr double slowest_ratio = 2;
-  constexpr Seconds slowest_start = microseconds(28);
-  const Seconds bound = wire_bytes(collective) / fabric.per_device;
-  return {.value = bound.value(),
-          .low = bound.value(),
-          .high = slowest_ratio * bound.value() + slowest_start.value(),
-          .kind = Confidence::roofline};
+  constexpr Seconds start = microseconds(10);
+  constexpr double wire_factor = 1.7, fastest = 0.47, slowest = 1.81;
+  const Seconds wire = wire_bytes(collective) / fabric.per_device;
+  const double seconds = (start + wire_factor * wire).value();
+  return {.value = seconds,
+          .low = std::max(wire.value(), fastest * seconds),
+          .high = slowest * seconds,
+          .kind = Confidence::extrapolated};
 }
 
 }  // namespace foretoken

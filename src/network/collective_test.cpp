@@ -29,13 +29,13 @@ TEST(Collective, one_rank_alone_sends_nothing_and_takes_no_time) {
   EXPECT_EQ(collective_seconds(collective(CollectiveKind::all_reduce, 1, 1e9), fabric).high, 0);
 }
 
-TEST(Collective, the_bound_is_the_low_end_of_its_interval) {
+TEST(Collective, nothing_is_faster_than_the_wire_and_small_messages_cost_a_start) {
   const Fabric fabric{.per_device = BytesPerSecond(450e9)};
-  const Estimate seconds = collective_seconds(collective(CollectiveKind::all_reduce, 8, 1e9), fabric);
-  EXPECT_DOUBLE_EQ(seconds.value, 1.75e9 / 450e9);
-  EXPECT_EQ(seconds.low, seconds.value);
-  EXPECT_GT(seconds.high, 2 * seconds.value);
-  EXPECT_EQ(seconds.kind, Confidence::roofline);
+  const Estimate large = collective_seconds(collective(CollectiveKind::all_reduce, 8, 1e9), fabric);
+  EXPECT_GE(large.low, 1.75e9 / 450e9);
+  EXPECT_GT(large.value, large.low);
+  EXPECT_GT(large.high, large.value);
+  EXPECT_GT(collective_seconds(collective(CollectiveKind::all_reduce, 8, 1), fabric).value, 5e-6);
 }
 
 TEST(Collective, a_device_without_links_talks_through_the_host_and_one_without_either_is_an_input_error) {

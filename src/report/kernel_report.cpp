@@ -20,7 +20,7 @@ std::string tier_text(const KernelEstimate& estimate) {
     case Tier::roofline:
       break;
   }
-  return "the roofline alone: nothing was measured for this family";
+  return "the roofline alone: no measurements apply here";
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ std::vector<const TimedOperator*> ordered(const StageEstimate& stage, bool by_ti
   return operators;
 }
 
-// How much of the time each tier answers for: "92% a sweep on this device, 8% roofline or wire time".
+// How much of the time each tier answers for: "92% a sweep on this device, 8% roofline or collectives".
 std::string rests_on_text(const StepEstimate& step) {
   double measured = 0, cross = 0;
   for (const StageEstimate& stage : step.stages) {
@@ -51,7 +51,7 @@ std::string rests_on_text(const StepEstimate& step) {
   }
   const double total = step.seconds.value;
   return fmt::format(
-      "  rests  {:.0f}% on a sweep of this device, {:.0f}% on other devices, {:.0f}% on roofline or wire time\n",
+      "  rests  {:.0f}% on a sweep of this device, {:.0f}% on other devices, {:.0f}% on roofline or collectives\n",
       100 * measured / total, 100 * cross / total, 100 * (total - measured - cross) / total);
 }
 
@@ -76,8 +76,9 @@ std::string work_sentence(const StepRequest& request) {
 
 std::string step_sentence(const StepEstimate& step, const Model& model, const Device& device) {
   const std::string devices = step.devices == 1 ? device.title : fmt::format("{:g} x {}", step.devices, device.title);
-  std::string text = fmt::format("{} on {}: {} takes about {} (90% interval {} to {})", model.name, devices,
-                                 work_sentence(step.request), duration_text(step.seconds.value),
+  const std::string replicas = step.plan.data > 1 ? fmt::format(" on each of {} replicas", step.plan.data) : "";
+  std::string text = fmt::format("{} on {}: {}{} takes about {} (90% interval {} to {})", model.name, devices,
+                                 work_sentence(step.request), replicas, duration_text(step.seconds.value),
                                  duration_text(step.seconds.low), duration_text(step.seconds.high));
   if (step.request.phase == StepPhase::decode) {
     text += fmt::format(", {:.0f} tokens/s", step.tokens / step.seconds.value);
@@ -96,7 +97,8 @@ Json step_json(const StepEstimate& step, const Model& model, const Device& devic
                                  {"family", family_name(timed.call.shape)},
                                  {"count", timed.call.count},
                                  {"seconds", to_json(timed.seconds)},
-                                 {"bound", bound_name(timed)}});
+                                 {"bound", bound_name(timed)},
+                                 {"tier", timed.kernel ? Json(tier_name(timed.kernel->tier)) : Json()}});
       if (timed.kernel) entry.set("work", to_json(timed.work));
       operators.push(std::move(entry));
     }
@@ -120,7 +122,7 @@ Json step_json(const StepEstimate& step, const Model& model, const Device& devic
        {"model_flops", step.model_flops.value()},
        {"mfu", step.model_flops_utilization},
        {"device_memory_bytes", step.device_memory.value() > 0 ? Json(step.device_memory.value()) : Json()},
-       {"fits_in_memory", step.fits_in_memory},
+       {"fits_in_memory", step.fits_in_memory ? Json(*step.fits_in_memory) : Json()},
        {"stages", stages},
        {"notes", notes}});
 }

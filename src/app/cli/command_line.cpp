@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <ostream>
+#include <stdexcept>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -116,6 +117,7 @@ struct Declared {
 void print(const Answer& answer, bool as_json, std::ostream& out) {
   out << (as_json ? answer.json.dump() + "\n" : answer.text);
   out.flush();
+  if (!out) throw std::runtime_error("the answer could not be written to standard output");
 }
 
 int parse_and_run(const std::vector<std::string>& arguments, std::ostream& out) {
@@ -171,6 +173,10 @@ int run_command_line(const std::vector<std::string>& arguments, std::ostream& ou
   } catch (const InputError& error) {
     err << "error: " << error.what() << '\n';
     return wrong_input;
+  } catch (const std::runtime_error& error) {
+    // The outside world: a full disk, a closed pipe.
+    err << "error: " << error.what() << '\n';
+    return defect;
   } catch (const std::bad_alloc&) {
     err << "error: not enough memory for this input\n";
     return wrong_input;

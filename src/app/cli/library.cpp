@@ -12,9 +12,9 @@ Library::Library(fs::path data_directory) : directory_(std::move(data_directory)
 
 fs::path Library::find() {
   if (const char* given = std::getenv("FORETOKEN_LIBRARY")) {
-    if (fs::is_directory(fs::path(given) / "hardware")) return given;
+    if (std::error_code ignored; fs::is_directory(fs::path(given) / "hardware", ignored)) return given;
     throw InputError({.source = "FORETOKEN_LIBRARY",
-                      .value = given,
+                      .value = printable(given),
                       .expected = "a folder that holds hardware/, models/ and kernels/"});
   }
   std::error_code error;
@@ -41,14 +41,19 @@ RooflineIntervals Library::roofline_intervals() const {
 }
 
 KernelPredictor Library::predictor(const std::string& device_name, Tier tier) const {
-  const Device device = hardware().device(device_name);
-  return KernelPredictor(device, roofline_intervals(),
-                         std::make_shared<LearnedKernels>(device, calibrations(), Caches::cold), tier);
+  const HardwareCatalogue catalogue = hardware();
+  const Device device = catalogue.device(device_name);
+  // A user's own file may keep the name of the device it was copied from; the sweep is not of that device.
+  const bool is_shipped = !HardwareCatalogue::is_path(device_name);
+  return KernelPredictor(
+      device, roofline_intervals(),
+      std::make_shared<LearnedKernels>(device, calibrations(), Caches::cold, is_shipped ? device.name : ""), tier);
 }
 
 KernelPredictor Library::benchmark_predictor(const Device& device, Tier tier, const fs::path& calibrations) const {
   return KernelPredictor(device, roofline_intervals(),
-                         std::make_shared<LearnedKernels>(device, calibrations, Caches::benchmark), tier);
+                         std::make_shared<LearnedKernels>(device, calibrations, Caches::benchmark), tier,
+                         Caches::benchmark);
 }
 
 }  // namespace foretoken

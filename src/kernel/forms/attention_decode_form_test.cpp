@@ -26,7 +26,7 @@ class DecodeForm : public testing::Test {
   std::vector<double> constants = start_constants(*form);
 };
 
-constexpr const char* devices[] = {"a100_sxm", "h100_sxm", "b200_sxm", "l40s", "rtx_pro_6000_server", "mi300x"};
+constexpr const char* devices[] = {"a100_sxm", "h100_sxm", "b200_sxm", "l40s", "rtx_pro_6000_server", "rtx_4090"};
 constexpr double left_out = 3e-4;  // of soft maxima
 
 TEST_F(DecodeForm, a_longer_context_is_never_faster) {

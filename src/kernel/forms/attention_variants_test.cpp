@@ -23,7 +23,7 @@ TEST(AttentionVariants, names_are_unique_and_tiles_are_tiles) {
 
 TEST(AttentionVariants, a_name_decides_on_every_device) {
   for (const AttentionVariant& variant : attention_variants) {
-    for (const char* device : {"a100_sxm", "h100_sxm", "b200_sxm", "mi300x"})
+    for (const char* device : {"a100_sxm", "h100_sxm", "b200_sxm", "rtx_4090"})
       EXPECT_EQ(&attention_variant(variant.name, AttentionShape{}, traits_named(device)), &variant);
   }
 }
@@ -45,7 +45,7 @@ TEST(AttentionVariants, without_a_name_or_with_an_unknown_one_it_is_what_vllm_wo
   EXPECT_EQ(chosen("rtx_pro_6000_server", {}), "fa2");
   EXPECT_EQ(chosen("b200_sxm", {.phase = AttentionPhase::encoder}), "fa4");
   EXPECT_EQ(chosen("h200_sxm", {.phase = AttentionPhase::encoder}), "fa3");
-  EXPECT_EQ(chosen("mi300x", {.phase = AttentionPhase::encoder}), "fa2");
+  EXPECT_EQ(chosen("rtx_4090", {.phase = AttentionPhase::encoder}), "fa2");
 }
 
 TEST(AttentionVariants, the_multiply_is_in_fp8_only_where_cache_kernel_and_shape_agree) {

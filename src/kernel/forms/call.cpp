@@ -96,7 +96,7 @@ TraitsOfDevice traits_of(const Device& device) {
   TraitsOfDevice result;
   DeviceTraits& traits = result.traits;
   result.complete = device.processors && device.boost_clock && device.last_level_cache && device.memory_bandwidth &&
-                    device.kind == DeviceKind::gpu;
+                    device.kind == DeviceKind::gpu && cuda_architecture(device.instruction_set) > 0;
   if (!result.complete) return result;
   traits.processors = device.processors->value;
   traits.clock = device.boost_clock->value.value();
@@ -108,8 +108,7 @@ TraitsOfDevice traits_of(const Device& device) {
   // Data-centre dies carry HBM; the others of a generation (sm_86, sm_89, sm_120) carry GDDR. All of AMD's CDNA has
   // HBM.
   constexpr int stacked[] = {60, 70, 80, 90, 100, 103};
-  traits.stacked_memory = std::find(std::begin(stacked), std::end(stacked), traits.architecture) != std::end(stacked) ||
-                          device.instruction_set.starts_with("gfx9");
+  traits.stacked_memory = std::find(std::begin(stacked), std::end(stacked), traits.architecture) != std::end(stacked);
   for (int type = 0; type < dtype_count; ++type) {
     const auto peak = device.peak_or_fallback(static_cast<DType>(type));
     traits.peak[static_cast<size_t>(type)] = peak ? peak->value() : 0;

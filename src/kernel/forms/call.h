@@ -17,7 +17,8 @@ std::string call_formats(const FormCall& call);  // without the variant
 inline constexpr size_t raw_feature_count = 8;
 std::array<float, raw_feature_count> raw_features(const FormCall& call);
 
-// The facts that forms use. Missing ones (clock, cache) make `complete` false: the device then has the roofline only.
+// The facts that forms use. `complete` is false where some are missing (clock, cache) or the device is not a CUDA GPU,
+// whose kernels the forms describe: the device then has the roofline only.
 struct TraitsOfDevice {
   DeviceTraits traits;
   bool complete = false;

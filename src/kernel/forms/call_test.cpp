@@ -58,12 +58,10 @@ TEST(FormCall, traits_are_the_facts_of_the_sheet) {
   EXPECT_FALSE(ada.stacked_memory);
   EXPECT_EQ(ultra.architecture, 103);
   EXPECT_TRUE(ultra.asynchronous);
-  EXPECT_EQ(traits_named("mi300x").architecture, 0);
-  EXPECT_TRUE(traits_named("mi300x").stacked_memory);
 }
 
-TEST(FormCall, what_is_no_gpu_or_lacks_a_fact_is_incomplete) {
-  for (const char* name : {"tpu_v5e", "gaudi2", "xeon_8480", "grace"})
+TEST(FormCall, what_is_no_cuda_gpu_or_lacks_a_fact_is_incomplete) {
+  for (const char* name : {"tpu_v5e", "gaudi2", "xeon_8480", "grace", "mi300x"})
     EXPECT_FALSE(traits_of(hardware().device(name)).complete) << name;
   const Device whole = hardware().device("h100_sxm");
   EXPECT_TRUE(traits_of(whole).complete);

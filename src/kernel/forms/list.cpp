@@ -12,7 +12,7 @@
 namespace foretoken {
 namespace {
 
-// For forms whose operands are activations: they are as warm in a model as in a benchmark.
+// For forms fitted on warm measurements only: what is cold in a model is bounded by DRAM in KernelPredictor.
 template <std::unique_ptr<Form> (*make)()>
 std::unique_ptr<Form> whatever_the_caches(Caches /*caches*/) {
   return make();

@@ -124,7 +124,7 @@ TEST(Forms, effects_begin_with_the_common_one_and_none_comes_twice) {
   for (const FormKind& kind : form_kinds()) {
     RandomStream random(4, kind.name);
     const std::unique_ptr<Form> form = kind.make(Caches::benchmark);
-    for (const char* name : {"a100_sxm", "h200_sxm", "b200_sxm", "l40s", "mi300x", "v100_sxm"}) {
+    for (const char* name : {"a100_sxm", "h200_sxm", "b200_sxm", "l40s", "rtx_4090", "v100_sxm"}) {
       const DeviceTraits traits = traits_named(name);
       for (int i = 0; i < 30; ++i) {
         const std::vector<std::string> effects = form->effects(random_call(kind, random), traits);

@@ -3,6 +3,7 @@
 #include "app/cli/commands/list.h"
 #include "app/cli/progress.h"
 #include "base/file.h"
+#include "kernel/family.h"
 #include "kernel/fit/fit_calibrations.h"
 #include "kernel/validate.h"
 #include "report/calibration_report.h"
@@ -68,6 +69,7 @@ class FitCommand : public Command {
   }
 
   Answer fit_kernels(const Library& library) const {
+    for (const std::string& family : families_) kernel_family(family, "--families");
     FitOptions options{.seed = static_cast<uint64_t>(seed_),
                        .source = source_,
                        .date = date_,

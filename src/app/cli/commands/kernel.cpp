@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/tier_flag.h"
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -18,7 +19,7 @@ class KernelCommand : public Command {
     options.footer(
         "Examples:\n"
         "  foretoken kernel gemm --device h100_sxm --m 4096 --n 8192 --k 8192\n"
-        "  foretoken kernel attention_decode --device h100_sxm --batch 64 --heads 32 --kv-len 4096\n"
+        "  foretoken kernel attention_decode --device l40s --batch 64 --heads 32 --kv-heads 8 --kv-len 4096\n"
         "  foretoken kernel gemm --device h100_sxm --csv shapes.csv");
     const std::span<const KernelFamily> families = kernel_families();
     texts_.resize(families.size());
@@ -28,7 +29,7 @@ class KernelCommand : public Command {
       Options& flags = options.subcommand(family.name, family.summary);
       chosen_[f] = &flags;
       flags.text("--device", device_, "Built-in name (foretoken devices) or a device JSON file", true);
-      flags.choice("--tier", tier_, {"best", "roofline", "cross", "measured"}, "What the prediction rests on");
+      flags.choice("--tier", tier_, tier_names(), tier_help);
       flags.text("--csv", csv_, "Predict every row of this CSV file (columns: the parameters below)");
       flags.text("--out", out_, "With --csv: write the rows with their predictions here");
       flags.heading("Parameters");

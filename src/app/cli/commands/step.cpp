@@ -1,5 +1,6 @@
 #include "app/cli/commands/list.h"
 #include "app/cli/step_flags.h"
+#include "app/cli/tier_flag.h"
 #include "compose/step_estimate.h"
 #include "report/step_report.h"
 
@@ -10,7 +11,7 @@ class StepCommand : public Command {
  public:
   void declare(Options& options) override {
     flags_.declare(options);
-    options.choice("--tier", tier_, {"best", "roofline", "cross", "measured"}, "What kernel times rest on");
+    options.choice("--tier", tier_, tier_names(), tier_help);
     options.heading("Output");
     options.flag("--by-time", by_time_, "Slowest operator first, instead of in order of use");
     options.flag("--roofline", roofline_, "Also draw the slowest operators on the device's roofline");

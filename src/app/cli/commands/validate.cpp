@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/tier_flag.h"
 #include "base/error.h"
 #include "kernel/validate.h"
 #include "report/validation_report.h"
@@ -18,8 +19,7 @@ class ValidateCommand : public Command {
     kernels.list("--devices", request_.devices, "Only these devices (comma-separated)");
     kernels.list("--families", request_.families, "Only these kernel families");
     kernels.text("--group-by", request_.group_by, "A column to group by, instead of device/family");
-    kernels.choice("--tier", tier_, {"best", "roofline", "cross", "measured"},
-                   "What predictions rest on; measured falls back to the roofline where a device has no sweep");
+    kernels.choice("--tier", tier_, tier_names(), tier_help);
     kernels.text("--calibration", calibration_, "Folder written by `foretoken fit kernels`; default: the shipped one");
     kernels.text("--out", out_, "Write every row with predicted, low, high, confidence and error to this CSV file");
     kernels.integer("--threads", threads_, {.least = 0, .most = 1024}, "Files read at the same time; 0 = one per core");
@@ -47,6 +47,11 @@ class ValidateCommand : public Command {
     const Tier tier = tier_from_name(tier_).value();
     const std::filesystem::path calibrations =
         calibration_.empty() ? library.calibrations() : std::filesystem::path(calibration_);
+    if (!std::filesystem::is_directory(calibrations)) {
+      throw InputError({.source = "--calibration",
+                        .value = printable(calibrations.string()),
+                        .expected = "a folder that `foretoken fit kernels` wrote"});
+    }
     const KernelValidation validation = validate_kernels(
         request, library.hardware(),
         [&](const Device& device) { return library.benchmark_predictor(device, tier, calibrations); }, sink);
