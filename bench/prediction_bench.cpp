@@ -25,11 +25,21 @@ KernelShape gemm(int64_t i) {
 }
 
 KernelShape prefill(int64_t i) {
-  return AttentionShape{.batch = 1 + i % 8, .heads = 32, .kv_heads = 8, .q_len = 64 + i % 4096, .kv_len = 64 + i % 4096, .writes_kv = true};
+  return AttentionShape{.batch = 1 + i % 8,
+                        .heads = 32,
+                        .kv_heads = 8,
+                        .q_len = 64 + i % 4096,
+                        .kv_len = 64 + i % 4096,
+                        .writes_kv = true};
 }
 
 KernelShape decode(int64_t i) {
-  return AttentionShape{.phase = AttentionPhase::decode, .batch = 1 + i % 256, .heads = 32, .kv_heads = 8, .kv_len = 64 + i % 8192, .writes_kv = true};
+  return AttentionShape{.phase = AttentionPhase::decode,
+                        .batch = 1 + i % 256,
+                        .heads = 32,
+                        .kv_heads = 8,
+                        .kv_len = 64 + i % 8192,
+                        .writes_kv = true};
 }
 
 KernelShape moe(int64_t i) {

@@ -2,9 +2,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
+#include "kernel/family.h"
 #include "run.h"
 
 namespace foretoken {
@@ -82,6 +84,46 @@ TEST(DocumentedCommands, each_one_succeeds) {
     EXPECT_FALSE(run.out.empty()) << entry.file << ":" << entry.line << ": " << entry.command;
   }
   fs::current_path(before);
+}
+
+// Examples in --help: indented lines that start with the program's name. Those that name a file of the reader's are
+// left out.
+std::vector<std::string> help_examples(const std::string& command) {
+  const std::string start = "  foretoken ", continued(20, ' ');
+  std::vector<std::string> examples;
+  bool in_example = false;
+  std::istringstream lines(run_foretoken(command + " --help").out);
+  for (std::string text; std::getline(lines, text);) {
+    if (text.starts_with(start)) {
+      examples.push_back(text.substr(start.size()));
+      in_example = true;
+    } else if (in_example && text.starts_with(continued)) {
+      examples.back() += text.substr(text.find_first_not_of(' ') - 1);
+    } else {
+      in_example = false;
+    }
+  }
+  std::erase_if(examples, [](const std::string& example) {
+    for (const char* word : {"measurements/", "shapes.csv", "path/to", "my-library"}) {
+      if (example.find(word) != std::string::npos) return true;
+    }
+    return false;
+  });
+  return examples;
+}
+
+TEST(DocumentedCommands, the_examples_in_help_succeed) {
+  std::vector<std::string> commands = {"devices", "models", "kernel", "step", "validate kernels", "check data"};
+  for (const std::string& family : kernel_family_names()) commands.push_back("kernel " + family);
+  size_t examples = 0;
+  for (const std::string& command : commands) {
+    for (const std::string& example : help_examples(command)) {
+      const Outcome run = run_foretoken(example);
+      EXPECT_EQ(run.status, 0) << "foretoken " << example << "\n" << run.err;
+      ++examples;
+    }
+  }
+  EXPECT_GE(examples, kernel_family_names().size());
 }
 
 }  // namespace

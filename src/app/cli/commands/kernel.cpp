@@ -42,6 +42,7 @@ class KernelCommand : public Command {
         if (!parameter.fallback) help += fmt::format(" (needed; for example {})", parameter.example);
         flags.text(flag_name(parameter), texts_[f][p], help);
       }
+      flags.footer("Example:\n  foretoken " + example(family));
     }
   }
 
@@ -56,6 +57,15 @@ class KernelCommand : public Command {
   }
 
  private:
+  // A line that works: the family with typical values of what must be given.
+  static std::string example(const KernelFamily& family) {
+    std::string line = fmt::format("kernel {} --device h100_sxm", family.name);
+    for (const KernelParameter& parameter : family.parameters) {
+      if (!parameter.fallback) line += fmt::format(" {} {}", flag_name(parameter), parameter.example);
+    }
+    return line;
+  }
+
   // The implementation asked for; "any" leaves the choice to the form.
   static std::string_view variant_of(GivenParameters given) {
     for (const auto& [name, value] : given) {
