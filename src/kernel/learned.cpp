@@ -14,7 +14,7 @@
 namespace foretoken {
 namespace {
 
-constexpr std::string_view names_of_tiers[] = {"best", "roofline", "cross", "measured"};
+constexpr std::string_view names_of_tiers[] = {"best", "roofline", "cross", "sibling", "measured"};
 
 }  // namespace
 
@@ -42,16 +42,22 @@ struct LearnedKernels::Slot {
 };
 
 struct LearnedKernels::State {
-  std::string device;
+  std::string device;  // whose sweep applies; empty = none
   TraitsOfDevice traits;
+  DeviceTraits swept_traits;  // of the device that was swept
+  bool is_sibling = false;    // that device is another one
   std::filesystem::path folder;
   std::vector<Slot> slots = std::vector<Slot>(form_kinds().size());
 };
 
 LearnedKernels::LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches,
-                               std::string measured_as)
+                               std::optional<Device> swept)
     : state_(std::make_unique<State>()) {
-  state_->device = std::move(measured_as);
+  if (swept) {
+    state_->device = swept->name;
+    state_->swept_traits = traits_of(*swept).traits;
+    state_->is_sibling = swept->name != device.name;
+  }
   state_->traits = traits_of(device);
   state_->folder = std::move(folder);
   for (size_t i = 0; i < state_->slots.size(); ++i) {
@@ -116,6 +122,9 @@ const LearnedKernels::Slot* LearnedKernels::slot_of(std::string_view family) con
 
 namespace {
 
+// How much of the doubt about an unseen generation is left about an unseen sibling; from H100 to H200.
+constexpr double sibling_share = 0.35;
+
 using MeasuredGroups = decltype(DeviceCalibration::groups);
 
 // The group of a call. One whose variant is not known takes the variant that engines usually run; if that was not
@@ -150,13 +159,15 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
     return Estimate{.value = seconds, .low = seconds / factor, .high = seconds * factor, .kind = kind};
   };
 
-  if (slot->measured && tier != Tier::cross) {
+  const Tier sweep_tier = state_->is_sibling ? Tier::sibling : Tier::measured;
+  if (slot->measured && (tier == Tier::best || tier == sweep_tier)) {
     const DeviceCalibration& measured = *slot->measured;
-    const auto found = measured_group(measured, *slot->form, call, traits);
+    const DeviceTraits& swept = state_->swept_traits;
+    const auto found = measured_group(measured, *slot->form, call, swept);
     if (found != measured.groups.end()) {
       const auto number = static_cast<float>(std::distance(measured.groups.begin(), found));
-      const double seconds =
-          form_seconds_with_residual(*slot->form, call, traits, found->second, measured.residual, 1, number);
+      double seconds =
+          form_seconds_with_residual(*slot->form, call, swept, found->second, measured.residual, 1, number);
       bool inside = true;
       const auto ranges = measured.ranges.find(found->first);
       const auto raw = raw_features(call);
@@ -164,14 +175,24 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
         inside = inside && raw[i] >= ranges->second[i].first && raw[i] <= ranges->second[i].second;
       }
       // Beyond the sizes measured, the trees stand still while the form goes on: half as sure again.
-      const double half_width = measured.half_widths.at(seconds) * (inside ? 1.0 : 1.5);
-      return LearnedTime{
-          .seconds = with_interval(seconds, half_width, inside ? Confidence::interpolated : Confidence::extrapolated),
-          .tier = Tier::measured,
-          .inside_envelope = inside};
+      double half_width = measured.half_widths.at(seconds) * (inside ? 1.0 : 1.5);
+      if (state_->is_sibling) {
+        // What the sweep found, times what the form makes of the other spec sheet.
+        const auto bare = [&](const DeviceTraits& device) {
+          return form_seconds_with_residual(*slot->form, call, device, found->second, {}, 0, number);
+        };
+        seconds *= bare(traits) / bare(swept);
+        const double ported = slot->cross ? sibling_share * slot->cross->half_widths.at(seconds) : 0;
+        half_width = std::hypot(half_width, ported);
+      }
+      const bool interpolates = inside && !state_->is_sibling;
+      return LearnedTime{.seconds = with_interval(seconds, half_width,
+                                                  interpolates ? Confidence::interpolated : Confidence::extrapolated),
+                         .tier = sweep_tier,
+                         .inside_envelope = inside};
     }
   }
-  if (!slot->cross || tier == Tier::measured) return std::nullopt;
+  if (!slot->cross || tier == Tier::measured || tier == Tier::sibling) return std::nullopt;
   std::vector<double> logs =
       cross_log_constants(*slot->form, *slot->cross, call, traits, tier == Tier::cross ? "" : state_->device);
   if (slot->measured && tier == Tier::best) {
@@ -186,6 +207,28 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   return LearnedTime{.seconds = with_interval(seconds, slot->cross->half_widths.at(seconds), Confidence::extrapolated),
                      .tier = Tier::cross,
                      .inside_envelope = false};
+}
+
+std::optional<Device> swept_device(const Device& device, const HardwareCatalogue& hardware,
+                                   const std::filesystem::path& folder) {
+  std::optional<Device> nearest;
+  double nearest_distance = 0;
+  for (const std::string& name : hardware.device_names()) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(folder / name, error)) continue;
+    Device candidate = hardware.device(name);
+    if (generation_of(candidate) != generation_of(device) || !traits_of(candidate).complete ||
+        !traits_of(device).complete)
+      continue;
+    const DeviceTraits a = traits_of(candidate).traits, b = traits_of(device).traits;
+    constexpr auto bf16 = static_cast<size_t>(DType::bf16);
+    const double distance =
+        std::abs(std::log(a.bandwidth / b.bandwidth)) + std::abs(std::log(a.peak[bf16] / b.peak[bf16]));
+    if (nearest && distance >= nearest_distance) continue;
+    nearest_distance = distance;
+    nearest = std::move(candidate);
+  }
+  return nearest;
 }
 
 }  // namespace foretoken

@@ -10,13 +10,15 @@
 #include <vector>
 
 #include "base/estimate.h"
+#include "hardware/catalogue.h"
 #include "hardware/device.h"
 #include "kernel/forms/form.h"
 #include "kernel/forms/list.h"
 
 namespace foretoken {
 
-enum class Tier { best, roofline, cross, measured };
+// sibling: a sweep on a device of the same generation, carried over by the spec sheets.
+enum class Tier { best, roofline, cross, sibling, measured };
 std::string_view tier_name(Tier tier);
 std::vector<std::string> tier_names();
 std::optional<Tier> tier_from_name(std::string_view name);
@@ -32,14 +34,14 @@ struct LearnedTime {
 class LearnedKernels {
  public:
   // `folder` as in calibration.h; a folder without files gives no predictions.
-  // `measured_as` names the device whose sweep applies; empty = none, as for a user's own device file.
-  LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches, std::string measured_as);
+  // `swept` is the device whose sweep applies: the device itself, a sibling of its generation, or none.
+  LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches, std::optional<Device> swept);
   explicit LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches = Caches::cold)
-      : LearnedKernels(device, std::move(folder), caches, device.name) {}
+      : LearnedKernels(device, std::move(folder), caches, device) {}
   ~LearnedKernels();
 
-  // Nothing where no form, no calibration or not all of the device's facts are there. Tier::best takes measured, else
-  // cross.
+  // Nothing where no form, no calibration or not all of the device's facts are there. Tier::best takes the sweep, its
+  // own or a sibling's, else cross.
   std::optional<LearnedTime> estimate(const KernelShape& shape, std::string_view variant, Tier tier) const;
 
  private:
@@ -48,5 +50,10 @@ class LearnedKernels {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// The device of the same generation with a sweep in `folder` whose bandwidth and peak are nearest; nothing if there is
+// none.
+std::optional<Device> swept_device(const Device& device, const HardwareCatalogue& hardware,
+                                   const std::filesystem::path& folder);
 
 }  // namespace foretoken

@@ -14,6 +14,8 @@ std::string tier_text(const KernelEstimate& estimate) {
     case Tier::measured:
       return estimate.inside_envelope ? "a sweep on this device, inside the sizes it measured"
                                       : "a sweep on this device, outside the sizes it measured";
+    case Tier::sibling:
+      return "a sweep on a device of the same generation, carried over by the spec sheets";
     case Tier::cross:
       return "measurements of other devices, ported by the spec sheet";
     case Tier::best:

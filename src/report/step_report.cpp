@@ -46,7 +46,7 @@ std::string rests_on_text(const StepEstimate& step) {
     for (const TimedOperator& timed : stage.operators) {
       if (!timed.kernel) continue;
       if (timed.kernel->tier == Tier::measured) measured += timed.seconds.value;
-      if (timed.kernel->tier == Tier::cross) cross += timed.seconds.value;
+      if (timed.kernel->tier == Tier::cross || timed.kernel->tier == Tier::sibling) cross += timed.seconds.value;
     }
   }
   const double total = step.seconds.value;

@@ -43,17 +43,25 @@ RooflineIntervals Library::roofline_intervals() const {
 KernelPredictor Library::predictor(const std::string& device_name, Tier tier) const {
   const HardwareCatalogue catalogue = hardware();
   const Device device = catalogue.device(device_name);
-  // A user's own file may keep the name of the device it was copied from; the sweep is not of that device.
-  const bool is_shipped = !HardwareCatalogue::is_path(device_name);
-  return KernelPredictor(
-      device, roofline_intervals(),
-      std::make_shared<LearnedKernels>(device, calibrations(), Caches::cold, is_shipped ? device.name : ""), tier);
+  std::optional<Device> swept = swept_device(device, catalogue, calibrations());
+  // A user's own file may keep the name of the device it was copied from; its sweep is a sibling's at best.
+  if (swept && HardwareCatalogue::is_path(device_name)) {
+    Device own = device;
+    own.name = device_name;
+    return predictor_with(own, std::move(swept), calibrations(), tier, Caches::cold);
+  }
+  return predictor_with(device, std::move(swept), calibrations(), tier, Caches::cold);
 }
 
 KernelPredictor Library::benchmark_predictor(const Device& device, Tier tier, const fs::path& calibrations) const {
+  return predictor_with(device, swept_device(device, hardware(), calibrations), calibrations, tier, Caches::benchmark);
+}
+
+KernelPredictor Library::predictor_with(const Device& device, std::optional<Device> swept, const fs::path& calibrations,
+                                        Tier tier, Caches caches) const {
   return KernelPredictor(device, roofline_intervals(),
-                         std::make_shared<LearnedKernels>(device, calibrations, Caches::benchmark), tier,
-                         Caches::benchmark);
+                         std::make_shared<LearnedKernels>(device, calibrations, caches, std::move(swept)), tier,
+                         caches);
 }
 
 }  // namespace foretoken

@@ -323,12 +323,6 @@ class DeviceFitter {
 
 }  // namespace
 
-std::string generation_of(const Device& device) {
-  // sm_90 -> Hopper; sm_100 and sm_103 are one generation of data-centre parts, sm_120 another chip.
-  if (device.instruction_set == "sm_103") return "sm_100";
-  return device.instruction_set.empty() ? device.architecture : device.instruction_set;
-}
-
 FormCalibration fit_form(const FormKind& kind, const std::vector<MeasuredDevice>& devices, const FitOptions& options) {
   const FormFitter fitter(kind, devices, options);
   const auto say = [&](const std::string& text) {

@@ -38,9 +38,6 @@ struct FitOptions {
   std::function<void(const std::string&)> progress;
 };
 
-// Devices of one generation share an instruction set family: they are withheld together.
-std::string generation_of(const Device& device);
-
 // The cross-generation tier. Its intervals come from withholding one generation after the other.
 FormCalibration fit_form(const FormKind& kind, const std::vector<MeasuredDevice>& devices, const FitOptions& options);
 

@@ -20,6 +20,10 @@ struct GroupOf {
   std::string operator()(const MoeShape& s) const { return scheme_group(s.scheme) + (s.gated ? "" : " ungated"); }
   std::string operator()(const AttentionShape& s) const { return dtype_group(s.kv_dtype); }
   std::string operator()(const LatentAttentionShape& s) const { return dtype_group(s.kv_dtype); }
+  std::string operator()(const LatentProjectionShape& s) const {
+    return scheme_group(s.scheme) + (s.post ? " post" : " pre");
+  }
+  std::string operator()(const SamplingShape& s) const { return s.greedy ? "arg_max" : "sort"; }
   std::string operator()(const NormShape& s) const { return s.layer_norm ? "layer_norm" : "rms_norm"; }
   template <class Other>
   std::string operator()(const Other& s) const {
@@ -46,6 +50,8 @@ struct RawOf {
   Raw operator()(const LatentAttentionShape& s) const {
     return logarithms(s.batch, s.heads, s.q_len, s.kv_len, s.batch * s.heads);
   }
+  Raw operator()(const LatentProjectionShape& s) const { return logarithms(s.tokens, s.heads, s.tokens * s.heads); }
+  Raw operator()(const SamplingShape& s) const { return logarithms(s.rows, s.vocabulary, s.rows * s.vocabulary); }
   Raw operator()(const MoeShape& s) const {
     Raw raw = logarithms(s.tokens, s.hidden, s.inter, s.top_k, s.experts, s.tp, s.ep);
     raw[7] = s.routing == Routing::balanced ? 0 : static_cast<float>(s.power_law_exponent);
@@ -114,6 +120,12 @@ TraitsOfDevice traits_of(const Device& device) {
     traits.peak[static_cast<size_t>(type)] = peak ? peak->value() : 0;
   }
   return result;
+}
+
+std::string generation_of(const Device& device) {
+  // sm_90 -> Hopper; sm_100 and sm_103 are one generation of data-centre parts, sm_120 another chip.
+  if (device.instruction_set == "sm_103") return "sm_100";
+  return device.instruction_set.empty() ? device.architecture : device.instruction_set;
 }
 
 }  // namespace foretoken

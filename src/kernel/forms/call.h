@@ -25,4 +25,7 @@ struct TraitsOfDevice {
 };
 TraitsOfDevice traits_of(const Device& device);
 
+// Devices of one generation share an instruction set family: they run the same kernels, and are withheld together.
+std::string generation_of(const Device& device);
+
 }  // namespace foretoken

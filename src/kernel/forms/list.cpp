@@ -7,6 +7,7 @@
 #include "kernel/forms/gemm_form.h"
 #include "kernel/forms/memory_form.h"
 #include "kernel/forms/mla_form.h"
+#include "kernel/forms/mla_projection_form.h"
 #include "kernel/forms/moe_form.h"
 
 namespace foretoken {
@@ -33,6 +34,7 @@ std::span<const FormKind> form_kinds() {
   // Add your line here. Strengths: common, trait, family, kernel, device, group.
   static const FormKind kinds[] = {
       {"gemm", {"gemm"}, make_gemm_form, {0.1, 0.01, 0.1, 0.1, 0.03, 0.005}, 0.5, 0.05},
+      {"mla_bmm", {"mla_bmm"}, make_mla_projection_form, {0.1, 0.01, 0.1, 0.1, 0.03, 0.005}, 0.5, 0.05},
       {"moe", {"moe"}, whatever_the_caches<make_moe_form>, {0.1, 0.01, 0.2, 0.2, 0.02, 0.003}, 0.5, 0.05},
       {"attention_prefill",
        {"attention_prefill"},
@@ -52,7 +54,7 @@ std::span<const FormKind> form_kinds() {
       {"mla_prefill", {"mla_prefill"}, whatever_the_caches<make_mla_prefill_form>, {0.3, 0.01, 0.02, 0.2, 0, 0}, 0},
       {"mla_decode", {"mla_decode"}, whatever_the_caches<make_mla_decode_form>, {0.3, 0.01, 0.2, 0.2, 0.3, 0.3}, 0.75},
       {"memory",
-       {"quantize_fp8", "norm", "rope", "activation", "softmax", "embedding", "kv_write", "elementwise"},
+       {"quantize_fp8", "norm", "rope", "activation", "softmax", "embedding", "kv_write", "elementwise", "sampling"},
        whatever_the_caches<make_memory_form>,
        {0.3, 0.01, 0.05, 0.05, 0, 0},
        0},

@@ -65,6 +65,10 @@ struct TrafficOf {
     return {as_double(s.tokens),
             as_double(s.values_per_token) * (bytes_per_element(s.dtype) + bytes_per_element(s.kv_dtype)), "kv_write"};
   }
+  RowTraffic operator()(const SamplingShape& s) const {
+    // A sort passes over the logits several times; the effect of its operation tells how often.
+    return {as_double(s.rows), as_double(s.vocabulary) * bytes_per_element(s.dtype), s.greedy ? "arg_max" : "sort"};
+  }
   RowTraffic operator()(const ElementwiseShape& s) const {
     // Element-wise kernels have no rows of their own: blocks of 1024 elements.
     constexpr double block = 1024;
