@@ -79,7 +79,7 @@ StepEstimate estimate_step(const Model& model, const StepRequest& request, const
   result.model_flops = model_flops(model, request) * passes(request);
   result.tokens = tokens_of(request) * static_cast<double>(plan.data);
 
-  const double replica = static_cast<double>(plan.tensor * plan.pipeline * plan.context);
+  const auto replica = static_cast<double>(plan.tensor * plan.pipeline * plan.context);
   result.devices = replica * static_cast<double>(plan.data);
   const Device& device = predictor.device();
   if (const auto peak = device.peak_or_fallback(facts(model.scheme).math)) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "kernel/forms/call.h"
 
 namespace foretoken {
@@ -55,7 +57,7 @@ std::vector<double> cross_log_constants(const Form& form, const FormCalibration&
   };
   for (const std::string& effect : form.effects(call, traits)) add(effect);
   add("device " + std::string(device));
-  add("group " + std::string(device) + " " + call_group(call));
+  add(fmt::format("group {} {}", device, call_group(call)));
   for (size_t k = 0; k < sum.size(); ++k)
     sum[k] = std::clamp(sum[k], std::log(constants[k].least), std::log(constants[k].most));
   return sum;

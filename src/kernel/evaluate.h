@@ -19,11 +19,11 @@ std::vector<double> cross_log_constants(const Form& form, const FormCalibration&
 // Seconds of the form times exp(strength x trees). `group_number` is given for the trees of a measured device, which
 // see the call's group and raw sizes besides the form's features.
 double form_seconds_with_residual(const Form& form, const FormCall& call, const DeviceTraits& traits,
-                                  std::span<const double> log_constants, const BoostedTrees& trees, double strength,
+                                  std::span<const double> log_values, const BoostedTrees& trees, double strength,
                                   std::optional<float> group_number);
 
 // The features those trees see.
 std::vector<float> residual_features(const Form& form, const FormCall& call, const DeviceTraits& traits,
-                                     std::span<const double> log_constants, std::optional<float> group_number);
+                                     std::span<const double> log_values, std::optional<float> group_number);
 
 }  // namespace foretoken

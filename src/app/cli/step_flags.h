@@ -23,7 +23,7 @@ struct StepFlags {
   void declare(Options& options);
 
   Model read_model(const Library& library) const;
-  StepRequest step_request(const Model& model) const;
+  StepRequest step_request(const Model& parsed) const;
   ParallelPlan parallel_plan() const;
 };
 

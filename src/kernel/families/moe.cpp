@@ -6,7 +6,7 @@
 namespace foretoken {
 namespace {
 
-enum Parameter { variant, scheme_, tokens, hidden, inter, topk, experts, tp, ep, routing, gated };
+enum Parameter { variant, number_format, tokens, hidden, inter, topk, experts, tp, ep, routing, gated };
 constexpr double is_gated = 1, gated_by_shape = 2;
 
 // Tables of measurements have no column for it: the two shapes without a gate are the Nemotron ones.
@@ -73,7 +73,7 @@ KernelFamily moe_family() {
                         .gated = has_gate(v),
                         .routing = v[routing] > 0 ? Routing::power_law : Routing::balanced,
                         .power_law_exponent = v[routing],
-                        .scheme = scheme(v[scheme_])};
+                        .scheme = scheme(v[number_format])};
       },
       .misfit = misfit};
 }

@@ -137,7 +137,7 @@ class FormFitter {
       const std::string& device_name = devices_[device].device.name;
       if (kind_.strengths.device > 0) group.effects.push_back(effect("device " + device_name, kind_.strengths.device));
       if (kind_.strengths.group > 0) {
-        group.effects.push_back(effect("group " + device_name + " " + group_name, kind_.strengths.group));
+        group.effects.push_back(effect(fmt::format("group {} {}", device_name, group_name), kind_.strengths.group));
       }
       for (size_t i = 0; i < group.rows; ++i) used.push_back(&rows[i]);
       fit.groups.push_back(std::move(group));

@@ -16,11 +16,14 @@ TilePass tile_pass_of(const AttentionShape& shape, const AttentionVariant& varia
   const int64_t keys = encoder ? variant.encoder_keys : wide ? variant.keys_wide : variant.keys;
   const int64_t padding = encoder ? variant.encoder_padding : 1;
   const int64_t value_dim = shape.value_dim > 0 ? shape.value_dim : shape.head_dim;
-  const auto padded = [&](int64_t dim) { return static_cast<double>((dim + padding - 1) / padding * padding); };
+  const auto padded = [&](int64_t dim) {
+    const int64_t blocks = (dim + padding - 1) / padding;
+    return static_cast<double>(blocks * padding);
+  };
   const auto batch = static_cast<double>(shape.batch), heads = static_cast<double>(shape.heads);
   const auto kv_heads = static_cast<double>(shape.kv_heads);
-  const double q_len = static_cast<double>(shape.q_len), kv_len = static_cast<double>(shape.kv_len);
-  const double dims = static_cast<double>(shape.head_dim + value_dim);
+  const auto q_len = static_cast<double>(shape.q_len), kv_len = static_cast<double>(shape.kv_len);
+  const auto dims = static_cast<double>(shape.head_dim + value_dim);
   const double element = bytes_per_element(shape.dtype), cached = bytes_per_element(shape.kv_dtype);
 
   TilePass pass;

@@ -16,7 +16,7 @@ namespace foretoken {
 inline double quick_log2(double x) {
   const auto bits = std::bit_cast<uint64_t>(x);
   auto exponent = static_cast<int64_t>(bits >> 52U) - 1023;
-  double fraction = std::bit_cast<double>((bits & 0x000fffffffffffffULL) | 0x3ff0000000000000ULL);
+  auto fraction = std::bit_cast<double>((bits & 0x000fffffffffffffULL) | 0x3ff0000000000000ULL);
   if (fraction > 1.4142135623730951) {
     fraction *= 0.5;
     ++exponent;
@@ -136,7 +136,8 @@ inline TileWalk walk_tiles(const TileWalkRequest& r) {
   const int64_t tiles = (rows + r.tile_rows - 1) / r.tile_rows;
   TileWalk walk{.tiles = static_cast<double>(tiles)};
   if (!r.causal) {
-    walk.mean_blocks = walk.most_blocks = static_cast<double>((r.kv_len + r.tile_keys - 1) / r.tile_keys);
+    const int64_t blocks = (r.kv_len + r.tile_keys - 1) / r.tile_keys;
+    walk.mean_blocks = walk.most_blocks = static_cast<double>(blocks);
     return walk;
   }
   const int64_t g = r.rows_per_token, before = std::max<int64_t>(0, r.kv_len - r.q_len);
