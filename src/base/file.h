@@ -30,7 +30,8 @@ class FileStream {
 // The whole content of a plain or gzip file.
 std::string read_file(const std::filesystem::path& path, size_t max_bytes);
 
-// Writes (or replaces) a file, compressed if its name ends in .gz; InputError when that fails, e.g. for an --out path in a folder that does not exist.
+// Writes (or replaces) a file, compressed if its name ends in .gz; InputError when that fails, e.g. for an --out path
+// in a folder that does not exist.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace foretoken

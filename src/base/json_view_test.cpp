@@ -7,7 +7,6 @@
 namespace foretoken {
 namespace {
 
-
 template <class Action>
 std::string complaint(Action action) {
   try {

@@ -24,7 +24,7 @@ size_t bin_of(double roofline_seconds) {
 // Central 90% of `ratios`; low never above 1.
 IntervalFactors central_factors(std::vector<double> ratios) {
   std::sort(ratios.begin(), ratios.end());
-  const double rows = static_cast<double>(ratios.size());
+  const auto rows = static_cast<double>(ratios.size());
   const double low = quantile_of_sorted(ratios, 0.05);
   if (low <= 1) return {.low = low, .high = std::max(1.0, quantile_of_sorted(ratios, 0.95)), .rows = rows};
   const double below_one = static_cast<double>(std::lower_bound(ratios.begin(), ratios.end(), 1.0) - ratios.begin());

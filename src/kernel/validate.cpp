@@ -116,6 +116,7 @@ void keep_only(std::vector<MeasurementFile>& files, const std::vector<std::strin
                const std::function<std::string(const MeasurementFile&)>& name_of) {
   if (wanted.empty()) return;
   std::vector<std::string> present;
+  present.reserve(files.size());
   for (const MeasurementFile& file : files) present.push_back(name_of(file));
   std::sort(present.begin(), present.end());
   present.erase(std::unique(present.begin(), present.end()), present.end());

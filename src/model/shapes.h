@@ -29,13 +29,13 @@ struct AttentionShape {
   int64_t batch = 1, heads = 1, kv_heads = 1, head_dim = 128;
   int64_t value_dim = 0;  // 0 = head_dim
   int64_t q_len = 1, kv_len = 1;
-  int64_t window = 0;     // keys a query may look back on, itself included; 0 = all
-  bool causal = true;     // prefill; decode sees all its keys either way
+  int64_t window = 0;            // keys a query may look back on, itself included; 0 = all
+  bool causal = true;            // prefill; decode sees all its keys either way
   DType dtype = DType::bf16;     // queries and output
   DType kv_dtype = DType::bf16;  // the cache
   bool writes_kv = false;        // the kernel also appends the new K and V to the cache
   Pass pass = Pass::forward;
-  std::optional<DType> math;     // the multiply, where the kernel is known; else fp8 with an fp8 cache, else dtype
+  std::optional<DType> math;  // the multiply, where the kernel is known; else fp8 with an fp8 cache, else dtype
   bool operator==(const AttentionShape&) const = default;
 };
 
@@ -51,7 +51,8 @@ struct LatentAttentionShape {
   bool operator==(const LatentAttentionShape&) const = default;
 };
 
-// The absorb multiplies around MLA decode, per head: pre [tokens,nope]x[nope,latent], post [tokens,latent]x[latent,value].
+// The absorb multiplies around MLA decode, per head: pre [tokens,nope]x[nope,latent], post
+// [tokens,latent]x[latent,value].
 struct LatentProjectionShape {
   bool post = false;
   int64_t tokens = 1, heads = 1, latent_dim = 512, head_dim = 128;
@@ -106,8 +107,8 @@ struct HyperConnectionShape {
 
 struct NormShape {
   int64_t rows = 1, width = 1;
-  bool layer_norm = false;      // else RMS
-  bool adds_residual = false;   // fused residual add: reads and writes the stream too
+  bool layer_norm = false;     // else RMS
+  bool adds_residual = false;  // fused residual add: reads and writes the stream too
   DType dtype = DType::bf16;
   Pass pass = Pass::forward;
   bool operator==(const NormShape&) const = default;
@@ -196,8 +197,8 @@ struct CollectiveShape {
 
 using KernelShape =
     std::variant<GemmShape, AttentionShape, LatentAttentionShape, LatentProjectionShape, MoeShape, QuantizeShape,
-                 LinearAttentionShape, HyperConnectionShape, NormShape, RopeShape, ActivationShape, ElementwiseShape, SoftmaxShape,
-                 EmbeddingShape, KvWriteShape, SamplingShape, ConvShape, PoolShape, CollectiveShape>;
+                 LinearAttentionShape, HyperConnectionShape, NormShape, RopeShape, ActivationShape, ElementwiseShape,
+                 SoftmaxShape, EmbeddingShape, KvWriteShape, SamplingShape, ConvShape, PoolShape, CollectiveShape>;
 
 // The family users know a shape by: "gemm", "attention_prefill", "mla_decode", "linattn_gdn", "norm", ...
 std::string_view family_name(const KernelShape& shape);

@@ -194,9 +194,8 @@ void check_step(const Model& model, const StepRequest& request, const ParallelPl
   if (plan.expert > 1) {
     if (const std::string why = expert_complaint(model, plan); !why.empty()) {
       const int64_t most = std::min<int64_t>(1024, plan.tensor * plan.data * plan.context);
-      fail("--expert-parallel-size", plan.expert,
-           fmt::format("one of {}: {}", sizes_that_work(model, plan, &ParallelPlan::expert, most, expert_complaint),
-                       why));
+      const std::string sizes = sizes_that_work(model, plan, &ParallelPlan::expert, most, expert_complaint);
+      fail("--expert-parallel-size", plan.expert, fmt::format("{}: {}", sizes.empty() ? "1" : "one of " + sizes, why));
     }
   }
   if (const std::string why = tensor_complaint(model, plan); !why.empty()) {

@@ -13,29 +13,25 @@ namespace {
 
 // A node's or cluster's number in the form of a device's.
 template <class Value>
-void add_fact(std::vector<DeviceFact>& rows, std::string key, std::string unit, const MaybeFact<Value>& fact,
-              double value) {
+void add_fact(std::vector<DeviceFact>& rows, const std::string& key, const std::string& unit,
+              const MaybeFact<Value>& fact, double value) {
   if (!fact) return;
-  rows.push_back({.key = std::move(key),
-                  .unit = std::move(unit),
-                  .value = value,
-                  .source = fact->source,
-                  .assumed = fact->assumed,
-                  .note = fact->note});
+  rows.push_back(
+      {.key = key, .unit = unit, .value = value, .source = fact->source, .assumed = fact->assumed, .note = fact->note});
 }
 
 template <class Unit>
-void add_rate(std::vector<DeviceFact>& rows, std::string key, const MaybeFact<Quantity<Unit>>& fact) {
-  add_fact(rows, std::move(key), "GB/s", fact, fact ? fact->value.value() / giga : 0);
+void add_rate(std::vector<DeviceFact>& rows, const std::string& key, const MaybeFact<Quantity<Unit>>& fact) {
+  add_fact(rows, key, "GB/s", fact, fact ? fact->value.value() / giga : 0);
 }
 
 template <class Number>
-void add_count(std::vector<DeviceFact>& rows, std::string key, const MaybeFact<Number>& fact) {
-  add_fact(rows, std::move(key), "", fact, fact ? static_cast<double>(fact->value) : 0);
+void add_count(std::vector<DeviceFact>& rows, const std::string& key, const MaybeFact<Number>& fact) {
+  add_fact(rows, key, "", fact, fact ? static_cast<double>(fact->value) : 0);
 }
 
-void add_latency(std::vector<DeviceFact>& rows, std::string key, const MaybeFact<Seconds>& fact) {
-  add_fact(rows, std::move(key), "us", fact, fact ? fact->value.value() * 1e6 : 0);
+void add_latency(std::vector<DeviceFact>& rows, const std::string& key, const MaybeFact<Seconds>& fact) {
+  add_fact(rows, key, "us", fact, fact ? fact->value.value() * 1e6 : 0);
 }
 
 std::vector<DeviceFact> facts_of(const Node& node) {
