@@ -143,10 +143,10 @@ DeviceCalibration device_calibration_from(const JsonView& view) {
 
 }  // namespace
 
-double HalfWidths::at(double seconds) const {
+size_t HalfWidths::bin(double seconds) {
   size_t bin = 0;
   while (bin + 1 < std::size(edges_us) && seconds * 1e6 >= edges_us[bin + 1]) ++bin;
-  return by_time[bin];
+  return bin;
 }
 
 std::string calibration_json(const FormCalibration& calibration) {

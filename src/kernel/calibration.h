@@ -19,7 +19,8 @@ inline constexpr int calibration_version = 1;
 struct HalfWidths {
   static constexpr double edges_us[] = {0, 10, 20, 100, 1000};
   double by_time[std::size(edges_us)] = {};
-  double at(double seconds) const;
+  static size_t bin(double seconds);
+  double at(double seconds) const { return by_time[bin(seconds)]; }
 };
 
 // The cross-generation tier of a form.

@@ -29,7 +29,8 @@ struct Row {
 
 using Groups = std::map<std::pair<size_t, std::string>, std::vector<Row>>;  // by device and call group
 
-void shuffle(std::vector<Row>& rows, RandomStream& random) {
+template <class Item>
+void shuffle(std::vector<Item>& rows, RandomStream& random) {
   for (size_t i = rows.size(); i > 1; --i) std::swap(rows[i - 1], rows[random.below(i)]);
 }
 
@@ -199,9 +200,7 @@ HalfWidths half_widths_from(const Errors& errors) {
   std::vector<double> all;
   std::vector<std::vector<double>> bins(std::size(HalfWidths::edges_us));
   for (const auto& [seconds, log_error] : errors) {
-    size_t bin = 0;
-    while (bin + 1 < bins.size() && seconds * 1e6 >= HalfWidths::edges_us[bin + 1]) ++bin;
-    bins[bin].push_back(std::abs(log_error));
+    bins[HalfWidths::bin(seconds)].push_back(std::abs(log_error));
     all.push_back(std::abs(log_error));
   }
   HalfWidths widths;
@@ -358,7 +357,7 @@ DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross,
   std::vector<const MeasuredCall*> rows;
   for (const MeasuredCall& row : measured.rows) rows.push_back(&row);
   RandomStream random(options.seed, fmt::format("sweep of {} {}", kind.name, measured.device.name));
-  for (size_t i = rows.size(); i > 1; --i) std::swap(rows[i - 1], rows[random.below(i)]);
+  shuffle(rows, random);
   const size_t used = options.sweep_size > 0 ? std::min(rows.size(), options.sweep_size) : rows.size();
   const std::vector<const MeasuredCall*> outside(rows.begin() + static_cast<std::ptrdiff_t>(used), rows.end());
   rows.resize(used);
