@@ -61,6 +61,15 @@ std::optional<int64_t> parse_integer(std::string_view text) {
   return value ? exact_integer(*value) : std::nullopt;
 }
 
+std::optional<double> parse_scaled_number(std::string_view text) {
+  constexpr std::string_view suffixes = "kmgKMG";
+  constexpr double factors[] = {1e3, 1e6, 1e9, 1024.0, 1024.0 * 1024, 1024.0 * 1024 * 1024};
+  const size_t suffix = text.empty() ? std::string_view::npos : suffixes.find(text.back());
+  if (suffix == std::string_view::npos) return parse_number(text);
+  const std::optional<double> number = parse_number(text.substr(0, text.size() - 1));
+  return number ? std::optional(*number * factors[suffix]) : std::nullopt;
+}
+
 std::optional<int64_t> exact_integer(double value) {
   constexpr auto largest = static_cast<double>(largest_exact_integer);
   if (!(std::abs(value) <= largest) || std::trunc(value) != value) return std::nullopt;

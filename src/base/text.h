@@ -13,6 +13,9 @@ std::optional<double> parse_number(std::string_view text);
 // Also "4096.0" and "1e3", as spreadsheets write them; nothing for 4096.5 or beyond what an int64_t holds.
 std::optional<int64_t> parse_integer(std::string_view text);
 
+// A number as users type it: 4096, 4k (4,000), 4K (4,096), 1.5m, 2M, 1g, 1G.
+std::optional<double> parse_scaled_number(std::string_view text);
+
 // A number that is whole and within +-2^53 (so that no digit was lost on the way), as an integer.
 std::optional<int64_t> exact_integer(double value);
 

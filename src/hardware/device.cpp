@@ -42,16 +42,21 @@ std::string_view device_kind_name(DeviceKind kind) {
   return device_kind_names[static_cast<size_t>(kind)];
 }
 
-std::optional<FlopsPerSecond> Device::peak_or_fallback(DType type) const {
+std::optional<DType> Device::type_or_fallback(DType type) const {
   for (const DType candidate : compute_types(type)) {
-    if (const auto& peak = dense_peak[static_cast<size_t>(candidate)]) return peak->value;
+    if (dense_peak[static_cast<size_t>(candidate)]) return candidate;
   }
-  constexpr double bf16_passes_of_fp32 = 6;
-  const auto& bf16 = dense_peak[static_cast<size_t>(DType::bf16)];
-  if (kind == DeviceKind::tpu && bf16 && (type == DType::fp32 || type == DType::tf32)) {
-    return bf16->value / bf16_passes_of_fp32;
-  }
+  const bool in_passes = kind == DeviceKind::tpu && (type == DType::fp32 || type == DType::tf32);
+  if (in_passes && dense_peak[static_cast<size_t>(DType::bf16)]) return DType::bf16;
   return std::nullopt;
+}
+
+std::optional<FlopsPerSecond> Device::peak_or_fallback(DType type) const {
+  const std::optional<DType> used = type_or_fallback(type);
+  if (!used) return std::nullopt;
+  constexpr double bf16_passes_of_fp32 = 6;
+  const bool in_passes = *used == DType::bf16 && (type == DType::fp32 || type == DType::tf32);
+  return dense_peak[static_cast<size_t>(*used)]->value / (in_passes ? bf16_passes_of_fp32 : 1);
 }
 
 }  // namespace foretoken

@@ -60,6 +60,7 @@ struct Device {
   //   fp32 on a TPU -> a sixth of bf16      six bf16 passes at highest precision (JAX documentation, jax.lax.Precision)
   // Nothing if none of these is known either.
   std::optional<FlopsPerSecond> peak_or_fallback(DType type) const;
+  std::optional<DType> type_or_fallback(DType type) const;  // the type whose peak that is
 };
 
 }  // namespace foretoken

@@ -75,6 +75,14 @@ double form_seconds_with_residual(const Form& form, const FormCall& call, const 
   return seconds * std::exp(strength * trees.predict(features.span()));
 }
 
+std::vector<Explained> explain_form(const Form& form, const FormCall& call, const DeviceTraits& traits,
+                                    std::span<const double> log_values) {
+  const Constants constants = exponentials(log_values);
+  int choice = -1;
+  form.seconds(call, traits, constants.span(), choice);
+  return form.explain(call, traits, constants.span(), choice);
+}
+
 std::vector<float> residual_features(const Form& form, const FormCall& call, const DeviceTraits& traits,
                                      std::span<const double> log_values, std::optional<float> group_number) {
   const Constants constants = exponentials(log_values);

@@ -22,6 +22,10 @@ double form_seconds_with_residual(const Form& form, const FormCall& call, const 
                                   std::span<const double> log_values, const BoostedTrees& trees, double strength,
                                   std::optional<float> group_number);
 
+// What those seconds are made of, before the trees.
+std::vector<Explained> explain_form(const Form& form, const FormCall& call, const DeviceTraits& traits,
+                                    std::span<const double> log_values);
+
 // The features those trees see.
 std::vector<float> residual_features(const Form& form, const FormCall& call, const DeviceTraits& traits,
                                      std::span<const double> log_values, std::optional<float> group_number);

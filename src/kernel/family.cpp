@@ -93,7 +93,10 @@ KernelShape shape_from_flags(const KernelFamily& family,
                         .suggestion = nearest_name(name, flags).value_or("")});
     }
     const auto index = static_cast<size_t>(found - family.parameters.begin());
-    given[index] = parse_value(*found, text);
+    // Flags take 4k where a file says 4000.
+    const std::optional<double> scaled =
+        found->kind == ParameterKind::integer ? parse_scaled_number(text) : std::nullopt;
+    given[index] = parse_value(*found, scaled ? number_text(*scaled) : text);
     texts[index] = text;
     if (!given[index]) {
       throw InputError({.source = flag_name(*found),

@@ -62,7 +62,8 @@ KernelPredictor::KernelPredictor(Device device, RooflineIntervals intervals,
   }
 }
 
-KernelEstimate KernelPredictor::estimate(const KernelShape& shape, std::string_view variant) const {
+KernelEstimate KernelPredictor::estimate(const KernelShape& shape, std::string_view variant,
+                                         LearnedBasis* basis) const {
   KernelEstimate result{.work = count_work(shape)};
   const Roofline roof = roofline(shape, result.work, device_);
   result.compute = roof.compute;
@@ -72,7 +73,7 @@ KernelEstimate KernelPredictor::estimate(const KernelShape& shape, std::string_v
   result.bound = roof.compute > roof.memory ? Bound::compute : Bound::memory;
   const double least = physical_least_seconds(shape, result.work, roof, device_, caches_);
   if (learned_) {
-    if (const std::optional<LearnedTime> learned = learned_->estimate(shape, variant, tier_)) {
+    if (const std::optional<LearnedTime> learned = learned_->estimate(shape, variant, tier_, basis)) {
       result.seconds = at_least(learned->seconds, least);
       result.tier = learned->tier;
       result.inside_envelope = learned->inside_envelope;

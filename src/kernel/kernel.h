@@ -46,7 +46,11 @@ class KernelPredictor {
   // Never faster than the multiply units, nor than DRAM: for weights and KV cache with cold caches, for all data where
   // they do not fit in the last-level cache. InputError when the shape cannot run there (no
   // peak for its dtype, and no wider type to fall back to).
-  KernelEstimate estimate(const KernelShape& shape, std::string_view variant = {}) const;
+  // `basis`, where given, is filled if a learned tier answered (its form is null otherwise).
+  KernelEstimate estimate(const KernelShape& shape, std::string_view variant = {}, LearnedBasis* basis = nullptr) const;
+
+  const RooflineIntervals& intervals() const { return intervals_; }
+  Caches caches() const { return caches_; }
 
  private:
   Device device_;

@@ -147,8 +147,8 @@ MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured,
 
 }  // namespace
 
-std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, std::string_view variant,
-                                                    Tier tier) const {
+std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, std::string_view variant, Tier tier,
+                                                    LearnedBasis* basis) const {
   if (tier == Tier::roofline || !state_->traits.complete) return std::nullopt;
   const Slot* slot = slot_of(form_family(shape));
   if (slot == nullptr) return std::nullopt;
@@ -185,6 +185,15 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
         const double ported = slot->cross ? sibling_share * slot->cross->half_widths.at(seconds) : 0;
         half_width = std::hypot(half_width, ported);
       }
+      if (basis != nullptr) {
+        *basis = {.form = slot->form.get(),
+                  .call = call,
+                  .traits = traits,
+                  .log_constants = found->second,
+                  .cross = slot->cross ? &*slot->cross : nullptr,
+                  .sweep = &measured,
+                  .group = found->first};
+      }
       const bool interpolates = inside && !state_->is_sibling;
       return LearnedTime{.seconds = with_interval(seconds, half_width,
                                                   interpolates ? Confidence::interpolated : Confidence::extrapolated),
@@ -201,6 +210,9 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
       logs[k] =
           std::clamp(logs[k] + slot->measured->shared[k], std::log(constants[k].least), std::log(constants[k].most));
     }
+  }
+  if (basis != nullptr) {
+    *basis = {.form = slot->form.get(), .call = call, .traits = traits, .log_constants = logs, .cross = &*slot->cross};
   }
   const double seconds = form_seconds_with_residual(*slot->form, call, traits, logs, slot->cross->residual,
                                                     slot->cross->residual_strength, std::nullopt);

@@ -17,6 +17,9 @@
 
 namespace foretoken {
 
+struct FormCalibration;
+struct DeviceCalibration;
+
 // sibling: a sweep on a device of the same generation, carried over by the spec sheets.
 enum class Tier { best, roofline, cross, sibling, measured };
 std::string_view tier_name(Tier tier);
@@ -28,6 +31,18 @@ struct LearnedTime {
   Estimate seconds;
   Tier tier = Tier::cross;
   bool inside_envelope = false;  // measured tier: within the sizes measured for this group
+};
+
+// Where a learned prediction came from, for whoever explains it (explain.h). Pointers live as long as the
+// LearnedKernels.
+struct LearnedBasis {
+  const Form* form = nullptr;
+  FormCall call;
+  DeviceTraits traits;                // of the device asked about
+  std::vector<double> log_constants;  // what the form was given
+  const FormCalibration* cross = nullptr;
+  const DeviceCalibration* sweep = nullptr;  // measured and sibling tiers
+  std::string group;                         // of the sweep
 };
 
 // The learned tiers of one device. Calibrations are read when first needed. Thread-safe.
@@ -42,7 +57,8 @@ class LearnedKernels {
 
   // Nothing where no form, no calibration or not all of the device's facts are there. Tier::best takes the sweep, its
   // own or a sibling's, else cross.
-  std::optional<LearnedTime> estimate(const KernelShape& shape, std::string_view variant, Tier tier) const;
+  std::optional<LearnedTime> estimate(const KernelShape& shape, std::string_view variant, Tier tier,
+                                      LearnedBasis* basis = nullptr) const;
 
  private:
   struct Slot;

@@ -6,17 +6,30 @@
 #include <utility>
 
 #include "base/json.h"
+#include "kernel/explain.h"
 #include "kernel/family.h"
-#include "kernel/kernel.h"
+#include "kernel/measured_rows.h"
 #include "report/json_parts.h"
 
 namespace foretoken {
 
 using GivenParameters = std::span<const std::pair<std::string, std::string>>;
 
-std::string kernel_text(const KernelFamily& family, GivenParameters given, const KernelEstimate& estimate,
-                        const Device& device);
-Json kernel_json(const KernelFamily& family, GivenParameters given, const KernelEstimate& estimate,
-                 const Device& device);
+struct KernelReport {
+  const KernelFamily& family;
+  GivenParameters given;
+  const Device& device;
+  const KernelExplanation& explanation;
+  std::span<const MeasuredRow> nearest;  // nearest first; only a few are shown
+};
+
+std::string kernel_text(const KernelReport& report);
+Json kernel_json(const KernelReport& report);
+
+// "gemm m=4096 n=8192": what was asked.
+std::string call_text(const KernelFamily& family, GivenParameters given);
+
+// "m=4096 n=8192 k=8192 batch=1": the sizes of any call, without products of them.
+std::string sizes_text(const KernelShape& shape);
 
 }  // namespace foretoken

@@ -1,7 +1,6 @@
 #include "app/cli/options.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -146,25 +145,11 @@ bool Options::was_chosen() const {
 }
 
 int64_t parse_size(const std::string& flag, const std::string& text, Range<int64_t> allowed) {
-  constexpr std::string_view suffixes = "kmgKMG";
-  constexpr double factors[] = {1e3, 1e6, 1e9, 1024.0, 1024.0 * 1024, 1024.0 * 1024 * 1024};
-  std::string_view digits = text;
-  double factor = 1;
-  if (!digits.empty()) {
-    if (const size_t suffix = suffixes.find(digits.back()); suffix != std::string_view::npos) {
-      factor = factors[suffix];
-      digits.remove_suffix(1);
-    }
-  }
-  const std::optional<double> number = parse_number(digits);
-  const std::string expected = range_words("a whole number", allowed) + " (k, m, g: thousands; K, M, G: 1024s)";
-  constexpr double largest_exact = 9007199254740992.0;  // 2^53
-  if (!number || std::abs(*number * factor) > largest_exact || std::trunc(*number * factor) != *number * factor) {
-    fail(flag, text, expected);
-  }
-  const auto value = static_cast<int64_t>(*number * factor);
-  if (value < allowed.least || value > allowed.most) fail(flag, text, expected);
-  return value;
+  const std::optional<double> number = parse_scaled_number(text);
+  const std::optional<int64_t> whole = number ? exact_integer(*number) : std::nullopt;
+  if (!whole || !allowed.holds(*whole))
+    fail(flag, text, range_words("a whole number", allowed) + " (k, m, g: thousands; K, M, G: 1024s)");
+  return *whole;
 }
 
 }  // namespace foretoken

@@ -132,11 +132,35 @@ class AttentionDecodeForm : public Form {
     return attention_variant({}, shape_of(call), device).name;
   }
 
+  std::vector<std::string_view> known_variants() const override { return attention_variant_names(); }
+
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     choice = 0;
     const AttentionShape& shape = shape_of(call);
     return decode_times(shape, attention_variant(call.variant, shape, device), device, constants).total;
+  }
+
+  std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                                 int /*choice*/) const override {
+    using enum Explained::Kind;
+    const AttentionShape& shape = shape_of(call);
+    const Times t = decode_times(shape, attention_variant(call.variant, shape, device), device, constants);
+    std::vector<Explained> lines = {
+        {fact, "query_rows", t.rows, "", "query heads that share the keys of a part"},
+        {fact, "split_keys", t.parts, "", "parts that one sequence's keys are split into"},
+        {fact, "keys_per_part", t.keys / t.parts, "", "keys that one processor walks"},
+        {fact, "waves", t.problems * t.parts / device.processors, "", "parts over processors"},
+        {fact, "dram_traffic_share", t.dram_share, "share", "of the traffic that DRAM serves; L2 serves the rest"},
+        {fact, "l2_rate", device.processors * device.clock * constants[cache_rate], "B/s", "at which L2 serves it"},
+        {part, "launch", t.floor, "s", "launches, and joining the parts where keys are split"},
+        {part, "attention", t.total - t.floor - t.write, "s", "the walk over the keys; its limits hide one another"},
+    };
+    if (t.write > 0) lines.push_back({part, "cache_write", t.write, "s", "new keys and values appended to the cache"});
+    lines.push_back({limit, "longest_part", t.longest, "s", "one part from start to end"});
+    lines.push_back({limit, "all_parts", t.balanced, "s", "work of all parts, evenly spread"});
+    lines.push_back({limit, "memory", t.memory, "s", "keys and values from DRAM and L2"});
+    return lines;
   }
 
   size_t feature_count() const override { return 14; }

@@ -35,6 +35,7 @@ TilePass tile_pass_of(const AttentionShape& shape, const AttentionVariant& varia
                           .tile_rows = rows,
                           .tile_keys = keys});
   pass.problems = batch * heads / static_cast<double>(packed);
+  pass.tile_rows = static_cast<double>(rows);
   pass.tile_pairs = static_cast<double>(rows * keys);
   pass.pair_flops = 2 * (padded(shape.head_dim) + padded(value_dim));
   pass.head_dim = static_cast<double>(shape.head_dim);
@@ -71,12 +72,21 @@ class AttentionPrefillForm : public Form {
     return attention_variant({}, shape_of(call), device).name;
   }
 
+  std::vector<std::string_view> known_variants() const override { return attention_variant_names(); }
+
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     choice = 0;
     const AttentionShape& shape = shape_of(call);
     return tile_pass_times(tile_pass_of(shape, attention_variant(call.variant, shape, device)), device, constants)
         .total;
+  }
+
+  std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                                 int /*choice*/) const override {
+    const AttentionShape& shape = shape_of(call);
+    const TilePass pass = tile_pass_of(shape, attention_variant(call.variant, shape, device));
+    return explain_tile_pass(pass, tile_pass_times(pass, device, constants), device, constants);
   }
 
   size_t feature_count() const override { return tile_pass_feature_count; }

@@ -24,6 +24,12 @@ const AttentionVariant* find(std::string_view name) {
 
 }  // namespace
 
+std::vector<std::string_view> attention_variant_names() {
+  std::vector<std::string_view> names;
+  for (const AttentionVariant& variant : attention_variants) names.push_back(variant.name);
+  return names;
+}
+
 const AttentionVariant& attention_variant(std::string_view name, const AttentionShape& shape,
                                           const DeviceTraits& device) {
   if (const AttentionVariant* named = find(name)) return *named;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "kernel/forms/form.h"
 
@@ -88,6 +89,8 @@ inline constexpr AttentionVariant attention_variants[] = {
 // The variant of that name; an unknown or empty name gives what vLLM 0.24 would run on the device.
 const AttentionVariant& attention_variant(std::string_view name, const AttentionShape& shape,
                                           const DeviceTraits& device);
+
+std::vector<std::string_view> attention_variant_names();
 
 inline bool is_fp8(DType type) {
   return type == DType::fp8;

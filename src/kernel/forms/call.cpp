@@ -75,6 +75,81 @@ struct RawOf {
   }
 };
 
+using Named = std::vector<NamedSize>;
+
+// In the order of RawOf; a test compares the two.
+struct NamedOf {
+  static double number(int64_t size) { return static_cast<double>(size); }
+  Named operator()(const GemmShape& s) const {
+    return {{"m", number(s.m)},           {"n", number(s.n)},           {"k", number(s.k)},
+            {"m x n", number(s.m * s.n)}, {"n x k", number(s.n * s.k)}, {"batch", number(s.batch)}};
+  }
+  Named operator()(const AttentionShape& s) const {
+    return {{"batch", number(s.batch)},       {"heads", number(s.heads)},
+            {"kv_heads", number(s.kv_heads)}, {"head_dim", number(s.head_dim)},
+            {"q_len", number(s.q_len)},       {"kv_len", number(s.kv_len)},
+            {"window", number(s.window)},     {"batch x heads", number(s.batch * s.heads)}};
+  }
+  Named operator()(const LatentAttentionShape& s) const {
+    return {{"batch", number(s.batch)},
+            {"heads", number(s.heads)},
+            {"q_len", number(s.q_len)},
+            {"kv_len", number(s.kv_len)},
+            {"batch x heads", number(s.batch * s.heads)}};
+  }
+  Named operator()(const LatentProjectionShape& s) const {
+    return {{"tokens", number(s.tokens)}, {"heads", number(s.heads)}, {"tokens x heads", number(s.tokens * s.heads)}};
+  }
+  Named operator()(const SamplingShape& s) const {
+    return {{"rows", number(s.rows)},
+            {"vocabulary", number(s.vocabulary)},
+            {"rows x vocabulary", number(s.rows * s.vocabulary)}};
+  }
+  Named operator()(const MoeShape& s) const {
+    return {{"tokens", number(s.tokens)},   {"hidden", number(s.hidden)},
+            {"inter", number(s.inter)},     {"topk", number(s.top_k)},
+            {"experts", number(s.experts)}, {"tp", number(s.tp)},
+            {"ep", number(s.ep)},           {"skew", s.routing == Routing::balanced ? 0 : s.power_law_exponent, false}};
+  }
+  Named operator()(const QuantizeShape& s) const {
+    return {{"m", number(s.m)}, {"k", number(s.k)}, {"m x k", number(s.m * s.k)}};
+  }
+  template <class Rows>
+  static Named rows_of(const Rows& s) {
+    return {{"rows", number(s.rows)}, {"width", number(s.width)}, {"rows x width", number(s.rows * s.width)}};
+  }
+  Named operator()(const NormShape& s) const {
+    Named sizes = rows_of(s);
+    sizes.push_back({"streams", s.adds_residual ? 2.0 : 1.0});
+    return sizes;
+  }
+  Named operator()(const RopeShape& s) const {
+    return {{"tokens", number(s.tokens)},
+            {"heads", number(s.heads)},
+            {"kv_heads", number(s.kv_heads)},
+            {"rotary_dim", number(s.rotary_dim)}};
+  }
+  Named operator()(const ActivationShape& s) const {
+    Named sizes = rows_of(s);
+    sizes.push_back({"inputs", s.gated ? 2.0 : 1.0});
+    return sizes;
+  }
+  Named operator()(const SoftmaxShape& s) const { return rows_of(s); }
+  Named operator()(const EmbeddingShape& s) const {
+    return {{"tokens", number(s.tokens)}, {"width", number(s.width)}, {"tokens x width", number(s.tokens * s.width)}};
+  }
+  Named operator()(const KvWriteShape& s) const {
+    return {{"tokens", number(s.tokens)}, {"values", number(s.values_per_token)}};
+  }
+  Named operator()(const ElementwiseShape& s) const {
+    return {{"elements", number(s.elements)}, {"inputs", number(s.inputs)}, {"outputs", number(s.outputs)}};
+  }
+  template <class Other>
+  Named operator()(const Other& /*no form*/) const {
+    return {};
+  }
+};
+
 // 90 of "sm_90"; 0 for other instruction sets.
 int cuda_architecture(const std::string& instruction_set) {
   if (!instruction_set.starts_with("sm_")) return 0;
@@ -96,6 +171,10 @@ std::string call_group(const FormCall& call) {
 
 std::array<float, raw_feature_count> raw_features(const FormCall& call) {
   return std::visit(RawOf{}, call.shape);
+}
+
+std::vector<NamedSize> named_sizes(const KernelShape& shape) {
+  return std::visit(NamedOf{}, shape);
 }
 
 TraitsOfDevice traits_of(const Device& device) {

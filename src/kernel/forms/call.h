@@ -4,6 +4,8 @@
 #include <array>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "kernel/forms/form.h"
 
@@ -16,6 +18,14 @@ std::string call_formats(const FormCall& call);  // without the variant
 // Sizes of the call as base-two logarithms, for the trees of a measured device; unused places are zero.
 inline constexpr size_t raw_feature_count = 8;
 std::array<float, raw_feature_count> raw_features(const FormCall& call);
+
+// The same sizes with their names and not as logarithms, in the same order: for people. Products are named "m x n".
+struct NamedSize {
+  std::string_view name;
+  double value = 0;
+  bool is_logarithmic = true;  // the raw feature is its logarithm, else the value itself
+};
+std::vector<NamedSize> named_sizes(const KernelShape& shape);
 
 // The facts that forms use. `complete` is false where some are missing (clock, cache) or the device is not a CUDA GPU,
 // whose kernels the forms describe: the device then has the roofline only.

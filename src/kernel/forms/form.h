@@ -41,6 +41,20 @@ struct FormConstant {
   std::string_view reading;  // what it means, with its unit
 };
 
+// One line of the answer to "why this long?".
+struct Explained {
+  enum class Kind {
+    fact,   // about the call: tile, waves, share of the traffic that DRAM serves
+    limit,  // seconds that one resource would need by itself; within a part, limits hide one another
+    part,   // seconds; the parts of a form add up to its time
+  };
+  Kind kind = Kind::fact;
+  std::string_view name;     // "tile_rows"
+  double value = 0;          // in `unit`
+  std::string_view unit;     // "s", "B", "B/s", "share" (0 to 1); empty = a count
+  std::string_view reading;  // what it means
+};
+
 class Form {
  public:
   virtual ~Form() = default;
@@ -57,6 +71,15 @@ class Form {
   // Seconds under the given constants (not logarithms). `choice`: -1 = choose the best tile/split and return it here.
   virtual double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                          int& choice) const = 0;
+
+  // What those seconds are made of, at the choice that seconds() returned. Empty for a form that does not say.
+  virtual std::vector<Explained> explain(const FormCall& /*call*/, const DeviceTraits& /*device*/,
+                                         std::span<const double> /*constants*/, int /*choice*/) const {
+    return {};
+  }
+
+  // Variants that the form tells apart by name; others share what is common.
+  virtual std::vector<std::string_view> known_variants() const { return {}; }
 
   // Dimensionless features of a call for the residual trees, at the chosen tile.
   virtual size_t feature_count() const = 0;

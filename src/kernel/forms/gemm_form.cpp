@@ -105,10 +105,12 @@ class GemmForm : public Form {
     return names;
   }
 
+  std::vector<std::string_view> known_variants() const override { return gemm_variant_names(); }
+
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     const Problem problem = pose(call, device, constants);
-    const double around = constants[floor_cycles] / device.clock + constants[floor_seconds] + problem.quantizer;
+    const double around = launch_seconds(device, constants) + problem.quantizer;
     if (choice >= 0) return around + times(problem, device, constants, choice).total();
     double best = std::numeric_limits<double>::infinity();
     const auto consider = [&](int tile, int split) {
@@ -141,6 +143,33 @@ class GemmForm : public Form {
     return around + best;
   }
 
+  std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                                 int choice) const override {
+    using enum Explained::Kind;
+    const Problem p = pose(call, device, constants);
+    const Times t = times(p, device, constants, choice);
+    const auto [rows, columns] = matmul_tiles[choice / gemm_split_count];
+    std::vector<Explained> lines = {
+        {fact, "tile_rows", static_cast<double>(rows), "", "rows of x that one processor multiplies at a time"},
+        {fact, "tile_columns", static_cast<double>(columns), "", "columns of y, the same"},
+        {fact, "split_k", static_cast<double>(gemm_splits[choice % gemm_split_count]), "",
+         "processors that share the k of one tile"},
+        {fact, "waves", t.waves, "", "tiles over processors"},
+        {fact, "last_wave_filled", t.waves / std::ceil(t.waves), "share", "of the slots of all waves that hold a tile"},
+        {fact, "dram_traffic_share", p.dram_bytes / (p.weights + p.inputs + p.outputs), "share",
+         "of the operands and results that DRAM serves; L2 serves the rest"},
+        {fact, "l2_rate", (p.weights + p.inputs + p.outputs) / p.cache_seconds, "B/s",
+         "at which all of it streams through L2"},
+        {part, "launch", launch_seconds(device, constants), "s", "launch and drain of an empty call"},
+    };
+    if (p.quantizer > 0) lines.push_back({part, "quantize", p.quantizer, "s", "activations cast before the multiply"});
+    lines.push_back({part, "multiply", overlapped(t.limits), "s", "the walk along k; its limits hide one another"});
+    lines.push_back({part, "store", t.stores, "s", "results written, tile after tile"});
+    if (t.split > 0) lines.push_back({part, "join_split_k", t.split, "s", "partial sums joined"});
+    explain_limits(t.limits, lines);
+    return lines;
+  }
+
   size_t feature_count() const override { return 20; }
   void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int choice,
                 std::span<float> out) const override {
@@ -148,7 +177,7 @@ class GemmForm : public Form {
     const Times t = times(p, device, constants, choice);
     const auto log = [](double x) { return static_cast<float>(quick_log2(std::max(x, 1e-6))); };
     const auto [rows, columns] = matmul_tiles[choice / gemm_split_count];
-    const double total = t.total() + constants[floor_cycles] / device.clock + constants[floor_seconds] + p.quantizer;
+    const double total = t.total() + launch_seconds(device, constants) + p.quantizer;
     const double slab = 128 / p.operand_bytes;
     size_t i = 0;
     for (const double limit : {t.limits.compute, t.limits.load, t.limits.latency, t.limits.dram, t.limits.cache,
@@ -172,6 +201,10 @@ class GemmForm : public Form {
   }
 
  private:
+  static double launch_seconds(const DeviceTraits& device, std::span<const double> c) {
+    return c[floor_cycles] / device.clock + c[floor_seconds];
+  }
+
   static const GemmShape& shape_of(const FormCall& call) {
     const auto* shape = std::get_if<GemmShape>(&call.shape);
     ensure(shape != nullptr, "the gemm form is asked about a gemm");

@@ -54,20 +54,27 @@ int cutlass_tile(const GemmShape& shape, int architecture) {
   return -1;
 }
 
+struct VariantName {
+  std::string_view name;
+  GemmKernel kernel;
+};
+constexpr VariantName variant_names[] = {
+    {"torch_linear", GemmKernel::cublas},   {"cutlass_fp8", GemmKernel::cutlass},
+    {"cutlass_nvfp4", GemmKernel::cutlass}, {"cutedsl_nvfp4", GemmKernel::cutlass},
+    {"trtllm", GemmKernel::trtllm},         {"deepgemm", GemmKernel::trtllm},
+    {"smoothquant", GemmKernel::trtllm},    {"woq", GemmKernel::weight_only},
+};
+
 }  // namespace
 
+std::vector<std::string_view> gemm_variant_names() {
+  std::vector<std::string_view> names;
+  for (const VariantName& known : variant_names) names.push_back(known.name);
+  return names;
+}
+
 GemmKernel gemm_kernel(std::string_view variant, Scheme scheme) {
-  struct Name {
-    std::string_view name;
-    GemmKernel kernel;
-  };
-  constexpr Name names[] = {
-      {"torch_linear", GemmKernel::cublas},   {"cutlass_fp8", GemmKernel::cutlass},
-      {"cutlass_nvfp4", GemmKernel::cutlass}, {"cutedsl_nvfp4", GemmKernel::cutlass},
-      {"trtllm", GemmKernel::trtllm},         {"deepgemm", GemmKernel::trtllm},
-      {"smoothquant", GemmKernel::trtllm},    {"woq", GemmKernel::weight_only},
-  };
-  for (const Name& known : names) {
+  for (const VariantName& known : variant_names) {
     if (known.name == variant) return known.kernel;
   }
   switch (scheme) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "model/shapes.h"
 
@@ -17,6 +18,9 @@ enum class GemmKernel {
 // The kernel a variant name means ("torch_linear", "cutlass_fp8", "cutedsl_nvfp4", "trtllm", "woq", "smoothquant",
 // "deepgemm"); an empty or unknown name: what vLLM runs for the scheme.
 GemmKernel gemm_kernel(std::string_view variant, Scheme scheme);
+
+// The names it knows.
+std::vector<std::string_view> gemm_variant_names();
 
 // Parts that k may be split into.
 inline constexpr int gemm_splits[] = {1, 2, 3, 4, 6, 8, 16, 32};

@@ -6,6 +6,9 @@
 #include <bit>
 #include <cstdint>
 #include <iterator>
+#include <vector>
+
+#include "kernel/forms/form.h"
 
 namespace foretoken {
 
@@ -73,6 +76,15 @@ inline double overlapped(const MatmulLimits& l) {
   const double sum = l.compute * l.compute * l.compute + l.load * l.load * l.load + l.latency * l.latency * l.latency +
                      l.dram * l.dram * l.dram + l.cache * l.cache * l.cache;
   return sum > 0 ? quick_cube_root(sum) : 0;
+}
+
+inline void explain_limits(const MatmulLimits& l, std::vector<Explained>& lines) {
+  using enum Explained::Kind;
+  lines.push_back({limit, "tensor_pipes", l.compute, "s", "multiplies at the sustained rate, whole waves of tiles"});
+  lines.push_back({limit, "l2_to_processors", l.load, "s", "operands loaded into the processors"});
+  lines.push_back({limit, "step_latency", l.latency, "s", "steps along k that wait for one another"});
+  lines.push_back({limit, "dram", l.dram, "s", "traffic that DRAM serves"});
+  lines.push_back({limit, "l2_stream", l.cache, "s", "all traffic through L2"});
 }
 
 }  // namespace foretoken

@@ -124,6 +124,25 @@ class MemoryForm : public Form {
     return memory_times(std::visit(TrafficOf{}, call.shape), device, constants).total;
   }
 
+  std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                                 int /*choice*/) const override {
+    using enum Explained::Kind;
+    const RowTraffic traffic = std::visit(TrafficOf{}, call.shape);
+    const Times t = memory_times(traffic, device, constants);
+    return {
+        {fact, "rows", traffic.rows, "", "rows, each on one processor"},
+        {fact, "row_bytes", traffic.row_bytes, "B", "read and written for each"},
+        {fact, "waves", t.waves, "", "rows over processors"},
+        {fact, "dram_traffic_share", t.dram_share, "share", "of the traffic that DRAM serves; L2 serves the rest"},
+        {fact, "l2_rate", device.processors * device.clock * constants[cache_rate], "B/s", "at which L2 serves it"},
+        {part, "launch", t.floor, "s", "an empty kernel"},
+        {part, "move", t.total - t.floor, "s", "the rows; their limits hide one another"},
+        {limit, "memory", t.memory, "s", "all bytes through DRAM and L2"},
+        {limit, "processors", t.rows, "s", "rows handled by the processors, evenly spread"},
+        {limit, "one_row", t.serial, "s", "a single row from start to end"},
+    };
+  }
+
   size_t feature_count() const override { return 9; }
   void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int /*choice*/,
                 std::span<float> out) const override {

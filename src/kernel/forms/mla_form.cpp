@@ -36,6 +36,7 @@ TilePass tile_pass_of(const LatentAttentionShape& shape, const DeviceTraits& dev
   TilePass pass;
   pass.walk = walk_tiles({.q_len = shape.q_len, .kv_len = shape.kv_len, .tile_rows = rows, .tile_keys = keys});
   pass.problems = batch * heads;
+  pass.tile_rows = static_cast<double>(rows);
   pass.tile_pairs = static_cast<double>(rows * keys);
   pass.pair_flops = 2 * (key_dim + value_dim);
   pass.head_dim = key_dim;
@@ -61,6 +62,11 @@ class MlaPrefillForm : public Form {
                  int& choice) const override {
     choice = 0;
     return tile_pass_times(tile_pass_of(shape_of(call), device), device, constants).total;
+  }
+  std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                                 int /*choice*/) const override {
+    const TilePass pass = tile_pass_of(shape_of(call), device);
+    return explain_tile_pass(pass, tile_pass_times(pass, device, constants), device, constants);
   }
   size_t feature_count() const override { return tile_pass_feature_count; }
   void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int /*choice*/,
@@ -157,6 +163,23 @@ class MlaDecodeForm : public Form {
                  int& choice) const override {
     choice = 0;
     return decode_times(shape_of(call), device, constants).total;
+  }
+  std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                                 int /*choice*/) const override {
+    using enum Explained::Kind;
+    const DecodeTimes t = decode_times(shape_of(call), device, constants);
+    return {
+        {fact, "split_keys", t.parts, "", "parts that one sequence's keys are split into"},
+        {fact, "keys_per_part", t.keys / t.parts, "", "keys that one processor walks"},
+        {fact, "waves", t.problems * t.parts / device.processors, "", "parts over processors"},
+        {fact, "dram_traffic_share", t.dram_share, "share", "of the traffic that DRAM serves; L2 serves the rest"},
+        {fact, "l2_rate", device.processors * device.clock * constants[cache_rate], "B/s", "at which L2 serves it"},
+        {part, "launch", t.floor, "s", "launches, and joining the parts where keys are split"},
+        {part, "attention", t.total - t.floor, "s", "the walk over the keys; its limits hide one another"},
+        {limit, "longest_part", t.longest, "s", "one part from start to end"},
+        {limit, "all_parts", t.balanced, "s", "work of all parts, in whole waves"},
+        {limit, "memory", t.memory, "s", "the cached latent from DRAM and L2"},
+    };
   }
   size_t feature_count() const override { return 12; }
   void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int /*choice*/,

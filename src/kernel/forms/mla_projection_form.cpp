@@ -23,6 +23,11 @@ class MlaProjectionForm : public Form {
     return gemm_->seconds(as_gemm(call), device, constants, choice);
   }
 
+  std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                                 int choice) const override {
+    return gemm_->explain(as_gemm(call), device, constants, choice);
+  }
+
   size_t feature_count() const override { return gemm_->feature_count(); }
   void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int choice,
                 std::span<float> out) const override {

@@ -175,6 +175,8 @@ class MoeForm : public Form {
     return moe_kernel({}, shape_of(call), device).name;
   }
 
+  std::vector<std::string_view> known_variants() const override { return moe_kernel_names(); }
+
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     const Problem p = pose(call, device, constants);
@@ -211,6 +213,42 @@ class MoeForm : public Form {
       choice = (r * column_count + chosen[0]) * column_count + chosen[1];
     }
     return around + best;
+  }
+
+  std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                                 int choice) const override {
+    using enum Explained::Kind;
+    const Problem p = pose(call, device, constants);
+    const double rows = row_choices[choice / (column_count * column_count)], row_tiles = p.groups.tiles(rows);
+    const double first_columns = column_choices[choice / column_count % column_count];
+    const double second_columns = column_choices[choice % column_count];
+    const Times a = times(p, p.first, rows, row_tiles, first_columns);
+    const Times b = times(p, p.second, rows, row_tiles, second_columns);
+    std::vector<Explained> lines = {
+        {fact, "active_experts", p.groups.active, "", "experts of this rank that get a token"},
+        {fact, "tokens_per_expert", p.groups.pairs / p.groups.active, "", "of those, on average"},
+        {fact, "tile_rows", rows, "", "tokens of one expert that a processor multiplies at a time"},
+        {fact, "first_tile_columns", first_columns, "", "columns of the first multiply, the same"},
+        {fact, "second_tile_columns", second_columns, "", "columns of the second"},
+        {fact, "rows_filled", p.groups.pairs / (rows * row_tiles), "share",
+         "of the rows of all tiles that hold a token"},
+        {fact, "first_waves", a.waves, "", "tiles over processors, first multiply"},
+        {fact, "second_waves", b.waves, "", "tiles over processors, second multiply"},
+        {fact, "dram_traffic_share", p.miss, "share", "of the traffic that DRAM serves; L2 serves the rest"},
+        {fact, "l2_rate", p.first.traffic / p.first.cache_seconds, "B/s", "at which all of it streams through L2"},
+        {part, "launch", p.floor, "s", "launches, sorting tokens by expert, setting experts up"},
+        {part, "first_multiply", a.total(), "s", "gate and up projections, with their stores"},
+        {part, "second_multiply", b.total(), "s", "down projection, with its stores"},
+        {part, "permute_and_reduce", p.stages, "s", "permutation, activation and reduction around the multiplies"},
+    };
+    MatmulLimits both = a.limits;
+    both.compute += b.limits.compute;
+    both.load += b.limits.load;
+    both.latency += b.limits.latency;
+    both.dram += b.limits.dram;
+    both.cache += b.limits.cache;
+    explain_limits(both, lines);
+    return lines;
   }
 
   size_t feature_count() const override { return 20; }

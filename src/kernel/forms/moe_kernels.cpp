@@ -115,6 +115,12 @@ const MoeKernel& moe_kernel(std::string_view name, const MoeShape& shape, const 
   return named("triton");
 }
 
+std::vector<std::string_view> moe_kernel_names() {
+  std::vector<std::string_view> names;
+  for (const MoeKernel& kernel : kernels) names.push_back(kernel.name);
+  return names;
+}
+
 double ExpertGroups::tiles(double rows) const {
   double sum = 0;
   if (count == 1) {  // even load: experts get one token more or less

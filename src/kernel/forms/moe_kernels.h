@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "kernel/forms/form.h"
 #include "model/shapes.h"
@@ -22,6 +23,9 @@ struct MoeKernel {
 
 // The kernel of that name; an empty or unknown name gives what vLLM 0.24 would run.
 const MoeKernel& moe_kernel(std::string_view name, const MoeShape& shape, const DeviceTraits& device);
+
+// The names it knows.
+std::vector<std::string_view> moe_kernel_names();
 
 // Tokens of the active experts of a rank: a few equally likely sizes that stand for all of them.
 struct ExpertGroups {

@@ -68,6 +68,26 @@ TilePassTimes tile_pass_times(const TilePass& pass, const DeviceTraits& device, 
   return t;
 }
 
+std::vector<Explained> explain_tile_pass(const TilePass& pass, const TilePassTimes& t, const DeviceTraits& device,
+                                         std::span<const double> c) {
+  using enum Explained::Kind;
+  std::vector<Explained> lines = {
+      {fact, "tile_rows", pass.tile_rows, "", "query rows that one processor works on at a time"},
+      {fact, "tile_keys", pass.tile_pairs / pass.tile_rows, "", "keys of one step of its walk"},
+      {fact, "tiles", t.tile_count, "", "of the whole call"},
+      {fact, "waves", t.waves, "", "tiles over processors"},
+      {fact, "longest_over_mean_tile", t.longest_tile / t.mean_tile, "", "how uneven the mask leaves the tiles"},
+      {fact, "dram_traffic_share", t.dram_share, "share", "of the traffic that DRAM serves; L2 serves the rest"},
+      {fact, "l2_rate", device.processors * device.clock * c[tile_pass::cache_rate], "B/s", "at which L2 serves it"},
+      {part, "launch", t.floor, "s", "launches of an empty call"},
+      {part, "attention", t.total - t.floor - t.write, "s", "the pass over the tiles; its limits hide one another"},
+  };
+  if (t.write > 0) lines.push_back({part, "cache_write", t.write, "s", "new keys and values written, queries cast"});
+  lines.push_back({limit, "tiles_multiply", t.tiles, "s", "multiplies and exponentials of all tiles, in waves"});
+  lines.push_back({limit, "memory", t.memory, "s", "queries, keys, values and results through DRAM and L2"});
+  return lines;
+}
+
 void tile_pass_features(const TilePass& pass, const TilePassTimes& t, double group, double q_len, double kv_len,
                         double window, std::span<float> out) {
   const auto log = [](double x) { return static_cast<float>(quick_log2(std::max(x, 1e-9))); };

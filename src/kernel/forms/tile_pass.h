@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "kernel/forms/attention_variants.h"
 #include "kernel/forms/form_math.h"
@@ -41,6 +42,7 @@ std::span<const FormConstant> tile_pass_constants();
 struct TilePass {
   TileWalk walk;
   double problems = 1;       // (sequence, head) pairs, heads of a group counted once where they are packed
+  double tile_rows = 64;     // query rows of one tile
   double tile_pairs = 4096;  // query-key pairs of one block: tile rows times key block
   double pair_flops = 512;   // of one query-key pair
   double head_dim = 128;
@@ -67,6 +69,9 @@ struct TilePassTimes {
 };
 
 TilePassTimes tile_pass_times(const TilePass& pass, const DeviceTraits& device, std::span<const double> constants);
+
+std::vector<Explained> explain_tile_pass(const TilePass& pass, const TilePassTimes& times, const DeviceTraits& device,
+                                         std::span<const double> constants);
 
 // Dimensionless features of a pass, for residual trees.
 inline constexpr size_t tile_pass_feature_count = 16;

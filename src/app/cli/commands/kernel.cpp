@@ -1,3 +1,5 @@
+#include <system_error>
+
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
@@ -6,7 +8,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "kernel/explain.h"
 #include "kernel/family.h"
+#include "kernel/measured_rows.h"
+#include "kernel/variants.h"
+#include "report/kernel_plot.h"
 #include "report/kernel_report.h"
 
 namespace foretoken {
@@ -32,6 +38,8 @@ class KernelCommand : public Command {
       flags.choice("--tier", tier_, tier_names(), tier_help);
       flags.text("--csv", csv_, "Predict every row of this CSV file (columns: the parameters below)");
       flags.text("--out", out_, "With --csv: write the rows with their predictions here");
+      flags.text("--plot", plot_, "Write a roofline with predicted and measured points to this SVG file");
+      flags.text("--data", data_, "Also look for measured rows like this one here: <device>/<family>.csv[.gz]");
       flags.heading("Parameters");
       texts_[f].resize(family.parameters.size());
       for (size_t p = 0; p < family.parameters.size(); ++p) {
@@ -47,11 +55,11 @@ class KernelCommand : public Command {
   }
 
   Answer run(const Library& library) const override {
-    const KernelPredictor predictor = library.predictor(device_, tier_from_name(tier_).value());
+    const KernelPredictor predictor = library.predictor(device_, tier());
     const std::span<const KernelFamily> families = kernel_families();
     for (size_t f = 0; f < families.size(); ++f) {
       if (!chosen_[f]->was_chosen()) continue;
-      return csv_.empty() ? one(families[f], texts_[f], predictor) : many(families[f], predictor);
+      return csv_.empty() ? one(families[f], texts_[f], predictor, library) : many(families[f], predictor, library);
     }
     throw InternalError("the parser requires a family");
   }
@@ -74,26 +82,76 @@ class KernelCommand : public Command {
     return {};
   }
 
-  static Answer one(const KernelFamily& family, const std::vector<std::string>& texts,
-                    const KernelPredictor& predictor) {
+  Tier tier() const { return tier_from_name(tier_).value(); }
+
+  Answer one(const KernelFamily& family, const std::vector<std::string>& texts, const KernelPredictor& predictor,
+             const Library& library) const {
     std::vector<std::pair<std::string, std::string>> given;
     for (size_t p = 0; p < texts.size(); ++p) {
       if (!texts[p].empty()) given.emplace_back(family.parameters[p].name, texts[p]);
     }
-    const KernelEstimate estimate = predictor.estimate(shape_from_flags(family, given), variant_of(given));
-    return {.text = kernel_text(family, given, estimate, predictor.device()),
-            .json = kernel_json(family, given, estimate, predictor.device())};
+    const KernelShape shape = shape_from_flags(family, given);
+    check_variant(family, variant_of(given), library.calibrations());
+    check_fits(shape, predictor.device());
+    const KernelExplanation explanation = explain_kernel(predictor, shape, variant_of(given), library.calibrations());
+    const std::vector<MeasuredRow> rows = rows_like(shape, explanation, predictor.device(), library);
+    const KernelReport report{
+        .family = family, .given = given, .device = predictor.device(), .explanation = explanation, .nearest = rows};
+    std::string text = kernel_text(report);
+    if (!plot_.empty()) {
+      const PlottedKernel asked{.estimate = explanation.estimate, .label = call_text(family, given)};
+      write_file(plot_, kernel_plot(family, predictor.device(), {&asked, 1}, rows, cache_bandwidth_of(explanation)));
+      text += fmt::format("wrote {}\n", plot_);
+    }
+    return {.text = std::move(text), .json = kernel_json(report)};
   }
 
-  Answer many(const KernelFamily& family, const KernelPredictor& predictor) const {
+  // Sizes that no device could hold are a slip of the keyboard; what merely does not fit is noted in the report.
+  static void check_fits(const KernelShape& shape, const Device& device) {
+    constexpr double absurd = 1000;
+    const Bytes needed = count_work(shape).bytes();
+    if (!device.memory || needed <= device.memory->value * absurd) return;
+    throw InputError({.source = "sizes",
+                      .value = bytes_text(needed.value()) + " of data",
+                      .expected = fmt::format("what {} could hold in its {}, give or take a factor of {:.0f}",
+                                              device.name, bytes_text(device.memory->value.value()), absurd)});
+  }
+
+  // Measured rows of this device, or of the one whose sweep answered; the user's first, then those that ship.
+  std::vector<MeasuredRow> rows_like(const KernelShape& shape, const KernelExplanation& explanation,
+                                     const Device& device, const Library& library) const {
+    std::vector<std::filesystem::path> folders;
+    if (!data_.empty()) folders.emplace_back(data_);
+    const std::filesystem::path shipped = library.directory() / "measured";
+    if (std::error_code error; std::filesystem::is_directory(shipped, error)) folders.push_back(shipped);
+    std::vector<std::string> devices = {device.name};
+    if (!explanation.swept_device.empty() && explanation.swept_device != device.name)
+      devices.push_back(explanation.swept_device);
+    for (const std::string& name : devices) {
+      for (const std::filesystem::path& folder : folders) {
+        std::vector<MeasuredRow> rows =
+            measured_rows_like(shape, name, folder, library.hardware(), [&](const Device& measured) {
+              return library.benchmark_predictor(measured, tier(), library.calibrations());
+            });
+        if (!rows.empty()) return rows;
+      }
+    }
+    return {};
+  }
+
+  Answer many(const KernelFamily& family, const KernelPredictor& predictor, const Library& library) const {
     CsvReader csv{std::filesystem::path(csv_)};
     KernelRowReader reader(family, csv);
     const std::optional<size_t> variant = csv.find_column("kernel");
     std::string rows = fmt::format("{},predicted_us,low_us,high_us,bound,confidence\n", fmt::join(csv.columns(), ","));
     Json list = Json::array();
+    std::vector<PlottedKernel> plotted;
+    std::optional<KernelShape> first;
     while (csv.next()) {
-      const KernelEstimate estimate =
-          predictor.estimate(reader.read(csv), variant ? csv.cell(*variant) : std::string_view());
+      const KernelShape shape = reader.read(csv);
+      const KernelEstimate estimate = predictor.estimate(shape, variant ? csv.cell(*variant) : std::string_view());
+      if (!first) first = shape;
+      if (!plot_.empty()) plotted.push_back({.estimate = estimate, .label = sizes_text(shape)});
       for (size_t column = 0; column < csv.columns().size(); ++column) rows += csv_cell(csv.cell(column)) + ",";
       rows +=
           fmt::format("{},{},{},{},{}\n", number_text(estimate.seconds.value * 1e6),
@@ -102,12 +160,17 @@ class KernelCommand : public Command {
       list.push(to_json(estimate));
     }
     Json json = Json::object({{"family", family.name}, {"device", predictor.device().name}, {"rows", std::move(list)}});
+    if (!plot_.empty() && first) {
+      const KernelExplanation explanation = explain_kernel(predictor, *first, {}, library.calibrations());
+      const std::vector<MeasuredRow> like = rows_like(*first, explanation, predictor.device(), library);
+      write_file(plot_, kernel_plot(family, predictor.device(), plotted, like, cache_bandwidth_of(explanation)));
+    }
     if (out_.empty()) return {.text = std::move(rows), .json = std::move(json)};
     write_file(out_, rows);
     return {.text = fmt::format("wrote {} predictions to {}\n", csv.row(), out_), .json = std::move(json)};
   }
 
-  std::string device_, csv_, out_;
+  std::string device_, csv_, out_, data_, plot_;
   std::string tier_ = "best";
   std::vector<std::vector<std::string>> texts_;  // by family and parameter
   std::vector<const Options*> chosen_;

@@ -1,0 +1,107 @@
+#include "kernel/variants.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "kernel/forms/call.h"
+#include "kernel/forms/list.h"
+
+namespace foretoken {
+namespace fs = std::filesystem;
+namespace {
+
+// One call for every combination of the family's choices, sizes as in its examples: all number formats it can have.
+std::vector<FormCall> calls_of(const KernelFamily& family) {
+  constexpr size_t most_combinations = 20'000;
+  std::vector<std::vector<std::pair<std::string, std::string>>> combinations = {{}};
+  for (const KernelParameter& parameter : family.parameters) {
+    std::vector<std::string> texts = {parameter.fallback.value_or(parameter.example)};
+    if (parameter.kind == ParameterKind::choice && combinations.size() * parameter.choices.size() <= most_combinations)
+      texts = parameter.choices;
+    std::vector<std::vector<std::pair<std::string, std::string>>> longer;
+    for (const auto& combination : combinations) {
+      for (const std::string& text : texts) {
+        longer.push_back(combination);
+        longer.back().emplace_back(parameter.name, text);
+      }
+    }
+    combinations = std::move(longer);
+  }
+  std::vector<FormCall> calls;
+  for (const auto& combination : combinations) {
+    try {
+      calls.push_back({.shape = shape_from_flags(family, combination), .variant = {}});
+    } catch (const InputError&) {
+      continue;  // choices that do not stand together
+    }
+  }
+  return calls;
+}
+
+}  // namespace
+
+std::vector<DeviceCalibration> all_sweeps(const fs::path& calibrations, std::string_view form) {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (fs::directory_iterator entry(calibrations, error), end; !error && entry != end; entry.increment(error)) {
+    folders.push_back(entry->path());
+  }
+  std::sort(folders.begin(), folders.end());
+  std::vector<DeviceCalibration> sweeps;
+  for (const fs::path& folder : folders) {
+    const fs::path file = device_calibration_path(calibrations, folder.filename().string(), form);
+    if (fs::is_regular_file(file, error)) sweeps.push_back(read_device_calibration(file));
+  }
+  return sweeps;
+}
+
+bool has_formats(std::string_view group, const FormCall& call) {
+  const std::string formats = call_formats(call);
+  return group == formats || group.ends_with(" " + formats);
+}
+
+std::string group_variant(std::string_view group, const FormCall& call) {
+  const std::string ending = " " + call_formats(call);
+  return std::string(group.ends_with(ending) ? group.substr(0, group.size() - ending.size()) : std::string_view());
+}
+
+std::vector<std::string> known_variants(const KernelFamily& family, const fs::path& calibrations) {
+  const FormKind* kind = form_kind_of(family.name);
+  if (kind == nullptr) return {};
+  std::set<std::string> names;
+  for (const std::string_view name : kind->make(Caches::cold)->known_variants()) names.emplace(name);
+  std::set<std::string> formats;
+  std::vector<FormCall> calls;
+  for (FormCall& call : calls_of(family)) {
+    if (formats.insert(call_formats(call)).second) calls.push_back(std::move(call));
+  }
+  for (const DeviceCalibration& sweep : all_sweeps(calibrations, kind->name)) {
+    for (const auto& [group, constants] : sweep.groups) {
+      for (const FormCall& call : calls) {
+        const std::string variant = group_variant(group, call);
+        if (!variant.empty()) names.insert(variant);
+      }
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+void check_variant(const KernelFamily& family, std::string_view variant, const fs::path& calibrations) {
+  if (variant.empty()) return;
+  const std::vector<std::string> known = known_variants(family, calibrations);
+  if (std::find(known.begin(), known.end(), variant) != known.end()) return;
+  throw InputError(
+      {.source = "--kernel",
+       .value = printable(variant),
+       .expected = known.empty()
+                       ? fmt::format("any: implementations of {} are not told apart", family.name)
+                       : fmt::format("any, or an implementation of {}: {}", family.name, fmt::join(known, ", ")),
+       .suggestion = nearest_name(variant, known).value_or("")});
+}
+
+}  // namespace foretoken

@@ -1,0 +1,61 @@
+#include "report/kernel_plot.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "report/kernel_report.h"
+#include "report/roofline_svg.h"
+
+namespace foretoken {
+
+std::optional<BytesPerSecond> cache_bandwidth_of(const KernelExplanation& explanation) {
+  for (const Explained& line : explanation.lines) {
+    if (line.name == "l2_rate") return BytesPerSecond(line.value);
+  }
+  return std::nullopt;
+}
+
+std::string kernel_plot(const KernelFamily& family, const Device& device, std::span<const PlottedKernel> predicted,
+                        std::span<const MeasuredRow> measured, std::optional<BytesPerSecond> cache_bandwidth) {
+  const DType math = predicted.empty() ? DType::bf16 : predicted.front().estimate.work.math;
+  const std::optional<FlopsPerSecond> peak = device.peak_or_fallback(math);
+  const auto unplaced = [&](const std::string& expected) {
+    throw InputError({.source = "--plot", .value = family.name, .expected = expected});
+  };
+  if (predicted.empty()) unplaced("at least one kernel to draw");
+  if (!(predicted.front().estimate.work.flops.value() > 0))
+    unplaced("a kernel that multiplies: one that only moves bytes has no place on a roofline");
+  if (!peak)
+    unplaced(fmt::format("a device whose {} peak is known, which that of {} is not", dtype_name(math), device.name));
+  const DType used = device.type_or_fallback(math).value_or(math);
+  RooflineFigure figure{
+      .title = fmt::format("{} on {}", family.name, device.title),
+      .subtitle = predicted.size() == 1
+                      ? predicted.front().label
+                      : fmt::format("{} kernels; each point is one call at its predicted time", predicted.size()),
+      .axes = {.peak = *peak,
+               .bandwidth = device.memory_bandwidth->value,
+               .peak_label = used == math
+                                 ? fmt::format("{} dense peak", dtype_name(math))
+                                 : fmt::format("{} dense peak (no {} here)", dtype_name(used), dtype_name(math))},
+      .cache_bandwidth = cache_bandwidth};
+  for (const PlottedKernel& kernel : predicted) {
+    const Work& work = kernel.estimate.work;
+    const Estimate& seconds = kernel.estimate.seconds;
+    figure.predicted.push_back({.flops_per_byte = work.flops.value() / work.bytes().value(),
+                                .rate = work.flops / Seconds(seconds.value),
+                                .low = work.flops / Seconds(seconds.high),
+                                .high = work.flops / Seconds(seconds.low),
+                                .label = predicted.size() == 1 ? interval_text(seconds) : kernel.label});
+  }
+  for (const MeasuredRow& row : measured) {
+    const Work& work = row.predicted.work;
+    figure.measured.push_back({.flops_per_byte = work.flops.value() / work.bytes().value(),
+                               .measured = work.flops / Seconds(row.measured_seconds),
+                               .predicted = work.flops / Seconds(row.predicted.seconds.value),
+                               .label = sizes_text(row.shape)});
+  }
+  return roofline_svg(figure);
+}
+
+}  // namespace foretoken

@@ -1,0 +1,217 @@
+#include "report/roofline_svg.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "report/axis.h"
+#include "report/svg.h"
+
+namespace foretoken {
+namespace {
+
+constexpr double width = 920, height = 620;
+constexpr double left = 112, right = width - 28, top = 74, bottom = height - 104;
+
+constexpr std::string_view roof_colour = "#1f2933", cache_colour = "#7b8794", grid_colour = "#e4e7eb";
+constexpr std::string_view measured_colour = "#2374ab", forecast_colour = "#f08a24", asked_colour = "#c81d25";
+
+bool has_place(double intensity, FlopsPerSecond rate) {
+  return intensity > 0 && std::isfinite(intensity) && rate.value() > 0 && std::isfinite(rate.value());
+}
+
+struct Frame {
+  Axis across, up;
+  SvgPoint at(double intensity, double rate) const { return {across.position(intensity), up.position(rate)}; }
+};
+
+// Whole decades around all marks, two on either side of the ridge at least.
+Frame frame_of(const RooflineFigure& figure) {
+  const double peak = figure.axes.peak.value(), bandwidth = figure.axes.bandwidth.value();
+  const double ridge = peak / bandwidth;
+  double least = ridge / 50, most = ridge * 15, slowest = peak / 500;
+  const auto include = [&](double intensity, double rate) {
+    least = std::min(least, intensity * 0.7);
+    most = std::max(most, intensity * 1.5);
+    slowest = std::min(slowest, rate * 0.7);
+  };
+  for (const PredictedMark& mark : figure.predicted) {
+    if (has_place(mark.flops_per_byte, mark.rate)) include(mark.flops_per_byte, mark.low.value());
+  }
+  for (const MeasuredMark& mark : figure.measured) {
+    if (has_place(mark.flops_per_byte, mark.measured))
+      include(mark.flops_per_byte, std::min(mark.measured, mark.predicted).value());
+  }
+  const double highest = peak * 2.2;
+  return {.across = Axis::logarithmic(power_of_ten(decade_of(least)), most, left, right),
+          .up = Axis::logarithmic(std::min(slowest, highest / 1000), highest, bottom, top)};
+}
+
+void draw_axes(Svg& svg, const Frame& frame) {
+  for (const double tick : frame.across.small_ticks()) {
+    const double x = frame.across.position(tick);
+    svg.line({x, bottom}, {x, bottom + 3}, {.stroke = cache_colour, .width = 0.7});
+  }
+  for (const double tick : frame.up.small_ticks()) {
+    const double y = frame.up.position(tick);
+    svg.line({left - 3, y}, {left, y}, {.stroke = cache_colour, .width = 0.7});
+  }
+  for (const double tick : frame.across.ticks()) {
+    const double x = frame.across.position(tick);
+    svg.line({x, top}, {x, bottom}, {.stroke = grid_colour});
+    svg.text({x, bottom + 18}, number_text(tick), {.anchor = SvgAnchor::middle});
+  }
+  for (const double tick : frame.up.ticks()) {
+    const double y = frame.up.position(tick);
+    svg.line({left, y}, {right, y}, {.stroke = grid_colour});
+    svg.text({left - 8, y + 4}, rate_text(tick, "FLOP/s"), {.size = 11, .anchor = SvgAnchor::end});
+  }
+  svg.rectangle({left, top}, right - left, bottom - top, {.stroke = roof_colour, .width = 1});
+  svg.text({(left + right) / 2, bottom + 40}, "arithmetic intensity, FLOP per byte of least traffic",
+           {.size = 13, .anchor = SvgAnchor::middle});
+  svg.text({18, (top + bottom) / 2}, "FLOP per second", {.size = 13, .anchor = SvgAnchor::middle, .rotation = -90});
+}
+
+// A slope of constant bandwidth up to the flat roof, its label along it.
+void draw_slope(Svg& svg, const Frame& frame, const RooflineAxes& axes, BytesPerSecond bandwidth,
+                const std::string& label, const SvgStyle& style) {
+  const double ridge = axes.peak / (FlopsPerSecond(bandwidth.value()));
+  const double first = std::max(frame.across.least(), frame.up.least() / bandwidth.value());
+  const double last = std::min(ridge, frame.across.most());
+  if (first >= last) return;
+  const SvgPoint from = frame.at(first, first * bandwidth.value()), to = frame.at(last, last * bandwidth.value());
+  svg.line(from, to, style);
+  const double angle = std::atan2(to.y - from.y, to.x - from.x);
+  if (std::hypot(to.x - from.x, to.y - from.y) < svg_text_width(label, 12) + 30) return;  // no room
+  const double along = 0.12;
+  const SvgPoint at{from.x + along * (to.x - from.x) + 7 * std::sin(angle),
+                    from.y + along * (to.y - from.y) - 7 * std::cos(angle)};
+  svg.text(at, label, {.fill = style.stroke, .rotation = angle * 180 / std::numbers::pi, .halo = true});
+}
+
+void draw_roofs(Svg& svg, const Frame& frame, const RooflineFigure& figure) {
+  const RooflineAxes& axes = figure.axes;
+  if (figure.cache_bandwidth && *figure.cache_bandwidth > axes.bandwidth) {
+    draw_slope(svg, frame, axes, *figure.cache_bandwidth,
+               fmt::format("L2 as fitted, {}", rate_text(figure.cache_bandwidth->value(), "B/s")),
+               {.stroke = cache_colour, .width = 1.5, .dash = "7 5"});
+  }
+  draw_slope(svg, frame, axes, axes.bandwidth, fmt::format("DRAM, {}", rate_text(axes.bandwidth.value(), "B/s")),
+             {.stroke = roof_colour, .width = 2});
+  const double ridge = axes.peak.value() / axes.bandwidth.value();
+  const double widest =
+      figure.cache_bandwidth ? std::max(axes.bandwidth, *figure.cache_bandwidth).value() : axes.bandwidth.value();
+  const SvgPoint end = frame.at(frame.across.most(), axes.peak.value());
+  const SvgPoint knee = frame.at(std::min(ridge, frame.across.most()), axes.peak.value());
+  const SvgPoint cached =
+      frame.at(std::clamp(axes.peak.value() / widest, frame.across.least(), frame.across.most()), axes.peak.value());
+  svg.line(cached, knee, {.stroke = cache_colour, .width = 1.5, .dash = "7 5"});
+  svg.line(knee, end, {.stroke = roof_colour, .width = 2});
+  svg.text({end.x - 8, end.y - 8}, fmt::format("{}, {}", axes.peak_label, rate_text(axes.peak.value(), "FLOP/s")),
+           {.anchor = SvgAnchor::end, .fill = roof_colour, .halo = true});
+}
+
+// Every n-th, so that at most most_measured_marks are left.
+std::vector<const MeasuredMark*> picked(const std::vector<MeasuredMark>& marks) {
+  std::vector<const MeasuredMark*> all;
+  for (const MeasuredMark& mark : marks) {
+    if (has_place(mark.flops_per_byte, mark.measured) && has_place(mark.flops_per_byte, mark.predicted))
+      all.push_back(&mark);
+  }
+  const size_t step = (all.size() + most_measured_marks - 1) / most_measured_marks;
+  std::vector<const MeasuredMark*> some;
+  for (size_t i = 0; i < all.size(); i += step) some.push_back(all[i]);
+  return some;
+}
+
+void draw_measured(Svg& svg, const Frame& frame, const std::vector<const MeasuredMark*>& marks) {
+  for (const MeasuredMark* mark : marks) {
+    svg.line(frame.at(mark->flops_per_byte, mark->measured.value()),
+             frame.at(mark->flops_per_byte, mark->predicted.value()),
+             {.stroke = forecast_colour, .width = 1, .opacity = 0.6});
+  }
+  for (const MeasuredMark* mark : marks) {
+    const std::string tip =
+        fmt::format("{}: measured {}, predicted {}", mark->label, rate_text(mark->measured.value(), "FLOP/s"),
+                    rate_text(mark->predicted.value(), "FLOP/s"));
+    svg.circle(frame.at(mark->flops_per_byte, mark->measured.value()), 3.2,
+               {.stroke = measured_colour, .fill = "white", .width = 1.3, .opacity = 0.85}, tip);
+    svg.circle(frame.at(mark->flops_per_byte, mark->predicted.value()), 1.7, {.fill = forecast_colour, .opacity = 0.9},
+               tip);
+  }
+}
+
+void draw_diamond(Svg& svg, SvgPoint at, double size, std::string_view tooltip) {
+  const SvgPoint corners[] = {{at.x, at.y - size}, {at.x + size, at.y}, {at.x, at.y + size}, {at.x - size, at.y}};
+  svg.polygon(corners, {.stroke = "white", .fill = asked_colour, .width = 1}, tooltip);
+}
+
+void draw_interval(Svg& svg, SvgPoint low, SvgPoint high) {
+  svg.line(low, high, {.stroke = asked_colour, .width = 1.6});
+  for (const SvgPoint& end : {low, high})
+    svg.line({end.x - 5, end.y}, {end.x + 5, end.y}, {.stroke = asked_colour, .width = 1.6});
+}
+
+void draw_predicted(Svg& svg, const Frame& frame, const std::vector<PredictedMark>& marks) {
+  constexpr size_t most_intervals = 60, most_labels = 1;
+  const bool few = marks.size() <= most_intervals;
+  for (const PredictedMark& mark : marks) {
+    if (!few || !has_place(mark.flops_per_byte, mark.rate)) continue;
+    draw_interval(svg, frame.at(mark.flops_per_byte, mark.low.value()),
+                  frame.at(mark.flops_per_byte, mark.high.value()));
+  }
+  for (const PredictedMark& mark : marks) {
+    if (!has_place(mark.flops_per_byte, mark.rate)) continue;
+    const SvgPoint at = frame.at(mark.flops_per_byte, mark.rate.value());
+    draw_diamond(svg, at, few ? 6 : 3.5, mark.label);
+    if (marks.size() > most_labels) continue;
+    const bool to_the_left = at.x + 14 + svg_text_width(mark.label, 12) > right;
+    svg.text(
+        {at.x + (to_the_left ? -12 : 12), at.y + 18}, mark.label,
+        {.anchor = to_the_left ? SvgAnchor::end : SvgAnchor::start, .fill = asked_colour, .bold = true, .halo = true});
+  }
+}
+
+void draw_legend(Svg& svg, const RooflineFigure& figure, size_t drawn) {
+  const double y = height - 26;
+  double x = left;
+  if (!figure.predicted.empty()) {
+    const SvgPoint at{x + 6, y - 4};
+    draw_interval(svg, {at.x, at.y + 9}, {at.x, at.y - 9});
+    draw_diamond(svg, at, 6, {});
+    const std::string_view text = "predicted, 90% interval";
+    svg.text({x + 18, y}, text, {});
+    x += 42 + svg_text_width(text, 12);
+  }
+  if (drawn == 0) return;
+  svg.circle({x + 6, y - 4}, 3.2, {.stroke = measured_colour, .fill = "white", .width = 1.3});
+  const std::string measured = drawn < figure.measured.size()
+                                   ? fmt::format("measured ({} of {} rows)", drawn, figure.measured.size())
+                                   : fmt::format("measured ({} rows)", drawn);
+  svg.text({x + 16, y}, measured, {});
+  x += 40 + svg_text_width(measured, 12);
+  svg.line({x + 6, y - 12}, {x + 6, y + 2}, {.stroke = forecast_colour, .width = 1, .opacity = 0.6});
+  svg.circle({x + 6, y - 4}, 1.9, {.fill = forecast_colour});
+  svg.text({x + 16, y}, "predicted for it", {});
+}
+
+}  // namespace
+
+std::string roofline_svg(const RooflineFigure& figure) {
+  const Frame frame = frame_of(figure);
+  const std::vector<const MeasuredMark*> measured = picked(figure.measured);
+  Svg svg(width, height, figure.title);
+  svg.text({left, 32}, figure.title, {.size = 17, .bold = true});
+  svg.text({left, 54}, figure.subtitle, {.size = 12, .fill = "#52606d"});
+  draw_axes(svg, frame);
+  draw_roofs(svg, frame, figure);
+  draw_measured(svg, frame, measured);
+  draw_predicted(svg, frame, figure.predicted);
+  draw_legend(svg, figure, measured.size());
+  return svg.finish();
+}
+
+}  // namespace foretoken

@@ -1,0 +1,40 @@
+// Kernels on a device's roofline as an SVG file: arithmetic intensity across, FLOP/s up, both logarithmic.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/roofline_plot.h"
+
+namespace foretoken {
+
+// A prediction with its interval.
+struct PredictedMark {
+  double flops_per_byte = 0;
+  FlopsPerSecond rate, low, high;  // low: at the upper end of the time
+  std::string label;               // shown beside the first few, and as a tooltip
+};
+
+// A measured kernel and what was predicted for it.
+struct MeasuredMark {
+  double flops_per_byte = 0;
+  FlopsPerSecond measured, predicted;
+  std::string label;
+};
+
+struct RooflineFigure {
+  std::string title;
+  std::string subtitle;
+  RooflineAxes axes;
+  std::optional<BytesPerSecond> cache_bandwidth;  // L2, where it is known
+  std::vector<PredictedMark> predicted;
+  std::vector<MeasuredMark> measured;  // at most most_measured_marks are drawn, evenly picked
+};
+
+inline constexpr size_t most_measured_marks = 400;
+
+// Marks without FLOPs, bytes or time are left out: they have no place on a roofline.
+std::string roofline_svg(const RooflineFigure& figure);
+
+}  // namespace foretoken
