@@ -67,6 +67,8 @@ TEST(Catalogue, h100_has_the_numbers_of_its_sheet) {
   EXPECT_EQ(h100.peak_or_fallback(DType::bf16)->value(), 989.4e12);
   EXPECT_EQ(h100.peak_or_fallback(DType::fp8)->value(), 1978.9e12);
   EXPECT_EQ(h100.peak_or_fallback(DType::fp4)->value(), 1978.9e12);  // no fp4 units: fp8
+  EXPECT_EQ(h100.type_or_fallback(DType::fp4), DType::fp8);
+  EXPECT_EQ(h100.type_or_fallback(DType::bf16), DType::bf16);
   EXPECT_EQ(h100.instruction_set, "sm_90");
 }
 

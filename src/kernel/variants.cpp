@@ -1,13 +1,13 @@
 #include "kernel/variants.h"
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <system_error>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "kernel/forms/call.h"
 #include "kernel/forms/list.h"
 
@@ -75,6 +75,10 @@ std::vector<std::string> known_variants(const KernelFamily& family, const fs::pa
   if (kind == nullptr) return {};
   std::set<std::string> names;
   for (const std::string_view name : kind->make(Caches::cold)->known_variants()) names.emplace(name);
+  for (const KernelParameter& parameter : family.parameters) {
+    if (parameter.name == "kernel") names.insert(parameter.choices.begin(), parameter.choices.end());
+  }
+  names.erase("any");
   std::set<std::string> formats;
   std::vector<FormCall> calls;
   for (FormCall& call : calls_of(family)) {
@@ -91,17 +95,23 @@ std::vector<std::string> known_variants(const KernelFamily& family, const fs::pa
   return {names.begin(), names.end()};
 }
 
-void check_variant(const KernelFamily& family, std::string_view variant, const fs::path& calibrations) {
-  if (variant.empty()) return;
-  const std::vector<std::string> known = known_variants(family, calibrations);
-  if (std::find(known.begin(), known.end(), variant) != known.end()) return;
+std::string variant_from_flag(const KernelFamily& family, std::string_view typed, const fs::path& calibrations) {
+  for (const KernelParameter& parameter : family.parameters) {
+    // "any", or the stage that linear attention means unless told otherwise.
+    if (parameter.name == "kernel" && equal_ignoring_case(typed, parameter.fallback.value_or(""))) return {};
+  }
+  if (typed.empty()) return {};
+  if (form_kind_of(family.name) == nullptr) return std::string(typed);
+  std::vector<std::string> known = known_variants(family, calibrations);
+  for (const std::string& name : known) {
+    if (equal_ignoring_case(name, typed)) return name;
+  }
+  known.insert(known.begin(), "any");
   throw InputError(
       {.source = "--kernel",
-       .value = printable(variant),
-       .expected = known.empty()
-                       ? fmt::format("any: implementations of {} are not told apart", family.name)
-                       : fmt::format("any, or an implementation of {}: {}", family.name, fmt::join(known, ", ")),
-       .suggestion = nearest_name(variant, known).value_or("")});
+       .value = printable(typed),
+       .expected = fmt::format("an implementation of {} that is known: {}", family.name, fmt::join(known, ", ")),
+       .suggestion = nearest_name(typed, known).value_or("")});
 }
 
 }  // namespace foretoken

@@ -19,10 +19,12 @@ std::vector<DeviceCalibration> all_sweeps(const std::filesystem::path& calibrati
 bool has_formats(std::string_view group, const FormCall& call);
 std::string group_variant(std::string_view group, const FormCall& call);
 
-// Sorted; empty for a family whose implementations are not told apart.
+// Sorted. Empty for a family without a form: the roofline is the same for all implementations.
 std::vector<std::string> known_variants(const KernelFamily& family, const std::filesystem::path& calibrations);
 
-// InputError that names the nearest where `variant` is none of these; empty is fine.
-void check_variant(const KernelFamily& family, std::string_view variant, const std::filesystem::path& calibrations);
+// The known name that was typed, whatever its case; "any" (the flag's default) becomes empty: what engines usually run.
+// InputError that suggests the nearest for a name nobody knows; a family without a form takes every name.
+std::string variant_from_flag(const KernelFamily& family, std::string_view typed,
+                              const std::filesystem::path& calibrations);
 
 }  // namespace foretoken

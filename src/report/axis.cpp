@@ -64,7 +64,8 @@ std::vector<double> Axis::ticks() const {
     if ((most_ - least_) / step <= most_ticks) break;
     step *= factor;
   }
-  for (double n = std::ceil(least_ / step - 1e-9); n * step <= most_ + 1e-9 * step; ++n) ticks.push_back(n * step);
+  for (double n = std::ceil(least_ / step - 1e-9); n * step <= most_ + 1e-9 * step; ++n)
+    ticks.push_back(n * step + 0.0);  // no -0
   return ticks;
 }
 

@@ -1,5 +1,7 @@
 #include "report/kernel_plot.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -17,15 +19,23 @@ std::optional<BytesPerSecond> cache_bandwidth_of(const KernelExplanation& explan
 
 std::string kernel_plot(const KernelFamily& family, const Device& device, std::span<const PlottedKernel> predicted,
                         std::span<const MeasuredRow> measured, std::optional<BytesPerSecond> cache_bandwidth) {
-  const DType math = predicted.empty() ? DType::bf16 : predicted.front().estimate.work.math;
-  const std::optional<FlopsPerSecond> peak = device.peak_or_fallback(math);
+  // The types of the figure, those with the highest peak first.
+  std::vector<DType> types;
+  for (const PlottedKernel& kernel : predicted) {
+    const DType type = kernel.estimate.work.math;
+    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+  }
+  const auto peak_of = [&](DType type) { return device.peak_or_fallback(type).value_or(FlopsPerSecond(0)); };
+  std::stable_sort(types.begin(), types.end(), [&](DType a, DType b) { return peak_of(a) > peak_of(b); });
   const auto unplaced = [&](const std::string& expected) {
     throw InputError({.source = "--plot", .value = family.name, .expected = expected});
   };
   if (predicted.empty()) unplaced("at least one kernel to draw");
   if (!(predicted.front().estimate.work.flops.value() > 0))
     unplaced("a kernel that multiplies: one that only moves bytes has no place on a roofline");
-  if (!peak)
+  const DType math = types.front();
+  const FlopsPerSecond peak = peak_of(math);
+  if (!(peak.value() > 0))
     unplaced(fmt::format("a device whose {} peak is known, which that of {} is not", dtype_name(math), device.name));
   const DType used = device.type_or_fallback(math).value_or(math);
   RooflineFigure figure{
@@ -33,12 +43,16 @@ std::string kernel_plot(const KernelFamily& family, const Device& device, std::s
       .subtitle = predicted.size() == 1
                       ? predicted.front().label
                       : fmt::format("{} kernels; each point is one call at its predicted time", predicted.size()),
-      .axes = {.peak = *peak,
+      .axes = {.peak = peak,
                .bandwidth = device.memory_bandwidth->value,
                .peak_label = used == math
                                  ? fmt::format("{} dense peak", dtype_name(math))
                                  : fmt::format("{} dense peak (no {} here)", dtype_name(used), dtype_name(math))},
       .cache_bandwidth = cache_bandwidth};
+  for (const DType type : types) {
+    if (peak_of(type) < peak && peak_of(type).value() > 0)
+      figure.lower_peaks.emplace_back(std::string(dtype_name(type)), peak_of(type));
+  }
   for (const PlottedKernel& kernel : predicted) {
     const Work& work = kernel.estimate.work;
     const Estimate& seconds = kernel.estimate.seconds;

@@ -19,7 +19,7 @@ struct PlottedKernel {
 // The rate at which a form lets L2 serve traffic; nothing where the roofline answered.
 std::optional<BytesPerSecond> cache_bandwidth_of(const KernelExplanation& explanation);
 
-// SVG text. The flat roof is that of the first prediction's type. InputError where the kernels have no FLOPs or the
+// SVG text. A flat roof for each type that the kernels multiply in. InputError where the kernels have no FLOPs or the
 // device no peak: they have no place on a roofline.
 std::string kernel_plot(const KernelFamily& family, const Device& device, std::span<const PlottedKernel> predicted,
                         std::span<const MeasuredRow> measured, std::optional<BytesPerSecond> cache_bandwidth);

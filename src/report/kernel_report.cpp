@@ -100,7 +100,7 @@ std::string work_text(const KernelReport& report) {
   if (used && *used != work.math) {
     text += fmt::format(", the {} rate: this device does not multiply in {}", dtype_name(*used), dtype_name(work.math));
   }
-  if (estimate.waves > 0) {
+  if (estimate.waves > 0 && report.explanation.lines.empty()) {
     text += fmt::format("; {:.3g} waves of tiles at best, {:.0f}% of the slots filled", estimate.waves,
                         100 * estimate.wave_efficiency);
   }
@@ -145,17 +145,29 @@ std::string parts_text(const KernelExplanation& explanation) {
   return "\n" + parts.text() + "\n" + limits.text() + "\n" + facts.text();
 }
 
-std::string nearest_text(std::span<const MeasuredRow> nearest) {
-  Table table({{"nearest measured rows", Table::Align::left},
+// The sizes in which two calls differ.
+std::string difference_text(const KernelShape& row, const KernelShape& asked) {
+  const std::vector<NamedSize> sizes = named_sizes(row), others = named_sizes(asked);
+  std::string text;
+  for (size_t i = 0; i < sizes.size() && i < others.size(); ++i) {
+    const bool is_product = sizes[i].name.find(" x ") != std::string_view::npos;
+    if (is_product || sizes[i].value == others[i].value) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", sizes[i].name, size_text(sizes[i].value));
+  }
+  return text.empty() ? "the same sizes" : text;
+}
+
+std::string nearest_text(std::span<const MeasuredRow> nearest, const KernelShape& asked) {
+  Table table({{"nearest measured rows, and what differs", Table::Align::left},
                {"kernel", Table::Align::left},
                {"measured"},
                {"predicted"},
                {"error %"},
-               {"doublings apart"}});
+               {"doublings"}});
   for (const MeasuredRow& row : nearest.first(std::min(nearest.size(), most_nearest))) {
     const double predicted = row.predicted.seconds.value;
-    table.add({sizes_text(row.shape), row.variant, duration_text(row.measured_seconds), duration_text(predicted),
-               fmt::format("{:+.1f}", 100 * (predicted / row.measured_seconds - 1)),
+    table.add({difference_text(row.shape, asked), row.variant, duration_text(row.measured_seconds),
+               duration_text(predicted), fmt::format("{:+.1f}", 100 * (predicted / row.measured_seconds - 1)),
                fmt::format("{:.2f}", row.distance)});
   }
   return fmt::format("\n{}{} measured on {}, with the caches as warm as the benchmark leaves them\n", table.text(),
@@ -196,7 +208,12 @@ Json nearest_json(std::span<const MeasuredRow> nearest) {
 
 std::string call_text(const KernelFamily& family, GivenParameters given) {
   std::string call = family.name;
-  for (const auto& [name, value] : given) call += fmt::format(" {}={}", name, value);
+  for (const auto& [name, value] : given) {
+    const auto parameter = std::find_if(family.parameters.begin(), family.parameters.end(),
+                                        [&name = name](const KernelParameter& p) { return p.name == name; });
+    const bool is_usual = parameter != family.parameters.end() && parameter->fallback == value;
+    if (!is_usual || name.ends_with("dtype")) call += fmt::format(" {}={}", name, value);
+  }
   return call;
 }
 
@@ -227,7 +244,7 @@ std::string kernel_text(const KernelReport& report) {
   text += "\n" + work_text(report);
   text = wrap_lines(text, 100, 14);
   if (!explanation.lines.empty()) text += parts_text(explanation);
-  if (!report.nearest.empty()) text += nearest_text(report.nearest);
+  if (!report.nearest.empty()) text += nearest_text(report.nearest, report.shape);
   return text;
 }
 

@@ -18,6 +18,7 @@ using GivenParameters = std::span<const std::pair<std::string, std::string>>;
 struct KernelReport {
   const KernelFamily& family;
   GivenParameters given;
+  const KernelShape& shape;
   const Device& device;
   const KernelExplanation& explanation;
   std::span<const MeasuredRow> nearest;  // nearest first; only a few are shown
@@ -26,7 +27,7 @@ struct KernelReport {
 std::string kernel_text(const KernelReport& report);
 Json kernel_json(const KernelReport& report);
 
-// "gemm m=4096 n=8192": what was asked.
+// "gemm dtype=bf16 m=4096 n=8192": what was asked, without what is usual.
 std::string call_text(const KernelFamily& family, GivenParameters given);
 
 // "m=4096 n=8192 k=8192 batch=1": the sizes of any call, without products of them.

@@ -6,81 +6,115 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "report/axis.h"
 
 namespace foretoken {
 namespace {
 
-// A logarithmic axis over `cells` cells.
-class LogAxis {
+constexpr size_t margin = 14;  // columns left of the plot
+
+bool has_place(const RooflinePoint& point) {
+  return point.flops_per_byte > 0 && point.rate.value() > 0;
+}
+
+// The cells of the plot; row 0 is the top.
+class Canvas {
  public:
-  LogAxis(double least, double most, size_t cells) : low_(std::log10(least)), high_(std::log10(most)), cells_(cells) {}
-  size_t cell(double value) const {
-    const double share = (std::log10(value) - low_) / (high_ - low_);
-    const double position = std::clamp(share, 0.0, 1.0) * static_cast<double>(cells_ - 1);
-    return static_cast<size_t>(std::lround(position));
-  }
-  double value(size_t cell) const {
-    return std::pow(10, low_ + (high_ - low_) * static_cast<double>(cell) / static_cast<double>(cells_ - 1));
+  Canvas(size_t columns, size_t rows) : rows_(rows, std::string(columns, ' ')) {}
+  const std::string& row(size_t y) const { return rows_[y]; }
+  void draw(size_t x, size_t y, char mark) { rows_[y][x] = mark; }
+
+  // Puts a letter on the nearest cell that no other letter has; a column counts half a row, as it looks on a screen.
+  void put_letter(size_t x, size_t y, char letter) {
+    const auto distance = [&](size_t column, size_t row) {
+      const double across = static_cast<double>(column) - static_cast<double>(x);
+      const double up = 2 * (static_cast<double>(row) - static_cast<double>(y));
+      return across * across + up * up;
+    };
+    size_t best_x = x, best_y = y;
+    double best = -1;
+    for (size_t row = 0; row < rows_.size(); ++row) {
+      for (size_t column = 0; column < rows_[row].size(); ++column) {
+        const char taken = rows_[row][column];
+        if (taken >= 'A' && taken <= 'Z') continue;
+        if (best >= 0 && distance(column, row) >= best) continue;
+        best = distance(column, row);
+        best_x = column;
+        best_y = row;
+      }
+    }
+    rows_[best_y][best_x] = letter;
   }
 
  private:
-  double low_, high_;
-  size_t cells_;
+  std::vector<std::string> rows_;
 };
 
-double power_of_ten_below(double value) {
-  return std::pow(10, std::floor(std::log10(value)));
+size_t cell(const Axis& axis, double value) {
+  return static_cast<size_t>(std::lround(axis.position(value)));
+}
+
+// Numbers under the axis where there is room, each around its tick.
+std::string tick_line(const Axis& across, size_t columns) {
+  std::string line(columns, ' ');
+  size_t free_from = 0;
+  for (const double tick : across.ticks()) {
+    const std::string text = number_text(tick);
+    const size_t middle = cell(across, tick), half = text.size() / 2;
+    const size_t start = middle < half ? 0 : middle - half;
+    if (start < free_from || start + text.size() > columns) continue;
+    line.replace(start, text.size(), text);
+    free_from = start + text.size() + 1;
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
 }
 
 }  // namespace
 
 std::string roofline_plot(const RooflineAxes& axes, const std::vector<RooflinePoint>& points, size_t width,
                           size_t height) {
-  const double ridge = axes.peak.value() / axes.bandwidth.value();
-  double least_intensity = ridge / 100, most_intensity = ridge * 30;
+  const double peak = axes.peak.value(), bandwidth = axes.bandwidth.value(), ridge = peak / bandwidth;
+  double least_intensity = ridge / 100, most_intensity = ridge * 30, slowest = peak;
   for (const RooflinePoint& point : points) {
-    if (point.flops_per_byte <= 0 || point.rate.value() <= 0) continue;
+    if (!has_place(point)) continue;
     least_intensity = std::min(least_intensity, point.flops_per_byte);
     most_intensity = std::max(most_intensity, point.flops_per_byte);
+    slowest = std::min(slowest, point.rate.value());
   }
-  constexpr size_t margin = 14;
-  const LogAxis across(power_of_ten_below(least_intensity), most_intensity * 1.5, width - margin);
-  const LogAxis up(power_of_ten_below(least_intensity) * axes.bandwidth.value(), axes.peak.value() * 1.3, height);
+  const size_t columns = width - margin;
+  const double first = power_of_ten(decade_of(least_intensity));
+  const Axis across = Axis::logarithmic(first, most_intensity * 1.5, 0, static_cast<double>(columns - 1));
+  const Axis up =
+      Axis::logarithmic(std::min(first * bandwidth, slowest), peak * 1.3, static_cast<double>(height - 1), 0);
 
-  std::vector<std::string> rows(height, std::string(width - margin, ' '));
-  const auto spot = [&](double intensity, double rate) -> char& {
-    return rows[height - 1 - up.cell(rate)][across.cell(intensity)];
-  };
-  for (size_t x = 0; x < width - margin; ++x) {
-    const double intensity = across.value(x);
-    const bool sloped = intensity < ridge;
-    spot(intensity, std::min(axes.peak.value(), intensity * axes.bandwidth.value())) = sloped ? '/' : '-';
+  Canvas canvas(columns, height);
+  for (size_t x = 0; x < columns; ++x) {
+    const double intensity = across.value(static_cast<double>(x));
+    canvas.draw(x, cell(up, std::min(peak, intensity * bandwidth)), intensity < ridge ? '/' : '-');
   }
   std::string legend;
   char letter = 'A';
   for (const RooflinePoint& point : points) {
-    if (point.flops_per_byte <= 0 || point.rate.value() <= 0 || letter > 'Z') continue;
-    char& mark = spot(point.flops_per_byte, point.rate.value());
-    mark = mark >= 'A' && mark <= 'Z' ? '*' : letter;
+    if (!has_place(point) || letter > 'Z') continue;
+    canvas.put_letter(cell(across, point.flops_per_byte), cell(up, point.rate.value()), letter);
     legend += fmt::format("  {}  {:<22} {:>8.2f} FLOP/byte  {}\n", letter, point.label, point.flops_per_byte,
                           rate_text(point.rate.value(), "FLOP/s"));
     ++letter;
   }
 
+  std::vector<std::string> labels(height);
+  for (const double tick : up.ticks()) labels[cell(up, tick)] = rate_text(tick, "FLOP/s");
   std::string out;
   for (size_t y = 0; y < height; ++y) {
-    const bool labelled = y % 4 == 0;
-    const double rate = up.value(height - 1 - y);
-    out += fmt::format("{:>{}} |{}", labelled ? rate_text(rate, "F/s") : "", margin - 2, rows[y]);
+    out += fmt::format("{:>{}} |{}", labels[y], margin - 2, canvas.row(y));
     out.erase(out.find_last_not_of(' ') + 1);
     out += '\n';
   }
-  out += fmt::format("{:>{}} +{}\n", "", margin - 2, std::string(width - margin, '-'));
-  out += fmt::format("{:>{}}  {:<{}.3g}{:^{}}{:>{}.3g}\n", "", margin - 2, across.value(0), (width - margin) / 4,
-                     fmt::format("FLOP/byte (ridge at {:.0f})", ridge), (width - margin) / 2,
-                     across.value(width - margin - 1), (width - margin) / 4);
-  out += fmt::format("  /  memory at {}, -  {} {}\n", rate_text(axes.bandwidth.value(), "B/s"), axes.peak_label,
-                     rate_text(axes.peak.value(), "FLOP/s"));
+  out += fmt::format("{:>{}} +{}\n", "", margin - 2, std::string(columns, '-'));
+  out += fmt::format("{:>{}}  {}\n", "", margin - 2, tick_line(across, columns));
+  out += fmt::format("  /  memory at {}, -  {} {}; across: FLOP/byte, the ridge at {:.0f}\n",
+                     rate_text(bandwidth, "B/s"), axes.peak_label, rate_text(peak, "FLOP/s"), ridge);
   return out + legend;
 }
 

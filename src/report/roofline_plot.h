@@ -20,8 +20,8 @@ struct RooflineAxes {
   std::string peak_label;  // "bf16 peak"
 };
 
-// A plot of at most `width` columns with a legend; each point is a letter, '*' where several fall on one spot.
-// Points without FLOPs or bytes are left out.
+// A plot of at most `width` columns with a legend; each point is a letter, moved to the next free cell where several
+// fall on one spot. Points without FLOPs or bytes are left out, and those after the 26th.
 std::string roofline_plot(const RooflineAxes& axes, const std::vector<RooflinePoint>& points, size_t width = 78,
                           size_t height = 14);
 

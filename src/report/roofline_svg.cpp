@@ -75,9 +75,9 @@ void draw_axes(Svg& svg, const Frame& frame) {
   svg.text({18, (top + bottom) / 2}, "FLOP per second", {.size = 13, .anchor = SvgAnchor::middle, .rotation = -90});
 }
 
-// A slope of constant bandwidth up to the flat roof, its label along it.
+// A slope of constant bandwidth up to the flat roof, its label along it: above, or below where another slope is near.
 void draw_slope(Svg& svg, const Frame& frame, const RooflineAxes& axes, BytesPerSecond bandwidth,
-                const std::string& label, const SvgStyle& style) {
+                const std::string& label, bool above, const SvgStyle& style) {
   const double ridge = axes.peak / (FlopsPerSecond(bandwidth.value()));
   const double first = std::max(frame.across.least(), frame.up.least() / bandwidth.value());
   const double last = std::min(ridge, frame.across.most());
@@ -86,44 +86,50 @@ void draw_slope(Svg& svg, const Frame& frame, const RooflineAxes& axes, BytesPer
   svg.line(from, to, style);
   const double angle = std::atan2(to.y - from.y, to.x - from.x);
   if (std::hypot(to.x - from.x, to.y - from.y) < svg_text_width(label, 12) + 30) return;  // no room
-  const double along = 0.12;
-  const SvgPoint at{from.x + along * (to.x - from.x) + 7 * std::sin(angle),
-                    from.y + along * (to.y - from.y) - 7 * std::cos(angle)};
+  const double along = 0.12, away = above ? 7 : -17;
+  const SvgPoint at{from.x + along * (to.x - from.x) + away * std::sin(angle),
+                    from.y + along * (to.y - from.y) - away * std::cos(angle)};
   svg.text(at, label, {.fill = style.stroke, .rotation = angle * 180 / std::numbers::pi, .halo = true});
 }
 
 void draw_roofs(Svg& svg, const Frame& frame, const RooflineFigure& figure) {
   const RooflineAxes& axes = figure.axes;
-  if (figure.cache_bandwidth && *figure.cache_bandwidth > axes.bandwidth) {
+  const bool has_cache = figure.cache_bandwidth && *figure.cache_bandwidth > axes.bandwidth;
+  if (has_cache) {
     draw_slope(svg, frame, axes, *figure.cache_bandwidth,
-               fmt::format("L2 as fitted, {}", rate_text(figure.cache_bandwidth->value(), "B/s")),
+               fmt::format("L2 as fitted, {}", rate_text(figure.cache_bandwidth->value(), "B/s")), true,
                {.stroke = cache_colour, .width = 1.5, .dash = "7 5"});
   }
   draw_slope(svg, frame, axes, axes.bandwidth, fmt::format("DRAM, {}", rate_text(axes.bandwidth.value(), "B/s")),
-             {.stroke = roof_colour, .width = 2});
+             !has_cache, {.stroke = roof_colour, .width = 2});
   const double ridge = axes.peak.value() / axes.bandwidth.value();
-  const double widest =
-      figure.cache_bandwidth ? std::max(axes.bandwidth, *figure.cache_bandwidth).value() : axes.bandwidth.value();
   const SvgPoint end = frame.at(frame.across.most(), axes.peak.value());
   const SvgPoint knee = frame.at(std::min(ridge, frame.across.most()), axes.peak.value());
-  const SvgPoint cached =
-      frame.at(std::clamp(axes.peak.value() / widest, frame.across.least(), frame.across.most()), axes.peak.value());
-  svg.line(cached, knee, {.stroke = cache_colour, .width = 1.5, .dash = "7 5"});
+  if (has_cache) {
+    const double cached = std::clamp(axes.peak.value() / figure.cache_bandwidth->value(), frame.across.least(), ridge);
+    svg.line(frame.at(cached, axes.peak.value()), knee, {.stroke = cache_colour, .width = 1.5, .dash = "7 5"});
+  }
+  for (const auto& [label, peak] : figure.lower_peaks) {
+    const SvgPoint start = frame.at(peak.value() / axes.bandwidth.value(), peak.value());
+    svg.line(start, {right, start.y}, {.stroke = roof_colour, .width = 1.2, .dash = "2 3"});
+    svg.text({right - 8, start.y - 5}, label,
+             {.size = 11, .anchor = SvgAnchor::end, .fill = roof_colour, .halo = true});
+  }
   svg.line(knee, end, {.stroke = roof_colour, .width = 2});
   svg.text({end.x - 8, end.y - 8}, fmt::format("{}, {}", axes.peak_label, rate_text(axes.peak.value(), "FLOP/s")),
            {.anchor = SvgAnchor::end, .fill = roof_colour, .halo = true});
 }
 
-// Every n-th, so that at most most_measured_marks are left.
+// Evenly through the list, so that at most most_measured_marks are left.
 std::vector<const MeasuredMark*> picked(const std::vector<MeasuredMark>& marks) {
   std::vector<const MeasuredMark*> all;
   for (const MeasuredMark& mark : marks) {
     if (has_place(mark.flops_per_byte, mark.measured) && has_place(mark.flops_per_byte, mark.predicted))
       all.push_back(&mark);
   }
-  const size_t step = (all.size() + most_measured_marks - 1) / most_measured_marks;
+  const size_t kept = std::min(all.size(), most_measured_marks);
   std::vector<const MeasuredMark*> some;
-  for (size_t i = 0; i < all.size(); i += step) some.push_back(all[i]);
+  for (size_t i = 0; i < kept; ++i) some.push_back(all[i * all.size() / kept]);
   return some;
 }
 
@@ -144,9 +150,9 @@ void draw_measured(Svg& svg, const Frame& frame, const std::vector<const Measure
   }
 }
 
-void draw_diamond(Svg& svg, SvgPoint at, double size, std::string_view tooltip) {
+void draw_diamond(Svg& svg, SvgPoint at, double size, double opacity, std::string_view tooltip) {
   const SvgPoint corners[] = {{at.x, at.y - size}, {at.x + size, at.y}, {at.x, at.y + size}, {at.x - size, at.y}};
-  svg.polygon(corners, {.stroke = "white", .fill = asked_colour, .width = 1}, tooltip);
+  svg.polygon(corners, {.stroke = "white", .fill = asked_colour, .width = 0.8, .opacity = opacity}, tooltip);
 }
 
 void draw_interval(Svg& svg, SvgPoint low, SvgPoint high) {
@@ -155,9 +161,15 @@ void draw_interval(Svg& svg, SvgPoint low, SvgPoint high) {
     svg.line({end.x - 5, end.y}, {end.x + 5, end.y}, {.stroke = asked_colour, .width = 1.6});
 }
 
+// Few enough for an interval each.
+bool are_few(const std::vector<PredictedMark>& marks) {
+  constexpr size_t most_intervals = 60;
+  return marks.size() <= most_intervals;
+}
+
 void draw_predicted(Svg& svg, const Frame& frame, const std::vector<PredictedMark>& marks) {
-  constexpr size_t most_intervals = 60, most_labels = 1;
-  const bool few = marks.size() <= most_intervals;
+  const bool few = are_few(marks);
+  constexpr size_t most_labels = 1;
   for (const PredictedMark& mark : marks) {
     if (!few || !has_place(mark.flops_per_byte, mark.rate)) continue;
     draw_interval(svg, frame.at(mark.flops_per_byte, mark.low.value()),
@@ -166,7 +178,7 @@ void draw_predicted(Svg& svg, const Frame& frame, const std::vector<PredictedMar
   for (const PredictedMark& mark : marks) {
     if (!has_place(mark.flops_per_byte, mark.rate)) continue;
     const SvgPoint at = frame.at(mark.flops_per_byte, mark.rate.value());
-    draw_diamond(svg, at, few ? 6 : 3.5, mark.label);
+    draw_diamond(svg, at, few ? 6 : 3.6, few ? 1 : 0.55, mark.label);
     if (marks.size() > most_labels) continue;
     const bool to_the_left = at.x + 14 + svg_text_width(mark.label, 12) > right;
     svg.text(
@@ -180,9 +192,10 @@ void draw_legend(Svg& svg, const RooflineFigure& figure, size_t drawn) {
   double x = left;
   if (!figure.predicted.empty()) {
     const SvgPoint at{x + 6, y - 4};
-    draw_interval(svg, {at.x, at.y + 9}, {at.x, at.y - 9});
-    draw_diamond(svg, at, 6, {});
-    const std::string_view text = "predicted, 90% interval";
+    const bool few = are_few(figure.predicted);
+    if (few) draw_interval(svg, {at.x, at.y + 9}, {at.x, at.y - 9});
+    draw_diamond(svg, at, few ? 6 : 4, 1, {});
+    const std::string_view text = few ? "predicted, 90% interval" : "predicted";
     svg.text({x + 18, y}, text, {});
     x += 42 + svg_text_width(text, 12);
   }
@@ -208,8 +221,10 @@ std::string roofline_svg(const RooflineFigure& figure) {
   svg.text({left, 54}, figure.subtitle, {.size = 12, .fill = "#52606d"});
   draw_axes(svg, frame);
   draw_roofs(svg, frame, figure);
+  const bool few = are_few(figure.predicted);
+  if (!few) draw_predicted(svg, frame, figure.predicted);
   draw_measured(svg, frame, measured);
-  draw_predicted(svg, frame, figure.predicted);
+  if (few) draw_predicted(svg, frame, figure.predicted);
   draw_legend(svg, figure, measured.size());
   return svg.finish();
 }

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/roofline_plot.h"
@@ -27,7 +28,8 @@ struct RooflineFigure {
   std::string title;
   std::string subtitle;
   RooflineAxes axes;
-  std::optional<BytesPerSecond> cache_bandwidth;  // L2, where it is known
+  std::optional<BytesPerSecond> cache_bandwidth;                    // L2, where it is known
+  std::vector<std::pair<std::string, FlopsPerSecond>> lower_peaks;  // of other types in the figure, with their labels
   std::vector<PredictedMark> predicted;
   std::vector<MeasuredMark> measured;  // at most most_measured_marks are drawn, evenly picked
 };

@@ -5,11 +5,12 @@
 namespace foretoken {
 
 KernelFamily quantize_family() {
-  return {.name = "quantize_fp8",
-          .summary = "cast of a bf16 [m,k] to fp8 with a known scale",
-          .parameters = {choice_parameter("op", "which cast", {"static_quant"}, "static_quant"),
-                         size_parameter("m", "rows", "4096"), size_parameter("k", "columns", "8192")},
-          .shape = [](KernelValues v) -> KernelShape { return QuantizeShape{.m = count(v[1]), .k = count(v[2])}; }};
+  return {
+      .name = "quantize_fp8",
+      .summary = "cast of a bf16 [m,k] to fp8 with a known scale",
+      .parameters = {choice_parameter("op", "which cast", {"static_quant"}, "static_quant"),
+                     size_parameter("m", "rows", "4096"), size_parameter("k", "columns", "8192"), variant_parameter()},
+      .shape = [](KernelValues v) -> KernelShape { return QuantizeShape{.m = count(v[1]), .k = count(v[2])}; }};
 }
 
 KernelFamily mhc_family() {
@@ -39,7 +40,7 @@ KernelFamily norm_family() {
                          size_parameter("rows", "rows: tokens", "4096"),
                          size_parameter("width", "elements of a row", "8192"),
                          choice_parameter("op", "which norm", {"rms", "layer"}, "rms"),
-                         yes_no_parameter("residual", "the residual add is fused", false)},
+                         yes_no_parameter("residual", "the residual add is fused", false), variant_parameter()},
           .shape = [](KernelValues v) -> KernelShape {
             return NormShape{.rows = count(v[1]),
                              .width = count(v[2]),
@@ -55,7 +56,7 @@ KernelFamily rope_family() {
           .parameters = {dtype_parameter("dtype", "of queries and keys", DType::bf16),
                          size_parameter("tokens", "tokens", "4096"), size_parameter("heads", "query heads", "32"),
                          size_parameter("kv_heads", "key heads", "8"),
-                         size_parameter_or("rotary_dim", "elements of a head that turn", "128")},
+                         size_parameter_or("rotary_dim", "elements of a head that turn", "128"), variant_parameter()},
           .shape = [](KernelValues v) -> KernelShape {
             return RopeShape{.tokens = count(v[1]),
                              .heads = count(v[2]),
@@ -66,16 +67,16 @@ KernelFamily rope_family() {
 }
 
 KernelFamily activation_family() {
-  return {
-      .name = "activation",
-      .summary = "SiLU, GELU and the like, gated (SwiGLU) or not",
-      .parameters = {dtype_parameter("dtype", "of input and output", DType::bf16),
-                     size_parameter("rows", "rows: tokens", "4096"),
-                     size_parameter("width", "outputs per row", "14336"),
-                     yes_no_parameter("gated", "two inputs, one multiplied with the activation of the other", true)},
-      .shape = [](KernelValues v) -> KernelShape {
-        return ActivationShape{.rows = count(v[1]), .width = count(v[2]), .gated = yes(v[3]), .dtype = dtype(v[0])};
-      }};
+  return {.name = "activation",
+          .summary = "SiLU, GELU and the like, gated (SwiGLU) or not",
+          .parameters = {dtype_parameter("dtype", "of input and output", DType::bf16),
+                         size_parameter("rows", "rows: tokens", "4096"),
+                         size_parameter("width", "outputs per row", "14336"),
+                         yes_no_parameter("gated", "two inputs, one multiplied with the activation of the other", true),
+                         variant_parameter()},
+          .shape = [](KernelValues v) -> KernelShape {
+            return ActivationShape{.rows = count(v[1]), .width = count(v[2]), .gated = yes(v[3]), .dtype = dtype(v[0])};
+          }};
 }
 
 KernelFamily elementwise_family() {
@@ -91,7 +92,8 @@ KernelFamily elementwise_family() {
                       .help = "operations per element",
                       .fallback = "1",
                       .example = "1",
-                      .range = {0, 1e6}}},
+                      .range = {0, 1e6}},
+                     variant_parameter()},
       .shape = [](KernelValues v) -> KernelShape {
         return ElementwiseShape{.elements = count(v[1]),
                                 .inputs = count(v[2]),
@@ -105,7 +107,7 @@ KernelFamily softmax_family() {
   return {.name = "softmax",
           .summary = "softmax over rows",
           .parameters = {dtype_parameter("dtype", "of the rows", DType::bf16), size_parameter("rows", "rows", "4096"),
-                         size_parameter("width", "elements of a row", "4096")},
+                         size_parameter("width", "elements of a row", "4096"), variant_parameter()},
           .shape = [](KernelValues v) -> KernelShape {
             return SoftmaxShape{.rows = count(v[1]), .width = count(v[2]), .dtype = dtype(v[0])};
           }};
@@ -116,7 +118,7 @@ KernelFamily embedding_family() {
       .name = "embedding",
       .summary = "rows of the token table",
       .parameters = {dtype_parameter("dtype", "of the table", DType::bf16), size_parameter("tokens", "tokens", "4096"),
-                     size_parameter("width", "elements of a row", "8192")},
+                     size_parameter("width", "elements of a row", "8192"), variant_parameter()},
       .shape = [](KernelValues v) -> KernelShape {
         return EmbeddingShape{.tokens = count(v[1]), .width = count(v[2]), .dtype = dtype(v[0])};
       }};
@@ -128,7 +130,8 @@ KernelFamily kv_write_family() {
           .parameters = {dtype_parameter("dtype", "of the new keys and values", DType::bf16),
                          dtype_parameter("kv_dtype", "of the cache", DType::bf16),
                          size_parameter("tokens", "new tokens", "4096"),
-                         size_parameter("values", "elements per token, keys and values together", "2048")},
+                         size_parameter("values", "elements per token, keys and values together", "2048"),
+                         variant_parameter()},
           .shape = [](KernelValues v) -> KernelShape {
             return KvWriteShape{
                 .tokens = count(v[2]), .values_per_token = count(v[3]), .dtype = dtype(v[0]), .kv_dtype = dtype(v[1])};
@@ -141,7 +144,7 @@ KernelFamily sampling_family() {
       .summary = "choice of the next token from logits",
       .parameters = {dtype_parameter("dtype", "of the logits", DType::fp32), size_parameter("rows", "sequences", "128"),
                      size_parameter("vocabulary", "logits per sequence", "128256"),
-                     yes_no_parameter("greedy", "arg-max; else top-k/top-p with a sort", true)},
+                     yes_no_parameter("greedy", "arg-max; else top-k/top-p with a sort", true), variant_parameter()},
       .shape = [](KernelValues v) -> KernelShape {
         return SamplingShape{.rows = count(v[1]), .vocabulary = count(v[2]), .greedy = yes(v[3]), .dtype = dtype(v[0])};
       }};

@@ -67,7 +67,7 @@ KernelParameter yes_no_parameter(std::string name, std::string help, bool fallba
 
 KernelParameter variant_parameter() {
   KernelParameter parameter = choice_parameter(
-      "kernel", "the implementation, where it is known; the roofline is the same for all", {"any"}, "any");
+      "kernel", "the implementation; any = what engines usually run, a wrong name lists those known", {"any"}, "any");
   parameter.parse = [](std::string_view) -> std::optional<double> { return 0; };
   return parameter;
 }

@@ -32,6 +32,28 @@ TEST(FormCall, raw_features_are_logarithms_of_the_sizes) {
   EXPECT_EQ(raw, (std::array<float, raw_feature_count>{1, 4, 2, 7, 5, 10, -1, 5}));
 }
 
+TEST(FormCall, named_sizes_are_the_raw_features_in_words) {
+  RandomStream random(2, "named");
+  for (const FormKind& kind : form_kinds()) {
+    for (int i = 0; i < 50; ++i) {
+      const FormCall call = random_call(kind, random);
+      const std::vector<NamedSize> sizes = named_sizes(call.shape);
+      if (sizes.empty()) continue;
+      const auto raw = raw_features(call);
+      ASSERT_LE(sizes.size(), raw.size());
+      for (size_t s = 0; s < raw.size(); ++s) {
+        if (s >= sizes.size()) {
+          ASSERT_EQ(raw[s], 0) << kind.name << ": a raw feature without a name";
+        } else if (sizes[s].is_logarithmic) {
+          ASSERT_NEAR(raw[s], std::log2(std::max(sizes[s].value, 0.5)), 1e-5) << kind.name << " " << sizes[s].name;
+        } else {
+          ASSERT_NEAR(raw[s], sizes[s].value, 1e-6) << kind.name << " " << sizes[s].name;
+        }
+      }
+    }
+  }
+}
+
 TEST(FormCall, raw_features_are_finite_for_every_family) {
   RandomStream random(1, "raw");
   for (const KernelFamily& family : kernel_families()) {

@@ -120,6 +120,35 @@ TEST(Forms, the_choice_that_was_returned_gives_the_same_time_again) {
   }
 }
 
+TEST(Forms, the_parts_of_an_explanation_add_up_to_the_time_and_no_limit_exceeds_it) {
+  for (const FormKind& kind : form_kinds()) {
+    RandomStream random(7, kind.name);
+    const std::unique_ptr<Form> form = kind.make(Caches::benchmark);
+    const std::vector<double> constants = start_constants(*form);
+    for (const char* name : {"a100_sxm", "h200_sxm", "b200_sxm", "l40s"}) {
+      const DeviceTraits traits = traits_named(name);
+      for (int i = 0; i < 50; ++i) {
+        const FormCall call = random_call(kind, random);
+        int choice = -1;
+        const double seconds = form->seconds(call, traits, constants, choice);
+        const std::vector<Explained> lines = form->explain(call, traits, constants, choice);
+        if (lines.empty()) continue;  // a form need not explain itself
+        double sum = 0;
+        std::set<std::string_view> names;
+        for (const Explained& line : lines) {
+          ASSERT_TRUE(std::isfinite(line.value) && line.value >= 0) << line.name << " " << describe(kind, call);
+          ASSERT_TRUE(names.insert(line.name).second) << line.name;
+          ASSERT_FALSE(line.reading.empty()) << line.name;
+          ASSERT_TRUE(line.unit != "share" || line.value <= 1 + 1e-9) << line.name << " " << describe(kind, call);
+          if (line.kind == Explained::Kind::part) sum += line.value;
+          ASSERT_TRUE(line.kind != Explained::Kind::limit || line.value <= seconds * (1 + 1e-9)) << line.name;
+        }
+        ASSERT_NEAR(sum, seconds, 1e-9 * seconds) << describe(kind, call);
+      }
+    }
+  }
+}
+
 TEST(Forms, effects_begin_with_the_common_one_and_none_comes_twice) {
   for (const FormKind& kind : form_kinds()) {
     RandomStream random(4, kind.name);

@@ -241,12 +241,12 @@ class MoeForm : public Form {
         {part, "second_multiply", b.total(), "s", "down projection, with its stores"},
         {part, "permute_and_reduce", p.stages, "s", "permutation, activation and reduction around the multiplies"},
     };
-    MatmulLimits both = a.limits;
-    both.compute += b.limits.compute;
-    both.load += b.limits.load;
-    both.latency += b.limits.latency;
-    both.dram += b.limits.dram;
-    both.cache += b.limits.cache;
+    const MatmulLimits &x = a.limits, &y = b.limits;
+    const MatmulLimits both{.compute = p.ragged * (x.compute + y.compute),
+                            .load = p.ragged * (x.load + y.load),
+                            .latency = p.ragged * (x.latency + y.latency),
+                            .dram = p.ragged * (x.dram + y.dram),
+                            .cache = p.ragged * (x.cache + y.cache)};
     explain_limits(both, lines);
     return lines;
   }

@@ -74,10 +74,10 @@ class KernelCommand : public Command {
     return line;
   }
 
-  // The implementation asked for; "any" leaves the choice to the form.
-  static std::string_view variant_of(GivenParameters given) {
+  // The implementation asked for; empty = what engines usually run.
+  static std::string variant_of(const KernelFamily& family, GivenParameters given, const Library& library) {
     for (const auto& [name, value] : given) {
-      if (name == "kernel" && value != "any") return value;
+      if (name == "kernel") return variant_from_flag(family, value, library.calibrations());
     }
     return {};
   }
@@ -91,12 +91,16 @@ class KernelCommand : public Command {
       if (!texts[p].empty()) given.emplace_back(family.parameters[p].name, texts[p]);
     }
     const KernelShape shape = shape_from_flags(family, given);
-    check_variant(family, variant_of(given), library.calibrations());
+    const std::string variant = variant_of(family, given, library);
     check_fits(shape, predictor.device());
-    const KernelExplanation explanation = explain_kernel(predictor, shape, variant_of(given), library.calibrations());
+    const KernelExplanation explanation = explain_kernel(predictor, shape, variant, library.calibrations());
     const std::vector<MeasuredRow> rows = rows_like(shape, explanation, predictor.device(), library);
-    const KernelReport report{
-        .family = family, .given = given, .device = predictor.device(), .explanation = explanation, .nearest = rows};
+    const KernelReport report{.family = family,
+                              .given = given,
+                              .shape = shape,
+                              .device = predictor.device(),
+                              .explanation = explanation,
+                              .nearest = rows};
     std::string text = kernel_text(report);
     if (!plot_.empty()) {
       const PlottedKernel asked{.estimate = explanation.estimate, .label = call_text(family, given)};

@@ -11,6 +11,7 @@ class StepCommand : public Command {
  public:
   void declare(Options& options) override {
     flags_.declare(options);
+    options.heading("Prediction");
     options.choice("--tier", tier_, tier_names(), tier_help);
     options.heading("Output");
     options.flag("--by-time", by_time_, "Slowest operator first, instead of in order of use");

@@ -5,7 +5,10 @@
 #include "app/cli/commands/list.h"
 #include "app/cli/tier_flag.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "kernel/port_map.h"
 #include "kernel/validate.h"
+#include "report/port_map_report.h"
 #include "report/validation_report.h"
 
 namespace foretoken {
@@ -22,6 +25,8 @@ class ValidateCommand : public Command {
     kernels.choice("--tier", tier_, tier_names(), tier_help);
     kernels.text("--calibration", calibration_, "Folder written by `foretoken fit kernels`; default: the shipped one");
     kernels.text("--out", out_, "Write every row with predicted, low, high, confidence and error to this CSV file");
+    kernels.text("--port-map", port_map_,
+                 "Also say how efficient each family is on each device, and draw that against its spread: an SVG file");
     kernels.integer("--threads", threads_, {.least = 0, .most = 1024}, "Files read at the same time; 0 = one per core");
     kernels.footer(
         "Columns of a file: the family's parameters (foretoken kernel FAMILY --help) and latency_us.\n"
@@ -42,7 +47,13 @@ class ValidateCommand : public Command {
         throw InputError(
             {.source = "--out", .value = out_, .expected = "a file that can be written, in an existing folder"});
       rows << scored_kernel_header();
-      sink = [&](const ScoredKernel& scored) { rows << scored_kernel_row(scored); };
+    }
+    PortMap port_map;
+    if (!out_.empty() || !port_map_.empty()) {
+      sink = [&](const ScoredKernel& scored) {
+        if (!out_.empty()) rows << scored_kernel_row(scored);
+        if (!port_map_.empty()) port_map.add(scored);
+      };
     }
     const Tier tier = tier_from_name(tier_).value();
     const std::filesystem::path calibrations =
@@ -59,11 +70,18 @@ class ValidateCommand : public Command {
       rows.close();
       if (!rows) throw InputError({.source = "--out", .value = out_, .expected = "room to write all rows"});
     }
-    return {.text = validation_text(validation), .json = validation_json(validation, "kernels")};
+    Answer answer{.text = validation_text(validation), .json = validation_json(validation, "kernels")};
+    if (!port_map_.empty()) {
+      const std::vector<FamilyPortability> families = port_map.families();
+      write_file(port_map_, port_map_svg(families));
+      answer.text += "\n" + port_map_text(families) + fmt::format("wrote {}\n", port_map_);
+      answer.json.set("port_map", port_map_json(families));
+    }
+    return answer;
   }
 
  private:
-  std::string data_, out_, calibration_;
+  std::string data_, out_, calibration_, port_map_;
   std::string tier_ = "best";
   int64_t threads_ = 0;
   KernelValidationRequest request_;

@@ -1,0 +1,177 @@
+// What `foretoken kernel` says of one prediction, and the files it writes.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "run.h"
+
+namespace foretoken {
+namespace {
+
+namespace fs = std::filesystem;
+
+class KernelCommand : public testing::Test {
+ protected:
+  KernelCommand() : folder_(fs::temp_directory_path() / ("foretoken_kernel_command_" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~KernelCommand() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string write(const std::string& name, const std::string& content) const {
+    fs::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name, std::ios::binary) << content;
+    return path(name);
+  }
+  static std::string content_of(const std::string& file) {
+    std::ostringstream text;
+    text << std::ifstream(file, std::ios::binary).rdbuf();
+    return text.str();
+  }
+  static Json json_of(const std::string& line) {
+    const Outcome run = run_foretoken(line + " --json");
+    EXPECT_EQ(run.status, 0) << line << "\n" << run.err;
+    return parse_json(run.out, line);
+  }
+
+  fs::path folder_;
+};
+
+void expect_mentions(const Outcome& run, const std::string& text) {
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_NE(run.out.find(text), std::string::npos) << "should mention: " << text << "\n" << run.out;
+}
+
+void expect_refused(const Outcome& run, const std::string& mentions) {
+  EXPECT_EQ(run.status, 2) << run.err << run.out;
+  EXPECT_EQ(run.out, "");
+  EXPECT_NE(run.err.find(mentions), std::string::npos) << "should mention: " << mentions << "\n" << run.err;
+}
+
+TEST_F(KernelCommand, the_parts_and_the_correction_make_up_the_time) {
+  for (const std::string line :
+       {"kernel gemm --device h100_sxm --m 4096 --n 8192 --k 8192",
+        "kernel moe --device b200_sxm --tokens 64 --hidden 4096 --inter 1024 --topk 8 --experts 128",
+        "kernel attention_prefill --device l40s --batch 1 --heads 32 --kv-heads 8 --q-len 1024 --kv-len 1024",
+        "kernel attention_decode --device rtx_3090 --batch 8 --heads 32 --kv-heads 8 --kv-len 4096",
+        "kernel mla_decode --device gb200 --batch 64 --heads 16 --kv-len 4096",
+        "kernel norm --device h200_sxm --rows 4096 --width 8192"}) {
+    const Json json = json_of(line);
+    double sum = 0;
+    for (const Json& entry : json.find("explanation")->items()) {
+      if (entry.find("kind")->string() == "part") sum += entry.find("value")->number();
+    }
+    const double value = json.find("estimate")->find("seconds")->find("value")->number();
+    EXPECT_NEAR(sum * json.find("correction")->number(), value, 1e-9 * value) << line;
+    EXPECT_FALSE(json.find("envelope")->items().empty()) << line;
+  }
+}
+
+TEST_F(KernelCommand, says_what_the_interval_rests_on_and_which_size_left_the_sweep) {
+  const std::string sizes = " --n 8192 --k 8192";
+  expect_mentions(run_foretoken("kernel gemm --device h100_sxm --m 4096" + sizes), "held-out rows");
+  expect_mentions(run_foretoken("kernel gemm --device h100_sxm --tier cross --m 4096" + sizes), "withheld generations");
+  expect_mentions(run_foretoken("kernel gemm --device mi300x --m 4096" + sizes), "roofline");
+  expect_mentions(run_foretoken("kernel gemm --device h100_sxm --m 4m" + sizes), "times the largest measured");
+}
+
+TEST_F(KernelCommand, sizes_take_suffixes) {
+  const auto seconds = [](const std::string& m) {
+    return json_of("kernel gemm --device h100_sxm --n 8192 --k 8192 --m " + m).find("estimate")->dump();
+  };
+  EXPECT_EQ(seconds("4k"), seconds("4000"));
+  EXPECT_EQ(seconds("4K"), seconds("4096"));
+  EXPECT_NE(seconds("4k"), seconds("4K"));
+  for (const std::string wrong : {"4kk", "k", "0.5", "0k", "2g", "4 k"}) {
+    expect_refused(run_foretoken({"kernel", "gemm", "--device", "h100_sxm", "--m", wrong, "--n", "8", "--k", "8"}),
+                   "--m");
+  }
+}
+
+TEST_F(KernelCommand, a_number_format_the_device_lacks_says_what_it_falls_back_to) {
+  const std::string gemm = " --m 64 --n 4096 --k 4096 --dtype ";
+  expect_mentions(run_foretoken("kernel gemm --device h100_sxm" + gemm + "nvfp4"), "the fp8 rate");
+  expect_mentions(run_foretoken("kernel gemm --device v100_sxm" + gemm + "fp8"), "the fp16 rate");
+  EXPECT_EQ(run_foretoken("kernel gemm --device h100_sxm" + gemm + "fp8").out.find("does not"), std::string::npos);
+  expect_refused(run_foretoken("kernel gemm --device h100_sxm" + gemm + "fp9"), "did you mean fp8");
+}
+
+TEST_F(KernelCommand, unknown_devices_and_implementations_are_refused_with_the_nearest) {
+  const std::string sizes = " --m 64 --n 4096 --k 4096";
+  expect_refused(run_foretoken("kernel gemm --device h100_sxn" + sizes), "did you mean h100_sxm");
+  expect_refused(run_foretoken("kernel gemm --device h100_sxm --kernel torch_liner" + sizes),
+                 "did you mean torch_linear");
+  expect_refused(run_foretoken("kernel norm --device h200_sxm --rows 64 --width 64 --kernel tritn"),
+                 "did you mean triton");
+  expect_mentions(run_foretoken("kernel gemm --device h100_sxm --kernel Torch_Linear" + sizes), "torch_linear");
+}
+
+TEST_F(KernelCommand, zero_and_absurd_sizes_are_refused) {
+  for (const std::string m : {"0", "-4", "1e10", "nan", "1e30", "4.5", ""}) {
+    expect_refused(run_foretoken({"kernel", "gemm", "--device", "h100_sxm", "--m", m, "--n", "8", "--k", "8"}), "--m");
+  }
+  expect_refused(run_foretoken("kernel gemm --device h100_sxm --m 1g --n 1g --k 1g"), "of data");
+  expect_mentions(run_foretoken("kernel gemm --device h100_sxm --m 1m --n 1m --k 64"), "do not fit");
+}
+
+TEST_F(KernelCommand, plots_one_kernel_with_the_measured_rows_of_a_folder) {
+  write("rows/h100_sxm/gemm.csv",
+        "kernel,dtype,m,n,k,latency_us\ntorch_linear,bf16,64,4096,4096,17\ntorch_linear,bf16,4096,4096,4096,230\n");
+  const Outcome run = run_foretoken({"kernel", "gemm", "--device", "h100_sxm", "--m", "128", "--n", "4096", "--k",
+                                     "4096", "--data", path("rows"), "--plot", path("one.svg")});
+  expect_mentions(run, "nearest measured rows");
+  const std::string svg = content_of(path("one.svg"));
+  EXPECT_TRUE(svg.starts_with("<svg"));
+  EXPECT_NE(svg.find("measured (2 rows)"), std::string::npos);
+  EXPECT_NE(svg.find("DRAM"), std::string::npos);
+}
+
+TEST_F(KernelCommand, plots_the_rows_of_a_csv) {
+  const std::string csv = write("shapes.csv", "m,n,k\n1,4096,4096\n16,4096,4096\n4096,4096,4096\n");
+  const Outcome run =
+      run_foretoken({"kernel", "gemm", "--device", "l40s", "--csv", csv, "--plot", path("many.svg"), "--json"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(parse_json(run.out, "csv").find("rows")->items().size(), 3u);
+  EXPECT_NE(content_of(path("many.svg")).find("3 kernels"), std::string::npos);
+}
+
+TEST_F(KernelCommand, a_plot_that_cannot_be_made_is_refused) {
+  const std::string gemm = "kernel gemm --device h100_sxm --m 64 --n 64 --k 64";
+  expect_refused(run_foretoken(gemm + " --plot " + path("no/such/folder/x.svg")), "no/such/folder");
+  expect_refused(run_foretoken(gemm + " --data " + path("nowhere")), "nowhere");
+  expect_refused(run_foretoken("kernel kv_write --device h100_sxm --tokens 64 --values 2048 --plot " + path("x.svg")),
+                 "roofline");
+}
+
+TEST_F(KernelCommand, a_port_map_is_drawn_from_ones_own_rows) {
+  std::string rows = "kernel,dtype,m,n,k,latency_us\n";
+  for (int i = 0; i < 30; ++i) rows += "torch_linear,bf16,8192,8192," + std::to_string(4096 + 64 * i) + ",1000\n";
+  write("rows/h100_sxm/gemm.csv", rows);
+  write("rows/l40s/gemm.csv", rows);
+  const Outcome run =
+      run_foretoken({"validate", "kernels", "--data", path("rows"), "--port-map", path("map.svg"), "--json"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  const Json json = parse_json(run.out, "port map");
+  ASSERT_EQ(json.find("port_map")->items().size(), 1u);
+  EXPECT_EQ(json.find("port_map")->items()[0].find("devices")->items().size(), 2u);
+  EXPECT_NE(content_of(path("map.svg")).find("gemm (2)"), std::string::npos);
+  expect_refused(run_foretoken({"validate", "kernels", "--data", path("rows"), "--port-map", path("no/map.svg")}),
+                 "no/map.svg");
+}
+
+TEST_F(KernelCommand, the_tier_flag_stands_under_a_heading_of_its_own) {
+  const std::string help = run_foretoken("step --help").out;
+  const size_t parallelism = help.find("Parallelism"), prediction = help.find("Prediction"), tier = help.find("--tier");
+  ASSERT_NE(prediction, std::string::npos);
+  EXPECT_LT(parallelism, prediction);
+  EXPECT_LT(prediction, tier);
+  EXPECT_EQ(help.substr(prediction, tier - prediction).find("--tensor-parallel-size"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace foretoken
