@@ -50,8 +50,13 @@ std::string kernel_plot(const KernelFamily& family, const Device& device, std::s
                                  : fmt::format("{} dense peak (no {} here)", dtype_name(used), dtype_name(math))},
       .cache_bandwidth = cache_bandwidth};
   for (const DType type : types) {
-    if (peak_of(type) < peak && peak_of(type).value() > 0)
-      figure.lower_peaks.emplace_back(std::string(dtype_name(type)), peak_of(type));
+    const FlopsPerSecond lower = peak_of(type);
+    if (lower >= peak || !(lower.value() > 0)) continue;
+    if (!figure.lower_peaks.empty() && figure.lower_peaks.back().second == lower) {
+      figure.lower_peaks.back().first += fmt::format(", {}", dtype_name(type));
+    } else {
+      figure.lower_peaks.emplace_back(std::string(dtype_name(type)), lower);
+    }
   }
   for (const PlottedKernel& kernel : predicted) {
     const Work& work = kernel.estimate.work;

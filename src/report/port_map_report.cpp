@@ -16,7 +16,7 @@ namespace {
 std::string_view verdict(const FamilyPortability& family) {
   if (family.devices.size() < 2) return "one device";
   if (family.spread <= spread_that_ports) return "ports";
-  return family.spread <= spread_that_needs_a_sweep ? "ports in part" : "sweep it";
+  return family.spread <= spread_that_needs_a_sweep ? "in part" : "sweep it";
 }
 
 std::string percent(double share) {
@@ -75,9 +75,9 @@ std::string port_map_text(std::span<const FamilyPortability> families) {
   }
   constexpr size_t most_columns = 6;
   const bool fits = devices.size() <= most_columns;
-  std::vector<Table::Column> columns = {{"% of the roofline", Table::Align::left}, {"mean"}, {"spread %"}};
+  std::vector<Table::Column> columns = {{"% of the roofline", Table::Align::left}, {"mean"}, {"spread"}};
   if (fits) {
-    for (const std::string& device : devices) columns.push_back({device.substr(0, 8)});
+    for (const std::string& device : devices) columns.push_back({device.substr(0, 7)});
   }
   columns.push_back({"", Table::Align::left});
   Table table(columns);

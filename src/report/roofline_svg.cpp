@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/portable_math.h"
 #include "base/text.h"
 #include "report/axis.h"
 #include "report/svg.h"
@@ -45,7 +46,7 @@ Frame frame_of(const RooflineFigure& figure) {
     if (has_place(mark.flops_per_byte, mark.measured))
       include(mark.flops_per_byte, std::min(mark.measured, mark.predicted).value());
   }
-  const double highest = peak * 2.2;
+  const double highest = peak * std::max(2.2, portable_pow(peak / slowest, 0.07));  // room for the label of the roof
   return {.across = Axis::logarithmic(power_of_ten(decade_of(least)), most, left, right),
           .up = Axis::logarithmic(std::min(slowest, highest / 1000), highest, bottom, top)};
 }
@@ -75,49 +76,59 @@ void draw_axes(Svg& svg, const Frame& frame) {
   svg.text({18, (top + bottom) / 2}, "FLOP per second", {.size = 13, .anchor = SvgAnchor::middle, .rotation = -90});
 }
 
-// A slope of constant bandwidth up to the flat roof, its label along it: above, or below where another slope is near.
-void draw_slope(Svg& svg, const Frame& frame, const RooflineAxes& axes, BytesPerSecond bandwidth,
-                const std::string& label, bool above, const SvgStyle& style) {
-  const double ridge = axes.peak / (FlopsPerSecond(bandwidth.value()));
-  const double first = std::max(frame.across.least(), frame.up.least() / bandwidth.value());
-  const double last = std::min(ridge, frame.across.most());
-  if (first >= last) return;
-  const SvgPoint from = frame.at(first, first * bandwidth.value()), to = frame.at(last, last * bandwidth.value());
-  svg.line(from, to, style);
+// A line that bounds what is possible. Lines lie under the marks, their labels over them.
+struct Roof {
+  std::vector<SvgPoint> points;
+  SvgStyle style;
+  std::string label;
+  SvgPoint label_at;
+  SvgTextStyle label_style;
+};
+
+// A slope of constant bandwidth up to the roof at `peak`, its label along it: above, or below where another is near.
+Roof slope(const Frame& frame, double peak, double bandwidth, std::string label, bool above, const SvgStyle& style) {
+  const double first = std::max(frame.across.least(), frame.up.least() / bandwidth);
+  const double last = std::clamp(peak / bandwidth, first, frame.across.most());
+  const SvgPoint from = frame.at(first, first * bandwidth), to = frame.at(last, last * bandwidth);
+  Roof roof{.points = {from, to}, .style = style};
+  if (std::hypot(to.x - from.x, to.y - from.y) < svg_text_width(label, 12) + 30) return roof;  // no room for a label
   const double angle = std::atan2(to.y - from.y, to.x - from.x);
-  if (std::hypot(to.x - from.x, to.y - from.y) < svg_text_width(label, 12) + 30) return;  // no room
   const double along = 0.12, away = above ? 7 : -17;
-  const SvgPoint at{from.x + along * (to.x - from.x) + away * std::sin(angle),
-                    from.y + along * (to.y - from.y) - away * std::cos(angle)};
-  svg.text(at, label, {.fill = style.stroke, .rotation = angle * 180 / std::numbers::pi, .halo = true});
+  roof.label = std::move(label);
+  roof.label_at = {from.x + along * (to.x - from.x) + away * std::sin(angle),
+                   from.y + along * (to.y - from.y) - away * std::cos(angle)};
+  roof.label_style = {.fill = style.stroke, .rotation = angle * 180 / std::numbers::pi, .halo = true};
+  return roof;
 }
 
-void draw_roofs(Svg& svg, const Frame& frame, const RooflineFigure& figure) {
-  const RooflineAxes& axes = figure.axes;
-  const bool has_cache = figure.cache_bandwidth && *figure.cache_bandwidth > axes.bandwidth;
+// The flat part, from where `bandwidth` reaches it to the right edge.
+Roof flat(const Frame& frame, double peak, double bandwidth, std::string label, double size, const SvgStyle& style) {
+  const SvgPoint from = frame.at(peak / bandwidth, peak);
+  return {.points = {from, {right, from.y}},
+          .style = style,
+          .label = std::move(label),
+          .label_at = {right - 8, from.y - 0.6 * size},
+          .label_style = {.size = size, .anchor = SvgAnchor::end, .fill = style.stroke, .halo = true}};
+}
+
+std::vector<Roof> roofs_of(const Frame& frame, const RooflineFigure& figure) {
+  constexpr SvgStyle solid{.stroke = roof_colour, .width = 2},
+      dotted{.stroke = roof_colour, .width = 1.2, .dash = "2 3"},
+      dashed{.stroke = cache_colour, .width = 1.5, .dash = "7 5"};
+  const double peak = figure.axes.peak.value(), dram = figure.axes.bandwidth.value();
+  std::vector<Roof> roofs;
+  const bool has_cache = figure.cache_bandwidth && figure.cache_bandwidth->value() > dram;
   if (has_cache) {
-    draw_slope(svg, frame, axes, *figure.cache_bandwidth,
-               fmt::format("L2 as fitted, {}", rate_text(figure.cache_bandwidth->value(), "B/s")), true,
-               {.stroke = cache_colour, .width = 1.5, .dash = "7 5"});
+    const double cache = figure.cache_bandwidth->value();
+    roofs.push_back(slope(frame, peak, cache, fmt::format("L2 as fitted, {}", rate_text(cache, "B/s")), true, dashed));
+    roofs.push_back(flat(frame, peak, cache, "", 12, dashed));
   }
-  draw_slope(svg, frame, axes, axes.bandwidth, fmt::format("DRAM, {}", rate_text(axes.bandwidth.value(), "B/s")),
-             !has_cache, {.stroke = roof_colour, .width = 2});
-  const double ridge = axes.peak.value() / axes.bandwidth.value();
-  const SvgPoint end = frame.at(frame.across.most(), axes.peak.value());
-  const SvgPoint knee = frame.at(std::min(ridge, frame.across.most()), axes.peak.value());
-  if (has_cache) {
-    const double cached = std::clamp(axes.peak.value() / figure.cache_bandwidth->value(), frame.across.least(), ridge);
-    svg.line(frame.at(cached, axes.peak.value()), knee, {.stroke = cache_colour, .width = 1.5, .dash = "7 5"});
-  }
-  for (const auto& [label, peak] : figure.lower_peaks) {
-    const SvgPoint start = frame.at(peak.value() / axes.bandwidth.value(), peak.value());
-    svg.line(start, {right, start.y}, {.stroke = roof_colour, .width = 1.2, .dash = "2 3"});
-    svg.text({right - 8, start.y - 5}, label,
-             {.size = 11, .anchor = SvgAnchor::end, .fill = roof_colour, .halo = true});
-  }
-  svg.line(knee, end, {.stroke = roof_colour, .width = 2});
-  svg.text({end.x - 8, end.y - 8}, fmt::format("{}, {}", axes.peak_label, rate_text(axes.peak.value(), "FLOP/s")),
-           {.anchor = SvgAnchor::end, .fill = roof_colour, .halo = true});
+  for (const auto& [label, lower] : figure.lower_peaks)
+    roofs.push_back(flat(frame, lower.value(), dram, label, 11, dotted));
+  roofs.push_back(slope(frame, peak, dram, fmt::format("DRAM, {}", rate_text(dram, "B/s")), !has_cache, solid));
+  roofs.push_back(
+      flat(frame, peak, dram, fmt::format("{}, {}", figure.axes.peak_label, rate_text(peak, "FLOP/s")), 12, solid));
+  return roofs;
 }
 
 // Evenly through the list, so that at most most_measured_marks are left.
@@ -220,10 +231,14 @@ std::string roofline_svg(const RooflineFigure& figure) {
   svg.text({left, 32}, figure.title, {.size = 17, .bold = true});
   svg.text({left, 54}, figure.subtitle, {.size = 12, .fill = "#52606d"});
   draw_axes(svg, frame);
-  draw_roofs(svg, frame, figure);
+  const std::vector<Roof> roofs = roofs_of(frame, figure);
+  for (const Roof& roof : roofs) svg.polyline(roof.points, roof.style);
   const bool few = are_few(figure.predicted);
   if (!few) draw_predicted(svg, frame, figure.predicted);
   draw_measured(svg, frame, measured);
+  for (const Roof& roof : roofs) {
+    if (!roof.label.empty()) svg.text(roof.label_at, roof.label, roof.label_style);
+  }
   if (few) draw_predicted(svg, frame, figure.predicted);
   draw_legend(svg, figure, measured.size());
   return svg.finish();
