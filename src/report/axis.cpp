@@ -64,8 +64,8 @@ std::vector<double> Axis::ticks() const {
     if ((most_ - least_) / step <= most_ticks) break;
     step *= factor;
   }
-  for (double n = std::ceil(least_ / step - 1e-9); n * step <= most_ + 1e-9 * step; ++n)
-    ticks.push_back(n * step + 0.0);  // no -0
+  const double first = std::ceil(least_ / step - 1e-9);
+  for (int i = 0; (first + i) * step <= most_ + 1e-9 * step; ++i) ticks.push_back((first + i) * step + 0.0);  // no -0
   return ticks;
 }
 

@@ -1,6 +1,7 @@
 #include "report/port_map_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <vector>
 

@@ -68,7 +68,7 @@ Svg::Svg(double width, double height, std::string_view title) {
 }
 
 void Svg::shape(std::string element, const SvgStyle& style, std::string_view tooltip) {
-  element += fmt::format(" stroke=\"{}\" fill=\"{}\"", style.stroke, style.fill);
+  element += fmt::format(R"( stroke="{}" fill="{}")", style.stroke, style.fill);
   if (style.stroke != "none") element += fmt::format(" stroke-width=\"{}\"", pixels(style.width));
   if (!style.dash.empty()) element += fmt::format(" stroke-dasharray=\"{}\"", style.dash);
   if (style.opacity < 1) element += fmt::format(" opacity=\"{:g}\"", style.opacity);
@@ -81,7 +81,7 @@ void Svg::shape(std::string element, const SvgStyle& style, std::string_view too
 }
 
 void Svg::line(SvgPoint from, SvgPoint to, const SvgStyle& style) {
-  shape(fmt::format("line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"", pixels(from.x), pixels(from.y), pixels(to.x),
+  shape(fmt::format(R"(line x1="{}" y1="{}" x2="{}" y2="{}")", pixels(from.x), pixels(from.y), pixels(to.x),
                     pixels(to.y)),
         style, {});
 }
@@ -95,24 +95,24 @@ void Svg::polygon(std::span<const SvgPoint> points, const SvgStyle& style, std::
 }
 
 void Svg::rectangle(SvgPoint corner, double width, double height, const SvgStyle& style) {
-  shape(fmt::format("rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", pixels(corner.x), pixels(corner.y),
-                    pixels(width), pixels(height)),
+  shape(fmt::format(R"(rect x="{}" y="{}" width="{}" height="{}")", pixels(corner.x), pixels(corner.y), pixels(width),
+                    pixels(height)),
         style, {});
 }
 
 void Svg::circle(SvgPoint centre, double radius, const SvgStyle& style, std::string_view tooltip) {
-  shape(fmt::format("circle cx=\"{}\" cy=\"{}\" r=\"{}\"", pixels(centre.x), pixels(centre.y), pixels(radius)), style,
+  shape(fmt::format(R"(circle cx="{}" cy="{}" r="{}")", pixels(centre.x), pixels(centre.y), pixels(radius)), style,
         tooltip);
 }
 
 void Svg::text(SvgPoint at, std::string_view text, const SvgTextStyle& style) {
   constexpr std::string_view anchors[] = {"start", "middle", "end"};
-  body_ += fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"", pixels(at.x), pixels(at.y),
+  body_ += fmt::format(R"(<text x="{}" y="{}" font-size="{}" fill="{}")", pixels(at.x), pixels(at.y),
                        pixels(style.size), style.fill);
   if (style.anchor != SvgAnchor::start)
     body_ += fmt::format(" text-anchor=\"{}\"", anchors[static_cast<size_t>(style.anchor)]);
   if (style.bold) body_ += " font-weight=\"bold\"";
-  if (style.halo) body_ += " stroke=\"white\" stroke-width=\"3\" paint-order=\"stroke\"";
+  if (style.halo) body_ += R"( stroke="white" stroke-width="3" paint-order="stroke")";
   if (style.rotation != 0) {
     body_ += fmt::format(" transform=\"rotate({} {} {})\"", pixels(style.rotation), pixels(at.x), pixels(at.y));
   }
