@@ -26,7 +26,10 @@ class KernelCommand : public Command {
         "Examples:\n"
         "  foretoken kernel gemm --device h100_sxm --m 4096 --n 8192 --k 8192\n"
         "  foretoken kernel attention_decode --device l40s --batch 64 --heads 32 --kv-heads 8 --kv-len 4096\n"
-        "  foretoken kernel gemm --device h100_sxm --csv shapes.csv");
+        "  foretoken kernel gemm --device h100_sxm --m 4k --n 8k --k 8k --data measurements/ --plot a.svg\n"
+        "  foretoken kernel gemm --device h100_sxm --csv shapes.csv\n"
+        "One kernel is explained: what binds it, tile and waves, where its time goes, what its interval\n"
+        "rests on, whether its sizes were measured, the nearest measured rows. --csv only predicts.");
     const std::span<const KernelFamily> families = kernel_families();
     texts_.resize(families.size());
     chosen_.resize(families.size());
@@ -46,7 +49,7 @@ class KernelCommand : public Command {
         const KernelParameter& parameter = family.parameters[p];
         texts_[f][p] = parameter.fallback.value_or("");
         std::string help = parameter.help;
-        if (!parameter.choices.empty()) help += fmt::format(": {}", fmt::join(parameter.choices, ", "));
+        if (parameter.choices.size() > 1) help += fmt::format(": {}", fmt::join(parameter.choices, ", "));
         if (!parameter.fallback) help += fmt::format(" (needed; for example {})", parameter.example);
         flags.text(flag_name(parameter), texts_[f][p], help);
       }
