@@ -120,5 +120,15 @@ TEST(Range, says_what_it_allows) {
   EXPECT_FALSE(Range<double>{}.holds(std::nan("")));
 }
 
+TEST(ScaledNumbers, lower_case_counts_thousands_and_upper_case_1024s) {
+  EXPECT_EQ(parse_scaled_number("4096"), 4096);
+  EXPECT_EQ(parse_scaled_number("4k"), 4000);
+  EXPECT_EQ(parse_scaled_number("4K"), 4096);
+  EXPECT_EQ(parse_scaled_number("1.5m"), 1'500'000);
+  EXPECT_EQ(parse_scaled_number("1G"), 1073741824);
+  for (const char* wrong : {"", "k", "4kk", "4 k", "k4", "nank", "4t"})
+    EXPECT_FALSE(parse_scaled_number(wrong)) << wrong;
+}
+
 }  // namespace
 }  // namespace foretoken
