@@ -16,6 +16,7 @@ import csv
 import ctypes
 import datetime
 import difflib
+import functools
 import json
 import math
 import os
@@ -217,15 +218,31 @@ def softmax_row(stream):
     rows, width = stream.tokens(1, 65536), stream.tokens(32, 131072)
     if rows * width > 1 << 29:
         return None
-    return {"kernel": "torch_softmax", "dtype": stream.weighted([("bf16", 2), ("fp32", 1)]), "rows": rows,
-            "width": width}
+    kernel = stream.pick(["torch_softmax", "torch_log_softmax", "torch_log_softmax_backward"])
+    dtype = stream.weighted([("bf16", 2), ("fp32", 1)]) if kernel == "torch_softmax" else "fp32"
+    return {"kernel": kernel, "dtype": dtype, "rows": rows, "width": width}
+
+
+# Tensors read and written per element, in units of the row's dtype; a reduction writes next to nothing.
+EAGER_KERNELS = {
+    "torch_add": (2, 1), "torch_mul_scalar": (1, 1), "torch_broadcast": (1, 1), "torch_cat": (1, 1),
+    "torch_cat_cache": (1, 1), "torch_strided": (1, 1), "torch_cast_up": (1, 2), "torch_cast_down": (2, 1),
+    "torch_mean": (1, 0), "torch_sum_rows": (1, 0), "torch_fill": (0, 1), "torch_adam_fused": (4, 3),
+}
 
 
 def elementwise_row(stream):
-    kernel, inputs = stream.pick([("torch_add", 2), ("torch_mul_scalar", 1)])
-    return {"kernel": kernel, "dtype": stream.weighted([("bf16", 2), ("fp32", 1)]),
-            "elements": stream.log_int(64, 1 << 18) * 8 if stream.chance(0.5) else stream.log_int(1 << 20, 1 << 29),
-            "inputs": inputs, "outputs": 1}
+    kernel = stream.weighted([(name, 2 if name in ("torch_broadcast", "torch_cat", "torch_mean") else 1)
+                              for name in EAGER_KERNELS])
+    inputs, outputs = EAGER_KERNELS[kernel]
+    dtype = stream.weighted([("bf16", 2), ("fp32", 1)])
+    if kernel in ("torch_cast_up", "torch_cast_down", "torch_cat_cache", "torch_sum_rows", "torch_adam_fused"):
+        dtype = "bf16"
+    if kernel == "torch_mean":
+        dtype = "fp32"
+    elements = stream.log_int(1 << 9, 1 << 18) * 8 if stream.chance(0.4) else stream.log_int(1 << 20, 1 << 28)
+    return {"kernel": kernel, "dtype": dtype, "elements": max(16384, elements // 8192 * 8192), "inputs": inputs,
+            "outputs": outputs}
 
 
 def quantize_row(stream):
@@ -262,6 +279,22 @@ def draw(stream, count, make):
 
 def drawn(count, make):
     return lambda seed, name, scale: draw(Stream(seed, name), max(1, round(count * scale)), make)
+
+
+def drawn_with_compiled(count, compiled, make):
+    """Rows of `make`, and beside them rows of the kernels that torch.compile makes for the same operator."""
+    def points(seed, name, scale):
+        stream = Stream(seed, name + " compiled")
+        more = draw(stream, max(1, round(compiled * scale)), lambda one: compiled_row(make(one), one))
+        return drawn(count, make)(seed, name, scale) + more
+    return points
+
+
+def compiled_row(row, stream):
+    row = dict(row, kernel="torch_compiled")
+    if "residual" in row:
+        row.update(residual=stream.pick(["no", "yes", "yes"]), op=stream.pick(["rms", "rms", "layer"]))
+    return row
 
 
 def gemm_points(seed, _name, scale):
@@ -437,14 +470,15 @@ FAMILIES = {
     "attention_prefill": Family(drawn(200, prefill_row), ATTENTION_COLUMNS, 0.09),
     "attention_decode": Family(drawn(200, decode_row), ATTENTION_COLUMNS, 0.09),
     "attention_encoder": Family(drawn(60, encoder_row), "kernel dtype batch heads head_dim q_len kv_len", 0.08),
-    "norm": Family(drawn(120, norm_row), "kernel dtype rows width op residual", 0.04),
-    "rope": Family(drawn(60, rope_row), "kernel dtype tokens heads kv_heads rotary_dim", 0.08),
-    "activation": Family(drawn(80, activation_row), "kernel dtype rows width gated", 0.03),
+    "norm": Family(drawn_with_compiled(120, 50, norm_row), "kernel dtype rows width op residual", 0.04),
+    "rope": Family(drawn_with_compiled(60, 40, rope_row), "kernel dtype tokens heads kv_heads rotary_dim", 0.08),
+    "activation": Family(drawn_with_compiled(80, 50, activation_row), "kernel dtype rows width gated", 0.03),
     "kv_write": Family(drawn(80, kv_write_row), "kernel dtype kv_dtype tokens values", 0.04),
     "embedding": Family(drawn(60, embedding_row), "kernel dtype tokens width vocabulary", 0.03),
     "sampling": Family(drawn(70, sampling_row), "kernel dtype rows vocabulary greedy", 0.04),
-    "softmax": Family(drawn(60, softmax_row), "kernel dtype rows width", 0.03),
-    "elementwise": Family(drawn(60, elementwise_row), "kernel dtype elements inputs outputs", 0.03),
+    "softmax": Family(drawn(90, softmax_row), "kernel dtype rows width", 0.03),
+    "attention_backward": Family(drawn(80, prefill_row), ATTENTION_COLUMNS, 0.15),
+    "elementwise": Family(drawn(180, elementwise_row), "kernel dtype elements inputs outputs", 0.03),
     "quantize_fp8": Family(drawn(50, quantize_row), "kernel op m k", 0.03),
     "sustained": Family(sustained_points, "name", 5.0),
 }
@@ -746,9 +780,10 @@ class Skip(Exception):
 class Case:
     """make() gives the buffers of one call, call(*buffers) does it and returns what must stay alive meanwhile."""
 
-    def __init__(self, make, call, flops, bytes_moved, context=contextlib.nullcontext, in_graph=True):
+    def __init__(self, make, call, flops, bytes_moved, context=contextlib.nullcontext, in_graph=True,
+                 compiles=False):
         self.make, self.call, self.flops, self.bytes, self.context = make, call, flops, bytes_moved, context
-        self.in_graph = in_graph
+        self.in_graph, self.compiles = in_graph, compiles  # torch.compile may look at each buffer anew
 
 
 class Queue:
@@ -921,6 +956,8 @@ class Bench:
             medians = []
             for _ in range(self.rounds):
                 sets = [case.make() for _ in range(count)]
+                for buffers in sets if case.compiles else []:
+                    case.call(*buffers)
                 graph, kept = self._prepare([lambda s=s: case.call(*s) for s in sets], case.in_graph)
                 graph.replay()
                 self._cool()
@@ -1027,10 +1064,44 @@ class Bench:
     def attention_encoder_case(self, kernel, dtype, batch, heads, head_dim, q_len, kv_len):
         return self._attention(kernel, batch, heads, heads, head_dim, q_len, kv_len, False)
 
+    @functools.cached_property
+    def compiled(self):
+        """What torch.compile makes for any shape of these functions, by name."""
+        rms = lambda x, w: (x.float() * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-6)).to(x.dtype) * w
+        layer = lambda x, w: F.layer_norm(x, x.shape[-1:], w, w)
+
+        def add_rms(x, stream, w):
+            stream = stream + x
+            return rms(stream, w), stream
+
+        def add_layer(x, stream, w):
+            stream = stream + x
+            return layer(stream, w), stream
+
+        def turn(x):
+            half = x.shape[-1] // 2
+            return torch.cat((-x[..., half:], x[..., :half]), -1)
+
+        def rope(q, k, cos, sin):
+            return q * cos + turn(q) * sin, k * cos + turn(k) * sin
+
+        def gate(x):
+            a, b = x.chunk(2, -1)
+            return F.silu(a) * b
+        functions = {"rms": rms, "rms_add": add_rms, "layer": layer, "layer_add": add_layer, "rope": rope, "gate": gate,
+                     "gelu": lambda x: F.gelu(x, approximate="tanh")}
+        return {name: torch.compile(function, dynamic=True) for name, function in functions.items()}
+
     def norm_case(self, kernel, dtype, rows, width, op, residual):
         weight = self.take(dtype, width).clone()
         moved = rows * width * (8 if residual == "yes" else 4)
         make = lambda: (self.take(dtype, rows, width),)
+        if kernel == "torch_compiled":
+            norm = self.compiled[op + ("_add" if residual == "yes" else "")]
+            arguments = (lambda: (self.take(dtype, rows, width), self.take(dtype, rows, width))) \
+                if residual == "yes" else make
+            return Case(arguments, lambda *inputs: norm(*inputs, weight), 5 * rows * width, moved,
+                        compiles=True)
         if op == "layer":
             return Case(make, lambda x: F.layer_norm(x, (width,), weight, weight), 8 * rows * width, moved)
         if kernel == "torch_eager":
@@ -1055,6 +1126,15 @@ class Bench:
         table = torch.cat((angles.cos(), angles.sin()), dim=1).to(self.types[dtype])
         moved = 4 * tokens * (heads + kv_heads) * rotary_dim + 2 * tokens * rotary_dim
 
+        if kernel == "torch_compiled":  # queries and keys lie in the output of one multiply, as engines have it
+            cos = torch.cat((table[:tokens], table[:tokens]), -1)[:, None, :rotary_dim].contiguous()
+
+            def call(qkv):
+                q, k, _ = qkv.split([heads, kv_heads, kv_heads], 1)
+                return self.compiled["rope"](q, k, cos, cos)
+            return Case(lambda: (self.take(dtype, tokens, heads + 2 * kv_heads, rotary_dim),), call,
+                        3 * tokens * (heads + kv_heads) * rotary_dim, moved, compiles=True)
+
         def make():
             return (self.take(dtype, tokens, heads, rotary_dim, written=True),
                     self.take(dtype, tokens, kv_heads, rotary_dim, written=True),
@@ -1075,6 +1155,11 @@ class Bench:
         return Case(make, fused if kernel == "triton" else eager, 3 * tokens * (heads + kv_heads) * rotary_dim, moved)
 
     def activation_case(self, kernel, dtype, rows, width, gated):
+        if kernel == "torch_compiled":
+            function = self.compiled["gate" if gated == "yes" else "gelu"]
+            inputs = 2 if gated == "yes" else 1
+            return Case(lambda: (self.take(dtype, rows, inputs * width),), function, 6 * rows * width,
+                        2 * (inputs + 1) * rows * width, compiles=True)
         if gated == "no":
             return Case(lambda: (self.take(dtype, rows, width),), F.gelu, 8 * rows * width, 4 * rows * width)
 
@@ -1132,14 +1217,68 @@ class Bench:
         return Case(make, call, 20 * rows * vocabulary, size)
 
     def softmax_case(self, kernel, dtype, rows, width):
-        return Case(lambda: (self.take(dtype, rows, width),), lambda x: torch.softmax(x, dim=-1), 5 * rows * width,
-                    2 * rows * width * (4 if dtype == "fp32" else 2))
+        size = 4 if dtype == "fp32" else 2
+        if kernel == "torch_log_softmax_backward":
+            make = lambda: (self.take(dtype, rows, width), self.take(dtype, rows, width))
+            call = lambda gradient, out: torch.ops.aten._log_softmax_backward_data(gradient, out, -1, out.dtype)
+            return Case(make, call, 5 * rows * width, 3 * rows * width * size)
+        function = torch.softmax if kernel == "torch_softmax" else torch.log_softmax
+        return Case(lambda: (self.take(dtype, rows, width),), lambda x: function(x, dim=-1), 5 * rows * width,
+                    2 * rows * width * size)
 
     def elementwise_case(self, kernel, dtype, elements, inputs, outputs):
         size = 4 if dtype == "fp32" else 2
-        make = lambda: tuple(self.take(dtype, elements) for _ in range(inputs))
-        call = torch.add if kernel == "torch_add" else lambda x: torch.mul(x, 1.5)
-        return Case(make, call, elements, (inputs + outputs) * elements * size)
+        width = next(w for w in (4096, 2048, 1024, 512, 256, 128) if elements % w == 0)
+        rows = elements // width
+        moved = (inputs + outputs) * elements * size
+        plain = lambda: (self.take(dtype, elements),)
+        matrix = lambda: (self.take(dtype, rows, width),)
+        heads = lambda: (self.take(dtype, 1, elements // 1024, 8, 128).transpose(1, 2),)
+        if kernel == "torch_add":
+            return Case(lambda: (self.take(dtype, elements), self.take(dtype, elements)), torch.add, elements, moved)
+        if kernel == "torch_mul_scalar":
+            return Case(plain, lambda x: torch.mul(x, 1.5), elements, moved)
+        if kernel == "torch_broadcast":  # by a weight (bf16) or by a scale for each row (fp32), as eager norms do
+            other = self.take(dtype, 1, width) if dtype == "bf16" else self.take(dtype, rows, 1)
+            return Case(matrix, lambda x: x * other, elements, moved)
+        if kernel == "torch_cat":  # halves of each head swapped, as eager rotary embeddings do
+            return Case(heads, lambda x: torch.cat((x[..., 64:], x[..., :64]), -1), 0, moved)
+        if kernel == "torch_cat_cache":  # one token more for a cache of 16 sequences or fewer
+            batch = next(b for b in (16, 8, 4, 2, 1) if elements % (1024 * b) == 0)
+            make = lambda: (self.take(dtype, batch, 8, elements // 1024 // batch, 128), self.take(dtype, batch, 8, 1, 128))
+            return Case(make, lambda cache, new: torch.cat((cache, new), 2), 0, moved)
+        if kernel == "torch_strided":
+            return Case(heads, lambda x: -x, elements, moved)
+        if kernel == "torch_cast_up":
+            return Case(plain, lambda x: x.float(), elements, moved)
+        if kernel == "torch_cast_down":
+            return Case(lambda: (self.take("fp32", elements),), lambda x: x.bfloat16(), elements, moved)
+        if kernel == "torch_mean":
+            return Case(matrix, lambda x: x.mean(-1, keepdim=True), elements, moved)
+        if kernel == "torch_sum_rows":
+            return Case(matrix, lambda x: x.sum(0), elements, moved)
+        if kernel == "torch_fill":
+            return Case(lambda: (self.take(dtype, elements, written=True),), lambda x: x.zero_(), 0, moved)
+        make = lambda: tuple([self.take(dtype, elements, written=True)] for _ in range(4))
+        step = torch.ones((), device=self.device)
+        adam = lambda p, g, m, v: torch._fused_adamw_(p, g, m, v, [], [step], lr=1e-6, beta1=0.9, beta2=0.999,
+                                                      weight_decay=0.01, eps=1e-8, amsgrad=False, maximize=False)
+        return Case(make, adam, 12 * elements, moved)
+
+    def attention_backward_case(self, kernel, kv_dtype, batch, heads, kv_heads, head_dim, q_len, kv_len, window,
+                                writes_kv):
+        backend = torch.nn.attention.SDPBackend.CUDNN_ATTENTION if kernel == "sdpa_cudnn" \
+            else torch.nn.attention.SDPBackend.FLASH_ATTENTION
+
+        def make():
+            shapes = [(batch, heads, q_len, head_dim)] + 2 * [(batch, kv_heads, kv_len, head_dim)]
+            inputs = [self.take("bf16", *shape).detach().requires_grad_() for shape in shapes]
+            with torch.nn.attention.sdpa_kernel(backend), torch.enable_grad():
+                out = F.scaled_dot_product_attention(*inputs, is_causal=True, enable_gqa=heads != kv_heads)
+            return out, inputs, self.take("bf16", *shapes[0])
+        call = lambda out, inputs, gradient: torch.autograd.grad(out, inputs, gradient, retain_graph=True)
+        pairs = batch * heads * q_len * kv_len / 2
+        return Case(make, call, 10 * pairs * head_dim, 2 * (4 * heads + 4 * kv_heads) * batch * q_len * head_dim)
 
     def quantize_fp8_case(self, kernel, op, m, k):
         def call(x):

@@ -1,7 +1,10 @@
 #include "compose/step_estimate.h"
 
 #include <algorithm>
+#include <span>
 
+#include "base/error.h"
+#include "compose/lowering.h"
 #include "network/collective.h"
 
 namespace foretoken {
@@ -15,28 +18,124 @@ Work times(Work work, double count) {
   return work;
 }
 
-TimedOperator time_operator(const Operator& call, const KernelPredictor& predictor) {
-  const auto count = static_cast<double>(call.count);
-  if (const auto* collective = std::get_if<CollectiveShape>(&call.shape)) {
+// Errors of kernels of one device mostly go the same way; pairs of them correlate this much on average over the steps
+// of data/measured (docs/accuracy.md, "Steps").
+constexpr double kernel_error_correlation = 0.6;
+
+bool is_attention(const KernelShape& shape) {
+  return std::holds_alternative<AttentionShape>(shape) || std::holds_alternative<LatentAttentionShape>(shape) ||
+         std::holds_alternative<LinearAttentionShape>(shape);
+}
+
+TimedLaunch time_launch(const Launch& launch, const KernelPredictor& predictor) {
+  const auto count = static_cast<double>(launch.count);
+  if (const auto* collective = std::get_if<CollectiveShape>(&launch.shape)) {
     const Fabric fabric = collective->ranks > 1 ? fabric_of(predictor.device()) : Fabric{};
-    return {.call = call,
+    return {.launch = launch,
             .kernel = std::nullopt,
             .seconds = scaled(collective_seconds(*collective, fabric), count),
             .work = {}};
   }
-  const KernelEstimate kernel = predictor.estimate(call.shape);
-  return {.call = call, .kernel = kernel, .seconds = scaled(kernel.seconds, count), .work = times(kernel.work, count)};
+  const KernelEstimate kernel = predictor.estimate(launch.shape, launch.variant);
+  return {
+      .launch = launch, .kernel = kernel, .seconds = scaled(kernel.seconds, count), .work = times(kernel.work, count)};
+}
+
+std::vector<DeviceCall> device_calls(std::span<const TimedLaunch> launches) {
+  std::vector<DeviceCall> calls;
+  calls.reserve(launches.size());
+  for (const TimedLaunch& timed : launches) {
+    calls.push_back({.seconds = timed.seconds.value / static_cast<double>(timed.launch.count),
+                     .collective = !timed.kernel.has_value(),
+                     .attention = is_attention(timed.launch.shape)});
+  }
+  return calls;
+}
+
+std::vector<Launch> plain_launches(std::span<const TimedLaunch> timed) {
+  std::vector<Launch> launches;
+  launches.reserve(timed.size());
+  for (const TimedLaunch& one : timed) launches.push_back(one.launch);
+  return launches;
+}
+
+// Adds up the launches of each operator.
+std::vector<TimedOperator> by_operator(const std::vector<Operator>& calls, std::span<const TimedLaunch> launches) {
+  std::vector<TimedOperator> operators;
+  std::vector<Estimate> parts;
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const TimedLaunch& one = launches[i];
+    if (i == 0 || one.launch.call != launches[i - 1].launch.call) {
+      operators.push_back({.call = calls[one.launch.call], .kernel = one.kernel, .seconds = {}, .work = {}});
+      parts.clear();
+    }
+    TimedOperator& timed = operators.back();
+    const bool slowest =
+        std::all_of(parts.begin(), parts.end(), [&](const Estimate& other) { return other.value < one.seconds.value; });
+    if (slowest) timed.kernel = one.kernel;
+    parts.push_back(one.seconds);
+    timed.seconds = sum_of_correlated(parts);
+    timed.work.flops += one.work.flops;
+    timed.work.weights_read += one.work.weights_read;
+    timed.work.activations_read += one.work.activations_read;
+    timed.work.written += one.work.written;
+    timed.launches += one.launch.count;
+  }
+  return operators;
+}
+
+// A step padded to a captured graph: dense operators see the padded tokens, attention the real ones.
+std::vector<Operator> padded_operators(const Model& model, const StepRequest& request, const ParallelPlan& plan,
+                                       int64_t stage, int64_t padded_batch) {
+  std::vector<Operator> real = stage_operators(model, request, plan, stage);
+  if (padded_batch == request.batch) return real;
+  StepRequest larger = request;
+  larger.batch = padded_batch;
+  std::vector<Operator> padded = stage_operators(model, larger, plan, stage);
+  ensure(padded.size() == real.size(), "a larger batch has the same operators");
+  for (size_t i = 0; i < real.size(); ++i) {
+    if (is_attention(real[i].shape)) padded[i] = real[i];
+  }
+  return padded;
+}
+
+Estimate wall_estimate(const StageEstimate& stage, const Stack& stack, Dispatch kind, double host_factor) {
+  const std::vector<DeviceCall> calls = device_calls(stage.launches);
+  const std::vector<Launch> launches = plain_launches(stage.launches);
+  const auto seconds = [&](double host, double device) {
+    return dispatch(stack, launches, calls, stage.calls,
+                    {.kind = kind, .host_factor = host_factor * host, .device_factor = device})
+        .seconds;
+  };
+  const Estimate& kernels = stage.kernels;
+  return {.value = stage.time.seconds,
+          .low = seconds(stack.costs.host_low, kernels.low / kernels.value),
+          .high = seconds(stack.costs.host_high, kernels.high / kernels.value),
+          .kind = kernels.kind};
 }
 
 StageEstimate estimate_stage(const Model& model, const StepRequest& request, const ParallelPlan& plan, int64_t stage,
-                             const KernelPredictor& predictor) {
+                             const KernelPredictor& predictor, const Stack& stack, Dispatch kind, double host_factor,
+                             int64_t padded_batch) {
   StageEstimate result;
+  result.calls = padded_operators(model, request, plan, stage, padded_batch > 0 ? padded_batch : request.batch);
   std::vector<Estimate> parts;
-  for (const Operator& call : stage_operators(model, request, plan, stage)) {
-    result.operators.push_back(time_operator(call, predictor));
-    parts.push_back(result.operators.back().seconds);
+  for (const Launch& launch : lower(stack, result.calls, request.phase)) {
+    result.launches.push_back(time_launch(launch, predictor));
+    parts.push_back(result.launches.back().seconds);
   }
-  result.seconds = sum_of_correlated(parts);
+  result.operators = by_operator(result.calls, result.launches);
+  result.kernels = sum_with_correlation(parts, kernel_error_correlation);
+  result.time = dispatch(stack, plain_launches(result.launches), device_calls(result.launches), result.calls,
+                         {.kind = kind, .host_factor = host_factor});
+  if (padded_batch > request.batch) {
+    double real = 0;
+    for (const Launch& launch : lower(stack, stage_operators(model, request, plan, stage), request.phase)) {
+      real += time_launch(launch, predictor).seconds.value;
+    }
+    result.padding = std::max(0.0, result.kernels.value - real);
+  }
+  result.seconds = wall_estimate(result, stack, kind, host_factor);
   result.memory = rank_memory(model, request, plan, stage);
   return result;
 }
@@ -66,12 +165,17 @@ double tokens_of(const StepRequest& request) {
 }  // namespace
 
 StepEstimate estimate_step(const Model& model, const StepRequest& request, const ParallelPlan& plan,
-                           const KernelPredictor& predictor) {
-  StepEstimate result{.request = request, .plan = plan};
+                           const KernelPredictor& predictor, const Stack& stack, const ExecutionOptions& options) {
+  const Dispatch kind = options.dispatch.value_or(stack.dispatch_of(request.phase));
+  StepEstimate result{.request = request, .plan = plan, .stack = stack.name, .dispatch = kind};
+  if (request.phase == StepPhase::decode && kind == Dispatch::graph) {
+    result.padded_batch = stack.padded_tokens(request.batch).value_or(0);
+  }
   std::vector<Estimate> stage_seconds;
   double fullest = 0;
   for (int64_t stage = 0; stage < plan.pipeline; ++stage) {
-    result.stages.push_back(estimate_stage(model, request, plan, stage, predictor));
+    result.stages.push_back(
+        estimate_stage(model, request, plan, stage, predictor, stack, kind, options.host_factor, result.padded_batch));
     stage_seconds.push_back(result.stages.back().seconds);
     fullest = std::max(fullest, result.stages.back().memory.total().value());
   }
@@ -90,6 +194,14 @@ StepEstimate estimate_step(const Model& model, const StepRequest& request, const
     result.fits_in_memory = fullest <= result.device_memory.value();
   }
   return result;
+}
+
+std::vector<TimelineEvent> step_timeline(const StageEstimate& stage, const Stack& stack, Dispatch kind,
+                                         double host_factor) {
+  std::vector<TimelineEvent> events;
+  dispatch(stack, plain_launches(stage.launches), device_calls(stage.launches), stage.calls,
+           {.kind = kind, .host_factor = host_factor, .timeline = &events});
+  return events;
 }
 
 }  // namespace foretoken

@@ -1,4 +1,4 @@
-// Operators of a step + a device -> the step's time and memory, each part accounted for.
+// Operators of a step + a device + a software stack -> the step's time and memory, each part accounted for.
 #pragma once
 
 #include <optional>
@@ -7,22 +7,38 @@
 
 #include "base/estimate.h"
 #include "base/units.h"
+#include "compose/dispatch.h"
+#include "compose/stack.h"
 #include "kernel/kernel.h"
 #include "model/model.h"
 #include "model/step.h"
 
 namespace foretoken {
 
-// One operator with its time: a kernel's, or a collective's.
-struct TimedOperator {
-  Operator call;
+// The launches of one shape with their time: a kernel's, or a collective's.
+struct TimedLaunch {
+  Launch launch;
   std::optional<KernelEstimate> kernel;  // nothing for a collective
-  Estimate seconds;                      // of all `call.count` calls
+  Estimate seconds;                      // of all calls
   Work work;                             // of all calls; zero for a collective
 };
 
+// One operator with the time of its kernels.
+struct TimedOperator {
+  Operator call;
+  std::optional<KernelEstimate> kernel;  // the slowest of its kernels; nothing for a collective
+  Estimate seconds;                      // of all `call.count` calls
+  Work work;                             // of all calls; zero for a collective
+  int64_t launches = 0;                  // kernels of all calls
+};
+
 struct StageEstimate {
-  std::vector<TimedOperator> operators;  // in order of first use
+  std::vector<TimedOperator> operators;  // in order of first use; those fused into others are left out
+  std::vector<TimedLaunch> launches;     // the kernels behind them
+  std::vector<Operator> calls;           // what was lowered: Launch::call is an index here
+  DispatchTime time;                     // where the value of `seconds` goes
+  double padding = 0;                    // of it: kernels' time for tokens that only fill a captured graph
+  Estimate kernels;                      // the kernels and collectives alone
   Estimate seconds;
   RankMemory memory;
 };
@@ -30,6 +46,9 @@ struct StageEstimate {
 struct StepEstimate {
   StepRequest request;
   ParallelPlan plan;
+  std::string stack;
+  Dispatch dispatch = Dispatch::fused;
+  int64_t padded_batch = 0;           // of a captured graph; 0 = not padded
   std::vector<StageEstimate> stages;  // one per pipeline stage
   Estimate seconds;                   // one batch through all stages, one after the other
   Flops model_flops;   // of the whole model for this request; a training step counts its backward pass too
@@ -40,9 +59,18 @@ struct StepEstimate {
   std::optional<bool> fits_in_memory;  // the fullest stage; nothing where device memory is not known
 };
 
-// The sum of kernels, one after the other on each device: no launch gaps, no overlap of communication yet.
-// Errors of kernels on one device mostly go the same way, so they add linearly: the wider of the honest choices.
+struct ExecutionOptions {
+  std::optional<Dispatch> dispatch;  // nothing = the stack's for this phase
+  double host_factor = 1;            // times the stack's host times: 2 = a host half as fast
+};
+
+// Kernels run one after the other on each device; communication is not overlapped.
 StepEstimate estimate_step(const Model& model, const StepRequest& request, const ParallelPlan& plan,
-                           const KernelPredictor& predictor);
+                           const KernelPredictor& predictor, const Stack& stack = {},
+                           const ExecutionOptions& options = {});
+
+// The host's and the device's events of one stage of an estimate made with the same stack and options.
+std::vector<TimelineEvent> step_timeline(const StageEstimate& stage, const Stack& stack, Dispatch dispatch,
+                                         double host_factor = 1);
 
 }  // namespace foretoken

@@ -1,0 +1,150 @@
+#include "compose/dispatch.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+// The launches of one operator: [first, last).
+struct Group {
+  size_t call = 0;
+  size_t first = 0, last = 0;
+  int64_t count = 1;
+};
+
+std::vector<Group> groups_of(std::span<const Launch> launches, const std::vector<Operator>& operators) {
+  std::vector<Group> groups;
+  for (size_t i = 0; i < launches.size(); ++i) {
+    if (groups.empty() || groups.back().call != launches[i].call) {
+      groups.push_back({.call = launches[i].call, .first = i, .last = i, .count = operators[launches[i].call].count});
+    }
+    groups.back().last = i + 1;
+  }
+  return groups;
+}
+
+// One pass over the layers: groups [first, last) of the same pass.
+void each_in_segment(std::span<const Group> groups, const std::function<void(const Group&)>& visit) {
+  int64_t layers = 1;
+  for (const Group& group : groups) layers = std::max(layers, group.count);
+  if (layers == 1) {
+    for (const Group& group : groups) visit(group);
+    return;
+  }
+  const auto often = [](const Group& group) { return group.count > 1; };
+  const auto first = std::find_if(groups.begin(), groups.end(), often);
+  const auto last = std::find_if(groups.rbegin(), groups.rend(), often).base();
+  for (auto group = groups.begin(); group != first; ++group) visit(*group);
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    // An operator that only some layers have is spread evenly over them.
+    for (auto group = first; group != last; ++group) {
+      const int64_t calls = (layer + 1) * group->count / layers - layer * group->count / layers;
+      for (int64_t i = 0; i < calls; ++i) visit(*group);
+    }
+  }
+  for (auto group = last; group != groups.end(); ++group) visit(*group);
+}
+
+}  // namespace
+
+void each_launch_in_order(std::span<const Launch> launches, const std::vector<Operator>& operators,
+                          const std::function<void(size_t, bool)>& visit) {
+  const std::vector<Group> groups = groups_of(launches, operators);
+  const auto visit_group = [&](const Group& group) {
+    bool first = true;
+    for (size_t i = group.first; i < group.last; ++i) {
+      const int64_t times = launches[i].count / group.count;
+      for (int64_t k = 0; k < times; ++k) {
+        visit(i, first);
+        first = false;
+      }
+    }
+  };
+  size_t start = 0;
+  while (start < groups.size()) {
+    size_t end = start;
+    const Pass pass = operators[groups[start].call].pass;
+    while (end < groups.size() && operators[groups[end].call].pass == pass) ++end;
+    each_in_segment(std::span(groups).subspan(start, end - start), visit_group);
+    start = end;
+  }
+}
+
+DispatchTime dispatch(const Stack& stack, std::span<const Launch> launches, std::span<const DeviceCall> calls,
+                      const std::vector<Operator>& operators, const DispatchRequest& request) {
+  ensure(launches.size() == calls.size(), "every launch has a time");
+  const StackCosts& costs = stack.costs;
+  DispatchTime time;
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const double busy = calls[i].seconds * request.device_factor * static_cast<double>(launches[i].count);
+    (calls[i].collective ? time.communication : time.kernels) += busy;
+  }
+  const bool recorded = request.timeline != nullptr;
+  if (!recorded && (request.kind == Dispatch::fused || request.kind == Dispatch::graph)) {
+    if (request.kind == Dispatch::graph) {
+      time.launch_gap = costs.graph_start.value() + costs.synchronize.value();
+      time.host = costs.step_host.value() * request.host_factor;
+    }
+    time.seconds = time.kernels + time.communication + time.launch_gap + time.host;
+    time.host_stall = time.host;
+    return time;
+  }
+
+  double host = request.kind == Dispatch::fused ? 0 : costs.step_host.value() * request.host_factor;
+  double device = host;
+  double idle_for_host = host;
+  bool in_piece = false;
+  bool started = false;
+  each_launch_in_order(launches, operators, [&](size_t i, bool first_of_call) {
+    const Launch& launch = launches[i];
+    double work = 0, latency = 0;
+    switch (request.kind) {
+      case Dispatch::fused:
+        break;
+      case Dispatch::graph:
+        latency = started ? 0 : costs.graph_start.value();
+        break;
+      case Dispatch::piecewise:
+        if (calls[i].attention) {
+          work = launch.host.value();
+          latency = costs.launch.value();
+        } else if (!in_piece) {
+          work = costs.piece.value();
+          latency = costs.graph_start.value();
+        }
+        in_piece = !calls[i].attention;
+        break;
+      case Dispatch::eager:
+        work = launch.host.value() + (first_of_call ? launch.host_before.value() : 0);
+        latency = costs.launch.value();
+        break;
+    }
+    started = true;
+    const double begin = host;
+    host += work * request.host_factor;
+    if (recorded && work > 0) request.timeline->push_back({i, begin, host - begin, true});
+    const double ready = host + latency;
+    if (ready > device) {
+      idle_for_host += ready - device;
+      device = ready;
+    }
+    const double busy = calls[i].seconds * request.device_factor;
+    if (recorded) request.timeline->push_back({i, device, busy, false});
+    device += busy;
+  });
+  time.host = host;
+  const double end = std::max(device, host) + (request.kind == Dispatch::fused ? 0 : costs.synchronize.value());
+  time.seconds = end;
+  if (request.kind == Dispatch::graph) {
+    time.launch_gap = end - time.kernels - time.communication - idle_for_host + costs.graph_start.value();
+    time.host_stall = idle_for_host - costs.graph_start.value();
+  } else {
+    time.host_stall = idle_for_host;
+    time.launch_gap = end - time.kernels - time.communication - idle_for_host;
+  }
+  return time;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,58 @@
+// Kernels in the order of a step on two resources, the host that launches and the device that runs -> wall time, and
+// where it goes.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compose/lowering.h"
+#include "compose/stack.h"
+#include "model/step.h"
+
+namespace foretoken {
+
+// A kernel as the device sees it.
+struct DeviceCall {
+  double seconds = 0;  // one call, back to back with others
+  bool collective = false;
+  bool attention = false;  // piecewise graphs are cut around it
+};
+
+// Where a step's wall time goes; the parts sum to `seconds`.
+struct DispatchTime {
+  double seconds = 0;
+  double kernels = 0;        // device busy with kernels
+  double communication = 0;  // device busy with collectives
+  double launch_gap = 0;  // device idle between kernels whose launches were already queued, start and end of the step
+  double host_stall = 0;  // device idle because the host had not launched yet
+  double host = 0;        // host busy; not a part of the sum
+  bool host_bound() const { return host_stall > 0.5 * (kernels + communication); }
+};
+
+struct TimelineEvent {
+  size_t launch = 0;  // in the list
+  double start = 0, seconds = 0;
+  bool on_host = false;
+};
+
+struct DispatchRequest {
+  Dispatch kind = Dispatch::fused;
+  double host_factor = 1;                          // times the stack's host times
+  double device_factor = 1;                        // times the kernels
+  std::vector<TimelineEvent>* timeline = nullptr;  // filled where given
+};
+
+// `launches` in order of first use, with `calls` beside them; `operators` is what they were lowered from.
+// Order of calls: operators of one pass run layer by layer; those called once come before or after the layers.
+// Each launch waits for the one before it on the device, and for the host.
+DispatchTime dispatch(const Stack& stack, std::span<const Launch> launches, std::span<const DeviceCall> calls,
+                      const std::vector<Operator>& operators, const DispatchRequest& request);
+
+// Visits every launch of a step in that order: (index of the launch, first of its operator's call).
+void each_launch_in_order(std::span<const Launch> launches, const std::vector<Operator>& operators,
+                          const std::function<void(size_t, bool)>& visit);
+
+}  // namespace foretoken

@@ -1,0 +1,120 @@
+#include "compose/lowering.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "model/shape_fields.h"
+
+namespace foretoken {
+namespace {
+
+using Fields = std::vector<std::pair<std::string_view, double>>;
+
+Expression::Names names_of(const Fields& fields) {
+  return [&fields](std::string_view name) -> std::optional<double> {
+    for (const auto& [known, value] : fields) {
+      if (known == name) return value;
+    }
+    return std::nullopt;
+  };
+}
+
+class Lowering {
+ public:
+  Lowering(const Stack& stack, const std::vector<Operator>& operators, StepPhase phase)
+      : stack_(stack), operators_(operators), phase_(phase) {}
+
+  std::vector<Launch> run() {
+    for (size_t at = 0; at < operators_.size();) at += place(at);
+    return std::move(launches_);
+  }
+
+ private:
+  // Writes the kernels of the operator at `at`; how many operators that took.
+  size_t place(size_t at) {
+    const Operator& call = operators_[at];
+    if (!std::holds_alternative<CollectiveShape>(call.shape)) {
+      const Fields fields = shape_fields(call.shape);
+      const Expression::Names names = names_of(fields);
+      for (const StackRule& rule : stack_.rules) {
+        if (!rule.when.fits(call, phase_, names) || !followed(rule, at)) continue;
+        Seconds before = rule.host;
+        for (const StackKernel& kernel : rule.emit) {
+          emit(at, kernel, names, before);
+          before = Seconds(0);
+        }
+        return 1 + rule.then.size();
+      }
+    }
+    launches_.push_back({.call = at,
+                         .name = call.name,
+                         .variant = variant_of(call.shape),
+                         .shape = call.shape,
+                         .count = call.count,
+                         .host = host_of(std::string(family_name(call.shape)))});
+    return 1;
+  }
+
+  bool followed(const StackRule& rule, size_t at) const {
+    for (size_t i = 0; i < rule.then.size(); ++i) {
+      if (at + i + 1 >= operators_.size()) return false;
+      const Operator& next = operators_[at + i + 1];
+      const Fields fields = shape_fields(next.shape);
+      if (!rule.then[i].fits(next, phase_, names_of(fields))) return false;
+    }
+    return true;
+  }
+
+  void emit(size_t at, const StackKernel& kernel, const Expression::Names& names, Seconds before) {
+    const Operator& call = operators_[at];
+    const auto times = static_cast<int64_t>(std::llround(kernel.times.value(names)));
+    if (times <= 0) return;
+    KernelShape shape = kernel.family.empty() ? call.shape : *default_shape(kernel.family);
+    const std::optional<DType> type = kernel.dtype ? kernel.dtype : element_type(call.shape);
+    if (type && (kernel.dtype || !kernel.family.empty())) set_element_type(shape, *type);
+    for (const auto& [field, expression] : kernel.values) {
+      const double value = expression.value(names);
+      if (!set_shape_field(shape, field, value) || !(value >= 0) || !(value < 9e15)) {
+        throw InputError({.source = fmt::format("stack {}", stack_.name),
+                          .path = fmt::format("rule for {}, {}", call.name, field),
+                          .value = expression.text(),
+                          .expected = "a size that this kernel has, 0 or more"});
+      }
+    }
+    const std::string host = kernel.host.empty() ? std::string(family_name(shape)) : kernel.host;
+    launches_.push_back({.call = at,
+                         .name = kernel.name.empty() ? call.name : kernel.name,
+                         .variant = kernel.variant ? *kernel.variant : variant_of(shape),
+                         .shape = shape,
+                         .count = call.count * times,
+                         .host = host_of(host),
+                         .host_before = before});
+  }
+
+  std::string variant_of(const KernelShape& shape) const {
+    const auto found = stack_.kernels.find(family_name(shape));
+    return found == stack_.kernels.end() ? "" : found->second;
+  }
+
+  Seconds host_of(const std::string& kind) const {
+    auto found = stack_.costs.host.find(kind);
+    if (found == stack_.costs.host.end()) found = stack_.costs.host.find("default");
+    return found == stack_.costs.host.end() ? Seconds(0) : found->second;
+  }
+
+  const Stack& stack_;
+  const std::vector<Operator>& operators_;
+  StepPhase phase_;
+  std::vector<Launch> launches_;
+};
+
+}  // namespace
+
+std::vector<Launch> lower(const Stack& stack, const std::vector<Operator>& operators, StepPhase phase) {
+  return Lowering(stack, operators, phase).run();
+}
+
+}  // namespace foretoken

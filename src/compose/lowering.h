@@ -1,0 +1,27 @@
+// Operators of a step + a stack -> the kernels that are launched.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "compose/stack.h"
+#include "model/step.h"
+
+namespace foretoken {
+
+// Launches of one shape. Those of one operator follow each other; `call` is that operator's place in the list.
+struct Launch {
+  size_t call = 0;
+  std::string name;
+  std::string variant;
+  KernelShape shape;
+  int64_t count = 1;    // in the whole step
+  Seconds host;         // of one launch
+  Seconds host_before;  // of the operator itself, before its first kernel
+};
+
+// `operators` in the order of stage_operators(). InputError where a rule asks for a field that its operator lacks.
+std::vector<Launch> lower(const Stack& stack, const std::vector<Operator>& operators, StepPhase phase);
+
+}  // namespace foretoken

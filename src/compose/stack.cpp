@@ -1,0 +1,262 @@
+#include "compose/stack.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "hardware/catalogue.h"
+#include "model/shape_fields.h"
+
+namespace foretoken {
+namespace {
+
+constexpr std::string_view dispatch_names[] = {"fused", "graph", "piecewise", "eager"};
+constexpr std::string_view phase_names[] = {"prefill", "decode", "mixed", "train"};
+constexpr Range<double> microseconds{0, 1e7};
+
+template <size_t n>
+std::vector<std::string> texts(const std::string_view (&names)[n]) {
+  return {std::begin(names), std::end(names)};
+}
+
+// The index of a text among names.
+template <size_t n>
+size_t choice(const JsonView& view, const std::string_view (&names)[n]) {
+  const std::string text = view.string();
+  const auto* found = std::find(std::begin(names), std::end(names), text);
+  if (found == std::end(names)) {
+    const std::vector<std::string> known = texts(names);
+    view.fail(fmt::format("one of {}", fmt::join(known, ", ")), nearest_name(text, known).value_or(""));
+  }
+  return static_cast<size_t>(found - std::begin(names));
+}
+
+std::vector<std::string> one_or_more(const JsonView& view) {
+  if (view.is(Json::Kind::string)) return {view.string()};
+  std::vector<std::string> result;
+  for (const JsonView& item : view.items()) result.push_back(item.string());
+  return result;
+}
+
+bool name_fits(std::string_view pattern, std::string_view name) {
+  if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
+  return pattern == name;
+}
+
+class StackReader {
+ public:
+  explicit StackReader(const JsonView& root) : root_(root) {}
+
+  Stack read() const {
+    root_.allow_only({"format", "name", "summary", "source", "dispatch", "costs", "graph_sizes", "kernels", "rules"});
+    if (const JsonView format = root_.at("format"); format.integer({1, 1'000'000}) > 1) {
+      format.fail("1: a later version of foretoken wrote this");
+    }
+    Stack stack{.name = root_.at("name").string(),
+                .summary = root_.at("summary").string(),
+                .source = root_.at("source").string()};
+    for (const auto& [phase, kind] : root_.at("dispatch").members()) {
+      const auto* known = std::find(std::begin(phase_names), std::end(phase_names), phase);
+      if (known == std::end(phase_names)) {
+        kind.fail("a phase: prefill, decode, mixed, train", nearest_name(phase, texts(phase_names)).value_or(""));
+      }
+      stack.dispatch[static_cast<StepPhase>(known - std::begin(phase_names))] =
+          static_cast<Dispatch>(choice(kind, dispatch_names));
+    }
+    if (const auto costs = root_.find("costs")) stack.costs = read_costs(*costs);
+    if (const auto sizes = root_.find("graph_sizes")) stack.graph_sizes = read_sizes(*sizes);
+    if (const auto kernels = root_.find("kernels")) {
+      for (const auto& [family, variant] : kernels->members()) stack.kernels[family] = variant.string();
+    }
+    if (const auto rules = root_.find("rules")) {
+      for (const JsonView& rule : rules->items()) stack.rules.push_back(read_rule(rule));
+    }
+    return stack;
+  }
+
+ private:
+  static Seconds time(const JsonView& parent, std::string_view key) {
+    const auto found = parent.find(key);
+    return Seconds(found ? found->number(microseconds) * 1e-6 : 0);
+  }
+
+  static StackCosts read_costs(const JsonView& view) {
+    view.allow_only({"graph_start_us", "graph_node_us", "launch_us", "piece_us", "step_host_us", "synchronize_us",
+                     "host_us", "host_low", "host_high"});
+    StackCosts costs{.graph_start = time(view, "graph_start_us"),
+                     .graph_node = time(view, "graph_node_us"),
+                     .launch = time(view, "launch_us"),
+                     .piece = time(view, "piece_us"),
+                     .step_host = time(view, "step_host_us"),
+                     .synchronize = time(view, "synchronize_us")};
+    if (const auto host = view.find("host_us")) {
+      for (const auto& [name, value] : host->members()) costs.host[name] = Seconds(value.number(microseconds) * 1e-6);
+    }
+    if (const auto low = view.find("host_low")) costs.host_low = low->number({0.01, 1});
+    if (const auto high = view.find("host_high")) costs.host_high = high->number({1, 100});
+    return costs;
+  }
+
+  // A list of sizes and of {"from", "to", "step"}.
+  static std::vector<int64_t> read_sizes(const JsonView& view) {
+    constexpr Range<int64_t> allowed{1, 1'000'000};
+    std::vector<int64_t> sizes;
+    for (const JsonView& item : view.items()) {
+      if (!item.is(Json::Kind::object)) {
+        sizes.push_back(item.integer(allowed));
+        continue;
+      }
+      item.allow_only({"from", "to", "step"});
+      const int64_t last = item.at("to").integer(allowed), step = item.at("step").integer(allowed);
+      for (int64_t size = item.at("from").integer(allowed); size <= last; size += step) sizes.push_back(size);
+    }
+    if (!std::is_sorted(sizes.begin(), sizes.end())) view.fail("sizes in ascending order");
+    return sizes;
+  }
+
+  static OperatorPattern read_pattern(const JsonView& view) {
+    view.allow_only({"name", "family", "pass", "phase", "if"});
+    OperatorPattern pattern;
+    if (const auto names = view.find("name")) pattern.names = one_or_more(*names);
+    if (const auto families = view.find("family")) pattern.families = one_or_more(*families);
+    if (const auto pass = view.find("pass")) {
+      constexpr std::string_view passes[] = {"forward", "backward"};
+      pattern.pass = static_cast<Pass>(choice(*pass, passes));
+    }
+    if (const auto phases = view.find("phase")) {
+      if (phases->is(Json::Kind::string)) {
+        pattern.phases.push_back(static_cast<StepPhase>(choice(*phases, phase_names)));
+      } else {
+        for (const JsonView& one : phases->items()) {
+          pattern.phases.push_back(static_cast<StepPhase>(choice(one, phase_names)));
+        }
+      }
+    }
+    if (const auto condition = view.find("if")) pattern.condition = read_expression(*condition);
+    return pattern;
+  }
+
+  static Expression read_expression(const JsonView& view) {
+    if (view.is_number()) return Expression::constant(view.number());
+    if (view.is(Json::Kind::boolean)) return Expression::constant(view.boolean() ? 1 : 0);
+    return Expression::parse(view.string(), view.source(), view.path());
+  }
+
+  static StackKernel read_kernel(const JsonView& view) {
+    StackKernel kernel;
+    std::optional<KernelShape> shape;
+    for (const auto& [key, value] : view.members()) {
+      if (key == "name") {
+        kernel.name = value.string();
+      } else if (key == "family") {
+        kernel.family = value.string();
+        shape = default_shape(kernel.family);
+        if (!shape) value.fail("a kernel family that rules can make (gemm, norm, elementwise, ...)");
+      } else if (key == "kernel") {
+        kernel.variant = value.string();
+      } else if (key == "host") {
+        kernel.host = value.string();
+      } else if (key == "times") {
+        kernel.times = read_expression(value);
+      } else if (key == "dtype") {
+        kernel.dtype = dtype_from_name(value.string());
+        if (!kernel.dtype) {
+          value.fail(fmt::format("one of {}", fmt::join(dtype_names(), ", ")),
+                     nearest_name(value.string(), dtype_names()).value_or(""));
+        }
+      } else {
+        kernel.values.emplace_back(key, read_expression(value));
+      }
+    }
+    if (shape) {
+      for (const auto& [name, value] : kernel.values) {
+        KernelShape copy = *shape;
+        if (!set_shape_field(copy, name, 1)) {
+          view.at(name).fail(fmt::format("a field of the family {}", kernel.family));
+        }
+      }
+    }
+    return kernel;
+  }
+
+  static StackRule read_rule(const JsonView& view) {
+    view.allow_only({"when", "then", "host_us", "emit"});
+    StackRule rule{.when = read_pattern(view.at("when")), .host = time(view, "host_us")};
+    if (const auto then = view.find("then")) {
+      for (const JsonView& one : then->items()) rule.then.push_back(read_pattern(one));
+    }
+    for (const JsonView& one : view.at("emit").items()) rule.emit.push_back(read_kernel(one));
+    return rule;
+  }
+
+  const JsonView& root_;
+};
+
+}  // namespace
+
+std::string_view dispatch_name(Dispatch dispatch) {
+  return dispatch_names[static_cast<size_t>(dispatch)];
+}
+
+std::optional<Dispatch> dispatch_from_name(std::string_view name) {
+  const auto* found = std::find(std::begin(dispatch_names), std::end(dispatch_names), name);
+  if (found == std::end(dispatch_names)) return std::nullopt;
+  return static_cast<Dispatch>(found - std::begin(dispatch_names));
+}
+
+bool OperatorPattern::fits(const Operator& call, StepPhase phase, const Expression::Names& fields) const {
+  const auto fits_name = [&](const std::string& pattern) { return name_fits(pattern, call.name); };
+  if (!names.empty() && std::none_of(names.begin(), names.end(), fits_name)) return false;
+  if (!families.empty() && std::find(families.begin(), families.end(), family_name(call.shape)) == families.end()) {
+    return false;
+  }
+  if (pass && *pass != call.pass) return false;
+  if (!phases.empty() && std::find(phases.begin(), phases.end(), phase) == phases.end()) return false;
+  return !condition || condition->value(fields) != 0;
+}
+
+Dispatch Stack::dispatch_of(StepPhase phase) const {
+  const auto found = dispatch.find(phase);
+  return found == dispatch.end() ? Dispatch::fused : found->second;
+}
+
+std::optional<int64_t> Stack::padded_tokens(int64_t tokens) const {
+  const auto size = std::lower_bound(graph_sizes.begin(), graph_sizes.end(), tokens);
+  return size == graph_sizes.end() ? std::nullopt : std::optional(*size);
+}
+
+Stack parse_stack(std::string_view text, const std::string& source) {
+  const Json document = parse_json(text, source, {.max_bytes = size_t{4} << 20});
+  return StackReader(JsonView(document, source)).read();
+}
+
+Stack read_stack(const std::filesystem::path& file) {
+  return parse_stack(read_file(file, size_t{4} << 20), file.string());
+}
+
+std::vector<std::string> StackCatalogue::names() const {
+  std::vector<std::string> result;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {
+    if (entry.path().extension() == ".json") result.push_back(entry.path().stem().string());
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+Stack StackCatalogue::stack(const std::string& name) const {
+  if (HardwareCatalogue::is_path(name)) return read_stack(name);
+  const std::vector<std::string> known = names();
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    throw InputError({.source = "--stack",
+                      .value = printable(name),
+                      .expected = fmt::format("one of {}, or a stack file", fmt::join(known, ", ")),
+                      .suggestion = nearest_name(name, known).value_or("")});
+  }
+  return read_stack(folder_ / (name + ".json"));
+}
+
+}  // namespace foretoken

@@ -1,0 +1,97 @@
+// A software stack as data: which kernels it runs for each operator, and what launching them costs.
+// data/stacks/README.md describes the file; a user adds a stack without code.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/expression.h"
+#include "base/number_format.h"
+#include "base/units.h"
+#include "model/step.h"
+
+namespace foretoken {
+
+// How kernels reach the device.
+//   fused      nothing between kernels: the sum of the kernels alone
+//   graph      one captured CUDA graph
+//   piecewise  graphs between the attention calls, which the host launches one by one
+//   eager      the host launches every kernel
+enum class Dispatch { fused, graph, piecewise, eager };
+std::string_view dispatch_name(Dispatch dispatch);
+std::optional<Dispatch> dispatch_from_name(std::string_view name);
+
+// Which operators a rule is for. Empty parts fit all.
+struct OperatorPattern {
+  std::vector<std::string> names;     // of the operator, `*` at the end fits any rest
+  std::vector<std::string> families;  // of its shape
+  std::optional<Pass> pass;
+  std::vector<StepPhase> phases;
+  std::optional<Expression> condition;  // on the operator's fields; not 0 = fits
+
+  // `fields` is asked only where there is a condition.
+  bool fits(const Operator& call, StepPhase phase, const Expression::Names& fields) const;
+};
+
+struct StackKernel {
+  std::string name;    // for reports; empty = the operator's
+  std::string family;  // empty = the operator's own shape, with the values below
+  std::optional<std::string> variant;
+  std::string host;            // key of StackCosts::host; empty = the family's
+  std::optional<DType> dtype;  // nothing = the operator's
+  Expression times = Expression::constant(1);
+  std::vector<std::pair<std::string, Expression>> values;
+};
+
+struct StackRule {
+  OperatorPattern when;
+  std::vector<OperatorPattern> then;  // operators right after it that are consumed with it
+  Seconds host;                       // of the operator besides its kernels' launches: module calls, views
+  std::vector<StackKernel> emit;      // nothing: the operator costs no kernel of its own
+};
+
+struct StackCosts {
+  Seconds graph_start;                               // from replay to the first kernel, and its end to the host
+  Seconds graph_node;                                // between two kernels of a graph; measured kernel times hold it
+  Seconds launch;                                    // from the host's call to the kernel's start
+  Seconds piece;                                     // host: replay of one piece of a piecewise graph
+  Seconds step_host;                                 // once per step, before the first kernel
+  Seconds synchronize;                               // once per step, at the end
+  std::map<std::string, Seconds, std::less<>> host;  // of one launch by family or named class; "default"
+  double host_low = 1, host_high = 1;                // 90% of hosts need this much of those times
+};
+
+struct Stack {
+  std::string name, summary, source;
+  std::map<StepPhase, Dispatch> dispatch;  // absent = fused
+  StackCosts costs;
+  std::vector<int64_t> graph_sizes;                         // tokens that graphs are captured for, ascending
+  std::map<std::string, std::string, std::less<>> kernels;  // family -> variant where a rule names none
+  std::vector<StackRule> rules;
+
+  Dispatch dispatch_of(StepPhase phase) const;
+  // The captured size that a step of so many tokens runs at; nothing beyond the largest, or without sizes.
+  std::optional<int64_t> padded_tokens(int64_t tokens) const;
+};
+
+// InputError with file, path, value, expectation.
+Stack read_stack(const std::filesystem::path& file);
+Stack parse_stack(std::string_view text, const std::string& source);
+
+// Stacks that ship, by name; a name with a slash or .json is a file.
+class StackCatalogue {
+ public:
+  explicit StackCatalogue(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  std::vector<std::string> names() const;
+  Stack stack(const std::string& name) const;  // InputError with the nearest name
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace foretoken
