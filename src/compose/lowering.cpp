@@ -13,19 +13,21 @@ namespace {
 
 using Fields = std::vector<std::pair<std::string_view, double>>;
 
-Expression::Names names_of(const Fields& fields) {
-  return [&fields](std::string_view name) -> std::optional<double> {
-    for (const auto& [known, value] : fields) {
-      if (known == name) return value;
-    }
-    return std::nullopt;
-  };
+std::optional<double> find_field(const Fields& fields, std::string_view name) {
+  for (const auto& [known, value] : fields) {
+    if (known == name) return value;
+  }
+  return std::nullopt;
 }
 
 class Lowering {
  public:
-  Lowering(const Stack& stack, const std::vector<Operator>& operators, StepPhase phase)
-      : stack_(stack), operators_(operators), phase_(phase) {}
+  Lowering(const Stack& stack, const std::vector<Operator>& operators, StepPhase phase, std::string_view model)
+      : stack_(stack), operators_(operators), phase_(phase), model_(model) {
+    for (size_t i = 0; i < operators.size(); ++i) {
+      if (std::holds_alternative<AttentionShape>(operators[i].shape)) attentions_.push_back(i);
+    }
+  }
 
   std::vector<Launch> run() {
     for (size_t at = 0; at < operators_.size();) at += place(at);
@@ -38,9 +40,9 @@ class Lowering {
     const Operator& call = operators_[at];
     if (!std::holds_alternative<CollectiveShape>(call.shape)) {
       const Fields fields = shape_fields(call.shape);
-      const Expression::Names names = names_of(fields);
+      const Expression::Names names = names_of(fields, at);
       for (const StackRule& rule : stack_.rules) {
-        if (!rule.when.fits(call, phase_, names) || !followed(rule, at)) continue;
+        if (!rule.when.fits(call, phase_, model_, names) || !followed(rule, at)) continue;
         Seconds before = rule.host;
         for (const StackKernel& kernel : rule.emit) {
           emit(at, kernel, names, before);
@@ -63,9 +65,21 @@ class Lowering {
       if (at + i + 1 >= operators_.size()) return false;
       const Operator& next = operators_[at + i + 1];
       const Fields fields = shape_fields(next.shape);
-      if (!rule.then[i].fits(next, phase_, names_of(fields))) return false;
+      if (!rule.then[i].fits(next, phase_, model_, names_of(fields, at))) return false;
     }
     return true;
+  }
+
+  // Fields of the operator, else of the nearest attention.
+  Expression::Names names_of(const Fields& fields, size_t at) const {
+    return [this, &fields, at](std::string_view name) -> std::optional<double> {
+      if (const auto own = find_field(fields, name)) return own;
+      if (attentions_.empty()) return std::nullopt;
+      const size_t nearest = *std::min_element(attentions_.begin(), attentions_.end(), [at](size_t a, size_t b) {
+        return (a > at ? a - at : at - a) < (b > at ? b - at : at - b);
+      });
+      return find_field(shape_fields(operators_[nearest].shape), name);
+    };
   }
 
   void emit(size_t at, const StackKernel& kernel, const Expression::Names& names, Seconds before) {
@@ -108,13 +122,16 @@ class Lowering {
   const Stack& stack_;
   const std::vector<Operator>& operators_;
   StepPhase phase_;
+  std::string_view model_;
+  std::vector<size_t> attentions_;
   std::vector<Launch> launches_;
 };
 
 }  // namespace
 
-std::vector<Launch> lower(const Stack& stack, const std::vector<Operator>& operators, StepPhase phase) {
-  return Lowering(stack, operators, phase).run();
+std::vector<Launch> lower(const Stack& stack, const std::vector<Operator>& operators, StepPhase phase,
+                          std::string_view model_family) {
+  return Lowering(stack, operators, phase, model_family).run();
 }
 
 }  // namespace foretoken

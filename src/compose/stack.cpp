@@ -51,14 +51,16 @@ class StackReader {
   explicit StackReader(const JsonView& root) : root_(root) {}
 
   Stack read() const {
-    root_.allow_only({"format", "name", "summary", "source", "dispatch", "costs", "graph_sizes", "kernels", "rules"});
+    root_.allow_only({"format", "name", "summary", "source", "dispatch", "costs", "graph_sizes", "kernels", "rules", "extends"});
     if (const JsonView format = root_.at("format"); format.integer({1, 1'000'000}) > 1) {
       format.fail("1: a later version of foretoken wrote this");
     }
     Stack stack{.name = root_.at("name").string(),
                 .summary = root_.at("summary").string(),
                 .source = root_.at("source").string()};
-    for (const auto& [phase, kind] : root_.at("dispatch").members()) {
+    const auto dispatch = root_.has("extends") ? root_.find("dispatch") : std::optional(root_.at("dispatch"));
+    const auto members = dispatch ? dispatch->members() : std::vector<std::pair<std::string, JsonView>>();
+    for (const auto& [phase, kind] : members) {
       const auto* known = std::find(std::begin(phase_names), std::end(phase_names), phase);
       if (known == std::end(phase_names)) {
         kind.fail("a phase: prefill, decode, mixed, train", nearest_name(phase, texts(phase_names)).value_or(""));
@@ -118,7 +120,7 @@ class StackReader {
   }
 
   static OperatorPattern read_pattern(const JsonView& view) {
-    view.allow_only({"name", "family", "pass", "phase", "if"});
+    view.allow_only({"name", "family", "pass", "phase", "model", "if"});
     OperatorPattern pattern;
     if (const auto names = view.find("name")) pattern.names = one_or_more(*names);
     if (const auto families = view.find("family")) pattern.families = one_or_more(*families);
@@ -135,6 +137,7 @@ class StackReader {
         }
       }
     }
+    if (const auto models = view.find("model")) pattern.models = one_or_more(*models);
     if (const auto condition = view.find("if")) pattern.condition = read_expression(*condition);
     return pattern;
   }
@@ -207,13 +210,15 @@ std::optional<Dispatch> dispatch_from_name(std::string_view name) {
   return static_cast<Dispatch>(found - std::begin(dispatch_names));
 }
 
-bool OperatorPattern::fits(const Operator& call, StepPhase phase, const Expression::Names& fields) const {
+bool OperatorPattern::fits(const Operator& call, StepPhase phase, std::string_view model,
+                           const Expression::Names& fields) const {
   const auto fits_name = [&](const std::string& pattern) { return name_fits(pattern, call.name); };
   if (!names.empty() && std::none_of(names.begin(), names.end(), fits_name)) return false;
   if (!families.empty() && std::find(families.begin(), families.end(), family_name(call.shape)) == families.end()) {
     return false;
   }
   if (pass && *pass != call.pass) return false;
+  if (!models.empty() && std::find(models.begin(), models.end(), model) == models.end()) return false;
   if (!phases.empty() && std::find(phases.begin(), phases.end(), phase) == phases.end()) return false;
   return !condition || condition->value(fields) != 0;
 }
@@ -228,13 +233,30 @@ std::optional<int64_t> Stack::padded_tokens(int64_t tokens) const {
   return size == graph_sizes.end() ? std::nullopt : std::optional(*size);
 }
 
-Stack parse_stack(std::string_view text, const std::string& source) {
+Stack parse_stack(std::string_view text, const std::string& source, const StackFinder& find) {
   const Json document = parse_json(text, source, {.max_bytes = size_t{4} << 20});
-  return StackReader(JsonView(document, source)).read();
+  const JsonView root(document, source);
+  Stack stack = StackReader(root).read();
+  if (const auto extends = root.find("extends")) {
+    if (!find) extends->fail("no other stack here");
+    const Stack base = find(extends->string());
+    if (!root.has("dispatch")) stack.dispatch = base.dispatch;
+    if (!root.has("costs")) stack.costs = base.costs;
+    if (!root.has("graph_sizes")) stack.graph_sizes = base.graph_sizes;
+    for (const auto& [family, variant] : base.kernels) stack.kernels.try_emplace(family, variant);
+    stack.rules.insert(stack.rules.end(), base.rules.begin(), base.rules.end());
+  }
+  return stack;
 }
 
 Stack read_stack(const std::filesystem::path& file) {
-  return parse_stack(read_file(file, size_t{4} << 20), file.string());
+  constexpr size_t largest = size_t{4} << 20;
+  // One step up only: a stack that extends one that extends is refused.
+  const StackFinder beside = [&](const std::string& name) {
+    const std::filesystem::path base = file.parent_path() / (name + ".json");
+    return parse_stack(read_file(base, largest), base.string());
+  };
+  return parse_stack(read_file(file, largest), file.string(), beside);
 }
 
 std::vector<std::string> StackCatalogue::names() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -32,10 +33,11 @@ struct OperatorPattern {
   std::vector<std::string> families;  // of its shape
   std::optional<Pass> pass;
   std::vector<StepPhase> phases;
+  std::vector<std::string> models;      // model_type of the config
   std::optional<Expression> condition;  // on the operator's fields; not 0 = fits
 
   // `fields` is asked only where there is a condition.
-  bool fits(const Operator& call, StepPhase phase, const Expression::Names& fields) const;
+  bool fits(const Operator& call, StepPhase phase, std::string_view model, const Expression::Names& fields) const;
 };
 
 struct StackKernel {
@@ -81,7 +83,10 @@ struct Stack {
 
 // InputError with file, path, value, expectation.
 Stack read_stack(const std::filesystem::path& file);
-Stack parse_stack(std::string_view text, const std::string& source);
+// `find` gives the stack that the file extends: its rules come after the file's own, its other parts where the file has
+// none.
+using StackFinder = std::function<Stack(const std::string& name)>;
+Stack parse_stack(std::string_view text, const std::string& source, const StackFinder& find = {});
 
 // Stacks that ship, by name; a name with a slash or .json is a file.
 class StackCatalogue {

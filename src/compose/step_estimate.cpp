@@ -120,7 +120,7 @@ StageEstimate estimate_stage(const Model& model, const StepRequest& request, con
   StageEstimate result;
   result.calls = padded_operators(model, request, plan, stage, padded_batch > 0 ? padded_batch : request.batch);
   std::vector<Estimate> parts;
-  for (const Launch& launch : lower(stack, result.calls, request.phase)) {
+  for (const Launch& launch : lower(stack, result.calls, request.phase, model.family)) {
     result.launches.push_back(time_launch(launch, predictor));
     parts.push_back(result.launches.back().seconds);
   }
@@ -130,7 +130,7 @@ StageEstimate estimate_stage(const Model& model, const StepRequest& request, con
                          {.kind = kind, .host_factor = host_factor});
   if (padded_batch > request.batch) {
     double real = 0;
-    for (const Launch& launch : lower(stack, stage_operators(model, request, plan, stage), request.phase)) {
+    for (const Launch& launch : lower(stack, stage_operators(model, request, plan, stage), request.phase, model.family)) {
       real += time_launch(launch, predictor).seconds.value;
     }
     result.padding = std::max(0.0, result.kernels.value - real);

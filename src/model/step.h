@@ -20,6 +20,12 @@ namespace foretoken {
 
 enum class StepPhase { prefill, decode, mixed, train };
 
+// What a training step ends with.
+//   none        gradients only
+//   adam_mixed  fp32 master weights and moments beside the weights (Megatron, mixed precision)
+//   adam_fused, adam_foreach  moments in the weights' own format: one kernel for all, or one for each operation
+enum class Optimizer { none, adam_mixed, adam_fused, adam_foreach };
+
 struct StepRequest {
   StepPhase phase = StepPhase::decode;
   int64_t batch = 1;        // sequences: prompts (prefill), decodes, or samples (train); per data-parallel rank
@@ -32,6 +38,8 @@ struct StepRequest {
   double power_law_exponent = 0;
   LoraAdapter lora;        // train: only the adapters are trained. Routed experts, routers, embeddings have none.
   bool recompute = false;  // train: run the layers' forward again in the backward pass
+  bool every_logit = false;  // inference: the head on every token, not on the last of each sequence
+  Optimizer optimizer = Optimizer::adam_mixed;
 };
 
 // How one replica is cut, and how many there are.

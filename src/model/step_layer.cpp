@@ -213,7 +213,7 @@ void write_head(Writer& writer) {
   }
 
   const Scheme plain = plain_scheme(model.dtype);
-  const bool every_token = writer.training() || model.is_encoder_only();
+  const bool every_token = writer.training() || model.is_encoder_only() || writer.request().every_logit;
   const int64_t rows = every_token ? tokens.tokens() : tokens.prompts + tokens.decodes;
   const int64_t width = model.embedding_width > 0 ? model.embedding_width : model.hidden;
   const int64_t vocabulary = ceil_divide(model.vocabulary, rank.tensor);

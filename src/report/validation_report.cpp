@@ -95,4 +95,52 @@ std::string scored_kernel_row(const ScoredKernel& scored) {
                      number_text(100 * (predicted_us / scored.measured_us - 1)));
 }
 
+std::string step_validation_text(const StepValidation& validation) {
+  std::string text = validation_text(validation.errors);
+  if (validation.kernels.n > 0) {
+    text += fmt::format(
+        "kernels' sum: mape {:.1f}%, bias {:+.1f}% over {} rows; gap off by {:.1f}% of the step; host-bound or "
+        "device-bound told rightly: {:.1f}%\n",
+        validation.kernels.mape, validation.kernels.bias, validation.kernels.n, validation.gap.mape,
+        validation.verdicts_right);
+  }
+  return text;
+}
+
+Json step_validation_json(const StepValidation& validation) {
+  Json json = validation_json(validation.errors, "steps");
+  if (validation.kernels.n > 0) {
+    json.set("kernels", Json::object({{"n", validation.kernels.n},
+                                      {"mape", validation.kernels.mape},
+                                      {"bias", validation.kernels.bias},
+                                      {"coverage90", validation.kernels.coverage90}}));
+    json.set("gap_error", validation.gap.mape);
+    json.set("verdicts_right", validation.verdicts_right);
+  }
+  return json;
+}
+
+std::string scored_step_header() {
+  return "row,device,model,stack,dispatch,phase,batch,input_len,context_len,measured_ms,predicted_ms,low_ms,high_ms,"
+         "confidence,error,measured_kernel_ms,predicted_kernel_ms,host_stall_ms,launch_gap_ms\n";
+}
+
+std::string scored_step_row(const ScoredStep& scored) {
+  const StepEstimate& step = *scored.predicted;
+  double kernels = 0, stall = 0, gap = 0;
+  for (const StageEstimate& stage : step.stages) {
+    kernels += stage.kernels.value, stall += stage.time.host_stall, gap += stage.time.launch_gap;
+  }
+  constexpr std::string_view phases[] = {"prefill", "decode", "mixed", "train"};
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", scored.row, csv_cell(scored.device),
+                     csv_cell(scored.model), csv_cell(scored.stack), dispatch_name(step.dispatch),
+                     phases[static_cast<size_t>(step.request.phase)], step.request.batch, step.request.input_len,
+                     step.request.context_len, number_text(scored.measured_ms), number_text(step.seconds.value * 1e3),
+                     number_text(step.seconds.low * 1e3), number_text(step.seconds.high * 1e3),
+                     confidence_name(step.seconds.kind),
+                     number_text(100 * (step.seconds.value * 1e3 / scored.measured_ms - 1)),
+                     scored.measured_kernel_ms > 0 ? number_text(scored.measured_kernel_ms) : "",
+                     number_text(kernels * 1e3), number_text(stall * 1e3), number_text(gap * 1e3));
+}
+
 }  // namespace foretoken

@@ -4,12 +4,18 @@
 #include <string>
 
 #include "base/json.h"
+#include "compose/validate_steps.h"
 #include "kernel/validate.h"
 
 namespace foretoken {
 
 std::string validation_text(const KernelValidation& validation);
 Json validation_json(const KernelValidation& validation, const std::string& layer);
+
+std::string step_validation_text(const StepValidation& validation);
+Json step_validation_json(const StepValidation& validation);
+std::string scored_step_header();
+std::string scored_step_row(const ScoredStep& scored);
 
 // Header and rows of `--out F.csv`.
 std::string scored_kernel_header();

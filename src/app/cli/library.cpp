@@ -36,6 +36,10 @@ ModelCatalogue Library::models() const {
   return ModelCatalogue(directory_ / "models");
 }
 
+StackCatalogue Library::stacks() const {
+  return StackCatalogue(directory_ / "stacks");
+}
+
 RooflineIntervals Library::roofline_intervals() const {
   return read_roofline_intervals(directory_ / "kernels" / "roofline_intervals.json");
 }

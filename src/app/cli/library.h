@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "compose/stack.h"
 #include "hardware/catalogue.h"
 #include "kernel/kernel.h"
 #include "model/catalogue.h"
@@ -20,6 +21,7 @@ class Library {
   const std::filesystem::path& directory() const { return directory_; }
   HardwareCatalogue hardware() const;
   ModelCatalogue models() const;
+  StackCatalogue stacks() const;
   RooflineIntervals roofline_intervals() const;
   KernelPredictor predictor(const std::string& device_name, Tier tier = Tier::best) const;
   // For comparison with measurements, whose weights are warmer than a model's.

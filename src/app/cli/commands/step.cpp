@@ -11,6 +11,14 @@ class StepCommand : public Command {
  public:
   void declare(Options& options) override {
     flags_.declare(options);
+    options.heading("Execution");
+    options.text("--stack", stack_,
+                 "Software that runs the step: a name (fused, torch-graph, hf-eager, ...) or a stack file; default: vllm "
+                 "for inference, fused for training");
+    options.choice("--dispatch", dispatch_, {"stack", "fused", "graph", "piecewise", "eager"},
+                   "How kernels reach the device; stack: as the stack does in this phase");
+    options.number("--host-factor", host_factor_, {.least = 0.01, .most = 100},
+                   "Times the stack's host times: 2 = a host half as fast");
     options.heading("Prediction");
     options.choice("--tier", tier_, tier_names(), tier_help);
     options.heading("Output");
@@ -26,7 +34,12 @@ class StepCommand : public Command {
   Answer run(const Library& library) const override {
     const Model model = flags_.read_model(library);
     const KernelPredictor predictor = library.predictor(flags_.device, tier_from_name(tier_).value());
-    const StepEstimate step = estimate_step(model, flags_.step_request(model), flags_.parallel_plan(), predictor);
+    const StepRequest request = flags_.step_request(model);
+    const std::string fallback = request.phase == StepPhase::train ? "fused" : "vllm";
+    const Stack stack = library.stacks().stack(stack_.empty() ? fallback : stack_);
+    const StepEstimate step =
+        estimate_step(model, request, flags_.parallel_plan(), predictor, stack,
+                      {.dispatch = dispatch_from_name(dispatch_), .host_factor = host_factor_});
     std::string text = step_text(step, model, predictor.device(), by_time_);
     if (roofline_) text += "\n" + step_roofline(step, model, predictor.device());
     return {.text = std::move(text), .json = step_json(step, model, predictor.device())};
@@ -35,6 +48,9 @@ class StepCommand : public Command {
  private:
   StepFlags flags_;
   std::string tier_ = "best";
+  std::string stack_;
+  std::string dispatch_ = "stack";
+  double host_factor_ = 1;
   bool by_time_ = false;
   bool roofline_ = false;
 };

@@ -6,6 +6,7 @@
 #include "app/cli/tier_flag.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "compose/validate_steps.h"
 #include "kernel/port_map.h"
 #include "kernel/validate.h"
 #include "report/port_map_report.h"
@@ -33,19 +34,70 @@ class ValidateCommand : public Command {
         "Predictions never see the measured column. Rows that cannot be expressed are skipped with the reason.\n"
         "Example:\n  foretoken validate kernels --data measurements/ --devices h100_sxm --families gemm --out "
         "rows.csv");
+
+    Options& steps = options.subcommand("steps", "Whole model steps: one CSV file");
+    steps.text("--data", data_, "CSV file of measured steps, as tools/measure_steps.py writes it", true);
+    steps.list("--devices", steps_.devices, "Only these devices (comma-separated)");
+    steps.list("--stacks", steps_.stacks, "Only these stacks");
+    steps.list("--phases", steps_.phases, "Only these phases");
+    steps.list("--models", steps_.models, "Only these models");
+    steps.text("--group-by", steps_.group_by, "A column to group by, instead of stack/phase");
+    steps.choice("--tier", tier_, tier_names(), tier_help);
+    steps.number("--host-factor", steps_.host_factor, {.least = 0.01, .most = 100},
+                 "Times the stacks' host times: 2 = a host half as fast");
+    steps.text("--out", out_, "Write every row with predicted, low, high, confidence and error to this CSV file");
+    steps.footer(
+        "Columns: device, model, stack, dispatch, phase, batch, input_len, context_len, dtype, measured_ms; optional\n"
+        "kernel_ms (the kernels' sum: never used, but its error is reported), cache, optimizer, logits, tp.\n"
+        "Example:\n  foretoken validate steps --data data/measured/h200_sxm/steps.csv --stacks torch-graph");
+    steps_command_ = &steps;
   }
 
   Answer run(const Library& library) const override {
+    return steps_command_->was_chosen() ? run_steps(library) : run_kernels(library);
+  }
+
+ private:
+  std::ofstream open_out() const {
+    std::ofstream rows;
+    if (out_.empty()) return rows;
+    rows.open(out_, std::ios::binary | std::ios::trunc);
+    if (!rows) {
+      throw InputError(
+          {.source = "--out", .value = out_, .expected = "a file that can be written, in an existing folder"});
+    }
+    return rows;
+  }
+  void close_out(std::ofstream& rows) const {
+    if (out_.empty()) return;
+    rows.close();
+    if (!rows) throw InputError({.source = "--out", .value = out_, .expected = "room to write all rows"});
+  }
+
+  Answer run_steps(const Library& library) const {
+    StepValidationRequest request = steps_;
+    request.data = data_;
+    std::ofstream rows = open_out();
+    ScoredStepSink sink;
+    if (!out_.empty()) {
+      rows << scored_step_header();
+      sink = [&](const ScoredStep& scored) { rows << scored_step_row(scored); };
+    }
+    const Tier tier = tier_from_name(tier_).value();
+    const StepValidation validation = validate_steps(
+        request, library.hardware(), library.models(), library.stacks(),
+        [&](const Device& device) { return library.predictor(device.name, tier); }, sink);
+    close_out(rows);
+    return {.text = step_validation_text(validation), .json = step_validation_json(validation)};
+  }
+
+  Answer run_kernels(const Library& library) const {
     KernelValidationRequest request = request_;
     request.data = data_;
     request.threads = static_cast<int>(threads_);
-    std::ofstream rows;
+    std::ofstream rows = open_out();
     ScoredKernelSink sink;
     if (!out_.empty()) {
-      rows.open(out_, std::ios::binary | std::ios::trunc);
-      if (!rows)
-        throw InputError(
-            {.source = "--out", .value = out_, .expected = "a file that can be written, in an existing folder"});
       rows << scored_kernel_header();
     }
     PortMap port_map;
@@ -66,10 +118,7 @@ class ValidateCommand : public Command {
     const KernelValidation validation = validate_kernels(
         request, library.hardware(),
         [&](const Device& device) { return library.benchmark_predictor(device, tier, calibrations); }, sink);
-    if (!out_.empty()) {
-      rows.close();
-      if (!rows) throw InputError({.source = "--out", .value = out_, .expected = "room to write all rows"});
-    }
+    close_out(rows);
     Answer answer{.text = validation_text(validation), .json = validation_json(validation, "kernels")};
     if (!port_map_.empty()) {
       const std::vector<FamilyPortability> families = port_map.families();
@@ -80,11 +129,12 @@ class ValidateCommand : public Command {
     return answer;
   }
 
- private:
   std::string data_, out_, calibration_, port_map_;
   std::string tier_ = "best";
   int64_t threads_ = 0;
   KernelValidationRequest request_;
+  StepValidationRequest steps_;
+  const Options* steps_command_ = nullptr;
 };
 
 }  // namespace
