@@ -76,19 +76,26 @@ DispatchTime dispatch(const Stack& stack, std::span<const Launch> launches, std:
                       const std::vector<Operator>& operators, const DispatchRequest& request) {
   ensure(launches.size() == calls.size(), "every launch has a time");
   const StackCosts& costs = stack.costs;
+  double extra_gap = 0;
+  if (request.kind == Dispatch::graph) extra_gap = costs.graph_gap.value();
+  if (request.kind == Dispatch::eager || request.kind == Dispatch::piecewise) extra_gap = costs.eager_gap.value();
   DispatchTime time;
   for (size_t i = 0; i < launches.size(); ++i) {
-    const double busy = calls[i].seconds * request.device_factor * static_cast<double>(launches[i].count);
-    (calls[i].collective ? time.communication : time.kernels) += busy;
+    const auto count = static_cast<double>(launches[i].count);
+    const double busy = calls[i].seconds * request.device_factor * count;
+    // A measured time holds the gap to the next kernel of its graph.
+    const double own_gap = calls[i].collective ? 0 : std::min(costs.kernel_gap.value() * count, 0.5 * busy);
+    (calls[i].collective ? time.communication : time.kernels) += busy - own_gap;
+    time.launch_gap += own_gap + extra_gap * count;
   }
   const bool recorded = request.timeline != nullptr;
   if (!recorded && (request.kind == Dispatch::fused || request.kind == Dispatch::graph)) {
     if (request.kind == Dispatch::graph) {
-      time.launch_gap = costs.graph_start.value() + costs.synchronize.value();
+      time.launch_gap += costs.graph_start.value() + costs.synchronize.value();
       time.host = costs.step_host.value() * request.host_factor;
     }
-    time.seconds = time.kernels + time.communication + time.launch_gap + time.host;
     time.host_stall = time.host;
+    time.seconds = time.kernels + time.communication + time.launch_gap + time.host_stall;
     return time;
   }
 
@@ -132,18 +139,13 @@ DispatchTime dispatch(const Stack& stack, std::span<const Launch> launches, std:
     }
     const double busy = calls[i].seconds * request.device_factor;
     if (recorded) request.timeline->push_back({i, device, busy, false});
-    device += busy;
+    device += busy + extra_gap;
   });
   time.host = host;
-  const double end = std::max(device, host) + (request.kind == Dispatch::fused ? 0 : costs.synchronize.value());
-  time.seconds = end;
-  if (request.kind == Dispatch::graph) {
-    time.launch_gap = end - time.kernels - time.communication - idle_for_host + costs.graph_start.value();
-    time.host_stall = idle_for_host - costs.graph_start.value();
-  } else {
-    time.host_stall = idle_for_host;
-    time.launch_gap = end - time.kernels - time.communication - idle_for_host;
-  }
+  time.seconds = std::max(device, host) + (request.kind == Dispatch::fused ? 0 : costs.synchronize.value());
+  const double start = request.kind == Dispatch::graph ? costs.graph_start.value() : 0;
+  time.host_stall = idle_for_host - start;
+  time.launch_gap = time.seconds - time.kernels - time.communication - time.host_stall;
   return time;
 }
 

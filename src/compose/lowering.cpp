@@ -98,13 +98,15 @@ class Lowering {
                           .expected = "a size that this kernel has, 0 or more"});
       }
     }
+    const auto back = stack_.costs.host.find("backward");
+    const Seconds more = call.pass == Pass::backward && back != stack_.costs.host.end() ? back->second : Seconds(0);
     const std::string host = kernel.host.empty() ? std::string(family_name(shape)) : kernel.host;
     launches_.push_back({.call = at,
                          .name = kernel.name.empty() ? call.name : kernel.name,
                          .variant = kernel.variant ? *kernel.variant : variant_of(shape),
                          .shape = shape,
                          .count = call.count * times,
-                         .host = host_of(host),
+                         .host = host_of(host) + more,
                          .host_before = before});
   }
 

@@ -51,7 +51,8 @@ class StackReader {
   explicit StackReader(const JsonView& root) : root_(root) {}
 
   Stack read() const {
-    root_.allow_only({"format", "name", "summary", "source", "dispatch", "costs", "graph_sizes", "kernels", "rules", "extends"});
+    root_.allow_only(
+        {"format", "name", "summary", "source", "dispatch", "costs", "graph_sizes", "kernels", "rules", "extends"});
     if (const JsonView format = root_.at("format"); format.integer({1, 1'000'000}) > 1) {
       format.fail("1: a later version of foretoken wrote this");
     }
@@ -86,10 +87,12 @@ class StackReader {
   }
 
   static StackCosts read_costs(const JsonView& view) {
-    view.allow_only({"graph_start_us", "graph_node_us", "launch_us", "piece_us", "step_host_us", "synchronize_us",
-                     "host_us", "host_low", "host_high"});
+    view.allow_only({"graph_start_us", "kernel_gap_us", "graph_gap_us", "eager_gap_us", "launch_us", "piece_us",
+                     "step_host_us", "synchronize_us", "host_us", "host_low", "host_high"});
     StackCosts costs{.graph_start = time(view, "graph_start_us"),
-                     .graph_node = time(view, "graph_node_us"),
+                     .kernel_gap = time(view, "kernel_gap_us"),
+                     .graph_gap = time(view, "graph_gap_us"),
+                     .eager_gap = time(view, "eager_gap_us"),
                      .launch = time(view, "launch_us"),
                      .piece = time(view, "piece_us"),
                      .step_host = time(view, "step_host_us"),

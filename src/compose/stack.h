@@ -59,7 +59,9 @@ struct StackRule {
 
 struct StackCosts {
   Seconds graph_start;                               // from replay to the first kernel, and its end to the host
-  Seconds graph_node;                                // between two kernels of a graph; measured kernel times hold it
+  Seconds kernel_gap;                                // between two kernels of a graph, as measured kernel times hold it
+  Seconds graph_gap;                                 // that much more between two different kernels of a graph
+  Seconds eager_gap;                                 // that much more between two kernels the host has launched
   Seconds launch;                                    // from the host's call to the kernel's start
   Seconds piece;                                     // host: replay of one piece of a piecewise graph
   Seconds step_host;                                 // once per step, before the first kernel

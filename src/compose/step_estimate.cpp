@@ -130,7 +130,8 @@ StageEstimate estimate_stage(const Model& model, const StepRequest& request, con
                          {.kind = kind, .host_factor = host_factor});
   if (padded_batch > request.batch) {
     double real = 0;
-    for (const Launch& launch : lower(stack, stage_operators(model, request, plan, stage), request.phase, model.family)) {
+    for (const Launch& launch :
+         lower(stack, stage_operators(model, request, plan, stage), request.phase, model.family)) {
       real += time_launch(launch, predictor).seconds.value;
     }
     result.padding = std::max(0.0, result.kernels.value - real);

@@ -166,7 +166,10 @@ StepValidation validate_steps(const StepValidationRequest& request, const Hardwa
     if (kernel_ms > 0) {
       double sum = 0, low = 0, high = 0;
       for (const StageEstimate& stage : predicted.stages) {
-        sum += stage.kernels.value, low += stage.kernels.low, high += stage.kernels.high;
+        const double alone = stage.time.kernels + stage.time.communication;
+        sum += alone;
+        low += alone * stage.kernels.low / stage.kernels.value;
+        high += alone * stage.kernels.high / stage.kernels.value;
       }
       kernels.add(group, {.measured = kernel_ms, .predicted = sum * 1e3, .low = low * 1e3, .high = high * 1e3});
       const double gap = std::abs((predicted.seconds.value - sum) * 1e3 - (measured - kernel_ms)) / measured;

@@ -16,7 +16,7 @@
 namespace foretoken {
 
 struct StepValidationRequest {
-  std::filesystem::path data;  // a CSV file
+  std::filesystem::path data;                                // a CSV file
   std::vector<std::string> devices, stacks, phases, models;  // only these; empty = all
   std::string group_by;                                      // a column; empty = stack/phase
   double host_factor = 1;                                    // ExecutionOptions::host_factor
@@ -32,16 +32,17 @@ struct ScoredStep {
 };
 
 struct StepValidation {
-  KernelValidation errors;     // of the whole steps
-  ErrorSummary kernels;        // of the kernels' sum, over rows that give kernel_ms
-  ErrorSummary gap;            // |predicted gap - measured gap| as a share of the step, over the same rows
-  double verdicts_right = 0;   // percentage of those rows where host-bound or device-bound was told rightly
+  KernelValidation errors;    // of the whole steps
+  ErrorSummary kernels;       // of the kernels' sum, over rows that give kernel_ms
+  ErrorSummary gap;           // |predicted gap - measured gap| as a share of the step, over the same rows
+  double verdicts_right = 0;  // percentage of those rows where host-bound or device-bound was told rightly
 };
 
 using ScoredStepSink = std::function<void(const ScoredStep&)>;
 
-// Columns: device, model, stack, dispatch, phase, batch, input_len, context_len, dtype, measured_ms; optional kernel_ms,
-// cache (dynamic, static, recompute), optimizer (none, adamw, adamw_fused, adam_mixed), logits (last, all), tp.
+// Columns: device, model, stack, dispatch, phase, batch, input_len, context_len, dtype, measured_ms; optional
+// kernel_ms, cache (dynamic, static, recompute), optimizer (none, adamw, adamw_fused, adam_mixed), logits (last, all),
+// tp.
 StepValidation validate_steps(const StepValidationRequest& request, const HardwareCatalogue& hardware,
                               const ModelCatalogue& models, const StackCatalogue& stacks,
                               const PredictorMaker& make_predictor, const ScoredStepSink& sink = {});

@@ -129,7 +129,8 @@ std::string scored_step_row(const ScoredStep& scored) {
   const StepEstimate& step = *scored.predicted;
   double kernels = 0, stall = 0, gap = 0;
   for (const StageEstimate& stage : step.stages) {
-    kernels += stage.kernels.value, stall += stage.time.host_stall, gap += stage.time.launch_gap;
+    kernels += stage.time.kernels + stage.time.communication, stall += stage.time.host_stall,
+        gap += stage.time.launch_gap;
   }
   constexpr std::string_view phases[] = {"prefill", "decode", "mixed", "train"};
   return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", scored.row, csv_cell(scored.device),

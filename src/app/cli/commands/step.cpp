@@ -12,9 +12,10 @@ class StepCommand : public Command {
   void declare(Options& options) override {
     flags_.declare(options);
     options.heading("Execution");
-    options.text("--stack", stack_,
-                 "Software that runs the step: a name (fused, torch-graph, hf-eager, ...) or a stack file; default: vllm "
-                 "for inference, fused for training");
+    options.text(
+        "--stack", stack_,
+        "Software that runs the step: a name (fused, torch-graph, hf-eager, ...) or a stack file; default: vllm "
+        "for inference, fused for training");
     options.choice("--dispatch", dispatch_, {"stack", "fused", "graph", "piecewise", "eager"},
                    "How kernels reach the device; stack: as the stack does in this phase");
     options.number("--host-factor", host_factor_, {.least = 0.01, .most = 100},
@@ -37,9 +38,8 @@ class StepCommand : public Command {
     const StepRequest request = flags_.step_request(model);
     const std::string fallback = request.phase == StepPhase::train ? "fused" : "vllm";
     const Stack stack = library.stacks().stack(stack_.empty() ? fallback : stack_);
-    const StepEstimate step =
-        estimate_step(model, request, flags_.parallel_plan(), predictor, stack,
-                      {.dispatch = dispatch_from_name(dispatch_), .host_factor = host_factor_});
+    const StepEstimate step = estimate_step(model, request, flags_.parallel_plan(), predictor, stack,
+                                            {.dispatch = dispatch_from_name(dispatch_), .host_factor = host_factor_});
     std::string text = step_text(step, model, predictor.device(), by_time_);
     if (roofline_) text += "\n" + step_roofline(step, model, predictor.device());
     return {.text = std::move(text), .json = step_json(step, model, predictor.device())};
