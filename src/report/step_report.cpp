@@ -49,10 +49,99 @@ std::string rests_on_text(const StepEstimate& step) {
       if (timed.kernel->tier == Tier::cross || timed.kernel->tier == Tier::sibling) cross += timed.seconds.value;
     }
   }
-  const double total = step.seconds.value;
+  double total = 0;
+  for (const StageEstimate& stage : step.stages) total += stage.kernels.value;
   return fmt::format(
       "  rests  {:.0f}% on a sweep of this device, {:.0f}% on other devices, {:.0f}% on roofline or collectives\n",
       100 * measured / total, 100 * cross / total, 100 * (total - measured - cross) / total);
+}
+
+// The sum over stages.
+struct StepParts {
+  DispatchTime time;
+  double padding = 0;
+  double low = 0, high = 0;  // of the kernels alone
+  int64_t launches = 0;
+};
+
+StepParts parts_of(const StepEstimate& step) {
+  StepParts parts;
+  for (const StageEstimate& stage : step.stages) {
+    parts.time.seconds += stage.time.seconds;
+    parts.time.kernels += stage.time.kernels;
+    parts.time.communication += stage.time.communication;
+    parts.time.launch_gap += stage.time.launch_gap;
+    parts.time.host_stall += stage.time.host_stall;
+    parts.time.host += stage.time.host;
+    parts.padding += stage.padding;
+    for (const TimedOperator& timed : stage.operators) parts.launches += timed.launches;
+  }
+  return parts;
+}
+
+std::string_view verdict(const DispatchTime& time) {
+  if (time.host_bound()) return "host-bound";
+  return time.communication > time.kernels ? "network-bound" : "device-bound";
+}
+
+// The operator whose interval is widest, with its share of the sum of all widths.
+struct LeastCertain {
+  std::string name;
+  double share = 0;
+};
+
+LeastCertain least_certain(const StepEstimate& step) {
+  LeastCertain result;
+  double widest = 0, sum = 0;
+  for (const StageEstimate& stage : step.stages) {
+    for (const TimedOperator& timed : stage.operators) {
+      const double width = timed.seconds.high - timed.seconds.low;
+      sum += width;
+      if (width <= widest) continue;
+      widest = width;
+      result.name = timed.call.name;
+    }
+  }
+  if (sum > 0) result.share = widest / sum;
+  return result;
+}
+
+// "  stack  vllm, one CUDA graph: kernels 4.2 ms + launch gaps 0.1 ms + host stall 0 ms"
+std::string dispatch_text(const StepEstimate& step) {
+  const StepParts parts = parts_of(step);
+  const DispatchTime& time = parts.time;
+  std::string text = fmt::format("  stack  {} ({}): {} launches, kernels {}", step.stack.empty() ? "fused" : step.stack,
+                                 dispatch_name(step.dispatch), parts.launches, duration_text(time.kernels));
+  const auto add = [&](std::string_view name, double seconds) {
+    if (seconds > 0) text += fmt::format(" + {} {}", name, duration_text(seconds));
+  };
+  add("communication", time.communication);
+  add("launch gaps", time.launch_gap);
+  add("host stall", time.host_stall);
+  text += fmt::format("; {}", verdict(time));
+  if (step.padded_batch > step.request.batch) {
+    text += fmt::format("; padded to {} sequences, which costs {}", step.padded_batch, duration_text(parts.padding));
+  }
+  const LeastCertain wide = least_certain(step);
+  if (!wide.name.empty()) {
+    text += fmt::format("\n  least certain: {} ({:.0f}% of the kernels' uncertainty)", wide.name, 100 * wide.share);
+  }
+  return wrap_lines(text, 100, 9);
+}
+
+Json dispatch_json(const StepEstimate& step) {
+  const StepParts parts = parts_of(step);
+  const LeastCertain wide = least_certain(step);
+  return Json::object({{"kernels_seconds", parts.time.kernels},
+                       {"communication_seconds", parts.time.communication},
+                       {"launch_gap_seconds", parts.time.launch_gap},
+                       {"host_stall_seconds", parts.time.host_stall},
+                       {"host_busy_seconds", parts.time.host},
+                       {"padding_seconds", parts.padding},
+                       {"launches", parts.launches},
+                       {"verdict", verdict(parts.time)},
+                       {"least_certain_operator", wide.name},
+                       {"least_certain_share", wide.share}});
 }
 
 std::string work_sentence(const StepRequest& request) {
@@ -96,6 +185,7 @@ Json step_json(const StepEstimate& step, const Model& model, const Device& devic
                                  {"pass", timed.call.pass == Pass::forward ? "forward" : "backward"},
                                  {"family", family_name(timed.call.shape)},
                                  {"count", timed.call.count},
+                                 {"launches", timed.launches},
                                  {"seconds", to_json(timed.seconds)},
                                  {"bound", bound_name(timed)},
                                  {"tier", timed.kernel ? Json(tier_name(timed.kernel->tier)) : Json()}});
@@ -117,6 +207,10 @@ Json step_json(const StepEstimate& step, const Model& model, const Device& devic
        {"context_len", step.request.context_len},
        {"parallel", to_json(step.plan)},
        {"seconds", to_json(step.seconds)},
+       {"stack", step.stack.empty() ? "fused" : step.stack},
+       {"dispatch", dispatch_name(step.dispatch)},
+       {"padded_batch", step.padded_batch > 0 ? Json(step.padded_batch) : Json()},
+       {"gap", dispatch_json(step)},
        {"tokens", step.tokens},
        {"tokens_per_second", step.tokens / step.seconds.value},
        {"model_flops", step.model_flops.value()},
@@ -129,6 +223,7 @@ Json step_json(const StepEstimate& step, const Model& model, const Device& devic
 
 std::string step_text(const StepEstimate& step, const Model& model, const Device& device, bool by_time) {
   std::string out = wrap_lines(step_sentence(step, model, device), 100, 2);
+  out += dispatch_text(step);
   out += rests_on_text(step);
   out += fmt::format("  work   {} by the model, {:.1f}% of the {} peak\n", rate_text(step.model_flops.value(), "FLOP"),
                      100 * step.model_flops_utilization, dtype_name(facts(model.scheme).math));
@@ -157,14 +252,14 @@ std::string step_text(const StepEstimate& step, const Model& model, const Device
                  {"bytes"},
                  {"", Table::Align::left}});
     for (const TimedOperator* timed : ordered(stage, by_time)) {
-      const double share = timed->seconds.value / stage.seconds.value;
+      const double share = timed->seconds.value / stage.kernels.value;
       table.add({display_name(*timed), fmt::format("{}", timed->call.count), duration_text(timed->seconds.value),
                  fmt::format("{:.1f}%", 100 * share), bound_name(*timed),
                  timed->kernel ? rate_text(timed->work.flops.value(), "") : "",
                  timed->kernel ? bytes_text(timed->work.bytes().value()) : "", bar(share, 12)});
     }
     table.add_rule();
-    table.add({"total", "", duration_text(stage.seconds.value), "100.0%", "", "", "", ""});
+    table.add({"kernels", "", duration_text(stage.kernels.value), "100.0%", "", "", "", ""});
     out += table.text();
   }
   for (const std::string& note : model.notes) out += wrap_lines(fmt::format("note: {}", note), 100, 2);
