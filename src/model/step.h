@@ -89,6 +89,10 @@ struct RankMemory {
 };
 RankMemory rank_memory(const Model& model, const StepRequest& request, const ParallelPlan& plan, int64_t stage);
 
+// The same cache by layer, for those who page it: what one rank keeps of one sequence in each layer of the stage.
+std::vector<std::vector<CachePart>> rank_cache(const Model& model, DType kv_dtype, const ParallelPlan& plan,
+                                               int64_t stage);
+
 // Forward FLOPs of the whole model for this request, over all ranks of one replica: what MFU is measured against.
 // Counts matrix multiplies, attention, experts and recurrences.
 Flops model_flops(const Model& model, const StepRequest& request);

@@ -225,4 +225,15 @@ RankMemory rank_memory(const Model& model, const StepRequest& request, const Par
   return memory;
 }
 
+std::vector<std::vector<CachePart>> rank_cache(const Model& model, DType kv_dtype, const ParallelPlan& plan,
+                                               int64_t stage) {
+  const step::Rank rank = step::make_rank(plan);
+  std::vector<std::vector<CachePart>> layers;
+  for (const Layer& layer : step::layers_of_stage(model, plan, stage)) {
+    layers.push_back(layer_cache(model, step::local_layer(layer, rank), kv_dtype));
+    for (CachePart& part : layers.back()) part.per_token = part.per_token / step::number(rank.context);
+  }
+  return layers;
+}
+
 }  // namespace foretoken
