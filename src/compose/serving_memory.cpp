@@ -52,10 +52,11 @@ Estimate budget_of(const EngineKind& kind, const ServingMemory& memory) {
   throw InternalError("every engine has a budget");
 }
 
-int64_t fitting_sequences(const ServingMemory& memory, double pool, double blocks, int64_t tokens_each) {
+int64_t fitting_sequences(const ServingMemory& memory, double pool, double blocks, int64_t tokens_each,
+                          int64_t step_tokens) {
   const CacheLayout& layout = memory.layout;
   if (layout.groups.empty()) return memory.flags.max_num_seqs;  // keeps nothing between steps
-  const double each = sequence_bytes(layout, tokens_each, memory.flags.max_num_batched_tokens).value();
+  const double each = sequence_bytes(layout, tokens_each, step_tokens).value();
   // In vLLM's pool one block is set aside to stand for "nothing".
   const double usable = layout.shared_pool ? std::max(0.0, blocks - 1) * layout.block_bytes.value() : pool;
   return static_cast<int64_t>(std::floor(std::max(0.0, usable) / each));
@@ -75,7 +76,8 @@ void count_blocks(ServingMemory& memory) {
                               .kind = memory.kv_pool.kind});
   if (flags.num_gpu_blocks_override > 0) memory.blocks = exactly(static_cast<double>(flags.num_gpu_blocks_override));
   const auto sequences = [&](double pool, double blocks) {
-    return static_cast<double>(fitting_sequences(memory, pool, blocks, flags.max_model_len));
+    return static_cast<double>(
+        fitting_sequences(memory, pool, blocks, flags.max_model_len, flags.max_num_batched_tokens));
   };
   memory.sequences = {.value = sequences(memory.kv_pool.value, memory.blocks.value),
                       .low = sequences(memory.kv_pool.low, memory.blocks.low),
@@ -89,6 +91,26 @@ void count_blocks(ServingMemory& memory) {
     tokens_per_block = static_cast<double>(flags.max_model_len) * block / each;
   }
   memory.tokens = whole_part(scaled(memory.blocks, tokens_per_block));
+}
+
+// A budget that was spent holds whatever its parts turn out to be; one that is overdrawn or set aside by a fixed pool
+// does not.
+Estimate unused_of(const EngineKind& kind, const ServingMemory& memory) {
+  std::vector<Estimate> parts = {memory.total, negative(memory.context)};
+  const bool spent =
+      memory.kv_pool.value > 0 && memory.flags.kv_cache_memory_bytes == 0 && memory.flags.num_gpu_blocks_override == 0;
+  if (kind.budget == MemoryBudget::of_total && spent) {
+    parts.push_back(negative(memory.budget));
+    if (!kind.graphs_in_budget) parts.push_back(negative(memory.graphs));
+    return sum_of_independent(parts);
+  }
+  for (const Estimate* part : {&memory.weights, &memory.profile.peak_bytes, &memory.runtime, &memory.graphs}) {
+    parts.push_back(negative(*part));
+  }
+  const bool fixed = memory.flags.num_gpu_blocks_override > 0;
+  const double pool = fixed ? memory.blocks.value * memory.layout.block_bytes.value() : memory.kv_pool.value;
+  parts.push_back(exactly(-std::max(0.0, pool)));
+  return sum_of_independent(parts);
 }
 
 ServingMemory stage_memory(const Model& model, const Device& device, const ParallelPlan& plan, int64_t stage,
@@ -113,10 +135,7 @@ ServingMemory stage_memory(const Model& model, const Device& device, const Paral
                         (memory.layout.shared_pool ? memory.layout.block_bytes.value() : 0);
   memory.starts = memory.sequences.value >= 1;
   memory.short_by = Bytes(memory.starts ? 0 : std::max(0.0, needed - memory.kv_pool.value));
-  const Estimate pool = memory.kv_pool.value > 0 ? exactly(memory.kv_pool.value) : exactly(0);
-  memory.unused = sum_of_independent(std::vector<Estimate>{
-      memory.total, negative(memory.context), negative(memory.weights), negative(memory.profile.peak_bytes),
-      negative(memory.runtime), negative(memory.graphs), negative(pool)});
+  memory.unused = unused_of(kind, memory);
   return memory;
 }
 
@@ -145,7 +164,7 @@ int64_t longest_that_fits(const ServingMemory& memory) {
   int64_t low = 0, high = memory.flags.max_model_len / 1024;
   while (low < high) {
     const int64_t middle = (low + high + 1) / 2;
-    if (memory.sequences_of(middle * 1024) >= 1) {
+    if (memory.sequences_of(middle * 1024, memory.flags.max_num_batched_tokens) >= 1) {
       low = middle;
     } else {
       high = middle - 1;
@@ -200,8 +219,8 @@ std::vector<Remedy> remedies_for(const Model& model, const Device& device, const
 
 }  // namespace
 
-int64_t ServingMemory::sequences_of(int64_t tokens_each) const {
-  return fitting_sequences(*this, kv_pool.value, blocks.value, tokens_each);
+int64_t ServingMemory::sequences_of(int64_t tokens_each, int64_t step_tokens) const {
+  return fitting_sequences(*this, kv_pool.value, blocks.value, tokens_each, step_tokens);
 }
 
 ServingMemory serving_memory(const Model& model, const Device& device, const ParallelPlan& plan,

@@ -43,8 +43,8 @@ struct ServingMemory {
   Estimate unused;      // left over once everything is in place; below zero: out of memory while starting
   std::vector<Remedy> remedies;
 
-  // How many sequences of this length fit.
-  int64_t sequences_of(int64_t tokens_each) const;
+  // How many sequences of this length fit, when a step brings in `step_tokens` of each at once.
+  int64_t sequences_of(int64_t tokens_each, int64_t step_tokens) const;
 };
 
 ServingMemory serving_memory(const Model& model, const Device& device, const ParallelPlan& plan,

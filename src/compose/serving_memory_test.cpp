@@ -85,14 +85,26 @@ TEST(ServingMemory, an_fp8_cache_has_twice_the_blocks_in_the_same_pool) {
 TEST(ServingMemory, longer_sequences_never_fit_more_often) {
   for (const char* name : {"Llama-3.1-8B", "gemma-3-27b-it", "gpt-oss-20b", "Qwen3.5-27B"}) {
     const ServingMemory memory = serving_memory(model(name), device("h200_sxm"), {}, {.max_model_len = 8192});
-    int64_t before = memory.sequences_of(1);
+    int64_t before = memory.sequences_of(1, 1);
     for (int64_t tokens = 16; tokens <= 100'000; tokens *= 2) {
-      const int64_t now = memory.sequences_of(tokens);
+      const int64_t now = memory.sequences_of(tokens, 1);
       EXPECT_LE(now, before) << name;
       before = now;
     }
-    EXPECT_EQ(memory.sequences_of(8192), memory.sequences.value) << name;
+    EXPECT_EQ(memory.sequences_of(8192, memory.flags.max_num_batched_tokens), memory.sequences.value) << name;
   }
+}
+
+TEST(ServingMemory, decodes_past_their_window_fit_more_often_than_whole_prompts) {
+  const ServingMemory gemma = serving_memory(model("gemma-3-27b-it"), device("h200_sxm"), {}, {});
+  EXPECT_GT(gemma.sequences_of(16384, 1), gemma.sequences_of(16384, 8192));
+  const ServingMemory llama = llama_on("h200_sxm", {});
+  EXPECT_EQ(llama.sequences_of(16384, 1), llama.sequences_of(16384, 8192)) << "no windows, no difference";
+}
+
+TEST(ServingMemory, too_high_a_share_leaves_no_room_for_the_context) {
+  EXPECT_GT(llama_on("h100_sxm", {.memory_fraction = 0.9}).unused.value, 0);
+  EXPECT_LT(llama_on("h100_sxm", {.memory_fraction = 0.999}).unused.value, 0);
 }
 
 TEST(ServingMemory, the_tightest_stage_decides) {

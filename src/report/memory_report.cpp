@@ -68,7 +68,7 @@ std::string parts_table(const ServingMemory& memory, const EngineKind& kind) {
   table.add_rule();
   add("weights", memory.weights, "");
   add("peak activations", memory.profile.peak_bytes,
-      fmt::format("while {}{}", memory.profile.moment == PeakMoment::sampling ? "sampling" : "in the forward pass",
+      fmt::format("{}{}", memory.profile.moment == PeakMoment::sampling ? "while sampling" : "in the forward pass",
                   kind.budget == MemoryBudget::of_free_before_weights ? ", " + outside : ""));
   add("kernels, collectives", memory.runtime,
       kind.budget == MemoryBudget::of_free_before_weights ? outside : "outside PyTorch");
@@ -86,34 +86,48 @@ std::string cache_text(const ServingMemory& memory) {
   std::string text = fmt::format(
       "KV cache: {} blocks of {} (90% interval {} to {}), {} tokens; {} sequence{} of {} tokens",
       grouped(memory.blocks.value),
-      layout.block_tokens > 0 ? fmt::format("{} tokens", layout.block_tokens) : "one sequence",
+      layout.block_tokens > 0 ? fmt::format("{} token{}", layout.block_tokens, layout.block_tokens == 1 ? "" : "s")
+                              : "one sequence",
       grouped(memory.blocks.low), grouped(memory.blocks.high), grouped(memory.tokens.value),
       grouped(memory.sequences.value), memory.sequences.value == 1 ? "" : "s", grouped(memory.flags.max_model_len));
   text = wrap_lines(text, 100, 2);
   if (layout.groups.size() == 1) return text;
-  Table table(
-      {{"layer group", Table::Align::left}, {"layers"}, {"tokens a block"}, {"bytes a block"}, {"blocks a sequence"}});
-  for (const CacheGroup& group : layout.groups) {
-    const int64_t blocks = sequence_blocks(group, memory.flags.max_model_len, memory.flags.max_num_batched_tokens);
-    table.add({group.kind, std::to_string(group.layers),
+  Table table({{"kind of layer", Table::Align::left},
+               {"layers"},
+               {"groups"},
+               {"tokens a block"},
+               {"bytes a block"},
+               {"blocks a sequence"}});
+  for (size_t first = 0; first < layout.groups.size();) {
+    const CacheGroup& group = layout.groups[first];
+    size_t end = first;
+    int64_t layers = 0, blocks = 0;
+    for (; end < layout.groups.size() && layout.groups[end].kind == group.kind; ++end) {
+      layers += layout.groups[end].layers;
+      blocks += sequence_blocks(layout.groups[end], memory.flags.max_model_len, memory.flags.max_num_batched_tokens);
+    }
+    table.add({group.kind, std::to_string(layers), std::to_string(end - first),
                group.block_tokens > 0 ? std::to_string(group.block_tokens) : "-", bytes_text(group.block_bytes.value()),
                grouped(blocks)});
+    first = end;
   }
   return text + table.text();
 }
 
 std::string demand_text(const ServingMemory& memory, const CacheDemand& demand) {
-  const int64_t fitting = memory.sequences_of(demand.tokens_each);
+  const int64_t fitting = memory.sequences_of(demand.tokens_each, demand.step_tokens);
   return fmt::format("Sequences of {} tokens that fit at once: {}; this step has {}: {}\n", grouped(demand.tokens_each),
                      grouped(fitting), grouped(demand.sequences),
                      fitting >= demand.sequences ? "fits" : "DOES NOT FIT");
 }
 
 std::string failure_text(const ServingMemory& memory) {
-  std::string text = fmt::format("WILL NOT START: one sequence of {} tokens lacks {}",
+  // vLLM refuses to start; the others start and refuse the sequence.
+  const bool refuses = engine_kind(memory.flags.engine).budget == MemoryBudget::of_total || memory.kv_pool.value <= 0;
+  std::string text = fmt::format("{}: one sequence of {} tokens lacks {}", refuses ? "WILL NOT START" : "DOES NOT FIT",
                                  grouped(memory.flags.max_model_len), bytes_text(memory.short_by.value()));
   if (memory.remedies.empty()) return wrap_lines(text + "; no single change tried here helps", 100, 2);
-  text = wrap_lines(text + ". Any of these would start:", 100, 2);
+  text = wrap_lines(text + ". Any of these would do:", 100, 2);
   for (const Remedy& remedy : memory.remedies) {
     text += fmt::format("  {}  ({} sequence{} of {} tokens)\n", remedy.change, grouped(remedy.sequences),
                         remedy.sequences == 1 ? "" : "s", grouped(remedy.longest_model));
@@ -150,7 +164,7 @@ Json serving_memory_json(const ServingMemory& memory, const CacheDemand& demand)
     remedies.push(Json::object(
         {{"change", remedy.change}, {"sequences", remedy.sequences}, {"max_model_len", remedy.longest_model}}));
   }
-  const int64_t fitting = memory.sequences_of(demand.tokens_each);
+  const int64_t fitting = memory.sequences_of(demand.tokens_each, demand.step_tokens);
   return Json::object({{"flags", flags_json(memory.flags)},
                        {"stage", memory.stage},
                        {"bytes", Json::object({{"allocatable", to_json(memory.total)},

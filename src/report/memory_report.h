@@ -13,6 +13,7 @@ namespace foretoken {
 struct CacheDemand {
   int64_t sequences = 1;
   int64_t tokens_each = 1;
+  int64_t step_tokens = 1;  // of them that one step brings in
 };
 
 Json serving_memory_json(const ServingMemory& memory, const CacheDemand& demand);

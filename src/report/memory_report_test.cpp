@@ -31,7 +31,7 @@ TEST(MemoryReport, text_fits_a_hundred_columns_and_names_every_part) {
 
 TEST(MemoryReport, a_demand_larger_than_the_cache_does_not_fit) {
   const ServingMemory memory = memory_of("Llama-3.1-8B", "h100_sxm", {.max_model_len = 8192});
-  const int64_t most = memory.sequences_of(4096);
+  const int64_t most = memory.sequences_of(4096, 1);
   const auto fits = [&](int64_t sequences) {
     return serving_memory_json(memory, {.sequences = sequences, .tokens_each = 4096})
         .find("demand")

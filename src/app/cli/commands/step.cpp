@@ -48,7 +48,8 @@ class StepCommand : public Command {
     const ServingMemory memory =
         serving_memory(model, device, flags_.parallel_plan(), memory_.engine_flags(request.kv_dtype));
     const int64_t fresh = request.phase == StepPhase::decode ? 1 : request.input_len;
-    const CacheDemand demand{.sequences = request.batch, .tokens_each = request.context_len + fresh};
+    const CacheDemand demand{
+        .sequences = request.batch, .tokens_each = request.context_len + fresh, .step_tokens = fresh};
     text += "\n" + serving_memory_text(memory, demand);
     json.set("serving_memory", serving_memory_json(memory, demand));
   }
