@@ -16,11 +16,6 @@ bool is_last(const ParallelPlan& plan, int64_t stage) {
   return stage == plan.pipeline - 1;
 }
 
-std::span<const Layer> layers_of(const Model& model, const ParallelPlan& plan, int64_t stage) {
-  const LayerRange range = stage_layers(static_cast<int64_t>(model.layers.size()), plan.pipeline, stage);
-  return std::span(model.layers).subspan(static_cast<size_t>(range.first), static_cast<size_t>(range.count));
-}
-
 // PyTorch's cuBLAS workspace: 32 MiB from Hopper on, before it 2 x 4 MiB + 8 x 16 KiB (aten/cuda/CublasHandlePool.cpp).
 double matrix_workspace(const Device& device) {
   const std::string_view set = device.instruction_set;
@@ -77,7 +72,7 @@ bool is_well_known(std::span<const Layer> layers) {
 
 ProfileRun profile_run(const Model& model, const Device& device, const ParallelPlan& plan, int64_t stage,
                        const EngineFlags& flags) {
-  const std::span<const Layer> layers = layers_of(model, plan, stage);
+  const std::span<const Layer> layers = layers_of_stage(model, plan, stage);
   const int64_t tokens = flags.max_num_batched_tokens;
   const double kept = matrix_workspace(device) + small_buffers;
   const double buffers = expert_buffers(model, layers, plan, tokens);
@@ -138,11 +133,11 @@ Estimate context_bytes(const Device&) {
   return {.value = 0.5 * gibi, .low = 0.3 * gibi, .high = 0.9 * gibi, .kind = Confidence::extrapolated};
 }
 
-// Bytes per graph and layer in five logs: 215 to 304 KB, and 846 KB with a driver of 2023 (A100, 535 series).
+// Bytes per graph and layer in five logs: 215 to 299 KB, and 846 KB with a driver of 2023 (A100, 535 series).
 Estimate graph_bytes(const Model& model, const Device& device, const ParallelPlan& plan, int64_t stage,
                      const EngineFlags& flags) {
-  const double nodes =
-      number(captured_graphs(flags, device, plan)) * number(static_cast<int64_t>(layers_of(model, plan, stage).size()));
+  const double nodes = number(captured_graphs(flags, device, plan)) *
+                       number(static_cast<int64_t>(layers_of_stage(model, plan, stage).size()));
   if (nodes == 0) return exactly(0);
   return {.value = 256e3 * nodes, .low = 180e3 * nodes, .high = 900e3 * nodes, .kind = Confidence::interpolated};
 }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,6 +79,7 @@ struct LayerRange {
 // Layers of a stage: an even split; what is left over goes one each to the stages before the last, from the back, since
 // the last also has the head (vLLM, distributed/utils.py, get_pp_indices).
 LayerRange stage_layers(int64_t layers, int64_t stages, int64_t stage);
+std::span<const Layer> layers_of_stage(const Model& model, const ParallelPlan& plan, int64_t stage);
 
 // Weights held by one rank of a stage, and its cache for `request` (its sequences at their final length).
 struct RankMemory {
