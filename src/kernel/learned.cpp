@@ -131,6 +131,9 @@ using MeasuredGroups = decltype(DeviceCalibration::groups);
 // measured, any with the same formats.
 MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured, const Form& form, const FormCall& call,
                                               const DeviceTraits& traits) {
+  const auto best_described =
+      measured.groups.find(call_group({.shape = call.shape, .variant = form.measured_as(call)}));
+  if (best_described != measured.groups.end()) return best_described;
   const auto exact = measured.groups.find(call_group(call));
   if (exact != measured.groups.end() || !call.variant.empty()) return exact;
   const std::string formats = " " + call_formats(call);
