@@ -178,7 +178,7 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
         inside = inside && raw[i] >= ranges->second[i].first && raw[i] <= ranges->second[i].second;
       }
       // Beyond the sizes measured, the trees stand still while the form goes on: half as sure again.
-      double half_width = measured.half_widths.at(seconds) * (inside ? 1.0 : 1.5);
+      double half_width = measured.half_widths.at(seconds) * measured.width_factor(found->first) * (inside ? 1.0 : 1.5);
       if (state_->is_sibling) {
         // What the sweep found, times what the form makes of the other spec sheet.
         const auto bare = [&](const DeviceTraits& device) {

@@ -30,6 +30,7 @@ struct AttentionVariant {
   int encoder_padding = 32;        // encoder: head_dim is padded to a multiple of this
   int extra_launches = 0;          // kernels beside the cache write and the attention itself
   bool reduces_in_kernel = false;  // decode: partial results are joined without another launch
+  bool splits_any = false;         // decode: a long context is split also where no query heads are packed
 };
 
 // FlashAttention 2 (paged), 3 and 4; FlashInfer; TensorRT-LLM's generated kernels; vLLM's Triton backend; PyTorch's
@@ -85,7 +86,7 @@ inline constexpr AttentionVariant attention_variants[] = {
      .rows_narrow = 16,
      .encoder_rows = 64,
      .encoder_padding = 16},
-    {.name = "sdpa_flash", .kernel = "fa2", .rows = 128, .rows_narrow = 128},
+    {.name = "sdpa_flash", .kernel = "fa2", .rows = 128, .rows_narrow = 128, .splits_any = true},
     {.name = "sdpa_cudnn",
      .kernel = "cudnn",
      .overlap = Overlap::asynchronous,
