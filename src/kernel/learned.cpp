@@ -131,6 +131,9 @@ using MeasuredGroups = decltype(DeviceCalibration::groups);
 // measured, any with the same formats.
 MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured, const Form& form, const FormCall& call,
                                               const DeviceTraits& traits) {
+  const auto best_described =
+      measured.groups.find(call_group({.shape = call.shape, .variant = form.measured_as(call)}));
+  if (best_described != measured.groups.end()) return best_described;
   const auto exact = measured.groups.find(call_group(call));
   if (exact != measured.groups.end() || !call.variant.empty()) return exact;
   const std::string formats = " " + call_formats(call);
@@ -175,7 +178,7 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
         inside = inside && raw[i] >= ranges->second[i].first && raw[i] <= ranges->second[i].second;
       }
       // Beyond the sizes measured, the trees stand still while the form goes on: half as sure again.
-      double half_width = measured.half_widths.at(seconds) * (inside ? 1.0 : 1.5);
+      double half_width = measured.half_widths.at(seconds) * measured.width_factor(found->first) * (inside ? 1.0 : 1.5);
       if (state_->is_sibling) {
         // What the sweep found, times what the form makes of the other spec sheet.
         const auto bare = [&](const DeviceTraits& device) {

@@ -54,6 +54,19 @@ class LearnedKernelsTest : public TestWithFolder {
   }
 };
 
+TEST_F(LearnedKernelsTest, a_group_that_is_harder_to_predict_has_a_wider_interval) {
+  DeviceCalibration usual = measured_norms("h100_sxm"), harder = usual;
+  harder.width_factors["rms_norm"] = 3;
+  const NormShape shape{.rows = 1024, .width = 2048};
+  write(usual);
+  const LearnedTime before = ask(shape).value();
+  write(harder);
+  const LearnedTime after = ask(shape).value();
+  EXPECT_EQ(after.seconds.value, before.seconds.value);
+  EXPECT_NEAR(std::log(after.seconds.high / after.seconds.value),
+              3 * std::log(before.seconds.high / before.seconds.value), 1e-9);
+}
+
 TEST_F(LearnedKernelsTest, tiers_have_names) {
   for (const Tier tier : {Tier::best, Tier::roofline, Tier::cross, Tier::measured})
     EXPECT_EQ(tier_from_name(tier_name(tier)), tier);

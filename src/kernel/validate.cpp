@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "kernel/forms/form.h"
 #include "kernel/measurement_files.h"
 
 namespace foretoken {
@@ -55,9 +56,10 @@ void score_file(const MeasurementFile& file, const KernelPredictor& predictor, c
   const size_t measured_column = csv.column("latency_us");
   const std::optional<size_t> op_column = csv.find_column("op");
   const std::optional<size_t> variant_column = csv.find_column("kernel");
+  const std::optional<size_t> caches_column = csv.find_column("caches");
   const Grouping group = grouping(group_by, file, csv);
   const std::string path = file.path.string();
-  std::string why;
+  std::string why, variant;
   const auto skip = [&](std::string reason) {
     result.skipped.push_back({.file = path, .row = csv.row(), .why = std::move(reason)});
   };
@@ -75,9 +77,11 @@ void score_file(const MeasurementFile& file, const KernelPredictor& predictor, c
       skip(why);
       continue;
     }
+    variant.assign(variant_column ? csv.cell(*variant_column) : std::string_view());
+    if (caches_column && csv.cell(*caches_column) == "cold" && !variant.empty()) variant += cold_suffix;
     KernelEstimate predicted;
     try {
-      predicted = predictor.estimate(*shape, variant_column ? csv.cell(*variant_column) : std::string_view());
+      predicted = predictor.estimate(*shape, variant);
     } catch (const InputError& error) {
       skip(fmt::format("{} cannot be predicted on this device: {}", error.problem().value, error.problem().expected));
       continue;
@@ -105,7 +109,7 @@ void score_file(const MeasurementFile& file, const KernelPredictor& predictor, c
             .group = name,
             .row = csv.row(),
             .shape = &*shape,
-            .variant = variant_column ? csv.cell(*variant_column) : std::string_view(),
+            .variant = variant,
             .measured_us = measured_us,
             .predicted = predicted});
     }

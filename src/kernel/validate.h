@@ -28,7 +28,7 @@ struct ScoredKernel {
   std::string_view file, device, family, group;
   size_t row = 0;  // 1-based data row of the file
   const KernelShape* shape = nullptr;
-  std::string_view variant;  // the `kernel` column; empty without one
+  std::string_view variant;  // the `kernel` column, with cold_suffix where `caches` says cold; empty without one
   double measured_us = 0;
   KernelEstimate predicted;
 };

@@ -40,6 +40,10 @@ RooflineIntervals Library::roofline_intervals() const {
   return read_roofline_intervals(directory_ / "kernels" / "roofline_intervals.json");
 }
 
+std::optional<PowerModel> Library::power_model(const Device& device) const {
+  return PowerModel::make(device, read_power_calibrations(directory_ / "kernels" / "power.json"));
+}
+
 KernelPredictor Library::predictor(const std::string& device_name, Tier tier) const {
   const HardwareCatalogue catalogue = hardware();
   const Device device = catalogue.device(device_name);

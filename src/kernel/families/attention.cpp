@@ -14,7 +14,7 @@ KernelParameter attention_kernel() {
   KernelParameter parameter =
       choice_parameter("kernel", "the implementation: decides what an fp8 cache is multiplied in",
                        {"any", "fa2", "fa3", "fa4", "fi_fiprefill", "fi_fidecode", "fi_trtllmprefill",
-                        "fi_trtllmdecode", "triton_attn", "trtllm", "flashinfer"},
+                        "fi_trtllmdecode", "triton_attn", "trtllm", "flashinfer", "sdpa_flash", "sdpa_cudnn"},
                        "any");
   parameter.parse = [](std::string_view text) -> std::optional<double> {
     if (text.starts_with("fa2")) return 1;     // fa2_v014
@@ -25,9 +25,10 @@ KernelParameter attention_kernel() {
 }
 
 KernelKind kernel_kind(double choice) {
-  constexpr KernelKind kinds[] = {unknown_kernel,   converts_to_bf16, multiplies_fp8,  multiplies_fp8,
-                                  converts_to_bf16, converts_to_bf16, multiplies_fp8,  multiplies_fp8,
-                                  converts_to_bf16, multiplies_fp8,   converts_to_bf16};
+  constexpr KernelKind kinds[] = {unknown_kernel,   converts_to_bf16, multiplies_fp8,   multiplies_fp8,
+                                  converts_to_bf16, converts_to_bf16, multiplies_fp8,   multiplies_fp8,
+                                  converts_to_bf16, multiplies_fp8,   converts_to_bf16, converts_to_bf16,
+                                  converts_to_bf16};
   return kinds[static_cast<size_t>(choice)];
 }
 

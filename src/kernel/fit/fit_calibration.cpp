@@ -210,8 +210,32 @@ HalfWidths half_widths_from(const Errors& errors) {
   return widths;
 }
 
-BoostSettings tree_settings(size_t rows) {
+// A device with more call groups than this was swept over kernels of many kinds (frameworks' own ones beside an
+// engine's): what they share says little about each.
+constexpr size_t few_groups = 8;
+
+// How much wider or narrower than the rest a group's errors lie: the 90% quantile of |log error| over the half-width at
+// that time. Groups with few rows keep the common width.
+std::map<std::string, double, std::less<>> width_factors_from(const Errors& errors,
+                                                              const std::vector<std::string>& group_of_error,
+                                                              const HalfWidths& widths) {
+  constexpr size_t enough = 15;
+  std::map<std::string, std::vector<double>> ratios;
+  for (size_t i = 0; i < errors.size(); ++i) {
+    const auto& [seconds, log_error] = errors[i];
+    ratios[group_of_error[i]].push_back(std::abs(log_error) / std::max(widths.at(seconds), 1e-6));
+  }
+  std::map<std::string, double, std::less<>> factors;
+  for (const auto& [group, values] : ratios) {
+    if (ratios.size() > 1 && values.size() >= enough) factors[group] = std::clamp(quantile(values, 0.9), 0.2, 5.0);
+  }
+  return factors;
+}
+
+BoostSettings tree_settings(size_t rows, size_t groups) {
   // Few rows: shallow trees that hardly shrink; many: deep ones. Chosen on random sweeps and 80/20 splits.
+  if (rows <= 5000 && groups > few_groups)
+    return {.trees = 600, .depth = 7, .learning_rate = 0.1, .min_leaf_rows = 2, .bins = 64};
   if (rows <= 1500) return {.trees = 200, .depth = 5, .learning_rate = 0.1, .min_leaf_rows = 2, .bins = 64};
   if (rows <= 10000) return {.trees = 400, .depth = 7, .learning_rate = 0.12, .min_leaf_rows = 3, .bins = 128};
   return {.trees = 400, .depth = 8, .learning_rate = 0.15, .min_leaf_rows = 3, .bins = 255};
@@ -244,7 +268,7 @@ class DeviceFitter {
       features.insert(features.end(), values.begin(), values.end());
       targets.push_back(static_cast<float>(std::log(row->seconds / seconds)));
     }
-    result.residual = fit_boosted_trees(features, width, targets, tree_settings(rows.size()));
+    result.residual = fit_boosted_trees(features, width, targets, tree_settings(rows.size(), groups.size()));
     return result;
   }
 
@@ -288,13 +312,15 @@ class DeviceFitter {
     HierarchicalFit fit{.constants = constants.size(), .huber_scale = 0.1, .rounds = 25};
     for (const FormConstant& constant : constants)
       fit.bounds.push_back({std::log(constant.least), std::log(constant.most)});
-    constexpr double pull = 0.03;
+    const bool many_kinds = groups.size() > few_groups;
+    const double pull = many_kinds ? 0.003 : 0.03;
     const std::vector<double> zeros(constants.size(), 0.0);
     fit.effects.push_back({.name = "shared", .strength = pull, .offsets = zeros});
     std::vector<const MeasuredCall*> used;
     for (const auto& [name, members] : groups) {
       FitGroup group{.first_row = used.size(), .rows = std::min(members.size(), refit_rows_per_group)};
-      group.weight = static_cast<double>(members.size()) / static_cast<double>(rows);
+      group.weight = many_kinds ? 1 / static_cast<double>(groups.size())
+                                : static_cast<double>(members.size()) / static_cast<double>(rows);
       fit.effects.push_back(
           {.name = "prior " + name,
            .fixed = true,
@@ -362,19 +388,30 @@ DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross,
   const std::vector<const MeasuredCall*> outside(rows.begin() + static_cast<std::ptrdiff_t>(used), rows.end());
   rows.resize(used);
 
-  // Each fifth predicted by a fit on the others; with many rows one fifth says enough.
+  // Each fifth predicted by a fit on the others; with many rows of few kinds one fifth says enough.
   const DeviceFitter fitter(kind, cross, measured.device);
   constexpr size_t folds = 5, few = 1500;
+  std::set<std::string> groups;
+  for (const MeasuredCall* row : rows) groups.insert(call_group(row->call));
+  const bool all_folds = rows.size() <= few || (rows.size() <= 5 * few && groups.size() > few_groups);
   Errors errors;
-  for (size_t fold = 0; fold < (rows.size() <= few ? folds : 1); ++fold) {
+  std::vector<std::string> group_of_error;
+  for (size_t fold = 0; fold < (all_folds ? folds : 1); ++fold) {
     std::vector<const MeasuredCall*> seen, unseen;
     for (size_t i = 0; i < rows.size(); ++i) (i % folds == fold ? unseen : seen).push_back(rows[i]);
-    const Errors own = fitter.errors(fitter.fit(seen), unseen);
+    const DeviceCalibration trial = fitter.fit(seen);
+    const Errors own = fitter.errors(trial, unseen);
     errors.insert(errors.end(), own.begin(), own.end());
+    for (const MeasuredCall* row : unseen) {
+      const std::string group = call_group(row->call);
+      if (trial.groups.contains(group)) group_of_error.push_back(group);
+    }
   }
+  ensure(group_of_error.size() == errors.size(), "every error has its group");
 
   DeviceCalibration result = fitter.fit(rows);
   result.half_widths = half_widths_from(errors);
+  result.width_factors = width_factors_from(errors, group_of_error, result.half_widths);
   result.held_out_mape = mean_percentage_error(outside.empty() ? errors : fitter.errors(result, outside));
   result.source = options.source;
   result.fitted_on = options.date;

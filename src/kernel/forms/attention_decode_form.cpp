@@ -85,7 +85,8 @@ Times decode_times(const AttentionShape& shape, const AttentionVariant& variant,
   t.rows = (packed ? group : 1) * q_len;
   t.problems = batch * (packed ? kv_heads : heads);
   const double block = !classic ? c[split_keys] : head_dim <= 64 ? 256 : head_dim <= 128 ? 128 : 64;
-  if (packed) t.parts = std::max(1.0, std::min(processors * c[split_fill] / t.problems, t.keys / block));
+  if (packed || variant.splits_any)
+    t.parts = std::max(1.0, std::min(processors * c[split_fill] / t.problems, t.keys / block));
 
   t.fp8_multiply = multiplies_in_fp8(shape, variant);
   const double peak = variant.overlap == Overlap::generic

@@ -30,11 +30,13 @@ struct AttentionVariant {
   int encoder_padding = 32;        // encoder: head_dim is padded to a multiple of this
   int extra_launches = 0;          // kernels beside the cache write and the attention itself
   bool reduces_in_kernel = false;  // decode: partial results are joined without another launch
+  bool splits_any = false;         // decode: a long context is split also where no query heads are packed
 };
 
-// FlashAttention 2 (paged), 3 and 4; FlashInfer; TensorRT-LLM's generated kernels; vLLM's Triton backend. Tile facts
-// come from the kernels' sources; transposes_values is a finding from measurements, not a fact that a new kernel comes
-// with.
+// FlashAttention 2 (paged), 3 and 4; FlashInfer; TensorRT-LLM's generated kernels; vLLM's Triton backend; PyTorch's
+// scaled_dot_product_attention with its FlashAttention 2 (not paged: larger tiles) and with cuDNN's kernel (not open:
+// its tiles are a guess). Other tile facts come from the kernels' sources; transposes_values is a finding from
+// measurements, not a fact that a new kernel comes with.
 inline constexpr AttentionVariant attention_variants[] = {
     {.name = "fa2", .kernel = "fa2"},
     {.name = "fa2_v014", .kernel = "fa2"},
@@ -84,6 +86,14 @@ inline constexpr AttentionVariant attention_variants[] = {
      .rows_narrow = 16,
      .encoder_rows = 64,
      .encoder_padding = 16},
+    {.name = "sdpa_flash", .kernel = "fa2", .rows = 128, .rows_narrow = 128, .splits_any = true},
+    {.name = "sdpa_cudnn",
+     .kernel = "cudnn",
+     .overlap = Overlap::asynchronous,
+     .rows = 128,
+     .rows_narrow = 128,
+     .keys = 128,
+     .encoder_keys = 128},
 };
 
 // The variant of that name; an unknown or empty name gives what vLLM 0.24 would run on the device.
