@@ -75,9 +75,10 @@ void score_file(const MeasurementFile& file, const KernelPredictor& predictor, c
       skip(why);
       continue;
     }
+    const std::string_view variant = variant_column ? kernel_variant(csv.cell(*variant_column)) : std::string_view();
     KernelEstimate predicted;
     try {
-      predicted = predictor.estimate(*shape, variant_column ? csv.cell(*variant_column) : std::string_view());
+      predicted = predictor.estimate(*shape, variant);
     } catch (const InputError& error) {
       skip(fmt::format("{} cannot be predicted on this device: {}", error.problem().value, error.problem().expected));
       continue;
@@ -105,7 +106,7 @@ void score_file(const MeasurementFile& file, const KernelPredictor& predictor, c
             .group = name,
             .row = csv.row(),
             .shape = &*shape,
-            .variant = variant_column ? csv.cell(*variant_column) : std::string_view(),
+            .variant = variant,
             .measured_us = measured_us,
             .predicted = predicted});
     }

@@ -32,6 +32,11 @@ std::vector<std::string_view> attention_variant_names() {
 
 const AttentionVariant& attention_variant(std::string_view name, const AttentionShape& shape,
                                           const DeviceTraits& device) {
+  if (name == "trtllm") {
+    const bool datacentre_blackwell = device.architecture == 100 || device.architecture == 103;
+    return *find(datacentre_blackwell ? "fi_trtllmprefill" : device.architecture == 90 ? "trtllm_sm90" : "trtllm_sm80");
+  }
+  if (name == "flashinfer") return *find("fi_fiprefill");
   if (const AttentionVariant* named = find(name)) return *named;
   return *find(dispatched(shape, device));
 }

@@ -77,6 +77,17 @@ inline constexpr AttentionVariant attention_variants[] = {
      .rows_narrow = 128,
      .encoder_keys = 128,
      .reduces_in_kernel = true},
+    // TensorRT-LLM's own: on sm_90 with warps of their own for copies, elsewhere in the manner of sm_80. Its decode
+    // kernel joins partial results itself. On data-centre Blackwell it runs the generated kernels above.
+    {.name = "trtllm_sm80", .kernel = "trtllm_sm80", .multiplies_fp8 = true, .reduces_in_kernel = true},
+    {.name = "trtllm_sm90",
+     .kernel = "trtllm_sm90",
+     .overlap = Overlap::asynchronous,
+     .multiplies_fp8 = true,
+     .rows = 128,
+     .rows_narrow = 128,
+     .keys = 128,
+     .reduces_in_kernel = true},
     {.name = "triton_attn",
      .kernel = "triton",
      .overlap = Overlap::generic,
@@ -86,7 +97,8 @@ inline constexpr AttentionVariant attention_variants[] = {
      .encoder_padding = 16},
 };
 
-// The variant of that name; an unknown or empty name gives what vLLM 0.24 would run on the device.
+// The variant of that name; "trtllm" is the stack's kernel for the device, "flashinfer" what it takes where it has
+// none. An unknown or empty name gives what vLLM 0.24 would run.
 const AttentionVariant& attention_variant(std::string_view name, const AttentionShape& shape,
                                           const DeviceTraits& device);
 

@@ -5,6 +5,7 @@
 #include "kernel/forms/attention_decode_form.h"
 #include "kernel/forms/attention_prefill_form.h"
 #include "kernel/forms/gemm_form.h"
+#include "kernel/forms/linear_attention_form.h"
 #include "kernel/forms/memory_form.h"
 #include "kernel/forms/mla_form.h"
 #include "kernel/forms/mla_projection_form.h"
@@ -58,19 +59,56 @@ std::span<const FormKind> form_kinds() {
        whatever_the_caches<make_memory_form>,
        {0.3, 0.01, 0.05, 0.05, 0, 0},
        0},
+      {"linear_attention",
+       {"linattn_gdn", "linattn_kda", "linattn_mamba2"},
+       whatever_the_caches<make_linear_attention_form>,
+       {0.1, 0.01, 0.01, 0.05, 0.1, 0.1},
+       0},
+      {"mhc", {"mhc"}, whatever_the_caches<make_memory_form>, {0.1, 0.01, 0.05, 0.02, 0.1, 0.1}, 0},
+      // TensorRT-LLM's kernels under the names its measurements carry: fitted beside vLLM's they bent both.
+      {"gemm_trtllm",
+       {"gemm"},
+       make_gemm_form,
+       {0.1, 0.01, 0.1, 0.1, 0.03, 0.005},
+       0.5,
+       0.05,
+       {"trtllm", "deepgemm", "woq", "smoothquant"}},
+      {"attention_prefill_trtllm",
+       {"attention_prefill"},
+       whatever_the_caches<make_attention_prefill_form>,
+       {0.3, 0.01, 0.02, 0.2, 0.3, 0.3},
+       0.75,
+       0.1,
+       {"trtllm", "flashinfer"}},
+      {"attention_decode_trtllm",
+       {"attention_decode"},
+       whatever_the_caches<make_attention_decode_form>,
+       {1, 0.01, 0.3, 0.03, 0.3, 0.3},
+       0,
+       0.1,
+       {"trtllm", "flashinfer"}},
   };
   return kinds;
 }
 
-const FormKind* form_kind_of(std::string_view family) {
+const FormKind* form_kind_of(std::string_view family, std::string_view variant) {
+  const auto holds = [](const std::vector<std::string_view>& names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  const FormKind* general = nullptr;
   for (const FormKind& kind : form_kinds()) {
-    if (std::find(kind.families.begin(), kind.families.end(), family) != kind.families.end()) return &kind;
+    if (!holds(kind.families, family)) continue;
+    if (holds(kind.variants, variant)) return &kind;
+    if (kind.variants.empty()) general = &kind;
   }
-  return nullptr;
+  return general;
 }
 
 std::string_view form_family(const KernelShape& shape) {
   if (is_backward(shape)) return {};
+  if (const auto* linear = std::get_if<LinearAttentionShape>(&shape)) {
+    if (!linear_attention_is_known(*linear)) return {};
+  }
   if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
     if (attention->phase == AttentionPhase::prefill && attention->q_len == 1) return "attention_decode";
   }
