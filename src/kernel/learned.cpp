@@ -151,10 +151,9 @@ MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured,
 std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, std::string_view variant, Tier tier,
                                                     LearnedBasis* basis) const {
   if (tier == Tier::roofline || !state_->traits.complete) return std::nullopt;
-  const std::string_view family = form_family(shape);
-  const Slot* slot = slot_of(form_kind_of(family, variant));
+  const Slot* slot = slot_of(form_kind_of(form_family(shape, variant), variant));
   // Without a calibration of that stack's kernels, what is known of the family.
-  if (slot != nullptr && slot->is_empty()) slot = slot_of(form_kind_of(family));
+  if (slot != nullptr && slot->is_empty()) slot = slot_of(form_kind_of(form_family(shape)));
   if (slot == nullptr) return std::nullopt;
   const FormCall call{.shape = shape, .variant = std::string(variant)};
   const DeviceTraits& traits = state_->traits.traits;

@@ -35,7 +35,7 @@ std::span<const FormKind> form_kinds() {
   // Add your line here. Strengths: common, trait, family, kernel, device, group.
   static const FormKind kinds[] = {
       {"gemm", {"gemm"}, make_gemm_form, {0.1, 0.01, 0.1, 0.1, 0.03, 0.005}, 0.5, 0.05},
-      {"mla_bmm", {"mla_bmm"}, make_mla_projection_form, {0.1, 0.01, 0.1, 0.1, 0.03, 0.005}, 0.5, 0.05},
+      {"mla_bmm", {"mla_bmm"}, make_mla_projection_form, {0.3, 0.1, 0.1, 0.1, 0.3, 0.1}, 0.5, 0.05},
       {"moe", {"moe"}, whatever_the_caches<make_moe_form>, {0.1, 0.01, 0.2, 0.2, 0.02, 0.003}, 0.5, 0.05},
       {"attention_prefill",
        {"attention_prefill"},
@@ -62,14 +62,14 @@ std::span<const FormKind> form_kinds() {
       {"linear_attention",
        {"linattn_gdn", "linattn_kda", "linattn_mamba2"},
        whatever_the_caches<make_linear_attention_form>,
-       {0.1, 0.01, 0.01, 0.05, 0.1, 0.1},
+       {0.3, 0.01, 0.03, 0.1, 0.3, 0.3},
        0},
       {"mhc", {"mhc"}, whatever_the_caches<make_memory_form>, {0.1, 0.01, 0.05, 0.02, 0.1, 0.1}, 0},
       // TensorRT-LLM's kernels under the names its measurements carry: fitted beside vLLM's they bent both.
       {"gemm_trtllm",
        {"gemm"},
        make_gemm_form,
-       {0.1, 0.01, 0.1, 0.1, 0.03, 0.005},
+       {0.3, 0.3, 0.1, 0.1, 0.1, 0.1},
        0.5,
        0.05,
        {"trtllm", "deepgemm", "woq", "smoothquant"}},
@@ -83,8 +83,8 @@ std::span<const FormKind> form_kinds() {
       {"attention_decode_trtllm",
        {"attention_decode"},
        whatever_the_caches<make_attention_decode_form>,
-       {1, 0.01, 0.3, 0.03, 0.3, 0.3},
-       0,
+       {0.3, 0.01, 0.03, 0.03, 0.03, 0.03},
+       0.75,
        0.1,
        {"trtllm", "flashinfer"}},
   };
@@ -104,13 +104,14 @@ const FormKind* form_kind_of(std::string_view family, std::string_view variant) 
   return general;
 }
 
-std::string_view form_family(const KernelShape& shape) {
+std::string_view form_family(const KernelShape& shape, std::string_view variant) {
   if (is_backward(shape)) return {};
   if (const auto* linear = std::get_if<LinearAttentionShape>(&shape)) {
     if (!linear_attention_is_known(*linear)) return {};
   }
   if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
-    if (attention->phase == AttentionPhase::prefill && attention->q_len == 1) return "attention_decode";
+    const bool one_token = attention->phase == AttentionPhase::prefill && attention->q_len == 1;
+    if (one_token && form_kind_of("attention_prefill", variant)->variants.empty()) return "attention_decode";
   }
   if (const auto* latent = std::get_if<LatentAttentionShape>(&shape)) {
     if (latent->phase == AttentionPhase::prefill && latent->q_len == 1) return "mla_decode";

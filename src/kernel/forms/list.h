@@ -36,9 +36,9 @@ std::span<const FormKind> form_kinds();
 // The kind that claims the variant of the family, else the family's general one.
 const FormKind* form_kind_of(std::string_view family, std::string_view variant = {});
 
-// The family whose form predicts this call: its own, or attention_decode for a prefill of one token, which engines run
-// with the decode kernel. Empty for a backward pass (the forms describe forward kernels) and for recurrences nobody
-// measured.
-std::string_view form_family(const KernelShape& shape);
+// The family whose form predicts this call: its own, or attention_decode for a prefill of one token, which vLLM runs
+// with the decode kernel (TensorRT-LLM does not). Empty for a backward pass (the forms describe forward kernels) and
+// for recurrences nobody measured.
+std::string_view form_family(const KernelShape& shape, std::string_view variant = {});
 
 }  // namespace foretoken

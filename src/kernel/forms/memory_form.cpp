@@ -71,8 +71,10 @@ struct TrafficOf {
     return {as_double(s.rows), as_double(s.vocabulary) * bytes_per_element(s.dtype), s.greedy ? "arg_max" : "sort"};
   }
   RowTraffic operator()(const HyperConnectionShape& s) const {
+    // The mixing weights are small and read once, not by every row.
+    const Work work = count_work(s);
     const double rows = as_double(s.tokens * s.sites);
-    return {rows, count_work(s).bytes().value() / rows, s.post ? "mhc_post" : "mhc_pre"};
+    return {rows, (work.activations_read + work.written).value() / rows, s.post ? "mhc_post" : "mhc_pre"};
   }
   RowTraffic operator()(const ElementwiseShape& s) const {
     // Element-wise kernels have no rows of their own: blocks of 1024 elements.
