@@ -19,6 +19,7 @@ enum Constant {
   parallel_cycles,
   host_seconds,
   sequence_seconds,
+  listing_seconds,
   ragged,
   traffic,
   dram_slowdown,
@@ -38,6 +39,7 @@ constexpr FormConstant table[constant_count] = {
     {"parallel", 1, 0.02, 50, "clocks of a processor per step whose order is free, over the usual"},
     {"host", 1, 0.1, 10, "seconds of the host per call, over the usual; only calls that no graph replays"},
     {"sequence", 1, 0.1, 10, "seconds of the host per sequence, over the usual"},
+    {"listing", 1, 0.1, 10, "seconds of the host per eight tokens of a sequence, over the usual"},
     {"ragged", 1.3, 1, 4, "clocks of a block whose sequence is no multiple of eight tokens, over those of one that is"},
     {"traffic", 1, 0.2, 10, "bytes moved, over what the method needs"},
     {"dram_slowdown", 1.15, 1, 2, "DRAM: time over time at the spec bandwidth"},
@@ -62,8 +64,8 @@ constexpr MethodFacts facts_of_methods[static_cast<size_t>(Method::count)] = {
     {"convolve tokens", 3500, 100, 110, 450, 0, 1.19},
     // CUDA (causal-conv1d, TensorRT-LLM, SGLang): a block takes one channel of one sequence, 1024 tokens a step.
     {"convolve channels", 7000, 150, 50, 500, 0, 1},
-    // Queries, keys and values apart, each split off and transposed first.
-    {"convolve from host", 3500, 450, 150, 500, 0, 5},
+    // The same, but the host lists the blocks of tokens in every call, and no graph hides it.
+    {"convolve from host", 3500, 100, 110, 450, 0, 1.19},
     // One token per sequence: the window is shifted in place.
     {"update", 3500, 200, 0, 0, 0, 1},
     {"decode", 7500, 800, 0, 0, 0, 1},
@@ -73,7 +75,7 @@ constexpr MethodFacts facts_of_methods[static_cast<size_t>(Method::count)] = {
     {"chunked", 45000, 1500, 500, 1500, 2500, 6},
 };
 
-constexpr double host_usual = 420e-6, sequence_usual = 2.6e-6;
+constexpr double host_usual = 420e-6, sequence_usual = 2.5e-6, listing_usual = 0.15e-6;
 constexpr double token_block = 8, channel_block = 256, channel_step = 1024;
 
 // One name, two kernels: vLLM's, and the CUDA one that TensorRT-LLM (Mamba-2) and SGLang (measured on sm_80) run.
@@ -116,7 +118,7 @@ struct Blocks {
   Method method = Method::decode;
   double blocks = 1, steps = 1;  // steps of each block
   double step_size = 1;          // over the step that the usual clocks are of
-  double sequences = 1;
+  double sequences = 1, token_blocks = 0;
   bool ragged = false;  // sequences that cannot be read eight tokens at a time
   double bytes = 0;     // least traffic
   double footprint = 0;
@@ -129,16 +131,17 @@ Blocks blocks_of(const LinearAttentionShape& s, std::string_view variant, const 
   const double channels = 2 * number(s.key_heads) * key + heads * value;
   Blocks b{.method = method_of(s, variant, device)};
   b.sequences = batch;
+  b.token_blocks = batch * ceil_ratio(length, token_block);
   b.ragged = s.seq_len % 8 != 0;
   b.bytes = count_work(s).bytes().value();
   b.footprint = b.bytes;
   switch (b.method) {
     case Method::convolve_tokens:
-      b.blocks = batch * ceil_ratio(length, token_block) * ceil_ratio(channels, channel_block);
+    case Method::convolve_from_host:
+      b.blocks = b.token_blocks * ceil_ratio(channels, channel_block);
       b.steps = std::min(length, token_block);
       break;
     case Method::convolve_channels:
-    case Method::convolve_from_host:
       b.blocks = batch * channels;
       b.steps = ceil_ratio(length, channel_step);
       break;
@@ -184,14 +187,11 @@ Times times_of(const Blocks& b, const DeviceTraits& device, std::span<const doub
       mixed_memory_seconds(usual.traffic * c[traffic] * b.bytes, t.dram_share, device.bandwidth / c[dram_slowdown],
                            c[cache_rate] * device.processors * device.clock);
   t.floor = usual.floor * c[floor_cycles] * second;
-  const double busy = t.floor + soft_maximum(t.memory, t.steps + t.parallel, t.serial, c[join_power]);
-  if (b.method != Method::convolve_from_host) {
-    t.total = busy;
-    return t;
+  if (b.method == Method::convolve_from_host) {
+    t.floor += host_usual * c[host_seconds] + sequence_usual * c[sequence_seconds] * b.sequences +
+               listing_usual * c[listing_seconds] * b.token_blocks;
   }
-  const double host = host_usual * c[host_seconds] + sequence_usual * c[sequence_seconds] * b.sequences;
-  t.total = soft_maximum(host, busy, c[join_power]);
-  t.floor = std::max(t.floor, host);
+  t.total = t.floor + soft_maximum(t.memory, t.steps + t.parallel, t.serial, c[join_power]);
   return t;
 }
 
