@@ -39,6 +39,7 @@ struct LearnedKernels::Slot {
   mutable std::once_flag once;
   mutable std::optional<FormCalibration> cross;
   mutable std::optional<DeviceCalibration> measured;
+  bool is_empty() const { return !cross && !measured; }
 };
 
 struct LearnedKernels::State {
@@ -68,8 +69,7 @@ LearnedKernels::LearnedKernels(const Device& device, std::filesystem::path folde
 
 LearnedKernels::~LearnedKernels() = default;
 
-const LearnedKernels::Slot* LearnedKernels::slot_of(std::string_view family) const {
-  const FormKind* kind = form_kind_of(family);
+const LearnedKernels::Slot* LearnedKernels::slot_of(const FormKind* kind) const {
   if (kind == nullptr) return nullptr;
   const Slot& slot = state_->slots[static_cast<size_t>(kind - form_kinds().data())];
   std::call_once(slot.once, [&] {
@@ -128,14 +128,15 @@ constexpr double sibling_share = 0.35;
 using MeasuredGroups = decltype(DeviceCalibration::groups);
 
 // The group of a call. One whose variant is not known takes the variant that engines usually run; if that was not
-// measured, any with the same formats.
-MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured, const Form& form, const FormCall& call,
-                                              const DeviceTraits& traits) {
+// measured, any with the same formats. So does a stack's variant in a sweep of that stack: it has another kernel there.
+MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured, const FormKind& kind, const Form& form,
+                                              const FormCall& call, const DeviceTraits& traits) {
   const auto best_described =
       measured.groups.find(call_group({.shape = call.shape, .variant = form.measured_as(call)}));
   if (best_described != measured.groups.end()) return best_described;
   const auto exact = measured.groups.find(call_group(call));
-  if (exact != measured.groups.end() || !call.variant.empty()) return exact;
+  if (exact != measured.groups.end()) return exact;
+  if (!call.variant.empty() && kind.variants.empty()) return exact;
   const std::string formats = " " + call_formats(call);
   const std::string_view usual = form.usual_variant(call, traits);
   auto best = measured.groups.end();
@@ -153,7 +154,9 @@ MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured,
 std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, std::string_view variant, Tier tier,
                                                     LearnedBasis* basis) const {
   if (tier == Tier::roofline || !state_->traits.complete) return std::nullopt;
-  const Slot* slot = slot_of(form_family(shape));
+  const Slot* slot = slot_of(form_kind_of(form_family(shape, variant), variant));
+  // Without a calibration of that stack's kernels, what is known of the family.
+  if (slot != nullptr && slot->is_empty()) slot = slot_of(form_kind_of(form_family(shape)));
   if (slot == nullptr) return std::nullopt;
   const FormCall call{.shape = shape, .variant = std::string(variant)};
   const DeviceTraits& traits = state_->traits.traits;
@@ -166,7 +169,7 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   if (slot->measured && (tier == Tier::best || tier == sweep_tier)) {
     const DeviceCalibration& measured = *slot->measured;
     const DeviceTraits& swept = state_->swept_traits;
-    const auto found = measured_group(measured, *slot->form, call, swept);
+    const auto found = measured_group(measured, *slot->kind, *slot->form, call, swept);
     if (found != measured.groups.end()) {
       const auto number = static_cast<float>(std::distance(measured.groups.begin(), found));
       double seconds =

@@ -223,6 +223,31 @@ TEST_F(LearnedKernelsTest, a_file_under_the_name_of_another_is_refused) {
   EXPECT_EQ(problem_of([&] { ask(norm, Tier::best, "h200_sxm"); }).path, "device");
 }
 
+TEST_F(LearnedKernelsTest, kernels_of_a_stack_are_predicted_by_its_own_calibration_else_by_the_general_one) {
+  const KernelShape gemm = GemmShape{.m = 64, .n = 4096, .k = 4096};
+  write(start_calibration(form_named("gemm")));
+  const LearnedKernels without(hardware().device("h100_sxm"), folder);
+  ASSERT_TRUE(without.estimate(gemm, "trtllm", Tier::best).has_value());
+
+  FormCalibration slower = start_calibration(form_named("gemm_trtllm"));
+  slower.effects["common"][0] = std::log(30000);  // clocks of an empty call
+  write(slower);
+  const LearnedKernels with(hardware().device("h100_sxm"), folder);
+  const auto seconds = [&](std::string_view variant) {
+    return with.estimate(gemm, variant, Tier::best)->seconds.value;
+  };
+  EXPECT_EQ(seconds(""), without.estimate(gemm, "", Tier::best)->seconds.value);
+  EXPECT_EQ(seconds("torch_linear"), seconds(""));
+  EXPECT_GT(seconds("trtllm"), seconds("") + 10e-6);
+}
+
+TEST_F(LearnedKernelsTest, a_prefill_of_one_token_is_a_decode_except_to_tensorrt_llm) {
+  const AttentionShape one{.heads = 8, .kv_heads = 8, .q_len = 1, .kv_len = 64};
+  EXPECT_EQ(form_family(one), "attention_decode");
+  EXPECT_EQ(form_family(one, "fa3"), "attention_decode");
+  EXPECT_EQ(form_family(one, "trtllm"), "attention_prefill");
+}
+
 TEST_F(LearnedKernelsTest, many_threads_may_ask_the_first_question_at_once) {
   for (const FormKind& kind : form_kinds()) write(start_calibration(kind));
   write(measured_norms("h100_sxm"));

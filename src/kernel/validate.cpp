@@ -77,7 +77,7 @@ void score_file(const MeasurementFile& file, const KernelPredictor& predictor, c
       skip(why);
       continue;
     }
-    variant.assign(variant_column ? csv.cell(*variant_column) : std::string_view());
+    variant.assign(variant_column ? kernel_variant(csv.cell(*variant_column)) : std::string_view());
     if (caches_column && csv.cell(*caches_column) == "cold" && !variant.empty()) variant += cold_suffix;
     KernelEstimate predicted;
     try {

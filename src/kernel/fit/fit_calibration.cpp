@@ -77,7 +77,8 @@ class FormFitter {
              std::vector<std::pair<double, double>>& predicted_and_log_error) const {
     std::vector<Row> rows;
     for (const auto& [key, members] : groups_) {
-      if (key.first == device) rows.insert(rows.end(), members.begin(), members.end());
+      if (key.first != device || devices_[device].impossible_groups.contains(key.second)) continue;
+      rows.insert(rows.end(), members.begin(), members.end());
     }
     RandomStream random(options_.seed, fmt::format("score {} {}", kind_.name, devices_[device].device.name));
     shuffle(rows, random);
@@ -98,7 +99,8 @@ class FormFitter {
 
   // A kernel that is broken on one device says nothing about others.
   bool is_fitted(const Groups::key_type& key, const std::string& withheld) const {
-    return !is_withheld(key.first, withheld) && !devices_[key.first].pathological_groups.contains(key.second);
+    return !is_withheld(key.first, withheld) && !devices_[key.first].pathological_groups.contains(key.second) &&
+           !devices_[key.first].impossible_groups.contains(key.second);
   }
 
   void fit_effects(const std::string& withheld, FormCalibration& result) const {

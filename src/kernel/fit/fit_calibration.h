@@ -24,6 +24,9 @@ struct MeasuredDevice {
   // Call groups that stream weights at a fraction of the bandwidth: the kernel is at fault, not the device. They are
   // kept out of what ports; the measured tier learns them.
   std::set<std::string, std::less<>> pathological_groups;
+  // Call groups faster than DRAM could be: they were not measured at the sizes they state. Only the measured tier
+  // learns them, and they are no test of what ports.
+  std::set<std::string, std::less<>> impossible_groups;
   bool withheld = false;  // by FitOptions::without
 };
 

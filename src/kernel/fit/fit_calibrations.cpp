@@ -48,6 +48,20 @@ void mark_pathological(const StreamingEfficiency& efficiency, MeasuredDevice& me
   }
 }
 
+// Rows whose data cannot be in the cache; their DRAM time over the measured one, by call group.
+using OverDram = std::map<std::string, std::vector<double>>;
+
+// Where every group is too fast, the spec sheet or the unit may be at fault instead: check_units decides.
+void mark_impossible(const OverDram& over_dram, MeasuredDevice& measured) {
+  constexpr double beyond_doubt = 1.3;
+  std::set<std::string> groups;
+  for (const MeasuredCall& row : measured.rows) groups.insert(call_group(row.call));
+  for (const auto& [group, ratios] : over_dram) {
+    if (quantile(ratios, 0.5) > beyond_doubt) measured.impossible_groups.insert(group);
+  }
+  if (measured.impossible_groups.size() == groups.size()) measured.impossible_groups.clear();
+}
+
 bool is_wanted(const std::vector<std::string>& wanted, std::string_view family) {
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), family) != wanted.end();
 }
@@ -60,10 +74,11 @@ RowsByForm collect(const std::vector<KernelValidationRequest>& requests, const H
   std::map<std::pair<std::string, std::string>, std::vector<double>> over_expected;
   std::map<std::string, Device> devices;
   std::map<std::pair<const FormKind*, std::string>, StreamingEfficiency> streaming;
+  std::map<std::pair<const FormKind*, std::string>, OverDram> over_dram;
   for (const KernelValidationRequest& request : requests) {
     const auto roofline_only = [](const Device& device) { return KernelPredictor(device); };
     validate_kernels(request, hardware, roofline_only, [&](const ScoredKernel& row) {
-      const FormKind* kind = form_kind_of(form_family(*row.shape));
+      const FormKind* kind = form_kind_of(form_family(*row.shape, row.variant), row.variant);
       if (kind == nullptr || !is_wanted(options.families, row.family)) return;
       const std::string name(row.device);
       if (!devices.contains(name)) devices.emplace(name, hardware.device(name));
@@ -81,10 +96,15 @@ RowsByForm collect(const std::vector<KernelValidationRequest>& requests, const H
         streaming[{kind, device.name}][call_group(call)].push_back(row.predicted.memory.value() /
                                                                    (row.measured_us * 1e-6));
       }
+      if (row.predicted.work.bytes().value() > 2 * traits_of(device).traits.cache) {
+        over_dram[{kind, device.name}][call_group(call)].push_back(row.predicted.memory.value() /
+                                                                   (row.measured_us * 1e-6));
+      }
       measured.rows.push_back({.call = call, .seconds = row.measured_us * 1e-6});
     });
   }
   for (const auto& [key, efficiency] : streaming) mark_pathological(efficiency, rows[key.first][key.second]);
+  for (const auto& [key, ratios] : over_dram) mark_impossible(ratios, rows[key.first][key.second]);
   for (const auto& [key, ratios] : over_expected) check_units(key.first, key.second, ratios);
   return rows;
 }

@@ -56,6 +56,11 @@ constexpr FormConstant table[constant_count] = {
     {"write_rate", 3.6, 0.5, 40, "bytes per clock and processor of the cache write"},
 };
 
+// Whether the query heads of a group go one by one through the vector units.
+bool is_vector(const AttentionShape& shape, const AttentionVariant& variant) {
+  return variant.widest_group > 0 && shape.heads > variant.widest_group * shape.kv_heads;
+}
+
 struct Times {
   double problems = 0, parts = 1, keys = 0, rows = 1;
   double compute = 0, stream = 0;  // seconds per key
@@ -75,7 +80,8 @@ Times decode_times(const AttentionShape& shape, const AttentionVariant& variant,
   // FlashAttention 2 packs the heads of a group, and only then splits, where there is a group and no window
   // (mha_fwd_kvcache: seqlenq_ngroups_swapped); packing several sequences and heads costs two transposes.
   const bool classic = variant.kernel == "fa2";
-  const bool packed = !classic || (group > 1 && shape.window == 0);
+  const bool vector = is_vector(shape, variant);
+  const bool packed = classic ? group > 1 && shape.window == 0 : !vector;
   double launches = variant.extra_launches;
   if (classic && packed && shape.batch > 1 && shape.kv_heads > 1) launches += 2;
   if (!shape.writes_kv) launches -= 1;
@@ -89,7 +95,7 @@ Times decode_times(const AttentionShape& shape, const AttentionVariant& variant,
     t.parts = std::max(1.0, std::min(processors * c[split_fill] / t.problems, t.keys / block));
 
   t.fp8_multiply = multiplies_in_fp8(shape, variant);
-  const double peak = variant.overlap == Overlap::generic
+  const double peak = variant.overlap == Overlap::generic || vector
                           ? 1024 * clock * processors
                           : device.peak[static_cast<size_t>(t.fp8_multiply ? DType::fp8 : shape.dtype)];
   double matmul = 4 * head_dim / (peak / processors) * c[matmul_excess];
@@ -126,6 +132,7 @@ class AttentionDecodeForm : public Form {
 
   std::vector<std::string> effects(const FormCall& call, const DeviceTraits& device) const override {
     const AttentionVariant& variant = attention_variant(call.variant, shape_of(call), device);
+    if (is_vector(shape_of(call), variant)) return {"common", "family vector"};
     return {"common", "family " + std::string(family_of(variant)), "kernel " + std::string(variant.kernel)};
   }
 

@@ -31,6 +31,8 @@ struct AttentionVariant {
   int extra_launches = 0;          // kernels beside the cache write and the attention itself
   bool reduces_in_kernel = false;  // decode: partial results are joined without another launch
   bool splits_any = false;         // decode: a long context is split also where no query heads are packed
+  // decode: more query heads to a kv head than this go one by one through the vector units; 0 = no such limit
+  int widest_group = 0;
 };
 
 // FlashAttention 2 (paged), 3 and 4; FlashInfer; TensorRT-LLM's generated kernels; vLLM's Triton backend; PyTorch's
@@ -79,6 +81,23 @@ inline constexpr AttentionVariant attention_variants[] = {
      .rows_narrow = 128,
      .encoder_keys = 128,
      .reduces_in_kernel = true},
+    // TensorRT-LLM's own: on sm_90 with warps of their own for copies (decode: only with an fp8 cache), elsewhere in
+    // the manner of sm_80. Its decode kernels (XQA) join partial results themselves; wide groups take the older masked
+    // kernel, one query head after the other. On data-centre Blackwell it runs the generated kernels above.
+    {.name = "trtllm_sm80",
+     .kernel = "trtllm_sm80",
+     .multiplies_fp8 = true,
+     .reduces_in_kernel = true,
+     .widest_group = 32},
+    {.name = "trtllm_sm90",
+     .kernel = "trtllm_sm90",
+     .overlap = Overlap::asynchronous,
+     .multiplies_fp8 = true,
+     .rows = 128,
+     .rows_narrow = 128,
+     .keys = 128,
+     .reduces_in_kernel = true,
+     .widest_group = 32},
     {.name = "triton_attn",
      .kernel = "triton",
      .overlap = Overlap::generic,
@@ -96,7 +115,8 @@ inline constexpr AttentionVariant attention_variants[] = {
      .encoder_keys = 128},
 };
 
-// The variant of that name; an unknown or empty name gives what vLLM 0.24 would run on the device.
+// The variant of that name; "trtllm" is the stack's kernel for the device, "flashinfer" what it takes where it has
+// none. An unknown or empty name gives what vLLM 0.24 would run.
 const AttentionVariant& attention_variant(std::string_view name, const AttentionShape& shape,
                                           const DeviceTraits& device);
 

@@ -16,13 +16,25 @@ std::string dtype_group(DType type) {
 }
 
 struct GroupOf {
+  std::string_view variant;
+
   std::string operator()(const GemmShape& s) const { return scheme_group(s.scheme); }
   std::string operator()(const MoeShape& s) const { return scheme_group(s.scheme) + (s.gated ? "" : " ungated"); }
-  std::string operator()(const AttentionShape& s) const { return dtype_group(s.kv_dtype); }
+  std::string operator()(const AttentionShape& s) const {
+    // TensorRT-LLM multiplies an fp8 cache in either format; elsewhere the kernel decides.
+    const bool chooses_fp8 = variant == "trtllm" && s.phase == AttentionPhase::prefill && s.math == DType::fp8;
+    return chooses_fp8 ? "fp8-fp8" : dtype_group(s.kv_dtype);
+  }
   std::string operator()(const LatentAttentionShape& s) const { return dtype_group(s.kv_dtype); }
   std::string operator()(const LatentProjectionShape& s) const {
     return scheme_group(s.scheme) + (s.post ? " post" : " pre");
   }
+  std::string operator()(const LinearAttentionShape& s) const {
+    return std::string(family_name(KernelShape(s))) +
+           (s.stage == LinearAttentionStage::convolution ? " convolution" : " recurrence") +
+           (s.decode ? " decode" : " prefill");
+  }
+  std::string operator()(const HyperConnectionShape& s) const { return s.post ? "mhc post" : "mhc pre"; }
   std::string operator()(const SamplingShape& s) const { return s.greedy ? "arg_max" : "sort"; }
   std::string operator()(const NormShape& s) const { return s.layer_norm ? "layer_norm" : "rms_norm"; }
   template <class Other>
@@ -56,6 +68,13 @@ struct RawOf {
     Raw raw = logarithms(s.tokens, s.hidden, s.inter, s.top_k, s.experts, s.tp, s.ep);
     raw[7] = s.routing == Routing::balanced ? 0 : static_cast<float>(s.power_law_exponent);
     return raw;
+  }
+  Raw operator()(const LinearAttentionShape& s) const {
+    return logarithms(s.batch, s.seq_len, s.batch * s.seq_len, s.key_heads, s.key_dim, s.value_heads, s.value_dim,
+                      s.batch * s.value_heads);
+  }
+  Raw operator()(const HyperConnectionShape& s) const {
+    return logarithms(s.tokens, s.streams, s.hidden, s.iterations, s.sites);
   }
   Raw operator()(const QuantizeShape& s) const { return logarithms(s.m, s.k, s.m * s.k); }
   Raw operator()(const NormShape& s) const {
@@ -161,7 +180,7 @@ int cuda_architecture(const std::string& instruction_set) {
 }  // namespace
 
 std::string call_formats(const FormCall& call) {
-  return std::visit(GroupOf{}, call.shape);
+  return std::visit(GroupOf{call.variant}, call.shape);
 }
 
 std::string call_group(const FormCall& call) {

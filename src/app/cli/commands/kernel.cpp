@@ -183,7 +183,8 @@ class KernelCommand : public Command {
     std::optional<KernelShape> first;
     while (csv.next()) {
       const KernelShape shape = reader.read(csv);
-      const KernelEstimate estimate = predictor.estimate(shape, variant ? csv.cell(*variant) : std::string_view());
+      const KernelEstimate estimate =
+          predictor.estimate(shape, variant ? kernel_variant(csv.cell(*variant)) : std::string_view());
       if (!first) first = shape;
       if (!plot_.empty()) plotted.push_back({.estimate = estimate, .label = sizes_text(shape)});
       for (size_t column = 0; column < csv.columns().size(); ++column) rows += csv_cell(csv.cell(column)) + ",";
