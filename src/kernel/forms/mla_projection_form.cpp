@@ -25,7 +25,7 @@ class MlaProjectionForm : public Form {
 
   std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                                  int choice) const override {
-    return gemm_->explain(as_gemm(call), device, constants, choice);
+    return gemm_->explain(as_gemm(call, device), device, constants, choice);
   }
 
   size_t feature_count() const override { return gemm_->feature_count(); }
