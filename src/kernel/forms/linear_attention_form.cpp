@@ -219,6 +219,24 @@ class LinearAttentionForm : public Form {
     return times_of(blocks_of(shape_of(call), call.variant, device), device, constants).total;
   }
 
+  std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                                 int /*choice*/) const override {
+    using enum Explained::Kind;
+    const Blocks b = blocks_of(shape_of(call), call.variant, device);
+    const Times t = times_of(b, device, constants);
+    return {
+        {fact, "blocks", b.blocks, "", "blocks of threads that each walk along a sequence"},
+        {fact, "steps", b.steps, "", "steps of each block"},
+        {fact, "waves", t.waves, "", "blocks over processors"},
+        {fact, "dram_traffic_share", t.dram_share, "share", "of the traffic that DRAM serves; L2 serves the rest"},
+        {part, "launch", t.floor, "s", "an empty call, with the host's share where no graph hides it"},
+        {part, "walk", t.total - t.floor, "s", "steps and traffic; their limits hide one another"},
+        {limit, "memory", t.memory, "s", "all bytes through DRAM and L2"},
+        {limit, "processors", t.steps + t.parallel, "s", "the steps of all blocks on the processors"},
+        {limit, "one_block", t.serial, "s", "a single block from start to end"},
+    };
+  }
+
   size_t feature_count() const override { return 11; }
   void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int /*choice*/,
                 std::span<float> out) const override {
