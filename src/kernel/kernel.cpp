@@ -12,8 +12,9 @@ namespace {
 
 // What other layers have evicted since it was last read: weights, and the keys and values of the context.
 Bytes cold_bytes(const KernelShape& shape, const Work& work) {
-  const bool attends =
-      std::holds_alternative<AttentionShape>(shape) || std::holds_alternative<LatentAttentionShape>(shape);
+  const bool attends = std::holds_alternative<AttentionShape>(shape) ||
+                       std::holds_alternative<MixedAttentionShape>(shape) ||
+                       std::holds_alternative<LatentAttentionShape>(shape);
   return work.weights_read + (attends ? work.activations_read : Bytes(0));
 }
 

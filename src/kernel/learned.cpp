@@ -46,6 +46,7 @@ struct LearnedKernels::State {
   TraitsOfDevice traits;
   DeviceTraits swept_traits;  // of the device that was swept
   bool is_sibling = false;    // that device is another one
+  Caches caches = Caches::cold;
   std::filesystem::path folder;
   std::vector<Slot> slots = std::vector<Slot>(form_kinds().size());
 };
@@ -60,6 +61,7 @@ LearnedKernels::LearnedKernels(const Device& device, std::filesystem::path folde
   }
   state_->traits = traits_of(device);
   state_->folder = std::move(folder);
+  state_->caches = caches;
   for (size_t i = 0; i < state_->slots.size(); ++i) {
     state_->slots[i].kind = &form_kinds()[i];
     state_->slots[i].form = form_kinds()[i].make(caches);
@@ -152,7 +154,7 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   if (tier == Tier::roofline || !state_->traits.complete) return std::nullopt;
   const Slot* slot = slot_of(form_family(shape));
   if (slot == nullptr) return std::nullopt;
-  const FormCall call{.shape = shape, .variant = std::string(variant)};
+  const FormCall call{.shape = shape, .variant = std::string(variant), .keys = state_->caches};
   const DeviceTraits& traits = state_->traits.traits;
   const auto with_interval = [](double seconds, double half_width, Confidence kind) {
     const double factor = std::exp(half_width);

@@ -22,8 +22,9 @@ class Library {
   ModelCatalogue models() const;
   RooflineIntervals roofline_intervals() const;
   KernelPredictor predictor(const std::string& device_name, Tier tier = Tier::best) const;
-  // For comparison with measurements, whose weights are warmer than a model's.
-  KernelPredictor benchmark_predictor(const Device& device, Tier tier, const std::filesystem::path& calibrations) const;
+  // For comparison with measurements, whose weights may be warmer than a model's.
+  KernelPredictor benchmark_predictor(const Device& device, Tier tier, const std::filesystem::path& calibrations,
+                                      Caches caches) const;
   std::filesystem::path calibrations() const { return directory_ / "kernels" / "calibrations"; }
 
  private:

@@ -49,6 +49,7 @@ class FormFitter {
     for (size_t d = 0; d < devices.size(); ++d) {
       traits_.push_back(traits_of(devices[d].device).traits);
       for (const MeasuredCall& row : devices[d].rows) groups_[{d, call_group(row.call)}].push_back({&row, d});
+      for (const MeasuredCall& row : devices[d].lent) groups_[{d, "lent " + call_group(row.call)}].push_back({&row, d});
     }
     for (auto& [key, rows] : groups_) shuffle(rows, random);
   }
@@ -77,7 +78,8 @@ class FormFitter {
              std::vector<std::pair<double, double>>& predicted_and_log_error) const {
     std::vector<Row> rows;
     for (const auto& [key, members] : groups_) {
-      if (key.first == device) rows.insert(rows.end(), members.begin(), members.end());
+      if (key.first == device && !key.second.starts_with("lent "))
+        rows.insert(rows.end(), members.begin(), members.end());
     }
     RandomStream random(options_.seed, fmt::format("score {} {}", kind_.name, devices_[device].device.name));
     shuffle(rows, random);
@@ -340,7 +342,7 @@ FormCalibration fit_form(const FormKind& kind, const std::vector<MeasuredDevice>
     say(fmt::format("{}: withholding {}", kind.name, generation));
     const FormCalibration withheld = fitter.fit(generation);
     for (size_t d = 0; d < devices.size(); ++d) {
-      if (generation_of(devices[d].device) != generation) continue;
+      if (generation_of(devices[d].device) != generation || devices[d].rows.empty()) continue;
       Errors own;
       fitter.score(withheld, d, own);
       result.withheld_mape[devices[d].device.name] = mean_percentage_error(own);

@@ -21,6 +21,7 @@ struct MeasuredCall {
 struct MeasuredDevice {
   Device device;
   std::vector<MeasuredCall> rows;
+  std::vector<MeasuredCall> lent;  // of FormKind::lenders
   // Call groups that stream weights at a fraction of the bandwidth: the kernel is at fault, not the device. They are
   // kept out of what ports; the measured tier learns them.
   std::set<std::string, std::less<>> pathological_groups;

@@ -38,6 +38,7 @@ struct AttentionVariant {
 inline constexpr AttentionVariant attention_variants[] = {
     {.name = "fa2", .kernel = "fa2"},
     {.name = "fa2_v014", .kernel = "fa2"},
+    {.name = "fa2_v019", .kernel = "fa2"},
     {.name = "fa3",
      .kernel = "fa3",
      .overlap = Overlap::asynchronous,

@@ -19,6 +19,9 @@ struct GroupOf {
   std::string operator()(const GemmShape& s) const { return scheme_group(s.scheme); }
   std::string operator()(const MoeShape& s) const { return scheme_group(s.scheme) + (s.gated ? "" : " ungated"); }
   std::string operator()(const AttentionShape& s) const { return dtype_group(s.kv_dtype); }
+  std::string operator()(const MixedAttentionShape& s) const {
+    return dtype_group(s.kv_dtype) + (s.prompt_count() > 0 ? " mixed" : "");
+  }
   std::string operator()(const LatentAttentionShape& s) const { return dtype_group(s.kv_dtype); }
   std::string operator()(const LatentProjectionShape& s) const {
     return scheme_group(s.scheme) + (s.post ? " post" : " pre");
@@ -46,6 +49,15 @@ struct RawOf {
   Raw operator()(const GemmShape& s) const { return logarithms(s.m, s.n, s.k, s.m * s.n, s.n * s.k, s.batch); }
   Raw operator()(const AttentionShape& s) const {
     return logarithms(s.batch, s.heads, s.kv_heads, s.head_dim, s.q_len, s.kv_len, s.window, s.batch * s.heads);
+  }
+  Raw operator()(const MixedAttentionShape& s) const {
+    if (s.prompt_count() == 0) return (*this)(equal_decodes(s));
+    int64_t queries = 0, keys = 0;
+    for (const MixedAttentionShape::Prompts& kind : s.prompts) {
+      queries += kind.count * kind.q_len;
+      keys += kind.count * kind.kv_len;
+    }
+    return logarithms(queries, keys, s.decodes, s.decode_keys, s.longest_decode, s.heads, s.kv_heads, s.head_dim);
   }
   Raw operator()(const LatentAttentionShape& s) const {
     return logarithms(s.batch, s.heads, s.q_len, s.kv_len, s.batch * s.heads);

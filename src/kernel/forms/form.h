@@ -32,6 +32,7 @@ enum class Caches { cold, benchmark };
 struct FormCall {
   KernelShape shape;
   std::string variant;
+  Caches keys = Caches::benchmark;  // attention: cold = the KV cache comes from DRAM, whatever its size
 };
 
 struct FormConstant {

@@ -26,15 +26,18 @@ struct FormKind {
   std::vector<std::string_view> families;  // kernel families it serves
   std::unique_ptr<Form> (*make)(Caches caches);
   EffectStrengths strengths;
-  double residual_strength = 0;  // of the trees across devices; 0 = they do not port
-  double huber_scale = 0.1;      // log errors beyond this count linearly
+  double residual_strength = 0;                // of the trees across devices; 0 = they do not port
+  double huber_scale = 0.1;                    // log errors beyond this count linearly
+  std::vector<std::string_view> lenders = {};  // families of other forms whose rows it takes: what ports is learned
+                                               // from them too, but nothing is scored or measured on them
 };
 
 std::span<const FormKind> form_kinds();
 const FormKind* form_kind_of(std::string_view family);
 
-// The family whose form predicts this call: its own, or attention_decode for a prefill of one token, which engines run
-// with the decode kernel. Empty for a backward pass: the forms describe forward kernels.
+// The family whose form predicts this call: its own, or attention_decode for a prefill of one token and for decodes of
+// unequal length, which engines run with the decode kernel. Empty for a backward pass: the forms describe forward
+// kernels.
 std::string_view form_family(const KernelShape& shape);
 
 }  // namespace foretoken

@@ -39,6 +39,8 @@ class ValidateCommand : public Command {
     KernelValidationRequest request = request_;
     request.data = data_;
     request.threads = static_cast<int>(threads_);
+    const ModelCatalogue models = library.models();
+    request.models = &models;
     std::ofstream rows;
     ScoredKernelSink sink;
     if (!out_.empty()) {
@@ -65,7 +67,10 @@ class ValidateCommand : public Command {
     }
     const KernelValidation validation = validate_kernels(
         request, library.hardware(),
-        [&](const Device& device) { return library.benchmark_predictor(device, tier, calibrations); }, sink);
+        [&](const Device& device, Caches caches) {
+          return library.benchmark_predictor(device, tier, calibrations, caches);
+        },
+        sink);
     if (!out_.empty()) {
       rows.close();
       if (!rows) throw InputError({.source = "--out", .value = out_, .expected = "room to write all rows"});
