@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "kernel/calibration.h"
 #include "kernel/evaluate.h"
+#include "kernel/forms/attention_variants.h"
 #include "kernel/forms/call.h"
 
 namespace foretoken {
@@ -152,6 +153,13 @@ MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured,
 std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, std::string_view variant, Tier tier,
                                                     LearnedBasis* basis) const {
   if (tier == Tier::roofline || !state_->traits.complete) return std::nullopt;
+  if (const auto* batch = std::get_if<MixedAttentionShape>(&shape)) {
+    if (const KernelShape plain = simplest_shape(*batch); plain.index() != shape.index())
+      return estimate(plain, variant, tier);
+    const bool both = batch->prompt_count() > 0 && batch->decodes > 0;
+    if (both && attention_variant(variant, equal_parts(*batch).calls[0], state_->traits.traits).decodes_apart)
+      return estimate_apart(*batch, variant, tier);
+  }
   const Slot* slot = slot_of(form_family(shape));
   if (slot == nullptr) return std::nullopt;
   const FormCall call{.shape = shape, .variant = std::string(variant), .keys = state_->caches};
@@ -221,6 +229,20 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   return LearnedTime{.seconds = with_interval(seconds, slot->cross->half_widths.at(seconds), Confidence::extrapolated),
                      .tier = Tier::cross,
                      .inside_envelope = false};
+}
+
+// Two launches, one after the other. Their errors have the same causes, so the intervals add up.
+std::optional<LearnedTime> LearnedKernels::estimate_apart(const MixedAttentionShape& batch, std::string_view variant,
+                                                          Tier tier) const {
+  MixedAttentionShape prompts = batch, decodes = batch;
+  prompts.decodes = prompts.decode_keys = prompts.longest_decode = 0;
+  decodes.prompts = {};
+  const std::optional<LearnedTime> first = estimate(prompts, variant, tier), second = estimate(decodes, variant, tier);
+  if (!first || !second) return std::nullopt;
+  const Estimate launches[] = {first->seconds, second->seconds};
+  return LearnedTime{.seconds = sum_of_correlated(launches),
+                     .tier = std::min(first->tier, second->tier),
+                     .inside_envelope = first->inside_envelope && second->inside_envelope};
 }
 
 std::optional<Device> swept_device(const Device& device, const HardwareCatalogue& hardware,

@@ -12,9 +12,8 @@ namespace foretoken {
 
 struct MeasurementFile {
   std::filesystem::path path;
-  std::string device;                    // the folder's name
-  const KernelFamily* family = nullptr;  // null: rows of several families
-  Caches caches() const { return format ? format->caches : Caches::benchmark; }
+  std::string device;                         // the folder's name
+  const KernelFamily* family = nullptr;       // null: rows of several families
   const MeasurementFormat* format = nullptr;  // null: our own layout
 };
 

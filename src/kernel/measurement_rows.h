@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/csv.h"
+#include "kernel/forms/form.h"
 #include "kernel/measurement_files.h"
 #include "model/catalogue.h"
 
@@ -17,6 +18,7 @@ struct MeasuredRow {
   KernelShape shape;
   std::string_view variant;  // of the kernel; empty = not known. Valid until the next row.
   double microseconds = 0;
+  Caches caches = Caches::benchmark;  // cold: other layers ran between two calls
 };
 
 class MeasurementRows {

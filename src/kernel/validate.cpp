@@ -17,7 +17,12 @@
 namespace foretoken {
 namespace {
 
-using PredictorByDevice = std::map<std::pair<std::string, Caches>, std::unique_ptr<KernelPredictor>>;
+// Of one device: for calls that find their data where the last one left them, and for cold caches.
+struct Predictors {
+  KernelPredictor warm, cold;
+  const KernelPredictor& with(Caches caches) const { return caches == Caches::cold ? cold : warm; }
+};
+using PredictorByDevice = std::map<std::string, Predictors, std::less<>>;
 
 struct FileResult {
   std::map<std::string, std::vector<PredictedRow>, std::less<>> groups;
@@ -53,7 +58,7 @@ bool is_listed(const std::vector<std::string>& names, std::string_view name) {
                      [&](const std::string& candidate) { return comparable_name(candidate) == comparable_name(name); });
 }
 
-void score_file(const MeasurementFile& file, const KernelPredictor& predictor, const KernelValidationRequest& request,
+void score_file(const MeasurementFile& file, const Predictors& predictors, const KernelValidationRequest& request,
                 const ScoredKernelSink& sink, FileResult& result) {
   const std::unique_ptr<MeasurementRows> source = open_rows(file, request.models);
   const CsvReader& csv = source->csv();
@@ -78,7 +83,7 @@ void score_file(const MeasurementFile& file, const KernelPredictor& predictor, c
     if (!file.family && !request.families.empty() && !is_listed(request.families, family)) continue;
     KernelEstimate predicted;
     try {
-      predicted = predictor.estimate(row->shape, row->variant);
+      predicted = predictors.with(row->caches).estimate(row->shape, row->variant);
     } catch (const InputError& error) {
       skip(fmt::format("{} cannot be predicted on this device: {}", error.problem().value, error.problem().expected));
       continue;
@@ -107,7 +112,7 @@ void score_file(const MeasurementFile& file, const KernelPredictor& predictor, c
             .shape = &row->shape,
             .variant = row->variant,
             .measured_us = measured_us,
-            .caches = file.caches(),
+            .caches = row->caches,
             .predicted = predicted});
     }
   }
@@ -136,10 +141,11 @@ PredictorByDevice make_predictors(const std::vector<MeasurementFile>& files, con
                                   const PredictorMaker& make_predictor, std::map<std::string, std::string>& reasons) {
   PredictorByDevice predictors;
   for (const MeasurementFile& file : files) {
-    if (predictors.contains({file.device, file.caches()}) || reasons.contains(file.device)) continue;
+    if (predictors.contains(file.device) || reasons.contains(file.device)) continue;
     try {
-      predictors.emplace(std::pair(file.device, file.caches()), std::make_unique<KernelPredictor>(make_predictor(
-                                                                    hardware.device(file.device), file.caches())));
+      const Device device = hardware.device(file.device);
+      predictors.emplace(file.device, Predictors{.warm = make_predictor(device, Caches::benchmark),
+                                                 .cold = make_predictor(device, Caches::cold)});
     } catch (const InputError& error) {
       const InputProblem& problem = error.problem();
       reasons[file.device] =
@@ -190,14 +196,14 @@ KernelValidation validate_kernels(const KernelValidationRequest& request, const 
   const auto work = [&] {
     for (size_t i = next++; i < results.size(); i = next++) {
       const MeasurementFile& file = found.files[i];
-      const auto predictor = predictors.find({file.device, file.caches()});
+      const auto predictor = predictors.find(file.device);
       if (predictor == predictors.end()) {
         results[i].skipped.push_back({.file = file.path.string(), .why = unknown_devices.at(file.device)});
         continue;
       }
       const auto start = std::chrono::steady_clock::now();
       try {
-        score_file(file, *predictor->second, request, sink, results[i]);
+        score_file(file, predictor->second, request, sink, results[i]);
       } catch (...) {
         results[i].failure = std::current_exception();
       }

@@ -126,6 +126,13 @@ AttentionParts equal_parts(const MixedAttentionShape& shape) {
   return parts;
 }
 
+KernelShape simplest_shape(const MixedAttentionShape& shape) {
+  const AttentionParts parts = equal_parts(shape);
+  const bool unequal = shape.decodes > 0 && shape.longest_decode * shape.decodes != shape.decode_keys;
+  if (parts.count != 1 || unequal) return shape;
+  return parts.calls[0];
+}
+
 std::string_view family_name(const KernelShape& shape) {
   return std::visit(FamilyName{}, shape);
 }

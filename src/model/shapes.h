@@ -249,6 +249,9 @@ using KernelShape =
                  ElementwiseShape, SoftmaxShape, EmbeddingShape, KvWriteShape, SamplingShape, ConvShape, PoolShape,
                  CollectiveShape>;
 
+// A batch of one kind and one length as the plain call that it is; else the batch itself.
+KernelShape simplest_shape(const MixedAttentionShape& shape);
+
 // The family users know a shape by: "gemm", "attention_prefill", "mla_decode", "linattn_gdn", "norm", ...
 std::string_view family_name(const KernelShape& shape);
 

@@ -64,19 +64,18 @@ TEST(AttentionMixedForm, neither_part_alone_takes_longer_than_both) {
   }
 }
 
-TEST(AttentionMixedForm, one_launch_takes_less_than_two) {
+// FlashAttention 2 packs query heads and splits contexts for decodes alone, not beside a prompt. (An RTX 4090 measured
+// by LLMServingSim: 71 us for a prompt of 512 tokens and eight decodes over 256, 41 and 24 us apart.)
+TEST(AttentionMixedForm, beside_a_prompt_decodes_lose_their_packing) {
   const auto form = make_attention_mixed_form(), decode_form = make_attention_decode_form();
-  MixedAttentionShape batch = llama_heads();
-  batch.add_prompts(1, 512, 512);
-  MixedAttentionShape decodes = llama_heads();
+  MixedAttentionShape batch = llama_heads(), prompt = llama_heads(), decodes = llama_heads();
+  for (MixedAttentionShape* shape : {&batch, &prompt}) shape->add_prompts(1, 512, 512);
   for (MixedAttentionShape* shape : {&batch, &decodes}) shape->add_decodes(8, 256);
-  MixedAttentionShape prompt = llama_heads();
-  prompt.add_prompts(1, 512, 512);
-  const double apart = seconds(*form, prompt, "rtx_4090") + seconds(*decode_form, decodes, "rtx_4090");
-  EXPECT_LT(seconds(*form, batch, "rtx_4090"), apart);
+  EXPECT_GT(seconds(*form, batch, "rtx_4090"),
+            seconds(*form, prompt, "rtx_4090") + seconds(*decode_form, decodes, "rtx_4090"));
 }
 
-TEST(AttentionMixedForm, longer_contexts_and_cold_keys_never_help) {
+TEST(AttentionMixedForm, a_longer_longest_decode_and_cold_keys_never_help) {
   const auto form = make_attention_mixed_form();
   RandomStream random(3, "batches");
   for (int i = 0; i < 500; ++i) {
@@ -86,10 +85,6 @@ TEST(AttentionMixedForm, longer_contexts_and_cold_keys_never_help) {
       MixedAttentionShape skewed = batch;
       skewed.longest_decode *= 2;
       EXPECT_GE(seconds(*form, skewed, "rtx_4090", variant), before);
-      MixedAttentionShape longer = batch;
-      longer.decode_keys *= 2;
-      longer.longest_decode *= 2;
-      EXPECT_GE(seconds(*form, longer, "rtx_4090", variant), before);
       EXPECT_GE(seconds(*form, batch, "rtx_4090", variant, Caches::cold), before * (1 - 1e-12));
     }
   }
@@ -97,19 +92,22 @@ TEST(AttentionMixedForm, longer_contexts_and_cold_keys_never_help) {
 
 // A prompt beside decodes: FlashAttention 2 runs the heads of a group one after the other. Where one head's keys of the
 // whole batch outgrow L2 (72 MB here), every head reads them from memory again.
-TEST(AttentionMixedForm, keys_that_outgrow_the_cache_are_read_once_for_every_query_head) {
+TEST(AttentionMixedForm, keys_that_outgrow_the_cache_are_read_again_unless_heads_are_packed) {
   const auto form = make_attention_mixed_form();
-  const auto growth = [&](const char* variant) {
-    const auto at = [&](int64_t keys) {
-      MixedAttentionShape batch = llama_heads();
-      batch.add_prompts(1, 512, 512);
-      batch.add_decodes(128, keys);
-      return seconds(*form, batch, "rtx_4090", variant);
-    };
-    return at(4096) / at(512);
+  MixedAttentionShape batch = llama_heads();
+  batch.add_prompts(1, 64, 64);
+  batch.add_decodes(128, 4096);
+  // Keys are cold either way: a larger cache can only save reading them again.
+  const auto saved_by_cache = [&](const std::string& variant) {
+    DeviceTraits traits = traits_named("rtx_4090");
+    for (double& peak : traits.peak) peak *= 20;  // bound by memory
+    const FormCall call{.shape = batch, .variant = variant, .keys = Caches::cold};
+    const double small = form_seconds(*form, call, traits, start_constants(*form));
+    traits.cache *= 1000;
+    return small / form_seconds(*form, call, traits, start_constants(*form));
   };
-  EXPECT_GT(growth("fa2"), 12);  // eight times the keys
-  EXPECT_LT(growth("fi_fiprefill"), 10);
+  EXPECT_GT(saved_by_cache("fa2"), 1.3);
+  EXPECT_LT(saved_by_cache("fi_fiprefill"), 1.01);
 }
 
 TEST(AttentionDecodeForm, unequal_decodes_take_longer_only_where_no_context_is_split) {

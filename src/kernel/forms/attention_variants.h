@@ -30,11 +30,12 @@ struct AttentionVariant {
   int encoder_padding = 32;        // encoder: head_dim is padded to a multiple of this
   int extra_launches = 0;          // kernels beside the cache write and the attention itself
   bool reduces_in_kernel = false;  // decode: partial results are joined without another launch
+  bool decodes_apart = false;      // prompts and decodes of a batch are two launches
 };
 
 // FlashAttention 2 (paged), 3 and 4; FlashInfer; TensorRT-LLM's generated kernels; vLLM's Triton backend. Tile facts
-// come from the kernels' sources; transposes_values is a finding from measurements, not a fact that a new kernel comes
-// with.
+// come from the kernels' sources, decodes_apart from vLLM's backends (FlashInfer's splits the batch); transposes_values
+// is a finding from measurements, not a fact that a new kernel comes with.
 inline constexpr AttentionVariant attention_variants[] = {
     {.name = "fa2", .kernel = "fa2"},
     {.name = "fa2_v014", .kernel = "fa2"},
@@ -60,8 +61,8 @@ inline constexpr AttentionVariant attention_variants[] = {
      .encoder_keys = 128,
      .encoder_padding = 16,
      .extra_launches = 1},
-    {.name = "fi_fiprefill", .kernel = "flashinfer", .packs_heads = true, .rows_narrow = 128},
-    {.name = "fi_fidecode", .kernel = "flashinfer", .packs_heads = true, .rows_narrow = 128},
+    {.name = "fi_fiprefill", .kernel = "flashinfer", .packs_heads = true, .rows_narrow = 128, .decodes_apart = true},
+    {.name = "fi_fidecode", .kernel = "flashinfer", .packs_heads = true, .rows_narrow = 128, .decodes_apart = true},
     {.name = "fi_trtllmprefill",
      .kernel = "trtllm_gen",
      .overlap = Overlap::asynchronous,
@@ -69,7 +70,8 @@ inline constexpr AttentionVariant attention_variants[] = {
      .rows = 128,
      .rows_narrow = 128,
      .encoder_keys = 128,
-     .reduces_in_kernel = true},
+     .reduces_in_kernel = true,
+     .decodes_apart = true},
     {.name = "fi_trtllmdecode",
      .kernel = "trtllm_gen",
      .overlap = Overlap::asynchronous,
@@ -77,7 +79,8 @@ inline constexpr AttentionVariant attention_variants[] = {
      .rows = 128,
      .rows_narrow = 128,
      .encoder_keys = 128,
-     .reduces_in_kernel = true},
+     .reduces_in_kernel = true,
+     .decodes_apart = true},
     {.name = "triton_attn",
      .kernel = "triton",
      .overlap = Overlap::generic,

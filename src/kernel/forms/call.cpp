@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include <fmt/format.h>
+
 namespace foretoken {
 namespace {
 
@@ -179,6 +181,11 @@ std::string call_formats(const FormCall& call) {
 std::string call_group(const FormCall& call) {
   const std::string formats = call_formats(call);
   return call.variant.empty() ? formats : call.variant + " " + formats;
+}
+
+std::string call_model(const FormCall& call) {
+  const auto* mixed = std::get_if<MixedAttentionShape>(&call.shape);
+  return mixed != nullptr ? fmt::format("{}/{}x{}", mixed->heads, mixed->kv_heads, mixed->head_dim) : "";
 }
 
 std::array<float, raw_feature_count> raw_features(const FormCall& call) {

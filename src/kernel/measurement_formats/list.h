@@ -9,8 +9,6 @@
 #include <string>
 #include <string_view>
 
-#include "kernel/forms/form.h"
-
 namespace foretoken {
 
 class MeasurementRows;
@@ -24,7 +22,6 @@ struct FormatMatch {
 
 struct MeasurementFormat {
   std::string_view name;
-  Caches caches = Caches::benchmark;                                       // whether other layers ran between two calls
   std::optional<FormatMatch> (*match)(const std::filesystem::path& path);  // nothing: not of this format
   std::unique_ptr<MeasurementRows> (*open)(const std::filesystem::path& path, const ModelCatalogue* models);
 };

@@ -1,6 +1,6 @@
 // Layer tables of the profiler of casys-kaist/LLMServingSim, version 1 (vLLM 0.19 layer hooks, GPU time of a layer's
-// kernels): `<device>/<model>_<variant>/tp<N>_<table>.csv[.gz]`, microseconds. Sizes come from the model and tp; a
-// rank's shard was measured alone.
+// kernels; layers ran in turn, so weights and keys were cold): `<device>/<model>_<variant>/tp<N>_<table>.csv[.gz]`,
+// microseconds. Sizes come from the model and tp; a rank's shard was measured alone.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -94,12 +94,13 @@ struct Layer {
   std::string_view variant;
   bool copied = false;  // measured once and repeated in the tables of more ranks
   std::string_view why_not = {};
+  bool warm = false;  // reads faster than DRAM could deliver: few different tokens were looked up
 };
 
 constexpr std::string_view vllm_kernel = "vllm";
 
 constexpr Layer layers[] = {
-    {"embedding", "embed_tokens", vllm_kernel},
+    {"embedding", "embed_tokens", vllm_kernel, false, "", true},
     {"layernorm", "", "", true, "the mean of norms with and without the fused residual add"},
     {"final_layernorm", "final_norm", vllm_kernel, true},
     {"qkv_proj", "qkv_proj", ""},
@@ -155,7 +156,10 @@ class LayerRows : public TableRows {
       why = fmt::format("{}: the model has no such layer", layer->name);
       return std::nullopt;
     }
-    return MeasuredRow{.shape = operation->shape, .variant = layer->variant, .microseconds = csv_.number(time_)};
+    return MeasuredRow{.shape = operation->shape,
+                       .variant = layer->variant,
+                       .microseconds = csv_.number(time_),
+                       .caches = layer->warm ? Caches::benchmark : Caches::cold};
   }
 
  private:
@@ -184,7 +188,7 @@ class ExpertRows : public TableRows {
       why = "fewer experts than a token needs";
       return std::nullopt;
     }
-    return MeasuredRow{.shape = shape, .variant = "triton", .microseconds = csv_.number(time_)};
+    return MeasuredRow{.shape = shape, .variant = "triton", .microseconds = csv_.number(time_), .caches = Caches::cold};
   }
 
  private:
@@ -238,20 +242,13 @@ class AttentionRows : public TableRows {
       return std::nullopt;
     }
     constexpr double iterations = 3;
-    return MeasuredRow{.shape = simplest(mixed),
+    return MeasuredRow{.shape = simplest_shape(mixed),
                        .variant = attention_kernel,
-                       .microseconds = csv_.number(time_) / (unequal_ ? iterations : 1)};
+                       .microseconds = csv_.number(time_) / (unequal_ ? iterations : 1),
+                       .caches = Caches::cold};
   }
 
  private:
-  // A batch of one kind and one length is a call of the plain families.
-  static KernelShape simplest(const MixedAttentionShape& mixed) {
-    if (mixed.decodes == 0) return equal_parts(mixed).calls[0];
-    if (mixed.prompt_count() == 0 && mixed.decode_keys == mixed.decodes * mixed.longest_decode)
-      return equal_decodes(mixed);
-    return mixed;
-  }
-
   bool unequal_;
   size_t chunk_, cached_, decodes_, keys_, time_;
   std::optional<size_t> long_decodes_, long_keys_;
@@ -278,8 +275,7 @@ std::unique_ptr<MeasurementRows> open(const fs::path& path, const ModelCatalogue
 }  // namespace
 
 MeasurementFormat llmservingsim_format() {
-  // Whole layers ran in turn, and a head of a gigabyte after them.
-  return {.name = "LLMServingSim", .caches = Caches::cold, .match = match, .open = open};
+  return {.name = "LLMServingSim", .match = match, .open = open};
 }
 
 }  // namespace foretoken

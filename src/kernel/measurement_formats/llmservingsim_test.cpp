@@ -56,6 +56,8 @@ TEST_F(LlmServingSimTest, layers_have_the_sizes_of_one_rank_of_the_model) {
   EXPECT_EQ(std::get<RopeShape>(found.rows[2].shape), (RopeShape{.tokens = 7, .heads = 16, .kv_heads = 4}));
   EXPECT_EQ(std::get<EmbeddingShape>(found.rows[3].shape), (EmbeddingShape{.tokens = 7, .width = 4096}));
   EXPECT_EQ(found.rows[0].microseconds, 10);
+  EXPECT_EQ(found.rows[0].caches, Caches::cold);
+  EXPECT_EQ(found.rows[3].caches, Caches::benchmark);
   EXPECT_EQ(found.rows[0].variant, "");
   EXPECT_EQ(found.rows[1].variant, "vllm");
 }
@@ -130,10 +132,7 @@ TEST_F(LlmServingSimTest, a_folder_of_tables_is_scored_by_device_and_family) {
         "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n16,512,4,100,12\n");
   fs::create_directories(folder / "v0/H100/Llama-3.1-8B");
   write_file(folder / "v0/H100/Llama-3.1-8B/tp1_layers_us.csv", "tokens,rope\n1,17\n");
-  const auto roofline = [](const Device& device, Caches caches) {
-    EXPECT_EQ(caches, Caches::cold);
-    return KernelPredictor(device);
-  };
+  const auto roofline = [](const Device& device, Caches /*caches*/) { return KernelPredictor(device); };
   KernelValidationRequest request{.data = folder, .models = &models()};
   const KernelValidation all = validate_kernels(request, test_support::hardware(), roofline);
   ASSERT_EQ(all.groups.size(), 3u);

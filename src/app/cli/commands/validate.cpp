@@ -30,6 +30,7 @@ class ValidateCommand : public Command {
     kernels.integer("--threads", threads_, {.least = 0, .most = 1024}, "Files read at the same time; 0 = one per core");
     kernels.footer(
         "Columns of a file: the family's parameters (foretoken kernel FAMILY --help) and latency_us.\n"
+        "Layer tables of LLMServingSim (<gpu>/<model>_bf16/tp<N>_<table>.csv) are read as they are.\n"
         "Predictions never see the measured column. Rows that cannot be expressed are skipped with the reason.\n"
         "Example:\n  foretoken validate kernels --data measurements/ --devices h100_sxm --families gemm --out "
         "rows.csv");
