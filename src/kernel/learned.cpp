@@ -155,7 +155,7 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   if (tier == Tier::roofline || !state_->traits.complete) return std::nullopt;
   if (const auto* batch = std::get_if<MixedAttentionShape>(&shape)) {
     if (const KernelShape plain = simplest_shape(*batch); plain.index() != shape.index())
-      return estimate(plain, variant, tier);
+      return estimate(plain, variant, tier, basis);
     const bool both = batch->prompt_count() > 0 && batch->decodes > 0;
     if (both && attention_variant(variant, equal_parts(*batch).calls[0], state_->traits.traits).decodes_apart)
       return estimate_apart(*batch, variant, tier);

@@ -26,7 +26,7 @@ class FamilyRows : public MeasurementRows {
   const CsvReader& csv() const override { return csv_; }
   bool next() override { return csv_.next(); }
 
-  std::optional<MeasuredRow> read(std::string& why) override {
+  std::optional<TableRow> read(std::string& why) override {
     if (op_) {
       if (const std::string_view reason = not_a_kernel(family_, csv_.cell(*op_)); !reason.empty()) {
         why = reason;
@@ -35,9 +35,9 @@ class FamilyRows : public MeasurementRows {
     }
     std::optional<KernelShape> shape = reader_.read_if_expressible(csv_, why);
     if (!shape) return std::nullopt;
-    return MeasuredRow{.shape = *shape,
-                       .variant = variant_ ? csv_.cell(*variant_) : std::string_view(),
-                       .microseconds = csv_.number(measured_)};
+    return TableRow{.shape = *shape,
+                    .variant = variant_ ? csv_.cell(*variant_) : std::string_view(),
+                    .microseconds = csv_.number(measured_)};
   }
 
  private:

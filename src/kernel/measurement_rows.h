@@ -14,7 +14,7 @@
 
 namespace foretoken {
 
-struct MeasuredRow {
+struct TableRow {
   KernelShape shape;
   std::string_view variant;  // of the kernel; empty = not known. Valid until the next row.
   double microseconds = 0;
@@ -27,7 +27,7 @@ class MeasurementRows {
   virtual const CsvReader& csv() const = 0;
   virtual bool next() = 0;  // false at the end; InputError for a broken row
   // The current row, or nothing and the reason in `why` where it cannot be expressed. InputError for broken numbers.
-  virtual std::optional<MeasuredRow> read(std::string& why) = 0;
+  virtual std::optional<TableRow> read(std::string& why) = 0;
 };
 
 // `models` (may be null) gives the sizes of models that a file names.

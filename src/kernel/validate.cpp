@@ -73,7 +73,7 @@ void score_file(const MeasurementFile& file, const Predictors& predictors, const
   std::string rows_name;
   std::vector<PredictedRow>* rows = nullptr;
   while (source->next()) {
-    const std::optional<MeasuredRow> row = source->read(why);
+    const std::optional<TableRow> row = source->read(why);
     if (!row) {
       skip(why);
       continue;

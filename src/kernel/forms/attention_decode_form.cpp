@@ -155,8 +155,8 @@ class AttentionDecodeForm : public Form {
   std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                                  int /*choice*/) const override {
     using enum Explained::Kind;
-    const AttentionShape& shape = shape_of(call);
-    const Times t = decode_times(shape, attention_variant(call.variant, shape, device), device, constants);
+    const AttentionShape shape = shape_of(call);
+    const Times t = decode_times(shape, attention_variant(call.variant, shape, device), device, constants, call.keys);
     std::vector<Explained> lines = {
         {fact, "query_rows", t.rows, "", "query heads that share the keys of a part"},
         {fact, "split_keys", t.parts, "", "parts that one sequence's keys are split into"},
@@ -168,6 +168,9 @@ class AttentionDecodeForm : public Form {
         {part, "attention", t.total - t.floor - t.write, "s", "the walk over the keys; its limits hide one another"},
     };
     if (t.write > 0) lines.push_back({part, "cache_write", t.write, "s", "new keys and values appended to the cache"});
+    if (const auto* unequal = std::get_if<MixedAttentionShape>(&call.shape))
+      lines.push_back(
+          {part, "longest_decode", longest_alone(*unequal, t, device), "s", "the longest one walking alone"});
     lines.push_back({limit, "longest_part", t.longest, "s", "one part from start to end"});
     lines.push_back({limit, "all_parts", t.balanced, "s", "work of all parts, evenly spread"});
     lines.push_back({limit, "memory", t.memory, "s", "keys and values from DRAM and L2"});

@@ -93,6 +93,7 @@ MixedPass mixed_pass(std::span<const AttentionShape> calls, int64_t longest_deco
 }
 
 struct Times {
+  TilePass whole;  // with the keys that are read again
   TilePassTimes pass;
   double reads = 1;  // of every key from memory
   double empty = 0;
@@ -113,6 +114,7 @@ Times mixed_times(const MixedPass& mixed, const DeviceTraits& device, std::span<
     pass.traffic += (t.reads - 1) * mixed.key_bytes;
     pass.cold_bytes += (t.reads - 1) * mixed.key_bytes;
   }
+  t.whole = pass;
   t.pass = tile_pass_times(pass, device, c.first(tile_pass::constant_count));
   t.empty = c[empty_tile] * mixed.empty_tiles / device.processors;
   t.total = t.pass.total + t.empty;
@@ -136,6 +138,21 @@ class AttentionMixedForm : public Form {
                  int& choice) const override {
     choice = 0;
     return mixed_times(pass_of(call, device), device, constants).total;
+  }
+
+  std::vector<std::string_view> known_variants() const override { return attention_variant_names(); }
+
+  std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                                 int /*choice*/) const override {
+    using enum Explained::Kind;
+    const MixedPass mixed = pass_of(call, device);
+    const Times t = mixed_times(mixed, device, constants);
+    std::vector<Explained> lines =
+        explain_tile_pass(t.whole, t.pass, device, constants.first(tile_pass::constant_count));
+    lines.push_back({fact, "decode_tiles", mixed.decode_tiles, "", "tiles that hold one query each"});
+    lines.push_back({fact, "reads_of_keys", t.reads, "", "how often a key comes from DRAM, cold or lost from L2"});
+    if (t.empty > 0) lines.push_back({part, "empty_tiles", t.empty, "s", "tiles of decodes without a query"});
+    return lines;
   }
 
   static constexpr size_t own_features = 6;

@@ -89,7 +89,7 @@ class AttentionPrefillForm : public Form {
   std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                                  int /*choice*/) const override {
     const AttentionShape& shape = shape_of(call);
-    const TilePass pass = tile_pass_of(shape, attention_variant(call.variant, shape, device));
+    const TilePass pass = attention_tile_pass(shape, attention_variant(call.variant, shape, device), call.keys);
     return explain_tile_pass(pass, tile_pass_times(pass, device, constants), device, constants);
   }
 

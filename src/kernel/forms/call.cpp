@@ -36,6 +36,18 @@ struct GroupOf {
   }
 };
 
+struct PromptSums {
+  int64_t queries = 0, keys = 0;
+};
+PromptSums prompt_sums(const MixedAttentionShape& shape) {
+  PromptSums sums;
+  for (const MixedAttentionShape::Prompts& kind : shape.prompts) {
+    sums.queries += kind.count * kind.q_len;
+    sums.keys += kind.count * kind.kv_len;
+  }
+  return sums;
+}
+
 using Raw = std::array<float, raw_feature_count>;
 
 template <class... Size>
@@ -54,12 +66,9 @@ struct RawOf {
   }
   Raw operator()(const MixedAttentionShape& s) const {
     if (s.prompt_count() == 0) return (*this)(equal_decodes(s));
-    int64_t queries = 0, keys = 0;
-    for (const MixedAttentionShape::Prompts& kind : s.prompts) {
-      queries += kind.count * kind.q_len;
-      keys += kind.count * kind.kv_len;
-    }
-    return logarithms(queries, keys, s.decodes, s.decode_keys, s.longest_decode, s.heads, s.kv_heads, s.head_dim);
+    const PromptSums sums = prompt_sums(s);
+    return logarithms(sums.queries, sums.keys, s.decodes, s.decode_keys, s.longest_decode, s.heads, s.kv_heads,
+                      s.head_dim);
   }
   Raw operator()(const LatentAttentionShape& s) const {
     return logarithms(s.batch, s.heads, s.q_len, s.kv_len, s.batch * s.heads);
@@ -103,6 +112,18 @@ struct NamedOf {
             {"kv_heads", number(s.kv_heads)}, {"head_dim", number(s.head_dim)},
             {"q_len", number(s.q_len)},       {"kv_len", number(s.kv_len)},
             {"window", number(s.window)},     {"batch x heads", number(s.batch * s.heads)}};
+  }
+  Named operator()(const MixedAttentionShape& s) const {
+    if (s.prompt_count() == 0) return (*this)(equal_decodes(s));
+    const PromptSums sums = prompt_sums(s);
+    return {{"prompt tokens", number(sums.queries)},
+            {"prompt keys", number(sums.keys)},
+            {"decodes", number(s.decodes)},
+            {"decode keys", number(s.decode_keys)},
+            {"longest decode", number(s.longest_decode)},
+            {"heads", number(s.heads)},
+            {"kv_heads", number(s.kv_heads)},
+            {"head_dim", number(s.head_dim)}};
   }
   Named operator()(const LatentAttentionShape& s) const {
     return {{"batch", number(s.batch)},

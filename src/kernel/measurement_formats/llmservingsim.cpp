@@ -137,7 +137,7 @@ class LayerRows : public TableRows {
         size_(csv_.column(per_sequence ? "sequences" : "tokens")),
         time_(csv_.column("time_us")) {}
 
-  std::optional<MeasuredRow> read(std::string& why) override {
+  std::optional<TableRow> read(std::string& why) override {
     const std::string_view name = csv_.cell(layer_);
     const auto* const layer =
         std::find_if(std::begin(layers), std::end(layers), [&](const Layer& one) { return one.name == name; });
@@ -156,10 +156,10 @@ class LayerRows : public TableRows {
       why = fmt::format("{}: the model has no such layer", layer->name);
       return std::nullopt;
     }
-    return MeasuredRow{.shape = operation->shape,
-                       .variant = layer->variant,
-                       .microseconds = csv_.number(time_),
-                       .caches = layer->warm ? Caches::benchmark : Caches::cold};
+    return TableRow{.shape = operation->shape,
+                    .variant = layer->variant,
+                    .microseconds = csv_.number(time_),
+                    .caches = layer->warm ? Caches::benchmark : Caches::cold};
   }
 
  private:
@@ -176,7 +176,7 @@ class ExpertRows : public TableRows {
         experts_(csv_.column("activated_experts")),
         time_(csv_.column("time_us")) {}
 
-  std::optional<MeasuredRow> read(std::string& why) override {
+  std::optional<TableRow> read(std::string& why) override {
     const Operator* operation = layers_.find("experts", csv_.integer(tokens_, {1, most_tokens}), 0);
     if (operation == nullptr) {
       why = "the model has no experts";
@@ -188,7 +188,7 @@ class ExpertRows : public TableRows {
       why = "fewer experts than a token needs";
       return std::nullopt;
     }
-    return MeasuredRow{.shape = shape, .variant = "triton", .microseconds = csv_.number(time_), .caches = Caches::cold};
+    return TableRow{.shape = shape, .variant = "triton", .microseconds = csv_.number(time_), .caches = Caches::cold};
   }
 
  private:
@@ -216,7 +216,7 @@ class AttentionRows : public TableRows {
     }
   }
 
-  std::optional<MeasuredRow> read(std::string& why) override {
+  std::optional<TableRow> read(std::string& why) override {
     const Operator* operation = layers_.find("attention", 0, 1);
     const auto* heads = operation != nullptr ? std::get_if<AttentionShape>(&operation->shape) : nullptr;
     if (heads == nullptr) {
@@ -242,10 +242,10 @@ class AttentionRows : public TableRows {
       return std::nullopt;
     }
     constexpr double iterations = 3;
-    return MeasuredRow{.shape = simplest_shape(mixed),
-                       .variant = attention_kernel,
-                       .microseconds = csv_.number(time_) / (unequal_ ? iterations : 1),
-                       .caches = Caches::cold};
+    return TableRow{.shape = simplest_shape(mixed),
+                    .variant = attention_kernel,
+                    .microseconds = csv_.number(time_) / (unequal_ ? iterations : 1),
+                    .caches = Caches::cold};
   }
 
  private:

@@ -27,7 +27,7 @@ class LlmServingSimTest : public test_support::TestWithFolder {
     return path;
   }
   struct Read {
-    std::vector<MeasuredRow> rows;
+    std::vector<TableRow> rows;
     std::vector<std::string> reasons;
   };
   static Read read(const fs::path& path) {
