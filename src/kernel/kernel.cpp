@@ -15,6 +15,7 @@ namespace {
 Bytes cold_bytes(const KernelShape& shape, const Work& work) {
   const auto* linear = std::get_if<LinearAttentionShape>(&shape);
   const bool remembers = std::holds_alternative<AttentionShape>(shape) ||
+                         std::holds_alternative<MixedAttentionShape>(shape) ||
                          std::holds_alternative<LatentAttentionShape>(shape) || (linear != nullptr && linear->decode);
   return work.weights_read + (remembers ? work.activations_read : Bytes(0));
 }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "kernel/calibration.h"
 #include "kernel/evaluate.h"
+#include "kernel/forms/attention_variants.h"
 #include "kernel/forms/call.h"
 
 namespace foretoken {
@@ -47,6 +48,7 @@ struct LearnedKernels::State {
   TraitsOfDevice traits;
   DeviceTraits swept_traits;  // of the device that was swept
   bool is_sibling = false;    // that device is another one
+  Caches caches = Caches::cold;
   std::filesystem::path folder;
   std::vector<Slot> slots = std::vector<Slot>(form_kinds().size());
 };
@@ -61,6 +63,7 @@ LearnedKernels::LearnedKernels(const Device& device, std::filesystem::path folde
   }
   state_->traits = traits_of(device);
   state_->folder = std::move(folder);
+  state_->caches = caches;
   for (size_t i = 0; i < state_->slots.size(); ++i) {
     state_->slots[i].kind = &form_kinds()[i];
     state_->slots[i].form = form_kinds()[i].make(caches);
@@ -154,11 +157,18 @@ MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured,
 std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, std::string_view variant, Tier tier,
                                                     LearnedBasis* basis) const {
   if (tier == Tier::roofline || !state_->traits.complete) return std::nullopt;
+  if (const auto* batch = std::get_if<MixedAttentionShape>(&shape)) {
+    if (const KernelShape plain = simplest_shape(*batch); plain.index() != shape.index())
+      return estimate(plain, variant, tier, basis);
+    const bool both = batch->prompt_count() > 0 && batch->decodes > 0;
+    if (both && attention_variant(variant, equal_parts(*batch).calls[0], state_->traits.traits).decodes_apart)
+      return estimate_apart(*batch, variant, tier);
+  }
   const Slot* slot = slot_of(form_kind_of(form_family(shape, variant), variant));
   // Without a calibration of that stack's kernels, what is known of the family.
   if (slot != nullptr && slot->is_empty()) slot = slot_of(form_kind_of(form_family(shape)));
   if (slot == nullptr) return std::nullopt;
-  const FormCall call{.shape = shape, .variant = std::string(variant)};
+  const FormCall call{.shape = shape, .variant = std::string(variant), .keys = state_->caches};
   const DeviceTraits& traits = state_->traits.traits;
   const auto with_interval = [](double seconds, double half_width, Confidence kind) {
     const double factor = std::exp(half_width);
@@ -225,6 +235,20 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   return LearnedTime{.seconds = with_interval(seconds, slot->cross->half_widths.at(seconds), Confidence::extrapolated),
                      .tier = Tier::cross,
                      .inside_envelope = false};
+}
+
+// Two launches, one after the other. Their errors have the same causes, so the intervals add up.
+std::optional<LearnedTime> LearnedKernels::estimate_apart(const MixedAttentionShape& batch, std::string_view variant,
+                                                          Tier tier) const {
+  MixedAttentionShape prompts = batch, decodes = batch;
+  prompts.decodes = prompts.decode_keys = prompts.longest_decode = 0;
+  decodes.prompts = {};
+  const std::optional<LearnedTime> first = estimate(prompts, variant, tier), second = estimate(decodes, variant, tier);
+  if (!first || !second) return std::nullopt;
+  const Estimate launches[] = {first->seconds, second->seconds};
+  return LearnedTime{.seconds = sum_of_correlated(launches),
+                     .tier = std::min(first->tier, second->tier),
+                     .inside_envelope = first->inside_envelope && second->inside_envelope};
 }
 
 std::optional<Device> swept_device(const Device& device, const HardwareCatalogue& hardware,

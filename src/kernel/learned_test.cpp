@@ -267,5 +267,46 @@ TEST_F(LearnedKernelsTest, many_threads_may_ask_the_first_question_at_once) {
   }
 }
 
+TEST_F(LearnedKernelsTest, a_batch_of_one_kind_and_length_is_a_plain_call) {
+  for (const char* form : {"attention_prefill", "attention_decode", "attention_mixed"})
+    write(start_calibration(form_named(form)));
+  MixedAttentionShape decodes{.heads = 32, .kv_heads = 8};
+  decodes.add_decodes(8, 4096);
+  EXPECT_EQ(ask(decodes)->seconds.value, ask(decode)->seconds.value);
+  MixedAttentionShape prompts{.heads = 32, .kv_heads = 8};
+  prompts.add_prompts(2, 300, 900);
+  const KernelShape prefill = AttentionShape{.batch = 2, .heads = 32, .kv_heads = 8, .q_len = 300, .kv_len = 900};
+  EXPECT_EQ(ask(prompts)->seconds.value, ask(prefill)->seconds.value);
+}
+
+TEST_F(LearnedKernelsTest, prompts_and_decodes_are_one_launch_or_two_as_the_kernel_has_it) {
+  for (const char* form : {"attention_prefill", "attention_decode"}) write(start_calibration(form_named(form)));
+  MixedAttentionShape prompts{.heads = 32, .kv_heads = 8}, decodes{.heads = 32, .kv_heads = 8};
+  prompts.add_prompts(1, 300, 900);
+  decodes.add_decodes(4, 100);
+  decodes.add_decodes(4, 700);
+  MixedAttentionShape both = prompts;
+  both.add_decodes(4, 100);
+  both.add_decodes(4, 700);
+  const auto apart = ask(both, Tier::best, "b200_sxm");  // TensorRT-LLM's kernels
+  ASSERT_TRUE(apart.has_value());
+  const auto first = ask(prompts, Tier::best, "b200_sxm"), second = ask(decodes, Tier::best, "b200_sxm");
+  EXPECT_DOUBLE_EQ(apart->seconds.value, first->seconds.value + second->seconds.value);
+  EXPECT_DOUBLE_EQ(apart->seconds.high, first->seconds.high + second->seconds.high);
+  EXPECT_FALSE(ask(both).has_value());  // FlashAttention 3: needs the form of mixed batches
+  write(start_calibration(form_named("attention_mixed")));
+  EXPECT_TRUE(ask(both).has_value());
+}
+
+TEST_F(LearnedKernelsTest, cold_keys_come_from_memory) {
+  write(start_calibration(form_named("attention_decode")));
+  const KernelShape small = AttentionShape{
+      .phase = AttentionPhase::decode, .batch = 32, .heads = 32, .kv_heads = 8, .kv_len = 256, .writes_kv = true};
+  const Device device = hardware().device("rtx_pro_6000_server");  // 128 MB of L2 for 34 MB of keys
+  const double cold = LearnedKernels(device, folder, Caches::cold).estimate(small, "", Tier::cross)->seconds.value;
+  const double warm = LearnedKernels(device, folder, Caches::benchmark).estimate(small, "", Tier::cross)->seconds.value;
+  EXPECT_GT(cold, 1.2 * warm);
+}
+
 }  // namespace
 }  // namespace foretoken

@@ -56,6 +56,23 @@ TEST(Calibrations, the_stated_errors_are_those_of_the_files) {
   }
 }
 
+// Rows of LLMServingSim, from two GPUs only.
+TEST(Calibrations, the_stated_errors_of_mixed_batches_are_those_of_the_files) {
+  struct OfDevice {
+    const char* device;
+    double withheld, held_out;
+  };
+  const FormCalibration cross = read_form_calibration(form_calibration_path(folder, "attention_mixed"));
+  for (const OfDevice& entry : {OfDevice{"rtx_4090", 24, 2}, OfDevice{"rtx_pro_6000_server", 12.5, 2}}) {
+    ASSERT_TRUE(cross.withheld_mape.contains(entry.device));
+    EXPECT_LE(cross.withheld_mape.at(entry.device), entry.withheld) << entry.device;
+    const double held_out =
+        read_device_calibration(device_calibration_path(folder, entry.device, "attention_mixed")).held_out_mape;
+    EXPECT_GT(held_out, 0) << entry.device;
+    EXPECT_LE(held_out, entry.held_out) << entry.device;
+  }
+}
+
 TEST(Calibrations, every_measured_device_answers_from_its_own_sweep) {
   const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
   for (const std::string& name : measured_devices) {

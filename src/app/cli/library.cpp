@@ -57,8 +57,9 @@ KernelPredictor Library::predictor(const std::string& device_name, Tier tier) co
   return predictor_with(device, std::move(swept), calibrations(), tier, Caches::cold);
 }
 
-KernelPredictor Library::benchmark_predictor(const Device& device, Tier tier, const fs::path& calibrations) const {
-  return predictor_with(device, swept_device(device, hardware(), calibrations), calibrations, tier, Caches::benchmark);
+KernelPredictor Library::benchmark_predictor(const Device& device, Tier tier, const fs::path& calibrations,
+                                             Caches caches) const {
+  return predictor_with(device, swept_device(device, hardware(), calibrations), calibrations, tier, caches);
 }
 
 KernelPredictor Library::predictor_with(const Device& device, std::optional<Device> swept, const fs::path& calibrations,

@@ -26,8 +26,9 @@ class Library {
   // Nothing where the device's sheet does not say enough.
   std::optional<PowerModel> power_model(const Device& device) const;
   KernelPredictor predictor(const std::string& device_name, Tier tier = Tier::best) const;
-  // For comparison with measurements, whose weights are warmer than a model's.
-  KernelPredictor benchmark_predictor(const Device& device, Tier tier, const std::filesystem::path& calibrations) const;
+  // For comparison with measurements, whose weights may be warmer than a model's.
+  KernelPredictor benchmark_predictor(const Device& device, Tier tier, const std::filesystem::path& calibrations,
+                                      Caches caches) const;
   std::filesystem::path calibrations() const { return directory_ / "kernels" / "calibrations"; }
   // Programs for other machines, beside the data: tools/profile_cuda.py.
   std::filesystem::path tools() const { return directory_.parent_path() / "tools"; }

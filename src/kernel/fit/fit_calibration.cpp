@@ -49,6 +49,7 @@ class FormFitter {
     for (size_t d = 0; d < devices.size(); ++d) {
       traits_.push_back(traits_of(devices[d].device).traits);
       for (const MeasuredCall& row : devices[d].rows) groups_[{d, call_group(row.call)}].push_back({&row, d});
+      for (const MeasuredCall& row : devices[d].lent) groups_[{d, "lent " + call_group(row.call)}].push_back({&row, d});
     }
     for (auto& [key, rows] : groups_) shuffle(rows, random);
   }
@@ -78,6 +79,7 @@ class FormFitter {
     std::vector<Row> rows;
     for (const auto& [key, members] : groups_) {
       if (key.first != device || devices_[device].impossible_groups.contains(key.second)) continue;
+      if (key.second.starts_with("lent ")) continue;
       rows.insert(rows.end(), members.begin(), members.end());
     }
     RandomStream random(options_.seed, fmt::format("score {} {}", kind_.name, devices_[device].device.name));
@@ -348,6 +350,23 @@ class DeviceFitter {
   std::unique_ptr<Form> form_;
 };
 
+// Where rows come from a few models, each model's predicted by a fit on the others; else nothing. `rows` are shuffled.
+Errors errors_on_unseen_models(const DeviceFitter& fitter, const std::vector<const MeasuredCall*>& rows) {
+  constexpr size_t fewest_models = 3, most_models = 12, most_rows = 20000;
+  std::map<std::string, size_t> models;
+  for (const MeasuredCall* row : rows) ++models[call_model(row->call)];
+  Errors errors;
+  if (models.size() < fewest_models || models.size() > most_models) return errors;
+  for (const auto& [model, count] : models) {
+    std::vector<const MeasuredCall*> seen, unseen;
+    for (size_t i = 0; i < std::min(rows.size(), most_rows); ++i)
+      (call_model(rows[i]->call) == model ? unseen : seen).push_back(rows[i]);
+    const Errors own = fitter.errors(fitter.fit(seen), unseen);
+    errors.insert(errors.end(), own.begin(), own.end());
+  }
+  return errors;
+}
+
 }  // namespace
 
 FormCalibration fit_form(const FormKind& kind, const std::vector<MeasuredDevice>& devices, const FitOptions& options) {
@@ -368,7 +387,7 @@ FormCalibration fit_form(const FormKind& kind, const std::vector<MeasuredDevice>
     say(fmt::format("{}: withholding {}", kind.name, generation));
     const FormCalibration withheld = fitter.fit(generation);
     for (size_t d = 0; d < devices.size(); ++d) {
-      if (generation_of(devices[d].device) != generation) continue;
+      if (generation_of(devices[d].device) != generation || devices[d].rows.empty()) continue;
       Errors own;
       fitter.score(withheld, d, own);
       result.withheld_mape[devices[d].device.name] = mean_percentage_error(own);
@@ -414,6 +433,11 @@ DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross,
   DeviceCalibration result = fitter.fit(rows);
   result.half_widths = half_widths_from(errors);
   result.width_factors = width_factors_from(errors, group_of_error, result.half_widths);
+  // The next call is likely to be another model's.
+  if (const Errors unseen_models = errors_on_unseen_models(fitter, rows); !unseen_models.empty()) {
+    result.half_widths = half_widths_from(unseen_models);
+    result.width_factors.clear();
+  }
   result.held_out_mape = mean_percentage_error(outside.empty() ? errors : fitter.errors(result, outside));
   result.source = options.source;
   result.fitted_on = options.date;

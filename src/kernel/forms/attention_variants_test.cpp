@@ -62,7 +62,7 @@ TEST(AttentionVariants, the_kernels_of_tensorrt_llm_go_by_instruction_set_phase_
 }
 
 TEST(AttentionVariants, the_multiply_is_in_fp8_only_where_cache_kernel_and_shape_agree) {
-  const AttentionVariant &fa2 = attention_variants[0], &fa3 = attention_variants[2];
+  const AttentionVariant &fa2 = attention_variants[0], &fa3 = attention_variants[3];
   ASSERT_EQ(fa2.name, "fa2");
   ASSERT_EQ(fa3.name, "fa3");
   EXPECT_TRUE(multiplies_in_fp8({.kv_dtype = DType::fp8}, fa3));

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include <fmt/format.h>
+
 namespace foretoken {
 namespace {
 
@@ -25,6 +27,9 @@ struct GroupOf {
     const bool chooses_fp8 = variant == "trtllm" && s.phase == AttentionPhase::prefill && s.math == DType::fp8;
     return chooses_fp8 ? "fp8-fp8" : dtype_group(s.kv_dtype);
   }
+  std::string operator()(const MixedAttentionShape& s) const {
+    return dtype_group(s.kv_dtype) + (s.prompt_count() > 0 ? " mixed" : "");
+  }
   std::string operator()(const LatentAttentionShape& s) const { return dtype_group(s.kv_dtype); }
   std::string operator()(const LatentProjectionShape& s) const {
     return scheme_group(s.scheme) + (s.post ? " post" : " pre");
@@ -43,6 +48,18 @@ struct GroupOf {
   }
 };
 
+struct PromptSums {
+  int64_t queries = 0, keys = 0;
+};
+PromptSums prompt_sums(const MixedAttentionShape& shape) {
+  PromptSums sums;
+  for (const MixedAttentionShape::Prompts& kind : shape.prompts) {
+    sums.queries += kind.count * kind.q_len;
+    sums.keys += kind.count * kind.kv_len;
+  }
+  return sums;
+}
+
 using Raw = std::array<float, raw_feature_count>;
 
 template <class... Size>
@@ -58,6 +75,12 @@ struct RawOf {
   Raw operator()(const GemmShape& s) const { return logarithms(s.m, s.n, s.k, s.m * s.n, s.n * s.k, s.batch); }
   Raw operator()(const AttentionShape& s) const {
     return logarithms(s.batch, s.heads, s.kv_heads, s.head_dim, s.q_len, s.kv_len, s.window, s.batch * s.heads);
+  }
+  Raw operator()(const MixedAttentionShape& s) const {
+    if (s.prompt_count() == 0) return (*this)(equal_decodes(s));
+    const PromptSums sums = prompt_sums(s);
+    return logarithms(sums.queries, sums.keys, s.decodes, s.decode_keys, s.longest_decode, s.heads, s.kv_heads,
+                      s.head_dim);
   }
   Raw operator()(const LatentAttentionShape& s) const {
     return logarithms(s.batch, s.heads, s.q_len, s.kv_len, s.batch * s.heads);
@@ -108,6 +131,18 @@ struct NamedOf {
             {"kv_heads", number(s.kv_heads)}, {"head_dim", number(s.head_dim)},
             {"q_len", number(s.q_len)},       {"kv_len", number(s.kv_len)},
             {"window", number(s.window)},     {"batch x heads", number(s.batch * s.heads)}};
+  }
+  Named operator()(const MixedAttentionShape& s) const {
+    if (s.prompt_count() == 0) return (*this)(equal_decodes(s));
+    const PromptSums sums = prompt_sums(s);
+    return {{"prompt tokens", number(sums.queries)},
+            {"prompt keys", number(sums.keys)},
+            {"decodes", number(s.decodes)},
+            {"decode keys", number(s.decode_keys)},
+            {"longest decode", number(s.longest_decode)},
+            {"heads", number(s.heads)},
+            {"kv_heads", number(s.kv_heads)},
+            {"head_dim", number(s.head_dim)}};
   }
   Named operator()(const LatentAttentionShape& s) const {
     return {{"batch", number(s.batch)},
@@ -186,6 +221,11 @@ std::string call_formats(const FormCall& call) {
 std::string call_group(const FormCall& call) {
   const std::string formats = call_formats(call);
   return call.variant.empty() ? formats : call.variant + " " + formats;
+}
+
+std::string call_model(const FormCall& call) {
+  const auto* mixed = std::get_if<MixedAttentionShape>(&call.shape);
+  return mixed != nullptr ? fmt::format("{}/{}x{}", mixed->heads, mixed->kv_heads, mixed->head_dim) : "";
 }
 
 std::array<float, raw_feature_count> raw_features(const FormCall& call) {

@@ -35,6 +35,7 @@ inline constexpr std::string_view cold_suffix = "_cold";
 struct FormCall {
   KernelShape shape;
   std::string variant;
+  Caches keys = Caches::benchmark;  // attention: cold = the KV cache comes from DRAM, whatever its size
 };
 
 struct FormConstant {

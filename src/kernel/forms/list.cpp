@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel/forms/attention_decode_form.h"
+#include "kernel/forms/attention_mixed_form.h"
 #include "kernel/forms/attention_prefill_form.h"
 #include "kernel/forms/gemm_form.h"
 #include "kernel/forms/linear_attention_form.h"
@@ -48,6 +49,13 @@ std::span<const FormKind> form_kinds() {
        whatever_the_caches<make_attention_decode_form>,
        {1, 0.01, 0.3, 0.03, 0.3, 0.3},
        0},
+      {"attention_mixed",
+       {"attention_mixed"},
+       whatever_the_caches<make_attention_mixed_form>,
+       {0.3, 0.01, 0.02, 0.2, 0.3, 0.3},
+       0.75,
+       0.1,
+       {"attention_prefill"}},
       {"attention_encoder",
        {"attention_encoder"},
        whatever_the_caches<make_attention_encoder_form>,
@@ -112,6 +120,9 @@ std::string_view form_family(const KernelShape& shape, std::string_view variant)
   if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
     const bool one_token = attention->phase == AttentionPhase::prefill && attention->q_len == 1;
     if (one_token && form_kind_of("attention_prefill", variant)->variants.empty()) return "attention_decode";
+  }
+  if (const auto* mixed = std::get_if<MixedAttentionShape>(&shape)) {
+    if (mixed->prompt_count() == 0) return "attention_decode";
   }
   if (const auto* latent = std::get_if<LatentAttentionShape>(&shape)) {
     if (latent->phase == AttentionPhase::prefill && latent->q_len == 1) return "mla_decode";

@@ -64,14 +64,15 @@ class FitCommand : public Command {
     options.text("--date", date_, "Date of the fit; kept in the file", true);
   }
 
-  std::vector<KernelValidationRequest> requests() const {
+  std::vector<KernelValidationRequest> requests(const ModelCatalogue& models) const {
     std::vector<KernelValidationRequest> list;
-    for (const std::string& folder : data_) list.push_back({.data = folder, .devices = devices_});
+    for (const std::string& folder : data_) list.push_back({.data = folder, .devices = devices_, .models = &models});
     return list;
   }
 
   Answer fit_roofline(const Library& library) const {
-    RooflineIntervals intervals = fit_roofline_intervals(requests(), library.hardware());
+    const ModelCatalogue models = library.models();
+    RooflineIntervals intervals = fit_roofline_intervals(requests(models), library.hardware());
     intervals.source = source_;
     intervals.fitted_on = date_;
     write_file(out_, roofline_intervals_json(intervals));
@@ -90,7 +91,9 @@ class FitCommand : public Command {
                        .families = families_,
                        .sweep_size = static_cast<size_t>(sweep_size_),
                        .progress = show_progress};
-    const CalibrationSummary summary = fit_calibrations(requests(), library.hardware(), options, !cross_only_, out_);
+    const ModelCatalogue models = library.models();
+    const CalibrationSummary summary =
+        fit_calibrations(requests(models), library.hardware(), options, !cross_only_, out_);
     return {.text = calibration_summary_text(summary) + fmt::format("wrote {} files to {}\n", summary.files, out_),
             .json = calibration_summary_json(summary)};
   }

@@ -162,8 +162,8 @@ class KernelCommand : public Command {
     for (const std::string& name : devices) {
       for (const std::filesystem::path& folder : folders) {
         std::vector<MeasuredRow> rows =
-            measured_rows_like(shape, name, folder, library.hardware(), [&](const Device& measured) {
-              return library.benchmark_predictor(measured, tier(), library.calibrations());
+            measured_rows_like(shape, name, folder, library.hardware(), [&](const Device& measured, Caches caches) {
+              return library.benchmark_predictor(measured, tier(), library.calibrations(), caches);
             });
         if (!rows.empty()) return rows;
       }

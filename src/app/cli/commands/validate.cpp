@@ -30,6 +30,7 @@ class ValidateCommand : public Command {
     kernels.integer("--threads", threads_, {.least = 0, .most = 1024}, "Files read at the same time; 0 = one per core");
     kernels.footer(
         "Columns of a file: the family's parameters (foretoken kernel FAMILY --help) and latency_us.\n"
+        "Layer tables of LLMServingSim (<gpu>/<model>_bf16/tp<N>_<table>.csv) are read as they are.\n"
         "Predictions never see the measured column. Rows that cannot be expressed are skipped with the reason.\n"
         "Example:\n  foretoken validate kernels --data measurements/ --devices h100_sxm --families gemm --out "
         "rows.csv");
@@ -39,6 +40,8 @@ class ValidateCommand : public Command {
     KernelValidationRequest request = request_;
     request.data = data_;
     request.threads = static_cast<int>(threads_);
+    const ModelCatalogue models = library.models();
+    request.models = &models;
     std::ofstream rows;
     ScoredKernelSink sink;
     if (!out_.empty()) {
@@ -65,7 +68,10 @@ class ValidateCommand : public Command {
     }
     const KernelValidation validation = validate_kernels(
         request, library.hardware(),
-        [&](const Device& device) { return library.benchmark_predictor(device, tier, calibrations); }, sink);
+        [&](const Device& device, Caches caches) {
+          return library.benchmark_predictor(device, tier, calibrations, caches);
+        },
+        sink);
     if (!out_.empty()) {
       rows.close();
       if (!rows) throw InputError({.source = "--out", .value = out_, .expected = "room to write all rows"});
