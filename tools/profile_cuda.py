@@ -125,7 +125,7 @@ def gemm_row(stream, kernel, dtype):
     aligned = 16 if dtype == "fp8" else 8
     if n % aligned or k % aligned or 2 * m * n * k > 4e12:
         return None
-    return {"kernel": kernel, "dtype": dtype, "m": m, "n": n, "k": k}
+    return {"kernel": kernel, "dtype": dtype, "m": m, "n": n, "k": k, "caches": "cold"}
 
 
 def attention_heads(stream):
@@ -465,7 +465,7 @@ FAMILIES = {
     "launch": Family(launch_points, "kind", 0.15),
     "copy": Family(copy_points, "bytes", 0.03),
     "host_copy": Family(host_copy_points, "kind bytes", 0.06),
-    "gemm": Family(gemm_points, "kernel dtype m n k", 0.035),
+    "gemm": Family(gemm_points, "kernel dtype m n k caches", 0.035),
     "grouped_gemm": Family(drawn(90, grouped_gemm_row), "kernel dtype groups m n k routing", 0.04),
     "attention_prefill": Family(drawn(200, prefill_row), ATTENTION_COLUMNS, 0.09),
     "attention_decode": Family(drawn(200, decode_row), ATTENTION_COLUMNS, 0.09),
@@ -980,7 +980,7 @@ class Bench:
     def take(self, dtype, *shape, written=False):
         return self.pools.take(self.types.get(dtype, dtype), *shape, written=written)
 
-    def gemm_case(self, kernel, dtype, m, n, k):
+    def gemm_case(self, kernel, dtype, m, n, k, caches="cold"):
         flops, size = 2 * m * n * k, (m * k + n * k) * (1 if dtype == "fp8" else 2) + 2 * m * n
         make = lambda: (self.take(dtype, m, k), self.take(dtype, n, k))
         if kernel == "torch_linear":

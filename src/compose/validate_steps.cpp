@@ -114,7 +114,7 @@ StepValidation validate_steps(const StepValidationRequest& request, const Hardwa
       const std::string cache(rows.text("cache"));
       const std::string file_stack = cache == "static" ? stack_name + "-static" : stack_name;
       if (!predictors.contains(device)) {
-        predictors[device] = std::make_unique<KernelPredictor>(make_predictor(hardware.device(device)));
+        predictors[device] = std::make_unique<KernelPredictor>(make_predictor(hardware.device(device), Caches::cold));
       }
       const std::string dtype(rows.text("dtype"));
       const std::string key = model_name + " " + dtype;

@@ -62,7 +62,9 @@ class LearnedKernels {
 
  private:
   struct Slot;
-  const Slot* slot_of(std::string_view family) const;
+  const Slot* slot_of(const FormKind* kind) const;
+  std::optional<LearnedTime> estimate_apart(const MixedAttentionShape& batch, std::string_view variant,
+                                            Tier tier) const;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -1,4 +1,4 @@
-// Finds the measurement files below a folder: `<device>/<family>.csv[.gz]`.
+// Finds the measurement files below a folder: `<device>/<family>.csv[.gz]`, or tables of measurement_formats/.
 #pragma once
 
 #include <filesystem>
@@ -6,22 +6,31 @@
 #include <vector>
 
 #include "kernel/family.h"
+#include "kernel/measurement_formats/list.h"
 
 namespace foretoken {
 
 struct MeasurementFile {
   std::filesystem::path path;
-  std::string device;  // the folder's name
-  const KernelFamily* family = nullptr;
+  std::string device;                         // the folder's name
+  const KernelFamily* family = nullptr;       // null: rows of several families
+  const MeasurementFormat* format = nullptr;  // null: our own layout
+};
+
+// A table that holds no kernels, and why.
+struct LeftOutFile {
+  std::filesystem::path path;
+  std::string why;
 };
 
 struct MeasurementFiles {
   std::vector<MeasurementFile> files;  // sorted by path
-  std::vector<std::string> notes;      // what was found and left out
+  std::vector<LeftOutFile> left_out;
+  std::vector<std::string> notes;  // what was found and left out
 };
 
-// `data` is a folder of device folders, a device folder, a file, or a folder of folders of device folders.
-// InputError when it does not exist or holds no such file.
+// `data` is a folder of device folders, a device folder, a file, or a folder of folders of device folders. A folder
+// that holds tables of another format is read as that. InputError when it does not exist or holds no such file.
 MeasurementFiles find_measurement_files(const std::filesystem::path& data);
 
 }  // namespace foretoken

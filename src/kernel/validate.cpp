@@ -12,11 +12,17 @@
 
 #include "base/error.h"
 #include "kernel/measurement_files.h"
+#include "kernel/measurement_rows.h"
 
 namespace foretoken {
 namespace {
 
-using PredictorByDevice = std::map<std::string, std::unique_ptr<KernelPredictor>, std::less<>>;
+// Of one device: for calls that find their data where the last one left them, and for cold caches.
+struct Predictors {
+  KernelPredictor warm, cold;
+  const KernelPredictor& with(Caches caches) const { return caches == Caches::cold ? cold : warm; }
+};
+using PredictorByDevice = std::map<std::string, Predictors, std::less<>>;
 
 struct FileResult {
   std::map<std::string, std::vector<PredictedRow>, std::less<>> groups;
@@ -27,71 +33,70 @@ struct FileResult {
   std::exception_ptr failure;
 };
 
-// Why a row that reads well is no measurement of its family; empty if it is one.
-std::string_view not_a_kernel(const KernelFamily& family, std::string_view op) {
-  if (family.name == "quantize_fp8" && op == "dyn_minus_static") return "a difference of two timings, not a kernel";
-  return {};
-}
-
-// Names a row's group: a column's text, or what the file says.
+// Names a row's group: a column's text, or its device and family.
 struct Grouping {
-  std::string fixed;             // used when there is no column
   std::optional<size_t> column;  // of the file
-  std::string_view name(const CsvReader& csv) const { return column ? csv.cell(*column) : std::string_view(fixed); }
+  std::string fixed;             // for all rows; empty: by the row's family
+  std::map<std::string_view, std::string> by_family;
+  std::string_view name(const MeasurementFile& file, std::string_view family, const CsvReader& csv) {
+    if (column) return csv.cell(*column);
+    if (!fixed.empty()) return fixed;
+    const auto [found, is_new] = by_family.try_emplace(family);
+    if (is_new) found->second = fmt::format("{}/{}", file.device, family);
+    return found->second;
+  }
 };
 
 Grouping grouping(const std::string& group_by, const MeasurementFile& file, const CsvReader& csv) {
-  if (group_by.empty()) return {.fixed = fmt::format("{}/{}", file.device, file.family->name)};
+  if (group_by.empty()) return {};
   if (group_by == "device") return {.fixed = file.device};
-  if (group_by == "family") return {.fixed = file.family->name};
-  return {.fixed = fmt::format("(no {})", group_by), .column = csv.find_column(group_by)};
+  return {.column = csv.find_column(group_by), .fixed = fmt::format("(no {})", group_by)};
 }
 
-void score_file(const MeasurementFile& file, const KernelPredictor& predictor, const std::string& group_by,
+bool is_listed(const std::vector<std::string>& names, std::string_view name) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& candidate) { return comparable_name(candidate) == comparable_name(name); });
+}
+
+void score_file(const MeasurementFile& file, const Predictors& predictors, const KernelValidationRequest& request,
                 const ScoredKernelSink& sink, FileResult& result) {
-  CsvReader csv(file.path);
+  const std::unique_ptr<MeasurementRows> source = open_rows(file, request.models);
+  const CsvReader& csv = source->csv();
   result.columns = csv.columns();
-  KernelRowReader reader(*file.family, csv);
-  const size_t measured_column = csv.column("latency_us");
-  const std::optional<size_t> op_column = csv.find_column("op");
-  const std::optional<size_t> variant_column = csv.find_column("kernel");
-  const Grouping group = grouping(group_by, file, csv);
+  Grouping group = grouping(request.group_by, file, csv);
+  const bool by_family = request.group_by == "family";
   const std::string path = file.path.string();
   std::string why;
   const auto skip = [&](std::string reason) {
     result.skipped.push_back({.file = path, .row = csv.row(), .why = std::move(reason)});
   };
-  std::string_view rows_name;
+  std::string rows_name;
   std::vector<PredictedRow>* rows = nullptr;
-  while (csv.next()) {
-    if (op_column) {
-      if (const std::string_view reason = not_a_kernel(*file.family, csv.cell(*op_column)); !reason.empty()) {
-        skip(std::string(reason));
-        continue;
-      }
-    }
-    const std::optional<KernelShape> shape = reader.read_if_expressible(csv, why);
-    if (!shape) {
+  while (source->next()) {
+    const std::optional<TableRow> row = source->read(why);
+    if (!row) {
       skip(why);
       continue;
     }
+    const std::string_view family = file.family ? std::string_view(file.family->name) : family_name(row->shape);
+    // A file of one family was kept or left out as a whole.
+    if (!file.family && !request.families.empty() && !is_listed(request.families, family)) continue;
     KernelEstimate predicted;
     try {
-      predicted = predictor.estimate(*shape, variant_column ? csv.cell(*variant_column) : std::string_view());
+      predicted = predictors.with(row->caches).estimate(row->shape, row->variant);
     } catch (const InputError& error) {
       skip(fmt::format("{} cannot be predicted on this device: {}", error.problem().value, error.problem().expected));
       continue;
     }
-    const double measured_us = csv.number(measured_column);
+    const double measured_us = row->microseconds;
     if (measured_us <= 0) {
       skip("latency_us is not above zero");
       continue;
     }
-    const std::string_view name = group.name(csv);
+    const std::string_view name = by_family ? family : group.name(file, family, csv);
     if (!rows || rows_name != name) {
-      const auto found = result.groups.try_emplace(std::string(name)).first;
-      rows_name = found->first;
-      rows = &found->second;
+      rows_name = name;
+      rows = &result.groups[rows_name];
     }
     rows->push_back({.measured = measured_us,
                      .predicted = predicted.seconds.value * 1e6,
@@ -101,12 +106,13 @@ void score_file(const MeasurementFile& file, const KernelPredictor& predictor, c
     if (sink) {
       sink({.file = path,
             .device = file.device,
-            .family = file.family->name,
+            .family = family,
             .group = name,
             .row = csv.row(),
-            .shape = &*shape,
-            .variant = variant_column ? csv.cell(*variant_column) : std::string_view(),
+            .shape = &row->shape,
+            .variant = row->variant,
             .measured_us = measured_us,
+            .caches = row->caches,
             .predicted = predicted});
     }
   }
@@ -121,20 +127,13 @@ void keep_only(std::vector<MeasurementFile>& files, const std::vector<std::strin
   std::sort(present.begin(), present.end());
   present.erase(std::unique(present.begin(), present.end()), present.end());
   for (const std::string& name : wanted) {
-    const bool found = std::any_of(present.begin(), present.end(), [&](const std::string& candidate) {
-      return comparable_name(candidate) == comparable_name(name);
-    });
-    if (found) continue;
+    if (is_listed(present, name)) continue;
     throw InputError({.source = flag,
                       .value = printable(name),
                       .expected = fmt::format("one that the data holds: {}", fmt::join(present, ", ")),
                       .suggestion = nearest_name(name, present).value_or("")});
   }
-  std::erase_if(files, [&](const MeasurementFile& file) {
-    return std::none_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
-      return comparable_name(name) == comparable_name(name_of(file));
-    });
-  });
+  std::erase_if(files, [&](const MeasurementFile& file) { return !is_listed(wanted, name_of(file)); });
 }
 
 // One predictor per device that the catalogue knows; the others' files are skipped with the reason.
@@ -144,7 +143,9 @@ PredictorByDevice make_predictors(const std::vector<MeasurementFile>& files, con
   for (const MeasurementFile& file : files) {
     if (predictors.contains(file.device) || reasons.contains(file.device)) continue;
     try {
-      predictors.emplace(file.device, std::make_unique<KernelPredictor>(make_predictor(hardware.device(file.device))));
+      const Device device = hardware.device(file.device);
+      predictors.emplace(file.device, Predictors{.warm = make_predictor(device, Caches::benchmark),
+                                                 .cold = make_predictor(device, Caches::cold)});
     } catch (const InputError& error) {
       const InputProblem& problem = error.problem();
       reasons[file.device] =
@@ -180,7 +181,12 @@ KernelValidation validate_kernels(const KernelValidationRequest& request, const 
   MeasurementFiles found = find_measurement_files(request.data);
   for (const std::string& family : request.families) kernel_family(family, "--families");
   keep_only(found.files, request.devices, "--devices", [](const MeasurementFile& file) { return file.device; });
-  keep_only(found.files, request.families, "--families", [](const MeasurementFile& file) { return file.family->name; });
+  const bool one_family_each = std::all_of(found.files.begin(), found.files.end(),
+                                           [](const MeasurementFile& file) { return file.family != nullptr; });
+  if (one_family_each) {
+    keep_only(found.files, request.families, "--families",
+              [](const MeasurementFile& file) { return file.family->name; });
+  }
 
   std::map<std::string, std::string> unknown_devices;
   const PredictorByDevice predictors = make_predictors(found.files, hardware, make_predictor, unknown_devices);
@@ -197,7 +203,7 @@ KernelValidation validate_kernels(const KernelValidationRequest& request, const 
       }
       const auto start = std::chrono::steady_clock::now();
       try {
-        score_file(file, *predictor->second, request.group_by, sink, results[i]);
+        score_file(file, predictor->second, request, sink, results[i]);
       } catch (...) {
         results[i].failure = std::current_exception();
       }
@@ -216,6 +222,8 @@ KernelValidation validate_kernels(const KernelValidationRequest& request, const 
   check_group_by(request.group_by, results);
 
   KernelValidation validation{.notes = std::move(found.notes)};
+  for (const LeftOutFile& file : found.left_out)
+    validation.skipped.push_back({.file = file.path.string(), .why = file.why});
   struct Gathered {
     std::vector<PredictedRow> rows;
     double seconds = 0;
@@ -250,7 +258,7 @@ RooflineIntervals fit_roofline_intervals(const std::vector<KernelValidationReque
                                          const HardwareCatalogue& hardware) {
   std::map<std::string, std::vector<RooflineSample>, std::less<>> samples;
   std::map<std::string, size_t, std::less<>> devices;
-  const auto roofline_only = [](const Device& device) { return KernelPredictor(device); };
+  const auto roofline_only = [](const Device& device, Caches /*caches*/) { return KernelPredictor(device); };
   for (const KernelValidationRequest& request : requests) {
     validate_kernels(request, hardware, roofline_only, [&](const ScoredKernel& row) {
       const auto device = devices.try_emplace(std::string(row.device)).first;

@@ -28,13 +28,19 @@ struct FormKind {
   EffectStrengths strengths;
   double residual_strength = 0;  // of the trees across devices; 0 = they do not port
   double huber_scale = 0.1;      // log errors beyond this count linearly
+  // Only these kernel variants, which one serving stack brings along; empty = all that no other kind claims.
+  std::vector<std::string_view> variants = {};
+  std::vector<std::string_view> lenders = {};  // families of other forms whose rows it takes: what ports is learned
+                                               // from them too, but nothing is scored or measured on them
 };
 
 std::span<const FormKind> form_kinds();
-const FormKind* form_kind_of(std::string_view family);
+// The kind that claims the variant of the family, else the family's general one.
+const FormKind* form_kind_of(std::string_view family, std::string_view variant = {});
 
-// The family whose form predicts this call: its own, or attention_decode for a prefill of one token, which engines run
-// with the decode kernel. Empty for a backward pass: the forms describe forward kernels.
-std::string_view form_family(const KernelShape& shape);
+// The family whose form predicts this call: its own, or attention_decode for a prefill of one token and for decodes of
+// unequal length, which vLLM runs with the decode kernel (TensorRT-LLM does not). Empty for a backward pass (the forms
+// describe forward kernels) and for recurrences nobody measured.
+std::string_view form_family(const KernelShape& shape, std::string_view variant = {});
 
 }  // namespace foretoken

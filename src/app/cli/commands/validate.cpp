@@ -31,6 +31,7 @@ class ValidateCommand : public Command {
     kernels.integer("--threads", threads_, {.least = 0, .most = 1024}, "Files read at the same time; 0 = one per core");
     kernels.footer(
         "Columns of a file: the family's parameters (foretoken kernel FAMILY --help) and latency_us.\n"
+        "Layer tables of LLMServingSim (<gpu>/<model>_bf16/tp<N>_<table>.csv) are read as they are.\n"
         "Predictions never see the measured column. Rows that cannot be expressed are skipped with the reason.\n"
         "Example:\n  foretoken validate kernels --data measurements/ --devices h100_sxm --families gemm --out "
         "rows.csv");
@@ -86,7 +87,7 @@ class ValidateCommand : public Command {
     const Tier tier = tier_from_name(tier_).value();
     const StepValidation validation = validate_steps(
         request, library.hardware(), library.models(), library.stacks(),
-        [&](const Device& device) { return library.predictor(device.name, tier); }, sink);
+        [&](const Device& device, Caches /*caches*/) { return library.predictor(device.name, tier); }, sink);
     close_out(rows);
     return {.text = step_validation_text(validation), .json = step_validation_json(validation)};
   }
@@ -95,6 +96,8 @@ class ValidateCommand : public Command {
     KernelValidationRequest request = request_;
     request.data = data_;
     request.threads = static_cast<int>(threads_);
+    const ModelCatalogue models = library.models();
+    request.models = &models;
     std::ofstream rows = open_out();
     ScoredKernelSink sink;
     if (!out_.empty()) {
@@ -117,7 +120,10 @@ class ValidateCommand : public Command {
     }
     const KernelValidation validation = validate_kernels(
         request, library.hardware(),
-        [&](const Device& device) { return library.benchmark_predictor(device, tier, calibrations); }, sink);
+        [&](const Device& device, Caches caches) {
+          return library.benchmark_predictor(device, tier, calibrations, caches);
+        },
+        sink);
     close_out(rows);
     Answer answer{.text = validation_text(validation), .json = validation_json(validation, "kernels")};
     if (!port_map_.empty()) {
