@@ -231,6 +231,12 @@ Dispatch Stack::dispatch_of(StepPhase phase) const {
   return found == dispatch.end() ? Dispatch::fused : found->second;
 }
 
+Dispatch Stack::dispatch_of(StepPhase phase, int64_t tokens) const {
+  const Dispatch kind = dispatch_of(phase);
+  const bool captured = kind == Dispatch::graph || kind == Dispatch::piecewise;
+  return captured && !graph_sizes.empty() && tokens > graph_sizes.back() ? Dispatch::eager : kind;
+}
+
 std::optional<int64_t> Stack::padded_tokens(int64_t tokens) const {
   const auto size = std::lower_bound(graph_sizes.begin(), graph_sizes.end(), tokens);
   return size == graph_sizes.end() ? std::nullopt : std::optional(*size);

@@ -79,6 +79,8 @@ struct Stack {
   std::vector<StackRule> rules;
 
   Dispatch dispatch_of(StepPhase phase) const;
+  // The same for a step of so many tokens: beyond the largest captured size the host launches every kernel.
+  Dispatch dispatch_of(StepPhase phase, int64_t tokens) const;
   // The captured size that a step of so many tokens runs at; nothing beyond the largest, or without sizes.
   std::optional<int64_t> padded_tokens(int64_t tokens) const;
 };

@@ -167,7 +167,8 @@ double tokens_of(const StepRequest& request) {
 
 StepEstimate estimate_step(const Model& model, const StepRequest& request, const ParallelPlan& plan,
                            const KernelPredictor& predictor, const Stack& stack, const ExecutionOptions& options) {
-  const Dispatch kind = options.dispatch.value_or(stack.dispatch_of(request.phase));
+  const auto tokens = static_cast<int64_t>(tokens_of(request));
+  const Dispatch kind = options.dispatch.value_or(stack.dispatch_of(request.phase, tokens));
   StepEstimate result{.request = request, .plan = plan, .stack = stack.name, .dispatch = kind};
   if (request.phase == StepPhase::decode && kind == Dispatch::graph) {
     result.padded_batch = stack.padded_tokens(request.batch).value_or(0);

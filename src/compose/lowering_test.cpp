@@ -1,0 +1,116 @@
+#include "compose/lowering.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+using testing::HasSubstr;
+
+Stack stack_with(const std::string& members) {
+  return parse_stack(
+      R"({"format": 1, "name": "mine", "summary": "s", "source": "t", "dispatch": {})" + (", " + members + "}"),
+      "mine.json");
+}
+
+std::vector<Operator> layer() {
+  return {{.name = "norm", .count = 2, .shape = NormShape{.rows = 8, .width = 64, .adds_residual = true}},
+          {.name = "qkv_proj", .count = 2, .shape = GemmShape{.m = 8, .n = 96, .k = 64}},
+          {.name = "attention",
+           .count = 2,
+           .shape = AttentionShape{.phase = AttentionPhase::decode, .batch = 8, .heads = 4, .kv_heads = 2}},
+          {.name = "tp_all_reduce", .count = 2, .shape = CollectiveShape{}}};
+}
+
+std::vector<Launch> lowered(const std::string& members, const std::vector<Operator>& operators = layer()) {
+  return lower(stack_with(members), operators, StepPhase::decode, "llama");
+}
+
+TEST(Lowering, without_rules_every_operator_is_one_kernel) {
+  const std::vector<Launch> launches = lowered(R"("kernels": {"gemm": "torch_linear"})");
+  const std::vector<Operator> operators = layer();
+  ASSERT_EQ(launches.size(), operators.size());
+  for (size_t i = 0; i < launches.size(); ++i) {
+    EXPECT_EQ(launches[i].call, i);
+    EXPECT_EQ(launches[i].name, operators[i].name);
+    EXPECT_EQ(launches[i].count, operators[i].count);
+    EXPECT_EQ(launches[i].variant, operators[i].name == "qkv_proj" ? "torch_linear" : "");
+  }
+}
+
+TEST(Lowering, a_rule_turns_an_operator_into_its_kernels) {
+  const std::vector<Launch> launches = lowered(
+      R"("rules": [{"when": {"family": "norm"}, "host_us": 25, "emit": [
+           {"family": "elementwise", "kernel": "torch_add", "elements": "rows * width", "inputs": 2, "name": "add"},
+           {"name": "scale", "times": 3, "residual": 0}]}])");
+  ASSERT_EQ(launches.size(), 5U);
+  EXPECT_EQ(launches[0].name, "add");
+  EXPECT_EQ(launches[0].variant, "torch_add");
+  EXPECT_EQ(std::get<ElementwiseShape>(launches[0].shape).elements, 8 * 64);
+  EXPECT_DOUBLE_EQ(launches[0].host_before.value(), 25e-6);
+  EXPECT_EQ(launches[1].name, "scale");
+  EXPECT_EQ(launches[1].count, 6);
+  EXPECT_FALSE(std::get<NormShape>(launches[1].shape).adds_residual);
+  EXPECT_EQ(std::get<NormShape>(launches[1].shape).width, 64) << "fields that a rule does not set stay";
+  EXPECT_EQ(launches[1].host_before.value(), 0) << "the operator's own cost is paid once";
+}
+
+TEST(Lowering, the_first_rule_that_fits_decides) {
+  const std::vector<Launch> launches = lowered(
+      R"("rules": [{"when": {"name": "qkv_proj"}, "emit": [{"name": "first"}]},
+                   {"when": {"family": "gemm"}, "emit": [{"name": "second"}]}])");
+  EXPECT_EQ(launches.at(1).name, "first");
+}
+
+TEST(Lowering, an_operator_that_a_rule_consumes_has_no_kernel_of_its_own) {
+  const std::string rule =
+      R"("rules": [{"when": {"family": "norm"}, "then": [{"family": "gemm"}], "emit": [{"name": "both"}]}])";
+  const std::vector<Launch> launches = lowered(rule);
+  ASSERT_EQ(launches.size(), 3U);
+  EXPECT_EQ(launches[0].name, "both");
+  EXPECT_EQ(launches[1].name, "attention");
+  const std::vector<Operator> alone = {layer()[0]};
+  EXPECT_EQ(lowered(rule, alone).at(0).name, "norm") << "what must follow does not";
+}
+
+TEST(Lowering, an_operator_may_cost_no_kernel) {
+  EXPECT_EQ(lowered(R"("rules": [{"when": {"family": "norm"}, "emit": []}])").size(), 3U);
+  EXPECT_EQ(lowered(R"("rules": [{"when": {"family": "norm"}, "emit": [{"times": "0 * rows"}]}])").size(), 3U);
+}
+
+TEST(Lowering, names_that_the_operator_lacks_are_those_of_the_nearest_attention) {
+  const std::vector<Launch> launches = lowered(
+      R"("rules": [{"when": {"family": "norm"},
+                    "emit": [{"family": "elementwise", "elements": "rows * heads + kv_heads"}]}])");
+  EXPECT_EQ(std::get<ElementwiseShape>(launches.at(0).shape).elements, 8 * 4 + 2);
+}
+
+TEST(Lowering, a_field_that_does_not_exist_or_does_not_fit_is_told) {
+  for (const char* emit : {R"({"times": "pages"})", R"({"pages": 1})", R"({"rows": "0 - 5"})"}) {
+    try {
+      lowered(std::string(R"("rules": [{"when": {"family": "norm"}, "emit": [)") + emit + "]}]");
+      FAIL() << emit;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("mine")) << emit;
+    }
+  }
+}
+
+TEST(Lowering, collectives_are_left_alone) {
+  EXPECT_EQ(lowered(R"("rules": [{"when": {}, "emit": []}])").size(), 1U);
+}
+
+TEST(Lowering, host_costs_are_the_named_class_then_the_family_then_the_default) {
+  const std::vector<Launch> launches = lowered(
+      R"("costs": {"host_us": {"default": 1, "norm": 2, "slow": 3}},
+         "rules": [{"when": {"family": "gemm"}, "emit": [{"host": "slow"}]}])");
+  EXPECT_DOUBLE_EQ(launches.at(0).host.value(), 2e-6);
+  EXPECT_DOUBLE_EQ(launches.at(1).host.value(), 3e-6);
+  EXPECT_DOUBLE_EQ(launches.at(2).host.value(), 1e-6);
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,142 @@
+#include "compose/stack.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+StackCatalogue shipped() {
+  return StackCatalogue(FORETOKEN_SOURCE_DIR "/data/stacks");
+}
+
+std::string with(const std::string& members) {
+  return R"({"format": 1, "name": "mine", "summary": "s", "source": "t", "dispatch": {"decode": "graph"})" +
+         (members.empty() ? "" : ", " + members) + "}";
+}
+
+Stack parse(const std::string& members) {
+  return parse_stack(with(members), "mine.json");
+}
+
+std::string complaint(const std::string& members) {
+  try {
+    parse(members);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Stack, every_shipped_file_reads_and_has_the_name_of_its_file) {
+  const std::vector<std::string> names = shipped().names();
+  EXPECT_GE(names.size(), 7U);
+  for (const std::string& name : names) {
+    const Stack stack = shipped().stack(name);
+    EXPECT_EQ(stack.name, name);
+    EXPECT_FALSE(stack.summary.empty());
+    EXPECT_FALSE(stack.source.empty());
+    EXPECT_LE(stack.costs.host_low, 1);
+    EXPECT_GE(stack.costs.host_high, 1);
+  }
+}
+
+TEST(Stack, an_unknown_name_suggests_the_nearest) {
+  try {
+    shipped().stack("hf-eagre");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problem().suggestion, "hf-eager");
+  }
+}
+
+TEST(Stack, sizes_are_lists_of_numbers_and_of_ranges) {
+  const Stack stack = parse(R"("graph_sizes": [1, 2, {"from": 8, "to": 24, "step": 8}])");
+  EXPECT_THAT(stack.graph_sizes, ElementsAre(1, 2, 8, 16, 24));
+  EXPECT_EQ(stack.padded_tokens(1), 1);
+  EXPECT_EQ(stack.padded_tokens(3), 8);
+  EXPECT_EQ(stack.padded_tokens(24), 24);
+  EXPECT_EQ(stack.padded_tokens(25), std::nullopt);
+}
+
+TEST(Stack, beyond_the_largest_captured_size_the_host_launches) {
+  const Stack stack = parse(R"("graph_sizes": [1, 2])");
+  EXPECT_EQ(stack.dispatch_of(StepPhase::decode, 2), Dispatch::graph);
+  EXPECT_EQ(stack.dispatch_of(StepPhase::decode, 3), Dispatch::eager);
+  EXPECT_EQ(parse("").dispatch_of(StepPhase::decode, 3), Dispatch::graph) << "without sizes there is one for each";
+  EXPECT_EQ(stack.dispatch_of(StepPhase::train, 1), Dispatch::fused);
+}
+
+TEST(Stack, vllm_captures_the_sizes_that_it_documents) {
+  const Stack vllm = shipped().stack("vllm");
+  EXPECT_EQ(vllm.graph_sizes.size(), 3U + 31U + 17U);
+  EXPECT_EQ(vllm.graph_sizes.back(), 512);
+  EXPECT_EQ(vllm.padded_tokens(249), 256);
+  EXPECT_EQ(vllm.padded_tokens(257), 272);
+}
+
+TEST(Stack, times_are_microseconds) {
+  const Stack stack = parse(R"("costs": {"launch_us": 4, "host_us": {"gemm": 2.5}})");
+  EXPECT_DOUBLE_EQ(stack.costs.launch.value(), 4e-6);
+  EXPECT_DOUBLE_EQ(stack.costs.host.at("gemm").value(), 2.5e-6);
+}
+
+TEST(Stack, an_extension_puts_its_rules_first_and_inherits_the_rest) {
+  const std::string base = with(
+      R"("costs": {"launch_us": 4}, "graph_sizes": [8], "kernels": {"gemm": "a", "norm": "b"},
+         "rules": [{"when": {"name": "x"}, "emit": []}])");
+  const StackFinder find = [&](const std::string&) { return parse_stack(base, "base.json"); };
+  const Stack stack = parse_stack(R"({"format": 1, "name": "more", "summary": "s", "source": "t", "extends": "mine",
+      "kernels": {"gemm": "c"}, "rules": [{"when": {"name": "y"}, "emit": []}]})",
+                                  "more.json", find);
+  EXPECT_EQ(stack.name, "more");
+  EXPECT_EQ(stack.dispatch_of(StepPhase::decode), Dispatch::graph);
+  EXPECT_DOUBLE_EQ(stack.costs.launch.value(), 4e-6);
+  EXPECT_THAT(stack.graph_sizes, ElementsAre(8));
+  EXPECT_EQ(stack.kernels.at("gemm"), "c");
+  EXPECT_EQ(stack.kernels.at("norm"), "b");
+  ASSERT_EQ(stack.rules.size(), 2U);
+  EXPECT_THAT(stack.rules[0].when.names, ElementsAre("y"));
+  EXPECT_THAT(stack.rules[1].when.names, ElementsAre("x"));
+}
+
+TEST(Stack, mistakes_are_told_with_path_and_expectation) {
+  EXPECT_THAT(complaint(R"("kernel": {})"), HasSubstr("kernel"));
+  EXPECT_THAT(complaint(R"("costs": {"launch": 4})"), HasSubstr("launch"));
+  EXPECT_THAT(complaint(R"("costs": {"launch_us": -4})"), HasSubstr("costs.launch_us"));
+  EXPECT_THAT(complaint(R"("graph_sizes": [2, 1])"), HasSubstr("ascending"));
+  EXPECT_THAT(complaint(R"("graph_sizes": [0])"), HasSubstr("graph_sizes"));
+  EXPECT_THAT(complaint(R"("rules": [{"when": {"pass": "backwards"}, "emit": []}])"), HasSubstr("backward"));
+  EXPECT_THAT(complaint(R"("rules": [{"when": {}, "emit": [{"family": "nrom"}]}])"), HasSubstr("rules[0]"));
+  EXPECT_THAT(complaint(R"("rules": [{"when": {}, "emit": [{"family": "norm", "heads": 1}]}])"),
+              HasSubstr("a field of the family norm"));
+  EXPECT_THAT(complaint(R"("rules": [{"when": {"if": "1 +"}, "emit": []}])"), HasSubstr("at character"));
+  EXPECT_THAT(complaint(R"("rules": [{"when": {}}])"), HasSubstr("emit"));
+  EXPECT_THAT(complaint(R"("extends": "other")"), HasSubstr("no other stack"));
+}
+
+TEST(OperatorPattern, fits_by_name_family_pass_phase_model_and_condition) {
+  const Operator call{.name = "qkv_proj", .pass = Pass::forward, .shape = GemmShape{.m = 4}};
+  const Expression::Names fields = [](std::string_view name) {
+    return name == "m" ? std::optional(4.0) : std::nullopt;
+  };
+  const auto fits = [&](OperatorPattern pattern) { return pattern.fits(call, StepPhase::decode, "llama", fields); };
+  EXPECT_TRUE(fits({}));
+  EXPECT_TRUE(fits({.names = {"o_proj", "qkv*"}}));
+  EXPECT_FALSE(fits({.names = {"qkv"}}));
+  EXPECT_TRUE(fits({.families = {"gemm"}}));
+  EXPECT_FALSE(fits({.families = {"norm"}}));
+  EXPECT_FALSE(fits({.pass = Pass::backward}));
+  EXPECT_FALSE(fits({.phases = {StepPhase::prefill}}));
+  EXPECT_FALSE(fits({.models = {"gemma2"}}));
+  EXPECT_TRUE(fits({.condition = Expression::parse("m <= 4", "", "")}));
+  EXPECT_FALSE(fits({.condition = Expression::parse("m < 4", "", "")}));
+}
+
+}  // namespace
+}  // namespace foretoken
