@@ -8,10 +8,12 @@ constexpr CommandKind kinds[] = {
     {"demo", "The first thing to run: Llama-3.1-70B on eight H100s", make_demo},
     {"devices", "The hardware library: every number with its source", make_devices},
     {"models", "The model library: parameters, KV bytes, layers", make_models},
+    {"stacks", "Software stacks: how each launches kernels, and which", make_stacks},
     {"kernel", "One kernel on one device, explained", make_kernel},
     {"step", "One step of a model (prefill, decode, mixed, train), by operator", make_step},
     {"profile", "Measure the kernels of the GPU of this machine", make_profile},
     {"validate", "Compare predictions with measurements, yours or published", make_validate},
+    {"import", "Read what other tools wrote: profiler traces", make_import},
     {"fit", "Fit coefficients from measurements", make_fit},
     {"check", "Check data files for mistakes", make_check},
 };

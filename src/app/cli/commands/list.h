@@ -9,9 +9,11 @@ std::unique_ptr<Command> make_check();
 std::unique_ptr<Command> make_demo();
 std::unique_ptr<Command> make_devices();
 std::unique_ptr<Command> make_fit();
+std::unique_ptr<Command> make_import();
 std::unique_ptr<Command> make_kernel();
 std::unique_ptr<Command> make_models();
 std::unique_ptr<Command> make_profile();
+std::unique_ptr<Command> make_stacks();
 std::unique_ptr<Command> make_step();
 std::unique_ptr<Command> make_validate();
 

@@ -1,10 +1,14 @@
+#include <fmt/format.h>
+
 #include "app/cli/commands/list.h"
 #include "app/cli/engine_flags.h"
 #include "app/cli/step_flags.h"
 #include "app/cli/tier_flag.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "compose/serving_memory.h"
 #include "compose/step_estimate.h"
+#include "report/chrome_trace.h"
 #include "report/memory_report.h"
 #include "report/step_report.h"
 
@@ -29,6 +33,7 @@ class StepCommand : public Command {
     memory_.declare(options);
     options.heading("Output");
     options.flag("--by-time", by_time_, "Slowest operator first, instead of in order of use");
+    options.text("--trace", trace_, "Also write the step as a Chrome trace (.json, .json.gz), for ui.perfetto.dev");
     options.flag("--roofline", roofline_, "Also draw the slowest operators on the device's roofline");
     options.footer(
         "Examples:\n"
@@ -47,6 +52,10 @@ class StepCommand : public Command {
                                             {.dispatch = dispatch_from_name(dispatch_), .host_factor = host_factor_});
     std::string text = step_text(step, model, predictor.device(), by_time_);
     if (roofline_) text += "\n" + step_roofline(step, model, predictor.device());
+    if (!trace_.empty()) {
+      write_file(trace_, chrome_trace(step, stack, host_factor_).dump(0) + "\n");
+      text += fmt::format("\nwrote {}: open it at ui.perfetto.dev or chrome://tracing\n", trace_);
+    }
     Json json = step_json(step, model, predictor.device());
     if (memory_.wanted) add_memory(text, json, step.request, model, predictor.device());
     return {.text = std::move(text), .json = std::move(json)};
@@ -73,6 +82,7 @@ class StepCommand : public Command {
   std::string stack_;
   std::string dispatch_ = "stack";
   double host_factor_ = 1;
+  std::string trace_;
   bool by_time_ = false;
   bool roofline_ = false;
 };

@@ -1,0 +1,75 @@
+#include "app/cli/commands/list.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "compose/profile/stack_writer.h"
+#include "report/profile_report.h"
+
+namespace foretoken {
+namespace {
+
+class ImportCommand : public Command {
+ public:
+  void declare(Options& options) override {
+    Options& profile =
+        options.subcommand("profile", "A PyTorch profiler trace: what ran, and the software stack it shows");
+    profile.list("trace", traces_, "Trace files (JSON, also .gz), one for each phase: prefill, decode, train", true);
+    profile.text("--as-stack", name_, "Write a stack of this name: which kernels an operator is, what launches cost");
+    profile.text("--out", out_, "Where to write the stack; default: NAME.json");
+    profile.text("--extends", extends_, "A stack for what the traces do not show; its rules come after theirs");
+    profile.choice("--dispatch", dispatch_, {"trace", "fused", "graph", "piecewise", "eager"},
+                   "How the stack launches kernels; trace: as the trace shows it");
+    profile.flag("--summary", summary_, "Show the trace by class of kernel, also beside a stack");
+    profile.footer(
+        "The trace needs record_shapes=True, both activities (CPU and CUDA) and at least two layers.\n"
+        "Examples:\n"
+        "  foretoken import profile decode.json --summary\n"
+        "  foretoken import profile prefill.json.gz decode.json.gz --as-stack mine --out mine.json\n"
+        "  foretoken step --model Llama-3.2-3B --device h200_sxm --batch 8 --context-len 1k --stack ./mine.json");
+  }
+
+  Answer run(const Library& /*library*/) const override {
+    std::vector<ProfiledStep> steps;
+    for (const std::string& file : traces_) steps.push_back(read_profile(file));
+    Answer answer;
+    Json profiles = Json::array();
+    for (const ProfiledStep& step : steps) {
+      const ProfileSummary summary = summarize_profile(step);
+      profiles.push(profile_json(summary, step.source));
+      if (summary_ || name_.empty()) answer.text += profile_text(summary, step.source) + "\n";
+    }
+    answer.json = Json::object({{"profiles", std::move(profiles)}});
+    if (!name_.empty()) write_stack(steps, answer);
+    return answer;
+  }
+
+ private:
+  void write_stack(const std::vector<ProfiledStep>& steps, Answer& answer) const {
+    const ImportedStack imported =
+        stack_from_profiles(steps, {.name = name_, .extends = extends_, .dispatch = dispatch_from_name(dispatch_)});
+    const std::string text = imported.file.dump() + "\n";
+    const std::string file = out_.empty() ? name_ + ".json" : out_;
+    // A file that could not be read back would be found much later, by someone else.
+    parse_stack(text, file, [](const std::string&) { return Stack{}; });
+    write_file(file, text);
+    Json notes = Json::array();
+    for (const std::string& note : imported.notes) {
+      answer.text += note + "\n";
+      notes.push(note);
+    }
+    answer.text += "wrote " + file + "\n";
+    answer.json.set("stack", imported.file).set("file", file).set("notes", std::move(notes));
+  }
+
+  std::vector<std::string> traces_;
+  std::string name_, out_, extends_;
+  std::string dispatch_ = "trace";
+  bool summary_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_import() {
+  return std::make_unique<ImportCommand>();
+}
+
+}  // namespace foretoken

@@ -1,0 +1,40 @@
+#include "app/cli/commands/list.h"
+#include "report/stack_report.h"
+
+namespace foretoken {
+namespace {
+
+class StacksCommand : public Command {
+ public:
+  void declare(Options& options) override {
+    options.text("name", name_, "A stack (or a stack file) to show in full; without it, the list");
+    options.footer(
+        "Examples:\n"
+        "  foretoken stacks\n"
+        "  foretoken stacks vllm\n"
+        "  foretoken stacks torch-graph --json");
+  }
+
+  Answer run(const Library& library) const override {
+    const StackCatalogue catalogue = library.stacks();
+    if (!name_.empty()) {
+      const Stack stack = catalogue.stack(name_);
+      return {.text = stack_text(stack), .json = stack_json(stack)};
+    }
+    std::vector<Stack> stacks;
+    for (const std::string& name : catalogue.names()) stacks.push_back(catalogue.stack(name));
+    return {.text = stack_list_text(stacks) + "\n`foretoken stacks NAME` shows one with its costs and source.\n",
+            .json = Json::object({{"stacks", stack_list_json(stacks)}})};
+  }
+
+ private:
+  std::string name_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_stacks() {
+  return std::make_unique<StacksCommand>();
+}
+
+}  // namespace foretoken

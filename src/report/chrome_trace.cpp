@@ -1,0 +1,57 @@
+#include "report/chrome_trace.h"
+
+#include <fmt/format.h>
+
+#include "model/shape_fields.h"
+
+namespace foretoken {
+namespace {
+
+constexpr int host_track = 1, device_track = 2;
+
+Json named(std::string_view what, int64_t process, int track, std::string_view name) {
+  return Json::object(
+      {{"ph", "M"}, {"name", what}, {"pid", process}, {"tid", track}, {"args", Json::object({{"name", name}})}});
+}
+
+Json arguments(const TimedLaunch& timed, const Operator& call) {
+  Json result = Json::object({{"operator", call.name}, {"family", family_name(timed.launch.shape)}});
+  if (!timed.launch.variant.empty()) result.set("variant", timed.launch.variant);
+  for (const auto& [field, value] : shape_fields(timed.launch.shape)) result.set(std::string(field), value);
+  const auto count = static_cast<double>(timed.launch.count);
+  result.set("low_us", timed.seconds.low / count * 1e6).set("high_us", timed.seconds.high / count * 1e6);
+  return result;
+}
+
+}  // namespace
+
+Json chrome_trace(const StepEstimate& step, const Stack& stack, double host_factor) {
+  Json events = Json::array();
+  double begin = 0;
+  for (size_t index = 0; index < step.stages.size(); ++index) {
+    const StageEstimate& stage = step.stages[index];
+    const auto process = static_cast<int64_t>(index);
+    events.push(named("process_name", process, 0, fmt::format("stage {} ({})", index, step.stack)));
+    events.push(named("thread_name", process, host_track, "host"));
+    events.push(named("thread_name", process, device_track, "device"));
+    for (const TimelineEvent& event : step_timeline(stage, stack, step.dispatch, host_factor)) {
+      const TimedLaunch& timed = stage.launches[event.launch];
+      const Operator& call = stage.calls[timed.launch.call];
+      events.push(
+          Json::object({{"ph", "X"},
+                        {"cat", event.on_host  ? "launch"
+                                : timed.kernel ? "kernel"
+                                               : "collective"},
+                        {"name", timed.launch.name},
+                        {"pid", process},
+                        {"tid", event.on_host ? host_track : device_track},
+                        {"ts", (begin + event.start) * 1e6},
+                        {"dur", event.seconds * 1e6},
+                        {"args", event.on_host ? Json::object({{"operator", call.name}}) : arguments(timed, call)}}));
+    }
+    begin += stage.seconds.value;
+  }
+  return Json::object({{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}});
+}
+
+}  // namespace foretoken
