@@ -66,12 +66,7 @@ void place_elementwise(KernelClass& result, std::string_view kernel, const Profi
     result.variant = std::move(variant), result.elements = elements;
     result.inputs = inputs, result.outputs = outputs;
   };
-  if (has(kernel, "CatArray") || name == "cat") {
-    // A cache that grows: long rows with a short one behind each.
-    const bool grows = call != nullptr && call->dims.size() == 2 && call->dims[0].size() == 4 &&
-                       call->dims[1].size() == 4 && call->dims[0][2] > call->dims[1][2];
-    return is(grows ? "torch_cat_cache" : "torch_cat", total, 1, 1);
-  }
+  if (has(kernel, "CatArray") || name == "cat") return is("torch_cat", total, 1, 1);
   if (name == "mean" || has(kernel, "MeanOps")) return is("torch_mean", largest, 1, 0);
   if (has(kernel, "reduce_kernel")) return is("torch_sum_rows", largest, 1, 0);
   if (has(kernel, "FillFunctor")) return is("torch_fill", largest, 0, 1);

@@ -207,8 +207,7 @@ class LayerFinder {
     const KernelClass& kind = layer_.classes[kernel];
     const ProfiledOperator* call = call_of(kernel);
     if (call == nullptr || kind.role != KernelRole::elementwise) return kind.role == KernelRole::driver;
-    if ((kind.variant == "torch_cat" || kind.variant == "torch_cat_cache"))
-      return call->dims.size() >= 2 && call->dims[0] != call->dims[1];
+    if (kind.variant == "torch_cat") return call->dims.size() >= 2 && call->dims[0] != call->dims[1];
     for (const std::string_view name :
          {"copy_", "index_copy", "index_put", "clone", "contiguous", "reshape", "repeat"}) {
       if (call->name.find(name) != std::string::npos) return true;

@@ -12,7 +12,8 @@ class ImportCommand : public Command {
   void declare(Options& options) override {
     Options& profile =
         options.subcommand("profile", "A PyTorch profiler trace: what ran, and the software stack it shows");
-    profile.list("trace", traces_, "Trace files (JSON, also .gz), one for each phase: prefill, decode, train", true);
+    profile.list("trace", traces_,
+                 "Trace files (JSON, also .gz) with commas between, one for each phase: prefill, decode, train", true);
     profile.text("--as-stack", name_, "Write a stack of this name: which kernels an operator is, what launches cost");
     profile.text("--out", out_, "Where to write the stack; default: NAME.json");
     profile.text("--extends", extends_, "A stack for what the traces do not show; its rules come after theirs");
@@ -22,9 +23,9 @@ class ImportCommand : public Command {
     profile.footer(
         "The trace needs record_shapes=True, both activities (CPU and CUDA) and at least two layers.\n"
         "Examples:\n"
-        "  foretoken import profile decode.json --summary\n"
-        "  foretoken import profile prefill.json.gz decode.json.gz --as-stack mine --out mine.json\n"
-        "  foretoken step --model Llama-3.2-3B --device h200_sxm --batch 8 --context-len 1k --stack ./mine.json");
+        "  foretoken import profile path/to/decode.json --summary\n"
+        "  foretoken import profile path/to/prefill.json.gz,path/to/decode.json.gz --as-stack mine\n"
+        "  foretoken step --model Llama-3.2-3B --device h200_sxm --batch 8 --context-len 1k --stack path/to/mine.json");
   }
 
   Answer run(const Library& /*library*/) const override {

@@ -20,10 +20,9 @@ class StepCommand : public Command {
   void declare(Options& options) override {
     flags_.declare(options);
     options.heading("Execution");
-    options.text(
-        "--stack", stack_,
-        "Software that runs the step: a name (fused, torch-graph, hf-eager, ...) or a stack file; default: vllm "
-        "for inference, fused for training");
+    options.text("--stack", stack_,
+                 "Software that runs the step: a name (see foretoken stacks) or a stack file; default: vllm "
+                 "for inference, fused for training");
     options.choice("--dispatch", dispatch_, {"stack", "fused", "graph", "piecewise", "eager"},
                    "How kernels reach the device; stack: as the stack does in this phase");
     options.number("--host-factor", host_factor_, {.least = 0.01, .most = 100},
