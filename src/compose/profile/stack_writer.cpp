@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/statistics.h"
+#include "base/text.h"
 #include "compose/profile/layer.h"
 
 namespace foretoken {
@@ -74,8 +75,8 @@ HostCosts host_costs(const ProfiledLayer& layer) {
 class RuleWriter {
  public:
   RuleWriter(const ProfiledStep& step, const ProfiledLayer& layer, const HostCosts& costs, bool only,
-             std::vector<std::string>& notes)
-      : step_(step), layer_(layer), costs_(costs), only_(only), notes_(notes) {}
+             const KernelPredictor* predictor, std::vector<std::string>& notes)
+      : step_(step), layer_(layer), costs_(costs), only_(only), predictor_(predictor), notes_(notes) {}
 
   std::vector<Json> rules() {
     start();
@@ -146,13 +147,30 @@ class RuleWriter {
     emit.push_back(std::move(kernel));
   }
 
-  Json elementwise(const KernelClass& kind, const Names& sizes, const std::string& name) {
+  // How much longer a kernel took than predicted; 1 where that is within a fifth, or where a launch matters as much.
+  double correction(size_t kernel) const {
+    const KernelClass& kind = layer_.classes[kernel];
+    constexpr double long_us = 8, gap_us = 0.6;  // a predicted time holds the gap to the next kernel
+    if (predictor_ == nullptr || step_.kernels[kernel].us < long_us || kind.elements <= 0) return 1;
+    ElementwiseShape shape{.elements = kind.elements, .inputs = kind.inputs, .outputs = kind.outputs};
+    const bool casts = kind.variant.starts_with("torch_cast");
+    shape.dtype = casts || !kind.dtype ? layer_.dtype.value_or(DType::bf16) : *kind.dtype;
+    const double predicted_us = predictor_->estimate(shape, kind.variant).seconds.value * 1e6;
+    const double ratio = (step_.kernels[kernel].us + gap_us) / predicted_us;
+    return ratio > 0.8 && ratio < 1.2 ? 1 : std::round(ratio * 20) / 20;
+  }
+
+  Json elementwise(size_t index, const Names& sizes, const std::string& name) {
+    const KernelClass& kind = layer_.classes[index];
     Json kernel = Json::object({{"family", "elementwise"}, {"kernel", kind.variant}});
     const bool casts = kind.variant.starts_with("torch_cast");
     if (!casts && kind.dtype && layer_.dtype && *kind.dtype != *layer_.dtype) {
       kernel.set("dtype", dtype_name(*kind.dtype));
     }
-    kernel.set("elements", expression(kind, sizes)).set("inputs", kind.inputs).set("outputs", kind.outputs);
+    const double factor = correction(index);
+    const std::string size = expression(kind, sizes);
+    kernel.set("elements", factor == 1 ? size : fmt::format("{} * {}", number_text(factor), size));
+    kernel.set("inputs", kind.inputs).set("outputs", kind.outputs);
     kernel.set("name", name);
     return kernel;
   }
@@ -173,7 +191,7 @@ class RuleWriter {
       if (without_residual && is_residual_sum(kernel)) continue;
       result.priced_us += costs_.elementwise;
       if (kind.role == KernelRole::elementwise) {
-        append(result.kernels, elementwise(kind, sizes, name));
+        append(result.kernels, elementwise(kernel, sizes, name));
         continue;
       }
       if (result.whole) continue;
@@ -310,6 +328,7 @@ class RuleWriter {
   const ProfiledLayer& layer_;
   const HostCosts& costs_;
   bool only_;
+  const KernelPredictor* predictor_;
   std::vector<std::string>& notes_;
   std::vector<Json> rules_;
 };
@@ -383,7 +402,8 @@ ImportedStack stack_from_profiles(std::span<const ProfiledStep> steps, const Sta
       Json::object({{"gemm", "torch_linear"}, {"embedding", "torch_embedding"}, {"elementwise", "torch_add"}});
   std::vector<Json> rules;
   for (size_t i = 0; i < steps.size(); ++i) {
-    for (Json& rule : RuleWriter(steps[i], layers[i], costs, steps.size() == 1, result.notes).rules()) {
+    for (Json& rule :
+         RuleWriter(steps[i], layers[i], costs, steps.size() == 1, request.predictor, result.notes).rules()) {
       rules.push_back(std::move(rule));
     }
   }

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "compose/profile/trace.h"
 #include "compose/stack.h"
+#include "kernel/kernel.h"
 
 namespace foretoken {
 
@@ -16,6 +17,9 @@ struct StackImport {
   std::string name;
   std::string extends;               // a stack whose rules stand behind these; empty = none
   std::optional<Dispatch> dispatch;  // nothing = graph where the trace has one, else eager
+  // Of the device that was profiled: long elementwise kernels that took another time than it says get more or fewer
+  // elements, in proportion. Null = sizes as they are.
+  const KernelPredictor* predictor = nullptr;
 };
 
 struct ImportedStack {

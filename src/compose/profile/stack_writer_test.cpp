@@ -9,6 +9,7 @@
 #include "compose/lowering.h"
 #include "compose/profile/layer.h"
 #include "compose/profile/test_trace.h"
+#include "hardware/catalogue.h"
 
 namespace foretoken {
 namespace {
@@ -91,6 +92,27 @@ TEST(StackFromProfile, the_stack_launches_the_kernels_that_the_trace_shows) {
 TEST(StackFromProfile, equal_kernels_in_a_row_are_written_once) {
   const Json file = stack_from_profiles(std::vector{profiled(2)}, {.name = "mine"}).file;
   EXPECT_THAT(file.dump(0), HasSubstr("n * kv_heads / (heads + 2 * kv_heads)\",\"times\":2"));
+}
+
+TEST(StackFromProfile, a_long_kernel_that_took_longer_than_predicted_gets_more_elements) {
+  const KernelPredictor predictor(HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device("h200_sxm"));
+  ProfiledStep step = profiled(2);
+  for (ProfiledKernel& kernel : step.kernels) {
+    if (kernel.name.find("CatArray") != std::string::npos) kernel.us = 500;
+  }
+  const auto cache_elements = [&](const KernelPredictor* used) {
+    const Json file = stack_from_profiles(std::vector{step}, {.name = "mine", .predictor = used}).file;
+    for (const Json& rule : file.find("rules")->items()) {
+      for (const Json& kernel : rule.find("emit")->items()) {
+        if (kernel.find("name") != nullptr && kernel.find("name")->string() == "cache") {
+          return kernel.find("elements")->string();
+        }
+      }
+    }
+    return std::string();
+  };
+  EXPECT_EQ(cache_elements(nullptr), "batch * kv_len * kv_heads * head_dim");
+  EXPECT_THAT(cache_elements(&predictor), HasSubstr(" * batch * kv_len * kv_heads * head_dim"));
 }
 
 TEST(StackFromProfile, a_step_that_cannot_be_read_is_told_why) {

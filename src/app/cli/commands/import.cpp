@@ -17,6 +17,8 @@ class ImportCommand : public Command {
     profile.text("--as-stack", name_, "Write a stack of this name: which kernels an operator is, what launches cost");
     profile.text("--out", out_, "Where to write the stack; default: NAME.json");
     profile.text("--extends", extends_, "A stack for what the traces do not show; its rules come after theirs");
+    profile.text("--device", device_,
+                 "The device that was profiled: long kernels that took another time than predicted are corrected");
     profile.choice("--dispatch", dispatch_, {"trace", "fused", "graph", "piecewise", "eager"},
                    "How the stack launches kernels; trace: as the trace shows it");
     profile.flag("--summary", summary_, "Show the trace by class of kernel, also beside a stack");
@@ -28,7 +30,7 @@ class ImportCommand : public Command {
         "  foretoken step --model Llama-3.2-3B --device h200_sxm --batch 8 --context-len 1k --stack path/to/mine.json");
   }
 
-  Answer run(const Library& /*library*/) const override {
+  Answer run(const Library& library) const override {
     std::vector<ProfiledStep> steps;
     for (const std::string& file : traces_) steps.push_back(read_profile(file));
     Answer answer;
@@ -39,14 +41,18 @@ class ImportCommand : public Command {
       if (summary_ || name_.empty()) answer.text += profile_text(summary, step.source) + "\n";
     }
     answer.json = Json::object({{"profiles", std::move(profiles)}});
-    if (!name_.empty()) write_stack(steps, answer);
+    if (!name_.empty()) write_stack(steps, library, answer);
     return answer;
   }
 
  private:
-  void write_stack(const std::vector<ProfiledStep>& steps, Answer& answer) const {
-    const ImportedStack imported =
-        stack_from_profiles(steps, {.name = name_, .extends = extends_, .dispatch = dispatch_from_name(dispatch_)});
+  void write_stack(const std::vector<ProfiledStep>& steps, const Library& library, Answer& answer) const {
+    std::optional<KernelPredictor> predictor;
+    if (!device_.empty()) predictor.emplace(library.predictor(device_));
+    const ImportedStack imported = stack_from_profiles(steps, {.name = name_,
+                                                               .extends = extends_,
+                                                               .dispatch = dispatch_from_name(dispatch_),
+                                                               .predictor = predictor ? &*predictor : nullptr});
     const std::string text = imported.file.dump() + "\n";
     const std::string file = out_.empty() ? name_ + ".json" : out_;
     // A file that could not be read back would be found much later, by someone else.
@@ -62,7 +68,7 @@ class ImportCommand : public Command {
   }
 
   std::vector<std::string> traces_;
-  std::string name_, out_, extends_;
+  std::string name_, out_, extends_, device_;
   std::string dispatch_ = "trace";
   bool summary_ = false;
 };
