@@ -68,8 +68,8 @@ LearnedKernels::LearnedKernels(const Device& device, std::filesystem::path folde
 
 LearnedKernels::~LearnedKernels() = default;
 
-const LearnedKernels::Slot* LearnedKernels::slot_of(std::string_view family) const {
-  const FormKind* kind = form_kind_of(family);
+const LearnedKernels::Slot* LearnedKernels::slot_of(const KernelShape& shape) const {
+  const FormKind* kind = form_kind_for(shape);
   if (kind == nullptr) return nullptr;
   const Slot& slot = state_->slots[static_cast<size_t>(kind - form_kinds().data())];
   std::call_once(slot.once, [&] {
@@ -150,8 +150,9 @@ MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured,
 std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, std::string_view variant, Tier tier,
                                                     LearnedBasis* basis) const {
   if (tier == Tier::roofline || !state_->traits.complete) return std::nullopt;
-  const Slot* slot = slot_of(form_family(shape));
+  const Slot* slot = slot_of(shape);
   if (slot == nullptr) return std::nullopt;
+  if (state_->traits.traits.amd && !slot->kind->ports_to_amd && !slot->measured) return std::nullopt;
   const FormCall call{.shape = shape, .variant = std::string(variant)};
   const DeviceTraits& traits = state_->traits.traits;
   const auto with_interval = [](double seconds, double half_width, Confidence kind) {

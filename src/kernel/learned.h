@@ -62,7 +62,7 @@ class LearnedKernels {
 
  private:
   struct Slot;
-  const Slot* slot_of(std::string_view family) const;
+  const Slot* slot_of(const KernelShape& shape) const;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "kernel/measurement_files.h"
+#include "kernel/operator_table.h"
 
 namespace foretoken {
 namespace {
@@ -41,21 +42,93 @@ struct Grouping {
 };
 
 Grouping grouping(const std::string& group_by, const MeasurementFile& file, const CsvReader& csv) {
-  if (group_by.empty()) return {.fixed = fmt::format("{}/{}", file.device, file.family->name)};
+  const std::string family = file.family ? file.family->name : "";
+  if (group_by.empty()) return {.fixed = fmt::format("{}/{}", file.device, family)};
   if (group_by == "device") return {.fixed = file.device};
-  if (group_by == "family") return {.fixed = file.family->name};
+  if (group_by == "family") return {.fixed = family};
   return {.fixed = fmt::format("(no {})", group_by), .column = csv.find_column(group_by)};
 }
 
-void score_file(const MeasurementFile& file, const KernelPredictor& predictor, const std::string& group_by,
+// Rows of one file that are asked for, one after the other, whatever its format.
+class RowSource {
+ public:
+  RowSource(const MeasurementFile& file, const std::vector<std::string>& where) : file_(file), csv_(file.path) {
+    if (file.table) {
+      table_.emplace(*file.table, csv_);
+    } else {
+      family_.emplace(*file.family, csv_);
+      measured_ = csv_.column("latency_us");
+      op_ = csv_.find_column("op");
+      variant_ = csv_.find_column("kernel");
+    }
+    for (const std::string& condition : where) {
+      const size_t equals = condition.find('=');
+      if (equals == std::string::npos || equals == 0) {
+        throw InputError({.source = "--where", .value = printable(condition), .expected = "COLUMN=VALUE"});
+      }
+      const std::optional<size_t> column = csv_.find_column(condition.substr(0, equals));
+      if (!column) is_left_out_ = true;
+      if (column) conditions_.emplace_back(*column, condition.substr(equals + 1));
+    }
+  }
+
+  const CsvReader& csv() const { return csv_; }
+
+  bool next() {
+    if (is_left_out_) return false;
+    while (csv_.next()) {
+      if (is_wanted()) return true;
+    }
+    return false;
+  }
+
+  // The shape of the current row; nothing, and the reason in `why`, where it cannot be expressed.
+  std::optional<KernelShape> read(std::string& why) {
+    if (!table_) {
+      if (op_) {
+        why = not_a_kernel(*file_.family, csv_.cell(*op_));
+        if (!why.empty()) return std::nullopt;
+      }
+      return family_->read_if_expressible(csv_, why);
+    }
+    std::optional<OperatorRow> row = table_->read(csv_, why);
+    if (!row) return std::nullopt;
+    table_variant_ = std::move(row->variant);
+    return row->shape;
+  }
+
+  // Of the row just read; valid until the next.
+  std::string_view variant() const {
+    if (table_) return table_variant_;
+    return variant_ ? csv_.cell(*variant_) : std::string_view();
+  }
+  double measured_us() const { return table_ ? table_->measured_us(csv_) : csv_.number(measured_); }
+
+ private:
+  bool is_wanted() const {
+    if (table_ && (table_->device(csv_) != file_.device_text || table_->family(csv_) != family_name())) return false;
+    return std::all_of(conditions_.begin(), conditions_.end(),
+                       [&](const auto& condition) { return csv_.cell(condition.first) == condition.second; });
+  }
+  std::string_view family_name() const { return file_.family ? std::string_view(file_.family->name) : ""; }
+
+  const MeasurementFile& file_;
+  CsvReader csv_;
+  std::optional<KernelRowReader> family_;
+  std::optional<OperatorRowReader> table_;
+  size_t measured_ = 0;
+  std::optional<size_t> op_, variant_;
+  std::vector<std::pair<size_t, std::string>> conditions_;
+  bool is_left_out_ = false;
+  std::string table_variant_;
+};
+
+void score_file(const MeasurementFile& file, const KernelPredictor& predictor, const KernelValidationRequest& request,
                 const ScoredKernelSink& sink, FileResult& result) {
-  CsvReader csv(file.path);
+  RowSource source(file, request.where);
+  const CsvReader& csv = source.csv();
   result.columns = csv.columns();
-  KernelRowReader reader(*file.family, csv);
-  const size_t measured_column = csv.column("latency_us");
-  const std::optional<size_t> op_column = csv.find_column("op");
-  const std::optional<size_t> variant_column = csv.find_column("kernel");
-  const Grouping group = grouping(group_by, file, csv);
+  const Grouping group = grouping(request.group_by, file, csv);
   const std::string path = file.path.string();
   std::string why;
   const auto skip = [&](std::string reason) {
@@ -63,26 +136,20 @@ void score_file(const MeasurementFile& file, const KernelPredictor& predictor, c
   };
   std::string_view rows_name;
   std::vector<PredictedRow>* rows = nullptr;
-  while (csv.next()) {
-    if (op_column) {
-      if (const std::string_view reason = not_a_kernel(*file.family, csv.cell(*op_column)); !reason.empty()) {
-        skip(std::string(reason));
-        continue;
-      }
-    }
-    const std::optional<KernelShape> shape = reader.read_if_expressible(csv, why);
+  while (source.next()) {
+    const std::optional<KernelShape> shape = source.read(why);
     if (!shape) {
       skip(why);
       continue;
     }
     KernelEstimate predicted;
     try {
-      predicted = predictor.estimate(*shape, variant_column ? csv.cell(*variant_column) : std::string_view());
+      predicted = predictor.estimate(*shape, source.variant());
     } catch (const InputError& error) {
       skip(fmt::format("{} cannot be predicted on this device: {}", error.problem().value, error.problem().expected));
       continue;
     }
-    const double measured_us = csv.number(measured_column);
+    const double measured_us = source.measured_us();
     if (measured_us <= 0) {
       skip("latency_us is not above zero");
       continue;
@@ -105,7 +172,7 @@ void score_file(const MeasurementFile& file, const KernelPredictor& predictor, c
             .group = name,
             .row = csv.row(),
             .shape = &*shape,
-            .variant = variant_column ? csv.cell(*variant_column) : std::string_view(),
+            .variant = source.variant(),
             .measured_us = measured_us,
             .predicted = predicted});
     }
@@ -155,6 +222,23 @@ PredictorByDevice make_predictors(const std::vector<MeasurementFile>& files, con
   return predictors;
 }
 
+// Tables spell devices in their own way: the catalogue's name where it knows them.
+void use_catalogue_names(std::vector<MeasurementFile>& files, const HardwareCatalogue& hardware) {
+  std::map<std::string, std::string> names;
+  for (MeasurementFile& file : files) {
+    if (!file.table) continue;
+    const auto [name, is_new] = names.try_emplace(file.device_text, file.device_text);
+    if (is_new) {
+      try {
+        name->second = hardware.device(file.device_text).name;
+      } catch (const InputError&) {
+        // Left as it is: the reason is reported with its rows.
+      }
+    }
+    file.device = name->second;
+  }
+}
+
 // A column to group by must be in some file.
 void check_group_by(const std::string& group_by, const std::vector<FileResult>& results) {
   if (group_by.empty() || group_by == "device" || group_by == "family") return;
@@ -179,8 +263,10 @@ KernelValidation validate_kernels(const KernelValidationRequest& request, const 
                                   const PredictorMaker& make_predictor, const ScoredKernelSink& sink) {
   MeasurementFiles found = find_measurement_files(request.data);
   for (const std::string& family : request.families) kernel_family(family, "--families");
+  use_catalogue_names(found.files, hardware);
   keep_only(found.files, request.devices, "--devices", [](const MeasurementFile& file) { return file.device; });
-  keep_only(found.files, request.families, "--families", [](const MeasurementFile& file) { return file.family->name; });
+  keep_only(found.files, request.families, "--families",
+            [](const MeasurementFile& file) { return file.family ? file.family->name : std::string(); });
 
   std::map<std::string, std::string> unknown_devices;
   const PredictorByDevice predictors = make_predictors(found.files, hardware, make_predictor, unknown_devices);
@@ -197,7 +283,7 @@ KernelValidation validate_kernels(const KernelValidationRequest& request, const 
       }
       const auto start = std::chrono::steady_clock::now();
       try {
-        score_file(file, *predictor->second, request.group_by, sink, results[i]);
+        score_file(file, *predictor->second, request, sink, results[i]);
       } catch (...) {
         results[i].failure = std::current_exception();
       }

@@ -16,7 +16,10 @@ std::string dtype_group(DType type) {
 }
 
 struct GroupOf {
-  std::string operator()(const GemmShape& s) const { return scheme_group(s.scheme); }
+  std::string operator()(const GemmShape& s) const {
+    // Plain fp32 multiplies in batches are other kernels: operands in other orders, and no bias.
+    return scheme_group(s.scheme) + (s.scheme == Scheme::fp32 && s.batch > 1 ? " batched" : "");
+  }
   std::string operator()(const MoeShape& s) const { return scheme_group(s.scheme) + (s.gated ? "" : " ungated"); }
   std::string operator()(const AttentionShape& s) const { return dtype_group(s.kv_dtype); }
   std::string operator()(const LatentAttentionShape& s) const { return dtype_group(s.kv_dtype); }
@@ -56,6 +59,10 @@ struct RawOf {
     Raw raw = logarithms(s.tokens, s.hidden, s.inter, s.top_k, s.experts, s.tp, s.ep);
     raw[7] = s.routing == Routing::balanced ? 0 : static_cast<float>(s.power_law_exponent);
     return raw;
+  }
+  Raw operator()(const ConvShape& s) const {
+    return logarithms(s.batch, s.in_channels, s.out_channels, s.height, s.kernel_height, s.stride, s.padding,
+                      s.height * s.width * s.batch);
   }
   Raw operator()(const QuantizeShape& s) const { return logarithms(s.m, s.k, s.m * s.k); }
   Raw operator()(const NormShape& s) const {
@@ -180,8 +187,9 @@ std::vector<NamedSize> named_sizes(const KernelShape& shape) {
 TraitsOfDevice traits_of(const Device& device) {
   TraitsOfDevice result;
   DeviceTraits& traits = result.traits;
+  const bool is_amd = device.instruction_set.starts_with("gfx");
   result.complete = device.processors && device.boost_clock && device.last_level_cache && device.memory_bandwidth &&
-                    device.kind == DeviceKind::gpu && cuda_architecture(device.instruction_set) > 0;
+                    device.kind == DeviceKind::gpu && (is_amd || cuda_architecture(device.instruction_set) > 0);
   if (!result.complete) return result;
   traits.processors = device.processors->value;
   traits.clock = device.boost_clock->value.value();
@@ -193,7 +201,10 @@ TraitsOfDevice traits_of(const Device& device) {
   // Data-centre dies carry HBM; the others of a generation (sm_86, sm_89, sm_120) carry GDDR. All of AMD's CDNA has
   // HBM.
   constexpr int stacked[] = {60, 70, 80, 90, 100, 103};
-  traits.stacked_memory = std::find(std::begin(stacked), std::end(stacked), traits.architecture) != std::end(stacked);
+  traits.stacked_memory =
+      is_amd || std::find(std::begin(stacked), std::end(stacked), traits.architecture) != std::end(stacked);
+  traits.amd = is_amd;
+  traits.power = device.power_limit ? device.power_limit->value.value() : 0;
   for (int type = 0; type < dtype_count; ++type) {
     const auto peak = device.peak_or_fallback(static_cast<DType>(type));
     traits.peak[static_cast<size_t>(type)] = peak ? peak->value() : 0;

@@ -4,6 +4,9 @@
 
 #include "kernel/forms/attention_decode_form.h"
 #include "kernel/forms/attention_prefill_form.h"
+#include "kernel/forms/conv_form.h"
+#include "kernel/forms/eager_form.h"
+#include "kernel/forms/eager_memory_form.h"
 #include "kernel/forms/gemm_form.h"
 #include "kernel/forms/memory_form.h"
 #include "kernel/forms/mla_form.h"
@@ -23,6 +26,16 @@ bool is_backward(const KernelShape& shape) {
   return std::visit(
       [](const auto& s) {
         if constexpr (requires { s.pass; }) return s.pass == Pass::backward;
+        return false;
+      },
+      shape);
+}
+
+bool is_fp32(const KernelShape& shape) {
+  return std::visit(
+      [](const auto& s) {
+        if constexpr (requires { s.scheme; }) return s.scheme == Scheme::fp32;
+        if constexpr (requires { s.dtype; }) return s.dtype == DType::fp32;
         return false;
       },
       shape);
@@ -58,15 +71,34 @@ std::span<const FormKind> form_kinds() {
        whatever_the_caches<make_memory_form>,
        {0.3, 0.01, 0.05, 0.05, 0, 0},
        0},
+      {"gemm_fp32", {"gemm"}, make_gemm_fp32_form, {0.1, 0.01, 0.1, 0.05, 0.03, 0.01}, 0.5, 0.1, true, true},
+      {"conv_fp32", {"conv"}, make_conv_fp32_form, {0.1, 0.01, 0.1, 0.05, 0.03, 0.01}, 0.5, 0.1, true, true},
+      {"eager",
+       {"norm", "activation", "softmax", "elementwise"},
+       make_eager_memory_form,
+       {0.1, 0.01, 0.05, 0.02, 0.03, 0},
+       0.5,
+       0.05,
+       true,
+       true},
   };
   return kinds;
 }
 
-const FormKind* form_kind_of(std::string_view family) {
+namespace {
+
+const FormKind* find_kind(std::string_view family, bool fp32) {
   for (const FormKind& kind : form_kinds()) {
+    if (kind.fp32 != fp32) continue;
     if (std::find(kind.families.begin(), kind.families.end(), family) != kind.families.end()) return &kind;
   }
   return nullptr;
+}
+
+}  // namespace
+
+const FormKind* form_kind_of(std::string_view family) {
+  return find_kind(family, false);
 }
 
 std::string_view form_family(const KernelShape& shape) {
@@ -78,6 +110,14 @@ std::string_view form_family(const KernelShape& shape) {
     if (latent->phase == AttentionPhase::prefill && latent->q_len == 1) return "mla_decode";
   }
   return family_name(shape);
+}
+
+const FormKind* form_kind_for(const KernelShape& shape) {
+  const std::string_view family = form_family(shape);
+  if (is_fp32(shape)) {
+    if (const FormKind* kind = find_kind(family, true)) return kind;
+  }
+  return find_kind(family, false);
 }
 
 }  // namespace foretoken

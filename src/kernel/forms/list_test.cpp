@@ -18,16 +18,19 @@ std::string describe(const FormKind& kind, const FormCall& call) {
 }
 
 TEST(Forms, every_family_has_at_most_one_form_and_every_form_serves_real_families) {
-  std::set<std::string_view> names, families;
+  std::set<std::string_view> names;
+  std::set<std::pair<std::string_view, bool>> families;
   for (const FormKind& kind : form_kinds()) {
     EXPECT_TRUE(names.insert(kind.name).second) << kind.name;
     EXPECT_EQ(kind.make(Caches::benchmark)->name(), kind.name);
     EXPECT_GE(kind.residual_strength, 0);
     EXPECT_LE(kind.residual_strength, 1);
     for (const std::string_view family : kind.families) {
-      EXPECT_TRUE(families.insert(family).second) << family;
+      EXPECT_TRUE(families.emplace(family, kind.fp32).second) << family;
       EXPECT_NE(find_kernel_family(family), nullptr) << family;
-      EXPECT_EQ(form_kind_of(family), &kind);
+      if (!kind.fp32) {
+        EXPECT_EQ(form_kind_of(family), &kind);
+      }
     }
   }
   EXPECT_EQ(form_kind_of("conv"), nullptr);
@@ -218,6 +221,28 @@ TEST(Forms, a_prompt_of_one_token_runs_on_the_decode_kernel) {
   EXPECT_EQ(form_family(LatentAttentionShape{.q_len = 1, .kv_len = 77}), "mla_decode");
   EXPECT_EQ(form_family(LatentAttentionShape{.q_len = 2, .kv_len = 77}), "mla_prefill");
   EXPECT_EQ(form_family(NormShape{}), "norm");
+}
+
+TEST(Forms, plain_fp32_has_forms_of_its_own_and_other_formats_never_use_them) {
+  const auto name = [](const KernelShape& shape) {
+    const FormKind* kind = form_kind_for(shape);
+    return kind == nullptr ? std::string_view("none") : kind->name;
+  };
+  EXPECT_EQ(name(GemmShape{.scheme = Scheme::fp32}), "gemm_fp32");
+  EXPECT_EQ(name(GemmShape{.scheme = Scheme::tf32}), "gemm");
+  EXPECT_EQ(name(GemmShape{}), "gemm");
+  EXPECT_EQ(name(ConvShape{.scheme = Scheme::fp32}), "conv_fp32");
+  EXPECT_EQ(name(ConvShape{}), "none");
+  EXPECT_EQ(name(SoftmaxShape{.dtype = DType::fp32}), "eager");
+  EXPECT_EQ(name(SoftmaxShape{}), "memory");
+  EXPECT_EQ(name(SamplingShape{.dtype = DType::fp32}), "memory") << "what has no fp32 form keeps the other";
+  RandomStream random(8, "fp32");
+  for (const FormKind& kind : form_kinds()) {
+    for (int i = 0; i < 20; ++i) {
+      const FormKind* found = form_kind_for(random_call(kind, random).shape);
+      EXPECT_TRUE(found == &kind || (found != nullptr && !kind.fp32)) << kind.name;
+    }
+  }
 }
 
 TEST(Forms, a_backward_pass_has_no_form_because_forms_know_the_forward_kernels) {

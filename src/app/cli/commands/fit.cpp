@@ -46,6 +46,7 @@ class FitCommand : public Command {
   void declare_common(Options& options, const std::string& out_help) {
     options.list("--data", data_, "Folders of <device>/<family>.csv[.gz] (comma-separated)", true);
     options.list("--devices", devices_, "Only these devices");
+    options.list("--where", where_, "Only rows with COLUMN=VALUE, as split=train");
     options.text("--out", out_, out_help, true);
     options.text("--source", source_, "Where the measurements come from; kept in the file", true);
     options.text("--date", date_, "Date of the fit; kept in the file", true);
@@ -53,7 +54,7 @@ class FitCommand : public Command {
 
   std::vector<KernelValidationRequest> requests() const {
     std::vector<KernelValidationRequest> list;
-    for (const std::string& folder : data_) list.push_back({.data = folder, .devices = devices_});
+    for (const std::string& folder : data_) list.push_back({.data = folder, .devices = devices_, .where = where_});
     return list;
   }
 
@@ -84,7 +85,7 @@ class FitCommand : public Command {
 
   Options* roofline_ = nullptr;
   Options* kernels_ = nullptr;
-  std::vector<std::string> data_, devices_, without_, families_;
+  std::vector<std::string> data_, devices_, where_, without_, families_;
   std::string out_, source_, date_;
   int64_t sweep_size_ = 0, seed_ = 1;
   bool cross_only_ = false;

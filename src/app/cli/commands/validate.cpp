@@ -21,6 +21,7 @@ class ValidateCommand : public Command {
     kernels.text("--data", data_, "Folder of measurements, one device folder, or one file", true);
     kernels.list("--devices", request_.devices, "Only these devices (comma-separated)");
     kernels.list("--families", request_.families, "Only these kernel families");
+    kernels.list("--where", request_.where, "Only rows with COLUMN=VALUE, as split=test");
     kernels.text("--group-by", request_.group_by, "A column to group by, instead of device/family");
     kernels.choice("--tier", tier_, tier_names(), tier_help);
     kernels.text("--calibration", calibration_, "Folder written by `foretoken fit kernels`; default: the shipped one");
