@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "kernel/forms/eager_form.h"
 #include "kernel/measurement_files.h"
 #include "kernel/operator_table.h"
 
@@ -144,7 +145,10 @@ void score_file(const MeasurementFile& file, const KernelPredictor& predictor, c
     }
     KernelEstimate predicted;
     try {
-      predicted = predictor.estimate(*shape, source.variant());
+      const auto effect = request.campaign.effects.find({file.device, std::string(source.variant())});
+      const bool is_known = effect != request.campaign.effects.end();
+      predicted = predictor.estimate(*shape, is_known ? framework_kernel : source.variant());
+      if (is_known) predicted.seconds = campaign_estimate(effect->second, predicted.seconds);
     } catch (const InputError& error) {
       skip(fmt::format("{} cannot be predicted on this device: {}", error.problem().value, error.problem().expected));
       continue;

@@ -9,6 +9,7 @@
 
 #include "base/statistics.h"
 #include "hardware/catalogue.h"
+#include "kernel/campaign.h"
 #include "kernel/kernel.h"
 
 namespace foretoken {
@@ -21,6 +22,7 @@ struct KernelValidationRequest {
   std::vector<std::string> families;  // only these; empty = all
   std::vector<std::string> where;     // only rows with these COLUMN=VALUE; files without the column are left out
   std::string group_by;               // a column, "device" or "family"; empty = device/family
+  Campaign campaign;                  // its effects replace the fitted gap of the devices and operators it knows
   int threads = 0;                    // files read at the same time; 0 = as many as the machine has cores
 };
 

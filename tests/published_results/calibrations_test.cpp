@@ -75,7 +75,9 @@ TEST(Calibrations, a_sibling_carries_a_sweep_over_by_the_spec_sheets) {
   const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
   const Device swept = hardware.device("h100_sxm");
   const auto seconds = [&](const Device& device, const KernelShape& shape) {
-    return LearnedKernels(device, folder, Caches::cold, swept).estimate(shape, {}, Tier::best).value();
+    return LearnedKernels(device, folder, Caches::cold, std::vector<Device>{swept})
+        .estimate(shape, {}, Tier::best)
+        .value();
   };
   const KernelShape shape = GemmShape{.m = 16, .n = 8192, .k = 8192};
   const LearnedTime own = seconds(swept, shape);
@@ -91,10 +93,10 @@ TEST(Calibrations, a_sibling_carries_a_sweep_over_by_the_spec_sheets) {
   twin.memory_bandwidth->value = twin.memory_bandwidth->value * 2.0;
   EXPECT_LT(seconds(twin, shape).seconds.value, 0.8 * own.seconds.value) << "weights stream from memory";
 
-  EXPECT_EQ(swept_device(hardware.device("gb200"), hardware, folder)->name, "b200_sxm");
-  EXPECT_EQ(swept_device(hardware.device("b300_sxm"), hardware, folder)->name, "b200_sxm");
-  EXPECT_EQ(swept_device(hardware.device("h100_sxm"), hardware, folder)->name, "h100_sxm");
-  EXPECT_FALSE(swept_device(hardware.device("t4"), hardware, folder).has_value());
+  EXPECT_EQ(swept_devices(hardware.device("gb200"), hardware, folder).at(0).name, "b200_sxm");
+  EXPECT_EQ(swept_devices(hardware.device("b300_sxm"), hardware, folder).at(0).name, "b200_sxm");
+  EXPECT_EQ(swept_devices(hardware.device("h100_sxm"), hardware, folder).at(0).name, "h100_sxm");
+  EXPECT_TRUE(swept_devices(hardware.device("tpu_v5e"), hardware, folder).empty());
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ class Library {
   std::filesystem::path calibrations() const { return directory_ / "kernels" / "calibrations"; }
 
  private:
-  KernelPredictor predictor_with(const Device& device, std::optional<Device> swept,
+  KernelPredictor predictor_with(const Device& device, const std::vector<Device>& swept,
                                  const std::filesystem::path& calibrations, Tier tier, Caches caches) const;
   std::filesystem::path directory_;
 };

@@ -63,7 +63,7 @@ RowsByForm collect(const std::vector<KernelValidationRequest>& requests, const H
   for (const KernelValidationRequest& request : requests) {
     const auto roofline_only = [](const Device& device) { return KernelPredictor(device); };
     validate_kernels(request, hardware, roofline_only, [&](const ScoredKernel& row) {
-      const FormKind* kind = form_kind_for(*row.shape);
+      const FormKind* kind = form_kind_for(*row.shape, row.variant);
       if (kind == nullptr || !is_wanted(options.families, row.family)) return;
       const std::string name(row.device);
       if (!devices.contains(name)) devices.emplace(name, hardware.device(name));

@@ -79,7 +79,7 @@ class EagerForm : public Form {
 
  private:
   static FormCall bare(const FormCall& call) {
-    return is_event_timed(call.variant) ? FormCall{.shape = call.shape, .variant = {}} : call;
+    return is_framework_kernel(call.variant) ? FormCall{.shape = call.shape, .variant = {}} : call;
   }
 
   Timed time(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int& choice) const {
@@ -101,6 +101,10 @@ class EagerForm : public Form {
 };
 
 }  // namespace
+
+bool is_framework_kernel(std::string_view variant) {
+  return variant == framework_kernel || is_event_timed(variant);
+}
 
 bool is_event_timed(std::string_view variant) {
   return variant == eager || (variant.starts_with(eager) && variant[eager.size()] == ' ');

@@ -9,6 +9,11 @@
 
 namespace foretoken {
 
+// The variant of a framework's own kernel, timed alone.
+inline constexpr std::string_view framework_kernel = "eager-kernel";
+// Whether a variant says that a framework ran the call: framework_kernel, or timed with events.
+bool is_framework_kernel(std::string_view variant);
+
 // Whether a call's variant says that it was timed with events around a call of the framework: "eager", "eager tanh".
 // Such a time is before + max(kernel, after): the host reaches the launch `before` the kernel can start, and records
 // the second event `after` it has launched. A kernel's own time holds neither.

@@ -71,14 +71,15 @@ std::span<const FormKind> form_kinds() {
        whatever_the_caches<make_memory_form>,
        {0.3, 0.01, 0.05, 0.05, 0, 0},
        0},
-      {"gemm_fp32", {"gemm"}, make_gemm_fp32_form, {0.1, 0.01, 0.1, 0.05, 0.03, 0.01}, 0.5, 0.1, true, true},
-      {"conv_fp32", {"conv"}, make_conv_fp32_form, {0.1, 0.01, 0.1, 0.05, 0.03, 0.01}, 0.5, 0.1, true, true},
+      {"gemm_fp32", {"gemm"}, make_gemm_fp32_form, {0.1, 0.01, 0.1, 0.05, 0.03, 0.01}, 0.5, 0.1, true, false, true},
+      {"conv_fp32", {"conv"}, make_conv_fp32_form, {0.1, 0.01, 0.1, 0.05, 0.03, 0.01}, 0.5, 0.1, true, false, true},
       {"eager",
        {"norm", "activation", "softmax", "elementwise"},
        make_eager_memory_form,
        {0.1, 0.01, 0.05, 0.02, 0.03, 0},
        0.5,
        0.05,
+       true,
        true,
        true},
   };
@@ -112,11 +113,10 @@ std::string_view form_family(const KernelShape& shape) {
   return family_name(shape);
 }
 
-const FormKind* form_kind_for(const KernelShape& shape) {
+const FormKind* form_kind_for(const KernelShape& shape, std::string_view variant) {
   const std::string_view family = form_family(shape);
-  if (is_fp32(shape)) {
-    if (const FormKind* kind = find_kind(family, true)) return kind;
-  }
+  const FormKind* kind = find_kind(family, true);
+  if (kind != nullptr && (is_fp32(shape) || (kind->eager && is_framework_kernel(variant)))) return kind;
   return find_kind(family, false);
 }
 

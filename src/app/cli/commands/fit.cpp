@@ -2,9 +2,12 @@
 
 #include "app/cli/commands/list.h"
 #include "app/cli/progress.h"
+#include "app/cli/tier_flag.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "kernel/family.h"
 #include "kernel/fit/fit_calibrations.h"
+#include "kernel/fit/fit_campaign.h"
 #include "kernel/validate.h"
 #include "report/calibration_report.h"
 
@@ -36,10 +39,22 @@ class FitCommand : public Command {
     kernels_->footer(
         "Example:\n  foretoken fit kernels --data measurements/ --source 'our lab' --date 2026-11-15 --out "
         "calibrations");
+
+    campaign_ = &options.subcommand("campaign",
+                                    "What host and software of one machine add to kernel times, from a few points of "
+                                    "each operator");
+    declare_common(*campaign_, "The JSON file to write");
+    campaign_->integer("--points", points_, {.least = 1, .most = 1000},
+                       "Points of each operator, spread over predicted times; the error is that of all others");
+    campaign_->choice("--tier", tier_, tier_names(), tier_help);
+    campaign_->footer(
+        "Example:\n  foretoken fit campaign --data operators.csv --points 4 --source 'our lab' --date 2026-11-15 --out "
+        "campaign.json");
   }
 
   Answer run(const Library& library) const override {
-    return roofline_->was_chosen() ? fit_roofline(library) : fit_kernels(library);
+    if (roofline_->was_chosen()) return fit_roofline(library);
+    return campaign_->was_chosen() ? fit_campaign_file(library) : fit_kernels(library);
   }
 
  private:
@@ -83,11 +98,29 @@ class FitCommand : public Command {
             .json = calibration_summary_json(summary)};
   }
 
+  Answer fit_campaign_file(const Library& library) const {
+    const Tier tier = tier_from_name(tier_).value();
+    const auto maker = [&](const Device& device) {
+      return library.benchmark_predictor(device, tier, library.calibrations());
+    };
+    if (data_.size() != 1) {
+      throw InputError(
+          {.source = "--data", .value = fmt::format("{} places", data_.size()), .expected = "one campaign"});
+    }
+    CampaignFit fit = fit_campaign(requests().front(), library.hardware(), maker, static_cast<size_t>(points_));
+    fit.campaign.source = source_;
+    fit.campaign.fitted_on = date_;
+    write_file(out_, campaign_json(fit.campaign));
+    return {.text = campaign_fit_text(fit) + fmt::format("wrote {}\n", out_), .json = campaign_fit_json(fit)};
+  }
+
   Options* roofline_ = nullptr;
+  Options* campaign_ = nullptr;
   Options* kernels_ = nullptr;
   std::vector<std::string> data_, devices_, where_, without_, families_;
   std::string out_, source_, date_;
-  int64_t sweep_size_ = 0, seed_ = 1;
+  std::string tier_ = "best";
+  int64_t sweep_size_ = 0, seed_ = 1, points_ = 4;
   bool cross_only_ = false;
 };
 
