@@ -77,8 +77,17 @@ LearnedKernels::LearnedKernels(const Device& device, std::filesystem::path folde
 
 LearnedKernels::~LearnedKernels() = default;
 
+// Where two forms serve a call whose variant is not known, a sweep of the device itself decides.
 const LearnedKernels::Slot* LearnedKernels::slot_of(const KernelShape& shape, std::string_view variant) const {
   const FormKind* kind = form_kind_for(shape, variant);
+  const Slot* slot = loaded_slot(kind);
+  if (slot == nullptr || !kind->eager || !variant.empty()) return slot;
+  const auto is_swept = [](const Slot* s) { return s != nullptr && s->swept != nullptr && !s->swept->is_sibling; };
+  const Slot* other = is_swept(slot) ? nullptr : loaded_slot(form_kind_of(form_family(shape)));
+  return is_swept(other) ? other : slot;
+}
+
+const LearnedKernels::Slot* LearnedKernels::loaded_slot(const FormKind* kind) const {
   if (kind == nullptr) return nullptr;
   const Slot& slot = state_->slots[static_cast<size_t>(kind - form_kinds().data())];
   std::call_once(slot.once, [&] {

@@ -64,6 +64,7 @@ class LearnedKernels {
  private:
   struct Slot;
   const Slot* slot_of(const KernelShape& shape, std::string_view variant) const;
+  const Slot* loaded_slot(const FormKind* kind) const;
   struct State;
   std::unique_ptr<State> state_;
 };

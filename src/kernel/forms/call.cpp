@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "kernel/forms/eager_memory_form.h"
+
 namespace foretoken {
 namespace {
 
@@ -25,6 +27,14 @@ struct GroupOf {
   std::string operator()(const LatentAttentionShape& s) const { return dtype_group(s.kv_dtype); }
   std::string operator()(const LatentProjectionShape& s) const {
     return scheme_group(s.scheme) + (s.post ? " post" : " pre");
+  }
+  // In fp32 the framework's two kernels for softmax, and the library's for 1x1 convolutions, are told apart.
+  std::string operator()(const SoftmaxShape& s) const {
+    const bool in_registers = s.dtype == DType::fp32 && s.width <= longest_warp_softmax;
+    return in_registers ? "softmax in registers" : "softmax";
+  }
+  std::string operator()(const ConvShape& s) const {
+    return s.kernel_height == 1 && s.kernel_width == 1 ? "conv 1x1" : "conv";
   }
   std::string operator()(const SamplingShape& s) const { return s.greedy ? "arg_max" : "sort"; }
   std::string operator()(const NormShape& s) const { return s.layer_norm ? "layer_norm" : "rms_norm"; }

@@ -21,6 +21,10 @@ TEST(FormCall, groups_tell_variants_and_formats_apart_and_sizes_together) {
   EXPECT_NE(group(NormShape{.layer_norm = true}), group(NormShape{.layer_norm = false}));
   EXPECT_EQ(group(RopeShape{}), "rope");
   EXPECT_NE(group(RopeShape{}), group(SoftmaxShape{}));
+  EXPECT_NE(group(SoftmaxShape{.width = 64, .dtype = DType::fp32}),
+            group(SoftmaxShape{.width = 4096, .dtype = DType::fp32}));
+  EXPECT_NE(group(GemmShape{.scheme = Scheme::fp32}), group(GemmShape{.batch = 2, .scheme = Scheme::fp32}));
+  EXPECT_EQ(group(GemmShape{}), group(GemmShape{.batch = 2}));
 }
 
 TEST(FormCall, raw_features_are_logarithms_of_the_sizes) {

@@ -49,10 +49,8 @@ double as_double(int64_t value) {
   return static_cast<double>(value);
 }
 
-// PyTorch (aten/src/ATen/native/cuda): softmax of up to 1024 elements keeps a row in the registers of a warp; beyond, a
-// block passes over it for the maximum, for the sum and for the result. Layer norm passes twice: moments, result.
-constexpr int64_t longest_warp_softmax = 1024;
-
+// PyTorch (aten/src/ATen/native/cuda): a block passes over a long row for the maximum, for the sum and for the result
+// of a softmax. Layer norm passes twice: moments, result.
 struct TrafficOf {
   RowTraffic operator()(const NormShape& s) const {
     const double bytes = as_double(s.width) * bytes_per_element(s.dtype) * (s.adds_residual ? 2 : 1);

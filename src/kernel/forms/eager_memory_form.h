@@ -7,6 +7,10 @@
 
 namespace foretoken {
 
+// PyTorch's softmax keeps a row of up to this many elements in the registers of a warp
+// (aten/src/ATen/native/cuda/PersistentSoftmax.cuh).
+inline constexpr int64_t longest_warp_softmax = 1024;
+
 std::unique_ptr<Form> make_eager_memory_form(Caches caches);
 
 }  // namespace foretoken

@@ -116,7 +116,10 @@ std::string_view form_family(const KernelShape& shape) {
 const FormKind* form_kind_for(const KernelShape& shape, std::string_view variant) {
   const std::string_view family = form_family(shape);
   const FormKind* kind = find_kind(family, true);
-  if (kind != nullptr && (is_fp32(shape) || (kind->eager && is_framework_kernel(variant)))) return kind;
+  if (kind != nullptr) {
+    const bool is_framework = is_framework_kernel(variant), is_unknown = variant.empty();
+    if (kind->eager ? is_framework || (is_unknown && is_fp32(shape)) : is_fp32(shape)) return kind;
+  }
   return find_kind(family, false);
 }
 

@@ -29,15 +29,16 @@ struct FormKind {
   double residual_strength = 0;  // of the trees across devices; 0 = they do not port
   double huber_scale = 0.1;      // log errors beyond this count linearly
   bool fp32 = false;             // serves calls in plain fp32 (no TF32) and no others
-  bool eager = false;            // with fp32: serves other formats too where the variant says that a framework ran it
-  bool ports_to_amd = false;     // else AMD's GPUs use it only with a sweep of their own
+  bool eager = false;         // kernels of an eager framework: any format with such a variant; fp32 without a variant
+  bool ports_to_amd = false;  // else AMD's GPUs use it only with a sweep of their own
 };
 
 std::span<const FormKind> form_kinds();
 const FormKind* form_kind_of(std::string_view family);  // in formats narrower than fp32
 
 // The form that predicts a call; null = none. Plain fp32 has forms of its own where they exist: its multiplies bypass
-// NVIDIA's tensor cores, its other kernels are the framework's; so are those of any format with a variant "eager...".
+// NVIDIA's tensor cores; its other kernels are the framework's, unless the variant names another. A framework's kernels
+// are so in any format.
 const FormKind* form_kind_for(const KernelShape& shape, std::string_view variant = {});
 
 // The family whose form predicts this call: its own, or attention_decode for a prefill of one token, which engines run

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "kernel/test_support.h"
@@ -171,6 +172,22 @@ TEST(Forms, effects_begin_with_the_common_one_and_none_comes_twice) {
   }
 }
 
+TEST(Forms, calls_of_one_group_on_one_device_have_the_same_effects) {
+  for (const FormKind& kind : form_kinds()) {
+    if (!kind.fp32) continue;
+    RandomStream random(9, kind.name);
+    const std::unique_ptr<Form> form = kind.make(Caches::benchmark);
+    std::map<std::string, std::vector<std::string>> seen;
+    for (int i = 0; i < 300; ++i) {
+      const FormCall call = random_call(kind, random);
+      const std::vector<std::string> effects = form->effects(call, traits_named("v100_pcie"));
+      const auto [found, is_new] = seen.emplace(call_group(call), effects);
+      EXPECT_EQ(found->second, effects) << kind.name << " " << call_group(call);
+    }
+    EXPECT_GT(seen.size(), 1u) << kind.name;
+  }
+}
+
 // Soft maxima leave out terms below a ten-thousandth of the largest, which may reappear.
 constexpr double left_out = 3e-4;
 
@@ -235,6 +252,9 @@ TEST(Forms, plain_fp32_has_forms_of_its_own_and_other_formats_never_use_them) {
   EXPECT_EQ(name(ConvShape{}), "none");
   EXPECT_EQ(name(SoftmaxShape{.dtype = DType::fp32}), "eager");
   EXPECT_EQ(name(SoftmaxShape{}), "memory");
+  EXPECT_EQ(form_kind_for(SoftmaxShape{}, "eager softmax")->name, "eager");
+  EXPECT_EQ(form_kind_for(SoftmaxShape{.dtype = DType::fp32}, "triton")->name, "memory") << "a kernel of its own";
+  EXPECT_EQ(form_kind_for(GemmShape{}, "eager linear")->name, "gemm") << "the library's kernel either way";
   EXPECT_EQ(name(SamplingShape{.dtype = DType::fp32}), "memory") << "what has no fp32 form keeps the other";
   RandomStream random(8, "fp32");
   for (const FormKind& kind : form_kinds()) {
