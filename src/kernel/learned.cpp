@@ -174,6 +174,8 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   const Slot* slot = slot_of(shape, variant);
   if (slot == nullptr) return std::nullopt;
   if (state_->traits.traits.amd && !slot->kind->ports_to_amd && !slot->measured) return std::nullopt;
+  // A sweep in fp32 says little about a framework's kernels in other formats.
+  if (tier == Tier::best && slot->kind->eager && form_kind_for(shape) != slot->kind) tier = Tier::cross;
   // A framework's call of a kernel that other forms know: the kernel they would take.
   const bool is_other = is_framework_kernel(variant) && (!slot->kind->fp32 || variant == framework_kernel);
   const FormCall call{.shape = shape, .variant = std::string(is_other ? std::string_view() : variant)};

@@ -128,6 +128,16 @@ struct NamedOf {
             {"experts", number(s.experts)}, {"tp", number(s.tp)},
             {"ep", number(s.ep)},           {"skew", s.routing == Routing::balanced ? 0 : s.power_law_exponent, false}};
   }
+  Named operator()(const ConvShape& s) const {
+    return {{"batch", number(s.batch)},
+            {"in_channels", number(s.in_channels)},
+            {"out_channels", number(s.out_channels)},
+            {"height", number(s.height)},
+            {"kernel_h", number(s.kernel_height)},
+            {"stride", number(s.stride)},
+            {"padding", number(s.padding)},
+            {"pixels", number(s.height * s.width * s.batch)}};
+  }
   Named operator()(const QuantizeShape& s) const {
     return {{"m", number(s.m)}, {"k", number(s.k)}, {"m x k", number(s.m * s.k)}};
   }

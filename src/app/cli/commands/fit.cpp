@@ -48,7 +48,8 @@ class FitCommand : public Command {
                        "Points of each operator, spread over predicted times; the error is that of all others");
     campaign_->choice("--tier", tier_, tier_names(), tier_help);
     campaign_->footer(
-        "Example:\n  foretoken fit campaign --data operators.csv --points 4 --source 'our lab' --date 2026-11-15 --out "
+        "Example:\n  foretoken fit campaign --data measurements/operators.csv --points 4 --source 'our lab' --date "
+        "2026-11-15 --out "
         "campaign.json");
   }
 
