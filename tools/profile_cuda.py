@@ -124,7 +124,7 @@ def gemm_row(stream, kernel, dtype):
     aligned = 16 if dtype == "fp8" else 8
     if n % aligned or k % aligned or 2 * m * n * k > 4e12:
         return None
-    return {"kernel": kernel, "dtype": dtype, "m": m, "n": n, "k": k}
+    return {"kernel": kernel, "dtype": dtype, "m": m, "n": n, "k": k, "caches": "cold"}
 
 
 def attention_heads(stream):
@@ -344,9 +344,78 @@ SUSTAINED = {
     "layer_decode_64x2048": layer_shapes(64, 64, 2048),
 }
 
+USUAL_SUSTAINED = list(SUSTAINED)
 
-def sustained_points(_seed, _name, _scale):
-    return [{"name": name} for name in SUSTAINED]
+
+def pause_shape(microseconds):
+    return "pause", {"us": microseconds}
+
+
+def norm_shape(kernel, rows, width, op="rms", residual="no"):
+    return "norm", {"kernel": kernel, "dtype": "bf16", "rows": rows, "width": width, "op": op, "residual": residual}
+
+
+def grouped_shape(kernel, dtype, groups, m, n, k):
+    return "grouped_gemm", {"kernel": kernel, "dtype": dtype, "groups": groups, "m": m, "n": n, "k": k,
+                            "routing": "balanced"}
+
+
+# More of them with --scale 2 or more: enough to fit the energy of a board, and to check it on kernels left out.
+for _m, _n, _k in [(1, 28672, 8192), (8, 4096, 14336), (32, 28672, 8192), (64, 6144, 4096), (64, 4096, 4096),
+                   (512, 4096, 4096), (512, 8192, 8192), (1024, 1024, 1024), (2048, 2048, 2048), (16384, 4096, 4096),
+                   (128, 128256, 4096), (4096, 4096, 128), (256, 4096, 14336), (1024, 8192, 1024)]:
+    SUSTAINED[f"gemm_bf16_{_m}x{_n}x{_k}"] = [gemm_shape("torch_linear", "bf16", _m, _n, _k)]
+for _m, _n, _k in [(4096, 4096, 4096), (16, 28672, 8192), (256, 8192, 8192), (2048, 4096, 14336), (1, 8192, 8192)]:
+    SUSTAINED[f"gemm_fp8_{_m}x{_n}x{_k}"] = [gemm_shape("scaled_mm_tensor", "fp8", _m, _n, _k)]
+for _m, _n, _k in [(8192, 8192, 8192), (128, 8192, 28672)]:
+    SUSTAINED[f"gemm_fp8_row_{_m}x{_n}x{_k}"] = [gemm_shape("scaled_mm_row", "fp8", _m, _n, _k)]
+SUSTAINED.update({
+    "gemm_fp16_256x28672x4096": [gemm_shape("torch_linear", "fp16", 256, 28672, 4096)],
+    "grouped_bf16_8x4096": [grouped_shape("grouped_mm", "bf16", 8, 4096, 28672, 4096)],
+    "grouped_bf16_128x512": [grouped_shape("grouped_mm", "bf16", 128, 512, 1536, 2048)],
+    "grouped_fp8_8x4096": [grouped_shape("scaled_grouped_mm_row", "fp8", 8, 4096, 28672, 4096)],
+    "prefill_flash_16x512": [attention_shape("attention_prefill", "sdpa_flash", 16, 512, 512)],
+    "prefill_flash_1x8192": [attention_shape("attention_prefill", "sdpa_flash", 1, 8192, 8192)],
+    "prefill_cudnn_16x512": [attention_shape("attention_prefill", "sdpa_cudnn", 16, 512, 512)],
+    "prefill_cudnn_8x2048_heads_of_64": [attention_shape("attention_prefill", "sdpa_cudnn", 8, 2048, 2048, 16, 16, 64)],
+    "decode_cudnn_64x4096": [attention_shape("attention_decode", "sdpa_cudnn", 64, 1, 4096)],
+    "decode_flash_128x1024": [attention_shape("attention_decode", "sdpa_flash", 128, 1, 1024)],
+    "decode_flash_16x32768": [attention_shape("attention_decode", "sdpa_flash", 16, 1, 32768)],
+    "decode_flash_1x8192": [attention_shape("attention_decode", "sdpa_flash", 1, 1, 8192)],
+    "encoder_cudnn_16x1024": [("attention_encoder", {"kernel": "sdpa_cudnn", "dtype": "bf16", "batch": 16, "heads": 16,
+                                                     "head_dim": 64, "q_len": 1024, "kv_len": 1024})],
+    "copy_16MiB": [("copy", {"bytes": 16 << 20})],
+    "copy_256MiB": [("copy", {"bytes": 256 << 20})],
+    "norm_triton_4096x4096": [norm_shape("triton", 4096, 4096, residual="yes")],
+    "norm_layer_1024x5120": [norm_shape("torch_eager", 1024, 5120, "layer")],
+    "activation_triton_4096x14336": [("activation", {"kernel": "triton", "dtype": "bf16", "rows": 4096, "width": 14336,
+                                                     "gated": "yes"})],
+    "activation_gelu_8192x8192": [("activation", {"kernel": "torch_gelu", "dtype": "bf16", "rows": 8192, "width": 8192,
+                                                  "gated": "no"})],
+    "rope_triton_8192": [("rope", {"kernel": "triton", "dtype": "bf16", "tokens": 8192, "heads": 32, "kv_heads": 8,
+                                   "rotary_dim": 128})],
+    "add_256Mi": [("elementwise", {"kernel": "torch_add", "dtype": "bf16", "elements": 1 << 28, "inputs": 2,
+                                   "outputs": 1})],
+    "add_1Mi": [("elementwise", {"kernel": "torch_add", "dtype": "bf16", "elements": 1 << 20, "inputs": 2,
+                                 "outputs": 1})],
+    "embedding_8192x8192": [("embedding", {"kernel": "torch_embedding", "dtype": "bf16", "tokens": 8192, "width": 8192,
+                                           "vocabulary": 128256})],
+    "quantize_8192x8192": [("quantize_fp8", {"kernel": "triton", "op": "static_quant", "m": 8192, "k": 8192})],
+    "argmax_256x128256": [("sampling", {"kernel": "torch_argmax", "dtype": "fp32", "rows": 256, "vocabulary": 128256,
+                                        "greedy": "yes"})],
+    "layer_prefill_cudnn_1x4096": layer_shapes(4096, 1, 4096, "sdpa_cudnn"),
+    "layer_prefill_8x512": layer_shapes(4096, 8, 512),
+    "layer_prefill_1x256": layer_shapes(256, 1, 256),
+    "layer_decode_8x1024": layer_shapes(8, 8, 1024),
+    "layer_decode_256x1024": layer_shapes(256, 256, 1024),
+    "pause": [pause_shape(100)],
+    "gemm_bf16_4096_and_pause": [gemm_shape("torch_linear", "bf16", 4096, 4096, 4096), pause_shape(170)],
+    "copy_64MiB_and_pause": [("copy", {"bytes": 64 << 20}), pause_shape(60)],
+})
+
+
+def sustained_points(_seed, _name, scale):
+    return [{"name": name} for name in (SUSTAINED if scale >= 2 else USUAL_SUSTAINED)]
 
 
 class Family:
@@ -363,7 +432,7 @@ FAMILIES = {
     "launch": Family(launch_points, "kind", 0.15),
     "copy": Family(copy_points, "bytes", 0.03),
     "host_copy": Family(host_copy_points, "kind bytes", 0.06),
-    "gemm": Family(gemm_points, "kernel dtype m n k", 0.035),
+    "gemm": Family(gemm_points, "kernel dtype m n k caches", 0.035),
     "grouped_gemm": Family(drawn(90, grouped_gemm_row), "kernel dtype groups m n k routing", 0.04),
     "attention_prefill": Family(drawn(200, prefill_row), ATTENTION_COLUMNS, 0.09),
     "attention_decode": Family(drawn(200, decode_row), ATTENTION_COLUMNS, 0.09),
@@ -748,6 +817,7 @@ class Bench:
         self.properties = torch.cuda.get_device_properties(self.device)
         self.capability = (self.properties.major, self.properties.minor)
         self.l2_bytes = getattr(self.properties, "L2_cache_size", 0) or 64 << 20
+        self.clock_hz = (board.facts()["max_sm_clock_mhz"] or 1500) * 1e6
         self.repeats, self.rounds = arguments.repeats, arguments.rounds
         self.pools = Pools(self.device, arguments.seed)
         self.types = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
@@ -873,7 +943,7 @@ class Bench:
     def take(self, dtype, *shape, written=False):
         return self.pools.take(self.types.get(dtype, dtype), *shape, written=written)
 
-    def gemm_case(self, kernel, dtype, m, n, k):
+    def gemm_case(self, kernel, dtype, m, n, k, caches="cold"):
         flops, size = 2 * m * n * k, (m * k + n * k) * (1 if dtype == "fp8" else 2) + 2 * m * n
         make = lambda: (self.take(dtype, m, k), self.take(dtype, n, k))
         if kernel == "torch_linear":
@@ -1083,6 +1153,10 @@ class Bench:
                     lambda target, source: target.copy_(source), 0, 2 * bytes,
                     in_graph=bytes < 512 << 20)  # graph nodes copy more than that at two thirds of the rate (H200)
 
+    def pause_case(self, us):
+        """The device waits, one thread apart, as between kernels that the host launches too late."""
+        return Case(lambda: (), lambda: torch.cuda._sleep(round(us * 1e-6 * self.clock_hz)), 0, 0)
+
     def wrong_kernels(self):
         """Families whose Triton kernels do not give what PyTorch gives, or do not run: (family, why)."""
         wrong = []
@@ -1255,7 +1329,7 @@ def sustained_row(bench, board, name, seconds):
             case.call(*buffers)
         rough = sum(min(bench._time_once(case, b) for _ in range(2)) for case, b in zip(cases, singles))
         moved = sum(case.bytes for case in cases)
-        sets = max(3, min(64, -(-3 * bench.l2_bytes // moved)))
+        sets = max(3, min(64, -(-3 * bench.l2_bytes // max(1, moved))))
         buffers = [[case.make() for case in cases] for _ in range(sets)]
 
         def one_pass(index):

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/portable_math.h"
 
 namespace foretoken {
 
@@ -63,6 +64,19 @@ Estimate sum_of_independent(std::span<const Estimate> parts) {
 }
 Estimate sum_of_correlated(std::span<const Estimate> parts) {
   return sum_with_correlation(parts, 1);
+}
+
+Estimate product_of_independent(const Estimate& a, const Estimate& b) {
+  ensure(a.low > 0 && b.low > 0, "factors of a product of estimates are above zero");
+  // In ratios, so that the lower bound stays above zero.
+  const auto joint = [](double one, double other) {
+    return portable_exp(std::hypot(portable_log(one), portable_log(other)));
+  };
+  const double value = a.value * b.value;
+  return {.value = value,
+          .low = value / joint(a.value / a.low, b.value / b.low),
+          .high = value * joint(a.high / a.value, b.high / b.value),
+          .kind = std::max(a.kind, b.kind)};
 }
 
 Estimate larger_of(const Estimate& a, const Estimate& b) {

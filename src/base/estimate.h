@@ -30,6 +30,10 @@ Estimate sum_with_correlation(std::span<const Estimate> parts, double correlatio
 Estimate sum_of_independent(std::span<const Estimate> parts);
 Estimate sum_of_correlated(std::span<const Estimate> parts);
 
+// The product of two positive quantities with independent errors: relative half-widths add in quadrature, the
+// confidence is the weaker one.
+Estimate product_of_independent(const Estimate& a, const Estimate& b);
+
 // The larger of two: value and bounds each, the confidence of the larger value (the weaker one when both are equal).
 Estimate larger_of(const Estimate& a, const Estimate& b);
 

@@ -157,5 +157,27 @@ TEST(Estimate, every_confidence_has_its_name) {
   EXPECT_LT(Confidence::measured, Confidence::roofline);
 }
 
+TEST(Estimate, a_product_widens_by_both_factors_and_by_no_more_than_both) {
+  RandomStream stream(7, "product");
+  for (int trial = 0; trial < 500; ++trial) {
+    const std::vector<Estimate> a = random_parts(stream), b = random_parts(stream);
+    const Estimate product = product_of_independent(a.front(), b.front());
+    const double rounding = 1 + 1e-12;
+    EXPECT_EQ(product.value, a.front().value * b.front().value);
+    EXPECT_GE(product.high * rounding, a.front().high * b.front().value);
+    EXPECT_LE(product.low, a.front().low * b.front().value * rounding);
+    EXPECT_LE(product.high, a.front().high * b.front().high * rounding);
+    EXPECT_GE(product.low * rounding, a.front().low * b.front().low);
+    EXPECT_EQ(product.kind, std::max(a.front().kind, b.front().kind));
+  }
+}
+
+TEST(Estimate, a_factor_known_exactly_only_scales) {
+  const Estimate part{.value = 3, .low = 2, .high = 5, .kind = Confidence::interpolated};
+  const Estimate product = product_of_independent(part, exactly(4));
+  EXPECT_NEAR(product.low, 8, 1e-12);
+  EXPECT_NEAR(product.high, 20, 1e-12);
+}
+
 }  // namespace
 }  // namespace foretoken

@@ -32,6 +32,7 @@ class Checker {
     check_folder("devices", read_device_file, [&](const fs::path& file, const Device& device) {
       check_narrower_types(file, device);
       check_fp32_peak(file, device);
+      check_allocatable_memory(file, device);
     });
     check_folder(
         "nodes", [&](const fs::path& file) { return read_node_file(file, find_device); },
@@ -112,6 +113,16 @@ class Checker {
     add(file, fmt::format("dense_peak_tflops.fp32 = {} but processors x lanes x 2 x clock is {:.4g}; "
                           "say why in its note if that is right",
                           number_text(peak->value.value() / tera), expected / tera));
+  }
+
+  // Boxes round to powers of two: their GB are GiB. A driver and error correction keep up to an eighth.
+  void check_allocatable_memory(const fs::path& file, const Device& device) {
+    if (!device.memory || !device.allocatable_memory || !device.allocatable_memory->note.empty()) return;
+    const double share = device.allocatable_memory->value.value() / (device.memory->value.value() / giga * gibi);
+    if (share >= 0.875 && share <= 1) return;
+    add(file,
+        fmt::format("allocatable_memory_mib = {} is {:.3g} of memory_gb in GiB; say why in its note if that is right",
+                    number_text(device.allocatable_memory->value.value() / mebi), share));
   }
 
   void check_node(const fs::path& file, const Node& node) {

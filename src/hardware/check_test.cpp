@@ -112,6 +112,16 @@ TEST_F(HardwareCheck, the_fp32_peak_must_follow_from_lanes_and_clock) {
   EXPECT_THAT(only_problem(), HasSubstr("processors x lanes x 2 x clock is 12.8"));
 }
 
+TEST_F(HardwareCheck, programs_get_most_of_the_memory_but_not_more_than_there_is) {
+  const std::string boxed = R"("memory_gb": {"value": 24, "source": "s"}, "allocatable_memory_mib": {"value": )";
+  for (const char* wrong : {"25000", "12000"}) {
+    write("devices/odd.json", device("odd", boxed + wrong + R"(, "source": "s"})"));
+    EXPECT_THAT(only_problem(), HasSubstr(std::string("allocatable_memory_mib = ") + wrong));
+  }
+  write("devices/odd.json", device("odd", boxed + R"(24080, "source": "s"})"));
+  EXPECT_TRUE(check_hardware_data(folder_).empty());
+}
+
 TEST_F(HardwareCheck, a_node_must_refer_to_a_device_and_not_outrun_its_links) {
   write("nodes/box.json", node("goood", "300"));
   EXPECT_THAT(only_problem(), AllOf(HasSubstr("box.json"), HasSubstr("did you mean good?")));

@@ -45,6 +45,7 @@ struct Device {
   MaybeFact<Hertz> boost_clock;
   MaybeFact<Bytes> last_level_cache;  // L2 on GPUs
   MaybeFact<Bytes> memory;
+  MaybeFact<Bytes> allocatable_memory;  // what the driver offers programs (cudaMemGetInfo's total), below the above
   MaybeFact<BytesPerSecond> memory_bandwidth;
   MaybeFact<Watts> power_limit;
   MaybeFact<BytesPerSecond> link_bandwidth;  // device to device (NVLink, xGMI, ICI), one direction, all links

@@ -25,6 +25,7 @@ void for_each_fact(AnyDevice& device, Visit&& visit) {
   visit(Field{"boost_clock_mhz", {"MHz", 100, 10000}, mega}, device.boost_clock);
   visit(Field{"last_level_cache_mib", {"MiB", 0.1, 10000}, mebi}, device.last_level_cache);
   visit(Field{"memory_gb", {"GB", 0.5, 10000}, giga}, device.memory);
+  visit(Field{"allocatable_memory_mib", {"MiB", 256, 10'000'000}, mebi}, device.allocatable_memory);
   visit(Field{"memory_bandwidth_gb_per_s", {"GB/s", 10, 100000}, giga}, device.memory_bandwidth);
   visit(Field{"power_limit_w", {"W", 1, 5000}, 1}, device.power_limit);
   visit(Field{"link_bandwidth_gb_per_s", {"GB/s", 5, 10000}, giga}, device.link_bandwidth);

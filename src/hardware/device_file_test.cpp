@@ -63,7 +63,7 @@ TEST(DeviceFile, numbers_left_out_are_unknown) {
   EXPECT_FALSE(device.memory);
   EXPECT_FALSE(device.peak_or_fallback(DType::fp8));
   EXPECT_TRUE(device_facts(device).empty());
-  EXPECT_EQ(unknown_device_facts(device).size(), 9U);
+  EXPECT_EQ(unknown_device_facts(device).size(), 10U);
 }
 
 TEST(DeviceFile, a_value_in_the_wrong_unit_is_rejected_with_the_value_meant) {

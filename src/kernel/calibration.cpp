@@ -125,6 +125,9 @@ DeviceCalibration device_calibration_from(const JsonView& view) {
   result.rows = static_cast<size_t>(view.at("rows").integer({.least = 1}));
   result.held_out_mape = view.at("held_out_mape").number({.least = 0});
   result.half_widths = half_widths_of(view.at("half_widths"));
+  if (const std::optional<JsonView> factors = view.find("width_factors")) {
+    for (const auto& [name, factor] : factors->members()) result.width_factors[name] = factor.number({0.01, 100});
+  }
   result.constants = texts_of(view.at("constants"));
   result.shared = numbers_of(view.at("shared"), result.constants.size());
   for (const auto& [name, values] : view.at("groups").members())
@@ -168,8 +171,16 @@ std::string calibration_json(const FormCalibration& calibration) {
   return file.dump() + "\n";
 }
 
+double DeviceCalibration::width_factor(std::string_view group) const {
+  const auto found = width_factors.find(group);
+  return found == width_factors.end() ? 1 : found->second;
+}
+
 std::string calibration_json(const DeviceCalibration& calibration) {
-  Json groups = Json::object(), ranges = Json::object();
+  Json groups = Json::object(), ranges = Json::object(), width_factors = Json::object();
+  for (const auto& [name, factor] : calibration.width_factors) {
+    width_factors.set(name, std::round(factor * 1000) / 1000);
+  }
   for (const auto& [name, values] : calibration.groups) groups.set(name, numbers(values));
   for (const auto& [name, bounds] : calibration.ranges) {
     Json list = Json::array();
@@ -190,6 +201,7 @@ std::string calibration_json(const DeviceCalibration& calibration) {
       .set("groups", std::move(groups))
       .set("ranges_log2", std::move(ranges))
       .set("residual", calibration.residual.to_json());
+  if (!calibration.width_factors.empty()) file.set("width_factors", std::move(width_factors));
   file.set("self_check", self_check(file, calibration.residual));
   return file.dump() + "\n";
 }

@@ -48,6 +48,9 @@ struct DeviceCalibration {
   std::map<std::string, std::vector<std::pair<float, float>>, std::less<>> ranges;  // of raw features, by group
   BoostedTrees residual;
   HalfWidths half_widths;  // on rows held out of the fit
+  // Times that for a call group whose kernels are harder or easier to predict than the rest; a group not named here: 1.
+  std::map<std::string, double, std::less<>> width_factors;
+  double width_factor(std::string_view group) const;
   double held_out_mape = 0;
 };
 

@@ -91,6 +91,16 @@ TEST(Calibration, written_and_read_back_it_is_the_same) {
   EXPECT_EQ(measured.shared, device_example().shared);
 }
 
+TEST(Calibration, width_factors_are_kept_where_there_are_any) {
+  EXPECT_EQ(parse_device_calibration(calibration_json(device_example()), "x").width_factor("rope"), 1);
+  DeviceCalibration example = device_example();
+  example.width_factors["rope"] = 1.25;
+  const std::string device = calibration_json(example);
+  EXPECT_EQ(parse_device_calibration(device, "x").width_factor("rope"), 1.25);
+  EXPECT_EQ(parse_device_calibration(device, "x").width_factor("rms_norm"), 1);
+  EXPECT_EQ(device_problem(with(device, "width_factors", Json::object({{"rope", -1}}))).path, "width_factors.rope");
+}
+
 TEST(Calibration, a_newer_version_is_refused_and_says_why) {
   const InputProblem form = form_problem(with(calibration_json(form_example()), "version", calibration_version + 1));
   EXPECT_EQ(form.source, "form.json");

@@ -71,6 +71,10 @@ const KernelFamily& kernel_family(std::string_view name, const std::string& sour
                     .suggestion = nearest_name(name, names).value_or("")});
 }
 
+std::string_view kernel_variant(std::string_view text) {
+  return text == "any" || text == "recurrence" || text == "convolution" ? std::string_view() : text;
+}
+
 std::string flag_name(const KernelParameter& parameter) {
   std::string flag = "--" + parameter.name;
   std::replace(flag.begin(), flag.end(), '_', '-');

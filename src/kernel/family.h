@@ -55,6 +55,10 @@ const KernelFamily* find_kernel_family(std::string_view name);
 // InputError with the nearest name when there is none; `source` is the flag or file that named it.
 const KernelFamily& kernel_family(std::string_view name, const std::string& source);
 
+// The implementation that a `kernel` column or flag names; empty where it names none: "any", or only a part of a layer
+// ("recurrence", "convolution").
+std::string_view kernel_variant(std::string_view text);
+
 // "--kv-dtype" for kv_dtype.
 std::string flag_name(const KernelParameter& parameter);
 

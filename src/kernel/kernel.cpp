@@ -10,11 +10,14 @@ namespace foretoken {
 
 namespace {
 
-// What other layers have evicted since it was last read: weights, and the keys and values of the context.
+// What other layers have evicted since it was last read: weights, the keys and values of the context, and the state of
+// a recurrence.
 Bytes cold_bytes(const KernelShape& shape, const Work& work) {
-  const bool attends =
-      std::holds_alternative<AttentionShape>(shape) || std::holds_alternative<LatentAttentionShape>(shape);
-  return work.weights_read + (attends ? work.activations_read : Bytes(0));
+  const auto* linear = std::get_if<LinearAttentionShape>(&shape);
+  const bool remembers = std::holds_alternative<AttentionShape>(shape) ||
+                         std::holds_alternative<MixedAttentionShape>(shape) ||
+                         std::holds_alternative<LatentAttentionShape>(shape) || (linear != nullptr && linear->decode);
+  return work.weights_read + (remembers ? work.activations_read : Bytes(0));
 }
 
 // A learned time may not beat the multiply units, nor DRAM where the data cannot be in the cache.

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "kernel/calibration.h"
 #include "kernel/evaluate.h"
+#include "kernel/forms/attention_variants.h"
 #include "kernel/forms/call.h"
 #include "kernel/forms/eager_form.h"
 
@@ -51,11 +52,13 @@ struct LearnedKernels::Slot {
   mutable const SweptDevice* swept = nullptr;  // the nearest with a sweep for this form
   mutable std::optional<FormCalibration> cross;
   mutable std::optional<DeviceCalibration> measured;
+  bool is_empty() const { return !cross && !measured; }
 };
 
 struct LearnedKernels::State {
   TraitsOfDevice traits;
   std::vector<SweptDevice> swept;  // nearest first
+  Caches caches = Caches::cold;
   std::filesystem::path folder;
   std::vector<Slot> slots = std::vector<Slot>(form_kinds().size());
 };
@@ -69,6 +72,7 @@ LearnedKernels::LearnedKernels(const Device& device, std::filesystem::path folde
   }
   state_->traits = traits_of(device);
   state_->folder = std::move(folder);
+  state_->caches = caches;
   for (size_t i = 0; i < state_->slots.size(); ++i) {
     state_->slots[i].kind = &form_kinds()[i];
     state_->slots[i].form = form_kinds()[i].make(caches);
@@ -77,10 +81,12 @@ LearnedKernels::LearnedKernels(const Device& device, std::filesystem::path folde
 
 LearnedKernels::~LearnedKernels() = default;
 
-// Where two forms serve a call whose variant is not known, a sweep of the device itself decides.
+// Where two forms serve a call whose variant is not known, a sweep of the device itself decides; without a calibration
+// of one stack's kernels, what is known of the family.
 const LearnedKernels::Slot* LearnedKernels::slot_of(const KernelShape& shape, std::string_view variant) const {
   const FormKind* kind = form_kind_for(shape, variant);
   const Slot* slot = loaded_slot(kind);
+  if (slot != nullptr && slot->is_empty()) return loaded_slot(form_kind_of(form_family(shape)));
   if (slot == nullptr || !kind->eager || !variant.empty()) return slot;
   const auto is_swept = [](const Slot* s) { return s != nullptr && s->swept != nullptr && !s->swept->is_sibling; };
   const Slot* other = is_swept(slot) ? nullptr : loaded_slot(form_kind_of(form_family(shape)));
@@ -149,11 +155,15 @@ constexpr double sibling_share = 0.35;
 using MeasuredGroups = decltype(DeviceCalibration::groups);
 
 // The group of a call. One whose variant is not known takes the variant that engines usually run; if that was not
-// measured, any with the same formats.
-MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured, const Form& form, const FormCall& call,
-                                              const DeviceTraits& traits) {
+// measured, any with the same formats. So does a stack's variant in a sweep of that stack: it has another kernel there.
+MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured, const FormKind& kind, const Form& form,
+                                              const FormCall& call, const DeviceTraits& traits) {
+  const auto best_described =
+      measured.groups.find(call_group({.shape = call.shape, .variant = form.measured_as(call)}));
+  if (best_described != measured.groups.end()) return best_described;
   const auto exact = measured.groups.find(call_group(call));
-  if (exact != measured.groups.end() || !call.variant.empty()) return exact;
+  if (exact != measured.groups.end()) return exact;
+  if (!call.variant.empty() && kind.variants.empty()) return exact;
   const std::string formats = " " + call_formats(call);
   const std::string_view usual = form.usual_variant(call, traits);
   auto best = measured.groups.end();
@@ -171,6 +181,13 @@ MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured,
 std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, std::string_view variant, Tier tier,
                                                     LearnedBasis* basis) const {
   if (tier == Tier::roofline || !state_->traits.complete) return std::nullopt;
+  if (const auto* batch = std::get_if<MixedAttentionShape>(&shape)) {
+    if (const KernelShape plain = simplest_shape(*batch); plain.index() != shape.index())
+      return estimate(plain, variant, tier, basis);
+    const bool both = batch->prompt_count() > 0 && batch->decodes > 0;
+    if (both && attention_variant(variant, equal_parts(*batch).calls[0], state_->traits.traits).decodes_apart)
+      return estimate_apart(*batch, variant, tier);
+  }
   const Slot* slot = slot_of(shape, variant);
   if (slot == nullptr) return std::nullopt;
   if (state_->traits.traits.amd && !slot->kind->ports_to_amd && !slot->measured) return std::nullopt;
@@ -178,7 +195,8 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   if (tier == Tier::best && slot->kind->eager && form_kind_for(shape) != slot->kind) tier = Tier::cross;
   // A framework's call of a kernel that other forms know: the kernel they would take.
   const bool is_other = is_framework_kernel(variant) && (!slot->kind->fp32 || variant == framework_kernel);
-  const FormCall call{.shape = shape, .variant = std::string(is_other ? std::string_view() : variant)};
+  const FormCall call{
+      .shape = shape, .variant = std::string(is_other ? std::string_view() : variant), .keys = state_->caches};
   const DeviceTraits& traits = state_->traits.traits;
   const auto with_interval = [](double seconds, double half_width, Confidence kind) {
     const double factor = std::exp(half_width);
@@ -190,7 +208,7 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   if (slot->measured && (tier == Tier::best || tier == sweep_tier)) {
     const DeviceCalibration& measured = *slot->measured;
     const DeviceTraits& swept = slot->swept->traits;
-    const auto found = measured_group(measured, *slot->form, call, swept);
+    const auto found = measured_group(measured, *slot->kind, *slot->form, call, swept);
     if (found != measured.groups.end()) {
       const auto number = static_cast<float>(std::distance(measured.groups.begin(), found));
       double seconds =
@@ -202,7 +220,7 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
         inside = inside && raw[i] >= ranges->second[i].first && raw[i] <= ranges->second[i].second;
       }
       // Beyond the sizes measured, the trees stand still while the form goes on: half as sure again.
-      double half_width = measured.half_widths.at(seconds) * (inside ? 1.0 : 1.5);
+      double half_width = measured.half_widths.at(seconds) * measured.width_factor(found->first) * (inside ? 1.0 : 1.5);
       if (is_sibling) {
         // What the sweep found, times what the form makes of the other spec sheet.
         const auto bare = [&](const DeviceTraits& device) {
@@ -250,6 +268,20 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   return LearnedTime{.seconds = with_interval(seconds, slot->cross->half_widths.at(seconds), Confidence::extrapolated),
                      .tier = Tier::cross,
                      .inside_envelope = false};
+}
+
+// Two launches, one after the other. Their errors have the same causes, so the intervals add up.
+std::optional<LearnedTime> LearnedKernels::estimate_apart(const MixedAttentionShape& batch, std::string_view variant,
+                                                          Tier tier) const {
+  MixedAttentionShape prompts = batch, decodes = batch;
+  prompts.decodes = prompts.decode_keys = prompts.longest_decode = 0;
+  decodes.prompts = {};
+  const std::optional<LearnedTime> first = estimate(prompts, variant, tier), second = estimate(decodes, variant, tier);
+  if (!first || !second) return std::nullopt;
+  const Estimate launches[] = {first->seconds, second->seconds};
+  return LearnedTime{.seconds = sum_of_correlated(launches),
+                     .tier = std::min(first->tier, second->tier),
+                     .inside_envelope = first->inside_envelope && second->inside_envelope};
 }
 
 std::vector<Device> swept_devices(const Device& device, const HardwareCatalogue& hardware,

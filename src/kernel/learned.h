@@ -65,6 +65,8 @@ class LearnedKernels {
   struct Slot;
   const Slot* slot_of(const KernelShape& shape, std::string_view variant) const;
   const Slot* loaded_slot(const FormKind* kind) const;
+  std::optional<LearnedTime> estimate_apart(const MixedAttentionShape& batch, std::string_view variant,
+                                            Tier tier) const;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -54,6 +54,19 @@ class LearnedKernelsTest : public TestWithFolder {
   }
 };
 
+TEST_F(LearnedKernelsTest, a_group_that_is_harder_to_predict_has_a_wider_interval) {
+  DeviceCalibration usual = measured_norms("h100_sxm"), harder = usual;
+  harder.width_factors["rms_norm"] = 3;
+  const NormShape shape{.rows = 1024, .width = 2048};
+  write(usual);
+  const LearnedTime before = ask(shape).value();
+  write(harder);
+  const LearnedTime after = ask(shape).value();
+  EXPECT_EQ(after.seconds.value, before.seconds.value);
+  EXPECT_NEAR(std::log(after.seconds.high / after.seconds.value),
+              3 * std::log(before.seconds.high / before.seconds.value), 1e-9);
+}
+
 TEST_F(LearnedKernelsTest, tiers_have_names) {
   for (const Tier tier : {Tier::best, Tier::roofline, Tier::cross, Tier::measured})
     EXPECT_EQ(tier_from_name(tier_name(tier)), tier);
@@ -210,6 +223,31 @@ TEST_F(LearnedKernelsTest, a_file_under_the_name_of_another_is_refused) {
   EXPECT_EQ(problem_of([&] { ask(norm, Tier::best, "h200_sxm"); }).path, "device");
 }
 
+TEST_F(LearnedKernelsTest, kernels_of_a_stack_are_predicted_by_its_own_calibration_else_by_the_general_one) {
+  const KernelShape gemm = GemmShape{.m = 64, .n = 4096, .k = 4096};
+  write(start_calibration(form_named("gemm")));
+  const LearnedKernels without(hardware().device("h100_sxm"), folder);
+  ASSERT_TRUE(without.estimate(gemm, "trtllm", Tier::best).has_value());
+
+  FormCalibration slower = start_calibration(form_named("gemm_trtllm"));
+  slower.effects["common"][0] = std::log(30000);  // clocks of an empty call
+  write(slower);
+  const LearnedKernels with(hardware().device("h100_sxm"), folder);
+  const auto seconds = [&](std::string_view variant) {
+    return with.estimate(gemm, variant, Tier::best)->seconds.value;
+  };
+  EXPECT_EQ(seconds(""), without.estimate(gemm, "", Tier::best)->seconds.value);
+  EXPECT_EQ(seconds("torch_linear"), seconds(""));
+  EXPECT_GT(seconds("trtllm"), seconds("") + 10e-6);
+}
+
+TEST_F(LearnedKernelsTest, a_prefill_of_one_token_is_a_decode_except_to_tensorrt_llm) {
+  const AttentionShape one{.heads = 8, .kv_heads = 8, .q_len = 1, .kv_len = 64};
+  EXPECT_EQ(form_family(one), "attention_decode");
+  EXPECT_EQ(form_family(one, "fa3"), "attention_decode");
+  EXPECT_EQ(form_family(one, "trtllm"), "attention_prefill");
+}
+
 TEST_F(LearnedKernelsTest, many_threads_may_ask_the_first_question_at_once) {
   for (const FormKind& kind : form_kinds()) write(start_calibration(kind));
   write(measured_norms("h100_sxm"));
@@ -227,6 +265,47 @@ TEST_F(LearnedKernelsTest, many_threads_may_ask_the_first_question_at_once) {
     for (std::thread& thread : threads) thread.join();
     for (const double answer : answers) EXPECT_EQ(answer, expected);
   }
+}
+
+TEST_F(LearnedKernelsTest, a_batch_of_one_kind_and_length_is_a_plain_call) {
+  for (const char* form : {"attention_prefill", "attention_decode", "attention_mixed"})
+    write(start_calibration(form_named(form)));
+  MixedAttentionShape decodes{.heads = 32, .kv_heads = 8};
+  decodes.add_decodes(8, 4096);
+  EXPECT_EQ(ask(decodes)->seconds.value, ask(decode)->seconds.value);
+  MixedAttentionShape prompts{.heads = 32, .kv_heads = 8};
+  prompts.add_prompts(2, 300, 900);
+  const KernelShape prefill = AttentionShape{.batch = 2, .heads = 32, .kv_heads = 8, .q_len = 300, .kv_len = 900};
+  EXPECT_EQ(ask(prompts)->seconds.value, ask(prefill)->seconds.value);
+}
+
+TEST_F(LearnedKernelsTest, prompts_and_decodes_are_one_launch_or_two_as_the_kernel_has_it) {
+  for (const char* form : {"attention_prefill", "attention_decode"}) write(start_calibration(form_named(form)));
+  MixedAttentionShape prompts{.heads = 32, .kv_heads = 8}, decodes{.heads = 32, .kv_heads = 8};
+  prompts.add_prompts(1, 300, 900);
+  decodes.add_decodes(4, 100);
+  decodes.add_decodes(4, 700);
+  MixedAttentionShape both = prompts;
+  both.add_decodes(4, 100);
+  both.add_decodes(4, 700);
+  const auto apart = ask(both, Tier::best, "b200_sxm");  // TensorRT-LLM's kernels
+  ASSERT_TRUE(apart.has_value());
+  const auto first = ask(prompts, Tier::best, "b200_sxm"), second = ask(decodes, Tier::best, "b200_sxm");
+  EXPECT_DOUBLE_EQ(apart->seconds.value, first->seconds.value + second->seconds.value);
+  EXPECT_DOUBLE_EQ(apart->seconds.high, first->seconds.high + second->seconds.high);
+  EXPECT_FALSE(ask(both).has_value());  // FlashAttention 3: needs the form of mixed batches
+  write(start_calibration(form_named("attention_mixed")));
+  EXPECT_TRUE(ask(both).has_value());
+}
+
+TEST_F(LearnedKernelsTest, cold_keys_come_from_memory) {
+  write(start_calibration(form_named("attention_decode")));
+  const KernelShape small = AttentionShape{
+      .phase = AttentionPhase::decode, .batch = 32, .heads = 32, .kv_heads = 8, .kv_len = 256, .writes_kv = true};
+  const Device device = hardware().device("rtx_pro_6000_server");  // 128 MB of L2 for 34 MB of keys
+  const double cold = LearnedKernels(device, folder, Caches::cold).estimate(small, "", Tier::cross)->seconds.value;
+  const double warm = LearnedKernels(device, folder, Caches::benchmark).estimate(small, "", Tier::cross)->seconds.value;
+  EXPECT_GT(cold, 1.2 * warm);
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ std::vector<MeasuredRow> measured_rows_like(const KernelShape& shape, const std:
   const std::string formats = call_formats(asked);
   std::vector<MeasuredRow> rows;
   for (const MeasurementFile& file : find_measurement_files(folder).files) {
-    if (comparable_name(file.device) != comparable_name(device) || file.family->name != family_name(shape)) continue;
+    const bool same_family = file.family != nullptr && file.family->name == family_name(shape);
+    if (comparable_name(file.device) != comparable_name(device) || !same_family) continue;
     validate_kernels({.data = file.path, .threads = 1}, hardware, make_predictor, [&](const ScoredKernel& scored) {
       FormCall call{.shape = *scored.shape, .variant = {}};
       if (call_formats(call) != formats) return;

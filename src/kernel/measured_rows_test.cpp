@@ -18,7 +18,7 @@ class MeasuredRowsTest : public TestWithFolder {
   }
   std::vector<MeasuredRow> rows_like(const KernelShape& shape, const std::string& device = "h100_sxm") const {
     return measured_rows_like(shape, device, folder, hardware(),
-                              [](const Device& measured) { return KernelPredictor(measured); });
+                              [](const Device& measured, Caches /*caches*/) { return KernelPredictor(measured); });
   }
 };
 

@@ -72,6 +72,31 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   return folders;
 }
 
+// Adds `path` if it is a table of another format.
+void add_foreign(const fs::path& path, MeasurementFiles& found) {
+  for (const MeasurementFormat& format : measurement_formats()) {
+    const std::optional<FormatMatch> match = format.match(path);
+    if (!match) continue;
+    if (match->left_out.empty()) {
+      found.files.push_back({.path = path, .device = match->device, .format = &format});
+    } else {
+      found.left_out.push_back({.path = path, .why = match->left_out});
+    }
+    return;
+  }
+}
+
+// Tables of other formats anywhere below `folder`.
+void add_foreign_below(const fs::path& folder, int depth, MeasurementFiles& found) {
+  for (const fs::path& path : sorted_entries(folder)) {
+    if (fs::is_directory(path)) {
+      if (depth > 0) add_foreign_below(path, depth - 1, found);
+    } else {
+      add_foreign(path, found);
+    }
+  }
+}
+
 }  // namespace
 
 MeasurementFiles find_measurement_files(const fs::path& data) {
@@ -84,6 +109,8 @@ MeasurementFiles find_measurement_files(const fs::path& data) {
                       .expected = "<device>/<family>.csv[.gz] below it"});
   }
   if (!fs::is_directory(status)) {
+    add_foreign(data, found);
+    if (!found.files.empty()) return found;
     const std::string name = table_name(data).value_or("");
     if (!find_kernel_family(name) && !name.empty() && add_operator_table(data, found)) return found;
     const KernelFamily& family = kernel_family(table_name(data).value_or(data.filename().string()), data.string());
@@ -93,6 +120,9 @@ MeasurementFiles find_measurement_files(const fs::path& data) {
   }
   fs::path root = data;
   if (!root.has_filename()) root = root.parent_path();  // a trailing slash
+  constexpr int deepest = 4;
+  add_foreign_below(root, deepest, found);
+  if (!found.files.empty()) return found;
   add_tables(root, found);
   if (!found.files.empty()) return found;
 

@@ -123,7 +123,7 @@ TEST(OperatorTable, validation_reads_a_table_by_device_and_family_and_keeps_the_
              "Tesla T4,add,train,1024,1024,70\nTesla T4,ln,test,1024,1024,70\nTesla T4,ln,train,1024,1024,70\n"
              "Tesla T4,roll,test,1,1,70\nno such device,add,test,1024,1024,70\n");
   const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
-  const auto maker = [](const Device& device) { return KernelPredictor(device); };
+  const auto maker = [](const Device& device, Caches /*caches*/) { return KernelPredictor(device); };
   const KernelValidation all = validate_kernels({.data = path}, hardware, maker);
   ASSERT_EQ(all.groups.size(), 2u);
   EXPECT_EQ(all.groups[0].name, "t4/elementwise");

@@ -111,8 +111,10 @@ inline constexpr std::string_view attention_variant_names[] = {"",    "fa2",    
 inline FormCall random_call(const FormKind& kind, RandomStream& random) {
   const std::string_view family = kind.families[random.below(kind.families.size())];
   FormCall call{.shape = random_shape(kernel_family(family, "test"), random), .variant = {}};
+  while (form_family(call.shape).empty()) call.shape = random_shape(kernel_family(family, "test"), random);
   if (family.starts_with("attention"))
     call.variant = attention_variant_names[random.below(std::size(attention_variant_names))];
+  if (!kind.variants.empty()) call.variant = kind.variants[random.below(kind.variants.size())];
   if (kind.fp32) {
     std::visit(
         [](auto& shape) {

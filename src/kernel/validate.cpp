@@ -13,12 +13,17 @@
 #include "base/error.h"
 #include "kernel/forms/eager_form.h"
 #include "kernel/measurement_files.h"
-#include "kernel/operator_table.h"
+#include "kernel/measurement_rows.h"
 
 namespace foretoken {
 namespace {
 
-using PredictorByDevice = std::map<std::string, std::unique_ptr<KernelPredictor>, std::less<>>;
+// Of one device: for calls that find their data where the last one left them, and for cold caches.
+struct Predictors {
+  KernelPredictor warm, cold;
+  const KernelPredictor& with(Caches caches) const { return caches == Caches::cold ? cold : warm; }
+};
+using PredictorByDevice = std::map<std::string, Predictors, std::less<>>;
 
 struct FileResult {
   std::map<std::string, std::vector<PredictedRow>, std::less<>> groups;
@@ -29,140 +34,99 @@ struct FileResult {
   std::exception_ptr failure;
 };
 
-// Why a row that reads well is no measurement of its family; empty if it is one.
-std::string_view not_a_kernel(const KernelFamily& family, std::string_view op) {
-  if (family.name == "quantize_fp8" && op == "dyn_minus_static") return "a difference of two timings, not a kernel";
-  return {};
-}
-
-// Names a row's group: a column's text, or what the file says.
+// Names a row's group: a column's text, or its device and family.
 struct Grouping {
-  std::string fixed;             // used when there is no column
   std::optional<size_t> column;  // of the file
-  std::string_view name(const CsvReader& csv) const { return column ? csv.cell(*column) : std::string_view(fixed); }
+  std::string fixed;             // for all rows; empty: by the row's family
+  std::map<std::string_view, std::string> by_family;
+  std::string_view name(const MeasurementFile& file, std::string_view family, const CsvReader& csv) {
+    if (column) return csv.cell(*column);
+    if (!fixed.empty()) return fixed;
+    const auto [found, is_new] = by_family.try_emplace(family);
+    if (is_new) found->second = fmt::format("{}/{}", file.device, family);
+    return found->second;
+  }
 };
 
 Grouping grouping(const std::string& group_by, const MeasurementFile& file, const CsvReader& csv) {
-  const std::string family = file.family ? file.family->name : "";
-  if (group_by.empty()) return {.fixed = fmt::format("{}/{}", file.device, family)};
+  if (group_by.empty()) return {};
   if (group_by == "device") return {.fixed = file.device};
-  if (group_by == "family") return {.fixed = family};
-  return {.fixed = fmt::format("(no {})", group_by), .column = csv.find_column(group_by)};
+  return {.column = csv.find_column(group_by), .fixed = fmt::format("(no {})", group_by)};
 }
 
-// Rows of one file that are asked for, one after the other, whatever its format.
-class RowSource {
+bool is_listed(const std::vector<std::string>& names, std::string_view name) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& candidate) { return comparable_name(candidate) == comparable_name(name); });
+}
+
+// Rows that --where asks for.
+class Conditions {
  public:
-  RowSource(const MeasurementFile& file, const std::vector<std::string>& where) : file_(file), csv_(file.path) {
-    if (file.table) {
-      table_.emplace(*file.table, csv_);
-    } else {
-      family_.emplace(*file.family, csv_);
-      measured_ = csv_.column("latency_us");
-      op_ = csv_.find_column("op");
-      variant_ = csv_.find_column("kernel");
-    }
+  Conditions(const std::vector<std::string>& where, const CsvReader& csv) {
     for (const std::string& condition : where) {
       const size_t equals = condition.find('=');
       if (equals == std::string::npos || equals == 0) {
         throw InputError({.source = "--where", .value = printable(condition), .expected = "COLUMN=VALUE"});
       }
-      const std::optional<size_t> column = csv_.find_column(condition.substr(0, equals));
-      if (!column) is_left_out_ = true;
-      if (column) conditions_.emplace_back(*column, condition.substr(equals + 1));
+      const std::optional<size_t> column = csv.find_column(condition.substr(0, equals));
+      if (!column) never_ = true;
+      if (column) cells_.emplace_back(*column, condition.substr(equals + 1));
     }
   }
-
-  const CsvReader& csv() const { return csv_; }
-
-  bool next() {
-    if (is_left_out_) return false;
-    while (csv_.next()) {
-      if (is_wanted()) return true;
-    }
-    return false;
+  bool hold(const CsvReader& csv) const {
+    return !never_ && std::all_of(cells_.begin(), cells_.end(),
+                                  [&](const auto& cell) { return csv.cell(cell.first) == cell.second; });
   }
-
-  // The shape of the current row; nothing, and the reason in `why`, where it cannot be expressed.
-  std::optional<KernelShape> read(std::string& why) {
-    if (!table_) {
-      if (op_) {
-        why = not_a_kernel(*file_.family, csv_.cell(*op_));
-        if (!why.empty()) return std::nullopt;
-      }
-      return family_->read_if_expressible(csv_, why);
-    }
-    std::optional<OperatorRow> row = table_->read(csv_, why);
-    if (!row) return std::nullopt;
-    table_variant_ = std::move(row->variant);
-    return row->shape;
-  }
-
-  // Of the row just read; valid until the next.
-  std::string_view variant() const {
-    if (table_) return table_variant_;
-    return variant_ ? csv_.cell(*variant_) : std::string_view();
-  }
-  double measured_us() const { return table_ ? table_->measured_us(csv_) : csv_.number(measured_); }
 
  private:
-  bool is_wanted() const {
-    if (table_ && (table_->device(csv_) != file_.device_text || table_->family(csv_) != family_name())) return false;
-    return std::all_of(conditions_.begin(), conditions_.end(),
-                       [&](const auto& condition) { return csv_.cell(condition.first) == condition.second; });
-  }
-  std::string_view family_name() const { return file_.family ? std::string_view(file_.family->name) : ""; }
-
-  const MeasurementFile& file_;
-  CsvReader csv_;
-  std::optional<KernelRowReader> family_;
-  std::optional<OperatorRowReader> table_;
-  size_t measured_ = 0;
-  std::optional<size_t> op_, variant_;
-  std::vector<std::pair<size_t, std::string>> conditions_;
-  bool is_left_out_ = false;
-  std::string table_variant_;
+  std::vector<std::pair<size_t, std::string>> cells_;
+  bool never_ = false;  // the file lacks a column
 };
 
-void score_file(const MeasurementFile& file, const KernelPredictor& predictor, const KernelValidationRequest& request,
+void score_file(const MeasurementFile& file, const Predictors& predictors, const KernelValidationRequest& request,
                 const ScoredKernelSink& sink, FileResult& result) {
-  RowSource source(file, request.where);
-  const CsvReader& csv = source.csv();
+  const std::unique_ptr<MeasurementRows> source = open_rows(file, request.models);
+  const CsvReader& csv = source->csv();
   result.columns = csv.columns();
-  const Grouping group = grouping(request.group_by, file, csv);
+  Grouping group = grouping(request.group_by, file, csv);
+  const bool by_family = request.group_by == "family";
+  const Conditions conditions(request.where, csv);
   const std::string path = file.path.string();
   std::string why;
   const auto skip = [&](std::string reason) {
     result.skipped.push_back({.file = path, .row = csv.row(), .why = std::move(reason)});
   };
-  std::string_view rows_name;
+  std::string rows_name;
   std::vector<PredictedRow>* rows = nullptr;
-  while (source.next()) {
-    const std::optional<KernelShape> shape = source.read(why);
-    if (!shape) {
+  while (source->next()) {
+    if (!conditions.hold(csv)) continue;
+    const std::optional<TableRow> row = source->read(why);
+    if (!row) {
       skip(why);
       continue;
     }
+    const std::string_view family = file.family ? std::string_view(file.family->name) : family_name(row->shape);
+    // A file of one family was kept or left out as a whole.
+    if (!file.family && !request.families.empty() && !is_listed(request.families, family)) continue;
     KernelEstimate predicted;
     try {
-      const auto effect = request.campaign.effects.find({file.device, std::string(source.variant())});
+      const auto effect = request.campaign.effects.find({file.device, std::string(row->variant)});
       const bool is_known = effect != request.campaign.effects.end();
-      predicted = predictor.estimate(*shape, is_known ? framework_kernel : source.variant());
+      predicted = predictors.with(row->caches).estimate(row->shape, is_known ? framework_kernel : row->variant);
       if (is_known) predicted.seconds = campaign_estimate(effect->second, predicted.seconds);
     } catch (const InputError& error) {
       skip(fmt::format("{} cannot be predicted on this device: {}", error.problem().value, error.problem().expected));
       continue;
     }
-    const double measured_us = source.measured_us();
+    const double measured_us = row->microseconds;
     if (measured_us <= 0) {
       skip("latency_us is not above zero");
       continue;
     }
-    const std::string_view name = group.name(csv);
+    const std::string_view name = by_family ? family : group.name(file, family, csv);
     if (!rows || rows_name != name) {
-      const auto found = result.groups.try_emplace(std::string(name)).first;
-      rows_name = found->first;
-      rows = &found->second;
+      rows_name = name;
+      rows = &result.groups[rows_name];
     }
     rows->push_back({.measured = measured_us,
                      .predicted = predicted.seconds.value * 1e6,
@@ -172,12 +136,13 @@ void score_file(const MeasurementFile& file, const KernelPredictor& predictor, c
     if (sink) {
       sink({.file = path,
             .device = file.device,
-            .family = file.family->name,
+            .family = family,
             .group = name,
             .row = csv.row(),
-            .shape = &*shape,
-            .variant = source.variant(),
+            .shape = &row->shape,
+            .variant = row->variant,
             .measured_us = measured_us,
+            .caches = row->caches,
             .predicted = predicted});
     }
   }
@@ -192,20 +157,13 @@ void keep_only(std::vector<MeasurementFile>& files, const std::vector<std::strin
   std::sort(present.begin(), present.end());
   present.erase(std::unique(present.begin(), present.end()), present.end());
   for (const std::string& name : wanted) {
-    const bool found = std::any_of(present.begin(), present.end(), [&](const std::string& candidate) {
-      return comparable_name(candidate) == comparable_name(name);
-    });
-    if (found) continue;
+    if (is_listed(present, name)) continue;
     throw InputError({.source = flag,
                       .value = printable(name),
                       .expected = fmt::format("one that the data holds: {}", fmt::join(present, ", ")),
                       .suggestion = nearest_name(name, present).value_or("")});
   }
-  std::erase_if(files, [&](const MeasurementFile& file) {
-    return std::none_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
-      return comparable_name(name) == comparable_name(name_of(file));
-    });
-  });
+  std::erase_if(files, [&](const MeasurementFile& file) { return !is_listed(wanted, name_of(file)); });
 }
 
 // One predictor per device that the catalogue knows; the others' files are skipped with the reason.
@@ -215,7 +173,9 @@ PredictorByDevice make_predictors(const std::vector<MeasurementFile>& files, con
   for (const MeasurementFile& file : files) {
     if (predictors.contains(file.device) || reasons.contains(file.device)) continue;
     try {
-      predictors.emplace(file.device, std::make_unique<KernelPredictor>(make_predictor(hardware.device(file.device))));
+      const Device device = hardware.device(file.device);
+      predictors.emplace(file.device, Predictors{.warm = make_predictor(device, Caches::benchmark),
+                                                 .cold = make_predictor(device, Caches::cold)});
     } catch (const InputError& error) {
       const InputProblem& problem = error.problem();
       reasons[file.device] =
@@ -269,8 +229,14 @@ KernelValidation validate_kernels(const KernelValidationRequest& request, const 
   for (const std::string& family : request.families) kernel_family(family, "--families");
   use_catalogue_names(found.files, hardware);
   keep_only(found.files, request.devices, "--devices", [](const MeasurementFile& file) { return file.device; });
-  keep_only(found.files, request.families, "--families",
-            [](const MeasurementFile& file) { return file.family ? file.family->name : std::string(); });
+  // A table of operators has an entry for each of its families, and one without for what is no kernel.
+  const bool one_family_each = std::all_of(found.files.begin(), found.files.end(), [](const MeasurementFile& file) {
+    return file.family != nullptr || file.table.has_value();
+  });
+  if (one_family_each) {
+    keep_only(found.files, request.families, "--families",
+              [](const MeasurementFile& file) { return file.family ? file.family->name : std::string(); });
+  }
 
   std::map<std::string, std::string> unknown_devices;
   const PredictorByDevice predictors = make_predictors(found.files, hardware, make_predictor, unknown_devices);
@@ -287,7 +253,7 @@ KernelValidation validate_kernels(const KernelValidationRequest& request, const 
       }
       const auto start = std::chrono::steady_clock::now();
       try {
-        score_file(file, *predictor->second, request, sink, results[i]);
+        score_file(file, predictor->second, request, sink, results[i]);
       } catch (...) {
         results[i].failure = std::current_exception();
       }
@@ -306,6 +272,8 @@ KernelValidation validate_kernels(const KernelValidationRequest& request, const 
   check_group_by(request.group_by, results);
 
   KernelValidation validation{.notes = std::move(found.notes)};
+  for (const LeftOutFile& file : found.left_out)
+    validation.skipped.push_back({.file = file.path.string(), .why = file.why});
   struct Gathered {
     std::vector<PredictedRow> rows;
     double seconds = 0;
@@ -340,7 +308,7 @@ RooflineIntervals fit_roofline_intervals(const std::vector<KernelValidationReque
                                          const HardwareCatalogue& hardware) {
   std::map<std::string, std::vector<RooflineSample>, std::less<>> samples;
   std::map<std::string, size_t, std::less<>> devices;
-  const auto roofline_only = [](const Device& device) { return KernelPredictor(device); };
+  const auto roofline_only = [](const Device& device, Caches /*caches*/) { return KernelPredictor(device); };
   for (const KernelValidationRequest& request : requests) {
     validate_kernels(request, hardware, roofline_only, [&](const ScoredKernel& row) {
       const auto device = devices.try_emplace(std::string(row.device)).first;

@@ -11,6 +11,7 @@
 #include "hardware/catalogue.h"
 #include "kernel/campaign.h"
 #include "kernel/kernel.h"
+#include "model/catalogue.h"
 
 namespace foretoken {
 
@@ -18,12 +19,13 @@ struct KernelValidationRequest {
   // A folder of `<device>/<family>.csv[.gz]`, one such device folder, or one such file. A folder that holds only
   // further folders of that form (measurement campaigns) is read as all of them. Also tables of operators.
   std::filesystem::path data;
-  std::vector<std::string> devices;   // only these; empty = all
-  std::vector<std::string> families;  // only these; empty = all
-  std::vector<std::string> where;     // only rows with these COLUMN=VALUE; files without the column are left out
-  std::string group_by;               // a column, "device" or "family"; empty = device/family
-  Campaign campaign;                  // its effects replace the fitted gap of the devices and operators it knows
-  int threads = 0;                    // files read at the same time; 0 = as many as the machine has cores
+  std::vector<std::string> devices;        // only these; empty = all
+  std::vector<std::string> families;       // only these; empty = all
+  std::vector<std::string> where;          // only rows with these COLUMN=VALUE; files without the column are left out
+  std::string group_by;                    // a column, "device" or "family"; empty = device/family
+  Campaign campaign;                       // its effects replace the fitted gap of the devices and operators it knows
+  const ModelCatalogue* models = nullptr;  // sizes of models that tables of other formats name; null: not read
+  int threads = 0;                         // files read at the same time; 0 = as many as the machine has cores
 };
 
 // One measurement and its prediction. The texts are valid during the call only.
@@ -31,8 +33,9 @@ struct ScoredKernel {
   std::string_view file, device, family, group;
   size_t row = 0;  // 1-based data row of the file
   const KernelShape* shape = nullptr;
-  std::string_view variant;  // the `kernel` column; empty without one
+  std::string_view variant;  // the `kernel` column, with cold_suffix where `caches` says cold; empty without one
   double measured_us = 0;
+  Caches caches = Caches::benchmark;
   KernelEstimate predicted;
 };
 
@@ -56,7 +59,8 @@ struct KernelValidation {
   std::vector<std::string> notes;       // files that are not measurements of a family, empty folders
 };
 
-using PredictorMaker = std::function<KernelPredictor(const Device&)>;
+// `caches` are those of the measurements.
+using PredictorMaker = std::function<KernelPredictor(const Device&, Caches caches)>;
 using ScoredKernelSink = std::function<void(const ScoredKernel&)>;
 
 // InputError when there is nothing to read, a filter names nothing, or a file is broken. The predictor never sees the

@@ -14,12 +14,12 @@
 namespace foretoken {
 namespace {
 
-KernelPredictor roofline_only(const Device& device) {
+KernelPredictor roofline_only(const Device& device, Caches /*caches*/) {
   return KernelPredictor(device);
 }
 
 PredictorMaker with_intervals(const RooflineIntervals& intervals) {
-  return [intervals](const Device& device) {
+  return [intervals](const Device& device, Caches /*caches*/) {
     return KernelPredictor(device, intervals, nullptr, Tier::roofline, Caches::benchmark);
   };
 }

@@ -89,11 +89,17 @@ std::vector<std::string> known_variants(const KernelFamily& family, const fs::pa
   for (FormCall& call : calls_of(family)) {
     if (formats.insert(call_formats(call)).second) calls.push_back(std::move(call));
   }
-  for (const DeviceCalibration& sweep : all_sweeps(calibrations, kind->name)) {
-    for (const auto& [group, constants] : sweep.groups) {
-      for (const FormCall& call : calls) {
-        const std::string variant = group_variant(group, call);
-        if (!variant.empty()) names.insert(variant);
+  for (const FormKind& other : form_kinds()) {
+    if (std::find(other.families.begin(), other.families.end(), family.name) == other.families.end()) continue;
+    // A stack's kernels are known by the names its form claims.
+    names.insert(other.variants.begin(), other.variants.end());
+    if (!other.variants.empty()) continue;
+    for (const DeviceCalibration& sweep : all_sweeps(calibrations, other.name)) {
+      for (const auto& [group, constants] : sweep.groups) {
+        for (const FormCall& call : calls) {
+          const std::string variant = group_variant(group, call);
+          if (!variant.empty()) names.insert(variant);
+        }
       }
     }
   }
@@ -109,7 +115,7 @@ std::string variant_from_flag(const KernelFamily& family, std::string_view typed
   if (form_kind_of(family.name) == nullptr) return std::string(typed);
   std::vector<std::string> known = known_variants(family, calibrations);
   for (const std::string& name : known) {
-    if (equal_ignoring_case(name, typed)) return name;
+    if (equal_ignoring_case(name, typed)) return std::string(kernel_variant(name));
   }
   known.insert(known.begin(), "any");
   throw InputError(

@@ -89,6 +89,28 @@ double state_of(const Mamba2& mamba, double dtype_bytes) {
          conv_width * static_cast<double>(mamba.conv_kernel - 1) * dtype_bytes;
 }
 
+// Values per token by how long they are kept: as long as the token is inside a window, or to the end.
+struct ValuesByReach {
+  double in_window = 0, to_the_end = 0;
+  int64_t window = 0;
+};
+
+template <class Mixer>
+ValuesByReach values_by_reach(const Mixer& mixer) {
+  return {.to_the_end = cached_values(mixer, 1)};
+}
+ValuesByReach values_by_reach(const Attention& attention) {
+  const double values = cached_values(attention, 1);
+  if (attention.window > 0) return {.in_window = values, .window = attention.window};
+  return {.to_the_end = values};
+}
+ValuesByReach values_by_reach(const CompressedAttention& attention) {
+  const double recent = cached_values(CompressedAttention{.head_dim = attention.head_dim, .window = 1}, 1);
+  return {.in_window = recent,
+          .to_the_end = cached_values(attention, 1) - (attention.window > 0 ? recent : 0),
+          .window = attention.window};
+}
+
 double cached_values_of_model(const Model& model, double context) {
   double values = 0;
   for (const Layer& layer : model.layers) {
@@ -107,6 +129,18 @@ Bytes cache_bytes(const Model& model, int64_t context, DType kv_dtype) {
   ensure(context >= 0, "a context has at least no tokens");
   return Bytes(cached_values_of_model(model, static_cast<double>(context)) * bytes_per_element(kv_dtype)) +
          state_bytes(model);
+}
+
+std::vector<CachePart> layer_cache(const Model& model, const Layer& layer, DType kv_dtype) {
+  const ValuesByReach values = std::visit([](const auto& mixer) { return values_by_reach(mixer); }, layer.mixer);
+  const double state =
+      std::visit([&](const auto& mixer) { return state_of(mixer, bytes_per_element(model.dtype)); }, layer.mixer);
+  const double element = bytes_per_element(kv_dtype);
+  std::vector<CachePart> parts;
+  if (values.to_the_end > 0) parts.push_back({.per_token = Bytes(values.to_the_end * element)});
+  if (values.window > 0) parts.push_back({.per_token = Bytes(values.in_window * element), .window = values.window});
+  if (state > 0) parts.push_back({.state = Bytes(state)});
+  return parts;
 }
 
 Bytes cross_cache_bytes(const Model& model, int64_t tokens, DType kv_dtype) {

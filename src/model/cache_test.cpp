@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "model/catalogue.h"
@@ -35,6 +37,23 @@ TEST(Cache, windows_stop_growing) {
   EXPECT_EQ(kv_bytes_per_token(gemma, DType::bf16).value(), 62 * layer_token);
   EXPECT_EQ(cache_bytes(gemma, 1000, DType::bf16).value(), 62 * 1000 * layer_token);
   EXPECT_EQ(cache_bytes(gemma, 8192, DType::bf16).value(), (10 * 8192 + 52 * 1024) * layer_token);
+}
+
+TEST(Cache, the_parts_of_all_layers_are_the_cache_of_the_model) {
+  const ModelCatalogue catalogue(FORETOKEN_SOURCE_DIR "/data/models");
+  for (const std::string& name : catalogue.names()) {
+    const Model one = catalogue.model(name);
+    for (const int64_t context : {0, 1, 1000, 300'000}) {
+      double sum = 0;
+      for (const Layer& layer : one.layers) {
+        for (const CachePart& part : layer_cache(one, layer, DType::bf16)) {
+          const int64_t held = part.window > 0 ? std::min(context, part.window) : context;
+          sum += part.per_token.value() * static_cast<double>(held) + part.state.value();
+        }
+      }
+      EXPECT_DOUBLE_EQ(sum, cache_bytes(one, context, DType::bf16).value()) << name << " after " << context;
+    }
+  }
 }
 
 TEST(Cache, gpt_oss_alternates_a_window_of_128_with_full_attention) {

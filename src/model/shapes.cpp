@@ -1,5 +1,7 @@
 #include "model/shapes.h"
 
+#include <algorithm>
+
 namespace foretoken {
 namespace {
 
@@ -16,6 +18,7 @@ struct FamilyName {
     }
     return "attention_encoder";
   }
+  std::string_view operator()(const MixedAttentionShape&) const { return "attention_mixed"; }
   std::string_view operator()(const LatentAttentionShape& shape) const {
     return shape.phase == AttentionPhase::decode ? "mla_decode" : "mla_prefill";
   }
@@ -50,6 +53,85 @@ struct FamilyName {
 };
 
 }  // namespace
+
+void MixedAttentionShape::add_prompts(int64_t count, int64_t q_len, int64_t kv_len) {
+  if (count <= 0) return;
+  for (Prompts& kind : prompts) {
+    if (kind.count == 0 || (kind.q_len == q_len && kind.kv_len == kv_len)) {
+      kind = {.count = kind.count + count, .q_len = q_len, .kv_len = kv_len};
+      return;
+    }
+  }
+  Prompts& last = prompts.back();
+  const int64_t together = last.count + count;
+  const auto mean = [&](int64_t a, int64_t b) { return (a * last.count + b * count + together / 2) / together; };
+  last = {.count = together, .q_len = mean(last.q_len, q_len), .kv_len = mean(last.kv_len, kv_len)};
+}
+
+void MixedAttentionShape::add_decodes(int64_t count, int64_t kv_len) {
+  if (count <= 0) return;
+  decodes += count;
+  decode_keys += count * kv_len;
+  longest_decode = std::max(longest_decode, kv_len);
+}
+
+int64_t MixedAttentionShape::prompt_count() const {
+  int64_t sum = 0;
+  for (const Prompts& kind : prompts) sum += kind.count;
+  return sum;
+}
+
+namespace {
+
+// The heads and formats of a batch.
+AttentionShape without_lengths(const MixedAttentionShape& shape) {
+  return {.heads = shape.heads,
+          .kv_heads = shape.kv_heads,
+          .head_dim = shape.head_dim,
+          .value_dim = shape.value_dim,
+          .window = shape.window,
+          .dtype = shape.dtype,
+          .kv_dtype = shape.kv_dtype,
+          .writes_kv = shape.writes_kv,
+          .math = shape.math};
+}
+
+}  // namespace
+
+AttentionShape equal_decodes(const MixedAttentionShape& shape) {
+  AttentionShape call = without_lengths(shape);
+  call.phase = AttentionPhase::decode;
+  call.batch = std::max<int64_t>(1, shape.decodes);
+  call.kv_len = std::max<int64_t>(1, (shape.decode_keys + call.batch / 2) / call.batch);
+  return call;
+}
+
+AttentionParts equal_parts(const MixedAttentionShape& shape) {
+  AttentionParts parts;
+  AttentionShape call = without_lengths(shape);
+  const auto add = [&](int64_t count, int64_t q_len, int64_t kv_len) {
+    if (count <= 0) return;
+    call.batch = count;
+    call.q_len = q_len;
+    call.kv_len = kv_len;
+    parts.calls[parts.count++] = call;
+  };
+  for (const MixedAttentionShape::Prompts& kind : shape.prompts) add(kind.count, kind.q_len, kind.kv_len);
+  if (shape.decodes > 0) {
+    call.phase = AttentionPhase::decode;
+    const int64_t shorter = shape.decode_keys / shape.decodes, longer = shape.decode_keys % shape.decodes;
+    add(shape.decodes - longer, 1, shorter);
+    add(longer, 1, shorter + 1);
+  }
+  return parts;
+}
+
+KernelShape simplest_shape(const MixedAttentionShape& shape) {
+  const AttentionParts parts = equal_parts(shape);
+  const bool unequal = shape.decodes > 0 && shape.longest_decode * shape.decodes != shape.decode_keys;
+  if (parts.count != 1 || unequal) return shape;
+  return parts.calls[0];
+}
 
 std::string_view family_name(const KernelShape& shape) {
   return std::visit(FamilyName{}, shape);

@@ -2,8 +2,10 @@
 // time and work.h counts their FLOPs and bytes. All sizes are those of ONE device, after sharding.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <variant>
 
@@ -38,6 +40,52 @@ struct AttentionShape {
   std::optional<DType> math;  // the multiply, where the kernel is known; else fp8 with an fp8 cache, else dtype
   bool operator==(const AttentionShape&) const = default;
 };
+
+// Prompt chunks and decodes of one engine step, whose lengths differ. FlashAttention's variable-length kernels and
+// Triton's unified one run all of it in one launch. Cheap to build: lengths enter as counts, a sum and a maximum.
+// With a window, the caller counts a decode's keys after the window's cut.
+struct MixedAttentionShape {
+  // `count` prompts that each have q_len new tokens, and kv_len keys including the new ones.
+  struct Prompts {
+    int64_t count = 0, q_len = 1, kv_len = 1;
+    bool operator==(const Prompts&) const = default;
+  };
+  static constexpr size_t prompt_kinds = 4;
+  std::array<Prompts, prompt_kinds> prompts;  // the unused ones have count 0
+
+  int64_t decodes = 0;         // sequences with one new token
+  int64_t decode_keys = 0;     // of all of them together, the new ones included
+  int64_t longest_decode = 0;  // keys of the longest
+
+  int64_t heads = 1, kv_heads = 1, head_dim = 128;
+  int64_t value_dim = 0;  // 0 = head_dim
+  int64_t window = 0;     // keys a query may look back on, itself included; 0 = all
+  DType dtype = DType::bf16;
+  DType kv_dtype = DType::bf16;
+  bool writes_kv = false;
+  std::optional<DType> math;  // as in AttentionShape
+
+  // More than prompt_kinds different lengths: those beyond are averaged into the last kind.
+  void add_prompts(int64_t count, int64_t q_len, int64_t kv_len);
+  void add_decodes(int64_t count, int64_t kv_len);
+  int64_t prompt_count() const;
+  double mean_decode() const {
+    return decodes > 0 ? static_cast<double>(decode_keys) / static_cast<double>(decodes) : 0;
+  }
+  bool operator==(const MixedAttentionShape&) const = default;
+};
+
+// The equal-length calls that together do the same work: prompts by kind, then decodes at the two whole numbers around
+// their mean length.
+struct AttentionParts {
+  std::array<AttentionShape, MixedAttentionShape::prompt_kinds + 2> calls;
+  size_t count = 0;
+  std::span<const AttentionShape> all() const { return {calls.data(), count}; }
+};
+AttentionParts equal_parts(const MixedAttentionShape& shape);
+
+// All decodes at their mean length, rounded to a whole number of keys.
+AttentionShape equal_decodes(const MixedAttentionShape& shape);
 
 // Multi-head latent attention core. Prefill expands K and V per head; decode works on the latent (absorbed form).
 struct LatentAttentionShape {
@@ -196,9 +244,13 @@ struct CollectiveShape {
 };
 
 using KernelShape =
-    std::variant<GemmShape, AttentionShape, LatentAttentionShape, LatentProjectionShape, MoeShape, QuantizeShape,
-                 LinearAttentionShape, HyperConnectionShape, NormShape, RopeShape, ActivationShape, ElementwiseShape,
-                 SoftmaxShape, EmbeddingShape, KvWriteShape, SamplingShape, ConvShape, PoolShape, CollectiveShape>;
+    std::variant<GemmShape, AttentionShape, MixedAttentionShape, LatentAttentionShape, LatentProjectionShape, MoeShape,
+                 QuantizeShape, LinearAttentionShape, HyperConnectionShape, NormShape, RopeShape, ActivationShape,
+                 ElementwiseShape, SoftmaxShape, EmbeddingShape, KvWriteShape, SamplingShape, ConvShape, PoolShape,
+                 CollectiveShape>;
+
+// A batch of one kind and one length as the plain call that it is; else the batch itself.
+KernelShape simplest_shape(const MixedAttentionShape& shape);
 
 // The family users know a shape by: "gemm", "attention_prefill", "mla_decode", "linattn_gdn", "norm", ...
 std::string_view family_name(const KernelShape& shape);

@@ -191,6 +191,7 @@ Flops model_flops(const Model& model, const StepRequest& request) {
   for (const step::ForwardOperator& one : step::forward_operators(model, base, {}, 0)) {
     const bool counts =
         std::holds_alternative<GemmShape>(one.shape) || std::holds_alternative<AttentionShape>(one.shape) ||
+        std::holds_alternative<MixedAttentionShape>(one.shape) ||
         std::holds_alternative<LatentAttentionShape>(one.shape) ||
         std::holds_alternative<LatentProjectionShape>(one.shape) || std::holds_alternative<MoeShape>(one.shape) ||
         std::holds_alternative<LinearAttentionShape>(one.shape);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,6 +79,7 @@ struct LayerRange {
 // Layers of a stage: an even split; what is left over goes one each to the stages before the last, from the back, since
 // the last also has the head (vLLM, distributed/utils.py, get_pp_indices).
 LayerRange stage_layers(int64_t layers, int64_t stages, int64_t stage);
+std::span<const Layer> layers_of_stage(const Model& model, const ParallelPlan& plan, int64_t stage);
 
 // Weights held by one rank of a stage, and its cache for `request` (its sequences at their final length).
 struct RankMemory {
@@ -88,6 +90,10 @@ struct RankMemory {
   Bytes total() const { return weights + kv_cache + gradients_and_optimizer + activations; }
 };
 RankMemory rank_memory(const Model& model, const StepRequest& request, const ParallelPlan& plan, int64_t stage);
+
+// The same cache by layer, for those who page it: what one rank keeps of one sequence in each layer of the stage.
+std::vector<std::vector<CachePart>> rank_cache(const Model& model, DType kv_dtype, const ParallelPlan& plan,
+                                               int64_t stage);
 
 // Forward FLOPs of the whole model for this request, over all ranks of one replica: what MFU is measured against.
 // Counts matrix multiplies, attention, experts and recurrences.

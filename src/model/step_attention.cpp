@@ -26,6 +26,22 @@ void for_prompt_pieces(const StackTokens& tokens, bool causal, bool limited, con
   visit(chunk, tokens.prompt_context + late * chunk);
 }
 
+// Prompts and decodes in the one launch that engines make of them; `shape` gives the heads.
+MixedAttentionShape mixed_batch(const AttentionShape& shape, const StackTokens& tokens) {
+  MixedAttentionShape mixed{.heads = shape.heads,
+                            .kv_heads = shape.kv_heads,
+                            .head_dim = shape.head_dim,
+                            .value_dim = shape.value_dim,
+                            .window = shape.window,
+                            .dtype = shape.dtype,
+                            .kv_dtype = shape.kv_dtype,
+                            .writes_kv = shape.writes_kv};
+  mixed.add_prompts(tokens.prompts, tokens.prompt_len, tokens.prompt_keys());
+  const int64_t keys = tokens.decode_keys();
+  mixed.add_decodes(tokens.decodes, shape.window > 0 ? std::min(keys, shape.window) : keys);
+  return mixed;
+}
+
 // Q, K, V and the softmax sums stay for the backward pass; the output is the next projection's input.
 double saved_by_attention(const Writer& writer, const AttentionShape& shape) {
   const int64_t value = shape.value_dim > 0 ? shape.value_dim : shape.head_dim;
@@ -142,7 +158,9 @@ void write_attention(Writer& writer, const Attention& a) {
                        .kv_dtype = writer.kv_dtype(),
                        .writes_kv = a.causal && !a.reuses_kv && !writer.training()};
   const double key_bytes = number(kv_heads * (a.head_dim + value_dim)) * writer.activation_bytes();
-  if (tokens.prompts > 0) {
+  const bool together = tokens.prompts > 0 && tokens.decodes > 0 && tokens.context_ranks == 1 && a.causal;
+  if (together) writer.add("attention", part, mixed_batch(shape, tokens));
+  if (tokens.prompts > 0 && !together) {
     if (tokens.context_ranks > 1) {
       gather_over_context(writer, number(tokens.prompts) * number(tokens.prompt_keys()) * key_bytes);
     }
@@ -154,7 +172,7 @@ void write_attention(Writer& writer, const Attention& a) {
       writer.add("attention", part, shape, saved_by_attention(writer, shape));
     });
   }
-  if (tokens.decodes > 0) {
+  if (tokens.decodes > 0 && !together) {
     shape.phase = AttentionPhase::decode;
     shape.batch = tokens.decodes;
     shape.q_len = 1;

@@ -65,11 +65,6 @@ struct LocalWeights {
   }
 };
 
-std::span<const Layer> layers_of_stage(const Model& model, const ParallelPlan& plan, int64_t stage) {
-  const LayerRange range = stage_layers(static_cast<int64_t>(model.layers.size()), plan.pipeline, stage);
-  return std::span(model.layers).subspan(static_cast<size_t>(range.first), static_cast<size_t>(range.count));
-}
-
 LocalWeights local_weights(const Model& model, const ParallelPlan& plan, int64_t stage) {
   const Rank rank = make_rank(plan);
   const bool first = stage == 0, last = stage == plan.pipeline - 1;
@@ -223,6 +218,17 @@ RankMemory rank_memory(const Model& model, const StepRequest& request, const Par
   if (rank.sequence) rows = step::ceil_divide(rows, rank.tensor);
   memory.activations = Bytes(step::working_bytes(model, forward, rows));
   return memory;
+}
+
+std::vector<std::vector<CachePart>> rank_cache(const Model& model, DType kv_dtype, const ParallelPlan& plan,
+                                               int64_t stage) {
+  const step::Rank rank = step::make_rank(plan);
+  std::vector<std::vector<CachePart>> layers;
+  for (const Layer& layer : layers_of_stage(model, plan, stage)) {
+    layers.push_back(layer_cache(model, step::local_layer(layer, rank), kv_dtype));
+    for (CachePart& part : layers.back()) part.per_token = part.per_token / step::number(rank.context);
+  }
+  return layers;
 }
 
 }  // namespace foretoken

@@ -174,6 +174,11 @@ LayerRange stage_layers(int64_t layers, int64_t stages, int64_t stage) {
           .count = share + larger_before(stage + 1) - larger_before(stage)};
 }
 
+std::span<const Layer> layers_of_stage(const Model& model, const ParallelPlan& plan, int64_t stage) {
+  const LayerRange range = stage_layers(static_cast<int64_t>(model.layers.size()), plan.pipeline, stage);
+  return std::span(model.layers).subspan(static_cast<size_t>(range.first), static_cast<size_t>(range.count));
+}
+
 void check_step(const Model& model, const StepRequest& request, const ParallelPlan& plan) {
   ensure(!model.layers.empty(), "a model has layers");
   check_request(model, request);

@@ -160,22 +160,45 @@ TEST(Step, a_decode_reads_the_whole_cache_once) {
   EXPECT_GT(checked, 60);
 }
 
-TEST(Step, a_mixed_step_is_one_multiply_over_all_tokens_and_an_attention_call_for_each_kind) {
+TEST(Step, a_mixed_step_is_one_multiply_over_all_tokens_and_one_attention_call) {
   const StepRequest request{.phase = StepPhase::mixed, .batch = 10, .input_len = 100, .context_len = 499, .prompts = 2};
   const std::vector<Operator> operators = stage_operators(llama_like(), request, {}, 0);
   EXPECT_EQ(std::get<GemmShape>(find_operator(operators, "qkv_proj")->shape).m, 208);
   EXPECT_EQ(std::get<GemmShape>(find_operator(operators, "lm_head")->shape).m, 10);
-  std::vector<AttentionShape> calls;
+  std::vector<MixedAttentionShape> calls;
   for (const Operator& one : operators) {
-    if (one.name == "attention") calls.push_back(std::get<AttentionShape>(one.shape));
+    if (one.name == "attention") calls.push_back(std::get<MixedAttentionShape>(one.shape));
   }
-  ASSERT_EQ(calls.size(), 2u);
-  EXPECT_EQ(calls[0].phase, AttentionPhase::prefill);
-  EXPECT_EQ(calls[0].batch, 2);
-  EXPECT_EQ(calls[0].kv_len, 100);
-  EXPECT_EQ(calls[1].phase, AttentionPhase::decode);
-  EXPECT_EQ(calls[1].batch, 8);
-  EXPECT_EQ(calls[1].kv_len, 500);
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_EQ(calls[0].prompt_count(), 2);
+  EXPECT_EQ(calls[0].prompts[0].q_len, 100);
+  EXPECT_EQ(calls[0].prompts[0].kv_len, 100);
+  EXPECT_EQ(calls[0].decodes, 8);
+  EXPECT_EQ(calls[0].decode_keys, 8 * 500);
+  EXPECT_EQ(calls[0].longest_decode, 500);
+}
+
+TEST(Step, a_mixed_step_does_the_attention_work_of_a_prefill_and_a_decode) {
+  for (const Model& model : hand_made_models()) {
+    if (model.is_encoder_only()) continue;
+    const auto attention = [&](StepRequest request) {
+      Work sum;
+      for (const Operator& one : stage_operators(model, request, {}, 0)) {
+        if (one.name != "attention") continue;
+        const Work work = count_work(one.shape);
+        sum.flops += work.flops * static_cast<double>(one.count);
+        sum.activations_read += work.activations_read * static_cast<double>(one.count);
+        sum.written += work.written * static_cast<double>(one.count);
+      }
+      return sum;
+    };
+    const StepRequest both{.phase = StepPhase::mixed, .batch = 7, .input_len = 90, .context_len = 333, .prompts = 2};
+    const Work mixed = attention(both);
+    const Work prefill = attention({.phase = StepPhase::prefill, .batch = 2, .input_len = 90});
+    const Work decode = attention({.phase = StepPhase::decode, .batch = 5, .context_len = 333});
+    EXPECT_DOUBLE_EQ(mixed.flops.value(), (prefill.flops + decode.flops).value()) << model.name;
+    EXPECT_DOUBLE_EQ(mixed.bytes().value(), (prefill.bytes() + decode.bytes()).value()) << model.name;
+  }
 }
 
 TEST(Step, a_mixed_step_without_prompts_is_a_decode_and_with_only_prompts_a_prefill) {

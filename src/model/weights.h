@@ -64,6 +64,15 @@ Bytes kv_bytes_per_token(const Model& model, DType kv_dtype);
 // Cache of one sequence with `context` tokens, over all layers, unsharded: windows capped, recurrent state included.
 Bytes cache_bytes(const Model& model, int64_t context, DType kv_dtype);
 
+// What one layer keeps of one sequence, in parts that live equally long.
+struct CachePart {
+  Bytes per_token;     // of each token in reach
+  int64_t window = 0;  // reach in tokens; 0 = the whole sequence
+  Bytes state;         // does not grow with the sequence
+  bool operator==(const CachePart&) const = default;
+};
+std::vector<CachePart> layer_cache(const Model& model, const Layer& layer, DType kv_dtype);
+
 // Width of DeepSeek-V4's pooling in heads: windows of ratio 4 overlap their neighbour.
 constexpr int64_t compressor_overlap(int64_t ratio) {
   return ratio == 4 ? 2 : 1;

@@ -82,6 +82,18 @@ struct Counter {
     return work;
   }
 
+  Work operator()(const MixedAttentionShape& s) const {
+    Work sum{.math = s.dtype};
+    for (const AttentionShape& call : equal_parts(s).all()) {
+      const Work part = (*this)(call);
+      sum.flops += part.flops;
+      sum.math = part.math;
+      sum.activations_read += part.activations_read;
+      sum.written += part.written;
+    }
+    return sum;
+  }
+
   Work operator()(const LatentAttentionShape& s) const {
     const double batch = number(s.batch), heads = number(s.heads), queries = number(s.q_len);
     const double reach = s.top_k > 0 ? number(s.top_k) : number(s.kv_len);

@@ -30,6 +30,13 @@ constexpr Stated stated[] = {
     {"attention_encoder", 16, 3},
     {"mla_prefill", 13.5, 3},
     {"mla_decode", 17.5, 3},
+    {"mla_bmm", 25, 4.5},
+    {"linattn_gdn", 18, 1},
+    {"linattn_kda", 21.5, 3.5},
+    {"linattn_mamba2", 13, 2},
+    {"gemm_trtllm", 20, 4},
+    {"attention_prefill_trtllm", 17.5, 2},
+    {"attention_decode_trtllm", 25.5, 3.5},
     {"gemm_fp32", 20, 4.5},
     {"conv_fp32", 26, 16.5},
     {"eager", 15, 2},
@@ -52,6 +59,23 @@ TEST(Calibrations, the_stated_errors_are_those_of_the_files) {
   }
 }
 
+// Rows of LLMServingSim, from two GPUs only.
+TEST(Calibrations, the_stated_errors_of_mixed_batches_are_those_of_the_files) {
+  struct OfDevice {
+    const char* device;
+    double withheld, held_out;
+  };
+  const FormCalibration cross = read_form_calibration(form_calibration_path(folder, "attention_mixed"));
+  for (const OfDevice& entry : {OfDevice{"rtx_4090", 24, 2}, OfDevice{"rtx_pro_6000_server", 12.5, 2}}) {
+    ASSERT_TRUE(cross.withheld_mape.contains(entry.device));
+    EXPECT_LE(cross.withheld_mape.at(entry.device), entry.withheld) << entry.device;
+    const double held_out =
+        read_device_calibration(device_calibration_path(folder, entry.device, "attention_mixed")).held_out_mape;
+    EXPECT_GT(held_out, 0) << entry.device;
+    EXPECT_LE(held_out, entry.held_out) << entry.device;
+  }
+}
+
 TEST(Calibrations, every_measured_device_answers_from_its_own_sweep) {
   const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
   for (const std::string& name : measured_devices) {
@@ -61,6 +85,40 @@ TEST(Calibrations, every_measured_device_answers_from_its_own_sweep) {
     EXPECT_EQ(gemm->tier, Tier::measured) << name;
     EXPECT_TRUE(gemm->inside_envelope) << name;
     EXPECT_LT(gemm->seconds.high / gemm->seconds.low, 2) << name;
+  }
+}
+
+TEST(Calibrations, kernels_of_tensorrt_llm_answer_from_their_own_sweep) {
+  const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
+  for (const std::string& name : measured_devices) {
+    const LearnedKernels kernels(hardware.device(name), folder);
+    const KernelShape gemm = GemmShape{.m = 256, .n = 4096, .k = 4096};
+    const auto theirs = kernels.estimate(gemm, "trtllm", Tier::best);
+    ASSERT_TRUE(theirs.has_value()) << name;
+    EXPECT_EQ(theirs->tier, Tier::measured) << name;
+    EXPECT_NE(theirs->seconds.value, kernels.estimate(gemm, {}, Tier::best)->seconds.value) << name;
+    const KernelShape decode = AttentionShape{.phase = AttentionPhase::decode,
+                                              .batch = 8,
+                                              .heads = 32,
+                                              .kv_heads = 8,
+                                              .head_dim = 128,
+                                              .q_len = 1,
+                                              .kv_len = 4096};
+    EXPECT_EQ(kernels.estimate(decode, "trtllm", Tier::best)->tier, Tier::measured) << name;
+  }
+}
+
+TEST(Calibrations, linear_attention_answers_without_the_name_of_a_kernel) {
+  const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
+  for (const bool decode : {false, true}) {
+    for (const char* name : {"h100_sxm", "b200_sxm", "l40s", "rtx_pro_6000_server"}) {
+      const LearnedKernels kernels(hardware.device(name), folder);
+      const KernelShape shape = LinearAttentionShape{
+          .decode = decode, .batch = 8, .seq_len = decode ? 1 : 1024, .key_heads = 16, .value_heads = 32};
+      const auto answer = kernels.estimate(shape, {}, Tier::best);
+      ASSERT_TRUE(answer.has_value()) << name;
+      EXPECT_EQ(answer->tier, Tier::measured) << name;
+    }
   }
 }
 

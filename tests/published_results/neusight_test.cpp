@@ -28,7 +28,7 @@ class ForeignOperatorsTest : public testing::Test {
                            Tier::best, Caches::benchmark);
   }
   PredictorMaker maker() const {
-    return [this](const Device& device) { return predictor(device); };
+    return [this](const Device& device, Caches /*caches*/) { return predictor(device); };
   }
 
   fs::path data;

@@ -40,6 +40,10 @@ RooflineIntervals Library::roofline_intervals() const {
   return read_roofline_intervals(directory_ / "kernels" / "roofline_intervals.json");
 }
 
+std::optional<PowerModel> Library::power_model(const Device& device) const {
+  return PowerModel::make(device, read_power_calibrations(directory_ / "kernels" / "power.json"));
+}
+
 KernelPredictor Library::predictor(const std::string& device_name, Tier tier) const {
   const HardwareCatalogue catalogue = hardware();
   const Device device = catalogue.device(device_name);
@@ -53,8 +57,9 @@ KernelPredictor Library::predictor(const std::string& device_name, Tier tier) co
   return predictor_with(device, swept, calibrations(), tier, Caches::cold);
 }
 
-KernelPredictor Library::benchmark_predictor(const Device& device, Tier tier, const fs::path& calibrations) const {
-  return predictor_with(device, swept_devices(device, hardware(), calibrations), calibrations, tier, Caches::benchmark);
+KernelPredictor Library::benchmark_predictor(const Device& device, Tier tier, const fs::path& calibrations,
+                                             Caches caches) const {
+  return predictor_with(device, swept_devices(device, hardware(), calibrations), calibrations, tier, caches);
 }
 
 KernelPredictor Library::predictor_with(const Device& device, const std::vector<Device>& swept,

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "hardware/catalogue.h"
 #include "kernel/kernel.h"
+#include "kernel/power.h"
 #include "model/catalogue.h"
 
 namespace foretoken {
@@ -21,10 +23,15 @@ class Library {
   HardwareCatalogue hardware() const;
   ModelCatalogue models() const;
   RooflineIntervals roofline_intervals() const;
+  // Nothing where the device's sheet does not say enough.
+  std::optional<PowerModel> power_model(const Device& device) const;
   KernelPredictor predictor(const std::string& device_name, Tier tier = Tier::best) const;
-  // For comparison with measurements, whose weights are warmer than a model's.
-  KernelPredictor benchmark_predictor(const Device& device, Tier tier, const std::filesystem::path& calibrations) const;
+  // For comparison with measurements, whose weights may be warmer than a model's.
+  KernelPredictor benchmark_predictor(const Device& device, Tier tier, const std::filesystem::path& calibrations,
+                                      Caches caches) const;
   std::filesystem::path calibrations() const { return directory_ / "kernels" / "calibrations"; }
+  // Programs for other machines, beside the data: tools/profile_cuda.py.
+  std::filesystem::path tools() const { return directory_.parent_path() / "tools"; }
 
  private:
   KernelPredictor predictor_with(const Device& device, const std::vector<Device>& swept,

@@ -8,6 +8,7 @@ std::span<const KernelFamily> kernel_families() {
       gemm_family(),
       attention_prefill_family(),
       attention_decode_family(),
+      attention_mixed_family(),
       attention_encoder_family(),
       mla_prefill_family(),
       mla_decode_family(),

@@ -8,6 +8,7 @@ namespace foretoken {
 KernelFamily gemm_family();
 KernelFamily attention_prefill_family();
 KernelFamily attention_decode_family();
+KernelFamily attention_mixed_family();
 KernelFamily attention_encoder_family();
 KernelFamily mla_prefill_family();
 KernelFamily mla_decode_family();

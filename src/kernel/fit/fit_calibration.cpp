@@ -49,6 +49,7 @@ class FormFitter {
     for (size_t d = 0; d < devices.size(); ++d) {
       traits_.push_back(traits_of(devices[d].device).traits);
       for (const MeasuredCall& row : devices[d].rows) groups_[{d, call_group(row.call)}].push_back({&row, d});
+      for (const MeasuredCall& row : devices[d].lent) groups_[{d, "lent " + call_group(row.call)}].push_back({&row, d});
     }
     for (auto& [key, rows] : groups_) shuffle(rows, random);
   }
@@ -77,7 +78,9 @@ class FormFitter {
              std::vector<std::pair<double, double>>& predicted_and_log_error) const {
     std::vector<Row> rows;
     for (const auto& [key, members] : groups_) {
-      if (key.first == device) rows.insert(rows.end(), members.begin(), members.end());
+      if (key.first != device || devices_[device].impossible_groups.contains(key.second)) continue;
+      if (key.second.starts_with("lent ")) continue;
+      rows.insert(rows.end(), members.begin(), members.end());
     }
     RandomStream random(options_.seed, fmt::format("score {} {}", kind_.name, devices_[device].device.name));
     shuffle(rows, random);
@@ -98,7 +101,8 @@ class FormFitter {
 
   // A kernel that is broken on one device says nothing about others.
   bool is_fitted(const Groups::key_type& key, const std::string& withheld) const {
-    return !is_withheld(key.first, withheld) && !devices_[key.first].pathological_groups.contains(key.second);
+    return !is_withheld(key.first, withheld) && !devices_[key.first].pathological_groups.contains(key.second) &&
+           !devices_[key.first].impossible_groups.contains(key.second);
   }
 
   void fit_effects(const std::string& withheld, FormCalibration& result) const {
@@ -210,8 +214,32 @@ HalfWidths half_widths_from(const Errors& errors) {
   return widths;
 }
 
-BoostSettings tree_settings(size_t rows) {
+// A device with more call groups than this was swept over kernels of many kinds (frameworks' own ones beside an
+// engine's): what they share says little about each.
+constexpr size_t few_groups = 8;
+
+// How much wider or narrower than the rest a group's errors lie: the 90% quantile of |log error| over the half-width at
+// that time. Groups with few rows keep the common width.
+std::map<std::string, double, std::less<>> width_factors_from(const Errors& errors,
+                                                              const std::vector<std::string>& group_of_error,
+                                                              const HalfWidths& widths) {
+  constexpr size_t enough = 15;
+  std::map<std::string, std::vector<double>> ratios;
+  for (size_t i = 0; i < errors.size(); ++i) {
+    const auto& [seconds, log_error] = errors[i];
+    ratios[group_of_error[i]].push_back(std::abs(log_error) / std::max(widths.at(seconds), 1e-6));
+  }
+  std::map<std::string, double, std::less<>> factors;
+  for (const auto& [group, values] : ratios) {
+    if (ratios.size() > 1 && values.size() >= enough) factors[group] = std::clamp(quantile(values, 0.9), 0.2, 5.0);
+  }
+  return factors;
+}
+
+BoostSettings tree_settings(size_t rows, size_t groups) {
   // Few rows: shallow trees that hardly shrink; many: deep ones. Chosen on random sweeps and 80/20 splits.
+  if (rows <= 5000 && groups > few_groups)
+    return {.trees = 600, .depth = 7, .learning_rate = 0.1, .min_leaf_rows = 2, .bins = 64};
   if (rows <= 1500) return {.trees = 200, .depth = 5, .learning_rate = 0.1, .min_leaf_rows = 2, .bins = 64};
   if (rows <= 10000) return {.trees = 400, .depth = 7, .learning_rate = 0.12, .min_leaf_rows = 3, .bins = 128};
   return {.trees = 400, .depth = 8, .learning_rate = 0.15, .min_leaf_rows = 3, .bins = 255};
@@ -244,7 +272,7 @@ class DeviceFitter {
       features.insert(features.end(), values.begin(), values.end());
       targets.push_back(static_cast<float>(std::log(row->seconds / seconds)));
     }
-    result.residual = fit_boosted_trees(features, width, targets, tree_settings(rows.size()));
+    result.residual = fit_boosted_trees(features, width, targets, tree_settings(rows.size(), groups.size()));
     return result;
   }
 
@@ -288,13 +316,15 @@ class DeviceFitter {
     HierarchicalFit fit{.constants = constants.size(), .huber_scale = 0.1, .rounds = 25};
     for (const FormConstant& constant : constants)
       fit.bounds.push_back({std::log(constant.least), std::log(constant.most)});
-    constexpr double pull = 0.03;
+    const bool many_kinds = groups.size() > few_groups;
+    const double pull = many_kinds ? 0.003 : 0.03;
     const std::vector<double> zeros(constants.size(), 0.0);
     fit.effects.push_back({.name = "shared", .strength = pull, .offsets = zeros});
     std::vector<const MeasuredCall*> used;
     for (const auto& [name, members] : groups) {
       FitGroup group{.first_row = used.size(), .rows = std::min(members.size(), refit_rows_per_group)};
-      group.weight = static_cast<double>(members.size()) / static_cast<double>(rows);
+      group.weight = many_kinds ? 1 / static_cast<double>(groups.size())
+                                : static_cast<double>(members.size()) / static_cast<double>(rows);
       fit.effects.push_back(
           {.name = "prior " + name,
            .fixed = true,
@@ -320,6 +350,23 @@ class DeviceFitter {
   std::unique_ptr<Form> form_;
 };
 
+// Where rows come from a few models, each model's predicted by a fit on the others; else nothing. `rows` are shuffled.
+Errors errors_on_unseen_models(const DeviceFitter& fitter, const std::vector<const MeasuredCall*>& rows) {
+  constexpr size_t fewest_models = 3, most_models = 12, most_rows = 20000;
+  std::map<std::string, size_t> models;
+  for (const MeasuredCall* row : rows) ++models[call_model(row->call)];
+  Errors errors;
+  if (models.size() < fewest_models || models.size() > most_models) return errors;
+  for (const auto& [model, count] : models) {
+    std::vector<const MeasuredCall*> seen, unseen;
+    for (size_t i = 0; i < std::min(rows.size(), most_rows); ++i)
+      (call_model(rows[i]->call) == model ? unseen : seen).push_back(rows[i]);
+    const Errors own = fitter.errors(fitter.fit(seen), unseen);
+    errors.insert(errors.end(), own.begin(), own.end());
+  }
+  return errors;
+}
+
 }  // namespace
 
 FormCalibration fit_form(const FormKind& kind, const std::vector<MeasuredDevice>& devices, const FitOptions& options) {
@@ -340,7 +387,7 @@ FormCalibration fit_form(const FormKind& kind, const std::vector<MeasuredDevice>
     say(fmt::format("{}: withholding {}", kind.name, generation));
     const FormCalibration withheld = fitter.fit(generation);
     for (size_t d = 0; d < devices.size(); ++d) {
-      if (generation_of(devices[d].device) != generation) continue;
+      if (generation_of(devices[d].device) != generation || devices[d].rows.empty()) continue;
       Errors own;
       fitter.score(withheld, d, own);
       result.withheld_mape[devices[d].device.name] = mean_percentage_error(own);
@@ -362,19 +409,35 @@ DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross,
   const std::vector<const MeasuredCall*> outside(rows.begin() + static_cast<std::ptrdiff_t>(used), rows.end());
   rows.resize(used);
 
-  // Each fifth predicted by a fit on the others; with many rows one fifth says enough.
+  // Each fifth predicted by a fit on the others; with many rows of few kinds one fifth says enough.
   const DeviceFitter fitter(kind, cross, measured.device);
   constexpr size_t folds = 5, few = 1500;
+  std::set<std::string> groups;
+  for (const MeasuredCall* row : rows) groups.insert(call_group(row->call));
+  const bool all_folds = rows.size() <= few || (rows.size() <= 5 * few && groups.size() > few_groups);
   Errors errors;
-  for (size_t fold = 0; fold < (rows.size() <= few ? folds : 1); ++fold) {
+  std::vector<std::string> group_of_error;
+  for (size_t fold = 0; fold < (all_folds ? folds : 1); ++fold) {
     std::vector<const MeasuredCall*> seen, unseen;
     for (size_t i = 0; i < rows.size(); ++i) (i % folds == fold ? unseen : seen).push_back(rows[i]);
-    const Errors own = fitter.errors(fitter.fit(seen), unseen);
+    const DeviceCalibration trial = fitter.fit(seen);
+    const Errors own = fitter.errors(trial, unseen);
     errors.insert(errors.end(), own.begin(), own.end());
+    for (const MeasuredCall* row : unseen) {
+      const std::string group = call_group(row->call);
+      if (trial.groups.contains(group)) group_of_error.push_back(group);
+    }
   }
+  ensure(group_of_error.size() == errors.size(), "every error has its group");
 
   DeviceCalibration result = fitter.fit(rows);
   result.half_widths = half_widths_from(errors);
+  result.width_factors = width_factors_from(errors, group_of_error, result.half_widths);
+  // The next call is likely to be another model's.
+  if (const Errors unseen_models = errors_on_unseen_models(fitter, rows); !unseen_models.empty()) {
+    result.half_widths = half_widths_from(unseen_models);
+    result.width_factors.clear();
+  }
   result.held_out_mape = mean_percentage_error(outside.empty() ? errors : fitter.errors(result, outside));
   result.source = options.source;
   result.fitted_on = options.date;

@@ -21,9 +21,13 @@ struct MeasuredCall {
 struct MeasuredDevice {
   Device device;
   std::vector<MeasuredCall> rows;
+  std::vector<MeasuredCall> lent;  // of FormKind::lenders
   // Call groups that stream weights at a fraction of the bandwidth: the kernel is at fault, not the device. They are
   // kept out of what ports; the measured tier learns them.
   std::set<std::string, std::less<>> pathological_groups;
+  // Call groups faster than DRAM could be: they were not measured at the sizes they state. Only the measured tier
+  // learns them, and they are no test of what ports.
+  std::set<std::string, std::less<>> impossible_groups;
   bool withheld = false;  // by FitOptions::without
 };
 
@@ -42,8 +46,8 @@ struct FitOptions {
 FormCalibration fit_form(const FormKind& kind, const std::vector<MeasuredDevice>& devices, const FitOptions& options);
 
 // The measured tier of one device on top of `cross` (fitted with or without that device). Intervals come from fifths of
-// the rows that a trial fit has not seen; the error too, or from all rows outside the sweep where sweep_size leaves
-// some.
+// the rows that a trial fit has not seen, or from models that it has not seen where rows come from a few of them; the
+// error too, or from all rows outside the sweep where sweep_size leaves some.
 DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross, const MeasuredDevice& measured,
                              const FitOptions& options);
 

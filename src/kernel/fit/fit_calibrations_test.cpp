@@ -72,6 +72,22 @@ TEST_F(FitCalibrationsTest, files_lie_where_predictions_look_for_them) {
   }
 }
 
+TEST_F(FitCalibrationsTest, rows_faster_than_dram_do_not_bend_what_ports_but_their_sweep_keeps_them) {
+  for (const char* device : {"a100_sxm", "l40s", "h100_sxm"}) write_norms(device, 80);
+  fit("clean", {.date = "2026-01-01"});
+  // A second kernel on one device, timed on a tenth of the rows it states.
+  std::string quantized = "op,m,k,latency_us\n";
+  for (int i = 0; i < 60; ++i) quantized += fmt::format("static_quant,{},8192,{}\n", 65536 + 64 * i, 80 + i % 7);
+  write_file(folder / "data" / "a100_sxm" / "quantize_fp8.csv", quantized);
+  fit("odd", {.date = "2026-01-01"});
+  const FormCalibration clean = read_form_calibration(path("clean")), odd = read_form_calibration(path("odd"));
+  EXPECT_EQ(odd.effects.at("common"), clean.effects.at("common"));
+  EXPECT_FALSE(odd.effects.contains("operation quantize"));
+  EXPECT_EQ(odd.withheld_mape.at("a100_sxm"), clean.withheld_mape.at("a100_sxm"));
+  const DeviceCalibration sweep = read_device_calibration(path("odd", "a100_sxm"));
+  EXPECT_TRUE(sweep.groups.contains("quantize_fp8"));
+}
+
 TEST_F(FitCalibrationsTest, measured_tiers_are_left_out_when_not_asked_for) {
   write_norms("a100_sxm", 80);
   write_norms("l40s", 80);

@@ -14,7 +14,8 @@ CampaignFit fit_campaign(const KernelValidationRequest& request, const HardwareC
   std::map<std::string, KernelPredictor> predictors;
   validate_kernels(request, hardware, make_predictor, [&](const ScoredKernel& row) {
     const std::string device(row.device);
-    const auto predictor = predictors.try_emplace(device, make_predictor(hardware.device(device))).first;
+    const auto predictor =
+        predictors.try_emplace(device, make_predictor(hardware.device(device), Caches::benchmark)).first;
     rows[{device, std::string(row.variant)}].push_back(
         {.kernel_seconds = predictor->second.estimate(*row.shape, framework_kernel).seconds.value,
          .measured_seconds = row.measured_us * 1e-6});

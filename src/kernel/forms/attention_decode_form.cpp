@@ -56,6 +56,11 @@ constexpr FormConstant table[constant_count] = {
     {"write_rate", 3.6, 0.5, 40, "bytes per clock and processor of the cache write"},
 };
 
+// Whether the query heads of a group go one by one through the vector units.
+bool is_vector(const AttentionShape& shape, const AttentionVariant& variant) {
+  return variant.widest_group > 0 && shape.heads > variant.widest_group * shape.kv_heads;
+}
+
 struct Times {
   double problems = 0, parts = 1, keys = 0, rows = 1;
   double compute = 0, stream = 0;  // seconds per key
@@ -65,7 +70,7 @@ struct Times {
 };
 
 Times decode_times(const AttentionShape& shape, const AttentionVariant& variant, const DeviceTraits& device,
-                   std::span<const double> c) {
+                   std::span<const double> c, Caches keys_are) {
   Times t;
   const double clock = device.clock, processors = device.processors;
   const auto batch = static_cast<double>(shape.batch), heads = static_cast<double>(shape.heads);
@@ -75,7 +80,8 @@ Times decode_times(const AttentionShape& shape, const AttentionVariant& variant,
   // FlashAttention 2 packs the heads of a group, and only then splits, where there is a group and no window
   // (mha_fwd_kvcache: seqlenq_ngroups_swapped); packing several sequences and heads costs two transposes.
   const bool classic = variant.kernel == "fa2";
-  const bool packed = !classic || (group > 1 && shape.window == 0);
+  const bool vector = is_vector(shape, variant);
+  const bool packed = classic ? group > 1 && shape.window == 0 : !vector;
   double launches = variant.extra_launches;
   if (classic && packed && shape.batch > 1 && shape.kv_heads > 1) launches += 2;
   if (!shape.writes_kv) launches -= 1;
@@ -85,10 +91,11 @@ Times decode_times(const AttentionShape& shape, const AttentionVariant& variant,
   t.rows = (packed ? group : 1) * q_len;
   t.problems = batch * (packed ? kv_heads : heads);
   const double block = !classic ? c[split_keys] : head_dim <= 64 ? 256 : head_dim <= 128 ? 128 : 64;
-  if (packed) t.parts = std::max(1.0, std::min(processors * c[split_fill] / t.problems, t.keys / block));
+  if (packed || variant.splits_any)
+    t.parts = std::max(1.0, std::min(processors * c[split_fill] / t.problems, t.keys / block));
 
   t.fp8_multiply = multiplies_in_fp8(shape, variant);
-  const double peak = variant.overlap == Overlap::generic
+  const double peak = variant.overlap == Overlap::generic || vector
                           ? 1024 * clock * processors
                           : device.peak[static_cast<size_t>(t.fp8_multiply ? DType::fp8 : shape.dtype)];
   double matmul = 4 * head_dim / (peak / processors) * c[matmul_excess];
@@ -107,7 +114,7 @@ Times decode_times(const AttentionShape& shape, const AttentionVariant& variant,
   t.balanced = t.problems * t.parts / processors * (c[overhead_share] * overhead + part_keys * t.compute);
 
   const double traffic = batch * 2 * head_dim * (kv_heads * t.keys * cached + heads * q_len * element);
-  t.dram_share = dram_share(traffic, c[cache_share] * device.cache, 4);
+  t.dram_share = keys_are == Caches::cold ? 1 : dram_share(traffic, c[cache_share] * device.cache, 4);
   t.memory = mixed_memory_seconds(traffic, t.dram_share, device.bandwidth / c[dram_slowdown],
                                   c[cache_rate] * processors * clock);
   if (shape.writes_kv)
@@ -118,6 +125,15 @@ Times decode_times(const AttentionShape& shape, const AttentionVariant& variant,
   return t;
 }
 
+// Decodes of unequal length, at their mean. Where no context is split, the longest one walks on alone, at the pace of
+// one processor: what that adds. (Checked on decode batches of two GPUs and three models, docs/accuracy.md.)
+double longest_alone(const MixedAttentionShape& shape, const Times& t, const DeviceTraits& device) {
+  // FlashAttention splits below 0.8 waves of two tiles per processor (num_splits_heuristic).
+  constexpr double waves_without_split = 1.6;
+  if (t.problems < waves_without_split * device.processors) return 0;
+  return std::max(0.0, static_cast<double>(shape.longest_decode) - shape.mean_decode()) * t.stream;
+}
+
 class AttentionDecodeForm : public Form {
  public:
   std::string_view name() const override { return "attention_decode"; }
@@ -125,6 +141,7 @@ class AttentionDecodeForm : public Form {
 
   std::vector<std::string> effects(const FormCall& call, const DeviceTraits& device) const override {
     const AttentionVariant& variant = attention_variant(call.variant, shape_of(call), device);
+    if (is_vector(shape_of(call), variant)) return {"common", "family vector"};
     return {"common", "family " + std::string(family_of(variant)), "kernel " + std::string(variant.kernel)};
   }
 
@@ -137,15 +154,17 @@ class AttentionDecodeForm : public Form {
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     choice = 0;
-    const AttentionShape& shape = shape_of(call);
-    return decode_times(shape, attention_variant(call.variant, shape, device), device, constants).total;
+    const AttentionShape shape = shape_of(call);
+    const Times t = decode_times(shape, attention_variant(call.variant, shape, device), device, constants, call.keys);
+    const auto* unequal = std::get_if<MixedAttentionShape>(&call.shape);
+    return t.total + (unequal != nullptr ? longest_alone(*unequal, t, device) : 0);
   }
 
   std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                                  int /*choice*/) const override {
     using enum Explained::Kind;
-    const AttentionShape& shape = shape_of(call);
-    const Times t = decode_times(shape, attention_variant(call.variant, shape, device), device, constants);
+    const AttentionShape shape = shape_of(call);
+    const Times t = decode_times(shape, attention_variant(call.variant, shape, device), device, constants, call.keys);
     std::vector<Explained> lines = {
         {fact, "query_rows", t.rows, "", "query heads that share the keys of a part"},
         {fact, "split_keys", t.parts, "", "parts that one sequence's keys are split into"},
@@ -157,6 +176,9 @@ class AttentionDecodeForm : public Form {
         {part, "attention", t.total - t.floor - t.write, "s", "the walk over the keys; its limits hide one another"},
     };
     if (t.write > 0) lines.push_back({part, "cache_write", t.write, "s", "new keys and values appended to the cache"});
+    if (const auto* unequal = std::get_if<MixedAttentionShape>(&call.shape))
+      lines.push_back(
+          {part, "longest_decode", longest_alone(*unequal, t, device), "s", "the longest one walking alone"});
     lines.push_back({limit, "longest_part", t.longest, "s", "one part from start to end"});
     lines.push_back({limit, "all_parts", t.balanced, "s", "work of all parts, evenly spread"});
     lines.push_back({limit, "memory", t.memory, "s", "keys and values from DRAM and L2"});
@@ -166,9 +188,9 @@ class AttentionDecodeForm : public Form {
   size_t feature_count() const override { return 14; }
   void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int /*choice*/,
                 std::span<float> out) const override {
-    const AttentionShape& shape = shape_of(call);
+    const AttentionShape shape = shape_of(call);
     const AttentionVariant& variant = attention_variant(call.variant, shape, device);
-    const Times t = decode_times(shape, variant, device, constants);
+    const Times t = decode_times(shape, variant, device, constants, call.keys);
     const auto log = [](double x) { return static_cast<float>(quick_log2(std::max(x, 1e-9))); };
     const double waves = t.problems * t.parts / device.processors;
     size_t i = 0;
@@ -195,7 +217,8 @@ class AttentionDecodeForm : public Form {
     return variant.kernel.substr(0, 2) == "fa" ? "flash" : "serving";
   }
 
-  static const AttentionShape& shape_of(const FormCall& call) {
+  static AttentionShape shape_of(const FormCall& call) {
+    if (const auto* unequal = std::get_if<MixedAttentionShape>(&call.shape)) return equal_decodes(*unequal);
     const auto* shape = std::get_if<AttentionShape>(&call.shape);
     ensure(shape != nullptr, "the attention form is asked about attention");
     return *shape;

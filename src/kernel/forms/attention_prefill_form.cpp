@@ -4,10 +4,7 @@
 #include "kernel/forms/tile_pass.h"
 
 namespace foretoken {
-namespace {
-
-// One call as a tile pass. Where the kernel packs a group, its query heads are rows of the same tiles.
-TilePass tile_pass_of(const AttentionShape& shape, const AttentionVariant& variant) {
+TilePass attention_tile_pass(const AttentionShape& shape, const AttentionVariant& variant, Caches keys_are) {
   const bool encoder = shape.phase == AttentionPhase::encoder;
   const bool wide = shape.head_dim > 128;
   const int64_t group = std::max<int64_t>(1, shape.heads / shape.kv_heads);
@@ -45,6 +42,7 @@ TilePass tile_pass_of(const AttentionShape& shape, const AttentionVariant& varia
   pass.math = fp8_multiply && !variant.transposes_values ? DType::fp8 : shape.dtype;
   pass.widens_fp8 = pass.fp8_cache && !fp8_multiply;
   pass.traffic = batch * dims * (heads * q_len * element + kv_heads * kv_len * cached);
+  if (keys_are == Caches::cold) pass.cold_bytes = batch * dims * kv_heads * (kv_len - q_len) * cached;
   if (shape.writes_kv) {
     pass.write_rows = batch * q_len;
     pass.write_bytes = batch * q_len * kv_heads * dims * (element + cached);
@@ -54,6 +52,14 @@ TilePass tile_pass_of(const AttentionShape& shape, const AttentionVariant& varia
   return pass;
 }
 
+std::vector<std::string> tile_pass_effects(const AttentionVariant& variant) {
+  static constexpr std::string_view families[] = {"synchronous", "asynchronous", "generic"};
+  return {"common", "family " + std::string(families[static_cast<size_t>(variant.overlap)]),
+          "kernel " + std::string(variant.kernel)};
+}
+
+namespace {
+
 class AttentionPrefillForm : public Form {
  public:
   explicit AttentionPrefillForm(bool encoder) : encoder_(encoder) {}
@@ -62,10 +68,7 @@ class AttentionPrefillForm : public Form {
   std::span<const FormConstant> constants() const override { return tile_pass_constants(); }
 
   std::vector<std::string> effects(const FormCall& call, const DeviceTraits& device) const override {
-    const AttentionVariant& variant = attention_variant(call.variant, shape_of(call), device);
-    static constexpr std::string_view families[] = {"synchronous", "asynchronous", "generic"};
-    return {"common", "family " + std::string(families[static_cast<size_t>(variant.overlap)]),
-            "kernel " + std::string(variant.kernel)};
+    return tile_pass_effects(attention_variant(call.variant, shape_of(call), device));
   }
 
   std::string_view usual_variant(const FormCall& call, const DeviceTraits& device) const override {
@@ -78,14 +81,15 @@ class AttentionPrefillForm : public Form {
                  int& choice) const override {
     choice = 0;
     const AttentionShape& shape = shape_of(call);
-    return tile_pass_times(tile_pass_of(shape, attention_variant(call.variant, shape, device)), device, constants)
+    return tile_pass_times(attention_tile_pass(shape, attention_variant(call.variant, shape, device), call.keys),
+                           device, constants)
         .total;
   }
 
   std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                                  int /*choice*/) const override {
     const AttentionShape& shape = shape_of(call);
-    const TilePass pass = tile_pass_of(shape, attention_variant(call.variant, shape, device));
+    const TilePass pass = attention_tile_pass(shape, attention_variant(call.variant, shape, device), call.keys);
     return explain_tile_pass(pass, tile_pass_times(pass, device, constants), device, constants);
   }
 
@@ -93,7 +97,7 @@ class AttentionPrefillForm : public Form {
   void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int /*choice*/,
                 std::span<float> out) const override {
     const AttentionShape& shape = shape_of(call);
-    const TilePass pass = tile_pass_of(shape, attention_variant(call.variant, shape, device));
+    const TilePass pass = attention_tile_pass(shape, attention_variant(call.variant, shape, device), call.keys);
     tile_pass_features(pass, tile_pass_times(pass, device, constants),
                        static_cast<double>(shape.heads) / static_cast<double>(shape.kv_heads),
                        static_cast<double>(shape.q_len), static_cast<double>(shape.kv_len),

@@ -15,6 +15,12 @@ std::string_view dispatched(const AttentionShape& shape, const DeviceTraits& dev
   return "fa2";
 }
 
+std::string_view trtllm_kernel(const AttentionShape& shape, const DeviceTraits& device) {
+  if (device.architecture == 100 || device.architecture == 103) return "fi_trtllmprefill";
+  const bool older = shape.phase == AttentionPhase::decode && !is_fp8(shape.kv_dtype);
+  return device.architecture == 90 && !older ? "trtllm_sm90" : "trtllm_sm80";
+}
+
 const AttentionVariant* find(std::string_view name) {
   for (const AttentionVariant& variant : attention_variants) {
     if (variant.name == name) return &variant;
@@ -32,6 +38,8 @@ std::vector<std::string_view> attention_variant_names() {
 
 const AttentionVariant& attention_variant(std::string_view name, const AttentionShape& shape,
                                           const DeviceTraits& device) {
+  if (name == "trtllm") return *find(trtllm_kernel(shape, device));
+  if (name == "flashinfer") return *find("fi_fiprefill");
   if (const AttentionVariant* named = find(name)) return *named;
   return *find(dispatched(shape, device));
 }

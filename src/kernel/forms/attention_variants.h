@@ -30,14 +30,21 @@ struct AttentionVariant {
   int encoder_padding = 32;        // encoder: head_dim is padded to a multiple of this
   int extra_launches = 0;          // kernels beside the cache write and the attention itself
   bool reduces_in_kernel = false;  // decode: partial results are joined without another launch
+  bool splits_any = false;         // decode: a long context is split also where no query heads are packed
+  // decode: more query heads to a kv head than this go one by one through the vector units; 0 = no such limit
+  int widest_group = 0;
+  bool decodes_apart = false;  // prompts and decodes of a batch are two launches
 };
 
-// FlashAttention 2 (paged), 3 and 4; FlashInfer; TensorRT-LLM's generated kernels; vLLM's Triton backend. Tile facts
-// come from the kernels' sources; transposes_values is a finding from measurements, not a fact that a new kernel comes
+// FlashAttention 2 (paged), 3 and 4; FlashInfer; TensorRT-LLM's generated kernels; vLLM's Triton backend; PyTorch's
+// scaled_dot_product_attention with its FlashAttention 2 (not paged: larger tiles) and with cuDNN's kernel (not open:
+// its tiles are a guess). Other tile facts come from the kernels' sources, decodes_apart from vLLM's backends
+// (FlashInfer's splits the batch); transposes_values is a finding from measurements, not a fact that a new kernel comes
 // with.
 inline constexpr AttentionVariant attention_variants[] = {
     {.name = "fa2", .kernel = "fa2"},
     {.name = "fa2_v014", .kernel = "fa2"},
+    {.name = "fa2_v019", .kernel = "fa2"},
     {.name = "fa3",
      .kernel = "fa3",
      .overlap = Overlap::asynchronous,
@@ -59,8 +66,8 @@ inline constexpr AttentionVariant attention_variants[] = {
      .encoder_keys = 128,
      .encoder_padding = 16,
      .extra_launches = 1},
-    {.name = "fi_fiprefill", .kernel = "flashinfer", .packs_heads = true, .rows_narrow = 128},
-    {.name = "fi_fidecode", .kernel = "flashinfer", .packs_heads = true, .rows_narrow = 128},
+    {.name = "fi_fiprefill", .kernel = "flashinfer", .packs_heads = true, .rows_narrow = 128, .decodes_apart = true},
+    {.name = "fi_fidecode", .kernel = "flashinfer", .packs_heads = true, .rows_narrow = 128, .decodes_apart = true},
     {.name = "fi_trtllmprefill",
      .kernel = "trtllm_gen",
      .overlap = Overlap::asynchronous,
@@ -68,7 +75,8 @@ inline constexpr AttentionVariant attention_variants[] = {
      .rows = 128,
      .rows_narrow = 128,
      .encoder_keys = 128,
-     .reduces_in_kernel = true},
+     .reduces_in_kernel = true,
+     .decodes_apart = true},
     {.name = "fi_trtllmdecode",
      .kernel = "trtllm_gen",
      .overlap = Overlap::asynchronous,
@@ -76,7 +84,25 @@ inline constexpr AttentionVariant attention_variants[] = {
      .rows = 128,
      .rows_narrow = 128,
      .encoder_keys = 128,
-     .reduces_in_kernel = true},
+     .reduces_in_kernel = true,
+     .decodes_apart = true},
+    // TensorRT-LLM's own: on sm_90 with warps of their own for copies (decode: only with an fp8 cache), elsewhere in
+    // the manner of sm_80. Its decode kernels (XQA) join partial results themselves; wide groups take the older masked
+    // kernel, one query head after the other. On data-centre Blackwell it runs the generated kernels above.
+    {.name = "trtllm_sm80",
+     .kernel = "trtllm_sm80",
+     .multiplies_fp8 = true,
+     .reduces_in_kernel = true,
+     .widest_group = 32},
+    {.name = "trtllm_sm90",
+     .kernel = "trtllm_sm90",
+     .overlap = Overlap::asynchronous,
+     .multiplies_fp8 = true,
+     .rows = 128,
+     .rows_narrow = 128,
+     .keys = 128,
+     .reduces_in_kernel = true,
+     .widest_group = 32},
     {.name = "triton_attn",
      .kernel = "triton",
      .overlap = Overlap::generic,
@@ -84,9 +110,18 @@ inline constexpr AttentionVariant attention_variants[] = {
      .rows_narrow = 16,
      .encoder_rows = 64,
      .encoder_padding = 16},
+    {.name = "sdpa_flash", .kernel = "fa2", .rows = 128, .rows_narrow = 128, .splits_any = true},
+    {.name = "sdpa_cudnn",
+     .kernel = "cudnn",
+     .overlap = Overlap::asynchronous,
+     .rows = 128,
+     .rows_narrow = 128,
+     .keys = 128,
+     .encoder_keys = 128},
 };
 
-// The variant of that name; an unknown or empty name gives what vLLM 0.24 would run on the device.
+// The variant of that name; "trtllm" is the stack's kernel for the device, "flashinfer" what it takes where it has
+// none. An unknown or empty name gives what vLLM 0.24 would run.
 const AttentionVariant& attention_variant(std::string_view name, const AttentionShape& shape,
                                           const DeviceTraits& device);
 

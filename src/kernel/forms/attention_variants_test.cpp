@@ -48,8 +48,21 @@ TEST(AttentionVariants, without_a_name_or_with_an_unknown_one_it_is_what_vllm_wo
   EXPECT_EQ(chosen("rtx_4090", {.phase = AttentionPhase::encoder}), "fa2");
 }
 
+TEST(AttentionVariants, the_kernels_of_tensorrt_llm_go_by_instruction_set_phase_and_cache) {
+  const auto chosen = [](const char* device, const AttentionShape& shape) {
+    return attention_variant("trtllm", shape, traits_named(device)).name;
+  };
+  EXPECT_EQ(chosen("a100_sxm", {}), "trtllm_sm80");
+  EXPECT_EQ(chosen("l40s", {.kv_dtype = DType::fp8}), "trtllm_sm80");
+  EXPECT_EQ(chosen("h100_sxm", {}), "trtllm_sm90");
+  EXPECT_EQ(chosen("h100_sxm", {.phase = AttentionPhase::decode}), "trtllm_sm80");
+  EXPECT_EQ(chosen("h100_sxm", {.phase = AttentionPhase::decode, .kv_dtype = DType::fp8}), "trtllm_sm90");
+  EXPECT_EQ(chosen("b300_sxm", {.phase = AttentionPhase::decode}), "fi_trtllmprefill");
+  EXPECT_EQ(attention_variant("flashinfer", {}, traits_named("b200_sxm")).kernel, "flashinfer");
+}
+
 TEST(AttentionVariants, the_multiply_is_in_fp8_only_where_cache_kernel_and_shape_agree) {
-  const AttentionVariant &fa2 = attention_variants[0], &fa3 = attention_variants[2];
+  const AttentionVariant &fa2 = attention_variants[0], &fa3 = attention_variants[3];
   ASSERT_EQ(fa2.name, "fa2");
   ASSERT_EQ(fa3.name, "fa3");
   EXPECT_TRUE(multiplies_in_fp8({.kv_dtype = DType::fp8}, fa3));

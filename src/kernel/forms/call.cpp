@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "kernel/forms/eager_memory_form.h"
 
 namespace foretoken {
@@ -18,12 +20,21 @@ std::string dtype_group(DType type) {
 }
 
 struct GroupOf {
+  std::string_view variant;
+
   std::string operator()(const GemmShape& s) const {
     // Plain fp32 multiplies in batches are other kernels: operands in other orders, and no bias.
     return scheme_group(s.scheme) + (s.scheme == Scheme::fp32 && s.batch > 1 ? " batched" : "");
   }
   std::string operator()(const MoeShape& s) const { return scheme_group(s.scheme) + (s.gated ? "" : " ungated"); }
-  std::string operator()(const AttentionShape& s) const { return dtype_group(s.kv_dtype); }
+  std::string operator()(const AttentionShape& s) const {
+    // TensorRT-LLM multiplies an fp8 cache in either format; elsewhere the kernel decides.
+    const bool chooses_fp8 = variant == "trtllm" && s.phase == AttentionPhase::prefill && s.math == DType::fp8;
+    return chooses_fp8 ? "fp8-fp8" : dtype_group(s.kv_dtype);
+  }
+  std::string operator()(const MixedAttentionShape& s) const {
+    return dtype_group(s.kv_dtype) + (s.prompt_count() > 0 ? " mixed" : "");
+  }
   std::string operator()(const LatentAttentionShape& s) const { return dtype_group(s.kv_dtype); }
   std::string operator()(const LatentProjectionShape& s) const {
     return scheme_group(s.scheme) + (s.post ? " post" : " pre");
@@ -36,6 +47,12 @@ struct GroupOf {
   std::string operator()(const ConvShape& s) const {
     return s.kernel_height == 1 && s.kernel_width == 1 ? "conv 1x1" : "conv";
   }
+  std::string operator()(const LinearAttentionShape& s) const {
+    return std::string(family_name(KernelShape(s))) +
+           (s.stage == LinearAttentionStage::convolution ? " convolution" : " recurrence") +
+           (s.decode ? " decode" : " prefill");
+  }
+  std::string operator()(const HyperConnectionShape& s) const { return s.post ? "mhc post" : "mhc pre"; }
   std::string operator()(const SamplingShape& s) const { return s.greedy ? "arg_max" : "sort"; }
   std::string operator()(const NormShape& s) const { return s.layer_norm ? "layer_norm" : "rms_norm"; }
   template <class Other>
@@ -43,6 +60,18 @@ struct GroupOf {
     return std::string(family_name(KernelShape(s)));
   }
 };
+
+struct PromptSums {
+  int64_t queries = 0, keys = 0;
+};
+PromptSums prompt_sums(const MixedAttentionShape& shape) {
+  PromptSums sums;
+  for (const MixedAttentionShape::Prompts& kind : shape.prompts) {
+    sums.queries += kind.count * kind.q_len;
+    sums.keys += kind.count * kind.kv_len;
+  }
+  return sums;
+}
 
 using Raw = std::array<float, raw_feature_count>;
 
@@ -60,6 +89,12 @@ struct RawOf {
   Raw operator()(const AttentionShape& s) const {
     return logarithms(s.batch, s.heads, s.kv_heads, s.head_dim, s.q_len, s.kv_len, s.window, s.batch * s.heads);
   }
+  Raw operator()(const MixedAttentionShape& s) const {
+    if (s.prompt_count() == 0) return (*this)(equal_decodes(s));
+    const PromptSums sums = prompt_sums(s);
+    return logarithms(sums.queries, sums.keys, s.decodes, s.decode_keys, s.longest_decode, s.heads, s.kv_heads,
+                      s.head_dim);
+  }
   Raw operator()(const LatentAttentionShape& s) const {
     return logarithms(s.batch, s.heads, s.q_len, s.kv_len, s.batch * s.heads);
   }
@@ -73,6 +108,13 @@ struct RawOf {
   Raw operator()(const ConvShape& s) const {
     return logarithms(s.batch, s.in_channels, s.out_channels, s.height, s.kernel_height, s.stride, s.padding,
                       s.height * s.width * s.batch);
+  }
+  Raw operator()(const LinearAttentionShape& s) const {
+    return logarithms(s.batch, s.seq_len, s.batch * s.seq_len, s.key_heads, s.key_dim, s.value_heads, s.value_dim,
+                      s.batch * s.value_heads);
+  }
+  Raw operator()(const HyperConnectionShape& s) const {
+    return logarithms(s.tokens, s.streams, s.hidden, s.iterations, s.sites);
   }
   Raw operator()(const QuantizeShape& s) const { return logarithms(s.m, s.k, s.m * s.k); }
   Raw operator()(const NormShape& s) const {
@@ -106,6 +148,18 @@ struct NamedOf {
             {"kv_heads", number(s.kv_heads)}, {"head_dim", number(s.head_dim)},
             {"q_len", number(s.q_len)},       {"kv_len", number(s.kv_len)},
             {"window", number(s.window)},     {"batch x heads", number(s.batch * s.heads)}};
+  }
+  Named operator()(const MixedAttentionShape& s) const {
+    if (s.prompt_count() == 0) return (*this)(equal_decodes(s));
+    const PromptSums sums = prompt_sums(s);
+    return {{"prompt tokens", number(sums.queries)},
+            {"prompt keys", number(sums.keys)},
+            {"decodes", number(s.decodes)},
+            {"decode keys", number(s.decode_keys)},
+            {"longest decode", number(s.longest_decode)},
+            {"heads", number(s.heads)},
+            {"kv_heads", number(s.kv_heads)},
+            {"head_dim", number(s.head_dim)}};
   }
   Named operator()(const LatentAttentionShape& s) const {
     return {{"batch", number(s.batch)},
@@ -188,12 +242,17 @@ int cuda_architecture(const std::string& instruction_set) {
 }  // namespace
 
 std::string call_formats(const FormCall& call) {
-  return std::visit(GroupOf{}, call.shape);
+  return std::visit(GroupOf{call.variant}, call.shape);
 }
 
 std::string call_group(const FormCall& call) {
   const std::string formats = call_formats(call);
   return call.variant.empty() ? formats : call.variant + " " + formats;
+}
+
+std::string call_model(const FormCall& call) {
+  const auto* mixed = std::get_if<MixedAttentionShape>(&call.shape);
+  return mixed != nullptr ? fmt::format("{}/{}x{}", mixed->heads, mixed->kv_heads, mixed->head_dim) : "";
 }
 
 std::array<float, raw_feature_count> raw_features(const FormCall& call) {

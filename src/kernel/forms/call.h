@@ -15,6 +15,10 @@ namespace foretoken {
 std::string call_group(const FormCall& call);
 std::string call_formats(const FormCall& call);  // without the variant
 
+// What of a call belongs to the model, where measurements come from a few models rather than a sweep of all sizes: the
+// heads of a mixed batch. Empty for other families.
+std::string call_model(const FormCall& call);
+
 // Sizes of the call as base-two logarithms, for the trees of a measured device; unused places are zero.
 inline constexpr size_t raw_feature_count = 8;
 std::array<float, raw_feature_count> raw_features(const FormCall& call);

@@ -19,6 +19,11 @@ TEST(FormCall, groups_tell_variants_and_formats_apart_and_sizes_together) {
   EXPECT_EQ(group(GemmShape{.scheme = Scheme::fp8_block}), facts(Scheme::fp8_block).name);
   EXPECT_NE(group(MoeShape{.gated = true}), group(MoeShape{.gated = false}));
   EXPECT_NE(group(NormShape{.layer_norm = true}), group(NormShape{.layer_norm = false}));
+  const AttentionShape multiplied_in_fp8{.kv_dtype = DType::fp8, .math = DType::fp8};
+  EXPECT_EQ(group(multiplied_in_fp8, "fa3"), "fa3 fp8");
+  EXPECT_EQ(group(multiplied_in_fp8, "trtllm"), "trtllm fp8-fp8");
+  EXPECT_EQ(group(LinearAttentionShape{.decode = true}), "linattn_gdn recurrence decode");
+  EXPECT_NE(group(HyperConnectionShape{.post = true}), group(HyperConnectionShape{}));
   EXPECT_EQ(group(RopeShape{}), "rope");
   EXPECT_NE(group(RopeShape{}), group(SoftmaxShape{}));
   EXPECT_NE(group(SoftmaxShape{.width = 64, .dtype = DType::fp32}),

@@ -79,7 +79,7 @@ class EagerForm : public Form {
 
  private:
   static FormCall bare(const FormCall& call) {
-    return is_framework_kernel(call.variant) ? FormCall{.shape = call.shape, .variant = {}} : call;
+    return is_framework_kernel(call.variant) ? FormCall{.shape = call.shape, .variant = {}, .keys = call.keys} : call;
   }
 
   Timed time(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int& choice) const {

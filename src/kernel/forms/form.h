@@ -30,11 +30,15 @@ struct DeviceTraits {
 // in turn, as the collectors of measurements do.
 enum class Caches { cold, benchmark };
 
+// Names of measurements whose every call found its inputs out of the cache end in this: "torch_linear_cold".
+inline constexpr std::string_view cold_suffix = "_cold";
+
 // One measured or asked-for call: its shape and the kernel variant if known ("fa3", "triton", "" = not known;
 // "eager ...": the framework's kernel, timed with events around the call, forms/eager_form.h).
 struct FormCall {
   KernelShape shape;
   std::string variant;
+  Caches keys = Caches::benchmark;  // attention: cold = the KV cache comes from DRAM, whatever its size
 };
 
 struct FormConstant {
@@ -70,6 +74,9 @@ class Form {
 
   // The variant that a current engine runs for a call whose variant is not known; empty if there is only one.
   virtual std::string_view usual_variant(const FormCall& /*call*/, const DeviceTraits& /*device*/) const { return {}; }
+
+  // The variant name of measurements that describe a call best; where there are none, those of the call's own do.
+  virtual std::string measured_as(const FormCall& call) const { return call.variant; }
 
   // Seconds under the given constants (not logarithms). `choice`: -1 = choose the best tile/split and return it here.
   virtual double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,

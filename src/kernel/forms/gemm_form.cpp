@@ -107,6 +107,11 @@ class GemmForm : public Form {
 
   std::vector<std::string_view> known_variants() const override { return gemm_variant_names(); }
 
+  std::string measured_as(const FormCall& call) const override {
+    const bool wants_cold = caches_ == Caches::cold && !call.variant.empty() && !call.variant.ends_with(cold_suffix);
+    return wants_cold ? call.variant + std::string(cold_suffix) : call.variant;
+  }
+
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     const Problem problem = pose(call, device, constants);
@@ -239,7 +244,7 @@ class GemmForm : public Form {
 
     const double cache = device.cache * c[cache_share], all = p.weights + p.inputs + p.outputs;
     p.dram_rate = device.bandwidth * std::min(c[dram_share_of_peak], 1.0);
-    if (caches_ == Caches::cold) {
+    if (caches_ == Caches::cold || call.variant.ends_with(cold_suffix)) {
       p.miss = miss_share(all, cache);
       p.dram_bytes = p.weights + (p.inputs + p.outputs) * p.miss;
     } else {
@@ -250,7 +255,7 @@ class GemmForm : public Form {
     p.reread_share = miss_share(std::min(p.weights, p.inputs), device.cache * c[reread_share]);
     p.cache_seconds = all / (device.processors * device.clock * c[cache_rate] + p.dram_rate);
 
-    if (scheme.quantizes_activations) {
+    if (scheme.quantizes_activations && p.dispatch.quantizes) {
       const double values = p.batch * p.m * p.k, bytes = values * (2 + std::min(1.0, p.activation_bytes));
       const double rows = std::max(1.0, p.batch * p.m / device.processors);
       const bool fp4 = shape.scheme == Scheme::nvfp4;

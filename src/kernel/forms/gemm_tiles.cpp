@@ -59,10 +59,16 @@ struct VariantName {
   GemmKernel kernel;
 };
 constexpr VariantName variant_names[] = {
-    {"torch_linear", GemmKernel::cublas},   {"cutlass_fp8", GemmKernel::cutlass},
-    {"cutlass_nvfp4", GemmKernel::cutlass}, {"cutedsl_nvfp4", GemmKernel::cutlass},
-    {"trtllm", GemmKernel::trtllm},         {"deepgemm", GemmKernel::trtllm},
-    {"smoothquant", GemmKernel::trtllm},    {"woq", GemmKernel::weight_only},
+    {"torch_linear", GemmKernel::cublas},
+    {"cutlass_fp8", GemmKernel::cutlass},
+    {"cutlass_nvfp4", GemmKernel::cutlass},
+    {"cutedsl_nvfp4", GemmKernel::cutlass},
+    {"trtllm", GemmKernel::trtllm},
+    {"deepgemm", GemmKernel::trtllm},
+    {"smoothquant", GemmKernel::trtllm},
+    {"woq", GemmKernel::weight_only},
+    {"scaled_mm_tensor", GemmKernel::cublaslt_scaled},
+    {"scaled_mm_row", GemmKernel::cutlass_scaled},
 };
 
 }  // namespace
@@ -74,6 +80,7 @@ std::vector<std::string_view> gemm_variant_names() {
 }
 
 GemmKernel gemm_kernel(std::string_view variant, Scheme scheme) {
+  if (variant.ends_with(cold_suffix)) variant.remove_suffix(cold_suffix.size());
   for (const VariantName& known : variant_names) {
     if (known.name == variant) return known.kernel;
   }
@@ -96,7 +103,9 @@ GemmDispatch gemm_dispatch(GemmKernel kernel, const GemmShape& shape, int archit
   GemmDispatch dispatch;
   dispatch.largest_tile = architecture == 100 || architecture == 103;
   dispatch.any_rows = shape.scheme == Scheme::nvfp4;
-  dispatch.splits = kernel != GemmKernel::cutlass && shape.scheme != Scheme::nvfp4;
+  dispatch.splits =
+      kernel != GemmKernel::cutlass && kernel != GemmKernel::cutlass_scaled && shape.scheme != Scheme::nvfp4;
+  dispatch.quantizes = kernel != GemmKernel::cublaslt_scaled && kernel != GemmKernel::cutlass_scaled;
   if (kernel == GemmKernel::cutlass) dispatch.tile = cutlass_tile(shape, architecture);
   // cuBLAS 12.1 runs nearly all strided batches of fp32 with one tile, read off its kernels' names: on Pascal
   // maxwell_sgemm_128x64 (its rows are our columns), from Ampere on ampere_sgemm_128x128. Volta and Turing choose.

@@ -18,19 +18,29 @@ std::string describe(const FormKind& kind, const FormCall& call) {
   return text;
 }
 
-TEST(Forms, every_family_has_at_most_one_form_and_every_form_serves_real_families) {
+TEST(Forms, every_family_and_variant_has_at_most_one_form_and_every_form_serves_real_families) {
   std::set<std::string_view> names;
-  std::set<std::pair<std::string_view, bool>> families;
+  std::set<std::pair<std::string_view, std::string_view>> served;
   for (const FormKind& kind : form_kinds()) {
     EXPECT_TRUE(names.insert(kind.name).second) << kind.name;
-    EXPECT_EQ(kind.make(Caches::benchmark)->name(), kind.name);
     EXPECT_GE(kind.residual_strength, 0);
     EXPECT_LE(kind.residual_strength, 1);
     for (const std::string_view family : kind.families) {
-      EXPECT_TRUE(families.emplace(family, kind.fp32).second) << family;
       EXPECT_NE(find_kernel_family(family), nullptr) << family;
-      if (!kind.fp32) {
+      if (kind.fp32) {
+        EXPECT_TRUE(kind.variants.empty()) << kind.name;
+        EXPECT_TRUE(served.emplace(family, "plain fp32").second) << family;
+        continue;
+      }
+      if (kind.variants.empty()) {
+        EXPECT_TRUE(served.emplace(family, "").second) << family;
         EXPECT_EQ(form_kind_of(family), &kind);
+        EXPECT_EQ(form_kind_of(family, "a kernel nobody knows"), &kind);
+      }
+      for (const std::string_view variant : kind.variants) {
+        EXPECT_TRUE(served.emplace(family, variant).second) << family << " " << variant;
+        EXPECT_EQ(form_kind_of(family, variant), &kind);
+        EXPECT_NE(form_kind_of(family), &kind) << "the general form of " << family << " is another";
       }
     }
   }

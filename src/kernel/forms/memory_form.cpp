@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "kernel/forms/form_math.h"
+#include "model/work.h"
 
 namespace foretoken {
 namespace {
@@ -20,9 +21,9 @@ enum Constant {
 };
 
 constexpr FormConstant table[constant_count] = {
-    {"floor_cycles", 3940, 1000, 40000, "clocks of an empty kernel"},
+    {"floor_cycles", 3940, 1000, 100000, "clocks of an empty kernel"},
     {"row_overhead", 80e-9, 1e-9, 3e-6, "seconds a processor spends on a row beside its bytes; latency, not clocks"},
-    {"row_rate", 40, 2, 200, "bytes per clock that one processor moves"},
+    {"row_rate", 40, 0.3, 200, "bytes per clock that one processor moves"},
     {"serial_rate", 22, 1, 100, "bytes per clock of a single row"},
     {"dram_slowdown", 1.15, 1, 2, "DRAM: time over time at the spec bandwidth"},
     {"cache_rate", 18, 2, 80, "bytes per clock and processor from L2"},
@@ -68,6 +69,12 @@ struct TrafficOf {
   RowTraffic operator()(const SamplingShape& s) const {
     // A sort passes over the logits several times; the effect of its operation tells how often.
     return {as_double(s.rows), as_double(s.vocabulary) * bytes_per_element(s.dtype), s.greedy ? "arg_max" : "sort"};
+  }
+  RowTraffic operator()(const HyperConnectionShape& s) const {
+    // The mixing weights are small and read once, not by every row.
+    const Work work = count_work(s);
+    const double rows = as_double(s.tokens * s.sites);
+    return {rows, (work.activations_read + work.written).value() / rows, s.post ? "mhc_post" : "mhc_pre"};
   }
   RowTraffic operator()(const ElementwiseShape& s) const {
     // Element-wise kernels have no rows of their own: blocks of 1024 elements.

@@ -31,7 +31,9 @@ std::vector<KernelShape> calls_of(int64_t n) {
           EmbeddingShape{.tokens = n, .width = 4096},
           KvWriteShape{.tokens = n, .values_per_token = 2048},
           KvWriteShape{.tokens = n, .values_per_token = 2048, .kv_dtype = DType::fp8},
-          ElementwiseShape{.elements = 1000 * n, .inputs = 2}};
+          ElementwiseShape{.elements = 1000 * n, .inputs = 2},
+          HyperConnectionShape{.tokens = n, .hidden = 1024},
+          HyperConnectionShape{.post = true, .tokens = n, .hidden = 1024}};
 }
 
 TEST(MemoryForm, more_rows_are_never_faster) {

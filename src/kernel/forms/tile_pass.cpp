@@ -58,7 +58,8 @@ TilePassTimes tile_pass_times(const TilePass& pass, const DeviceTraits& device, 
 
   const double dram_rate = device.bandwidth / c[dram_slowdown];
   t.dram_share = dram_share(pass.traffic, c[cache_share] * device.cache, 4);
-  t.memory = mixed_memory_seconds(pass.traffic, t.dram_share, dram_rate, c[cache_rate] * processors * clock);
+  t.memory = pass.cold_bytes / dram_rate + mixed_memory_seconds(pass.traffic - pass.cold_bytes, t.dram_share, dram_rate,
+                                                                c[cache_rate] * processors * clock);
   const double write_clocks =
       pass.write_rows * c[write_row_cycles] + pass.write_bytes / (pass.fp8_cache ? c[fp8_write_rate] : c[write_rate]);
   t.write = std::max(pass.write_bytes * t.dram_share / dram_rate, write_clocks / (processors * clock)) +

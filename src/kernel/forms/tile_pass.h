@@ -50,6 +50,7 @@ struct TilePass {
   DType math = DType::bf16;  // of the matrix multiplies
   bool widens_fp8 = false;   // fp8 cache, bf16 multiply
   double traffic = 0;        // bytes of Q, O, K, V
+  double cold_bytes = 0;     // of those, what is certainly not in L2
   double write_rows = 0;     // new tokens written to the cache, a block each
   double write_bytes = 0;    // their K and V, read and written
   bool fp8_cache = false;

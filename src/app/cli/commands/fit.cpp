@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <map>
+
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
@@ -8,8 +11,11 @@
 #include "kernel/family.h"
 #include "kernel/fit/fit_calibrations.h"
 #include "kernel/fit/fit_campaign.h"
+#include "kernel/fit/power_fit.h"
+#include "kernel/sustained_rows.h"
 #include "kernel/validate.h"
 #include "report/calibration_report.h"
+#include "report/power_report.h"
 
 namespace foretoken {
 namespace {
@@ -51,11 +57,18 @@ class FitCommand : public Command {
         "Example:\n  foretoken fit campaign --data measurements/operators.csv --points 4 --source 'our lab' --date "
         "2026-11-15 --out "
         "campaign.json");
+
+    power_ = &options.subcommand(
+        "power", "Energy per FLOP and byte and the clock under the power limit, from sustained kernels");
+    declare_common(*power_, "The JSON file to write");
+    power_->footer(
+        "Example:\n  foretoken fit power --data measurements/ --source 'our lab' --date 2026-11-15 --out power.json");
   }
 
   Answer run(const Library& library) const override {
-    if (roofline_->was_chosen()) return fit_roofline(library);
-    return campaign_->was_chosen() ? fit_campaign_file(library) : fit_kernels(library);
+    if (power_->was_chosen()) return fit_boards(library);
+    if (campaign_->was_chosen()) return fit_campaign_file(library);
+    return roofline_->was_chosen() ? fit_roofline(library) : fit_kernels(library);
   }
 
  private:
@@ -68,14 +81,17 @@ class FitCommand : public Command {
     options.text("--date", date_, "Date of the fit; kept in the file", true);
   }
 
-  std::vector<KernelValidationRequest> requests() const {
+  std::vector<KernelValidationRequest> requests(const ModelCatalogue& models) const {
     std::vector<KernelValidationRequest> list;
-    for (const std::string& folder : data_) list.push_back({.data = folder, .devices = devices_, .where = where_});
+    for (const std::string& folder : data_) {
+      list.push_back({.data = folder, .devices = devices_, .where = where_, .models = &models});
+    }
     return list;
   }
 
   Answer fit_roofline(const Library& library) const {
-    RooflineIntervals intervals = fit_roofline_intervals(requests(), library.hardware());
+    const ModelCatalogue models = library.models();
+    RooflineIntervals intervals = fit_roofline_intervals(requests(models), library.hardware());
     intervals.source = source_;
     intervals.fitted_on = date_;
     write_file(out_, roofline_intervals_json(intervals));
@@ -94,27 +110,63 @@ class FitCommand : public Command {
                        .families = families_,
                        .sweep_size = static_cast<size_t>(sweep_size_),
                        .progress = show_progress};
-    const CalibrationSummary summary = fit_calibrations(requests(), library.hardware(), options, !cross_only_, out_);
+    const ModelCatalogue models = library.models();
+    const CalibrationSummary summary =
+        fit_calibrations(requests(models), library.hardware(), options, !cross_only_, out_);
     return {.text = calibration_summary_text(summary) + fmt::format("wrote {} files to {}\n", summary.files, out_),
             .json = calibration_summary_json(summary)};
   }
 
   Answer fit_campaign_file(const Library& library) const {
     const Tier tier = tier_from_name(tier_).value();
-    const auto maker = [&](const Device& device) {
-      return library.benchmark_predictor(device, tier, library.calibrations());
+    const ModelCatalogue models = library.models();
+    const auto maker = [&](const Device& device, Caches caches) {
+      return library.benchmark_predictor(device, tier, library.calibrations(), caches);
     };
     if (data_.size() != 1) {
       throw InputError(
           {.source = "--data", .value = fmt::format("{} places", data_.size()), .expected = "one campaign"});
     }
-    CampaignFit fit = fit_campaign(requests().front(), library.hardware(), maker, static_cast<size_t>(points_));
+    CampaignFit fit = fit_campaign(requests(models).front(), library.hardware(), maker, static_cast<size_t>(points_));
     fit.campaign.source = source_;
     fit.campaign.fitted_on = date_;
     write_file(out_, campaign_json(fit.campaign));
     return {.text = campaign_fit_text(fit) + fmt::format("wrote {}\n", out_), .json = campaign_fit_json(fit)};
   }
 
+  Answer fit_boards(const Library& library) const {
+    const HardwareCatalogue hardware = library.hardware();
+    std::vector<PowerCalibration> calibrations;
+    Answer answer{.json = Json::object({{"out", out_}, {"boards", Json::array()}})};
+    Json boards = Json::array();
+    std::map<std::string, std::vector<SustainedRow>> rows;  // by device
+    for (const std::string& folder : data_) {
+      for (const SustainedFile& file : find_sustained_files(folder)) {
+        if (!devices_.empty() && std::find(devices_.begin(), devices_.end(), file.device) == devices_.end()) continue;
+        std::vector<SustainedRow>& own = rows[file.device];
+        for (SustainedRow& row : read_sustained_rows(file.path)) own.push_back(std::move(row));
+      }
+    }
+    for (const auto& [name, own] : rows) {
+      const Device device = hardware.device(name);
+      const KernelPredictor predictor = library.predictor(device.name);
+      show_progress(fmt::format("power of {}: a fit without each kernel in turn", device.name));
+      PowerFit fit = fit_power(device, own, [&](const SustainedCall& call) {
+        return predictor.estimate(call.shape, call.variant).seconds.value;
+      });
+      fit.calibration.source = source_;
+      fit.calibration.fitted_on = date_;
+      answer.text += power_fit_text(fit);
+      boards.push(power_fit_json(fit));
+      calibrations.push_back(std::move(fit.calibration));
+    }
+    write_file(out_, power_calibration_json(calibrations));
+    answer.text += fmt::format("wrote the power of {} boards to {}\n", calibrations.size(), out_);
+    answer.json.set("boards", std::move(boards));
+    return answer;
+  }
+
+  Options* power_ = nullptr;
   Options* roofline_ = nullptr;
   Options* campaign_ = nullptr;
   Options* kernels_ = nullptr;

@@ -14,6 +14,7 @@
 #include "kernel/variants.h"
 #include "report/kernel_plot.h"
 #include "report/kernel_report.h"
+#include "report/power_report.h"
 
 namespace foretoken {
 namespace {
@@ -27,6 +28,7 @@ class KernelCommand : public Command {
         "  foretoken kernel gemm --device h100_sxm --m 4096 --n 8192 --k 8192\n"
         "  foretoken kernel attention_decode --device l40s --batch 64 --heads 32 --kv-heads 8 --kv-len 4096\n"
         "  foretoken kernel gemm --device h100_sxm --m 4k --n 8k --k 8k --data measurements/ --plot a.svg\n"
+        "  foretoken kernel gemm --device h200_sxm --m 256 --n 28672 --k 4096 --sustained\n"
         "  foretoken kernel gemm --device h100_sxm --csv shapes.csv\n"
         "One kernel is explained: what binds it, tile and waves, where its time goes, what its interval\n"
         "rests on, whether its sizes were measured, the nearest measured rows. --csv only predicts.");
@@ -43,6 +45,8 @@ class KernelCommand : public Command {
       flags.text("--out", out_, "With --csv: write the rows with their predictions here");
       flags.text("--plot", plot_, "Write a roofline with predicted and measured points to this SVG file");
       flags.text("--data", data_, "Also look for measured rows like this one here: <device>/<family>.csv[.gz]");
+      flags.flag("--sustained", sustained_,
+                 "Also what happens when it runs on and on: power, clock, energy and the power-limited time");
       flags.heading("Parameters");
       texts_[f].resize(family.parameters.size());
       for (size_t p = 0; p < family.parameters.size(); ++p) {
@@ -87,6 +91,21 @@ class KernelCommand : public Command {
 
   Tier tier() const { return tier_from_name(tier_).value(); }
 
+  // InputError where --sustained asks for what the device's sheet does not allow.
+  std::optional<PowerModel> power_of(const Device& device, const Library& library) const {
+    std::optional<PowerModel> power = library.power_model(device);
+    if (!sustained_ || power) return power;
+    throw InputError({.source = "--sustained",
+                      .path = device.name,
+                      .value = "no power limit known",
+                      .expected = "a device whose file gives power_limit_w"});
+  }
+
+  static KernelPower power_drawn(const PowerModel& power, const KernelShape& shape, std::string_view variant,
+                                 const KernelEstimate& estimate, const Device& device) {
+    return kernel_power(power, estimate.work, activity_of(shape, variant, device), estimate.seconds);
+  }
+
   Answer one(const KernelFamily& family, const std::vector<std::string>& texts, const KernelPredictor& predictor,
              const Library& library) const {
     std::vector<std::pair<std::string, std::string>> given;
@@ -110,7 +129,13 @@ class KernelCommand : public Command {
       write_file(plot_, kernel_plot(family, predictor.device(), {&asked, 1}, rows, cache_bandwidth_of(explanation)));
       text += fmt::format("wrote {}\n", plot_);
     }
-    return {.text = std::move(text), .json = kernel_json(report)};
+    Answer answer{.text = std::move(text), .json = kernel_json(report)};
+    if (const std::optional<PowerModel> power = power_of(predictor.device(), library)) {
+      const KernelPower drawn = power_drawn(*power, shape, variant, explanation.estimate, predictor.device());
+      answer.text += power_text(drawn, predictor.device(), sustained_);
+      answer.json.set("power", power_json(drawn, sustained_));
+    }
+    return answer;
   }
 
   // Sizes that no device could hold are a slip of the keyboard; what merely does not fit is noted in the report.
@@ -137,8 +162,8 @@ class KernelCommand : public Command {
     for (const std::string& name : devices) {
       for (const std::filesystem::path& folder : folders) {
         std::vector<MeasuredRow> rows =
-            measured_rows_like(shape, name, folder, library.hardware(), [&](const Device& measured) {
-              return library.benchmark_predictor(measured, tier(), library.calibrations());
+            measured_rows_like(shape, name, folder, library.hardware(), [&](const Device& measured, Caches caches) {
+              return library.benchmark_predictor(measured, tier(), library.calibrations(), caches);
             });
         if (!rows.empty()) return rows;
       }
@@ -150,21 +175,33 @@ class KernelCommand : public Command {
     CsvReader csv{std::filesystem::path(csv_)};
     KernelRowReader reader(family, csv);
     const std::optional<size_t> variant = csv.find_column("kernel");
-    std::string rows = fmt::format("{},predicted_us,low_us,high_us,bound,confidence\n", fmt::join(csv.columns(), ","));
+    std::string rows = fmt::format("{},predicted_us,low_us,high_us,bound,confidence{}\n", fmt::join(csv.columns(), ","),
+                                   sustained_ ? ",sustained_us,power_w,energy_j" : "");
+    const std::optional<PowerModel> power = power_of(predictor.device(), library);
     Json list = Json::array();
     std::vector<PlottedKernel> plotted;
     std::optional<KernelShape> first;
     while (csv.next()) {
       const KernelShape shape = reader.read(csv);
-      const KernelEstimate estimate = predictor.estimate(shape, variant ? csv.cell(*variant) : std::string_view());
+      const KernelEstimate estimate =
+          predictor.estimate(shape, variant ? kernel_variant(csv.cell(*variant)) : std::string_view());
       if (!first) first = shape;
       if (!plot_.empty()) plotted.push_back({.estimate = estimate, .label = sizes_text(shape)});
       for (size_t column = 0; column < csv.columns().size(); ++column) rows += csv_cell(csv.cell(column)) + ",";
       rows +=
-          fmt::format("{},{},{},{},{}\n", number_text(estimate.seconds.value * 1e6),
+          fmt::format("{},{},{},{},{}", number_text(estimate.seconds.value * 1e6),
                       number_text(estimate.seconds.low * 1e6), number_text(estimate.seconds.high * 1e6),
                       estimate.bound == Bound::compute ? "compute" : "memory", confidence_name(estimate.seconds.kind));
-      list.push(to_json(estimate));
+      Json entry = to_json(estimate);
+      if (sustained_) {
+        const KernelPower drawn =
+            power_drawn(*power, shape, variant ? csv.cell(*variant) : std::string_view(), estimate, predictor.device());
+        rows += fmt::format(",{},{},{}", number_text(drawn.sustained_seconds.value * 1e6),
+                            number_text(drawn.sustained.watts.value), number_text(drawn.sustained.joules.value));
+        entry.set("power", power_json(drawn, true));
+      }
+      rows += "\n";
+      list.push(std::move(entry));
     }
     Json json = Json::object({{"family", family.name}, {"device", predictor.device().name}, {"rows", std::move(list)}});
     if (!plot_.empty() && first) {
@@ -179,6 +216,7 @@ class KernelCommand : public Command {
 
   std::string device_, csv_, out_, data_, plot_;
   std::string tier_ = "best";
+  bool sustained_ = false;
   std::vector<std::vector<std::string>> texts_;  // by family and parameter
   std::vector<const Options*> chosen_;
 };

@@ -10,6 +10,7 @@ constexpr CommandKind kinds[] = {
     {"models", "The model library: parameters, KV bytes, layers", make_models},
     {"kernel", "One kernel on one device, explained", make_kernel},
     {"step", "One step of a model (prefill, decode, mixed, train), by operator", make_step},
+    {"profile", "Measure the kernels of the GPU of this machine", make_profile},
     {"validate", "Compare predictions with measurements, yours or published", make_validate},
     {"fit", "Fit coefficients from measurements", make_fit},
     {"check", "Check data files for mistakes", make_check},

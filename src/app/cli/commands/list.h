@@ -11,6 +11,7 @@ std::unique_ptr<Command> make_devices();
 std::unique_ptr<Command> make_fit();
 std::unique_ptr<Command> make_kernel();
 std::unique_ptr<Command> make_models();
+std::unique_ptr<Command> make_profile();
 std::unique_ptr<Command> make_step();
 std::unique_ptr<Command> make_validate();
 

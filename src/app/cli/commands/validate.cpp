@@ -35,6 +35,7 @@ class ValidateCommand : public Command {
         "Columns of a file: the family's parameters (foretoken kernel FAMILY --help) and latency_us.\n"
         "Also tables of operators on several devices, by their columns: those of NeuSight (device,op,batch,m,n,k;\n"
         "device,op,rows,cols; convolutions; traced nodes) and LLMCompass (device,op,m,n,k,latency_ms).\n"
+        "Layer tables of LLMServingSim (<gpu>/<model>_bf16/tp<N>_<table>.csv) are read as they are.\n"
         "Predictions never see the measured column. Rows that cannot be expressed are skipped with the reason.\n"
         "Example:\n  foretoken validate kernels --data measurements/ --devices h100_sxm --families gemm --out "
         "rows.csv");
@@ -45,6 +46,8 @@ class ValidateCommand : public Command {
     request.data = data_;
     request.threads = static_cast<int>(threads_);
     if (!campaign_.empty()) request.campaign = read_campaign(campaign_);
+    const ModelCatalogue models = library.models();
+    request.models = &models;
     std::ofstream rows;
     ScoredKernelSink sink;
     if (!out_.empty()) {
@@ -71,7 +74,10 @@ class ValidateCommand : public Command {
     }
     const KernelValidation validation = validate_kernels(
         request, library.hardware(),
-        [&](const Device& device) { return library.benchmark_predictor(device, tier, calibrations); }, sink);
+        [&](const Device& device, Caches caches) {
+          return library.benchmark_predictor(device, tier, calibrations, caches);
+        },
+        sink);
     if (!out_.empty()) {
       rows.close();
       if (!rows) throw InputError({.source = "--out", .value = out_, .expected = "room to write all rows"});

@@ -1,0 +1,237 @@
+#include <map>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "app/cli/commands/list.h"
+#include "app/cli/progress.h"
+#include "base/child_process.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "kernel/kernel.h"
+#include "kernel/validate.h"
+
+namespace foretoken {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view command = "foretoken profile cuda";
+
+// What Python says about itself and the GPU: one word, then the name of the device.
+constexpr const char* probe =
+    "try:\n"
+    "    import torch\n"
+    "except ImportError:\n"
+    "    print('no-torch')\n"
+    "else:\n"
+    "    print('device ' + torch.cuda.get_device_name(0) if torch.cuda.is_available() else 'no-device')\n";
+
+std::string joined(const std::vector<std::string>& words, std::string_view between) {
+  return fmt::format("{}", fmt::join(words, between));
+}
+
+struct PlannedFamily {
+  std::string name;
+  int64_t rows = 0, done = 0;
+  double seconds = 0;
+};
+
+// The table that the script prints before it starts: family, rows, done, seconds.
+std::vector<PlannedFamily> read_plan(const std::vector<std::string>& lines) {
+  std::vector<PlannedFamily> plan;
+  for (const std::string& line : lines) {
+    std::istringstream words(line);
+    std::string name, rows, done, seconds, more;
+    words >> name >> rows >> done >> seconds;
+    if (words >> more) continue;
+    const auto row_count = parse_integer(rows), done_count = parse_integer(done);
+    const auto expected = parse_number(seconds);
+    if (row_count && done_count && expected) plan.push_back({name, *row_count, *done_count, *expected});
+  }
+  return plan;
+}
+
+class ProfileCommand : public Command {
+ public:
+  void declare(Options& options) override {
+    cuda_ =
+        &options.subcommand("cuda",
+                            "Sweep the kernels of one NVIDIA GPU: GEMM, attention, the small ones, launch overhead, "
+                            "sustained power");
+    cuda_->text("--out", out_, "Folder for the measurements; a folder named after the device is made in it");
+    cuda_->number("--minutes", minutes_, {.least = 0.1, .most = 600}, "Stop after this long; --resume goes on");
+    cuda_->flag("--resume", resume_, "Go on with a sweep that was stopped: finished rows are kept");
+    cuda_->list("--only", only_, "Only these families (see --plan)");
+    cuda_->number("--scale", scale_, {.least = 0.01, .most = 100}, "Times the usual number of rows");
+    cuda_->flag("--plan", plan_, "Print what would be measured and how long it takes; measure nothing");
+    cuda_->text("--python", python_, "The Python to run it with: 3.8 or newer, with PyTorch");
+    cuda_->footer(
+        "Example:\n  foretoken profile cuda --plan\n\n"
+        "Without a GPU here: tools/profile_cuda.py is one file; copy it to the machine with the GPU, run\n"
+        "`python3 profile_cuda.py --out h200_sxm` there, and bring the folder back.");
+  }
+
+  Answer run(const Library& library) const override {
+    const fs::path script = library.tools() / "profile_cuda.py";
+    if (std::error_code ignored; !fs::exists(script, ignored)) {
+      throw InputError({.source = std::string(command),
+                        .value = script.string(),
+                        .expected = "the script that is installed with foretoken, beside its data"});
+    }
+    if (plan_) return show_plan(script);
+    const std::string device = probed_device(script, library.hardware());
+    const fs::path folder = fs::path(out_) / device;
+    if (std::error_code ignored; !resume_ && fs::exists(folder / "meta.json", ignored)) {
+      throw InputError({.source = "--out",
+                        .value = folder.string(),
+                        .expected = "a folder without measurements, or --resume to go on with these"});
+    }
+    show_progress(joined(output_of(script_call(script, folder, {"--plan"})).lines, "\n"));
+    const Output sweep = output_of(script_call(script, folder, {"--progress"}), show_progress_line);
+    if (sweep.status != 0) fail(sweep, folder);
+    return summary(library, device, folder, sweep.lines);
+  }
+
+ private:
+  struct Output {
+    int status = 0;
+    std::vector<std::string> lines;
+  };
+
+  static void show_progress_line(std::string_view line) { show_progress(std::string(line)); }
+
+  static Output output_of(const std::vector<std::string>& call,
+                          const std::function<void(std::string_view)>& also = {}) {
+    Output output;
+    output.status = run_child(call, [&](std::string_view line) {
+      output.lines.emplace_back(line);
+      if (also) also(line);
+    });
+    return output;
+  }
+
+  std::vector<std::string> script_call(const fs::path& script, const fs::path& folder,
+                                       const std::vector<std::string>& more) const {
+    std::vector<std::string> call = {python_,     script.string(),       "--out",   folder.string(),
+                                     "--minutes", number_text(minutes_), "--scale", number_text(scale_)};
+    if (!only_.empty()) {
+      call.emplace_back("--families");
+      call.push_back(joined(only_, ","));
+    }
+    call.insert(call.end(), more.begin(), more.end());
+    return call;
+  }
+
+  [[noreturn]] static void fail(const Output& output, const fs::path& folder) {
+    constexpr size_t shown = 3;
+    const size_t first = output.lines.size() > shown ? output.lines.size() - shown : 0;
+    const std::vector<std::string> last(output.lines.begin() + static_cast<std::ptrdiff_t>(first), output.lines.end());
+    throw InputError({.source = std::string(command),
+                      .value = joined(last, "; "),
+                      .expected = fmt::format("a sweep that ends well (exit status {}); finished rows are in {}, "
+                                              "--resume goes on with them",
+                                              output.status, folder.string())});
+  }
+
+  Answer show_plan(const fs::path& script) const {
+    const Output plan = output_of(script_call(script, fs::path(out_), {"--plan"}));
+    if (plan.status != 0) fail(plan, out_);
+    Json families = Json::array();
+    double seconds = 0;
+    for (const PlannedFamily& family : read_plan(plan.lines)) {
+      seconds += family.seconds;
+      families.push(Json::object(
+          {{"family", family.name}, {"rows", family.rows}, {"done", family.done}, {"seconds", family.seconds}}));
+    }
+    return {.text = joined(plan.lines, "\n") + "\n",
+            .json = Json::object({{"families", std::move(families)}, {"seconds", seconds}})};
+  }
+
+  // The device's name in the library, or its own with letters and digits only. InputError where nothing can be
+  // measured.
+  std::string probed_device(const fs::path& script, const HardwareCatalogue& hardware) const {
+    const std::string elsewhere = fmt::format(
+        "{} with PyTorch and an NVIDIA GPU; on another machine: copy {} there (one file, needs nothing else), "
+        "run `python3 profile_cuda.py --out h200_sxm`, bring the folder back and fit it",
+        python_, script.string());
+    const auto cannot = [&](std::string why) {
+      return InputError({.source = std::string(command), .value = std::move(why), .expected = elsewhere});
+    };
+    Output answer;
+    try {
+      answer = output_of({python_, "-c", probe});
+    } catch (const InputError& error) {
+      throw cannot(fmt::format("{}: {}", python_, error.problem().value));
+    }
+    const std::string said = answer.lines.empty() ? "" : answer.lines.back();
+    if (said == "no-torch") throw cannot(fmt::format("{} has no PyTorch", python_));
+    if (said == "no-device") throw cannot("PyTorch sees no CUDA device");
+    constexpr std::string_view start = "device ";
+    if (answer.status != 0 || !said.starts_with(start)) {
+      throw cannot(fmt::format("{} answers: {}", python_, printable(said)));
+    }
+    const std::string name = said.substr(start.size());
+    try {
+      return hardware.device(name).name;
+    } catch (const InputError&) {
+      // Not in the library: rows are measured all the same, and fitted once the device has a file.
+      std::string plain;
+      for (const char c : name)
+        plain += ('a' <= c && c <= 'z') || ('0' <= c && c <= '9') ? c : c >= 'A' && c <= 'Z' ? lower_case(c) : '_';
+      return plain;
+    }
+  }
+
+  // Reads every file as `fit` and `validate` will.
+  Answer summary(const Library& library, const std::string& device, const fs::path& folder,
+                 const std::vector<std::string>& said) const {
+    const HardwareCatalogue hardware = library.hardware();
+    Json families = Json::object();
+    std::string text = said.empty() ? "" : said.back() + "\n";
+    bool known = true;
+    try {
+      hardware.device(device);
+    } catch (const InputError&) {
+      known = false;
+    }
+    size_t rows = 0;
+    if (known) {
+      const KernelValidation read =
+          validate_kernels({.data = folder}, hardware, [](const Device& swept) { return KernelPredictor(swept); });
+      for (const ValidationGroup& group : read.groups) families.set(group.name, group.errors.n);
+      rows = read.overall.n;
+      text += fmt::format("{} kernel rows of {} families read back from {}; {} cannot be expressed\n", rows,
+                          read.groups.size(), folder.string(), read.skipped.size());
+    } else {
+      text += fmt::format("{} is not in the library: describe it first (docs/extending.md, \"Add a GPU\")\n", device);
+    }
+    text += fmt::format(
+        "Next:\n"
+        "  foretoken fit kernels --data {0} --source 'own sweep' --date YYYY-MM-DD --out calibrations\n"
+        "  foretoken fit power --data {0} --source 'own sweep' --date YYYY-MM-DD --out power.json\n"
+        "  foretoken validate kernels --data {0} --calibration calibrations\n",
+        out_);
+    return {.text = std::move(text),
+            .json = Json::object({{"device", device},
+                                  {"known_device", known},
+                                  {"folder", folder.string()},
+                                  {"rows", rows},
+                                  {"families", std::move(families)}})};
+  }
+
+  Options* cuda_ = nullptr;
+  std::string out_ = "measured", python_ = "python3";
+  std::vector<std::string> only_;
+  double minutes_ = 6, scale_ = 1;
+  bool resume_ = false, plan_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_profile() {
+  return std::make_unique<ProfileCommand>();
+}
+
+}  // namespace foretoken

@@ -1,0 +1,145 @@
+#include "compose/profile_run.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/units.h"
+
+namespace foretoken {
+namespace {
+
+constexpr double number(int64_t count) {
+  return static_cast<double>(count);
+}
+
+bool is_last(const ParallelPlan& plan, int64_t stage) {
+  return stage == plan.pipeline - 1;
+}
+
+// PyTorch's cuBLAS workspace: 32 MiB from Hopper on, before it 2 x 4 MiB + 8 x 16 KiB (aten/cuda/CublasHandlePool.cpp).
+double matrix_workspace(const Device& device) {
+  const std::string_view set = device.instruction_set;
+  const bool before_hopper = set.starts_with("sm_") && set.size() == 5 && set[3] < '9';
+  return before_hopper ? 8 * mebi + 128 * kibi : 32 * mebi;
+}
+
+// Token ids, positions, sampling parameters and the like; what 14 profiled models on H100 had beside the rest.
+constexpr double small_buffers = 13 * mebi;
+
+bool keeps_expert_buffers(Scheme scheme) {
+  return scheme != Scheme::mxfp4_wo && scheme != Scheme::mxfp4_mxfp8;  // their kernels allocate as they go
+}
+
+// Two buffers over all token-expert pairs, as wide as the wider of what is read and written: of the hidden state and
+// the activation, and of the hidden state and the first projection (vLLM, fused_moe/fused_moe.py, workspace_shapes).
+double expert_buffers(const Model& model, std::span<const Layer> layers, const ParallelPlan& plan, int64_t tokens) {
+  if (!keeps_expert_buffers(model.expert_scheme)) return 0;
+  const int64_t shares = std::max<int64_t>(1, plan.tensor / plan.expert);
+  const int64_t gathered = tokens * std::max<int64_t>(1, plan.expert / plan.tensor);  // of all who dispatch here
+  double most = 0;
+  for (const Layer& layer : layers) {
+    const Moe* moe = std::get_if<Moe>(&layer.feed_forward);
+    if (moe == nullptr) continue;
+    const int64_t hidden = moe->latent_width > 0 ? moe->latent_width : model.hidden;
+    const int64_t width = moe->width / shares;
+    const int64_t projected = moe->gated ? 2 * width : width;
+    const double values =
+        number(gathered) * number(moe->top_k) * (number(std::max(width, hidden)) + number(std::max(projected, hidden)));
+    most = std::max(most, values);
+  }
+  return most * bytes_per_element(model.dtype);
+}
+
+double stream_bytes(const Model& model, int64_t tokens) {
+  return number(tokens) * number(model.hidden) * bytes_per_element(model.dtype);
+}
+
+double sampling_bytes(const Model& model, const Device& device, const EngineFlags& flags) {
+  const int64_t rows = std::min(flags.max_num_seqs, flags.max_num_batched_tokens);
+  const double logits = number(rows) * number(model.vocabulary);
+  const int64_t searching = device.processors ? std::min<int64_t>(device.processors->value, rows) : rows;
+  return logits * (bytes_per_element(model.dtype) + 3 * 4) + number(searching) * number(model.vocabulary) * 4 +
+         stream_bytes(model, rows) + stream_bytes(model, flags.max_num_batched_tokens);
+}
+
+// The layers that the published profile runs had; others are an extrapolation.
+bool is_well_known(std::span<const Layer> layers) {
+  return std::all_of(layers.begin(), layers.end(),
+                     [](const Layer& layer) { return std::holds_alternative<Attention>(layer.mixer); });
+}
+
+}  // namespace
+
+ProfileRun profile_run(const Model& model, const Device& device, const ParallelPlan& plan, int64_t stage,
+                       const EngineFlags& flags) {
+  const std::span<const Layer> layers = layers_of_stage(model, plan, stage);
+  const int64_t tokens = flags.max_num_batched_tokens;
+  const double kept = matrix_workspace(device) + small_buffers;
+  const double buffers = expert_buffers(model, layers, plan, tokens);
+
+  // rank_memory counts the widest operator (experts with their buffers) and two copies of the stream.
+  const StepRequest largest{.phase = StepPhase::prefill, .batch = 1, .input_len = tokens, .kv_dtype = flags.kv_dtype};
+  double forward = rank_memory(model, largest, plan, stage).activations.value() + 1.5 * stream_bytes(model, tokens);
+  if (plan.pipeline > 1) forward += 2 * stream_bytes(model, tokens);
+  const bool samples = is_last(plan, stage) && model.has_head && !model.is_encoder_only();
+  const double sampling = samples ? sampling_bytes(model, device, flags) + buffers : 0;
+
+  const double peak = std::max({forward, sampling, buffers}) + kept;
+  const bool vllm = engine_kind(flags.engine).budget == MemoryBudget::of_total;
+  const bool known = vllm && is_well_known(layers);
+  return {.peak_bytes = {.value = peak,
+                         .low = (known ? 0.97 : (vllm ? 0.9 : 0.6)) * peak,
+                         .high = (known ? 1.05 : 1.4) * peak,
+                         .kind = known ? Confidence::interpolated : Confidence::extrapolated},
+          .moment = sampling > forward ? PeakMoment::sampling : PeakMoment::forward};
+}
+
+Bytes rotary_table_bytes(const Model& model) {
+  std::vector<int64_t> widths;
+  for (const Layer& layer : model.layers) {
+    const Attention* attention = std::get_if<Attention>(&layer.mixer);
+    const LatentAttention* latent = std::get_if<LatentAttention>(&layer.mixer);
+    const int64_t width = attention != nullptr ? attention->rotary_dim : (latent != nullptr ? latent->rope_dim : 0);
+    if (width > 0 && std::find(widths.begin(), widths.end(), width) == widths.end()) widths.push_back(width);
+  }
+  double values = 0;
+  for (const int64_t width : widths) values += number(width) * number(model.max_positions);
+  return Bytes(values * bytes_per_element(model.dtype));
+}
+
+// Published profile runs of vLLM 0.18 to 0.22 on one GPU, in GiB: H100 0.25 (0.24 to 0.27 over 19 models, 0.46 for one
+// family), A100 0.28 (0.25 and 0.3, from what logs leave), V100 0.14, an unnamed 48 GB card 0.92. A GPU of another kind
+// gets the mean of these four. With tensor parallelism an H100 had 2.07 (2 ranks) and 2.13 to 2.17 (4 ranks); a stage
+// that does not sample 0.07. (github.com/llm-d-incubation/llm-d-planner, accuracy report; start-up logs.)
+Estimate runtime_bytes(const Device& device, const ParallelPlan& plan, int64_t stage) {
+  const std::string_view set = device.instruction_set;
+  Estimate gib{.value = 0.40, .low = 0.12, .high = 0.95, .kind = Confidence::extrapolated};
+  if (set == "sm_90") gib = {.value = 0.25, .low = 0.13, .high = 0.46, .kind = Confidence::measured};
+  if (set == "sm_80") gib = {.value = 0.28, .low = 0.13, .high = 0.46, .kind = Confidence::interpolated};
+  if (!is_last(plan, stage)) gib = {.value = 0.07, .low = 0.05, .high = gib.value, .kind = gib.kind};
+  std::vector<Estimate> parts = {gib};
+  if (plan.tensor > 1) {
+    // Buffers that ranks map into each other's memory exist only where links let them.
+    const double ranks = number(std::min<int64_t>(plan.tensor, 8));
+    parts.push_back(device.link_bandwidth
+                        ? Estimate{.value = 1.78 + 0.02 * ranks, .low = 0.8, .high = 2.4, .kind = gib.kind}
+                        : Estimate{.value = 0.2, .low = 0.05, .high = 0.8, .kind = Confidence::extrapolated});
+  }
+  return scaled(sum_of_independent(parts), gibi);
+}
+
+// nvidia-smi shows 0.4 to 0.6 GiB for a process that has only touched a recent GPU.
+Estimate context_bytes(const Device&) {
+  return {.value = 0.5 * gibi, .low = 0.3 * gibi, .high = 0.9 * gibi, .kind = Confidence::extrapolated};
+}
+
+// Bytes per graph and layer in five logs: 215 to 299 KB, and 846 KB with a driver of 2023 (A100, 535 series).
+Estimate graph_bytes(const Model& model, const Device& device, const ParallelPlan& plan, int64_t stage,
+                     const EngineFlags& flags) {
+  const double nodes = number(captured_graphs(flags, device, plan)) *
+                       number(static_cast<int64_t>(layers_of_stage(model, plan, stage).size()));
+  if (nodes == 0) return exactly(0);
+  return {.value = 256e3 * nodes, .low = 180e3 * nodes, .high = 900e3 * nodes, .kind = Confidence::interpolated};
+}
+
+}  // namespace foretoken

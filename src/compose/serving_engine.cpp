@@ -1,0 +1,177 @@
+#include "compose/serving_engine.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace foretoken {
+namespace {
+
+constexpr EngineKind kinds[] = {
+    {.name = "vllm",
+     .summary = "vLLM V1 since 0.21: CUDA graphs are set aside before the cache",
+     .fraction_name = "gpu-memory-utilization",
+     .budget = MemoryBudget::of_total,
+     .memory_fraction = 0.92,
+     .block_size = 16,
+     .shares_blocks = true,
+     .graphs_in_budget = true},
+    {.name = "vllm-0.19",
+     .summary = "vLLM V1 from 0.17 to 0.20: CUDA graphs come out of what utilization leaves",
+     .fraction_name = "gpu-memory-utilization",
+     .budget = MemoryBudget::of_total,
+     .memory_fraction = 0.90,
+     .block_size = 16,
+     .shares_blocks = true,
+     .graphs_in_budget = false},
+    {.name = "sglang",
+     .summary = "SGLang: weights and a token pool share mem-fraction-static",
+     .fraction_name = "mem-fraction-static",
+     .budget = MemoryBudget::of_free_before_weights,
+     .memory_fraction = 0,
+     .block_size = 1,
+     .shares_blocks = false,
+     .graphs_in_budget = false},
+    {.name = "trtllm",
+     .summary = "TensorRT-LLM: the cache takes a fraction of what weights and activations leave",
+     .fraction_name = "free-gpu-memory-fraction",
+     .budget = MemoryBudget::of_free_after_weights,
+     .memory_fraction = 0.90,
+     .block_size = 32,
+     .shares_blocks = false,
+     .graphs_in_budget = false},
+};
+
+bool has_latent_attention(const Model& model) {
+  return std::any_of(model.layers.begin(), model.layers.end(),
+                     [](const Layer& layer) { return std::holds_alternative<LatentAttention>(layer.mixer); });
+}
+
+struct StepLimits {
+  int64_t tokens, sequences;
+};
+
+// vLLM, engine/arg_utils.py, get_batch_defaults for the server; A100s count as small whatever their memory.
+StepLimits vllm_limits(double memory_gib, const Device& device, bool before_021) {
+  if (memory_gib >= 160 && !before_021) return {16384, 1024};
+  if (memory_gib >= 70 && !contains_ignoring_case(device.title, "A100")) return {8192, 1024};
+  return {2048, 256};
+}
+
+// SGLang, server_args.py: prefill chunk and largest decode graph by GPU memory.
+StepLimits sglang_limits(double memory_gib, int64_t tensor) {
+  const bool wide = tensor >= 4;
+  if (memory_gib < 20) return {2048, 8};
+  if (memory_gib < 35) return {2048, wide ? 80 : 24};
+  if (memory_gib < 60) return {4096, wide ? 160 : 32};
+  if (memory_gib < 160) return {8192, wide ? 512 : 256};
+  return {16384, 512};
+}
+
+StepLimits default_limits(const EngineKind& kind, double memory_gib, const Device& device, const ParallelPlan& plan) {
+  if (kind.name == "sglang") return sglang_limits(memory_gib, plan.tensor);
+  if (kind.name == "trtllm") return {8192, 2048};
+  return vllm_limits(memory_gib, device, !kind.graphs_in_budget);
+}
+
+// SGLang, server_args.py (recalled): MiB kept out of the static pool for metadata, prefill activations, graphs and
+// large groups.
+double sglang_fraction(double memory_bytes, const StepLimits& limits, const ParallelPlan& plan) {
+  const double memory_mib = memory_bytes / mebi;
+  const double reserved = 512 + 1.5 * static_cast<double>(std::max<int64_t>(limits.tokens, 2048)) +
+                          2 * static_cast<double>(limits.sequences) +
+                          static_cast<double>(plan.tensor * plan.pipeline) / 8 * 1024;
+  return std::floor(std::max(0.0, (memory_mib - reserved) / memory_mib) * 1000 + 0.5) / 1000;
+}
+
+int compute_capability_major(const Device& device) {
+  if (!device.instruction_set.starts_with("sm_")) return 0;
+  const auto number = parse_integer(std::string_view(device.instruction_set).substr(3));
+  return number ? static_cast<int>(*number / 10) : 0;
+}
+
+int64_t sizes_up_to(int64_t largest) {
+  int64_t count = 0;
+  for (int64_t size = 1; size <= largest; ++count) size = size < 8 ? size * 2 : size + (size < 256 ? 8 : 16);
+  return count;
+}
+
+}  // namespace
+
+std::span<const EngineKind> engine_kinds() {
+  return kinds;
+}
+
+std::vector<std::string> engine_names() {
+  std::vector<std::string> names;
+  for (const EngineKind& kind : kinds) names.emplace_back(kind.name);
+  return names;
+}
+
+const EngineKind& engine_kind(std::string_view name) {
+  for (const EngineKind& kind : kinds) {
+    if (equal_ignoring_case(kind.name, name)) return kind;
+  }
+  throw InputError({.source = "--engine",
+                    .value = printable(name),
+                    .expected = fmt::format("one of {}", fmt::join(engine_names(), ", ")),
+                    .suggestion = nearest_name(name, engine_names()).value_or("")});
+}
+
+Estimate allocatable_bytes(const Device& device) {
+  if (device.allocatable_memory) return exactly(device.allocatable_memory->value.value());
+  if (!device.memory) {
+    throw InputError({.source = "--device",
+                      .value = device.name,
+                      .expected = "a device whose memory size is known (memory_gb in its file)"});
+  }
+  const double boxed = device.memory->value.value() / giga * gibi;
+  return {.value = 0.98 * boxed, .low = 0.92 * boxed, .high = boxed, .kind = Confidence::extrapolated};
+}
+
+EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device, const ParallelPlan& plan) {
+  const EngineKind& kind = engine_kind(flags.engine);
+  flags.engine = kind.name;
+  const double memory = allocatable_bytes(device).value;
+  const StepLimits limits = default_limits(kind, memory / gibi, device, plan);
+  if (flags.max_num_batched_tokens == 0) flags.max_num_batched_tokens = limits.tokens;
+  if (flags.max_num_seqs == 0) flags.max_num_seqs = std::min(limits.sequences, flags.max_num_batched_tokens);
+  if (flags.max_model_len == 0) flags.max_model_len = model.max_positions > 0 ? model.max_positions : 2048;
+  if (flags.block_size == 0) {
+    // FlashMLA reads pages of 64 tokens.
+    flags.block_size = kind.block_size == 16 && has_latent_attention(model) ? 64 : kind.block_size;
+  }
+  if (flags.memory_fraction == 0) {
+    flags.memory_fraction = kind.memory_fraction > 0
+                                ? kind.memory_fraction
+                                : sglang_fraction(memory, {flags.max_num_batched_tokens, flags.max_num_seqs}, plan);
+  }
+  if (flags.max_num_seqs > flags.max_num_batched_tokens) {
+    throw InputError({.source = "--max-num-seqs",
+                      .value = std::to_string(flags.max_num_seqs),
+                      .expected = fmt::format("at most --max-num-batched-tokens, {}", flags.max_num_batched_tokens)});
+  }
+  return flags;
+}
+
+int64_t captured_graphs(const EngineFlags& flags, const Device& device, const ParallelPlan& plan) {
+  if (flags.enforce_eager) return 0;
+  const EngineKind& kind = engine_kind(flags.engine);
+  const int64_t most = compute_capability_major(device) == 10 ? 1024 : 512;
+  if (!kind.shares_blocks) {
+    const int64_t decodes =
+        kind.name == "sglang"
+            ? std::min(flags.max_num_seqs, sglang_limits(allocatable_bytes(device).value / gibi, plan.tensor).sequences)
+            : std::min<int64_t>(flags.max_num_seqs, 128);
+    return sizes_up_to(decodes);
+  }
+  const int64_t mixed = std::min({2 * flags.max_num_seqs, most, flags.max_num_batched_tokens});
+  return sizes_up_to(mixed) + sizes_up_to(std::min(mixed, flags.max_num_seqs));
+}
+
+}  // namespace foretoken

@@ -1,0 +1,64 @@
+// How a serving engine is set up: its flags, and what it does where they are not given.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/estimate.h"
+#include "base/number_format.h"
+#include "hardware/device.h"
+#include "model/model.h"
+#include "model/step.h"
+
+namespace foretoken {
+
+// What the memory fraction of an engine is a share of.
+enum class MemoryBudget {
+  of_total,                // weights, activations and KV cache together share it (vLLM, gpu_memory_utilization)
+  of_free_before_weights,  // weights and KV cache alone share it (SGLang, mem_fraction_static)
+  of_free_after_weights    // the KV cache alone (TensorRT-LLM, free_gpu_memory_fraction)
+};
+
+struct EngineKind {
+  std::string_view name;  // what users type
+  std::string_view summary;
+  std::string_view fraction_name;  // what the engine calls its memory fraction
+  MemoryBudget budget;
+  double memory_fraction;  // default; 0 = worked out from chunk and graph sizes
+  int64_t block_size;      // tokens
+  bool shares_blocks;      // blocks of all layer kinds have one size and lie in one pool
+  bool graphs_in_budget;   // CUDA graphs are set aside before the KV cache is sized
+};
+std::span<const EngineKind> engine_kinds();
+std::vector<std::string> engine_names();
+const EngineKind& engine_kind(std::string_view name);  // InputError suggests the nearest
+
+// As users give them; 0 = the engine's own choice for the device and model.
+struct EngineFlags {
+  std::string engine = "vllm";
+  double memory_fraction = 0;
+  int64_t max_num_batched_tokens = 0;
+  int64_t max_num_seqs = 0;
+  int64_t max_model_len = 0;
+  int64_t block_size = 0;
+  int64_t num_gpu_blocks_override = 0;
+  int64_t kv_cache_memory_bytes = 0;
+  bool enforce_eager = false;
+  DType kv_dtype = DType::bf16;
+};
+
+// Every choice made. InputError for what an engine would refuse.
+EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device, const ParallelPlan& plan);
+
+// Memory that programs can allocate. Where nobody recorded it: the size on the box in GiB, less 2% for the driver, up
+// to 8% where error correction lives in the same memory.
+Estimate allocatable_bytes(const Device& device);
+
+// CUDA graphs an engine captures: vLLM one per size for mixed batches and one per size for decodes, the others one per
+// decode batch size. Sizes: 1, 2, 4, every 8th below 256, every 16th from there (vLLM, config/vllm.py).
+int64_t captured_graphs(const EngineFlags& resolved_flags, const Device& device, const ParallelPlan& plan);
+
+}  // namespace foretoken

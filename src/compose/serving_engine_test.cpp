@@ -1,0 +1,77 @@
+#include "compose/serving_engine.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "hardware/catalogue.h"
+#include "model/catalogue.h"
+
+namespace foretoken {
+namespace {
+
+Device device(const char* name) {
+  return HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device(name);
+}
+
+const Model& llama() {
+  static const Model model = ModelCatalogue(FORETOKEN_SOURCE_DIR "/data/models").model("Llama-3.1-8B");
+  return model;
+}
+
+TEST(ServingEngine, step_limits_follow_the_device_as_vllm_sets_them) {
+  const auto limits = [](const char* engine, const char* name) {
+    const EngineFlags flags = resolved({.engine = engine}, llama(), device(name), {});
+    return std::pair(flags.max_num_batched_tokens, flags.max_num_seqs);
+  };
+  EXPECT_EQ(limits("vllm", "rtx_4090"), std::pair(int64_t{2048}, int64_t{256}));
+  EXPECT_EQ(limits("vllm", "h100_sxm"), std::pair(int64_t{8192}, int64_t{1024}));
+  EXPECT_EQ(limits("vllm", "a100_sxm"), std::pair(int64_t{2048}, int64_t{256})) << "A100s count as small";
+  EXPECT_EQ(limits("vllm", "b200_sxm"), std::pair(int64_t{16384}, int64_t{1024}));
+  EXPECT_EQ(limits("vllm-0.19", "b200_sxm"), std::pair(int64_t{8192}, int64_t{1024}));
+  EXPECT_EQ(limits("sglang", "h100_sxm").first, 8192);
+  EXPECT_EQ(limits("trtllm", "h100_sxm"), std::pair(int64_t{8192}, int64_t{2048}));
+}
+
+TEST(ServingEngine, what_the_user_gives_stays) {
+  const EngineFlags given{.memory_fraction = 0.5, .max_num_batched_tokens = 512, .max_num_seqs = 7, .block_size = 32};
+  const EngineFlags flags = resolved(given, llama(), device("h100_sxm"), {});
+  EXPECT_EQ(flags.memory_fraction, 0.5);
+  EXPECT_EQ(flags.max_num_batched_tokens, 512);
+  EXPECT_EQ(flags.max_num_seqs, 7);
+  EXPECT_EQ(flags.block_size, 32);
+  EXPECT_EQ(flags.max_model_len, llama().max_positions);
+}
+
+// Counts that vLLM logs: 51 sizes to 512 and 35 to 256; 35 and 19 when 128 sequences are the most.
+TEST(ServingEngine, as_many_graphs_are_captured_as_vllm_captures) {
+  const auto graphs = [](const EngineFlags& flags) {
+    return captured_graphs(resolved(flags, llama(), device("rtx_4090"), {}), device("rtx_4090"), {});
+  };
+  EXPECT_EQ(graphs({}), 51 + 35);
+  EXPECT_EQ(graphs({.max_num_seqs = 128}), 35 + 19);
+  EXPECT_EQ(graphs({.enforce_eager = true}), 0);
+}
+
+TEST(ServingEngine, sglang_leaves_more_dynamic_memory_to_larger_chunks) {
+  const auto fraction = [](int64_t chunk) {
+    return resolved({.engine = "sglang", .max_num_batched_tokens = chunk}, llama(), device("h100_sxm"), {})
+        .memory_fraction;
+  };
+  EXPECT_GT(fraction(2048), fraction(8192));
+  EXPECT_GT(fraction(8192), 0.8);
+  EXPECT_LT(fraction(8192), 0.9);
+}
+
+TEST(ServingEngine, a_wrong_name_or_limit_is_the_users_mistake) {
+  EXPECT_THROW(engine_kind("vlm"), InputError);
+  EXPECT_THROW(resolved({.max_num_batched_tokens = 64, .max_num_seqs = 65}, llama(), device("h100_sxm"), {}),
+               InputError);
+  Device unknown = device("h100_sxm");
+  unknown.allocatable_memory.reset();
+  EXPECT_NEAR(allocatable_bytes(unknown).value / allocatable_bytes(device("h100_sxm")).value, 1, 0.02);
+  unknown.memory.reset();
+  EXPECT_THROW(allocatable_bytes(unknown), InputError);
+}
+
+}  // namespace
+}  // namespace foretoken

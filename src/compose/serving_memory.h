@@ -1,0 +1,53 @@
+// The memory of one GPU as a serving engine divides it: how much is left for the KV cache, and what that holds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/estimate.h"
+#include "compose/cache_layout.h"
+#include "compose/profile_run.h"
+#include "compose/serving_engine.h"
+#include "hardware/device.h"
+#include "model/step.h"
+
+namespace foretoken {
+
+// A change that lets an engine start that otherwise would not.
+struct Remedy {
+  std::string change;         // "--kv-cache-dtype fp8"
+  int64_t sequences = 0;      // of max_model_len that then fit
+  int64_t longest_model = 0;  // max_model_len after the change
+};
+
+// All sizes in bytes on one rank of the tightest pipeline stage.
+struct ServingMemory {
+  EngineFlags flags;  // every choice made
+  int64_t stage = 0;
+  Estimate total;    // what programs can allocate
+  Estimate budget;   // what the engine lets itself use, in the sense of its memory fraction
+  Estimate weights;  // with rotary tables
+  ProfileRun profile;
+  Estimate runtime;  // kernels and collectives
+  Estimate context;
+  Estimate graphs;
+  int64_t graph_count = 0;
+  Estimate kv_pool;  // below zero when the rest alone is too much
+  CacheLayout layout;
+  Estimate blocks;      // whole numbers
+  Estimate tokens;      // in sequences of max_model_len where layers keep different parts
+  Estimate sequences;   // of max_model_len, whole numbers
+  bool starts = false;  // one sequence of max_model_len fits
+  Bytes short_by;       // what is missing for that; 0 when it fits
+  Estimate unused;      // left over once everything is in place; below zero: out of memory while starting
+  std::vector<Remedy> remedies;
+
+  // How many sequences of this length fit, when a step brings in `step_tokens` of each at once.
+  int64_t sequences_of(int64_t tokens_each, int64_t step_tokens) const;
+};
+
+ServingMemory serving_memory(const Model& model, const Device& device, const ParallelPlan& plan,
+                             const EngineFlags& flags);
+
+}  // namespace foretoken
