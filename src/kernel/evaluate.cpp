@@ -72,7 +72,8 @@ double form_seconds_with_residual(const Form& form, const FormCall& call, const 
   if (trees.empty() || strength == 0) return seconds;
   Features features;
   fill_features(form, call, traits, constants, choice, group_number, features);
-  return seconds * std::exp(strength * trees.predict(features.span()));
+  const double share = form.residual_share(call, traits, constants.span(), choice);
+  return seconds * std::exp(strength * share * trees.predict(features.span()));
 }
 
 std::vector<Explained> explain_form(const Form& form, const FormCall& call, const DeviceTraits& traits,

@@ -15,7 +15,7 @@ KernelPredictor predictor_of(const char* name, Tier tier = Tier::best) {
   const Device device = hardware().device(name);
   return KernelPredictor(device, {},
                          std::make_shared<LearnedKernels>(device, calibrations, Caches::cold,
-                                                          swept_device(device, hardware(), calibrations)),
+                                                          swept_devices(device, hardware(), calibrations)),
                          tier);
 }
 

@@ -23,7 +23,11 @@ Bytes cold_bytes(const KernelShape& shape, const Work& work) {
 // A learned time may not beat the multiply units, nor DRAM where the data cannot be in the cache.
 double physical_least_seconds(const KernelShape& shape, const Work& work, const Roofline& roof, const Device& device,
                               Caches caches) {
-  const double compute = roof.compute.value() * roof.wave_efficiency;  // full waves
+  double compute = roof.compute.value() * roof.wave_efficiency;  // full waves
+  // Winograd F(2x2, 3x3) does 16 multiplies for 36.
+  if (const auto* conv = std::get_if<ConvShape>(&shape)) {
+    if (conv->kernel_height == 3 && conv->kernel_width == 3 && conv->stride == 1) compute *= 16.0 / 36;
+  }
   const double cache = device.last_level_cache ? device.last_level_cache->value.value() : 0;
   if (work.bytes().value() > 2 * cache) return std::max(compute, roof.memory.value());
   if (caches == Caches::benchmark) return compute;

@@ -11,6 +11,7 @@
 #include "kernel/evaluate.h"
 #include "kernel/forms/attention_variants.h"
 #include "kernel/forms/call.h"
+#include "kernel/forms/eager_form.h"
 
 namespace foretoken {
 namespace {
@@ -33,33 +34,41 @@ std::optional<Tier> tier_from_name(std::string_view name) {
   return static_cast<Tier>(found - std::begin(names_of_tiers));
 }
 
+namespace {
+
+struct SweptDevice {
+  std::string name;
+  DeviceTraits traits;
+  bool is_sibling = false;  // another device than the one asked about
+};
+
+}  // namespace
+
 // One form on this device: its calibrations, read once.
 struct LearnedKernels::Slot {
   const FormKind* kind = nullptr;
   std::unique_ptr<Form> form;
   mutable std::once_flag once;
+  mutable const SweptDevice* swept = nullptr;  // the nearest with a sweep for this form
   mutable std::optional<FormCalibration> cross;
   mutable std::optional<DeviceCalibration> measured;
   bool is_empty() const { return !cross && !measured; }
 };
 
 struct LearnedKernels::State {
-  std::string device;  // whose sweep applies; empty = none
   TraitsOfDevice traits;
-  DeviceTraits swept_traits;  // of the device that was swept
-  bool is_sibling = false;    // that device is another one
+  std::vector<SweptDevice> swept;  // nearest first
   Caches caches = Caches::cold;
   std::filesystem::path folder;
   std::vector<Slot> slots = std::vector<Slot>(form_kinds().size());
 };
 
 LearnedKernels::LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches,
-                               std::optional<Device> swept)
+                               const std::vector<Device>& swept)
     : state_(std::make_unique<State>()) {
-  if (swept) {
-    state_->device = swept->name;
-    state_->swept_traits = traits_of(*swept).traits;
-    state_->is_sibling = swept->name != device.name;
+  for (const Device& candidate : swept) {
+    state_->swept.push_back(
+        {.name = candidate.name, .traits = traits_of(candidate).traits, .is_sibling = candidate.name != device.name});
   }
   state_->traits = traits_of(device);
   state_->folder = std::move(folder);
@@ -72,7 +81,19 @@ LearnedKernels::LearnedKernels(const Device& device, std::filesystem::path folde
 
 LearnedKernels::~LearnedKernels() = default;
 
-const LearnedKernels::Slot* LearnedKernels::slot_of(const FormKind* kind) const {
+// Where two forms serve a call whose variant is not known, a sweep of the device itself decides; without a calibration
+// of one stack's kernels, what is known of the family.
+const LearnedKernels::Slot* LearnedKernels::slot_of(const KernelShape& shape, std::string_view variant) const {
+  const FormKind* kind = form_kind_for(shape, variant);
+  const Slot* slot = loaded_slot(kind);
+  if (slot != nullptr && slot->is_empty()) return loaded_slot(form_kind_of(form_family(shape)));
+  if (slot == nullptr || !kind->eager || !variant.empty()) return slot;
+  const auto is_swept = [](const Slot* s) { return s != nullptr && s->swept != nullptr && !s->swept->is_sibling; };
+  const Slot* other = is_swept(slot) ? nullptr : loaded_slot(form_kind_of(form_family(shape)));
+  return is_swept(other) ? other : slot;
+}
+
+const LearnedKernels::Slot* LearnedKernels::loaded_slot(const FormKind* kind) const {
   if (kind == nullptr) return nullptr;
   const Slot& slot = state_->slots[static_cast<size_t>(kind - form_kinds().data())];
   std::call_once(slot.once, [&] {
@@ -108,16 +129,19 @@ const LearnedKernels::Slot* LearnedKernels::slot_of(const FormKind* kind) const 
       slot.cross = read_form_calibration(cross);
       must_fit(*slot.cross, features, cross);
     }
-    const auto measured = device_calibration_path(state_->folder, state_->device, kind->name);
-    if (!state_->device.empty() && std::filesystem::exists(measured, error)) {
+    for (const SweptDevice& swept : state_->swept) {
+      const auto measured = device_calibration_path(state_->folder, swept.name, kind->name);
+      if (!std::filesystem::exists(measured, error)) continue;
+      slot.swept = &swept;
       slot.measured = read_device_calibration(measured);
       must_fit(*slot.measured, features + 1 + raw_feature_count, measured);
-      if (slot.measured->device != state_->device) {
+      if (slot.measured->device != swept.name) {
         throw InputError({.source = measured.string(),
                           .path = "device",
                           .value = printable(slot.measured->device),
-                          .expected = state_->device + ", as the name of the folder says"});
+                          .expected = swept.name + ", as the name of the folder says"});
       }
+      break;
     }
   });
   return &slot;
@@ -164,21 +188,26 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
     if (both && attention_variant(variant, equal_parts(*batch).calls[0], state_->traits.traits).decodes_apart)
       return estimate_apart(*batch, variant, tier);
   }
-  const Slot* slot = slot_of(form_kind_of(form_family(shape, variant), variant));
-  // Without a calibration of that stack's kernels, what is known of the family.
-  if (slot != nullptr && slot->is_empty()) slot = slot_of(form_kind_of(form_family(shape)));
+  const Slot* slot = slot_of(shape, variant);
   if (slot == nullptr) return std::nullopt;
-  const FormCall call{.shape = shape, .variant = std::string(variant), .keys = state_->caches};
+  if (state_->traits.traits.amd && !slot->kind->ports_to_amd && !slot->measured) return std::nullopt;
+  // A sweep in fp32 says little about a framework's kernels in other formats.
+  if (tier == Tier::best && slot->kind->eager && form_kind_for(shape) != slot->kind) tier = Tier::cross;
+  // A framework's call of a kernel that other forms know: the kernel they would take.
+  const bool is_other = is_framework_kernel(variant) && (!slot->kind->fp32 || variant == framework_kernel);
+  const FormCall call{
+      .shape = shape, .variant = std::string(is_other ? std::string_view() : variant), .keys = state_->caches};
   const DeviceTraits& traits = state_->traits.traits;
   const auto with_interval = [](double seconds, double half_width, Confidence kind) {
     const double factor = std::exp(half_width);
     return Estimate{.value = seconds, .low = seconds / factor, .high = seconds * factor, .kind = kind};
   };
 
-  const Tier sweep_tier = state_->is_sibling ? Tier::sibling : Tier::measured;
+  const bool is_sibling = slot->swept != nullptr && slot->swept->is_sibling;
+  const Tier sweep_tier = is_sibling ? Tier::sibling : Tier::measured;
   if (slot->measured && (tier == Tier::best || tier == sweep_tier)) {
     const DeviceCalibration& measured = *slot->measured;
-    const DeviceTraits& swept = state_->swept_traits;
+    const DeviceTraits& swept = slot->swept->traits;
     const auto found = measured_group(measured, *slot->kind, *slot->form, call, swept);
     if (found != measured.groups.end()) {
       const auto number = static_cast<float>(std::distance(measured.groups.begin(), found));
@@ -192,7 +221,7 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
       }
       // Beyond the sizes measured, the trees stand still while the form goes on: half as sure again.
       double half_width = measured.half_widths.at(seconds) * measured.width_factor(found->first) * (inside ? 1.0 : 1.5);
-      if (state_->is_sibling) {
+      if (is_sibling) {
         // What the sweep found, times what the form makes of the other spec sheet.
         const auto bare = [&](const DeviceTraits& device) {
           return form_seconds_with_residual(*slot->form, call, device, found->second, {}, 0, number);
@@ -210,7 +239,7 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
                   .sweep = &measured,
                   .group = found->first};
       }
-      const bool interpolates = inside && !state_->is_sibling;
+      const bool interpolates = inside && !is_sibling;
       return LearnedTime{.seconds = with_interval(seconds, half_width,
                                                   interpolates ? Confidence::interpolated : Confidence::extrapolated),
                          .tier = sweep_tier,
@@ -218,8 +247,12 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
     }
   }
   if (!slot->cross || tier == Tier::measured || tier == Tier::sibling) return std::nullopt;
-  std::vector<double> logs =
-      cross_log_constants(*slot->form, *slot->cross, call, traits, tier == Tier::cross ? "" : state_->device);
+  // What is odd about the device that was swept for this form; without a sweep, about the nearest that was fitted.
+  std::string_view own_effects;
+  if (tier != Tier::cross && !state_->swept.empty()) {
+    own_effects = slot->swept != nullptr ? slot->swept->name : state_->swept.front().name;
+  }
+  std::vector<double> logs = cross_log_constants(*slot->form, *slot->cross, call, traits, own_effects);
   if (slot->measured && tier == Tier::best) {
     const std::span<const FormConstant> constants = slot->form->constants();
     for (size_t k = 0; k < logs.size(); ++k) {
@@ -251,26 +284,31 @@ std::optional<LearnedTime> LearnedKernels::estimate_apart(const MixedAttentionSh
                      .inside_envelope = first->inside_envelope && second->inside_envelope};
 }
 
-std::optional<Device> swept_device(const Device& device, const HardwareCatalogue& hardware,
-                                   const std::filesystem::path& folder) {
-  std::optional<Device> nearest;
-  double nearest_distance = 0;
+std::vector<Device> swept_devices(const Device& device, const HardwareCatalogue& hardware,
+                                  const std::filesystem::path& folder) {
+  struct Candidate {
+    double distance = 0;
+    Device device;
+  };
+  std::vector<Candidate> candidates;
+  if (!traits_of(device).complete) return {};
+  const DeviceTraits own = traits_of(device).traits;
   for (const std::string& name : hardware.device_names()) {
     std::error_code error;
     if (!std::filesystem::is_directory(folder / name, error)) continue;
-    Device candidate = hardware.device(name);
-    if (generation_of(candidate) != generation_of(device) || !traits_of(candidate).complete ||
-        !traits_of(device).complete)
-      continue;
-    const DeviceTraits a = traits_of(candidate).traits, b = traits_of(device).traits;
+    Device other = hardware.device(name);
+    if (generation_of(other) != generation_of(device) || !traits_of(other).complete) continue;
+    const DeviceTraits traits = traits_of(other).traits;
     constexpr auto bf16 = static_cast<size_t>(DType::bf16);
     const double distance =
-        std::abs(std::log(a.bandwidth / b.bandwidth)) + std::abs(std::log(a.peak[bf16] / b.peak[bf16]));
-    if (nearest && distance >= nearest_distance) continue;
-    nearest_distance = distance;
-    nearest = std::move(candidate);
+        std::abs(std::log(traits.bandwidth / own.bandwidth)) + std::abs(std::log(traits.peak[bf16] / own.peak[bf16]));
+    candidates.push_back({distance, std::move(other)});
   }
-  return nearest;
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.distance < b.distance; });
+  std::vector<Device> devices;
+  for (Candidate& candidate : candidates) devices.push_back(std::move(candidate.device));
+  return devices;
 }
 
 }  // namespace foretoken

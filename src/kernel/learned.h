@@ -49,10 +49,11 @@ struct LearnedBasis {
 class LearnedKernels {
  public:
   // `folder` as in calibration.h; a folder without files gives no predictions.
-  // `swept` is the device whose sweep applies: the device itself, a sibling of its generation, or none.
-  LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches, std::optional<Device> swept);
+  // `swept` are the devices whose sweeps may apply, nearest first: the device itself and siblings of its generation.
+  // The first with a sweep for a form serves it.
+  LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches, const std::vector<Device>& swept);
   explicit LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches = Caches::cold)
-      : LearnedKernels(device, std::move(folder), caches, device) {}
+      : LearnedKernels(device, std::move(folder), caches, std::vector<Device>{device}) {}
   ~LearnedKernels();
 
   // Nothing where no form, no calibration or not all of the device's facts are there. Tier::best takes the sweep, its
@@ -62,16 +63,16 @@ class LearnedKernels {
 
  private:
   struct Slot;
-  const Slot* slot_of(const FormKind* kind) const;
+  const Slot* slot_of(const KernelShape& shape, std::string_view variant) const;
+  const Slot* loaded_slot(const FormKind* kind) const;
   std::optional<LearnedTime> estimate_apart(const MixedAttentionShape& batch, std::string_view variant,
                                             Tier tier) const;
   struct State;
   std::unique_ptr<State> state_;
 };
 
-// The device of the same generation with a sweep in `folder` whose bandwidth and peak are nearest; nothing if there is
-// none.
-std::optional<Device> swept_device(const Device& device, const HardwareCatalogue& hardware,
-                                   const std::filesystem::path& folder);
+// The devices of the same generation with sweeps in `folder`, nearest in bandwidth and peak first.
+std::vector<Device> swept_devices(const Device& device, const HardwareCatalogue& hardware,
+                                  const std::filesystem::path& folder);
 
 }  // namespace foretoken

@@ -49,7 +49,7 @@ class LearnedKernelsTest : public TestWithFolder {
     return LearnedKernels(hardware().device(device), folder).estimate(shape, "", tier);
   }
   double unfitted(const KernelShape& shape) const {
-    const std::unique_ptr<Form> form = form_kind_of(form_family(shape))->make(Caches::benchmark);
+    const std::unique_ptr<Form> form = form_kind_for(shape)->make(Caches::benchmark);
     return form_seconds(*form, {.shape = shape, .variant = {}}, traits_named("h100_sxm"), start_constants(*form));
   }
 };

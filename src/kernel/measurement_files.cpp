@@ -1,6 +1,7 @@
 #include "kernel/measurement_files.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -33,6 +34,21 @@ std::vector<fs::path> sorted_entries(const fs::path& folder) {
   return entries;
 }
 
+// Adds the devices and families of a table of operators; false if the file is none.
+bool add_operator_table(const fs::path& path, MeasurementFiles& found) {
+  CsvReader csv(path);
+  const std::optional<OperatorTableKind> kind = operator_table_kind(csv.columns());
+  if (!kind) return false;
+  const OperatorRowReader reader(*kind, csv);
+  std::set<std::pair<std::string, std::string>> present;  // device, family
+  while (csv.next()) present.emplace(reader.device(csv), reader.family(csv));
+  for (const auto& [device, family] : present) {
+    found.files.push_back(
+        {.path = path, .device = device, .family = find_kernel_family(family), .table = kind, .device_text = device});
+  }
+  return true;
+}
+
 // Adds the tables directly in `folder`, whose name is the device.
 void add_tables(const fs::path& folder, MeasurementFiles& found) {
   for (const fs::path& path : sorted_entries(folder)) {
@@ -42,7 +58,7 @@ void add_tables(const fs::path& folder, MeasurementFiles& found) {
     if (family) {
       found.files.push_back(
           {.path = path, .device = fs::absolute(folder).lexically_normal().filename().string(), .family = family});
-    } else {
+    } else if (!add_operator_table(path, found)) {
       found.notes.push_back(fmt::format("{}: not a kernel family, left out", path.string()));
     }
   }
@@ -95,6 +111,8 @@ MeasurementFiles find_measurement_files(const fs::path& data) {
   if (!fs::is_directory(status)) {
     add_foreign(data, found);
     if (!found.files.empty()) return found;
+    const std::string name = table_name(data).value_or("");
+    if (!find_kernel_family(name) && !name.empty() && add_operator_table(data, found)) return found;
     const KernelFamily& family = kernel_family(table_name(data).value_or(data.filename().string()), data.string());
     found.files.push_back(
         {.path = data, .device = fs::absolute(data).parent_path().filename().string(), .family = &family});

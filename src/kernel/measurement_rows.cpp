@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "kernel/forms/form.h"
 #include "kernel/measurement_formats/list.h"
+#include "kernel/operator_table.h"
 
 namespace foretoken {
 namespace {
@@ -51,10 +52,44 @@ class FamilyRows : public MeasurementRows {
   std::string name_;
 };
 
+// The rows of one device and family in a table of operators.
+class OperatorRows : public MeasurementRows {
+ public:
+  explicit OperatorRows(const MeasurementFile& file)
+      : device_(file.device_text),
+        family_(file.family ? std::string_view(file.family->name) : ""),
+        csv_(file.path),
+        reader_(*file.table, csv_) {}
+
+  const CsvReader& csv() const override { return csv_; }
+
+  bool next() override {
+    while (csv_.next()) {
+      if (reader_.device(csv_) == device_ && reader_.family(csv_) == family_) return true;
+    }
+    return false;
+  }
+
+  std::optional<TableRow> read(std::string& why) override {
+    std::optional<OperatorRow> row = reader_.read(csv_, why);
+    if (!row) return std::nullopt;
+    variant_ = std::move(row->variant);
+    return TableRow{.shape = std::move(row->shape), .variant = variant_, .microseconds = reader_.measured_us(csv_)};
+  }
+
+ private:
+  std::string device_;
+  std::string_view family_;
+  CsvReader csv_;
+  OperatorRowReader reader_;
+  std::string variant_;
+};
+
 }  // namespace
 
 std::unique_ptr<MeasurementRows> open_rows(const MeasurementFile& file, const ModelCatalogue* models) {
   if (file.format != nullptr) return file.format->open(file.path, models);
+  if (file.table) return std::make_unique<OperatorRows>(file);
   ensure(file.family != nullptr, "a file of our own layout has a family");
   return std::make_unique<FamilyRows>(file);
 }

@@ -115,6 +115,15 @@ inline FormCall random_call(const FormKind& kind, RandomStream& random) {
   if (family.starts_with("attention"))
     call.variant = attention_variant_names[random.below(std::size(attention_variant_names))];
   if (!kind.variants.empty()) call.variant = kind.variants[random.below(kind.variants.size())];
+  if (kind.fp32) {
+    std::visit(
+        [](auto& shape) {
+          if constexpr (requires { shape.scheme; }) shape.scheme = Scheme::fp32;
+          if constexpr (requires { shape.dtype; }) shape.dtype = DType::fp32;
+        },
+        call.shape);
+    if (random.below(2) == 1) call.variant = "eager";
+  }
   return call;
 }
 

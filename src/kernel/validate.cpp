@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "kernel/forms/eager_form.h"
 #include "kernel/measurement_files.h"
 #include "kernel/measurement_rows.h"
 
@@ -58,6 +59,30 @@ bool is_listed(const std::vector<std::string>& names, std::string_view name) {
                      [&](const std::string& candidate) { return comparable_name(candidate) == comparable_name(name); });
 }
 
+// Rows that --where asks for.
+class Conditions {
+ public:
+  Conditions(const std::vector<std::string>& where, const CsvReader& csv) {
+    for (const std::string& condition : where) {
+      const size_t equals = condition.find('=');
+      if (equals == std::string::npos || equals == 0) {
+        throw InputError({.source = "--where", .value = printable(condition), .expected = "COLUMN=VALUE"});
+      }
+      const std::optional<size_t> column = csv.find_column(condition.substr(0, equals));
+      if (!column) never_ = true;
+      if (column) cells_.emplace_back(*column, condition.substr(equals + 1));
+    }
+  }
+  bool hold(const CsvReader& csv) const {
+    return !never_ && std::all_of(cells_.begin(), cells_.end(),
+                                  [&](const auto& cell) { return csv.cell(cell.first) == cell.second; });
+  }
+
+ private:
+  std::vector<std::pair<size_t, std::string>> cells_;
+  bool never_ = false;  // the file lacks a column
+};
+
 void score_file(const MeasurementFile& file, const Predictors& predictors, const KernelValidationRequest& request,
                 const ScoredKernelSink& sink, FileResult& result) {
   const std::unique_ptr<MeasurementRows> source = open_rows(file, request.models);
@@ -65,6 +90,7 @@ void score_file(const MeasurementFile& file, const Predictors& predictors, const
   result.columns = csv.columns();
   Grouping group = grouping(request.group_by, file, csv);
   const bool by_family = request.group_by == "family";
+  const Conditions conditions(request.where, csv);
   const std::string path = file.path.string();
   std::string why;
   const auto skip = [&](std::string reason) {
@@ -73,6 +99,7 @@ void score_file(const MeasurementFile& file, const Predictors& predictors, const
   std::string rows_name;
   std::vector<PredictedRow>* rows = nullptr;
   while (source->next()) {
+    if (!conditions.hold(csv)) continue;
     const std::optional<TableRow> row = source->read(why);
     if (!row) {
       skip(why);
@@ -83,7 +110,10 @@ void score_file(const MeasurementFile& file, const Predictors& predictors, const
     if (!file.family && !request.families.empty() && !is_listed(request.families, family)) continue;
     KernelEstimate predicted;
     try {
-      predicted = predictors.with(row->caches).estimate(row->shape, row->variant);
+      const auto effect = request.campaign.effects.find({file.device, std::string(row->variant)});
+      const bool is_known = effect != request.campaign.effects.end();
+      predicted = predictors.with(row->caches).estimate(row->shape, is_known ? framework_kernel : row->variant);
+      if (is_known) predicted.seconds = campaign_estimate(effect->second, predicted.seconds);
     } catch (const InputError& error) {
       skip(fmt::format("{} cannot be predicted on this device: {}", error.problem().value, error.problem().expected));
       continue;
@@ -156,6 +186,23 @@ PredictorByDevice make_predictors(const std::vector<MeasurementFile>& files, con
   return predictors;
 }
 
+// Tables spell devices in their own way: the catalogue's name where it knows them.
+void use_catalogue_names(std::vector<MeasurementFile>& files, const HardwareCatalogue& hardware) {
+  std::map<std::string, std::string> names;
+  for (MeasurementFile& file : files) {
+    if (!file.table) continue;
+    const auto [name, is_new] = names.try_emplace(file.device_text, file.device_text);
+    if (is_new) {
+      try {
+        name->second = hardware.device(file.device_text).name;
+      } catch (const InputError&) {
+        // Left as it is: the reason is reported with its rows.
+      }
+    }
+    file.device = name->second;
+  }
+}
+
 // A column to group by must be in some file.
 void check_group_by(const std::string& group_by, const std::vector<FileResult>& results) {
   if (group_by.empty() || group_by == "device" || group_by == "family") return;
@@ -180,12 +227,15 @@ KernelValidation validate_kernels(const KernelValidationRequest& request, const 
                                   const PredictorMaker& make_predictor, const ScoredKernelSink& sink) {
   MeasurementFiles found = find_measurement_files(request.data);
   for (const std::string& family : request.families) kernel_family(family, "--families");
+  use_catalogue_names(found.files, hardware);
   keep_only(found.files, request.devices, "--devices", [](const MeasurementFile& file) { return file.device; });
-  const bool one_family_each = std::all_of(found.files.begin(), found.files.end(),
-                                           [](const MeasurementFile& file) { return file.family != nullptr; });
+  // A table of operators has an entry for each of its families, and one without for what is no kernel.
+  const bool one_family_each = std::all_of(found.files.begin(), found.files.end(), [](const MeasurementFile& file) {
+    return file.family != nullptr || file.table.has_value();
+  });
   if (one_family_each) {
     keep_only(found.files, request.families, "--families",
-              [](const MeasurementFile& file) { return file.family->name; });
+              [](const MeasurementFile& file) { return file.family ? file.family->name : std::string(); });
   }
 
   std::map<std::string, std::string> unknown_devices;

@@ -9,6 +9,7 @@
 
 #include "base/statistics.h"
 #include "hardware/catalogue.h"
+#include "kernel/campaign.h"
 #include "kernel/kernel.h"
 #include "model/catalogue.h"
 
@@ -16,11 +17,13 @@ namespace foretoken {
 
 struct KernelValidationRequest {
   // A folder of `<device>/<family>.csv[.gz]`, one such device folder, or one such file. A folder that holds only
-  // further folders of that form (measurement campaigns) is read as all of them.
+  // further folders of that form (measurement campaigns) is read as all of them. Also tables of operators.
   std::filesystem::path data;
   std::vector<std::string> devices;        // only these; empty = all
   std::vector<std::string> families;       // only these; empty = all
+  std::vector<std::string> where;          // only rows with these COLUMN=VALUE; files without the column are left out
   std::string group_by;                    // a column, "device" or "family"; empty = device/family
+  Campaign campaign;                       // its effects replace the fitted gap of the devices and operators it knows
   const ModelCatalogue* models = nullptr;  // sizes of models that tables of other formats name; null: not read
   int threads = 0;                         // files read at the same time; 0 = as many as the machine has cores
 };

@@ -79,6 +79,11 @@ std::vector<std::string> known_variants(const KernelFamily& family, const fs::pa
     if (parameter.name == "kernel") names.insert(parameter.choices.begin(), parameter.choices.end());
   }
   names.erase("any");
+  // What a framework runs, timed with events; fp32 forms tell it from the kernel alone.
+  for (const FormKind& other : form_kinds()) {
+    const bool serves = std::find(other.families.begin(), other.families.end(), family.name) != other.families.end();
+    if (other.fp32 && serves) names.insert("eager");
+  }
   std::set<std::string> formats;
   std::vector<FormCall> calls;
   for (FormCall& call : calls_of(family)) {

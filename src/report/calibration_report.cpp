@@ -33,4 +33,43 @@ Json calibration_summary_json(const CalibrationSummary& summary) {
   return Json::object({{"files", summary.files}, {"entries", entries}});
 }
 
+std::string campaign_fit_text(const CampaignFit& fit) {
+  Table table({{"device", Table::Align::left},
+               {"operator", Table::Align::left},
+               {"points"},
+               {"before us"},
+               {"after us"},
+               {"scale"},
+               {"rows unseen"},
+               {"mape %"},
+               {"cover90"}});
+  const auto row = [&](const std::string& device, const std::string& name, const CampaignEffect* effect,
+                       const ErrorSummary& errors) {
+    const auto cell = [&](double value, int digits) { return effect ? fmt::format("{:.{}f}", value, digits) : ""; };
+    table.add({device, name, effect ? fmt::format("{}", effect->points) : "",
+               cell(effect ? effect->before * 1e6 : 0, 1), cell(effect ? effect->after * 1e6 : 0, 1),
+               cell(effect ? effect->scale : 0, 3), fmt::format("{}", errors.n), fmt::format("{:.1f}", errors.mape),
+               fmt::format("{:.1f}", errors.coverage90)});
+  };
+  for (const CampaignFit::Entry& entry : fit.entries) row(entry.device, entry.operation, &entry.effect, entry.errors);
+  row("overall", "", nullptr, fit.overall);
+  return table.text();
+}
+
+Json campaign_fit_json(const CampaignFit& fit) {
+  Json entries = Json::array();
+  for (const CampaignFit::Entry& entry : fit.entries) {
+    entries.push(Json::object({{"device", entry.device},
+                               {"operator", entry.operation},
+                               {"points", entry.effect.points},
+                               {"before_us", entry.effect.before * 1e6},
+                               {"after_us", entry.effect.after * 1e6},
+                               {"scale", entry.effect.scale},
+                               {"n", entry.errors.n},
+                               {"mape", entry.errors.mape},
+                               {"coverage90", entry.errors.coverage90}}));
+  }
+  return Json::object({{"entries", entries}, {"n", fit.overall.n}, {"mape", fit.overall.mape}});
+}
+
 }  // namespace foretoken

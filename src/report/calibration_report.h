@@ -5,10 +5,14 @@
 
 #include "base/json.h"
 #include "kernel/fit/fit_calibrations.h"
+#include "kernel/fit/fit_campaign.h"
 
 namespace foretoken {
 
 std::string calibration_summary_text(const CalibrationSummary& summary);
 Json calibration_summary_json(const CalibrationSummary& summary);
+
+std::string campaign_fit_text(const CampaignFit& fit);
+Json campaign_fit_json(const CampaignFit& fit);
 
 }  // namespace foretoken

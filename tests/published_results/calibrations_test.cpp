@@ -37,6 +37,9 @@ constexpr Stated stated[] = {
     {"gemm_trtllm", 20, 4},
     {"attention_prefill_trtllm", 17.5, 2},
     {"attention_decode_trtllm", 25.5, 3.5},
+    {"gemm_fp32", 20, 4.5},
+    {"conv_fp32", 26, 16.5},
+    {"eager", 15, 2},
 };
 
 TEST(Calibrations, the_stated_errors_are_those_of_the_files) {
@@ -133,7 +136,9 @@ TEST(Calibrations, a_sibling_carries_a_sweep_over_by_the_spec_sheets) {
   const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
   const Device swept = hardware.device("h100_sxm");
   const auto seconds = [&](const Device& device, const KernelShape& shape) {
-    return LearnedKernels(device, folder, Caches::cold, swept).estimate(shape, {}, Tier::best).value();
+    return LearnedKernels(device, folder, Caches::cold, std::vector<Device>{swept})
+        .estimate(shape, {}, Tier::best)
+        .value();
   };
   const KernelShape shape = GemmShape{.m = 16, .n = 8192, .k = 8192};
   const LearnedTime own = seconds(swept, shape);
@@ -149,10 +154,10 @@ TEST(Calibrations, a_sibling_carries_a_sweep_over_by_the_spec_sheets) {
   twin.memory_bandwidth->value = twin.memory_bandwidth->value * 2.0;
   EXPECT_LT(seconds(twin, shape).seconds.value, 0.8 * own.seconds.value) << "weights stream from memory";
 
-  EXPECT_EQ(swept_device(hardware.device("gb200"), hardware, folder)->name, "b200_sxm");
-  EXPECT_EQ(swept_device(hardware.device("b300_sxm"), hardware, folder)->name, "b200_sxm");
-  EXPECT_EQ(swept_device(hardware.device("h100_sxm"), hardware, folder)->name, "h100_sxm");
-  EXPECT_FALSE(swept_device(hardware.device("t4"), hardware, folder).has_value());
+  EXPECT_EQ(swept_devices(hardware.device("gb200"), hardware, folder).at(0).name, "b200_sxm");
+  EXPECT_EQ(swept_devices(hardware.device("b300_sxm"), hardware, folder).at(0).name, "b200_sxm");
+  EXPECT_EQ(swept_devices(hardware.device("h100_sxm"), hardware, folder).at(0).name, "h100_sxm");
+  EXPECT_TRUE(swept_devices(hardware.device("tpu_v5e"), hardware, folder).empty());
 }
 
 }  // namespace

@@ -51,26 +51,25 @@ std::optional<PowerModel> Library::power_model(const Device& device) const {
 KernelPredictor Library::predictor(const std::string& device_name, Tier tier) const {
   const HardwareCatalogue catalogue = hardware();
   const Device device = catalogue.device(device_name);
-  std::optional<Device> swept = swept_device(device, catalogue, calibrations());
+  const std::vector<Device> swept = swept_devices(device, catalogue, calibrations());
   // A user's own file may keep the name of the device it was copied from; its sweep is a sibling's at best.
-  if (swept && HardwareCatalogue::is_path(device_name)) {
+  if (!swept.empty() && HardwareCatalogue::is_path(device_name)) {
     Device own = device;
     own.name = device_name;
-    return predictor_with(own, std::move(swept), calibrations(), tier, Caches::cold);
+    return predictor_with(own, swept, calibrations(), tier, Caches::cold);
   }
-  return predictor_with(device, std::move(swept), calibrations(), tier, Caches::cold);
+  return predictor_with(device, swept, calibrations(), tier, Caches::cold);
 }
 
 KernelPredictor Library::benchmark_predictor(const Device& device, Tier tier, const fs::path& calibrations,
                                              Caches caches) const {
-  return predictor_with(device, swept_device(device, hardware(), calibrations), calibrations, tier, caches);
+  return predictor_with(device, swept_devices(device, hardware(), calibrations), calibrations, tier, caches);
 }
 
-KernelPredictor Library::predictor_with(const Device& device, std::optional<Device> swept, const fs::path& calibrations,
-                                        Tier tier, Caches caches) const {
+KernelPredictor Library::predictor_with(const Device& device, const std::vector<Device>& swept,
+                                        const fs::path& calibrations, Tier tier, Caches caches) const {
   return KernelPredictor(device, roofline_intervals(),
-                         std::make_shared<LearnedKernels>(device, calibrations, caches, std::move(swept)), tier,
-                         caches);
+                         std::make_shared<LearnedKernels>(device, calibrations, caches, swept), tier, caches);
 }
 
 }  // namespace foretoken

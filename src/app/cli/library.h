@@ -36,7 +36,7 @@ class Library {
   std::filesystem::path tools() const { return directory_.parent_path() / "tools"; }
 
  private:
-  KernelPredictor predictor_with(const Device& device, std::optional<Device> swept,
+  KernelPredictor predictor_with(const Device& device, const std::vector<Device>& swept,
                                  const std::filesystem::path& calibrations, Tier tier, Caches caches) const;
   std::filesystem::path directory_;
 };

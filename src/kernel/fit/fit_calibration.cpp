@@ -36,7 +36,7 @@ void shuffle(std::vector<Item>& rows, RandomStream& random) {
 
 double strength_of(const EffectStrengths& strengths, std::string_view effect) {
   if (effect == "common") return strengths.common;
-  if (effect == "asynchronous" || effect == "stacked memory") return strengths.trait;
+  if (effect == "asynchronous" || effect == "stacked memory" || effect == "amd") return strengths.trait;
   return effect.starts_with("family") ? strengths.family : strengths.kernel;
 }
 

@@ -98,7 +98,7 @@ RowsByForm collect(const std::vector<KernelValidationRequest>& requests, const H
     validate_kernels(request, hardware, roofline_only, [&](const ScoredKernel& row) {
       if (is_unequal_decode(*row.shape)) return;
       const std::string_view family = form_family(*row.shape, row.variant);
-      const FormKind* own = is_wanted(options.families, row.family) ? form_kind_of(family, row.variant) : nullptr;
+      const FormKind* own = is_wanted(options.families, row.family) ? form_kind_for(*row.shape, row.variant) : nullptr;
       const std::vector<const FormKind*> borrowers = borrowers_of(family, options.families);
       if (own == nullptr && borrowers.empty()) return;
       const std::string name(row.device);

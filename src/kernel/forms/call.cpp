@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "kernel/forms/eager_memory_form.h"
+
 namespace foretoken {
 namespace {
 
@@ -20,7 +22,10 @@ std::string dtype_group(DType type) {
 struct GroupOf {
   std::string_view variant;
 
-  std::string operator()(const GemmShape& s) const { return scheme_group(s.scheme); }
+  std::string operator()(const GemmShape& s) const {
+    // Plain fp32 multiplies in batches are other kernels: operands in other orders, and no bias.
+    return scheme_group(s.scheme) + (s.scheme == Scheme::fp32 && s.batch > 1 ? " batched" : "");
+  }
   std::string operator()(const MoeShape& s) const { return scheme_group(s.scheme) + (s.gated ? "" : " ungated"); }
   std::string operator()(const AttentionShape& s) const {
     // TensorRT-LLM multiplies an fp8 cache in either format; elsewhere the kernel decides.
@@ -33,6 +38,14 @@ struct GroupOf {
   std::string operator()(const LatentAttentionShape& s) const { return dtype_group(s.kv_dtype); }
   std::string operator()(const LatentProjectionShape& s) const {
     return scheme_group(s.scheme) + (s.post ? " post" : " pre");
+  }
+  // In fp32 the framework's two kernels for softmax, and the library's for 1x1 convolutions, are told apart.
+  std::string operator()(const SoftmaxShape& s) const {
+    const bool in_registers = s.dtype == DType::fp32 && s.width <= longest_warp_softmax;
+    return in_registers ? "softmax in registers" : "softmax";
+  }
+  std::string operator()(const ConvShape& s) const {
+    return s.kernel_height == 1 && s.kernel_width == 1 ? "conv 1x1" : "conv";
   }
   std::string operator()(const LinearAttentionShape& s) const {
     return std::string(family_name(KernelShape(s))) +
@@ -91,6 +104,10 @@ struct RawOf {
     Raw raw = logarithms(s.tokens, s.hidden, s.inter, s.top_k, s.experts, s.tp, s.ep);
     raw[7] = s.routing == Routing::balanced ? 0 : static_cast<float>(s.power_law_exponent);
     return raw;
+  }
+  Raw operator()(const ConvShape& s) const {
+    return logarithms(s.batch, s.in_channels, s.out_channels, s.height, s.kernel_height, s.stride, s.padding,
+                      s.height * s.width * s.batch);
   }
   Raw operator()(const LinearAttentionShape& s) const {
     return logarithms(s.batch, s.seq_len, s.batch * s.seq_len, s.key_heads, s.key_dim, s.value_heads, s.value_dim,
@@ -164,6 +181,16 @@ struct NamedOf {
             {"inter", number(s.inter)},     {"topk", number(s.top_k)},
             {"experts", number(s.experts)}, {"tp", number(s.tp)},
             {"ep", number(s.ep)},           {"skew", s.routing == Routing::balanced ? 0 : s.power_law_exponent, false}};
+  }
+  Named operator()(const ConvShape& s) const {
+    return {{"batch", number(s.batch)},
+            {"in_channels", number(s.in_channels)},
+            {"out_channels", number(s.out_channels)},
+            {"height", number(s.height)},
+            {"kernel_h", number(s.kernel_height)},
+            {"stride", number(s.stride)},
+            {"padding", number(s.padding)},
+            {"pixels", number(s.height * s.width * s.batch)}};
   }
   Named operator()(const QuantizeShape& s) const {
     return {{"m", number(s.m)}, {"k", number(s.k)}, {"m x k", number(s.m * s.k)}};
@@ -239,8 +266,9 @@ std::vector<NamedSize> named_sizes(const KernelShape& shape) {
 TraitsOfDevice traits_of(const Device& device) {
   TraitsOfDevice result;
   DeviceTraits& traits = result.traits;
+  const bool is_amd = device.instruction_set.starts_with("gfx");
   result.complete = device.processors && device.boost_clock && device.last_level_cache && device.memory_bandwidth &&
-                    device.kind == DeviceKind::gpu && cuda_architecture(device.instruction_set) > 0;
+                    device.kind == DeviceKind::gpu && (is_amd || cuda_architecture(device.instruction_set) > 0);
   if (!result.complete) return result;
   traits.processors = device.processors->value;
   traits.clock = device.boost_clock->value.value();
@@ -252,7 +280,10 @@ TraitsOfDevice traits_of(const Device& device) {
   // Data-centre dies carry HBM; the others of a generation (sm_86, sm_89, sm_120) carry GDDR. All of AMD's CDNA has
   // HBM.
   constexpr int stacked[] = {60, 70, 80, 90, 100, 103};
-  traits.stacked_memory = std::find(std::begin(stacked), std::end(stacked), traits.architecture) != std::end(stacked);
+  traits.stacked_memory =
+      is_amd || std::find(std::begin(stacked), std::end(stacked), traits.architecture) != std::end(stacked);
+  traits.amd = is_amd;
+  traits.power = device.power_limit ? device.power_limit->value.value() : 0;
   for (int type = 0; type < dtype_count; ++type) {
     const auto peak = device.peak_or_fallback(static_cast<DType>(type));
     traits.peak[static_cast<size_t>(type)] = peak ? peak->value() : 0;

@@ -31,8 +31,8 @@ struct NamedSize {
 };
 std::vector<NamedSize> named_sizes(const KernelShape& shape);
 
-// The facts that forms use. `complete` is false where some are missing (clock, cache) or the device is not a CUDA GPU,
-// whose kernels the forms describe: the device then has the roofline only.
+// The facts that forms use. `complete` is false where some are missing (clock, cache) or the device is neither a CUDA
+// nor a CDNA GPU, whose kernels the forms describe: the device then has the roofline only.
 struct TraitsOfDevice {
   DeviceTraits traits;
   bool complete = false;

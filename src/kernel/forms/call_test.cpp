@@ -26,6 +26,10 @@ TEST(FormCall, groups_tell_variants_and_formats_apart_and_sizes_together) {
   EXPECT_NE(group(HyperConnectionShape{.post = true}), group(HyperConnectionShape{}));
   EXPECT_EQ(group(RopeShape{}), "rope");
   EXPECT_NE(group(RopeShape{}), group(SoftmaxShape{}));
+  EXPECT_NE(group(SoftmaxShape{.width = 64, .dtype = DType::fp32}),
+            group(SoftmaxShape{.width = 4096, .dtype = DType::fp32}));
+  EXPECT_NE(group(GemmShape{.scheme = Scheme::fp32}), group(GemmShape{.batch = 2, .scheme = Scheme::fp32}));
+  EXPECT_EQ(group(GemmShape{}), group(GemmShape{.batch = 2}));
 }
 
 TEST(FormCall, raw_features_are_logarithms_of_the_sizes) {
@@ -87,8 +91,18 @@ TEST(FormCall, traits_are_the_facts_of_the_sheet) {
   EXPECT_TRUE(ultra.asynchronous);
 }
 
-TEST(FormCall, what_is_no_cuda_gpu_or_lacks_a_fact_is_incomplete) {
-  for (const char* name : {"tpu_v5e", "gaudi2", "xeon_8480", "grace", "mi300x"})
+TEST(FormCall, amds_gpus_are_told_apart_from_nvidias) {
+  const TraitsOfDevice found = traits_of(hardware().device("mi210"));
+  ASSERT_TRUE(found.complete);
+  EXPECT_TRUE(found.traits.amd);
+  EXPECT_EQ(found.traits.architecture, 0);
+  EXPECT_TRUE(found.traits.stacked_memory);
+  EXPECT_EQ(found.traits.power, 300);
+  EXPECT_FALSE(traits_named("p100").amd);
+}
+
+TEST(FormCall, what_is_neither_a_cuda_nor_a_cdna_gpu_or_lacks_a_fact_is_incomplete) {
+  for (const char* name : {"tpu_v5e", "gaudi2", "xeon_8480", "grace"})
     EXPECT_FALSE(traits_of(hardware().device(name)).complete) << name;
   const Device whole = hardware().device("h100_sxm");
   EXPECT_TRUE(traits_of(whole).complete);

@@ -21,6 +21,8 @@ struct DeviceTraits {
   int architecture = 0;           // 80, 89, 90, 100, 103, 120; 0 = not NVIDIA or not known
   bool asynchronous = false;      // tensor cores fed by an asynchronous copy engine (sm_90, sm_100, sm_103)
   bool stacked_memory = false;    // HBM rather than GDDR
+  bool amd = false;               // a CDNA GPU: the architecture is 0
+  double power = 0;               // watts the board may draw; 0 = not known
   double peak[dtype_count] = {};  // FLOP/s by DType, fallbacks filled in; 0 = none
 };
 
@@ -31,7 +33,8 @@ enum class Caches { cold, benchmark };
 // Names of measurements whose every call found its inputs out of the cache end in this: "torch_linear_cold".
 inline constexpr std::string_view cold_suffix = "_cold";
 
-// One measured or asked-for call: its shape and the kernel variant if known ("fa3", "triton", "" = not known).
+// One measured or asked-for call: its shape and the kernel variant if known ("fa3", "triton", "" = not known;
+// "eager ...": the framework's kernel, timed with events around the call, forms/eager_form.h).
 struct FormCall {
   KernelShape shape;
   std::string variant;
@@ -92,6 +95,13 @@ class Form {
   virtual size_t feature_count() const = 0;
   virtual void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int choice,
                         std::span<float> out) const = 0;
+
+  // Share of the logarithm of a tree's correction that applies to this call: less than 1 where the trees were fitted on
+  // timings that hold more than the kernel asked about.
+  virtual double residual_share(const FormCall& /*call*/, const DeviceTraits& /*device*/,
+                                std::span<const double> /*constants*/, int /*choice*/) const {
+    return 1;
+  }
 };
 
 }  // namespace foretoken

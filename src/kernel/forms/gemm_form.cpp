@@ -248,7 +248,7 @@ class GemmForm : public Form {
       p.miss = miss_share(all, cache);
       p.dram_bytes = p.weights + (p.inputs + p.outputs) * p.miss;
     } else {
-      const double copies = shape.scheme == Scheme::nvfp4 ? 1 : 6;
+      const double copies = shape.scheme == Scheme::nvfp4 || shape.scheme == Scheme::fp32 ? 1 : 6;
       p.miss = miss_share(all + (copies - 1) * p.weights, cache);
       p.dram_bytes = all * p.miss;
     }

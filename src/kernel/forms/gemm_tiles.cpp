@@ -107,6 +107,13 @@ GemmDispatch gemm_dispatch(GemmKernel kernel, const GemmShape& shape, int archit
       kernel != GemmKernel::cutlass && kernel != GemmKernel::cutlass_scaled && shape.scheme != Scheme::nvfp4;
   dispatch.quantizes = kernel != GemmKernel::cublaslt_scaled && kernel != GemmKernel::cutlass_scaled;
   if (kernel == GemmKernel::cutlass) dispatch.tile = cutlass_tile(shape, architecture);
+  // cuBLAS 12.1 runs nearly all strided batches of fp32 with one tile, read off its kernels' names: on Pascal
+  // maxwell_sgemm_128x64 (its rows are our columns), from Ampere on ampere_sgemm_128x128. Volta and Turing choose.
+  if (shape.scheme == Scheme::fp32 && shape.batch > 1) {
+    dispatch.splits = false;
+    if (architecture == 60 || architecture == 61) dispatch.tile = matmul_tile_index({64, 128});
+    if (architecture >= 80) dispatch.tile = matmul_tile_index({128, 128});
+  }
   return dispatch;
 }
 

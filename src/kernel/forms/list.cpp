@@ -5,6 +5,9 @@
 #include "kernel/forms/attention_decode_form.h"
 #include "kernel/forms/attention_mixed_form.h"
 #include "kernel/forms/attention_prefill_form.h"
+#include "kernel/forms/conv_form.h"
+#include "kernel/forms/eager_form.h"
+#include "kernel/forms/eager_memory_form.h"
 #include "kernel/forms/gemm_form.h"
 #include "kernel/forms/linear_attention_form.h"
 #include "kernel/forms/memory_form.h"
@@ -25,6 +28,16 @@ bool is_backward(const KernelShape& shape) {
   return std::visit(
       [](const auto& s) {
         if constexpr (requires { s.pass; }) return s.pass == Pass::backward;
+        return false;
+      },
+      shape);
+}
+
+bool is_fp32(const KernelShape& shape) {
+  return std::visit(
+      [](const auto& s) {
+        if constexpr (requires { s.scheme; }) return s.scheme == Scheme::fp32;
+        if constexpr (requires { s.dtype; }) return s.dtype == DType::fp32;
         return false;
       },
       shape);
@@ -95,6 +108,39 @@ std::span<const FormKind> form_kinds() {
        0.75,
        0.1,
        {"trtllm", "flashinfer"}},
+      {"gemm_fp32",
+       {"gemm"},
+       make_gemm_fp32_form,
+       {0.1, 0.01, 0.1, 0.05, 0.03, 0.01},
+       0.5,
+       0.1,
+       {},
+       {},
+       true,
+       false,
+       true},
+      {"conv_fp32",
+       {"conv"},
+       make_conv_fp32_form,
+       {0.1, 0.01, 0.1, 0.05, 0.03, 0.01},
+       0.5,
+       0.1,
+       {},
+       {},
+       true,
+       false,
+       true},
+      {"eager",
+       {"norm", "activation", "softmax", "elementwise"},
+       make_eager_memory_form,
+       {0.1, 0.01, 0.05, 0.02, 0.03, 0},
+       0.5,
+       0.05,
+       {},
+       {},
+       true,
+       true,
+       true},
   };
   return kinds;
 }
@@ -105,7 +151,7 @@ const FormKind* form_kind_of(std::string_view family, std::string_view variant) 
   };
   const FormKind* general = nullptr;
   for (const FormKind& kind : form_kinds()) {
-    if (!holds(kind.families, family)) continue;
+    if (kind.fp32 || !holds(kind.families, family)) continue;
     if (holds(kind.variants, variant)) return &kind;
     if (kind.variants.empty()) general = &kind;
   }
@@ -128,6 +174,16 @@ std::string_view form_family(const KernelShape& shape, std::string_view variant)
     if (latent->phase == AttentionPhase::prefill && latent->q_len == 1) return "mla_decode";
   }
   return family_name(shape);
+}
+
+const FormKind* form_kind_for(const KernelShape& shape, std::string_view variant) {
+  const std::string_view family = form_family(shape, variant);
+  for (const FormKind& kind : form_kinds()) {
+    if (!kind.fp32 || std::find(kind.families.begin(), kind.families.end(), family) == kind.families.end()) continue;
+    const bool is_framework = is_framework_kernel(variant), is_unknown = variant.empty();
+    if (kind.eager ? is_framework || (is_unknown && is_fp32(shape)) : is_fp32(shape)) return &kind;
+  }
+  return form_kind_of(family, variant);
 }
 
 }  // namespace foretoken

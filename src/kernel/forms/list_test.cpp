@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "kernel/test_support.h"
@@ -26,6 +27,11 @@ TEST(Forms, every_family_and_variant_has_at_most_one_form_and_every_form_serves_
     EXPECT_LE(kind.residual_strength, 1);
     for (const std::string_view family : kind.families) {
       EXPECT_NE(find_kernel_family(family), nullptr) << family;
+      if (kind.fp32) {
+        EXPECT_TRUE(kind.variants.empty()) << kind.name;
+        EXPECT_TRUE(served.emplace(family, "plain fp32").second) << family;
+        continue;
+      }
       if (kind.variants.empty()) {
         EXPECT_TRUE(served.emplace(family, "").second) << family;
         EXPECT_EQ(form_kind_of(family), &kind);
@@ -176,6 +182,22 @@ TEST(Forms, effects_begin_with_the_common_one_and_none_comes_twice) {
   }
 }
 
+TEST(Forms, calls_of_one_group_on_one_device_have_the_same_effects) {
+  for (const FormKind& kind : form_kinds()) {
+    if (!kind.fp32) continue;
+    RandomStream random(9, kind.name);
+    const std::unique_ptr<Form> form = kind.make(Caches::benchmark);
+    std::map<std::string, std::vector<std::string>> seen;
+    for (int i = 0; i < 300; ++i) {
+      const FormCall call = random_call(kind, random);
+      const std::vector<std::string> effects = form->effects(call, traits_named("v100_pcie"));
+      const auto [found, is_new] = seen.emplace(call_group(call), effects);
+      EXPECT_EQ(found->second, effects) << kind.name << " " << call_group(call);
+    }
+    EXPECT_GT(seen.size(), 1u) << kind.name;
+  }
+}
+
 // Soft maxima leave out terms below a ten-thousandth of the largest, which may reappear.
 constexpr double left_out = 3e-4;
 
@@ -226,6 +248,31 @@ TEST(Forms, a_prompt_of_one_token_runs_on_the_decode_kernel) {
   EXPECT_EQ(form_family(LatentAttentionShape{.q_len = 1, .kv_len = 77}), "mla_decode");
   EXPECT_EQ(form_family(LatentAttentionShape{.q_len = 2, .kv_len = 77}), "mla_prefill");
   EXPECT_EQ(form_family(NormShape{}), "norm");
+}
+
+TEST(Forms, plain_fp32_has_forms_of_its_own_and_other_formats_never_use_them) {
+  const auto name = [](const KernelShape& shape) {
+    const FormKind* kind = form_kind_for(shape);
+    return kind == nullptr ? std::string_view("none") : kind->name;
+  };
+  EXPECT_EQ(name(GemmShape{.scheme = Scheme::fp32}), "gemm_fp32");
+  EXPECT_EQ(name(GemmShape{.scheme = Scheme::tf32}), "gemm");
+  EXPECT_EQ(name(GemmShape{}), "gemm");
+  EXPECT_EQ(name(ConvShape{.scheme = Scheme::fp32}), "conv_fp32");
+  EXPECT_EQ(name(ConvShape{}), "none");
+  EXPECT_EQ(name(SoftmaxShape{.dtype = DType::fp32}), "eager");
+  EXPECT_EQ(name(SoftmaxShape{}), "memory");
+  EXPECT_EQ(form_kind_for(SoftmaxShape{}, "eager softmax")->name, "eager");
+  EXPECT_EQ(form_kind_for(SoftmaxShape{.dtype = DType::fp32}, "triton")->name, "memory") << "a kernel of its own";
+  EXPECT_EQ(form_kind_for(GemmShape{}, "eager linear")->name, "gemm") << "the library's kernel either way";
+  EXPECT_EQ(name(SamplingShape{.dtype = DType::fp32}), "memory") << "what has no fp32 form keeps the other";
+  RandomStream random(8, "fp32");
+  for (const FormKind& kind : form_kinds()) {
+    for (int i = 0; i < 20; ++i) {
+      const FormKind* found = form_kind_for(random_call(kind, random).shape);
+      EXPECT_TRUE(found == &kind || (found != nullptr && !kind.fp32)) << kind.name;
+    }
+  }
 }
 
 TEST(Forms, a_backward_pass_has_no_form_because_forms_know_the_forward_kernels) {

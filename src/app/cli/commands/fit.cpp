@@ -5,9 +5,12 @@
 
 #include "app/cli/commands/list.h"
 #include "app/cli/progress.h"
+#include "app/cli/tier_flag.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "kernel/family.h"
 #include "kernel/fit/fit_calibrations.h"
+#include "kernel/fit/fit_campaign.h"
 #include "kernel/fit/power_fit.h"
 #include "kernel/sustained_rows.h"
 #include "kernel/validate.h"
@@ -43,6 +46,18 @@ class FitCommand : public Command {
         "Example:\n  foretoken fit kernels --data measurements/ --source 'our lab' --date 2026-11-15 --out "
         "calibrations");
 
+    campaign_ = &options.subcommand("campaign",
+                                    "What host and software of one machine add to kernel times, from a few points of "
+                                    "each operator");
+    declare_common(*campaign_, "The JSON file to write");
+    campaign_->integer("--points", points_, {.least = 1, .most = 1000},
+                       "Points of each operator, spread over predicted times; the error is that of all others");
+    campaign_->choice("--tier", tier_, tier_names(), tier_help);
+    campaign_->footer(
+        "Example:\n  foretoken fit campaign --data measurements/operators.csv --points 4 --source 'our lab' --date "
+        "2026-11-15 --out "
+        "campaign.json");
+
     power_ = &options.subcommand(
         "power", "Energy per FLOP and byte and the clock under the power limit, from sustained kernels");
     declare_common(*power_, "The JSON file to write");
@@ -52,6 +67,7 @@ class FitCommand : public Command {
 
   Answer run(const Library& library) const override {
     if (power_->was_chosen()) return fit_boards(library);
+    if (campaign_->was_chosen()) return fit_campaign_file(library);
     return roofline_->was_chosen() ? fit_roofline(library) : fit_kernels(library);
   }
 
@@ -59,6 +75,7 @@ class FitCommand : public Command {
   void declare_common(Options& options, const std::string& out_help) {
     options.list("--data", data_, "Folders of <device>/<family>.csv[.gz] (comma-separated)", true);
     options.list("--devices", devices_, "Only these devices");
+    options.list("--where", where_, "Only rows with COLUMN=VALUE, as split=train");
     options.text("--out", out_, out_help, true);
     options.text("--source", source_, "Where the measurements come from; kept in the file", true);
     options.text("--date", date_, "Date of the fit; kept in the file", true);
@@ -66,7 +83,9 @@ class FitCommand : public Command {
 
   std::vector<KernelValidationRequest> requests(const ModelCatalogue& models) const {
     std::vector<KernelValidationRequest> list;
-    for (const std::string& folder : data_) list.push_back({.data = folder, .devices = devices_, .models = &models});
+    for (const std::string& folder : data_) {
+      list.push_back({.data = folder, .devices = devices_, .where = where_, .models = &models});
+    }
     return list;
   }
 
@@ -96,6 +115,23 @@ class FitCommand : public Command {
         fit_calibrations(requests(models), library.hardware(), options, !cross_only_, out_);
     return {.text = calibration_summary_text(summary) + fmt::format("wrote {} files to {}\n", summary.files, out_),
             .json = calibration_summary_json(summary)};
+  }
+
+  Answer fit_campaign_file(const Library& library) const {
+    const Tier tier = tier_from_name(tier_).value();
+    const ModelCatalogue models = library.models();
+    const auto maker = [&](const Device& device, Caches caches) {
+      return library.benchmark_predictor(device, tier, library.calibrations(), caches);
+    };
+    if (data_.size() != 1) {
+      throw InputError(
+          {.source = "--data", .value = fmt::format("{} places", data_.size()), .expected = "one campaign"});
+    }
+    CampaignFit fit = fit_campaign(requests(models).front(), library.hardware(), maker, static_cast<size_t>(points_));
+    fit.campaign.source = source_;
+    fit.campaign.fitted_on = date_;
+    write_file(out_, campaign_json(fit.campaign));
+    return {.text = campaign_fit_text(fit) + fmt::format("wrote {}\n", out_), .json = campaign_fit_json(fit)};
   }
 
   Answer fit_boards(const Library& library) const {
@@ -132,10 +168,12 @@ class FitCommand : public Command {
 
   Options* power_ = nullptr;
   Options* roofline_ = nullptr;
+  Options* campaign_ = nullptr;
   Options* kernels_ = nullptr;
-  std::vector<std::string> data_, devices_, without_, families_;
+  std::vector<std::string> data_, devices_, where_, without_, families_;
   std::string out_, source_, date_;
-  int64_t sweep_size_ = 0, seed_ = 1;
+  std::string tier_ = "best";
+  int64_t sweep_size_ = 0, seed_ = 1, points_ = 4;
   bool cross_only_ = false;
 };
 

@@ -22,15 +22,20 @@ class ValidateCommand : public Command {
     kernels.text("--data", data_, "Folder of measurements, one device folder, or one file", true);
     kernels.list("--devices", request_.devices, "Only these devices (comma-separated)");
     kernels.list("--families", request_.families, "Only these kernel families");
+    kernels.list("--where", request_.where, "Only rows with COLUMN=VALUE, as split=test");
     kernels.text("--group-by", request_.group_by, "A column to group by, instead of device/family");
     kernels.choice("--tier", tier_, tier_names(), tier_help);
     kernels.text("--calibration", calibration_, "Folder written by `foretoken fit kernels`; default: the shipped one");
+    kernels.text("--campaign", campaign_,
+                 "What the host adds on one machine: a file that `foretoken fit campaign` wrote");
     kernels.text("--out", out_, "Write every row with predicted, low, high, confidence and error to this CSV file");
     kernels.text("--port-map", port_map_,
                  "Also say how efficient each family is on each device, and draw that against its spread: an SVG file");
     kernels.integer("--threads", threads_, {.least = 0, .most = 1024}, "Files read at the same time; 0 = one per core");
     kernels.footer(
         "Columns of a file: the family's parameters (foretoken kernel FAMILY --help) and latency_us.\n"
+        "Also tables of operators on several devices, by their columns: those of NeuSight (device,op,batch,m,n,k;\n"
+        "device,op,rows,cols; convolutions; traced nodes) and LLMCompass (device,op,m,n,k,latency_ms).\n"
         "Layer tables of LLMServingSim (<gpu>/<model>_bf16/tp<N>_<table>.csv) are read as they are.\n"
         "Predictions never see the measured column. Rows that cannot be expressed are skipped with the reason.\n"
         "Example:\n  foretoken validate kernels --data measurements/ --devices h100_sxm --families gemm --out "
@@ -96,6 +101,7 @@ class ValidateCommand : public Command {
     KernelValidationRequest request = request_;
     request.data = data_;
     request.threads = static_cast<int>(threads_);
+    if (!campaign_.empty()) request.campaign = read_campaign(campaign_);
     const ModelCatalogue models = library.models();
     request.models = &models;
     std::ofstream rows = open_out();
@@ -135,7 +141,7 @@ class ValidateCommand : public Command {
     return answer;
   }
 
-  std::string data_, out_, calibration_, port_map_;
+  std::string data_, out_, calibration_, port_map_, campaign_;
   std::string tier_ = "best";
   int64_t threads_ = 0;
   KernelValidationRequest request_;

@@ -1,0 +1,74 @@
+// Measurements of NeuSight and LLMCompass that no fit has seen, against the calibrations that ship. The files are not
+// part of the project: FORETOKEN_DATA names the folder that holds them.
+#include <cstdlib>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "kernel/fit/fit_campaign.h"
+#include "kernel/learned.h"
+#include "kernel/validate.h"
+
+namespace foretoken {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ForeignOperatorsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* folder = std::getenv("FORETOKEN_DATA");
+    if (folder == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder of measurements";
+    data = folder;
+  }
+  KernelPredictor predictor(const Device& device) const {
+    return KernelPredictor(device, {},
+                           std::make_shared<LearnedKernels>(device, calibrations, Caches::benchmark,
+                                                            swept_devices(device, hardware, calibrations)),
+                           Tier::best, Caches::benchmark);
+  }
+  PredictorMaker maker() const {
+    return [this](const Device& device, Caches /*caches*/) { return predictor(device); };
+  }
+
+  fs::path data;
+  const fs::path calibrations = FORETOKEN_SOURCE_DIR "/data/kernels/calibrations";
+  const HardwareCatalogue hardware{FORETOKEN_SOURCE_DIR "/data/hardware"};
+};
+
+// NeuSight's own errors on the nodes of its traced models on V100, by class (its artifact, summarized): 13 bmm, 4
+// linear, 19 element-wise, 22 softmax, 26 norm. Linear layers are not below: the same shapes take 6 to 13% longer in
+// the trace than in the kernel benchmark that calibrates.
+TEST_F(ForeignOperatorsTest, nodes_of_traced_models_on_v100_are_closer_than_neusights_by_class) {
+  const KernelValidation validation = validate_kernels(
+      {.data = data / "neusight" / "end_to_end_ops.csv.gz", .devices = {"v100_pcie"}, .group_by = "op"}, hardware,
+      maker());
+  std::map<std::string, double> weighted, rows;
+  for (const ValidationGroup& group : validation.groups) {
+    const bool own =
+        group.name == "BMM" || group.name == "Linear" || group.name == "VECsoftmax" || group.name == "VECln";
+    const std::string name = own ? group.name : "elementwise";
+    weighted[name] += group.errors.mape * static_cast<double>(group.errors.n);
+    rows[name] += static_cast<double>(group.errors.n);
+  }
+  const std::map<std::string, double> limits = {
+      {"BMM", 13}, {"Linear", 5.5}, {"elementwise", 19}, {"VECsoftmax", 22}, {"VECln", 26}};
+  for (const auto& [name, limit] : limits) {
+    ASSERT_GT(rows[name], 5) << name;
+    EXPECT_LT(weighted[name] / rows[name], limit) << name;
+  }
+}
+
+// The aim is 8% on the A100 with four points of each operator.
+TEST_F(ForeignOperatorsTest, four_points_of_each_operator_predict_the_others_of_llmcompass_within_8_percent) {
+  const CampaignFit fit =
+      fit_campaign({.data = data / "llmcompass" / "operators.csv", .devices = {"a100_sxm"}}, hardware, maker(), 4);
+  ASSERT_EQ(fit.entries.size(), 4u);
+  EXPECT_GT(fit.overall.n, 35u);
+  EXPECT_LT(fit.overall.mape, 8);
+  EXPECT_GE(fit.overall.coverage90, 85);
+  for (const CampaignFit::Entry& entry : fit.entries) EXPECT_LT(entry.errors.mape, 14) << entry.operation;
+}
+
+}  // namespace
+}  // namespace foretoken
