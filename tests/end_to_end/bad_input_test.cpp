@@ -53,6 +53,18 @@ std::string small_llama_with(const std::string& key, const std::string& value) {
   return text.replace(begin, text.find_first_of(",}", begin) - begin, value);
 }
 
+TEST_F(BadInput, a_trace_that_shows_no_layers_makes_no_stack) {
+  const auto import = [&](const std::string& text) {
+    const std::string trace = write("trace.json", text);
+    return run_foretoken({"import", "profile", trace, "--as-stack", "mine", "--out", path("mine.json")});
+  };
+  expect_refused(import("{"), "trace.json");
+  expect_refused(import(R"({"traceEvents": []})"), "ProfilerActivity.CUDA");
+  expect_refused(import(R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "ts": 0, "dur": 1}]})"),
+                 "ProfilerActivity.CPU");
+  EXPECT_FALSE(fs::exists(path("mine.json")));
+}
+
 TEST_F(BadInput, a_sound_config_is_accepted) {
   EXPECT_EQ(step_with_model(write("config.json", small_llama)).status, 0);
   EXPECT_EQ(step_with_model(folder_.string()).status, 0) << "a directory that holds a config.json";
