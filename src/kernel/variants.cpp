@@ -93,7 +93,7 @@ std::vector<std::string> known_variants(const KernelFamily& family, const fs::pa
     if (std::find(other.families.begin(), other.families.end(), family.name) == other.families.end()) continue;
     // A stack's kernels are known by the names its form claims.
     names.insert(other.variants.begin(), other.variants.end());
-    if (!other.variants.empty()) continue;
+    if (!other.variants.empty() || other.fp32) continue;
     for (const DeviceCalibration& sweep : all_sweeps(calibrations, other.name)) {
       for (const auto& [group, constants] : sweep.groups) {
         for (const FormCall& call : calls) {

@@ -68,6 +68,7 @@ std::span<const FormKind> form_kinds() {
        {0.3, 0.01, 0.02, 0.2, 0.3, 0.3},
        0.75,
        0.1,
+       {},
        {"attention_prefill"}},
       {"attention_encoder",
        {"attention_encoder"},

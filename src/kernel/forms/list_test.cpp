@@ -269,8 +269,12 @@ TEST(Forms, plain_fp32_has_forms_of_its_own_and_other_formats_never_use_them) {
   RandomStream random(8, "fp32");
   for (const FormKind& kind : form_kinds()) {
     for (int i = 0; i < 20; ++i) {
-      const FormKind* found = form_kind_for(random_call(kind, random).shape);
-      EXPECT_TRUE(found == &kind || (found != nullptr && !kind.fp32)) << kind.name;
+      const FormCall call = random_call(kind, random);
+      const FormKind* found = form_kind_for(call.shape, call.variant);
+      ASSERT_NE(found, nullptr) << kind.name;
+      if (kind.fp32) {
+        EXPECT_EQ(found, &kind) << kind.name;
+      }
     }
   }
 }
