@@ -22,8 +22,28 @@ bool wanted(const std::vector<std::string>& filter, std::string_view value) {
 // The columns of one file, looked up once.
 class StepRows {
  public:
-  explicit StepRows(const std::filesystem::path& file) : csv_(file) {
-    for (const char* name : {"device", "model", "stack", "phase", "batch", "measured_ms"}) csv_.column(name);
+  explicit StepRows(const std::filesystem::path& file)
+      : csv_(file), labels_(csv_.find_column("mode") && csv_.find_column("seq_len") && !csv_.find_column("phase")) {
+    for (const char* name : {"device", "model", "batch", "measured_ms"}) csv_.column(name);
+    if (labels_) return;
+    for (const char* name : {"stack", "phase"}) csv_.column(name);
+  }
+
+  // NeuSight's table of whole models: fp32, eager attention, all logits, no optimizer.
+  bool are_labels() const { return labels_; }
+  // Why the current row cannot be expressed; empty if it can.
+  std::string_view misfit() const {
+    if (labels_ && !text("parallelism").empty()) return "several devices whose links are not given";
+    return {};
+  }
+  std::string stack() const {
+    if (!labels_) return std::string(text("stack"));
+    return text("fusion") == "1" ? "torch-compile-math" : "hf-eager-math";
+  }
+  std::string_view phase() const { return text(labels_ ? "mode" : "phase"); }
+  std::string dtype() const {
+    if (labels_) return "fp32";
+    return text("dtype").empty() ? "bf16" : std::string(text("dtype"));
   }
 
   bool next() { return csv_.next(); }
@@ -45,6 +65,7 @@ class StepRows {
 
  private:
   CsvReader csv_;
+  bool labels_ = false;
 };
 
 std::optional<StepPhase> phase_named(std::string_view name) {
@@ -56,7 +77,7 @@ std::optional<StepPhase> phase_named(std::string_view name) {
 
 // The request of the current row; nothing and a reason where it cannot be expressed.
 std::optional<StepRequest> request_of(const StepRows& rows, const Model& model, std::string& why) {
-  const std::string_view phase_text = rows.text("phase");
+  const std::string_view phase_text = rows.phase();
   const std::optional<StepPhase> phase = phase_named(phase_text);
   if (!phase) {
     why = fmt::format("no such phase: {}", printable(phase_text));
@@ -64,13 +85,16 @@ std::optional<StepRequest> request_of(const StepRows& rows, const Model& model, 
   }
   StepRequest request{.phase = *phase,
                       .batch = rows.count("batch", 1),
-                      .input_len = std::max<int64_t>(1, rows.count("input_len", 1)),
+                      .input_len = std::max<int64_t>(1, rows.count(rows.are_labels() ? "seq_len" : "input_len", 1)),
                       .context_len = rows.count("context_len", 0),
                       .kv_dtype = model.dtype};
   request.recompute = rows.text("cache") == "recompute";
   request.every_logit = *phase == StepPhase::prefill && rows.text("logits") == "all";
   const std::string_view optimizer = rows.text("optimizer");
-  if (optimizer == "none") {
+  if (rows.are_labels()) {
+    request.every_logit = true;
+    request.optimizer = Optimizer::none;
+  } else if (optimizer == "none") {
     request.optimizer = Optimizer::none;
   } else if (optimizer == "adamw") {
     request.optimizer = Optimizer::adam_foreach;
@@ -102,9 +126,13 @@ StepValidation validate_steps(const StepValidationRequest& request, const Hardwa
   };
   if (!request.group_by.empty()) rows.csv().column(request.group_by);
   while (rows.next()) {
-    const std::string device(rows.text("device")), model_name(rows.text("model")), stack_name(rows.text("stack"));
+    const std::string device(rows.text("device")), model_name(rows.text("model")), stack_name(rows.stack());
     if (!wanted(request.devices, device) || !wanted(request.stacks, stack_name) ||
-        !wanted(request.phases, rows.text("phase")) || !wanted(request.models, model_name)) {
+        !wanted(request.phases, rows.phase()) || !wanted(request.models, model_name)) {
+      continue;
+    }
+    if (const std::string_view why = rows.misfit(); !why.empty()) {
+      skip(std::string(why));
       continue;
     }
     const auto begin = std::chrono::steady_clock::now();
@@ -116,11 +144,11 @@ StepValidation validate_steps(const StepValidationRequest& request, const Hardwa
       if (!predictors.contains(device)) {
         predictors[device] = std::make_unique<KernelPredictor>(make_predictor(hardware.device(device), Caches::cold));
       }
-      const std::string dtype(rows.text("dtype"));
+      const std::string dtype = rows.dtype();
       const std::string key = model_name + " " + dtype;
       if (!model_by_name.contains(key)) {
         Model model = models.model(model_name);
-        if (const auto type = dtype_from_name(dtype.empty() ? "bf16" : dtype)) {
+        if (const auto type = dtype_from_name(dtype)) {
           model.dtype = *type;
           model = with_scheme(std::move(model), plain_scheme(*type));
         } else {
@@ -152,7 +180,7 @@ StepValidation validate_steps(const StepValidationRequest& request, const Hardwa
       continue;
     }
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-    const std::string group = request.group_by.empty() ? fmt::format("{}/{}", stack_name, rows.text("phase"))
+    const std::string group = request.group_by.empty() ? fmt::format("{}/{}", stack_name, rows.phase())
                                                        : std::string(rows.text(request.group_by));
     steps.add(group, {.measured = measured,
                       .predicted = predicted.seconds.value * 1e3,
