@@ -88,7 +88,8 @@ class StackReader {
 
   static StackCosts read_costs(const JsonView& view) {
     view.allow_only({"graph_start_us", "kernel_gap_us", "graph_gap_us", "eager_gap_us", "launch_us", "piece_us",
-                     "step_host_us", "synchronize_us", "host_us", "host_low", "host_high"});
+                     "step_host_us", "synchronize_us", "host_us", "host_low", "host_high", "kernels_low",
+                     "kernels_high"});
     StackCosts costs{.graph_start = time(view, "graph_start_us"),
                      .kernel_gap = time(view, "kernel_gap_us"),
                      .graph_gap = time(view, "graph_gap_us"),
@@ -100,6 +101,8 @@ class StackReader {
     if (const auto host = view.find("host_us")) {
       for (const auto& [name, value] : host->members()) costs.host[name] = Seconds(value.number(microseconds) * 1e-6);
     }
+    if (const auto low = view.find("kernels_low")) costs.kernels_low = low->number({0.01, 1});
+    if (const auto high = view.find("kernels_high")) costs.kernels_high = high->number({1, 100});
     if (const auto low = view.find("host_low")) costs.host_low = low->number({0.01, 1});
     if (const auto high = view.find("host_high")) costs.host_high = high->number({1, 100});
     return costs;

@@ -67,7 +67,9 @@ struct StackCosts {
   Seconds step_host;                                 // once per step, before the first kernel
   Seconds synchronize;                               // once per step, at the end
   std::map<std::string, Seconds, std::less<>> host;  // of one launch by family or named class; "default"
-  double host_low = 1, host_high = 1;                // 90% of hosts need this much of those times
+  double kernels_low = 1, kernels_high = 1;  // 90% of measured kernel sums are within these factors of the predicted
+                                             // one, beyond the kernels' own intervals: how well the rules fit
+  double host_low = 1, host_high = 1;        // 90% of hosts need this much of those times
 };
 
 struct Stack {

@@ -18,10 +18,6 @@ Work times(Work work, double count) {
   return work;
 }
 
-// Errors of kernels of one device mostly go the same way; pairs of them correlate this much on average over the steps
-// of data/measured (docs/accuracy.md, "Steps").
-constexpr double kernel_error_correlation = 0.6;
-
 bool is_attention(const KernelShape& shape) {
   return std::holds_alternative<AttentionShape>(shape) || std::holds_alternative<LatentAttentionShape>(shape) ||
          std::holds_alternative<LinearAttentionShape>(shape);
@@ -109,8 +105,8 @@ Estimate wall_estimate(const StageEstimate& stage, const Stack& stack, Dispatch 
   };
   const Estimate& kernels = stage.kernels;
   return {.value = stage.time.seconds,
-          .low = seconds(stack.costs.host_low, kernels.low / kernels.value),
-          .high = seconds(stack.costs.host_high, kernels.high / kernels.value),
+          .low = seconds(stack.costs.host_low, stack.costs.kernels_low * kernels.low / kernels.value),
+          .high = seconds(stack.costs.host_high, stack.costs.kernels_high * kernels.high / kernels.value),
           .kind = kernels.kind};
 }
 
