@@ -44,7 +44,7 @@ KernelShape decode(int64_t i) {
 }
 
 KernelShape moe(int64_t i) {
-  return MoeShape{.tokens = 1 + i % 4096, .hidden = 4096, .inter = 1536, .top_k = 8, .experts = 128, .ep = 4};
+  return MoeShape{.tokens = 1 + i % 65521, .hidden = 4096, .inter = 1536, .top_k = 8, .experts = 128, .ep = 4};
 }
 
 void one_kernel(benchmark::State& state, KernelShape (*shape)(int64_t), Tier tier) {
@@ -54,14 +54,42 @@ void one_kernel(benchmark::State& state, KernelShape (*shape)(int64_t), Tier tie
   state.SetItemsProcessed(state.iterations());
 }
 
+// A thousand new shapes a call; the time is that of one of them.
+void batch_of_kernels(benchmark::State& state, KernelShape (*shape)(int64_t), Tier tier) {
+  constexpr size_t size = 1000;
+  const KernelPredictor kernels = predictor(tier);
+  int64_t next = 0;
+  std::vector<KernelShape> shapes(size);
+  std::vector<KernelEstimate> estimates(size);
+  while (state.KeepRunningBatch(size)) {
+    for (KernelShape& one : shapes) one = shape(next++);
+    kernels.estimate_batch(shapes, {}, estimates);
+    benchmark::DoNotOptimize(estimates.data());
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
 BENCHMARK_CAPTURE(one_kernel, gemm_roofline, gemm, Tier::roofline);
 BENCHMARK_CAPTURE(one_kernel, gemm_cross, gemm, Tier::cross);
-BENCHMARK_CAPTURE(one_kernel, gemm_best, gemm, Tier::best);
+BENCHMARK_CAPTURE(one_kernel, gemm_measured, gemm, Tier::measured);
 BENCHMARK_CAPTURE(one_kernel, prefill_roofline, prefill, Tier::roofline);
 BENCHMARK_CAPTURE(one_kernel, prefill_cross, prefill, Tier::cross);
-BENCHMARK_CAPTURE(one_kernel, prefill_best, prefill, Tier::best);
-BENCHMARK_CAPTURE(one_kernel, decode_best, decode, Tier::best);
-BENCHMARK_CAPTURE(one_kernel, moe_best, moe, Tier::best);
+BENCHMARK_CAPTURE(one_kernel, prefill_measured, prefill, Tier::measured);
+BENCHMARK_CAPTURE(one_kernel, decode_roofline, decode, Tier::roofline);
+BENCHMARK_CAPTURE(one_kernel, decode_cross, decode, Tier::cross);
+BENCHMARK_CAPTURE(one_kernel, decode_measured, decode, Tier::measured);
+BENCHMARK_CAPTURE(one_kernel, moe_roofline, moe, Tier::roofline);
+BENCHMARK_CAPTURE(one_kernel, moe_cross, moe, Tier::cross);
+BENCHMARK_CAPTURE(one_kernel, moe_measured, moe, Tier::measured);
+BENCHMARK_CAPTURE(batch_of_kernels, gemm_cross, gemm, Tier::cross);
+BENCHMARK_CAPTURE(batch_of_kernels, gemm_measured, gemm, Tier::measured);
+BENCHMARK_CAPTURE(batch_of_kernels, prefill_cross, prefill, Tier::cross);
+BENCHMARK_CAPTURE(batch_of_kernels, prefill_measured, prefill, Tier::measured);
+BENCHMARK_CAPTURE(batch_of_kernels, decode_cross, decode, Tier::cross);
+BENCHMARK_CAPTURE(batch_of_kernels, decode_measured, decode, Tier::measured);
+BENCHMARK_CAPTURE(batch_of_kernels, moe_cross, moe, Tier::cross);
+BENCHMARK_CAPTURE(batch_of_kernels, moe_measured, moe, Tier::measured);
 
 void operators_of_a_step(benchmark::State& state) {
   const Model model = ModelCatalogue(data / "models").model("Llama-3.1-70B");

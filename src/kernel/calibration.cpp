@@ -95,6 +95,25 @@ void check_header(const JsonView& view, std::string_view kind) {
   if (view.at("kind").string() != kind) view.at("kind").fail(std::string(kind));
 }
 
+double rounded(double percent) {
+  return std::round(percent * 100) / 100;
+}
+
+Json percentages(const std::map<std::string, double>& values) {
+  Json object = Json::object();
+  for (const auto& [name, value] : values) object.set(name, rounded(value));
+  return object;
+}
+
+// Older files do not have them all.
+std::map<std::string, double> percentages_of(const JsonView& view, const char* key) {
+  std::map<std::string, double> values;
+  if (const std::optional<JsonView> object = view.find(key)) {
+    for (const auto& [name, value] : object->members()) values[name] = value.number({.least = 0});
+  }
+  return values;
+}
+
 FormCalibration form_calibration_from(const JsonView& view) {
   check_header(view, "form calibration");
   FormCalibration result;
@@ -102,8 +121,11 @@ FormCalibration form_calibration_from(const JsonView& view) {
   result.source = view.at("source").string();
   result.fitted_on = view.at("fitted_on").string();
   result.devices = texts_of(view.at("devices"));
-  for (const auto& [device, mape] : view.at("withheld_mape").members())
-    result.withheld_mape[device] = mape.number({.least = 0});
+  view.at("withheld_mape");
+  result.withheld_mape = percentages_of(view, "withheld_mape");
+  result.withheld_mape_20us = percentages_of(view, "withheld_mape_20us");
+  result.withheld_coverage = percentages_of(view, "withheld_coverage");
+  if (const auto widths = view.find("sibling_half_widths")) result.sibling_half_widths = half_widths_of(*widths);
   result.half_widths = half_widths_of(view.at("half_widths"));
   result.constants = texts_of(view.at("constants"));
   for (const auto& [name, offsets] : view.at("effects").members())
@@ -124,6 +146,9 @@ DeviceCalibration device_calibration_from(const JsonView& view) {
   result.fitted_on = view.at("fitted_on").string();
   result.rows = static_cast<size_t>(view.at("rows").integer({.least = 1}));
   result.held_out_mape = view.at("held_out_mape").number({.least = 0});
+  if (const auto mape = view.find("held_out_mape_20us")) result.held_out_mape_20us = mape->number({.least = 0});
+  if (const auto share = view.find("held_out_coverage"))
+    result.held_out_coverage = share->number({.least = 0, .most = 100});
   result.half_widths = half_widths_of(view.at("half_widths"));
   if (const std::optional<JsonView> factors = view.find("width_factors")) {
     for (const auto& [name, factor] : factors->members()) result.width_factors[name] = factor.number({0.01, 100});
@@ -153,17 +178,19 @@ size_t HalfWidths::bin(double seconds) {
 }
 
 std::string calibration_json(const FormCalibration& calibration) {
-  Json effects = Json::object(), errors = Json::object();
+  Json effects = Json::object();
   for (const auto& [name, offsets] : calibration.effects) effects.set(name, numbers(offsets));
-  for (const auto& [device, mape] : calibration.withheld_mape) errors.set(device, std::round(mape * 100) / 100);
   Json file = header("form calibration");
   file.set("form", calibration.form)
       .set("source", calibration.source)
       .set("fitted_on", calibration.fitted_on)
       .set("devices", list_of(calibration.devices))
-      .set("withheld_mape", std::move(errors))
-      .set("half_widths", to_json(calibration.half_widths))
-      .set("constants", list_of(calibration.constants))
+      .set("withheld_mape", percentages(calibration.withheld_mape))
+      .set("withheld_mape_20us", percentages(calibration.withheld_mape_20us))
+      .set("withheld_coverage", percentages(calibration.withheld_coverage))
+      .set("half_widths", to_json(calibration.half_widths));
+  if (calibration.sibling_half_widths) file.set("sibling_half_widths", to_json(*calibration.sibling_half_widths));
+  file.set("constants", list_of(calibration.constants))
       .set("effects", std::move(effects))
       .set("residual_strength", calibration.residual_strength)
       .set("residual", calibration.residual.to_json());
@@ -194,7 +221,9 @@ std::string calibration_json(const DeviceCalibration& calibration) {
       .set("source", calibration.source)
       .set("fitted_on", calibration.fitted_on)
       .set("rows", calibration.rows)
-      .set("held_out_mape", std::round(calibration.held_out_mape * 100) / 100)
+      .set("held_out_mape", rounded(calibration.held_out_mape))
+      .set("held_out_mape_20us", rounded(calibration.held_out_mape_20us))
+      .set("held_out_coverage", rounded(calibration.held_out_coverage))
       .set("half_widths", to_json(calibration.half_widths))
       .set("constants", list_of(calibration.constants))
       .set("shared", numbers(calibration.shared))

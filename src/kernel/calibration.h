@@ -33,8 +33,10 @@ struct FormCalibration {
   std::map<std::string, std::vector<double>, std::less<>> effects;  // log offsets by name
   BoostedTrees residual;
   double residual_strength = 0;
-  HalfWidths half_widths;                       // of devices whose generation was withheld
-  std::map<std::string, double> withheld_mape;  // by device
+  HalfWidths half_widths;                                           // of devices whose generation was withheld
+  std::map<std::string, double> withheld_mape, withheld_mape_20us;  // by device; the second: rows of 20 us and more
+  std::map<std::string, double> withheld_coverage;  // percent, by generation, of intervals made without it
+  std::optional<HalfWidths> sibling_half_widths;    // of devices predicted with a sweep of their generation's other one
 };
 
 // The measured tier of a form on one device.
@@ -51,7 +53,8 @@ struct DeviceCalibration {
   // Times that for a call group whose kernels are harder or easier to predict than the rest; a group not named here: 1.
   std::map<std::string, double, std::less<>> width_factors;
   double width_factor(std::string_view group) const;
-  double held_out_mape = 0;
+  double held_out_mape = 0, held_out_mape_20us = 0;  // the second: rows of 20 us and more
+  double held_out_coverage = 0;                      // percent
 };
 
 std::string calibration_json(const FormCalibration& calibration);

@@ -1,47 +1,29 @@
 #include "kernel/evaluate.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
 
 #include <fmt/format.h>
 
-#include "kernel/forms/call.h"
+#include "base/error.h"
+#include "base/portable_math.h"
+#include "kernel/forms/form_math.h"
 
 namespace foretoken {
 namespace {
 
-constexpr size_t most_constants = 64;
-constexpr size_t most_features = 64;
-
-// exp of a log vector, on the stack.
-struct Constants {
-  std::array<double, most_constants> values{};
-  size_t count = 0;
-  std::span<const double> span() const { return {values.data(), count}; }
-};
-
-Constants exponentials(std::span<const double> logs) {
-  Constants result;
-  result.count = logs.size();
-  for (size_t i = 0; i < logs.size(); ++i) result.values[i] = std::exp(logs[i]);
-  return result;
-}
-
-struct Features {
-  std::array<float, most_features> values{};
-  size_t count = 0;
-  std::span<const float> span() const { return {values.data(), count}; }
-};
-
-void fill_features(const Form& form, const FormCall& call, const DeviceTraits& traits, const Constants& constants,
-                   int choice, std::optional<float> group_number, Features& out) {
+double seconds_and_features(const Form& form, const FormCall& call, const DeviceTraits& traits,
+                            std::span<const double> constants, std::optional<float> group_number, int& choice,
+                            ResidualFeatures& out) {
   out.count = form.feature_count();
-  form.features(call, traits, constants.span(), choice, {out.values.data(), out.count});
-  if (!group_number) return;
-  out.values[out.count++] = *group_number;
-  for (const float raw : raw_features(call)) out.values[out.count++] = raw;
+  ensure(out.count + 1 + raw_feature_count <= out.values.size(), "a form has few enough features");
+  const double seconds = form.seconds_and_features(call, traits, constants, choice, {out.values.data(), out.count});
+  if (group_number) {
+    out.values[out.count++] = *group_number;
+    for (const float raw : raw_features(call)) out.values[out.count++] = raw;
+  }
+  return seconds;
 }
 
 }  // namespace
@@ -63,34 +45,56 @@ std::vector<double> cross_log_constants(const Form& form, const FormCalibration&
   return sum;
 }
 
+std::vector<double> natural_constants(std::span<const double> log_values) {
+  std::vector<double> constants;
+  constants.reserve(log_values.size());
+  for (const double value : log_values) constants.push_back(portable_exp(value));
+  return constants;
+}
+
+double seconds_with_residual(const Form& form, const FormCall& call, const DeviceTraits& traits,
+                             std::span<const double> constants, const BoostedTrees& trees, double strength,
+                             std::optional<float> group_number, ResidualFeatures& features) {
+  const bool uses_trees = !trees.empty() && strength != 0;
+  int choice = -1;
+  if (!uses_trees && !group_number) return form.seconds(call, traits, constants, choice);
+  const double seconds = seconds_and_features(form, call, traits, constants, group_number, choice, features);
+  if (!uses_trees) return seconds;
+  const double share = form.residual_share(call, traits, constants, choice);
+  return seconds * quick_exp2(strength * share * trees.predict(features.span()) * log2_of_e);
+}
+
+double carried_to_sibling(const Form& form, const FormCall& call, const DeviceTraits& swept, const DeviceTraits& other,
+                          std::span<const double> constants, const BoostedTrees& trees, float group_number) {
+  ResidualFeatures features;
+  const double seconds = seconds_with_residual(form, call, swept, constants, trees, 1, group_number, features);
+  int choice = -1;
+  const double here = form.seconds(call, swept, constants, choice);
+  choice = -1;
+  return seconds * (form.seconds(call, other, constants, choice) / here);
+}
+
 double form_seconds_with_residual(const Form& form, const FormCall& call, const DeviceTraits& traits,
                                   std::span<const double> log_values, const BoostedTrees& trees, double strength,
                                   std::optional<float> group_number) {
-  const Constants constants = exponentials(log_values);
-  int choice = -1;
-  const double seconds = form.seconds(call, traits, constants.span(), choice);
-  if (trees.empty() || strength == 0) return seconds;
-  Features features;
-  fill_features(form, call, traits, constants, choice, group_number, features);
-  const double share = form.residual_share(call, traits, constants.span(), choice);
-  return seconds * std::exp(strength * share * trees.predict(features.span()));
+  ResidualFeatures features;
+  return seconds_with_residual(form, call, traits, natural_constants(log_values), trees, strength, group_number,
+                               features);
 }
 
 std::vector<Explained> explain_form(const Form& form, const FormCall& call, const DeviceTraits& traits,
                                     std::span<const double> log_values) {
-  const Constants constants = exponentials(log_values);
+  const std::vector<double> constants = natural_constants(log_values);
   int choice = -1;
-  form.seconds(call, traits, constants.span(), choice);
-  return form.explain(call, traits, constants.span(), choice);
+  form.seconds(call, traits, constants, choice);
+  return form.explain(call, traits, constants, choice);
 }
 
 std::vector<float> residual_features(const Form& form, const FormCall& call, const DeviceTraits& traits,
                                      std::span<const double> log_values, std::optional<float> group_number) {
-  const Constants constants = exponentials(log_values);
+  ResidualFeatures features;
   int choice = -1;
-  form.seconds(call, traits, constants.span(), choice);
-  Features features;
-  fill_features(form, call, traits, constants, choice, group_number, features);
+  seconds_and_features(form, call, traits, natural_constants(log_values), group_number, choice, features);
   return {features.span().begin(), features.span().end()};
 }
 

@@ -1,12 +1,14 @@
 // A form with fitted constants and trees -> seconds. Fitting and prediction share it, so that they cannot drift apart.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "kernel/calibration.h"
+#include "kernel/forms/call.h"
 #include "kernel/forms/form.h"
 
 namespace foretoken {
@@ -16,8 +18,29 @@ namespace foretoken {
 std::vector<double> cross_log_constants(const Form& form, const FormCalibration& calibration, const FormCall& call,
                                         const DeviceTraits& traits, std::string_view device);
 
-// Seconds of the form times exp(strength x trees). `group_number` is given for the trees of a measured device, which
-// see the call's group and raw sizes besides the form's features.
+// The constants themselves; the same bits on every machine.
+std::vector<double> natural_constants(std::span<const double> log_values);
+
+// What the trees see of a call, on the stack. With a group number, the group and the raw sizes follow the form's own.
+struct ResidualFeatures {
+  std::array<float, 64> values;  // the first `count` are filled
+  size_t count = 0;
+  std::span<const float> span() const { return {values.data(), count}; }
+  std::span<const float> raw() const { return span().last(raw_feature_count); }  // with a group number only
+};
+
+// Seconds of the form under natural constants, times exp(strength x trees). `group_number` is given for the trees of a
+// measured device, which see the call's group and raw sizes besides the form's features. `features` are filled if there
+// are trees, or a group number.
+double seconds_with_residual(const Form& form, const FormCall& call, const DeviceTraits& traits,
+                             std::span<const double> constants, const BoostedTrees& trees, double strength,
+                             std::optional<float> group_number, ResidualFeatures& features);
+
+// What a sweep on one device found, times what the form makes of the other device's spec sheet.
+double carried_to_sibling(const Form& form, const FormCall& call, const DeviceTraits& swept, const DeviceTraits& other,
+                          std::span<const double> constants, const BoostedTrees& trees, float group_number);
+
+// The same as seconds_with_residual, from logarithms.
 double form_seconds_with_residual(const Form& form, const FormCall& call, const DeviceTraits& traits,
                                   std::span<const double> log_values, const BoostedTrees& trees, double strength,
                                   std::optional<float> group_number);

@@ -96,4 +96,12 @@ KernelEstimate KernelPredictor::estimate(const KernelShape& shape, std::string_v
   return result;
 }
 
+void KernelPredictor::estimate_batch(std::span<const KernelShape> shapes, std::span<const std::string_view> variants,
+                                     std::span<KernelEstimate> estimates) const {
+  ensure(shapes.size() == estimates.size() && (variants.empty() || variants.size() == shapes.size()),
+         "every call of a batch has its place");
+  for (size_t i = 0; i < shapes.size(); ++i)
+    estimates[i] = estimate(shapes[i], variants.empty() ? std::string_view() : variants[i]);
+}
+
 }  // namespace foretoken

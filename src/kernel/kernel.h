@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "base/estimate.h"
@@ -51,6 +52,10 @@ class KernelPredictor {
 
   const RooflineIntervals& intervals() const { return intervals_; }
   Caches caches() const { return caches_; }
+
+  // The same for many calls: estimates[i] of shapes[i] and variants[i], to the bit. Without `variants` none is known.
+  void estimate_batch(std::span<const KernelShape> shapes, std::span<const std::string_view> variants,
+                      std::span<KernelEstimate> estimates) const;
 
  private:
   Device device_;

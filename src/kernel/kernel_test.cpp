@@ -52,6 +52,31 @@ TEST_F(KernelPredictorTest, devices_without_the_facts_and_kernels_without_a_form
   EXPECT_EQ(predictor("h100_sxm").estimate(backward).tier, Tier::roofline);
 }
 
+TEST_F(KernelPredictorTest, a_batch_gives_the_bits_of_single_calls) {
+  const KernelPredictor predict = predictor("h100_sxm");
+  RandomStream random(5, "batch");
+  std::vector<KernelShape> shapes;
+  std::vector<std::string_view> variants;
+  for (const FormKind& kind : form_kinds()) {
+    for (int i = 0; i < 20; ++i) {
+      shapes.push_back(random_call(kind, random).shape);
+      variants.push_back(attention_variant_names[random.below(std::size(attention_variant_names))]);
+    }
+  }
+  std::vector<KernelEstimate> named(shapes.size()), unnamed(shapes.size());
+  predict.estimate_batch(shapes, variants, named);
+  predict.estimate_batch(shapes, {}, unnamed);
+  const KernelPredictor again = predictor("h100_sxm");  // nothing remembered
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const Estimate single = again.estimate(shapes[i], variants[i]).seconds;
+    EXPECT_EQ(named[i].seconds.value, single.value) << family_name(shapes[i]);
+    EXPECT_EQ(named[i].seconds.low, single.low) << family_name(shapes[i]);
+    EXPECT_EQ(named[i].seconds.high, single.high) << family_name(shapes[i]);
+    EXPECT_EQ(unnamed[i].seconds.value, again.estimate(shapes[i]).seconds.value) << family_name(shapes[i]);
+  }
+  EXPECT_THROW(predict.estimate_batch(shapes, {}, std::span(named).first(1)), InternalError);
+}
+
 TEST_F(KernelPredictorTest, every_answer_is_positive_and_inside_its_interval_on_every_device) {
   RandomStream random(1, "answers");
   for (const std::string& name : hardware().device_names()) {

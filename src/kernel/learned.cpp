@@ -7,11 +7,14 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "kernel/calibration.h"
+#include "kernel/call_kinds.h"
 #include "kernel/evaluate.h"
 #include "kernel/forms/attention_variants.h"
 #include "kernel/forms/call.h"
 #include "kernel/forms/eager_form.h"
+#include "kernel/forms/form_math.h"
 
 namespace foretoken {
 namespace {
@@ -52,7 +55,9 @@ struct LearnedKernels::Slot {
   mutable const SweptDevice* swept = nullptr;  // the nearest with a sweep for this form
   mutable std::optional<FormCalibration> cross;
   mutable std::optional<DeviceCalibration> measured;
+  mutable CallKinds kinds;
   bool is_empty() const { return !cross && !measured; }
+  bool is_sibling() const { return swept != nullptr && swept->is_sibling; }
 };
 
 struct LearnedKernels::State {
@@ -149,8 +154,16 @@ const LearnedKernels::Slot* LearnedKernels::loaded_slot(const FormKind* kind) co
 
 namespace {
 
-// How much of the doubt about an unseen generation is left about an unseen sibling; from H100 to H200.
+// How much of the doubt about an unseen generation is left about an unseen sibling; from H100 to H200. For forms of
+// which no two siblings were measured.
 constexpr double sibling_share = 0.35;
+// Beyond the sizes measured, the trees stand still while the form goes on: half as sure again.
+constexpr double beyond_sweep = 1.5;
+
+Estimate with_interval(double seconds, double half_width, Confidence kind) {
+  const double factor = quick_exp2(half_width * log2_of_e);
+  return {.value = seconds, .low = seconds / factor, .high = seconds * factor, .kind = kind};
+}
 
 using MeasuredGroups = decltype(DeviceCalibration::groups);
 
@@ -178,6 +191,72 @@ MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured,
 
 }  // namespace
 
+std::vector<double> LearnedKernels::log_constants_without_sweep(const Slot& slot, const FormCall& call,
+                                                                Tier tier) const {
+  // What is odd about the device that was swept for this form; without a sweep, about the nearest that was fitted.
+  std::string_view own_effects;
+  if (tier != Tier::cross && !state_->swept.empty())
+    own_effects = slot.swept != nullptr ? slot.swept->name : state_->swept.front().name;
+  std::vector<double> logs = cross_log_constants(*slot.form, *slot.cross, call, state_->traits.traits, own_effects);
+  if (slot.measured && tier != Tier::cross) {
+    const std::span<const FormConstant> constants = slot.form->constants();
+    for (size_t k = 0; k < logs.size(); ++k) {
+      logs[k] =
+          std::clamp(logs[k] + slot.measured->shared[k], std::log(constants[k].least), std::log(constants[k].most));
+    }
+  }
+  return logs;
+}
+
+CallKind LearnedKernels::resolve(const Slot& slot, const FormCall& call) const {
+  CallKind kind{.variant = call.variant};
+  const Form& form = *slot.form;
+  if (slot.measured) {
+    const DeviceCalibration& measured = *slot.measured;
+    const auto found = measured_group(measured, *slot.kind, form, call, slot.swept->traits);
+    if (found != measured.groups.end()) {
+      kind.sweep = CallKind::Sweep{.group = found->first,
+                                   .group_number = static_cast<float>(std::distance(measured.groups.begin(), found)),
+                                   .constants = natural_constants(found->second)};
+      const auto ranges = measured.ranges.find(found->first);
+      if (ranges != measured.ranges.end()) kind.sweep->ranges = ranges->second;
+    }
+  }
+  if (slot.cross) {
+    kind.cross = natural_constants(log_constants_without_sweep(slot, call, Tier::cross));
+    kind.known = natural_constants(log_constants_without_sweep(slot, call, Tier::best));
+  }
+  return kind;
+}
+
+LearnedTime LearnedKernels::swept_time(const Slot& slot, const CallKind::Sweep& sweep, const FormCall& call) const {
+  const DeviceCalibration& measured = *slot.measured;
+  ResidualFeatures features;
+  double seconds = seconds_with_residual(*slot.form, call, slot.swept->traits, sweep.constants, measured.residual, 1,
+                                         sweep.group_number, features);
+  bool inside = true;
+  const std::span<const float> raw = features.raw();
+  for (size_t i = 0; i < sweep.ranges.size() && i < raw.size(); ++i)
+    inside = inside && raw[i] >= sweep.ranges[i].first && raw[i] <= sweep.ranges[i].second;
+  double half_width =
+      measured.half_widths.at(seconds) * measured.width_factor(sweep.group) * (inside ? 1.0 : beyond_sweep);
+  if (slot.is_sibling()) {
+    seconds = carried_to_sibling(*slot.form, call, slot.swept->traits, state_->traits.traits, sweep.constants,
+                                 measured.residual, sweep.group_number);
+    if (slot.cross && slot.cross->sibling_half_widths) {
+      half_width = slot.cross->sibling_half_widths->at(seconds) * (inside ? 1.0 : beyond_sweep);
+    } else {
+      const double ported = slot.cross ? sibling_share * slot.cross->half_widths.at(seconds) : 0;
+      half_width = std::sqrt(half_width * half_width + ported * ported);
+    }
+  }
+  const bool interpolates = inside && !slot.is_sibling();
+  return {
+      .seconds = with_interval(seconds, half_width, interpolates ? Confidence::interpolated : Confidence::extrapolated),
+      .tier = slot.is_sibling() ? Tier::sibling : Tier::measured,
+      .inside_envelope = inside};
+}
+
 std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, std::string_view variant, Tier tier,
                                                     LearnedBasis* basis) const {
   if (tier == Tier::roofline || !state_->traits.complete) return std::nullopt;
@@ -197,74 +276,43 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   const bool is_other = is_framework_kernel(variant) && (!slot->kind->fp32 || variant == framework_kernel);
   const FormCall call{
       .shape = shape, .variant = std::string(is_other ? std::string_view() : variant), .keys = state_->caches};
-  const DeviceTraits& traits = state_->traits.traits;
-  const auto with_interval = [](double seconds, double half_width, Confidence kind) {
-    const double factor = std::exp(half_width);
-    return Estimate{.value = seconds, .low = seconds / factor, .high = seconds * factor, .kind = kind};
-  };
+  std::optional<uint64_t> key = slot->form->kind_key(call);
+  if (key) *key ^= fnv1a(call_formats(call));  // together they say what the call's group is
+  const CallKind* kind = key ? slot->kinds.find(*key, call.variant) : nullptr;
+  CallKind fresh;
+  if (kind == nullptr) {
+    fresh = resolve(*slot, call);
+    fresh.key = key.value_or(0);
+    if (key) kind = slot->kinds.keep(fresh);
+    if (kind == nullptr) kind = &fresh;
+  }
 
-  const bool is_sibling = slot->swept != nullptr && slot->swept->is_sibling;
-  const Tier sweep_tier = is_sibling ? Tier::sibling : Tier::measured;
-  if (slot->measured && (tier == Tier::best || tier == sweep_tier)) {
-    const DeviceCalibration& measured = *slot->measured;
-    const DeviceTraits& swept = slot->swept->traits;
-    const auto found = measured_group(measured, *slot->kind, *slot->form, call, swept);
-    if (found != measured.groups.end()) {
-      const auto number = static_cast<float>(std::distance(measured.groups.begin(), found));
-      double seconds =
-          form_seconds_with_residual(*slot->form, call, swept, found->second, measured.residual, 1, number);
-      bool inside = true;
-      const auto ranges = measured.ranges.find(found->first);
-      const auto raw = raw_features(call);
-      for (size_t i = 0; ranges != measured.ranges.end() && i < ranges->second.size() && i < raw.size(); ++i) {
-        inside = inside && raw[i] >= ranges->second[i].first && raw[i] <= ranges->second[i].second;
-      }
-      // Beyond the sizes measured, the trees stand still while the form goes on: half as sure again.
-      double half_width = measured.half_widths.at(seconds) * measured.width_factor(found->first) * (inside ? 1.0 : 1.5);
-      if (is_sibling) {
-        // What the sweep found, times what the form makes of the other spec sheet.
-        const auto bare = [&](const DeviceTraits& device) {
-          return form_seconds_with_residual(*slot->form, call, device, found->second, {}, 0, number);
-        };
-        seconds *= bare(traits) / bare(swept);
-        const double ported = slot->cross ? sibling_share * slot->cross->half_widths.at(seconds) : 0;
-        half_width = std::hypot(half_width, ported);
-      }
-      if (basis != nullptr) {
-        *basis = {.form = slot->form.get(),
-                  .call = call,
-                  .traits = traits,
-                  .log_constants = found->second,
-                  .cross = slot->cross ? &*slot->cross : nullptr,
-                  .sweep = &measured,
-                  .group = found->first};
-      }
-      const bool interpolates = inside && !is_sibling;
-      return LearnedTime{.seconds = with_interval(seconds, half_width,
-                                                  interpolates ? Confidence::interpolated : Confidence::extrapolated),
-                         .tier = sweep_tier,
-                         .inside_envelope = inside};
+  const Tier sweep_tier = slot->is_sibling() ? Tier::sibling : Tier::measured;
+  const FormCalibration* cross = slot->cross ? &*slot->cross : nullptr;
+  if (kind->sweep && (tier == Tier::best || tier == sweep_tier)) {
+    if (basis != nullptr) {
+      *basis = {.form = slot->form.get(),
+                .call = call,
+                .traits = state_->traits.traits,
+                .log_constants = slot->measured->groups.at(kind->sweep->group),
+                .cross = cross,
+                .sweep = &*slot->measured,
+                .group = kind->sweep->group};
     }
+    return swept_time(*slot, *kind->sweep, call);
   }
   if (!slot->cross || tier == Tier::measured || tier == Tier::sibling) return std::nullopt;
-  // What is odd about the device that was swept for this form; without a sweep, about the nearest that was fitted.
-  std::string_view own_effects;
-  if (tier != Tier::cross && !state_->swept.empty()) {
-    own_effects = slot->swept != nullptr ? slot->swept->name : state_->swept.front().name;
-  }
-  std::vector<double> logs = cross_log_constants(*slot->form, *slot->cross, call, traits, own_effects);
-  if (slot->measured && tier == Tier::best) {
-    const std::span<const FormConstant> constants = slot->form->constants();
-    for (size_t k = 0; k < logs.size(); ++k) {
-      logs[k] =
-          std::clamp(logs[k] + slot->measured->shared[k], std::log(constants[k].least), std::log(constants[k].most));
-    }
-  }
   if (basis != nullptr) {
-    *basis = {.form = slot->form.get(), .call = call, .traits = traits, .log_constants = logs, .cross = &*slot->cross};
+    *basis = {.form = slot->form.get(),
+              .call = call,
+              .traits = state_->traits.traits,
+              .log_constants = log_constants_without_sweep(*slot, call, tier),
+              .cross = cross};
   }
-  const double seconds = form_seconds_with_residual(*slot->form, call, traits, logs, slot->cross->residual,
-                                                    slot->cross->residual_strength, std::nullopt);
+  ResidualFeatures features;
+  const double seconds =
+      seconds_with_residual(*slot->form, call, state_->traits.traits, tier == Tier::cross ? kind->cross : kind->known,
+                            slot->cross->residual, slot->cross->residual_strength, std::nullopt, features);
   return LearnedTime{.seconds = with_interval(seconds, slot->cross->half_widths.at(seconds), Confidence::extrapolated),
                      .tier = Tier::cross,
                      .inside_envelope = false};

@@ -12,6 +12,7 @@
 #include "base/estimate.h"
 #include "hardware/catalogue.h"
 #include "hardware/device.h"
+#include "kernel/call_kinds.h"
 #include "kernel/forms/form.h"
 #include "kernel/forms/list.h"
 
@@ -67,6 +68,9 @@ class LearnedKernels {
   const Slot* loaded_slot(const FormKind* kind) const;
   std::optional<LearnedTime> estimate_apart(const MixedAttentionShape& batch, std::string_view variant,
                                             Tier tier) const;
+  std::vector<double> log_constants_without_sweep(const Slot& slot, const FormCall& call, Tier tier) const;
+  CallKind resolve(const Slot& slot, const FormCall& call) const;
+  LearnedTime swept_time(const Slot& slot, const CallKind::Sweep& sweep, const FormCall& call) const;
   struct State;
   std::unique_ptr<State> state_;
 };

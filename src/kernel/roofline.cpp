@@ -17,7 +17,11 @@ struct Tile {
 // Output tiles of the GEMM libraries (cuBLAS, CUTLASS), largest first so that a tie goes to the larger.
 constexpr Tile tiles[] = {{256, 256}, {256, 128}, {128, 256}, {128, 128}, {128, 64}, {64, 128},
                           {64, 64},   {64, 32},   {32, 128},  {32, 64},   {16, 128}, {16, 64}};
-constexpr double k_splits[] = {1, 2, 3, 4, 6, 8, 16, 32};
+struct Split {
+  double parts, share;
+};
+constexpr Split k_splits[] = {{1, 1},       {2, 0.5},   {3, 1.0 / 3},   {4, 0.25},
+                              {6, 1.0 / 6}, {8, 0.125}, {16, 1.0 / 16}, {32, 1.0 / 32}};
 constexpr double least_k_of_a_split = 64;
 constexpr double attention_tile_rows = 64;  // the smallest among flash-attention kernels
 
@@ -102,15 +106,19 @@ WaveStretch wave_stretch(const TileGrid& grid, int processors) {
   }
   const double ideal = grid.groups * grid.m * grid.n;
   if (!(ideal > 0)) return {};
+  const double inverse_slots = 1 / slots;
   WaveStretch best{.stretch = INFINITY};
   for (const Tile& tile : tiles) {
     const double row_tiles = grid.unequal ? std::max(grid.groups, std::ceil(grid.groups * grid.m / tile.rows))
                                           : grid.groups * std::ceil(grid.m / tile.rows);
     const double count = row_tiles * std::ceil(grid.n / tile.columns);
-    for (const double split : k_splits) {
-      if (split > 1 && (!grid.splits_k || grid.k / split < least_k_of_a_split)) break;
-      const double waves = count * split / slots;
-      const double stretch = std::ceil(waves) * slots * tile.rows * tile.columns / split / ideal;
+    // However k is split: whole waves hold at least all tiles.
+    if (count * tile.rows * tile.columns >= best.stretch * ideal) continue;
+    const double whole_wave = slots * tile.rows * tile.columns / ideal;
+    for (const auto [parts, share] : k_splits) {
+      if (parts > 1 && (!grid.splits_k || grid.k < least_k_of_a_split * parts)) break;
+      const double waves = count * parts * inverse_slots;
+      const double stretch = std::ceil(waves) * whole_wave * share;
       if (stretch < best.stretch) best = {.stretch = stretch, .waves = waves};
       if (waves > 64) break;  // finer cuts of so many waves gain less than 2%
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <map>
 #include <memory>
@@ -217,6 +218,18 @@ void check_group_by(const std::string& group_by, const std::vector<FileResult>& 
                     .suggestion = nearest_name(group_by, columns).value_or("")});
 }
 
+// Below 20 us launch overhead dominates; the rest is looked at on its own too.
+double mape_of_long_rows(const std::vector<PredictedRow>& rows) {
+  constexpr double long_us = 20;
+  double sum = 0, count = 0;
+  for (const PredictedRow& row : rows) {
+    if (row.measured < long_us) continue;
+    sum += std::abs(row.predicted - row.measured) / row.measured;
+    count += 1;
+  }
+  return count > 0 ? 100 * sum / count : 0;
+}
+
 double per_1000_rows(double seconds, double rows) {
   return rows > 0 ? 1000 * seconds / rows : 0;
 }
@@ -294,11 +307,13 @@ KernelValidation validate_kernels(const KernelValidationRequest& request, const 
                               std::make_move_iterator(result.skipped.end()));
   }
   validation.overall = summarize_errors(all);
+  validation.mape_20us = mape_of_long_rows(all);
   validation.seconds_per_1000_rows = per_1000_rows(seconds, static_cast<double>(all.size()));
   for (const auto& [name, group] : groups) {
     validation.groups.push_back(
         {.name = name,
          .errors = summarize_errors(group.rows),
+         .mape_20us = mape_of_long_rows(group.rows),
          .seconds_per_1000_rows = per_1000_rows(group.seconds, static_cast<double>(group.rows.size()))});
   }
   return validation;

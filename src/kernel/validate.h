@@ -48,11 +48,13 @@ struct SkippedRows {
 struct ValidationGroup {
   std::string name;
   ErrorSummary errors;
+  double mape_20us = 0;              // over rows of 20 us and more; 0 without such rows
   double seconds_per_1000_rows = 0;  // reading and predicting, on one core
 };
 
 struct KernelValidation {
   ErrorSummary overall;
+  double mape_20us = 0;
   double seconds_per_1000_rows = 0;
   std::vector<ValidationGroup> groups;  // by name
   std::vector<SkippedRows> skipped;     // in the order of files and rows

@@ -10,14 +10,21 @@ std::string calibration_summary_text(const CalibrationSummary& summary) {
   Table table({{"form", Table::Align::left},
                {"device", Table::Align::left},
                {"rows"},
-               {"mape %, generation withheld"},
-               {"mape %, fifth held out"}});
+               {"withheld: mape %"},
+               {"20us+"},
+               {"cover90"},
+               {"held out: mape %"},
+               {"20us+"},
+               {"cover90"}});
   const auto percent = [](double mape) { return mape > 0 ? fmt::format("{:.1f}", mape) : std::string("-"); };
   for (const auto& entry : summary.entries) {
     table.add({entry.form, entry.device, fmt::format("{}", entry.rows), percent(entry.withheld_mape),
-               percent(entry.held_out_mape)});
+               percent(entry.withheld_mape_20us), percent(entry.withheld_coverage), percent(entry.held_out_mape),
+               percent(entry.held_out_mape_20us), percent(entry.held_out_coverage)});
   }
-  return table.text();
+  return table.text() +
+         "withheld: the device's whole generation was not in the fit; held out: a fifth of its rows, or those outside "
+         "the sweep.\n20us+: over rows of 20 us and more. cover90: share inside 90% intervals made without them.\n";
 }
 
 Json calibration_summary_json(const CalibrationSummary& summary) {
@@ -28,7 +35,11 @@ Json calibration_summary_json(const CalibrationSummary& summary) {
                                {"device", entry.device},
                                {"rows", entry.rows},
                                {"withheld_mape", number(entry.withheld_mape)},
-                               {"held_out_mape", number(entry.held_out_mape)}}));
+                               {"withheld_mape_20us", number(entry.withheld_mape_20us)},
+                               {"withheld_coverage", number(entry.withheld_coverage)},
+                               {"held_out_mape", number(entry.held_out_mape)},
+                               {"held_out_mape_20us", number(entry.held_out_mape_20us)},
+                               {"held_out_coverage", number(entry.held_out_coverage)}}));
   }
   return Json::object({{"files", summary.files}, {"entries", entries}});
 }

@@ -11,10 +11,12 @@
 namespace foretoken {
 namespace {
 
-std::vector<std::string> cells(const std::string& name, const ErrorSummary& errors, double seconds_per_1000_rows) {
+std::vector<std::string> cells(const std::string& name, const ErrorSummary& errors, double mape_20us,
+                               double seconds_per_1000_rows) {
   return {name,
           fmt::format("{}", errors.n),
           fmt::format("{:.1f}", errors.mape),
+          mape_20us > 0 ? fmt::format("{:.1f}", mape_20us) : std::string("-"),
           fmt::format("{:.1f}", errors.median_ape),
           fmt::format("{:.1f}", errors.p90_ape),
           fmt::format("{:+.1f}", errors.bias),
@@ -23,9 +25,10 @@ std::vector<std::string> cells(const std::string& name, const ErrorSummary& erro
           fmt::format("{:.2g}", seconds_per_1000_rows)};
 }
 
-Json errors_json(const ErrorSummary& errors, double seconds_per_1000_rows) {
+Json errors_json(const ErrorSummary& errors, double mape_20us, double seconds_per_1000_rows) {
   return Json::object({{"n", errors.n},
                        {"mape", errors.mape},
+                       {"mape_20us", mape_20us},
                        {"median_ape", errors.median_ape},
                        {"p90_ape", errors.p90_ape},
                        {"bias", errors.bias},
@@ -40,16 +43,17 @@ std::string validation_text(const KernelValidation& validation) {
   Table table({{"group", Table::Align::left},
                {"n"},
                {"mape %"},
-               {"median %"},
+               {"20us+"},
+               {"median"},
                {"p90 %"},
                {"bias %"},
                {"spearman"},
                {"cover90"},
                {"s/1000"}});
   for (const ValidationGroup& group : validation.groups)
-    table.add(cells(group.name, group.errors, group.seconds_per_1000_rows));
+    table.add(cells(group.name, group.errors, group.mape_20us, group.seconds_per_1000_rows));
   table.add_rule();
-  table.add(cells("overall", validation.overall, validation.seconds_per_1000_rows));
+  table.add(cells("overall", validation.overall, validation.mape_20us, validation.seconds_per_1000_rows));
   std::string text = table.text();
 
   std::map<std::string, size_t> reasons;
@@ -65,7 +69,7 @@ Json validation_json(const KernelValidation& validation, const std::string& laye
   Json groups = Json::array();
   for (const ValidationGroup& group : validation.groups) {
     Json entry = Json::object({{"name", group.name}});
-    const Json errors = errors_json(group.errors, group.seconds_per_1000_rows);
+    const Json errors = errors_json(group.errors, group.mape_20us, group.seconds_per_1000_rows);
     for (const auto& [key, value] : errors.members()) entry.set(key, value);
     groups.push(std::move(entry));
   }
@@ -75,11 +79,12 @@ Json validation_json(const KernelValidation& validation, const std::string& laye
   }
   Json notes = Json::array();
   for (const std::string& note : validation.notes) notes.push(note);
-  return Json::object({{"layer", layer},
-                       {"overall", errors_json(validation.overall, validation.seconds_per_1000_rows)},
-                       {"groups", groups},
-                       {"skipped", skipped},
-                       {"notes", notes}});
+  return Json::object(
+      {{"layer", layer},
+       {"overall", errors_json(validation.overall, validation.mape_20us, validation.seconds_per_1000_rows)},
+       {"groups", groups},
+       {"skipped", skipped},
+       {"notes", notes}});
 }
 
 std::string scored_kernel_header() {

@@ -4,15 +4,15 @@
 #include <bit>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "base/base64.h"
 #include "base/error.h"
 
 namespace foretoken {
 namespace {
 
-constexpr int deepest = 12;
-// Leaves are log ratios kept as 16-bit steps of this size: a file loses nothing that was not already rounded off here.
-constexpr double leaf_step = 1e-4;
+constexpr size_t most_trees = 1024;
 
 // Little-endian, whatever the machine.
 template <class Word>
@@ -28,10 +28,9 @@ Word from_bytes(const std::vector<uint8_t>& bytes, size_t index) {
   return word;
 }
 
-float rounded_leaf(double value) {
+int16_t rounded_leaf(double steps) {
   constexpr double largest = 32767;
-  return static_cast<float>(leaf_step *
-                            static_cast<double>(std::lround(std::clamp(value / leaf_step, -largest, largest))));
+  return static_cast<int16_t>(std::lround(std::clamp(steps, -largest, largest)));
 }
 
 // Thresholds that cut the rows of one feature into about equally full bins.
@@ -65,8 +64,13 @@ struct Split {
 // Grows one tree after the other on binned features.
 class Booster {
  public:
-  Booster(std::span<const float> values, size_t features, std::span<const float> targets, const BoostSettings& settings)
-      : settings_(settings), rows_(targets.size()), features_(features), residual_(targets.begin(), targets.end()) {
+  Booster(std::span<const float> values, size_t features, std::span<const float> targets, const BoostSettings& settings,
+          double leaf_step)
+      : settings_(settings),
+        leaf_step_(leaf_step),
+        rows_(targets.size()),
+        features_(features),
+        residual_(targets.begin(), targets.end()) {
     bins_.resize(rows_ * features_);
     std::vector<float> column(rows_);
     for (size_t f = 0; f < features_; ++f) {
@@ -84,7 +88,7 @@ class Booster {
   const std::vector<float>& edges(size_t feature) const { return edges_[feature]; }
 
   // Questions of the next tree and the leaf values that it settles on; the residual is brought up to date.
-  void grow(std::vector<Split>& questions, std::vector<float>& leaves) {
+  void grow(std::vector<Split>& questions, std::vector<int16_t>& leaves) {
     std::fill(leaf_of_.begin(), leaf_of_.end(), uint16_t{0});
     questions.clear();
     for (int level = 0; level < settings_.depth; ++level) {
@@ -149,7 +153,7 @@ class Booster {
   }
 
   // Absolute error: a leaf's best constant is the median of its residuals.
-  void settle_leaves(size_t count, std::vector<float>& leaves) {
+  void settle_leaves(size_t count, std::vector<int16_t>& leaves) {
     std::vector<std::vector<float>> members(count);
     for (size_t r = 0; r < rows_; ++r) members[leaf_of_[r]].push_back(residual_[r]);
     leaves.assign(count, 0);
@@ -160,12 +164,13 @@ class Booster {
       std::nth_element(values.begin(), middle, values.end());
       const auto rows = static_cast<double>(values.size());
       const double shrink = rows / (rows + static_cast<double>(settings_.min_leaf_rows));
-      leaves[leaf] = rounded_leaf(settings_.learning_rate * shrink * static_cast<double>(*middle));
+      leaves[leaf] = rounded_leaf(settings_.learning_rate * shrink * static_cast<double>(*middle) / leaf_step_);
     }
-    for (size_t r = 0; r < rows_; ++r) residual_[r] -= leaves[leaf_of_[r]];
+    for (size_t r = 0; r < rows_; ++r) residual_[r] -= static_cast<float>(leaf_step_ * leaves[leaf_of_[r]]);
   }
 
   const BoostSettings& settings_;
+  double leaf_step_;
   size_t rows_, features_;
   std::vector<float> residual_;
   std::vector<std::vector<float>> edges_;
@@ -176,31 +181,19 @@ class Booster {
 
 }  // namespace
 
-double BoostedTrees::predict(std::span<const float> features) const {
-  double sum = 0;
-  for (const Tree& tree : trees_) {
-    size_t leaf = 0;
-    for (size_t level = 0; level < tree.feature.size(); ++level) {
-      leaf |= static_cast<size_t>(features[tree.feature[level]] > tree.threshold[level]) << level;
-    }
-    sum += static_cast<double>(tree.leaf[leaf]);
-  }
-  return sum;
-}
-
 BoostedTrees fit_boosted_trees(std::span<const float> values, size_t features, std::span<const float> targets,
                                const BoostSettings& settings, const std::function<void(int)>& after_tree) {
   ensure(features > 0 && values.size() == targets.size() * features, "one row of features per target");
-  ensure(
-      settings.bins >= 2 && settings.bins <= 256 && settings.depth >= 1 && settings.depth <= deepest && features < 256,
-      "bins, features and levels fit a byte");
+  ensure(settings.bins >= 2 && settings.bins <= 256 && settings.depth >= 1 &&
+             settings.depth <= CompiledTrees::most_levels && features < 256,
+         "bins, features and levels fit a byte");
   BoostedTrees result;
   result.features_ = features;
   if (targets.empty()) return result;
-  Booster booster(values, features, targets, settings);
+  Booster booster(values, features, targets, settings, BoostedTrees::leaf_step);
   std::vector<Split> questions;
   for (int i = 0; i < settings.trees; ++i) {
-    BoostedTrees::Tree tree;
+    SymmetricTree tree;
     booster.grow(questions, tree.leaf);
     for (const Split& question : questions) {
       tree.feature.push_back(static_cast<uint16_t>(question.feature));
@@ -209,18 +202,17 @@ BoostedTrees fit_boosted_trees(std::span<const float> values, size_t features, s
     result.trees_.push_back(std::move(tree));
     if (after_tree) after_tree(i + 1);
   }
+  result.compiled_ = CompiledTrees(result.trees_);
   return result;
 }
 
 Json BoostedTrees::to_json() const {
   std::vector<uint8_t> levels, questions, thresholds, leaves;
-  for (const Tree& tree : trees_) {
+  for (const SymmetricTree& tree : trees_) {
     levels.push_back(static_cast<uint8_t>(tree.feature.size()));
     for (const uint16_t feature : tree.feature) questions.push_back(static_cast<uint8_t>(feature));
     for (const float threshold : tree.threshold) append_bytes(thresholds, std::bit_cast<uint32_t>(threshold));
-    for (const float leaf : tree.leaf) {
-      append_bytes(leaves, static_cast<uint16_t>(std::lround(static_cast<double>(leaf) / leaf_step)));
-    }
+    for (const int16_t leaf : tree.leaf) append_bytes(leaves, static_cast<uint16_t>(leaf));
   }
   return Json::object({{"feature_count", features_},
                        {"levels_u8", base64(levels)},
@@ -239,27 +231,30 @@ BoostedTrees BoostedTrees::from_json(const JsonView& view) {
   };
   const std::vector<uint8_t> levels = bytes("levels_u8"), questions = bytes("features_u8");
   const std::vector<uint8_t> thresholds = bytes("thresholds_f32"), leaves = bytes("leaves_i16");
+  if (levels.size() > most_trees) view.at("levels_u8").fail(fmt::format("at most {} trees", most_trees));
   size_t question = 0, leaf = 0;
   for (const uint8_t depth : levels) {
-    if (depth > deepest) view.at("levels_u8").fail("at most 12 levels in a tree");
+    if (depth > CompiledTrees::most_levels) view.at("levels_u8").fail("at most 8 levels in a tree");
     const size_t leaf_count = size_t{1} << depth;
     if (question + depth > questions.size() || 4 * (question + depth) > thresholds.size() ||
         2 * (leaf + leaf_count) > leaves.size()) {
       view.fail("as many questions, thresholds and leaves as the trees have");
     }
-    Tree tree;
+    SymmetricTree tree;
     for (size_t i = 0; i < depth; ++i, ++question) {
       if (questions[question] >= result.features_) view.at("features_u8").fail("features below feature_count");
       tree.feature.push_back(questions[question]);
       tree.threshold.push_back(std::bit_cast<float>(from_bytes<uint32_t>(thresholds, question)));
+      if (!std::isfinite(tree.threshold.back())) view.at("thresholds_f32").fail("finite numbers");
     }
     for (size_t i = 0; i < leaf_count; ++i, ++leaf) {
-      tree.leaf.push_back(static_cast<float>(leaf_step * static_cast<int16_t>(from_bytes<uint16_t>(leaves, leaf))));
+      tree.leaf.push_back(static_cast<int16_t>(from_bytes<uint16_t>(leaves, leaf)));
     }
     result.trees_.push_back(std::move(tree));
   }
   if (question != questions.size() || 4 * question != thresholds.size() || 2 * leaf != leaves.size())
     view.fail("no questions, thresholds or leaves beyond the trees'");
+  result.compiled_ = CompiledTrees(result.trees_);
   return result;
 }
 

@@ -11,12 +11,13 @@
 #include <vector>
 
 #include "base/json.h"
+#include "kernel/fit/compiled_trees.h"
 
 namespace foretoken {
 
 struct BoostSettings {
   int trees = 200;
-  int depth = 6;  // up to 2^depth leaves
+  int depth = 6;  // up to 2^depth leaves; at most CompiledTrees::most_levels
   double learning_rate = 0.1;
   int min_leaf_rows = 10;  // smaller leaves are shrunk towards zero: value * rows / (rows + min_leaf_rows)
   int bins = 64;           // candidate thresholds per feature
@@ -29,7 +30,7 @@ class BoostedTrees {
 
   size_t features() const { return features_; }
   bool empty() const { return trees_.empty(); }
-  double predict(std::span<const float> features) const;
+  double predict(std::span<const float> features) const { return leaf_step * compiled_.sum(features); }
 
   // Packed: questions, thresholds and leaves as base64 of little-endian numbers, trees one after the other.
   Json to_json() const;
@@ -38,13 +39,11 @@ class BoostedTrees {
  private:
   friend BoostedTrees fit_boosted_trees(std::span<const float>, size_t, std::span<const float>, const BoostSettings&,
                                         const std::function<void(int)>&);
-  struct Tree {
-    std::vector<uint16_t> feature;  // one question per level
-    std::vector<float> threshold;   // feature > threshold sets the level's bit
-    std::vector<float> leaf;        // by bits, first question lowest
-  };
+  // Leaves are log ratios kept as 16-bit steps of this size: sums are exact, and a file loses nothing.
+  static constexpr double leaf_step = 1e-4;
   size_t features_ = 0;
-  std::vector<Tree> trees_;
+  std::vector<SymmetricTree> trees_;
+  CompiledTrees compiled_;
 };
 
 // `values` holds rows of `features` numbers, one after the other; `targets` one number per row. Minimises the mean

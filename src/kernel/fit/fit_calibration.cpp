@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "base/statistics.h"
 #include "kernel/evaluate.h"
+#include "kernel/fit/fit_errors.h"
 #include "kernel/fit/hierarchical_fit.h"
 #include "kernel/forms/call.h"
 
@@ -73,9 +74,8 @@ class FormFitter {
     return names;
   }
 
-  // log(measured / predicted) of up to some thousand rows of a device under a calibration that has not seen it.
-  void score(const FormCalibration& calibration, size_t device,
-             std::vector<std::pair<double, double>>& predicted_and_log_error) const {
+  // Up to some thousand rows of a device under a calibration that has not seen it.
+  FitErrors errors(const FormCalibration& calibration, size_t device) const {
     std::vector<Row> rows;
     for (const auto& [key, members] : groups_) {
       if (key.first != device || devices_[device].impossible_groups.contains(key.second)) continue;
@@ -85,13 +85,15 @@ class FormFitter {
     RandomStream random(options_.seed, fmt::format("score {} {}", kind_.name, devices_[device].device.name));
     shuffle(rows, random);
     rows.resize(std::min(rows.size(), scored_rows_per_device));
+    FitErrors result;
     for (const Row& row : rows) {
       const FormCall& call = row.measured->call;
       const std::vector<double> logs = cross_log_constants(*form_, calibration, call, traits_[device], "");
       const double seconds = form_seconds_with_residual(*form_, call, traits_[device], logs, calibration.residual,
                                                         calibration.residual_strength, std::nullopt);
-      predicted_and_log_error.emplace_back(seconds, std::log(row.measured->seconds / seconds));
+      result.push_back({.predicted = seconds, .log_error = std::log(row.measured->seconds / seconds)});
     }
+    return result;
   }
 
  private:
@@ -190,37 +192,13 @@ class FormFitter {
   Groups groups_;
 };
 
-using Errors = std::vector<std::pair<double, double>>;  // predicted seconds, log(measured / predicted)
-
-double mean_percentage_error(const Errors& errors) {
-  double sum = 0;
-  for (const auto& [seconds, log_error] : errors) sum += std::abs(std::exp(-log_error) - 1);
-  return errors.empty() ? 0 : 100 * sum / static_cast<double>(errors.size());
-}
-
-// The 90% quantile of |log error| by predicted time. A bin with few rows takes the quantile over all.
-HalfWidths half_widths_from(const Errors& errors) {
-  constexpr size_t enough = 40;
-  std::vector<double> all;
-  std::vector<std::vector<double>> bins(std::size(HalfWidths::edges_us));
-  for (const auto& [seconds, log_error] : errors) {
-    bins[HalfWidths::bin(seconds)].push_back(std::abs(log_error));
-    all.push_back(std::abs(log_error));
-  }
-  HalfWidths widths;
-  const double overall = all.empty() ? 1.0 : quantile(all, 0.9);
-  for (size_t i = 0; i < bins.size(); ++i)
-    widths.by_time[i] = bins[i].size() >= enough ? quantile(bins[i], 0.9) : overall;
-  return widths;
-}
-
 // A device with more call groups than this was swept over kernels of many kinds (frameworks' own ones beside an
 // engine's): what they share says little about each.
 constexpr size_t few_groups = 8;
 
 // How much wider or narrower than the rest a group's errors lie: the 90% quantile of |log error| over the half-width at
 // that time. Groups with few rows keep the common width.
-std::map<std::string, double, std::less<>> width_factors_from(const Errors& errors,
+std::map<std::string, double, std::less<>> width_factors_from(const FitErrors& errors,
                                                               const std::vector<std::string>& group_of_error,
                                                               const HalfWidths& widths) {
   constexpr size_t enough = 15;
@@ -242,7 +220,7 @@ BoostSettings tree_settings(size_t rows, size_t groups) {
     return {.trees = 600, .depth = 7, .learning_rate = 0.1, .min_leaf_rows = 2, .bins = 64};
   if (rows <= 1500) return {.trees = 200, .depth = 5, .learning_rate = 0.1, .min_leaf_rows = 2, .bins = 64};
   if (rows <= 10000) return {.trees = 400, .depth = 7, .learning_rate = 0.12, .min_leaf_rows = 3, .bins = 128};
-  return {.trees = 400, .depth = 8, .learning_rate = 0.15, .min_leaf_rows = 3, .bins = 255};
+  return {.trees = 320, .depth = 8, .learning_rate = 0.25, .min_leaf_rows = 3, .bins = 255};
 }
 
 // Fits the measured tier on some rows of a device.
@@ -276,14 +254,24 @@ class DeviceFitter {
     return result;
   }
 
-  Errors errors(const DeviceCalibration& calibration, const std::vector<const MeasuredCall*>& rows) const {
-    Errors result;
+  // Rows of groups that the calibration does not know are left out, in both.
+  static std::vector<std::string> groups_of_errors(const DeviceCalibration& calibration,
+                                                   const std::vector<const MeasuredCall*>& rows) {
+    std::vector<std::string> groups;
+    for (const MeasuredCall* row : rows) {
+      std::string group = call_group(row->call);
+      if (calibration.groups.contains(group)) groups.push_back(std::move(group));
+    }
+    return groups;
+  }
+  FitErrors errors(const DeviceCalibration& calibration, const std::vector<const MeasuredCall*>& rows) const {
+    FitErrors result;
     for (const MeasuredCall* row : rows) {
       if (!calibration.groups.contains(call_group(row->call))) continue;
       const auto [number, logs] = group_of(calibration, row->call);
       const double seconds =
           form_seconds_with_residual(*form_, row->call, traits_, *logs, calibration.residual, 1, number);
-      result.emplace_back(seconds, std::log(row->seconds / seconds));
+      result.push_back({.predicted = seconds, .log_error = std::log(row->seconds / seconds)});
     }
     return result;
   }
@@ -351,17 +339,17 @@ class DeviceFitter {
 };
 
 // Where rows come from a few models, each model's predicted by a fit on the others; else nothing. `rows` are shuffled.
-Errors errors_on_unseen_models(const DeviceFitter& fitter, const std::vector<const MeasuredCall*>& rows) {
+FitErrors errors_on_unseen_models(const DeviceFitter& fitter, const std::vector<const MeasuredCall*>& rows) {
   constexpr size_t fewest_models = 3, most_models = 12, most_rows = 20000;
   std::map<std::string, size_t> models;
   for (const MeasuredCall* row : rows) ++models[call_model(row->call)];
-  Errors errors;
+  FitErrors errors;
   if (models.size() < fewest_models || models.size() > most_models) return errors;
   for (const auto& [model, count] : models) {
     std::vector<const MeasuredCall*> seen, unseen;
     for (size_t i = 0; i < std::min(rows.size(), most_rows); ++i)
       (call_model(rows[i]->call) == model ? unseen : seen).push_back(rows[i]);
-    const Errors own = fitter.errors(fitter.fit(seen), unseen);
+    const FitErrors own = fitter.errors(fitter.fit(seen), unseen);
     errors.insert(errors.end(), own.begin(), own.end());
   }
   return errors;
@@ -380,21 +368,29 @@ FormCalibration fit_form(const FormKind& kind, const std::vector<MeasuredDevice>
   result.fitted_on = options.date;
   for (const MeasuredDevice& device : devices) result.devices.push_back(device.device.name);
 
-  Errors errors;
+  std::vector<FitErrors> by_generation;
+  std::vector<std::string> scored;
   const std::set<std::string> generations = fitter.generations();
   for (const std::string& generation : generations) {
     if (generations.size() < 2) break;  // nothing left to learn from
     say(fmt::format("{}: withholding {}", kind.name, generation));
     const FormCalibration withheld = fitter.fit(generation);
+    FitErrors errors;
     for (size_t d = 0; d < devices.size(); ++d) {
       if (generation_of(devices[d].device) != generation || devices[d].rows.empty()) continue;
-      Errors own;
-      fitter.score(withheld, d, own);
-      result.withheld_mape[devices[d].device.name] = mean_percentage_error(own);
+      const FitErrors own = fitter.errors(withheld, d);
+      const std::string& name = devices[d].device.name;
+      result.withheld_mape[name] = mean_percentage_error(own);
+      result.withheld_mape_20us[name] = mean_percentage_error(own, long_kernel_seconds);
       errors.insert(errors.end(), own.begin(), own.end());
     }
+    if (errors.empty()) continue;
+    scored.push_back(generation);
+    by_generation.push_back(std::move(errors));
   }
-  result.half_widths = half_widths_from(errors);
+  std::vector<double> coverage_of;
+  result.half_widths = half_widths_across(by_generation, coverage_of);
+  for (size_t g = 0; g < scored.size(); ++g) result.withheld_coverage[scored[g]] = coverage_of[g];
   return result;
 }
 
@@ -415,18 +411,16 @@ DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross,
   std::set<std::string> groups;
   for (const MeasuredCall* row : rows) groups.insert(call_group(row->call));
   const bool all_folds = rows.size() <= few || (rows.size() <= 5 * few && groups.size() > few_groups);
-  Errors errors;
+  FitErrors errors;
   std::vector<std::string> group_of_error;
   for (size_t fold = 0; fold < (all_folds ? folds : 1); ++fold) {
     std::vector<const MeasuredCall*> seen, unseen;
     for (size_t i = 0; i < rows.size(); ++i) (i % folds == fold ? unseen : seen).push_back(rows[i]);
     const DeviceCalibration trial = fitter.fit(seen);
-    const Errors own = fitter.errors(trial, unseen);
+    const FitErrors own = fitter.errors(trial, unseen);
     errors.insert(errors.end(), own.begin(), own.end());
-    for (const MeasuredCall* row : unseen) {
-      const std::string group = call_group(row->call);
-      if (trial.groups.contains(group)) group_of_error.push_back(group);
-    }
+    const std::vector<std::string> own_groups = fitter.groups_of_errors(trial, unseen);
+    group_of_error.insert(group_of_error.end(), own_groups.begin(), own_groups.end());
   }
   ensure(group_of_error.size() == errors.size(), "every error has its group");
 
@@ -434,14 +428,62 @@ DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross,
   result.half_widths = half_widths_from(errors);
   result.width_factors = width_factors_from(errors, group_of_error, result.half_widths);
   // The next call is likely to be another model's.
-  if (const Errors unseen_models = errors_on_unseen_models(fitter, rows); !unseen_models.empty()) {
+  if (const FitErrors unseen_models = errors_on_unseen_models(fitter, rows); !unseen_models.empty()) {
     result.half_widths = half_widths_from(unseen_models);
     result.width_factors.clear();
   }
-  result.held_out_mape = mean_percentage_error(outside.empty() ? errors : fitter.errors(result, outside));
+  const auto over_factors = [](FitErrors scaled_errors, const std::vector<std::string>& names,
+                               const std::map<std::string, double, std::less<>>& factors) {
+    for (size_t i = 0; i < scaled_errors.size(); ++i) {
+      const auto factor = factors.find(names[i]);
+      if (factor != factors.end()) scaled_errors[i].log_error /= factor->second;
+    }
+    return scaled_errors;
+  };
+  if (outside.empty()) {
+    // Half of the errors make the intervals that the other half is held to.
+    const auto middle = static_cast<std::ptrdiff_t>(errors.size() / 2);
+    const FitErrors first(errors.begin(), errors.begin() + middle), second(errors.begin() + middle, errors.end());
+    const HalfWidths widths = half_widths_from(first);
+    const auto factors = width_factors_from(first, group_of_error, widths);
+    const std::vector<std::string> names(group_of_error.begin() + middle, group_of_error.end());
+    result.held_out_coverage = coverage(over_factors(second, names, factors), widths);
+  } else {
+    errors = fitter.errors(result, outside);
+    group_of_error = fitter.groups_of_errors(result, outside);
+    result.held_out_coverage = coverage(over_factors(errors, group_of_error, result.width_factors), result.half_widths);
+  }
+  result.held_out_mape = mean_percentage_error(errors);
+  result.held_out_mape_20us = mean_percentage_error(errors, long_kernel_seconds);
   result.source = options.source;
   result.fitted_on = options.date;
   return result;
+}
+
+std::optional<HalfWidths> sibling_half_widths(const FormKind& kind, const std::vector<MeasuredDevice>& devices,
+                                              const std::map<std::string, DeviceCalibration>& sweeps) {
+  const std::unique_ptr<Form> form = kind.make(Caches::benchmark);
+  FitErrors errors;
+  for (const MeasuredDevice& swept : devices) {
+    const auto sweep = sweeps.find(swept.device.name);
+    if (sweep == sweeps.end()) continue;
+    for (const MeasuredDevice& other : devices) {
+      if (&other == &swept || generation_of(other.device) != generation_of(swept.device)) continue;
+      const DeviceTraits from = traits_of(swept.device).traits, to = traits_of(other.device).traits;
+      const size_t stride = std::max<size_t>(1, other.rows.size() / scored_rows_per_device);
+      for (size_t i = 0; i < other.rows.size(); i += stride) {
+        const FormCall& call = other.rows[i].call;
+        const auto group = sweep->second.groups.find(call_group(call));
+        if (group == sweep->second.groups.end()) continue;
+        const auto number = static_cast<float>(std::distance(sweep->second.groups.begin(), group));
+        const std::vector<double> constants = natural_constants(group->second);
+        const double seconds = carried_to_sibling(*form, call, from, to, constants, sweep->second.residual, number);
+        errors.push_back({.predicted = seconds, .log_error = std::log(other.rows[i].seconds / seconds)});
+      }
+    }
+  }
+  if (errors.empty()) return std::nullopt;
+  return half_widths_from(errors);
 }
 
 }  // namespace foretoken

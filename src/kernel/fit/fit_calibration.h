@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -50,5 +52,10 @@ FormCalibration fit_form(const FormKind& kind, const std::vector<MeasuredDevice>
 // error too, or from all rows outside the sweep where sweep_size leaves some.
 DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross, const MeasuredDevice& measured,
                              const FitOptions& options);
+
+// Intervals of a device that is predicted with the sweep of another one of its generation, from every such pair.
+// Nothing where no two devices of a generation have sweeps.
+std::optional<HalfWidths> sibling_half_widths(const FormKind& kind, const std::vector<MeasuredDevice>& devices,
+                                              const std::map<std::string, DeviceCalibration>& sweeps);
 
 }  // namespace foretoken

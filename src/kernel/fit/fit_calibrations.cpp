@@ -19,18 +19,44 @@ using RowsByForm = std::map<const FormKind*, std::map<std::string, MeasuredDevic
 // What a launch costs on any GPU, about: small calls take that long whatever the roofline says.
 constexpr double launch_seconds = 5e-6;
 
-// A sweep in the wrong unit: most of its rows would beat physics, or crawl. Over roofline and launch together, the
-// medians of 53 real sweeps lie between 0.3 and 5.
-void check_units(const std::string& device, std::string_view family, const std::vector<double>& over_expected) {
-  constexpr size_t enough = 20;
-  if (over_expected.size() < enough) return;
-  const double typical = quantile(over_expected, 0.5);
-  constexpr double too_fast = 0.02, too_slow = 100;
-  if (typical > too_fast && typical < too_slow) return;
+// A measured time against what is expected of the call: roofline and launch together.
+struct PlausibilityOfRow {
+  double over_expected = 0;
+  size_t file = 0, row = 0;  // which file, by number; row as in ScoredKernel
+};
+
+// Over roofline and launch, the medians of 53 real sweeps lie between 0.3 and 5; single kernels that use a hundredth of
+// the device are real (latent attention on A100), such that beat physics are not.
+constexpr double too_fast = 0.02, too_slow = 100, too_slow_for_a_row = 2000;
+
+// A sweep, or part of one, in the wrong unit: rows that would beat physics, or crawl. One alone may be a broken kernel.
+void check_units(const std::string& device, std::string_view family, const std::vector<PlausibilityOfRow>& rows,
+                 const std::vector<std::string>& files) {
+  constexpr size_t enough = 20, named = 8;
+  constexpr double tolerated_share = 0.02;
+  std::vector<double> all;
+  for (const PlausibilityOfRow& row : rows) all.push_back(row.over_expected);
+  const double slowest = !all.empty() && quantile(all, 0.5) > too_slow ? too_slow : too_slow_for_a_row;
+  std::vector<PlausibilityOfRow> suspicious;
+  for (const PlausibilityOfRow& row : rows) {
+    if (!(row.over_expected > too_fast && row.over_expected < slowest)) suspicious.push_back(row);
+  }
+  if (rows.size() < enough ||
+      static_cast<double>(suspicious.size()) < tolerated_share * static_cast<double>(rows.size()))
+    return;
+  std::string places;
+  for (size_t i = 0; i < std::min(named, suspicious.size()); ++i) {
+    const bool same_file = i > 0 && suspicious[i].file == suspicious[i - 1].file;
+    places += same_file ? fmt::format(", {}", suspicious[i].row)
+                        : fmt::format("{}{} rows {}", i > 0 ? "; " : "", files[suspicious[i].file], suspicious[i].row);
+  }
+  if (suspicious.size() > named) places += ", ...";
+  std::vector<double> ratios;
+  for (const PlausibilityOfRow& row : suspicious) ratios.push_back(row.over_expected);
   throw InputError({.source = fmt::format("measurements of {} on {}", family, device),
                     .path = "latency_us",
-                    .value = fmt::format("{} rows, typically {:.3g} times the roofline plus a launch",
-                                         over_expected.size(), typical),
+                    .value = fmt::format("{} of {} rows, typically {:.3g} times the roofline plus a launch: {}",
+                                         suspicious.size(), rows.size(), quantile(ratios, 0.5), places),
                     .expected = "microseconds of one call; these look off by a factor of a thousand or more"});
 }
 
@@ -89,7 +115,8 @@ RowsByForm collect(const std::vector<KernelValidationRequest>& requests, const H
   std::vector<std::string> withheld;
   for (const std::string& name : options.without) withheld.push_back(generation_of(hardware.device(name)));
   RowsByForm rows;
-  std::map<std::pair<std::string, std::string>, std::vector<double>> over_expected;
+  std::map<std::pair<std::string, std::string>, std::vector<PlausibilityOfRow>> plausibility;
+  std::vector<std::string> files;
   std::map<std::string, Device> devices;
   std::map<std::pair<const FormKind*, std::string>, StreamingEfficiency> streaming;
   std::map<std::pair<const FormKind*, std::string>, OverDram> over_dram;
@@ -117,8 +144,11 @@ RowsByForm collect(const std::vector<KernelValidationRequest>& requests, const H
       for (const FormKind* borrower : borrowers)
         measured_device(borrower).lent.push_back({.call = call, .seconds = row.measured_us * 1e-6});
       if (own == nullptr) return;
-      over_expected[{device.name, std::string(row.family)}].push_back(row.measured_us * 1e-6 /
-                                                                      (row.predicted.seconds.value + launch_seconds));
+      if (files.empty() || files.back() != row.file) files.emplace_back(row.file);
+      plausibility[{device.name, std::string(row.family)}].push_back(
+          {.over_expected = row.measured_us * 1e-6 / (row.predicted.seconds.value + launch_seconds),
+           .file = files.size() - 1,
+           .row = row.row});
       if (std::holds_alternative<MoeShape>(*row.shape) && streams_weights(row.predicted)) {
         streaming[{own, device.name}][call_group(call)].push_back(row.predicted.memory.value() /
                                                                   (row.measured_us * 1e-6));
@@ -132,8 +162,13 @@ RowsByForm collect(const std::vector<KernelValidationRequest>& requests, const H
   }
   for (const auto& [key, efficiency] : streaming) mark_pathological(efficiency, rows[key.first][key.second]);
   for (const auto& [key, ratios] : over_dram) mark_impossible(ratios, rows[key.first][key.second]);
-  for (const auto& [key, ratios] : over_expected) check_units(key.first, key.second, ratios);
+  for (const auto& [key, judged] : plausibility) check_units(key.first, key.second, judged, files);
   return rows;
+}
+
+double value_or_zero(const std::map<std::string, double>& values, const std::string& name) {
+  const auto found = values.find(name);
+  return found == values.end() ? 0 : found->second;
 }
 
 }  // namespace
@@ -156,27 +191,34 @@ CalibrationSummary fit_calibrations(const std::vector<KernelValidationRequest>& 
     const bool any_of_its_own =
         std::any_of(known.begin(), known.end(), [](const MeasuredDevice& device) { return !device.rows.empty(); });
     if (!any_of_its_own) continue;
-    const FormCalibration cross = fit_form(kind, known, options);
-    write_file(form_calibration_path(folder, kind.name), calibration_json(cross));
-    ++summary.files;
+    FormCalibration cross = fit_form(kind, known, options);
+    std::map<std::string, DeviceCalibration> sweeps;
     for (const MeasuredDevice& device : devices) {
       if (device.rows.empty()) continue;
-      const auto withheld = cross.withheld_mape.find(device.device.name);
-      CalibrationSummary::Entry entry{.form = std::string(kind.name),
-                                      .device = device.device.name,
-                                      .rows = device.rows.size(),
-                                      .withheld_mape = withheld == cross.withheld_mape.end() ? 0 : withheld->second};
+      CalibrationSummary::Entry entry{
+          .form = std::string(kind.name),
+          .device = device.device.name,
+          .rows = device.rows.size(),
+          .withheld_mape = value_or_zero(cross.withheld_mape, device.device.name),
+          .withheld_mape_20us = value_or_zero(cross.withheld_mape_20us, device.device.name),
+          .withheld_coverage = value_or_zero(cross.withheld_coverage, generation_of(device.device))};
       constexpr size_t fewest_rows = 50;
       if (measured_tiers && device.rows.size() >= fewest_rows) {
-        const DeviceCalibration measured = fit_device(kind, cross, device, options);
+        DeviceCalibration measured = fit_device(kind, cross, device, options);
         const auto path = device_calibration_path(folder, device.device.name, kind.name);
         std::filesystem::create_directories(path.parent_path(), error);
         write_file(path, calibration_json(measured));
         ++summary.files;
         entry.held_out_mape = measured.held_out_mape;
+        entry.held_out_mape_20us = measured.held_out_mape_20us;
+        entry.held_out_coverage = measured.held_out_coverage;
+        sweeps.emplace(device.device.name, std::move(measured));
       }
       summary.entries.push_back(std::move(entry));
     }
+    cross.sibling_half_widths = sibling_half_widths(kind, devices, sweeps);
+    write_file(form_calibration_path(folder, kind.name), calibration_json(cross));
+    ++summary.files;
   }
   return summary;
 }

@@ -16,15 +16,18 @@ struct CalibrationSummary {
     std::string form;
     std::string device;
     size_t rows = 0;
-    double withheld_mape = 0;  // its generation withheld; 0 = could not be
-    double held_out_mape = 0;  // a fifth of its rows held out; 0 = not fitted
+    // Its generation withheld; 0 = could not be. Over all rows, over those of 20 us and more, and the share of all
+    // inside 90% intervals that were made without the generation.
+    double withheld_mape = 0, withheld_mape_20us = 0, withheld_coverage = 0;
+    // A fifth of its rows held out, or the rows outside the sweep; 0 = not fitted.
+    double held_out_mape = 0, held_out_mape_20us = 0, held_out_coverage = 0;
   };
   std::vector<Entry> entries;
   size_t files = 0;
 };
 
 // Writes <folder>/<form>.json and, with `measured_tiers`, <folder>/<device>/<form>.json.gz.
-// InputError for measurements that cannot be right: a device whose times are off by a unit is named with its rows.
+// InputError for measurements that cannot be right: rows whose times are off by a unit are named with their file.
 CalibrationSummary fit_calibrations(const std::vector<KernelValidationRequest>& requests,
                                     const HardwareCatalogue& hardware, const FitOptions& options, bool measured_tiers,
                                     const std::filesystem::path& folder);

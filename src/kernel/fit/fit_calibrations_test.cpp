@@ -127,12 +127,34 @@ TEST_F(FitCalibrationsTest, times_in_another_unit_are_refused_and_the_device_is_
     EXPECT_THAT(problem.source, HasSubstr("l40s")) << unit;
     EXPECT_THAT(problem.source, HasSubstr("norm")) << unit;
     EXPECT_EQ(problem.path, "latency_us") << unit;
+    EXPECT_THAT(problem.value, HasSubstr("80 of 80 rows")) << unit;
+    EXPECT_THAT(problem.value, HasSubstr("norm.csv rows 1, 2, 3")) << unit;
     EXPECT_FALSE(exists("out"));
   }
   for (const double unit : {0.5, 3.0}) {
     write_norms("l40s", 80, unit);
     EXPECT_NO_THROW(fit("out")) << unit;
   }
+}
+
+TEST_F(FitCalibrationsTest, a_few_rows_in_another_unit_or_without_a_number_are_named) {
+  write_norms("a100_sxm", 80);
+  write_norms("l40s", 80);
+  const std::filesystem::path file = folder / "data" / "l40s" / "norm.csv";
+  const std::string sweep = read_file(file, size_t{1} << 20);
+  write_file(file, sweep + "bf16,4096,4096,0.009\nbf16,8192,4096,0.018\nbf16,8192,8192,0.036\n");
+  const InputProblem off = problem_of([&] { fit("out"); });
+  EXPECT_THAT(off.value, HasSubstr("3 of 83 rows"));
+  EXPECT_THAT(off.value, HasSubstr("norm.csv rows 81, 82, 83"));
+  for (const char* broken : {"nan", "inf", "", "fast"}) {
+    write_file(file, sweep + "bf16,4096,4096," + broken + "\n");
+    const InputProblem problem = problem_of([&] { fit("out"); });
+    EXPECT_THAT(problem.source + problem.path, HasSubstr("norm.csv")) << broken;
+    EXPECT_TRUE(problem.line == 82 || problem.path.find("81") != std::string::npos) << broken << " " << problem.path;
+  }
+  // One row in a hundred may be a kernel that is broken rather than a broken measurement.
+  write_file(file, sweep + "bf16,4096,4096,0.009\n");
+  EXPECT_NO_THROW(fit("out"));
 }
 
 TEST_F(FitCalibrationsTest, rows_without_a_form_or_a_complete_device_are_left_out) {

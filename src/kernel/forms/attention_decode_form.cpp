@@ -111,7 +111,8 @@ Times decode_times(const AttentionShape& shape, const AttentionVariant& variant,
   const double part_keys = t.keys / t.parts;
   t.longest = overhead + part_keys * std::max({t.compute, t.stream, c[block_latency] / 64 * growth});
   // Streaming is left out here: it would count the memory time twice.
-  t.balanced = t.problems * t.parts / processors * (c[overhead_share] * overhead + part_keys * t.compute);
+  const double exposed = variant.fills_processor ? 1 : c[overhead_share];
+  t.balanced = t.problems * t.parts / processors * (exposed * overhead + part_keys * t.compute);
 
   const double traffic = batch * 2 * head_dim * (kv_heads * t.keys * cached + heads * q_len * element);
   t.dram_share = keys_are == Caches::cold ? 1 : dram_share(traffic, c[cache_share] * device.cache, 4);
@@ -151,13 +152,17 @@ class AttentionDecodeForm : public Form {
 
   std::vector<std::string_view> known_variants() const override { return attention_variant_names(); }
 
+  std::optional<uint64_t> kind_key(const FormCall& call) const override {
+    const bool unequal = std::holds_alternative<MixedAttentionShape>(call.shape);
+    return attention_kind_key(shape_of(call)) << 1U | (unequal ? 1U : 0U);
+  }
+
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     choice = 0;
     const AttentionShape shape = shape_of(call);
     const Times t = decode_times(shape, attention_variant(call.variant, shape, device), device, constants, call.keys);
-    const auto* unequal = std::get_if<MixedAttentionShape>(&call.shape);
-    return t.total + (unequal != nullptr ? longest_alone(*unequal, t, device) : 0);
+    return total_seconds(call, t, device);
   }
 
   std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
@@ -186,8 +191,14 @@ class AttentionDecodeForm : public Form {
   }
 
   size_t feature_count() const override { return 14; }
-  void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int /*choice*/,
+  void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int choice,
                 std::span<float> out) const override {
+    seconds_and_features(call, device, constants, choice, out);
+  }
+
+  double seconds_and_features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                              int& choice, std::span<float> out) const override {
+    choice = 0;
     const AttentionShape shape = shape_of(call);
     const AttentionVariant& variant = attention_variant(call.variant, shape, device);
     const Times t = decode_times(shape, variant, device, constants, call.keys);
@@ -208,9 +219,15 @@ class AttentionDecodeForm : public Form {
     out[i++] = log(t.rows);
     out[i++] = shape.window > 0 ? log(static_cast<double>(shape.kv_len) / static_cast<double>(shape.window)) : -20.0F;
     out[i++] = is_fp8(shape.kv_dtype) ? 1.0F : 0.0F;
+    return total_seconds(call, t, device);
   }
 
  private:
+  static double total_seconds(const FormCall& call, const Times& t, const DeviceTraits& device) {
+    const auto* unequal = std::get_if<MixedAttentionShape>(&call.shape);
+    return t.total + (unequal != nullptr ? longest_alone(*unequal, t, device) : 0);
+  }
+
   // Which kernels resemble one another here: the FlashAttention line, the FlashInfer and TensorRT-LLM line, and Triton.
   static std::string_view family_of(const AttentionVariant& variant) {
     if (variant.overlap == Overlap::generic) return "generic";

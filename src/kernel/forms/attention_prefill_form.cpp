@@ -77,6 +77,8 @@ class AttentionPrefillForm : public Form {
 
   std::vector<std::string_view> known_variants() const override { return attention_variant_names(); }
 
+  std::optional<uint64_t> kind_key(const FormCall& call) const override { return attention_kind_key(shape_of(call)); }
+
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     choice = 0;
@@ -94,14 +96,21 @@ class AttentionPrefillForm : public Form {
   }
 
   size_t feature_count() const override { return tile_pass_feature_count; }
-  void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int /*choice*/,
+  void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int choice,
                 std::span<float> out) const override {
+    seconds_and_features(call, device, constants, choice, out);
+  }
+
+  double seconds_and_features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                              int& choice, std::span<float> out) const override {
+    choice = 0;
     const AttentionShape& shape = shape_of(call);
     const TilePass pass = attention_tile_pass(shape, attention_variant(call.variant, shape, device), call.keys);
-    tile_pass_features(pass, tile_pass_times(pass, device, constants),
-                       static_cast<double>(shape.heads) / static_cast<double>(shape.kv_heads),
+    const TilePassTimes times = tile_pass_times(pass, device, constants);
+    tile_pass_features(pass, times, static_cast<double>(shape.heads) / static_cast<double>(shape.kv_heads),
                        static_cast<double>(shape.q_len), static_cast<double>(shape.kv_len),
                        static_cast<double>(shape.window), out);
+    return times.total;
   }
 
  private:

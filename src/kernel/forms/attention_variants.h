@@ -2,6 +2,7 @@
 // long context is split over processors, and how many kernels one call launches.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -33,7 +34,8 @@ struct AttentionVariant {
   bool splits_any = false;         // decode: a long context is split also where no query heads are packed
   // decode: more query heads to a kv head than this go one by one through the vector units; 0 = no such limit
   int widest_group = 0;
-  bool decodes_apart = false;  // prompts and decodes of a batch are two launches
+  bool decodes_apart = false;    // prompts and decodes of a batch are two launches
+  bool fills_processor = false;  // one block takes a processor's shared memory: no other hides its start and end
 };
 
 // FlashAttention 2 (paged), 3 and 4; FlashInfer; TensorRT-LLM's generated kernels; vLLM's Triton backend; PyTorch's
@@ -56,7 +58,8 @@ inline constexpr AttentionVariant attention_variants[] = {
      .keys = 128,
      .encoder_rows = 192,
      .encoder_keys = 128,
-     .extra_launches = 1},
+     .extra_launches = 1,
+     .fills_processor = true},
     {.name = "fa4",
      .kernel = "fa4",
      .overlap = Overlap::asynchronous,
@@ -65,7 +68,8 @@ inline constexpr AttentionVariant attention_variants[] = {
      .packs_heads = true,
      .encoder_keys = 128,
      .encoder_padding = 16,
-     .extra_launches = 1},
+     .extra_launches = 1,
+     .fills_processor = true},
     {.name = "fi_fiprefill", .kernel = "flashinfer", .packs_heads = true, .rows_narrow = 128, .decodes_apart = true},
     {.name = "fi_fidecode", .kernel = "flashinfer", .packs_heads = true, .rows_narrow = 128, .decodes_apart = true},
     {.name = "fi_trtllmprefill",
@@ -119,6 +123,14 @@ inline constexpr AttentionVariant attention_variants[] = {
      .keys = 128,
      .encoder_keys = 128},
 };
+
+// Everything but the kernel's name that the variant and the group of a call depend on (Form::kind_key).
+inline uint64_t attention_kind_key(const AttentionShape& shape) {
+  const uint64_t math = shape.math ? 1 + static_cast<uint64_t>(*shape.math) : 0;
+  const auto group = static_cast<uint64_t>(shape.heads / std::max<int64_t>(1, shape.kv_heads));
+  return static_cast<uint64_t>(shape.head_dim) << 40U | group << 24U | math << 16U |
+         static_cast<uint64_t>(shape.phase) << 8U | static_cast<uint64_t>(shape.kv_dtype);
+}
 
 // The variant of that name; "trtllm" is the stack's kernel for the device, "flashinfer" what it takes where it has
 // none. An unknown or empty name gives what vLLM 0.24 would run.

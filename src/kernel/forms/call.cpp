@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
+
+#include "kernel/forms/form_math.h"
 
 #include <fmt/format.h>
 
@@ -80,7 +81,7 @@ Raw logarithms(Size... sizes) {
   static_assert(sizeof...(sizes) <= raw_feature_count);
   Raw raw{};
   size_t i = 0;
-  ((raw[i++] = static_cast<float>(std::log2(std::max(static_cast<double>(sizes), 0.5)))), ...);
+  ((raw[i++] = static_cast<float>(quick_log2(std::max(static_cast<double>(sizes), 0.5)))), ...);
   return raw;
 }
 

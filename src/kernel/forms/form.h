@@ -2,6 +2,8 @@
 // fitted once over several devices and port to others.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -78,6 +80,10 @@ class Form {
   // The variant name of measurements that describe a call best; where there are none, those of the call's own do.
   virtual std::string measured_as(const FormCall& call) const { return call.variant; }
 
+  // Calls with the same key, variant and formats (call_formats) have the same effects and usual variant, so that these
+  // are worked out once for all of them. Nothing = not known, and they are worked out for every call.
+  virtual std::optional<uint64_t> kind_key(const FormCall& /*call*/) const { return std::nullopt; }
+
   // Seconds under the given constants (not logarithms). `choice`: -1 = choose the best tile/split and return it here.
   virtual double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                          int& choice) const = 0;
@@ -101,6 +107,16 @@ class Form {
   virtual double residual_share(const FormCall& /*call*/, const DeviceTraits& /*device*/,
                                 std::span<const double> /*constants*/, int /*choice*/) const {
     return 1;
+  }
+
+  // Seconds at the best choice, which is returned, and the features there. A form for which they share most of the work
+  // does it once.
+  virtual double seconds_and_features(const FormCall& call, const DeviceTraits& device,
+                                      std::span<const double> constants, int& choice, std::span<float> out) const {
+    choice = -1;
+    const double result = seconds(call, device, constants, choice);
+    features(call, device, constants, choice, out);
+    return result;
   }
 };
 

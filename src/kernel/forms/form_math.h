@@ -43,6 +43,8 @@ inline double quick_exp2(double x) {
          std::bit_cast<double>(static_cast<uint64_t>(1023 + static_cast<int64_t>(std::min(whole, 1000.0))) << 52U);
 }
 
+inline constexpr double log2_of_e = 1.4426950408889634;
+
 inline double quick_pow(double base, double exponent) {
   return base > 0 ? quick_exp2(exponent * quick_log2(base)) : 0;
 }

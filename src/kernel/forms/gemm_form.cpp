@@ -74,7 +74,7 @@ struct Problem {
   double weights = 0, inputs = 0, outputs = 0;  // bytes
   TileCosts costs;
   double inverse_processors = 1;
-  double dram_bytes = 0, reread_share = 0, dram_rate = 1, cache_seconds = 0, miss = 0;
+  double dram_bytes = 0, reread_share = 0, inverse_dram_rate = 1, cache_seconds = 0, miss = 0;
   double quantizer = 0;  // seconds
   GemmDispatch dispatch;
 };
@@ -112,40 +112,15 @@ class GemmForm : public Form {
     return wants_cold ? call.variant + std::string(cold_suffix) : call.variant;
   }
 
+  std::optional<uint64_t> kind_key(const FormCall& call) const override {
+    return static_cast<uint64_t>(shape_of(call).scheme);
+  }
+
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     const Problem problem = pose(call, device, constants);
-    const double around = launch_seconds(device, constants) + problem.quantizer;
-    if (choice >= 0) return around + times(problem, device, constants, choice).total();
-    double best = std::numeric_limits<double>::infinity();
-    const auto consider = [&](int tile, int split) {
-      const int candidate = tile * gemm_split_count + split;
-      const Times t = times(problem, device, constants, candidate);
-      const double rest = t.stores + t.split;
-      if (t.limits.largest() + rest >= best) return;
-      const double total = overlapped(t.limits) + rest;
-      if (total >= best) return;
-      best = total;
-      choice = candidate;
-    };
-    if (problem.dispatch.tile >= 0) {
-      consider(problem.dispatch.tile, 0);
-      return around + best;
-    }
-    for (int tile = 0; tile < matmul_tile_count; ++tile) {
-      const auto [rows, columns] = matmul_tiles[tile];
-      if (rows > 16 && rows > 2 * problem.m && !problem.dispatch.any_rows) continue;
-      if (rows == 256 && columns == 256 && !problem.dispatch.largest_tile) continue;
-      const double waves =
-          ceil_ratio(problem.m, rows) * ceil_ratio(problem.n, columns) * problem.batch / device.processors;
-      consider(tile, 0);
-      if (!problem.dispatch.splits || waves > 1) continue;
-      for (int split = 1; split < gemm_split_count; ++split) {
-        if (problem.k < 256 * gemm_splits[split] || waves * gemm_splits[split - 1] > 2) break;
-        consider(tile, split);
-      }
-    }
-    return around + best;
+    if (choice >= 0) return around(problem, device, constants) + times(problem, device, constants, choice).total();
+    return around(problem, device, constants) + least_seconds(problem, device, constants, choice);
   }
 
   std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
@@ -178,11 +153,68 @@ class GemmForm : public Form {
   size_t feature_count() const override { return 20; }
   void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int choice,
                 std::span<float> out) const override {
-    const Problem p = pose(call, device, constants);
+    fill_features(pose(call, device, constants), device, constants, choice, out);
+  }
+
+  double seconds_and_features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                              int& choice, std::span<float> out) const override {
+    choice = -1;
+    const Problem problem = pose(call, device, constants);
+    const double least = least_seconds(problem, device, constants, choice);
+    fill_features(problem, device, constants, choice, out);
+    return around(problem, device, constants) + least;
+  }
+
+ private:
+  static double launch_seconds(const DeviceTraits& device, std::span<const double> c) {
+    return c[floor_cycles] / device.clock + c[floor_seconds];
+  }
+
+  // Launch and quantization, whatever the tile.
+  static double around(const Problem& p, const DeviceTraits& device, std::span<const double> c) {
+    return launch_seconds(device, c) + p.quantizer;
+  }
+
+  // Of the best tile and split, which is returned in `choice`.
+  static double least_seconds(const Problem& problem, const DeviceTraits& device, std::span<const double> constants,
+                              int& choice) {
+    double best = std::numeric_limits<double>::infinity();
+    const auto consider = [&](int tile, int split) {
+      const int candidate = tile * gemm_split_count + split;
+      const Times t = times(problem, device, constants, candidate);
+      const double rest = t.stores + t.split;
+      if (t.limits.largest() + rest >= best) return;
+      const double total = overlapped(t.limits) + rest;
+      if (total >= best) return;
+      best = total;
+      choice = candidate;
+    };
+    if (problem.dispatch.tile >= 0) {
+      consider(problem.dispatch.tile, 0);
+      return best;
+    }
+    for (int tile = 0; tile < matmul_tile_count; ++tile) {
+      const auto [rows, columns, inverse_rows, inverse_columns] = matmul_tile_sides[static_cast<size_t>(tile)];
+      if (rows > 16 && rows > 2 * problem.m && !problem.dispatch.any_rows) continue;
+      if (rows == 256 && columns == 256 && !problem.dispatch.largest_tile) continue;
+      const double waves = std::ceil(problem.m * inverse_rows) * std::ceil(problem.n * inverse_columns) *
+                           problem.batch * problem.inverse_processors;
+      consider(tile, 0);
+      if (!problem.dispatch.splits || waves > 1) continue;
+      for (int split = 1; split < gemm_split_count; ++split) {
+        if (problem.k < 256 * gemm_splits[split] || waves * gemm_splits[split - 1] > 2) break;
+        consider(tile, split);
+      }
+    }
+    return best;
+  }
+
+  static void fill_features(const Problem& p, const DeviceTraits& device, std::span<const double> constants, int choice,
+                            std::span<float> out) {
     const Times t = times(p, device, constants, choice);
     const auto log = [](double x) { return static_cast<float>(quick_log2(std::max(x, 1e-6))); };
     const auto [rows, columns] = matmul_tiles[choice / gemm_split_count];
-    const double total = t.total() + launch_seconds(device, constants) + p.quantizer;
+    const double total = t.total() + around(p, device, constants);
     const double slab = 128 / p.operand_bytes;
     size_t i = 0;
     for (const double limit : {t.limits.compute, t.limits.load, t.limits.latency, t.limits.dram, t.limits.cache,
@@ -200,14 +232,9 @@ class GemmForm : public Form {
     out[i++] = static_cast<float>(p.n / (columns * ceil_ratio(p.n, columns)));
     out[i++] = static_cast<float>(p.k / (slab * ceil_ratio(p.k, slab)));
     // A row that does not start on 16 bytes cannot be fetched in one piece.
-    const auto ragged = [](double bytes) { return std::fmod(bytes, 16) != 0 ? 1.0F : 0.0F; };
+    const auto ragged = [](double bytes) { return std::floor(bytes / 16) * 16 != bytes ? 1.0F : 0.0F; };
     out[i++] = ragged(p.k * p.activation_bytes) + ragged(p.n * 2);
     out[i++] = log(p.m / device.processors);
-  }
-
- private:
-  static double launch_seconds(const DeviceTraits& device, std::span<const double> c) {
-    return c[floor_cycles] / device.clock + c[floor_seconds];
   }
 
   static const GemmShape& shape_of(const FormCall& call) {
@@ -243,7 +270,8 @@ class GemmForm : public Form {
     p.dispatch = gemm_dispatch(gemm_kernel(call.variant, shape.scheme), shape, device.architecture);
 
     const double cache = device.cache * c[cache_share], all = p.weights + p.inputs + p.outputs;
-    p.dram_rate = device.bandwidth * std::min(c[dram_share_of_peak], 1.0);
+    const double dram_rate = device.bandwidth * std::min(c[dram_share_of_peak], 1.0);
+    p.inverse_dram_rate = 1 / dram_rate;
     if (caches_ == Caches::cold || call.variant.ends_with(cold_suffix)) {
       p.miss = miss_share(all, cache);
       p.dram_bytes = p.weights + (p.inputs + p.outputs) * p.miss;
@@ -253,7 +281,7 @@ class GemmForm : public Form {
       p.dram_bytes = all * p.miss;
     }
     p.reread_share = miss_share(std::min(p.weights, p.inputs), device.cache * c[reread_share]);
-    p.cache_seconds = all / (device.processors * device.clock * c[cache_rate] + p.dram_rate);
+    p.cache_seconds = all / (device.processors * device.clock * c[cache_rate] + dram_rate);
 
     if (scheme.quantizes_activations && p.dispatch.quantizes) {
       const double values = p.batch * p.m * p.k, bytes = values * (2 + std::min(1.0, p.activation_bytes));
@@ -271,13 +299,14 @@ class GemmForm : public Form {
   }
 
   static Times times(const Problem& p, const DeviceTraits& device, std::span<const double> c, int choice) {
-    const double rows = matmul_tiles[choice / gemm_split_count].rows;
-    const double columns = matmul_tiles[choice / gemm_split_count].columns;
+    const auto [rows, columns, inverse_rows, inverse_columns] =
+        matmul_tile_sides[static_cast<size_t>(choice / gemm_split_count)];
     const double parts = gemm_splits[choice % gemm_split_count];
     const double area = rows * columns;
     const double slabs = std::ceil(p.k * p.operand_bytes / (128 * parts));
     const double depth = slabs * 128 / p.operand_bytes;
-    const double waves = ceil_ratio(p.m, rows) * ceil_ratio(p.n, columns) * p.batch * parts * p.inverse_processors;
+    const double waves =
+        std::ceil(p.m * inverse_rows) * std::ceil(p.n * inverse_columns) * p.batch * parts * p.inverse_processors;
     const double whole = std::ceil(waves);
     Times t;
     t.waves = waves;
@@ -291,7 +320,7 @@ class GemmForm : public Form {
       const double read = 2 * waves * p.k * p.operand_bytes * c[reread] * std::sqrt(device.processors * area);
       dram += p.reread_share * std::max(0.0, read - p.weights - p.inputs);
     }
-    t.limits.dram = dram / p.dram_rate;
+    t.limits.dram = dram * p.inverse_dram_rate;
     t.limits.cache = p.cache_seconds;
     t.stores = area * (p.costs.first_store + (whole - 1) * p.costs.store);
     if (parts > 1) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "kernel/test_support.h"
 
@@ -111,6 +112,49 @@ TEST(Forms, features_are_finite_and_as_many_as_announced) {
           ASSERT_NE(features[f], untouched) << describe(kind, call) << " feature " << f;
         }
         ASSERT_EQ(features.back(), untouched) << kind.name;
+      }
+    }
+  }
+}
+
+TEST(Forms, calls_of_one_kind_share_effects_and_usual_variant) {
+  for (const FormKind& kind : form_kinds()) {
+    RandomStream random(4, kind.name);
+    const std::unique_ptr<Form> form = kind.make(Caches::benchmark);
+    for (const Device& device : complete_gpus()) {
+      const DeviceTraits traits = traits_of(device).traits;
+      std::map<std::tuple<uint64_t, std::string, std::string>, std::vector<std::string>> seen;
+      for (int i = 0; i < 60; ++i) {
+        const FormCall call = random_call(kind, random);
+        const std::optional<uint64_t> key = form->kind_key(call);
+        if (!key) continue;
+        std::vector<std::string> shared = form->effects(call, traits);
+        shared.emplace_back(form->usual_variant(call, traits));
+        const auto [first, is_new] = seen.emplace(std::tuple(*key, call.variant, call_formats(call)), shared);
+        ASSERT_EQ(first->second, shared) << device.name << " " << describe(kind, call);
+      }
+    }
+  }
+}
+
+TEST(Forms, seconds_and_features_together_are_the_two_apart) {
+  for (const FormKind& kind : form_kinds()) {
+    RandomStream random(5, kind.name);
+    const std::unique_ptr<Form> form = kind.make(Caches::benchmark);
+    const std::vector<double> constants = start_constants(*form);
+    for (const Device& device : complete_gpus()) {
+      const DeviceTraits traits = traits_of(device).traits;
+      for (int i = 0; i < 20; ++i) {
+        const FormCall call = random_call(kind, random);
+        std::vector<float> apart(form->feature_count()), together(form->feature_count());
+        int choice = -1;
+        const double seconds = form->seconds(call, traits, constants, choice);
+        form->features(call, traits, constants, choice, apart);
+        int chosen = -1;
+        ASSERT_EQ(form->seconds_and_features(call, traits, constants, chosen, together), seconds)
+            << describe(kind, call);
+        ASSERT_EQ(chosen, choice) << describe(kind, call);
+        ASSERT_EQ(together, apart) << describe(kind, call);
       }
     }
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <iterator>
@@ -21,6 +22,19 @@ struct MatmulTile {
 inline constexpr MatmulTile matmul_tiles[] = {{16, 64},  {16, 128}, {32, 64},   {32, 128},  {64, 32},   {64, 64},
                                               {64, 128}, {128, 64}, {128, 128}, {128, 256}, {256, 128}, {256, 256}};
 inline constexpr int matmul_tile_count = static_cast<int>(std::size(matmul_tiles));
+
+// The same as numbers; sides are powers of two, so that their inverses are exact.
+struct MatmulTileSides {
+  double rows = 0, columns = 0, inverse_rows = 0, inverse_columns = 0;
+};
+inline constexpr auto matmul_tile_sides = [] {
+  std::array<MatmulTileSides, matmul_tile_count> sides;
+  for (size_t i = 0; i < sides.size(); ++i) {
+    const double rows = matmul_tiles[i].rows, columns = matmul_tiles[i].columns;
+    sides[i] = {.rows = rows, .columns = columns, .inverse_rows = 1 / rows, .inverse_columns = 1 / columns};
+  }
+  return sides;
+}();
 
 constexpr int matmul_tile_index(MatmulTile tile) {
   for (int i = 0; i < matmul_tile_count; ++i) {

@@ -125,6 +125,15 @@ class MemoryForm : public Form {
     return "triton";
   }
 
+  std::optional<uint64_t> kind_key(const FormCall& call) const override {
+    const auto* norm = std::get_if<NormShape>(&call.shape);
+    const auto* sampling = std::get_if<SamplingShape>(&call.shape);
+    const auto* mixing = std::get_if<HyperConnectionShape>(&call.shape);
+    const bool other = (norm != nullptr && norm->layer_norm) || (sampling != nullptr && sampling->greedy) ||
+                       (mixing != nullptr && mixing->post);
+    return static_cast<uint64_t>(call.shape.index()) << 1U | (other ? 1U : 0U);
+  }
+
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     choice = 0;

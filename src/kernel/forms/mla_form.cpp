@@ -58,6 +58,9 @@ class MlaPrefillForm : public Form {
   std::vector<std::string> effects(const FormCall& call, const DeviceTraits& device) const override {
     return effects_of(device, shape_of(call));
   }
+  std::optional<uint64_t> kind_key(const FormCall& call) const override {
+    return static_cast<uint64_t>(shape_of(call).kv_dtype);
+  }
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     choice = 0;
@@ -158,6 +161,9 @@ class MlaDecodeForm : public Form {
   std::span<const FormConstant> constants() const override { return decode_table; }
   std::vector<std::string> effects(const FormCall& call, const DeviceTraits& device) const override {
     return effects_of(device, shape_of(call));
+  }
+  std::optional<uint64_t> kind_key(const FormCall& call) const override {
+    return static_cast<uint64_t>(shape_of(call).kv_dtype);
   }
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {

@@ -18,6 +18,11 @@ class MlaProjectionForm : public Form {
     return gemm_->effects(as_gemm(call, device), device);
   }
 
+  std::optional<uint64_t> kind_key(const FormCall& call) const override {
+    const LatentProjectionShape& shape = shape_of(call);
+    return static_cast<uint64_t>(shape.scheme) << 1U | (shape.post ? 1U : 0U);
+  }
+
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     return gemm_->seconds(as_gemm(call, device), device, constants, choice);
@@ -35,6 +40,12 @@ class MlaProjectionForm : public Form {
   }
 
  private:
+  static const LatentProjectionShape& shape_of(const FormCall& call) {
+    const auto* shape = std::get_if<LatentProjectionShape>(&call.shape);
+    ensure(shape != nullptr, "the projection form is asked about a latent projection");
+    return *shape;
+  }
+
   // On data-centre Blackwell TensorRT-LLM widens fp8 weights once, at load, and multiplies in bf16: measured times are
   // those of bf16. Elsewhere it quantizes the inputs in blocks and multiplies in fp8.
   static Scheme multiplied_scheme(const FormCall& call, Scheme stored, const DeviceTraits& device) {
@@ -45,15 +56,14 @@ class MlaProjectionForm : public Form {
   }
 
   static FormCall as_gemm(const FormCall& call, const DeviceTraits& device) {
-    const auto* projection = std::get_if<LatentProjectionShape>(&call.shape);
-    ensure(projection != nullptr, "the projection form is asked about a latent projection");
-    const int64_t outputs = projection->post ? projection->head_dim : projection->latent_dim;
-    const int64_t inputs = projection->post ? projection->latent_dim : projection->head_dim;
-    return {.shape = GemmShape{.m = projection->tokens,
+    const LatentProjectionShape& projection = shape_of(call);
+    const int64_t outputs = projection.post ? projection.head_dim : projection.latent_dim;
+    const int64_t inputs = projection.post ? projection.latent_dim : projection.head_dim;
+    return {.shape = GemmShape{.m = projection.tokens,
                                .n = outputs,
                                .k = inputs,
-                               .batch = projection->heads,
-                               .scheme = multiplied_scheme(call, projection->scheme, device)},
+                               .batch = projection.heads,
+                               .scheme = multiplied_scheme(call, projection.scheme, device)},
             .variant = {}};
   }
 

@@ -55,6 +55,7 @@ constexpr FormConstant table[constant_count] = {
 
 constexpr int row_choices[] = {8, 16, 32, 64, 128, 256};
 constexpr int column_choices[] = {64, 128, 256};
+constexpr double inverse_columns[] = {1.0 / 64, 1.0 / 128, 1.0 / 256};
 constexpr int column_count = 3;
 
 // One grouped multiply.
@@ -139,11 +140,13 @@ Problem pose(const FormCall& call, const DeviceTraits& device, std::span<const d
   return p;
 }
 
-Times times(const Problem& p, const Multiply& part, double rows, double row_tiles, double columns) {
+// `column`: which of column_choices.
+Times times(const Problem& p, const Multiply& part, double rows, double row_tiles, int column) {
+  const double columns = column_choices[column];
   const double area = rows * columns;
   const double depth = part.slabs * 128 / p.operand_bytes;
   Times t;
-  t.waves = row_tiles * ceil_ratio(part.columns, columns) * p.inverse_processors;
+  t.waves = row_tiles * std::ceil(part.columns * inverse_columns[column]) * p.inverse_processors;
   const double whole = std::ceil(t.waves);
   t.slowdown = p.ragged;
   t.limits.compute = whole * (rows + p.costs.edge) * (columns + p.costs.edge) * depth * p.costs.multiply;
@@ -177,42 +180,19 @@ class MoeForm : public Form {
 
   std::vector<std::string_view> known_variants() const override { return moe_kernel_names(); }
 
+  std::optional<uint64_t> kind_key(const FormCall& call) const override {
+    const MoeShape& shape = shape_of(call);
+    return static_cast<uint64_t>(shape.scheme) << 1U | (shape.gated ? 1U : 0U);
+  }
+
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     const Problem p = pose(call, device, constants);
     const double around = p.floor + p.stages;
-    if (choice >= 0) {
-      const double rows = row_choices[choice / (column_count * column_count)], row_tiles = p.groups.tiles(rows);
-      return around + times(p, p.first, rows, row_tiles, column_choices[choice / column_count % column_count]).total() +
-             times(p, p.second, rows, row_tiles, column_choices[choice % column_count]).total();
-    }
-    double best = std::numeric_limits<double>::infinity();
-    double previous_tiles = -1;
-    for (int r = 0; r < static_cast<int>(std::size(row_choices)); ++r) {
-      const double rows = row_choices[r];
-      if (rows < p.kernel->least_rows || rows > p.kernel->most_rows) continue;
-      const double row_tiles = p.groups.tiles(rows);
-      if (row_tiles == previous_tiles) break;  // taller tiles would only be emptier
-      previous_tiles = row_tiles;
-      int chosen[2] = {0, 0};
-      double sum = 0;
-      for (int part = 0; part < 2 && sum < best; ++part) {
-        double least = std::numeric_limits<double>::infinity();
-        for (int column = 0; column < column_count; ++column) {
-          const Times t = times(p, part == 0 ? p.first : p.second, rows, row_tiles, column_choices[column]);
-          if (t.limits.largest() * t.slowdown + t.stores >= least) continue;
-          const double total = t.total();
-          if (total >= least) continue;
-          least = total;
-          chosen[part] = column;
-        }
-        sum += least;
-      }
-      if (sum >= best) continue;
-      best = sum;
-      choice = (r * column_count + chosen[0]) * column_count + chosen[1];
-    }
-    return around + best;
+    if (choice < 0) return around + least_seconds(p, choice);
+    const double rows = row_choices[choice / (column_count * column_count)], row_tiles = p.groups.tiles(rows);
+    return around + times(p, p.first, rows, row_tiles, choice / column_count % column_count).total() +
+           times(p, p.second, rows, row_tiles, choice % column_count).total();
   }
 
   std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
@@ -222,8 +202,8 @@ class MoeForm : public Form {
     const double rows = row_choices[choice / (column_count * column_count)], row_tiles = p.groups.tiles(rows);
     const double first_columns = column_choices[choice / column_count % column_count];
     const double second_columns = column_choices[choice % column_count];
-    const Times a = times(p, p.first, rows, row_tiles, first_columns);
-    const Times b = times(p, p.second, rows, row_tiles, second_columns);
+    const Times a = times(p, p.first, rows, row_tiles, choice / column_count % column_count);
+    const Times b = times(p, p.second, rows, row_tiles, choice % column_count);
     std::vector<Explained> lines = {
         {fact, "active_experts", p.groups.active, "", "experts of this rank that get a token"},
         {fact, "tokens_per_expert", p.groups.pairs / p.groups.active, "", "of those, on average"},
@@ -254,11 +234,54 @@ class MoeForm : public Form {
   size_t feature_count() const override { return 20; }
   void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int choice,
                 std::span<float> out) const override {
+    fill_features(pose(call, device, constants), device, choice, out);
+  }
+
+  double seconds_and_features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                              int& choice, std::span<float> out) const override {
+    choice = -1;
     const Problem p = pose(call, device, constants);
+    const double least = least_seconds(p, choice);
+    fill_features(p, device, choice, out);
+    return p.floor + p.stages + least;
+  }
+
+ private:
+  // Of both multiplies with the best tiles, which are returned in `choice`.
+  static double least_seconds(const Problem& p, int& choice) {
+    double best = std::numeric_limits<double>::infinity();
+    double previous_tiles = -1;
+    for (int r = 0; r < static_cast<int>(std::size(row_choices)); ++r) {
+      const double rows = row_choices[r];
+      if (rows < p.kernel->least_rows || rows > p.kernel->most_rows) continue;
+      const double row_tiles = p.groups.tiles(rows);
+      if (row_tiles == previous_tiles) break;  // taller tiles would only be emptier
+      previous_tiles = row_tiles;
+      int chosen[2] = {0, 0};
+      double sum = 0;
+      for (int part = 0; part < 2 && sum < best; ++part) {
+        double least = std::numeric_limits<double>::infinity();
+        for (int column = 0; column < column_count; ++column) {
+          const Times t = times(p, part == 0 ? p.first : p.second, rows, row_tiles, column);
+          if (t.limits.largest() * t.slowdown + t.stores >= least) continue;
+          const double total = t.total();
+          if (total >= least) continue;
+          least = total;
+          chosen[part] = column;
+        }
+        sum += least;
+      }
+      if (sum >= best) continue;
+      best = sum;
+      choice = (r * column_count + chosen[0]) * column_count + chosen[1];
+    }
+    return best;
+  }
+
+  static void fill_features(const Problem& p, const DeviceTraits& device, int choice, std::span<float> out) {
     const double rows = row_choices[choice / (column_count * column_count)], row_tiles = p.groups.tiles(rows);
-    const double columns = column_choices[choice / column_count % column_count];
-    const Times a = times(p, p.first, rows, row_tiles, columns);
-    const Times b = times(p, p.second, rows, row_tiles, column_choices[choice % column_count]);
+    const Times a = times(p, p.first, rows, row_tiles, choice / column_count % column_count);
+    const Times b = times(p, p.second, rows, row_tiles, choice % column_count);
     const double total = a.total() + b.total() + p.floor + p.stages;
     const auto log = [](double x) { return static_cast<float>(quick_log2(std::max(x, 1e-6))); };
     size_t i = 0;
@@ -272,7 +295,7 @@ class MoeForm : public Form {
     out[i++] = log(b.waves);
     out[i++] = static_cast<float>(b.waves / std::ceil(b.waves));
     out[i++] = log(rows);
-    out[i++] = log(columns);
+    out[i++] = log(column_choices[choice / column_count % column_count]);
     out[i++] = static_cast<float>(p.miss);
     out[i++] = log((p.first.weights + p.second.weights) / device.cache);
     out[i++] = static_cast<float>(p.groups.pairs / (rows * row_tiles));

@@ -134,11 +134,12 @@ double ExpertGroups::tiles(double rows) const {
 }
 
 ExpertGroups expert_groups(const MoeShape& shape, const MoeKernel& kernel) {
+  if (shape.routing == Routing::balanced) return solve_groups(shape, kernel);
   const Question question{.tokens = shape.tokens,
                           .top_k = shape.top_k,
                           .experts = shape.experts,
                           .ep = shape.ep,
-                          .exponent = shape.routing == Routing::power_law ? shape.power_law_exponent : 0,
+                          .exponent = shape.power_law_exponent,
                           .repeats = kernel.repeats_local_experts};
   // The answer is a function of the question alone, so it does not matter what is remembered.
   constexpr size_t most_remembered = 20'000;

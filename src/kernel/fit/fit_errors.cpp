@@ -1,0 +1,79 @@
+#include "kernel/fit/fit_errors.h"
+
+#include <cmath>
+
+#include "base/statistics.h"
+
+namespace foretoken {
+namespace {
+
+constexpr double wanted_coverage = 90;
+
+FitErrors all_but(const std::vector<FitErrors>& groups, size_t left_out) {
+  FitErrors rest;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    if (g != left_out) rest.insert(rest.end(), groups[g].begin(), groups[g].end());
+  }
+  return rest;
+}
+
+}  // namespace
+
+double FitError::measured() const {
+  return predicted * std::exp(log_error);
+}
+
+double mean_percentage_error(const FitErrors& errors, double least_seconds) {
+  double sum = 0, count = 0;
+  for (const FitError& error : errors) {
+    if (error.measured() < least_seconds) continue;
+    sum += std::abs(std::exp(-error.log_error) - 1);
+    count += 1;
+  }
+  return count > 0 ? 100 * sum / count : 0;
+}
+
+HalfWidths half_widths_from(const FitErrors& errors) {
+  constexpr size_t enough = 40;
+  std::vector<double> all;
+  std::vector<std::vector<double>> bins(std::size(HalfWidths::edges_us));
+  for (const FitError& error : errors) {
+    bins[HalfWidths::bin(error.predicted)].push_back(std::abs(error.log_error));
+    all.push_back(std::abs(error.log_error));
+  }
+  HalfWidths widths;
+  const double overall = all.empty() ? 1.0 : quantile(all, wanted_coverage / 100);
+  for (size_t i = 0; i < bins.size(); ++i)
+    widths.by_time[i] = bins[i].size() >= enough ? quantile(bins[i], wanted_coverage / 100) : overall;
+  return widths;
+}
+
+HalfWidths scaled(const HalfWidths& widths, double factor) {
+  HalfWidths result = widths;
+  for (double& width : result.by_time) width *= factor;
+  return result;
+}
+
+double coverage(const FitErrors& errors, const HalfWidths& widths) {
+  size_t held = 0;
+  for (const FitError& error : errors) held += std::abs(error.log_error) <= widths.at(error.predicted) ? 1 : 0;
+  return errors.empty() ? 0 : 100 * static_cast<double>(held) / static_cast<double>(errors.size());
+}
+
+HalfWidths half_widths_across(const std::vector<FitErrors>& groups, std::vector<double>& coverage_of) {
+  coverage_of.assign(groups.size(), 0);
+  const HalfWidths pooled = half_widths_from(all_but(groups, groups.size()));
+  if (groups.size() < 2) return pooled;
+  std::vector<HalfWidths> without;
+  for (size_t g = 0; g < groups.size(); ++g) without.push_back(half_widths_from(all_but(groups, g)));
+  const auto mean_coverage = [&](double factor) {
+    for (size_t g = 0; g < groups.size(); ++g) coverage_of[g] = coverage(groups[g], scaled(without[g], factor));
+    return mean(coverage_of);
+  };
+  constexpr double step = 1.02, most = 2;
+  double factor = 1;
+  while (mean_coverage(factor) < wanted_coverage && factor < most) factor *= step;
+  return scaled(pooled, factor);
+}
+
+}  // namespace foretoken
