@@ -111,10 +111,11 @@ std::optional<StepRequest> request_of(const StepRows& rows, const Model& model, 
 
 StepValidation validate_steps(const StepValidationRequest& request, const HardwareCatalogue& hardware,
                               const ModelCatalogue& models, const StackCatalogue& stacks,
-                              const PredictorMaker& make_predictor, const ScoredStepSink& sink) {
+                              const PredictorMaker& make_predictor, const PowerModelMaker& make_power,
+                              const ScoredStepSink& sink) {
   StepRows rows(request.data);
   StepValidation result;
-  ErrorTable steps, kernels, gaps;
+  ErrorTable steps, kernels, gaps, sustained, watts;
   std::map<std::string, std::unique_ptr<KernelPredictor>> predictors;
   std::map<std::string, Model> model_by_name;
   std::map<std::string, Stack> stack_by_name;
@@ -182,14 +183,27 @@ StepValidation validate_steps(const StepValidationRequest& request, const Hardwa
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
     const std::string group = request.group_by.empty() ? fmt::format("{}/{}", stack_name, rows.phase())
                                                        : std::string(rows.text(request.group_by));
-    steps.add(group, {.measured = measured,
-                      .predicted = predicted.seconds.value * 1e3,
-                      .low = predicted.seconds.low * 1e3,
-                      .high = predicted.seconds.high * 1e3});
+    // Microseconds, as errors of long rows are told apart by them.
+    steps.add(group, {.measured = measured * 1e3,
+                      .predicted = predicted.seconds.value * 1e6,
+                      .low = predicted.seconds.low * 1e6,
+                      .high = predicted.seconds.high * 1e6});
     effort[group].first += 1;
     effort[group].second += spent.count();
     ++total;
     all_seconds += spent.count();
+    if (const double held_ms = rows.number("sustained_ms"), drawn = rows.number("power_w"); held_ms > 0 && make_power) {
+      const Device& known = predictors.at(device)->device();
+      if (const std::optional<PowerModel> power = make_power(known)) {
+        const SustainedStep held = sustained_step(predicted, *power, known);
+        sustained.add(group, {.measured = held_ms,
+                              .predicted = held.seconds.value * 1e3,
+                              .low = held.seconds.low * 1e3,
+                              .high = held.seconds.high * 1e3});
+        const Estimate& own = held.power.watts;
+        if (drawn > 0) watts.add(group, {.measured = drawn, .predicted = own.value, .low = own.low, .high = own.high});
+      }
+    }
     const double kernel_ms = rows.number("kernel_ms");
     if (kernel_ms > 0) {
       double sum = 0, low = 0, high = 0;
@@ -226,6 +240,8 @@ StepValidation validate_steps(const StepValidationRequest& request, const Hardwa
   if (total > 0) result.errors.seconds_per_1000_rows = all_seconds / static_cast<double>(total) * 1000;
   result.kernels = kernels.overall();
   result.gap = gaps.overall();
+  result.sustained = sustained.overall();
+  result.watts = watts.overall();
   if (verdicts > 0) result.verdicts_right = 100.0 * static_cast<double>(right) / static_cast<double>(verdicts);
   if (total == 0 && result.errors.skipped.empty()) {
     throw InputError({.source = request.data.string(), .expected = "rows that the filters leave"});

@@ -9,6 +9,7 @@
 
 #include "compose/stack.h"
 #include "compose/step_estimate.h"
+#include "compose/sustained_step.h"
 #include "hardware/catalogue.h"
 #include "kernel/validate.h"
 #include "model/catalogue.h"
@@ -35,18 +36,21 @@ struct StepValidation {
   KernelValidation errors;    // of the whole steps
   ErrorSummary kernels;       // of the kernels' sum, over rows that give kernel_ms
   ErrorSummary gap;           // |predicted gap - measured gap| as a share of the step, over the same rows
+  ErrorSummary sustained;     // of sustained_ms, over rows that give it, where a power model was given
+  ErrorSummary watts;         // of power_w, likewise
   double verdicts_right = 0;  // percentage of those rows where host-bound or device-bound was told rightly
 };
 
+using PowerModelMaker = std::function<std::optional<PowerModel>(const Device&)>;
 using ScoredStepSink = std::function<void(const ScoredStep&)>;
 
 // Columns: device, model, stack, dispatch, phase, batch, input_len, context_len, dtype, measured_ms; optional
-// kernel_ms, cache (dynamic, static, recompute), optimizer (none, adamw, adamw_fused, adam_mixed), logits (last, all),
-// tp.
-// NeuSight's table (device, model, mode, seq_len, batch, fusion, parallelism, measured_ms) is read as well: fp32, with
-// the stacks hf-eager-math and torch-compile-math.
+// kernel_ms, sustained_ms, power_w, cache (dynamic, static, recompute), optimizer (none, adamw, adamw_fused,
+// adam_mixed), logits (last, all), tp. NeuSight's table (device, model, mode, seq_len, batch, fusion, parallelism,
+// measured_ms) is read as well: fp32, with the stacks hf-eager-math and torch-compile-math.
 StepValidation validate_steps(const StepValidationRequest& request, const HardwareCatalogue& hardware,
                               const ModelCatalogue& models, const StackCatalogue& stacks,
-                              const PredictorMaker& make_predictor, const ScoredStepSink& sink = {});
+                              const PredictorMaker& make_predictor, const PowerModelMaker& make_power = {},
+                              const ScoredStepSink& sink = {});
 
 }  // namespace foretoken

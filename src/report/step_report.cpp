@@ -284,4 +284,29 @@ std::string step_roofline(const StepEstimate& step, const Model& model, const De
                        points);
 }
 
+std::string sustained_step_text(const SustainedStep& held, const StepEstimate& step) {
+  const SustainedPower& power = held.power;
+  std::string text = fmt::format(
+      "Repeated without pause: {} a step (90% interval {} to {}), {:.0f} W a device ({:.0f} to {:.0f}), {:.3g} J a "
+      "step",
+      duration_text(held.seconds.value), duration_text(held.seconds.low), duration_text(held.seconds.high),
+      power.watts.value, power.watts.low, power.watts.high, held.joules);
+  if (power.limited) {
+    text += fmt::format("; the power limit takes {:.0f}% of the clock and makes the step {:.1f}% longer",
+                        100 * (1 - power.clock_share), 100 * (held.seconds.value / step.seconds.value - 1));
+  } else {
+    text += "; within the power limit, so nothing is lost";
+  }
+  return wrap_lines(text + ".", 100, 2);
+}
+
+Json sustained_step_json(const SustainedStep& held) {
+  return Json::object({{"seconds", to_json(held.seconds)},
+                       {"watts", to_json(held.power.watts)},
+                       {"joules", held.joules},
+                       {"slowdown", to_json(held.power.slowdown)},
+                       {"clock_share", held.power.clock_share},
+                       {"limited", held.power.limited}});
+}
+
 }  // namespace foretoken

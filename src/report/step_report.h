@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "compose/step_estimate.h"
+#include "compose/sustained_step.h"
 #include "hardware/device.h"
 #include "model/model.h"
 
@@ -20,5 +21,9 @@ std::string step_sentence(const StepEstimate& step, const Model& model, const De
 
 // The slowest operators of the step on the device's roofline.
 std::string step_roofline(const StepEstimate& step, const Model& model, const Device& device);
+
+// The step repeated without pause.
+std::string sustained_step_text(const SustainedStep& held, const StepEstimate& step);
+Json sustained_step_json(const SustainedStep& held);
 
 }  // namespace foretoken

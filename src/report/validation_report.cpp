@@ -109,6 +109,13 @@ std::string step_validation_text(const StepValidation& validation) {
         validation.kernels.mape, validation.kernels.bias, validation.kernels.n, validation.gap.mape,
         validation.verdicts_right);
   }
+  if (validation.sustained.n > 0) {
+    text += fmt::format(
+        "repeated without pause: mape {:.1f}%, bias {:+.1f}%, in the interval {:.0f}% of {} rows; board power: mape "
+        "{:.1f}%, bias {:+.1f}%\n",
+        validation.sustained.mape, validation.sustained.bias, validation.sustained.coverage90, validation.sustained.n,
+        validation.watts.mape, validation.watts.bias);
+  }
   return text;
 }
 
@@ -121,6 +128,12 @@ Json step_validation_json(const StepValidation& validation) {
                                       {"coverage90", validation.kernels.coverage90}}));
     json.set("gap_error", validation.gap.mape);
     json.set("verdicts_right", validation.verdicts_right);
+  }
+  if (validation.sustained.n > 0) {
+    json.set("sustained", Json::object({{"n", validation.sustained.n},
+                                        {"mape", validation.sustained.mape},
+                                        {"coverage90", validation.sustained.coverage90},
+                                        {"power_mape", validation.watts.mape}}));
   }
   return json;
 }

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "compose/serving_memory.h"
 #include "compose/step_estimate.h"
+#include "compose/sustained_step.h"
 #include "report/chrome_trace.h"
 #include "report/memory_report.h"
 #include "report/step_report.h"
@@ -30,6 +31,8 @@ class StepCommand : public Command {
     options.heading("Prediction");
     options.choice("--tier", tier_, tier_names(), tier_help);
     memory_.declare(options);
+    options.flag("--sustained", sustained_,
+                 "Also the step repeated without pause: board power, clock, energy and the power-limited time");
     options.heading("Output");
     options.flag("--by-time", by_time_, "Slowest operator first, instead of in order of use");
     options.text("--trace", trace_, "Also write the step as a Chrome trace (.json, .json.gz), for ui.perfetto.dev");
@@ -56,6 +59,18 @@ class StepCommand : public Command {
       text += fmt::format("\nwrote {}: open it at ui.perfetto.dev or chrome://tracing\n", trace_);
     }
     Json json = step_json(step, model, predictor.device());
+    if (sustained_) {
+      const std::optional<PowerModel> power = library.power_model(predictor.device());
+      if (!power) {
+        throw InputError({.source = "--sustained",
+                          .path = predictor.device().name,
+                          .value = "no power limit known",
+                          .expected = "a device whose file gives power_limit_w"});
+      }
+      const SustainedStep held = sustained_step(step, *power, predictor.device());
+      text += "\n" + sustained_step_text(held, step);
+      json.set("sustained", sustained_step_json(held));
+    }
     if (memory_.wanted) add_memory(text, json, step.request, model, predictor.device());
     return {.text = std::move(text), .json = std::move(json)};
   }
@@ -79,6 +94,7 @@ class StepCommand : public Command {
   MemoryFlags memory_;
   std::string tier_ = "best";
   std::string stack_;
+  bool sustained_ = false;
   std::string dispatch_ = "stack";
   double host_factor_ = 1;
   std::string trace_;

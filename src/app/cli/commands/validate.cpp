@@ -92,7 +92,8 @@ class ValidateCommand : public Command {
     const Tier tier = tier_from_name(tier_).value();
     const StepValidation validation = validate_steps(
         request, library.hardware(), library.models(), library.stacks(),
-        [&](const Device& device, Caches /*caches*/) { return library.predictor(device.name, tier); }, sink);
+        [&](const Device& device, Caches /*caches*/) { return library.predictor(device.name, tier); },
+        [&](const Device& device) { return library.power_model(device); }, sink);
     close_out(rows);
     return {.text = step_validation_text(validation), .json = step_validation_json(validation)};
   }
