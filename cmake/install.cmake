@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 
 install(DIRECTORY data/ DESTINATION ${CMAKE_INSTALL_DATADIR}/foretoken/data)
-install(FILES tools/profile_cuda.py DESTINATION ${CMAKE_INSTALL_DATADIR}/foretoken/tools)
+install(PROGRAMS tools/profile_cuda.py tools/measure_steps.py DESTINATION ${CMAKE_INSTALL_DATADIR}/foretoken/tools)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 
 get_property(folders GLOBAL PROPERTY FORETOKEN_FOLDERS)
