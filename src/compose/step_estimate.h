@@ -61,7 +61,7 @@ struct StepEstimate {
 
 // Errors of kernels of one device mostly go the same way; pairs of them correlate about this much over the steps of
 // data/measured (docs/accuracy.md, "Steps").
-inline constexpr double kernel_error_correlation = 0.6;
+inline constexpr double kernel_error_correlation = 0.4;
 
 struct ExecutionOptions {
   std::optional<Dispatch> dispatch;  // nothing = the stack's for this phase

@@ -183,11 +183,10 @@ StepValidation validate_steps(const StepValidationRequest& request, const Hardwa
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
     const std::string group = request.group_by.empty() ? fmt::format("{}/{}", stack_name, rows.phase())
                                                        : std::string(rows.text(request.group_by));
-    // Microseconds, as errors of long rows are told apart by them.
-    steps.add(group, {.measured = measured * 1e3,
-                      .predicted = predicted.seconds.value * 1e6,
-                      .low = predicted.seconds.low * 1e6,
-                      .high = predicted.seconds.high * 1e6});
+    steps.add(group, {.measured = measured,
+                      .predicted = predicted.seconds.value * 1e3,
+                      .low = predicted.seconds.low * 1e3,
+                      .high = predicted.seconds.high * 1e3});
     effort[group].first += 1;
     effort[group].second += spent.count();
     ++total;
@@ -233,9 +232,13 @@ StepValidation validate_steps(const StepValidationRequest& request, const Hardwa
     }
   }
   result.errors.overall = steps.overall();
+  result.errors.mape_20us = result.errors.overall.mape;
   for (const auto& [name, errors] : steps.groups()) {
     const auto [count, seconds] = effort[name];
-    result.errors.groups.push_back({name, errors, seconds / static_cast<double>(count) * 1000});
+    result.errors.groups.push_back({.name = name,
+                                    .errors = errors,
+                                    .mape_20us = errors.mape,  // every step is long
+                                    .seconds_per_1000_rows = seconds / static_cast<double>(count) * 1000});
   }
   if (total > 0) result.errors.seconds_per_1000_rows = all_seconds / static_cast<double>(total) * 1000;
   result.kernels = kernels.overall();
