@@ -93,6 +93,7 @@ std::optional<StepRequest> request_of(const StepRows& rows, const Model& model, 
   const std::string_view optimizer = rows.text("optimizer");
   if (rows.are_labels()) {
     request.every_logit = true;
+    request.decoder_len = request.input_len;  // one forward pass over the whole sequence on either side
     request.optimizer = Optimizer::none;
   } else if (optimizer == "none") {
     request.optimizer = Optimizer::none;
