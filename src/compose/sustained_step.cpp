@@ -1,5 +1,6 @@
 #include "compose/sustained_step.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace foretoken {
@@ -10,15 +11,16 @@ SustainedStep sustained_step(const StepEstimate& step, const PowerModel& power, 
   const auto ranks = static_cast<double>(step.plan.tensor * step.plan.context);
   for (const StageEstimate& stage : step.stages) {
     std::vector<BusyKernel> mix;
+    double busy = 0;
     for (const TimedLaunch& timed : stage.launches) {
       if (!timed.kernel) continue;
       mix.push_back({.work = timed.kernel->work,
                      .burst_seconds = Seconds(timed.kernel->seconds.value),
                      .activity = activity_of(timed.launch.shape, timed.launch.variant, device),
                      .calls = static_cast<double>(timed.launch.count)});
+      busy += timed.seconds.value;
     }
-    const double busy = stage.time.kernels;
-    const SustainedPower own = power.sustained(mix, Seconds(stage.time.seconds - busy));
+    const SustainedPower own = power.sustained(mix, Seconds(std::max(0.0, stage.time.seconds - busy)));
     result.joules += own.joules.value * ranks;
     // The slowdown is of the whole pass, its idle time included.
     stages.push_back(product_of_independent(stage.seconds, own.slowdown));

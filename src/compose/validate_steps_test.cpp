@@ -1,0 +1,95 @@
+#include "compose/validate_steps.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace foretoken {
+namespace {
+
+const std::filesystem::path data = FORETOKEN_SOURCE_DIR "/data";
+
+class ValidateSteps : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+    file_ = std::filesystem::path(testing::TempDir()) / (std::string("steps_") + info->name() + ".csv");
+  }
+  void TearDown() override { std::filesystem::remove(file_); }
+
+  StepValidation validate(const std::string& text, StepValidationRequest request = {}) {
+    write_file(file_, text);
+    request.data = file_;
+    const auto roofline = [](const Device& device, Caches /*caches*/) { return KernelPredictor(device); };
+    return validate_steps(request, HardwareCatalogue(data / "hardware"), ModelCatalogue(data / "models"),
+                          StackCatalogue(data / "stacks"), roofline);
+  }
+
+  static constexpr const char* header =
+      "device,model,stack,dispatch,phase,batch,input_len,context_len,dtype,measured_ms,kernel_ms\n";
+  std::filesystem::path file_;
+};
+
+TEST_F(ValidateSteps, scores_every_row_and_groups_by_stack_and_phase) {
+  const StepValidation result = validate(std::string(header) +
+                                         "h200_sxm,Llama-3.1-8B,torch-graph,graph,decode,8,1,1024,bf16,5.5,5.1\n"
+                                         "h200_sxm,Llama-3.1-8B,hf-eager,eager,prefill,1,128,0,bf16,18.5,8.3\n");
+  EXPECT_EQ(result.errors.overall.n, 2u);
+  ASSERT_EQ(result.errors.groups.size(), 2u);
+  EXPECT_EQ(result.errors.groups[0].name, "hf-eager/prefill");
+  EXPECT_EQ(result.errors.groups[1].name, "torch-graph/decode");
+  EXPECT_EQ(result.kernels.n, 2u);
+  EXPECT_EQ(result.verdicts_right, 100) << "the first is device-bound, the second waits for the host";
+}
+
+TEST_F(ValidateSteps, the_measured_columns_do_not_move_a_prediction) {
+  const std::string row = "h200_sxm,Llama-3.1-8B,torch-graph,graph,decode,8,1,1024,bf16,";
+  std::vector<double> predicted;
+  for (const char* measured : {"5.5,5.1\n", "500,1\n"}) {
+    write_file(file_, header + row + measured);
+    validate_steps(
+        {.data = file_}, HardwareCatalogue(data / "hardware"), ModelCatalogue(data / "models"),
+        StackCatalogue(data / "stacks"),
+        [](const Device& device, Caches /*caches*/) { return KernelPredictor(device); }, {},
+        [&](const ScoredStep& scored) { predicted.push_back(scored.predicted->seconds.value); });
+  }
+  ASSERT_EQ(predicted.size(), 2u);
+  EXPECT_EQ(predicted[0], predicted[1]);
+}
+
+TEST_F(ValidateSteps, a_row_that_cannot_be_expressed_is_skipped_with_the_reason) {
+  const StepValidation result = validate(std::string(header) +
+                                         "h200_sxm,Llama-3.1-8B,torch-graph,graph,dream,8,1,1024,bf16,5.5,\n"
+                                         "h200_sxm,Llama-3.1-8B,torch-graph,telepathy,decode,8,1,1024,bf16,5.5,\n"
+                                         "h200_sxm,Llama-3.1-8B,no-such-stack,graph,decode,8,1,1024,bf16,5.5,\n"
+                                         "h200_sxm,no-such-model,torch-graph,graph,decode,8,1,1024,bf16,5.5,\n");
+  EXPECT_EQ(result.errors.overall.n, 0u);
+  ASSERT_EQ(result.errors.skipped.size(), 4u);
+  EXPECT_NE(result.errors.skipped[0].why.find("dream"), std::string::npos);
+  EXPECT_NE(result.errors.skipped[1].why.find("telepathy"), std::string::npos);
+  EXPECT_NE(result.errors.skipped[2].why.find("no-such-stack"), std::string::npos);
+  EXPECT_NE(result.errors.skipped[3].why.find("no-such-model"), std::string::npos);
+}
+
+TEST_F(ValidateSteps, a_missing_column_or_a_broken_number_is_an_error) {
+  EXPECT_THROW(validate("device,model,stack,phase,batch\nh200_sxm,Llama-3.1-8B,vllm,decode,1\n"), InputError);
+  EXPECT_THROW(validate(std::string(header) + "h200_sxm,Llama-3.1-8B,vllm,graph,decode,8,1,1024,bf16,fast,\n"),
+               InputError);
+}
+
+TEST_F(ValidateSteps, reads_the_table_of_whole_models_that_neusight_publishes) {
+  const StepValidation result = validate(
+      "device,model,mode,seq_len,batch,fusion,parallelism,measured_ms\n"
+      "v100_pcie,bert_large,inf,512,8,0,,257\n"
+      "v100_pcie,gpt2_large,train,1024,1,1,,577\n"
+      "v100_pcie,gpt2_large,train,1024,4,0,dp4,577\n");
+  EXPECT_EQ(result.errors.overall.n, 2u);
+  ASSERT_EQ(result.errors.groups.size(), 2u);
+  EXPECT_EQ(result.errors.groups[0].name, "hf-eager-math/inf");
+  EXPECT_EQ(result.errors.groups[1].name, "torch-compile-math/train");
+  ASSERT_EQ(result.errors.skipped.size(), 1u);
+}
+
+}  // namespace
+}  // namespace foretoken
