@@ -25,7 +25,10 @@ class Lowering {
   Lowering(const Stack& stack, const std::vector<Operator>& operators, StepPhase phase, std::string_view model)
       : stack_(stack), operators_(operators), phase_(phase), model_(model) {
     for (size_t i = 0; i < operators.size(); ++i) {
-      if (std::holds_alternative<AttentionShape>(operators[i].shape)) attentions_.push_back(i);
+      const KernelShape& shape = operators[i].shape;
+      if (std::holds_alternative<AttentionShape>(shape) || std::holds_alternative<MixedAttentionShape>(shape)) {
+        attentions_.push_back(i);
+      }
     }
   }
 

@@ -261,14 +261,15 @@ Stack parse_stack(std::string_view text, const std::string& source, const StackF
   return stack;
 }
 
-Stack read_stack(const std::filesystem::path& file) {
+Stack read_stack(const std::filesystem::path& file, const std::filesystem::path& shipped) {
   constexpr size_t largest = size_t{4} << 20;
   // One step up only: a stack that extends one that extends is refused.
-  const StackFinder beside = [&](const std::string& name) {
-    const std::filesystem::path base = file.parent_path() / (name + ".json");
+  const StackFinder base_of = [&](const std::string& name) {
+    std::filesystem::path base = shipped / (name + ".json");
+    if (shipped.empty() || !std::filesystem::exists(base)) base = file.parent_path() / (name + ".json");
     return parse_stack(read_file(base, largest), base.string());
   };
-  return parse_stack(read_file(file, largest), file.string(), beside);
+  return parse_stack(read_file(file, largest), file.string(), base_of);
 }
 
 std::vector<std::string> StackCatalogue::names() const {
@@ -282,7 +283,7 @@ std::vector<std::string> StackCatalogue::names() const {
 }
 
 Stack StackCatalogue::stack(const std::string& name) const {
-  if (HardwareCatalogue::is_path(name)) return read_stack(name);
+  if (HardwareCatalogue::is_path(name)) return read_stack(name, folder_);
   const std::vector<std::string> known = names();
   if (std::find(known.begin(), known.end(), name) == known.end()) {
     throw InputError({.source = "--stack",
@@ -290,7 +291,7 @@ Stack StackCatalogue::stack(const std::string& name) const {
                       .expected = fmt::format("one of {}, or a stack file", fmt::join(known, ", ")),
                       .suggestion = nearest_name(name, known).value_or("")});
   }
-  return read_stack(folder_ / (name + ".json"));
+  return read_stack(folder_ / (name + ".json"), folder_);
 }
 
 }  // namespace foretoken

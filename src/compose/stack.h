@@ -88,7 +88,8 @@ struct Stack {
 };
 
 // InputError with file, path, value, expectation.
-Stack read_stack(const std::filesystem::path& file);
+// A stack that it extends is looked for among the `shipped` ones, then beside the file.
+Stack read_stack(const std::filesystem::path& file, const std::filesystem::path& shipped = {});
 // `find` gives the stack that the file extends: its rules come after the file's own, its other parts where the file has
 // none.
 using StackFinder = std::function<Stack(const std::string& name)>;

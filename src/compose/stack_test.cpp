@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "compose/step_estimate.h"
+#include "hardware/catalogue.h"
+#include "model/catalogue.h"
 
 namespace foretoken {
 namespace {
@@ -136,6 +140,34 @@ TEST(OperatorPattern, fits_by_name_family_pass_phase_model_and_condition) {
   EXPECT_FALSE(fits({.models = {"gemma2"}}));
   EXPECT_TRUE(fits({.condition = Expression::parse("m <= 4", "", "")}));
   EXPECT_FALSE(fits({.condition = Expression::parse("m < 4", "", "")}));
+}
+
+TEST(Stack, every_shipped_stack_runs_every_phase_of_dense_window_expert_and_latent_models) {
+  const std::filesystem::path data = FORETOKEN_SOURCE_DIR "/data";
+  const StackCatalogue stacks(data / "stacks");
+  const ModelCatalogue models(data / "models");
+  const KernelPredictor roofline(HardwareCatalogue(data / "hardware").device("h200_sxm"));
+  for (const std::string& name : stacks.names()) {
+    const Stack stack = stacks.stack(name);
+    for (const char* model_name : {"Llama-3.1-8B", "gemma-2-2b", "Qwen3-30B-A3B", "gpt2-large", "DeepSeek-V2-Lite"}) {
+      const Model model = models.model(model_name);
+      for (const StepPhase phase : {StepPhase::prefill, StepPhase::decode, StepPhase::mixed, StepPhase::train}) {
+        const StepRequest request{.phase = phase, .batch = 4, .input_len = 64, .context_len = 32, .prompts = 2};
+        EXPECT_GT(estimate_step(model, request, {}, roofline, stack).seconds.value, 0) << name << " " << model_name;
+      }
+    }
+  }
+}
+
+TEST(Stack, a_users_file_extends_a_shipped_stack_from_any_folder) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "extends_hf_eager.json";
+  write_file(file,
+             R"({"format": 1, "name": "mine", "extends": "hf-eager", "summary": "s", "source": "t", "rules": []})");
+  const StackCatalogue stacks(FORETOKEN_SOURCE_DIR "/data/stacks");
+  const Stack mine = stacks.stack(file.string());
+  EXPECT_EQ(mine.rules.size(), stacks.stack("hf-eager").rules.size());
+  EXPECT_EQ(mine.dispatch_of(StepPhase::decode, 1), Dispatch::eager);
+  std::filesystem::remove(file);
 }
 
 }  // namespace

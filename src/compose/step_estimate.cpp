@@ -19,8 +19,8 @@ Work times(Work work, double count) {
 }
 
 bool is_attention(const KernelShape& shape) {
-  return std::holds_alternative<AttentionShape>(shape) || std::holds_alternative<LatentAttentionShape>(shape) ||
-         std::holds_alternative<LinearAttentionShape>(shape);
+  return std::holds_alternative<AttentionShape>(shape) || std::holds_alternative<MixedAttentionShape>(shape) ||
+         std::holds_alternative<LatentAttentionShape>(shape) || std::holds_alternative<LinearAttentionShape>(shape);
 }
 
 TimedLaunch time_launch(const Launch& launch, const KernelPredictor& predictor) {

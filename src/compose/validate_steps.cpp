@@ -19,6 +19,12 @@ bool wanted(const std::vector<std::string>& filter, std::string_view value) {
   return filter.empty() || std::find(filter.begin(), filter.end(), value) != filter.end();
 }
 
+// Also by the name without its organisation.
+bool wanted_model(const std::vector<std::string>& filter, std::string_view value) {
+  const size_t slash = value.rfind('/');
+  return wanted(filter, value) || (slash != std::string_view::npos && wanted(filter, value.substr(slash + 1)));
+}
+
 // The columns of one file, looked up once.
 class StepRows {
  public:
@@ -130,7 +136,7 @@ StepValidation validate_steps(const StepValidationRequest& request, const Hardwa
   while (rows.next()) {
     const std::string device(rows.text("device")), model_name(rows.text("model")), stack_name(rows.stack());
     if (!wanted(request.devices, device) || !wanted(request.stacks, stack_name) ||
-        !wanted(request.phases, rows.phase()) || !wanted(request.models, model_name)) {
+        !wanted(request.phases, rows.phase()) || !wanted_model(request.models, model_name)) {
       continue;
     }
     if (const std::string_view why = rows.misfit(); !why.empty()) {
@@ -248,7 +254,9 @@ StepValidation validate_steps(const StepValidationRequest& request, const Hardwa
   result.watts = watts.overall();
   if (verdicts > 0) result.verdicts_right = 100.0 * static_cast<double>(right) / static_cast<double>(verdicts);
   if (total == 0 && result.errors.skipped.empty()) {
-    throw InputError({.source = request.data.string(), .expected = "rows that the filters leave"});
+    throw InputError({.source = request.data.string(),
+                      .value = "no row left",
+                      .expected = "rows that --devices, --stacks, --phases and --models leave"});
   }
   return result;
 }

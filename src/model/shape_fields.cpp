@@ -19,6 +19,9 @@ struct EachField {
       use("batch", s.batch), use("heads", s.heads), use("kv_heads", s.kv_heads), use("head_dim", s.head_dim);
       use("value_dim", s.value_dim), use("q_len", s.q_len), use("kv_len", s.kv_len), use("window", s.window);
       use("causal", s.causal), use("writes_kv", s.writes_kv);
+    } else if constexpr (std::is_same_v<Plain, MixedAttentionShape>) {
+      use("heads", s.heads), use("kv_heads", s.kv_heads), use("head_dim", s.head_dim), use("value_dim", s.value_dim);
+      use("window", s.window), use("writes_kv", s.writes_kv);
     } else if constexpr (std::is_same_v<Plain, LatentAttentionShape>) {
       use("batch", s.batch), use("heads", s.heads), use("q_len", s.q_len), use("kv_len", s.kv_len);
       use("latent_dim", s.latent_dim), use("rope_dim", s.rope_dim), use("nope_dim", s.nope_dim);

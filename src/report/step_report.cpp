@@ -144,6 +144,31 @@ Json dispatch_json(const StepEstimate& step) {
                        {"least_certain_share", wide.share}});
 }
 
+// What a reader should know before using the answer.
+std::vector<std::string> notes_of(const StepEstimate& step, const Model& model) {
+  std::vector<std::string> notes = model.notes;
+  double total = 0, bare = 0;
+  for (const StageEstimate& stage : step.stages) {
+    for (const TimedOperator& timed : stage.operators) {
+      total += timed.seconds.value;
+      if (timed.kernel && timed.kernel->tier == Tier::roofline) bare += timed.seconds.value;
+    }
+  }
+  if (bare > 0.3 * total) {
+    notes.push_back(
+        "mostly bare roofline: the value is near the least time possible and the truth likely well above it; do not "
+        "rank "
+        "devices by it");
+  }
+  const int64_t positions =
+      step.request.context_len + (step.request.phase == StepPhase::decode ? 1 : step.request.input_len);
+  if (model.max_positions > 0 && positions > model.max_positions) {
+    notes.push_back(
+        fmt::format("{} positions are more than the {} the model was made for", positions, model.max_positions));
+  }
+  return notes;
+}
+
 std::string work_sentence(const StepRequest& request) {
   switch (request.phase) {
     case StepPhase::prefill:
@@ -196,7 +221,7 @@ Json step_json(const StepEstimate& step, const Model& model, const Device& devic
         {{"seconds", to_json(stage.seconds)}, {"memory_bytes", to_json(stage.memory)}, {"operators", operators}}));
   }
   Json notes = Json::array();
-  for (const std::string& note : model.notes) notes.push(note);
+  for (const std::string& note : notes_of(step, model)) notes.push(note);
   return Json::object(
       {{"model", model.name},
        {"device", device.name},
@@ -226,7 +251,8 @@ std::string step_text(const StepEstimate& step, const Model& model, const Device
   out += dispatch_text(step);
   out += rests_on_text(step);
   out += fmt::format("  work   {} by the model, {:.1f}% of the {} peak\n", rate_text(step.model_flops.value(), "FLOP"),
-                     100 * step.model_flops_utilization, dtype_name(facts(model.scheme).math));
+                     100 * step.model_flops_utilization,
+                     dtype_name(device.type_or_fallback(facts(model.scheme).math).value_or(facts(model.scheme).math)));
   for (size_t i = 0; i < step.stages.size(); ++i) {
     const StageEstimate& stage = step.stages[i];
     const RankMemory& memory = stage.memory;
@@ -259,10 +285,10 @@ std::string step_text(const StepEstimate& step, const Model& model, const Device
                  timed->kernel ? bytes_text(timed->work.bytes().value()) : "", bar(share, 12)});
     }
     table.add_rule();
-    table.add({"kernels", "", duration_text(stage.kernels.value), "100.0%", "", "", "", ""});
+    table.add({"sum of calls", "", duration_text(stage.kernels.value), "100.0%", "", "", "", ""});
     out += table.text();
   }
-  for (const std::string& note : model.notes) out += wrap_lines(fmt::format("note: {}", note), 100, 2);
+  for (const std::string& note : notes_of(step, model)) out += wrap_lines(fmt::format("note: {}", note), 100, 2);
   return out;
 }
 

@@ -103,18 +103,22 @@ std::string scored_kernel_row(const ScoredKernel& scored) {
 std::string step_validation_text(const StepValidation& validation) {
   std::string text = validation_text(validation.errors);
   if (validation.kernels.n > 0) {
-    text += fmt::format(
-        "kernels' sum: mape {:.1f}%, bias {:+.1f}% over {} rows; gap off by {:.1f}% of the step; host-bound or "
-        "device-bound told rightly: {:.1f}%\n",
-        validation.kernels.mape, validation.kernels.bias, validation.kernels.n, validation.gap.mape,
-        validation.verdicts_right);
+    text += wrap_lines(
+        fmt::format(
+            "kernels' sum: mape {:.1f}%, bias {:+.1f}% over {} rows; gap off by {:.1f}% of the step; host-bound or "
+            "device-bound told rightly: {:.1f}%\n",
+            validation.kernels.mape, validation.kernels.bias, validation.kernels.n, validation.gap.mape,
+            validation.verdicts_right),
+        100, 2);
   }
   if (validation.sustained.n > 0) {
-    text += fmt::format(
-        "repeated without pause: mape {:.1f}%, bias {:+.1f}%, in the interval {:.0f}% of {} rows; board power: mape "
-        "{:.1f}%, bias {:+.1f}%\n",
-        validation.sustained.mape, validation.sustained.bias, validation.sustained.coverage90, validation.sustained.n,
-        validation.watts.mape, validation.watts.bias);
+    text +=
+        wrap_lines(fmt::format("repeated without pause: mape {:.1f}%, bias {:+.1f}%, in the interval {:.0f}% of {} "
+                               "rows; board power: mape "
+                               "{:.1f}%, bias {:+.1f}%\n",
+                               validation.sustained.mape, validation.sustained.bias, validation.sustained.coverage90,
+                               validation.sustained.n, validation.watts.mape, validation.watts.bias),
+                   100, 2);
   }
   return text;
 }

@@ -121,7 +121,14 @@ class MemoryForm : public Form {
   }
 
   // Engines fuse these into kernels of their own rather than call the framework's.
-  std::string_view usual_variant(const FormCall& /*call*/, const DeviceTraits& /*device*/) const override {
+  // What an engine runs: a fused kernel of its own, and PyTorch's where nobody writes one.
+  std::string_view usual_variant(const FormCall& call, const DeviceTraits& /*device*/) const override {
+    if (std::holds_alternative<ElementwiseShape>(call.shape)) return "torch_add";
+    if (std::holds_alternative<SoftmaxShape>(call.shape)) return "torch_softmax";
+    if (std::holds_alternative<EmbeddingShape>(call.shape)) return "torch_embedding";
+    if (const auto* sampling = std::get_if<SamplingShape>(&call.shape)) {
+      return sampling->greedy ? "torch_argmax" : "torch_top_p_sort";
+    }
     return "triton";
   }
 
