@@ -7,6 +7,19 @@
 #   LINKS       third-party libraries, private; add them to cmake/foretokenConfig.cmake.in too
 #   HEADERS_OF  third-party header-only libraries, private; users of the package do not need them
 
+# Headers that nearly every file includes, compiled once for the target.
+function(foretoken_precompile target)
+  if(FORETOKEN_PRECOMPILED_HEADERS)
+    target_precompile_headers(${target} PRIVATE
+      <algorithm> <array> <cmath> <filesystem> <functional> <map> <memory> <optional> <span> <string> <string_view>
+      <utility> <variant> <vector> <fmt/format.h>)
+    # False alarms on std::string in GCC 12, which come and go with the order of headers.
+    target_compile_options(${target} PRIVATE
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread>)
+  endif()
+endfunction()
+
 function(foretoken_folder name)
   cmake_parse_arguments(arg "" "" "USES;LINKS;HEADERS_OF" ${ARGN})
   set(folder ${PROJECT_SOURCE_DIR}/src/${name})
@@ -25,6 +38,7 @@ function(foretoken_folder name)
     set(scope PUBLIC)
     add_library(${target} STATIC ${sources})
     target_link_libraries(${target} PRIVATE fmt::fmt ${arg_LINKS} ${arg_HEADERS_OF} $<BUILD_INTERFACE:foretoken_flags>)
+    foretoken_precompile(${target})
   else()
     set(scope INTERFACE)
     add_library(${target} INTERFACE)
