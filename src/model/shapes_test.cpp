@@ -26,7 +26,8 @@ TEST(MixedAttention, parts_hold_every_token_and_every_key) {
   EXPECT_EQ(shape.prompt_count(), 4);
   EXPECT_EQ(shape.longest_decode, 9000);
   int64_t sequences = 0, queries = 0, keys = 0;
-  for (const AttentionShape& call : equal_parts(shape).all()) {
+  const AttentionParts parts = equal_parts(shape);
+  for (const AttentionShape& call : parts.all()) {
     EXPECT_EQ(call.heads, 32);
     sequences += call.batch;
     queries += call.batch * call.q_len;

@@ -84,7 +84,8 @@ struct Counter {
 
   Work operator()(const MixedAttentionShape& s) const {
     Work sum{.math = s.dtype};
-    for (const AttentionShape& call : equal_parts(s).all()) {
+    const AttentionParts parts = equal_parts(s);
+    for (const AttentionShape& call : parts.all()) {
       const Work part = (*this)(call);
       sum.flops += part.flops;
       sum.math = part.math;
