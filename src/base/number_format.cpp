@@ -105,4 +105,8 @@ std::vector<std::string> scheme_names() {
   return names;
 }
 
+Scheme plain_scheme(DType dtype) {
+  return dtype == DType::fp32 ? Scheme::fp32 : dtype == DType::fp16 ? Scheme::fp16 : Scheme::bf16;
+}
+
 }  // namespace foretoken

@@ -40,4 +40,7 @@ std::span<const SchemeFacts> all_schemes();
 std::optional<Scheme> scheme_from_name(std::string_view name);
 std::vector<std::string> scheme_names();
 
+// The scheme of a layer that is stored and multiplied in `dtype` itself.
+Scheme plain_scheme(DType dtype);
+
 }  // namespace foretoken

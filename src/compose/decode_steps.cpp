@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "model/shape_fields.h"
 
 namespace foretoken {
 namespace {

@@ -14,7 +14,6 @@ namespace foretoken {
 namespace {
 
 constexpr std::string_view dispatch_names[] = {"fused", "graph", "piecewise", "eager"};
-constexpr std::string_view phase_names[] = {"prefill", "decode", "mixed", "train"};
 constexpr Range<double> microseconds{0, 1e7};
 
 template <size_t n>
@@ -62,12 +61,11 @@ class StackReader {
     const auto dispatch = root_.has("extends") ? root_.find("dispatch") : std::optional(root_.at("dispatch"));
     const auto members = dispatch ? dispatch->members() : std::vector<std::pair<std::string, JsonView>>();
     for (const auto& [phase, kind] : members) {
-      const auto* known = std::find(std::begin(phase_names), std::end(phase_names), phase);
-      if (known == std::end(phase_names)) {
-        kind.fail("a phase: prefill, decode, mixed, train", nearest_name(phase, texts(phase_names)).value_or(""));
+      const std::optional<StepPhase> known = step_phase_from_name(phase);
+      if (!known) {
+        kind.fail("a phase: prefill, decode, mixed, train", nearest_name(phase, step_phase_names()).value_or(""));
       }
-      stack.dispatch[static_cast<StepPhase>(known - std::begin(phase_names))] =
-          static_cast<Dispatch>(choice(kind, dispatch_names));
+      stack.dispatch[*known] = static_cast<Dispatch>(choice(kind, dispatch_names));
     }
     if (const auto costs = root_.find("costs")) stack.costs = read_costs(*costs);
     if (const auto sizes = root_.find("graph_sizes")) stack.graph_sizes = read_sizes(*sizes);
@@ -125,6 +123,16 @@ class StackReader {
     return sizes;
   }
 
+  static StepPhase read_phase(const JsonView& view) {
+    const std::string name = view.string();
+    const std::optional<StepPhase> known = step_phase_from_name(name);
+    if (!known) {
+      view.fail(fmt::format("one of {}", fmt::join(step_phase_names(), ", ")),
+                nearest_name(name, step_phase_names()).value_or(""));
+    }
+    return *known;
+  }
+
   static OperatorPattern read_pattern(const JsonView& view) {
     view.allow_only({"name", "family", "pass", "phase", "model", "if"});
     OperatorPattern pattern;
@@ -136,10 +144,10 @@ class StackReader {
     }
     if (const auto phases = view.find("phase")) {
       if (phases->is(Json::Kind::string)) {
-        pattern.phases.push_back(static_cast<StepPhase>(choice(*phases, phase_names)));
+        pattern.phases.push_back(read_phase(*phases));
       } else {
         for (const JsonView& one : phases->items()) {
-          pattern.phases.push_back(static_cast<StepPhase>(choice(one, phase_names)));
+          pattern.phases.push_back(read_phase(one));
         }
       }
     }

@@ -10,7 +10,6 @@
 
 #include "base/csv.h"
 #include "base/error.h"
-#include "model/families/number_formats.h"
 
 namespace foretoken {
 namespace {
@@ -75,10 +74,9 @@ class StepRows {
 };
 
 std::optional<StepPhase> phase_named(std::string_view name) {
-  if (name == "prefill" || name == "inf") return StepPhase::prefill;
-  if (name == "decode") return StepPhase::decode;
-  if (name == "train") return StepPhase::train;
-  return std::nullopt;
+  if (name == "inf") return StepPhase::prefill;
+  const std::optional<StepPhase> phase = step_phase_from_name(name);
+  return phase == StepPhase::mixed ? std::nullopt : phase;  // the table does not say how many are prompts
 }
 
 // The request of the current row; nothing and a reason where it cannot be expressed.
@@ -114,6 +112,150 @@ std::optional<StepRequest> request_of(const StepRows& rows, const Model& model, 
   return request;
 }
 
+PredictedRow in_milliseconds(double measured_ms, const Estimate& seconds) {
+  return {
+      .measured = measured_ms, .predicted = seconds.value * 1e3, .low = seconds.low * 1e3, .high = seconds.high * 1e3};
+}
+
+// The kernels and collectives of a step without the gaps between them, as a profiler adds them up.
+Estimate kernel_sum(const StepEstimate& step) {
+  Estimate sum;
+  for (const StageEstimate& stage : step.stages) {
+    const double alone = stage.time.kernels + stage.time.communication;
+    sum.value += alone;
+    sum.low += alone * stage.kernels.low / stage.kernels.value;
+    sum.high += alone * stage.kernels.high / stage.kernels.value;
+  }
+  return sum;
+}
+
+// Devices, models and stacks that the rows name, each read once; the step of a row.
+class StepCases {
+ public:
+  StepCases(const HardwareCatalogue& hardware, const ModelCatalogue& models, const StackCatalogue& stacks,
+            const PredictorMaker& make_predictor)
+      : hardware_(hardware), models_(models), stacks_(stacks), make_predictor_(make_predictor) {}
+
+  // Nothing and the reason where the current row cannot be expressed.
+  std::optional<StepEstimate> predict(const StepRows& rows, double host_factor, std::string& why) {
+    try {
+      const Model* model = find_model(rows, why);
+      if (model == nullptr) return std::nullopt;
+      const std::optional<StepRequest> request = request_of(rows, *model, why);
+      if (!request) return std::nullopt;
+      ExecutionOptions options{.dispatch = std::nullopt, .host_factor = host_factor};
+      if (const std::string_view dispatch = rows.text("dispatch"); !dispatch.empty()) {
+        options.dispatch = dispatch_from_name(dispatch);
+        if (!options.dispatch) {
+          why = fmt::format("no such dispatch: {}", printable(dispatch));
+          return std::nullopt;
+        }
+      }
+      const ParallelPlan plan{.tensor = std::max<int64_t>(1, rows.count("tp", 1))};
+      return estimate_step(*model, *request, plan, predictor(std::string(rows.text("device"))), find_stack(rows),
+                           options);
+    } catch (const InputError& error) {
+      why = error.what();
+      return std::nullopt;
+    }
+  }
+
+  const KernelPredictor& predictor(const std::string& device) {
+    std::unique_ptr<KernelPredictor>& known = predictors_[device];
+    if (!known) known = std::make_unique<KernelPredictor>(make_predictor_(hardware_.device(device), Caches::cold));
+    return *known;
+  }
+
+ private:
+  // In the row's number format.
+  const Model* find_model(const StepRows& rows, std::string& why) {
+    const std::string name(rows.text("model")), dtype = rows.dtype();
+    const std::optional<DType> type = dtype_from_name(dtype);
+    if (!type) {
+      why = fmt::format("no such dtype: {}", printable(dtype));
+      return nullptr;
+    }
+    const auto [found, is_new] = models_by_name_.try_emplace({name, *type});
+    if (is_new) {
+      try {
+        Model model = models_.model(name);
+        model.dtype = *type;
+        found->second = with_scheme(std::move(model), plain_scheme(*type));
+      } catch (const InputError&) {
+        models_by_name_.erase(found);
+        throw;
+      }
+    }
+    return &found->second;
+  }
+
+  const Stack& find_stack(const StepRows& rows) {
+    const std::string name = rows.text("cache") == "static" ? rows.stack() + "-static" : rows.stack();
+    const auto known = stacks_by_name_.find(name);
+    return known != stacks_by_name_.end() ? known->second
+                                          : stacks_by_name_.emplace(name, stacks_.stack(name)).first->second;
+  }
+
+  const HardwareCatalogue& hardware_;
+  const ModelCatalogue& models_;
+  const StackCatalogue& stacks_;
+  const PredictorMaker& make_predictor_;
+  std::map<std::string, std::unique_ptr<KernelPredictor>> predictors_;
+  std::map<std::pair<std::string, DType>, Model> models_by_name_;
+  std::map<std::string, Stack> stacks_by_name_;
+};
+
+// Collects the errors of all rows.
+class StepErrors {
+ public:
+  void add(const std::string& group, const StepRows& rows, double measured_ms, const StepEstimate& predicted,
+           double seconds_spent) {
+    steps_.add(group, in_milliseconds(measured_ms, predicted.seconds));
+    effort_[group].first += 1;
+    effort_[group].second += seconds_spent;
+    const double kernel_ms = rows.number("kernel_ms");
+    if (kernel_ms <= 0) return;
+    const Estimate sum = kernel_sum(predicted);
+    kernels_.add(group, in_milliseconds(kernel_ms, sum));
+    const double predicted_gap = predicted.seconds.value - sum.value;
+    const double gap = std::abs(predicted_gap * 1e3 - (measured_ms - kernel_ms)) / measured_ms;
+    gaps_.add(group, {.measured = 1, .predicted = 1 + gap, .low = 1, .high = 1 + gap});
+    ++verdicts_;
+    if ((measured_ms - kernel_ms > 0.5 * kernel_ms) == (predicted_gap > 0.5 * sum.value)) ++right_;
+  }
+
+  void add_sustained(const std::string& group, double held_ms, double drawn_watts, const SustainedStep& held) {
+    sustained_.add(group, in_milliseconds(held_ms, held.seconds));
+    const Estimate& watts = held.power.watts;
+    if (drawn_watts <= 0) return;
+    watts_.add(group, {.measured = drawn_watts, .predicted = watts.value, .low = watts.low, .high = watts.high});
+  }
+
+  void write(StepValidation& result) const {
+    result.errors.overall = steps_.overall();
+    result.errors.mape_20us = result.errors.overall.mape;  // every step is long
+    double rows = 0, seconds = 0;
+    for (const auto& [name, errors] : steps_.groups()) {
+      const auto& [count, spent] = effort_.at(name);
+      result.errors.groups.push_back(
+          {.name = name, .errors = errors, .mape_20us = errors.mape, .seconds_per_1000_rows = spent / count * 1000});
+      rows += count;
+      seconds += spent;
+    }
+    if (rows > 0) result.errors.seconds_per_1000_rows = seconds / rows * 1000;
+    result.kernels = kernels_.overall();
+    result.gap = gaps_.overall();
+    result.sustained = sustained_.overall();
+    result.watts = watts_.overall();
+    if (verdicts_ > 0) result.verdicts_right = 100 * right_ / verdicts_;
+  }
+
+ private:
+  ErrorTable steps_, kernels_, gaps_, sustained_, watts_;
+  std::map<std::string, std::pair<double, double>> effort_;  // rows and seconds by group
+  double verdicts_ = 0, right_ = 0;
+};
+
 }  // namespace
 
 StepValidation validate_steps(const StepValidationRequest& request, const HardwareCatalogue& hardware,
@@ -121,139 +263,54 @@ StepValidation validate_steps(const StepValidationRequest& request, const Hardwa
                               const PredictorMaker& make_predictor, const PowerModelMaker& make_power,
                               const ScoredStepSink& sink) {
   StepRows rows(request.data);
+  StepCases cases(hardware, models, stacks, make_predictor);
+  StepErrors errors;
   StepValidation result;
-  ErrorTable steps, kernels, gaps, sustained, watts;
-  std::map<std::string, std::unique_ptr<KernelPredictor>> predictors;
-  std::map<std::string, Model> model_by_name;
-  std::map<std::string, Stack> stack_by_name;
-  std::map<std::string, std::pair<size_t, double>> effort;  // rows and seconds by group
-  size_t verdicts = 0, right = 0, total = 0;
-  double all_seconds = 0;
-  const auto skip = [&](std::string why) {
-    result.errors.skipped.push_back({request.data.string(), rows.csv().row(), std::move(why)});
+  const auto skip = [&](std::string_view why) {
+    result.errors.skipped.push_back({request.data.string(), rows.csv().row(), std::string(why)});
   };
   if (!request.group_by.empty()) rows.csv().column(request.group_by);
   while (rows.next()) {
-    const std::string device(rows.text("device")), model_name(rows.text("model")), stack_name(rows.stack());
-    if (!wanted(request.devices, device) || !wanted(request.stacks, stack_name) ||
-        !wanted(request.phases, rows.phase()) || !wanted_model(request.models, model_name)) {
+    const std::string device(rows.text("device")), model(rows.text("model")), stack(rows.stack());
+    if (!wanted(request.devices, device) || !wanted(request.stacks, stack) || !wanted(request.phases, rows.phase()) ||
+        !wanted_model(request.models, model)) {
       continue;
     }
     if (const std::string_view why = rows.misfit(); !why.empty()) {
-      skip(std::string(why));
+      skip(why);
       continue;
     }
     const auto begin = std::chrono::steady_clock::now();
     const double measured = rows.csv().number(rows.csv().column("measured_ms"), {1e-9, 1e12});
-    StepEstimate predicted;
-    try {
-      const std::string cache(rows.text("cache"));
-      const std::string file_stack = cache == "static" ? stack_name + "-static" : stack_name;
-      if (!predictors.contains(device)) {
-        predictors[device] = std::make_unique<KernelPredictor>(make_predictor(hardware.device(device), Caches::cold));
-      }
-      const std::string dtype = rows.dtype();
-      const std::string key = model_name + " " + dtype;
-      if (!model_by_name.contains(key)) {
-        Model model = models.model(model_name);
-        if (const auto type = dtype_from_name(dtype)) {
-          model.dtype = *type;
-          model = with_scheme(std::move(model), plain_scheme(*type));
-        } else {
-          skip(fmt::format("no such dtype: {}", printable(dtype)));
-          continue;
-        }
-        model_by_name.emplace(key, std::move(model));
-      }
-      if (!stack_by_name.contains(file_stack)) stack_by_name.emplace(file_stack, stacks.stack(file_stack));
-      const Model& model = model_by_name.at(key);
-      std::string why;
-      const std::optional<StepRequest> step = request_of(rows, model, why);
-      if (!step) {
-        skip(why);
-        continue;
-      }
-      ExecutionOptions options{.dispatch = std::nullopt, .host_factor = request.host_factor};
-      if (const std::string_view dispatch = rows.text("dispatch"); !dispatch.empty()) {
-        options.dispatch = dispatch_from_name(dispatch);
-        if (!options.dispatch) {
-          skip(fmt::format("no such dispatch: {}", printable(dispatch)));
-          continue;
-        }
-      }
-      const ParallelPlan plan{.tensor = std::max<int64_t>(1, rows.count("tp", 1))};
-      predicted = estimate_step(model, *step, plan, *predictors.at(device), stack_by_name.at(file_stack), options);
-    } catch (const InputError& error) {
-      skip(error.what());
+    std::string why;
+    const std::optional<StepEstimate> predicted = cases.predict(rows, request.host_factor, why);
+    if (!predicted) {
+      skip(why);
       continue;
     }
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-    const std::string group = request.group_by.empty() ? fmt::format("{}/{}", stack_name, rows.phase())
-                                                       : std::string(rows.text(request.group_by));
-    steps.add(group, {.measured = measured,
-                      .predicted = predicted.seconds.value * 1e3,
-                      .low = predicted.seconds.low * 1e3,
-                      .high = predicted.seconds.high * 1e3});
-    effort[group].first += 1;
-    effort[group].second += spent.count();
-    ++total;
-    all_seconds += spent.count();
-    if (const double held_ms = rows.number("sustained_ms"), drawn = rows.number("power_w"); held_ms > 0 && make_power) {
-      const Device& known = predictors.at(device)->device();
+    const std::string group =
+        request.group_by.empty() ? fmt::format("{}/{}", stack, rows.phase()) : std::string(rows.text(request.group_by));
+    errors.add(group, rows, measured, *predicted, spent.count());
+    if (const double held_ms = rows.number("sustained_ms"); held_ms > 0 && make_power) {
+      const Device& known = cases.predictor(device).device();
       if (const std::optional<PowerModel> power = make_power(known)) {
-        const SustainedStep held = sustained_step(predicted, *power, known);
-        sustained.add(group, {.measured = held_ms,
-                              .predicted = held.seconds.value * 1e3,
-                              .low = held.seconds.low * 1e3,
-                              .high = held.seconds.high * 1e3});
-        const Estimate& own = held.power.watts;
-        if (drawn > 0) watts.add(group, {.measured = drawn, .predicted = own.value, .low = own.low, .high = own.high});
+        errors.add_sustained(group, held_ms, rows.number("power_w"), sustained_step(*predicted, *power, known));
       }
-    }
-    const double kernel_ms = rows.number("kernel_ms");
-    if (kernel_ms > 0) {
-      double sum = 0, low = 0, high = 0;
-      for (const StageEstimate& stage : predicted.stages) {
-        const double alone = stage.time.kernels + stage.time.communication;
-        sum += alone;
-        low += alone * stage.kernels.low / stage.kernels.value;
-        high += alone * stage.kernels.high / stage.kernels.value;
-      }
-      kernels.add(group, {.measured = kernel_ms, .predicted = sum * 1e3, .low = low * 1e3, .high = high * 1e3});
-      const double gap = std::abs((predicted.seconds.value - sum) * 1e3 - (measured - kernel_ms)) / measured;
-      gaps.add(group, {.measured = 1, .predicted = 1 + gap, .low = 1, .high = 1 + gap});
-      const bool bound = measured - kernel_ms > 0.5 * kernel_ms;
-      const bool told = predicted.seconds.value - sum > 0.5 * sum;
-      ++verdicts;
-      if (bound == told) ++right;
     }
     if (sink) {
       sink({.device = device,
-            .model = model_name,
-            .stack = stack_name,
+            .model = model,
+            .stack = stack,
             .group = group,
             .row = rows.csv().row(),
             .measured_ms = measured,
-            .measured_kernel_ms = kernel_ms,
-            .predicted = &predicted});
+            .measured_kernel_ms = rows.number("kernel_ms"),
+            .predicted = &*predicted});
     }
   }
-  result.errors.overall = steps.overall();
-  result.errors.mape_20us = result.errors.overall.mape;
-  for (const auto& [name, errors] : steps.groups()) {
-    const auto [count, seconds] = effort[name];
-    result.errors.groups.push_back({.name = name,
-                                    .errors = errors,
-                                    .mape_20us = errors.mape,  // every step is long
-                                    .seconds_per_1000_rows = seconds / static_cast<double>(count) * 1000});
-  }
-  if (total > 0) result.errors.seconds_per_1000_rows = all_seconds / static_cast<double>(total) * 1000;
-  result.kernels = kernels.overall();
-  result.gap = gaps.overall();
-  result.sustained = sustained.overall();
-  result.watts = watts.overall();
-  if (verdicts > 0) result.verdicts_right = 100.0 * static_cast<double>(right) / static_cast<double>(verdicts);
-  if (total == 0 && result.errors.skipped.empty()) {
+  errors.write(result);
+  if (result.errors.overall.n == 0 && result.errors.skipped.empty()) {
     throw InputError({.source = request.data.string(),
                       .value = "no row left",
                       .expected = "rows that --devices, --stacks, --phases and --models leave"});

@@ -46,6 +46,10 @@ Estimate at_least(const Estimate& estimate, double least) {
 
 }  // namespace
 
+std::string_view bound_name(Bound bound) {
+  return bound == Bound::compute ? "compute" : "memory";
+}
+
 KernelPredictor::KernelPredictor(Device device, RooflineIntervals intervals,
                                  std::shared_ptr<const LearnedKernels> learned, Tier tier, Caches caches)
     : device_(std::move(device)),

@@ -17,6 +17,7 @@
 namespace foretoken {
 
 enum class Bound { compute, memory };
+std::string_view bound_name(Bound bound);
 
 struct KernelEstimate {
   Estimate seconds;

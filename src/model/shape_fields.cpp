@@ -3,8 +3,6 @@
 #include <cmath>
 #include <type_traits>
 
-#include "model/families/number_formats.h"
-
 namespace foretoken {
 namespace {
 

@@ -146,6 +146,24 @@ std::vector<ForwardOperator> forward_operators(const Model& model, const StepReq
 
 }  // namespace step
 
+namespace {
+constexpr std::string_view phase_names[] = {"prefill", "decode", "mixed", "train"};
+}  // namespace
+
+std::string_view step_phase_name(StepPhase phase) {
+  return phase_names[static_cast<size_t>(phase)];
+}
+
+std::vector<std::string> step_phase_names() {
+  return {std::begin(phase_names), std::end(phase_names)};
+}
+
+std::optional<StepPhase> step_phase_from_name(std::string_view name) {
+  const auto* found = std::find(std::begin(phase_names), std::end(phase_names), name);
+  if (found == std::end(phase_names)) return std::nullopt;
+  return static_cast<StepPhase>(found - std::begin(phase_names));
+}
+
 std::string_view step_part_name(StepPart part) {
   switch (part) {
     case StepPart::embedding:

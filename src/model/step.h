@@ -20,6 +20,9 @@
 namespace foretoken {
 
 enum class StepPhase { prefill, decode, mixed, train };
+std::string_view step_phase_name(StepPhase phase);
+std::vector<std::string> step_phase_names();
+std::optional<StepPhase> step_phase_from_name(std::string_view name);
 
 // What a training step ends with.
 //   none        gradients only
@@ -37,8 +40,8 @@ struct StepRequest {
   DType kv_dtype = DType::bf16;
   Routing routing = Routing::balanced;
   double power_law_exponent = 0;
-  LoraAdapter lora;        // train: only the adapters are trained. Routed experts, routers, embeddings have none.
-  bool recompute = false;  // train: run the layers' forward again in the backward pass
+  LoraAdapter lora;          // train: only the adapters are trained. Routed experts, routers, embeddings have none.
+  bool recompute = false;    // train: run the layers' forward again in the backward pass
   bool every_logit = false;  // inference: the head on every token, not on the last of each sequence
   Optimizer optimizer = Optimizer::adam_mixed;
 };

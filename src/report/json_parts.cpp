@@ -28,7 +28,7 @@ Json to_json(const KernelEstimate& estimate) {
                        {"work", to_json(estimate.work)},
                        {"compute_seconds", estimate.compute.value()},
                        {"memory_seconds", estimate.memory.value()},
-                       {"bound", estimate.bound == Bound::compute ? "compute" : "memory"},
+                       {"bound", bound_name(estimate.bound)},
                        {"waves", estimate.waves},
                        {"wave_efficiency", estimate.wave_efficiency}});
 }

@@ -238,7 +238,7 @@ std::string kernel_text(const KernelReport& report) {
   if (!explanation.variant.empty()) text += fmt::format("  kernel      {}\n", explanation.variant);
   text += fmt::format("  efficiency  {:.0f}% of the roofline, {}\n", 100 * explanation.efficiency,
                       duration_text(explanation.roofline_seconds));
-  text += fmt::format("  bound by    {}", estimate.bound == Bound::compute ? "compute" : "memory");
+  text += fmt::format("  bound by    {}", bound_name(estimate.bound));
   if (const Explained* limit = largest_limit(explanation))
     text += fmt::format(" on the roofline; in this kernel by {}", spaced(limit->name));
   text += "\n" + work_text(report);

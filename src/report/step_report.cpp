@@ -12,14 +12,9 @@
 namespace foretoken {
 namespace {
 
-std::string_view phase_name(StepPhase phase) {
-  constexpr std::string_view names[] = {"prefill", "decode", "mixed", "train"};
-  return names[static_cast<size_t>(phase)];
-}
-
-std::string bound_name(const TimedOperator& timed) {
+std::string bound_text(const TimedOperator& timed) {
   if (!timed.kernel) return "network";
-  return timed.kernel->bound == Bound::compute ? "compute" : "memory";
+  return std::string(bound_name(timed.kernel->bound));
 }
 
 std::string display_name(const TimedOperator& timed) {
@@ -60,7 +55,6 @@ std::string rests_on_text(const StepEstimate& step) {
 struct StepParts {
   DispatchTime time;
   double padding = 0;
-  double low = 0, high = 0;  // of the kernels alone
   int64_t launches = 0;
 };
 
@@ -212,7 +206,7 @@ Json step_json(const StepEstimate& step, const Model& model, const Device& devic
                                  {"count", timed.call.count},
                                  {"launches", timed.launches},
                                  {"seconds", to_json(timed.seconds)},
-                                 {"bound", bound_name(timed)},
+                                 {"bound", bound_text(timed)},
                                  {"tier", timed.kernel ? Json(tier_name(timed.kernel->tier)) : Json()}});
       if (timed.kernel) entry.set("work", to_json(timed.work));
       operators.push(std::move(entry));
@@ -226,7 +220,7 @@ Json step_json(const StepEstimate& step, const Model& model, const Device& devic
       {{"model", model.name},
        {"device", device.name},
        {"devices", step.devices},
-       {"phase", phase_name(step.request.phase)},
+       {"phase", step_phase_name(step.request.phase)},
        {"batch", step.request.batch},
        {"input_len", step.request.input_len},
        {"context_len", step.request.context_len},
@@ -280,7 +274,7 @@ std::string step_text(const StepEstimate& step, const Model& model, const Device
     for (const TimedOperator* timed : ordered(stage, by_time)) {
       const double share = timed->seconds.value / stage.kernels.value;
       table.add({display_name(*timed), fmt::format("{}", timed->call.count), duration_text(timed->seconds.value),
-                 fmt::format("{:.1f}%", 100 * share), bound_name(*timed),
+                 fmt::format("{:.1f}%", 100 * share), bound_text(*timed),
                  timed->kernel ? rate_text(timed->work.flops.value(), "") : "",
                  timed->kernel ? bytes_text(timed->work.bytes().value()) : "", bar(share, 12)});
     }

@@ -154,16 +154,14 @@ std::string scored_step_row(const ScoredStep& scored) {
     kernels += stage.time.kernels + stage.time.communication, stall += stage.time.host_stall,
         gap += stage.time.launch_gap;
   }
-  constexpr std::string_view phases[] = {"prefill", "decode", "mixed", "train"};
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", scored.row, csv_cell(scored.device),
-                     csv_cell(scored.model), csv_cell(scored.stack), dispatch_name(step.dispatch),
-                     phases[static_cast<size_t>(step.request.phase)], step.request.batch, step.request.input_len,
-                     step.request.context_len, number_text(scored.measured_ms), number_text(step.seconds.value * 1e3),
-                     number_text(step.seconds.low * 1e3), number_text(step.seconds.high * 1e3),
-                     confidence_name(step.seconds.kind),
-                     number_text(100 * (step.seconds.value * 1e3 / scored.measured_ms - 1)),
-                     scored.measured_kernel_ms > 0 ? number_text(scored.measured_kernel_ms) : "",
-                     number_text(kernels * 1e3), number_text(stall * 1e3), number_text(gap * 1e3));
+  return fmt::format(
+      "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", scored.row, csv_cell(scored.device),
+      csv_cell(scored.model), csv_cell(scored.stack), dispatch_name(step.dispatch), step_phase_name(step.request.phase),
+      step.request.batch, step.request.input_len, step.request.context_len, number_text(scored.measured_ms),
+      number_text(step.seconds.value * 1e3), number_text(step.seconds.low * 1e3), number_text(step.seconds.high * 1e3),
+      confidence_name(step.seconds.kind), number_text(100 * (step.seconds.value * 1e3 / scored.measured_ms - 1)),
+      scored.measured_kernel_ms > 0 ? number_text(scored.measured_kernel_ms) : "", number_text(kernels * 1e3),
+      number_text(stall * 1e3), number_text(gap * 1e3));
 }
 
 }  // namespace foretoken

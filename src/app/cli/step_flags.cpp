@@ -12,13 +12,6 @@ constexpr Range<int64_t> positive{.least = 1, .most = 1'000'000'000};
 constexpr Range<int64_t> zero_or_more{.least = 0, .most = 1'000'000'000};
 constexpr Range<int64_t> ranks{.least = 1, .most = 1'000'000};
 
-StepPhase phase_from(const std::string& name) {
-  if (name == "prefill") return StepPhase::prefill;
-  if (name == "mixed") return StepPhase::mixed;
-  if (name == "train") return StepPhase::train;
-  return StepPhase::decode;
-}
-
 }  // namespace
 
 void StepFlags::declare(Options& options) {
@@ -31,7 +24,7 @@ void StepFlags::declare(Options& options) {
   options.text("--kv-cache-dtype", kv_cache_dtype, "Element type of the KV cache: auto, bf16, fp8, int8, ...");
 
   options.heading("Step");
-  options.choice("--phase", phase, {"prefill", "decode", "mixed", "train"}, "What the step does");
+  options.choice("--phase", phase, step_phase_names(), "What the step does");
   options.integer("--batch", request.batch, positive, "Sequences per data-parallel rank");
   options.integer("--input-len", request.input_len, positive, "New tokens of each prompt (prefill, mixed, train)");
   options.integer("--context-len", request.context_len, zero_or_more, "Tokens already in the cache of each sequence");
@@ -71,7 +64,7 @@ Model StepFlags::read_model(const Library& library) const {
 
 StepRequest StepFlags::step_request(const Model& parsed) const {
   StepRequest result = request;
-  result.phase = phase_from(phase);
+  result.phase = step_phase_from_name(phase).value();  // one of the choices
   result.kv_dtype = parsed.dtype;
   if (lower_case(kv_cache_dtype) != "auto") {
     const std::optional<DType> dtype = dtype_from_name(kv_cache_dtype);

@@ -358,11 +358,6 @@ DeviceGaps device_gaps(const ProfiledStep& step) {
   return result;
 }
 
-std::string_view phase_text(StepPhase phase) {
-  constexpr std::string_view names[] = {"prefill", "decode", "mixed", "train"};
-  return names[static_cast<size_t>(phase)];
-}
-
 }  // namespace
 
 ImportedStack stack_from_profiles(std::span<const ProfiledStep> steps, const StackImport& request) {
@@ -375,12 +370,12 @@ ImportedStack stack_from_profiles(std::span<const ProfiledStep> steps, const Sta
     for (size_t i = 0; i + 1 < layers.size(); ++i) {
       if (layers[i].phase != layer.phase) continue;
       throw InputError({.source = step.source,
-                        .value = fmt::format("a step of phase {}", phase_text(layer.phase)),
+                        .value = fmt::format("a step of phase {}", step_phase_name(layer.phase)),
                         .expected = fmt::format("another phase than that of {}", steps[i].source)});
     }
     result.notes.push_back(fmt::format("{}: {} of {} layers, {} sequences of {} new tokens, {} in the cache",
-                                       step.source, phase_text(layer.phase), layer.layers, layer.batch, layer.q_len,
-                                       layer.kv_len));
+                                       step.source, step_phase_name(layer.phase), layer.layers, layer.batch,
+                                       layer.q_len, layer.kv_len));
     if (layer.phase == StepPhase::train) {
       result.notes.push_back(fmt::format("{}: the backward pass is not read{}", step.source,
                                          request.extends.empty() ? "; --extends a stack that has one" : ""));
@@ -392,10 +387,10 @@ ImportedStack stack_from_profiles(std::span<const ProfiledStep> steps, const Sta
   for (size_t i = 0; i < steps.size(); ++i) {
     const std::string_view kind =
         dispatch_name(request.dispatch.value_or(steps[i].graph ? Dispatch::graph : Dispatch::eager));
-    for (const std::string_view phase : {"prefill", "decode", "mixed", "train"}) {
+    for (const std::string& phase : step_phase_names()) {
       const bool same =
-          phase == phase_text(layers[i].phase) || (phase == "mixed" && layers[i].phase == StepPhase::prefill);
-      if (same || steps.size() == 1) dispatch.set(std::string(phase), kind);
+          phase == step_phase_name(layers[i].phase) || (phase == "mixed" && layers[i].phase == StepPhase::prefill);
+      if (same || steps.size() == 1) dispatch.set(phase, kind);
     }
   }
   Json kernels =

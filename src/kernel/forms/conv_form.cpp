@@ -53,7 +53,6 @@ constexpr int conv_tile_count = static_cast<int>(std::size(conv_tiles));
 Problem pose(const FormCall& call) {
   const auto* s = std::get_if<ConvShape>(&call.shape);
   ensure(s != nullptr, "the conv form is asked about a convolution");
-  const auto as_double = [](int64_t value) { return static_cast<double>(value); };
   const Work work = count_work(call.shape);
   const double rows = as_double(convolved_size(s->height, s->kernel_height, s->stride, s->padding, s->dilation));
   const double columns = as_double(convolved_size(s->width, s->kernel_width, s->stride, s->padding, s->dilation));

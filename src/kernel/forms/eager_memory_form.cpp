@@ -45,10 +45,6 @@ struct RowTraffic {
   std::string_view operation;
 };
 
-double as_double(int64_t value) {
-  return static_cast<double>(value);
-}
-
 // PyTorch (aten/src/ATen/native/cuda): a block passes over a long row for the maximum, for the sum and for the result
 // of a softmax. Layer norm passes twice: moments, result.
 struct TrafficOf {

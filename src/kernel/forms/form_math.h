@@ -12,6 +12,10 @@
 
 namespace foretoken {
 
+inline double as_double(int64_t value) {
+  return static_cast<double>(value);
+}
+
 // Relative error below 1e-11, a tenth of the cost of portable_log. Only IEEE + - * / and bit moves. x > 0, normal.
 inline double quick_log2(double x) {
   const auto bits = std::bit_cast<uint64_t>(x);

@@ -38,10 +38,6 @@ struct RowTraffic {
   std::string_view operation;
 };
 
-double as_double(int64_t value) {
-  return static_cast<double>(value);
-}
-
 struct TrafficOf {
   RowTraffic operator()(const QuantizeShape& s) const { return {as_double(s.m), as_double(s.k) * 3, "quantize"}; }
   RowTraffic operator()(const NormShape& s) const {
@@ -120,7 +116,6 @@ class MemoryForm : public Form {
     return names;
   }
 
-  // Engines fuse these into kernels of their own rather than call the framework's.
   // What an engine runs: a fused kernel of its own, and PyTorch's where nobody writes one.
   std::string_view usual_variant(const FormCall& call, const DeviceTraits& /*device*/) const override {
     if (std::holds_alternative<ElementwiseShape>(call.shape)) return "torch_add";

@@ -158,10 +158,6 @@ Quantization read_quantization_beside(const JsonView& document, ConfigReader& co
 
 }  // namespace
 
-Scheme plain_scheme(DType dtype) {
-  return dtype == DType::fp32 ? Scheme::fp32 : dtype == DType::fp16 ? Scheme::fp16 : Scheme::bf16;
-}
-
 void read_number_formats(ConfigReader& config, const std::optional<JsonView>& quantization_beside, Model& model) {
   model.dtype = read_dtype(config);
   Quantization found;

@@ -12,7 +12,4 @@ namespace foretoken {
 // Sets dtype, scheme and expert_scheme of `model`. `quantization_beside` is hf_quant_config.json, where there is one.
 void read_number_formats(ConfigReader& config, const std::optional<JsonView>& quantization_beside, Model& model);
 
-// The scheme of a layer that is stored and multiplied in `dtype` itself.
-Scheme plain_scheme(DType dtype);
-
 }  // namespace foretoken

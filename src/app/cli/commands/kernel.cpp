@@ -188,10 +188,9 @@ class KernelCommand : public Command {
       if (!first) first = shape;
       if (!plot_.empty()) plotted.push_back({.estimate = estimate, .label = sizes_text(shape)});
       for (size_t column = 0; column < csv.columns().size(); ++column) rows += csv_cell(csv.cell(column)) + ",";
-      rows +=
-          fmt::format("{},{},{},{},{}", number_text(estimate.seconds.value * 1e6),
-                      number_text(estimate.seconds.low * 1e6), number_text(estimate.seconds.high * 1e6),
-                      estimate.bound == Bound::compute ? "compute" : "memory", confidence_name(estimate.seconds.kind));
+      rows += fmt::format("{},{},{},{},{}", number_text(estimate.seconds.value * 1e6),
+                          number_text(estimate.seconds.low * 1e6), number_text(estimate.seconds.high * 1e6),
+                          bound_name(estimate.bound), confidence_name(estimate.seconds.kind));
       Json entry = to_json(estimate);
       if (sustained_) {
         const KernelPower drawn =
