@@ -9,8 +9,9 @@ torch-graph  the same layers written out: one GEMM each for QKV and gate-up, one
              rotary embedding and gated activation, SDPA attention, KV copy, head on the last position, arg-max;
              captured in one CUDA graph.
 
-A row's `measured_ms` is the median wall time from the call to the end of the device's work, on a cool board at full
-clock; `kernel_ms` the sum of its kernels from the profiler; `sustained_ms` and `power_w` the time of a step and the
+A row's `measured_ms` is the wall time from the call to the end of the device's work, on a cool board at full clock:
+the fastest for eager steps, as other work on the host can only add to it, else the median; `median_ms` the median of
+both; `kernel_ms` the sum of its kernels from the profiler; `sustained_ms` and `power_w` the time of a step and the
 board's power after the step has been repeated for some seconds. Finished rows are on disk at once, and a run that was
 stopped goes on where it ended.
 """
@@ -19,7 +20,6 @@ import csv
 import gc
 import gzip
 import json
-import os
 import pathlib
 import statistics
 import subprocess
@@ -35,7 +35,7 @@ except ImportError:
 
 COLUMNS = ["device", "model", "stack", "dispatch", "phase", "batch", "input_len", "context_len", "dtype",
            "measured_ms", "kernel_ms", "kernels", "host_ms", "cache", "optimizer", "logits", "sustained_ms", "power_w",
-           "fastest_ms"]
+           "median_ms"]
 KEY = COLUMNS[:9] + ["cache", "optimizer", "logits"]
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -391,10 +391,16 @@ def graph_step(model, config, spec):
 # Timing
 
 
-def timed(step, before, seconds):
-    walls, hosts = [], []
+def timed(step, before, seconds, patience, most):
+    """At most `most` samples of (wall ms, host ms). Goes on for `patience` seconds while the step waits for the host: other work on a
+    shared host slows it up to twice for seconds at a time."""
+    samples = []
     began = time.perf_counter()
-    while len(walls) < 3 or (time.perf_counter() - began < seconds and len(walls) < 40):
+    while True:
+        spent = time.perf_counter() - began
+        waits = samples and statistics.median(host / wall for wall, host in samples) > 0.7
+        if len(samples) == most or (len(samples) >= 3 and spent > (patience if waits else seconds)):
+            return samples
         before()
         torch.cuda.synchronize()
         start = time.perf_counter()
@@ -402,10 +408,9 @@ def timed(step, before, seconds):
         host = time.perf_counter()
         torch.cuda.synchronize()
         end = time.perf_counter()
-        walls.append((end - start) * 1e3)
-        hosts.append((host - start) * 1e3)
-        time.sleep(min(0.3, 1.0 * (end - start)))  # let the board cool
-    return statistics.median(walls), statistics.median(hosts), min(walls)
+        samples.append(((end - start) * 1e3, (host - start) * 1e3))
+        if not waits:
+            time.sleep(min(0.3, 1.0 * (end - start)))  # let the board cool
 
 
 def profiled(step, before, trace=None):
@@ -486,6 +491,52 @@ def sustained(step, before, seconds):
         return (end - half) * 1e3 / steps, meter.mean_since(half)
 
 
+def read_rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write_rows(path, rows):
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def run_rows(rows, configs, action, late):
+    """Makes each row's model and step, warms it up and calls action(spec, step, before), which says what it found."""
+    held, made = None, None
+    for at, spec in enumerate(rows):
+        if late():
+            print("measure_steps: out of time; run again to go on", file=sys.stderr)
+            break
+        name = f"{at + 1}/{len(rows)} {spec['model']} {spec['stack']} {spec['phase']}"
+        try:
+            config = read_config(find_config(configs, spec["model"]))
+            if held != (spec["model"], spec["stack"]):
+                made = None
+                gc.collect()
+                torch.cuda.empty_cache()
+                torch._dynamo.reset()
+                made = hf_model(config) if spec["stack"] == "hf-eager" else Written(config)
+                held = (spec["model"], spec["stack"])
+            step, before = (eager_step if spec["stack"] == "hf-eager" else graph_step)(made, config, spec)
+            for _ in range(3):
+                before()
+                step()
+            torch.cuda.synchronize()
+            found = action(spec, step, before)
+            print(f"{name} {spec['batch']}x{spec['input_len']}+{spec['context_len']} {spec['optimizer']}"
+                  f"{spec['cache']}: {found}", file=sys.stderr, flush=True)
+        except Exception as error:  # one row must not stop the rest
+            print(f"{name}: {type(error).__name__}: {str(error)[:300]}", file=sys.stderr, flush=True)
+        step = before = None
+        if made is not None and spec["stack"] == "hf-eager":
+            made.zero_grad(set_to_none=True)
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -498,6 +549,7 @@ def main():
     parser.add_argument("--device-name", default="", help="what to call the device; default: from its name")
     parser.add_argument("--out", default="measured_steps", help="folder for steps.csv, step_kernels.csv.gz, meta.json")
     parser.add_argument("--seconds", type=float, default=0.6, help="timing per row")
+    parser.add_argument("--patience", type=float, default=6, help="timing per row that waits for the host")
     parser.add_argument("--sustained-seconds", type=float, default=3.0)
     parser.add_argument("--minutes", type=float, default=60, help="start no further row after this long")
     parser.add_argument("--traces", action="store_true", help="also write profiler traces of two-layer models")
@@ -526,67 +578,44 @@ def main():
             "cuda": torch.version.cuda, "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
     (out / "steps_meta.json").write_text(json.dumps(meta, indent=2) + "\n")
     path = out / "steps.csv"
-    done = set()
-    if path.exists():
-        with open(path, newline="") as file:
-            done = {tuple(r[key] for key in KEY) for r in csv.DictReader(file)}
-    else:
-        with open(path, "w", newline="") as file:
-            csv.writer(file).writerow(COLUMNS)
-    kernels = gzip.open(out / "step_kernels.csv.gz", "at", newline="")
-    kernel_writer = csv.writer(kernels)
+    if not path.exists():
+        write_rows(path, [])
     began = time.perf_counter()
-    held, made = None, None
-    for at, spec in enumerate(rows):
-        spec = dict(spec, device=device)
-        if tuple(str(spec[key]) for key in KEY) in done:
-            continue
-        if time.perf_counter() - began > arguments.minutes * 60:
-            print("measure_steps: out of time; run again to go on", file=sys.stderr)
-            break
-        try:
-            config = read_config(find_config(arguments.configs, spec["model"]))
-            if held != (spec["model"], spec["stack"]):
-                made = None
-                gc.collect()
-                torch.cuda.empty_cache()
-                torch._dynamo.reset()
-                begin = time.perf_counter()
-                made = hf_model(config) if spec["stack"] == "hf-eager" else Written(config)
-                held = (spec["model"], spec["stack"])
-                print(f"{held} made in {time.perf_counter() - begin:.1f} s", file=sys.stderr)
-            maker = eager_step if spec["stack"] == "hf-eager" else graph_step
-            step, before = maker(made, config, spec)
-            for _ in range(3):
-                before()
-                step()
-            torch.cuda.synchronize()
-            wall, host, fastest = timed(step, before, arguments.seconds)
+    late = lambda: time.perf_counter() - began > arguments.minutes * 60
+    rows = [dict(spec, device=device) for spec in rows]
+    key_of = lambda spec: tuple(str(spec[key]) for key in KEY)
+
+    def time_row(spec, step, before):
+        most = 40 if spec["cache"] == "static" else 1000  # a static cache fills up, step by step
+        samples = timed(step, before, arguments.seconds, arguments.patience, most)
+        median, fastest = statistics.median(wall for wall, _ in samples), min(samples)
+        wall, host = fastest if spec["dispatch"] == "eager" else (median, fastest[1])
+        spec.update(measured_ms=f"{wall:.5g}", host_ms=f"{host:.5g}", median_ms=f"{median:.5g}")
+        if spec["sustained"]:
+            ms, watts = sustained(step, before, arguments.sustained_seconds)
+            spec.update(sustained_ms=f"{ms:.5g}", power_w=f"{watts:.4g}")
+        with open(path, "a", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerow([spec.get(key, "") for key in COLUMNS])
+        return f"{wall:.3f} ms"
+
+    # A process that has profiled once launches kernels 1.3 times slower from then on: all timing comes first.
+    done = {key_of(r) for r in read_rows(path)}
+    run_rows([spec for spec in rows if key_of(spec) not in done], arguments.configs, time_row, late)
+
+    with gzip.open(out / "step_kernels.csv.gz", "at", newline="") as kernels:
+        def profile_row(spec, step, before):
             kernel_ms, count, names = profiled(step, before)
-            spec.update(measured_ms=f"{wall:.5g}", host_ms=f"{host:.5g}", kernel_ms=f"{kernel_ms:.5g}", kernels=count,
-                        fastest_ms=f"{fastest:.5g}")
-            if spec["sustained"]:
-                ms, watts = sustained(step, before, arguments.sustained_seconds)
-                spec.update(sustained_ms=f"{ms:.5g}", power_w=f"{watts:.4g}")
-            with open(path, "a", newline="") as file:
-                csv.writer(file).writerow([spec.get(key, "") for key in COLUMNS])
             for kernel, (calls, us) in sorted(names.items(), key=lambda item: -item[1][1]):
-                kernel_writer.writerow([spec["model"], spec["stack"], spec["phase"], spec["batch"], spec["input_len"],
-                                        spec["context_len"], spec["optimizer"], spec["cache"], calls, f"{us:.5g}",
-                                        kernel[:160]])
+                csv.writer(kernels).writerow([spec["model"], spec["stack"], spec["phase"], spec["batch"],
+                                              spec["input_len"], spec["context_len"], spec["optimizer"], spec["cache"],
+                                              calls, f"{us:.5g}", kernel[:160]])
             kernels.flush()
-            print(f"{at + 1}/{len(rows)} {spec['model']} {spec['stack']} {spec['phase']} {spec['batch']}x"
-                  f"{spec['input_len']}+{spec['context_len']} {spec['optimizer']}{spec['cache']}: {wall:.3f} ms, "
-                  f"kernels {kernel_ms:.3f} ({count}), {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
-        except Exception as error:  # one row must not stop the rest
-            print(f"{at + 1}/{len(rows)} {spec['model']} {spec['stack']} {spec['phase']}: {type(error).__name__}: "
-                  f"{str(error)[:300]}", file=sys.stderr, flush=True)
-        step = before = None
-        if made is not None and spec["stack"] == "hf-eager":
-            made.zero_grad(set_to_none=True)
-        gc.collect()
-        torch.cuda.empty_cache()
-    kernels.close()
+            write_rows(path, [dict(r, kernel_ms=f"{kernel_ms:.5g}", kernels=count) if key_of(r) == key_of(spec) else r
+                              for r in read_rows(path)])
+            return f"kernels {kernel_ms:.3f} ms ({count})"
+
+        unprofiled = {key_of(r) for r in read_rows(path) if not r["kernel_ms"]}
+        run_rows([spec for spec in rows if key_of(spec) in unprofiled], arguments.configs, profile_row, late)
     if arguments.traces:
         made = None
         gc.collect()
