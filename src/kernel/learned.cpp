@@ -61,22 +61,22 @@ struct LearnedKernels::Slot {
 };
 
 struct LearnedKernels::State {
+  explicit State(CalibrationFolder calibrations) : folder(std::move(calibrations)) {}
   TraitsOfDevice traits;
+  CalibrationFolder folder;
   std::vector<SweptDevice> swept;  // nearest first
   Caches caches = Caches::cold;
-  std::filesystem::path folder;
   std::vector<Slot> slots = std::vector<Slot>(form_kinds().size());
 };
 
-LearnedKernels::LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches,
+LearnedKernels::LearnedKernels(const Device& device, CalibrationFolder folder, Caches caches,
                                const std::vector<Device>& swept)
-    : state_(std::make_unique<State>()) {
+    : state_(std::make_unique<State>(std::move(folder))) {
   for (const Device& candidate : swept) {
     state_->swept.push_back(
         {.name = candidate.name, .traits = traits_of(candidate).traits, .is_sibling = candidate.name != device.name});
   }
   state_->traits = traits_of(device);
-  state_->folder = std::move(folder);
   state_->caches = caches;
   for (size_t i = 0; i < state_->slots.size(); ++i) {
     state_->slots[i].kind = &form_kinds()[i];
@@ -102,7 +102,6 @@ const LearnedKernels::Slot* LearnedKernels::loaded_slot(const FormKind* kind) co
   if (kind == nullptr) return nullptr;
   const Slot& slot = state_->slots[static_cast<size_t>(kind - form_kinds().data())];
   std::call_once(slot.once, [&] {
-    std::error_code error;
     // A file of another form, of another version of the form, or with trees over other features.
     const auto must_fit = [&](const auto& calibration, size_t features, const std::filesystem::path& path) {
       if (calibration.form != kind->name) {
@@ -129,16 +128,13 @@ const LearnedKernels::Slot* LearnedKernels::loaded_slot(const FormKind* kind) co
       }
     };
     const size_t features = slot.form->feature_count();
-    const auto cross = form_calibration_path(state_->folder, kind->name);
-    if (std::filesystem::exists(cross, error)) {
-      slot.cross = read_form_calibration(cross);
-      must_fit(*slot.cross, features, cross);
-    }
+    slot.cross = state_->folder.form(kind->name);
+    if (slot.cross) must_fit(*slot.cross, features, form_calibration_path(state_->folder.path(), kind->name));
     for (const SweptDevice& swept : state_->swept) {
-      const auto measured = device_calibration_path(state_->folder, swept.name, kind->name);
-      if (!std::filesystem::exists(measured, error)) continue;
+      slot.measured = state_->folder.device(swept.name, kind->name);
+      if (!slot.measured) continue;
       slot.swept = &swept;
-      slot.measured = read_device_calibration(measured);
+      const auto measured = device_calibration_path(state_->folder.path(), swept.name, kind->name);
       must_fit(*slot.measured, features + 1 + raw_feature_count, measured);
       if (slot.measured->device != swept.name) {
         throw InputError({.source = measured.string(),

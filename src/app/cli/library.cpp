@@ -7,6 +7,14 @@
 
 namespace foretoken {
 namespace fs = std::filesystem;
+namespace {
+
+fs::path program_path() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error);
+}
+
+}  // namespace
 
 Library::Library(fs::path data_directory) : directory_(std::move(data_directory)) {}
 
@@ -18,7 +26,7 @@ fs::path Library::find() {
                       .expected = "a folder that holds hardware/, models/ and kernels/"});
   }
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path program = program_path();
   for (const fs::path& candidate :
        {program.parent_path() / "../data", program.parent_path() / "../share/foretoken/data"}) {
     if (fs::is_directory(candidate / "hardware", error)) return candidate.lexically_normal();
@@ -27,6 +35,13 @@ fs::path Library::find() {
                     .path = "library of devices and models",
                     .value = "not found beside the program",
                     .expected = "FORETOKEN_LIBRARY to name the folder that holds hardware/, models/ and kernels/"});
+}
+
+CalibrationPack Library::calibration_pack() {
+  const fs::path folder = program_path().parent_path();
+  std::error_code error;
+  const fs::path built = folder / "calibrations.pack";
+  return CalibrationPack(fs::exists(built, error) ? built : folder / "../share/foretoken/calibrations.pack");
 }
 
 HardwareCatalogue Library::hardware() const {
@@ -68,8 +83,10 @@ KernelPredictor Library::benchmark_predictor(const Device& device, Tier tier, co
 
 KernelPredictor Library::predictor_with(const Device& device, const std::vector<Device>& swept,
                                         const fs::path& calibrations, Tier tier, Caches caches) const {
-  return KernelPredictor(device, roofline_intervals(),
-                         std::make_shared<LearnedKernels>(device, calibrations, caches, swept), tier, caches);
+  return KernelPredictor(
+      device, roofline_intervals(),
+      std::make_shared<LearnedKernels>(device, CalibrationFolder(calibrations, calibration_pack()), caches, swept),
+      tier, caches);
 }
 
 }  // namespace foretoken

@@ -36,6 +36,7 @@ class Library {
   std::filesystem::path tools() const { return directory_.parent_path() / "tools"; }
 
  private:
+  static CalibrationPack calibration_pack();  // beside the program, or ../share/foretoken when installed
   KernelPredictor predictor_with(const Device& device, const std::vector<Device>& swept,
                                  const std::filesystem::path& calibrations, Tier tier, Caches caches) const;
   std::filesystem::path directory_;

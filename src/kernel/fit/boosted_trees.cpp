@@ -2,32 +2,18 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cmath>
 #include <mutex>
 
 #include <fmt/format.h>
 
 #include "base/base64.h"
+#include "base/bytes.h"
 #include "base/error.h"
 #include "kernel/fit/compiled_trees.h"
 
 namespace foretoken {
 namespace {
-
-// Little-endian, whatever the machine.
-template <class Word>
-void append_bytes(std::vector<uint8_t>& bytes, Word word) {
-  for (size_t i = 0; i < sizeof(Word); ++i) bytes.push_back(static_cast<uint8_t>(word >> (8 * i) & 255));
-}
-
-template <class Word>
-Word from_bytes(const std::vector<uint8_t>& bytes, size_t index) {
-  Word word = 0;
-  for (size_t i = 0; i < sizeof(Word); ++i)
-    word = static_cast<Word>(word | static_cast<Word>(bytes[index * sizeof(Word) + i]) << (8 * i));
-  return word;
-}
 
 int16_t rounded_leaf(double steps) {
   constexpr double largest = 32767;
@@ -246,14 +232,14 @@ BoostedTrees fit_boosted_trees(std::span<const float> values, size_t features, s
 }
 
 Json BoostedTrees::to_json() const {
-  std::vector<uint8_t> thresholds, leaves;
-  for (const float threshold : trees().thresholds) append_bytes(thresholds, std::bit_cast<uint32_t>(threshold));
-  for (const int16_t leaf : trees().leaves) append_bytes(leaves, static_cast<uint16_t>(leaf));
+  ByteWriter thresholds, leaves;
+  for (const float threshold : trees().thresholds) thresholds.put(threshold);
+  for (const int16_t leaf : trees().leaves) leaves.put(leaf);
   return Json::object({{"feature_count", features_},
                        {"levels_u8", base64(trees().levels)},
                        {"features_u8", base64(trees().features)},
-                       {"thresholds_f32", base64(thresholds)},
-                       {"leaves_i16", base64(leaves)}});
+                       {"thresholds_f32", base64(thresholds.bytes())},
+                       {"leaves_i16", base64(leaves.bytes())}});
 }
 
 BoostedTrees BoostedTrees::from_json(const JsonView& view) {
@@ -266,10 +252,8 @@ BoostedTrees BoostedTrees::from_json(const JsonView& view) {
   };
   SymmetricTrees trees{.levels = bytes("levels_u8", 1), .features = bytes("features_u8", 1)};
   const std::vector<uint8_t> thresholds = bytes("thresholds_f32", 4), leaves = bytes("leaves_i16", 2);
-  for (size_t i = 0; i < thresholds.size() / 4; ++i)
-    trees.thresholds.push_back(std::bit_cast<float>(from_bytes<uint32_t>(thresholds, i)));
-  for (size_t i = 0; i < leaves.size() / 2; ++i)
-    trees.leaves.push_back(static_cast<int16_t>(from_bytes<uint16_t>(leaves, i)));
+  for (ByteReader reader(thresholds); reader.left() > 0;) trees.thresholds.push_back(reader.get<float>());
+  for (ByteReader reader(leaves); reader.left() > 0;) trees.leaves.push_back(reader.get<int16_t>());
   if (const auto flaw = trees.flaw(feature_count)) {
     const std::string_view array = flaw->array;
     if (array.empty()) view.fail(flaw->expected);
