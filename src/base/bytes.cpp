@@ -12,17 +12,6 @@ std::string ByteReader::text() {
   return {bytes.begin(), bytes.end()};
 }
 
-std::span<const uint8_t> ByteReader::take(size_t count) {
-  if (count > rest_.size()) {
-    ran_over_ = true;
-    rest_ = {};
-    return {};
-  }
-  const std::span<const uint8_t> taken = rest_.first(count);
-  rest_ = rest_.subspan(count);
-  return taken;
-}
-
 uint64_t digest(std::span<const uint8_t> bytes) {
   uint64_t hash = 0xcbf29ce484222325 ^ bytes.size();
   ByteReader reader(bytes);

@@ -50,7 +50,12 @@ class ByteReader {
   }
   std::string text();
   // The next `count` bytes; none when fewer are left.
-  std::span<const uint8_t> take(size_t count);
+  std::span<const uint8_t> take(size_t count) {
+    ran_over_ = ran_over_ || count > rest_.size();
+    const std::span<const uint8_t> taken = rest_.first(ran_over_ ? 0 : count);
+    rest_ = ran_over_ ? std::span<const uint8_t>() : rest_.subspan(count);
+    return taken;
+  }
 
   size_t left() const { return rest_.size(); }
   bool ran_over() const { return ran_over_; }

@@ -80,6 +80,20 @@ size_t FileStream::read(std::span<char> buffer) {
   return static_cast<size_t>(got);
 }
 
+std::vector<std::string> json_stems(const fs::path& folder) {
+  constexpr std::string_view ending = ".json";
+  std::vector<std::string> stems;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(folder, missing)) {
+    std::string_view name = entry.path().native();
+    name.remove_prefix(name.rfind('/') + 1);
+    if (name.size() > ending.size() && name.ends_with(ending))
+      stems.emplace_back(name.substr(0, name.size() - ending.size()));
+  }
+  std::sort(stems.begin(), stems.end());
+  return stems;
+}
+
 std::vector<uint8_t> read_raw_file(const fs::path& path, size_t max_bytes) {
   check_is_readable_file(path, max_bytes);
   std::ifstream file(path, std::ios::binary | std::ios::ate);

@@ -45,6 +45,15 @@ struct SweptDevice {
   bool is_sibling = false;  // another device than the one asked about
 };
 
+std::vector<SweptDevice> swept_for(const std::string& device, const std::vector<Device>& candidates) {
+  std::vector<SweptDevice> swept;
+  for (const Device& candidate : candidates) {
+    swept.push_back(
+        {.name = candidate.name, .traits = traits_of(candidate).traits, .is_sibling = candidate.name != device});
+  }
+  return swept;
+}
+
 }  // namespace
 
 // One form on this device: its calibrations, read once.
@@ -62,20 +71,36 @@ struct LearnedKernels::Slot {
 
 struct LearnedKernels::State {
   explicit State(CalibrationFolder calibrations) : folder(std::move(calibrations)) {}
+
+  const std::vector<SweptDevice>& more_swept() const {
+    std::call_once(once, [this] {
+      if (find_more) more = swept_for(name, find_more());
+    });
+    return more;
+  }
+  // The nearest, whatever it was swept for.
+  const SweptDevice* nearest_swept() const {
+    if (!swept.empty()) return &swept.front();
+    return more_swept().empty() ? nullptr : &more_swept().front();
+  }
+
+  std::string name;
   TraitsOfDevice traits;
   CalibrationFolder folder;
   std::vector<SweptDevice> swept;  // nearest first
+  std::function<std::vector<Device>()> find_more;
+  mutable std::once_flag once;
+  mutable std::vector<SweptDevice> more;
   Caches caches = Caches::cold;
   std::vector<Slot> slots = std::vector<Slot>(form_kinds().size());
 };
 
 LearnedKernels::LearnedKernels(const Device& device, CalibrationFolder folder, Caches caches,
-                               const std::vector<Device>& swept)
+                               const std::vector<Device>& swept, std::function<std::vector<Device>()> more)
     : state_(std::make_unique<State>(std::move(folder))) {
-  for (const Device& candidate : swept) {
-    state_->swept.push_back(
-        {.name = candidate.name, .traits = traits_of(candidate).traits, .is_sibling = candidate.name != device.name});
-  }
+  state_->name = device.name;
+  state_->swept = swept_for(device.name, swept);
+  state_->find_more = std::move(more);
   state_->traits = traits_of(device);
   state_->caches = caches;
   for (size_t i = 0; i < state_->slots.size(); ++i) {
@@ -130,9 +155,9 @@ const LearnedKernels::Slot* LearnedKernels::loaded_slot(const FormKind* kind) co
     const size_t features = slot.form->feature_count();
     slot.cross = state_->folder.form(kind->name);
     if (slot.cross) must_fit(*slot.cross, features, form_calibration_path(state_->folder.path(), kind->name));
-    for (const SweptDevice& swept : state_->swept) {
+    const auto take_sweep = [&](const SweptDevice& swept) {
       slot.measured = state_->folder.device(swept.name, kind->name);
-      if (!slot.measured) continue;
+      if (!slot.measured) return false;
       slot.swept = &swept;
       const auto measured = device_calibration_path(state_->folder.path(), swept.name, kind->name);
       must_fit(*slot.measured, features + 1 + raw_feature_count, measured);
@@ -142,8 +167,10 @@ const LearnedKernels::Slot* LearnedKernels::loaded_slot(const FormKind* kind) co
                           .value = printable(slot.measured->device),
                           .expected = swept.name + ", as the name of the folder says"});
       }
-      break;
-    }
+      return true;
+    };
+    if (std::any_of(state_->swept.begin(), state_->swept.end(), take_sweep)) return;
+    std::any_of(state_->more_swept().begin(), state_->more_swept().end(), take_sweep);
   });
   return &slot;
 }
@@ -191,8 +218,8 @@ std::vector<double> LearnedKernels::log_constants_without_sweep(const Slot& slot
                                                                 Tier tier) const {
   // What is odd about the device that was swept for this form; without a sweep, about the nearest that was fitted.
   std::string_view own_effects;
-  if (tier != Tier::cross && !state_->swept.empty())
-    own_effects = slot.swept != nullptr ? slot.swept->name : state_->swept.front().name;
+  const SweptDevice* nearest = slot.swept != nullptr || tier == Tier::cross ? slot.swept : state_->nearest_swept();
+  if (tier != Tier::cross && nearest != nullptr) own_effects = nearest->name;
   std::vector<double> logs = cross_log_constants(*slot.form, *slot.cross, call, state_->traits.traits, own_effects);
   if (slot.measured && tier != Tier::cross) {
     const std::span<const FormConstant> constants = slot.form->constants();

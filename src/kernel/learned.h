@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,8 +50,10 @@ class LearnedKernels {
  public:
   // A folder without files gives no predictions.
   // `swept` are the devices whose sweeps may apply, nearest first: the device itself and siblings of its generation.
-  // The first with a sweep for a form serves it.
-  LearnedKernels(const Device& device, CalibrationFolder folder, Caches caches, const std::vector<Device>& swept);
+  // The first with a sweep for a form serves it. `more` (may be empty) gives further ones; it is called once, when a
+  // form has no sweep among `swept`.
+  LearnedKernels(const Device& device, CalibrationFolder folder, Caches caches, const std::vector<Device>& swept,
+                 std::function<std::vector<Device>()> more = {});
   explicit LearnedKernels(const Device& device, CalibrationFolder folder, Caches caches = Caches::cold)
       : LearnedKernels(device, std::move(folder), caches, std::vector<Device>{device}) {}
   ~LearnedKernels();
