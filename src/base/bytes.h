@@ -43,9 +43,10 @@ class ByteReader {
   template <class Number>
   requires std::is_arithmetic_v<Number> Number get() {
     using Word = ByteWriter::Word<sizeof(Number)>;
+    const std::span<const uint8_t> bytes = take(sizeof(Word));
+    if (bytes.empty()) return Number{};
     Word word = 0;
-    const std::span<const uint8_t> bytes = take(sizeof word);
-    for (size_t i = 0; i < bytes.size(); ++i) word = static_cast<Word>(word | static_cast<Word>(bytes[i]) << (8 * i));
+    for (size_t i = 0; i < sizeof(Word); ++i) word = static_cast<Word>(word | static_cast<Word>(bytes[i]) << (8 * i));
     return std::bit_cast<Number>(word);
   }
   std::string text();

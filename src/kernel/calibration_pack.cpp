@@ -1,6 +1,7 @@
 #include "kernel/calibration_pack.h"
 
 #include <algorithm>
+#include <bit>
 #include <fstream>
 
 #include "base/bytes.h"
@@ -19,37 +20,41 @@ constexpr size_t most_bytes_in_an_entry = size_t{64} << 20;
 constexpr size_t entry_bytes = 4 * sizeof(uint64_t);
 constexpr size_t header_bytes = sizeof(uint64_t) + magic.size() + sizeof layout + 2 * sizeof(uint64_t);
 
-// Most leaves are zero and nearly all others fit a byte: eight leaves are a byte that says which are not zero, and a
-// byte for each of those, or this mark and two bytes.
+// Most leaves are zero and nearly all others fit a byte. So there is a bit for each leaf that says whether it is not
+// zero, a byte for each that is not, and two more bytes for each where that byte is this mark.
 constexpr int8_t wide_leaf = -128;
 
 void put_leaves(ByteWriter& out, const std::vector<int16_t>& leaves) {
-  out.put(static_cast<uint64_t>(leaves.size()));
-  for (size_t first = 0; first < leaves.size(); first += 8) {
-    const std::span<const int16_t> eight(leaves.data() + first, std::min<size_t>(8, leaves.size() - first));
-    unsigned mask = 0;
-    for (size_t i = 0; i < eight.size(); ++i) mask |= (eight[i] != 0 ? 1U : 0U) << i;
-    out.put(static_cast<uint8_t>(mask));
-    for (const int16_t leaf : eight) {
-      if (leaf == 0) continue;
-      const bool is_narrow = leaf > wide_leaf && leaf <= 127;
-      out.put(is_narrow ? static_cast<int8_t>(leaf) : wide_leaf);
-      if (!is_narrow) out.put(leaf);
-    }
+  std::vector<uint8_t> masks((leaves.size() + 7) / 8);
+  ByteWriter narrow, wide;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (leaves[i] == 0) continue;
+    masks[i / 8] = static_cast<uint8_t>(masks[i / 8] | 1U << i % 8);
+    const bool is_narrow = leaves[i] > wide_leaf && leaves[i] <= 127;
+    narrow.put(is_narrow ? static_cast<int8_t>(leaves[i]) : wide_leaf);
+    if (!is_narrow) wide.put(leaves[i]);
   }
+  out.put(static_cast<uint64_t>(leaves.size()));
+  out.put(static_cast<uint64_t>(narrow.bytes().size()));
+  out.append(masks);
+  out.append(narrow.bytes());
+  out.append(wide.bytes());
 }
 
 std::vector<int16_t> get_leaves(ByteReader& in) {
-  const auto count = in.get<uint64_t>();
+  const auto count = in.get<uint64_t>(), narrow_count = in.get<uint64_t>();
   if (count > 8 * in.left()) return {};
-  std::vector<int16_t> leaves(count);
-  for (size_t first = 0; first < count; first += 8) {
-    for (unsigned mask = in.get<uint8_t>(); mask != 0; mask &= mask - 1) {
-      const size_t leaf = first + static_cast<size_t>(std::countr_zero(mask));
-      const auto narrow = in.get<int8_t>();
-      if (leaf < count) leaves[leaf] = narrow == wide_leaf ? in.get<int16_t>() : narrow;
+  const std::span<const uint8_t> masks = in.take((count + 7) / 8), narrow = in.take(narrow_count);
+  std::vector<int16_t> leaves(8 * masks.size());
+  size_t read = 0;
+  for (size_t group = 0; group < masks.size(); ++group) {
+    for (unsigned mask = masks[group]; mask != 0 && read < narrow.size(); mask &= mask - 1, ++read) {
+      const auto leaf = static_cast<int8_t>(narrow[read]);
+      leaves[8 * group + static_cast<size_t>(std::countr_zero(mask))] =
+          leaf == wide_leaf ? in.get<int16_t>() : int16_t{leaf};
     }
   }
+  leaves.resize(count);
   return leaves;
 }
 
@@ -109,6 +114,10 @@ class Reader {
   void operator()(std::pair<A, B>& both) {
     (*this)(both.first);
     (*this)(both.second);
+  }
+  void operator()(std::vector<uint8_t>& list) {
+    const std::span<const uint8_t> bytes = in.take(count());
+    list.assign(bytes.begin(), bytes.end());
   }
   template <class T>
   void operator()(std::vector<T>& list) {
