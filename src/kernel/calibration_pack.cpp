@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "kernel/calibration_files.h"
 
 namespace foretoken {
 namespace fs = std::filesystem;
@@ -276,13 +277,10 @@ std::optional<DeviceCalibration> CalibrationPack::device(std::span<const uint8_t
 
 std::vector<uint8_t> pack_calibrations(const fs::path& folder) {
   std::map<uint64_t, std::vector<uint8_t>> by_source;
-  for (const auto& file : fs::recursive_directory_iterator(folder)) {
-    const std::string name = file.path().filename().string();
-    if (!name.ends_with(".json") && !name.ends_with(".json.gz")) continue;
-    const bool is_of_a_form = file.path().parent_path() == folder;
-    by_source[digest(read_raw_file(file.path(), most_bytes_in_an_entry))] =
-        is_of_a_form ? packed(read_form_calibration(file.path())) : packed(read_device_calibration(file.path()));
-  }
+  const auto digest_of = [](const fs::path& file) { return digest(read_raw_file(file, most_bytes_in_an_entry)); };
+  const CalibrationFiles files = calibration_files(folder);
+  for (const fs::path& file : files.forms) by_source[digest_of(file)] = packed(read_form_calibration(file));
+  for (const fs::path& file : files.devices) by_source[digest_of(file)] = packed(read_device_calibration(file));
   ByteWriter table, content;
   const size_t first = header_bytes + by_source.size() * entry_bytes;
   for (const auto& [source, bytes] : by_source) {
