@@ -13,10 +13,11 @@ std::string ByteReader::text() {
 }
 
 uint64_t digest(std::span<const uint8_t> bytes) {
-  uint64_t hash = 0xcbf29ce484222325 ^ bytes.size();
+  constexpr uint64_t multiplier = 0x9E3779B97F4A7C15;  // odd, with bits set throughout: 2^64 over the golden ratio
+  uint64_t hash = multiplier ^ bytes.size();
   ByteReader reader(bytes);
   const auto mix = [&](uint64_t word) {
-    hash = (hash ^ word) * 0x100000001b3;
+    hash = (hash ^ word) * multiplier;
     hash ^= hash >> 32;
   };
   while (reader.left() >= sizeof(uint64_t)) mix(reader.get<uint64_t>());

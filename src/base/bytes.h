@@ -66,8 +66,8 @@ class ByteReader {
   bool ran_over_ = false;
 };
 
-// Tells whether bytes are still the same: FNV-1a over words of eight bytes, with the high bits folded back so that no
-// two flipped bits cancel. No protection against intent.
+// Tells whether bytes are still the same: words of eight bytes are multiplied in one after the other, with the high
+// bits folded back so that no two flipped bits cancel. No protection against intent.
 uint64_t digest(std::span<const uint8_t> bytes);
 
 }  // namespace foretoken

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <set>
 
 #include "base/random.h"
 
@@ -56,19 +55,18 @@ TEST(Bytes, one_or_two_flipped_bits_and_another_length_change_the_digest) {
   RandomStream random(1, "bytes");
   std::vector<uint8_t> bytes(35);
   for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random.below(256));
-  std::set<uint64_t> digests = {digest(bytes)};
+  const uint64_t whole = digest(bytes);
   const auto flip = [&](size_t bit) { bytes[bit / 8] = static_cast<uint8_t>(bytes[bit / 8] ^ 1U << bit % 8); };
-  size_t variants = 1;
   for (size_t first = 0; first < 8 * bytes.size(); ++first) {
-    for (size_t second = first; second < 8 * bytes.size(); ++second, ++variants) {
-      flip(first);
-      if (second != first) flip(second);
-      digests.insert(digest(bytes));
-      if (second != first) flip(second);
-      flip(first);
+    flip(first);
+    ASSERT_NE(digest(bytes), whole) << first;
+    for (size_t second = first + 1; second < 8 * bytes.size(); ++second) {
+      flip(second);
+      ASSERT_NE(digest(bytes), whole) << first << " and " << second;
+      flip(second);
     }
+    flip(first);
   }
-  EXPECT_EQ(digests.size(), variants);
   EXPECT_NE(digest(std::vector<uint8_t>(8)), digest(std::vector<uint8_t>(16)));
   EXPECT_NE(digest({}), digest(std::vector<uint8_t>(1)));
 }

@@ -15,6 +15,10 @@
 namespace foretoken {
 namespace {
 
+// Compiling takes as long as this many walks from question to question. Programs that ask less often (one step of a
+// model) do without.
+constexpr int worth_compiling = 64;
+
 int16_t rounded_leaf(double steps) {
   constexpr double largest = 32767;
   return static_cast<int16_t>(std::lround(std::clamp(steps, -largest, largest)));
@@ -167,10 +171,6 @@ class Booster {
 };
 
 }  // namespace
-
-// Compiling takes as long as this many walks from question to question. Programs that ask less often (one step of a
-// model) do without.
-constexpr int worth_compiling = 64;
 
 struct BoostedTrees::Ensemble {
   explicit Ensemble(SymmetricTrees source) : trees(std::move(source)) {}
