@@ -78,6 +78,14 @@ struct LearnedKernels::State {
     });
     return more;
   }
+  // Told without reading it, nor looking for siblings.
+  bool has_own_sweep(const FormKind& kind) const {
+    std::error_code ignored;
+    return std::any_of(swept.begin(), swept.end(), [&](const SweptDevice& device) {
+      return !device.is_sibling &&
+             std::filesystem::exists(device_calibration_path(folder.path(), device.name, kind.name), ignored);
+    });
+  }
   // The nearest, whatever it was swept for.
   const SweptDevice* nearest_swept() const {
     if (!swept.empty()) return &swept.front();
@@ -115,12 +123,13 @@ LearnedKernels::~LearnedKernels() = default;
 // of one stack's kernels, what is known of the family.
 const LearnedKernels::Slot* LearnedKernels::slot_of(const KernelShape& shape, std::string_view variant) const {
   const FormKind* kind = form_kind_for(shape, variant);
+  if (kind != nullptr && kind->eager && variant.empty() && !state_->has_own_sweep(*kind)) {
+    const Slot* other = loaded_slot(form_kind_of(form_family(shape)));
+    if (other != nullptr && other->swept != nullptr && !other->swept->is_sibling) return other;
+  }
   const Slot* slot = loaded_slot(kind);
-  if (slot != nullptr && slot->is_empty()) return loaded_slot(form_kind_of(form_family(shape)));
-  if (slot == nullptr || !kind->eager || !variant.empty()) return slot;
-  const auto is_swept = [](const Slot* s) { return s != nullptr && s->swept != nullptr && !s->swept->is_sibling; };
-  const Slot* other = is_swept(slot) ? nullptr : loaded_slot(form_kind_of(form_family(shape)));
-  return is_swept(other) ? other : slot;
+  const bool is_empty = slot != nullptr && slot->is_empty();
+  return is_empty ? loaded_slot(form_kind_of(form_family(shape))) : slot;
 }
 
 const LearnedKernels::Slot* LearnedKernels::loaded_slot(const FormKind* kind) const {
