@@ -80,7 +80,38 @@ size_t FileStream::read(std::span<char> buffer) {
   return static_cast<size_t>(got);
 }
 
+std::vector<std::string> json_stems(const fs::path& folder) {
+  constexpr std::string_view ending = ".json";
+  std::vector<std::string> stems;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(folder, missing)) {
+    std::string_view name = entry.path().native();
+    name.remove_prefix(name.rfind('/') + 1);
+    if (name.size() > ending.size() && name.ends_with(ending))
+      stems.emplace_back(name.substr(0, name.size() - ending.size()));
+  }
+  std::sort(stems.begin(), stems.end());
+  return stems;
+}
+
+std::vector<uint8_t> read_raw_file(const fs::path& path, size_t max_bytes) {
+  check_is_readable_file(path, max_bytes);
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
+  std::vector<uint8_t> bytes(static_cast<size_t>(std::max<std::streamoff>(size, 0)));
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  if (!file) fail(path.string(), "a file this user may read", std::generic_category().message(errno));
+  return bytes;
+}
+
 std::string read_file(const fs::path& path, size_t max_bytes) {
+  // The usual small file at once. A pipe has no size and can be read only once, so it is streamed like a gzip file.
+  if (std::error_code ignored; fs::is_regular_file(path, ignored)) {
+    const std::vector<uint8_t> raw = read_raw_file(path, max_bytes);
+    const bool is_gzip = raw.size() >= 2 && raw[0] == 0x1F && raw[1] == 0x8B;
+    if (!is_gzip) return {raw.begin(), raw.end()};
+  }
   FileStream stream(path, max_bytes);
   std::string content;
   std::string piece(1 << 16, '\0');

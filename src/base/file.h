@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace foretoken {
 
@@ -26,6 +28,12 @@ class FileStream {
   struct Open;
   std::unique_ptr<Open> open_;
 };
+
+// The names of the .json files in a folder, without that ending, sorted; none when there is no such folder.
+std::vector<std::string> json_stems(const std::filesystem::path& folder);
+
+// The bytes of a file as they lie on the disk, compressed or not.
+std::vector<uint8_t> read_raw_file(const std::filesystem::path& path, size_t max_bytes);
 
 // The whole content of a plain or gzip file.
 std::string read_file(const std::filesystem::path& path, size_t max_bytes);

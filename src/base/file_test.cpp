@@ -3,9 +3,11 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -65,6 +67,28 @@ TEST_F(File, what_was_written_is_read_back) {
     EXPECT_EQ(read_file(written("plain", content), size), content);
     EXPECT_EQ(read_file(gzipped("packed.gz", content), size + 1000), content);
   }
+}
+
+TEST_F(File, raw_bytes_are_those_on_the_disk) {
+  const fs::path packed = gzipped("packed.gz", std::string(1000, 'x'));
+  EXPECT_EQ(read_raw_file(packed, 1000).size(), fs::file_size(packed));
+  EXPECT_EQ(read_raw_file(written("plain", "a\nb"), 3), (std::vector<uint8_t>{'a', '\n', 'b'}));
+  EXPECT_THROW(read_raw_file(path("plain"), 2), InputError);
+  EXPECT_THROW(read_raw_file(path("nothing"), 2), InputError);
+}
+
+TEST_F(File, a_pipe_is_read_once_and_to_its_end) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  const std::string content = incompressible(200'000);
+  std::thread writer([&] { std::ofstream(path("pipe"), std::ios::binary) << content; });
+  EXPECT_EQ(read_file(path("pipe"), 1 << 20), content);
+  writer.join();
+}
+
+TEST_F(File, json_files_of_a_folder_are_listed_in_order_without_their_ending) {
+  for (const char* name : {"b.json", "a.json", "a.json.gz", "c.txt", ".json", "d.e.json"}) written(name, "{}");
+  EXPECT_EQ(json_stems(path("")), (std::vector<std::string>{"a", "b", "d.e"}));
+  EXPECT_TRUE(json_stems(path("nowhere")).empty());
 }
 
 TEST_F(File, a_name_that_ends_in_gz_is_written_compressed) {

@@ -62,7 +62,7 @@ class Json {
   std::string dump(int indent = 2) const;
 
  private:
-  friend class JsonBuilder;
+  friend class JsonParser;
   // In the order of Kind.
   std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<Json>, std::vector<Member>> value_;
   int line_ = 0;

@@ -232,6 +232,20 @@ TEST(Json, integers_are_exact_to_64_bits_and_doubles_beyond) {
   }
 }
 
+TEST(Json, a_number_too_small_for_a_double_is_zero_and_one_too_large_is_refused) {
+  const std::string zeros(500, '0');
+  for (const std::string& text :
+       {std::string("1e-400"), "0." + zeros + "1", "5" + zeros + "e-900", std::string("1.5e-99999999999999999999")}) {
+    EXPECT_EQ(parse_json(text, "f").number(), 0) << text;
+    EXPECT_TRUE(std::signbit(parse_json("-" + text, "f").number())) << text;
+  }
+  for (const std::string& text : {"1" + zeros, "1" + zeros + ".5", "5" + zeros + "e-100", "0." + zeros + "1e900",
+                                  std::string("1E+99999999999999999999")}) {
+    EXPECT_THAT(problem_of(text).expected, HasSubstr("number overflow")) << text;
+  }
+  EXPECT_EQ(parse_json("4.9e-324", "f").number(), std::numeric_limits<double>::denorm_min());
+}
+
 TEST(Json, a_missing_file_is_an_input_error) {
   EXPECT_THROW(read_json_file("no/such/file.json"), InputError);
 }

@@ -8,6 +8,17 @@
 #include "base/text.h"
 
 namespace foretoken {
+namespace {
+
+std::string child_path(const std::string& parent, std::string_view key) {
+  std::string path;
+  path.reserve(parent.size() + 1 + key.size());
+  path += parent;
+  if (!parent.empty()) path += '.';
+  return path += key;
+}
+
+}  // namespace
 
 JsonView::JsonView(const Json& value, std::string source, std::string path)
     : value_(&value), source_(std::make_shared<const std::string>(std::move(source))), path_(std::move(path)) {}
@@ -33,24 +44,25 @@ std::optional<JsonView> JsonView::find(std::string_view key) const {
   if (!is(Json::Kind::object)) fail(std::string(kind_name(Json::Kind::object)));
   const Json* member = value_->find(key);
   if (member == nullptr || member->kind() == Json::Kind::null) return std::nullopt;
-  return JsonView(*member, source_, path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key));
+  return JsonView(*member, source_, child_path(path_, key));
 }
 
 std::vector<JsonView> JsonView::items() const {
   if (!is(Json::Kind::array)) fail(std::string(kind_name(Json::Kind::array)));
   std::vector<JsonView> views;
-  for (size_t i = 0; i < value_->items().size(); ++i) {
-    views.push_back(JsonView(value_->items()[i], source_, fmt::format("{}[{}]", path_, i)));
-  }
+  views.reserve(value_->items().size());
+  for (const Json& item : value_->items())
+    views.push_back(JsonView(item, source_, path_ + '[' + std::to_string(views.size()) + ']'));
+
   return views;
 }
 
 std::vector<std::pair<std::string, JsonView>> JsonView::members() const {
   if (!is(Json::Kind::object)) fail(std::string(kind_name(Json::Kind::object)));
   std::vector<std::pair<std::string, JsonView>> views;
+  views.reserve(value_->members().size());
   for (const auto& [name, member] : value_->members()) {
-    const std::string key = printable(name);
-    views.emplace_back(name, JsonView(member, source_, path_.empty() ? key : fmt::format("{}.{}", path_, key)));
+    views.emplace_back(name, JsonView(member, source_, child_path(path_, printable(name))));
   }
   return views;
 }
@@ -79,12 +91,13 @@ int64_t JsonView::integer(Range<int64_t> allowed) const {
 }
 
 void JsonView::allow_only(std::initializer_list<std::string_view> keys) const {
-  for (const auto& [name, member] : members()) {
+  if (!is(Json::Kind::object)) fail(std::string(kind_name(Json::Kind::object)));
+  for (const auto& [name, member] : value_->members()) {
     if (std::find(keys.begin(), keys.end(), name) != keys.end()) continue;
     const std::vector<std::string> known(keys.begin(), keys.end());
     throw InputError({.source = *source_,
-                      .line = member.value().line(),
-                      .path = member.path(),
+                      .line = member.line(),
+                      .path = child_path(path_, printable(name)),
                       .expected = fmt::format("one of the keys {}", fmt::join(keys, ", ")),
                       .suggestion = nearest_name(name, known).value_or("")});
   }

@@ -281,13 +281,7 @@ Stack read_stack(const std::filesystem::path& file, const std::filesystem::path&
 }
 
 std::vector<std::string> StackCatalogue::names() const {
-  std::vector<std::string> result;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {
-    if (entry.path().extension() == ".json") result.push_back(entry.path().stem().string());
-  }
-  std::sort(result.begin(), result.end());
-  return result;
+  return json_stems(folder_);
 }
 
 Stack StackCatalogue::stack(const std::string& name) const {

@@ -188,7 +188,9 @@ TEST(StepEstimate, no_decode_reads_weights_and_cache_faster_than_memory_delivers
   for (const char* name : {"l40s", "l4", "rtx_4090", "rtx_pro_6000_server", "h100_sxm", "b200_sxm", "a100_sxm"}) {
     const Device device = hardware.device(name);
     const KernelPredictor predictor(
-        device, {}, std::make_shared<LearnedKernels>(device, FORETOKEN_SOURCE_DIR "/data/kernels/calibrations"));
+        device, {},
+        std::make_shared<LearnedKernels>(device,
+                                         std::filesystem::path(FORETOKEN_SOURCE_DIR "/data/kernels/calibrations")));
     for (const char* model : {"Llama-3.1-8B", "Qwen3-30B-A3B", "DeepSeek-V2-Lite"}) {
       for (const int64_t batch : {1, 64}) {
         const StepRequest request{.phase = StepPhase::decode, .batch = batch, .context_len = 1024};

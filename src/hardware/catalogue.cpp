@@ -1,26 +1,15 @@
 #include "hardware/catalogue.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "hardware/device_file.h"
 #include "hardware/node_file.h"
 
 namespace foretoken {
 namespace {
-
-std::vector<std::string> json_stems(const std::filesystem::path& folder) {
-  std::vector<std::string> stems;
-  std::error_code missing;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
-    if (entry.path().extension() == ".json") stems.push_back(entry.path().stem().string());
-  }
-  std::sort(stems.begin(), stems.end());
-  return stems;
-}
 
 // `read(path)` reads one description of the folder; `typed` is a path, a stem or an alias.
 template <class Read>

@@ -69,11 +69,11 @@ size_t read_choice(const JsonView& entry, std::span<const std::string_view> name
 }
 
 void reject_unknown_keys(const JsonView& object, std::span<const std::string> known) {
-  for (const auto& [name, member] : object.members()) {
+  for (const auto& [name, member] : object.value().members()) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     throw InputError({.source = object.source(),
-                      .line = member.value().line(),
-                      .path = printable(member.path()),
+                      .line = member.line(),
+                      .path = printable(object.path().empty() ? name : object.path() + "." + name),
                       .expected = fmt::format("one of the keys {}", fmt::join(known, ", ")),
                       .suggestion = nearest_name(name, known).value_or("")});
   }

@@ -45,6 +45,15 @@ struct SweptDevice {
   bool is_sibling = false;  // another device than the one asked about
 };
 
+std::vector<SweptDevice> swept_for(const std::string& device, const std::vector<Device>& candidates) {
+  std::vector<SweptDevice> swept;
+  for (const Device& candidate : candidates) {
+    swept.push_back(
+        {.name = candidate.name, .traits = traits_of(candidate).traits, .is_sibling = candidate.name != device});
+  }
+  return swept;
+}
+
 }  // namespace
 
 // One form on this device: its calibrations, read once.
@@ -61,22 +70,46 @@ struct LearnedKernels::Slot {
 };
 
 struct LearnedKernels::State {
+  explicit State(CalibrationFolder calibrations) : folder(std::move(calibrations)) {}
+
+  const std::vector<SweptDevice>& more_swept() const {
+    std::call_once(once, [this] {
+      if (find_more) more = swept_for(name, find_more());
+    });
+    return more;
+  }
+  // Told without reading it, nor looking for siblings.
+  bool has_own_sweep(const FormKind& kind) const {
+    std::error_code ignored;
+    return std::any_of(swept.begin(), swept.end(), [&](const SweptDevice& device) {
+      return !device.is_sibling &&
+             std::filesystem::exists(device_calibration_path(folder.path(), device.name, kind.name), ignored);
+    });
+  }
+  // The nearest, whatever it was swept for.
+  const SweptDevice* nearest_swept() const {
+    if (!swept.empty()) return &swept.front();
+    return more_swept().empty() ? nullptr : &more_swept().front();
+  }
+
+  std::string name;
   TraitsOfDevice traits;
+  CalibrationFolder folder;
   std::vector<SweptDevice> swept;  // nearest first
+  std::function<std::vector<Device>()> find_more;
+  mutable std::once_flag once;
+  mutable std::vector<SweptDevice> more;
   Caches caches = Caches::cold;
-  std::filesystem::path folder;
   std::vector<Slot> slots = std::vector<Slot>(form_kinds().size());
 };
 
-LearnedKernels::LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches,
-                               const std::vector<Device>& swept)
-    : state_(std::make_unique<State>()) {
-  for (const Device& candidate : swept) {
-    state_->swept.push_back(
-        {.name = candidate.name, .traits = traits_of(candidate).traits, .is_sibling = candidate.name != device.name});
-  }
+LearnedKernels::LearnedKernels(const Device& device, CalibrationFolder folder, Caches caches,
+                               const std::vector<Device>& swept, std::function<std::vector<Device>()> more)
+    : state_(std::make_unique<State>(std::move(folder))) {
+  state_->name = device.name;
+  state_->swept = swept_for(device.name, swept);
+  state_->find_more = std::move(more);
   state_->traits = traits_of(device);
-  state_->folder = std::move(folder);
   state_->caches = caches;
   for (size_t i = 0; i < state_->slots.size(); ++i) {
     state_->slots[i].kind = &form_kinds()[i];
@@ -90,19 +123,19 @@ LearnedKernels::~LearnedKernels() = default;
 // of one stack's kernels, what is known of the family.
 const LearnedKernels::Slot* LearnedKernels::slot_of(const KernelShape& shape, std::string_view variant) const {
   const FormKind* kind = form_kind_for(shape, variant);
+  if (kind != nullptr && kind->eager && variant.empty() && !state_->has_own_sweep(*kind)) {
+    const Slot* other = loaded_slot(form_kind_of(form_family(shape)));
+    if (other != nullptr && other->swept != nullptr && !other->swept->is_sibling) return other;
+  }
   const Slot* slot = loaded_slot(kind);
-  if (slot != nullptr && slot->is_empty()) return loaded_slot(form_kind_of(form_family(shape)));
-  if (slot == nullptr || !kind->eager || !variant.empty()) return slot;
-  const auto is_swept = [](const Slot* s) { return s != nullptr && s->swept != nullptr && !s->swept->is_sibling; };
-  const Slot* other = is_swept(slot) ? nullptr : loaded_slot(form_kind_of(form_family(shape)));
-  return is_swept(other) ? other : slot;
+  const bool is_empty = slot != nullptr && slot->is_empty();
+  return is_empty ? loaded_slot(form_kind_of(form_family(shape))) : slot;
 }
 
 const LearnedKernels::Slot* LearnedKernels::loaded_slot(const FormKind* kind) const {
   if (kind == nullptr) return nullptr;
   const Slot& slot = state_->slots[static_cast<size_t>(kind - form_kinds().data())];
   std::call_once(slot.once, [&] {
-    std::error_code error;
     // A file of another form, of another version of the form, or with trees over other features.
     const auto must_fit = [&](const auto& calibration, size_t features, const std::filesystem::path& path) {
       if (calibration.form != kind->name) {
@@ -129,16 +162,13 @@ const LearnedKernels::Slot* LearnedKernels::loaded_slot(const FormKind* kind) co
       }
     };
     const size_t features = slot.form->feature_count();
-    const auto cross = form_calibration_path(state_->folder, kind->name);
-    if (std::filesystem::exists(cross, error)) {
-      slot.cross = read_form_calibration(cross);
-      must_fit(*slot.cross, features, cross);
-    }
-    for (const SweptDevice& swept : state_->swept) {
-      const auto measured = device_calibration_path(state_->folder, swept.name, kind->name);
-      if (!std::filesystem::exists(measured, error)) continue;
+    slot.cross = state_->folder.form(kind->name);
+    if (slot.cross) must_fit(*slot.cross, features, form_calibration_path(state_->folder.path(), kind->name));
+    const auto take_sweep = [&](const SweptDevice& swept) {
+      slot.measured = state_->folder.device(swept.name, kind->name);
+      if (!slot.measured) return false;
       slot.swept = &swept;
-      slot.measured = read_device_calibration(measured);
+      const auto measured = device_calibration_path(state_->folder.path(), swept.name, kind->name);
       must_fit(*slot.measured, features + 1 + raw_feature_count, measured);
       if (slot.measured->device != swept.name) {
         throw InputError({.source = measured.string(),
@@ -146,8 +176,10 @@ const LearnedKernels::Slot* LearnedKernels::loaded_slot(const FormKind* kind) co
                           .value = printable(slot.measured->device),
                           .expected = swept.name + ", as the name of the folder says"});
       }
-      break;
-    }
+      return true;
+    };
+    if (std::any_of(state_->swept.begin(), state_->swept.end(), take_sweep)) return;
+    std::any_of(state_->more_swept().begin(), state_->more_swept().end(), take_sweep);
   });
   return &slot;
 }
@@ -195,8 +227,8 @@ std::vector<double> LearnedKernels::log_constants_without_sweep(const Slot& slot
                                                                 Tier tier) const {
   // What is odd about the device that was swept for this form; without a sweep, about the nearest that was fitted.
   std::string_view own_effects;
-  if (tier != Tier::cross && !state_->swept.empty())
-    own_effects = slot.swept != nullptr ? slot.swept->name : state_->swept.front().name;
+  const SweptDevice* nearest = slot.swept != nullptr || tier == Tier::cross ? slot.swept : state_->nearest_swept();
+  if (tier != Tier::cross && nearest != nullptr) own_effects = nearest->name;
   std::vector<double> logs = cross_log_constants(*slot.form, *slot.cross, call, state_->traits.traits, own_effects);
   if (slot.measured && tier != Tier::cross) {
     const std::span<const FormConstant> constants = slot.form->constants();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,14 +13,12 @@
 #include "base/estimate.h"
 #include "hardware/catalogue.h"
 #include "hardware/device.h"
+#include "kernel/calibration_folder.h"
 #include "kernel/call_kinds.h"
 #include "kernel/forms/form.h"
 #include "kernel/forms/list.h"
 
 namespace foretoken {
-
-struct FormCalibration;
-struct DeviceCalibration;
 
 // sibling: a sweep on a device of the same generation, carried over by the spec sheets.
 enum class Tier { best, roofline, cross, sibling, measured };
@@ -49,11 +48,13 @@ struct LearnedBasis {
 // The learned tiers of one device. Calibrations are read when first needed. Thread-safe.
 class LearnedKernels {
  public:
-  // `folder` as in calibration.h; a folder without files gives no predictions.
+  // A folder without files gives no predictions.
   // `swept` are the devices whose sweeps may apply, nearest first: the device itself and siblings of its generation.
-  // The first with a sweep for a form serves it.
-  LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches, const std::vector<Device>& swept);
-  explicit LearnedKernels(const Device& device, std::filesystem::path folder, Caches caches = Caches::cold)
+  // The first with a sweep for a form serves it. `more` (may be empty) gives further ones; it is called once, when a
+  // form has no sweep among `swept`.
+  LearnedKernels(const Device& device, CalibrationFolder folder, Caches caches, const std::vector<Device>& swept,
+                 std::function<std::vector<Device>()> more = {});
+  explicit LearnedKernels(const Device& device, CalibrationFolder folder, Caches caches = Caches::cold)
       : LearnedKernels(device, std::move(folder), caches, std::vector<Device>{device}) {}
   ~LearnedKernels();
 

@@ -179,4 +179,47 @@ class TestWithFolder : public testing::Test {
   std::filesystem::path folder;
 };
 
+// Trees that learned noise.
+inline BoostedTrees some_trees(size_t features) {
+  RandomStream random(1, "trees");
+  std::vector<float> values, targets;
+  for (int i = 0; i < 200; ++i) {
+    for (size_t f = 0; f < features; ++f) values.push_back(static_cast<float>(random.uniform()));
+    targets.push_back(static_cast<float>(random.normal(0, 0.3)));
+  }
+  return fit_boosted_trees(values, features, targets, {.trees = 6, .depth = 3});
+}
+
+// Calibrations in which every member is set.
+inline FormCalibration form_example() {
+  FormCalibration calibration = start_calibration(form_named("memory"));
+  calibration.devices = {"a100_sxm", "h100_sxm"};
+  calibration.effects["device a100_sxm"] = std::vector<double>(calibration.constants.size(), -0.25);
+  calibration.residual = some_trees(9);
+  calibration.residual_strength = 0.75;
+  calibration.half_widths = {.by_time = {0.5, 0.4, 0.3, 0.2, 0.1}};
+  calibration.withheld_mape = {{"a100_sxm", 12.34}, {"h100_sxm", 9}};
+  calibration.withheld_mape_20us = {{"a100_sxm", 10.5}, {"h100_sxm", 8.25}};
+  calibration.withheld_coverage = {{"sm_80", 88.5}, {"sm_90", 93}};
+  calibration.sibling_half_widths = HalfWidths{.by_time = {0.25, 0.2, 0.15, 0.1, 0.05}};
+  return calibration;
+}
+
+inline DeviceCalibration device_example() {
+  const FormCalibration form = form_example();
+  DeviceCalibration calibration{.form = "memory", .device = "h100_sxm", .source = "made up", .fitted_on = "2026-01-01"};
+  calibration.rows = 321;
+  calibration.constants = form.constants;
+  calibration.shared = std::vector<double>(form.constants.size(), 0.125);
+  calibration.groups["rms_norm"] = form.effects.at("common");
+  calibration.groups["rope"] = form.effects.at("common");
+  calibration.ranges["rms_norm"] = {{0.1F, 12}, {3, 3.3F}};
+  calibration.residual = some_trees(18);
+  calibration.half_widths = {.by_time = {0.05, 0.04, 0.03, 0.02, 0.01}};
+  calibration.held_out_mape = 3.21;
+  calibration.held_out_mape_20us = 2.75;
+  calibration.held_out_coverage = 90.5;
+  return calibration;
+}
+
 }  // namespace foretoken::test_support

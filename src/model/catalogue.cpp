@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -22,7 +23,7 @@ std::string_view after_slash(std::string_view id) {
 std::string with_first(std::string_view text, std::string_view old_part, std::string_view new_part) {
   const size_t at = text.find(old_part);
   if (at == text.npos) return std::string(text);
-  return fmt::format("{}{}{}", text.substr(0, at), new_part, text.substr(at + old_part.size()));
+  return std::string(text).replace(at, old_part.size(), new_part);
 }
 
 // A name matches an id in whole, or the part of it after the slash.
@@ -70,12 +71,9 @@ ModelEntry read_entry(const std::filesystem::path& file) {
 }  // namespace
 
 ModelCatalogue::ModelCatalogue(std::filesystem::path directory) : directory_(std::move(directory)) {
-  std::error_code error;
-  for (const auto& file : std::filesystem::directory_iterator(directory_, error)) {
-    if (file.path().extension() != ".json") continue;
-    names_.push_back(with_first(file.path().stem().string(), slash_in_file_name, "/"));
-  }
-  if (error) throw InputError({.source = directory_.string(), .expected = "a folder of model files (data/models)"});
+  if (!std::filesystem::is_directory(directory_))
+    throw InputError({.source = directory_.string(), .expected = "a folder of model files (data/models)"});
+  for (const std::string& stem : json_stems(directory_)) names_.push_back(with_first(stem, slash_in_file_name, "/"));
   std::sort(names_.begin(), names_.end());
 }
 

@@ -53,6 +53,14 @@ std::string small_llama_with(const std::string& key, const std::string& value) {
   return text.replace(begin, text.find_first_of(",}", begin) - begin, value);
 }
 
+TEST_F(BadInput, a_calibration_that_cannot_be_read_is_found_by_check_data) {
+  write("library/kernels/calibrations/gemm.json", R"({"kind": "form calibration", "version": 99})");
+  const Outcome run = run_foretoken({"check", "data", "--dir", path("library")});
+  EXPECT_EQ(run.status, 2);
+  EXPECT_NE(run.out.find("gemm.json"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("newer foretoken"), std::string::npos) << run.out;
+}
+
 TEST_F(BadInput, a_trace_that_shows_no_layers_makes_no_stack) {
   const auto import = [&](const std::string& text) {
     const std::string trace = write("trace.json", text);

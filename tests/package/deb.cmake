@@ -19,5 +19,6 @@ endfunction()
 execute_process(COMMAND ${DPKG_DEB} --field ${package} OUTPUT_VARIABLE fields COMMAND_ERROR_IS_FATAL ANY)
 expect("${fields}" "Package: foretoken\n" "Depends: [^\n]*libc6" "Depends: [^\n]*libstdc\\+\\+6" "Maintainer: foretoken")
 execute_process(COMMAND ${DPKG_DEB} --contents ${package} OUTPUT_VARIABLE contents COMMAND_ERROR_IS_FATAL ANY)
-expect("${contents}" "\\./usr/bin/foretoken\n" "\\./usr/share/foretoken/data/" "\\./usr/include/foretoken/base/json\\.h\n"
+expect("${contents}" "\\./usr/bin/foretoken\n" "\\./usr/share/foretoken/data/"
+  "\\./usr/share/foretoken/calibrations\\.pack\n" "\\./usr/include/foretoken/base/json\\.h\n"
   "/libforetoken_base\\.a\n" "/cmake/foretoken/foretokenConfig\\.cmake\n" "\\./usr/share/doc/foretoken/copyright\n")

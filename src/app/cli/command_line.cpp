@@ -131,6 +131,8 @@ int parse_and_run(const std::vector<std::string>& arguments, std::ostream& out) 
   for (const CommandKind& kind : all_commands()) {
     CLI::App* child = app.add_subcommand(std::string(kind.name), std::string(kind.summary));
     child->fallthrough();
+    // Declaring the flags of all commands takes longer than most answers; only a command that is named needs its own.
+    if (std::find(arguments.begin(), arguments.end(), kind.name) == arguments.end()) continue;
     declared.push_back({.app = child, .options = std::make_unique<Options>(*child), .command = kind.make()});
     declared.back().command->declare(*declared.back().options);
   }

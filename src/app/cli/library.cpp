@@ -7,6 +7,14 @@
 
 namespace foretoken {
 namespace fs = std::filesystem;
+namespace {
+
+fs::path program_path() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error);
+}
+
+}  // namespace
 
 Library::Library(fs::path data_directory) : directory_(std::move(data_directory)) {}
 
@@ -18,7 +26,7 @@ fs::path Library::find() {
                       .expected = "a folder that holds hardware/, models/ and kernels/"});
   }
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path program = program_path();
   for (const fs::path& candidate :
        {program.parent_path() / "../data", program.parent_path() / "../share/foretoken/data"}) {
     if (fs::is_directory(candidate / "hardware", error)) return candidate.lexically_normal();
@@ -27,6 +35,13 @@ fs::path Library::find() {
                     .path = "library of devices and models",
                     .value = "not found beside the program",
                     .expected = "FORETOKEN_LIBRARY to name the folder that holds hardware/, models/ and kernels/"});
+}
+
+CalibrationPack Library::calibration_pack() {
+  const fs::path folder = program_path().parent_path();
+  std::error_code error;
+  const fs::path built = folder / "calibrations.pack";
+  return CalibrationPack(fs::exists(built, error) ? built : folder / "../share/foretoken/calibrations.pack");
 }
 
 HardwareCatalogue Library::hardware() const {
@@ -51,25 +66,34 @@ std::optional<PowerModel> Library::power_model(const Device& device) const {
 KernelPredictor Library::predictor(const std::string& device_name, Tier tier) const {
   const HardwareCatalogue catalogue = hardware();
   const Device device = catalogue.device(device_name);
-  const std::vector<Device> swept = swept_devices(device, catalogue, calibrations());
-  // A user's own file may keep the name of the device it was copied from; its sweep is a sibling's at best.
-  if (!swept.empty() && HardwareCatalogue::is_path(device_name)) {
-    Device own = device;
-    own.name = device_name;
-    return predictor_with(own, swept, calibrations(), tier, Caches::cold);
+  const auto siblings = [catalogue, device, folder = calibrations()] {
+    return swept_devices(device, catalogue, folder);
+  };
+  if (!HardwareCatalogue::is_path(device_name)) {
+    // Its own sweep comes first; the files of siblings are read only where it has none.
+    std::error_code error;
+    const bool is_swept = fs::is_directory(calibrations() / device.name, error);
+    return predictor_with(device, is_swept ? std::vector<Device>{device} : std::vector<Device>{}, siblings,
+                          calibrations(), tier, Caches::cold);
   }
-  return predictor_with(device, swept, calibrations(), tier, Caches::cold);
+  // A user's own file may keep the name of the device it was copied from; its sweep is a sibling's at best.
+  const std::vector<Device> swept = siblings();
+  Device own = device;
+  if (!swept.empty()) own.name = device_name;
+  return predictor_with(own, swept, {}, calibrations(), tier, Caches::cold);
 }
 
 KernelPredictor Library::benchmark_predictor(const Device& device, Tier tier, const fs::path& calibrations,
                                              Caches caches) const {
-  return predictor_with(device, swept_devices(device, hardware(), calibrations), calibrations, tier, caches);
+  return predictor_with(device, swept_devices(device, hardware(), calibrations), {}, calibrations, tier, caches);
 }
 
 KernelPredictor Library::predictor_with(const Device& device, const std::vector<Device>& swept,
-                                        const fs::path& calibrations, Tier tier, Caches caches) const {
-  return KernelPredictor(device, roofline_intervals(),
-                         std::make_shared<LearnedKernels>(device, calibrations, caches, swept), tier, caches);
+                                        std::function<std::vector<Device>()> more_swept, const fs::path& calibrations,
+                                        Tier tier, Caches caches) const {
+  auto learned = std::make_shared<LearnedKernels>(device, CalibrationFolder(calibrations, calibration_pack()), caches,
+                                                  swept, std::move(more_swept));
+  return KernelPredictor(device, roofline_intervals(), std::move(learned), tier, caches);
 }
 
 }  // namespace foretoken

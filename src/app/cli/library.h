@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "compose/stack.h"
 #include "hardware/catalogue.h"
@@ -36,7 +38,9 @@ class Library {
   std::filesystem::path tools() const { return directory_.parent_path() / "tools"; }
 
  private:
+  static CalibrationPack calibration_pack();  // beside the program, or ../share/foretoken when installed
   KernelPredictor predictor_with(const Device& device, const std::vector<Device>& swept,
+                                 std::function<std::vector<Device>()> more_swept,
                                  const std::filesystem::path& calibrations, Tier tier, Caches caches) const;
   std::filesystem::path directory_;
 };

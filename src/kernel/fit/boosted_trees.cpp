@@ -1,32 +1,23 @@
 #include "kernel/fit/boosted_trees.h"
 
 #include <algorithm>
-#include <bit>
+#include <atomic>
 #include <cmath>
+#include <mutex>
 
 #include <fmt/format.h>
 
 #include "base/base64.h"
+#include "base/bytes.h"
 #include "base/error.h"
+#include "kernel/fit/compiled_trees.h"
 
 namespace foretoken {
 namespace {
 
-constexpr size_t most_trees = 1024;
-
-// Little-endian, whatever the machine.
-template <class Word>
-void append_bytes(std::vector<uint8_t>& bytes, Word word) {
-  for (size_t i = 0; i < sizeof(Word); ++i) bytes.push_back(static_cast<uint8_t>(word >> (8 * i) & 255));
-}
-
-template <class Word>
-Word from_bytes(const std::vector<uint8_t>& bytes, size_t index) {
-  Word word = 0;
-  for (size_t i = 0; i < sizeof(Word); ++i)
-    word = static_cast<Word>(word | static_cast<Word>(bytes[index * sizeof(Word) + i]) << (8 * i));
-  return word;
-}
+// Compiling takes as long as this many walks from question to question. Programs that ask less often (one step of a
+// model) do without.
+constexpr int worth_compiling = 64;
 
 int16_t rounded_leaf(double steps) {
   constexpr double largest = 32767;
@@ -181,81 +172,94 @@ class Booster {
 
 }  // namespace
 
+struct BoostedTrees::Ensemble {
+  explicit Ensemble(SymmetricTrees source) : trees(std::move(source)) {}
+
+  int32_t sum(std::span<const float> features) const {
+    if (is_compiled.load(std::memory_order_acquire)) return compiled.sum(features);
+    if (asked.fetch_add(1, std::memory_order_relaxed) < worth_compiling) return trees.sum(features);
+    std::call_once(once, [this] {
+      compiled = CompiledTrees(trees);
+      is_compiled.store(true, std::memory_order_release);
+    });
+    return compiled.sum(features);
+  }
+
+  SymmetricTrees trees;
+  mutable std::atomic<int> asked = 0;
+  mutable std::once_flag once;
+  mutable CompiledTrees compiled;
+  mutable std::atomic<bool> is_compiled = false;
+};
+
+BoostedTrees::BoostedTrees() : BoostedTrees(0, {}) {}
+
+BoostedTrees::BoostedTrees(size_t features, SymmetricTrees trees)
+    : features_(features), ensemble_(std::make_shared<const Ensemble>(std::move(trees))) {
+  ensure(!this->trees().flaw(features), "trees have as many questions and leaves as they say");
+}
+
+const SymmetricTrees& BoostedTrees::trees() const {
+  return ensemble_->trees;
+}
+
+double BoostedTrees::predict(std::span<const float> features) const {
+  return leaf_step * ensemble_->sum(features);
+}
+
 BoostedTrees fit_boosted_trees(std::span<const float> values, size_t features, std::span<const float> targets,
                                const BoostSettings& settings, const std::function<void(int)>& after_tree) {
   ensure(features > 0 && values.size() == targets.size() * features, "one row of features per target");
   ensure(settings.bins >= 2 && settings.bins <= 256 && settings.depth >= 1 &&
-             settings.depth <= CompiledTrees::most_levels && features < 256,
+             settings.depth <= SymmetricTrees::most_levels && features < 256,
          "bins, features and levels fit a byte");
-  BoostedTrees result;
-  result.features_ = features;
-  if (targets.empty()) return result;
+  SymmetricTrees trees;
+  if (targets.empty()) return {features, trees};
   Booster booster(values, features, targets, settings, BoostedTrees::leaf_step);
   std::vector<Split> questions;
+  std::vector<int16_t> leaves;
   for (int i = 0; i < settings.trees; ++i) {
-    SymmetricTree tree;
-    booster.grow(questions, tree.leaf);
+    booster.grow(questions, leaves);
+    trees.levels.push_back(static_cast<uint8_t>(questions.size()));
     for (const Split& question : questions) {
-      tree.feature.push_back(static_cast<uint16_t>(question.feature));
-      tree.threshold.push_back(booster.edges(question.feature)[question.bin]);
+      trees.features.push_back(static_cast<uint8_t>(question.feature));
+      trees.thresholds.push_back(booster.edges(question.feature)[question.bin]);
     }
-    result.trees_.push_back(std::move(tree));
+    trees.leaves.insert(trees.leaves.end(), leaves.begin(), leaves.end());
     if (after_tree) after_tree(i + 1);
   }
-  result.compiled_ = CompiledTrees(result.trees_);
-  return result;
+  return {features, std::move(trees)};
 }
 
 Json BoostedTrees::to_json() const {
-  std::vector<uint8_t> levels, questions, thresholds, leaves;
-  for (const SymmetricTree& tree : trees_) {
-    levels.push_back(static_cast<uint8_t>(tree.feature.size()));
-    for (const uint16_t feature : tree.feature) questions.push_back(static_cast<uint8_t>(feature));
-    for (const float threshold : tree.threshold) append_bytes(thresholds, std::bit_cast<uint32_t>(threshold));
-    for (const int16_t leaf : tree.leaf) append_bytes(leaves, static_cast<uint16_t>(leaf));
-  }
+  ByteWriter thresholds, leaves;
+  for (const float threshold : trees().thresholds) thresholds.put(threshold);
+  for (const int16_t leaf : trees().leaves) leaves.put(leaf);
   return Json::object({{"feature_count", features_},
-                       {"levels_u8", base64(levels)},
-                       {"features_u8", base64(questions)},
-                       {"thresholds_f32", base64(thresholds)},
-                       {"leaves_i16", base64(leaves)}});
+                       {"levels_u8", base64(trees().levels)},
+                       {"features_u8", base64(trees().features)},
+                       {"thresholds_f32", base64(thresholds.bytes())},
+                       {"leaves_i16", base64(leaves.bytes())}});
 }
 
 BoostedTrees BoostedTrees::from_json(const JsonView& view) {
-  BoostedTrees result;
-  result.features_ = static_cast<size_t>(view.at("feature_count").integer({.least = 0, .most = 255}));
-  const auto bytes = [&](const char* key) {
-    auto decoded = from_base64(view.at(key).string());
-    if (!decoded) view.at(key).fail("base64 text");
-    return *decoded;
+  const auto feature_count = static_cast<size_t>(view.at("feature_count").integer({.least = 0, .most = 255}));
+  const auto bytes = [&](const char* key, size_t word) {
+    const JsonView packed = view.at(key);
+    auto decoded = from_base64(packed.value().string());
+    if (!decoded || decoded->size() % word != 0) packed.fail(fmt::format("base64 text of {}-byte numbers", word));
+    return std::move(*decoded);
   };
-  const std::vector<uint8_t> levels = bytes("levels_u8"), questions = bytes("features_u8");
-  const std::vector<uint8_t> thresholds = bytes("thresholds_f32"), leaves = bytes("leaves_i16");
-  if (levels.size() > most_trees) view.at("levels_u8").fail(fmt::format("at most {} trees", most_trees));
-  size_t question = 0, leaf = 0;
-  for (const uint8_t depth : levels) {
-    if (depth > CompiledTrees::most_levels) view.at("levels_u8").fail("at most 8 levels in a tree");
-    const size_t leaf_count = size_t{1} << depth;
-    if (question + depth > questions.size() || 4 * (question + depth) > thresholds.size() ||
-        2 * (leaf + leaf_count) > leaves.size()) {
-      view.fail("as many questions, thresholds and leaves as the trees have");
-    }
-    SymmetricTree tree;
-    for (size_t i = 0; i < depth; ++i, ++question) {
-      if (questions[question] >= result.features_) view.at("features_u8").fail("features below feature_count");
-      tree.feature.push_back(questions[question]);
-      tree.threshold.push_back(std::bit_cast<float>(from_bytes<uint32_t>(thresholds, question)));
-      if (!std::isfinite(tree.threshold.back())) view.at("thresholds_f32").fail("finite numbers");
-    }
-    for (size_t i = 0; i < leaf_count; ++i, ++leaf) {
-      tree.leaf.push_back(static_cast<int16_t>(from_bytes<uint16_t>(leaves, leaf)));
-    }
-    result.trees_.push_back(std::move(tree));
+  SymmetricTrees trees{.levels = bytes("levels_u8", 1), .features = bytes("features_u8", 1)};
+  const std::vector<uint8_t> thresholds = bytes("thresholds_f32", 4), leaves = bytes("leaves_i16", 2);
+  for (ByteReader reader(thresholds); reader.left() > 0;) trees.thresholds.push_back(reader.get<float>());
+  for (ByteReader reader(leaves); reader.left() > 0;) trees.leaves.push_back(reader.get<int16_t>());
+  if (const auto flaw = trees.flaw(feature_count)) {
+    const std::string_view array = flaw->array;
+    if (array.empty()) view.fail(flaw->expected);
+    view.at(array == "thresholds" ? "thresholds_f32" : fmt::format("{}_u8", array)).fail(flaw->expected);
   }
-  if (question != questions.size() || 4 * question != thresholds.size() || 2 * leaf != leaves.size())
-    view.fail("no questions, thresholds or leaves beyond the trees'");
-  result.compiled_ = CompiledTrees(result.trees_);
-  return result;
+  return {feature_count, std::move(trees)};
 }
 
 }  // namespace foretoken

@@ -7,17 +7,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/json.h"
-#include "kernel/fit/compiled_trees.h"
+#include "kernel/fit/symmetric_trees.h"
 
 namespace foretoken {
 
 struct BoostSettings {
   int trees = 200;
-  int depth = 6;  // up to 2^depth leaves; at most CompiledTrees::most_levels
+  int depth = 6;  // up to 2^depth leaves; at most SymmetricTrees::most_levels
   double learning_rate = 0.1;
   int min_leaf_rows = 10;  // smaller leaves are shrunk towards zero: value * rows / (rows + min_leaf_rows)
   int bins = 64;           // candidate thresholds per feature
@@ -26,24 +27,27 @@ struct BoostSettings {
 class BoostedTrees {
  public:
   // Predicts a constant 0.
-  BoostedTrees() = default;
+  BoostedTrees();
+  // `trees` must be without a flaw.
+  BoostedTrees(size_t features, SymmetricTrees trees);
 
   size_t features() const { return features_; }
-  bool empty() const { return trees_.empty(); }
-  double predict(std::span<const float> features) const { return leaf_step * compiled_.sum(features); }
+  bool empty() const { return trees().levels.empty(); }
+  const SymmetricTrees& trees() const;
+  // Thread-safe.
+  double predict(std::span<const float> features) const;
+
+  // Leaves are log ratios kept as 16-bit steps of this size: sums are exact, and a file loses nothing.
+  static constexpr double leaf_step = 1e-4;
 
   // Packed: questions, thresholds and leaves as base64 of little-endian numbers, trees one after the other.
   Json to_json() const;
   static BoostedTrees from_json(const JsonView& view);  // InputError for anything inconsistent
 
  private:
-  friend BoostedTrees fit_boosted_trees(std::span<const float>, size_t, std::span<const float>, const BoostSettings&,
-                                        const std::function<void(int)>&);
-  // Leaves are log ratios kept as 16-bit steps of this size: sums are exact, and a file loses nothing.
-  static constexpr double leaf_step = 1e-4;
+  struct Ensemble;
   size_t features_ = 0;
-  std::vector<SymmetricTree> trees_;
-  CompiledTrees compiled_;
+  std::shared_ptr<const Ensemble> ensemble_;  // shared by copies, which are the same trees
 };
 
 // `values` holds rows of `features` numbers, one after the other; `targets` one number per row. Minimises the mean

@@ -142,6 +142,15 @@ TEST(BoostedTrees, written_and_read_back_they_answer_the_same) {
   EXPECT_EQ(read.to_json().dump(), written.dump());
 }
 
+TEST(BoostedTrees, asked_often_enough_to_be_compiled_they_answer_as_before) {
+  const Table seen = table_of(300, 4, 1, curve);
+  const BoostedTrees trees = fit_boosted_trees(seen.values, 4, seen.targets, {.trees = 30, .depth = 5});
+  for (size_t i = 0; i < 1000; ++i) {
+    const std::span<const float> row(seen.values.data() + i % 300 * 4, 4);
+    ASSERT_EQ(trees.predict(row), BoostedTrees::leaf_step * trees.trees().sum(row)) << "at question " << i;
+  }
+}
+
 // Trees of a file in which one entry was changed.
 class DamagedTrees : public testing::Test {
  protected:

@@ -16,16 +16,13 @@ constexpr size_t most_columns = 256;
 
 }  // namespace
 
-CompiledTrees::CompiledTrees(std::span<const SymmetricTree> trees) : trees_(trees.size()) {
-  std::map<uint16_t, std::vector<float>> asked;
-  size_t levels = 0;
-  for (const SymmetricTree& tree : trees) {
-    levels = std::max(levels, tree.feature.size());
-    for (size_t i = 0; i < tree.feature.size(); ++i) asked[tree.feature[i]].push_back(tree.threshold[i]);
-  }
-  ensure(levels <= most_levels && asked.size() <= most_columns, "a leaf's number fits a byte");
-  leaves_per_tree_ = size_t{1} << levels;
-  std::map<uint16_t, size_t> column_of;
+CompiledTrees::CompiledTrees(const SymmetricTrees& trees) : trees_(trees.levels.size()) {
+  ensure(!trees.flaw(most_columns), "trees have as many questions and leaves as they say");
+  std::map<uint8_t, std::vector<float>> asked;
+  for (size_t i = 0; i < trees.features.size(); ++i) asked[trees.features[i]].push_back(trees.thresholds[i]);
+  const auto deepest = std::max_element(trees.levels.begin(), trees.levels.end());
+  leaves_per_tree_ = deepest == trees.levels.end() ? 1 : size_t{1} << *deepest;
+  std::array<const Column*, most_columns> column_of{};
   for (auto& [feature, thresholds] : asked) {
     std::sort(thresholds.begin(), thresholds.end());
     thresholds.erase(std::unique(thresholds.begin(), thresholds.end()), thresholds.end());
@@ -34,8 +31,8 @@ CompiledTrees::CompiledTrees(std::span<const SymmetricTree> trees) : trees_(tree
   std::stable_sort(columns_.begin(), columns_.end(),
                    [](const Column& a, const Column& b) { return a.thresholds > b.thresholds; });
   for (Column& column : columns_) {
-    const std::vector<float>& thresholds = asked[column.feature];
-    column_of[column.feature] = static_cast<size_t>(&column - columns_.data());
+    const std::vector<float>& thresholds = asked[static_cast<uint8_t>(column.feature)];
+    column_of[column.feature] = &column;
     column.first_row = static_cast<uint32_t>(rows_);
     column.first_threshold = static_cast<uint32_t>(thresholds_.size());
     rows_ += thresholds.size() + 1;
@@ -45,17 +42,19 @@ CompiledTrees::CompiledTrees(std::span<const SymmetricTree> trees) : trees_(tree
   const size_t blocks = (trees_ + block - 1) / block;
   leaf_bits_.assign(blocks * rows_ * block, 0);
   leaves_.assign(blocks * block * leaves_per_tree_, 0);
+  size_t question = 0;
+  auto leaf = trees.leaves.begin();
   for (size_t t = 0; t < trees_; ++t) {
-    const SymmetricTree& tree = trees[t];
-    ensure(tree.leaf.size() == size_t{1} << tree.feature.size(), "a tree has a leaf for every answer");
-    std::copy(tree.leaf.begin(), tree.leaf.end(), leaves_.begin() + static_cast<std::ptrdiff_t>(t * leaves_per_tree_));
-    for (size_t level = 0; level < tree.feature.size(); ++level) {
-      const std::vector<float>& thresholds = asked[tree.feature[level]];
-      const size_t first_row = columns_[column_of[tree.feature[level]]].first_row;
-      for (size_t i = 0; i < thresholds.size(); ++i) {
-        if (thresholds[i] < tree.threshold[level]) continue;
-        // Above threshold i, and so above this question's.
-        uint8_t& bits = leaf_bits_[((t / block) * rows_ + first_row + i + 1) * block + t % block];
+    const auto next_leaf = leaf + (std::ptrdiff_t{1} << trees.levels[t]);
+    std::copy(leaf, next_leaf, leaves_.begin() + static_cast<std::ptrdiff_t>(t * leaves_per_tree_));
+    leaf = next_leaf;
+    for (size_t level = 0; level < trees.levels[t]; ++level, ++question) {
+      const Column& column = *column_of[trees.features[question]];
+      const std::vector<float>& thresholds = asked[trees.features[question]];
+      const auto own = std::lower_bound(thresholds.begin(), thresholds.end(), trees.thresholds[question]);
+      // Above a threshold from this question's on, and so above this question's.
+      for (auto i = static_cast<size_t>(own - thresholds.begin()); i < thresholds.size(); ++i) {
+        uint8_t& bits = leaf_bits_[((t / block) * rows_ + column.first_row + i + 1) * block + t % block];
         bits = static_cast<uint8_t>(bits | 1U << level);
       }
     }

@@ -9,22 +9,16 @@
 #include <span>
 #include <vector>
 
-namespace foretoken {
+#include "kernel/fit/symmetric_trees.h"
 
-struct SymmetricTree {
-  std::vector<uint16_t> feature;  // one question per level
-  std::vector<float> threshold;   // feature > threshold sets the level's bit
-  std::vector<int16_t> leaf;      // by bits, first question lowest
-};
+namespace foretoken {
 
 class CompiledTrees {
  public:
-  static constexpr int most_levels = 8;  // a leaf's number fits a byte
-
   CompiledTrees() = default;
-  explicit CompiledTrees(std::span<const SymmetricTree> trees);
+  explicit CompiledTrees(const SymmetricTrees& trees);
 
-  // Sum over trees of the leaf that the features lead to. A feature that is not a number is above no threshold.
+  // As SymmetricTrees::sum.
   int32_t sum(std::span<const float> features) const;
 
  private:

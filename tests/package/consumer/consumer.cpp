@@ -1,4 +1,4 @@
-// Uses the installed headers and libraries as a stranger would: JSON (nlohmann inside), gzip (zlib) and text (fmt).
+// Uses the installed headers and libraries as a stranger would: JSON, gzip (zlib) and text (fmt).
 #include <cstdio>
 
 #include "base/error.h"

@@ -3,6 +3,8 @@
 #include "app/cli/commands/list.h"
 #include "base/error.h"
 #include "hardware/check.h"
+#include "kernel/calibration.h"
+#include "kernel/calibration_files.h"
 #include "model/weights.h"
 
 namespace foretoken {
@@ -26,12 +28,29 @@ std::vector<DataProblem> check_model_data(const std::filesystem::path& folder) {
   return problems;
 }
 
+// Every calibration passes its own check, whether or not it was packed.
+std::vector<DataProblem> check_calibrations(const std::filesystem::path& folder) {
+  std::vector<DataProblem> problems;
+  const auto check = [&](const std::filesystem::path& file, const auto& read) {
+    try {
+      read(file);
+    } catch (const InputError& error) {
+      problems.push_back({.file = file.string(), .message = error.what()});
+    }
+  };
+  const CalibrationFiles files = calibration_files(folder);
+  for (const std::filesystem::path& file : files.forms) check(file, read_form_calibration);
+  for (const std::filesystem::path& file : files.devices) check(file, read_device_calibration);
+  return problems;
+}
+
 class CheckCommand : public Command {
  public:
   void declare(Options& options) override {
-    Options& data =
-        options.subcommand("data", "Devices, nodes, clusters and models: the shipped ones, or those of --dir");
-    data.text("--dir", directory_, "A folder with hardware/ and models/; default: the shipped one");
+    Options& data = options.subcommand(
+        "data", "Devices, nodes, clusters, models and calibrations: the shipped ones, or those of --dir");
+    data.text("--dir", directory_,
+              "A folder with hardware/ and models/, perhaps kernels/calibrations/; default: the shipped one");
     data.footer("Example:\n  foretoken check data --dir my-library");
   }
 
@@ -43,6 +62,8 @@ class CheckCommand : public Command {
     }
     std::vector<DataProblem> problems = check_hardware_data(folder / "hardware");
     for (DataProblem& problem : check_model_data(folder / "models")) problems.push_back(std::move(problem));
+    for (DataProblem& problem : check_calibrations(folder / "kernels" / "calibrations"))
+      problems.push_back(std::move(problem));
 
     constexpr int wrong_input = 2;
     std::string text;

@@ -1,0 +1,31 @@
+// Where a library's calibrations are read from.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "kernel/calibration.h"
+#include "kernel/calibration_pack.h"
+
+namespace foretoken {
+
+// JSON files laid out as in calibration.h, read by way of the pack where that holds what they say. Thread-safe.
+class CalibrationFolder {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor): a folder without a pack is the usual case in tests and tools
+  CalibrationFolder(std::filesystem::path folder, CalibrationPack pack = {})
+      : folder_(std::move(folder)), pack_(std::move(pack)) {}
+
+  const std::filesystem::path& path() const { return folder_; }
+
+  // Nothing where there is no such file; InputError for one that is damaged.
+  std::optional<FormCalibration> form(std::string_view form) const;
+  std::optional<DeviceCalibration> device(std::string_view device, std::string_view form) const;
+
+ private:
+  std::filesystem::path folder_;
+  CalibrationPack pack_;
+};
+
+}  // namespace foretoken

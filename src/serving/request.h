@@ -1,0 +1,77 @@
+// What comes into a serving run and what comes out of it, request by request.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace foretoken {
+
+using Picoseconds = int64_t;  // simulated time; 2^63 ps are 106 days
+
+struct Request {
+  int64_t id = 0;
+  Picoseconds arrival = 0;
+  int64_t input_tokens = 0;
+  int64_t output_tokens = 0;
+  int64_t session = -1;             // requests of one conversation; -1 = none
+  int32_t priority = 0;             // lower goes first, where the policy looks at it
+  int32_t prefix_block_tokens = 0;  // tokens that one of `prefix_blocks` stands for
+  // One number per full block of the prompt: two prompts share their first k blocks exactly when their first k numbers
+  // are equal. Empty = shares nothing.
+  std::vector<int64_t> prefix_blocks;
+};
+
+// Gives requests in order of arrival, one at a time: a trace of any length is never held whole.
+class RequestSource {
+ public:
+  virtual ~RequestSource() = default;
+
+  // The next request that arrives, or nothing: none now (see `waits_for_end`) or none at all.
+  virtual std::optional<Request> next() = 0;
+
+  // Closed loops and conversations: after a request ended, more may come.
+  virtual void ended(int64_t /*id*/, Picoseconds /*when*/) {}
+  virtual bool waits_for_end() const { return false; }
+};
+
+enum class RequestOutcome : uint8_t { completed, rejected };
+
+struct RequestRecord {
+  int64_t id = 0;
+  RequestOutcome outcome = RequestOutcome::completed;
+  int32_t replica = 0;
+  int32_t preemptions = 0;
+  int64_t input_tokens = 0;
+  int64_t output_tokens = 0;
+  int64_t cached_tokens = 0;  // of the prompt, found in the prefix cache when first scheduled
+  Picoseconds arrival = 0;
+  Picoseconds queued = 0;     // the engine has read it
+  Picoseconds scheduled = 0;  // its first step began
+  Picoseconds first_token = 0;
+  Picoseconds last_token = 0;
+};
+
+struct StepRecord {
+  int32_t replica = 0;
+  Picoseconds begin = 0;
+  Picoseconds end = 0;
+  int64_t repeats = 1;  // equal decode steps that were advanced at once; begin and end are of all of them
+  int64_t prefill_tokens = 0;
+  int64_t decode_tokens = 0;
+  int64_t running = 0;
+  int64_t waiting = 0;
+  int64_t kv_blocks_used = 0;
+};
+
+// Told what happens, in order of simulated time. Keeps what it needs; the simulation keeps nothing of the past.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  virtual void request_ended(const RequestRecord&) {}
+  virtual void step_ran(const StepRecord&) {}
+  // `count` gaps of this length between successive tokens of one request (inter-token latency).
+  virtual void token_gaps(Picoseconds /*gap*/, int64_t /*count*/) {}
+};
+
+}  // namespace foretoken
