@@ -93,10 +93,12 @@ std::optional<StepRequest> request_of(const StepRows& rows, const Model& model, 
                       .context_len = rows.count("context_len", 0),
                       .kv_dtype = model.dtype};
   request.recompute = rows.text("cache") == "recompute";
-  request.every_logit = *phase == StepPhase::prefill && rows.text("logits") == "all";
+  if (*phase == StepPhase::prefill && rows.text("logits") == "all") request.logits = Logits::all;
+  if (*phase == StepPhase::prefill && rows.text("logits") == "none") request.logits = Logits::none;
   const std::string_view optimizer = rows.text("optimizer");
   if (rows.are_labels()) {
-    request.every_logit = true;
+    // Inference with an encoder was timed as a sequence classifier, which has no head over the vocabulary.
+    request.logits = model.is_encoder_only() ? Logits::none : Logits::all;
     request.decoder_len = request.input_len;  // one forward pass over the whole sequence on either side
     request.optimizer = Optimizer::none;
   } else if (optimizer == "none") {

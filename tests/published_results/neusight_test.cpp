@@ -37,8 +37,8 @@ class ForeignOperatorsTest : public testing::Test {
 };
 
 // NeuSight's own errors on the nodes of its traced models on V100, by class (its artifact, summarized): 13 bmm, 4
-// linear, 19 element-wise, 22 softmax, 26 norm. Linear layers are not below: the same shapes take 6 to 13% longer in
-// the trace than in the kernel benchmark that calibrates.
+// linear, 19 element-wise, 22 softmax, 26 norm. Linear layers are not below: nodes of one shape differ by up to 10%
+// within a trace, and all are slower than in the kernel benchmark that calibrates.
 TEST_F(ForeignOperatorsTest, nodes_of_traced_models_on_v100_are_closer_than_neusights_by_class) {
   const KernelValidation validation = validate_kernels(
       {.data = data / "neusight" / "end_to_end_ops.csv.gz", .devices = {"v100_pcie"}, .group_by = "op"}, hardware,
@@ -52,7 +52,7 @@ TEST_F(ForeignOperatorsTest, nodes_of_traced_models_on_v100_are_closer_than_neus
     rows[name] += static_cast<double>(group.errors.n);
   }
   const std::map<std::string, double> limits = {
-      {"BMM", 13}, {"Linear", 5.5}, {"elementwise", 19}, {"VECsoftmax", 22}, {"VECln", 26}};
+      {"BMM", 10}, {"Linear", 7}, {"elementwise", 19}, {"VECsoftmax", 22}, {"VECln", 26}};
   for (const auto& [name, limit] : limits) {
     ASSERT_GT(rows[name], 5) << name;
     EXPECT_LT(weighted[name] / rows[name], limit) << name;
