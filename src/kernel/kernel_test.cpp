@@ -47,8 +47,7 @@ TEST_F(KernelPredictorTest, devices_without_the_facts_and_kernels_without_a_form
   }
   const KernelEstimate pool = predictor("h100_sxm").estimate(PoolShape{.batch = 8, .height = 64, .width = 64});
   EXPECT_EQ(pool.tier, Tier::roofline);
-  const KernelShape backward =
-      AttentionShape{.batch = 2, .heads = 16, .kv_heads = 16, .q_len = 2048, .kv_len = 2048, .pass = Pass::backward};
+  const KernelShape backward = NormShape{.rows = 4096, .width = 4096, .pass = Pass::backward};
   EXPECT_EQ(predictor("h100_sxm").estimate(backward).tier, Tier::roofline);
 }
 
