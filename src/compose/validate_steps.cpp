@@ -101,6 +101,7 @@ std::optional<StepRequest> request_of(const StepRows& rows, const Model& model, 
     request.logits = model.is_encoder_only() ? Logits::none : Logits::all;
     request.decoder_len = request.input_len;  // one forward pass over the whole sequence on either side
     request.optimizer = Optimizer::none;
+    request.accumulate = true;  // its loop never clears them
   } else if (optimizer == "none") {
     request.optimizer = Optimizer::none;
   } else if (optimizer == "adamw") {

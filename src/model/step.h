@@ -48,6 +48,7 @@ struct StepRequest {
   bool recompute = false;  // train: run the layers' forward again in the backward pass
   Logits logits = Logits::last;
   Optimizer optimizer = Optimizer::adam_mixed;
+  bool accumulate = false;  // train: gradients are added to those of earlier steps
 };
 
 // How one replica is cut, and how many there are.
