@@ -74,12 +74,14 @@ struct StackCosts {
 
 struct Stack {
   std::string name, summary, source;
-  std::map<StepPhase, Dispatch> dispatch;  // absent = fused
+  std::map<StepPhase, Dispatch> dispatch;  // empty = every phase fused
   StackCosts costs;
   std::vector<int64_t> graph_sizes;                         // tokens that graphs are captured for, ascending
   std::map<std::string, std::string, std::less<>> kernels;  // family -> variant where a rule names none
   std::vector<StackRule> rules;
 
+  // A stack that says how it runs some phases runs no others.
+  bool runs(StepPhase phase) const { return dispatch.empty() || dispatch.contains(phase); }
   Dispatch dispatch_of(StepPhase phase) const;
   // The same for a step of so many tokens: beyond the largest captured size the host launches every kernel.
   Dispatch dispatch_of(StepPhase phase, int64_t tokens) const;

@@ -51,12 +51,14 @@ std::string_view bound_name(Bound bound) {
 }
 
 KernelPredictor::KernelPredictor(Device device, RooflineIntervals intervals,
-                                 std::shared_ptr<const LearnedKernels> learned, Tier tier, Caches caches)
+                                 std::shared_ptr<const LearnedKernels> learned, Tier tier, Caches caches,
+                                 ErrorCorrelations correlations)
     : device_(std::move(device)),
       intervals_(std::move(intervals)),
       learned_(std::move(learned)),
       tier_(tier),
-      caches_(caches) {
+      caches_(caches),
+      correlations_(std::move(correlations)) {
   if (!device_.memory_bandwidth || device_.memory_bandwidth->value.value() <= 0) {
     throw InputError({.source = device_.name,
                       .path = "memory bandwidth",

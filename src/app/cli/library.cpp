@@ -44,6 +44,10 @@ RooflineIntervals Library::roofline_intervals() const {
   return read_roofline_intervals(directory_ / "kernels" / "roofline_intervals.json");
 }
 
+ErrorCorrelations Library::error_correlations() const {
+  return read_error_correlations(directory_ / "kernels" / "error_correlations.json");
+}
+
 std::optional<PowerModel> Library::power_model(const Device& device) const {
   return PowerModel::make(device, read_power_calibrations(directory_ / "kernels" / "power.json"));
 }
@@ -69,7 +73,8 @@ KernelPredictor Library::benchmark_predictor(const Device& device, Tier tier, co
 KernelPredictor Library::predictor_with(const Device& device, const std::vector<Device>& swept,
                                         const fs::path& calibrations, Tier tier, Caches caches) const {
   return KernelPredictor(device, roofline_intervals(),
-                         std::make_shared<LearnedKernels>(device, calibrations, caches, swept), tier, caches);
+                         std::make_shared<LearnedKernels>(device, calibrations, caches, swept), tier, caches,
+                         error_correlations());
 }
 
 }  // namespace foretoken
