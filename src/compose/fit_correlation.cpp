@@ -73,7 +73,8 @@ CorrelationSample correlation_sample(const ScoredStep& step) {
     predicted += stage.kernels.value;
     gaps += stage.time.seconds - stage.time.kernels - stage.time.communication;
   }
-  const double measured = step.measured_kernel_ms > 0 ? step.measured_kernel_ms * 1e-3 : step.measured_ms * 1e-3 - gaps;
+  const bool profiled = step.measured_kernel_ms > 0 && step.predicted->dispatch == Dispatch::eager;
+  const double measured = profiled ? step.measured_kernel_ms * 1e-3 : step.measured_ms * 1e-3 - gaps;
   sample.error = std::abs(measured - predicted);
   const ErrorCorrelations unused;
   KernelSum sum(unused);

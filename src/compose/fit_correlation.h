@@ -20,7 +20,8 @@ struct CorrelationSample {
   std::vector<Form> forms;
 };
 
-// Of a row that was measured with its kernels' sum; without one the sum is the step less the gaps predicted for it.
+// The kernels' sum that was measured: the profiler's where the host launched them, whose own time varies; else the step
+// less the gaps predicted for it (a profiler stretches the kernels of a graph).
 CorrelationSample correlation_sample(const ScoredStep& step);
 
 struct CorrelationFit {
