@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "compose/optional_columns.h"
+#include "kernel/forms/eager_form.h"
 
 namespace foretoken {
 namespace {
@@ -68,10 +69,27 @@ std::string device_name(std::string_view text) {
   return std::string(rest.substr(0, rest.find("_NVLink")));
 }
 
+// What a campaign on the machine calls a kernel; empty for others.
+std::string_view campaign_operator(const KernelShape& shape) {
+  if (std::holds_alternative<GemmShape>(shape)) return "eager matmul";
+  if (std::holds_alternative<SoftmaxShape>(shape)) return "eager softmax";
+  if (std::holds_alternative<NormShape>(shape)) return "eager layernorm";
+  return std::holds_alternative<ActivationShape>(shape) ? "eager gelu" : "";
+}
+
+// All calls of one launch, as the campaign's machine would time each of them.
+Estimate on_machine(const TimedLaunch& timed, const KernelPredictor& predictor, const Campaign& campaign) {
+  const std::string name(campaign_operator(timed.launch.shape));
+  const auto effect = campaign.effects.find({predictor.device().name, name});
+  if (effect == campaign.effects.end()) return timed.seconds;
+  const Estimate kernel = predictor.estimate(timed.launch.shape, framework_kernel).seconds;
+  return scaled(campaign_estimate(effect->second, kernel), static_cast<double>(timed.launch.count));
+}
+
 using LayerTimes = std::map<std::string, Estimate, std::less<>>;  // seconds of one call, by launch
 
 LayerTimes predict(const LayerCase& row, const KernelPredictor& predictor, const ModelCatalogue& models,
-                   const Stack& stack) {
+                   const Stack& stack, const Campaign& campaign) {
   Model model = models.model(row.model);
   model.layers.resize(1);
   model.dtype = DType::fp16;
@@ -87,7 +105,7 @@ LayerTimes predict(const LayerCase& row, const KernelPredictor& predictor, const
   std::map<std::string, std::vector<Estimate>, std::less<>> parts;
   for (const TimedLaunch& timed : step.stages.front().launches) {
     const auto calls = static_cast<double>(step.stages.front().calls[timed.launch.call].count);
-    parts[timed.launch.name].push_back(scaled(timed.seconds, 1 / calls));
+    parts[timed.launch.name].push_back(scaled(on_machine(timed, predictor, campaign), 1 / calls));
   }
   LayerTimes times;
   for (const auto& [name, launches] : parts) times.emplace(name, sum_of_correlated(launches));
@@ -139,7 +157,7 @@ StepValidation validate_layer(const StepValidationRequest& request, const Hardwa
       auto found = predicted.find(*row);
       if (found == predicted.end()) {
         const KernelPredictor predictor = make_predictor(hardware.device(device_name(row->device)), Caches::cold);
-        found = predicted.emplace(*row, predict(*row, predictor, models, stack)).first;
+        found = predicted.emplace(*row, predict(*row, predictor, models, stack, request.campaign)).first;
       }
       const auto time = found->second.find(known->launch);
       if (time == found->second.end()) {

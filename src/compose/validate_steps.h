@@ -11,6 +11,7 @@
 #include "compose/step_estimate.h"
 #include "compose/sustained_step.h"
 #include "hardware/catalogue.h"
+#include "kernel/campaign.h"
 #include "kernel/validate.h"
 #include "model/catalogue.h"
 
@@ -21,6 +22,7 @@ struct StepValidationRequest {
   std::vector<std::string> devices, stacks, phases, models;  // only these; empty = all
   std::string group_by;                                      // a column; empty = stack/phase
   double host_factor = 1;                                    // ExecutionOptions::host_factor
+  Campaign campaign;                                         // of the machine, for a layer measured by operator
 };
 
 // One measured step and its prediction. The texts are valid during the call only.
