@@ -51,6 +51,21 @@ TEST_F(KernelPredictorTest, devices_without_the_facts_and_kernels_without_a_form
   EXPECT_EQ(predictor("h100_sxm").estimate(backward).tier, Tier::roofline);
 }
 
+TEST_F(KernelPredictorTest, nvfp4_weights_are_weight_only_where_nothing_multiplies_in_fp4) {
+  for (const bool experts : {false, true}) {
+    const auto shape = [&](Scheme scheme) -> KernelShape {
+      if (experts)
+        return MoeShape{.tokens = 64, .hidden = 4096, .inter = 1024, .top_k = 2, .experts = 8, .scheme = scheme};
+      return GemmShape{.m = 64, .n = 4096, .k = 4096, .scheme = scheme};
+    };
+    const KernelPredictor hopper = predictor("h100_sxm"), blackwell = predictor("b200_sxm");
+    EXPECT_EQ(hopper.estimate(shape(Scheme::nvfp4)).seconds.value,
+              hopper.estimate(shape(Scheme::int4_wo)).seconds.value);
+    EXPECT_NE(blackwell.estimate(shape(Scheme::nvfp4)).seconds.value,
+              blackwell.estimate(shape(Scheme::int4_wo)).seconds.value);
+  }
+}
+
 TEST_F(KernelPredictorTest, a_batch_gives_the_bits_of_single_calls) {
   const KernelPredictor predict = predictor("h100_sxm");
   RandomStream random(5, "batch");
