@@ -52,7 +52,8 @@ struct DispatchRequest {
 
 // `launches` in order of first use, with `calls` beside them; `operators` is what they were lowered from.
 // Order of calls: operators of one pass run layer by layer; those called once come before or after the layers.
-// Each launch waits for the one before it on the device, and for the host.
+// Each launch waits for the one before it on the device, and for the host; the host waits for the end of launches whose
+// result it reads, unless a graph holds them.
 DispatchTime dispatch(const Stack& stack, std::span<const Launch> launches, std::span<const DeviceCall> calls,
                       const std::vector<Operator>& operators, const DispatchRequest& request);
 

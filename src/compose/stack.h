@@ -46,6 +46,7 @@ struct StackKernel {
   std::optional<std::string> variant;
   std::string host;            // key of StackCosts::host; empty = the family's
   std::optional<DType> dtype;  // nothing = the operator's
+  bool waits = false;          // the host reads its result before it goes on
   Expression times = Expression::constant(1);
   std::vector<std::pair<std::string, Expression>> values;
 };
@@ -65,7 +66,7 @@ struct StackCosts {
   Seconds launch;                                    // from the host's call to the kernel's start
   Seconds piece;                                     // host: replay of one piece of a piecewise graph
   Seconds step_host;                                 // once per step, before the first kernel
-  Seconds synchronize;                               // once per step, at the end
+  Seconds synchronize;                               // at the end of a step, and after a kernel that is waited for
   std::map<std::string, Seconds, std::less<>> host;  // of one launch by family or named class; "default"
   double kernels_low = 1, kernels_high = 1;  // 90% of measured kernel sums are within these factors of the predicted
                                              // one, beyond the kernels' own intervals: how well the rules fit
