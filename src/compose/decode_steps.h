@@ -31,7 +31,7 @@ class DecodeSteps {
   KernelPredictor predictor_;
   Stack stack_;
   std::map<int64_t, std::unique_ptr<Prepared>> by_batch_;
-  std::vector<Estimate> parts_;  // scratch
+  KernelSum kernels_;  // scratch
 };
 
 }  // namespace foretoken

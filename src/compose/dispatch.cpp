@@ -140,6 +140,7 @@ DispatchTime dispatch(const Stack& stack, std::span<const Launch> launches, std:
     const double busy = calls[i].seconds * request.device_factor;
     if (recorded) request.timeline->push_back({i, device, busy, false});
     device += busy + extra_gap;
+    if (launch.waits && request.kind == Dispatch::eager) host = std::max(host, device) + costs.synchronize.value();
   });
   time.host = host;
   time.seconds = std::max(device, host) + (request.kind == Dispatch::fused ? 0 : costs.synchronize.value());

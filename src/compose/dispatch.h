@@ -21,6 +21,11 @@ struct DeviceCall {
   bool attention = false;  // piecewise graphs are cut around it
 };
 
+// Whether a step is bound by its host: the device idles more than half as long as it works.
+inline bool is_host_bound(double idle, double busy) {
+  return idle > 0.5 * busy;
+}
+
 // Where a step's wall time goes; the parts sum to `seconds`.
 struct DispatchTime {
   double seconds = 0;
@@ -29,7 +34,7 @@ struct DispatchTime {
   double launch_gap = 0;  // device idle between kernels whose launches were already queued, start and end of the step
   double host_stall = 0;  // device idle because the host had not launched yet
   double host = 0;        // host busy; not a part of the sum
-  bool host_bound() const { return host_stall > 0.5 * (kernels + communication); }
+  bool host_bound() const { return is_host_bound(launch_gap + host_stall, kernels + communication); }
 };
 
 struct TimelineEvent {
@@ -47,7 +52,8 @@ struct DispatchRequest {
 
 // `launches` in order of first use, with `calls` beside them; `operators` is what they were lowered from.
 // Order of calls: operators of one pass run layer by layer; those called once come before or after the layers.
-// Each launch waits for the one before it on the device, and for the host.
+// Each launch waits for the one before it on the device, and for the host; the host waits for the end of launches whose
+// result it reads, unless a graph holds them.
 DispatchTime dispatch(const Stack& stack, std::span<const Launch> launches, std::span<const DeviceCall> calls,
                       const std::vector<Operator>& operators, const DispatchRequest& request);
 

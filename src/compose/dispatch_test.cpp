@@ -160,6 +160,27 @@ TEST(Dispatch, a_slower_host_or_device_never_speeds_up) {
   }
 }
 
+TEST(Dispatch, a_result_that_the_host_reads_lets_the_device_run_dry) {
+  for (uint64_t seed = 0; seed < seeds; ++seed) {
+    Step step = random_step(seed);
+    const double queued = step.run({.kind = Dispatch::eager}).seconds;
+    const double captured = step.run({.kind = Dispatch::graph}).seconds;
+    for (Launch& launch : step.launches) launch.waits = true;
+    const double drained = step.run({.kind = Dispatch::eager}).seconds;
+    // Every launch: its host time, its way to the device, its kernel, the way back.
+    const StackCosts& costs = step.stack.costs;
+    double one_by_one = costs.step_host.value() + costs.synchronize.value();
+    each_launch_in_order(step.launches, step.operators, [&](size_t i, bool first) {
+      const Launch& launch = step.launches[i];
+      one_by_one += launch.host.value() + (first ? launch.host_before.value() : 0) + costs.launch.value() +
+                    step.calls[i].seconds + costs.eager_gap.value() + costs.synchronize.value();
+    });
+    EXPECT_GE(drained, queued - 1e-15);
+    EXPECT_NEAR(drained, one_by_one, 1e-12);
+    EXPECT_EQ(step.run({.kind = Dispatch::graph}).seconds, captured) << "a graph holds them all";
+  }
+}
+
 TEST(Dispatch, one_graph_is_never_slower_than_launching_where_its_start_and_gaps_are_not) {
   for (uint64_t seed = 0; seed < seeds; ++seed) {
     Step step = random_step(seed);

@@ -110,7 +110,8 @@ class Lowering {
                          .shape = shape,
                          .count = call.count * times,
                          .host = host_of(host) + more,
-                         .host_before = before});
+                         .host_before = before,
+                         .waits = kernel.waits});
   }
 
   std::string variant_of(const KernelShape& shape) const {

@@ -19,6 +19,7 @@ struct Launch {
   int64_t count = 1;    // in the whole step
   Seconds host;         // of one launch
   Seconds host_before;  // of the operator itself, before its first kernel
+  bool waits = false;   // the host waits for its end
 };
 
 // `operators` in the order of stage_operators(). InputError where a rule asks for a field that its operator lacks.

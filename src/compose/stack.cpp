@@ -176,6 +176,8 @@ class StackReader {
         kernel.variant = value.string();
       } else if (key == "host") {
         kernel.host = value.string();
+      } else if (key == "waits") {
+        kernel.waits = value.boolean();
       } else if (key == "times") {
         kernel.times = read_expression(value);
       } else if (key == "dtype") {

@@ -46,6 +46,7 @@ struct StackKernel {
   std::optional<std::string> variant;
   std::string host;            // key of StackCosts::host; empty = the family's
   std::optional<DType> dtype;  // nothing = the operator's
+  bool waits = false;          // the host reads its result before it goes on
   Expression times = Expression::constant(1);
   std::vector<std::pair<std::string, Expression>> values;
 };
@@ -65,7 +66,7 @@ struct StackCosts {
   Seconds launch;                                    // from the host's call to the kernel's start
   Seconds piece;                                     // host: replay of one piece of a piecewise graph
   Seconds step_host;                                 // once per step, before the first kernel
-  Seconds synchronize;                               // once per step, at the end
+  Seconds synchronize;                               // at the end of a step, and after a kernel that is waited for
   std::map<std::string, Seconds, std::less<>> host;  // of one launch by family or named class; "default"
   double kernels_low = 1, kernels_high = 1;  // 90% of measured kernel sums are within these factors of the predicted
                                              // one, beyond the kernels' own intervals: how well the rules fit
@@ -74,12 +75,14 @@ struct StackCosts {
 
 struct Stack {
   std::string name, summary, source;
-  std::map<StepPhase, Dispatch> dispatch;  // absent = fused
+  std::map<StepPhase, Dispatch> dispatch;  // empty = every phase fused
   StackCosts costs;
   std::vector<int64_t> graph_sizes;                         // tokens that graphs are captured for, ascending
   std::map<std::string, std::string, std::less<>> kernels;  // family -> variant where a rule names none
   std::vector<StackRule> rules;
 
+  // A stack that says how it runs some phases runs no others.
+  bool runs(StepPhase phase) const { return dispatch.empty() || dispatch.contains(phase); }
   Dispatch dispatch_of(StepPhase phase) const;
   // The same for a step of so many tokens: beyond the largest captured size the host launches every kernel.
   Dispatch dispatch_of(StepPhase phase, int64_t tokens) const;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "compose/lowering.h"
 #include "network/collective.h"
@@ -115,13 +117,13 @@ StageEstimate estimate_stage(const Model& model, const StepRequest& request, con
                              int64_t padded_batch) {
   StageEstimate result;
   result.calls = padded_operators(model, request, plan, stage, padded_batch > 0 ? padded_batch : request.batch);
-  std::vector<Estimate> parts;
+  KernelSum kernels(predictor.correlations());
   for (const Launch& launch : lower(stack, result.calls, request.phase, model.family)) {
     result.launches.push_back(time_launch(launch, predictor));
-    parts.push_back(result.launches.back().seconds);
+    kernels.add(result.launches.back().seconds, error_form(launch.shape, launch.variant));
   }
   result.operators = by_operator(result.calls, result.launches);
-  result.kernels = sum_with_correlation(parts, kernel_error_correlation);
+  result.kernels = kernels.total();
   result.time = dispatch(stack, plain_launches(result.launches), device_calls(result.launches), result.calls,
                          {.kind = kind, .host_factor = host_factor});
   if (padded_batch > request.batch) {
@@ -163,6 +165,12 @@ double tokens_of(const StepRequest& request) {
 
 StepEstimate estimate_step(const Model& model, const StepRequest& request, const ParallelPlan& plan,
                            const KernelPredictor& predictor, const Stack& stack, const ExecutionOptions& options) {
+  if (!stack.runs(request.phase)) {
+    throw InputError({.source = fmt::format("stack {}", stack.name),
+                      .path = "dispatch",
+                      .value = std::string(step_phase_name(request.phase)),
+                      .expected = "a phase that this software runs; hf-eager and fused run all"});
+  }
   const auto tokens = static_cast<int64_t>(tokens_of(request));
   const Dispatch kind = options.dispatch.value_or(stack.dispatch_of(request.phase, tokens));
   StepEstimate result{.request = request, .plan = plan, .stack = stack.name, .dispatch = kind};

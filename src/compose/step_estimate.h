@@ -59,10 +59,6 @@ struct StepEstimate {
   std::optional<bool> fits_in_memory;  // the fullest stage; nothing where device memory is not known
 };
 
-// Errors of kernels of one device mostly go the same way; pairs of them correlate about this much over the steps of
-// data/measured (docs/accuracy.md, "Steps").
-inline constexpr double kernel_error_correlation = 0.4;
-
 struct ExecutionOptions {
   std::optional<Dispatch> dispatch;  // nothing = the stack's for this phase
   double host_factor = 1;            // times the stack's host times: 2 = a host half as fast

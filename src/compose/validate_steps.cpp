@@ -10,6 +10,8 @@
 
 #include "base/csv.h"
 #include "base/error.h"
+#include "compose/optional_columns.h"
+#include "compose/validate_layer.h"
 
 namespace foretoken {
 namespace {
@@ -54,15 +56,8 @@ class StepRows {
   bool next() { return csv_.next(); }
   CsvReader& csv() { return csv_; }
 
-  std::string_view text(std::string_view column) const {
-    const auto found = csv_.find_column(column);
-    return found ? csv_.cell(*found) : std::string_view();
-  }
-  int64_t count(std::string_view column, int64_t fallback) const {
-    const auto found = csv_.find_column(column);
-    if (!found || csv_.cell(*found).empty()) return fallback;
-    return csv_.integer(*found, {0, 1'000'000'000});
-  }
+  std::string_view text(std::string_view column) const { return optional_text(csv_, column); }
+  int64_t count(std::string_view column, int64_t fallback) const { return optional_count(csv_, column, fallback); }
   double number(std::string_view column) const {
     const auto found = csv_.find_column(column);
     return found && !csv_.cell(*found).empty() ? csv_.number(*found, {1e-9, 1e12}) : 0;
@@ -93,12 +88,15 @@ std::optional<StepRequest> request_of(const StepRows& rows, const Model& model, 
                       .context_len = rows.count("context_len", 0),
                       .kv_dtype = model.dtype};
   request.recompute = rows.text("cache") == "recompute";
-  request.every_logit = *phase == StepPhase::prefill && rows.text("logits") == "all";
+  if (*phase == StepPhase::prefill && rows.text("logits") == "all") request.logits = Logits::all;
+  if (*phase == StepPhase::prefill && rows.text("logits") == "none") request.logits = Logits::none;
   const std::string_view optimizer = rows.text("optimizer");
   if (rows.are_labels()) {
-    request.every_logit = true;
+    // Inference with an encoder was timed as a sequence classifier, which has no head over the vocabulary.
+    request.logits = model.is_encoder_only() ? Logits::none : Logits::all;
     request.decoder_len = request.input_len;  // one forward pass over the whole sequence on either side
     request.optimizer = Optimizer::none;
+    request.accumulate = true;  // its loop never clears them
   } else if (optimizer == "none") {
     request.optimizer = Optimizer::none;
   } else if (optimizer == "adamw") {
@@ -110,11 +108,6 @@ std::optional<StepRequest> request_of(const StepRows& rows, const Model& model, 
     return std::nullopt;
   }
   return request;
-}
-
-PredictedRow in_milliseconds(double measured_ms, const Estimate& seconds) {
-  return {
-      .measured = measured_ms, .predicted = seconds.value * 1e3, .low = seconds.low * 1e3, .high = seconds.high * 1e3};
 }
 
 // The kernels and collectives of a step without the gaps between them, as a profiler adds them up.
@@ -221,7 +214,7 @@ class StepErrors {
     const double gap = std::abs(predicted_gap * 1e3 - (measured_ms - kernel_ms)) / measured_ms;
     gaps_.add(group, {.measured = 1, .predicted = 1 + gap, .low = 1, .high = 1 + gap});
     ++verdicts_;
-    if ((measured_ms - kernel_ms > 0.5 * kernel_ms) == (predicted_gap > 0.5 * sum.value)) ++right_;
+    if (is_host_bound(measured_ms - kernel_ms, kernel_ms) == is_host_bound(predicted_gap, sum.value)) ++right_;
   }
 
   void add_sustained(const std::string& group, double held_ms, double drawn_watts, const SustainedStep& held) {
@@ -258,10 +251,16 @@ class StepErrors {
 
 }  // namespace
 
+PredictedRow in_milliseconds(double measured_ms, const Estimate& seconds) {
+  return {
+      .measured = measured_ms, .predicted = seconds.value * 1e3, .low = seconds.low * 1e3, .high = seconds.high * 1e3};
+}
+
 StepValidation validate_steps(const StepValidationRequest& request, const HardwareCatalogue& hardware,
                               const ModelCatalogue& models, const StackCatalogue& stacks,
                               const PredictorMaker& make_predictor, const PowerModelMaker& make_power,
                               const ScoredStepSink& sink) {
+  if (is_layer_table(CsvReader(request.data))) return validate_layer(request, hardware, models, stacks, make_predictor);
   StepRows rows(request.data);
   StepCases cases(hardware, models, stacks, make_predictor);
   StepErrors errors;

@@ -11,6 +11,7 @@
 #include "compose/step_estimate.h"
 #include "compose/sustained_step.h"
 #include "hardware/catalogue.h"
+#include "kernel/campaign.h"
 #include "kernel/validate.h"
 #include "model/catalogue.h"
 
@@ -21,6 +22,7 @@ struct StepValidationRequest {
   std::vector<std::string> devices, stacks, phases, models;  // only these; empty = all
   std::string group_by;                                      // a column; empty = stack/phase
   double host_factor = 1;                                    // ExecutionOptions::host_factor
+  Campaign campaign;                                         // of the machine, for a layer measured by operator
 };
 
 // One measured step and its prediction. The texts are valid during the call only.
@@ -41,13 +43,17 @@ struct StepValidation {
   double verdicts_right = 0;  // percentage of those rows where host-bound or device-bound was told rightly
 };
 
+// A measured time beside its prediction.
+PredictedRow in_milliseconds(double measured_ms, const Estimate& seconds);
+
 using PowerModelMaker = std::function<std::optional<PowerModel>(const Device&)>;
 using ScoredStepSink = std::function<void(const ScoredStep&)>;
 
 // Columns: device, model, stack, dispatch, phase, batch, input_len, context_len, dtype, measured_ms; optional
 // kernel_ms, sustained_ms, power_w, cache (dynamic, static, recompute), optimizer (none, adamw, adamw_fused,
-// adam_mixed), logits (last, all), tp. NeuSight's table (device, model, mode, seq_len, batch, fusion, parallelism,
-// measured_ms) is read as well: fp32, with the stacks hf-eager-math and torch-compile-math.
+// adam_mixed), logits (last, all, none), tp. NeuSight's table (device, model, mode, seq_len, batch, fusion,
+// parallelism, measured_ms) is read as well: fp32, with the stacks hf-eager-math and torch-compile-math. So is a layer
+// measured operator by operator (validate_layer.h).
 StepValidation validate_steps(const StepValidationRequest& request, const HardwareCatalogue& hardware,
                               const ModelCatalogue& models, const StackCatalogue& stacks,
                               const PredictorMaker& make_predictor, const PowerModelMaker& make_power = {},

@@ -91,5 +91,19 @@ TEST_F(ValidateSteps, reads_the_table_of_whole_models_that_neusight_publishes) {
   ASSERT_EQ(result.errors.skipped.size(), 1u);
 }
 
+TEST_F(ValidateSteps, reads_a_layer_by_its_operators_and_adds_them_up) {
+  const StepValidation result = validate(
+      "device,phase,op,latency_ms\n"
+      "4xA100_NVLink3,prefill,Q_K_V,15\n4xA100_NVLink3,prefill,Softmax,3\n4xA100_NVLink3,prefill,AllReduce_MHA,3\n"
+      "A100,decode,W1_proj,0.1\nA100,decode,Telepathy,0.1\nA100,train,GeLU,0.1\n");
+  EXPECT_EQ(result.errors.skipped.size(), 2u);
+  std::vector<std::string> groups;
+  for (const ValidationGroup& group : result.errors.groups) groups.push_back(group.name);
+  EXPECT_EQ(groups, (std::vector<std::string>{"decode/W1_proj", "decode/total", "prefill/AllReduce_MHA",
+                                              "prefill/Q_K_V", "prefill/Softmax", "prefill/total"}));
+  // Three multiplies of 16384 x 3072 x 12288 at 312 TFLOP/s.
+  EXPECT_NEAR(100 * (11.9 / 15 - 1), result.errors.groups[3].errors.bias, 2);
+}
+
 }  // namespace
 }  // namespace foretoken

@@ -34,6 +34,20 @@ double physical_least_seconds(const KernelShape& shape, const Work& work, const 
   return std::max(compute, (cold_bytes(shape, work) / device.memory_bandwidth->value).value());
 }
 
+// Without fp4 units engines keep nvfp4 weights in four bits and multiply in sixteen (Marlin): the call as weight-only.
+// Nothing for every other call.
+std::optional<KernelShape> as_weight_only(const KernelShape& shape, const Device& device) {
+  const auto* gemm = std::get_if<GemmShape>(&shape);
+  const auto* moe = std::get_if<MoeShape>(&shape);
+  const bool is_fp4 =
+      (gemm != nullptr && gemm->scheme == Scheme::nvfp4) || (moe != nullptr && moe->scheme == Scheme::nvfp4);
+  if (!is_fp4 || device.type_or_fallback(DType::fp4) == DType::fp4) return std::nullopt;
+  KernelShape run = shape;
+  if (gemm != nullptr) std::get<GemmShape>(run).scheme = Scheme::int4_wo;
+  if (moe != nullptr) std::get<MoeShape>(run).scheme = Scheme::int4_wo;
+  return run;
+}
+
 // At least `least`, the interval too.
 Estimate at_least(const Estimate& estimate, double least) {
   if (estimate.low >= least) return estimate;
@@ -51,12 +65,14 @@ std::string_view bound_name(Bound bound) {
 }
 
 KernelPredictor::KernelPredictor(Device device, RooflineIntervals intervals,
-                                 std::shared_ptr<const LearnedKernels> learned, Tier tier, Caches caches)
+                                 std::shared_ptr<const LearnedKernels> learned, Tier tier, Caches caches,
+                                 ErrorCorrelations correlations)
     : device_(std::move(device)),
       intervals_(std::move(intervals)),
       learned_(std::move(learned)),
       tier_(tier),
-      caches_(caches) {
+      caches_(caches),
+      correlations_(std::move(correlations)) {
   if (!device_.memory_bandwidth || device_.memory_bandwidth->value.value() <= 0) {
     throw InputError({.source = device_.name,
                       .path = "memory bandwidth",
@@ -75,6 +91,7 @@ KernelPredictor::KernelPredictor(Device device, RooflineIntervals intervals,
 
 KernelEstimate KernelPredictor::estimate(const KernelShape& shape, std::string_view variant,
                                          LearnedBasis* basis) const {
+  if (const std::optional<KernelShape> run = as_weight_only(shape, device_)) return estimate(*run, {}, basis);
   KernelEstimate result{.work = count_work(shape)};
   const Roofline roof = roofline(shape, result.work, device_);
   result.compute = roof.compute;

@@ -9,6 +9,7 @@
 #include "base/estimate.h"
 #include "base/units.h"
 #include "hardware/device.h"
+#include "kernel/error_correlation.h"
 #include "kernel/learned.h"
 #include "kernel/roofline_intervals.h"
 #include "model/shapes.h"
@@ -40,9 +41,10 @@ class KernelPredictor {
   // `caches` must be those of `learned`.
   explicit KernelPredictor(Device device, RooflineIntervals intervals = {},
                            std::shared_ptr<const LearnedKernels> learned = nullptr, Tier tier = Tier::best,
-                           Caches caches = Caches::cold);
+                           Caches caches = Caches::cold, ErrorCorrelations correlations = {});
 
   const Device& device() const { return device_; }
+  const ErrorCorrelations& correlations() const { return correlations_; }
 
   // `variant` names the implementation where it is known ("fa3"); empty = what a current engine would run.
   // Never faster than the multiply units, nor than DRAM: for weights and KV cache with cold caches, for all data where
@@ -64,6 +66,7 @@ class KernelPredictor {
   std::shared_ptr<const LearnedKernels> learned_;
   Tier tier_;
   Caches caches_;
+  ErrorCorrelations correlations_;
 };
 
 }  // namespace foretoken

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "kernel/calibration.h"
+#include "kernel/forms/call.h"
 #include "kernel/roofline.h"
 #include "kernel/test_support.h"
 
@@ -47,9 +48,23 @@ TEST_F(KernelPredictorTest, devices_without_the_facts_and_kernels_without_a_form
   }
   const KernelEstimate pool = predictor("h100_sxm").estimate(PoolShape{.batch = 8, .height = 64, .width = 64});
   EXPECT_EQ(pool.tier, Tier::roofline);
-  const KernelShape backward =
-      AttentionShape{.batch = 2, .heads = 16, .kv_heads = 16, .q_len = 2048, .kv_len = 2048, .pass = Pass::backward};
+  const KernelShape backward = NormShape{.rows = 4096, .width = 4096, .pass = Pass::backward};
   EXPECT_EQ(predictor("h100_sxm").estimate(backward).tier, Tier::roofline);
+}
+
+TEST_F(KernelPredictorTest, nvfp4_weights_are_weight_only_where_nothing_multiplies_in_fp4) {
+  for (const bool experts : {false, true}) {
+    const auto shape = [&](Scheme scheme) -> KernelShape {
+      if (experts)
+        return MoeShape{.tokens = 64, .hidden = 4096, .inter = 1024, .top_k = 2, .experts = 8, .scheme = scheme};
+      return GemmShape{.m = 64, .n = 4096, .k = 4096, .scheme = scheme};
+    };
+    const KernelPredictor hopper = predictor("h100_sxm"), blackwell = predictor("b200_sxm");
+    EXPECT_EQ(hopper.estimate(shape(Scheme::nvfp4)).seconds.value,
+              hopper.estimate(shape(Scheme::int4_wo)).seconds.value);
+    EXPECT_NE(blackwell.estimate(shape(Scheme::nvfp4)).seconds.value,
+              blackwell.estimate(shape(Scheme::int4_wo)).seconds.value);
+  }
 }
 
 TEST_F(KernelPredictorTest, a_batch_gives_the_bits_of_single_calls) {
@@ -132,6 +147,9 @@ TEST_F(KernelPredictorTest, a_learned_time_never_beats_the_multiply_units_nor_dr
         if (estimate.work.bytes().value() > 2 * cache) {
           ASSERT_GE(estimate.seconds.value, estimate.memory.value() * (1 - 1e-9)) << name << " " << kind.name;
         }
+        // Weight-only where nothing multiplies in fp4: another kernel than the one asked about.
+        const bool has_fp4 = predict.device().type_or_fallback(DType::fp4) == DType::fp4;
+        if (!has_fp4 && call_formats(call).find("nvfp4") != std::string::npos) continue;
         const double free = learned.estimate(call.shape, call.variant, Tier::best)->seconds.value;
         ASSERT_GE(estimate.seconds.value, free * (1 - 1e-12));
         if (estimate.seconds.value > free * 1.001) ++held_back;

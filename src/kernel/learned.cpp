@@ -208,7 +208,8 @@ MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured,
   if (best_described != measured.groups.end()) return best_described;
   const auto exact = measured.groups.find(call_group(call));
   if (exact != measured.groups.end()) return exact;
-  if (!call.variant.empty() && kind.variants.empty()) return exact;
+  const bool names_kernel = !call.variant.empty() && form.machine_constants(call).empty();
+  if (names_kernel && kind.variants.empty()) return exact;
   const std::string formats = " " + call_formats(call);
   const std::string_view usual = form.usual_variant(call, traits);
   auto best = measured.groups.end();
@@ -257,6 +258,9 @@ CallKind LearnedKernels::resolve(const Slot& slot, const FormCall& call) const {
   if (slot.cross) {
     kind.cross = natural_constants(log_constants_without_sweep(slot, call, Tier::cross));
     kind.known = natural_constants(log_constants_without_sweep(slot, call, Tier::best));
+    if (kind.sweep) {
+      for (const size_t constant : form.machine_constants(call)) kind.sweep->constants[constant] = kind.known[constant];
+    }
   }
   return kind;
 }

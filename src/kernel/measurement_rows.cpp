@@ -74,7 +74,10 @@ class OperatorRows : public MeasurementRows {
     std::optional<OperatorRow> row = reader_.read(csv_, why);
     if (!row) return std::nullopt;
     variant_ = std::move(row->variant);
-    return TableRow{.shape = std::move(row->shape), .variant = variant_, .microseconds = reader_.measured_us(csv_)};
+    return TableRow{.shape = std::move(row->shape),
+                    .variant = variant_,
+                    .copied = row->copied,
+                    .microseconds = reader_.measured_us(csv_)};
   }
 
  private:

@@ -17,6 +17,7 @@ namespace foretoken {
 struct TableRow {
   KernelShape shape;
   std::string_view variant;  // of the kernel; empty = not known. Valid until the next row.
+  int64_t copied = 0;        // elements of fp32 that the timed call copies first, in a kernel of their own
   double microseconds = 0;
   Caches caches = Caches::benchmark;  // cold: other layers ran between two calls
 };

@@ -102,6 +102,17 @@ double elements_of(std::string_view shapes) {
   return total;
 }
 
+// torch.matmul on operands of four dimensions copies those that are views with heads and tokens swapped, to make one
+// batch of both; the probabilities, the larger operand where there is one, already lie in order.
+int64_t copied_elements(std::string_view inputs) {
+  const size_t split = inputs.find(");(");
+  if (split == std::string_view::npos) return 0;
+  const std::string_view first = inputs.substr(0, split + 1), second = inputs.substr(split + 2);
+  if (numbers_in(first).size() != 4 || numbers_in(second).size() != 4) return 0;
+  const double one = elements_of(first), other = elements_of(second);
+  return static_cast<int64_t>(one == other ? one + other : std::min(one, other));
+}
+
 std::optional<KernelShape> traced_shape(std::string_view op, std::string_view call, std::string_view inputs,
                                         std::string& why) {
   const std::vector<int64_t> sizes = numbers_in(call.substr(std::min(call.find('('), call.size())));
@@ -214,6 +225,10 @@ std::optional<OperatorRow> OperatorRowReader::read(const CsvReader& csv, std::st
     case OperatorTableKind::neusight_trace: {
       const std::optional<KernelShape> shape = traced_shape(name, csv.cell(sizes_[0]), csv.cell(sizes_[1]), why);
       if (!shape) return std::nullopt;
+      if (std::holds_alternative<GemmShape>(*shape)) {
+        row.variant = "eager";  // another host than the sweep's
+        row.copied = copied_elements(csv.cell(sizes_[1]));
+      }
       row.shape = *shape;
       break;
     }

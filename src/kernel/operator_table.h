@@ -26,6 +26,7 @@ std::optional<OperatorTableKind> operator_table_kind(const std::vector<std::stri
 struct OperatorRow {
   KernelShape shape;
   std::string variant;  // "eager <op>": these tables time calls of a framework with events, host gap included
+  int64_t copied = 0;   // elements that the call copies before its kernel, in a kernel of their own
 };
 
 // Reads the rows of one such file; columns are looked up once.

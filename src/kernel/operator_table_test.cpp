@@ -84,6 +84,19 @@ TEST(OperatorTable, a_traced_node_has_the_sizes_of_its_call_and_reads_what_is_no
   EXPECT_THAT(why, HasSubstr("getitem"));
 }
 
+TEST(OperatorTable, a_traced_multiply_of_views_copies_them_and_never_the_probabilities) {
+  Table table(
+      "device,op,fw_ops,in_shapes,fw_us\n"
+      "d,BMM,[['BMM';(8;512;64;512)]],[(2;4;512;64);(2;4;64;512)],7\n"
+      "d,BMM,[['BMM';(8;512;512;64)]],[(2;4;512;512);(2;4;512;64)],7\n"
+      "d,BMM,[['BMM';(8;512;64;512)]],[(8;512;64);(8;64;512)],7\n"
+      "d,Linear,[['Linear';(8192;1024;4096)]],[(16;512;1024)],7\n");
+  EXPECT_EQ(table.next().copied, 2 * 2 * 4 * 512 * 64);
+  EXPECT_EQ(table.next().copied, 2 * 4 * 512 * 64);
+  EXPECT_EQ(table.next().copied, 0);
+  EXPECT_EQ(table.next().copied, 0);
+}
+
 TEST(OperatorTable, milliseconds_are_milliseconds_and_empty_sizes_are_elements) {
   Table table("device,op,m,n,k,latency_ms\nA100,gelu,4096,,,0.05\nA100,matmul,64,128,256,0.2\nA100,softmax,7,9,,1\n");
   const auto gelu = std::get<ActivationShape>(table.next().shape);
@@ -134,6 +147,7 @@ TEST(OperatorTable, validation_reads_a_table_by_device_and_family_and_keeps_the_
       validate_kernels({.data = path, .devices = {"t4"}, .where = {"split=test"}}, hardware, maker);
   EXPECT_EQ(test.overall.n, 1u);
   EXPECT_THROW(validate_kernels({.data = path, .where = {"split"}}, hardware, maker), InputError);
+  EXPECT_THROW(validate_kernels({.data = path, .where = {"splat=test"}}, hardware, maker), InputError);
   std::filesystem::remove_all(folder);
 }
 

@@ -1,6 +1,7 @@
 #include "kernel/validate.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -115,6 +116,11 @@ void score_file(const MeasurementFile& file, const Predictors& predictors, const
       const bool is_known = effect != request.campaign.effects.end();
       predicted = predictors.with(row->caches).estimate(row->shape, is_known ? framework_kernel : row->variant);
       if (is_known) predicted.seconds = campaign_estimate(effect->second, predicted.seconds);
+      if (row->copied > 0) {
+        const ElementwiseShape copy{.elements = row->copied, .dtype = DType::fp32};
+        const Estimate before = predictors.with(row->caches).estimate(copy, framework_kernel).seconds;
+        predicted.seconds = sum_of_correlated(std::array{before, predicted.seconds});
+      }
     } catch (const InputError& error) {
       skip(fmt::format("{} cannot be predicted on this device: {}", error.problem().value, error.problem().expected));
       continue;
@@ -142,6 +148,7 @@ void score_file(const MeasurementFile& file, const Predictors& predictors, const
             .row = csv.row(),
             .shape = &row->shape,
             .variant = row->variant,
+            .copied = row->copied,
             .measured_us = measured_us,
             .caches = row->caches,
             .predicted = predicted});
@@ -204,18 +211,17 @@ void use_catalogue_names(std::vector<MeasurementFile>& files, const HardwareCata
   }
 }
 
-// A column to group by must be in some file.
-void check_group_by(const std::string& group_by, const std::vector<FileResult>& results) {
-  if (group_by.empty() || group_by == "device" || group_by == "family") return;
-  std::vector<std::string> columns = {"device", "family"};
+// A column that a flag names must be one of `columns` or in some file.
+void check_column(const std::string& flag, const std::string& column, std::vector<std::string> columns,
+                  const std::vector<FileResult>& results) {
   for (const FileResult& result : results) columns.insert(columns.end(), result.columns.begin(), result.columns.end());
   std::sort(columns.begin(), columns.end());
   columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
-  if (std::find(columns.begin(), columns.end(), group_by) != columns.end()) return;
-  throw InputError({.source = "--group-by",
-                    .value = printable(group_by),
+  if (std::find(columns.begin(), columns.end(), column) != columns.end()) return;
+  throw InputError({.source = flag,
+                    .value = printable(column),
                     .expected = fmt::format("a column of the data: {}", fmt::join(columns, ", ")),
-                    .suggestion = nearest_name(group_by, columns).value_or("")});
+                    .suggestion = nearest_name(column, columns).value_or("")});
 }
 
 // Below 20 us launch overhead dominates; the rest is looked at on its own too.
@@ -282,7 +288,10 @@ KernelValidation validate_kernels(const KernelValidationRequest& request, const 
   for (const FileResult& result : results) {
     if (result.failure) std::rethrow_exception(result.failure);
   }
-  check_group_by(request.group_by, results);
+  if (!request.group_by.empty()) check_column("--group-by", request.group_by, {"device", "family"}, results);
+  for (const std::string& condition : request.where) {
+    check_column("--where", condition.substr(0, condition.find('=')), {}, results);
+  }
 
   KernelValidation validation{.notes = std::move(found.notes)};
   for (const LeftOutFile& file : found.left_out)

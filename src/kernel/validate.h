@@ -34,6 +34,7 @@ struct ScoredKernel {
   size_t row = 0;  // 1-based data row of the file
   const KernelShape* shape = nullptr;
   std::string_view variant;  // the `kernel` column, with cold_suffix where `caches` says cold; empty without one
+  int64_t copied = 0;        // TableRow::copied: above 0, more than the kernel was timed
   double measured_us = 0;
   Caches caches = Caches::benchmark;
   KernelEstimate predicted;

@@ -99,6 +99,7 @@ struct Moe {
   int64_t dense_width = 0;       // a dense MLP beside the experts in the same layer (Gemma 4); 0 = none
   bool router_is_table = false;  // hash routing: a table token -> experts decides; the projection only weighs them
   int64_t latent_width = 0;      // experts work on a projection of this width (Kimi-K3, Nemotron-3 Super); 0 = hidden
+  int64_t capacity = 0;  // tokens that one expert takes of a sequence; the rest skip the layer (Switch); 0 = all
   bool operator==(const Moe&) const = default;
 };
 

@@ -132,6 +132,7 @@ std::optional<KernelShape> default_shape(std::string_view family) {
                                AttentionShape{},
                                AttentionShape{.phase = AttentionPhase::decode},
                                AttentionShape{.phase = AttentionPhase::encoder, .causal = false},
+                               AttentionShape{.pass = Pass::backward},
                                QuantizeShape{},
                                NormShape{},
                                RopeShape{},

@@ -8,6 +8,7 @@ namespace {
 struct FamilyName {
   std::string_view operator()(const GemmShape&) const { return "gemm"; }
   std::string_view operator()(const AttentionShape& shape) const {
+    if (shape.pass == Pass::backward) return "attention_backward";
     switch (shape.phase) {
       case AttentionPhase::prefill:
         return "attention_prefill";

@@ -30,6 +30,10 @@ std::optional<StepPhase> step_phase_from_name(std::string_view name);
 //   adam_fused, adam_foreach  moments in the weights' own format: one kernel for all, or one for each operation
 enum class Optimizer { none, adam_mixed, adam_fused, adam_foreach };
 
+// Tokens that inference runs the head on: each sequence's last (encoders: all), all, or none (embeddings, a
+// classifier).
+enum class Logits { last, all, none };
+
 struct StepRequest {
   StepPhase phase = StepPhase::decode;
   int64_t batch = 1;        // sequences: prompts (prefill), decodes, or samples (train); per data-parallel rank
@@ -40,10 +44,11 @@ struct StepRequest {
   DType kv_dtype = DType::bf16;
   Routing routing = Routing::balanced;
   double power_law_exponent = 0;
-  LoraAdapter lora;          // train: only the adapters are trained. Routed experts, routers, embeddings have none.
-  bool recompute = false;    // train: run the layers' forward again in the backward pass
-  bool every_logit = false;  // inference: the head on every token, not on the last of each sequence
+  LoraAdapter lora;        // train: only the adapters are trained. Routed experts, routers, embeddings have none.
+  bool recompute = false;  // train: run the layers' forward again in the backward pass
+  Logits logits = Logits::last;
   Optimizer optimizer = Optimizer::adam_mixed;
+  bool accumulate = false;  // train: gradients are added to those of earlier steps
 };
 
 // How one replica is cut, and how many there are.

@@ -36,6 +36,13 @@ void write_dense(Writer& writer, const MlpNames& names, StepPart part, int64_t r
                  .adapted = Adapted::mlp});
 }
 
+// Tokens that experts work on: all, or what a capacity leaves of each prompt when they are evenly routed.
+int64_t routed_tokens(const Moe& moe, const StackTokens& tokens) {
+  if (moe.capacity == 0) return tokens.tokens();
+  const int64_t most = std::max<int64_t>(1, moe.experts * moe.capacity / moe.top_k);
+  return tokens.prompts * std::min(tokens.local_prompt_len(), most) + tokens.decodes;
+}
+
 // Bytes of one token copy on its way to an expert: as the expert's multiply wants it.
 double dispatched_bytes(const Model& model) {
   const SchemeFacts& scheme = facts(model.expert_scheme);
@@ -101,7 +108,7 @@ void write_moe(Writer& writer, const Moe& moe) {
                    .shares_input = true});
     writer.norm("latent_norm", part, rows, width, false);
   }
-  const MoeShape experts{.tokens = tokens * rank.dispatch_groups,
+  const MoeShape experts{.tokens = routed_tokens(moe, writer.tokens()) * rank.dispatch_groups,
                          .hidden = width,
                          .inter = moe.width,
                          .top_k = moe.top_k,

@@ -205,7 +205,7 @@ void write_head(Writer& writer) {
   const Rank& rank = writer.rank();
   const StackTokens& tokens = writer.tokens();
   write_final_norm(writer, "final_norm");
-  if (!model.has_head) return;
+  if (!model.has_head || (writer.request().logits == Logits::none && !writer.training())) return;
   writer.open_block();
   if (writer.training() && rank.tensor > 1 && !rank.sequence) {  // the gradient of the head's input, summed
     writer.close_block();
@@ -213,7 +213,7 @@ void write_head(Writer& writer) {
   }
 
   const Scheme plain = plain_scheme(model.dtype);
-  const bool every_token = writer.training() || model.is_encoder_only() || writer.request().every_logit;
+  const bool every_token = writer.training() || model.is_encoder_only() || writer.request().logits == Logits::all;
   const int64_t rows = every_token ? tokens.tokens() : tokens.prompts + tokens.decodes;
   const int64_t width = model.embedding_width > 0 ? model.embedding_width : model.hidden;
   const int64_t vocabulary = ceil_divide(model.vocabulary, rank.tensor);

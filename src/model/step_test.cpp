@@ -114,6 +114,31 @@ TEST(Step, every_model_has_operators_for_every_phase_it_supports) {
   }
 }
 
+TEST(Step, a_capacity_limits_the_tokens_of_each_sequence_that_experts_work_on) {
+  Model model = mixtral_like();  // 8 experts, two for each token
+  const auto routed = [&](const StepRequest& request) {
+    return std::get<MoeShape>(find_operator(stage_operators(model, request, {}, 0), "experts")->shape).tokens;
+  };
+  const StepRequest prefill{.phase = StepPhase::prefill, .batch = 3, .input_len = 100};
+  EXPECT_EQ(routed(prefill), 300);
+  for (Layer& layer : model.layers) std::get<Moe>(layer.feed_forward).capacity = 16;
+  EXPECT_EQ(routed(prefill), 3 * 8 * 16 / 2);
+  EXPECT_EQ(routed({.phase = StepPhase::prefill, .batch = 3, .input_len = 10}), 30);
+  EXPECT_EQ(routed({.phase = StepPhase::decode, .batch = 500, .context_len = 10}), 500);
+}
+
+TEST(Step, without_logits_there_is_no_head_in_inference) {
+  const Model model = llama_like();
+  const auto has_head = [&](StepPhase phase, Logits logits) {
+    const StepRequest request{.phase = phase, .batch = 2, .input_len = 64, .logits = logits};
+    const std::vector<Operator> operators = stage_operators(model, request, {}, 0);
+    return find_operator(operators, "lm_head") != nullptr;
+  };
+  EXPECT_FALSE(has_head(StepPhase::prefill, Logits::none));
+  EXPECT_TRUE(has_head(StepPhase::prefill, Logits::last));
+  EXPECT_TRUE(has_head(StepPhase::train, Logits::none));
+}
+
 TEST(Step, equal_calls_are_one_entry) {
   for (const Model& model : every_model()) {
     const std::vector<Operator> operators =

@@ -156,27 +156,26 @@ void add_optimizer(OperatorList& list, std::span<const ForwardOperator> forward,
   if (request.lora.rank == 0 && model.tied_embeddings && plan.pipeline > 1 && (first || last)) {
     reduce("embedding_grad_all_reduce", ParallelAxis::pipeline, 2, embedding_table_parameters(model, rank));
   }
+  const int64_t parameters = std::max<int64_t>(1, static_cast<int64_t>(trained.shared + trained.experts));
+  if (request.accumulate) {
+    list.add("grad_accumulate", StepPart::optimizer, Pass::backward,
+             ElementwiseShape{.elements = parameters, .inputs = 2, .outputs = 1, .dtype = model.dtype}, 1);
+  }
   if (request.optimizer == Optimizer::none) return;
   if (request.optimizer != Optimizer::adam_mixed) {
     // Weight, gradient and two moments read, all but the gradient written.
     list.add(request.optimizer == Optimizer::adam_fused ? "adam_fused" : "adam_foreach", StepPart::optimizer,
              Pass::forward,
-             ElementwiseShape{.elements = std::max<int64_t>(1, static_cast<int64_t>(trained.shared + trained.experts)),
-                              .inputs = 4,
-                              .outputs = 3,
-                              .flops_per_element = 12,
-                              .dtype = model.dtype},
+             ElementwiseShape{
+                 .elements = parameters, .inputs = 4, .outputs = 3, .flops_per_element = 12, .dtype = model.dtype},
              1);
     return;
   }
   // Adam reads gradient, fp32 master weight and two moments, writes the three and the new weight: 14 bytes each way per
   // parameter with 2-byte gradients and weights, here as seven 2-byte tensors.
   list.add("adam", StepPart::optimizer, Pass::forward,
-           ElementwiseShape{.elements = std::max<int64_t>(1, static_cast<int64_t>(trained.shared + trained.experts)),
-                            .inputs = 7,
-                            .outputs = 7,
-                            .flops_per_element = 12,
-                            .dtype = DType::bf16},
+           ElementwiseShape{
+               .elements = parameters, .inputs = 7, .outputs = 7, .flops_per_element = 12, .dtype = DType::bf16},
            1);
 }
 

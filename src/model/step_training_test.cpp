@@ -167,5 +167,16 @@ TEST(StepTraining, tied_tables_on_two_stages_sum_their_gradients) {
   }
 }
 
+TEST(StepTraining, accumulated_gradients_are_read_and_written_once_for_each_trained_parameter) {
+  const Model model = llama_like();
+  StepRequest request{.phase = StepPhase::train, .batch = 1, .input_len = 64, .optimizer = Optimizer::adam_fused};
+  const std::vector<Operator> fresh = stage_operators(model, request, {}, 0);
+  EXPECT_EQ(find_operator(fresh, "grad_accumulate"), nullptr);
+  request.accumulate = true;
+  const std::vector<Operator> added = stage_operators(model, request, {}, 0);
+  EXPECT_EQ(std::get<ElementwiseShape>(find_operator(added, "grad_accumulate")->shape).elements,
+            std::get<ElementwiseShape>(find_operator(added, "adam_fused")->shape).elements);
+}
+
 }  // namespace
 }  // namespace foretoken

@@ -83,4 +83,27 @@ Json campaign_fit_json(const CampaignFit& fit) {
   return Json::object({{"entries", entries}, {"n", fit.overall.n}, {"mape", fit.overall.mape}});
 }
 
+std::string correlation_fit_text(const CorrelationFit& fit) {
+  Table table({{"form", Table::Align::left}, {"correlation of two of its kernels"}});
+  for (const auto& [form, within] : fit.correlations.within) table.add({form, fmt::format("{:.2f}", within)});
+  return table.text() +
+         fmt::format(
+             "between forms {:.2f}; other forms {:.2f}\n{} steps in 90% intervals of their kernels' sum: {:.1f}% "
+             "with these, {:.1f}% were errors independent, {:.1f}% were they all alike\n",
+             fit.correlations.between, fit.correlations.within_other, fit.steps, fit.fitted, fit.independent,
+             fit.alike);
+}
+
+Json correlation_fit_json(const CorrelationFit& fit) {
+  Json within = Json::object();
+  for (const auto& [form, value] : fit.correlations.within) within.set(form, value);
+  return Json::object({{"steps", fit.steps},
+                       {"within", std::move(within)},
+                       {"within_other", fit.correlations.within_other},
+                       {"between", fit.correlations.between},
+                       {"coverage90", fit.fitted},
+                       {"coverage90_independent", fit.independent},
+                       {"coverage90_alike", fit.alike}});
+}
+
 }  // namespace foretoken

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "kernel/forms/call.h"
+#include "model/work.h"
 #include "report/table.h"
 
 namespace foretoken {
@@ -100,6 +101,8 @@ std::string work_text(const KernelReport& report) {
   if (used && *used != work.math) {
     text += fmt::format(", the {} rate: this device does not multiply in {}", dtype_name(*used), dtype_name(work.math));
   }
+  const DType asked = count_work(report.shape).math;
+  if (asked != work.math) text += fmt::format(", weight-only: this device does not multiply in {}", dtype_name(asked));
   if (estimate.waves > 0 && report.explanation.lines.empty()) {
     text += fmt::format("; {:.3g} waves of tiles at best, {:.0f}% of the slots filled", estimate.waves,
                         100 * estimate.wave_efficiency);

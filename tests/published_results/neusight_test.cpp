@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "compose/validate_steps.h"
 #include "kernel/fit/fit_campaign.h"
 #include "kernel/learned.h"
 #include "kernel/validate.h"
@@ -21,11 +22,11 @@ class ForeignOperatorsTest : public testing::Test {
     if (folder == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder of measurements";
     data = folder;
   }
-  KernelPredictor predictor(const Device& device) const {
-    return KernelPredictor(device, {},
-                           std::make_shared<LearnedKernels>(device, calibrations, Caches::benchmark,
-                                                            swept_devices(device, hardware, calibrations)),
-                           Tier::best, Caches::benchmark);
+  KernelPredictor predictor(const Device& device, Caches caches = Caches::benchmark) const {
+    return KernelPredictor(
+        device, {},
+        std::make_shared<LearnedKernels>(device, calibrations, caches, swept_devices(device, hardware, calibrations)),
+        Tier::best, caches, read_error_correlations(FORETOKEN_SOURCE_DIR "/data/kernels/error_correlations.json"));
   }
   PredictorMaker maker() const {
     return [this](const Device& device, Caches /*caches*/) { return predictor(device); };
@@ -37,8 +38,8 @@ class ForeignOperatorsTest : public testing::Test {
 };
 
 // NeuSight's own errors on the nodes of its traced models on V100, by class (its artifact, summarized): 13 bmm, 4
-// linear, 19 element-wise, 22 softmax, 26 norm. Linear layers are not below: the same shapes take 6 to 13% longer in
-// the trace than in the kernel benchmark that calibrates.
+// linear, 19 element-wise, 22 softmax, 26 norm. Linear layers are not below: nodes of one shape differ by up to 10%
+// within a trace, and all are slower than in the kernel benchmark that calibrates.
 TEST_F(ForeignOperatorsTest, nodes_of_traced_models_on_v100_are_closer_than_neusights_by_class) {
   const KernelValidation validation = validate_kernels(
       {.data = data / "neusight" / "end_to_end_ops.csv.gz", .devices = {"v100_pcie"}, .group_by = "op"}, hardware,
@@ -52,10 +53,30 @@ TEST_F(ForeignOperatorsTest, nodes_of_traced_models_on_v100_are_closer_than_neus
     rows[name] += static_cast<double>(group.errors.n);
   }
   const std::map<std::string, double> limits = {
-      {"BMM", 13}, {"Linear", 5.5}, {"elementwise", 19}, {"VECsoftmax", 22}, {"VECln", 26}};
+      {"BMM", 10}, {"Linear", 7}, {"elementwise", 19}, {"VECsoftmax", 22}, {"VECln", 26}};
   for (const auto& [name, limit] : limits) {
     ASSERT_GT(rows[name], 5) << name;
     EXPECT_LT(weighted[name] / rows[name], limit) << name;
+  }
+}
+
+// NeuSight's own errors: 8.9% over NVIDIA's GPUs, one at a time and unfused; 10.8% and 15.6% on AMD's, inference and
+// training. No fit of a kernel has seen these rows.
+TEST_F(ForeignOperatorsTest, whole_models_are_closer_than_neusights_on_nvidia_and_on_amd) {
+  std::map<std::string, std::vector<PredictedRow>> rows;
+  validate_steps(
+      {.data = data / "neusight" / "end_to_end.csv", .stacks = {"hf-eager-math"}}, hardware,
+      ModelCatalogue(FORETOKEN_SOURCE_DIR "/data/models"), StackCatalogue(FORETOKEN_SOURCE_DIR "/data/stacks"),
+      [this](const Device& device, Caches caches) { return predictor(device, caches); }, {},
+      [&](const ScoredStep& step) {
+        const bool trains = step.predicted->request.phase == StepPhase::train;
+        const std::string kind = step.device.starts_with("AMD") ? trains ? "AMD training" : "AMD inference" : "NVIDIA";
+        rows[kind].push_back(in_milliseconds(step.measured_ms, step.predicted->seconds));
+      });
+  const std::map<std::string, double> limits = {{"NVIDIA", 7.5}, {"AMD inference", 10.8}, {"AMD training", 15.6}};
+  for (const auto& [kind, limit] : limits) {
+    ASSERT_GT(rows[kind].size(), 5u) << kind;
+    EXPECT_LT(summarize_errors(rows[kind]).mape, limit) << kind;
   }
 }
 

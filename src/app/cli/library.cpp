@@ -59,6 +59,10 @@ RooflineIntervals Library::roofline_intervals() const {
   return read_roofline_intervals(directory_ / "kernels" / "roofline_intervals.json");
 }
 
+ErrorCorrelations Library::error_correlations() const {
+  return read_error_correlations(directory_ / "kernels" / "error_correlations.json");
+}
+
 std::optional<PowerModel> Library::power_model(const Device& device) const {
   return PowerModel::make(device, read_power_calibrations(directory_ / "kernels" / "power.json"));
 }
@@ -93,7 +97,7 @@ KernelPredictor Library::predictor_with(const Device& device, const std::vector<
                                         Tier tier, Caches caches) const {
   auto learned = std::make_shared<LearnedKernels>(device, CalibrationFolder(calibrations, calibration_pack()), caches,
                                                   swept, std::move(more_swept));
-  return KernelPredictor(device, roofline_intervals(), std::move(learned), tier, caches);
+  return KernelPredictor(device, roofline_intervals(), std::move(learned), tier, caches, error_correlations());
 }
 
 }  // namespace foretoken

@@ -27,6 +27,7 @@ class Library {
   ModelCatalogue models() const;
   StackCatalogue stacks() const;
   RooflineIntervals roofline_intervals() const;
+  ErrorCorrelations error_correlations() const;
   // Nothing where the device's sheet does not say enough.
   std::optional<PowerModel> power_model(const Device& device) const;
   KernelPredictor predictor(const std::string& device_name, Tier tier = Tier::best) const;

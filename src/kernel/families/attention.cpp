@@ -204,6 +204,19 @@ KernelFamily attention_mixed_family() {
       .misfit = mixed_misfit};
 }
 
+KernelFamily attention_backward_family() {
+  return {.name = "attention_backward",
+          .summary = "gradients of queries, keys and values of causal attention",
+          .parameters = cached_parameters(false),
+          .shape = [](KernelValues v) -> KernelShape {
+            auto shape = std::get<AttentionShape>(cached_shape(v, AttentionPhase::prefill));
+            shape.writes_kv = false;  // there is no cache to write
+            shape.pass = Pass::backward;
+            return shape;
+          },
+          .misfit = cached_misfit};
+}
+
 KernelFamily attention_encoder_family() {
   return {.name = "attention_encoder",
           .summary = "bidirectional attention (ViT, BERT), no cache",

@@ -10,6 +10,7 @@ std::span<const KernelFamily> kernel_families() {
       attention_decode_family(),
       attention_mixed_family(),
       attention_encoder_family(),
+      attention_backward_family(),
       mla_prefill_family(),
       mla_decode_family(),
       mla_bmm_family(),

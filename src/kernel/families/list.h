@@ -10,6 +10,7 @@ KernelFamily attention_prefill_family();
 KernelFamily attention_decode_family();
 KernelFamily attention_mixed_family();
 KernelFamily attention_encoder_family();
+KernelFamily attention_backward_family();
 KernelFamily mla_prefill_family();
 KernelFamily mla_decode_family();
 KernelFamily mla_bmm_family();

@@ -123,7 +123,7 @@ RowsByForm collect(const std::vector<KernelValidationRequest>& requests, const H
   for (const KernelValidationRequest& request : requests) {
     const auto roofline_only = [](const Device& device, Caches /*caches*/) { return KernelPredictor(device); };
     validate_kernels(request, hardware, roofline_only, [&](const ScoredKernel& row) {
-      if (is_unequal_decode(*row.shape)) return;
+      if (is_unequal_decode(*row.shape) || row.copied > 0) return;
       const std::string_view family = form_family(*row.shape, row.variant);
       const FormKind* own = is_wanted(options.families, row.family) ? form_kind_for(*row.shape, row.variant) : nullptr;
       const std::vector<const FormKind*> borrowers = borrowers_of(family, options.families);

@@ -8,7 +8,8 @@ TilePass attention_tile_pass(const AttentionShape& shape, const AttentionVariant
   const bool encoder = shape.phase == AttentionPhase::encoder;
   const bool wide = shape.head_dim > 128;
   const int64_t group = std::max<int64_t>(1, shape.heads / shape.kv_heads);
-  const int64_t packed = variant.packs_heads && !encoder ? group : 1;
+  const bool backward = shape.pass == Pass::backward;
+  const int64_t packed = variant.packs_heads && !encoder && !backward ? group : 1;
   const int64_t rows = encoder ? variant.encoder_rows : shape.head_dim <= 64 ? variant.rows_narrow : variant.rows;
   const int64_t keys = encoder ? variant.encoder_keys : wide ? variant.keys_wide : variant.keys;
   const int64_t padding = encoder ? variant.encoder_padding : 1;
@@ -49,6 +50,15 @@ TilePass attention_tile_pass(const AttentionShape& shape, const AttentionVariant
   }
   if (fp8_multiply) pass.cast_bytes = batch * q_len * heads * static_cast<double>(shape.head_dim) * (element + 1);
   pass.launches = variant.extra_launches - (shape.writes_kv || encoder ? 0 : 1);
+  if (backward) {
+    // Five products for the two of the forward pass (scores again, then the gradients of V, of the probabilities, of Q
+    // and of K), in tiles of keys that walk the queries: the same mask, mirrored. Outputs and their gradients are read
+    // too, a gradient is written for all that was read. Kernels before and after reduce the outputs and cast dQ
+    // (FlashAttention-2, arXiv 2307.08691, algorithm 2).
+    pass.pair_flops *= 2.5;
+    pass.traffic *= 2;
+    pass.launches += 2;
+  }
   return pass;
 }
 
@@ -62,9 +72,9 @@ namespace {
 
 class AttentionPrefillForm : public Form {
  public:
-  explicit AttentionPrefillForm(bool encoder) : encoder_(encoder) {}
+  explicit AttentionPrefillForm(std::string_view name) : name_(name) {}
 
-  std::string_view name() const override { return encoder_ ? "attention_encoder" : "attention_prefill"; }
+  std::string_view name() const override { return name_; }
   std::span<const FormConstant> constants() const override { return tile_pass_constants(); }
 
   std::vector<std::string> effects(const FormCall& call, const DeviceTraits& device) const override {
@@ -120,16 +130,19 @@ class AttentionPrefillForm : public Form {
     return *shape;
   }
 
-  bool encoder_;
+  std::string_view name_;
 };
 
 }  // namespace
 
 std::unique_ptr<Form> make_attention_prefill_form() {
-  return std::make_unique<AttentionPrefillForm>(false);
+  return std::make_unique<AttentionPrefillForm>("attention_prefill");
 }
 std::unique_ptr<Form> make_attention_encoder_form() {
-  return std::make_unique<AttentionPrefillForm>(true);
+  return std::make_unique<AttentionPrefillForm>("attention_encoder");
+}
+std::unique_ptr<Form> make_attention_backward_form() {
+  return std::make_unique<AttentionPrefillForm>("attention_backward");
 }
 
 }  // namespace foretoken

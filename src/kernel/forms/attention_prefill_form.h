@@ -1,4 +1,4 @@
-// Attention of many new tokens at once, causal (prefill) or bidirectional (encoder).
+// Attention of many new tokens at once, causal (prefill) or bidirectional (encoder), and its backward pass.
 #pragma once
 
 #include <memory>
@@ -17,5 +17,6 @@ std::vector<std::string> tile_pass_effects(const AttentionVariant& variant);
 
 std::unique_ptr<Form> make_attention_prefill_form();
 std::unique_ptr<Form> make_attention_encoder_form();
+std::unique_ptr<Form> make_attention_backward_form();
 
 }  // namespace foretoken

@@ -49,8 +49,17 @@ class EagerForm : public Form {
     return names;
   }
 
-  std::string_view usual_variant(const FormCall& /*call*/, const DeviceTraits& /*device*/) const override {
-    return eager;
+  // Measured apart: a linear layer's weights lie transposed, and cuBLAS has other kernels for batches.
+  std::string_view usual_variant(const FormCall& call, const DeviceTraits& /*device*/) const override {
+    const auto* gemm = std::get_if<GemmShape>(&call.shape);
+    if (gemm == nullptr) return eager;
+    return gemm->batch > 1 ? "eager bmm" : "eager linear";
+  }
+
+  // "eager" alone names no operation of the sweep's campaign.
+  std::vector<size_t> machine_constants(const FormCall& call) const override {
+    const size_t own = kernel_->constants().size();
+    return call.variant == eager ? std::vector<size_t>{own + gap_before, own + gap_after} : std::vector<size_t>{};
   }
 
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,

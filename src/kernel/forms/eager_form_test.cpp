@@ -39,6 +39,23 @@ TEST(EagerForm, events_add_at_least_the_gap_before_and_at_most_both_gaps) {
   }
 }
 
+TEST(EagerForm, linear_layers_and_batches_are_measured_apart_and_only_eager_alone_is_another_machines) {
+  const std::unique_ptr<Form> gemm = make_gemm_fp32_form(Caches::benchmark);
+  const DeviceTraits traits = traits_named("v100_pcie");
+  FormCall call{.shape = GemmShape{.m = 64, .n = 64, .k = 64, .scheme = Scheme::fp32}, .variant = {}};
+  EXPECT_EQ(gemm->usual_variant(call, traits), "eager linear");
+  std::get<GemmShape>(call.shape).batch = 8;
+  EXPECT_EQ(gemm->usual_variant(call, traits), "eager bmm");
+  EXPECT_TRUE(gemm->machine_constants(call).empty());
+  call.variant = "eager bmm";
+  EXPECT_TRUE(gemm->machine_constants(call).empty());
+  call.variant = "eager";
+  for (const size_t constant : gemm->machine_constants(call)) {
+    EXPECT_TRUE(gemm->constants()[constant].name.starts_with("gap_"));
+  }
+  EXPECT_EQ(gemm->machine_constants(call).size(), 2u);
+}
+
 TEST(EagerForm, a_lower_power_limit_slows_long_multiplies_and_nothing_else) {
   const std::unique_ptr<Form> gemm = make_gemm_fp32_form(Caches::benchmark);
   const std::vector<double> constants = start_constants(*gemm);

@@ -80,6 +80,10 @@ class Form {
   // The variant name of measurements that describe a call best; where there are none, those of the call's own do.
   virtual std::string measured_as(const FormCall& call) const { return call.variant; }
 
+  // A call that was timed on some other machine than the sweep's: which constants of a sweep say something about its
+  // machine, not its GPU, and are taken from machines in general instead. Empty for every other call.
+  virtual std::vector<size_t> machine_constants(const FormCall& /*call*/) const { return {}; }
+
   // Calls with the same key, variant and formats (call_formats) have the same effects and usual variant, so that these
   // are worked out once for all of them. Nothing = not known, and they are worked out for every call.
   virtual std::optional<uint64_t> kind_key(const FormCall& /*call*/) const { return std::nullopt; }

@@ -75,6 +75,11 @@ std::span<const FormKind> form_kinds() {
        whatever_the_caches<make_attention_encoder_form>,
        {0.1, 0.01, 0.2, 0.2, 0.1, 0},
        0.75},
+      {"attention_backward",
+       {"attention_backward"},
+       whatever_the_caches<make_attention_backward_form>,
+       {0.3, 0.01, 0.02, 0.2, 0.3, 0.3},
+       0},
       {"mla_prefill", {"mla_prefill"}, whatever_the_caches<make_mla_prefill_form>, {0.3, 0.01, 0.02, 0.2, 0, 0}, 0},
       {"mla_decode", {"mla_decode"}, whatever_the_caches<make_mla_decode_form>, {0.3, 0.01, 0.2, 0.2, 0.3, 0.3}, 0.75},
       {"memory",
@@ -160,7 +165,7 @@ const FormKind* form_kind_of(std::string_view family, std::string_view variant) 
 }
 
 std::string_view form_family(const KernelShape& shape, std::string_view variant) {
-  if (is_backward(shape)) return {};
+  if (is_backward(shape)) return std::holds_alternative<AttentionShape>(shape) ? family_name(shape) : "";
   if (const auto* linear = std::get_if<LinearAttentionShape>(&shape)) {
     if (!linear_attention_is_known(*linear)) return {};
   }

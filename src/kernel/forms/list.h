@@ -47,8 +47,8 @@ const FormKind* form_kind_of(std::string_view family, std::string_view variant =
 const FormKind* form_kind_for(const KernelShape& shape, std::string_view variant = {});
 
 // The family whose form predicts this call: its own, or attention_decode for a prefill of one token and for decodes of
-// unequal length, which vLLM runs with the decode kernel (TensorRT-LLM does not). Empty for a backward pass (the forms
-// describe forward kernels) and for recurrences nobody measured.
+// unequal length, which vLLM runs with the decode kernel (TensorRT-LLM does not). Empty for backward passes but
+// attention's (the forms describe forward kernels) and for recurrences nobody measured.
 std::string_view form_family(const KernelShape& shape, std::string_view variant = {});
 
 }  // namespace foretoken

@@ -49,6 +49,7 @@ Model read_t5(ConfigReader& config) {
   Attention attention{.heads = config.size("num_heads"), .head_dim = config.size("d_kv")};
   attention.kv_heads = attention.heads;
   Moe moe{.experts = config.count_or("num_experts", 0), .top_k = 1, .width = width, .gated = false};
+  if (moe.experts > 0) moe.capacity = config.size_or("expert_capacity", 64);  // 64: SwitchTransformersConfig
   const int64_t sparse_encoder = moe.experts > 0 ? config.count_or("num_sparse_encoder_layers", 3, encoder_layers) : 0;
   const int64_t sparse_decoder = moe.experts > 0 ? config.count_or("num_sparse_decoder_layers", 3, decoder_layers) : 0;
   const int64_t buckets = config.size_or("relative_attention_num_buckets", 32);

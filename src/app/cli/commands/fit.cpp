@@ -8,6 +8,7 @@
 #include "app/cli/tier_flag.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "compose/fit_correlation.h"
 #include "kernel/family.h"
 #include "kernel/fit/fit_calibrations.h"
 #include "kernel/fit/fit_campaign.h"
@@ -58,6 +59,18 @@ class FitCommand : public Command {
         "2026-11-15 --out "
         "campaign.json");
 
+    correlation_ =
+        &options.subcommand("correlation", "How the errors of kernels go together, by form, from measured steps");
+    correlation_->list("--data", data_, "Files of measured steps, as validate steps reads them (comma-separated)",
+                       true);
+    correlation_->list("--devices", devices_, "Only these devices, as the files spell them");
+    correlation_->list("--models", models_, "Only these models, as the files spell them");
+    correlation_->list("--stacks", stacks_, "Only these stacks");
+    declare_result(*correlation_, "The JSON file to write");
+    correlation_->footer(
+        "Example:\n  foretoken fit correlation --data data/measured/h200_sxm/steps.csv --source 'our lab' --date "
+        "2026-11-15 --out error_correlations.json");
+
     power_ = &options.subcommand(
         "power", "Energy per FLOP and byte and the clock under the power limit, from sustained kernels");
     declare_common(*power_, "The JSON file to write");
@@ -68,6 +81,7 @@ class FitCommand : public Command {
   Answer run(const Library& library) const override {
     if (power_->was_chosen()) return fit_boards(library);
     if (campaign_->was_chosen()) return fit_campaign_file(library);
+    if (correlation_->was_chosen()) return fit_error_correlations(library);
     return roofline_->was_chosen() ? fit_roofline(library) : fit_kernels(library);
   }
 
@@ -76,6 +90,10 @@ class FitCommand : public Command {
     options.list("--data", data_, "Folders of <device>/<family>.csv[.gz] (comma-separated)", true);
     options.list("--devices", devices_, "Only these devices");
     options.list("--where", where_, "Only rows with COLUMN=VALUE, as split=train");
+    declare_result(options, out_help);
+  }
+
+  void declare_result(Options& options, const std::string& out_help) {
     options.text("--out", out_, out_help, true);
     options.text("--source", source_, "Where the measurements come from; kept in the file", true);
     options.text("--date", date_, "Date of the fit; kept in the file", true);
@@ -134,6 +152,25 @@ class FitCommand : public Command {
     return {.text = campaign_fit_text(fit) + fmt::format("wrote {}\n", out_), .json = campaign_fit_json(fit)};
   }
 
+  Answer fit_error_correlations(const Library& library) const {
+    std::vector<CorrelationSample> samples;
+    for (const std::string& file : data_) {
+      validate_steps(
+          {.data = file, .devices = devices_, .stacks = stacks_, .models = models_}, library.hardware(),
+          library.models(), library.stacks(),
+          [&](const Device& device, Caches /*caches*/) { return library.predictor(device.name); }, {},
+          [&](const ScoredStep& step) { samples.push_back(correlation_sample(step)); });
+    }
+    if (samples.empty()) {
+      throw InputError({.source = "--data", .value = "no step", .expected = "steps that can be predicted"});
+    }
+    CorrelationFit fit = fit_correlations(samples);
+    fit.correlations.source = source_;
+    fit.correlations.fitted_on = date_;
+    write_file(out_, error_correlations_json(fit.correlations));
+    return {.text = correlation_fit_text(fit) + fmt::format("wrote {}\n", out_), .json = correlation_fit_json(fit)};
+  }
+
   Answer fit_boards(const Library& library) const {
     const HardwareCatalogue hardware = library.hardware();
     std::vector<PowerCalibration> calibrations;
@@ -170,7 +207,8 @@ class FitCommand : public Command {
   Options* roofline_ = nullptr;
   Options* campaign_ = nullptr;
   Options* kernels_ = nullptr;
-  std::vector<std::string> data_, devices_, where_, without_, families_;
+  Options* correlation_ = nullptr;
+  std::vector<std::string> data_, devices_, where_, without_, families_, models_, stacks_;
   std::string out_, source_, date_;
   std::string tier_ = "best";
   int64_t sweep_size_ = 0, seed_ = 1, points_ = 4;

@@ -51,10 +51,15 @@ class ValidateCommand : public Command {
     steps.choice("--tier", tier_, tier_names(), tier_help);
     steps.number("--host-factor", steps_.host_factor, {.least = 0.01, .most = 100},
                  "Times the stacks' host times: 2 = a host half as fast");
+    steps.text("--campaign", campaign_,
+               "For a layer measured by operator: what the host adds on its machine, a file that `foretoken fit "
+               "campaign` wrote");
     steps.text("--out", out_, "Write every row with predicted, low, high, confidence and error to this CSV file");
     steps.footer(
         "Columns: device, model, stack, dispatch, phase, batch, input_len, context_len, dtype, measured_ms; optional\n"
         "kernel_ms (the kernels' sum: never used, but its error is reported), cache, optimizer, logits, tp.\n"
+        "Also NeuSight's table of whole models (device,model,mode,seq_len,batch,fusion,measured_ms), and one layer\n"
+        "measured operator by operator, as LLMCompass did with GPT-3's (device,phase,op,latency_ms).\n"
         "Example:\n  foretoken validate steps --data data/measured/h200_sxm/steps.csv --stacks torch-graph");
     steps_command_ = &steps;
   }
@@ -83,6 +88,7 @@ class ValidateCommand : public Command {
   Answer run_steps(const Library& library) const {
     StepValidationRequest request = steps_;
     request.data = data_;
+    if (!campaign_.empty()) request.campaign = read_campaign(campaign_);
     std::ofstream rows = open_out();
     ScoredStepSink sink;
     if (!out_.empty()) {

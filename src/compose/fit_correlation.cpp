@@ -1,0 +1,123 @@
+#include "compose/fit_correlation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/error.h"
+#include "base/portable_math.h"
+
+namespace foretoken {
+namespace {
+
+constexpr double widths_per_deviation = 1.6449;  // half of a central 90% interval, in standard deviations
+constexpr double usual = 0.4, pull = 4;          // the pull is that of a normal prior of deviation 1 / sqrt(2 pull)
+constexpr size_t fewest_steps = 5;
+constexpr int grid = 20;
+
+// Square of the half-width of the sum.
+double squared_width(const CorrelationSample& sample, const ErrorCorrelations& correlations) {
+  double all = 0, sum = 0;
+  for (const CorrelationSample::Form& form : sample.forms) {
+    const double within = correlations.within_form(form.name);
+    all += form.linear;
+    sum += (1 - within) * form.squares + (within - correlations.between) * form.linear * form.linear;
+  }
+  return sum + correlations.between * all * all;
+}
+
+// Less the logarithm of the likelihood, up to a constant.
+double surprise(std::span<const CorrelationSample> samples, const ErrorCorrelations& correlations) {
+  double sum = pull * (correlations.between - usual) * (correlations.between - usual);
+  for (const auto& [form, within] : correlations.within) sum += pull * (within - usual) * (within - usual);
+  for (const CorrelationSample& sample : samples) {
+    const double square = squared_width(sample, correlations);
+    const double off = widths_per_deviation * sample.error;
+    sum += 0.5 * (portable_log(square) + off * off / square);
+  }
+  return sum;
+}
+
+double coverage(std::span<const CorrelationSample> samples, const ErrorCorrelations& correlations) {
+  double inside = 0;
+  for (const CorrelationSample& sample : samples) {
+    if (sample.error * sample.error <= squared_width(sample, correlations)) inside += 1;
+  }
+  return 100 * inside / static_cast<double>(samples.size());
+}
+
+// Tries every value of the grid that keeps `between` the least; whether one was better.
+bool improve(std::span<const CorrelationSample> samples, ErrorCorrelations& correlations, double& value,
+             bool is_between) {
+  const double before = value;
+  double best = surprise(samples, correlations), kept = value;
+  for (int i = 0; i <= grid; ++i) {
+    value = static_cast<double>(i) / grid;
+    const bool fits = is_between ? std::all_of(correlations.within.begin(), correlations.within.end(),
+                                               [&](const auto& one) { return one.second >= value; })
+                                 : value >= correlations.between;
+    if (!fits) continue;
+    const double now = surprise(samples, correlations);
+    if (now < best - 1e-9) best = now, kept = value;
+  }
+  value = kept;
+  return kept != before;
+}
+
+}  // namespace
+
+CorrelationSample correlation_sample(const ScoredStep& step) {
+  CorrelationSample sample;
+  double predicted = 0, gaps = 0;
+  for (const StageEstimate& stage : step.predicted->stages) {
+    predicted += stage.kernels.value;
+    gaps += stage.time.seconds - stage.time.kernels - stage.time.communication;
+  }
+  const bool profiled = step.measured_kernel_ms > 0 && step.predicted->dispatch == Dispatch::eager;
+  const double measured = profiled ? step.measured_kernel_ms * 1e-3 : step.measured_ms * 1e-3 - gaps;
+  sample.error = std::abs(measured - predicted);
+  const ErrorCorrelations unused;
+  KernelSum sum(unused);
+  for (const StageEstimate& stage : step.predicted->stages) {
+    for (const TimedLaunch& timed : stage.launches) {
+      sum.add(timed.seconds, error_form(timed.launch.shape, timed.launch.variant));
+    }
+  }
+  const bool above = measured > predicted;
+  for (const FormWidths& one : sum.widths()) {
+    sample.forms.push_back({.name = std::string(one.form),
+                            .linear = above ? one.above : one.below,
+                            .squares = above ? one.above_squares : one.below_squares});
+  }
+  return sample;
+}
+
+CorrelationFit fit_correlations(std::span<const CorrelationSample> samples) {
+  ensure(!samples.empty(), "correlations are fitted on steps");
+  CorrelationFit fit{.steps = samples.size()};
+  std::map<std::string, size_t> steps;
+  for (const CorrelationSample& sample : samples) {
+    for (const CorrelationSample::Form& form : sample.forms) ++steps[form.name];
+  }
+  fit.independent = coverage(samples, {.within_other = 0, .between = 0});
+  fit.alike = coverage(samples, {.within_other = 1, .between = 1});
+  ErrorCorrelations& correlations = fit.correlations;
+  for (const auto& [form, count] : steps) {
+    if (count >= fewest_steps) correlations.within[form] = usual;
+  }
+  correlations.between = 0;
+  constexpr int most_rounds = 50;
+  bool changed = true;
+  for (int round = 0; changed && round < most_rounds; ++round) {
+    changed = improve(samples, correlations, correlations.between, true);
+    for (auto& [form, within] : correlations.within) changed = improve(samples, correlations, within, false) || changed;
+  }
+  // Forms that were not seen: as those that were, on average.
+  double sum = 0;
+  for (const auto& [form, within] : correlations.within) sum += within;
+  if (!correlations.within.empty()) correlations.within_other = sum / static_cast<double>(correlations.within.size());
+  fit.fitted = coverage(samples, correlations);
+  return fit;
+}
+
+}  // namespace foretoken
