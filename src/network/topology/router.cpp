@@ -1,0 +1,259 @@
+#include "network/topology/router.h"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+
+#include "base/error.h"
+#include "base/random.h"
+
+namespace foretoken {
+namespace {
+
+constexpr int32_t not_reached = -1;
+
+// Distances to one node from those that forward traffic, searched backwards and only as far as anyone asks.
+struct DistanceField {
+  std::vector<int32_t> distance;  // by number among the forwarding nodes
+  std::vector<NetworkNode> frontier;
+  int32_t depth = 0;
+
+  bool exhausted() const { return frontier.empty(); }
+};
+
+// What is kept of fields: this many distances per link of the topology.
+constexpr int64_t kept_distances_per_link = 64;
+constexpr size_t least_kept_fields = 64;
+
+uint64_t hash_of(NetworkNode from, NetworkNode to, uint64_t flow, NetworkNode at) {
+  uint64_t state = flow;
+  state = splitmix64(state) ^ static_cast<uint64_t>(from);
+  state = splitmix64(state) ^ static_cast<uint64_t>(to);
+  state = splitmix64(state) ^ static_cast<uint64_t>(at);
+  return splitmix64(state);
+}
+
+}  // namespace
+
+// A device hangs off the network by few links. Behind the cards and switches that only lead to it (its tails) lies the
+// first node with several ways in (the anchor), and one field of distances to an anchor serves all devices behind it.
+// So a fat tree needs a field per leaf switch, not per device.
+struct Router::State {
+  State(const Topology& of, Routing kind) : topology(of), routing(kind) {
+    first_forwarding = topology.graph().devices_forward ? 0 : static_cast<NetworkNode>(topology.device_count());
+    field_of.resize(static_cast<size_t>(topology.node_count() - first_forwarding));
+    const auto links = static_cast<int64_t>(topology.links().size());
+    const int64_t affordable = kept_distances_per_link * links / std::max<int64_t>(1, std::ssize(field_of));
+    most_fields = std::max(least_kept_fields, static_cast<size_t>(affordable));
+    for (NetworkNode device = 0; device < topology.device_count(); ++device) {
+      most_fields = std::max(most_fields, topology.links_into(device).size());
+    }
+    if (routing == Routing::adaptive) share_at.resize(static_cast<size_t>(topology.node_count()));
+  }
+
+  size_t index_of(NetworkNode node) const { return static_cast<size_t>(node - first_forwarding); }
+
+  DistanceField& field_to(NetworkNode anchor) {
+    std::unique_ptr<DistanceField>& field = field_of[index_of(anchor)];
+    if (field) return *field;
+    if (kept.size() == most_fields) {
+      field_of[index_of(kept.front())].reset();
+      kept.pop_front();
+    }
+    kept.push_back(anchor);
+    field = std::make_unique<DistanceField>();
+    field->distance.assign(field_of.size(), not_reached);
+    field->distance[index_of(anchor)] = 0;
+    field->frontier = {anchor};
+    return *field;
+  }
+
+  void deepen(DistanceField& field, int32_t depth) {
+    while (field.depth < depth && !field.exhausted()) {
+      ++field.depth;
+      next_frontier.clear();
+      for (const NetworkNode node : field.frontier) {
+        for (const LinkIndex link : topology.links_into(node)) {
+          const NetworkNode from = topology.link(link).from;
+          if (!topology.forwards(from) || field.distance[index_of(from)] != not_reached) continue;
+          field.distance[index_of(from)] = field.depth;
+          next_frontier.push_back(from);
+        }
+      }
+      std::swap(field.frontier, next_frontier);
+    }
+  }
+
+  // The one node that forwards traffic into this one; nothing if there is none or a choice.
+  std::optional<NetworkNode> only_way_in(NetworkNode node) const {
+    std::optional<NetworkNode> found;
+    for (const LinkIndex link : topology.links_into(node)) {
+      const NetworkNode from = topology.link(link).from;
+      if (!topology.forwards(from) || found == from) continue;
+      if (found) return std::nullopt;
+      found = from;
+    }
+    return found;
+  }
+
+  bool is_tail_since(size_t first, NetworkNode node) const {
+    for (size_t i = first; i < tails.size(); ++i) {
+      if (tails[i].first == node) return true;
+    }
+    return false;
+  }
+
+  void add_branch(NetworkNode node, int32_t distance) {
+    const size_t first = tails.size();
+    tails.push_back({node, distance});
+    while (const std::optional<NetworkNode> next = only_way_in(node)) {
+      if (is_tail_since(first, *next)) break;  // a loop: two nodes that only lead to each other
+      node = *next;
+      tails.push_back({node, ++distance});
+    }
+    anchors.push_back({&field_to(node), distance});
+  }
+
+  void aim_at(NetworkNode to) {
+    if (destination == to) return;
+    destination = to;
+    tails.clear();
+    anchors.clear();
+    if (topology.forwards(to)) {
+      add_branch(to, 0);
+      return;
+    }
+    tails.push_back({to, 0});
+    for (const LinkIndex link : topology.links_into(to)) {
+      const NetworkNode from = topology.link(link).from;
+      if (topology.forwards(from) && !is_tail_since(0, from)) add_branch(from, 1);
+    }
+  }
+
+  // Links from `node` to the destination if at most `most`, else not_reached.
+  int32_t distance_within(NetworkNode node, int32_t most) {
+    int32_t least = most + 1;
+    for (const auto& [tail, distance] : tails) {
+      if (tail == node) least = std::min(least, distance);
+    }
+    if (topology.forwards(node)) {
+      for (const auto& [field, offset] : anchors) {
+        deepen(*field, least - 1 - offset);
+        const int32_t distance = field->distance[index_of(node)];
+        if (distance != not_reached) least = std::min(least, distance + offset);
+      }
+    }
+    return least <= most ? least : not_reached;
+  }
+
+  bool all_exhausted() const {
+    for (const auto& [field, offset] : anchors) {
+      if (!field->exhausted()) return false;
+    }
+    return true;
+  }
+
+  // The search goes no deeper than it must: a neighbour in a ring costs a few steps, however long the ring is.
+  int32_t distance_from(NetworkNode from) {
+    const auto no_bound = static_cast<int32_t>(topology.node_count());
+    for (int32_t most = 0;; ++most) {
+      const bool last = all_exhausted();
+      int32_t least = not_reached;
+      for (const LinkIndex link : topology.links_out_of(from)) {
+        const int32_t distance = distance_within(topology.link(link).to, last ? no_bound : most);
+        if (distance != not_reached && (least == not_reached || distance < least)) least = distance;
+      }
+      if (least != not_reached) return least + 1;
+      if (last) break;
+    }
+    throw InputError({.source = "topology",
+                      .value = topology.name(from) + " to " + topology.name(destination),
+                      .expected = "a path between the two devices"});
+  }
+
+  // The links out of `node` that come one step nearer.
+  void find_links_on(NetworkNode node, int32_t distance) {
+    links_on.clear();
+    for (const LinkIndex link : topology.links_out_of(node)) {
+      if (distance_within(topology.link(link).to, distance - 1) != not_reached) links_on.push_back(link);
+    }
+    ensure(!links_on.empty(), "a node at a distance has a neighbour that is nearer");
+  }
+
+  void single_path(NetworkNode from, uint64_t flow, std::vector<RouteLink>& route) {
+    NetworkNode node = from;
+    for (int32_t distance = distance_from(from); distance > 0; --distance) {
+      find_links_on(node, distance);
+      uint64_t choice = 0;
+      if (routing == Routing::ecmp) choice = hash_of(from, destination, flow, node) % links_on.size();
+      route.push_back({.link = links_on[choice]});
+      node = topology.link(links_on[choice]).to;
+    }
+    ensure(node == destination, "a route ends at its destination");
+  }
+
+  void all_paths(NetworkNode from, std::vector<RouteLink>& route) {
+    std::vector<NetworkNode> level = {from}, next;
+    share_at[static_cast<size_t>(from)] = 1;
+    for (int32_t distance = distance_from(from); distance > 0; --distance) {
+      next.clear();
+      for (const NetworkNode node : level) {
+        find_links_on(node, distance);
+        double bandwidth = 0;
+        for (const LinkIndex link : links_on) bandwidth += topology.link(link).bandwidth.value();
+        for (const LinkIndex index : links_on) {
+          const Link& link = topology.link(index);
+          const double share = share_at[static_cast<size_t>(node)] * (link.bandwidth.value() / bandwidth);
+          route.push_back({.link = index, .share = share});
+          double& arriving = share_at[static_cast<size_t>(link.to)];
+          if (arriving == 0) next.push_back(link.to);
+          arriving += share;
+        }
+        share_at[static_cast<size_t>(node)] = 0;
+      }
+      std::swap(level, next);
+    }
+    share_at[static_cast<size_t>(destination)] = 0;
+  }
+
+  const Topology& topology;
+  Routing routing;
+  NetworkNode first_forwarding = 0;
+
+  std::vector<std::unique_ptr<DistanceField>> field_of;  // by number among the forwarding nodes
+  std::deque<NetworkNode> kept;                          // whose fields there are, oldest first
+  size_t most_fields = 0;
+
+  // Where the last route went, as most callers ask for one destination many times.
+  NetworkNode destination = -1;
+  std::vector<std::pair<NetworkNode, int32_t>> tails;       // nodes before an anchor and their distance
+  std::vector<std::pair<DistanceField*, int32_t>> anchors;  // a field and the links from its anchor to the destination
+
+  // Scratch space.
+  std::vector<NetworkNode> next_frontier;
+  std::vector<LinkIndex> links_on;
+  std::vector<double> share_at;
+};
+
+Router::Router(const Topology& topology, Routing routing) : state_(std::make_unique<State>(topology, routing)) {}
+Router::~Router() = default;
+Router::Router(Router&&) noexcept = default;
+Router& Router::operator=(Router&&) noexcept = default;
+
+void Router::route(NetworkNode from, NetworkNode to, uint64_t flow, std::vector<RouteLink>& route) {
+  if (from == to) return;
+  state_->aim_at(to);
+  if (state_->routing == Routing::adaptive) {
+    state_->all_paths(from, route);
+  } else {
+    state_->single_path(from, flow, route);
+  }
+}
+
+int64_t Router::distance(NetworkNode from, NetworkNode to) {
+  if (from == to) return 0;
+  state_->aim_at(to);
+  return state_->distance_from(from);
+}
+
+}  // namespace foretoken
