@@ -96,8 +96,8 @@ struct Router::State {
     return found;
   }
 
-  bool is_tail_since(size_t first, NetworkNode node) const {
-    for (size_t i = first; i < tails.size(); ++i) {
+  bool is_tail(NetworkNode node, size_t first_tail) const {
+    for (size_t i = first_tail; i < tails.size(); ++i) {
       if (tails[i].first == node) return true;
     }
     return false;
@@ -107,7 +107,7 @@ struct Router::State {
     const size_t first = tails.size();
     tails.push_back({node, distance});
     while (const std::optional<NetworkNode> next = only_way_in(node)) {
-      if (is_tail_since(first, *next)) break;  // a loop: two nodes that only lead to each other
+      if (is_tail(*next, first)) break;  // a loop: two nodes that only lead to each other
       node = *next;
       tails.push_back({node, ++distance});
     }
@@ -124,9 +124,12 @@ struct Router::State {
       return;
     }
     tails.push_back({to, 0});
-    for (const LinkIndex link : topology.links_into(to)) {
-      const NetworkNode from = topology.link(link).from;
-      if (topology.forwards(from) && !is_tail_since(0, from)) add_branch(from, 1);
+    ways_in.clear();
+    for (const LinkIndex link : topology.links_into(to)) ways_in.push_back(topology.link(link).from);
+    std::sort(ways_in.begin(), ways_in.end());
+    ways_in.erase(std::unique(ways_in.begin(), ways_in.end()), ways_in.end());
+    for (const NetworkNode from : ways_in) {
+      if (topology.forwards(from)) add_branch(from, 1);
     }
   }
 
@@ -157,6 +160,7 @@ struct Router::State {
   int32_t distance_from(NetworkNode from) {
     const auto no_bound = static_cast<int32_t>(topology.node_count());
     for (int32_t most = 0;; ++most) {
+      for (const auto& [field, offset] : anchors) deepen(*field, most - offset);
       const bool last = all_exhausted();
       int32_t least = not_reached;
       for (const LinkIndex link : topology.links_out_of(from)) {
@@ -230,7 +234,7 @@ struct Router::State {
   std::vector<std::pair<DistanceField*, int32_t>> anchors;  // a field and the links from its anchor to the destination
 
   // Scratch space.
-  std::vector<NetworkNode> next_frontier;
+  std::vector<NetworkNode> next_frontier, ways_in;
   std::vector<LinkIndex> links_on;
   std::vector<double> share_at;
 };
