@@ -32,6 +32,7 @@ class Library {
   KernelPredictor benchmark_predictor(const Device& device, Tier tier, const std::filesystem::path& calibrations,
                                       Caches caches) const;
   std::filesystem::path calibrations() const { return directory_ / "kernels" / "calibrations"; }
+  std::filesystem::path networks() const { return directory_ / "networks"; }
   // Programs for other machines, beside the data: tools/profile_cuda.py.
   std::filesystem::path tools() const { return directory_.parent_path() / "tools"; }
 

@@ -1,0 +1,302 @@
+#include "network/calibration/fit_communication.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "kernel/fit/fit_errors.h"
+#include "network/calibration/fit_law.h"
+
+namespace foretoken {
+namespace {
+
+using Rows = std::vector<const CommunicationRow*>;
+
+// A figure needs rows that its fit has not seen: every tier is scored by fits of their own.
+class LawErrors {
+ public:
+  LawErrors(const LawKind& kind, Rows rows, const SystemLibrary& systems)
+      : kind_(kind), rows_(std::move(rows)), systems_(systems) {
+    std::set<std::string> names;
+    for (const CommunicationRow* row : rows_) names.insert(row->device);
+    names_.assign(names.begin(), names.end());
+  }
+
+  const std::vector<std::string>& names() const { return names_; }
+
+  CommunicationLibrary fit(const std::function<bool(const CommunicationRow&)>& is_kept) const {
+    Rows kept;
+    for (const CommunicationRow* row : rows_) {
+      if (is_kept(*row)) kept.push_back(row);
+    }
+    CommunicationLibrary library;
+    if (kept.empty()) return library;
+    const std::vector<TimedCall> calls = medians_of(kept);
+    const LawCalibration& law = library.laws.emplace(kind_.name, fit_law(kind_, calls, systems_)).first->second;
+    for (const std::string& name : law.systems) {
+      std::vector<TimedCall> own;
+      for (const TimedCall& timed : calls) {
+        if (timed.device == name) own.push_back(timed);
+      }
+      library.sweeps.emplace(std::pair(name, std::string(kind_.name)),
+                             fit_sweep(kind_, law, own, systems_.traits(name)));
+    }
+    return library;
+  }
+
+  // Every fourth size held out in turn: as far apart as a sweep over powers of four.
+  void score_sizes(std::map<std::string, FitErrors>& errors) const {
+    std::set<double> sizes;
+    for (const CommunicationRow* row : rows_) sizes.insert(swept_size(row->call));
+    constexpr size_t folds = 4;
+    for (size_t fold = 0; fold < folds; ++fold) {
+      const auto is_held_out = [&](const CommunicationRow& row) {
+        const auto at = std::distance(sizes.begin(), sizes.find(swept_size(row.call)));
+        return static_cast<size_t>(at) % folds == fold;
+      };
+      const CommunicationLibrary library = fit([&](const CommunicationRow& row) { return !is_held_out(row); });
+      for (const CommunicationRow* row : rows_) {
+        if (is_held_out(*row)) score(library, *row, Tier::measured, {}, errors[row->device]);
+      }
+    }
+  }
+
+  // The system held out, predicted with a sibling's sweep.
+  FitErrors score_sibling(const std::string& name) const {
+    FitErrors errors;
+    if (systems_.siblings(name, names_).empty()) return errors;
+    const CommunicationLibrary library = fit([&](const CommunicationRow& row) { return row.device != name; });
+    for (const CommunicationRow* row : rows_) {
+      if (row->device == name) score(library, *row, Tier::sibling, {}, errors);
+    }
+    return errors;
+  }
+
+  struct Withheld {
+    FitErrors plain, told;  // of calls whose wire the sheet gives
+    std::map<std::string, FitErrors> plain_by_system, told_by_system;
+  };
+  Withheld score_generation(const std::string& generation) const {
+    Withheld result;
+    const auto is_withheld = [&](const CommunicationRow& row) { return systems_.generation(row.device) == generation; };
+    const CommunicationLibrary library = fit([&](const CommunicationRow& row) { return !is_withheld(row); });
+    for (const std::string& name : names_) {
+      if (systems_.generation(name) != generation) continue;
+      const std::vector<const CommunicationRow*> own = rows_of(name);
+      std::vector<KnownTime> known;
+      if (const auto small = small_message_of(own)) known.push_back(*small);
+      for (const CommunicationRow* row : own) {
+        if (!kind_.law->wire_is_known(row->call, systems_.traits(name))) continue;
+        score(library, *row, Tier::cross, {}, result.plain_by_system[name]);
+        if (!known.empty()) score(library, *row, Tier::cross, known, result.told_by_system[name]);
+      }
+      append(result.plain_by_system[name], result.plain);
+      append(result.told_by_system[name], result.told);
+    }
+    return result;
+  }
+
+  Rows rows_of(const std::string& name) const {
+    Rows own;
+    for (const CommunicationRow* row : rows_) {
+      if (row->device == name) own.push_back(row);
+    }
+    return own;
+  }
+
+ private:
+  static void append(const FitErrors& from, FitErrors& to) { to.insert(to.end(), from.begin(), from.end()); }
+
+  void score(const CommunicationLibrary& library, const CommunicationRow& row, Tier tier,
+             const std::vector<KnownTime>& known, FitErrors& errors) const {
+    const CommunicationPredictor predictor(library, systems_.traits(row.device), systems_.siblings(row.device, names_),
+                                           known);
+    const auto time = predictor.estimate(row.call, tier);
+    if (!time) return;
+    errors.push_back({.predicted = time->seconds.value, .log_error = std::log(row.seconds / time->seconds.value)});
+  }
+
+  const LawKind& kind_;
+  Rows rows_;
+  const SystemLibrary& systems_;
+  std::vector<std::string> names_;
+};
+
+ErrorSummary summary_of(const FitErrors& errors, const HalfWidths& widths) {
+  std::vector<PredictedRow> rows;
+  for (const FitError& error : errors) {
+    const double width = std::exp(widths.at(error.predicted));
+    rows.push_back({.measured = error.measured(),
+                    .predicted = error.predicted,
+                    .low = error.predicted / width,
+                    .high = error.predicted * width});
+  }
+  return summarize_errors(rows);
+}
+
+// Half of the errors make the intervals, the other half is held to them.
+double coverage_of_halves(const FitErrors& errors) {
+  FitErrors even, odd;
+  for (size_t i = 0; i < errors.size(); ++i) (i % 2 == 0 ? even : odd).push_back(errors[i]);
+  return coverage(odd, half_widths_from(even));
+}
+
+class LawReport {
+ public:
+  LawReport(const LawKind& kind, Rows rows, const SystemLibrary& systems, const CommunicationFitOptions& options)
+      : kind_(kind), errors_(kind, std::move(rows), systems), systems_(systems), options_(options) {}
+
+  void run(CommunicationFit& result) {
+    tell("all systems");
+    CommunicationLibrary library = errors_.fit([](const CommunicationRow&) { return true; });
+    LawCalibration& law = library.laws.find(kind_.name)->second;
+    law.source = options_.source;
+    law.fitted_on = options_.date;
+    score_generations(law);
+    score_siblings(law);
+    tell("sizes held out");
+    std::map<std::string, FitErrors> by_system;
+    errors_.score_sizes(by_system);
+    for (const std::string& name : errors_.names()) {
+      SweepCalibration& sweep = library.sweeps.find({name, std::string(kind_.name)})->second;
+      const FitErrors& held_out = by_system[name];
+      sweep.source = options_.source;
+      sweep.fitted_on = options_.date;
+      sweep.half_widths = half_widths_from(held_out);
+      sweep.held_out_mape = mean_percentage_error(held_out);
+      sweep.held_out_coverage = coverage_of_halves(held_out);
+      CommunicationFitSummary::Entry& entry = entries_[name];
+      entry.rows = errors_.rows_of(name).size();
+      entry.held_out = summary_of(held_out, sweep.half_widths);
+      entry.held_out.coverage90 = sweep.held_out_coverage;
+    }
+    for (auto& [name, entry] : entries_) {
+      entry.law = kind_.name;
+      entry.system = name;
+      result.summary.entries.push_back(entry);
+    }
+    result.library.laws.merge(library.laws);
+    result.library.sweeps.merge(library.sweeps);
+  }
+
+ private:
+  void tell(const std::string& what) const {
+    if (options_.progress) options_.progress(fmt::format("{}: {}", kind_.name, what));
+  }
+
+  void score_generations(LawCalibration& law) {
+    std::set<std::string> generations;
+    for (const std::string& name : errors_.names()) generations.insert(systems_.generation(name));
+    law.half_widths = half_widths_from({});
+    if (generations.size() < 2) return;
+    std::vector<FitErrors> plain, told;
+    std::vector<std::string> plain_names, told_names;
+    std::vector<LawErrors::Withheld> all;
+    for (const std::string& generation : generations) {
+      tell(fmt::format("{} withheld", generation));
+      all.push_back(errors_.score_generation(generation));
+      if (!all.back().plain.empty()) plain.push_back(all.back().plain), plain_names.push_back(generation);
+      if (!all.back().told.empty()) told.push_back(all.back().told), told_names.push_back(generation);
+    }
+    law.half_widths = score_groups(plain, plain_names, law.withheld_mape, law.withheld_coverage);
+    if (!told.empty()) law.told_half_widths = score_groups(told, told_names, law.told_mape, law.told_coverage);
+    for (const LawErrors::Withheld& withheld : all) {
+      for (const auto& [name, errors] : withheld.plain_by_system)
+        entries_[name].withheld = summary_of(errors, law.half_widths);
+      for (const auto& [name, errors] : withheld.told_by_system) {
+        if (law.told_half_widths) entries_[name].told = summary_of(errors, *law.told_half_widths);
+      }
+    }
+  }
+
+  static HalfWidths score_groups(const std::vector<FitErrors>& groups, const std::vector<std::string>& names,
+                                 std::map<std::string, double>& mape, std::map<std::string, double>& covered) {
+    std::vector<double> shares;
+    const HalfWidths widths = half_widths_across(groups, shares);
+    for (size_t g = 0; g < groups.size(); ++g) {
+      mape[names[g]] = mean_percentage_error(groups[g]);
+      covered[names[g]] = shares[g];
+    }
+    return widths;
+  }
+
+  void score_siblings(LawCalibration& law) {
+    FitErrors all;
+    std::map<std::string, FitErrors> by_system;
+    for (const std::string& name : errors_.names()) {
+      FitErrors errors = errors_.score_sibling(name);
+      if (errors.empty()) continue;
+      tell(fmt::format("{} from a sibling", name));
+      law.sibling_mape[name] = mean_percentage_error(errors);
+      all.insert(all.end(), errors.begin(), errors.end());
+      by_system[name] = std::move(errors);
+    }
+    if (all.empty()) return;
+    law.sibling_half_widths = half_widths_from(all);
+    for (const auto& [name, errors] : by_system) entries_[name].sibling = summary_of(errors, *law.sibling_half_widths);
+  }
+
+  const LawKind& kind_;
+  LawErrors errors_;
+  const SystemLibrary& systems_;
+  const CommunicationFitOptions& options_;
+  std::map<std::string, CommunicationFitSummary::Entry> entries_;
+};
+
+bool is_left_out(const CommunicationRow& row, const SystemLibrary& systems, const CommunicationFitOptions& options) {
+  for (const std::string& name : options.without) {
+    if (systems.generation(row.device) == systems.generation(name)) return true;
+  }
+  return std::find(options.without_sizes.begin(), options.without_sizes.end(), swept_size(row.call)) !=
+         options.without_sizes.end();
+}
+
+}  // namespace
+
+std::optional<KnownTime> small_message_of(const std::vector<const CommunicationRow*>& rows) {
+  constexpr double wanted_bytes = 4096, wanted_ranks = 4;
+  std::map<std::pair<double, double>, std::vector<const CommunicationRow*>> by_distance;
+  for (const CommunicationRow* row : rows) {
+    if (row->call.operation != "all_reduce" || row->call.bytes > 65536) continue;
+    const double ranks_off = std::abs(doublings(static_cast<double>(row->call.ranks) / wanted_ranks));
+    by_distance[{ranks_off, std::abs(doublings(row->call.bytes / wanted_bytes))}].push_back(row);
+  }
+  if (by_distance.empty()) return std::nullopt;
+  const std::vector<const CommunicationRow*>& nearest = by_distance.begin()->second;
+  std::vector<double> times;
+  for (const CommunicationRow* row : nearest) times.push_back(row->seconds);
+  return KnownTime{.call = nearest.front()->call, .seconds = quantile(times, 0.5)};
+}
+
+CommunicationFit fit_communication(const CommunicationRows& rows, const SystemLibrary& systems,
+                                   const CommunicationFitOptions& options) {
+  CommunicationFit result;
+  for (const LawKind& kind : all_laws()) {
+    Rows own;
+    for (const CommunicationRow& row : rows.rows) {
+      if (row.call.law == kind.name && !is_left_out(row, systems, options)) own.push_back(&row);
+    }
+    if (!own.empty()) LawReport(kind, std::move(own), systems, options).run(result);
+  }
+  if (result.library.laws.empty())
+    throw InputError({.source = "--data", .value = "no row left", .expected = "measured collectives to fit"});
+  return result;
+}
+
+size_t write_communication_library(const CommunicationLibrary& library, const std::filesystem::path& folder) {
+  for (const auto& [name, law] : library.laws) {
+    std::filesystem::create_directories(folder);
+    write_file(law_calibration_path(folder, name), calibration_json(law));
+  }
+  for (const auto& [key, sweep] : library.sweeps) {
+    std::filesystem::create_directories(folder / key.first);
+    write_file(sweep_calibration_path(folder, key.first, key.second), calibration_json(sweep));
+  }
+  return library.laws.size() + library.sweeps.size();
+}
+
+}  // namespace foretoken
