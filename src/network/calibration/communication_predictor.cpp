@@ -82,9 +82,10 @@ std::optional<CommunicationTime> CommunicationPredictor::from_sweep(const Commun
                                                                     const SweepCalibration& sweep, bool is_own) const {
   const std::vector<double> constants = constants_after(*kind.law, law.curves, system_, known_, law.law,
                                                         law_constants(*kind.law, law, call.operation, sweep.system));
-  const std::optional<double> seconds = law_seconds(*kind.law, law.curves, call, system_, constants);
-  if (!seconds) return std::nullopt;
   const std::optional<Leftover> leftover = leftover_of(sweep, call);
+  const std::optional<double> seconds = leftover ? swept_reference_seconds(kind, law.curves, call, system_, constants)
+                                                 : law_seconds(*kind.law, law.curves, call, system_, constants);
+  if (!seconds) return std::nullopt;
   const double value = *seconds * portable_exp(leftover ? leftover->log_factor : 0);
   const Tier tier = is_own ? Tier::measured : Tier::sibling;
   // Sizes of a layer or an operation that nobody swept: the law with the system's constants, as unsure as a stranger's.

@@ -20,6 +20,7 @@ struct CommunicationRow {
   CommunicationCall call;
   std::string device;  // in the catalogue
   double seconds = 0;
+  bool is_check_only = false;  // too noisy, or timed in another way: scored, never fitted
 };
 
 struct CommunicationRows {

@@ -140,8 +140,8 @@ ErrorSummary summary_of(const FitErrors& errors, const HalfWidths& widths) {
 
 // Half of the errors make the intervals, the other half is held to them.
 double coverage_of_halves(const FitErrors& errors) {
-  FitErrors even, odd;
-  for (size_t i = 0; i < errors.size(); ++i) (i % 2 == 0 ? even : odd).push_back(errors[i]);
+  FitErrors even, odd;  // by twos: a table may hold two operations in turn
+  for (size_t i = 0; i < errors.size(); ++i) (i / 2 % 2 == 0 ? even : odd).push_back(errors[i]);
   return coverage(odd, half_widths_from(even));
 }
 
@@ -278,7 +278,7 @@ CommunicationFit fit_communication(const CommunicationRows& rows, const SystemLi
   for (const LawKind& kind : all_laws()) {
     Rows own;
     for (const CommunicationRow& row : rows.rows) {
-      if (row.call.law == kind.name && !is_left_out(row, systems, options)) own.push_back(&row);
+      if (row.call.law == kind.name && !row.is_check_only && !is_left_out(row, systems, options)) own.push_back(&row);
     }
     if (!own.empty()) LawReport(kind, std::move(own), systems, options).run(result);
   }

@@ -228,19 +228,18 @@ LawCalibration fit_law(const LawKind& kind, const std::vector<TimedCall>& calls,
 
 SweepCalibration fit_sweep(const LawKind& kind, const LawCalibration& law, const std::vector<TimedCall>& calls,
                            const SystemTraits& system) {
-  constexpr double spike = 0.22;          // a quarter longer than its neighbours
-  constexpr double spikes_below = 60e-6;  // longer calls do not notice a hiccup
-  constexpr double tolerance = 0.004;
+  constexpr double spike = 0.22;         // a quarter longer than its neighbours
+  constexpr double latency_bound = 1.5;  // times the shortest: above, sizes count, and a peak may be a change of kernel
+  constexpr double tolerance = 0.002;
   struct Swept {
     Leftovers all;
     std::map<std::string, Leftovers> variants;
-    size_t short_sizes = 0;
     std::map<double, double> seconds;
   };
   std::map<std::pair<std::string, int64_t>, Swept> series;
   for (const TimedCall& timed : calls) {
-    const auto seconds = law_seconds(*kind.law, law.curves, timed.call, system,
-                                     law_constants(*kind.law, law, timed.call.operation, timed.device));
+    const auto seconds = swept_reference_seconds(kind, law.curves, timed.call, system,
+                                                 law_constants(*kind.law, law, timed.call.operation, timed.device));
     if (!seconds) continue;
     Swept& swept = series[{series_of(timed.call), timed.call.ranks}];
     const double x = doublings(swept_size(timed.call)), leftover = std::log(timed.seconds / *seconds);
@@ -254,7 +253,8 @@ SweepCalibration fit_sweep(const LawKind& kind, const LawCalibration& law, const
     const auto cleaned = [&](const Leftovers& leftovers) {
       Curve curve = curve_through(leftovers);
       size_t short_ones = 0;
-      while (short_ones < curve.x.size() && swept.seconds[curve.x[short_ones]] < spikes_below) ++short_ones;
+      const double longest = latency_bound * swept.seconds.begin()->second;
+      while (short_ones < curve.x.size() && swept.seconds[curve.x[short_ones]] < longest) ++short_ones;
       remove_spikes(curve, spike, short_ones);
       return curve;
     };

@@ -38,6 +38,14 @@ std::optional<double> law_seconds(const CommunicationLaw& law, const LawCurves& 
   return std::max(parts.at_least, seconds);
 }
 
+std::optional<double> swept_reference_seconds(const LawKind& kind, const LawCurves& curves,
+                                              const CommunicationCall& call, const SystemTraits& system,
+                                              std::span<const double> constants) {
+  if (kind.sweeps_over_curve) return law_seconds(*kind.law, curves, call, system, constants);
+  const LawParts parts = kind.law->parts(call, system, constants);
+  return std::max(parts.at_least, parts.apart + parts.wire_seconds);
+}
+
 double doublings(double ratio) {
   return portable_log(ratio) / log_two;
 }

@@ -58,6 +58,9 @@ struct LawKind {
   const CommunicationLaw* law;
   // Versions and number formats differ by a smooth factor from one curve, else each has a curve of its own.
   bool pools_variants;
+  // A sweep keeps what the whole law leaves over; else what the law leaves over with the plain wire time for its curve,
+  // where curves of different kernels would only add their own steps to the sweep's.
+  bool sweeps_over_curve;
 };
 
 std::span<const LawKind> all_laws();
@@ -66,6 +69,11 @@ const LawKind* find_law(std::string_view name);
 // Nothing where the law needs a curve that is not there.
 std::optional<double> law_seconds(const CommunicationLaw& law, const LawCurves& curves, const CommunicationCall& call,
                                   const SystemTraits& system, std::span<const double> constants);
+
+// What a sweep is kept relative to.
+std::optional<double> swept_reference_seconds(const LawKind& kind, const LawCurves& curves,
+                                              const CommunicationCall& call, const SystemTraits& system,
+                                              std::span<const double> constants);
 
 // log2, the same bits on every machine.
 double doublings(double ratio);

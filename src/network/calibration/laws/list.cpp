@@ -5,11 +5,12 @@ namespace foretoken {
 // Add your line here; the name is that of the calibration files.
 std::span<const LawKind> all_laws() {
   static const LawKind kinds[] = {
-      {"nccl", "NCCL and oneCCL: all-reduce, all-gather, reduce-scatter, all-to-all", &nccl_law(), true},
-      {"custom_all_reduce", "all-reduce kernels of vLLM, SGLang and TensorRT-LLM", &custom_all_reduce_law(), false},
-      {"deepep_low_latency", "DeepEP low-latency dispatch and combine", &deepep_low_latency_law(), false},
-      {"deepep_normal", "DeepEP normal dispatch and combine", &deepep_normal_law(), false},
-      {"expert_all_to_all", "TensorRT-LLM's MoE all-to-all", &expert_all_to_all_law(), false},
+      {"nccl", "NCCL and oneCCL: all-reduce, all-gather, reduce-scatter, all-to-all", &nccl_law(), true, true},
+      {"custom_all_reduce", "all-reduce kernels of vLLM, SGLang and TensorRT-LLM", &custom_all_reduce_law(), false,
+       false},
+      {"deepep_low_latency", "DeepEP low-latency dispatch and combine", &deepep_low_latency_law(), false, false},
+      {"deepep_normal", "DeepEP normal dispatch and combine", &deepep_normal_law(), false, false},
+      {"expert_all_to_all", "TensorRT-LLM's MoE all-to-all", &expert_all_to_all_law(), false, false},
   };
   return kinds;
 }
