@@ -38,7 +38,8 @@ std::string communication_fit_text(const CommunicationFitSummary& summary) {
                mape_and_cover(entry.sibling), mape_and_cover(entry.withheld), mape_and_cover(entry.told)});
   }
   return table.text() +
-         "mape % (share inside the 90% interval). sizes: own sweep, every fourth size held out in turn; sibling: the\n"
+         "mape % (share inside 90% intervals made without it). sizes: own sweep, every fourth size held out in turn; "
+         "sibling: the\n"
          "system held out, predicted with a sweep of its generation; generation: all of it held out; with a latency: "
          "the\nsame, one small all-reduce given. The last two without PCIe among more than two devices.\n";
 }

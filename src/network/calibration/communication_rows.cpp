@@ -53,9 +53,10 @@ class TableRow {
 };
 
 void read_nccl(TableRow& row) {
-  const std::string collective = row.text("collective");
+  const std::string collective = row.text("collective"), library = row.text("ccl");
+  if (library != "nccl" && library != "oneccl") return row.skip(fmt::format("no such library: {}", printable(library)));
   row.add(row.text("system"), collective,
-          {.law = "nccl",
+          {.law = library,
            .operation = collective,
            .variant = fmt::format("{} {}", row.text("version"), row.text("dtype")),
            .ranks = row.count("gpus"),

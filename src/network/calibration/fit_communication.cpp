@@ -48,11 +48,13 @@ class LawErrors {
     return library;
   }
 
-  // Every fourth size held out in turn: as far apart as a sweep over powers of four.
-  void score_sizes(std::map<std::string, FitErrors>& errors) const {
+  // Every fourth size held out in turn. By system, the errors of each turn.
+  std::map<std::string, std::vector<FitErrors>> score_sizes() const {
+    std::map<std::string, std::vector<FitErrors>> errors;
     std::set<double> sizes;
     for (const CommunicationRow* row : rows_) sizes.insert(swept_size(row->call));
     constexpr size_t folds = 4;
+    for (const std::string& name : names_) errors[name].resize(folds);
     for (size_t fold = 0; fold < folds; ++fold) {
       const auto is_held_out = [&](const CommunicationRow& row) {
         const auto at = std::distance(sizes.begin(), sizes.find(swept_size(row.call)));
@@ -60,9 +62,10 @@ class LawErrors {
       };
       const CommunicationLibrary library = fit([&](const CommunicationRow& row) { return !is_held_out(row); });
       for (const CommunicationRow* row : rows_) {
-        if (is_held_out(*row)) score(library, *row, Tier::measured, {}, errors[row->device]);
+        if (is_held_out(*row)) score(library, *row, Tier::measured, {}, errors[row->device][fold]);
       }
     }
+    return errors;
   }
 
   // The system held out, predicted with a sibling's sweep.
@@ -138,11 +141,10 @@ ErrorSummary summary_of(const FitErrors& errors, const HalfWidths& widths) {
   return summarize_errors(rows);
 }
 
-// Half of the errors make the intervals, the other half is held to them.
-double coverage_of_halves(const FitErrors& errors) {
-  FitErrors even, odd;  // by twos: a table may hold two operations in turn
-  for (size_t i = 0; i < errors.size(); ++i) (i / 2 % 2 == 0 ? even : odd).push_back(errors[i]);
-  return coverage(odd, half_widths_from(even));
+FitErrors all_of(const std::vector<FitErrors>& groups) {
+  FitErrors all;
+  for (const FitErrors& group : groups) all.insert(all.end(), group.begin(), group.end());
+  return all;
 }
 
 class LawReport {
@@ -159,16 +161,17 @@ class LawReport {
     score_generations(law);
     score_siblings(law);
     tell("sizes held out");
-    std::map<std::string, FitErrors> by_system;
-    errors_.score_sizes(by_system);
+    const std::map<std::string, std::vector<FitErrors>> by_system = errors_.score_sizes();
     for (const std::string& name : errors_.names()) {
       SweepCalibration& sweep = library.sweeps.find({name, std::string(kind_.name)})->second;
-      const FitErrors& held_out = by_system[name];
+      const std::vector<FitErrors>& turns = by_system.at(name);
+      const FitErrors held_out = all_of(turns);
+      std::vector<double> shares;
       sweep.source = options_.source;
       sweep.fitted_on = options_.date;
-      sweep.half_widths = half_widths_from(held_out);
+      sweep.half_widths = half_widths_across(turns, shares);
       sweep.held_out_mape = mean_percentage_error(held_out);
-      sweep.held_out_coverage = coverage_of_halves(held_out);
+      sweep.held_out_coverage = mean(shares);
       CommunicationFitSummary::Entry& entry = entries_[name];
       entry.rows = errors_.rows_of(name).size();
       entry.held_out = summary_of(held_out, sweep.half_widths);
@@ -205,10 +208,14 @@ class LawReport {
     law.half_widths = score_groups(plain, plain_names, law.withheld_mape, law.withheld_coverage);
     if (!told.empty()) law.told_half_widths = score_groups(told, told_names, law.told_mape, law.told_coverage);
     for (const LawErrors::Withheld& withheld : all) {
-      for (const auto& [name, errors] : withheld.plain_by_system)
+      for (const auto& [name, errors] : withheld.plain_by_system) {
         entries_[name].withheld = summary_of(errors, law.half_widths);
+        entries_[name].withheld.coverage90 = law.withheld_coverage[systems_.generation(name)];
+      }
       for (const auto& [name, errors] : withheld.told_by_system) {
-        if (law.told_half_widths) entries_[name].told = summary_of(errors, *law.told_half_widths);
+        if (!law.told_half_widths) continue;
+        entries_[name].told = summary_of(errors, *law.told_half_widths);
+        entries_[name].told.coverage90 = law.told_coverage[systems_.generation(name)];
       }
     }
   }
@@ -225,19 +232,22 @@ class LawReport {
   }
 
   void score_siblings(LawCalibration& law) {
-    FitErrors all;
-    std::map<std::string, FitErrors> by_system;
+    std::vector<FitErrors> groups;
+    std::vector<std::string> names;
     for (const std::string& name : errors_.names()) {
       FitErrors errors = errors_.score_sibling(name);
       if (errors.empty()) continue;
       tell(fmt::format("{} from a sibling", name));
-      law.sibling_mape[name] = mean_percentage_error(errors);
-      all.insert(all.end(), errors.begin(), errors.end());
-      by_system[name] = std::move(errors);
+      groups.push_back(std::move(errors));
+      names.push_back(name);
     }
-    if (all.empty()) return;
-    law.sibling_half_widths = half_widths_from(all);
-    for (const auto& [name, errors] : by_system) entries_[name].sibling = summary_of(errors, *law.sibling_half_widths);
+    if (groups.empty()) return;
+    std::map<std::string, double> covered;
+    law.sibling_half_widths = score_groups(groups, names, law.sibling_mape, covered);
+    for (size_t g = 0; g < groups.size(); ++g) {
+      entries_[names[g]].sibling = summary_of(groups[g], *law.sibling_half_widths);
+      entries_[names[g]].sibling.coverage90 = covered[names[g]];
+    }
   }
 
   const LawKind& kind_;

@@ -134,7 +134,7 @@ class LawFit {
       const std::vector<double> constants = law_constants(law_, result_, timed.call.operation, timed.device);
       const LawParts parts = law_.parts(timed.call, system, constants);
       constexpr double least_share = 0.03;  // of the floor: below that the rest is noise
-      const double rest = std::max(timed.seconds - parts.apart, least_share * parts.apart);
+      const double rest = std::max(timed.seconds - parts.apart, least_share * parts.apart) / parts.curve_scale;
       const double x = std::round(1e3 * doublings(parts.wire_seconds * 1e6)) / 1e3;
       points[std::string(parts.curve)][timed.call.ranks][systems_.generation(timed.device)].by_x[x].push_back(
           std::log(rest * 1e6));

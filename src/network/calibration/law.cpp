@@ -33,7 +33,7 @@ std::optional<double> law_seconds(const CommunicationLaw& law, const LawCurves& 
     auto found = curves.find(parts.curve);
     if (found == curves.end()) found = curves.find(parts.fallback);
     if (found == curves.end() || found->second.empty()) return std::nullopt;
-    seconds += curve_seconds(found->second, call.ranks, parts.wire_seconds);
+    seconds += parts.curve_scale * curve_seconds(found->second, call.ranks, parts.wire_seconds);
   }
   return std::max(parts.at_least, seconds);
 }
@@ -43,7 +43,7 @@ std::optional<double> swept_reference_seconds(const LawKind& kind, const LawCurv
                                               std::span<const double> constants) {
   if (kind.sweeps_over_curve) return law_seconds(*kind.law, curves, call, system, constants);
   const LawParts parts = kind.law->parts(call, system, constants);
-  return std::max(parts.at_least, parts.apart + parts.wire_seconds);
+  return std::max(parts.at_least, parts.apart);
 }
 
 double doublings(double ratio) {

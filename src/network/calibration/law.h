@@ -23,13 +23,14 @@ struct LawConstant {
 // ln of microseconds over log2 of microseconds of ideal wire time, by name and number of ranks.
 using LawCurves = std::map<std::string, std::map<int64_t, Curve>, std::less<>>;
 
-// seconds = max(at_least, apart + curve at wire_seconds)
+// seconds = max(at_least, apart + curve_scale x curve at wire_seconds)
 struct LawParts {
-  double apart = 0;           // launch, latencies, and all of it where the law has no curve
+  double apart = 0;           // launch, latencies, plain wire time; all of it where the law has no curve
   std::string_view curve;     // empty = none
   std::string_view fallback;  // another curve where that one is not known
-  double wire_seconds = 0;    // at the sheet's link rate
-  double at_least = 0;        // the host's time
+  double curve_scale = 1;
+  double wire_seconds = 0;  // at the sheet's link rate
+  double at_least = 0;      // the host's time
 };
 
 class CommunicationLaw {

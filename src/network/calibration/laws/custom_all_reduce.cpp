@@ -44,6 +44,7 @@ class CustomAllReduceLaw : public CommunicationLaw {
       parts.apart = 1e-6 * (constants[start] + 2 * (ranks - 1) * constants[bridge_step]);
       parts.wire_seconds *= constants[call.ranks <= 4 ? contention_of_four : contention_of_eight];
     }
+    parts.apart += parts.wire_seconds;
     return parts;
   }
 

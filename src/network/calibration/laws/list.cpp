@@ -5,7 +5,8 @@ namespace foretoken {
 // Add your line here; the name is that of the calibration files.
 std::span<const LawKind> all_laws() {
   static const LawKind kinds[] = {
-      {"nccl", "NCCL and oneCCL: all-reduce, all-gather, reduce-scatter, all-to-all", &nccl_law(), true, true},
+      {"nccl", "NCCL: all-reduce, all-gather, reduce-scatter, all-to-all", &nccl_law(), true, true},
+      {"oneccl", "the same of Intel's oneCCL", &nccl_law(), true, true},
       {"custom_all_reduce", "all-reduce kernels of vLLM, SGLang and TensorRT-LLM", &custom_all_reduce_law(), false,
        false},
       {"deepep_low_latency", "DeepEP low-latency dispatch and combine", &deepep_low_latency_law(), false, false},
