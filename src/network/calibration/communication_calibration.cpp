@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -62,7 +63,7 @@ double check_value(const LawCalibration& calibration) {
 }
 double check_value(const SweepCalibration& calibration) {
   if (calibration.series.empty()) return 0;
-  const SweepSeries& series = calibration.series.front();
+  const SweepSeries& series = calibration.series.begin()->second;
   const double own = series.variants.empty() ? 0 : smooth_value(series.variants.begin()->second, check_at);
   return own + smooth_value(series.common, check_at);
 }
@@ -100,6 +101,9 @@ LawCalibration law_calibration_from(const JsonView& view) {
   result.half_widths = half_widths_of(view.at("half_widths"));
   if (const auto widths = view.find("told_half_widths")) result.told_half_widths = half_widths_of(*widths);
   if (const auto widths = view.find("sibling_half_widths")) result.sibling_half_widths = half_widths_of(*widths);
+  if (const auto widths = view.find("other_ranks_half_widths"))
+    result.other_ranks_half_widths = half_widths_of(*widths);
+  result.other_ranks_mape = percentages_of(view, "other_ranks_mape");
   result.constants = texts_of(view.at("constants"));
   std::vector<std::string> expected;
   for (const LawConstant& constant : kind.law->constants()) expected.emplace_back(constant.name);
@@ -128,55 +132,69 @@ SweepCalibration sweep_calibration_from(const JsonView& view) {
   result.half_widths = half_widths_of(view.at("half_widths"));
   for (const JsonView& item : view.at("series").items()) {
     item.allow_only({"name", "ranks", "common", "variants"});
-    SweepSeries series{.name = item.at("name").string(), .ranks = item.at("ranks").integer({1, 1'000'000})};
+    SweepSeries& series = result.series[{item.at("name").string(), item.at("ranks").integer({1, 1'000'000})}];
     if (const auto common = item.find("common")) series.common = curve_of(*common);
     for (const auto& [name, curve] : item.at("variants").members()) series.variants[name] = curve_of(curve);
-    result.series.push_back(std::move(series));
   }
   verify(view, result);
   return result;
 }
 
-// "0.5.10 half" -> {0, ., 5, ., 10}: runs of digits as numbers.
-bool is_older(std::string_view a, std::string_view b) {
-  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  size_t i = 0, k = 0;
-  while (i < a.size() && k < b.size()) {
-    if (digit(a[i]) && digit(b[k])) {
-      size_t i_end = i, k_end = k;
-      while (i_end < a.size() && digit(a[i_end])) ++i_end;
-      while (k_end < b.size() && digit(b[k_end])) ++k_end;
-      if (i_end - i != k_end - k) return i_end - i < k_end - k;
-      const int order = a.substr(i, i_end - i).compare(b.substr(k, k_end - k));
-      if (order != 0) return order < 0;
-      i = i_end, k = k_end;
-    } else {
-      if (a[i] != b[k]) return a[i] < b[k];
-      ++i, ++k;
+// "vllm 0.5.10 half" -> {"vllm half", 0.005010}: words, and the version as one number.
+struct Version {
+  std::string words;
+  std::optional<double> number;
+};
+
+Version version_of(std::string_view variant) {
+  Version version;
+  for (size_t start = 0; start < variant.size();) {
+    const size_t end = std::min(variant.find(' ', start), variant.size());
+    const std::string word(variant.substr(start, end - start));
+    start = end + 1;
+    if (word.empty()) continue;
+    if (word.front() < '0' || word.front() > '9') {
+      version.words += version.words.empty() ? word : " " + word;
+      continue;
     }
+    double unit = 1, run = 0, number = 0;
+    for (const char c : word + ".") {
+      if (c >= '0' && c <= '9') {
+        run = 10 * run + (c - '0');
+      } else {
+        number += unit * run;
+        unit /= 1000;
+        run = 0;
+      }
+    }
+    version.number = number;
   }
-  return a.size() - i < b.size() - k;
+  return version;
 }
 
-std::string_view last_word(std::string_view text) {
-  const size_t space = text.rfind(' ');
-  return space == std::string_view::npos ? std::string_view() : text.substr(space + 1);
+// The one asked for, or any version of it where none was asked for.
+bool is_same_variant(std::string_view asked, std::string_view found) {
+  if (asked == found) return true;
+  const Version version = version_of(asked);
+  return !version.number && version.words == version_of(found).words;
 }
 
-Leftover series_leftover(const SweepSeries& series, const CommunicationCall& call) {
+Leftover series_leftover(const SweepSeries& series, const CommunicationCall& call, bool at_swept_ranks) {
   const double x = doublings(swept_size(call));
-  std::vector<std::string> names;
-  for (const auto& [name, curve] : series.variants) names.push_back(name);
-  const std::string nearest = nearest_variant(call.variant, names);
-  double log_factor = smooth_value(series.common, x);
-  const Curve* walked = series.common.x.empty() ? nullptr : &series.common;
-  if (!nearest.empty()) {
-    const Curve& own = series.variants.find(nearest)->second;
-    log_factor += smooth_value(own, x);
-    if (walked == nullptr) walked = &own;
+  auto own = series.variants.find(call.variant);
+  if (own == series.variants.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, curve] : series.variants) names.push_back(name);
+    own = series.variants.find(nearest_variant(call.variant, names));
   }
+  const bool has_own = own != series.variants.end();
+  double log_factor = smooth_value(series.common, x);
+  if (has_own) log_factor += smooth_value(own->second, x);
+  const Curve* walked = !series.common.x.empty() ? &series.common : has_own ? &own->second : nullptr;
   const bool within = walked != nullptr && x >= walked->x.front() - 1e-3 && x <= walked->x.back() + 1e-3;
-  return {.log_factor = log_factor, .inside = within && nearest == call.variant};
+  return {.log_factor = log_factor,
+          .inside = at_swept_ranks && within && (!has_own || is_same_variant(call.variant, own->first)),
+          .at_swept_ranks = at_swept_ranks};
 }
 
 }  // namespace
@@ -205,38 +223,37 @@ std::vector<double> law_constants(const CommunicationLaw& law, const LawCalibrat
 }
 
 std::string nearest_variant(std::string_view variant, std::span<const std::string> known) {
-  std::string_view older, oldest;
-  bool has_older = false, has_oldest = false;
-  const auto look = [&](bool same_format) {
-    for (const std::string& name : known) {
-      if (same_format && last_word(name) != last_word(variant)) continue;
-      if (!has_oldest || is_older(name, oldest)) oldest = name, has_oldest = true;
-      if (!is_older(variant, name) && (!has_older || is_older(older, name))) older = name, has_older = true;
-    }
-  };
-  look(true);
-  if (!has_oldest) look(false);
-  return std::string(has_older ? older : oldest);
+  const Version wanted = version_of(variant);
+  std::string_view nearest;
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::string& name : known) {
+    if (name == variant) return name;
+    const Version version = version_of(name);
+    constexpr double other_words = 1e9, newest = 1e6, newer = 1e-12;
+    const double number = version.number.value_or(0);
+    double distance = wanted.number ? std::abs(number - *wanted.number) : newest - number;
+    if (version.words != wanted.words) distance += other_words;
+    if (wanted.number && number > *wanted.number) distance += newer;
+    if (distance < least) least = distance, nearest = name;
+  }
+  return std::string(nearest);
 }
 
 std::optional<Leftover> leftover_of(const SweepCalibration& sweep, const CommunicationCall& call) {
   const std::string name = series_of(call);
-  const SweepSeries *below = nullptr, *above = nullptr;
-  for (const SweepSeries& series : sweep.series) {
-    if (series.name != name) continue;
-    if (series.ranks <= call.ranks && (below == nullptr || series.ranks > below->ranks)) below = &series;
-    if (series.ranks >= call.ranks && (above == nullptr || series.ranks < above->ranks)) above = &series;
-  }
-  if (below == nullptr && above == nullptr) return std::nullopt;
-  if (below == above || below == nullptr || above == nullptr) {
-    Leftover only = series_leftover(below != nullptr ? *below : *above, call);
-    only.inside = only.inside && below == above;
-    return only;
-  }
-  const double share = doublings(static_cast<double>(call.ranks) / static_cast<double>(below->ranks)) /
-                       doublings(static_cast<double>(above->ranks) / static_cast<double>(below->ranks));
-  return Leftover{.log_factor = (1 - share) * series_leftover(*below, call).log_factor +
-                                share * series_leftover(*above, call).log_factor};
+  const auto at_or_above = sweep.series.lower_bound({name, call.ranks});
+  const bool has_above = at_or_above != sweep.series.end() && at_or_above->first.first == name;
+  if (has_above && at_or_above->first.second == call.ranks) return series_leftover(at_or_above->second, call, true);
+  const bool has_below = at_or_above != sweep.series.begin() && std::prev(at_or_above)->first.first == name;
+  if (!has_above && !has_below) return std::nullopt;
+  if (!has_below) return series_leftover(at_or_above->second, call, false);
+  const auto& [key_below, below] = *std::prev(at_or_above);
+  if (!has_above) return series_leftover(below, call, false);
+  const auto ranks_below = static_cast<double>(key_below.second);
+  const double share = doublings(static_cast<double>(call.ranks) / ranks_below) /
+                       doublings(static_cast<double>(at_or_above->first.second) / ranks_below);
+  return Leftover{.log_factor = (1 - share) * series_leftover(below, call, false).log_factor +
+                                share * series_leftover(at_or_above->second, call, false).log_factor};
 }
 
 std::string calibration_json(const LawCalibration& calibration) {
@@ -261,6 +278,10 @@ std::string calibration_json(const LawCalibration& calibration) {
   if (calibration.told_half_widths) file.set("told_half_widths", half_widths_json(*calibration.told_half_widths));
   if (calibration.sibling_half_widths)
     file.set("sibling_half_widths", half_widths_json(*calibration.sibling_half_widths));
+  if (calibration.other_ranks_half_widths) {
+    file.set("other_ranks_half_widths", half_widths_json(*calibration.other_ranks_half_widths))
+        .set("other_ranks_mape", percentages(calibration.other_ranks_mape));
+  }
   file.set("constants", list_of(calibration.constants))
       .set("effects", std::move(effects))
       .set("curves", std::move(curves));
@@ -269,10 +290,10 @@ std::string calibration_json(const LawCalibration& calibration) {
 
 std::string calibration_json(const SweepCalibration& calibration) {
   Json list = Json::array();
-  for (const SweepSeries& series : calibration.series) {
+  for (const auto& [key, series] : calibration.series) {
     Json variants = Json::object();
     for (const auto& [name, curve] : series.variants) variants.set(name, curve_json(curve));
-    Json item = Json::object({{"name", series.name}, {"ranks", series.ranks}});
+    Json item = Json::object({{"name", key.first}, {"ranks", key.second}});
     if (!series.common.x.empty()) item.set("common", curve_json(series.common));
     item.set("variants", std::move(variants));
     list.push(std::move(item));

@@ -27,14 +27,14 @@ struct LawCalibration {
   HalfWidths half_widths;                         // of systems whose generation was withheld
   std::optional<HalfWidths> told_half_widths;     // the same with one small-message latency given
   std::optional<HalfWidths> sibling_half_widths;  // of systems predicted with a sweep of their generation's other one
+  std::optional<HalfWidths> other_ranks_half_widths;  // of numbers of ranks that the system's own sweep lacks
+  std::map<std::string, double> other_ranks_mape;     // percent, by number of ranks held out
   std::map<std::string, double> withheld_mape, withheld_coverage, told_mape, told_coverage;  // percent, by generation
   std::map<std::string, double> sibling_mape;                                                // percent, by system
 };
 
 // What a system's measurements leave over of the law: ln(measured / law) over log2(size).
 struct SweepSeries {
-  std::string name;  // series_of()
-  int64_t ranks = 1;
   Curve common;                                        // of all variants together; empty where each has its own
   std::map<std::string, Curve, std::less<>> variants;  // on top of that
 };
@@ -44,9 +44,9 @@ struct SweepCalibration {
   std::string law, system;
   std::string source, fitted_on;
   size_t rows = 0;
-  std::vector<SweepSeries> series;                  // by name and ranks
-  HalfWidths half_widths;                           // of sizes held out of the fit
-  double held_out_mape = 0, held_out_coverage = 0;  // percent
+  std::map<std::pair<std::string, int64_t>, SweepSeries> series;  // by series_of() and ranks
+  HalfWidths half_widths;                                         // of sizes held out of the fit
+  double held_out_mape = 0, held_out_coverage = 0;                // percent
 };
 
 // The effects whose offsets add up to a call's log constants. `system` empty: one that nobody measured.
@@ -59,11 +59,12 @@ std::vector<double> law_constants(const CommunicationLaw& law, const LawCalibrat
 struct Leftover {
   double log_factor = 0;
   bool inside = false;  // ranks, variant and size lie within the sweep
+  bool at_swept_ranks = false;
 };
 std::optional<Leftover> leftover_of(const SweepCalibration& sweep, const CommunicationCall& call);
 
-// The text of `known` that is nearest: itself, else with the same last word the next older version, else the oldest;
-// then any. Versions are compared number by number. Empty when nothing is known.
+// The text of `known` that is nearest: itself, else the nearest version among those with the same words (library,
+// number format), else among all. Empty when nothing is known.
 std::string nearest_variant(std::string_view variant, std::span<const std::string> known);
 
 std::string calibration_json(const LawCalibration& calibration);

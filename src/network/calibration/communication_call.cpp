@@ -37,7 +37,7 @@ SystemTraits system_traits(const Device& device, const std::optional<Node>& node
   if (device.processors) traits.processors = device.processors->value;
   if (!node) return traits;
   // A rack-scale node has many hosts; each has two CPUs.
-  traits.devices_per_host = node->device_count;
+  traits.devices_per_host = traits.devices_per_domain = node->device_count;
   if (node->host && node->host->count > 2) {
     traits.devices_per_host = std::max<int64_t>(1, int64_t{2} * node->device_count / node->host->count);
   }

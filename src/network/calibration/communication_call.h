@@ -46,6 +46,7 @@ struct SystemTraits {
   double processors = 100;
   double card_rate = 0;  // bytes/s of network out of a host for each device; 0 = not known
   int64_t devices_per_host = 8;
+  int64_t devices_per_domain = 8;  // that reach each other over the links; a rack has many hosts in one domain
 };
 
 // InputError when the sheet gives no link at all. `node` is what the device usually sits in, if known.

@@ -20,24 +20,29 @@ constexpr double outside_factor = 1.5;
 
 }  // namespace
 
-CommunicationLibrary read_communication_library(const std::filesystem::path& folder) {
+std::vector<std::string> swept_systems(const std::filesystem::path& folder) {
+  std::vector<std::string> systems;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.is_directory(error)) systems.push_back(entry.path().filename().string());
+  }
+  std::sort(systems.begin(), systems.end());
+  return systems;
+}
+
+CommunicationLibrary read_communication_library(const std::filesystem::path& folder,
+                                                const std::vector<std::string>& only_systems) {
   CommunicationLibrary library;
   std::error_code error;
   for (const LawKind& kind : all_laws()) {
     const std::filesystem::path path = law_calibration_path(folder, kind.name);
     if (std::filesystem::exists(path, error)) library.laws.emplace(kind.name, read_law_calibration(path));
   }
-  std::vector<std::filesystem::path> systems;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.is_directory(error)) systems.push_back(entry.path());
-  }
-  std::sort(systems.begin(), systems.end());
-  for (const std::filesystem::path& system : systems) {
+  for (const std::string& system : only_systems.empty() ? swept_systems(folder) : only_systems) {
     for (const LawKind& kind : all_laws()) {
-      const std::filesystem::path path = sweep_calibration_path(folder, system.filename().string(), kind.name);
+      const std::filesystem::path path = sweep_calibration_path(folder, system, kind.name);
       if (!std::filesystem::exists(path, error)) continue;
-      library.sweeps.emplace(std::pair(system.filename().string(), std::string(kind.name)),
-                             read_sweep_calibration(path));
+      library.sweeps.emplace(std::pair(system, std::string(kind.name)), read_sweep_calibration(path));
     }
   }
   return library;
@@ -67,9 +72,12 @@ std::vector<double> constants_after(const CommunicationLaw& law, const LawCurves
   return constants;
 }
 
-CommunicationPredictor::CommunicationPredictor(const CommunicationLibrary& library, SystemTraits system,
+CommunicationPredictor::CommunicationPredictor(std::shared_ptr<const CommunicationLibrary> library, SystemTraits system,
                                                std::vector<SystemTraits> siblings, std::vector<KnownTime> known)
-    : library_(library), system_(std::move(system)), siblings_(std::move(siblings)), known_(std::move(known)) {}
+    : library_(std::move(library)),
+      system_(std::move(system)),
+      siblings_(std::move(siblings)),
+      known_(std::move(known)) {}
 
 bool CommunicationPredictor::is_told(const CommunicationCall& call, const LawKind& kind) const {
   return std::any_of(known_.begin(), known_.end(), [&](const KnownTime& one) {
@@ -96,25 +104,29 @@ std::optional<CommunicationTime> CommunicationPredictor::from_sweep(const Commun
     half_width = law.sibling_half_widths ? law.sibling_half_widths->at(value)
                                          : half_width + (law.half_widths.at(value) - half_width) / 3;
   }
-  if (!leftover->inside) half_width *= outside_factor;
+  if (!leftover->at_swept_ranks && law.other_ranks_half_widths) {
+    half_width = std::max(half_width, law.other_ranks_half_widths->at(value));
+  } else if (!leftover->inside) {
+    half_width *= outside_factor;
+  }
   const Confidence confidence = leftover->inside && is_own ? Confidence::interpolated : Confidence::extrapolated;
   return CommunicationTime{with_half_width(value, half_width, confidence), tier};
 }
 
 std::optional<CommunicationTime> CommunicationPredictor::estimate(const CommunicationCall& call, Tier tier) const {
   const LawKind* kind = find_law(call.law);
-  const auto law = library_.laws.find(call.law);
-  if (kind == nullptr || law == library_.laws.end() || tier == Tier::roofline) return std::nullopt;
+  const auto law = library_->laws.find(call.law);
+  if (kind == nullptr || law == library_->laws.end() || tier == Tier::roofline) return std::nullopt;
   if (tier == Tier::best || tier == Tier::measured) {
-    const auto own = library_.sweeps.find({system_.name, call.law});
-    if (own != library_.sweeps.end()) return from_sweep(call, *kind, law->second, own->second, true);
+    const auto own = library_->sweeps.find({system_.name, call.law});
+    if (own != library_->sweeps.end()) return from_sweep(call, *kind, law->second, own->second, true);
     if (tier == Tier::measured) return std::nullopt;
   }
   if (tier == Tier::best || tier == Tier::sibling) {
     for (const SystemTraits& sibling : siblings_) {
       if (sibling.name == system_.name) continue;
-      const auto sweep = library_.sweeps.find({sibling.name, call.law});
-      if (sweep != library_.sweeps.end()) return from_sweep(call, *kind, law->second, sweep->second, false);
+      const auto sweep = library_->sweeps.find({sibling.name, call.law});
+      if (sweep != library_->sweeps.end()) return from_sweep(call, *kind, law->second, sweep->second, false);
     }
     if (tier == Tier::sibling) return std::nullopt;
   }

@@ -33,8 +33,12 @@ struct CommunicationLibrary {
   std::map<std::pair<std::string, std::string>, SweepCalibration> sweeps;  // by system and law
 };
 
-// All files below the folder; one without files gives an empty library, which predicts nothing.
-CommunicationLibrary read_communication_library(const std::filesystem::path& folder);
+// All files below the folder, or those of some systems; a folder without files gives an empty library, which predicts
+// nothing.
+CommunicationLibrary read_communication_library(const std::filesystem::path& folder,
+                                                const std::vector<std::string>& only_systems = {});
+// The systems that have sweeps there.
+std::vector<std::string> swept_systems(const std::filesystem::path& folder);
 
 // The log constants of a law after known times: those that each call tells, scaled until the law gives its time.
 std::vector<double> constants_after(const CommunicationLaw& law, const LawCurves& curves, const SystemTraits& system,
@@ -43,9 +47,10 @@ std::vector<double> constants_after(const CommunicationLaw& law, const LawCurves
 
 class CommunicationPredictor {
  public:
-  // `siblings`: measured systems of the same generation, nearest first. The library must outlive the predictor.
-  CommunicationPredictor(const CommunicationLibrary& library, SystemTraits system, std::vector<SystemTraits> siblings,
-                         std::vector<KnownTime> known = {});
+  // `siblings`: measured systems of the same generation, nearest first. The library is shared by the predictors of all
+  // systems.
+  CommunicationPredictor(std::shared_ptr<const CommunicationLibrary> library, SystemTraits system,
+                         std::vector<SystemTraits> siblings, std::vector<KnownTime> known = {});
 
   // Nothing where no law, calibration or curve covers the call, or the forced tier has no data. Tier::roofline has
   // none.
@@ -59,7 +64,7 @@ class CommunicationPredictor {
                                               bool is_own) const;
   bool is_told(const CommunicationCall& call, const LawKind& kind) const;
 
-  const CommunicationLibrary& library_;
+  std::shared_ptr<const CommunicationLibrary> library_;
   SystemTraits system_;
   std::vector<SystemTraits> siblings_;
   std::vector<KnownTime> known_;

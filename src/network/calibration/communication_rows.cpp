@@ -31,6 +31,16 @@ class TableRow {
   double number(std::string_view column) const { return csv_.number(csv_.column(column), {.least = 0, .most = 1e15}); }
   double seconds(std::string_view column) const { return 1e-6 * csv_.number(csv_.column(column), times_us); }
 
+  // Whether the catalogue has the device; if not, the row is skipped with the reason.
+  bool knows(const std::string& device) {
+    try {
+      systems_.traits(device);
+      return true;
+    } catch (const InputError& error) {
+      skip(fmt::format("{}: {}", printable(device), error.problem().expected));
+      return false;
+    }
+  }
   const SystemTraits& traits(const std::string& device) const { return systems_.traits(device); }
 
   void add(const std::string& device, const std::string& collective, CommunicationCall call, double seconds) {
@@ -53,6 +63,7 @@ class TableRow {
 };
 
 void read_nccl(TableRow& row) {
+  if (!row.knows(row.text("system"))) return;
   const std::string collective = row.text("collective"), library = row.text("ccl");
   if (library != "nccl" && library != "oneccl") return row.skip(fmt::format("no such library: {}", printable(library)));
   row.add(row.text("system"), collective,
@@ -66,6 +77,7 @@ void read_nccl(TableRow& row) {
 
 // The kernel that ran, not the framework that was timed: SGLang uses TensorRT-LLM's on some systems.
 void read_custom_all_reduce(TableRow& row) {
+  if (!row.knows(row.text("system"))) return;
   const std::string kernel = row.text("kernel");
   std::string operation;
   for (const std::string_view name : {"vllm", "sglang", "trtllm"}) {
@@ -100,6 +112,7 @@ CommunicationCall deepep_call(const TableRow& row, const char* law, const char* 
 constexpr double dispatched_bytes = 1 + 4.0 / 128, combined_bytes = 2;
 
 void read_deepep_low_latency(TableRow& row) {
+  if (!row.knows(row.text("system"))) return;
   constexpr const char* law = "deepep_low_latency";
   row.add(row.text("system"), "deepep_low_latency_dispatch", deepep_call(row, law, "dispatch", dispatched_bytes),
           row.seconds("dispatch_avg_t_us"));
@@ -109,6 +122,7 @@ void read_deepep_low_latency(TableRow& row) {
 
 // The time of a call is that of its kernels: the one that tells the receivers how much will come, and the transfer.
 void read_deepep_normal(TableRow& row) {
+  if (!row.knows(row.text("system"))) return;
   for (const char* operation : {"dispatch", "combine"}) {
     CommunicationCall call = deepep_call(row, "deepep_normal", operation,
                                          operation == std::string_view("dispatch") ? dispatched_bytes : combined_bytes);
@@ -120,6 +134,7 @@ void read_deepep_normal(TableRow& row) {
 }
 
 void read_expert_all_to_all(TableRow& row) {
+  if (!row.knows(row.text("system"))) return;
   const std::string phase = row.text("op_name"), type = row.text("moe_dtype");
   // Only the dispatch sends in the experts' number format; nvfp4 has a scale for each 16 values.
   double bytes_per_value = 2;
@@ -149,7 +164,9 @@ void read_vidur(TableRow& row) {
   if (row.count("gpus") != row.count("gpus_per_node_used"))
     return row.skip("several nodes, whose network the table does not describe");
   if (collective != "all_reduce") return row.skip("no measured law of a plain send");
-  row.add(system.substr(0, system.size() - 4) + "_sxm", collective,
+  const std::string device = system.substr(0, system.size() - 4) + "_sxm";
+  if (!row.knows(device)) return;
+  row.add(device, collective,
           {.law = "nccl",
            .operation = collective,
            .variant = "2.19 half",
@@ -190,12 +207,6 @@ bool is_table(const std::filesystem::path& path) {
 void read_table(CsvReader& csv, const TableFormat& format, const SystemLibrary& systems, CommunicationRows& result) {
   while (csv.next()) {
     TableRow row(csv, systems, result);
-    try {
-      row.traits(row.text("system").ends_with("_dgx") ? "a100_sxm" : row.text("system"));
-    } catch (const InputError& error) {
-      row.skip(error.what());
-      continue;
-    }
     format.read(row);
   }
 }

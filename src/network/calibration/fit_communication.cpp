@@ -28,6 +28,11 @@ class LawErrors {
 
   const std::vector<std::string>& names() const { return names_; }
 
+  using SharedLibrary = std::shared_ptr<const CommunicationLibrary>;
+  SharedLibrary fit_shared(const std::function<bool(const CommunicationRow&)>& is_kept) const {
+    return std::make_shared<const CommunicationLibrary>(fit(is_kept));
+  }
+
   CommunicationLibrary fit(const std::function<bool(const CommunicationRow&)>& is_kept) const {
     Rows kept;
     for (const CommunicationRow* row : rows_) {
@@ -60,9 +65,24 @@ class LawErrors {
         const auto at = std::distance(sizes.begin(), sizes.find(swept_size(row.call)));
         return static_cast<size_t>(at) % folds == fold;
       };
-      const CommunicationLibrary library = fit([&](const CommunicationRow& row) { return !is_held_out(row); });
+      const SharedLibrary library = fit_shared([&](const CommunicationRow& row) { return !is_held_out(row); });
       for (const CommunicationRow* row : rows_) {
         if (is_held_out(*row)) score(library, *row, Tier::measured, {}, errors[row->device][fold]);
+      }
+    }
+    return errors;
+  }
+
+  // Every number of ranks held out in turn.
+  std::map<int64_t, FitErrors> score_ranks() const {
+    std::map<int64_t, FitErrors> errors;
+    for (const CommunicationRow* row : rows_) errors[row->call.ranks];
+    if (errors.size() < 3) return {};
+    for (auto& [ranks, own] : errors) {
+      const SharedLibrary library =
+          fit_shared([&, r = ranks](const CommunicationRow& row) { return row.call.ranks != r; });
+      for (const CommunicationRow* row : rows_) {
+        if (row->call.ranks == ranks) score(library, *row, Tier::measured, {}, own);
       }
     }
     return errors;
@@ -72,7 +92,7 @@ class LawErrors {
   FitErrors score_sibling(const std::string& name) const {
     FitErrors errors;
     if (systems_.siblings(name, names_).empty()) return errors;
-    const CommunicationLibrary library = fit([&](const CommunicationRow& row) { return row.device != name; });
+    const SharedLibrary library = fit_shared([&](const CommunicationRow& row) { return row.device != name; });
     for (const CommunicationRow* row : rows_) {
       if (row->device == name) score(library, *row, Tier::sibling, {}, errors);
     }
@@ -86,7 +106,7 @@ class LawErrors {
   Withheld score_generation(const std::string& generation) const {
     Withheld result;
     const auto is_withheld = [&](const CommunicationRow& row) { return systems_.generation(row.device) == generation; };
-    const CommunicationLibrary library = fit([&](const CommunicationRow& row) { return !is_withheld(row); });
+    const SharedLibrary library = fit_shared([&](const CommunicationRow& row) { return !is_withheld(row); });
     for (const std::string& name : names_) {
       if (systems_.generation(name) != generation) continue;
       const std::vector<const CommunicationRow*> own = rows_of(name);
@@ -114,8 +134,8 @@ class LawErrors {
  private:
   static void append(const FitErrors& from, FitErrors& to) { to.insert(to.end(), from.begin(), from.end()); }
 
-  void score(const CommunicationLibrary& library, const CommunicationRow& row, Tier tier,
-             const std::vector<KnownTime>& known, FitErrors& errors) const {
+  void score(const SharedLibrary& library, const CommunicationRow& row, Tier tier, const std::vector<KnownTime>& known,
+             FitErrors& errors) const {
     const CommunicationPredictor predictor(library, systems_.traits(row.device), systems_.siblings(row.device, names_),
                                            known);
     const auto time = predictor.estimate(row.call, tier);
@@ -160,6 +180,7 @@ class LawReport {
     law.fitted_on = options_.date;
     score_generations(law);
     score_siblings(law);
+    score_ranks(law);
     tell("sizes held out");
     const std::map<std::string, std::vector<FitErrors>> by_system = errors_.score_sizes();
     for (const std::string& name : errors_.names()) {
@@ -220,6 +241,21 @@ class LawReport {
     }
   }
 
+  void score_ranks(LawCalibration& law) {
+    tell("ranks held out");
+    std::map<int64_t, FitErrors> held_out_ranks = errors_.score_ranks();
+    std::vector<FitErrors> by_ranks;
+    std::vector<std::string> rank_names;
+    for (auto& [ranks, errors] : held_out_ranks) {
+      if (errors.empty()) continue;
+      by_ranks.push_back(std::move(errors));
+      rank_names.push_back(fmt::format("{}", ranks));
+    }
+    std::map<std::string, double> covered;
+    if (!by_ranks.empty())
+      law.other_ranks_half_widths = score_groups(by_ranks, rank_names, law.other_ranks_mape, covered);
+  }
+
   static HalfWidths score_groups(const std::vector<FitErrors>& groups, const std::vector<std::string>& names,
                                  std::map<std::string, double>& mape, std::map<std::string, double>& covered) {
     std::vector<double> shares;
@@ -261,8 +297,11 @@ bool is_left_out(const CommunicationRow& row, const SystemLibrary& systems, cons
   for (const std::string& name : options.without) {
     if (systems.generation(row.device) == systems.generation(name)) return true;
   }
-  return std::find(options.without_sizes.begin(), options.without_sizes.end(), swept_size(row.call)) !=
-         options.without_sizes.end();
+  const auto names = [](const std::vector<double>& list, double value) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+  };
+  return names(options.without_sizes, swept_size(row.call)) ||
+         names(options.without_ranks, static_cast<double>(row.call.ranks));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ struct CommunicationFitOptions {
   std::string source, date;
   std::vector<std::string> without;   // systems to leave out, with their whole generation
   std::vector<double> without_sizes;  // bytes or tokens to leave out
+  std::vector<double> without_ranks;  // numbers of ranks to leave out
   std::function<void(const std::string&)> progress = {};
 };
 

@@ -249,7 +249,7 @@ SweepCalibration fit_sweep(const LawKind& kind, const LawCalibration& law, const
   }
   SweepCalibration result{.law = std::string(kind.name), .system = system.name, .rows = calls.size()};
   for (auto& [key, swept] : series) {
-    SweepSeries entry{.name = key.first, .ranks = key.second};
+    SweepSeries& entry = result.series[key];
     const auto cleaned = [&](const Leftovers& leftovers) {
       Curve curve = curve_through(leftovers);
       size_t short_ones = 0;
@@ -265,7 +265,6 @@ SweepCalibration fit_sweep(const LawKind& kind, const LawCalibration& law, const
     }
     std::erase_if(entry.variants, [](const auto& variant) { return variant.second.x.empty(); });
     if (kind.pools_variants) entry.common = thinned(entry.common, tolerance);
-    result.series.push_back(std::move(entry));
   }
   return result;
 }

@@ -27,15 +27,19 @@ const std::string& SystemLibrary::generation(const std::string& name) const {
 
 std::vector<SystemTraits> SystemLibrary::siblings(const std::string& name,
                                                   const std::vector<std::string>& measured) const {
-  std::vector<SystemTraits> result;
   const Known& own = known(name);
+  return siblings_of(own.traits, own.generation, measured);
+}
+
+std::vector<SystemTraits> SystemLibrary::siblings_of(const SystemTraits& own, const std::string& generation,
+                                                     const std::vector<std::string>& measured) const {
+  std::vector<SystemTraits> result;
   for (const std::string& other : measured) {
     const Known& candidate = known(other);
-    if (candidate.traits.name != own.traits.name && candidate.generation == own.generation)
-      result.push_back(candidate.traits);
+    if (candidate.traits.name != own.name && candidate.generation == generation) result.push_back(candidate.traits);
   }
   std::stable_sort(result.begin(), result.end(), [&](const SystemTraits& a, const SystemTraits& b) {
-    return std::abs(a.link_rate - own.traits.link_rate) < std::abs(b.link_rate - own.traits.link_rate);
+    return std::abs(a.link_rate - own.link_rate) < std::abs(b.link_rate - own.link_rate);
   });
   return result;
 }

@@ -20,6 +20,9 @@ class SystemLibrary {
 
   // Of those names, the ones of the same generation, the nearest link rate first; without the system itself.
   std::vector<SystemTraits> siblings(const std::string& name, const std::vector<std::string>& measured) const;
+  // The same of a device that need not be in the catalogue.
+  std::vector<SystemTraits> siblings_of(const SystemTraits& own, const std::string& generation,
+                                        const std::vector<std::string>& measured) const;
 
  private:
   struct Known {

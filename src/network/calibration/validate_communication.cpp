@@ -35,9 +35,9 @@ std::string group_of(const CommunicationRow& row, const CommunicationTime& predi
 class Predictors {
  public:
   Predictors(const CommunicationRows& rows, const CommunicationValidationRequest& request,
-             const CommunicationLibrary& library, const SystemLibrary& systems) {
+             const std::shared_ptr<const CommunicationLibrary>& library, const SystemLibrary& systems) {
     std::vector<std::string> measured;
-    for (const auto& [key, sweep] : library.sweeps) {
+    for (const auto& [key, sweep] : library->sweeps) {
       if (measured.empty() || measured.back() != key.first) measured.push_back(key.first);
     }
     std::map<std::string, std::vector<const CommunicationRow*>> by_system;
@@ -74,7 +74,8 @@ std::vector<std::string> communication_groupings() {
   return {"system", "collective", "ranks", "size", "variant", "tier"};
 }
 
-Validation validate_communication(const CommunicationValidationRequest& request, const CommunicationLibrary& library,
+Validation validate_communication(const CommunicationValidationRequest& request,
+                                  const std::shared_ptr<const CommunicationLibrary>& library,
                                   const SystemLibrary& systems, const ScoredCommunicationSink& sink) {
   const auto begin = std::chrono::steady_clock::now();
   CommunicationRows rows = read_communication_rows(request.data, systems);

@@ -29,7 +29,8 @@ struct ScoredCommunication {
 using ScoredCommunicationSink = std::function<void(const ScoredCommunication&)>;
 
 // InputError when there is nothing to read, or a filter leaves nothing.
-Validation validate_communication(const CommunicationValidationRequest& request, const CommunicationLibrary& library,
+Validation validate_communication(const CommunicationValidationRequest& request,
+                                  const std::shared_ptr<const CommunicationLibrary>& library,
                                   const SystemLibrary& systems, const ScoredCommunicationSink& sink = {});
 
 // The groupings of the request.

@@ -68,6 +68,7 @@ class FitCommand : public Command {
     collectives_->text("--date", date_, "Date of the fit; kept in the files", true);
     collectives_->list("--without", without_, "Systems to leave out, with their whole generation");
     collectives_->list("--without-sizes", without_sizes_, "Message sizes (bytes) or tokens to leave out");
+    collectives_->list("--without-ranks", without_ranks_, "Numbers of ranks to leave out");
     collectives_->footer(
         "Example:\n  foretoken fit collectives --data measurements/comm --source 'our lab' --date 2026-11-15 --out "
         "networks");
@@ -159,9 +160,14 @@ class FitCommand : public Command {
                        std::make_move_iterator(more.rows.end()));
     }
     CommunicationFitOptions options{.source = source_, .date = date_, .without = without_, .progress = show_progress};
-    for (const std::string& size : without_sizes_)
-      options.without_sizes.push_back(
-          static_cast<double>(parse_size("--without-sizes", size, {.least = 1, .most = largest_exact_integer})));
+    const auto numbers = [](const char* flag, const std::vector<std::string>& texts) {
+      std::vector<double> values;
+      for (const std::string& text : texts)
+        values.push_back(static_cast<double>(parse_size(flag, text, {.least = 1, .most = largest_exact_integer})));
+      return values;
+    };
+    options.without_sizes = numbers("--without-sizes", without_sizes_);
+    options.without_ranks = numbers("--without-ranks", without_ranks_);
     const CommunicationFit fit = fit_communication(rows, systems, options);
     const size_t files = write_communication_library(fit.library, out_);
     return {.text = communication_fit_text(fit.summary) + fmt::format("wrote {} files to {}\n", files, out_),
@@ -205,7 +211,7 @@ class FitCommand : public Command {
   Options* roofline_ = nullptr;
   Options* campaign_ = nullptr;
   Options* kernels_ = nullptr;
-  std::vector<std::string> data_, devices_, where_, without_, without_sizes_, families_;
+  std::vector<std::string> data_, devices_, where_, without_, without_sizes_, without_ranks_, families_;
   std::string out_, source_, date_;
   std::string tier_ = "best";
   int64_t sweep_size_ = 0, seed_ = 1, points_ = 4;

@@ -132,8 +132,8 @@ class ValidateCommand : public Command {
     request.tier = tier_from_name(tier_).value();
     const HardwareCatalogue hardware = library.hardware();
     const SystemLibrary systems(hardware);
-    const CommunicationLibrary calibrations =
-        read_communication_library(calibration_.empty() ? library.networks() : std::filesystem::path(calibration_));
+    const auto calibrations = std::make_shared<const CommunicationLibrary>(
+        read_communication_library(calibration_.empty() ? library.networks() : std::filesystem::path(calibration_)));
     std::ofstream rows = open_out();
     ScoredCommunicationSink sink;
     if (!out_.empty()) {
