@@ -17,7 +17,7 @@ using PlanNumber = int32_t;  // of a prepared plan
 using JobNumber = int64_t;   // of one run of a plan; counts up from 0 in the order of start()
 
 struct FlowOptions {
-  Routing routing = Routing::ecmp;
+  LinkRouting routing = LinkRouting::ecmp;
   bool record_link_use = false;
 };
 

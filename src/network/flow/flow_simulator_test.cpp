@@ -240,7 +240,7 @@ TEST_P(RandomTraffic, no_link_is_above_its_rate_and_all_bytes_arrive) {
     before = use;
   }
   double sent = 0;
-  Router router(topology, Routing::shortest);
+  Router router(topology, LinkRouting::shortest);
   for (const Arrival& arrival : traffic) {
     for (const Transfer& transfer : arrival.plan.stages[0].transfers) {
       sent += transfer.bytes * static_cast<double>(router.distance(transfer.from, transfer.to));

@@ -36,7 +36,7 @@ void check_time(Seconds time, const char* what) {
 
 }  // namespace
 
-PlanRouter::PlanRouter(const Topology& topology, Routing routing)
+PlanRouter::PlanRouter(const Topology& topology, LinkRouting routing)
     : topology_(topology), router_(topology, routing), bytes_on_(topology.links().size()) {}
 
 RoutedPlan PlanRouter::route(const TransferPlan& plan, uint64_t flow) {

@@ -25,7 +25,7 @@ struct RoutedPlan {
 class PlanRouter {
  public:
   // The topology must outlive it.
-  PlanRouter(const Topology& topology, Routing routing);
+  PlanRouter(const Topology& topology, LinkRouting routing);
 
   // `flow` tells apart plans that ECMP may send along different paths. InputError for a transfer of devices that are
   // not there or have no path between them, or a size or time that is none.

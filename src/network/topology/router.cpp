@@ -39,7 +39,7 @@ uint64_t hash_of(NetworkNode from, NetworkNode to, uint64_t flow, NetworkNode at
 // first node with several ways in (the anchor), and one field of distances to an anchor serves all devices behind it.
 // So a fat tree needs a field per leaf switch, not per device.
 struct Router::State {
-  State(const Topology& of, Routing kind) : topology(of), routing(kind) {
+  State(const Topology& of, LinkRouting kind) : topology(of), routing(kind) {
     first_forwarding = topology.graph().devices_forward ? 0 : static_cast<NetworkNode>(topology.device_count());
     field_of.resize(static_cast<size_t>(topology.node_count() - first_forwarding));
     const auto links = static_cast<int64_t>(topology.links().size());
@@ -48,7 +48,7 @@ struct Router::State {
     for (NetworkNode device = 0; device < topology.device_count(); ++device) {
       most_fields = std::max(most_fields, topology.links_into(device).size());
     }
-    if (routing == Routing::adaptive) share_at.resize(static_cast<size_t>(topology.node_count()));
+    if (routing == LinkRouting::adaptive) share_at.resize(static_cast<size_t>(topology.node_count()));
   }
 
   size_t index_of(NetworkNode node) const { return static_cast<size_t>(node - first_forwarding); }
@@ -189,7 +189,7 @@ struct Router::State {
     for (int32_t distance = distance_from(from); distance > 0; --distance) {
       find_links_on(node, distance);
       uint64_t choice = 0;
-      if (routing == Routing::ecmp) choice = hash_of(from, destination, flow, node) % links_on.size();
+      if (routing == LinkRouting::ecmp) choice = hash_of(from, destination, flow, node) % links_on.size();
       route.push_back({.link = links_on[choice]});
       node = topology.link(links_on[choice]).to;
     }
@@ -221,7 +221,7 @@ struct Router::State {
   }
 
   const Topology& topology;
-  Routing routing;
+  LinkRouting routing;
   NetworkNode first_forwarding = 0;
 
   std::vector<std::unique_ptr<DistanceField>> field_of;  // by number among the forwarding nodes
@@ -239,7 +239,7 @@ struct Router::State {
   std::vector<double> share_at;
 };
 
-Router::Router(const Topology& topology, Routing routing) : state_(std::make_unique<State>(topology, routing)) {}
+Router::Router(const Topology& topology, LinkRouting routing) : state_(std::make_unique<State>(topology, routing)) {}
 Router::~Router() = default;
 Router::Router(Router&&) noexcept = default;
 Router& Router::operator=(Router&&) noexcept = default;
@@ -247,7 +247,7 @@ Router& Router::operator=(Router&&) noexcept = default;
 void Router::route(NetworkNode from, NetworkNode to, uint64_t flow, std::vector<RouteLink>& route) {
   if (from == to) return;
   state_->aim_at(to);
-  if (state_->routing == Routing::adaptive) {
+  if (state_->routing == LinkRouting::adaptive) {
     state_->all_paths(from, route);
   } else {
     state_->single_path(from, flow, route);

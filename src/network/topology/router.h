@@ -14,8 +14,8 @@ namespace foretoken {
 // ecmp: at each node one of the links that lead on, by a hash of from, to and flow number, as switches do.
 // adaptive: all shortest paths at once, in proportion to the bandwidth of the links that lead on; what adaptive
 // routing and packet spraying achieve on average.
-enum class Routing : uint8_t { shortest, ecmp, adaptive };
-inline constexpr std::string_view routing_names[] = {"shortest", "ecmp", "adaptive"};
+enum class LinkRouting : uint8_t { shortest, ecmp, adaptive };
+inline constexpr std::string_view link_routing_names[] = {"shortest", "ecmp", "adaptive"};
 
 // A link and the part of the bytes that crosses it.
 struct RouteLink {
@@ -28,7 +28,7 @@ struct RouteLink {
 class Router {
  public:
   // The topology must outlive the router.
-  Router(const Topology& topology, Routing routing);
+  Router(const Topology& topology, LinkRouting routing);
   ~Router();
   Router(Router&&) noexcept;
   Router& operator=(Router&&) noexcept;
