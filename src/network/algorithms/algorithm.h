@@ -49,10 +49,11 @@ struct StageLoad {
   double messages = 1;
   double near_messages = 0;
   Reach reach = Reach::node;
-  double device = 0;  // between a device and the fabric of its node
-  double pair = 0;    // between two devices of a node, where each pair has its own link
-  double card = 0;    // through the network cards of one device, before members that share a card add up
-  double spine = 0;   // from one device through the spine, on average over a leaf switch
+  double device = 0;   // between a device and the fabric of its node
+  double pair = 0;     // between two devices of a node, where each pair has its own link
+  double card = 0;     // through the network cards of one device
+  double spine = 0;    // from one device through the spine, on average over the members below a leaf switch
+  bool alone = false;  // only one member's card carries that much: those that share it do not add up
   bool in_switch = false;
 };
 

@@ -76,7 +76,8 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
     load.reach = same_node ? Reach::node : reach_along_rails(shape);
     load.device = load.pair = same_node ? 1 : 0;
     load.card = same_node ? 0 : 1;
-    if (load.reach == Reach::spine) load.spine = 1;
+    load.alone = true;
+    if (load.reach == Reach::spine) load.spine = 1 / static_cast<double>(shape.most_per_leaf);
     return {load};
   }
   const bool whole = kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce;
@@ -84,12 +85,12 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
   load.device = near * piece;
   load.pair = shape.most_per_node > 1 ? piece : 0;
   load.card = far * piece;
+  load.alone = whole || kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
   if (load.reach == Reach::spine) {
     const auto below_leaf =
         static_cast<double>(shape.rails ? shape.nodes_per_leaf - 1 : (shape.nodes_per_leaf - 1) * shape.most_per_node);
     load.spine = std::max(0.0, far - below_leaf) * piece;
-    const bool has_root = whole || kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
-    if (has_root) load.spine /= static_cast<double>(shape.most_per_leaf);
+    if (load.alone) load.spine /= static_cast<double>(shape.most_per_leaf);
   }
   if (shape.nodes == 1) load.card = 0;
   return std::vector<StageLoad>(is_all_reduce(kind) ? 2 : 1, load);

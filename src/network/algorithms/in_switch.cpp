@@ -14,18 +14,18 @@ std::string unsuitable(CollectiveKind kind, const GroupShape& shape) {
   return {};
 }
 
-// Up to the switch and down again; who is next on the list stands for "all".
+// A link carries what is the same for several transfers once (Stage::in_switch).
 BlockPlan plan(CollectiveKind kind, const GroupLayout& layout, int32_t root) {
   BlockPlan plan{.blocks = 1};
   const auto members = static_cast<int32_t>(layout.members());
   if (members < 2) return plan;
   BlockStage stage{
       .messages = is_all_reduce(kind) ? 2 : 1, .reduces = kind != CollectiveKind::broadcast, .in_switch = true};
-  for (int32_t from = 0; from < members; ++from) {
-    const int32_t to = (from + 1) % members;
-    if (kind == CollectiveKind::broadcast && to == root) continue;
-    if (kind == CollectiveKind::reduce && from == root) continue;
-    stage.transfers.push_back({.from = from, .to = to, .first = 0, .count = 1});
+  for (int32_t place = 0; place < members; ++place) {
+    BlockTransfer transfer{.from = place, .to = (place + 1) % members, .first = 0, .count = 1};
+    if (kind == CollectiveKind::broadcast) transfer.from = root, transfer.to = place;
+    if (kind == CollectiveKind::reduce) transfer.to = root;
+    if (transfer.from != transfer.to) stage.transfers.push_back(transfer);
   }
   plan.stages.push_back(std::move(stage));
   return plan;

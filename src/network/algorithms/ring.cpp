@@ -141,8 +141,8 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
     // An odd number of nodes closes its rings across rails.
     const bool closes_across = shape.nodes % 2 == 1 && shape.most_per_node > 1;
     load.reach = closes_across ? reach_anywhere(shape) : reach_along_rails(shape);
-    // One member of each leaf switch sends to the next leaf group.
-    if (load.reach == Reach::spine) load.spine = load.card * rings / static_cast<double>(shape.most_per_leaf);
+    // One node of each leaf group sends to the next group.
+    if (load.reach == Reach::spine) load.spine = load.card / static_cast<double>(shape.nodes_per_leaf);
   }
   std::vector<StageLoad> result(is_all_reduce(kind) ? 2 : 1, load);
   return result;

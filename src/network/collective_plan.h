@@ -1,0 +1,18 @@
+// An algorithm's blocks as bytes between devices: what the flow and packet levels carry out.
+#pragma once
+
+#include "network/algorithms/algorithm.h"
+#include "network/protocol.h"
+#include "network/transfer_plan.h"
+
+namespace foretoken {
+
+// `bytes` as in CollectiveShape. Transfers inside a node carry the protocol's near share of extra bytes, those between
+// nodes its far share. Messages that never leave a node are a stage of their own, without bytes.
+TransferPlan transfer_plan(const BlockPlan& plan, CollectiveKind kind, double bytes, const GroupLayout& layout,
+                           const MessageCosts& costs);
+
+// InputError when a plan of this algorithm would have more transfers than we care to keep in memory.
+void check_plan_size(const CollectiveAlgorithm& algorithm, CollectiveKind kind, int64_t members);
+
+}  // namespace foretoken
