@@ -48,12 +48,15 @@ GroupRates group_rates(const Cluster& cluster, const GroupShape& shape) {
   const ClusterFabric& fabric = cluster.fabric;
   const BytesPerSecond card = card_bandwidth(cluster);
   const int cards = node.network_cards->count.value;
-  rates.whole_card = card * std::max(1, cards / devices_per_node(cluster));
+  const int cards_of_device = std::max(1, cards / devices_per_node(cluster));
+  rates.whole_card = card * cards_of_device;
   rates.card = rates.whole_card / static_cast<double>(shape.most_per_card);
-  // A leaf switch has as many links below as cards hang off it, and fewer above.
-  const int rails = shape.rails ? cards : 1;
-  const double ports = static_cast<double>(fabric.nodes_per_leaf.value) * cards / rails;
-  rates.spine = card * (ports / fabric.oversubscription.value / static_cast<double>(shape.most_per_leaf));
+  // A leaf switch has as many links below as cards hang off it, and fewer above. On rails, each card of a device has a
+  // leaf switch of its own.
+  const double ports = shape.rails ? fabric.nodes_per_leaf.value : 1.0 * fabric.nodes_per_leaf.value * cards;
+  const int leaves_of_device = shape.rails ? cards_of_device : 1;
+  rates.spine =
+      card * (leaves_of_device * ports / fabric.oversubscription.value / static_cast<double>(shape.most_per_leaf));
   const Seconds latency = fabric.latency ? fabric.latency->value : Seconds(0);
   rates.leaf_latency = latency;
   rates.spine_latency = 2 * latency;

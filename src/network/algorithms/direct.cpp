@@ -87,8 +87,9 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
   load.card = far * piece;
   load.alone = whole || kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
   if (load.reach == Reach::spine) {
-    const auto below_leaf =
-        static_cast<double>(shape.rails ? shape.nodes_per_leaf - 1 : (shape.nodes_per_leaf - 1) * shape.most_per_node);
+    // Those of other nodes below the same leaf switch are reached without the spine.
+    const auto leaf_nodes = static_cast<double>(shape.nodes_per_leaf);
+    const double below_leaf = static_cast<double>(shape.most_per_leaf) * (leaf_nodes - 1) / leaf_nodes;
     load.spine = std::max(0.0, far - below_leaf) * piece;
     if (load.alone) load.spine /= static_cast<double>(shape.most_per_leaf);
   }

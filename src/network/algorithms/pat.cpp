@@ -47,19 +47,28 @@ BlockPlan plan(CollectiveKind kind, const GroupLayout& layout, int32_t) {
   return plan;
 }
 
+// Everyone sends `share` to the one `distance` places on.
+StageLoad shift_load(const GroupShape& shape, int64_t distance, double share) {
+  StageLoad load;
+  if (shape.nodes == 1 || distance < shape.most_per_node) load.device = load.pair = share;
+  if (shape.nodes == 1) return load;
+  const bool along_rails = shape.is_even() && distance % shape.most_per_node == 0;
+  load.reach = along_rails ? reach_along_rails(shape) : reach_anywhere(shape);
+  // The last `distance` members of a node leave it, and of a leaf group those of its last nodes.
+  load.card = share * std::min(1.0, static_cast<double>(distance) / static_cast<double>(shape.most_per_card));
+  if (load.reach == Reach::spine) {
+    const auto leaf_members = static_cast<double>(shape.nodes_per_leaf * shape.most_per_node);
+    const bool crosses_rails = shape.rails && !along_rails;
+    load.spine = crosses_rails ? share : share * std::min(1.0, static_cast<double>(distance) / leaf_members);
+  }
+  return load;
+}
+
 std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
   std::vector<StageLoad> result;
   for (const int64_t distance : distances(kind, shape.ranks)) {
-    const double share = static_cast<double>(blocks_in_step(shape.ranks, distance)) / static_cast<double>(shape.ranks);
-    StageLoad load;
-    if (shape.nodes == 1 || distance < shape.most_per_node) load.device = load.pair = share;
-    if (shape.nodes > 1) {
-      const bool along_rails = shape.is_even() && distance % shape.most_per_node == 0;
-      load.reach = along_rails ? reach_along_rails(shape) : reach_anywhere(shape);
-      load.card = share;
-      if (load.reach == Reach::spine) load.spine = share;
-    }
-    result.push_back(load);
+    const int64_t blocks = blocks_in_step(shape.ranks, distance);
+    result.push_back(shift_load(shape, distance, static_cast<double>(blocks) / static_cast<double>(shape.ranks)));
   }
   return result;
 }

@@ -134,8 +134,8 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
   } else {
     const auto rings = static_cast<double>(shape.fewest_per_node);
     // A member that is the exit of a ring sends that ring's share through its card.
-    const bool all_exit = shape.is_even() && !is_chain;
-    load.device = shape.most_per_node == 1 ? 0 : all_exit ? edge * (rings - 1) / rings : edge;
+    const double inside = shape.is_even() ? edge * (rings - 1) / rings : edge;
+    load.device = shape.most_per_node == 1 ? 0 : inside;
     load.pair = load.device;
     load.card = edge / rings;
     // An odd number of nodes closes its rings across rails.

@@ -135,11 +135,9 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
     load.pair = shape.most_per_node == 1 ? 0 : chain;
     load.card = 1 / channels;
     load.reach = reach_along_rails(shape);
-    // Most edges of a tree are short: about as many leave a leaf group as the tree is deep.
-    if (load.reach == Reach::spine) {
-      load.spine =
-          load.card * std::min(1.0, static_cast<double>(depth.far) / static_cast<double>(shape.nodes_per_leaf));
-    }
+    // Most edges of a tree are short: of a leaf group's nodes about two have edges that leave it.
+    if (load.reach == Reach::spine)
+      load.spine = load.card * std::min(1.0, 2.0 / static_cast<double>(shape.nodes_per_leaf));
   }
   return std::vector<StageLoad>(is_all_reduce(kind) ? 2 : 1, load);
 }

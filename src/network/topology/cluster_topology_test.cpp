@@ -15,7 +15,7 @@ class ClusterTopology : public testing::Test {
 
 BytesPerSecond bottleneck(const Topology& topology, NetworkNode from, NetworkNode to) {
   std::vector<RouteLink> route;
-  Router(topology, Routing::shortest).route(from, to, 0, route);
+  Router(topology, LinkRouting::shortest).route(from, to, 0, route);
   BytesPerSecond least(1e30);
   for (const RouteLink& step : route) least = std::min(least, topology.link(step.link).bandwidth);
   return least;
@@ -48,7 +48,7 @@ TEST_F(ClusterTopology, pairs_meet_in_the_node_the_leaf_or_a_spine) {
   for (const std::string& name : catalogue.cluster_names()) {
     const Cluster cluster = catalogue.cluster(name);
     const Topology topology = topology_of(cluster);
-    Router router(topology, Routing::shortest);
+    Router router(topology, LinkRouting::shortest);
     for (NetworkNode to = 1; to < topology.device_count(); ++to) {
       const int64_t expected = same_node(cluster, 0, to) ? 2 : same_leaf(cluster, 0, to) ? 4 : 6;
       EXPECT_EQ(router.distance(0, to), expected) << name << " to " << to;

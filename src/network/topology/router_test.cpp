@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::vector<RouteLink> route(const Topology& topology, Routing routing, NetworkNode from, NetworkNode to,
+std::vector<RouteLink> route(const Topology& topology, LinkRouting routing, NetworkNode from, NetworkNode to,
                              uint64_t flow = 0) {
   std::vector<RouteLink> links;
   Router(topology, routing).route(from, to, flow, links);
@@ -52,7 +52,7 @@ int64_t plain_distance(const Topology& topology, NetworkNode from, NetworkNode t
 TEST(Router, distances_on_random_graphs_are_those_of_a_plain_search) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     const Topology topology(random_graph(seed, seed % 2 == 0));
-    Router router(topology, Routing::shortest);
+    Router router(topology, LinkRouting::shortest);
     for (NetworkNode from = 0; from < topology.device_count(); ++from) {
       for (NetworkNode to = 0; to < topology.device_count(); ++to) {
         if (from == to) continue;
@@ -69,7 +69,7 @@ TEST(Router, distances_on_random_graphs_are_those_of_a_plain_search) {
 
 TEST(Router, a_path_is_a_chain_of_links_as_long_as_the_distance) {
   const Topology topology = parse_topology("fat_tree:4x3x3@1GB/s,oversubscription=2");
-  Router router(topology, Routing::ecmp);
+  Router router(topology, LinkRouting::ecmp);
   for (NetworkNode to = 1; to < topology.device_count(); ++to) {
     std::vector<RouteLink> path;
     router.route(0, to, 3, path);
@@ -88,12 +88,12 @@ TEST(Router, shortest_always_takes_the_same_path_and_ecmp_spreads_flows_over_all
   const Topology topology = parse_topology("fat_tree:8x2@1GB/s");  // 8 spines
   std::set<LinkIndex> first, hashed;
   for (uint64_t flow = 0; flow < 200; ++flow) {
-    first.insert(route(topology, Routing::shortest, 0, 8, flow)[1].link);
-    hashed.insert(route(topology, Routing::ecmp, 0, 8, flow)[1].link);
+    first.insert(route(topology, LinkRouting::shortest, 0, 8, flow)[1].link);
+    hashed.insert(route(topology, LinkRouting::ecmp, 0, 8, flow)[1].link);
   }
   EXPECT_EQ(first.size(), 1U);
   EXPECT_EQ(hashed.size(), 8U);
-  EXPECT_EQ(route(topology, Routing::ecmp, 0, 8, 5)[1].link, route(topology, Routing::ecmp, 0, 8, 5)[1].link);
+  EXPECT_EQ(route(topology, LinkRouting::ecmp, 0, 8, 5)[1].link, route(topology, LinkRouting::ecmp, 0, 8, 5)[1].link);
 }
 
 TEST(Router, adaptive_spreads_bytes_over_all_paths_in_proportion_to_bandwidth) {
@@ -106,7 +106,7 @@ TEST(Router, adaptive_spreads_bytes_over_all_paths_in_proportion_to_bandwidth) {
   graph.connect(left, right, BytesPerSecond(3), {});
   const Topology topology(std::move(graph));
   std::map<LinkIndex, double> share;
-  for (const RouteLink& step : route(topology, Routing::adaptive, 0, 1)) share[step.link] = step.share;
+  for (const RouteLink& step : route(topology, LinkRouting::adaptive, 0, 1)) share[step.link] = step.share;
   EXPECT_EQ(share, (std::map<LinkIndex, double>{{0, 1}, {3, 1}, {4, 0.25}, {6, 0.75}}));
 }
 
@@ -114,7 +114,7 @@ TEST(Router, what_flows_into_a_switch_flows_out_of_it_under_adaptive_routing) {
   const Topology topology = parse_topology("fat_tree:4x3x3@1GB/s");
   for (NetworkNode to = 1; to < topology.device_count(); to += 5) {
     std::vector<double> balance(static_cast<size_t>(topology.node_count()));
-    for (const RouteLink& step : route(topology, Routing::adaptive, 0, to)) {
+    for (const RouteLink& step : route(topology, LinkRouting::adaptive, 0, to)) {
       balance[static_cast<size_t>(topology.link(step.link).from)] += step.share;
       balance[static_cast<size_t>(topology.link(step.link).to)] -= step.share;
     }
@@ -126,7 +126,7 @@ TEST(Router, what_flows_into_a_switch_flows_out_of_it_under_adaptive_routing) {
 
 TEST(Router, answers_do_not_depend_on_what_was_asked_before) {
   const Topology topology = parse_topology("torus:5x5x5@1GB/s");  // more destinations than distance fields are kept
-  Router used(topology, Routing::ecmp);
+  Router used(topology, LinkRouting::ecmp);
   RandomStream random(1, "pairs");
   for (int i = 0; i < 500; ++i) {
     const auto from = static_cast<NetworkNode>(random.below(125));
@@ -134,7 +134,7 @@ TEST(Router, answers_do_not_depend_on_what_was_asked_before) {
     if (from == to) continue;
     std::vector<RouteLink> after_others;
     used.route(from, to, 1, after_others);
-    const std::vector<RouteLink> alone = route(topology, Routing::ecmp, from, to, 1);
+    const std::vector<RouteLink> alone = route(topology, LinkRouting::ecmp, from, to, 1);
     ASSERT_EQ(after_others.size(), alone.size());
     for (size_t step = 0; step < alone.size(); ++step) EXPECT_EQ(after_others[step].link, alone[step].link);
   }
@@ -145,7 +145,7 @@ TEST(Router, devices_without_a_path_are_named) {
   graph.connect(0, 1, BytesPerSecond(1), {});
   const Topology topology(std::move(graph));
   try {
-    route(topology, Routing::ecmp, 0, 2);
+    route(topology, LinkRouting::ecmp, 0, 2);
     ADD_FAILURE() << "a path was found";
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), HasSubstr("device 0 to device 2"));

@@ -137,7 +137,7 @@ void give_names(NetworkGraph& graph) {
 // The first device reaches all others and they reach it. Where devices only end traffic, two others may still lack a
 // path; whoever asks for that route is told.
 void check_connected(const Topology& topology) {
-  Router router(topology, Routing::shortest);
+  Router router(topology, LinkRouting::shortest);
   for (NetworkNode device = 1; device < topology.device_count(); ++device) router.distance(device, 0);
   for (NetworkNode device = 1; device < topology.device_count(); ++device) router.distance(0, device);
 }

@@ -53,7 +53,7 @@ TEST(TopologyFile, changes_degrade_replace_and_remove_links) {
     EXPECT_EQ(link.bandwidth, BytesPerSecond(halved ? 50e9 : replaced ? 10e9 : 100e9));
     EXPECT_EQ(link.latency, microseconds(replaced ? 5 : 1));
   }
-  EXPECT_EQ(Router(topology, Routing::shortest).distance(3, 0), 3);
+  EXPECT_EQ(Router(topology, LinkRouting::shortest).distance(3, 0), 3);
 }
 
 TEST(TopologyFile, traffic_passes_through_devices_only_where_they_forward) {

@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 
 int64_t distance(const Topology& topology, NetworkNode from, NetworkNode to) {
-  return Router(topology, Routing::shortest).distance(from, to);
+  return Router(topology, LinkRouting::shortest).distance(from, to);
 }
 
 // An example of every kind, with its devices.
@@ -35,7 +35,7 @@ TEST_P(EveryKind, builds_the_devices_it_says_with_a_path_between_all_of_them) {
   const auto& [text, devices] = examples.at(GetParam().name);
   const Topology topology = parse_topology(text);
   ASSERT_EQ(topology.device_count(), devices);
-  for (const Routing routing : {Routing::shortest, Routing::ecmp, Routing::adaptive}) {
+  for (const LinkRouting routing : {LinkRouting::shortest, LinkRouting::ecmp, LinkRouting::adaptive}) {
     Router router(topology, routing);
     for (NetworkNode from = 0; from < devices; ++from) {
       for (NetworkNode to = 0; to < devices; ++to) {
