@@ -10,14 +10,14 @@
 namespace foretoken {
 namespace {
 
-// What NCCL runs (NCCL 2.26, src/graph/tuning.cc and src/enqueue.cc): all-reduce by ring, tree or NVLS; gathering and
-// scattering by ring, or by PAT where every rank has a node of its own; broadcast and reduce by ring; all the rest as
-// sends and receives.
+// What NCCL runs (NCCL 2.26, src/graph/tuning.cc and src/enqueue.cc): all-reduce by ring, by NVLS inside a node, by
+// tree across nodes (inside one its tree is a chain); gathering and scattering by ring, or by PAT where every rank has
+// a node of its own; broadcast and reduce by ring; all the rest as sends and receives.
 bool nccl_has(std::string_view algorithm, CollectiveKind kind, const GroupShape& shape) {
   switch (kind) {
     case CollectiveKind::all_reduce:
     case CollectiveKind::barrier:
-      return algorithm == "ring" || algorithm == "tree" || algorithm == "in_switch";
+      return algorithm == "ring" || algorithm == "in_switch" || (algorithm == "tree" && shape.nodes > 1);
     case CollectiveKind::all_gather:
     case CollectiveKind::reduce_scatter:
       return algorithm == "ring" || (algorithm == "pat" && shape.most_per_node == 1 && shape.nodes > 1);

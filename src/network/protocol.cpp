@@ -56,11 +56,12 @@ std::string_view protocol_name(Protocol protocol) {
 
 MessageCosts message_costs(Protocol protocol, StepKind step, bool nvlink) {
   if (protocol == Protocol::ideal) return {};
-  constexpr double usable_nvlink = 20.0 / 25;
+  constexpr double usable_nvlink = 20.0 / 25, in_switch_efficiency = 0.85;
   const StepConstants& constants = constants_of(step);
   const double wire = wire_factor(protocol);
-  // The switch's own reduction reaches the full rate of the link (measured on Hopper: 1.00).
-  const double near_rate = nvlink && step != StepKind::in_switch ? usable_nvlink : 1;
+  const double near_rate = !nvlink                       ? 1
+                           : step == StepKind::in_switch ? usable_nvlink * in_switch_efficiency
+                                                         : usable_nvlink;
   return {.start = microseconds(constants.base.of(protocol)),
           .near_message = microseconds((nvlink ? constants.nvlink : constants.pcie).of(protocol)),
           .far_message = microseconds(constants.network.of(protocol)),

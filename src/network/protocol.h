@@ -24,7 +24,8 @@ struct MessageCosts {
 enum class StepKind { ring, tree, in_switch };
 
 // The constants of NCCL's cost model (NCCL 2.26, src/graph/tuning.cc: baseLat, hwLat): start-up, and latency of one
-// step over NVLink or PCIe and over the network. NCCL takes 20 GB/s of a 25 GB/s NVLink to be usable.
+// step over NVLink or PCIe and over the network. NCCL takes 20 GB/s of a 25 GB/s NVLink to be usable, and 0.85 of that
+// by reductions in the switch (nvlsEfficiency).
 MessageCosts message_costs(Protocol protocol, StepKind step, bool nvlink);
 
 }  // namespace foretoken

@@ -37,7 +37,7 @@ std::string header_text(const CollectiveReport& report) {
   if (report.concurrent > 1) text += fmt::format(", {} such groups at once", report.concurrent);
   if (report.options.fidelity == Fidelity::flow)
     text += fmt::format("; flow level, {} routing", routing_name(report.options.routing));
-  return wrap_lines(text, page_width, 2) + "\n";
+  return wrap_lines(text, page_width, 2);
 }
 
 std::string table_text(const CollectiveReport& report) {
@@ -49,15 +49,14 @@ std::string table_text(const CollectiveReport& report) {
                {"bus GB/s"},
                {"latency"},
                {"wire"},
-               {"algorithm", Table::Align::left},
-               {"busiest", Table::Align::left}});
+               {"algorithm", Table::Align::left}});
   for (const CollectiveRow& row : report.rows) {
     const CollectiveEstimate& estimate = row.estimate;
     const ClosedForm& form = estimate.choice.time;
     table.add({size_text(row.bytes), duration_text(estimate.seconds.value), duration_text(estimate.seconds.low),
                duration_text(estimate.seconds.high), speed_text(estimate.algorithm_bandwidth),
                speed_text(estimate.bus_bandwidth), duration_text((form.start + form.latency).value()),
-               duration_text(form.wire.value()), candidate_text(estimate.choice.chosen), form.busiest});
+               duration_text(form.wire.value()), candidate_text(estimate.choice.chosen)});
   }
   return table.text(page_width);
 }
@@ -73,8 +72,9 @@ std::string why_text(const CollectiveReport& report) {
     const std::string sizes = first == last ? size_text(report.rows[first].bytes)
                                             : fmt::format("{} to {}", size_text(report.rows[first].bytes),
                                                           size_text(report.rows[last].bytes));
-    text += wrap_lines(fmt::format("{}: {}, {}", sizes, chosen, report.rows[last].estimate.choice.why), page_width, 4);
-    text += "\n";
+    const Choice& choice = report.rows[last].estimate.choice;
+    const std::string busiest = choice.time.busiest.empty() ? "" : "; wire: " + choice.time.busiest;
+    text += wrap_lines(fmt::format("{}: {}, {}{}", sizes, chosen, choice.why, busiest), page_width, 4);
     first = last + 1;
   }
   return text;
@@ -112,7 +112,7 @@ Json links_json(const std::vector<LinkReport>& links) {
 
 std::string collective_text(const CollectiveReport& report) {
   std::string text = header_text(report) + table_text(report) + why_text(report);
-  text += wrap_lines("rests on: " + report.rows.back().estimate.basis, page_width, 4) + "\n";
+  text += wrap_lines("rests on: " + report.rows.back().estimate.basis, page_width, 4);
   return text + links_text(report);
 }
 

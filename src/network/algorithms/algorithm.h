@@ -54,7 +54,6 @@ struct StageLoad {
   double card = 0;     // through the network cards of one device
   double spine = 0;    // from one device through the spine, on average over the members below a leaf switch
   bool alone = false;  // only one member's card carries that much: those that share it do not add up
-  bool in_switch = false;
 };
 
 struct CollectiveAlgorithm {

@@ -14,15 +14,17 @@ std::string unsuitable(CollectiveKind kind, const GroupShape& shape) {
   return {};
 }
 
-// A link carries what is the same for several transfers once (Stage::in_switch).
+// A link carries what is the same for several transfers once (Stage::in_switch). In an all-reduce each member has the
+// switch add up its share of the buffer, and then sends that sum up again for all.
 BlockPlan plan(CollectiveKind kind, const GroupLayout& layout, int32_t root) {
-  BlockPlan plan{.blocks = 1};
   const auto members = static_cast<int32_t>(layout.members());
+  BlockPlan plan{.blocks = members};
   if (members < 2) return plan;
   BlockStage stage{
       .messages = is_all_reduce(kind) ? 2 : 1, .reduces = kind != CollectiveKind::broadcast, .in_switch = true};
   for (int32_t place = 0; place < members; ++place) {
-    BlockTransfer transfer{.from = place, .to = (place + 1) % members, .first = 0, .count = 1};
+    BlockTransfer transfer{
+        .from = place, .to = (place + 1) % members, .first = 0, .count = is_all_reduce(kind) ? members + 1 : members};
     if (kind == CollectiveKind::broadcast) transfer.from = root, transfer.to = place;
     if (kind == CollectiveKind::reduce) transfer.to = root;
     if (transfer.from != transfer.to) stage.transfers.push_back(transfer);
@@ -31,15 +33,16 @@ BlockPlan plan(CollectiveKind kind, const GroupLayout& layout, int32_t root) {
   return plan;
 }
 
-std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape&) {
-  return {{.messages = is_all_reduce(kind) ? 2.0 : 1.0, .device = 1, .pair = 1, .in_switch = true}};
+std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
+  if (!is_all_reduce(kind)) return {{.device = 1}};
+  return {{.messages = 2, .device = 1 + 1 / static_cast<double>(shape.ranks)}};
 }
 
 }  // namespace
 
 CollectiveAlgorithm in_switch_algorithm() {
   return {.name = "in_switch",
-          .summary = "the switch adds and copies (NVLS, SHARP): every byte goes up once and comes down once",
+          .summary = "the switch adds and copies (NVLS, SHARP): every byte goes up and comes down about once",
           .unsuitable = unsuitable,
           .plan = plan,
           .loads = loads};
