@@ -74,4 +74,14 @@ std::string scored_communication_row(const ScoredCommunication& scored) {
                      number_text(100 * (seconds.value / row.seconds - 1)));
 }
 
+std::string scored_astra_header() {
+  return "row,measured_ns,predicted_ns,low_ns,high_ns,confidence,error_percent\n";
+}
+
+std::string scored_astra_row(const ScoredAstraRun& scored) {
+  const double error = static_cast<double>(scored.predicted_ns) / static_cast<double>(scored.measured_ns) - 1;
+  return fmt::format("{},{},{},{},{},exact,{}\n", scored.row, scored.measured_ns, scored.predicted_ns,
+                     scored.predicted_ns, scored.predicted_ns, number_text(100 * error));
+}
+
 }  // namespace foretoken

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "network/astra_compatible/validate_astra.h"
 #include "network/calibration/fit_communication.h"
 #include "network/calibration/validate_communication.h"
 
@@ -15,5 +16,7 @@ Json communication_fit_json(const CommunicationFitSummary& summary);
 // Header and rows of `validate collectives --out F.csv`.
 std::string scored_communication_header();
 std::string scored_communication_row(const ScoredCommunication& scored);
+std::string scored_astra_header();
+std::string scored_astra_row(const ScoredAstraRun& scored);
 
 }  // namespace foretoken

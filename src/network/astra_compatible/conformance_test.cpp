@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "network/astra_compatible/validate_astra.h"
 
 namespace foretoken {
 namespace {
@@ -42,23 +43,14 @@ TEST(AstraConformance, a_broken_row_is_an_input_error) {
 TEST(AstraConformance, every_run_with_a_closed_form_is_met_to_the_nanosecond) {
   const char* data = std::getenv("FORETOKEN_DATA");
   if (data == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder that holds astra/conformance.csv";
-  CsvReader csv(std::filesystem::path(data) / "astra" / "conformance.csv");
-  ASSERT_TRUE(is_astra_table(csv));
-  const AstraRowReader reader(csv);
-  int met = 0, skipped = 0;
-  while (csv.next()) {
-    const AstraTime time = astra_time(reader.read(csv));
-    if (!time.nanoseconds) {
-      EXPECT_FALSE(time.no_closed_form.empty());
-      ++skipped;
-      continue;
-    }
-    EXPECT_EQ(*time.nanoseconds, reader.measured_nanoseconds(csv)) << "line " << csv.line();
-    ++met;
-  }
-  EXPECT_GT(met, 4 * skipped);
-  RecordProperty("met", met);
-  RecordProperty("skipped", skipped);
+  const std::filesystem::path table = std::filesystem::path(data) / "astra" / "conformance.csv";
+  ASSERT_TRUE(is_astra_table(table));
+  const Validation validation = validate_astra(table, [](const ScoredAstraRun& scored) {
+    EXPECT_EQ(scored.predicted_ns, scored.measured_ns) << "row " << scored.row;
+  });
+  EXPECT_EQ(validation.overall.mape, 0);
+  EXPECT_GT(validation.overall.n, 4 * validation.skipped.size());
+  for (const SkippedRows& skipped : validation.skipped) EXPECT_NE(skipped.why, "no closed form: ");
 }
 
 }  // namespace

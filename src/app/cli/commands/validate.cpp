@@ -9,6 +9,7 @@
 #include "compose/validate_steps.h"
 #include "kernel/port_map.h"
 #include "kernel/validate.h"
+#include "network/astra_compatible/validate_astra.h"
 #include "network/calibration/validate_communication.h"
 #include "report/communication_report.h"
 #include "report/port_map_report.h"
@@ -82,6 +83,7 @@ class ValidateCommand : public Command {
         "  system,version,node_num,num_token,dispatch_sms,...                   DeepEP, normal\n"
         "  system,op_name,kernel_source,moe_dtype,moe_ep_size,latency_us,...    TensorRT-LLM's MoE all-to-all\n"
         "  system,collective,gpus,gpus_per_node_used,bytes,median_us            Vidur's collectives\n"
+        "  topology,dims,bandwidth,latency,collective,algorithm,bytes,cycles,... ASTRA-sim's own answers\n"
         "Example:\n  foretoken validate collectives --data measurements/nccl.csv --systems h100_sxm");
     collectives_command_ = &collectives;
   }
@@ -126,7 +128,21 @@ class ValidateCommand : public Command {
     return {.text = step_validation_text(validation), .json = step_validation_json(validation)};
   }
 
+  // A table of ASTRA-sim's answers is met by its own arithmetic, not by predictions.
+  Answer run_astra() const {
+    std::ofstream rows = open_out();
+    ScoredAstraSink sink;
+    if (!out_.empty()) {
+      rows << scored_astra_header();
+      sink = [&](const ScoredAstraRun& scored) { rows << scored_astra_row(scored); };
+    }
+    const Validation validation = validate_astra(data_, sink);
+    close_out(rows);
+    return {.text = validation_text(validation), .json = validation_json(validation, "collectives")};
+  }
+
   Answer run_collectives(const Library& library) const {
+    if (is_astra_table(data_)) return run_astra();
     CommunicationValidationRequest request = collectives_;
     request.data = data_;
     request.tier = tier_from_name(tier_).value();
