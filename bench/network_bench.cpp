@@ -49,7 +49,7 @@ TransferPlan halving(int32_t job, bool spread) {
 }
 
 void concurrent_collectives(benchmark::State& state, TransferPlan (*plan_of)(int32_t, bool), bool spread,
-                            Routing routing) {
+                            LinkRouting routing) {
   const Topology topology = parse_topology("fat_tree:32x16x32@50GB/s,500ns");
   std::vector<TransferPlan> plans;
   for (int32_t job = 0; job < jobs; ++job) plans.push_back(plan_of(job, spread));
@@ -62,17 +62,17 @@ void concurrent_collectives(benchmark::State& state, TransferPlan (*plan_of)(int
   }
 }
 
-BENCHMARK_CAPTURE(concurrent_collectives, ring_packed_ecmp, ring_all_reduce, false, Routing::ecmp)
+BENCHMARK_CAPTURE(concurrent_collectives, ring_packed_ecmp, ring_all_reduce, false, LinkRouting::ecmp)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(concurrent_collectives, ring_spread_ecmp, ring_all_reduce, true, Routing::ecmp)
+BENCHMARK_CAPTURE(concurrent_collectives, ring_spread_ecmp, ring_all_reduce, true, LinkRouting::ecmp)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(concurrent_collectives, ring_spread_adaptive, ring_all_reduce, true, Routing::adaptive)
+BENCHMARK_CAPTURE(concurrent_collectives, ring_spread_adaptive, ring_all_reduce, true, LinkRouting::adaptive)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(concurrent_collectives, halving_spread_ecmp, halving, true, Routing::ecmp)
+BENCHMARK_CAPTURE(concurrent_collectives, halving_spread_ecmp, halving, true, LinkRouting::ecmp)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(concurrent_collectives, all_to_all_packed_ecmp, all_to_all, false, Routing::ecmp)
+BENCHMARK_CAPTURE(concurrent_collectives, all_to_all_packed_ecmp, all_to_all, false, LinkRouting::ecmp)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(concurrent_collectives, all_to_all_spread_ecmp, all_to_all, true, Routing::ecmp)
+BENCHMARK_CAPTURE(concurrent_collectives, all_to_all_spread_ecmp, all_to_all, true, LinkRouting::ecmp)
     ->Unit(benchmark::kMillisecond);
 
 void build_topology(benchmark::State& state) {

@@ -46,7 +46,7 @@ Wiring wire(const Topology& topology) {
 }  // namespace
 
 std::vector<double> packet_level_ends(const TrafficCase& traffic, const Topology& topology) {
-  if (traffic.routing == Routing::adaptive) {
+  if (traffic.routing == LinkRouting::adaptive) {
     throw InputError({.source = "routing", .value = "adaptive", .expected = "shortest or ecmp: a flow takes one path"});
   }
   const Wiring wiring = wire(topology);

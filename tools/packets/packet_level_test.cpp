@@ -17,7 +17,7 @@ TEST(PacketLevel, a_run_gives_the_times_that_were_recorded) {
 }
 
 TEST(PacketLevel, flows_that_take_several_paths_are_refused) {
-  const TrafficCase traffic{.routing = Routing::adaptive};
+  const TrafficCase traffic{.routing = LinkRouting::adaptive};
   EXPECT_THROW(packet_level_ends(traffic, topology_from("switch:2@1GB/s")), InputError);
 }
 

@@ -41,7 +41,7 @@ TrafficCase read_traffic_case(const std::filesystem::path& path) {
   file.allow_only({"title", "topology", "routing", "packets", "transfers", "recorded"});
   TrafficCase traffic{.title = read_text(file.at("title")), .topology = read_text(file.at("topology"))};
   const int64_t devices = topology_from(traffic.topology).device_count();
-  traffic.routing = static_cast<Routing>(read_choice(file.at("routing"), routing_names));
+  traffic.routing = static_cast<LinkRouting>(read_choice(file.at("routing"), link_routing_names));
   traffic.packets = read_packets(file.at("packets"));
   for (const JsonView& entry : file.at("transfers").items()) traffic.transfers.push_back(read_transfer(entry, devices));
   if (const auto recorded = file.find("recorded")) {

@@ -27,7 +27,7 @@ struct Packets {
 struct TrafficCase {
   std::string title;
   std::string topology;  // as the user wrote it
-  Routing routing = Routing::ecmp;
+  LinkRouting routing = LinkRouting::ecmp;
   Packets packets;
   std::vector<TimedTransfer> transfers;  // transfer i is flow i for ECMP
   std::vector<Seconds> recorded_ends;    // of a packet-level run, by transfer; empty when there was none
