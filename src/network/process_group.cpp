@@ -21,42 +21,49 @@ constexpr int64_t most_devices = std::numeric_limits<int32_t>::max();
 // Counts of a group, member by member.
 class ShapeCounter {
  public:
-  explicit ShapeCounter(const Cluster& cluster)
+  ShapeCounter(const Cluster& cluster, int64_t last_device)
       : per_node_(devices_per_node(cluster)),
         nodes_per_leaf_(cluster.node_count > 1 ? cluster.fabric.nodes_per_leaf.value : 1),
         rails_(cluster.fabric.kind == ClusterFabricKind::rail_optimized),
-        cards_(cluster.node.network_cards ? cluster.node.network_cards->count.value : 0) {}
+        cards_(std::min(per_node_, cluster.node.network_cards ? cluster.node.network_cards->count.value : per_node_)) {
+    const int64_t nodes = last_device / per_node_ + 1;
+    of_node_.resize(nodes);
+    of_card_.resize(nodes * cards_);
+    of_leaf_.resize((nodes / nodes_per_leaf_ + 1) * (rails_ ? cards_ : 1));
+  }
 
   void add(int64_t device) {
-    const int64_t node = device / per_node_, local = device % per_node_;
-    const int64_t card = cards_ > 0 && cards_ < per_node_ ? local * cards_ / per_node_ : local;
+    const int64_t node = device / per_node_, card = device % per_node_ * cards_ / per_node_;
     const int64_t leaf_group = node / nodes_per_leaf_;
-    ++nodes_[node];
-    ++cards_used_[{node, card}];
-    ++leaves_[{leaf_group, rails_ ? card : 0}];
+    ++of_node_[node];
+    ++of_card_[node * cards_ + card];
+    ++of_leaf_[rails_ ? leaf_group * cards_ + card : leaf_group];
   }
 
   GroupShape shape(int64_t ranks) const {
-    GroupShape shape{.ranks = ranks, .nodes = static_cast<int64_t>(nodes_.size()), .rails = rails_};
-    shape.fewest_per_node = ranks;
-    std::map<int64_t, int64_t> nodes_of_leaf_group;
-    for (const auto& [node, members] : nodes_) {
-      shape.most_per_node = std::max(shape.most_per_node, members);
-      shape.fewest_per_node = std::min(shape.fewest_per_node, members);
-      shape.nodes_per_leaf = std::max(shape.nodes_per_leaf, ++nodes_of_leaf_group[node / nodes_per_leaf_]);
+    GroupShape shape{.ranks = ranks, .nodes = 0, .fewest_per_node = ranks, .leaf_groups = 0, .rails = rails_};
+    int64_t leaf_group = -1, nodes_of_group = 0;
+    for (size_t node = 0; node < of_node_.size(); ++node) {
+      if (of_node_[node] == 0) continue;
+      ++shape.nodes;
+      shape.most_per_node = std::max(shape.most_per_node, of_node_[node]);
+      shape.fewest_per_node = std::min(shape.fewest_per_node, of_node_[node]);
+      const int64_t here = static_cast<int64_t>(node) / nodes_per_leaf_;
+      nodes_of_group = here == leaf_group ? nodes_of_group + 1 : 1;
+      if (here != leaf_group) ++shape.leaf_groups;
+      leaf_group = here;
+      shape.nodes_per_leaf = std::max(shape.nodes_per_leaf, nodes_of_group);
     }
-    shape.leaf_groups = static_cast<int64_t>(nodes_of_leaf_group.size());
-    for (const auto& [card, members] : cards_used_) shape.most_per_card = std::max(shape.most_per_card, members);
-    for (const auto& [leaf, members] : leaves_) shape.most_per_leaf = std::max(shape.most_per_leaf, members);
+    shape.most_per_card = *std::max_element(of_card_.begin(), of_card_.end());
+    shape.most_per_leaf = *std::max_element(of_leaf_.begin(), of_leaf_.end());
     return shape;
   }
 
  private:
   int64_t per_node_, nodes_per_leaf_;
   bool rails_;
-  int64_t cards_;
-  std::map<int64_t, int64_t> nodes_;
-  std::map<std::pair<int64_t, int64_t>, int64_t> cards_used_, leaves_;
+  int64_t cards_;  // that devices share, or as many as devices
+  std::vector<int64_t> of_node_, of_card_, of_leaf_;
 };
 
 bool is_mesh(NodeFabricKind kind) {
@@ -149,28 +156,27 @@ GroupLayout group_layout(const ProcessGroup& group, int64_t devices_per_node, bo
 }
 
 GroupShape group_shape(const ProcessGroup& group, const Cluster& cluster) {
-  ShapeCounter counter(cluster);
-  if (!repeats_by_node(group, cluster)) {
-    for (int64_t rank = 0; rank < group.size(); ++rank) counter.add(group.device(rank));
-    GroupShape shape = counter.shape(group.size());
-    shape.mesh = is_mesh(cluster.node.fabric.kind);
-    return shape;
-  }
+  const bool repeats = repeats_by_node(group, cluster);
   const int64_t per_node = devices_per_node(cluster);
-  const int64_t in_a_node = std::max<int64_t>(1, per_node / group.stride());
-  const int64_t nodes = group.size() / in_a_node;
-  for (int64_t rank = 0; rank < in_a_node; ++rank) counter.add(group.device(rank));
-  GroupShape shape = counter.shape(in_a_node);
+  const int64_t in_a_node = repeats ? std::max<int64_t>(1, per_node / group.stride()) : 0;
+  // Of a group that repeats, its first node, as if it were the cluster's first.
+  const int64_t counted = repeats ? in_a_node : group.size();
+  const int64_t offset = repeats ? group.device(0) / per_node * per_node : 0;
+  ShapeCounter counter(cluster, repeats ? per_node - 1 : group.last_device());
+  for (int64_t rank = 0; rank < counted; ++rank) counter.add(group.device(rank) - offset);
+  GroupShape shape = counter.shape(counted);
+  shape.mesh = is_mesh(cluster.node.fabric.kind);
+  if (!repeats) return shape;
+
   const int64_t node_stride = std::max<int64_t>(1, group.stride() / per_node);
   const int64_t leaf_size = cluster.node_count > 1 ? cluster.fabric.nodes_per_leaf.value : 1;
   const int64_t first_node = group.device(0) / per_node, last_node = group.device(group.size() - 1) / per_node;
   shape.ranks = group.size();
-  shape.nodes = nodes;
-  shape.leaf_groups = std::min(nodes, last_node / leaf_size - first_node / leaf_size + 1);
+  shape.nodes = group.size() / in_a_node;
+  shape.leaf_groups = std::min(shape.nodes, last_node / leaf_size - first_node / leaf_size + 1);
   // Where the group begins inside a leaf group or skips nodes, the fullest may hold fewer than this.
-  shape.nodes_per_leaf = std::min(nodes, (leaf_size + node_stride - 1) / node_stride);
+  shape.nodes_per_leaf = std::min(shape.nodes, (leaf_size + node_stride - 1) / node_stride);
   shape.most_per_leaf *= shape.nodes_per_leaf;
-  shape.mesh = is_mesh(cluster.node.fabric.kind);
   return shape;
 }
 
