@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "network/calibration/stack_collectives.h"
 #include "network/collective.h"
 #include "network/collective_plan.h"
 #include "network/flow/flow_simulator.h"
@@ -22,14 +23,6 @@ namespace {
 
 bool is_nvlink(NodeFabricKind kind) {
   return kind == NodeFabricKind::nvswitch || kind == NodeFabricKind::nvlink_mesh;
-}
-
-// NVSwitch reduces from its third generation on, which came with Hopper (sm_90).
-bool reduces_in_switch(const Node& node) {
-  constexpr std::string_view prefix = "sm_";
-  const std::string& set = node.device.instruction_set;
-  if (node.fabric.kind != NodeFabricKind::nvswitch || !set.starts_with(prefix)) return false;
-  return parse_integer(std::string_view(set).substr(prefix.size())).value_or(0) >= 90;
 }
 
 bool has_switch(const Topology& topology) {
@@ -60,6 +53,17 @@ ProcessGroup beside(const ProcessGroup& group, int64_t k) {
   return ProcessGroup::strided(group.device(0) + k % group.stride() + behind, group.size(), group.stride());
 }
 
+std::string measured_basis(Tier tier) {
+  switch (tier) {
+    case Tier::measured:
+      return "NCCL measured on such a node";
+    case Tier::sibling:
+      return "NCCL measured on a node of the same generation";
+    default:
+      return "a law of NCCL learned on other systems, and this one's link rates";
+  }
+}
+
 }  // namespace
 
 Cluster cluster_of(const Node& node) {
@@ -74,7 +78,8 @@ struct CollectiveModel::Group {
 CollectiveModel::CollectiveModel(Cluster cluster, CollectiveOptions options)
     : name_(cluster.name), options_(options), cluster_(std::move(cluster)) {
   const Node& node = cluster_->node;
-  limits_ = {.nvlink = is_nvlink(node.fabric.kind), .reduces_in_switch = reduces_in_switch(node)};
+  limits_ = {.nvlink = is_nvlink(node.fabric.kind),
+             .reduces_in_switch = node.fabric.kind == NodeFabricKind::nvswitch && has_reducing_switch(node.device)};
   domain_ = devices_per_node(*cluster_);
   if (options_.fidelity == Fidelity::flow || options_.reports_links)
     topology_ = cluster_->node_count == 1 ? topology_of(node) : topology_of(*cluster_);
@@ -155,6 +160,16 @@ std::vector<LinkReport> CollectiveModel::link_reports(const RoutedPlan& plan, Se
   return reports;
 }
 
+// What NCCL itself chooses, inside one node, was measured; not what someone forces.
+std::optional<CommunicationTime> CollectiveModel::measured_time(const CollectiveRequest& request,
+                                                                const Group& group) const {
+  const bool as_nccl = request.choice.algorithm == "auto" && !request.choice.protocol;
+  if (options_.measured == nullptr || !cluster_ || options_.fidelity != Fidelity::closed || !as_nccl) return {};
+  if (group.shape.nodes > 1 || group.shape.ranks == 1) return {};
+  const auto call = nccl_call({.kind = request.kind, .ranks = request.group.size(), .bytes = request.bytes});
+  return call ? options_.measured->estimate(*call) : std::nullopt;
+}
+
 // Nothing was measured of what this predicts, so the factors are judgement, not statistics.
 Estimate CollectiveModel::with_interval(Seconds time, const ClosedForm& ideal, const Group& group,
                                         std::string& basis) const {
@@ -195,9 +210,18 @@ CollectiveEstimate CollectiveModel::estimate(const CollectiveRequest& request) c
       choose(candidates(request.kind, group.shape, request.choice, limits_),
              [&](const AlgorithmAndProtocol& candidate) { return closed_form_of(request, group, candidate); });
   const AlgorithmAndProtocol& chosen = result.choice.chosen;
-  const Seconds time = options_.fidelity == Fidelity::flow ? flow_time(request, chosen) : result.choice.time.total();
-  const ClosedForm ideal = closed_form_of(request, group, {chosen.algorithm, Protocol::ideal});
-  result.seconds = with_interval(time, ideal, group, result.basis);
+  if (const std::optional<CommunicationTime> measured = measured_time(request, group)) {
+    result.seconds = measured->seconds;
+    result.source = tier_name(measured->tier);
+    result.basis = measured_basis(measured->tier);
+  } else {
+    const bool by_flow = options_.fidelity == Fidelity::flow;
+    const Seconds time = by_flow ? flow_time(request, chosen) : result.choice.time.total();
+    const ClosedForm ideal = closed_form_of(request, group, {chosen.algorithm, Protocol::ideal});
+    result.seconds = with_interval(time, ideal, group, result.basis);
+    result.source = by_flow ? "flow" : "formula";
+  }
+  const Seconds time(result.seconds.value);
   if (options_.reports_links && group.shape.ranks > 1) {
     PlanRouter router(*topology_, options_.routing);
     result.links = link_reports(router.route(plan_of(request, group, chosen), 0), time);

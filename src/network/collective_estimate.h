@@ -10,6 +10,7 @@
 #include "hardware/cluster.h"
 #include "model/shapes.h"
 #include "network/algorithm_choice.h"
+#include "network/calibration/communication_predictor.h"
 #include "network/process_group.h"
 #include "network/topology/topology.h"
 
@@ -42,7 +43,8 @@ struct CollectiveEstimate {
   double algorithm_bandwidth = 0;  // bytes/s: bytes over time
   double bus_bandwidth = 0;        // bytes/s: what every rank must send over time (nccl-tests)
   Choice choice;
-  std::string basis;              // what value and interval rest on
+  std::string source;             // "measured", "sibling", "cross" (collectives that were measured), "formula", "flow"
+  std::string basis;              // what value and interval rest on, in words
   std::vector<LinkReport> links;  // busiest first; where asked for
 };
 
@@ -50,6 +52,8 @@ struct CollectiveOptions {
   Fidelity fidelity = Fidelity::closed;
   LinkRouting routing = LinkRouting::ecmp;
   bool reports_links = false;
+  // Collectives measured inside a node, for the closed form; null = none. Must outlive the model.
+  const CommunicationPredictor* measured = nullptr;
 };
 
 // A machine, and collectives on it. Safe to use from many threads.
@@ -77,6 +81,7 @@ class CollectiveModel {
                             const AlgorithmAndProtocol& candidate) const;
   Seconds flow_time(const CollectiveRequest& request, const AlgorithmAndProtocol& candidate) const;
   std::vector<LinkReport> link_reports(const RoutedPlan& plan, Seconds time) const;
+  std::optional<CommunicationTime> measured_time(const CollectiveRequest& request, const Group& group) const;
   Estimate with_interval(Seconds time, const ClosedForm& ideal, const Group& group, std::string& basis) const;
 
   std::string name_;

@@ -21,6 +21,7 @@ inline Cluster test_cluster(const TestCluster& wanted) {
   cluster.node.name = "test_node";
   cluster.node.device.name = "test_device";
   cluster.node.device.instruction_set = "sm_90";
+  cluster.node.device.link_bandwidth = Fact<BytesPerSecond>{.value = BytesPerSecond(400e9)};
   cluster.node.device_count = wanted.devices;
   cluster.node.fabric = {.kind = wanted.inside,
                          .bandwidth = {.value = BytesPerSecond(400e9)},

@@ -47,16 +47,13 @@ std::string table_text(const CollectiveReport& report) {
                {"high"},
                {"alg GB/s"},
                {"bus GB/s"},
-               {"latency"},
-               {"wire"},
-               {"algorithm", Table::Align::left}});
+               {"algorithm", Table::Align::left},
+               {"source", Table::Align::left}});
   for (const CollectiveRow& row : report.rows) {
     const CollectiveEstimate& estimate = row.estimate;
-    const ClosedForm& form = estimate.choice.time;
     table.add({size_text(row.bytes), duration_text(estimate.seconds.value), duration_text(estimate.seconds.low),
                duration_text(estimate.seconds.high), speed_text(estimate.algorithm_bandwidth),
-               speed_text(estimate.bus_bandwidth), duration_text((form.start + form.latency).value()),
-               duration_text(form.wire.value()), candidate_text(estimate.choice.chosen)});
+               speed_text(estimate.bus_bandwidth), candidate_text(estimate.choice.chosen), estimate.source});
   }
   return table.text(page_width);
 }
@@ -73,8 +70,14 @@ std::string why_text(const CollectiveReport& report) {
                                             : fmt::format("{} to {}", size_text(report.rows[first].bytes),
                                                           size_text(report.rows[last].bytes));
     const Choice& choice = report.rows[last].estimate.choice;
-    const std::string busiest = choice.time.busiest.empty() ? "" : "; wire: " + choice.time.busiest;
-    text += wrap_lines(fmt::format("{}: {}, {}{}", sizes, chosen, choice.why, busiest), page_width, 4);
+    const ClosedForm& form = choice.time;
+    std::string parts;
+    if (!form.busiest.empty()) {
+      parts = fmt::format("; by formula {} of latency and {} of wire, at {} on the {}",
+                          duration_text((form.start + form.latency).value()), duration_text(form.wire.value()),
+                          size_text(report.rows[last].bytes), form.busiest);
+    }
+    text += wrap_lines(fmt::format("{}: {}, {}{}", sizes, chosen, choice.why, parts), page_width, 4);
     first = last + 1;
   }
   return text;
@@ -132,6 +135,7 @@ Json collective_json(const CollectiveReport& report) {
                                                          {"latency_seconds", form.latency.value()},
                                                          {"wire_seconds", form.wire.value()},
                                                          {"busiest", form.busiest}})},
+                               {"source", estimate.source},
                                {"basis", estimate.basis}});
     if (report.options.reports_links) entry.set("links", links_json(estimate.links));
     rows.push(std::move(entry));

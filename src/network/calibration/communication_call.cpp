@@ -7,15 +7,11 @@
 #include "network/collective.h"
 
 namespace foretoken {
-namespace {
 
-// NVSwitch systems from Hopper on reduce and multicast in the switch (NVLS).
 bool has_reducing_switch(const Device& device) {
   return device.link_bandwidth &&
          (device.instruction_set.starts_with("sm_9") || device.instruction_set.starts_with("sm_1"));
 }
-
-}  // namespace
 
 double swept_size(const CommunicationCall& call) {
   return call.bytes > 0 ? call.bytes : static_cast<double>(call.expert.tokens);

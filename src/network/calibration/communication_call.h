@@ -49,6 +49,9 @@ struct SystemTraits {
   int64_t devices_per_domain = 8;  // that reach each other over the links; a rack has many hosts in one domain
 };
 
+// NVSwitch systems from Hopper on reduce and multicast in the switch (NVLS).
+bool has_reducing_switch(const Device& device);
+
 // InputError when the sheet gives no link at all. `node` is what the device usually sits in, if known.
 SystemTraits system_traits(const Device& device, const std::optional<Node>& node);
 

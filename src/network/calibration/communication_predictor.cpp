@@ -24,7 +24,11 @@ std::vector<std::string> swept_systems(const std::filesystem::path& folder) {
   std::vector<std::string> systems;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.is_directory(error)) systems.push_back(entry.path().filename().string());
+    const std::string system = entry.path().filename().string();
+    const bool has_sweep = std::any_of(all_laws().begin(), all_laws().end(), [&](const LawKind& kind) {
+      return std::filesystem::exists(sweep_calibration_path(folder, system, kind.name), error);
+    });
+    if (has_sweep) systems.push_back(system);
   }
   std::sort(systems.begin(), systems.end());
   return systems;

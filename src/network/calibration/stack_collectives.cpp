@@ -11,40 +11,37 @@
 namespace foretoken {
 namespace {
 
-std::optional<std::string_view> nccl_operation(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-      return "all_reduce";
-    case CollectiveKind::all_gather:
-      return "all_gather";
-    case CollectiveKind::reduce_scatter:
-      return "reduce_scatter";
-    case CollectiveKind::all_to_all:
-      return "alltoall";
-    case CollectiveKind::broadcast:
-    case CollectiveKind::send_recv:
-      return std::nullopt;
-  }
-  return std::nullopt;
-}
-
 std::optional<CommunicationCall> call_of(const CollectiveShape& collective, std::string_view kernel) {
-  const auto operation = nccl_operation(collective.kind);
-  if (!operation || collective.bytes <= 0) return std::nullopt;
-  CommunicationCall call{.law = "nccl",
-                         .operation = std::string(*operation),
-                         .variant = "half",
-                         .ranks = collective.ranks,
-                         .bytes = collective.bytes};
-  if (!kernel.empty() && collective.kind == CollectiveKind::all_reduce) {
-    call.law = "custom_all_reduce";
-    call.operation = fmt::format("{}_graph", kernel);
-    call.variant = fmt::format("{} bfloat16", kernel);
-  }
-  return call;
+  if (kernel.empty() || collective.kind != CollectiveKind::all_reduce || collective.bytes <= 0)
+    return nccl_call(collective);
+  return CommunicationCall{.law = "custom_all_reduce",
+                           .operation = fmt::format("{}_graph", kernel),
+                           .variant = fmt::format("{} bfloat16", kernel),
+                           .ranks = collective.ranks,
+                           .bytes = collective.bytes};
 }
 
 }  // namespace
+
+std::optional<CommunicationCall> nccl_call(const CollectiveShape& collective) {
+  if (collective.bytes <= 0) return std::nullopt;
+  CommunicationCall call{.law = "nccl",
+                         .operation = std::string(collective_kind_name(collective.kind)),
+                         .variant = "half",
+                         .ranks = collective.ranks,
+                         .bytes = collective.bytes};
+  switch (collective.kind) {
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+      return call;
+    case CollectiveKind::all_to_all:
+      call.operation = "alltoall";
+      return call;
+    default:
+      return std::nullopt;
+  }
+}
 
 Estimate stack_collective_seconds(const CollectiveShape& collective, std::string_view kernel, const Device& device,
                                   const CommunicationPredictor* predictor) {

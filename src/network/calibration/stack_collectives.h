@@ -1,6 +1,7 @@
 // A collective of a model step, as a software stack runs it -> seconds.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "hardware/device.h"
@@ -8,6 +9,10 @@
 #include "network/calibration/communication_predictor.h"
 
 namespace foretoken {
+
+// The call as NCCL's sweeps know it, of the newest version that was measured, in bf16 or fp16; nothing for other kinds
+// of collectives and for no bytes.
+std::optional<CommunicationCall> nccl_call(const CollectiveShape& collective);
 
 // `kernel` is the stack's all-reduce kernel (vllm, sglang, trtllm), empty = NCCL, which runs all other collectives too:
 // of the newest version that was measured. Engines send bf16. The law of collective.h (start-up and wire time) where

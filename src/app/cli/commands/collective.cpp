@@ -84,10 +84,15 @@ class CollectiveCommand : public Command {
 
   Answer run(const Library& library) const override {
     if (astra_.wanted) return astra();
-    const CollectiveOptions options{.fidelity = named<Fidelity>(fidelity_names, fidelity_),
-                                    .routing = named<LinkRouting>(link_routing_names, routing_),
-                                    .reports_links = links_};
-    const CollectiveModel model = model_of(library, options);
+    CollectiveOptions options{.fidelity = named<Fidelity>(fidelity_names, fidelity_),
+                              .routing = named<LinkRouting>(link_routing_names, routing_),
+                              .reports_links = links_};
+    const std::optional<Cluster> cluster = cluster_of_flags(library);
+    std::optional<CommunicationPredictor> measured;
+    if (cluster) measured = library.collectives(cluster->node.device);
+    if (measured) options.measured = &*measured;
+    const CollectiveModel model = cluster ? CollectiveModel(*cluster, options)
+                                          : CollectiveModel(topology_from(topology_), topology_, domain_, options);
     CollectiveRequest request{.kind = collective_kind_from_name(op_).value(),
                               .group = group_on(model),
                               .root = root_,
@@ -113,19 +118,18 @@ class CollectiveCommand : public Command {
   }
 
  private:
-  CollectiveModel model_of(const Library& library, const CollectiveOptions& options) const {
+  // Nothing where --topology says it all.
+  std::optional<Cluster> cluster_of_flags(const Library& library) const {
     const int given = !cluster_.empty() + !node_.empty() + !topology_.empty();
     if (given != 1) {
       throw InputError({.source = "--cluster, --node, --topology",
                         .value = given == 0 ? "none of them" : "more than one",
                         .expected = "one machine to run the collective on"});
     }
-    if (!topology_.empty()) return CollectiveModel(topology_from(topology_), topology_, domain_, options);
-    const HardwareCatalogue hardware = library.hardware();
-    if (!node_.empty()) return CollectiveModel(cluster_of(hardware.node(node_)), options);
-    Cluster cluster = hardware.cluster(cluster_);
-    if (nodes_ > 0) cluster = cluster_with_nodes(std::move(cluster), static_cast<int>(nodes_));
-    return CollectiveModel(std::move(cluster), options);
+    if (!topology_.empty()) return std::nullopt;
+    if (!node_.empty()) return cluster_of(library.hardware().node(node_));
+    const Cluster cluster = library.hardware().cluster(cluster_);
+    return nodes_ > 0 ? cluster_with_nodes(cluster, static_cast<int>(nodes_)) : cluster;
   }
 
   ProcessGroup group_on(const CollectiveModel& model) const {
