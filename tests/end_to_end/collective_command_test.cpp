@@ -66,6 +66,15 @@ TEST(CollectiveCommand, a_listed_group_equals_the_strided_one) {
             number_at(rows_of(json_of("--ranks 4 --stride 8" + rest)).front().value(), {"seconds", "value"}));
 }
 
+TEST(CollectiveCommand, a_node_that_was_measured_answers_with_its_measurements_unless_an_algorithm_is_forced) {
+  const std::string call = "--node hgx_h100 --op all_reduce --bytes 1M";
+  EXPECT_EQ(rows_of(json_of(call)).front().at("source").string(), "measured");
+  EXPECT_EQ(rows_of(json_of(call + " --algorithm ring")).front().at("source").string(), "formula");
+  EXPECT_EQ(rows_of(json_of(call + " --fidelity flow")).front().at("source").string(), "flow");
+  const Json between = json_of("--cluster h100_ib_rail --op all_reduce --bytes 1M --ranks 16");
+  EXPECT_EQ(rows_of(between).front().at("source").string(), "formula");
+}
+
 TEST(CollectiveCommand, links_are_listed_with_what_they_carried) {
   const Json answer = json_of("--node hgx_h100 --op all_to_all --bytes 64M --links --fidelity flow");
   const JsonView row = rows_of(answer).front();
