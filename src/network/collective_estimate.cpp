@@ -81,7 +81,7 @@ CollectiveModel::CollectiveModel(Cluster cluster, CollectiveOptions options)
   limits_ = {.nvlink = is_nvlink(node.fabric.kind),
              .reduces_in_switch = node.fabric.kind == NodeFabricKind::nvswitch && has_reducing_switch(node.device)};
   domain_ = devices_per_node(*cluster_);
-  if (options_.fidelity == Fidelity::flow || options_.reports_links)
+  if (options_.fidelity == Fidelity::flow || options_.reports_links || options_.uneven)
     topology_ = cluster_->node_count == 1 ? topology_of(node) : topology_of(*cluster_);
 }
 
@@ -108,6 +108,7 @@ MessageCosts CollectiveModel::costs_of(const AlgorithmAndProtocol& candidate) co
 
 TransferPlan CollectiveModel::plan_of(const CollectiveRequest& request, const Group& group,
                                       const AlgorithmAndProtocol& candidate) const {
+  if (request.pairs) return uneven_all_to_all(*request.pairs, request.group, domain_, costs_of(candidate));
   const GroupLayout& layout = group.layout.value();
   check_plan_size(*candidate.algorithm, request.kind, layout.members());
   const int32_t root = layout.place_of(request.group.device(request.root));
@@ -118,7 +119,7 @@ TransferPlan CollectiveModel::plan_of(const CollectiveRequest& request, const Gr
 ClosedForm CollectiveModel::closed_form_of(const CollectiveRequest& request, const Group& group,
                                            const AlgorithmAndProtocol& candidate) const {
   if (group.shape.ranks == 1) return {};
-  if (!cluster_) {
+  if (!cluster_ || request.pairs) {
     return closed_form(PlanRouter(*topology_, LinkRouting::adaptive).route(plan_of(request, group, candidate), 0),
                        *topology_);
   }
@@ -164,7 +165,8 @@ std::vector<LinkReport> CollectiveModel::link_reports(const RoutedPlan& plan, Se
 std::optional<CommunicationTime> CollectiveModel::measured_time(const CollectiveRequest& request,
                                                                 const Group& group) const {
   const bool as_nccl = request.choice.algorithm == "auto" && !request.choice.protocol;
-  if (options_.measured == nullptr || !cluster_ || options_.fidelity != Fidelity::closed || !as_nccl) return {};
+  if (options_.measured == nullptr || !cluster_ || request.pairs || options_.fidelity != Fidelity::closed || !as_nccl)
+    return {};
   if (group.shape.nodes > 1 || group.shape.ranks == 1) return {};
   const auto call = nccl_call({.kind = request.kind, .ranks = request.group.size(), .bytes = request.bytes});
   return call ? options_.measured->estimate(*call) : std::nullopt;
@@ -192,7 +194,17 @@ Estimate CollectiveModel::with_interval(Seconds time, const ClosedForm& ideal, c
           .kind = Confidence::roofline};
 }
 
-CollectiveEstimate CollectiveModel::estimate(const CollectiveRequest& request) const {
+void CollectiveModel::check_pairs(const CollectiveRequest& request) const {
+  ensure(options_.uneven, "whoever asks for uneven pairs says so when the model is made");
+  ensure(request.pairs->ranks == request.group.size(), "every rank of the group has its pairs");
+  if (request.kind != CollectiveKind::all_to_all)
+    refuse("pairs", std::string(collective_kind_name(request.kind)), "an all_to_all: no other has bytes for each pair");
+  if (request.choice.algorithm != "auto" && request.choice.algorithm != "direct")
+    refuse("algorithm", request.choice.algorithm, "direct, where every pair has bytes of its own");
+  if (request.concurrent > 1) refuse("concurrent", "uneven pairs", "one group, where every pair has bytes of its own");
+}
+
+void CollectiveModel::check(const CollectiveRequest& request) const {
   check_group(request.group, device_count(), name_);
   if (!std::isfinite(request.bytes) || request.bytes < 0)
     refuse("bytes", number_text(request.bytes), "a size of at least zero");
@@ -203,7 +215,11 @@ CollectiveEstimate CollectiveModel::estimate(const CollectiveRequest& request) c
   if (request.concurrent > 1 && options_.fidelity != Fidelity::flow)
     refuse("concurrent", fmt::format("{} groups by formula", request.concurrent),
            "fidelity flow, where groups share links");
+  if (request.pairs) check_pairs(request);
+}
 
+CollectiveEstimate CollectiveModel::estimate(const CollectiveRequest& request) const {
+  check(request);
   const Group group = group_of(request);
   CollectiveEstimate result;
   result.choice =
@@ -227,8 +243,11 @@ CollectiveEstimate CollectiveModel::estimate(const CollectiveRequest& request) c
     result.links = link_reports(router.route(plan_of(request, group, chosen), 0), time);
   }
   if (time.value() > 0) {
-    const Bytes wire = wire_bytes({.kind = request.kind, .ranks = request.group.size(), .bytes = request.bytes});
-    result.algorithm_bandwidth = request.bytes / time.value();
+    const double bytes = request.pairs ? request.pairs->most_sent() : request.bytes;
+    const Bytes wire = request.pairs
+                           ? Bytes(bytes)
+                           : wire_bytes({.kind = request.kind, .ranks = request.group.size(), .bytes = bytes});
+    result.algorithm_bandwidth = bytes / time.value();
     result.bus_bandwidth = (wire / time).value();
   }
   return result;

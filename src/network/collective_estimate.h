@@ -11,6 +11,7 @@
 #include "model/shapes.h"
 #include "network/algorithm_choice.h"
 #include "network/calibration/communication_predictor.h"
+#include "network/pair_bytes.h"
 #include "network/process_group.h"
 #include "network/topology/topology.h"
 
@@ -24,6 +25,7 @@ struct CollectiveRequest {
   CollectiveKind kind = CollectiveKind::all_reduce;
   double bytes = 0;  // as in CollectiveShape
   ProcessGroup group = ProcessGroup::strided(0, 1);
+  std::optional<PairBytes> pairs;  // all_to_all: instead of equal parts of `bytes`; needs CollectiveOptions::uneven
   int64_t root = 0;  // rank that has or gets the data of broadcast, reduce, gather, scatter; that sends, in send_recv
   ChoiceRequest choice;
   // Groups like this one, side by side, that do the same at the same time; more than one at flow level only.
@@ -52,6 +54,7 @@ struct CollectiveOptions {
   Fidelity fidelity = Fidelity::closed;
   LinkRouting routing = LinkRouting::ecmp;
   bool reports_links = false;
+  bool uneven = false;  // there will be requests with pairs: the formula then looks at every link
   // Collectives measured inside a node, for the closed form; null = none. Must outlive the model.
   const CommunicationPredictor* measured = nullptr;
 };
@@ -73,6 +76,8 @@ class CollectiveModel {
 
  private:
   struct Group;  // of a request, as this machine holds it
+  void check(const CollectiveRequest& request) const;
+  void check_pairs(const CollectiveRequest& request) const;
   Group group_of(const CollectiveRequest& request) const;
   TransferPlan plan_of(const CollectiveRequest& request, const Group& group,
                        const AlgorithmAndProtocol& candidate) const;

@@ -54,6 +54,26 @@ TransferPlan transfer_plan(const BlockPlan& plan, CollectiveKind kind, double by
   return result;
 }
 
+TransferPlan uneven_all_to_all(const PairBytes& pairs, const ProcessGroup& group, int64_t devices_per_node,
+                               const MessageCosts& costs) {
+  Stage stage{.per_message = costs.near_message};
+  for (int64_t from = 0; from < pairs.ranks; ++from) {
+    for (int64_t to = 0; to < pairs.ranks; ++to) {
+      const double bytes = pairs.between(from, to);
+      if (from == to || bytes == 0) continue;
+      const int64_t sender = group.device(from), receiver = group.device(to);
+      const bool near = sender / devices_per_node == receiver / devices_per_node;
+      if (!near) stage.per_message = costs.far_message;
+      stage.transfers.push_back({.from = static_cast<int32_t>(sender),
+                                 .to = static_cast<int32_t>(receiver),
+                                 .bytes = bytes * (near ? costs.near_wire : costs.far_wire)});
+    }
+  }
+  TransferPlan plan{.start = costs.start};
+  if (!stage.transfers.empty()) plan.stages.push_back(std::move(stage));
+  return plan;
+}
+
 void check_plan_size(const CollectiveAlgorithm& algorithm, CollectiveKind kind, int64_t members) {
   constexpr int64_t most_transfers = 1 << 24;
   const bool every_pair =

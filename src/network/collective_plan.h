@@ -2,6 +2,7 @@
 #pragma once
 
 #include "network/algorithms/algorithm.h"
+#include "network/pair_bytes.h"
 #include "network/protocol.h"
 #include "network/transfer_plan.h"
 
@@ -11,6 +12,10 @@ namespace foretoken {
 // nodes its far share. Messages that never leave a node are a stage of their own, without bytes.
 TransferPlan transfer_plan(const BlockPlan& plan, CollectiveKind kind, double bytes, const GroupLayout& layout,
                            const MessageCosts& costs);
+
+// An all-to-all in which every pair of ranks has bytes of its own: all of them at once.
+TransferPlan uneven_all_to_all(const PairBytes& pairs, const ProcessGroup& group, int64_t devices_per_node,
+                               const MessageCosts& costs);
 
 // InputError when a plan of this algorithm would have more transfers than we care to keep in memory.
 void check_plan_size(const CollectiveAlgorithm& algorithm, CollectiveKind kind, int64_t members);

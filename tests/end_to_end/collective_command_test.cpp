@@ -83,6 +83,20 @@ TEST(CollectiveCommand, links_are_listed_with_what_they_carried) {
   for (const JsonView& link : links) EXPECT_LE(link.at("use").number(), 1);
 }
 
+TEST(CollectiveCommand, an_uneven_all_to_all_takes_as_long_as_its_busiest_link) {
+  const fs::path file = fs::temp_directory_path() / ("foretoken_pairs_" + std::to_string(getpid()) + ".csv");
+  std::ofstream(file) << "from,to,bytes\n0,1,1e9\n0,2,1e9\n3,2,5e8\n1,1,7e9\n";
+  for (const std::string fidelity : {"closed", "flow"}) {
+    const Json answer = json_of("--topology switch:4@100GB/s,0ns --op all_to_all --fidelity " + fidelity +
+                                " --pair-bytes " + file.string());
+    EXPECT_NEAR(number_at(rows_of(answer).front().value(), {"seconds", "value"}), 2e9 / 100e9, 1e-9);
+  }
+  expect_refused("--node hgx_h100 --op all_gather --pair-bytes " + file.string(), "all_to_all");
+  expect_refused("--node hgx_h100 --op all_to_all --ranks 2 --pair-bytes " + file.string(), "between 0 and 1");
+  expect_refused("--node hgx_h100 --op all_to_all --algorithm hierarchical --pair-bytes " + file.string(), "direct");
+  fs::remove(file);
+}
+
 TEST(CollectiveCommand, a_plot_is_written_where_asked) {
   const fs::path file = fs::temp_directory_path() / ("foretoken_collective_" + std::to_string(getpid()) + ".svg");
   const Outcome run = run_foretoken("collective --node hgx_h100 --op all_gather --sizes 1K:1G --plot " + file.string());

@@ -46,6 +46,8 @@ class CollectiveCommand : public Command {
     options.text("--bytes", bytes_,
                  "Size as in nccl-tests (4096, 4K, 64M, 1G): the buffer of a rank; of all_gather the result");
     options.text("--sizes", sizes_, "Instead: doubling from the first to the last, 1K:1G");
+    options.text("--pair-bytes", pair_bytes_,
+                 "all_to_all with bytes of its own for each pair: CSV with from, to, bytes (ranks)");
     options.integer("--ranks", ranks_, {.least = 0}, "Ranks of the group; 0 = as many as there are devices");
     options.integer("--stride", stride_, {.least = 1},
                     "Distance of the group's devices: 8 takes one of every node of 8");
@@ -86,7 +88,8 @@ class CollectiveCommand : public Command {
     if (astra_.wanted) return astra();
     CollectiveOptions options{.fidelity = named<Fidelity>(fidelity_names, fidelity_),
                               .routing = named<LinkRouting>(link_routing_names, routing_),
-                              .reports_links = links_};
+                              .reports_links = links_,
+                              .uneven = !pair_bytes_.empty()};
     const std::optional<Cluster> cluster = cluster_of_flags(library);
     std::optional<CommunicationPredictor> measured;
     if (cluster) measured = library.collectives(cluster->node.device);
@@ -105,6 +108,10 @@ class CollectiveCommand : public Command {
                             .ranks = request.group.size(),
                             .options = options,
                             .concurrent = concurrent_};
+    if (!pair_bytes_.empty()) {
+      request.pairs = read_pair_bytes(pair_bytes_, request.group.size());
+      report.rows.push_back({.bytes = request.pairs->most_sent(), .estimate = model.estimate(request)});
+    }
     for (const int64_t bytes : sizes()) {
       request.bytes = static_cast<double>(bytes);
       report.rows.push_back({.bytes = request.bytes, .estimate = model.estimate(request)});
@@ -156,11 +163,13 @@ class CollectiveCommand : public Command {
   }
 
   std::vector<int64_t> sizes() const {
-    if (bytes_.empty() == sizes_.empty() && op_ != "barrier") {
-      throw InputError({.source = "--bytes, --sizes",
-                        .value = bytes_.empty() ? "neither" : "both",
-                        .expected = "one size (--bytes 64M) or a range of them (--sizes 1K:1G)"});
+    const int given = !bytes_.empty() + !sizes_.empty() + !pair_bytes_.empty();
+    if (given > 1 || (given == 0 && op_ != "barrier")) {
+      throw InputError({.source = "--bytes, --sizes, --pair-bytes",
+                        .value = given == 0 ? "none of them" : "more than one",
+                        .expected = "one size (--bytes 64M), a range of them (--sizes 1K:1G) or a table"});
     }
+    if (!pair_bytes_.empty()) return {};
     if (sizes_.empty()) return {bytes_.empty() ? 0 : parse_size("--bytes", bytes_, any_size)};
     const size_t colon = sizes_.find(':');
     if (colon == std::string::npos)
@@ -193,7 +202,7 @@ class CollectiveCommand : public Command {
             .json = Json::object({{"op", op_}, {"topology", topology_}, {"rows", std::move(rows)}})};
   }
 
-  std::string cluster_, node_, topology_, bytes_, sizes_, plot_;
+  std::string cluster_, node_, topology_, bytes_, sizes_, pair_bytes_, plot_;
   std::string op_ = "all_reduce", algorithm_ = "auto", protocol_ = "auto", fidelity_ = "closed", routing_ = "ecmp";
   std::vector<std::string> group_;
   int64_t nodes_ = 0, domain_ = 0, ranks_ = 0, stride_ = 1, root_ = 0, concurrent_ = 1;
