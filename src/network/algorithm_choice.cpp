@@ -10,40 +10,16 @@
 namespace foretoken {
 namespace {
 
-// What NCCL runs (NCCL 2.26, src/graph/tuning.cc and src/enqueue.cc): all-reduce by ring, by NVLS inside a node, by
-// tree across nodes (inside one its tree is a chain); gathering and scattering by ring, or by PAT where every rank has
-// a node of its own; broadcast and reduce by ring; all the rest as sends and receives.
-bool nccl_has(std::string_view algorithm, CollectiveKind kind, const GroupShape& shape) {
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-    case CollectiveKind::barrier:
-      return algorithm == "ring" || algorithm == "in_switch" || (algorithm == "tree" && shape.nodes > 1);
-    case CollectiveKind::all_gather:
-    case CollectiveKind::reduce_scatter:
-      return algorithm == "ring" || (algorithm == "pat" && shape.most_per_node == 1 && shape.nodes > 1);
-    case CollectiveKind::broadcast:
-    case CollectiveKind::reduce:
-      return algorithm == "ring";
-    case CollectiveKind::all_to_all:
-    case CollectiveKind::gather:
-    case CollectiveKind::scatter:
-    case CollectiveKind::send_recv:
-      return algorithm == "direct";
-  }
-  throw InternalError("every collective has its algorithms");
-}
-
 std::string unsuitable(const CollectiveAlgorithm& algorithm, CollectiveKind kind, const GroupShape& shape,
                        const ChoiceLimits& limits) {
   const std::string why = algorithm.unsuitable(kind, shape);
-  if (!why.empty() || algorithm.name != "in_switch" || limits.reduces_in_switch) return why;
+  if (!why.empty() || !algorithm.needs_reducing_switch || limits.reduces_in_switch) return why;
   return "in-switch needs switches that reduce: NVSwitch of Hopper or later";
 }
 
-// NCCL's in-switch and PAT algorithms come with one protocol.
 std::string unsuitable(Protocol protocol, const CollectiveAlgorithm& algorithm, const ChoiceLimits& limits) {
   if (protocol == Protocol::ideal) return {};
-  if (protocol != Protocol::simple && (algorithm.name == "in_switch" || algorithm.name == "pat"))
+  if (protocol != Protocol::simple && algorithm.simple_only)
     return fmt::format("{} runs with the protocol simple only", algorithm.name);
   if (protocol == Protocol::ll128 && !limits.nvlink) return "ll128 needs NVLink";
   return {};
@@ -77,11 +53,6 @@ std::string candidate_text(const AlgorithmAndProtocol& candidate) {
   return fmt::format("{} {}", candidate.algorithm->name, protocol_name(candidate.protocol));
 }
 
-StepKind step_kind(const CollectiveAlgorithm& algorithm) {
-  if (algorithm.name == "in_switch") return StepKind::in_switch;
-  return algorithm.name == "tree" ? StepKind::tree : StepKind::ring;
-}
-
 std::vector<AlgorithmAndProtocol> candidates(CollectiveKind kind, const GroupShape& shape, const ChoiceRequest& request,
                                              const ChoiceLimits& limits) {
   std::vector<AlgorithmAndProtocol> found;
@@ -98,7 +69,7 @@ std::vector<AlgorithmAndProtocol> candidates(CollectiveKind kind, const GroupSha
     return found;
   }
   for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {
-    if (!any && !nccl_has(algorithm.name, kind, shape)) continue;
+    if (!any && !algorithm.nccl_considers(kind, shape)) continue;
     if (unsuitable(algorithm, kind, shape, limits).empty()) add_protocols(algorithm, request, limits, found);
   }
   if (found.empty()) {

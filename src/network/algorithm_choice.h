@@ -17,7 +17,6 @@ struct AlgorithmAndProtocol {
 };
 
 std::string candidate_text(const AlgorithmAndProtocol& candidate);  // "ring ll128"
-StepKind step_kind(const CollectiveAlgorithm& algorithm);
 
 // What a user asked for.
 struct ChoiceRequest {

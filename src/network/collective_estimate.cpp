@@ -103,14 +103,13 @@ CollectiveModel::Group CollectiveModel::group_of(const CollectiveRequest& reques
 }
 
 MessageCosts CollectiveModel::costs_of(const AlgorithmAndProtocol& candidate) const {
-  return message_costs(candidate.protocol, step_kind(*candidate.algorithm), limits_.nvlink);
+  return message_costs(candidate.protocol, candidate.algorithm->steps, limits_.nvlink);
 }
 
 TransferPlan CollectiveModel::plan_of(const CollectiveRequest& request, const Group& group,
                                       const AlgorithmAndProtocol& candidate) const {
   if (request.pairs) return uneven_all_to_all(*request.pairs, request.group, domain_, costs_of(candidate));
   const GroupLayout& layout = group.layout.value();
-  check_plan_size(*candidate.algorithm, request.kind, layout.members());
   const int32_t root = layout.place_of(request.group.device(request.root));
   return transfer_plan(candidate.algorithm->plan(request.kind, layout, root), request.kind, request.bytes, layout,
                        costs_of(candidate));

@@ -74,16 +74,4 @@ TransferPlan uneven_all_to_all(const PairBytes& pairs, const ProcessGroup& group
   return plan;
 }
 
-void check_plan_size(const CollectiveAlgorithm& algorithm, CollectiveKind kind, int64_t members) {
-  constexpr int64_t most_transfers = 1 << 24;
-  const bool every_pair =
-      algorithm.name == "direct" || (algorithm.name == "hierarchical" && kind == CollectiveKind::all_to_all);
-  if (!every_pair || members * members <= most_transfers) return;
-  throw InputError({.source = "collective",
-                    .path = std::string(algorithm.name),
-                    .value = fmt::format("{} ranks", members),
-                    .expected = fmt::format("at most {} pairs of ranks at flow level; the closed form has no limit",
-                                            most_transfers)});
-}
-
 }  // namespace foretoken

@@ -17,7 +17,4 @@ TransferPlan transfer_plan(const BlockPlan& plan, CollectiveKind kind, double by
 TransferPlan uneven_all_to_all(const PairBytes& pairs, const ProcessGroup& group, int64_t devices_per_node,
                                const MessageCosts& costs);
 
-// InputError when a plan of this algorithm would have more transfers than we care to keep in memory.
-void check_plan_size(const CollectiveAlgorithm& algorithm, CollectiveKind kind, int64_t members);
-
 }  // namespace foretoken

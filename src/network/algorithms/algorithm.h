@@ -10,6 +10,7 @@
 
 #include "model/shapes.h"
 #include "network/process_group.h"
+#include "network/protocol.h"
 
 namespace foretoken {
 
@@ -65,6 +66,11 @@ struct CollectiveAlgorithm {
   BlockPlan (*plan)(CollectiveKind kind, const GroupLayout& layout, int32_t root);
   // For a group of any size in the same time (trees and doubling: its logarithm).
   std::vector<StageLoad> (*loads)(CollectiveKind kind, const GroupShape& shape);
+  // Whether NCCL would consider it (NCCL 2.26, src/graph/tuning.cc and src/enqueue.cc).
+  bool (*nccl_considers)(CollectiveKind kind, const GroupShape& shape);
+  StepKind steps = StepKind::ring;
+  bool simple_only = false;            // NCCL has it with the protocol simple alone
+  bool needs_reducing_switch = false;  // NVSwitch of Hopper or later
 };
 
 std::span<const CollectiveAlgorithm> collective_algorithms();

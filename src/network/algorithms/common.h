@@ -22,10 +22,18 @@ inline bool gathers(CollectiveKind kind) {
   return is_all_reduce(kind) || kind == CollectiveKind::all_gather;
 }
 
+// Of algorithms that NCCL does not have.
+inline bool never_in_nccl(CollectiveKind, const GroupShape&) {
+  return false;
+}
+
 // Smallest k with 2^k >= n.
 inline int64_t ceil_log2(int64_t n) {
   return n <= 1 ? 0 : static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(n - 1)));
 }
+
+// InputError where transfers between all pairs of members are more than we care to keep in memory.
+void check_pairs_fit(std::string_view algorithm, int64_t members);
 
 inline std::string not_for(std::string_view algorithm, CollectiveKind kind) {
   return std::string(algorithm) + " has no " + std::string(collective_kind_name(kind));

@@ -12,6 +12,7 @@ std::string unsuitable(CollectiveKind, const GroupShape&) {
 // From each member to each other: the block that `block_of` gives.
 template <class BlockOf>
 BlockStage all_pairs(int64_t members, bool reduces, BlockOf block_of) {
+  check_pairs_fit("direct", members);
   BlockStage stage{.reduces = reduces};
   for (int32_t from = 0; from < members; ++from) {
     for (int32_t to = 0; to < members; ++to) {
@@ -97,6 +98,19 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
   return std::vector<StageLoad>(is_all_reduce(kind) ? 2 : 1, load);
 }
 
+// As sends and receives, where it has no collective of its own.
+bool nccl_considers(CollectiveKind kind, const GroupShape&) {
+  switch (kind) {
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::gather:
+    case CollectiveKind::scatter:
+    case CollectiveKind::send_recv:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 CollectiveAlgorithm direct_algorithm() {
@@ -104,7 +118,8 @@ CollectiveAlgorithm direct_algorithm() {
           .summary = "every rank sends to every other at once: one step",
           .unsuitable = unsuitable,
           .plan = plan,
-          .loads = loads};
+          .loads = loads,
+          .nccl_considers = nccl_considers};
 }
 
 }  // namespace foretoken

@@ -147,7 +147,8 @@ CollectiveAlgorithm halving_doubling_algorithm() {
           .summary = "exchanges at distances 1, 2, 4, ...: least bytes and few steps, on powers of two",
           .unsuitable = unsuitable,
           .plan = plan,
-          .loads = loads};
+          .loads = loads,
+          .nccl_considers = never_in_nccl};
 }
 
 }  // namespace foretoken

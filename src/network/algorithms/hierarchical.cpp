@@ -55,6 +55,7 @@ BlockStage along_rails(const Grid& grid, bool reduces) {
 
 // First to the member of one's own node on the rail of the one it is for, then along the rail.
 std::vector<BlockStage> all_to_all(const Grid& grid) {
+  check_pairs_fit("hierarchical", grid.members());
   BlockStage near, far;
   const int64_t members = grid.members();
   for (int64_t node = 0; node < grid.nodes; ++node) {
@@ -130,7 +131,8 @@ CollectiveAlgorithm hierarchical_algorithm() {
           .summary = "inside the nodes, along the rails, inside the nodes: each card carries its own share",
           .unsuitable = unsuitable,
           .plan = plan,
-          .loads = loads};
+          .loads = loads,
+          .nccl_considers = never_in_nccl};
 }
 
 }  // namespace foretoken

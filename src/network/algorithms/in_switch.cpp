@@ -38,6 +38,10 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
   return {{.messages = 2, .device = 1 + 1 / static_cast<double>(shape.ranks)}};
 }
 
+bool nccl_considers(CollectiveKind kind, const GroupShape&) {
+  return is_all_reduce(kind);
+}
+
 }  // namespace
 
 CollectiveAlgorithm in_switch_algorithm() {
@@ -45,7 +49,11 @@ CollectiveAlgorithm in_switch_algorithm() {
           .summary = "the switch adds and copies (NVLS, SHARP): every byte goes up and comes down about once",
           .unsuitable = unsuitable,
           .plan = plan,
-          .loads = loads};
+          .loads = loads,
+          .nccl_considers = nccl_considers,
+          .steps = StepKind::in_switch,
+          .simple_only = true,
+          .needs_reducing_switch = true};
 }
 
 }  // namespace foretoken

@@ -73,6 +73,11 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
   return result;
 }
 
+// With one rank in each node.
+bool nccl_considers(CollectiveKind, const GroupShape& shape) {
+  return shape.nodes > 1 && shape.most_per_node == 1;
+}
+
 }  // namespace
 
 CollectiveAlgorithm pat_algorithm() {
@@ -80,7 +85,9 @@ CollectiveAlgorithm pat_algorithm() {
           .summary = "binomial trees for all blocks at once, far hops first: few steps for any number of ranks",
           .unsuitable = unsuitable,
           .plan = plan,
-          .loads = loads};
+          .loads = loads,
+          .nccl_considers = nccl_considers,
+          .simple_only = true};
 }
 
 }  // namespace foretoken

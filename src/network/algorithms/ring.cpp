@@ -148,6 +148,10 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
   return result;
 }
 
+bool nccl_considers(CollectiveKind, const GroupShape&) {
+  return true;
+}
+
 }  // namespace
 
 CollectiveAlgorithm ring_algorithm() {
@@ -155,7 +159,8 @@ CollectiveAlgorithm ring_algorithm() {
           .summary = "each rank passes on to the next: least bytes, latency grows with the ranks",
           .unsuitable = unsuitable,
           .plan = plan,
-          .loads = loads};
+          .loads = loads,
+          .nccl_considers = nccl_considers};
 }
 
 }  // namespace foretoken

@@ -142,6 +142,11 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
   return std::vector<StageLoad>(is_all_reduce(kind) ? 2 : 1, load);
 }
 
+// Across nodes; inside one NCCL's tree is a chain.
+bool nccl_considers(CollectiveKind kind, const GroupShape& shape) {
+  return is_all_reduce(kind) && shape.nodes > 1;
+}
+
 }  // namespace
 
 CollectiveAlgorithm tree_algorithm() {
@@ -149,7 +154,9 @@ CollectiveAlgorithm tree_algorithm() {
           .summary = "two binary trees, half of the buffer each: latency grows with the logarithm of the nodes",
           .unsuitable = unsuitable,
           .plan = plan,
-          .loads = loads};
+          .loads = loads,
+          .nccl_considers = nccl_considers,
+          .steps = StepKind::tree};
 }
 
 }  // namespace foretoken
