@@ -30,7 +30,7 @@ void try_to_read(const Parse& parse) {
     if (topology.device_count() < 2 || topology.node_count() > 10'000) return;
     const auto last = static_cast<NetworkNode>(topology.device_count() - 1);
     std::vector<RouteLink> route;
-    Router(topology, Routing::adaptive).route(last, 0, 0, route);
+    Router(topology, LinkRouting::adaptive).route(last, 0, 0, route);
     promise(!route.empty(), "a route has a link");
   } catch (const InputError& error) {
     promise(!error.problem().expected.empty(), "a complaint says what was expected");
