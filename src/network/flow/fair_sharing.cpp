@@ -16,12 +16,14 @@ constexpr double most_excess = 1e-9;
 
 }  // namespace
 
-FairSharing::FairSharing(std::span<const Link> links) : links_(links.size()) {
+FairSharing::FairSharing(std::span<const Link> links) : links_(links.size()), contended_(links.size()) {
   for (size_t i = 0; i < links.size(); ++i) links_[i].capacity = links[i].bandwidth.value();
 }
 
-bool FairSharing::is_contended(const SharedLink& link) const {
-  return link.wanted > link.capacity * (1 + rounding);
+void FairSharing::change_wanted(LinkIndex index, double wanted) {
+  SharedLink& link = links_[static_cast<size_t>(index)];
+  link.wanted = wanted;
+  contended_[static_cast<size_t>(index)] = wanted > link.capacity * (1 + rounding);
 }
 
 int32_t FairSharing::add(std::span<const LinkLoad> loads) {
@@ -44,21 +46,16 @@ int32_t FairSharing::add(std::span<const LinkLoad> loads) {
     SharedLink& link = links_[static_cast<size_t>(loads[i].link)];
     flow.places[i] = static_cast<int32_t>(link.members.size());
     link.members.push_back({number, static_cast<int32_t>(i), loads[i].weight});
-    link.wanted += flow.best * loads[i].weight;
+    change_wanted(loads[i].link, link.wanted + flow.best * loads[i].weight);
   }
   touched_.push_back(number);
   return number;
-}
-
-void FairSharing::mark_competitors(const SharedLink& link) {
-  for (const Member& member : link.members) touched_.push_back(member.flow);
 }
 
 void FairSharing::remove(int32_t number) {
   Flow& flow = flows_[static_cast<size_t>(number)];
   for (size_t i = 0; i < flow.loads.size(); ++i) {
     SharedLink& link = links_[static_cast<size_t>(flow.loads[i].link)];
-    const bool was_contended = is_contended(link);
     const auto place = static_cast<size_t>(flow.places[i]);
     link.members[place] = link.members.back();
     link.members.pop_back();
@@ -66,9 +63,11 @@ void FairSharing::remove(int32_t number) {
       const Member& moved = link.members[place];
       flows_[static_cast<size_t>(moved.flow)].places[static_cast<size_t>(moved.load)] = static_cast<int32_t>(place);
     }
+    if (contended_[static_cast<size_t>(flow.loads[i].link)]) {
+      for (const Member& member : link.members) touched_.push_back(member.flow);
+    }
     // Starting again from zero keeps rounding from piling up.
-    link.wanted = link.members.empty() ? 0 : link.wanted - flow.best * flow.loads[i].weight;
-    if (was_contended) mark_competitors(link);
+    change_wanted(flow.loads[i].link, link.members.empty() ? 0 : link.wanted - flow.best * flow.loads[i].weight);
   }
   flow.loads = {};
   free_.push_back(number);
@@ -81,8 +80,9 @@ void FairSharing::collect_component(int32_t first) {
   flows_[static_cast<size_t>(first)].visit = visits_;
   for (size_t next = 0; next < component_flows_.size(); ++next) {
     for (const LinkLoad& load : flows_[static_cast<size_t>(component_flows_[next])].loads) {
+      if (!contended_[static_cast<size_t>(load.link)]) continue;
       SharedLink& link = links_[static_cast<size_t>(load.link)];
-      if (link.visit == visits_ || !is_contended(link)) continue;
+      if (link.visit == visits_) continue;
       link.visit = visits_;
       component_links_.push_back(load.link);
       for (const Member& member : link.members) {

@@ -55,8 +55,7 @@ class FairSharing {
     std::vector<Member> members;
   };
 
-  bool is_contended(const SharedLink& link) const;
-  void mark_competitors(const SharedLink& link);
+  void change_wanted(LinkIndex link, double wanted);
   void collect_component(int32_t first);
   void fill();
   void fix(int32_t flow, double level);
@@ -64,6 +63,7 @@ class FairSharing {
   void check_capacities() const;
 
   std::vector<SharedLink> links_;
+  std::vector<uint8_t> contended_;  // by link; apart, because most links a search meets are not
   std::vector<Flow> flows_;
   std::vector<int32_t> free_;     // numbers to use again
   std::vector<int32_t> touched_;  // flows to look at in the next settle()

@@ -25,11 +25,8 @@ struct DistanceField {
 constexpr int64_t kept_distances_per_link = 64;
 constexpr size_t least_kept_fields = 64;
 
-uint64_t hash_of(NetworkNode from, NetworkNode to, uint64_t flow, NetworkNode at) {
-  uint64_t state = flow;
-  state = splitmix64(state) ^ static_cast<uint64_t>(from);
-  state = splitmix64(state) ^ static_cast<uint64_t>(to);
-  state = splitmix64(state) ^ static_cast<uint64_t>(at);
+uint64_t mixed(uint64_t state, NetworkNode node) {
+  state ^= static_cast<uint64_t>(node);
   return splitmix64(state);
 }
 
@@ -159,15 +156,20 @@ struct Router::State {
   // The search goes no deeper than it must: a neighbour in a ring costs a few steps, however long the ring is.
   int32_t distance_from(NetworkNode from) {
     const auto no_bound = static_cast<int32_t>(topology.node_count());
-    for (int32_t most = 0;; ++most) {
+    int32_t most = no_bound;  // as far as all fields were searched before
+    for (const auto& [field, offset] : anchors) most = std::min(most, field->depth + offset);
+    for (;; ++most) {
       for (const auto& [field, offset] : anchors) deepen(*field, most - offset);
       const bool last = all_exhausted();
-      int32_t least = not_reached;
+      int32_t least = last ? no_bound : most;
+      bool found = false;
       for (const LinkIndex link : topology.links_out_of(from)) {
-        const int32_t distance = distance_within(topology.link(link).to, last ? no_bound : most);
-        if (distance != not_reached && (least == not_reached || distance < least)) least = distance;
+        const int32_t distance = distance_within(topology.link(link).to, least);
+        if (distance == not_reached) continue;
+        least = distance;
+        found = true;
       }
-      if (least != not_reached) return least + 1;
+      if (found) return least + 1;
       if (last) break;
     }
     throw InputError({.source = "topology",
@@ -175,23 +177,67 @@ struct Router::State {
                       .expected = "a path between the two devices"});
   }
 
-  // The links out of `node` that come one step nearer.
+  bool leads_on(LinkIndex link, int32_t distance) {
+    return distance_within(topology.link(link).to, distance - 1) != not_reached;
+  }
+
+  // Between the destination and the nearest anchor only tails are one step nearer, and few links lead into them.
+  bool only_tails_are_nearer(int32_t distance) const {
+    for (const auto& [field, offset] : anchors) {
+      if (offset < distance - 1) return false;
+    }
+    return true;
+  }
+
+  // The links out of `node` that come one step nearer, in their order.
   void find_links_on(NetworkNode node, int32_t distance) {
     links_on.clear();
-    for (const LinkIndex link : topology.links_out_of(node)) {
-      if (distance_within(topology.link(link).to, distance - 1) != not_reached) links_on.push_back(link);
+    if (only_tails_are_nearer(distance)) {
+      for (const auto& [tail, tail_distance] : tails) {
+        if (tail_distance != distance - 1) continue;
+        for (const LinkIndex link : topology.links_into(tail)) {
+          if (topology.link(link).from == node) links_on.push_back(link);
+        }
+      }
+      std::sort(links_on.begin(), links_on.end());
+      links_on.erase(std::unique(links_on.begin(), links_on.end()), links_on.end());
+    } else {
+      for (const LinkIndex link : topology.links_out_of(node)) {
+        if (leads_on(link, distance)) links_on.push_back(link);
+      }
     }
     ensure(!links_on.empty(), "a node at a distance has a neighbour that is nearer");
   }
 
+  // One of the links that come nearer, each as likely. A few are tried before all are looked at: on the way up a tree
+  // half of a switch's links lead on.
+  LinkIndex hashed_link_on(NetworkNode node, int32_t distance, uint64_t hash) {
+    const std::span<const LinkIndex> out = topology.links_out_of(node);
+    constexpr int tries = 4, bits = 16;
+    if (out.size() < (size_t{1} << bits) && !only_tails_are_nearer(distance)) {
+      for (int i = 0; i < tries; ++i) {
+        const uint64_t piece = (hash >> (bits * i)) & ((1U << bits) - 1);
+        const LinkIndex link = out[(piece * out.size()) >> bits];
+        if (leads_on(link, distance)) return link;
+      }
+    }
+    find_links_on(node, distance);
+    return links_on[splitmix64(hash) % links_on.size()];
+  }
+
   void single_path(NetworkNode from, uint64_t flow, std::vector<RouteLink>& route) {
+    const uint64_t flow_hash = mixed(mixed(splitmix64(flow), from), destination);
     NetworkNode node = from;
     for (int32_t distance = distance_from(from); distance > 0; --distance) {
-      find_links_on(node, distance);
-      uint64_t choice = 0;
-      if (routing == LinkRouting::ecmp) choice = hash_of(from, destination, flow, node) % links_on.size();
-      route.push_back({.link = links_on[choice]});
-      node = topology.link(links_on[choice]).to;
+      LinkIndex link = 0;
+      if (routing == LinkRouting::ecmp) {
+        link = hashed_link_on(node, distance, mixed(flow_hash, node));
+      } else {
+        find_links_on(node, distance);
+        link = links_on.front();
+      }
+      route.push_back({.link = link});
+      node = topology.link(link).to;
     }
     ensure(node == destination, "a route ends at its destination");
   }
