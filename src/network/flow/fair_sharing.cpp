@@ -130,7 +130,7 @@ void FairSharing::fill() {
   first_levels.reserve(component_links_.size());
   bool any_rising = false;
   for (const LinkIndex link : component_links_) {
-    first_levels.push_back({level_where_full(links_[static_cast<size_t>(link)], any_rising), link});
+    first_levels.emplace_back(level_where_full(links_[static_cast<size_t>(link)], any_rising), link);
   }
   std::priority_queue<FullAt, std::vector<FullAt>, std::greater<>> next_full({}, std::move(first_levels));
 

@@ -25,7 +25,7 @@ class FairSharing {
   // `loads` must outlive the flow, name each link once and have weights above zero; at least one.
   // Numbers of removed flows are used again.
   int32_t add(std::span<const LinkLoad> loads);
-  void remove(int32_t flow);
+  void remove(int32_t number);
 
   // Works out the levels after any number of add() and remove(); returns the flows whose level is another than before,
   // ascending. The span is good until the next call.
@@ -55,10 +55,10 @@ class FairSharing {
     std::vector<Member> members;
   };
 
-  void change_wanted(LinkIndex link, double wanted);
+  void change_wanted(LinkIndex index, double wanted);
   void collect_component(int32_t first);
   void fill();
-  void fix(int32_t flow, double level);
+  void fix(int32_t number, double level);
   double level_where_full(const SharedLink& link, bool& any_rising) const;
   void check_capacities() const;
 

@@ -19,10 +19,10 @@ void add_copy(NetworkGraph& graph, const NetworkGraph& part, int64_t first, int6
 
 }  // namespace
 
-NetworkGraph copies_of(const NetworkGraph& part, int64_t count) {
-  NetworkGraph graph{.device_count = part.device_count * count, .devices_forward = part.devices_forward};
-  for (int64_t copy = 0; copy < count; ++copy) add_copy(graph, part, copy * part.device_count, 1);
-  return graph;
+NetworkGraph copies_of(const NetworkGraph& graph, int64_t count) {
+  NetworkGraph copies{.device_count = graph.device_count * count, .devices_forward = graph.devices_forward};
+  for (int64_t copy = 0; copy < count; ++copy) add_copy(copies, graph, copy * graph.device_count, 1);
+  return copies;
 }
 
 NetworkGraph product_of(std::span<const NetworkGraph> dimensions) {

@@ -21,6 +21,17 @@ struct DistanceField {
   bool exhausted() const { return frontier.empty(); }
 };
 
+// A node between the destination and an anchor, and its distance to the destination.
+struct Tail {
+  NetworkNode node = 0;
+  int32_t distance = 0;
+};
+
+struct Anchor {
+  DistanceField* field = nullptr;
+  int32_t offset = 0;  // links from the anchor to the destination
+};
+
 // What is kept of fields: this many distances per link of the topology.
 constexpr int64_t kept_distances_per_link = 64;
 constexpr size_t least_kept_fields = 64;
@@ -94,10 +105,8 @@ struct Router::State {
   }
 
   bool is_tail(NetworkNode node, size_t first_tail) const {
-    for (size_t i = first_tail; i < tails.size(); ++i) {
-      if (tails[i].first == node) return true;
-    }
-    return false;
+    return std::any_of(tails.begin() + static_cast<int64_t>(first_tail), tails.end(),
+                       [&](const Tail& tail) { return tail.node == node; });
   }
 
   void add_branch(NetworkNode node, int32_t distance) {
@@ -147,10 +156,7 @@ struct Router::State {
   }
 
   bool all_exhausted() const {
-    for (const auto& [field, offset] : anchors) {
-      if (!field->exhausted()) return false;
-    }
-    return true;
+    return std::all_of(anchors.begin(), anchors.end(), [](const Anchor& anchor) { return anchor.field->exhausted(); });
   }
 
   // The search goes no deeper than it must: a neighbour in a ring costs a few steps, however long the ring is.
@@ -183,10 +189,8 @@ struct Router::State {
 
   // Between the destination and the nearest anchor only tails are one step nearer, and few links lead into them.
   bool only_tails_are_nearer(int32_t distance) const {
-    for (const auto& [field, offset] : anchors) {
-      if (offset < distance - 1) return false;
-    }
-    return true;
+    return std::all_of(anchors.begin(), anchors.end(),
+                       [&](const Anchor& anchor) { return anchor.offset >= distance - 1; });
   }
 
   // The links out of `node` that come one step nearer, in their order.
@@ -276,8 +280,8 @@ struct Router::State {
 
   // Where the last route went, as most callers ask for one destination many times.
   NetworkNode destination = -1;
-  std::vector<std::pair<NetworkNode, int32_t>> tails;       // nodes before an anchor and their distance
-  std::vector<std::pair<DistanceField*, int32_t>> anchors;  // a field and the links from its anchor to the destination
+  std::vector<Tail> tails;
+  std::vector<Anchor> anchors;
 
   // Scratch space.
   std::vector<NetworkNode> next_frontier, ways_in;
