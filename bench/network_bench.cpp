@@ -48,9 +48,11 @@ TransferPlan halving(int32_t job, bool spread) {
   return plan;
 }
 
+constexpr const char* fat_tree = "fat_tree:32x16x32@50GB/s,500ns";
+
 void concurrent_collectives(benchmark::State& state, TransferPlan (*plan_of)(int32_t, bool), bool spread,
-                            LinkRouting routing) {
-  const Topology topology = parse_topology("fat_tree:32x16x32@50GB/s,500ns");
+                            LinkRouting routing, const char* network) {
+  const Topology topology = parse_topology(network);
   std::vector<TransferPlan> plans;
   for (int32_t job = 0; job < jobs; ++job) plans.push_back(plan_of(job, spread));
   for (auto _ : state) {
@@ -60,23 +62,25 @@ void concurrent_collectives(benchmark::State& state, TransferPlan (*plan_of)(int
     }
     benchmark::DoNotOptimize(simulator.now());
   }
+  state.SetLabel(network);
 }
 
-BENCHMARK_CAPTURE(concurrent_collectives, ring_packed_ecmp, ring_all_reduce, false, LinkRouting::ecmp)
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(concurrent_collectives, ring_spread_ecmp, ring_all_reduce, true, LinkRouting::ecmp)
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(concurrent_collectives, ring_spread_adaptive, ring_all_reduce, true, LinkRouting::adaptive)
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(concurrent_collectives, halving_spread_ecmp, halving, true, LinkRouting::ecmp)
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(concurrent_collectives, all_to_all_packed_ecmp, all_to_all, false, LinkRouting::ecmp)
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(concurrent_collectives, all_to_all_spread_ecmp, all_to_all, true, LinkRouting::ecmp)
-    ->Unit(benchmark::kMillisecond);
+#define FORETOKEN_BENCHMARK(name, ...) \
+  BENCHMARK_CAPTURE(concurrent_collectives, name, __VA_ARGS__)->Unit(benchmark::kMillisecond)
+
+FORETOKEN_BENCHMARK(ring_packed_ecmp, ring_all_reduce, false, LinkRouting::ecmp, fat_tree);
+FORETOKEN_BENCHMARK(ring_spread_ecmp, ring_all_reduce, true, LinkRouting::ecmp, fat_tree);
+FORETOKEN_BENCHMARK(ring_spread_adaptive, ring_all_reduce, true, LinkRouting::adaptive, fat_tree);
+FORETOKEN_BENCHMARK(halving_spread_ecmp, halving, true, LinkRouting::ecmp, fat_tree);
+FORETOKEN_BENCHMARK(all_to_all_packed_ecmp, all_to_all, false, LinkRouting::ecmp, fat_tree);
+FORETOKEN_BENCHMARK(all_to_all_spread_ecmp, all_to_all, true, LinkRouting::ecmp, fat_tree);
+FORETOKEN_BENCHMARK(ring_spread_rails, ring_all_reduce, true, LinkRouting::ecmp,
+                    "rail:8x32x64@50GB/s,500ns,node_bandwidth=450GB/s");
+FORETOKEN_BENCHMARK(ring_spread_torus, ring_all_reduce, true, LinkRouting::ecmp, "torus:32x32x16@50GB/s,500ns");
+FORETOKEN_BENCHMARK(ring_spread_dragonfly, ring_all_reduce, true, LinkRouting::ecmp, "dragonfly:8x16x128@50GB/s,500ns");
 
 void build_topology(benchmark::State& state) {
-  for (auto _ : state) benchmark::DoNotOptimize(parse_topology("fat_tree:32x16x32@50GB/s,500ns").node_count());
+  for (auto _ : state) benchmark::DoNotOptimize(parse_topology(fat_tree).node_count());
 }
 BENCHMARK(build_topology)->Unit(benchmark::kMillisecond);
 

@@ -92,16 +92,21 @@ struct Router::State {
     }
   }
 
-  // The one node that forwards traffic into this one; nothing if there is none or a choice.
-  std::optional<NetworkNode> only_way_in(NetworkNode node) const {
-    std::optional<NetworkNode> found;
+  // The nodes that forward traffic into this one, as far as it matters: none, one, or several.
+  struct WaysIn {
+    std::optional<NetworkNode> first;
+    bool several = false;
+  };
+
+  WaysIn ways_into(NetworkNode node) const {
+    WaysIn ways;
     for (const LinkIndex link : topology.links_into(node)) {
       const NetworkNode from = topology.link(link).from;
-      if (!topology.forwards(from) || found == from) continue;
-      if (found) return std::nullopt;
-      found = from;
+      if (!topology.forwards(from) || ways.first == from) continue;
+      if (ways.first) return {.first = ways.first, .several = true};
+      ways.first = from;
     }
-    return found;
+    return ways;
   }
 
   bool is_tail(NetworkNode node, size_t first_tail) const {
@@ -112,12 +117,16 @@ struct Router::State {
   void add_branch(NetworkNode node, int32_t distance) {
     const size_t first = tails.size();
     tails.push_back({node, distance});
-    while (const std::optional<NetworkNode> next = only_way_in(node)) {
-      if (is_tail(*next, first)) break;  // a loop: two nodes that only lead to each other
-      node = *next;
+    while (true) {
+      const WaysIn ways = ways_into(node);
+      if (ways.several) {
+        anchors.push_back({&field_to(node), distance});
+        return;
+      }
+      if (!ways.first || is_tail(*ways.first, first)) return;  // nothing else leads here
+      node = *ways.first;
       tails.push_back({node, ++distance});
     }
-    anchors.push_back({&field_to(node), distance});
   }
 
   void aim_at(NetworkNode to) {
