@@ -56,14 +56,16 @@ void for_each_suitable(const GroupShape& shape, Check check) {
 TEST(CollectiveEstimate, formula_and_flow_level_agree_where_nothing_contends) {
   for (const Cluster& cluster : clusters()) {
     for (const ProcessGroup& group : {ProcessGroup::strided(0, total_devices(cluster)),
-                                      ProcessGroup::strided(0, std::max(2, cluster.node_count), 8)}) {
+                                      ProcessGroup::strided(0, std::max(2, cluster.node_count), 8),
+                                      ProcessGroup::of({0, 9, 18, 27}), ProcessGroup::of({27, 0, 9, 1})}) {
+      const bool contends = cluster.fabric.oversubscription.value > 1;
+      if (contends && !group_shape(group, cluster).is_even()) continue;  // the formula may be too fast there
       if (group.last_device() >= total_devices(cluster)) continue;
       for_each_suitable(group_shape(group, cluster), [&](CollectiveKind kind, const std::string& algorithm) {
         for (const double bytes : {1e3, 1e9}) {
           const CollectiveRequest request = request_of(kind, algorithm, bytes, group, Protocol::simple);
           const double by_formula = seconds(closed(cluster), request), by_flow = seconds(flow(cluster), request);
           // Through an oversubscribed spine the formula knows the busiest leaf switch only roughly, and never too well.
-          const bool contends = cluster.fabric.oversubscription.value > 1;
           EXPECT_TRUE(by_formula >= 0.98 * by_flow && by_formula <= (contends ? 1.6 : 1.02) * by_flow)
               << duration_text(by_formula) << " by formula, " << duration_text(by_flow)
               << " at flow level: " << algorithm << " " << collective_kind_name(kind) << " of " << bytes << " B on "
@@ -73,6 +75,18 @@ TEST(CollectiveEstimate, formula_and_flow_level_agree_where_nothing_contends) {
         }
       });
     }
+  }
+}
+
+TEST(CollectiveEstimate, a_send_takes_the_latency_of_its_way) {
+  const Cluster rails = test_cluster({.nodes_per_leaf = 4});
+  const auto send = [&](int32_t to, const CollectiveModel& model) {
+    return seconds(model, request_of(CollectiveKind::send_recv, "direct", 0, ProcessGroup::of({0, to})));
+  };
+  for (const CollectiveModel& model : {closed(rails), flow(rails)}) {
+    EXPECT_NEAR(send(1, model), 1e-6, 1e-12);   // inside the node
+    EXPECT_NEAR(send(8, model), 5e-6, 1e-12);   // the same rail
+    EXPECT_NEAR(send(9, model), 10e-6, 1e-12);  // another rail, through the spine
   }
 }
 

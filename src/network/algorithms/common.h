@@ -39,10 +39,21 @@ inline std::string not_for(std::string_view algorithm, CollectiveKind kind) {
   return std::string(algorithm) + " has no " + std::string(collective_kind_name(kind));
 }
 
-// How far messages between nodes go when each member talks to members with the same place in other nodes.
+// Whether members of the same number in different nodes hang off the same leaf switch, within a leaf group.
+inline bool is_on_rails(const GroupShape& shape) {
+  return !shape.rails || shape.most_per_leaf >= shape.nodes_per_leaf;
+}
+
+// How far messages between nodes go when each member talks to members of the same number in other nodes.
 inline Reach reach_along_rails(const GroupShape& shape) {
   if (shape.nodes == 1) return Reach::node;
-  return shape.leaf_groups == 1 ? Reach::leaf : Reach::spine;
+  return shape.leaf_groups == 1 && is_on_rails(shape) ? Reach::leaf : Reach::spine;
+}
+
+// What goes through the spine of `load.card` when a part of the members of a leaf group sends to another group.
+inline double spine_load(const GroupShape& shape, const StageLoad& load, double part) {
+  if (load.reach != Reach::spine) return 0;
+  return is_on_rails(shape) ? load.card * part : load.card;
 }
 
 // The same when members talk across places: cards of different rails meet at the spine only.

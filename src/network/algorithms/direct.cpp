@@ -74,7 +74,7 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
   StageLoad load{.reach = reach_anywhere(shape)};
   if (kind == CollectiveKind::send_recv) {
     const bool same_node = shape.nodes == 1;
-    load.reach = same_node ? Reach::node : reach_along_rails(shape);
+    if (!same_node) load.reach = shape.most_per_leaf == shape.ranks ? Reach::leaf : Reach::spine;
     load.device = load.pair = same_node ? 1 : 0;
     load.card = same_node ? 0 : 1;
     load.alone = true;
@@ -89,8 +89,8 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
   load.alone = whole || kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
   if (load.reach == Reach::spine) {
     // Those of other nodes below the same leaf switch are reached without the spine.
-    const auto leaf_nodes = static_cast<double>(shape.nodes_per_leaf);
-    const double below_leaf = static_cast<double>(shape.most_per_leaf) * (leaf_nodes - 1) / leaf_nodes;
+    const int64_t own = (shape.most_per_leaf + shape.nodes_per_leaf - 1) / shape.nodes_per_leaf;
+    const auto below_leaf = static_cast<double>(shape.most_per_leaf - own);
     load.spine = std::max(0.0, far - below_leaf) * piece;
     if (load.alone) load.spine /= static_cast<double>(shape.most_per_leaf);
   }

@@ -107,8 +107,13 @@ StageLoad exchange_load(const GroupShape& shape, int64_t distance, double share)
   StageLoad load{.reach = all_leave ? reach_along_rails(shape) : reach_anywhere(shape), .card = share};
   if (!all_leave) load.device = load.pair = share;
   const int64_t leaf = shape.nodes_per_leaf * shape.most_per_node;
-  if (load.reach == Reach::spine && (!all_leave || leaf % (2 * distance) != 0)) load.spine = share;
-  if (load.spine == 0 && load.reach == Reach::spine) load.reach = Reach::leaf;
+  const bool below_leaves = all_leave && is_on_rails(shape) && leaf % (2 * distance) == 0;
+  if (load.reach != Reach::spine) return load;
+  if (below_leaves) {
+    load.reach = Reach::leaf;
+  } else {
+    load.spine = share;
+  }
   return load;
 }
 

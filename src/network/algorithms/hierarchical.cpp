@@ -112,13 +112,13 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
   StageLoad far{.reach = reach_along_rails(shape)};
   if (kind == CollectiveKind::all_to_all) {
     far.card = (nodes - 1) / nodes;
-    if (far.reach == Reach::spine) far.spine = (nodes - leaf_nodes) / nodes;
+    far.spine = spine_load(shape, far, (nodes - leaf_nodes) / (nodes - 1));
     return {near, far};
   }
   far.messages = nodes - 1;
   far.card = (nodes - 1) / nodes / places;
   // Of a ring, one node of each leaf group sends to the next group.
-  if (far.reach == Reach::spine) far.spine = far.card / leaf_nodes;
+  far.spine = spine_load(shape, far, 1 / leaf_nodes);
   if (kind == CollectiveKind::reduce_scatter) return {near, far};
   if (kind == CollectiveKind::all_gather) return {far, near};
   return {near, far, far, near};

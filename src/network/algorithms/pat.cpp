@@ -58,7 +58,7 @@ StageLoad shift_load(const GroupShape& shape, int64_t distance, double share) {
   load.card = share * std::min(1.0, static_cast<double>(distance) / static_cast<double>(shape.most_per_card));
   if (load.reach == Reach::spine) {
     const auto leaf_members = static_cast<double>(shape.nodes_per_leaf * shape.most_per_node);
-    const bool crosses_rails = shape.rails && !along_rails;
+    const bool crosses_rails = shape.rails && !(along_rails && is_on_rails(shape));
     load.spine = crosses_rails ? share : share * std::min(1.0, static_cast<double>(distance) / leaf_members);
   }
   return load;

@@ -142,7 +142,7 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
     const bool closes_across = shape.nodes % 2 == 1 && shape.most_per_node > 1;
     load.reach = closes_across ? reach_anywhere(shape) : reach_along_rails(shape);
     // One node of each leaf group sends to the next group.
-    if (load.reach == Reach::spine) load.spine = load.card / static_cast<double>(shape.nodes_per_leaf);
+    load.spine = spine_load(shape, load, 1 / static_cast<double>(shape.nodes_per_leaf));
   }
   std::vector<StageLoad> result(is_all_reduce(kind) ? 2 : 1, load);
   return result;

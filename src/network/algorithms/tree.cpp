@@ -136,8 +136,7 @@ std::vector<StageLoad> loads(CollectiveKind kind, const GroupShape& shape) {
     load.card = 1 / channels;
     load.reach = reach_along_rails(shape);
     // Most edges of a tree are short: of a leaf group's nodes about two have edges that leave it.
-    if (load.reach == Reach::spine)
-      load.spine = load.card * std::min(1.0, 2.0 / static_cast<double>(shape.nodes_per_leaf));
+    load.spine = spine_load(shape, load, std::min(1.0, 2.0 / static_cast<double>(shape.nodes_per_leaf)));
   }
   return std::vector<StageLoad>(is_all_reduce(kind) ? 2 : 1, load);
 }
