@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <queue>
+#include <functional>
 #include <utility>
 
 #include "base/error.h"
@@ -69,7 +69,27 @@ struct FlowSimulator::State {
 
   void schedule(int32_t place, Picoseconds time) {
     job_at(place).event = event_count;
-    events.push({time, event_count++, place});
+    events.push_back({time, event_count++, place});
+    std::push_heap(events.begin(), events.end(), std::greater<>());
+  }
+
+  bool is_stale(const Event& event) { return job_at(event.job).event != event.number; }
+
+  Event pop_event() {
+    std::pop_heap(events.begin(), events.end(), std::greater<>());
+    const Event event = events.back();
+    events.pop_back();
+    return event;
+  }
+
+  // Every change of rates leaves an event behind that no longer counts.
+  void drop_stale_events() {
+    constexpr size_t few = 1000;
+    if (events.size() > few + 4 * jobs.size()) {
+      std::erase_if(events, [&](const Event& event) { return is_stale(event); });
+      std::make_heap(events.begin(), events.end(), std::greater<>());
+    }
+    while (!events.empty() && is_stale(events.front())) pop_event();
   }
 
   void enter_stage(int32_t place) {
@@ -123,9 +143,7 @@ struct FlowSimulator::State {
   }
 
   void handle(const Event& event) {
-    Job& job = job_at(event.job);
-    if (job.event != event.number) return;  // its rate has changed since
-    switch (job.phase) {
+    switch (job_at(event.job).phase) {
       case Phase::before_start:
         return enter_stage(event.job);
       case Phase::latency:
@@ -167,10 +185,6 @@ struct FlowSimulator::State {
     noted_links.clear();
   }
 
-  void drop_stale_events() {
-    while (!events.empty() && job_at(events.top().job).event != events.top().number) events.pop();
-  }
-
   FlowOptions options;
   PlanRouter router;
   FairSharing sharing;
@@ -178,8 +192,8 @@ struct FlowSimulator::State {
 
   Picoseconds now = 0;
   int64_t event_count = 0;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
-  std::vector<Job> jobs;  // running; places are used again
+  std::vector<Event> events;  // a heap, the next first
+  std::vector<Job> jobs;      // running; places are used again
   std::vector<int32_t> free_places;
   std::vector<int32_t> moving;  // by number of the flow: the place of its job
   JobNumber jobs_started = 0;
@@ -228,15 +242,14 @@ std::span<const JobNumber> FlowSimulator::advance(Picoseconds limit) {
   while (state.done.empty()) {
     state.settle();
     state.drop_stale_events();
-    if (state.events.empty() || state.events.top().time > limit) {
+    if (state.events.empty() || state.events.front().time > limit) {
       if (limit != end_of_time) state.now = limit;
       break;
     }
-    state.now = state.events.top().time;
-    while (!state.events.empty() && state.events.top().time == state.now) {
-      const Event event = state.events.top();
-      state.events.pop();
-      state.handle(event);
+    state.now = state.events.front().time;
+    while (!state.events.empty() && state.events.front().time == state.now) {
+      const Event event = state.pop_event();
+      if (!state.is_stale(event)) state.handle(event);
     }
   }
   std::sort(state.done.begin(), state.done.end());

@@ -136,6 +136,20 @@ TEST(FlowSimulator, equal_jobs_end_at_the_same_moment) {
   EXPECT_EQ(simulator.jobs_left(), 0);
 }
 
+TEST(FlowSimulator, thousands_of_unequal_flows_into_one_device_keep_its_link_full_to_the_end) {
+  const Topology topology(star(2));
+  FlowSimulator simulator(topology);
+  double bytes = 0;
+  for (int i = 0; i < 2000; ++i) {
+    bytes += 1e6 + i;
+    simulator.start(send(0, 1, 1e6 + i), 0);
+  }
+  const auto ends = run(simulator);
+  EXPECT_EQ(ends.size(), 2000U);
+  EXPECT_NEAR(ends.at(1999).value() / (bytes / 100e9), 1, 1e-9);
+  for (JobNumber job = 1; job < 2000; ++job) EXPECT_GT(ends.at(job).value(), ends.at(job - 1).value());
+}
+
 TEST(FlowSimulator, time_stops_at_the_limit_and_work_can_be_added_there) {
   const Topology topology(star(3));
   FlowSimulator simulator(topology);
