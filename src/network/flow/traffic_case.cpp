@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "hardware/fact_reader.h"
 #include "network/flow/flow_simulator.h"
@@ -36,8 +37,12 @@ TimedTransfer read_transfer(const JsonView& entry, int64_t devices) {
 }  // namespace
 
 TrafficCase read_traffic_case(const std::filesystem::path& path) {
-  const Json document = read_json_file(path, limits);
-  const JsonView file(document, path.string());
+  return parse_traffic_case(read_file(path, limits.max_bytes), path.string());
+}
+
+TrafficCase parse_traffic_case(std::string_view text, const std::string& source) {
+  const Json document = parse_json(text, source, limits);
+  const JsonView file(document, source);
   file.allow_only({"title", "topology", "routing", "packets", "transfers", "recorded"});
   TrafficCase traffic{.title = read_text(file.at("title")), .topology = read_text(file.at("topology"))};
   const int64_t devices = topology_from(traffic.topology).device_count();

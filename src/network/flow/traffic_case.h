@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.h"
@@ -35,6 +36,7 @@ struct TrafficCase {
 
 // InputError with file and path for anything else. docs/network.md describes the format.
 TrafficCase read_traffic_case(const std::filesystem::path& path);
+TrafficCase parse_traffic_case(std::string_view text, const std::string& source);
 
 // When each transfer ends at flow level. Links carry headers too: their bandwidth counts for the payload's part of a
 // packet.
