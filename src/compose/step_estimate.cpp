@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "compose/lowering.h"
-#include "network/collective.h"
+#include "network/calibration/stack_collectives.h"
 
 namespace foretoken {
 namespace {
@@ -25,14 +25,12 @@ bool is_attention(const KernelShape& shape) {
          std::holds_alternative<LatentAttentionShape>(shape) || std::holds_alternative<LinearAttentionShape>(shape);
 }
 
-TimedLaunch time_launch(const Launch& launch, const KernelPredictor& predictor) {
+TimedLaunch time_launch(const Launch& launch, const KernelPredictor& predictor,
+                        const CommunicationPredictor* collectives) {
   const auto count = static_cast<double>(launch.count);
   if (const auto* collective = std::get_if<CollectiveShape>(&launch.shape)) {
-    const Fabric fabric = collective->ranks > 1 ? fabric_of(predictor.device()) : Fabric{};
-    return {.launch = launch,
-            .kernel = std::nullopt,
-            .seconds = scaled(collective_seconds(*collective, fabric), count),
-            .work = {}};
+    const Estimate seconds = stack_collective_seconds(*collective, launch.variant, predictor.device(), collectives);
+    return {.launch = launch, .kernel = std::nullopt, .seconds = scaled(seconds, count), .work = {}};
   }
   const KernelEstimate kernel = predictor.estimate(launch.shape, launch.variant);
   return {
@@ -113,28 +111,28 @@ Estimate wall_estimate(const StageEstimate& stage, const Stack& stack, Dispatch 
 }
 
 StageEstimate estimate_stage(const Model& model, const StepRequest& request, const ParallelPlan& plan, int64_t stage,
-                             const KernelPredictor& predictor, const Stack& stack, Dispatch kind, double host_factor,
-                             int64_t padded_batch) {
+                             const KernelPredictor& predictor, const Stack& stack, Dispatch kind,
+                             const ExecutionOptions& options, int64_t padded_batch) {
   StageEstimate result;
   result.calls = padded_operators(model, request, plan, stage, padded_batch > 0 ? padded_batch : request.batch);
   KernelSum kernels(predictor.correlations());
   for (const Launch& launch : lower(stack, result.calls, request.phase, model.family)) {
-    result.launches.push_back(time_launch(launch, predictor));
+    result.launches.push_back(time_launch(launch, predictor, options.collectives));
     kernels.add(result.launches.back().seconds, error_form(launch.shape, launch.variant));
   }
   result.operators = by_operator(result.calls, result.launches);
   result.kernels = kernels.total();
   result.time = dispatch(stack, plain_launches(result.launches), device_calls(result.launches), result.calls,
-                         {.kind = kind, .host_factor = host_factor});
+                         {.kind = kind, .host_factor = options.host_factor});
   if (padded_batch > request.batch) {
     double real = 0;
     for (const Launch& launch :
          lower(stack, stage_operators(model, request, plan, stage), request.phase, model.family)) {
-      real += time_launch(launch, predictor).seconds.value;
+      real += time_launch(launch, predictor, options.collectives).seconds.value;
     }
     result.padding = std::max(0.0, result.kernels.value - real);
   }
-  result.seconds = wall_estimate(result, stack, kind, host_factor);
+  result.seconds = wall_estimate(result, stack, kind, options.host_factor);
   result.memory = rank_memory(model, request, plan, stage);
   return result;
 }
@@ -181,7 +179,7 @@ StepEstimate estimate_step(const Model& model, const StepRequest& request, const
   double fullest = 0;
   for (int64_t stage = 0; stage < plan.pipeline; ++stage) {
     result.stages.push_back(
-        estimate_stage(model, request, plan, stage, predictor, stack, kind, options.host_factor, result.padded_batch));
+        estimate_stage(model, request, plan, stage, predictor, stack, kind, options, result.padded_batch));
     stage_seconds.push_back(result.stages.back().seconds);
     fullest = std::max(fullest, result.stages.back().memory.total().value());
   }

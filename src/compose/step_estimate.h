@@ -15,6 +15,8 @@
 
 namespace foretoken {
 
+class CommunicationPredictor;
+
 // The launches of one shape with their time: a kernel's, or a collective's.
 struct TimedLaunch {
   Launch launch;
@@ -62,6 +64,8 @@ struct StepEstimate {
 struct ExecutionOptions {
   std::optional<Dispatch> dispatch;  // nothing = the stack's for this phase
   double host_factor = 1;            // times the stack's host times: 2 = a host half as fast
+  // Measured collectives; null = start-up and wire time from the sheet. Must outlive the call only.
+  const CommunicationPredictor* collectives = nullptr;
 };
 
 // Kernels run one after the other on each device; communication is not overlapped.

@@ -203,9 +203,7 @@ class StepErrors {
  public:
   void add(const std::string& group, const StepRows& rows, double measured_ms, const StepEstimate& predicted,
            double seconds_spent) {
-    steps_.add(group, in_milliseconds(measured_ms, predicted.seconds));
-    effort_[group].first += 1;
-    effort_[group].second += seconds_spent;
+    steps_.add(group, in_milliseconds(measured_ms, predicted.seconds), seconds_spent);
     const double kernel_ms = rows.number("kernel_ms");
     if (kernel_ms <= 0) return;
     const Estimate sum = kernel_sum(predicted);
@@ -225,17 +223,7 @@ class StepErrors {
   }
 
   void write(StepValidation& result) const {
-    result.errors.overall = steps_.overall();
-    result.errors.mape_20us = result.errors.overall.mape;  // every step is long
-    double rows = 0, seconds = 0;
-    for (const auto& [name, errors] : steps_.groups()) {
-      const auto& [count, spent] = effort_.at(name);
-      result.errors.groups.push_back(
-          {.name = name, .errors = errors, .mape_20us = errors.mape, .seconds_per_1000_rows = spent / count * 1000});
-      rows += count;
-      seconds += spent;
-    }
-    if (rows > 0) result.errors.seconds_per_1000_rows = seconds / rows * 1000;
+    steps_.write(result.errors);
     result.kernels = kernels_.overall();
     result.gap = gaps_.overall();
     result.sustained = sustained_.overall();
@@ -244,8 +232,8 @@ class StepErrors {
   }
 
  private:
-  ErrorTable steps_, kernels_, gaps_, sustained_, watts_;
-  std::map<std::string, std::pair<double, double>> effort_;  // rows and seconds by group
+  ValidationTally steps_{0};  // every step is long
+  ErrorTable kernels_, gaps_, sustained_, watts_;
   double verdicts_ = 0, right_ = 0;
 };
 

@@ -6,22 +6,10 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/random.h"
+#include "kernel/calibration_parts.h"
 
 namespace foretoken {
 namespace {
-
-Json list_of(const std::vector<std::string>& texts) {
-  Json list = Json::array();
-  for (const std::string& text : texts) list.push(text);
-  return list;
-}
-
-std::vector<std::string> texts_of(const JsonView& view) {
-  std::vector<std::string> texts;
-  for (const JsonView& item : view.items()) texts.push_back(item.string());
-  return texts;
-}
 
 // Log offsets to six digits: a millionth of a constant.
 Json numbers(const std::vector<double>& values) {
@@ -35,29 +23,6 @@ std::vector<double> numbers_of(const JsonView& view, size_t count) {
   for (const JsonView& item : view.items()) values.push_back(item.number({.least = -60, .most = 60}));
   if (values.size() != count) view.fail(fmt::format("{} numbers, one per constant", count));
   return values;
-}
-
-Json to_json(const HalfWidths& widths) {
-  Json list = Json::array();
-  for (const double width : widths.by_time) list.push(std::round(width * 1e4) / 1e4);
-  return list;
-}
-
-HalfWidths half_widths_of(const JsonView& view) {
-  const std::vector<JsonView> items = view.items();
-  HalfWidths widths;
-  if (items.size() != std::size(widths.by_time)) view.fail(fmt::format("{} numbers", std::size(widths.by_time)));
-  for (size_t i = 0; i < items.size(); ++i) widths.by_time[i] = items[i].number({.least = 0, .most = 20});
-  return widths;
-}
-
-// FNV-1a of everything but the check itself.
-std::string digest_of(const Json& file) {
-  Json rest = Json::object();
-  for (const auto& [key, value] : file.members()) {
-    if (key != "self_check") rest.set(key, value);
-  }
-  return fmt::format("{:016x}", fnv1a(rest.dump(0)));
 }
 
 // The file's own check: the trees' answer to one question, as it was when the file was written, and a digest of the
@@ -76,46 +41,11 @@ void verify(const JsonView& file, const BoostedTrees& trees) {
   const double found = trees.empty() ? 0 : trees.predict(question);
   if (!(std::abs(found - expected) < 1e-4))
     check.fail(fmt::format("{:.6f}, which these trees answer: the file is damaged", found));
-  // A file without a digest is taken at its word.
-  if (const std::optional<JsonView> digest = check.find("digest")) {
-    if (digest->string() != digest_of(file.value()))
-      digest->fail("the digest of the rest of this file: it is damaged or was edited");
-  }
-}
-
-Json header(const char* kind) {
-  return Json::object({{"kind", kind}, {"version", calibration_version}});
-}
-
-void check_header(const JsonView& view, std::string_view kind) {
-  const int64_t version = view.at("version").integer({.least = 1});
-  if (version > calibration_version) {
-    view.at("version").fail(fmt::format("at most {}: this file was made by a newer foretoken", calibration_version));
-  }
-  if (view.at("kind").string() != kind) view.at("kind").fail(std::string(kind));
-}
-
-double rounded(double percent) {
-  return std::round(percent * 100) / 100;
-}
-
-Json percentages(const std::map<std::string, double>& values) {
-  Json object = Json::object();
-  for (const auto& [name, value] : values) object.set(name, rounded(value));
-  return object;
-}
-
-// Older files do not have them all.
-std::map<std::string, double> percentages_of(const JsonView& view, const char* key) {
-  std::map<std::string, double> values;
-  if (const std::optional<JsonView> object = view.find(key)) {
-    for (const auto& [name, value] : object->members()) values[name] = value.number({.least = 0});
-  }
-  return values;
+  verify_digest(file);
 }
 
 FormCalibration form_calibration_from(const JsonView& view) {
-  check_header(view, "form calibration");
+  check_calibration_header(view, "form calibration");
   FormCalibration result;
   result.form = view.at("form").string();
   result.source = view.at("source").string();
@@ -138,7 +68,7 @@ FormCalibration form_calibration_from(const JsonView& view) {
 }
 
 DeviceCalibration device_calibration_from(const JsonView& view) {
-  check_header(view, "device calibration");
+  check_calibration_header(view, "device calibration");
   DeviceCalibration result;
   result.form = view.at("form").string();
   result.device = view.at("device").string();
@@ -171,16 +101,10 @@ DeviceCalibration device_calibration_from(const JsonView& view) {
 
 }  // namespace
 
-size_t HalfWidths::bin(double seconds) {
-  size_t bin = 0;
-  while (bin + 1 < std::size(edges_us) && seconds * 1e6 >= edges_us[bin + 1]) ++bin;
-  return bin;
-}
-
 std::string calibration_json(const FormCalibration& calibration) {
   Json effects = Json::object();
   for (const auto& [name, offsets] : calibration.effects) effects.set(name, numbers(offsets));
-  Json file = header("form calibration");
+  Json file = calibration_header("form calibration");
   file.set("form", calibration.form)
       .set("source", calibration.source)
       .set("fitted_on", calibration.fitted_on)
@@ -188,8 +112,9 @@ std::string calibration_json(const FormCalibration& calibration) {
       .set("withheld_mape", percentages(calibration.withheld_mape))
       .set("withheld_mape_20us", percentages(calibration.withheld_mape_20us))
       .set("withheld_coverage", percentages(calibration.withheld_coverage))
-      .set("half_widths", to_json(calibration.half_widths));
-  if (calibration.sibling_half_widths) file.set("sibling_half_widths", to_json(*calibration.sibling_half_widths));
+      .set("half_widths", half_widths_json(calibration.half_widths));
+  if (calibration.sibling_half_widths)
+    file.set("sibling_half_widths", half_widths_json(*calibration.sibling_half_widths));
   file.set("constants", list_of(calibration.constants))
       .set("effects", std::move(effects))
       .set("residual_strength", calibration.residual_strength)
@@ -215,16 +140,16 @@ std::string calibration_json(const DeviceCalibration& calibration) {
       list.push(Json::array({static_cast<double>(low), static_cast<double>(high)}));
     ranges.set(name, std::move(list));
   }
-  Json file = header("device calibration");
+  Json file = calibration_header("device calibration");
   file.set("form", calibration.form)
       .set("device", calibration.device)
       .set("source", calibration.source)
       .set("fitted_on", calibration.fitted_on)
       .set("rows", calibration.rows)
-      .set("held_out_mape", rounded(calibration.held_out_mape))
-      .set("held_out_mape_20us", rounded(calibration.held_out_mape_20us))
-      .set("held_out_coverage", rounded(calibration.held_out_coverage))
-      .set("half_widths", to_json(calibration.half_widths))
+      .set("held_out_mape", rounded_percent(calibration.held_out_mape))
+      .set("held_out_mape_20us", rounded_percent(calibration.held_out_mape_20us))
+      .set("held_out_coverage", rounded_percent(calibration.held_out_coverage))
+      .set("half_widths", half_widths_json(calibration.half_widths))
       .set("constants", list_of(calibration.constants))
       .set("shared", numbers(calibration.shared))
       .set("groups", std::move(groups))

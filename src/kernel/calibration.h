@@ -9,19 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "kernel/calibration_parts.h"
 #include "kernel/fit/boosted_trees.h"
 
 namespace foretoken {
-
-inline constexpr int calibration_version = 1;
-
-// Half-width of the 90% interval as a logarithm, by predicted time: small kernels scatter more.
-struct HalfWidths {
-  static constexpr double edges_us[] = {0, 10, 20, 100, 1000};
-  double by_time[std::size(edges_us)] = {};
-  static size_t bin(double seconds);
-  double at(double seconds) const { return by_time[bin(seconds)]; }
-};
 
 // The cross-generation tier of a form.
 struct FormCalibration {

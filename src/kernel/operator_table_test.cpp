@@ -137,13 +137,13 @@ TEST(OperatorTable, validation_reads_a_table_by_device_and_family_and_keeps_the_
              "Tesla T4,roll,test,1,1,70\nno such device,add,test,1024,1024,70\n");
   const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
   const auto maker = [](const Device& device, Caches /*caches*/) { return KernelPredictor(device); };
-  const KernelValidation all = validate_kernels({.data = path}, hardware, maker);
+  const Validation all = validate_kernels({.data = path}, hardware, maker);
   ASSERT_EQ(all.groups.size(), 2u);
   EXPECT_EQ(all.groups[0].name, "t4/elementwise");
   EXPECT_EQ(all.groups[1].name, "t4/norm");
   EXPECT_EQ(all.overall.n, 3u);
   ASSERT_EQ(all.skipped.size(), 2u);
-  const KernelValidation test =
+  const Validation test =
       validate_kernels({.data = path, .devices = {"t4"}, .where = {"split=test"}}, hardware, maker);
   EXPECT_EQ(test.overall.n, 1u);
   EXPECT_THROW(validate_kernels({.data = path, .where = {"split"}}, hardware, maker), InputError);

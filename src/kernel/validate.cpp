@@ -224,25 +224,9 @@ void check_column(const std::string& flag, const std::string& column, std::vecto
                     .suggestion = nearest_name(column, columns).value_or("")});
 }
 
-// Below 20 us launch overhead dominates; the rest is looked at on its own too.
-double mape_of_long_rows(const std::vector<PredictedRow>& rows) {
-  constexpr double long_us = 20;
-  double sum = 0, count = 0;
-  for (const PredictedRow& row : rows) {
-    if (row.measured < long_us) continue;
-    sum += std::abs(row.predicted - row.measured) / row.measured;
-    count += 1;
-  }
-  return count > 0 ? 100 * sum / count : 0;
-}
-
-double per_1000_rows(double seconds, double rows) {
-  return rows > 0 ? 1000 * seconds / rows : 0;
-}
-
 }  // namespace
 
-KernelValidation validate_kernels(const KernelValidationRequest& request, const HardwareCatalogue& hardware,
+Validation validate_kernels(const KernelValidationRequest& request, const HardwareCatalogue& hardware,
                                   const PredictorMaker& make_predictor, const ScoredKernelSink& sink) {
   MeasurementFiles found = find_measurement_files(request.data);
   for (const std::string& family : request.families) kernel_family(family, "--families");
@@ -293,38 +277,20 @@ KernelValidation validate_kernels(const KernelValidationRequest& request, const 
     check_column("--where", condition.substr(0, condition.find('=')), {}, results);
   }
 
-  KernelValidation validation{.notes = std::move(found.notes)};
+  Validation validation{.notes = std::move(found.notes)};
   for (const LeftOutFile& file : found.left_out)
     validation.skipped.push_back({.file = file.path.string(), .why = file.why});
-  struct Gathered {
-    std::vector<PredictedRow> rows;
-    double seconds = 0;
-  };
-  std::map<std::string, Gathered> groups;
-  std::vector<PredictedRow> all;
-  double seconds = 0;
+  constexpr double long_us = 20;
+  ValidationTally tally(long_us);
   for (FileResult& result : results) {
-    seconds += result.seconds;
     for (auto& [name, rows] : result.groups) {
-      Gathered& group = groups[name];
-      group.seconds += result.seconds * static_cast<double>(rows.size()) / static_cast<double>(result.rows);
-      group.rows.insert(group.rows.end(), rows.begin(), rows.end());
-      all.insert(all.end(), rows.begin(), rows.end());
+      for (const PredictedRow& row : rows) tally.add(name, row, result.seconds / static_cast<double>(result.rows));
       rows = {};
     }
     validation.skipped.insert(validation.skipped.end(), std::make_move_iterator(result.skipped.begin()),
                               std::make_move_iterator(result.skipped.end()));
   }
-  validation.overall = summarize_errors(all);
-  validation.mape_20us = mape_of_long_rows(all);
-  validation.seconds_per_1000_rows = per_1000_rows(seconds, static_cast<double>(all.size()));
-  for (const auto& [name, group] : groups) {
-    validation.groups.push_back(
-        {.name = name,
-         .errors = summarize_errors(group.rows),
-         .mape_20us = mape_of_long_rows(group.rows),
-         .seconds_per_1000_rows = per_1000_rows(group.seconds, static_cast<double>(group.rows.size()))});
-  }
+  tally.write(validation);
   return validation;
 }
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/statistics.h"
+#include "base/validation.h"
 #include "hardware/catalogue.h"
 #include "kernel/campaign.h"
 #include "kernel/kernel.h"
@@ -40,35 +40,13 @@ struct ScoredKernel {
   KernelEstimate predicted;
 };
 
-struct SkippedRows {
-  std::string file;
-  size_t row = 0;  // 0 = the whole file
-  std::string why;
-};
-
-struct ValidationGroup {
-  std::string name;
-  ErrorSummary errors;
-  double mape_20us = 0;              // over rows of 20 us and more; 0 without such rows
-  double seconds_per_1000_rows = 0;  // reading and predicting, on one core
-};
-
-struct KernelValidation {
-  ErrorSummary overall;
-  double mape_20us = 0;
-  double seconds_per_1000_rows = 0;
-  std::vector<ValidationGroup> groups;  // by name
-  std::vector<SkippedRows> skipped;     // in the order of files and rows
-  std::vector<std::string> notes;       // files that are not measurements of a family, empty folders
-};
-
 // `caches` are those of the measurements.
 using PredictorMaker = std::function<KernelPredictor(const Device&, Caches caches)>;
 using ScoredKernelSink = std::function<void(const ScoredKernel&)>;
 
 // InputError when there is nothing to read, a filter names nothing, or a file is broken. The predictor never sees the
 // measured column. With a sink, files are read one after the other, so that rows arrive in order.
-KernelValidation validate_kernels(const KernelValidationRequest& request, const HardwareCatalogue& hardware,
+Validation validate_kernels(const KernelValidationRequest& request, const HardwareCatalogue& hardware,
                                   const PredictorMaker& make_predictor, const ScoredKernelSink& sink = {});
 
 // Factors of all families from the measurements that `request` names. Deterministic; provenance is the caller's to

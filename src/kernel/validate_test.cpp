@@ -49,7 +49,7 @@ class KernelValidationTest : public testing::Test {
     fs::create_directories((folder / name).parent_path());
     write_file(folder / name, text);
   }
-  KernelValidation validate(KernelValidationRequest request = {}, const ScoredKernelSink& sink = {}) const {
+  Validation validate(KernelValidationRequest request = {}, const ScoredKernelSink& sink = {}) const {
     if (request.data.empty()) request.data = folder;
     return validate_kernels(request, hardware(), roofline_only, sink);
   }
@@ -62,7 +62,7 @@ TEST_F(KernelValidationTest, errors_are_those_of_the_predictions) {
   write("h100_sxm/gemm.csv", "dtype,m,n,k,latency_us\nbf16,4096,4096,4096,300\n");
   const KernelPredictor predictor(hardware().device("h100_sxm"));
   const double predicted = 1e6 * predictor.estimate(GemmShape{.m = 4096, .n = 4096, .k = 4096}).seconds.value;
-  const KernelValidation result = validate();
+  const Validation result = validate();
   ASSERT_EQ(result.groups.size(), 1u);
   EXPECT_EQ(result.groups[0].name, "h100_sxm/gemm");
   EXPECT_EQ(result.overall.n, 1u);
@@ -83,7 +83,7 @@ TEST_F(KernelValidationTest, rows_that_are_no_measurements_are_skipped_with_the_
   write("h100_sxm/quantize_fp8.csv",
         "op,m,k,latency_us\ndyn_minus_static,8,8,1\nstatic_quant,8,8,0\nstatic_quant,8,8,2\n");
   write("h100_sxm/gemm.csv", "dtype,m,n,k,latency_us\nint3,1,1,1,5\n");
-  const KernelValidation result = validate();
+  const Validation result = validate();
   EXPECT_EQ(result.overall.n, 1u);
   ASSERT_EQ(result.skipped.size(), 3u);
   EXPECT_THAT(result.skipped[0].why, HasSubstr("int3"));
@@ -96,7 +96,7 @@ TEST_F(KernelValidationTest, rows_that_are_no_measurements_are_skipped_with_the_
 TEST_F(KernelValidationTest, a_device_nobody_knows_is_skipped_as_a_whole) {
   write("h100_sxm/gemm.csv", gemm_rows);
   write("h100_smx/gemm.csv", gemm_rows);
-  const KernelValidation result = validate();
+  const Validation result = validate();
   EXPECT_EQ(result.overall.n, 2u);
   ASSERT_EQ(result.skipped.size(), 1u);
   EXPECT_EQ(result.skipped[0].row, 0u);
@@ -108,7 +108,7 @@ TEST_F(KernelValidationTest, other_files_are_noted_and_left_alone) {
   write("h100_sxm/gemm.csv", gemm_rows);
   write("h100_sxm/manifest.csv", "a\nb\n");
   write("other_campaign/h100_sxm/gemm.csv", gemm_rows);
-  const KernelValidation result = validate();
+  const Validation result = validate();
   EXPECT_EQ(result.overall.n, 2u);
   EXPECT_EQ(result.notes.size(), 3u);
 }
@@ -164,7 +164,7 @@ TEST_F(KernelValidationTest, broken_files_are_errors) {
 TEST_F(KernelValidationTest, threads_do_not_change_the_answer) {
   for (const char* device : {"a100_sxm", "h100_sxm", "h200_sxm", "l40s", "b200_sxm"})
     write(std::string(device) + "/gemm.csv", gemm_rows);
-  const KernelValidation one = validate({.threads = 1}), many = validate({.threads = 4});
+  const Validation one = validate({.threads = 1}), many = validate({.threads = 4});
   ASSERT_EQ(one.groups.size(), many.groups.size());
   for (size_t i = 0; i < one.groups.size(); ++i) {
     EXPECT_EQ(one.groups[i].name, many.groups[i].name);
@@ -210,7 +210,7 @@ class MeasuredKernels : public testing::Test {
 TEST_F(MeasuredKernels, roofline_errors_are_the_known_ones_and_intervals_hold_nine_tenths) {
   const RooflineIntervals intervals =
       read_roofline_intervals(FORETOKEN_SOURCE_DIR "/data/kernels/roofline_intervals.json");
-  const KernelValidation result = validate_kernels({.data = folder}, hardware(), with_intervals(intervals));
+  const Validation result = validate_kernels({.data = folder}, hardware(), with_intervals(intervals));
   struct Family {
     double mape = 0, devices = 0, rows = 0, covered = 0;
   };

@@ -134,6 +134,17 @@ KernelShape simplest_shape(const MixedAttentionShape& shape) {
   return parts.calls[0];
 }
 
+std::string_view collective_kind_name(CollectiveKind kind) {
+  return collective_kind_names[static_cast<size_t>(kind)];
+}
+
+std::optional<CollectiveKind> collective_kind_from_name(std::string_view name) {
+  for (size_t i = 0; i < std::size(collective_kind_names); ++i) {
+    if (collective_kind_names[i] == name) return static_cast<CollectiveKind>(i);
+  }
+  return std::nullopt;
+}
+
 std::string_view family_name(const KernelShape& shape) {
   return std::visit(FamilyName{}, shape);
 }

@@ -229,12 +229,30 @@ struct PoolShape {
   bool operator==(const PoolShape&) const = default;
 };
 
-enum class CollectiveKind { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_recv };
+enum class CollectiveKind {
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  broadcast,
+  reduce,
+  gather,
+  scatter,
+  barrier,
+  send_recv
+};
+inline constexpr std::string_view collective_kind_names[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
+                                                             "broadcast",  "reduce",     "gather",         "scatter",
+                                                             "barrier",    "send_recv"};
+std::string_view collective_kind_name(CollectiveKind kind);
+std::optional<CollectiveKind> collective_kind_from_name(std::string_view name);
+
 // The process group a collective runs in.
 enum class ParallelAxis { tensor, pipeline, data, expert, context };
 
 // Not a kernel of one device: network/ predicts it. `bytes` follows nccl-tests: buffer per rank (all-reduce, broadcast,
-// send), whole output (all-gather), whole input (reduce-scatter, all-to-all).
+// reduce, send), whole output (all-gather, gather at its root), whole input (reduce-scatter, all-to-all, scatter at its
+// root). A barrier carries none.
 struct CollectiveShape {
   CollectiveKind kind = CollectiveKind::all_reduce;
   ParallelAxis axis = ParallelAxis::tensor;

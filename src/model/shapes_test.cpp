@@ -17,6 +17,15 @@ TEST(Shapes, phases_and_kinds_have_families_of_their_own) {
   EXPECT_EQ(family_name(CollectiveShape{}), "collective");
 }
 
+TEST(Shapes, every_collective_is_found_by_its_name) {
+  for (const std::string_view name : collective_kind_names) {
+    const std::optional<CollectiveKind> kind = collective_kind_from_name(name);
+    ASSERT_TRUE(kind.has_value()) << name;
+    EXPECT_EQ(collective_kind_name(*kind), name);
+  }
+  EXPECT_FALSE(collective_kind_from_name("all_rduce").has_value());
+}
+
 TEST(MixedAttention, parts_hold_every_token_and_every_key) {
   MixedAttentionShape shape{.heads = 32, .kv_heads = 8};
   shape.add_prompts(2, 512, 4096);

@@ -27,21 +27,7 @@ std::string collective_name(ParallelAxis axis, CollectiveKind kind) {
       name = "cp";
       break;
   }
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-      return name + "_all_reduce";
-    case CollectiveKind::all_gather:
-      return name + "_all_gather";
-    case CollectiveKind::reduce_scatter:
-      return name + "_reduce_scatter";
-    case CollectiveKind::all_to_all:
-      return name + "_all_to_all";
-    case CollectiveKind::broadcast:
-      return name + "_broadcast";
-    case CollectiveKind::send_recv:
-      return name + "_send";
-  }
-  return name;
+  return name + "_" + std::string(collective_kind_name(kind));
 }
 
 // Appends the backward calls of one forward operator.

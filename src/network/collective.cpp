@@ -25,8 +25,13 @@ Bytes wire_bytes(const CollectiveShape& collective) {
     case CollectiveKind::all_gather:
     case CollectiveKind::reduce_scatter:
     case CollectiveKind::all_to_all:
+    case CollectiveKind::gather:
+    case CollectiveKind::scatter:
       return Bytes(others_share * collective.bytes);
+    case CollectiveKind::barrier:
+      return Bytes(0);
     case CollectiveKind::broadcast:
+    case CollectiveKind::reduce:
     case CollectiveKind::send_recv:
       return Bytes(collective.bytes);
   }

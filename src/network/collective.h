@@ -18,7 +18,8 @@ struct Fabric {
 Fabric fabric_of(const Device& device);
 
 // Bytes each device must send in a bandwidth-optimal algorithm without in-switch reduction: all-reduce 2(n-1)/n of the
-// buffer, all-gather, reduce-scatter and all-to-all (n-1)/n, broadcast and send all of it.
+// buffer, all-gather, reduce-scatter and all-to-all (n-1)/n (so does the root of a gather or scatter take or give),
+// broadcast, reduce and send all of it, a barrier nothing.
 // (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.)
 Bytes wire_bytes(const CollectiveShape& collective);
 

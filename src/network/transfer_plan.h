@@ -24,7 +24,8 @@ struct Stage {
   std::vector<Transfer> transfers;
   int64_t messages = 1;
   Seconds per_message;
-  // Reduced inside the switches (NVLS, SHARP): a transfer's bytes go up to the switch and a copy comes down.
+  // Reduced and multicast inside the switches (NVLS, SHARP): a transfer's bytes go up to the switch and a copy comes
+  // down. A link that several transfers cross carries the bytes of the largest, once, instead of their sum.
   bool in_switch = false;
 };
 

@@ -34,21 +34,23 @@ std::vector<const TimedOperator*> ordered(const StageEstimate& stage, bool by_ti
   return operators;
 }
 
-// How much of the time each tier answers for: "92% a sweep on this device, 8% roofline or collectives".
+// How much of the time each tier answers for: "92% a sweep on this device, 8% spec sheets": rooflines, wire times.
 std::string rests_on_text(const StepEstimate& step) {
   double measured = 0, cross = 0;
   for (const StageEstimate& stage : step.stages) {
     for (const TimedOperator& timed : stage.operators) {
-      if (!timed.kernel) continue;
+      if (!timed.kernel) {
+        if (timed.seconds.kind <= Confidence::interpolated) measured += timed.seconds.value;
+        continue;
+      }
       if (timed.kernel->tier == Tier::measured) measured += timed.seconds.value;
       if (timed.kernel->tier == Tier::cross || timed.kernel->tier == Tier::sibling) cross += timed.seconds.value;
     }
   }
   double total = 0;
   for (const StageEstimate& stage : step.stages) total += stage.kernels.value;
-  return fmt::format(
-      "  rests  {:.0f}% on a sweep of this device, {:.0f}% on other devices, {:.0f}% on roofline or collectives\n",
-      100 * measured / total, 100 * cross / total, 100 * (total - measured - cross) / total);
+  return fmt::format("  rests  {:.0f}% on a sweep of this device, {:.0f}% on other devices, {:.0f}% on spec sheets\n",
+                     100 * measured / total, 100 * cross / total, 100 * (total - measured - cross) / total);
 }
 
 // The sum over stages.

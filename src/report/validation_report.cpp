@@ -39,7 +39,7 @@ Json errors_json(const ErrorSummary& errors, double mape_20us, double seconds_pe
 
 }  // namespace
 
-std::string validation_text(const KernelValidation& validation) {
+std::string validation_text(const Validation& validation) {
   Table table({{"group", Table::Align::left},
                {"n"},
                {"mape %"},
@@ -65,7 +65,7 @@ std::string validation_text(const KernelValidation& validation) {
   return text;
 }
 
-Json validation_json(const KernelValidation& validation, const std::string& layer) {
+Json validation_json(const Validation& validation, const std::string& layer) {
   Json groups = Json::array();
   for (const ValidationGroup& group : validation.groups) {
     Json entry = Json::object({{"name", group.name}});

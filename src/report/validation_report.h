@@ -9,8 +9,8 @@
 
 namespace foretoken {
 
-std::string validation_text(const KernelValidation& validation);
-Json validation_json(const KernelValidation& validation, const std::string& layer);
+std::string validation_text(const Validation& validation);
+Json validation_json(const Validation& validation, const std::string& layer);
 
 std::string step_validation_text(const StepValidation& validation);
 Json step_validation_json(const StepValidation& validation);

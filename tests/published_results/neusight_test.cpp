@@ -41,7 +41,7 @@ class ForeignOperatorsTest : public testing::Test {
 // linear, 19 element-wise, 22 softmax, 26 norm. Linear layers are not below: nodes of one shape differ by up to 10%
 // within a trace, and all are slower than in the kernel benchmark that calibrates.
 TEST_F(ForeignOperatorsTest, nodes_of_traced_models_on_v100_are_closer_than_neusights_by_class) {
-  const KernelValidation validation = validate_kernels(
+  const Validation validation = validate_kernels(
       {.data = data / "neusight" / "end_to_end_ops.csv.gz", .devices = {"v100_pcie"}, .group_by = "op"}, hardware,
       maker());
   std::map<std::string, double> weighted, rows;

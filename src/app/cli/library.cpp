@@ -5,6 +5,9 @@
 
 #include "base/error.h"
 
+#include "kernel/forms/call.h"
+#include "network/calibration/system_library.h"
+
 namespace foretoken {
 namespace fs = std::filesystem;
 namespace {
@@ -65,6 +68,19 @@ ErrorCorrelations Library::error_correlations() const {
 
 std::optional<PowerModel> Library::power_model(const Device& device) const {
   return PowerModel::make(device, read_power_calibrations(directory_ / "kernels" / "power.json"));
+}
+
+std::optional<CommunicationPredictor> Library::collectives(const Device& device) const {
+  if (!device.link_bandwidth && !device.host_bandwidth) return std::nullopt;
+  const HardwareCatalogue catalogue = hardware();
+  const SystemLibrary systems(catalogue);
+  const SystemTraits own = system_traits(device, catalogue.node_with(device));
+  std::vector<SystemTraits> siblings = systems.siblings_of(own, generation_of(device), swept_systems(networks()));
+  std::vector<std::string> names = {own.name};
+  for (const SystemTraits& sibling : siblings) names.push_back(sibling.name);
+  return CommunicationPredictor(
+      std::make_shared<const CommunicationLibrary>(read_communication_library(networks(), names)), own,
+      std::move(siblings));
 }
 
 KernelPredictor Library::predictor(const std::string& device_name, Tier tier) const {

@@ -11,6 +11,7 @@
 #include "kernel/kernel.h"
 #include "kernel/power.h"
 #include "model/catalogue.h"
+#include "network/calibration/communication_predictor.h"
 
 namespace foretoken {
 
@@ -35,6 +36,9 @@ class Library {
   KernelPredictor benchmark_predictor(const Device& device, Tier tier, const std::filesystem::path& calibrations,
                                       Caches caches) const;
   std::filesystem::path calibrations() const { return directory_ / "kernels" / "calibrations"; }
+  // Of the device's own sweeps and its siblings'; nothing for a device without links.
+  std::optional<CommunicationPredictor> collectives(const Device& device) const;
+  std::filesystem::path networks() const { return directory_ / "networks"; }
   // Programs for other machines, beside the data: tools/profile_cuda.py.
   std::filesystem::path tools() const { return directory_.parent_path() / "tools"; }
 

@@ -134,7 +134,7 @@ TEST_F(LlmServingSimTest, a_folder_of_tables_is_scored_by_device_and_family) {
   write_file(folder / "v0/H100/Llama-3.1-8B/tp1_layers_us.csv", "tokens,rope\n1,17\n");
   const auto roofline = [](const Device& device, Caches /*caches*/) { return KernelPredictor(device); };
   KernelValidationRequest request{.data = folder, .models = &models()};
-  const KernelValidation all = validate_kernels(request, test_support::hardware(), roofline);
+  const Validation all = validate_kernels(request, test_support::hardware(), roofline);
   ASSERT_EQ(all.groups.size(), 3u);
   EXPECT_EQ(all.groups[0].name, "RTX4090/activation");
   EXPECT_EQ(all.groups[1].name, "RTX4090/attention_mixed");
@@ -144,7 +144,7 @@ TEST_F(LlmServingSimTest, a_folder_of_tables_is_scored_by_device_and_family) {
   EXPECT_THAT(all.skipped[1].why, HasSubstr("residual"));
 
   request.families = {"gemm"};
-  const KernelValidation some = validate_kernels(request, test_support::hardware(), roofline);
+  const Validation some = validate_kernels(request, test_support::hardware(), roofline);
   ASSERT_EQ(some.groups.size(), 1u);
   EXPECT_EQ(some.groups[0].name, "RTX4090/gemm");
 }

@@ -18,14 +18,16 @@ class DemoCommand : public Command {
     const ParallelPlan plan{.tensor = 8};
     const StepRequest prompt{.phase = StepPhase::prefill, .batch = 1, .input_len = 2048};
     const StepRequest tokens{.phase = StepPhase::decode, .batch = 64, .context_len = 2048};
-    const StepEstimate prefill = estimate_step(model, prompt, plan, predictor);
-    const StepEstimate decode = estimate_step(model, tokens, plan, predictor);
+    const std::optional<CommunicationPredictor> collectives = library.collectives(predictor.device());
+    const ExecutionOptions options{.collectives = collectives ? &*collectives : nullptr};
+    const StepEstimate prefill = estimate_step(model, prompt, plan, predictor, {}, options);
+    const StepEstimate decode = estimate_step(model, tokens, plan, predictor, {}, options);
 
     std::string text = wrap_lines(step_sentence(prefill, model, predictor.device()), 100, 2) +
                        wrap_lines(step_sentence(decode, model, predictor.device()), 100, 2);
     text +=
         "\nA step is the sum of its kernels and collectives, one after the other: no launch gaps, no overlap.\n"
-        "Kernel times come from measurements where there are any, collectives from their wire time.\n\n";
+        "Kernel and collective times come from measurements where there are any.\n\n";
     text += "The decode step, operator by operator\n\n";
     text += step_text(decode, model, predictor.device(), true);
     text += "\nWhere its operators sit on the H100's roofline\n\n";

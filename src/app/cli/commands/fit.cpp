@@ -15,7 +15,9 @@
 #include "kernel/fit/power_fit.h"
 #include "kernel/sustained_rows.h"
 #include "kernel/validate.h"
+#include "network/calibration/fit_communication.h"
 #include "report/calibration_report.h"
+#include "report/communication_report.h"
 #include "report/power_report.h"
 
 namespace foretoken {
@@ -71,6 +73,19 @@ class FitCommand : public Command {
         "Example:\n  foretoken fit correlation --data data/measured/h200_sxm/steps.csv --source 'our lab' --date "
         "2026-11-15 --out error_correlations.json");
 
+    collectives_ = &options.subcommand(
+        "collectives", "Laws of collectives that port between systems, and the sweep of each measured one");
+    collectives_->list("--data", data_, "Tables of measured collectives, or folders of them (comma-separated)", true);
+    collectives_->text("--out", out_, "The folder to write calibrations to", true);
+    collectives_->text("--source", source_, "Where the measurements come from; kept in the files", true);
+    collectives_->text("--date", date_, "Date of the fit; kept in the files", true);
+    collectives_->list("--without", without_, "Systems to leave out, with their whole generation");
+    collectives_->list("--without-sizes", without_sizes_, "Message sizes (bytes) or tokens to leave out");
+    collectives_->list("--without-ranks", without_ranks_, "Numbers of ranks to leave out");
+    collectives_->footer(
+        "Example:\n  foretoken fit collectives --data measurements/comm --source 'our lab' --date 2026-11-15 --out "
+        "networks");
+
     power_ = &options.subcommand(
         "power", "Energy per FLOP and byte and the clock under the power limit, from sustained kernels");
     declare_common(*power_, "The JSON file to write");
@@ -80,6 +95,7 @@ class FitCommand : public Command {
 
   Answer run(const Library& library) const override {
     if (power_->was_chosen()) return fit_boards(library);
+    if (collectives_->was_chosen()) return fit_collectives(library);
     if (campaign_->was_chosen()) return fit_campaign_file(library);
     if (correlation_->was_chosen()) return fit_error_correlations(library);
     return roofline_->was_chosen() ? fit_roofline(library) : fit_kernels(library);
@@ -171,6 +187,30 @@ class FitCommand : public Command {
     return {.text = correlation_fit_text(fit) + fmt::format("wrote {}\n", out_), .json = correlation_fit_json(fit)};
   }
 
+  Answer fit_collectives(const Library& library) const {
+    const HardwareCatalogue hardware = library.hardware();
+    const SystemLibrary systems(hardware);
+    CommunicationRows rows;
+    for (const std::string& place : data_) {
+      CommunicationRows more = read_communication_rows(place, systems);
+      rows.rows.insert(rows.rows.end(), std::make_move_iterator(more.rows.begin()),
+                       std::make_move_iterator(more.rows.end()));
+    }
+    CommunicationFitOptions options{.source = source_, .date = date_, .without = without_, .progress = show_progress};
+    const auto numbers = [](const char* flag, const std::vector<std::string>& texts) {
+      std::vector<double> values;
+      for (const std::string& text : texts)
+        values.push_back(static_cast<double>(parse_size(flag, text, {.least = 1, .most = largest_exact_integer})));
+      return values;
+    };
+    options.without_sizes = numbers("--without-sizes", without_sizes_);
+    options.without_ranks = numbers("--without-ranks", without_ranks_);
+    const CommunicationFit fit = fit_communication(rows, systems, options);
+    const size_t files = write_communication_library(fit.library, out_);
+    return {.text = communication_fit_text(fit.summary) + fmt::format("wrote {} files to {}\n", files, out_),
+            .json = communication_fit_json(fit.summary)};
+  }
+
   Answer fit_boards(const Library& library) const {
     const HardwareCatalogue hardware = library.hardware();
     std::vector<PowerCalibration> calibrations;
@@ -204,11 +244,15 @@ class FitCommand : public Command {
   }
 
   Options* power_ = nullptr;
+  Options* collectives_ = nullptr;
   Options* roofline_ = nullptr;
   Options* campaign_ = nullptr;
   Options* kernels_ = nullptr;
   Options* correlation_ = nullptr;
   std::vector<std::string> data_, devices_, where_, without_, families_, models_, stacks_;
+  }
+
+  std::vector<std::string> data_, devices_, where_, without_, without_sizes_, without_ranks_, families_;
   std::string out_, source_, date_;
   std::string tier_ = "best";
   int64_t sweep_size_ = 0, seed_ = 1, points_ = 4;

@@ -198,7 +198,7 @@ class ProfileCommand : public Command {
     }
     size_t rows = 0;
     if (known) {
-      const KernelValidation read = validate_kernels(
+      const Validation read = validate_kernels(
           {.data = folder}, hardware, [](const Device& swept, Caches /*caches*/) { return KernelPredictor(swept); });
       for (const ValidationGroup& group : read.groups) families.set(group.name, group.errors.n);
       rows = read.overall.n;

@@ -50,8 +50,12 @@ class StepCommand : public Command {
     const StepRequest request = flags_.step_request(model);
     const std::string fallback = request.phase == StepPhase::train ? "fused" : "vllm";
     const Stack stack = library.stacks().stack(stack_.empty() ? fallback : stack_);
-    const StepEstimate step = estimate_step(model, request, flags_.parallel_plan(), predictor, stack,
-                                            {.dispatch = dispatch_from_name(dispatch_), .host_factor = host_factor_});
+    const ParallelPlan plan = flags_.parallel_plan();
+    const std::optional<CommunicationPredictor> collectives = library.collectives(predictor.device());
+    const StepEstimate step = estimate_step(model, request, plan, predictor, stack,
+                                            {.dispatch = dispatch_from_name(dispatch_),
+                                             .host_factor = host_factor_,
+                                             .collectives = collectives ? &*collectives : nullptr});
     std::string text = step_text(step, model, predictor.device(), by_time_);
     if (roofline_) text += "\n" + step_roofline(step, model, predictor.device());
     if (!trace_.empty()) {

@@ -9,6 +9,9 @@
 #include "compose/validate_steps.h"
 #include "kernel/port_map.h"
 #include "kernel/validate.h"
+#include "network/astra_compatible/validate_astra.h"
+#include "network/calibration/validate_communication.h"
+#include "report/communication_report.h"
 #include "report/port_map_report.h"
 #include "report/validation_report.h"
 
@@ -62,9 +65,36 @@ class ValidateCommand : public Command {
         "measured operator by operator, as LLMCompass did with GPT-3's (device,phase,op,latency_ms).\n"
         "Example:\n  foretoken validate steps --data data/measured/h200_sxm/steps.csv --stacks torch-graph");
     steps_command_ = &steps;
+
+    Options& collectives =
+        options.subcommand("collectives", "Collectives: a table of measurements, or a folder of them");
+    collectives.text("--data", data_, "CSV file or folder of such", true);
+    collectives.list("--systems", collectives_.systems, "Only these systems (comma-separated)");
+    collectives.list("--collectives", collectives_.collectives, "Only these collectives: all_reduce, vllm_graph, ...");
+    collectives.choice("--group-by", collectives_.group_by, communication_groupings(),
+                       "What to group by, instead of system/collective");
+    collectives.choice("--tier", tier_, tier_names(),
+                       "measured: the system's own sweep; sibling: one of its generation; cross: the sheet alone");
+    collectives.flag("--give-small-message", collectives_.gives_small_message,
+                     "Let the predictions know one small all-reduce of each system, which is then not scored");
+    collectives.text("--calibration", calibration_,
+                     "Folder written by `foretoken fit collectives`; default: the shipped");
+    collectives.text("--out", out_, "Write every row with predicted, low, high, confidence and error to this CSV file");
+    collectives.footer(
+        "Tables, told by their columns:\n"
+        "  system,ccl,version,collective,dtype,gpus,bytes,latency_us            NCCL, oneCCL\n"
+        "  system,framework,version,kernel,dtype,gpus,bytes,latency_us          custom all-reduce\n"
+        "  system,version,node_num,num_token,dispatch_avg_t_us,...              DeepEP, low latency\n"
+        "  system,version,node_num,num_token,dispatch_sms,...                   DeepEP, normal\n"
+        "  system,op_name,kernel_source,moe_dtype,moe_ep_size,latency_us,...    TensorRT-LLM's MoE all-to-all\n"
+        "  system,collective,gpus,gpus_per_node_used,bytes,median_us            Vidur's collectives\n"
+        "  topology,dims,bandwidth,latency,collective,algorithm,bytes,cycles,... ASTRA-sim's own answers\n"
+        "Example:\n  foretoken validate collectives --data measurements/nccl.csv --systems h100_sxm");
+    collectives_command_ = &collectives;
   }
 
   Answer run(const Library& library) const override {
+    if (collectives_command_->was_chosen()) return run_collectives(library);
     return steps_command_->was_chosen() ? run_steps(library) : run_kernels(library);
   }
 
@@ -104,6 +134,39 @@ class ValidateCommand : public Command {
     return {.text = step_validation_text(validation), .json = step_validation_json(validation)};
   }
 
+  // A table of ASTRA-sim's answers is met by its own arithmetic, not by predictions.
+  Answer run_astra() const {
+    std::ofstream rows = open_out();
+    ScoredAstraSink sink;
+    if (!out_.empty()) {
+      rows << scored_astra_header();
+      sink = [&](const ScoredAstraRun& scored) { rows << scored_astra_row(scored); };
+    }
+    const Validation validation = validate_astra(data_, sink);
+    close_out(rows);
+    return {.text = validation_text(validation), .json = validation_json(validation, "collectives")};
+  }
+
+  Answer run_collectives(const Library& library) const {
+    if (is_astra_table(data_)) return run_astra();
+    CommunicationValidationRequest request = collectives_;
+    request.data = data_;
+    request.tier = tier_from_name(tier_).value();
+    const HardwareCatalogue hardware = library.hardware();
+    const SystemLibrary systems(hardware);
+    const auto calibrations = std::make_shared<const CommunicationLibrary>(
+        read_communication_library(calibration_.empty() ? library.networks() : std::filesystem::path(calibration_)));
+    std::ofstream rows = open_out();
+    ScoredCommunicationSink sink;
+    if (!out_.empty()) {
+      rows << scored_communication_header();
+      sink = [&](const ScoredCommunication& scored) { rows << scored_communication_row(scored); };
+    }
+    const Validation validation = validate_communication(request, calibrations, systems, sink);
+    close_out(rows);
+    return {.text = validation_text(validation), .json = validation_json(validation, "collectives")};
+  }
+
   Answer run_kernels(const Library& library) const {
     KernelValidationRequest request = request_;
     request.data = data_;
@@ -131,7 +194,7 @@ class ValidateCommand : public Command {
                         .value = printable(calibrations.string()),
                         .expected = "a folder that `foretoken fit kernels` wrote"});
     }
-    const KernelValidation validation = validate_kernels(
+    const Validation validation = validate_kernels(
         request, library.hardware(),
         [&](const Device& device, Caches caches) {
           return library.benchmark_predictor(device, tier, calibrations, caches);
@@ -153,7 +216,9 @@ class ValidateCommand : public Command {
   int64_t threads_ = 0;
   KernelValidationRequest request_;
   StepValidationRequest steps_;
+  CommunicationValidationRequest collectives_;
   const Options* steps_command_ = nullptr;
+  const Options* collectives_command_ = nullptr;
 };
 
 }  // namespace

@@ -1,0 +1,48 @@
+#include "base/validation.h"
+
+#include <cmath>
+
+namespace foretoken {
+namespace {
+
+double mape_of_long_rows(const std::vector<PredictedRow>& rows, double long_from) {
+  double sum = 0, count = 0;
+  for (const PredictedRow& row : rows) {
+    if (row.measured < long_from) continue;
+    sum += std::abs(row.predicted - row.measured) / row.measured;
+    count += 1;
+  }
+  return count > 0 ? 100 * sum / count : 0;
+}
+
+double per_1000_rows(double seconds, size_t rows) {
+  return rows > 0 ? 1000 * seconds / static_cast<double>(rows) : 0;
+}
+
+}  // namespace
+
+void ValidationTally::add(std::string_view group, const PredictedRow& row, double seconds_spent) {
+  auto found = groups_.find(group);
+  if (found == groups_.end()) found = groups_.try_emplace(std::string(group)).first;
+  found->second.rows.push_back(row);
+  found->second.seconds += seconds_spent;
+}
+
+void ValidationTally::write(Validation& validation) const {
+  std::vector<PredictedRow> all;
+  double seconds = 0;
+  validation.groups.clear();
+  for (const auto& [name, group] : groups_) {
+    all.insert(all.end(), group.rows.begin(), group.rows.end());
+    seconds += group.seconds;
+    validation.groups.push_back({.name = name,
+                                 .errors = summarize_errors(group.rows),
+                                 .mape_20us = mape_of_long_rows(group.rows, long_from_),
+                                 .seconds_per_1000_rows = per_1000_rows(group.seconds, group.rows.size())});
+  }
+  validation.overall = summarize_errors(all);
+  validation.mape_20us = mape_of_long_rows(all, long_from_);
+  validation.seconds_per_1000_rows = per_1000_rows(seconds, all.size());
+}
+
+}  // namespace foretoken

@@ -1,0 +1,55 @@
+// How far predictions lie from measurements, by group: what every layer's `validate` hands to the report.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/statistics.h"
+
+namespace foretoken {
+
+struct SkippedRows {
+  std::string file;
+  size_t row = 0;  // 0 = the whole file
+  std::string why;
+};
+
+struct ValidationGroup {
+  std::string name;
+  ErrorSummary errors;
+  double mape_20us = 0;              // over rows of 20 us and more; 0 without such rows
+  double seconds_per_1000_rows = 0;  // reading and predicting, on one core
+};
+
+struct Validation {
+  ErrorSummary overall;
+  double mape_20us = 0;
+  double seconds_per_1000_rows = 0;
+  std::vector<ValidationGroup> groups;  // by name
+  std::vector<SkippedRows> skipped;     // in the order of files and rows
+  std::vector<std::string> notes;       // what was found and left out
+};
+
+// Collects rows by group.
+class ValidationTally {
+ public:
+  // `long_from`: 20 us in the unit of the rows; launch overhead dominates below, so the rest is looked at on its own.
+  explicit ValidationTally(double long_from) : long_from_(long_from) {}
+
+  void add(std::string_view group, const PredictedRow& row, double seconds_spent);
+  // Fills the errors and efforts of `validation`; skipped rows and notes stay as they are.
+  void write(Validation& validation) const;
+
+ private:
+  struct Gathered {
+    std::vector<PredictedRow> rows;
+    double seconds = 0;
+  };
+  double long_from_;
+  std::map<std::string, Gathered, std::less<>> groups_;
+};
+
+}  // namespace foretoken

@@ -1,0 +1,44 @@
+#include "network/calibration/communication_call.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "network/collective.h"
+
+namespace foretoken {
+
+bool has_reducing_switch(const Device& device) {
+  return device.link_bandwidth &&
+         (device.instruction_set.starts_with("sm_9") || device.instruction_set.starts_with("sm_1"));
+}
+
+double swept_size(const CommunicationCall& call) {
+  return call.bytes > 0 ? call.bytes : static_cast<double>(call.expert.tokens);
+}
+
+std::string series_of(const CommunicationCall& call) {
+  if (call.bytes > 0) return call.operation;
+  const ExpertTraffic& expert = call.expert;
+  return fmt::format("{} h{} k{} e{} s{} nodes{}", call.operation, expert.hidden, expert.top_k, expert.experts,
+                     expert.processors, call.nodes);
+}
+
+SystemTraits system_traits(const Device& device, const std::optional<Node>& node) {
+  const Fabric fabric = fabric_of(device);
+  SystemTraits traits{.name = device.name,
+                      .link_rate = fabric.per_device.value(),
+                      .is_host_link = fabric.is_host_link,
+                      .reduces_in_switch = has_reducing_switch(device)};
+  if (device.processors) traits.processors = device.processors->value;
+  if (!node) return traits;
+  // A rack-scale node has many hosts; each has two CPUs.
+  traits.devices_per_host = traits.devices_per_domain = node->device_count;
+  if (node->host && node->host->count > 2) {
+    traits.devices_per_host = std::max<int64_t>(1, int64_t{2} * node->device_count / node->host->count);
+  }
+  if (const auto rate = network_bandwidth_per_device(*node)) traits.card_rate = rate->value();
+  return traits;
+}
+
+}  // namespace foretoken

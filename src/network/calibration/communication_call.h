@@ -1,0 +1,58 @@
+// One call of a communication library, as its benchmarks describe it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "hardware/device.h"
+#include "hardware/node.h"
+
+namespace foretoken {
+
+// Tokens that travel to their experts (dispatch) and back (combine).
+struct ExpertTraffic {
+  int64_t tokens = 1;  // of each rank
+  int64_t hidden = 1;
+  int64_t top_k = 1;
+  int64_t experts = 1;         // of the whole layer
+  int64_t processors = 0;      // SMs the kernel may use; 0 = the library's own choice
+  double bytes_per_value = 2;  // as sent
+};
+
+struct CommunicationCall {
+  std::string law;        // a name of laws/list.cpp: nccl, deepep_normal, ...
+  std::string operation;  // all_reduce, vllm_graph, dispatch, ...
+  std::string variant;    // software version and number format: sweeps tell them apart, laws do not
+  int64_t ranks = 1;
+  int64_t nodes = 1;     // hosts the ranks lie on
+  double bytes = 0;      // laws of messages; as in nccl-tests (CollectiveShape)
+  ExpertTraffic expert;  // laws of expert traffic
+};
+
+// What a sweep walks along: bytes, or tokens where there is expert traffic.
+double swept_size(const CommunicationCall& call);
+
+// What a sweep keeps fixed besides the ranks and the variant: "all_reduce", "dispatch h7168 k8 e256 s20 nodes1".
+std::string series_of(const CommunicationCall& call);
+
+// What a law may know of a system.
+struct SystemTraits {
+  std::string name;
+  double link_rate = 0;       // bytes/s out of one device, one direction
+  bool is_host_link = false;  // PCIe: devices share the host's bridges
+  bool reduces_in_switch = false;
+  double processors = 100;
+  double card_rate = 0;  // bytes/s of network out of a host for each device; 0 = not known
+  int64_t devices_per_host = 8;
+  int64_t devices_per_domain = 8;  // that reach each other over the links; a rack has many hosts in one domain
+};
+
+// NVSwitch systems from Hopper on reduce and multicast in the switch (NVLS).
+bool has_reducing_switch(const Device& device);
+
+// InputError when the sheet gives no link at all. `node` is what the device usually sits in, if known.
+SystemTraits system_traits(const Device& device, const std::optional<Node>& node);
+
+}  // namespace foretoken

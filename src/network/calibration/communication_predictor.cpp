@@ -1,0 +1,152 @@
+#include "network/calibration/communication_predictor.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/portable_math.h"
+
+namespace foretoken {
+namespace {
+
+Estimate with_half_width(double seconds, double half_width, Confidence kind) {
+  return {.value = seconds,
+          .low = seconds * portable_exp(-half_width),
+          .high = seconds * portable_exp(half_width),
+          .kind = kind};
+}
+
+// Beyond what was swept, or where the sweep is of other sizes than asked.
+constexpr double outside_factor = 1.5;
+
+}  // namespace
+
+std::vector<std::string> swept_systems(const std::filesystem::path& folder) {
+  std::vector<std::string> systems;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string system = entry.path().filename().string();
+    const bool has_sweep = std::any_of(all_laws().begin(), all_laws().end(), [&](const LawKind& kind) {
+      return std::filesystem::exists(sweep_calibration_path(folder, system, kind.name), error);
+    });
+    if (has_sweep) systems.push_back(system);
+  }
+  std::sort(systems.begin(), systems.end());
+  return systems;
+}
+
+CommunicationLibrary read_communication_library(const std::filesystem::path& folder,
+                                                const std::vector<std::string>& only_systems) {
+  CommunicationLibrary library;
+  std::error_code error;
+  for (const LawKind& kind : all_laws()) {
+    const std::filesystem::path path = law_calibration_path(folder, kind.name);
+    if (std::filesystem::exists(path, error)) library.laws.emplace(kind.name, read_law_calibration(path));
+  }
+  for (const std::string& system : only_systems.empty() ? swept_systems(folder) : only_systems) {
+    for (const LawKind& kind : all_laws()) {
+      const std::filesystem::path path = sweep_calibration_path(folder, system, kind.name);
+      if (!std::filesystem::exists(path, error)) continue;
+      library.sweeps.emplace(std::pair(system, std::string(kind.name)), read_sweep_calibration(path));
+    }
+  }
+  return library;
+}
+
+std::vector<double> constants_after(const CommunicationLaw& law, const LawCurves& curves, const SystemTraits& system,
+                                    const std::vector<KnownTime>& known, std::string_view law_name,
+                                    std::vector<double> constants) {
+  for (const KnownTime& one : known) {
+    if (one.call.law != law_name) continue;
+    const std::vector<size_t> told = law.told_by(one.call, system);
+    const auto scaled_by = [&](double log_factor) {
+      std::vector<double> values = constants;
+      for (const size_t k : told) values[k] *= portable_exp(log_factor);
+      return values;
+    };
+    // The law grows with these constants, so halving finds the factor.
+    double low = -5, high = 5;
+    for (int round = 0; round < 40 && !told.empty(); ++round) {
+      const double middle = (low + high) / 2;
+      const std::optional<double> seconds = law_seconds(law, curves, one.call, system, scaled_by(middle));
+      if (!seconds) break;
+      (*seconds < one.seconds ? low : high) = middle;
+    }
+    constants = scaled_by((low + high) / 2);
+  }
+  return constants;
+}
+
+CommunicationPredictor::CommunicationPredictor(std::shared_ptr<const CommunicationLibrary> library, SystemTraits system,
+                                               std::vector<SystemTraits> siblings, std::vector<KnownTime> known)
+    : library_(std::move(library)),
+      system_(std::move(system)),
+      siblings_(std::move(siblings)),
+      known_(std::move(known)) {}
+
+bool CommunicationPredictor::is_told(const CommunicationCall& call, const LawKind& kind) const {
+  return std::any_of(known_.begin(), known_.end(), [&](const KnownTime& one) {
+    return one.call.law == call.law && !kind.law->told_by(one.call, system_).empty();
+  });
+}
+
+std::optional<CommunicationTime> CommunicationPredictor::from_sweep(const CommunicationCall& call, const LawKind& kind,
+                                                                    const LawCalibration& law,
+                                                                    const SweepCalibration& sweep, bool is_own) const {
+  const std::vector<double> constants = constants_after(*kind.law, law.curves, system_, known_, law.law,
+                                                        law_constants(*kind.law, law, call.operation, sweep.system));
+  const std::optional<Leftover> leftover = leftover_of(sweep, call);
+  const std::optional<double> seconds = leftover ? swept_reference_seconds(kind, law.curves, call, system_, constants)
+                                                 : law_seconds(*kind.law, law.curves, call, system_, constants);
+  if (!seconds) return std::nullopt;
+  const double value = *seconds * portable_exp(leftover ? leftover->log_factor : 0);
+  const Tier tier = is_own ? Tier::measured : Tier::sibling;
+  // Sizes of a layer or an operation that nobody swept: the law with the system's constants, as unsure as a stranger's.
+  if (!leftover)
+    return CommunicationTime{with_half_width(value, law.half_widths.at(value), Confidence::extrapolated), tier};
+  double half_width = sweep.half_widths.at(value);
+  if (!is_own) {
+    half_width = law.sibling_half_widths ? law.sibling_half_widths->at(value)
+                                         : half_width + (law.half_widths.at(value) - half_width) / 3;
+  }
+  if (!leftover->at_swept_ranks && law.other_ranks_half_widths) {
+    half_width = std::max(half_width, law.other_ranks_half_widths->at(value));
+  } else if (!leftover->inside) {
+    half_width *= outside_factor;
+  }
+  const Confidence confidence = leftover->inside && is_own ? Confidence::interpolated : Confidence::extrapolated;
+  return CommunicationTime{with_half_width(value, half_width, confidence), tier};
+}
+
+std::optional<CommunicationTime> CommunicationPredictor::estimate(const CommunicationCall& call, Tier tier) const {
+  const LawKind* kind = find_law(call.law);
+  const auto law = library_->laws.find(call.law);
+  if (kind == nullptr || law == library_->laws.end() || tier == Tier::roofline) return std::nullopt;
+  if (tier == Tier::best || tier == Tier::measured) {
+    const auto own = library_->sweeps.find({system_.name, call.law});
+    if (own != library_->sweeps.end()) return from_sweep(call, *kind, law->second, own->second, true);
+    if (tier == Tier::measured) return std::nullopt;
+  }
+  if (tier == Tier::best || tier == Tier::sibling) {
+    for (const SystemTraits& sibling : siblings_) {
+      if (sibling.name == system_.name) continue;
+      const auto sweep = library_->sweeps.find({sibling.name, call.law});
+      if (sweep != library_->sweeps.end()) return from_sweep(call, *kind, law->second, sweep->second, false);
+    }
+    if (tier == Tier::sibling) return std::nullopt;
+  }
+  const LawCalibration& cross = law->second;
+  const std::vector<double> constants = constants_after(*kind->law, cross.curves, system_, known_, cross.law,
+                                                        law_constants(*kind->law, cross, call.operation, ""));
+  const std::optional<double> seconds = law_seconds(*kind->law, cross.curves, call, system_, constants);
+  if (!seconds) return std::nullopt;
+  const HalfWidths& widths =
+      cross.told_half_widths && is_told(call, *kind) ? *cross.told_half_widths : cross.half_widths;
+  double half_width = widths.at(*seconds);
+  // The sheet does not say how a host's bridges are shared: between L40S and RTX PRO 6000 hosts lies a factor of five.
+  constexpr double unknown_bridges = 1.6;
+  if (!kind->law->wire_is_known(call, system_) && !is_told(call, *kind))
+    half_width = std::max(half_width, unknown_bridges);
+  return CommunicationTime{with_half_width(*seconds, half_width, Confidence::extrapolated), Tier::cross};
+}
+
+}  // namespace foretoken

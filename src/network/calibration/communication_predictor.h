@@ -1,0 +1,73 @@
+// A call of a communication library on one system -> seconds, from the best tier there is.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/estimate.h"
+#include "hardware/catalogue.h"
+#include "kernel/learned.h"
+#include "network/calibration/communication_calibration.h"
+
+namespace foretoken {
+
+// One measured call, given instead of a sweep: a small message tells the latencies, a large one over shared PCIe
+// bridges their bandwidth, an eager custom all-reduce the host's time.
+struct KnownTime {
+  CommunicationCall call;
+  double seconds = 0;
+};
+
+struct CommunicationTime {
+  Estimate seconds;
+  Tier tier = Tier::cross;  // cross, sibling or measured
+};
+
+// Calibrations that a fit made and holds in memory, or that were read from a folder.
+struct CommunicationLibrary {
+  std::map<std::string, LawCalibration, std::less<>> laws;
+  std::map<std::pair<std::string, std::string>, SweepCalibration> sweeps;  // by system and law
+};
+
+// All files below the folder, or those of some systems; a folder without files gives an empty library, which predicts
+// nothing.
+CommunicationLibrary read_communication_library(const std::filesystem::path& folder,
+                                                const std::vector<std::string>& only_systems = {});
+// The systems that have sweeps there.
+std::vector<std::string> swept_systems(const std::filesystem::path& folder);
+
+// The log constants of a law after known times: those that each call tells, scaled until the law gives its time.
+std::vector<double> constants_after(const CommunicationLaw& law, const LawCurves& curves, const SystemTraits& system,
+                                    const std::vector<KnownTime>& known, std::string_view law_name,
+                                    std::vector<double> constants);
+
+class CommunicationPredictor {
+ public:
+  // `siblings`: measured systems of the same generation, nearest first. The library is shared by the predictors of all
+  // systems.
+  CommunicationPredictor(std::shared_ptr<const CommunicationLibrary> library, SystemTraits system,
+                         std::vector<SystemTraits> siblings, std::vector<KnownTime> known = {});
+
+  // Nothing where no law, calibration or curve covers the call, or the forced tier has no data. Tier::roofline has
+  // none.
+  std::optional<CommunicationTime> estimate(const CommunicationCall& call, Tier tier = Tier::best) const;
+
+  const SystemTraits& system() const { return system_; }
+
+ private:
+  std::optional<CommunicationTime> from_sweep(const CommunicationCall& call, const LawKind& kind,
+                                              const LawCalibration& law, const SweepCalibration& sweep,
+                                              bool is_own) const;
+  bool is_told(const CommunicationCall& call, const LawKind& kind) const;
+
+  std::shared_ptr<const CommunicationLibrary> library_;
+  SystemTraits system_;
+  std::vector<SystemTraits> siblings_;
+  std::vector<KnownTime> known_;
+};
+
+}  // namespace foretoken

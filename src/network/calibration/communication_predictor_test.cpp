@@ -1,0 +1,108 @@
+#include "network/calibration/communication_predictor.h"
+
+#include <gtest/gtest.h>
+
+#include "network/calibration/stack_collectives.h"
+#include "network/calibration/test_systems.h"
+
+namespace foretoken {
+namespace {
+
+using test_support::message;
+
+// The calibrations that ship.
+class CommunicationPredictorTest : public testing::Test {
+ protected:
+  CommunicationPredictor predictor(const std::string& name, std::vector<KnownTime> known = {}) const {
+    const std::vector<std::string> swept = swept_systems(FORETOKEN_SOURCE_DIR "/data/networks");
+    return {library, systems.traits(name), systems.siblings(name, swept), std::move(known)};
+  }
+  static const std::shared_ptr<const CommunicationLibrary> library;
+  const SystemLibrary systems{test_support::catalogue()};
+};
+
+const std::shared_ptr<const CommunicationLibrary> CommunicationPredictorTest::library =
+    std::make_shared<const CommunicationLibrary>(read_communication_library(FORETOKEN_SOURCE_DIR "/data/networks"));
+
+TEST_F(CommunicationPredictorTest, takes_the_best_tier_there_is_and_is_less_sure_the_further_it_has_to_reach) {
+  const CommunicationCall call = message("nccl", "all_reduce", 8, 1 << 20);
+  const auto own = predictor("h100_sxm").estimate(call);
+  const auto sibling = predictor("b300_sxm").estimate(call);
+  const auto cross = predictor("v100_sxm").estimate(call);
+  ASSERT_TRUE(own && sibling && cross);
+  EXPECT_EQ(own->tier, Tier::measured);
+  EXPECT_EQ(sibling->tier, Tier::sibling);
+  EXPECT_EQ(cross->tier, Tier::cross);
+  const auto width = [](const CommunicationTime& time) { return time.seconds.high / time.seconds.low; };
+  EXPECT_LT(width(*own), width(*cross));
+  EXPECT_LT(width(*sibling), width(*cross));
+  EXPECT_FALSE(predictor("v100_sxm").estimate(call, Tier::measured).has_value());
+  EXPECT_FALSE(predictor("h100_sxm").estimate(call, Tier::roofline).has_value());
+}
+
+TEST_F(CommunicationPredictorTest, is_never_faster_than_the_wire) {
+  for (const char* system : {"a100_sxm", "h200_sxm", "b200_sxm", "gb300", "v100_sxm"}) {
+    const CommunicationPredictor times = predictor(system);
+    for (const char* operation : {"all_gather", "reduce_scatter", "alltoall"}) {
+      for (double bytes = 1024; bytes <= 1 << 30; bytes *= 2) {
+        const CommunicationCall call = message("nccl", operation, 8, bytes);
+        EXPECT_GT(times.estimate(call)->seconds.value, message_wire_bytes(call, false) / times.system().link_rate);
+      }
+    }
+  }
+}
+
+TEST_F(CommunicationPredictorTest, a_known_latency_is_reproduced_and_carries_over_to_other_small_messages) {
+  const CommunicationCall small = message("nccl", "all_reduce", 4, 4096);
+  const double usual = predictor("v100_sxm").estimate(small)->seconds.value;
+  const CommunicationPredictor told = predictor("v100_sxm", {{.call = small, .seconds = 2 * usual}});
+  EXPECT_NEAR(told.estimate(small)->seconds.value / usual, 2, 0.01);
+  const CommunicationCall other = message("nccl", "all_gather", 8, 2048);
+  EXPECT_GT(told.estimate(other)->seconds.value, 1.5 * predictor("v100_sxm").estimate(other)->seconds.value);
+}
+
+TEST_F(CommunicationPredictorTest, bridges_that_devices_share_make_a_wide_interval_until_one_figure_is_given) {
+  const CommunicationCall large = message("nccl", "all_reduce", 8, 1 << 28);
+  const Estimate guess = predictor("a10").estimate(large)->seconds;
+  EXPECT_GT(guess.high / guess.low, 10);
+  const CommunicationPredictor told = predictor("a10", {{.call = large, .seconds = 3 * guess.value}});
+  EXPECT_NEAR(told.estimate(large)->seconds.value / guess.value, 3, 0.02);
+  EXPECT_LT(told.estimate(large)->seconds.high / told.estimate(large)->seconds.low, 10);
+}
+
+TEST_F(CommunicationPredictorTest, stacks_use_their_all_reduce_kernel_and_nccl_for_the_rest) {
+  const Device device = test_support::catalogue().device("h100_sxm");
+  const CommunicationPredictor times = predictor("h100_sxm");
+  const CollectiveShape reduce{.kind = CollectiveKind::all_reduce, .ranks = 8, .bytes = 65536};
+  const Estimate custom = stack_collective_seconds(reduce, "vllm", device, &times);
+  const Estimate nccl = stack_collective_seconds(reduce, "", device, &times);
+  EXPECT_LT(custom.value, nccl.value);
+  EXPECT_EQ(custom.kind, Confidence::interpolated);
+  const CollectiveShape gather{.kind = CollectiveKind::all_gather, .ranks = 8, .bytes = 65536};
+  EXPECT_EQ(stack_collective_seconds(gather, "vllm", device, &times).value,
+            stack_collective_seconds(gather, "", device, &times).value);
+  EXPECT_EQ(stack_collective_seconds({.ranks = 1, .bytes = 1e9}, "vllm", device, &times).value, 0);
+}
+
+TEST_F(CommunicationPredictorTest, groups_beyond_one_domain_and_plain_sends_fall_back_to_start_up_and_wire_time) {
+  const Device device = test_support::catalogue().device("h100_sxm");
+  const CommunicationPredictor times = predictor("h100_sxm");
+  for (const CollectiveShape& shape : {CollectiveShape{.kind = CollectiveKind::all_reduce, .ranks = 64, .bytes = 1e6},
+                                       CollectiveShape{.kind = CollectiveKind::send_recv, .ranks = 2, .bytes = 1e6}}) {
+    EXPECT_EQ(stack_collective_seconds(shape, "", device, &times).value,
+              stack_collective_seconds(shape, "", device, nullptr).value);
+  }
+}
+
+TEST(ProcessorUse, grows_with_the_message_up_to_the_channels_and_slows_compute_beside_it) {
+  const SystemTraits system{.processors = 132};
+  EXPECT_EQ(busy_processors(message("nccl", "all_reduce", 8, 1024), system), 1);
+  EXPECT_EQ(busy_processors(message("nccl", "all_reduce", 8, 1e9), system), 24);
+  EXPECT_EQ(busy_processors(test_support::expert_call("deepep_normal", "dispatch", 128), system), 20);
+  EXPECT_NEAR(overlap_slowdown(message("nccl", "all_reduce", 8, 1e9), system), 132.0 / 108, 1e-12);
+  EXPECT_GE(overlap_slowdown(message("nccl", "all_reduce", 8, 1), system), 1);
+  EXPECT_LE(overlap_slowdown(test_support::expert_call("deepep_low_latency", "dispatch", 1), system), 10);
+}
+
+}  // namespace
+}  // namespace foretoken

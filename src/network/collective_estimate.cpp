@@ -1,0 +1,255 @@
+#include "network/collective_estimate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "network/calibration/stack_collectives.h"
+#include "network/collective.h"
+#include "network/collective_plan.h"
+#include "network/flow/flow_simulator.h"
+#include "network/topology/cluster_topology.h"
+
+namespace foretoken {
+namespace {
+
+[[noreturn]] void refuse(std::string path, std::string value, std::string expected) {
+  throw InputError(
+      {.source = "collective", .path = std::move(path), .value = std::move(value), .expected = std::move(expected)});
+}
+
+bool is_nvlink(NodeFabricKind kind) {
+  return kind == NodeFabricKind::nvswitch || kind == NodeFabricKind::nvlink_mesh;
+}
+
+bool has_switch(const Topology& topology) {
+  for (NetworkNode node = 0; node < topology.node_count(); ++node) {
+    if (topology.kind(node) == NetworkNodeKind::network_switch) return true;
+  }
+  return false;
+}
+
+bool is_mesh(const Cluster& cluster) {
+  return cluster.node.fabric.kind == NodeFabricKind::nvlink_mesh || cluster.node.fabric.kind == NodeFabricKind::xgmi;
+}
+
+GroupShape shape_of(const GroupLayout& layout) {
+  return {.ranks = layout.members(),
+          .nodes = layout.nodes(),
+          .most_per_node = layout.most_per_node(),
+          .fewest_per_node = layout.fewest_per_node()};
+}
+
+// Group number k of several side by side: those between its devices first, then those behind it.
+ProcessGroup beside(const ProcessGroup& group, int64_t k) {
+  if (k == 0) return group;
+  if (group.stride() == 0) {
+    refuse("concurrent", "a list of devices", "a group with a stride: only such a group says where the next one lies");
+  }
+  const int64_t behind = k / group.stride() * group.stride() * group.size();
+  return ProcessGroup::strided(group.device(0) + k % group.stride() + behind, group.size(), group.stride());
+}
+
+std::string measured_basis(Tier tier) {
+  switch (tier) {
+    case Tier::measured:
+      return "NCCL measured on such a node";
+    case Tier::sibling:
+      return "NCCL measured on a node of the same generation";
+    default:
+      return "a law of NCCL learned on other systems, and this one's link rates";
+  }
+}
+
+}  // namespace
+
+Cluster cluster_of(const Node& node) {
+  return {.name = node.name, .title = node.title, .node = node, .node_count = 1};
+}
+
+struct CollectiveModel::Group {
+  GroupShape shape;
+  std::optional<GroupLayout> layout;  // where every member is looked at
+};
+
+CollectiveModel::CollectiveModel(Cluster cluster, CollectiveOptions options)
+    : name_(cluster.name), options_(options), cluster_(std::move(cluster)) {
+  const Node& node = cluster_->node;
+  limits_ = {.nvlink = is_nvlink(node.fabric.kind),
+             .reduces_in_switch = node.fabric.kind == NodeFabricKind::nvswitch && has_reducing_switch(node.device)};
+  domain_ = devices_per_node(*cluster_);
+  if (options_.fidelity == Fidelity::flow || options_.reports_links || options_.uneven)
+    topology_ = cluster_->node_count == 1 ? topology_of(node) : topology_of(*cluster_);
+}
+
+CollectiveModel::CollectiveModel(Topology topology, std::string name, int64_t domain, CollectiveOptions options)
+    : name_(std::move(name)), options_(options), topology_(std::move(topology)), domain_(domain) {
+  limits_ = {.nvlink = true, .reduces_in_switch = has_switch(*topology_), .is_ideal = true};
+  if (domain_ == 0) domain_ = topology_->device_count();
+}
+
+int64_t CollectiveModel::device_count() const {
+  return cluster_ ? total_devices(*cluster_) : topology_->device_count();
+}
+
+CollectiveModel::Group CollectiveModel::group_of(const CollectiveRequest& request) const {
+  if (cluster_ && !topology_) return {.shape = group_shape(request.group, *cluster_)};
+  GroupLayout layout = group_layout(request.group, domain_, cluster_ && is_mesh(*cluster_));
+  const GroupShape shape = cluster_ ? group_shape(request.group, *cluster_) : shape_of(layout);
+  return {.shape = shape, .layout = std::move(layout)};
+}
+
+MessageCosts CollectiveModel::costs_of(const AlgorithmAndProtocol& candidate) const {
+  return message_costs(candidate.protocol, candidate.algorithm->steps, limits_.nvlink);
+}
+
+TransferPlan CollectiveModel::plan_of(const CollectiveRequest& request, const Group& group,
+                                      const AlgorithmAndProtocol& candidate) const {
+  if (request.pairs) return uneven_all_to_all(*request.pairs, request.group, domain_, costs_of(candidate));
+  const GroupLayout& layout = group.layout.value();
+  const int32_t root = layout.place_of(request.group.device(request.root));
+  return transfer_plan(candidate.algorithm->plan(request.kind, layout, root), request.kind, request.bytes, layout,
+                       costs_of(candidate));
+}
+
+ClosedForm CollectiveModel::closed_form_of(const CollectiveRequest& request, const Group& group,
+                                           const AlgorithmAndProtocol& candidate) const {
+  if (group.shape.ranks == 1) return {};
+  if (!cluster_ || request.pairs) {
+    return closed_form(PlanRouter(*topology_, LinkRouting::adaptive).route(plan_of(request, group, candidate), 0),
+                       *topology_);
+  }
+  const double bytes = request.kind == CollectiveKind::barrier ? 0 : request.bytes;
+  return closed_form(candidate.algorithm->loads(request.kind, group.shape), bytes, group_rates(*cluster_, group.shape),
+                     costs_of(candidate));
+}
+
+Seconds CollectiveModel::flow_time(const CollectiveRequest& request, const AlgorithmAndProtocol& candidate) const {
+  FlowSimulator simulator(*topology_, {.routing = options_.routing});
+  for (int64_t k = 0; k < request.concurrent; ++k) {
+    CollectiveRequest other = request;
+    other.group = beside(request.group, k);
+    check_group(other.group, device_count(), name_);
+    simulator.start(plan_of(other, group_of(other), candidate), 0);
+  }
+  while (!simulator.advance().empty()) {
+  }
+  return to_seconds(simulator.now());
+}
+
+std::vector<LinkReport> CollectiveModel::link_reports(const RoutedPlan& plan, Seconds time) const {
+  std::vector<double> bytes(topology_->links().size(), 0);
+  for (const RoutedStage& stage : plan.stages) {
+    for (const LinkLoad& load : stage.loads) bytes[load.link] += load.weight * stage.largest_transfer;
+  }
+  std::vector<LinkReport> reports;
+  for (size_t l = 0; l < bytes.size(); ++l) {
+    if (bytes[l] == 0) continue;
+    const Link& link = topology_->link(static_cast<LinkIndex>(l));
+    reports.push_back({.from = topology_->name(link.from),
+                       .to = topology_->name(link.to),
+                       .bandwidth = link.bandwidth,
+                       .bytes = bytes[l],
+                       .use = time.value() > 0 ? bytes[l] / (link.bandwidth * time).value() : 0});
+  }
+  std::stable_sort(reports.begin(), reports.end(),
+                   [](const LinkReport& a, const LinkReport& b) { return a.use > b.use; });
+  return reports;
+}
+
+// What NCCL itself chooses, inside one node, was measured; not what someone forces.
+std::optional<CommunicationTime> CollectiveModel::measured_time(const CollectiveRequest& request,
+                                                                const Group& group) const {
+  const bool as_nccl = request.choice.algorithm == "auto" && !request.choice.protocol;
+  if (options_.measured == nullptr || !cluster_ || request.pairs || options_.fidelity != Fidelity::closed || !as_nccl)
+    return {};
+  if (group.shape.nodes > 1 || group.shape.ranks == 1) return {};
+  const auto call = nccl_call({.kind = request.kind, .ranks = request.group.size(), .bytes = request.bytes});
+  return call ? options_.measured->estimate(*call) : std::nullopt;
+}
+
+// Nothing was measured of what this predicts, so the factors are judgement, not statistics.
+Estimate CollectiveModel::with_interval(Seconds time, const ClosedForm& ideal, const Group& group,
+                                        std::string& basis) const {
+  double faster = 0.5, slower = 2.5;
+  if (!cluster_) {
+    basis = "the links alone: real software only adds to it";
+    faster = 1;
+  } else if (group.shape.nodes > 1) {
+    basis = "link rates and NCCL's own cost model; no collective between nodes was measured, the interval is a guess";
+  } else if (cluster_->node.fabric.kind == NodeFabricKind::pcie && group.shape.ranks > 2) {
+    basis = "the slot's rate; beyond two devices the host decides, which no sheet tells: measure one large message";
+    slower = 5;
+  } else {
+    basis = "link rates and NCCL's own cost model; nothing measured on this machine, the interval is a guess";
+  }
+  const double seconds = time.value();
+  return {.value = seconds,
+          .low = std::min(seconds, std::max(ideal.wire.value(), faster * seconds)),
+          .high = slower * seconds,
+          .kind = Confidence::roofline};
+}
+
+void CollectiveModel::check_pairs(const CollectiveRequest& request) const {
+  ensure(options_.uneven, "whoever asks for uneven pairs says so when the model is made");
+  ensure(request.pairs->ranks == request.group.size(), "every rank of the group has its pairs");
+  if (request.kind != CollectiveKind::all_to_all)
+    refuse("pairs", std::string(collective_kind_name(request.kind)), "an all_to_all: no other has bytes for each pair");
+  if (request.choice.algorithm != "auto" && request.choice.algorithm != "direct")
+    refuse("algorithm", request.choice.algorithm, "direct, where every pair has bytes of its own");
+  if (request.concurrent > 1) refuse("concurrent", "uneven pairs", "one group, where every pair has bytes of its own");
+}
+
+void CollectiveModel::check(const CollectiveRequest& request) const {
+  check_group(request.group, device_count(), name_);
+  if (!std::isfinite(request.bytes) || request.bytes < 0)
+    refuse("bytes", number_text(request.bytes), "a size of at least zero");
+  if (request.root < 0 || request.root >= request.group.size())
+    refuse("root", fmt::format("{}", request.root), fmt::format("a rank from 0 to {}", request.group.size() - 1));
+  if (request.kind == CollectiveKind::send_recv && request.group.size() != 2)
+    refuse("ranks", fmt::format("{}", request.group.size()), "two ranks for a send_recv");
+  if (request.concurrent > 1 && options_.fidelity != Fidelity::flow)
+    refuse("concurrent", fmt::format("{} groups by formula", request.concurrent),
+           "fidelity flow, where groups share links");
+  if (request.pairs) check_pairs(request);
+}
+
+CollectiveEstimate CollectiveModel::estimate(const CollectiveRequest& request) const {
+  check(request);
+  const Group group = group_of(request);
+  CollectiveEstimate result;
+  result.choice =
+      choose(candidates(request.kind, group.shape, request.choice, limits_),
+             [&](const AlgorithmAndProtocol& candidate) { return closed_form_of(request, group, candidate); });
+  const AlgorithmAndProtocol& chosen = result.choice.chosen;
+  if (const std::optional<CommunicationTime> measured = measured_time(request, group)) {
+    result.seconds = measured->seconds;
+    result.source = tier_name(measured->tier);
+    result.basis = measured_basis(measured->tier);
+  } else {
+    const bool by_flow = options_.fidelity == Fidelity::flow;
+    const Seconds time = by_flow ? flow_time(request, chosen) : result.choice.time.total();
+    const ClosedForm ideal = closed_form_of(request, group, {chosen.algorithm, Protocol::ideal});
+    result.seconds = with_interval(time, ideal, group, result.basis);
+    result.source = by_flow ? "flow" : "formula";
+  }
+  const Seconds time(result.seconds.value);
+  if (options_.reports_links && group.shape.ranks > 1) {
+    PlanRouter router(*topology_, options_.routing);
+    result.links = link_reports(router.route(plan_of(request, group, chosen), 0), time);
+  }
+  if (time.value() > 0) {
+    const double bytes = request.pairs ? request.pairs->most_sent() : request.bytes;
+    const Bytes wire = request.pairs
+                           ? Bytes(bytes)
+                           : wire_bytes({.kind = request.kind, .ranks = request.group.size(), .bytes = bytes});
+    result.algorithm_bandwidth = bytes / time.value();
+    result.bus_bandwidth = (wire / time).value();
+  }
+  return result;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,103 @@
+// One collective on a cluster or any topology -> Estimate of seconds, at the fidelity asked for.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/estimate.h"
+#include "hardware/cluster.h"
+#include "model/shapes.h"
+#include "network/algorithm_choice.h"
+#include "network/calibration/communication_predictor.h"
+#include "network/pair_bytes.h"
+#include "network/process_group.h"
+#include "network/topology/topology.h"
+
+namespace foretoken {
+
+// closed: by formula. flow: every transfer on the links of the topology, shared fairly with those of other groups.
+enum class Fidelity { closed, flow };
+inline constexpr std::string_view fidelity_names[] = {"closed", "flow"};
+
+struct CollectiveRequest {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  double bytes = 0;  // as in CollectiveShape
+  ProcessGroup group = ProcessGroup::strided(0, 1);
+  std::optional<PairBytes> pairs;  // all_to_all: instead of equal parts of `bytes`; needs CollectiveOptions::uneven
+  int64_t root = 0;  // rank that has or gets the data of broadcast, reduce, gather, scatter; that sends, in send_recv
+  ChoiceRequest choice;
+  // Groups like this one, side by side, that do the same at the same time; more than one at flow level only.
+  int64_t concurrent = 1;
+};
+
+// What one link carried.
+struct LinkReport {
+  std::string from, to;
+  BytesPerSecond bandwidth;
+  double bytes = 0;
+  double use = 0;  // of what it could have carried meanwhile, 0 to 1
+};
+
+struct CollectiveEstimate {
+  Estimate seconds;
+  double algorithm_bandwidth = 0;  // bytes/s: bytes over time
+  double bus_bandwidth = 0;        // bytes/s: what every rank must send over time (nccl-tests)
+  Choice choice;
+  std::string source;             // "measured", "sibling", "cross" (collectives that were measured), "formula", "flow"
+  std::string basis;              // what value and interval rest on, in words
+  std::vector<LinkReport> links;  // busiest first; where asked for
+};
+
+struct CollectiveOptions {
+  Fidelity fidelity = Fidelity::closed;
+  LinkRouting routing = LinkRouting::ecmp;
+  bool reports_links = false;
+  bool uneven = false;  // there will be requests with pairs: the formula then looks at every link
+  // Collectives measured inside a node, for the closed form; null = none. Must outlive the model.
+  const CommunicationPredictor* measured = nullptr;
+};
+
+// A machine, and collectives on it. Safe to use from many threads.
+class CollectiveModel {
+ public:
+  // A node alone is a cluster of one.
+  CollectiveModel(Cluster cluster, CollectiveOptions options);
+  // Links only: no software, no protocol unless one is asked for. `domain` devices in a row are a fast domain, on which
+  // hierarchical algorithms build; 0 = all of them are.
+  CollectiveModel(Topology topology, std::string name, int64_t domain, CollectiveOptions options);
+
+  // InputError for ranks that the machine does not have, an algorithm that does not suit, or bytes that are none.
+  CollectiveEstimate estimate(const CollectiveRequest& request) const;
+
+  const std::string& name() const { return name_; }
+  int64_t device_count() const;
+
+ private:
+  struct Group;  // of a request, as this machine holds it
+  void check(const CollectiveRequest& request) const;
+  void check_pairs(const CollectiveRequest& request) const;
+  Group group_of(const CollectiveRequest& request) const;
+  TransferPlan plan_of(const CollectiveRequest& request, const Group& group,
+                       const AlgorithmAndProtocol& candidate) const;
+  MessageCosts costs_of(const AlgorithmAndProtocol& candidate) const;
+  ClosedForm closed_form_of(const CollectiveRequest& request, const Group& group,
+                            const AlgorithmAndProtocol& candidate) const;
+  Seconds flow_time(const CollectiveRequest& request, const AlgorithmAndProtocol& candidate) const;
+  std::vector<LinkReport> link_reports(const RoutedPlan& plan, Seconds time) const;
+  std::optional<CommunicationTime> measured_time(const CollectiveRequest& request, const Group& group) const;
+  Estimate with_interval(Seconds time, const ClosedForm& ideal, const Group& group, std::string& basis) const;
+
+  std::string name_;
+  CollectiveOptions options_;
+  std::optional<Cluster> cluster_;
+  std::optional<Topology> topology_;  // of a cluster: where transfers are laid on links
+  int64_t domain_ = 0;
+  ChoiceLimits limits_;
+};
+
+// The cluster that is this node alone.
+Cluster cluster_of(const Node& node);
+
+}  // namespace foretoken

@@ -1,0 +1,77 @@
+#include "network/collective_plan.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+int64_t node_at(const GroupLayout& layout, int64_t place) {
+  const auto above = std::upper_bound(layout.first_places.begin(), layout.first_places.end(), place);
+  return above - layout.first_places.begin() - 1;
+}
+
+// Messages inside a node, between the first two members of one that has them.
+Stage near_stage(const GroupLayout& layout, int64_t messages, const MessageCosts& costs) {
+  for (int64_t node = 0; node < layout.nodes(); ++node) {
+    if (layout.members_of(node) < 2) continue;
+    const int64_t place = layout.first_places[node];
+    return {.transfers = {{.from = layout.devices[place], .to = layout.devices[place + 1]}},
+            .messages = messages,
+            .per_message = costs.near_message};
+  }
+  throw InternalError("messages inside a node need two members in one");
+}
+
+}  // namespace
+
+TransferPlan transfer_plan(const BlockPlan& plan, CollectiveKind kind, double bytes, const GroupLayout& layout,
+                           const MessageCosts& costs) {
+  // The blocks of an all-to-all cut the buffers of all members together.
+  const double buffers = kind == CollectiveKind::all_to_all ? static_cast<double>(layout.members()) : 1;
+  const double block_bytes = kind == CollectiveKind::barrier ? 0 : bytes * buffers / static_cast<double>(plan.blocks);
+  TransferPlan result{.start = layout.members() > 1 ? costs.start : Seconds(0)};
+  for (const BlockStage& blocks : plan.stages) {
+    if (blocks.near_messages > 0) result.stages.push_back(near_stage(layout, blocks.near_messages, costs));
+    Stage stage{.messages = blocks.messages, .per_message = costs.near_message, .in_switch = blocks.in_switch};
+    for (const BlockTransfer& transfer : blocks.transfers) {
+      const bool near = node_at(layout, transfer.from) == node_at(layout, transfer.to);
+      if (!near) stage.per_message = costs.far_message;
+      const double sent = static_cast<double>(transfer.count) * block_bytes * (near ? costs.near_wire : costs.far_wire);
+      const int32_t from = layout.devices[transfer.from], to = layout.devices[transfer.to];
+      Transfer* last = stage.transfers.empty() ? nullptr : &stage.transfers.back();
+      if (last != nullptr && last->from == from && last->to == to) {
+        last->bytes += sent;
+      } else {
+        stage.transfers.push_back({.from = from, .to = to, .bytes = sent});
+      }
+    }
+    if (!stage.transfers.empty()) result.stages.push_back(std::move(stage));
+  }
+  return result;
+}
+
+TransferPlan uneven_all_to_all(const PairBytes& pairs, const ProcessGroup& group, int64_t devices_per_node,
+                               const MessageCosts& costs) {
+  Stage stage{.per_message = costs.near_message};
+  for (int64_t from = 0; from < pairs.ranks; ++from) {
+    for (int64_t to = 0; to < pairs.ranks; ++to) {
+      const double bytes = pairs.between(from, to);
+      if (from == to || bytes == 0) continue;
+      const int64_t sender = group.device(from), receiver = group.device(to);
+      const bool near = sender / devices_per_node == receiver / devices_per_node;
+      if (!near) stage.per_message = costs.far_message;
+      stage.transfers.push_back({.from = static_cast<int32_t>(sender),
+                                 .to = static_cast<int32_t>(receiver),
+                                 .bytes = bytes * (near ? costs.near_wire : costs.far_wire)});
+    }
+  }
+  TransferPlan plan{.start = costs.start};
+  if (!stage.transfers.empty()) plan.stages.push_back(std::move(stage));
+  return plan;
+}
+
+}  // namespace foretoken
