@@ -32,10 +32,6 @@ bool has_switch(const Topology& topology) {
   return false;
 }
 
-bool is_mesh(const Cluster& cluster) {
-  return cluster.node.fabric.kind == NodeFabricKind::nvlink_mesh || cluster.node.fabric.kind == NodeFabricKind::xgmi;
-}
-
 GroupShape shape_of(const GroupLayout& layout) {
   return {.ranks = layout.members(),
           .nodes = layout.nodes(),

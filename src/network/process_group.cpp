@@ -66,10 +66,6 @@ class ShapeCounter {
   std::vector<int64_t> of_node_, of_card_, of_leaf_;
 };
 
-bool is_mesh(NodeFabricKind kind) {
-  return kind == NodeFabricKind::nvlink_mesh || kind == NodeFabricKind::xgmi;
-}
-
 // Members of whole nodes side by side, or one in every so many nodes: one node, and one leaf group, tell of all.
 bool repeats_by_node(const ProcessGroup& group, const Cluster& cluster) {
   const int64_t stride = group.stride(), per_node = devices_per_node(cluster);
@@ -80,6 +76,11 @@ bool repeats_by_node(const ProcessGroup& group, const Cluster& cluster) {
 }
 
 }  // namespace
+
+bool is_mesh(const Cluster& cluster) {
+  const NodeFabricKind kind = cluster.node.fabric.kind;
+  return kind == NodeFabricKind::nvlink_mesh || kind == NodeFabricKind::xgmi;
+}
 
 ProcessGroup ProcessGroup::strided(int64_t first, int64_t count, int64_t stride) {
   if (count < 1) refuse(fmt::format("{} ranks", count), "at least one");
@@ -165,7 +166,7 @@ GroupShape group_shape(const ProcessGroup& group, const Cluster& cluster) {
   ShapeCounter counter(cluster, repeats ? per_node - 1 : group.last_device());
   for (int64_t rank = 0; rank < counted; ++rank) counter.add(group.device(rank) - offset);
   GroupShape shape = counter.shape(counted);
-  shape.mesh = is_mesh(cluster.node.fabric.kind);
+  shape.mesh = is_mesh(cluster);
   if (!repeats) return shape;
 
   const int64_t node_stride = std::max<int64_t>(1, group.stride() / per_node);

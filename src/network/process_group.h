@@ -28,6 +28,9 @@ class ProcessGroup {
   std::vector<int32_t> listed_;
 };
 
+// Whether every pair of devices of a node has a link of its own.
+bool is_mesh(const Cluster& cluster);
+
 // InputError when a member lies beyond `devices`, which `machine` has.
 void check_group(const ProcessGroup& group, int64_t devices, const std::string& machine);
 
