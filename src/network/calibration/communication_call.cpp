@@ -31,6 +31,7 @@ SystemTraits system_traits(const Device& device, const std::optional<Node>& node
                       .is_host_link = fabric.is_host_link,
                       .reduces_in_switch = has_reducing_switch(device)};
   if (device.processors) traits.processors = device.processors->value;
+  if (device.boost_clock) traits.clock = device.boost_clock->value.value();
   if (!node) return traits;
   // A rack-scale node has many hosts; each has two CPUs.
   traits.devices_per_host = traits.devices_per_domain = node->device_count;

@@ -44,6 +44,7 @@ struct SystemTraits {
   bool is_host_link = false;  // PCIe: devices share the host's bridges
   bool reduces_in_switch = false;
   double processors = 100;
+  double clock = 1.8e9;  // Hz
   double card_rate = 0;  // bytes/s of network out of a host for each device; 0 = not known
   int64_t devices_per_host = 8;
   int64_t devices_per_domain = 8;  // that reach each other over the links; a rack has many hosts in one domain

@@ -15,8 +15,9 @@ Estimate with_half_width(double seconds, double half_width, Confidence kind) {
           .kind = kind};
 }
 
-// Beyond what was swept, or where the sweep is of other sizes than asked.
-constexpr double outside_factor = 1.5;
+// How much wider the interval is for sizes or versions that a sweep does not hold, and for numbers of ranks where
+// nobody measured what those change: set by hand.
+constexpr double outside_factor = 1.5, unknown_ranks_factor = 3;
 
 }  // namespace
 
@@ -108,8 +109,9 @@ std::optional<CommunicationTime> CommunicationPredictor::from_sweep(const Commun
     half_width = law.sibling_half_widths ? law.sibling_half_widths->at(value)
                                          : half_width + (law.half_widths.at(value) - half_width) / 3;
   }
-  if (!leftover->at_swept_ranks && law.other_ranks_half_widths) {
-    half_width = std::max(half_width, law.other_ranks_half_widths->at(value));
+  if (!leftover->at_swept_ranks) {
+    half_width = law.other_ranks_half_widths ? std::max(half_width, law.other_ranks_half_widths->at(value))
+                                             : unknown_ranks_factor * half_width;
   } else if (!leftover->inside) {
     half_width *= outside_factor;
   }
@@ -142,10 +144,13 @@ std::optional<CommunicationTime> CommunicationPredictor::estimate(const Communic
   const HalfWidths& widths =
       cross.told_half_widths && is_told(call, *kind) ? *cross.told_half_widths : cross.half_widths;
   double half_width = widths.at(*seconds);
-  // The sheet does not say how a host's bridges are shared: between L40S and RTX PRO 6000 hosts lies a factor of five.
-  constexpr double unknown_bridges = 1.6;
-  if (!kind->law->wire_is_known(call, system_) && !is_told(call, *kind))
-    half_width = std::max(half_width, unknown_bridges);
+  // The sheet does not say how a host's bridges are shared: between L40S and RTX PRO 6000 hosts lies a factor of seven
+  // for eight devices, once the wire counts.
+  if (!kind->law->wire_is_known(call, system_) && !is_told(call, *kind)) {
+    constexpr double unknown_bridges = 1.6;
+    const double wire_share = kind->law->parts(call, system_, constants).wire_seconds / *seconds;
+    half_width = std::max(half_width, unknown_bridges * std::min(1.0, 2 * wire_share));
+  }
   return CommunicationTime{with_half_width(*seconds, half_width, Confidence::extrapolated), Tier::cross};
 }
 

@@ -76,8 +76,16 @@ class LawErrors {
   // Every number of ranks held out in turn.
   std::map<int64_t, FitErrors> score_ranks() const {
     std::map<int64_t, FitErrors> errors;
-    for (const CommunicationRow* row : rows_) errors[row->call.ranks];
-    if (errors.size() < 3) return {};
+    std::map<std::string, std::set<int64_t>> ranks_of_series;
+    for (const CommunicationRow* row : rows_) {
+      errors[row->call.ranks];
+      ranks_of_series[series_of(row->call)].insert(row->call.ranks);
+    }
+    // Only a series with others left says what interpolating over ranks is worth.
+    if (std::none_of(ranks_of_series.begin(), ranks_of_series.end(),
+                     [](const auto& entry) { return entry.second.size() >= 3; })) {
+      return {};
+    }
     for (auto& [ranks, own] : errors) {
       const SharedLibrary library =
           fit_shared([&, r = ranks](const CommunicationRow& row) { return row.call.ranks != r; });

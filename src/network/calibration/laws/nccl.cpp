@@ -13,7 +13,7 @@ namespace {
 enum : size_t { launch, hop, bridge_hop, overhead, contention_of_four, contention_of_eight };
 
 constexpr LawConstant nccl_constants[] = {
-    {"launch_us", 6, 1, 60},
+    {"launch_kiloclocks", 11, 1, 100},  // as kernels' launch floors: what a kernel does before its first send
     {"hop_us", 1, 0.05, 10},
     {"bridge_hop_us", 1.4, 0.05, 10},  // PCIe
     {"overhead", 1, 0.2, 5},           // times the curve
@@ -54,7 +54,7 @@ class NcclLaw : public CommunicationLaw {
       parts.wire_seconds *= constants[call.ranks <= 4 ? contention_of_four : contention_of_eight];
     }
     const double step_us = constants[system.is_host_link ? bridge_hop : hop];
-    parts.apart = 1e-6 * (constants[launch] + steps_of(call) * step_us) + parts.wire_seconds;
+    parts.apart = 1e3 * constants[launch] / system.clock + 1e-6 * steps_of(call) * step_us + parts.wire_seconds;
     return parts;
   }
 
