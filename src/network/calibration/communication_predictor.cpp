@@ -147,7 +147,7 @@ std::optional<CommunicationTime> CommunicationPredictor::estimate(const Communic
   // The sheet does not say how a host's bridges are shared: between L40S and RTX PRO 6000 hosts lies a factor of seven
   // for eight devices, once the wire counts.
   if (!kind->law->wire_is_known(call, system_) && !is_told(call, *kind)) {
-    constexpr double unknown_bridges = 1.6;
+    const double unknown_bridges = call.ranks > 4 ? 2.1 : 1.6;
     const double wire_share = kind->law->parts(call, system_, constants).wire_seconds / *seconds;
     half_width = std::max(half_width, unknown_bridges * std::min(1.0, 2 * wire_share));
   }
