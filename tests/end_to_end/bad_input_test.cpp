@@ -176,6 +176,27 @@ TEST_F(BadInput, measurement_folders_are_checked) {
   expect_refused(validate(), "latency_us");
 }
 
+TEST_F(BadInput, tables_of_collectives_are_checked) {
+  const auto validate = [&] { return run_foretoken({"validate", "collectives", "--data", folder_.string()}); };
+  expect_refused(run_foretoken({"validate", "collectives", "--data", path("nowhere.csv")}), "nowhere.csv");
+  expect_refused(validate(), "a table of collectives");
+  write("nccl.csv", "a,b\n1,2\n");
+  expect_refused(validate(), "a table of collectives");
+  const std::string header = "system,ccl,version,collective,dtype,gpus,bytes,latency_us\n";
+  write("nccl.csv", header + "h100_sxm,nccl,2.27.3,all_reduce,half,0,1024,5\n");
+  expect_refused(validate(), "column gpus");
+  write("nccl.csv", header + "h100_sxm,nccl,2.27.3,all_reduce,half,8,1024,nan\n");
+  expect_refused(validate(), "latency_us");
+  write("nccl.csv", header + "h100_sxm,nccl,2.27.3,all_reduce,half,8,1024,16\nx100,nccl,2,all_reduce,half,8,1024,5\n");
+  const Outcome skipped = validate();
+  EXPECT_EQ(skipped.status, 0) << skipped.err;
+  EXPECT_NE(skipped.out.find("skipped 1"), std::string::npos) << skipped.out;
+  write("networks/nccl.json", "{}");
+  expect_refused(
+      run_foretoken({"validate", "collectives", "--data", path("nccl.csv"), "--calibration", path("networks")}),
+      "nccl.json");
+}
+
 TEST_F(BadInput, a_truncated_gzip_is_refused) {
   std::string text = "kernel,dtype,m,n,k,latency_us\n";
   for (int i = 1; i < 2000; ++i)

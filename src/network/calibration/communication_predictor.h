@@ -40,7 +40,7 @@ CommunicationLibrary read_communication_library(const std::filesystem::path& fol
 // The systems that have sweeps there.
 std::vector<std::string> swept_systems(const std::filesystem::path& folder);
 
-// The log constants of a law after known times: those that each call tells, scaled until the law gives its time.
+// The constants of a law after known times: those that each call tells, scaled until the law gives its time.
 std::vector<double> constants_after(const CommunicationLaw& law, const LawCurves& curves, const SystemTraits& system,
                                     const std::vector<KnownTime>& known, std::string_view law_name,
                                     std::vector<double> constants);

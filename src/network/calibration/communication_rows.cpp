@@ -114,9 +114,9 @@ constexpr double dispatched_bytes = 1 + 4.0 / 128, combined_bytes = 2;
 void read_deepep_low_latency(TableRow& row) {
   if (!row.knows(row.text("system"))) return;
   constexpr const char* law = "deepep_low_latency";
-  row.add(row.text("system"), "deepep_low_latency_dispatch", deepep_call(row, law, "dispatch", dispatched_bytes),
+  row.add(row.text("system"), "deepep_ll_dispatch", deepep_call(row, law, "dispatch", dispatched_bytes),
           row.seconds("dispatch_avg_t_us"));
-  row.add(row.text("system"), "deepep_low_latency_combine", deepep_call(row, law, "combine", combined_bytes),
+  row.add(row.text("system"), "deepep_ll_combine", deepep_call(row, law, "combine", combined_bytes),
           row.seconds("combine_avg_t_us"));
 }
 

@@ -29,14 +29,13 @@ struct CommunicationRows {
   std::vector<std::string> notes;
 };
 
-// The tables, told by their columns:
-//   system,ccl,version,collective,dtype,gpus,bytes,latency_us[,rep]                  NCCL and oneCCL, launched one by
-//   one system,framework,version,kernel,gpus,bytes,latency_us[,rep]                      custom all-reduce
-//   system,version,node_num,hidden_size,num_token,num_topk,num_experts,dispatch_avg_t_us,combine_avg_t_us      DeepEP,
-//   low latency
-//   ...,dispatch_sms,dispatch_transmit_us,dispatch_notify_us,combine_sms,...         DeepEP, normal
-//   system,op_name,kernel_source,moe_dtype,num_tokens,...,moe_ep_size,latency_us     TensorRT-LLM's MoE all-to-all
-//   system,collective,gpus,gpus_per_node_used,bytes,median_us                        Vidur's collectives
+// The tables, told by their columns (all in communication_rows.cpp):
+//   NCCL, oneCCL, launched one by one: system, ccl, version, collective, dtype, gpus, bytes, latency_us
+//   custom all-reduce: system, framework, version, kernel, dtype, gpus, bytes, latency_us
+//   DeepEP, low latency: system, version, node_num, sizes of the layer, dispatch_avg_t_us, combine_avg_t_us
+//   DeepEP, normal: the same with dispatch_sms, dispatch_transmit_us, dispatch_notify_us and those of combine
+//   TensorRT-LLM's MoE all-to-all: system, op_name, kernel_source, moe_dtype, moe_ep_size, sizes, latency_us
+//   Vidur's collectives: system, collective, gpus, gpus_per_node_used, bytes, median_us
 // `data` is one such file or a folder of them (.csv, .csv.gz). InputError when there is none; other tables in a folder
 // are named in the notes.
 CommunicationRows read_communication_rows(const std::filesystem::path& data, const SystemLibrary& systems);

@@ -16,7 +16,7 @@ class FitCommunicationTest : public testing::Test {
  protected:
   const SystemLibrary systems{test_support::catalogue()};
   const CommunicationRows rows =
-      made_up_rows({{"a100_sxm", 8}, {"b200_sxm", 8}, {"h100_sxm", 6}, {"h200_sxm", 6}}, systems);
+      made_up_rows({{"a100_sxm", 8}, {"b200_sxm", 8}, {"h100_sxm", 6}, {"h200_sxm", 6.05}}, systems);
   const CommunicationFitOptions options{.source = "made up", .date = "2026-11-15"};
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ double strength_of(std::string_view effect) {
 class LawFit {
  public:
   LawFit(const LawKind& kind, const std::vector<TimedCall>& calls, const SystemLibrary& systems)
-      : kind_(kind), law_(*kind.law), calls_(calls), systems_(systems) {
+      : law_(*kind.law), calls_(calls), systems_(systems) {
     result_.law = kind.name;
     std::vector<double> start;
     for (const LawConstant& constant : law_.constants()) {
@@ -43,16 +44,15 @@ class LawFit {
       return law_.teaches_curve(timed.call, systems_.traits(timed.device));
     });
     if (has_curve) {
-      const LawCurves none = no_curves();
-      result_.curves = none;
+      result_.curves = no_curves();
       fit_constants([&](const TimedCall& timed) { return law_.is_floor(timed.call); });
       fit_curves();
     }
     fit_constants([](const TimedCall&) { return true; });
     if (has_curve) fit_curves();
-    std::map<std::string, int> systems;
-    for (const TimedCall& timed : calls_) systems[timed.device] = 1;
-    for (const auto& [name, unused] : systems) result_.systems.push_back(name);
+    std::set<std::string> systems;
+    for (const TimedCall& timed : calls_) systems.insert(timed.device);
+    result_.systems.assign(systems.begin(), systems.end());
     return std::move(result_);
   }
 
@@ -124,10 +124,8 @@ class LawFit {
   // The time that is left of each call, in bins of whole doublings of wire time: the mean over generations of what each
   // has there, between its own points.
   void fit_curves() {
-    struct Points {
-      std::map<double, std::vector<double>> by_x;
-    };
-    std::map<std::string, std::map<int64_t, std::map<std::string, Points>>> points;
+    using PointsByX = std::map<double, std::vector<double>>;
+    std::map<std::string, std::map<int64_t, std::map<std::string, PointsByX>>> points;  // by curve, ranks, generation
     for (const TimedCall& timed : calls_) {
       const SystemTraits& system = systems_.traits(timed.device);
       if (!law_.teaches_curve(timed.call, system)) continue;
@@ -136,14 +134,14 @@ class LawFit {
       constexpr double least_share = 0.03;  // of the floor: below that the rest is noise
       const double rest = std::max(timed.seconds - parts.apart, least_share * parts.apart) / parts.curve_scale;
       const double x = std::round(1e3 * doublings(parts.wire_seconds * 1e6)) / 1e3;
-      points[std::string(parts.curve)][timed.call.ranks][systems_.generation(timed.device)].by_x[x].push_back(
+      points[std::string(parts.curve)][timed.call.ranks][systems_.generation(timed.device)][x].push_back(
           std::log(rest * 1e6));
     }
     result_.curves.clear();
     for (const auto& [name, by_ranks] : points) {
       for (const auto& [ranks, by_generation] : by_ranks) {
         std::map<int, std::vector<double>> knots;
-        for (const auto& [generation, measured] : by_generation) add_knots(measured.by_x, knots);
+        for (const auto& [generation, measured] : by_generation) add_knots(measured, knots);
         Curve& curve = result_.curves[name][ranks];
         for (const auto& [x, values] : knots) {
           curve.x.push_back(x);
@@ -165,7 +163,6 @@ class LawFit {
     }
   }
 
-  const LawKind& kind_;
   const CommunicationLaw& law_;
   const std::vector<TimedCall>& calls_;
   const SystemLibrary& systems_;
