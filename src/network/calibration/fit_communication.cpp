@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -22,7 +23,10 @@ class LawErrors {
   LawErrors(const LawKind& kind, Rows rows, const SystemLibrary& systems)
       : kind_(kind), rows_(std::move(rows)), systems_(systems) {
     std::set<std::string> names;
-    for (const CommunicationRow* row : rows_) names.insert(row->device);
+    for (const CommunicationRow* row : rows_) {
+      names.insert(row->device);
+      devices_of_[fingerprint(*row)].insert(row->device);
+    }
     names_.assign(names.begin(), names.end());
   }
 
@@ -140,14 +144,12 @@ class LawErrors {
   }
 
  private:
-  // Some tables list one system's times under its sibling's name too: equal to the last digit, they prove nothing.
-  bool is_copied(const CommunicationRow& row) const {
-    return std::any_of(rows_.begin(), rows_.end(), [&](const CommunicationRow* other) {
-      return other->device != row.device && other->seconds == row.seconds && other->call.variant == row.call.variant &&
-             other->call.ranks == row.call.ranks && swept_size(other->call) == swept_size(row.call) &&
-             series_of(other->call) == series_of(row.call);
-    });
+  using Fingerprint = std::tuple<std::string, int64_t, std::string, double, double>;
+  static Fingerprint fingerprint(const CommunicationRow& row) {
+    return {series_of(row.call), row.call.ranks, row.call.variant, swept_size(row.call), row.seconds};
   }
+  // Some tables list one system's times under its sibling's name too: equal to the last digit, they prove nothing.
+  bool is_copied(const CommunicationRow& row) const { return devices_of_.at(fingerprint(row)).size() > 1; }
 
   static void append(const FitErrors& from, FitErrors& to) { to.insert(to.end(), from.begin(), from.end()); }
 
@@ -164,6 +166,7 @@ class LawErrors {
   Rows rows_;
   const SystemLibrary& systems_;
   std::vector<std::string> names_;
+  std::map<Fingerprint, std::set<std::string>> devices_of_;
 };
 
 ErrorSummary summary_of(const FitErrors& errors, const HalfWidths& widths) {
