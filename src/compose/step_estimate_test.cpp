@@ -6,6 +6,8 @@
 
 #include "hardware/catalogue.h"
 #include "model/catalogue.h"
+#include "network/calibration/communication_predictor.h"
+#include "network/calibration/system_library.h"
 
 namespace foretoken {
 namespace {
@@ -47,6 +49,27 @@ TEST(StepEstimate, the_fused_stack_is_no_stack_at_all) {
   const StepEstimate fused = with_stack("fused", {.phase = StepPhase::decode, .batch = 8, .context_len = 1024});
   EXPECT_DOUBLE_EQ(fused.seconds.value, decode({}).seconds.value);
   EXPECT_EQ(fused.dispatch, Dispatch::fused);
+}
+
+TEST(StepEstimate, measured_collectives_of_the_stack_replace_the_wire_time_of_the_sheet) {
+  const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
+  const SystemLibrary systems(hardware);
+  const auto library = std::make_shared<const CommunicationLibrary>(
+      read_communication_library(FORETOKEN_SOURCE_DIR "/data/networks", {"h100_sxm"}));
+  const CommunicationPredictor collectives(library, systems.traits("h100_sxm"), {});
+  const StepRequest request{.phase = StepPhase::decode, .batch = 8, .context_len = 1024};
+  const auto all_reduce = [&](const char* stack_name, const CommunicationPredictor* predictor) {
+    const Stack stack = StackCatalogue(FORETOKEN_SOURCE_DIR "/data/stacks").stack(stack_name);
+    const StepEstimate step = estimate_step(llama(), request, {.tensor = 8}, h100(), stack, {.collectives = predictor});
+    for (const TimedOperator& timed : step.stages.at(0).operators) {
+      if (timed.call.name == "tp_all_reduce") return timed.seconds;
+    }
+    return Estimate{};
+  };
+  EXPECT_EQ(all_reduce("vllm", &collectives).kind, Confidence::interpolated);
+  EXPECT_EQ(all_reduce("vllm", nullptr).kind, Confidence::extrapolated);
+  // 64 KiB among eight: the engine's one-shot kernel beats NCCL's ring, which stacks without a kernel of their own run.
+  EXPECT_LT(all_reduce("vllm", &collectives).value, all_reduce("fused", &collectives).value);
 }
 
 TEST(StepEstimate, the_wall_time_is_accounted_for) {
