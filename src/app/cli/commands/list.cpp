@@ -12,6 +12,7 @@ constexpr CommandKind kinds[] = {
     {"kernel", "One kernel on one device, explained", make_kernel},
     {"step", "One step of a model (prefill, decode, mixed, train), by operator", make_step},
     {"collective", "One collective on a cluster, node or any topology, over sizes", make_collective},
+    {"replay", "Execution traces (Chakra) of all ranks, run on a cluster", make_replay},
     {"profile", "Measure the kernels of the GPU of this machine", make_profile},
     {"validate", "Compare predictions with measurements, yours or published", make_validate},
     {"import", "Read what other tools wrote: profiler traces", make_import},
