@@ -73,6 +73,9 @@ struct ChakraAttribute {
   bool operator==(const ChakraAttribute&) const = default;
 };
 
+// A duration finer than Chakra's whole microseconds: an attribute (double, microseconds) that our own exports carry.
+inline constexpr std::string_view fine_duration_attribute = "duration_micros_fine";
+
 // Attributes as Chakra's own tools write them.
 ChakraAttribute chakra_integer(std::string name, int64_t value);
 ChakraAttribute chakra_unsigned(std::string name, uint64_t value);

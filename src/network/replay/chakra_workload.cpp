@@ -1,13 +1,17 @@
 #include "network/replay/chakra_workload.h"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/range.h"
 #include "base/text.h"
 #include "network/chakra/chakra.h"
+#include "network/chakra/collectives.h"
+#include "network/chakra/groups.h"
 
 namespace foretoken {
 namespace {
@@ -65,31 +69,6 @@ struct Attributes {
     }
   }
 };
-
-std::optional<CollectiveKind> collective_kind(int64_t comm_type) {
-  switch (static_cast<ChakraCollective>(comm_type)) {
-    case ChakraCollective::all_reduce:
-      return CollectiveKind::all_reduce;
-    case ChakraCollective::reduce:
-      return CollectiveKind::reduce;
-    case ChakraCollective::all_gather:
-      return CollectiveKind::all_gather;
-    case ChakraCollective::gather:
-      return CollectiveKind::gather;
-    case ChakraCollective::scatter:
-      return CollectiveKind::scatter;
-    case ChakraCollective::broadcast:
-      return CollectiveKind::broadcast;
-    case ChakraCollective::all_to_all:
-      return CollectiveKind::all_to_all;
-    case ChakraCollective::reduce_scatter:
-    case ChakraCollective::reduce_scatter_block:
-      return CollectiveKind::reduce_scatter;
-    case ChakraCollective::barrier:
-      return CollectiveKind::barrier;
-  }
-  return std::nullopt;
-}
 
 class WorkloadReader {
  public:
@@ -238,16 +217,15 @@ class WorkloadReader {
 
   void convert_collective(const ChakraNode& node, const Attributes& attributes, ReplayNode& result) {
     result.kind = ReplayKind::collective;
-    const int64_t type = integer(node, attributes.comm_type, "comm_type", {});
-    const std::optional<CollectiveKind> kind = collective_kind(type);
+    constexpr int64_t most = std::numeric_limits<int32_t>::max();
+    const int64_t type = integer(node, attributes.comm_type, "comm_type", {.least = 0, .most = most});
+    const std::optional<CollectiveKind> kind = collective_kind(static_cast<ChakraCollective>(type));
     if (!kind) refuse(node, "comm_type", fmt::format("{}", type), "a CollectiveCommType from 0 to 9");
     result.collective = *kind;
     result.group = group_of(node, attributes);
     const std::optional<int64_t> none = *kind == CollectiveKind::barrier ? std::optional<int64_t>(0) : std::nullopt;
     const auto bytes = static_cast<double>(integer(node, attributes.comm_size, "comm_size", {.least = 0}, none));
-    // What one rank puts in -> what nccl-tests counts: the whole buffer.
-    const bool one_share = *kind == CollectiveKind::all_gather || *kind == CollectiveKind::gather;
-    result.bytes = one_share ? bytes * static_cast<double>(groups_.size_of(result.group)) : bytes;
+    result.bytes = collective_bytes(*kind, bytes, static_cast<int64_t>(groups_.size_of(result.group)));
   }
 
   void convert_message(const ChakraNode& node, const Attributes& attributes, ReplayNode& result) const {

@@ -38,9 +38,6 @@ struct ChakraReplayOptions {
   int64_t ranks = 0;                                // 0 = as many as there are files
 };
 
-// A duration finer than Chakra's whole microseconds: an attribute (double, microseconds) that our own exports carry.
-inline constexpr std::string_view fine_duration_attribute = "duration_micros_fine";
-
 // Reads PREFIX.0.et, PREFIX.1.et, ... InputError with file and node for a missing rank, a process group that nobody
 // describes, an attribute that is missing or out of range, or a kernel that has work but neither a duration nor a
 // roofline to tell one from.

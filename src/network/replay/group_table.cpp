@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 
 #include <fmt/format.h>
-
-#include "base/error.h"
 
 namespace foretoken {
 namespace {
@@ -14,16 +11,6 @@ namespace {
 std::vector<int32_t> every_rank(int64_t count) {
   std::vector<int32_t> ranks(static_cast<size_t>(count));
   std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
-
-std::vector<int32_t> read_ranks(const JsonView& list, int64_t count) {
-  std::vector<int32_t> ranks;
-  for (const JsonView& item : list.items()) {
-    ranks.push_back(static_cast<int32_t>(item.integer({.least = 0, .most = count - 1})));
-  }
-  std::sort(ranks.begin(), ranks.end());
-  if (std::adjacent_find(ranks.begin(), ranks.end()) != ranks.end()) list.fail("ranks that appear once");
   return ranks;
 }
 
@@ -58,33 +45,6 @@ int32_t GroupTable::along(std::span<const int64_t> dimensions, const std::vector
     stride *= dimensions[i];
   }
   return group(name, std::move(members));
-}
-
-NamedGroups read_group_file(const std::filesystem::path& path, int64_t ranks) {
-  const Json document = read_json_file(path);
-  NamedGroups groups;
-  for (const auto& [name, list] : JsonView(document, path.string()).members()) {
-    groups[name] = read_ranks(list, ranks);
-    if (groups[name].empty()) list.fail("at least one rank");
-  }
-  return groups;
-}
-
-NamedGroups groups_in_metadata(std::string_view values, int64_t ranks) {
-  const size_t begin = values.find("[{"), end = values.rfind("}]");
-  if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) return {};
-  const std::string_view text = values.substr(begin, end + 2 - begin);
-  if (text.find("pg_name") == std::string_view::npos) return {};
-  const std::string source = "process groups in the trace's metadata";
-  const Json document = parse_json(text, source);
-  NamedGroups groups;
-  for (const JsonView& group : JsonView(document, source).items()) {
-    const JsonView name = group.at("pg_name");
-    std::vector<int32_t> members = read_ranks(group.at("ranks"), ranks);
-    if (members.empty()) members = every_rank(ranks);
-    groups[name.is(Json::Kind::string) ? name.string() : fmt::format("{}", name.integer())] = std::move(members);
-  }
-  return groups;
 }
 
 }  // namespace foretoken

@@ -1,21 +1,17 @@
-// Process groups as traces and files name them -> lists of ranks.
+// The process groups of a workload, each once, however many ranks mention it.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
 #include "network/replay/workload.h"
 
 namespace foretoken {
 
-// Every group of a workload, each once, however many ranks mention it.
 class GroupTable {
  public:
   explicit GroupTable(int64_t ranks) : ranks_(ranks) {}
@@ -36,18 +32,5 @@ class GroupTable {
   std::vector<ReplayGroup> groups_;
   std::map<std::pair<std::string, std::vector<int32_t>>, int32_t> known_;
 };
-
-// Group by name.
-using NamedGroups = std::map<std::string, std::vector<int32_t>, std::less<>>;
-
-// ASTRA-sim's communicator group file: {"0": [0, 1, 2, 3], "1": [4, 5, 6, 7]}. InputError for a rank named twice in a
-// group, or not below `ranks`.
-NamedGroups read_group_file(const std::filesystem::path& path, int64_t ranks);
-
-// What PyTorch writes into the inputs of its node "## process_group:init ##": a list of {"pg_name": "0", "ranks": [0,
-// 1],
-// ...} as text, in quotes of Python around it or not. An empty list of ranks is all of them. Nothing where the text is
-// something else.
-NamedGroups groups_in_metadata(std::string_view values, int64_t ranks);
 
 }  // namespace foretoken
