@@ -213,13 +213,22 @@ void CollectiveModel::check(const CollectiveRequest& request) const {
   if (request.pairs) check_pairs(request);
 }
 
+Choice CollectiveModel::choice_for(const CollectiveRequest& request, const Group& group) const {
+  return choose(candidates(request.kind, group.shape, request.choice, limits_),
+                [&](const AlgorithmAndProtocol& candidate) { return closed_form_of(request, group, candidate); });
+}
+
+TransferPlan CollectiveModel::plan(const CollectiveRequest& request) const {
+  check(request);
+  const Group group = group_of(request);
+  return plan_of(request, group, choice_for(request, group).chosen);
+}
+
 CollectiveEstimate CollectiveModel::estimate(const CollectiveRequest& request) const {
   check(request);
   const Group group = group_of(request);
   CollectiveEstimate result;
-  result.choice =
-      choose(candidates(request.kind, group.shape, request.choice, limits_),
-             [&](const AlgorithmAndProtocol& candidate) { return closed_form_of(request, group, candidate); });
+  result.choice = choice_for(request, group);
   const AlgorithmAndProtocol& chosen = result.choice.chosen;
   if (const std::optional<CommunicationTime> measured = measured_time(request, group)) {
     result.seconds = measured->seconds;

@@ -14,6 +14,7 @@
 #include "network/pair_bytes.h"
 #include "network/process_group.h"
 #include "network/topology/topology.h"
+#include "network/transfer_plan.h"
 
 namespace foretoken {
 
@@ -71,6 +72,11 @@ class CollectiveModel {
   // InputError for ranks that the machine does not have, an algorithm that does not suit, or bytes that are none.
   CollectiveEstimate estimate(const CollectiveRequest& request) const;
 
+  // What the algorithm that estimate() chooses sends, to be run beside others on topology(). With fidelity flow, or on
+  // a topology.
+  TransferPlan plan(const CollectiveRequest& request) const;
+  const Topology& topology() const { return topology_.value(); }
+
   const std::string& name() const { return name_; }
   int64_t device_count() const;
 
@@ -79,6 +85,7 @@ class CollectiveModel {
   void check(const CollectiveRequest& request) const;
   void check_pairs(const CollectiveRequest& request) const;
   Group group_of(const CollectiveRequest& request) const;
+  Choice choice_for(const CollectiveRequest& request, const Group& group) const;
   TransferPlan plan_of(const CollectiveRequest& request, const Group& group,
                        const AlgorithmAndProtocol& candidate) const;
   MessageCosts costs_of(const AlgorithmAndProtocol& candidate) const;

@@ -1,13 +1,11 @@
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/machine_flags.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/text.h"
-#include "network/collective.h"
 #include "network/replay/chakra_workload.h"
+#include "network/replay/collective_networks.h"
 #include "network/replay/replay.h"
 #include "report/replay_report.h"
 
@@ -22,45 +20,40 @@ class ReplayCommand : public Command {
     options.text("--comm-group", group_file_,
                  "Process groups by name, as in ASTRA-sim: {\"0\": [0, 1], \"1\": [2, 3]}");
     options.list("--dims", dimensions_, "Size of each dimension, fastest first, for traces with involved_dim: 8,16");
-    options.heading("Network");
-    options.text("--cluster", cluster_, "Cluster (see foretoken devices) or cluster file; rank i is device i", true);
-    options.heading("Compute");
+    machine_.declare_machine(options);
+    options.heading("How");
+    machine_.declare_fidelity(options, "--network");
     options.choice("--compute", compute_, {"recorded", "predicted"},
                    "Times of kernels: as the trace has them, or from num_ops and tensor_size on the device");
-    options.text("--device", device_, "Device of --compute predicted; default: that of the cluster");
+    options.text("--device", device_, "Device of --compute predicted; default: that of the machine");
     options.choice("--dtype", dtype_, dtype_names(), "Whose peak num_ops run at");
     options.heading("Output");
     options.text("--trace", trace_, "Also write a Chrome trace (.json, .json.gz), for ui.perfetto.dev");
     options.integer("--trace-ranks", trace_ranks_, {.least = 1}, "Ranks in that trace, from 0 on");
     options.footer(
+        "Rank i runs on device i. docs/replay.md says what types and attributes of nodes mean.\n"
         "Examples:\n"
-        "  foretoken replay --chakra path/to/run --cluster h100_ib_rail\n"
-        "  foretoken replay --chakra path/to/run --cluster h100_ib_rail --compute predicted --trace run.json.gz");
+        "  foretoken step --model Llama-3.1-8B --device h100_sxm -tp 4 --batch 8 --context-len 1k \\\n"
+        "    --export-chakra path/to/run\n"
+        "  foretoken replay --chakra path/to/run --node hgx_h100\n"
+        "  foretoken replay --chakra path/to/run --cluster h100_ib_rail --network flow --trace run.json.gz");
   }
 
   Answer run(const Library& library) const override {
-    const Cluster cluster = library.hardware().cluster(cluster_);
-    ReplayOrigin origin{.prefix = prefix_, .network = "closed form on " + cluster.name, .compute = "recorded"};
-    ChakraReplayOptions options{.ranks = ranks_};
-    if (!group_file_.empty()) options.group_file = group_file_;
-    for (const std::string& size : dimensions_) options.dimensions.push_back(parse_size("--dims", size, {.least = 1}));
-    if (compute_ == "predicted") {
-      const Device device = device_.empty() ? cluster.node.device : library.hardware().device(device_);
-      options.roofline = compute_roofline(device, dtype_from_name(dtype_).value());
-      origin.compute = fmt::format("predicted on {} ({})", device.name, dtype_);
-    }
-    const ReplayWorkload workload = read_chakra_workload(prefix_, options);
-    if (static_cast<int64_t>(workload.ranks.size()) > total_devices(cluster)) {
-      throw InputError({.source = "--cluster",
-                        .value = fmt::format("{} has {} devices", cluster.name, total_devices(cluster)),
+    const CollectiveOptions network_options = machine_.collective_options();
+    const CollectiveModel model = machine_.model(library, network_options);
+    const bool flows = network_options.fidelity == Fidelity::flow;
+    ReplayOrigin origin{.prefix = prefix_,
+                        .network = fmt::format("{} on {}", flows ? "flow level" : "closed form", model.name()),
+                        .compute = "recorded"};
+    const ReplayWorkload workload = read_chakra_workload(prefix_, replay_options(library, origin));
+    if (static_cast<int64_t>(workload.ranks.size()) > model.device_count()) {
+      throw InputError({.source = model.name(),
+                        .value = fmt::format("{} devices", model.device_count()),
                         .expected = fmt::format("at least {}, one for each rank", workload.ranks.size())});
     }
-    const std::unique_ptr<ReplayNetwork> network = undisturbed_network([&](const NetworkCall& call) {
-      const CollectiveShape shape{
-          .kind = call.kind, .ranks = static_cast<int64_t>(call.ranks.size()), .bytes = call.bytes};
-      return Seconds(collective_seconds(shape, fabric_of(cluster.node.device)).value);
-    });
-    const ReplayResult result = replay(workload, *network);
+    const ReplayResult result =
+        replay(workload, *(flows ? flow_network(model, network_options.routing) : estimated_network(model)));
     Answer answer{.text = replay_text(workload, result, origin), .json = replay_json(workload, result, origin)};
     if (!trace_.empty()) {
       write_file(trace_, replay_trace(workload, result, static_cast<size_t>(trace_ranks_)));
@@ -70,7 +63,27 @@ class ReplayCommand : public Command {
   }
 
  private:
-  std::string prefix_, group_file_, cluster_, device_, trace_;
+  ChakraReplayOptions replay_options(const Library& library, ReplayOrigin& origin) const {
+    ChakraReplayOptions options{.ranks = ranks_};
+    if (!group_file_.empty()) options.group_file = group_file_;
+    for (const std::string& size : dimensions_) {
+      options.dimensions.push_back(parse_size("--dims", size, {.least = 1, .most = 1 << 22}));
+    }
+    if (compute_ != "predicted") return options;
+    const std::optional<Device> device =
+        device_.empty() ? machine_.device(library) : std::optional(library.hardware().device(device_));
+    if (!device) {
+      throw InputError({.source = "--compute predicted",
+                        .value = "no device",
+                        .expected = "--device: a topology does not say what its devices are"});
+    }
+    options.roofline = compute_roofline(*device, dtype_from_name(dtype_).value());
+    origin.compute = fmt::format("predicted on {} ({})", device->name, dtype_);
+    return options;
+  }
+
+  MachineFlags machine_;
+  std::string prefix_, group_file_, device_, trace_;
   std::vector<std::string> dimensions_;
   std::string compute_ = "recorded", dtype_ = "bf16";
   int64_t ranks_ = 0;

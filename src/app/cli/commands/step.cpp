@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "compose/serving_memory.h"
+#include "compose/step_chakra.h"
 #include "compose/step_estimate.h"
 #include "compose/sustained_step.h"
 #include "report/chrome_trace.h"
@@ -36,6 +37,8 @@ class StepCommand : public Command {
     options.heading("Output");
     options.flag("--by-time", by_time_, "Slowest operator first, instead of in order of use");
     options.text("--trace", trace_, "Also write the step as a Chrome trace (.json, .json.gz), for ui.perfetto.dev");
+    options.text("--export-chakra", chakra_,
+                 "Also write the step as Chakra execution traces, PREFIX.RANK.et, for foretoken replay and others");
     options.flag("--roofline", roofline_, "Also draw the slowest operators on the device's roofline");
     options.footer(
         "Examples:\n"
@@ -62,6 +65,7 @@ class StepCommand : public Command {
       write_file(trace_, chrome_trace(step, stack, host_factor_).dump(0) + "\n");
       text += fmt::format("\nwrote {}: open it at ui.perfetto.dev or chrome://tracing\n", trace_);
     }
+    if (!chakra_.empty()) text += export_chakra(step, stack);
     Json json = step_json(step, model, predictor.device());
     if (sustained_) {
       const std::optional<PowerModel> power = library.power_model(predictor.device());
@@ -80,6 +84,21 @@ class StepCommand : public Command {
   }
 
  private:
+  std::string export_chakra(const StepEstimate& step, const Stack& stack) const {
+    constexpr int64_t most_ranks = 65536;
+    const int64_t ranks = rank_count(step.plan);
+    if (ranks > most_ranks) {
+      throw InputError({.source = "--export-chakra",
+                        .value = fmt::format("{} ranks", ranks),
+                        .expected = fmt::format("at most {}, one file each", most_ranks)});
+    }
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      write_file(chakra_path(chakra_, rank), chakra_text(step_chakra(step, stack, host_factor_, rank)));
+    }
+    return fmt::format("\nwrote {} and so on, {} in all: one Chakra trace for each rank\n",
+                       chakra_path(chakra_, 0).string(), ranks);
+  }
+
   void add_memory(std::string& text, Json& json, const StepRequest& request, const Model& model,
                   const Device& device) const {
     if (request.phase == StepPhase::train) {
@@ -101,7 +120,7 @@ class StepCommand : public Command {
   bool sustained_ = false;
   std::string dispatch_ = "stack";
   double host_factor_ = 1;
-  std::string trace_;
+  std::string trace_, chakra_;
   bool by_time_ = false;
   bool roofline_ = false;
 };
