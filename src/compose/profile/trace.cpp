@@ -35,12 +35,16 @@ class TraceReader {
   ProfiledStep read() {
     step_.source = root_.source();
     const bool bare = root_.is(Json::Kind::array);
-    if (!bare) read_device();
+    if (!bare) {
+      read_device();
+      read_job();
+    }
     const JsonView events = bare ? root_ : root_.at("traceEvents");
     for (const JsonView& event : events.items()) read_event(event);
     if (step_.kernels.empty()) {
       events.fail("events of category kernel: a trace taken with ProfilerActivity.CUDA");
     }
+    note_messages();
     place_launches();
     std::stable_sort(step_.kernels.begin(), step_.kernels.end(),
                      [](const ProfiledKernel& a, const ProfiledKernel& b) { return a.start_us < b.start_us; });
@@ -54,6 +58,14 @@ class TraceReader {
     const JsonView first = devices->items().front();
     if (!first.is(Json::Kind::object)) return;
     if (const auto name = first.find("name")) step_.device = name->string();
+  }
+
+  void read_job() {
+    const auto job = root_.find("distributedInfo");
+    if (!job || !job->is(Json::Kind::object)) return;
+    constexpr int64_t most_ranks = 1 << 22;
+    if (const auto rank = job->find("rank")) step_.rank = rank->integer({.least = 0, .most = most_ranks});
+    if (const auto ranks = job->find("world_size")) step_.ranks = ranks->integer({.least = 0, .most = most_ranks});
   }
 
   void read_event(const JsonView& event) {
@@ -75,13 +87,33 @@ class TraceReader {
                             .start_us = event.at("ts").number(moments),
                             .us = event.at("dur").number({0, 1e12}),
                             .copies = kind != "kernel"};
+      if (const auto stream = argument(event, "stream")) kernel.stream = stream->integer();
+      if (const auto arguments = event.find("args")) kernel.message = read_message(*arguments);
+      const auto caller = argument(event, "External id");
+      callers_.push_back(caller ? std::optional(caller->integer()) : std::nullopt);
       const auto correlation = argument(event, "correlation");
       correlations_.push_back(correlation ? std::optional(correlation->integer()) : std::nullopt);
       step_.kernels.push_back(std::move(kernel));
     }
   }
 
+  // Newer versions of PyTorch note a message on its kernel, older ones on the operator that launched it only.
+  void note_messages() {
+    for (size_t i = 0; i < step_.kernels.size(); ++i) {
+      ProfiledKernel& kernel = step_.kernels[i];
+      if (kernel.message || !callers_[i] || kernel.name.find("nccl") == std::string::npos) continue;
+      const auto found = messages_.find(*callers_[i]);
+      if (found != messages_.end()) kernel.message = found->second;
+    }
+  }
+
   void read_operator(const JsonView& event) {
+    if (event.at("name").string() == "record_param_comms") {
+      const auto caller = argument(event, "External id");
+      const auto arguments = event.find("args");
+      std::optional<ProfiledMessage> message = arguments ? read_message(*arguments) : std::nullopt;
+      if (caller && message) messages_[caller->integer()] = std::move(*message);
+    }
     ProfiledOperator call{.name = event.at("name").string(),
                           .thread = thread_of(event),
                           .start_us = event.at("ts").number(moments),
@@ -173,6 +205,8 @@ class TraceReader {
   ProfiledStep step_;
   std::map<int64_t, HostCall> calls_;
   std::vector<std::optional<int64_t>> correlations_;  // of step_.kernels, before they are sorted
+  std::vector<std::optional<int64_t>> callers_;       // likewise: the operator that launched it
+  std::map<int64_t, ProfiledMessage> messages_;       // by operator
 };
 
 }  // namespace

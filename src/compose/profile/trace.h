@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "compose/profile/message.h"
+
 namespace foretoken {
 
 struct ProfiledOperator {
@@ -25,8 +27,10 @@ struct ProfiledKernel {
   std::optional<double> launched_us;  // when the host called; nothing when the trace does not say
   // Index of the outermost operator around the launch, wrappers of compiled regions and of autograd aside.
   std::optional<size_t> call;
-  bool copies = false;    // a copy or fill of the driver, not a kernel
-  bool backward = false;  // launched by autograd's engine
+  int64_t stream = 0;
+  std::optional<ProfiledMessage> message;  // of a communication kernel, where PyTorch noted it
+  bool copies = false;                     // a copy or fill of the driver, not a kernel
+  bool backward = false;                   // launched by autograd's engine
 };
 
 struct ProfiledStep {
@@ -35,6 +39,8 @@ struct ProfiledStep {
   std::vector<ProfiledOperator> operators;
   std::vector<ProfiledKernel> kernels;  // by start on the device
   bool graph = false;                   // a CUDA graph was launched
+  std::optional<int64_t> rank;          // of a distributed job, where the trace says
+  int64_t ranks = 0;                    // of that job; 0 = the trace does not say
 };
 
 // InputError with line and path for anything that is no such trace; at most 512 MiB and 40 million values.

@@ -1,6 +1,11 @@
+#include <set>
+
+#include <fmt/format.h>
+
 #include "app/cli/commands/list.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "compose/profile/chakra_writer.h"
 #include "compose/profile/stack_writer.h"
 #include "report/profile_report.h"
 
@@ -15,6 +20,8 @@ class ImportCommand : public Command {
     profile.list("trace", traces_,
                  "Trace files (JSON, also .gz) with commas between, one for each phase: prefill, decode, train", true);
     profile.text("--as-stack", name_, "Write a stack of this name: which kernels an operator is, what launches cost");
+    profile.text("--as-chakra", chakra_,
+                 "Write Chakra execution traces, PREFIX.RANK.et; the traces are then those of the ranks of one job");
     profile.text("--out", out_, "Where to write the stack; default: NAME.json");
     profile.text("--extends", extends_, "A stack for what the traces do not show; its rules come after theirs");
     profile.text("--device", device_,
@@ -26,6 +33,7 @@ class ImportCommand : public Command {
         "The trace needs record_shapes=True, both activities (CPU and CUDA) and at least two layers.\n"
         "Examples:\n"
         "  foretoken import profile path/to/decode.json --summary\n"
+        "  foretoken import profile path/to/rank0.json,path/to/rank1.json --as-chakra path/to/run\n"
         "  foretoken import profile path/to/prefill.json.gz,path/to/decode.json.gz --as-stack mine\n"
         "  foretoken step --model Llama-3.2-3B --device h200_sxm --batch 8 --context-len 1k --stack path/to/mine.json");
   }
@@ -38,10 +46,11 @@ class ImportCommand : public Command {
     for (const ProfiledStep& step : steps) {
       const ProfileSummary summary = summarize_profile(step);
       profiles.push(profile_json(summary, step.source));
-      if (summary_ || name_.empty()) answer.text += profile_text(summary, step.source) + "\n";
+      if (summary_ || (name_.empty() && chakra_.empty())) answer.text += profile_text(summary, step.source) + "\n";
     }
     answer.json = Json::object({{"profiles", std::move(profiles)}});
     if (!name_.empty()) write_stack(steps, library, answer);
+    if (!chakra_.empty()) write_chakra(steps, answer);
     return answer;
   }
 
@@ -67,8 +76,29 @@ class ImportCommand : public Command {
     answer.json.set("stack", imported.file).set("file", file).set("notes", std::move(notes));
   }
 
+  void write_chakra(const std::vector<ProfiledStep>& steps, Answer& answer) const {
+    std::set<int64_t> written;
+    Json files = Json::array();
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const int64_t rank = steps[i].rank.value_or(static_cast<int64_t>(i));
+      if (!written.insert(rank).second) {
+        throw InputError({.source = steps[i].source,
+                          .path = "distributedInfo.rank",
+                          .value = fmt::format("{}", rank),
+                          .expected = "one trace for each rank"});
+      }
+      const ImportedChakra imported = chakra_from_profile(steps[i]);
+      const std::string file = chakra_path(chakra_, rank).string();
+      write_file(file, chakra_text(imported.trace));
+      for (const std::string& note : imported.notes) answer.text += note + "\n";
+      answer.text += "wrote " + file + "\n";
+      files.push(file);
+    }
+    answer.json.set("chakra", std::move(files));
+  }
+
   std::vector<std::string> traces_;
-  std::string name_, out_, extends_, device_;
+  std::string name_, chakra_, out_, extends_, device_;
   std::string dispatch_ = "trace";
   bool summary_ = false;
 };
