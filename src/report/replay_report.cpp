@@ -138,6 +138,7 @@ std::string path_table(const ReplaySummary& summary) {
   constexpr size_t most_rows = 10;
   Table table({{"critical path", Table::Align::left}, {"", Table::Align::left}, {"nodes"}, {"time"}, {"share"}});
   const auto add = [&](const PathPart& part) {
+    if (part.time == 0) return;
     table.add({part.kind, printable(part.name), fmt::format("{}", part.nodes), time_text(part.time),
                fmt::format("{:.1f}%", 100 * share(part.time, summary.makespan))});
   };

@@ -68,19 +68,11 @@ RankTimes mean_of(const std::vector<RankTimes>& ranks) {
   return mean;
 }
 
-size_t rank_with_most(const std::vector<RankTimes>& ranks, Picoseconds RankTimes::*part) {
-  const auto most = std::max_element(ranks.begin(), ranks.end(),
-                                     [&](const RankTimes& a, const RankTimes& b) { return a.*part < b.*part; });
-  return static_cast<size_t>(most - ranks.begin());
-}
-
 }  // namespace
 
 ReplaySummary summarize_replay(const ReplayWorkload& workload, const ReplayResult& result) {
   return {.makespan = result.makespan,
           .mean = mean_of(result.ranks),
-          .busiest_rank = rank_with_most(result.ranks, &RankTimes::compute),
-          .most_waiting_rank = rank_with_most(result.ranks, &RankTimes::waiting),
           .collectives = summarize_collectives(workload, result),
           .path_by_kind = summarize_path(workload, result, false),
           .path_by_name = summarize_path(workload, result, true)};

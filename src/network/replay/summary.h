@@ -31,9 +31,7 @@ struct PathPart {
 
 struct ReplaySummary {
   Picoseconds makespan = 0;
-  RankTimes mean;           // over ranks, rounded down
-  size_t busiest_rank = 0;  // most compute
-  size_t most_waiting_rank = 0;
+  RankTimes mean;                              // over ranks, rounded down
   std::vector<CollectiveSummary> collectives;  // longest total first
   std::vector<PathPart> path_by_kind;          // longest first
   std::vector<PathPart> path_by_name;          // longest first
