@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/range.h"
 #include "base/text.h"
-#include "network/chakra/chakra.h"
 #include "network/chakra/collectives.h"
 #include "network/chakra/groups.h"
+#include "network/replay/group_table.h"
 
 namespace foretoken {
 namespace {
@@ -72,8 +72,8 @@ struct Attributes {
 
 class WorkloadReader {
  public:
-  WorkloadReader(const std::string& prefix, const ChakraReplayOptions& options)
-      : prefix_(prefix), options_(options), groups_(options.ranks > 0 ? options.ranks : count_ranks(prefix)) {
+  WorkloadReader(const std::function<ChakraReader(int64_t rank)>& open, const ChakraReplayOptions& options)
+      : open_(open), options_(options), groups_(options.ranks) {
     int64_t product = 1;
     for (const int64_t size : options.dimensions) product *= size;
     if (!options.dimensions.empty() && product != groups_.rank_count()) {
@@ -92,13 +92,7 @@ class WorkloadReader {
 
  private:
   void read_rank() {
-    const fs::path path = chakra_path(prefix_, rank_);
-    if (!fs::exists(path)) {
-      throw InputError({.source = path.string(),
-                        .value = "no such file",
-                        .expected = fmt::format("a trace for each rank from 0 to {}", groups_.rank_count() - 1)});
-    }
-    ChakraReader reader = ChakraReader::open(path);
+    ChakraReader reader = open_(rank_);
     source_ = &reader.source();
     trace_groups_.clear();
     seats_.clear();
@@ -181,10 +175,12 @@ class WorkloadReader {
   }
 
   Picoseconds recorded(const ChakraNode& node, const Attributes& attributes) const {
-    if (attributes.fine_duration != nullptr) {
-      return to_picoseconds(microseconds(amount(node, attributes.fine_duration, fine_duration_attribute)));
-    }
-    return to_picoseconds(microseconds(static_cast<double>(node.duration_micros)));
+    const double us = attributes.fine_duration != nullptr
+                          ? amount(node, attributes.fine_duration, fine_duration_attribute)
+                          : static_cast<double>(node.duration_micros);
+    constexpr double longest_us = 30.0 * 86400 * 1e6;
+    if (us > longest_us) refuse(node, "", fmt::format("a duration of {} us", number_text(us)), "at most 30 days");
+    return to_picoseconds(microseconds(us));
   }
 
   Picoseconds kernel_time(const ChakraNode& node, const Attributes& attributes) const {
@@ -296,7 +292,7 @@ class WorkloadReader {
     return place->second;
   }
 
-  const std::string& prefix_;
+  const std::function<ChakraReader(int64_t rank)>& open_;
   const ChakraReplayOptions& options_;
   GroupTable groups_;
   NamedGroups file_groups_;
@@ -323,8 +319,24 @@ ComputeRoofline compute_roofline(const Device& device, DType math) {
           .remote_bandwidth = device.host_bandwidth ? device.host_bandwidth->value : BytesPerSecond(0)};
 }
 
+ReplayWorkload chakra_workload(const std::function<ChakraReader(int64_t rank)>& open,
+                               const ChakraReplayOptions& options) {
+  return WorkloadReader(open, options).read();
+}
+
 ReplayWorkload read_chakra_workload(const std::string& prefix, const ChakraReplayOptions& options) {
-  return WorkloadReader(prefix, options).read();
+  ChakraReplayOptions counted = options;
+  if (counted.ranks == 0) counted.ranks = count_ranks(prefix);
+  const auto open = [&](int64_t rank) {
+    const fs::path path = chakra_path(prefix, rank);
+    if (!fs::exists(path)) {
+      throw InputError({.source = path.string(),
+                        .value = "no such file",
+                        .expected = fmt::format("a trace for each rank from 0 to {}", counted.ranks - 1)});
+    }
+    return ChakraReader::open(path);
+  };
+  return chakra_workload(open, counted);
 }
 
 }  // namespace foretoken

@@ -9,13 +9,14 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/units.h"
 #include "hardware/device.h"
-#include "network/replay/group_table.h"
+#include "network/chakra/chakra.h"
 #include "network/replay/workload.h"
 
 namespace foretoken {
@@ -42,5 +43,9 @@ struct ChakraReplayOptions {
 // describes, an attribute that is missing or out of range, or a kernel that has work but neither a duration nor a
 // roofline to tell one from.
 ReplayWorkload read_chakra_workload(const std::string& prefix, const ChakraReplayOptions& options = {});
+
+// The same from anywhere: `open` is asked for the traces of ranks 0 to options.ranks - 1, once each.
+ReplayWorkload chakra_workload(const std::function<ChakraReader(int64_t rank)>& open,
+                               const ChakraReplayOptions& options);
 
 }  // namespace foretoken
