@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -121,9 +122,9 @@ TEST_F(ReplayCommand, a_timeline_is_written_on_request) {
 }
 
 TEST_F(ReplayCommand, missing_files_and_machines_are_named) {
+  expect_refused("run.4.et", {"--ranks", "5"});
   fs::remove(trace(2));
   expect_refused("run.2.et");
-  expect_refused("run.4.et", {"--ranks", "5"});
   EXPECT_THAT(run_foretoken({"replay", "--chakra", "nowhere/run", "--node", "hgx_h100"}).err, HasSubstr("nowhere/run"));
   EXPECT_THAT(run_foretoken({"replay", "--chakra", example}).err, HasSubstr("--cluster, --node, --topology"));
   EXPECT_THAT(run_foretoken({"replay", "--chakra", example, "--topology", "ring:2@1GB/s,1us"}).err,

@@ -1,28 +1,10 @@
 #include "app/cli/machine_flags.h"
 
-#include <vector>
-
+#include "app/cli/choice_names.h"
 #include "base/error.h"
 #include "network/topology/topology_file.h"
 
 namespace foretoken {
-namespace {
-
-template <size_t count>
-std::vector<std::string> list_of(const std::string_view (&names)[count]) {
-  return {std::begin(names), std::end(names)};
-}
-
-template <class Value, size_t count>
-Value named(const std::string_view (&names)[count], std::string_view text) {
-  for (size_t i = 0; i < count; ++i) {
-    if (names[i] == text) return static_cast<Value>(i);
-  }
-  throw InternalError("the parser lets only known names through");
-}
-
-}  // namespace
-
 void MachineFlags::declare_machine(Options& options) {
   options.heading("Machine (one of)");
   options.text("--cluster", cluster, "A cluster of the library (foretoken devices) or a cluster file");
@@ -34,9 +16,9 @@ void MachineFlags::declare_machine(Options& options) {
 }
 
 void MachineFlags::declare_fidelity(Options& options, const std::string& name) {
-  options.choice(name, fidelity, list_of(fidelity_names),
+  options.choice(name, fidelity, names_of(fidelity_names),
                  "closed: by formula; flow: every transfer on its links, sharing them");
-  options.choice("--routing", routing, list_of(link_routing_names),
+  options.choice("--routing", routing, names_of(link_routing_names),
                  "At flow level, between equally short paths: ecmp picks one by hash, adaptive uses all");
 }
 
@@ -45,25 +27,25 @@ CollectiveOptions MachineFlags::collective_options() const {
           .routing = named<LinkRouting>(link_routing_names, routing)};
 }
 
-CollectiveModel MachineFlags::model(const Library& library, const CollectiveOptions& options) const {
+Machine MachineFlags::machine(const Library& library, CollectiveOptions options) const {
   const int given = !cluster.empty() + !node.empty() + !topology.empty();
   if (given != 1) {
     throw InputError({.source = "--cluster, --node, --topology",
                       .value = given == 0 ? "none of them" : "more than one",
                       .expected = "one machine to run on"});
   }
-  if (!topology.empty()) return CollectiveModel(topology_from(topology), topology, domain, options);
-  const HardwareCatalogue hardware = library.hardware();
-  if (!node.empty()) return CollectiveModel(cluster_of(hardware.node(node)), options);
-  Cluster whole = hardware.cluster(cluster);
-  if (nodes > 0) whole = cluster_with_nodes(std::move(whole), static_cast<int>(nodes));
-  return CollectiveModel(std::move(whole), options);
-}
-
-std::optional<Device> MachineFlags::device(const Library& library) const {
-  if (!cluster.empty()) return library.hardware().cluster(cluster).node.device;
-  if (!node.empty()) return library.hardware().node(node).device;
-  return std::nullopt;
+  if (!topology.empty()) {
+    return {.measured = nullptr, .model = {topology_from(topology), topology, domain, options}, .device = {}};
+  }
+  Cluster whole = node.empty() ? library.hardware().cluster(cluster) : cluster_of(library.hardware().node(node));
+  if (nodes > 0 && node.empty()) whole = cluster_with_nodes(std::move(whole), static_cast<int>(nodes));
+  const Device device = whole.node.device;
+  std::unique_ptr<const CommunicationPredictor> measured;
+  if (std::optional<CommunicationPredictor> found = library.collectives(device)) {
+    measured = std::make_unique<const CommunicationPredictor>(std::move(*found));
+  }
+  options.measured = measured.get();
+  return {.measured = std::move(measured), .model = {std::move(whole), options}, .device = device};
 }
 
 }  // namespace foretoken

@@ -1,6 +1,8 @@
 // The flags that say which machine collectives run on, and how finely; shared by every command that runs some.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "app/cli/library.h"
@@ -8,6 +10,13 @@
 #include "network/collective_estimate.h"
 
 namespace foretoken {
+
+// A machine with what was measured on its like.
+struct Machine {
+  std::unique_ptr<const CommunicationPredictor> measured;  // the model looks at it
+  CollectiveModel model;
+  std::optional<Device> device;  // nothing for a topology
+};
 
 struct MachineFlags {
   std::string cluster, node, topology;
@@ -19,9 +28,7 @@ struct MachineFlags {
 
   CollectiveOptions collective_options() const;
   // InputError where none of cluster, node and topology is given, or more than one.
-  CollectiveModel model(const Library& library, const CollectiveOptions& options) const;
-  // What the machine is made of; nothing for a topology.
-  std::optional<Device> device(const Library& library) const;
+  Machine machine(const Library& library, CollectiveOptions options) const;
 };
 
 }  // namespace foretoken

@@ -1,11 +1,12 @@
 #include <fmt/format.h>
 
 #include "app/cli/astra_flags.h"
+#include "app/cli/choice_names.h"
 #include "app/cli/commands/list.h"
+#include "app/cli/machine_flags.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "network/topology/topology_file.h"
 #include "network/topology/topology_text.h"
 #include "report/collective_plot.h"
 #include "report/collective_report.h"
@@ -16,31 +17,10 @@ namespace {
 
 constexpr Range<int64_t> any_size{.least = 0, .most = int64_t{1} << 50};
 
-template <size_t count>
-std::vector<std::string> names_of(const std::string_view (&names)[count], std::vector<std::string> before = {}) {
-  for (const std::string_view name : names) before.emplace_back(name);
-  return before;
-}
-
-template <class Value, size_t count>
-Value named(const std::string_view (&names)[count], std::string_view text) {
-  for (size_t i = 0; i < count; ++i) {
-    if (names[i] == text) return static_cast<Value>(i);
-  }
-  throw InternalError("the parser lets only known names through");
-}
-
 class CollectiveCommand : public Command {
  public:
   void declare(Options& options) override {
-    options.heading("Machine (one of)");
-    options.text("--cluster", cluster_, "A cluster of the library (foretoken devices) or a cluster file");
-    options.text("--node", node_, "A node of the library or a node file");
-    options.text("--topology", topology_, "Links only: a line such as switch:8@450GB/s,500ns or a topology file");
-    options.integer("--nodes", nodes_, {.least = 0, .most = most_nodes},
-                    "With --cluster: that many nodes; 0 = its own");
-    options.integer("--domain", domain_, {.least = 0},
-                    "With --topology: devices of a fast domain, for hierarchical algorithms; 0 = all");
+    machine_.declare_machine(options);
     options.heading("Collective");
     options.choice("--op", op_, names_of(collective_kind_names), "What the ranks do");
     options.text("--bytes", bytes_,
@@ -60,10 +40,7 @@ class CollectiveCommand : public Command {
                              fmt::join(collective_algorithm_names(), ", ")));
     options.choice("--protocol", protocol_, names_of(protocol_names, {"auto"}),
                    "ll and ll128: small messages; simple: large ones; ideal: the links alone");
-    options.choice("--fidelity", fidelity_, names_of(fidelity_names),
-                   "closed: by formula; flow: every transfer on its links, sharing them");
-    options.choice("--routing", routing_, names_of(link_routing_names),
-                   "At flow level, between equally short paths: ecmp picks one by hash, adaptive uses all");
+    machine_.declare_fidelity(options, "--fidelity");
     options.integer("--concurrent", concurrent_, {.least = 1, .most = 4096},
                     "Such groups side by side at the same time (flow level)");
     options.flag("--links", links_, "Also what the links carried");
@@ -86,16 +63,11 @@ class CollectiveCommand : public Command {
 
   Answer run(const Library& library) const override {
     if (astra_.wanted) return astra();
-    CollectiveOptions options{.fidelity = named<Fidelity>(fidelity_names, fidelity_),
-                              .routing = named<LinkRouting>(link_routing_names, routing_),
-                              .reports_links = links_,
-                              .uneven = !pair_bytes_.empty()};
-    const std::optional<Cluster> cluster = cluster_of_flags(library);
-    std::optional<CommunicationPredictor> measured;
-    if (cluster) measured = library.collectives(cluster->node.device);
-    if (measured) options.measured = &*measured;
-    const CollectiveModel model = cluster ? CollectiveModel(*cluster, options)
-                                          : CollectiveModel(topology_from(topology_), topology_, domain_, options);
+    CollectiveOptions options = machine_.collective_options();
+    options.reports_links = links_;
+    options.uneven = !pair_bytes_.empty();
+    const Machine machine = machine_.machine(library, options);
+    const CollectiveModel& model = machine.model;
     CollectiveRequest request{.kind = collective_kind_from_name(op_).value(),
                               .group = group_on(model),
                               .root = root_,
@@ -125,20 +97,6 @@ class CollectiveCommand : public Command {
   }
 
  private:
-  // Nothing where --topology says it all.
-  std::optional<Cluster> cluster_of_flags(const Library& library) const {
-    const int given = !cluster_.empty() + !node_.empty() + !topology_.empty();
-    if (given != 1) {
-      throw InputError({.source = "--cluster, --node, --topology",
-                        .value = given == 0 ? "none of them" : "more than one",
-                        .expected = "one machine to run the collective on"});
-    }
-    if (!topology_.empty()) return std::nullopt;
-    if (!node_.empty()) return cluster_of(library.hardware().node(node_));
-    const Cluster cluster = library.hardware().cluster(cluster_);
-    return nodes_ > 0 ? cluster_with_nodes(cluster, static_cast<int>(nodes_)) : cluster;
-  }
-
   ProcessGroup group_on(const CollectiveModel& model) const {
     if (group_.empty()) {
       const int64_t fit = (model.device_count() + stride_ - 1) / stride_;
@@ -187,7 +145,7 @@ class CollectiveCommand : public Command {
     Json rows = Json::array();
     for (const int64_t bytes : sizes()) {
       const AstraTime time =
-          astra_time(astra_.run_of(collective_kind_from_name(op_).value(), bytes, topology_, algorithm_));
+          astra_time(astra_.run_of(collective_kind_from_name(op_).value(), bytes, machine_.topology, algorithm_));
       Json row = Json::object({{"bytes", bytes}});
       if (time.nanoseconds) {
         row.set("nanoseconds", *time.nanoseconds);
@@ -199,13 +157,14 @@ class CollectiveCommand : public Command {
                  time.no_closed_form.empty() ? "" : "no closed form: " + time.no_closed_form});
     }
     return {.text = fmt::format("{} as ASTRA-sim counts it\n", op_) + table.text(),
-            .json = Json::object({{"op", op_}, {"topology", topology_}, {"rows", std::move(rows)}})};
+            .json = Json::object({{"op", op_}, {"topology", machine_.topology}, {"rows", std::move(rows)}})};
   }
 
-  std::string cluster_, node_, topology_, bytes_, sizes_, pair_bytes_, plot_;
-  std::string op_ = "all_reduce", algorithm_ = "auto", protocol_ = "auto", fidelity_ = "closed", routing_ = "ecmp";
+  MachineFlags machine_;
+  std::string bytes_, sizes_, pair_bytes_, plot_;
+  std::string op_ = "all_reduce", algorithm_ = "auto", protocol_ = "auto";
   std::vector<std::string> group_;
-  int64_t nodes_ = 0, domain_ = 0, ranks_ = 0, stride_ = 1, root_ = 0, concurrent_ = 1;
+  int64_t ranks_ = 0, stride_ = 1, root_ = 0, concurrent_ = 1;
   bool links_ = false;
   AstraFlags astra_;
 };

@@ -41,12 +41,13 @@ class ReplayCommand : public Command {
 
   Answer run(const Library& library) const override {
     const CollectiveOptions network_options = machine_.collective_options();
-    const CollectiveModel model = machine_.model(library, network_options);
+    const Machine machine = machine_.machine(library, network_options);
+    const CollectiveModel& model = machine.model;
     const bool flows = network_options.fidelity == Fidelity::flow;
     ReplayOrigin origin{.prefix = prefix_,
                         .network = fmt::format("{} on {}", flows ? "flow level" : "closed form", model.name()),
                         .compute = "recorded"};
-    const ReplayWorkload workload = read_chakra_workload(prefix_, replay_options(library, origin));
+    const ReplayWorkload workload = read_chakra_workload(prefix_, replay_options(library, machine, origin));
     if (static_cast<int64_t>(workload.ranks.size()) > model.device_count()) {
       throw InputError({.source = model.name(),
                         .value = fmt::format("{} devices", model.device_count()),
@@ -63,7 +64,7 @@ class ReplayCommand : public Command {
   }
 
  private:
-  ChakraReplayOptions replay_options(const Library& library, ReplayOrigin& origin) const {
+  ChakraReplayOptions replay_options(const Library& library, const Machine& machine, ReplayOrigin& origin) const {
     ChakraReplayOptions options{.ranks = ranks_};
     if (!group_file_.empty()) options.group_file = group_file_;
     for (const std::string& size : dimensions_) {
@@ -71,7 +72,7 @@ class ReplayCommand : public Command {
     }
     if (compute_ != "predicted") return options;
     const std::optional<Device> device =
-        device_.empty() ? machine_.device(library) : std::optional(library.hardware().device(device_));
+        device_.empty() ? machine.device : std::optional(library.hardware().device(device_));
     if (!device) {
       throw InputError({.source = "--compute predicted",
                         .value = "no device",
