@@ -33,8 +33,7 @@ class ReplayCommand : public Command {
     options.footer(
         "Rank i runs on device i. docs/replay.md says what types and attributes of nodes mean.\n"
         "Examples:\n"
-        "  foretoken step --model Llama-3.1-8B --device h100_sxm -tp 4 --batch 8 --context-len 1k \\\n"
-        "    --export-chakra path/to/run\n"
+        "  foretoken step --model Llama-3.1-8B --device h100_sxm -tp 4 --batch 8 --export-chakra path/to/run\n"
         "  foretoken replay --chakra path/to/run --node hgx_h100\n"
         "  foretoken replay --chakra path/to/run --cluster h100_ib_rail --network flow --trace run.json.gz");
   }
