@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -162,7 +163,8 @@ class TraceWriter {
   }
 
  private:
-  static constexpr size_t first_group_track = 1000, send_track = 900, receive_track = 901;
+  // Behind all lanes: messages, then groups.
+  static constexpr size_t send_track = 1'000'000, receive_track = 1'000'001, first_group_track = 2'000'000;
 
   size_t track_of(const ReplayNode& node) const {
     switch (node.kind) {
@@ -197,13 +199,12 @@ class TraceWriter {
     begin_event();
     fmt::format_to(std::back_inserter(text_),
                    R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"args":{{"name":"rank {}"}}}})", rank, rank);
-    std::vector<size_t> named;
+    std::set<size_t> named;
     const std::vector<ReplayNode>& nodes = workload_.ranks[rank].nodes;
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (nodes[i].kind == ReplayKind::marker) continue;
       const size_t track = track_of(nodes[i]);
-      if (std::find(named.begin(), named.end(), track) == named.end()) {
-        named.push_back(track);
+      if (named.insert(track).second) {
         begin_event();
         fmt::format_to(std::back_inserter(text_),
                        R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":{}}}}})", rank, track,

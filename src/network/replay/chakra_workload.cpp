@@ -34,8 +34,8 @@ int64_t count_ranks(const std::string& prefix) {
   }
   if (ranks == 0) {
     throw InputError(
-        {.source = "--chakra",
-         .value = prefix,
+        {.source = prefix,
+         .value = "no traces",
          .expected = fmt::format("the start of names of Chakra files: {} and so on", chakra_path(prefix, 0).string())});
   }
   return ranks;
@@ -74,11 +74,11 @@ class WorkloadReader {
  public:
   WorkloadReader(const std::function<ChakraReader(int64_t rank)>& open, const ChakraReplayOptions& options)
       : open_(open), options_(options), groups_(options.ranks) {
-    int64_t product = 1;
-    for (const int64_t size : options.dimensions) product *= size;
-    if (!options.dimensions.empty() && product != groups_.rank_count()) {
+    double product = 1;
+    for (const int64_t size : options.dimensions) product *= static_cast<double>(size);
+    if (!options.dimensions.empty() && product != static_cast<double>(groups_.rank_count())) {
       throw InputError({.source = "--dims",
-                        .value = fmt::format("{} ranks in all", product),
+                        .value = fmt::format("{} ranks in all", number_text(product)),
                         .expected = fmt::format("{}, as many as there are traces", groups_.rank_count())});
     }
     if (options.group_file) file_groups_ = read_group_file(*options.group_file, groups_.rank_count());

@@ -32,10 +32,9 @@ void RankGraph::wait_for(std::span<const uint64_t> ids) {
 }
 
 int32_t RankGraph::lane(ReplayKind kind, int64_t number) {
-  size_t index = 0;
-  while (index < lanes_.size() && (lanes_[index].kind != kind || lanes_[index].number != number)) ++index;
-  if (index == lanes_.size()) lanes_.push_back({.kind = kind, .number = number});
-  return static_cast<int32_t>(index);
+  const auto [place, is_new] = lane_places_.try_emplace(std::pair(kind, number), static_cast<int32_t>(lanes_.size()));
+  if (is_new) lanes_.push_back({.kind = kind, .number = number});
+  return place->second;
 }
 
 // `waits_` as places in `nodes_` rather than ids.

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/simulated_time.h"
@@ -96,6 +98,7 @@ class RankGraph {
   std::vector<uint32_t> first_wait_;  // for each node: its place in `waits_`
   std::vector<uint64_t> waits_;
   std::vector<ReplayLane> lanes_;
+  std::map<std::pair<ReplayKind, int64_t>, int32_t> lane_places_;
 };
 
 }  // namespace foretoken
