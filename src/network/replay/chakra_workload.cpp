@@ -178,9 +178,15 @@ class WorkloadReader {
     const double us = attributes.fine_duration != nullptr
                           ? amount(node, attributes.fine_duration, fine_duration_attribute)
                           : static_cast<double>(node.duration_micros);
-    constexpr double longest_us = 30.0 * 86400 * 1e6;
-    if (us > longest_us) refuse(node, "", fmt::format("a duration of {} us", number_text(us)), "at most 30 days");
-    return to_picoseconds(microseconds(us));
+    return duration(node, microseconds(us));
+  }
+
+  // Also ten times as long, beside communication, must fit the clock.
+  Picoseconds duration(const ChakraNode& node, Seconds time) const {
+    constexpr Seconds longest(7.0 * 86400);
+    if (time > longest)
+      refuse(node, "", fmt::format("a duration of {} s", number_text(time.value())), "at most 7 days");
+    return to_picoseconds(time);
   }
 
   Picoseconds kernel_time(const ChakraNode& node, const Attributes& attributes) const {
@@ -188,7 +194,7 @@ class WorkloadReader {
     const Bytes moved(amount(node, attributes.tensor_size, "tensor_size"));
     const bool has_work = work.value() > 0 || moved.value() > 0;
     if (options_.roofline && has_work) {
-      return to_picoseconds(std::max(work / options_.roofline->peak, moved / options_.roofline->memory_bandwidth));
+      return duration(node, std::max(work / options_.roofline->peak, moved / options_.roofline->memory_bandwidth));
     }
     const Picoseconds time = recorded(node, attributes);
     if (time == 0 && has_work) {
@@ -201,7 +207,7 @@ class WorkloadReader {
   Picoseconds memory_time(const ChakraNode& node, const Attributes& attributes) const {
     const Bytes moved(amount(node, attributes.tensor_size, "tensor_size"));
     if (options_.roofline && moved.value() > 0 && options_.roofline->remote_bandwidth.value() > 0) {
-      return to_picoseconds(moved / options_.roofline->remote_bandwidth);
+      return duration(node, moved / options_.roofline->remote_bandwidth);
     }
     const Picoseconds time = recorded(node, attributes);
     if (time == 0 && moved.value() > 0) {

@@ -1,9 +1,11 @@
 #include "network/replay/collective_networks.h"
 
 #include <map>
+#include <string>
 #include <tuple>
 #include <vector>
 
+#include "network/calibration/stack_collectives.h"
 #include "network/flow/flow_simulator.h"
 
 namespace foretoken {
@@ -69,6 +71,16 @@ std::unique_ptr<ReplayNetwork> estimated_network(const CollectiveModel& model) {
 
 std::unique_ptr<ReplayNetwork> flow_network(const CollectiveModel& model, LinkRouting routing) {
   return std::make_unique<FlowNetwork>(model, routing);
+}
+
+std::function<double(const NetworkCall&)> nccl_busy_share(const Device& device) {
+  return [traits = system_traits(device, std::nullopt)](const NetworkCall& call) {
+    const CommunicationCall nccl{.law = "nccl",
+                                 .operation = std::string(collective_kind_name(call.kind)),
+                                 .ranks = static_cast<int64_t>(call.ranks.size()),
+                                 .bytes = call.bytes};
+    return 1 - 1 / overlap_slowdown(nccl, traits);
+  };
 }
 
 }  // namespace foretoken

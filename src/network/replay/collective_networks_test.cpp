@@ -65,6 +65,15 @@ TEST(ReplayNetworks, messages_into_one_device_share_its_link) {
   EXPECT_NEAR(incast(4) / incast(1), 4, 0.1);
 }
 
+TEST(ReplayNetworks, large_collectives_keep_some_processors_busy_and_never_all) {
+  const auto share = nccl_busy_share(HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device("h100_sxm"));
+  const int32_t ranks[] = {0, 1};
+  const auto of = [&](double bytes) { return share({.bytes = bytes, .ranks = ranks}); };
+  EXPECT_GT(of(1e9), of(1e3));
+  EXPECT_GT(of(1e3), 0);
+  EXPECT_LT(of(1e9), 0.5);
+}
+
 TEST(ReplayNetworks, every_kind_of_collective_runs_on_a_cluster_at_either_fidelity) {
   const Cluster cluster =
       cluster_with_nodes(HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").cluster("h100_ib_rail"), 2);

@@ -1,6 +1,7 @@
 #include "network/replay/replay.h"
 
 #include <algorithm>
+#include <cmath>
 #include <queue>
 #include <string>
 
@@ -38,6 +39,42 @@ class RankClock {
   RankTimes times_;
 };
 
+// Kernels of a rank that run now, at the rate that collectives beside them leave. Shares are kept in millionths: whole
+// numbers add up to nothing again when the collectives have ended.
+class RankKernels {
+ public:
+  struct Kernel {
+    uint32_t number = 0;
+    Picoseconds left = 0;  // at full rate
+  };
+
+  // What is left of the kernels at `now`; to be called before anything changes.
+  void advance(Picoseconds now) {
+    const Picoseconds passed = now - since_;
+    const Picoseconds done = passed / whole * free_millionths() + passed % whole * free_millionths() / whole;
+    for (Kernel& kernel : running) kernel.left = std::max<Picoseconds>(0, kernel.left - done);
+    since_ = now;
+  }
+
+  // How long kernels of that length take at the present rate, rounded up.
+  Picoseconds time_for(Picoseconds left) const {
+    const int64_t free = free_millionths();
+    return left / free * whole + (left % free * whole + free - 1) / free;
+  }
+
+  std::vector<Kernel> running;
+  int64_t busy_millionths = 0;
+
+ private:
+  static constexpr int64_t whole = 1'000'000;
+  int64_t free_millionths() const {
+    constexpr int64_t most_busy = 900'000;
+    return whole - std::min(busy_millionths, most_busy);
+  }
+
+  Picoseconds since_ = 0;
+};
+
 struct Lane {
   bool busy = false;
   uint32_t last = no_node;  // the node that ran there last
@@ -46,15 +83,18 @@ struct Lane {
 
 class Replayer {
  public:
-  Replayer(const ReplayWorkload& workload, ReplayNetwork& network)
+  Replayer(const ReplayWorkload& workload, ReplayNetwork& network, const ReplayOptions& options)
       : workload_(workload),
         network_(network),
+        options_(options),
         numbers_(workload),
         matching_(match(workload, numbers_)),
         nodes_(numbers_.count()),
         arrived_(matching_.calls.size()),
         calls_(matching_.calls.size()),
-        clocks_(workload.ranks.size()) {
+        busy_millionths_(matching_.calls.size()),
+        clocks_(workload.ranks.size()),
+        kernels_(workload.ranks.size()) {
     uint32_t number = 0;
     for (uint32_t rank = 0; rank < workload.ranks.size(); ++rank) {
       const RankProgram& program = workload.ranks[rank];
@@ -85,9 +125,9 @@ class Replayer {
       const Picoseconds now = ended.empty() ? next : network_.now();
       for (const uint32_t number : ended) end_call(number, now);
       while (!events_.empty() && events_.top().time == now) {
-        const uint32_t number = events_.top().node;
+        const Event event = events_.top();
         events_.pop();
-        finish(number, now);
+        if (event.version == nodes_[event.node].version) finish(event.node, now);
       }
       start_lanes(now);
       now_ = now;
@@ -101,6 +141,7 @@ class Replayer {
     uint32_t rank = 0;
     uint32_t missing = 0;      // what it still waits for
     uint32_t cause = no_node;  // whose end let it start
+    uint32_t version = 0;      // of the event that ends it: earlier ones no longer hold
     Picoseconds start = -1;
     Picoseconds finish = -1;
   };
@@ -108,6 +149,7 @@ class Replayer {
     Picoseconds time = 0;
     uint64_t order = 0;
     uint32_t node = 0;
+    uint32_t version = 0;
     bool operator<(const Event& other) const {  // the queue has its largest on top
       return time != other.time ? time > other.time : order > other.order;
     }
@@ -130,7 +172,7 @@ class Replayer {
   }
 
   void finish_at(uint32_t number, Picoseconds time) {
-    events_.push({.time = time, .order = next_order_++, .node = number});
+    events_.push({.time = time, .order = next_order_++, .node = number, .version = nodes_[number].version});
   }
 
   void ready(uint32_t number, Picoseconds now, uint32_t cause) {
@@ -177,9 +219,37 @@ class Replayer {
       lane.last = number;
       state.start = now;
       ++busy_count(clock_of(number, now), node.kind);
-      finish_at(number, later(now, node.duration));
+      finish_at(number, later(now, begin_kernel(number, node, now)));
     }
     touched_.clear();
+  }
+
+  // How long the node of a lane will take, if nothing changes beside it.
+  Picoseconds begin_kernel(uint32_t number, const ReplayNode& node, Picoseconds now) {
+    if (!options_.busy_share || node.kind != ReplayKind::compute) return node.duration;
+    RankKernels& kernels = kernels_[nodes_[number].rank];
+    kernels.advance(now);
+    kernels.running.push_back({.number = number, .left = node.duration});
+    return kernels.time_for(node.duration);
+  }
+
+  void end_kernel(uint32_t number, Picoseconds now) {
+    if (!options_.busy_share) return;
+    RankKernels& kernels = kernels_[nodes_[number].rank];
+    kernels.advance(now);
+    std::erase_if(kernels.running, [&](const RankKernels::Kernel& kernel) { return kernel.number == number; });
+  }
+
+  // A collective begins (or ends, with less than nothing) to keep processors of a rank busy.
+  void take_processors(size_t rank, int64_t millionths, Picoseconds now) {
+    if (millionths == 0) return;
+    RankKernels& kernels = kernels_[rank];
+    kernels.advance(now);
+    kernels.busy_millionths += millionths;
+    for (const RankKernels::Kernel& kernel : kernels.running) {
+      ++nodes_[kernel.number].version;
+      finish_at(kernel.number, later(now, kernels.time_for(kernel.left)));
+    }
   }
 
   void arrive(uint32_t number, Picoseconds now) {
@@ -194,17 +264,17 @@ class Replayer {
     if (arrived_[index] < members.size()) return;
     calls_[index].start = now;
     start_order_.push_back(index);
+    const NetworkCall on_network{.kind = call.kind, .bytes = call.bytes, .ranks = group_ranks(call)};
+    if (options_.busy_share) busy_millionths_[index] = std::llround(options_.busy_share(on_network) * 1e6);
     const uint32_t cause = nodes_[number].cause;
     for (const uint32_t member : members) {
       nodes_[member].cause = cause;
       RankClock& clock = clock_of(member, now);
       --clock.waiting;
       ++clock.moving;
+      take_processors(nodes_[member].rank, busy_millionths_[index], now);
     }
-    network_.start(
-        index,
-        {.kind = call.kind, .bytes = call.bytes, .ranks = workload_.groups[static_cast<size_t>(call.group)].ranks},
-        now);
+    network_.start(index, on_network, now);
   }
 
   void send(uint32_t number, const ReplayNode& node, Picoseconds now) {
@@ -238,6 +308,7 @@ class Replayer {
       calls_[number].finish = now;
       for (const uint32_t member : matching_.members_of(matching_.calls[number], workload_)) {
         --clock_of(member, now).moving;
+        take_processors(nodes_[member].rank, -busy_millionths_[number], now);
         finish(member, now);
       }
       return;
@@ -264,6 +335,7 @@ class Replayer {
       lane.busy = false;
       touched_.push_back(static_cast<uint32_t>(&lane - lanes_.data()));
       --busy_count(clock_of(number, now), node.kind);
+      if (node.kind == ReplayKind::compute) end_kernel(number, now);
     }
     const uint32_t first = numbers_.number(state.rank, 0);
     for (const uint32_t dependent : workload_.ranks[state.rank].dependents_of(number - first)) {
@@ -329,6 +401,7 @@ class Replayer {
 
   const ReplayWorkload& workload_;
   ReplayNetwork& network_;
+  const ReplayOptions& options_;
   NodeNumbers numbers_;
   Matching matching_;
   std::vector<Node> nodes_;
@@ -338,7 +411,9 @@ class Replayer {
   std::vector<size_t> arrived_;       // members of each call
   std::vector<CollectiveRun> calls_;
   std::vector<uint32_t> start_order_;
+  std::vector<int64_t> busy_millionths_;  // that each call keeps from kernels
   std::vector<RankClock> clocks_;
+  std::vector<RankKernels> kernels_;
   std::priority_queue<Event> events_;
   uint64_t next_order_ = 0;
   size_t finished_ = 0;
@@ -347,8 +422,8 @@ class Replayer {
 
 }  // namespace
 
-ReplayResult replay(const ReplayWorkload& workload, ReplayNetwork& network) {
-  return Replayer(workload, network).run();
+ReplayResult replay(const ReplayWorkload& workload, ReplayNetwork& network, const ReplayOptions& options) {
+  return Replayer(workload, network, options).run();
 }
 
 }  // namespace foretoken

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "base/simulated_time.h"
@@ -55,8 +56,14 @@ struct ReplayResult {
   std::vector<PathStep> critical_path;      // without gaps, from 0 to makespan
 };
 
+struct ReplayOptions {
+  // The part of a rank's processors that a collective keeps from kernels that run beside it: they slow down by what is
+  // gone, but never stop. Empty: none, as recorded times want it, which show it already.
+  std::function<double(const NetworkCall&)> busy_share;
+};
+
 // Same workload, same result, to the last bit. InputError from match(), or where ranks wait for each other for ever; it
 // names the circle.
-ReplayResult replay(const ReplayWorkload& workload, ReplayNetwork& network);
+ReplayResult replay(const ReplayWorkload& workload, ReplayNetwork& network, const ReplayOptions& options = {});
 
 }  // namespace foretoken

@@ -103,6 +103,24 @@ TEST(Replay, communication_behind_compute_is_not_exposed) {
   EXPECT_EQ(result.ranks[0].communication, 5 * test_microsecond);
 }
 
+TEST(Replay, kernels_slow_down_while_a_collective_keeps_processors_busy) {
+  const auto both = [](int64_t compute_us, int64_t collective_us, double share) {
+    TestWorkload workload(2);
+    for (size_t rank = 0; rank < 2; ++rank) {
+      workload.compute(rank, compute_us);
+      workload.all_reduce(rank, collective_us);
+    }
+    const ReplayWorkload built = std::move(workload).build();
+    const ReplayResult result =
+        replay(built, *test_network(), {.busy_share = [&](const NetworkCall&) { return share; }});
+    return static_cast<double>(result.nodes[0][0].finish) / test_microsecond;
+  };
+  EXPECT_DOUBLE_EQ(both(6, 100, 0.25), 8) << "beside it all the time: 6 / 0.75";
+  EXPECT_DOUBLE_EQ(both(60, 40, 0.25), 70) << "30 of its 60 in the first 40, the rest at full rate";
+  EXPECT_DOUBLE_EQ(both(6, 100, 0), 6);
+  EXPECT_DOUBLE_EQ(both(6, 100, 1), 60) << "never stops";
+}
+
 TEST(Replay, a_receive_ends_with_its_send_and_a_send_needs_no_receiver) {
   TestWorkload workload(2);
   const uint64_t before = workload.compute(0, 2);
@@ -296,6 +314,31 @@ TEST(ReplayLaws, nothing_starts_before_what_it_waits_for_and_lanes_hold_one_node
       for (auto& lane : busy) {
         std::sort(lane.begin(), lane.end());
         for (size_t i = 1; i < lane.size(); ++i) EXPECT_LE(lane[i - 1].second, lane[i].first);
+      }
+    }
+  }
+}
+
+TEST(ReplayLaws, a_kernel_beside_collectives_takes_as_long_as_the_processors_left_to_it) {
+  constexpr double share = 0.3;
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const ReplayWorkload workload = random_workload(seed).build();
+    const auto with = [&](double busy) {
+      return replay(workload, *test_network(), {.busy_share = [&](const NetworkCall&) { return busy; }});
+    };
+    EXPECT_EQ(with(0).makespan, replay(workload, *test_network()).makespan);
+    const ReplayResult result = with(share);
+    for (size_t rank = 0; rank < workload.ranks.size(); ++rank) {
+      for (size_t node = 0; node < workload.ranks[rank].nodes.size(); ++node) {
+        const ReplayNode& one = workload.ranks[rank].nodes[node];
+        if (one.kind != ReplayKind::compute) continue;
+        const NodeRun run = result.nodes[rank][node];
+        const auto took = static_cast<double>(run.finish - run.start);
+        Picoseconds beside = 0;  // collectives of one group follow each other, so their times do not overlap
+        for (const CollectiveRun& call : result.collectives) {
+          beside += std::max<Picoseconds>(0, std::min(call.finish, run.finish) - std::max(call.start, run.start));
+        }
+        EXPECT_NEAR(took - share * static_cast<double>(beside), static_cast<double>(one.duration), 100);
       }
     }
   }

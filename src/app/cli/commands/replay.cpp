@@ -25,8 +25,11 @@ class ReplayCommand : public Command {
     machine_.declare_fidelity(options, "--network");
     options.choice("--compute", compute_, {"recorded", "predicted"},
                    "Times of kernels: as the trace has them, or from num_ops and tensor_size on the device");
-    options.text("--device", device_, "Device of --compute predicted; default: that of the machine");
+    options.text("--device", device_,
+                 "Device of --compute predicted and --overlap-slowdown; default: that of the machine");
     options.choice("--dtype", dtype_, dtype_names(), "Whose peak num_ops run at");
+    options.flag("--overlap-slowdown", overlap_slowdown_,
+                 "Kernels beside a collective run on the processors it leaves; recorded times may show that already");
     options.heading("Output");
     options.text("--trace", trace_, "Also write a Chrome trace (.json, .json.gz), for ui.perfetto.dev");
     options.integer("--trace-ranks", trace_ranks_, {.least = 1}, "Ranks in that trace, from 0 on");
@@ -46,14 +49,18 @@ class ReplayCommand : public Command {
     ReplayOrigin origin{.prefix = prefix_,
                         .network = fmt::format("{} on {}", flows ? "flow level" : "closed form", model.name()),
                         .compute = "recorded"};
-    const ReplayWorkload workload = read_chakra_workload(prefix_, replay_options(library, machine, origin));
+    const ReplayWorkload workload = read_chakra_workload(prefix_, workload_options(library, machine, origin));
     if (static_cast<int64_t>(workload.ranks.size()) > model.device_count()) {
       throw InputError({.source = model.name(),
                         .value = fmt::format("{} devices", model.device_count()),
                         .expected = fmt::format("at least {}, one for each rank", workload.ranks.size())});
     }
-    const ReplayResult result =
-        replay(workload, *(flows ? flow_network(model, network_options.routing) : estimated_network(model)));
+    ReplayOptions replay_options;
+    if (overlap_slowdown_)
+      replay_options.busy_share = nccl_busy_share(device_of(library, machine, "--overlap-slowdown"));
+    const std::unique_ptr<ReplayNetwork> network =
+        flows ? flow_network(model, network_options.routing) : estimated_network(model);
+    const ReplayResult result = replay(workload, *network, replay_options);
     Answer answer{.text = replay_text(workload, result, origin), .json = replay_json(workload, result, origin)};
     if (!trace_.empty()) {
       write_file(trace_, replay_trace(workload, result, static_cast<size_t>(trace_ranks_)));
@@ -63,29 +70,32 @@ class ReplayCommand : public Command {
   }
 
  private:
-  ChakraReplayOptions replay_options(const Library& library, const Machine& machine, ReplayOrigin& origin) const {
+  ChakraReplayOptions workload_options(const Library& library, const Machine& machine, ReplayOrigin& origin) const {
     ChakraReplayOptions options{.ranks = ranks_};
     if (!group_file_.empty()) options.group_file = group_file_;
     for (const std::string& size : dimensions_) {
       options.dimensions.push_back(parse_size("--dims", size, {.least = 1, .most = 1 << 22}));
     }
     if (compute_ != "predicted") return options;
-    const std::optional<Device> device =
-        device_.empty() ? machine.device : std::optional(library.hardware().device(device_));
-    if (!device) {
-      throw InputError({.source = "--compute predicted",
-                        .value = "no device",
-                        .expected = "--device: a topology does not say what its devices are"});
-    }
-    options.roofline = compute_roofline(*device, dtype_from_name(dtype_).value());
-    origin.compute = fmt::format("predicted on {} ({})", device->name, dtype_);
+    const Device device = device_of(library, machine, "--compute predicted");
+    options.roofline = compute_roofline(device, dtype_from_name(dtype_).value());
+    origin.compute = fmt::format("predicted on {} ({})", device.name, dtype_);
     return options;
+  }
+
+  Device device_of(const Library& library, const Machine& machine, const std::string& wanted_by) const {
+    if (!device_.empty()) return library.hardware().device(device_);
+    if (machine.device) return *machine.device;
+    throw InputError({.source = wanted_by,
+                      .value = "no device",
+                      .expected = "--device: a topology does not say what its devices are"});
   }
 
   MachineFlags machine_;
   std::string prefix_, group_file_, device_, trace_;
   std::vector<std::string> dimensions_;
   std::string compute_ = "recorded", dtype_ = "bf16";
+  bool overlap_slowdown_ = false;
   int64_t ranks_ = 0;
   int64_t trace_ranks_ = 64;
 };
