@@ -156,7 +156,7 @@ class StepTracer {
     const int64_t ranks = stage_ranks_ * plan_.pipeline, stage_first = stage_ * stage_ranks_;
     const int64_t place = rank_ - stage_first;
     RankGroup group{.count = shape.ranks};
-    int64_t kind = static_cast<int64_t>(shape.axis);
+    auto kind = static_cast<int64_t>(shape.axis);
     switch (shape.axis) {
       case ParallelAxis::tensor:
       case ParallelAxis::expert:  // tensor ranks, and those of the next replicas that share the experts

@@ -157,7 +157,7 @@ class TraceWriter {
   }
 
   std::string text(size_t ranks) {
-    text_ = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
+    text_ = R"({"displayTimeUnit":"ms","traceEvents":[)";
     for (size_t rank = 0; rank < std::min(ranks, workload_.ranks.size()); ++rank) add_rank(rank);
     return std::move(text_) + "]}\n";
   }

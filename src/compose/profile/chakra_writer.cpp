@@ -111,7 +111,7 @@ class ProfileTracer {
     if (kernel.name.find("nccl") != std::string::npos && !kernel.message && !kernel.copies) {
       throw InputError({.source = step_.source,
                         .path = fmt::format("kernel {} at {} us", printable(kernel.name), kernel.start_us),
-                        .value = "no \"Collective name\"",
+                        .value = R"(no "Collective name")",
                         .expected = "a trace of PyTorch 2.2 or later, which notes what collectives move"});
     }
     ChakraNode& node = add(kernel.name, type_of(kernel), kernel.start_us, kernel.us);
@@ -138,7 +138,7 @@ class ProfileTracer {
       if (!message.peer) {
         throw InputError({.source = step_.source,
                           .path = fmt::format("kernel {}", printable(node.name)),
-                          .value = "no \"Dst Rank\" or \"Src Rank\"",
+                          .value = R"(no "Dst Rank" or "Src Rank")",
                           .expected = "a trace that says whom a rank sends to or receives from"});
       }
       node.attributes.push_back(
@@ -155,7 +155,7 @@ class ProfileTracer {
   std::vector<std::string> notes() const {
     std::vector<std::string> notes = {
         fmt::format("{}: {} kernels, {} of them communicate", step_.source, step_.kernels.size(), messages_)};
-    if (messages_ == 0) notes.push_back("no communication found: replays as a rank of its own");
+    if (messages_ == 0) notes.emplace_back("no communication found: replays as a rank of its own");
     return notes;
   }
 

@@ -76,8 +76,9 @@ std::optional<ProfiledMessage> read_message(const JsonView& arguments) {
   const auto name = arguments.find("Collective name");
   if (!name) return std::nullopt;
   const std::string called = lower_case(name->string());
-  const auto kind = std::find_if(std::begin(named_kinds), std::end(named_kinds),
-                                 [&](const NamedKind& one) { return called.find(one.part) != std::string::npos; });
+  const auto* const kind = std::find_if(std::begin(named_kinds), std::end(named_kinds), [&](const NamedKind& one) {
+    return called.find(one.part) != std::string::npos;
+  });
   if (kind == std::end(named_kinds)) return std::nullopt;
   ProfiledMessage message{.kind = kind->kind, .sends = called.find("send") != std::string::npos};
   constexpr Range<int64_t> counts{.least = 0, .most = int64_t{1} << 50};

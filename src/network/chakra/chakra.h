@@ -107,7 +107,7 @@ struct ChakraNode {
   std::string unknown;
   bool operator==(const ChakraNode&) const = default;
 
-  const ChakraAttribute* find(std::string_view name) const;
+  const ChakraAttribute* find(std::string_view wanted) const;  // by name; null where there is none
 };
 
 struct ChakraMetadata {

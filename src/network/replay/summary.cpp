@@ -23,6 +23,7 @@ std::vector<CollectiveSummary> summarize_collectives(const ReplayWorkload& workl
     ++summary.calls;
   }
   std::vector<CollectiveSummary> sorted;
+  sorted.reserve(groups.size());
   for (const auto& [key, summary] : groups) sorted.push_back(summary);
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const CollectiveSummary& a, const CollectiveSummary& b) { return a.total > b.total; });
@@ -46,6 +47,7 @@ std::vector<PathPart> summarize_path(const ReplayWorkload& workload, const Repla
     ++part.nodes;
   }
   std::vector<PathPart> sorted;
+  sorted.reserve(parts.size());
   for (auto& [key, part] : parts) sorted.push_back(std::move(part));
   std::stable_sort(sorted.begin(), sorted.end(), [](const PathPart& a, const PathPart& b) { return a.time > b.time; });
   return sorted;
