@@ -35,7 +35,7 @@ struct ScoredStep {
 };
 
 struct StepValidation {
-  Validation errors;    // of the whole steps
+  Validation errors;          // of the whole steps
   ErrorSummary kernels;       // of the kernels' sum, over rows that give kernel_ms
   ErrorSummary gap;           // |predicted gap - measured gap| as a share of the step, over the same rows
   ErrorSummary sustained;     // of sustained_ms, over rows that give it, where a power model was given

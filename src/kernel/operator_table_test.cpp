@@ -143,8 +143,7 @@ TEST(OperatorTable, validation_reads_a_table_by_device_and_family_and_keeps_the_
   EXPECT_EQ(all.groups[1].name, "t4/norm");
   EXPECT_EQ(all.overall.n, 3u);
   ASSERT_EQ(all.skipped.size(), 2u);
-  const Validation test =
-      validate_kernels({.data = path, .devices = {"t4"}, .where = {"split=test"}}, hardware, maker);
+  const Validation test = validate_kernels({.data = path, .devices = {"t4"}, .where = {"split=test"}}, hardware, maker);
   EXPECT_EQ(test.overall.n, 1u);
   EXPECT_THROW(validate_kernels({.data = path, .where = {"split"}}, hardware, maker), InputError);
   EXPECT_THROW(validate_kernels({.data = path, .where = {"splat=test"}}, hardware, maker), InputError);

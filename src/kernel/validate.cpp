@@ -227,7 +227,7 @@ void check_column(const std::string& flag, const std::string& column, std::vecto
 }  // namespace
 
 Validation validate_kernels(const KernelValidationRequest& request, const HardwareCatalogue& hardware,
-                                  const PredictorMaker& make_predictor, const ScoredKernelSink& sink) {
+                            const PredictorMaker& make_predictor, const ScoredKernelSink& sink) {
   MeasurementFiles found = find_measurement_files(request.data);
   for (const std::string& family : request.families) kernel_family(family, "--families");
   use_catalogue_names(found.files, hardware);

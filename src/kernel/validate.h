@@ -47,7 +47,7 @@ using ScoredKernelSink = std::function<void(const ScoredKernel&)>;
 // InputError when there is nothing to read, a filter names nothing, or a file is broken. The predictor never sees the
 // measured column. With a sink, files are read one after the other, so that rows arrive in order.
 Validation validate_kernels(const KernelValidationRequest& request, const HardwareCatalogue& hardware,
-                                  const PredictorMaker& make_predictor, const ScoredKernelSink& sink = {});
+                            const PredictorMaker& make_predictor, const ScoredKernelSink& sink = {});
 
 // Factors of all families from the measurements that `request` names. Deterministic; provenance is the caller's to
 // fill.

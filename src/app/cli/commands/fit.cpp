@@ -249,10 +249,8 @@ class FitCommand : public Command {
   Options* campaign_ = nullptr;
   Options* kernels_ = nullptr;
   Options* correlation_ = nullptr;
-  std::vector<std::string> data_, devices_, where_, without_, families_, models_, stacks_;
-  }
-
-  std::vector<std::string> data_, devices_, where_, without_, without_sizes_, without_ranks_, families_;
+  std::vector<std::string> data_, devices_, where_, without_, without_sizes_, without_ranks_, families_, models_,
+      stacks_;
   std::string out_, source_, date_;
   std::string tier_ = "best";
   int64_t sweep_size_ = 0, seed_ = 1, points_ = 4;
