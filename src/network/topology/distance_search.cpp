@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-
 namespace foretoken {
 namespace {
 
@@ -12,6 +10,12 @@ constexpr int64_t kept_distances_per_link = 64;
 constexpr size_t least_kept_fields = 64;
 
 }  // namespace
+
+InputError no_path(const Topology& topology, NetworkNode from, NetworkNode to) {
+  return InputError({.source = "topology",
+                     .value = topology.name(from) + " to " + topology.name(to),
+                     .expected = "a path between the two devices"});
+}
 
 DistanceSearch::DistanceSearch(const Topology& topology) : topology_(topology) {
   number_nodes();
@@ -68,13 +72,16 @@ void DistanceSearch::list_searched_links() {
 DistanceSearch::Field& DistanceSearch::field_to(NetworkNode anchor) {
   const size_t number = number_of(anchor);
   std::unique_ptr<Field>& field = field_of_[number];
-  if (field) return *field;
+  if (field) {
+    kept_.splice(kept_.end(), kept_, field->kept);
+    return *field;
+  }
   if (kept_.size() == most_fields_) {
     field_of_[kept_.front()].reset();
     kept_.pop_front();
   }
-  kept_.push_back(number);
   field = std::make_unique<Field>();
+  field->kept = kept_.insert(kept_.end(), number);
   field->distance.assign(field_of_.size(), not_reached);
   field->distance[number] = 0;
   field->frontier = {static_cast<int32_t>(number)};
@@ -179,9 +186,7 @@ int32_t DistanceSearch::distance_from(NetworkNode device) {
     if (found) return least + 1;
     if (exhausted) break;
   }
-  throw InputError({.source = "topology",
-                    .value = topology_.name(device) + " to " + topology_.name(destination_),
-                    .expected = "a path between the two devices"});
+  throw no_path(topology_, device, destination_);
 }
 
 // Between the destination and the nearest anchor.

@@ -2,13 +2,17 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <vector>
 
+#include "base/error.h"
 #include "network/topology/topology.h"
 
 namespace foretoken {
+
+// The complaint about two devices that no path joins.
+InputError no_path(const Topology& topology, NetworkNode from, NetworkNode to);
 
 // A device hangs off the network by few links. Behind the cards and switches that only lead to it (its tails) lies the
 // first node with several ways in (the anchor), and one field of distances to an anchor serves all devices behind it.
@@ -44,6 +48,7 @@ class DistanceSearch {
     std::vector<int32_t> distance;
     std::vector<int32_t> frontier;  // numbers of those at `depth`
     int32_t depth = 0;
+    std::list<size_t>::iterator kept;  // its place in kept_
   };
   struct Anchor {
     Field* field = nullptr;
@@ -79,7 +84,9 @@ class DistanceSearch {
   std::vector<int32_t> first_in_, in_;
 
   std::vector<std::unique_ptr<Field>> field_of_;  // by number of the anchor
-  std::deque<size_t> kept_;                       // numbers of anchors with a field, oldest first
+  // Numbers of anchors with a field, the one used longest ago first. That one makes room for a new field; as
+  // most_fields_ is no less than the anchors of any destination, it is none of those in use.
+  std::list<size_t> kept_;
   size_t most_fields_ = 0;
 
   NetworkNode destination_ = no_node;

@@ -1,5 +1,6 @@
 #include "network/topology/router.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -137,6 +138,32 @@ TEST(Router, answers_do_not_depend_on_what_was_asked_before) {
     const std::vector<RouteLink> alone = route(topology, LinkRouting::ecmp, from, to, 1);
     ASSERT_EQ(after_others.size(), alone.size());
     for (size_t step = 0; step < alone.size(); ++step) EXPECT_EQ(after_others[step].link, alone[step].link);
+  }
+}
+
+TEST(Router, all_ways_into_a_device_count_however_many_destinations_were_asked_for_before) {
+  // Many more switches than distance fields are kept, and two of them lead to each device.
+  constexpr int32_t count = 1200, apart = 384;
+  NetworkGraph graph{.device_count = count, .devices_forward = false};
+  for (int32_t i = 0; i < count; ++i) graph.add(NetworkNodeKind::network_switch);
+  for (int32_t i = 0; i < count; ++i) {
+    graph.connect(count + i, count + (i + 1) % count, BytesPerSecond(1), {});
+    graph.connect(i, count + i, BytesPerSecond(1), {});
+    graph.connect(i, count + (i + apart) % count, BytesPerSecond(1), {});
+  }
+  const Topology topology(std::move(graph));
+  const auto around = [](int32_t from, int32_t to) {
+    const int32_t steps = ((to - from) % count + count) % count;
+    return std::min(steps, count - steps);
+  };
+  Router router(topology, LinkRouting::shortest);
+  RandomStream random(1, "pairs");
+  for (int i = 0; i < 2 * count; ++i) {
+    const int32_t to = i < count ? i : static_cast<int32_t>(random.below(count));
+    const auto from = static_cast<int32_t>(random.below(count));
+    if (from == to) continue;
+    const int32_t between = std::min({around(from, to), around(from + apart, to), around(from, to + apart)});
+    ASSERT_EQ(router.distance(from, to), 2 + between) << from << " to " << to;
   }
 }
 
