@@ -4,15 +4,15 @@
 #include <map>
 #include <optional>
 #include <set>
-
-#include <fmt/format.h>
+#include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "hardware/fact_reader.h"
 #include "hardware/node_file.h"
-#include "network/topology/router.h"
+#include "network/topology/distance_search.h"
 #include "network/topology/topology_text.h"
 
 namespace foretoken {
@@ -83,16 +83,22 @@ void read_links(const JsonView& entries, const NodeNumbers& numbers, NetworkGrap
   }
 }
 
+// Of all links between two nodes.
 struct LinkChange {
+  NetworkNode from = 0, to = 0;
+  bool one_way = false;
   bool removed = false;
   double factor = 1;
   std::optional<BytesPerSecond> bandwidth;
   std::optional<Seconds> latency;
 };
 
-LinkChange read_change(const JsonView& entry) {
+LinkChange read_change(const JsonView& entry, const NodeNumbers& numbers) {
   entry.allow_only({"from", "to", "one_way", "removed", "bandwidth_factor", "bandwidth_gb_per_s", "latency_us"});
-  LinkChange change{.removed = read_flag(entry, "removed", false)};
+  LinkChange change{.from = read_node_name(entry.at("from"), numbers),
+                    .to = read_node_name(entry.at("to"), numbers),
+                    .one_way = read_flag(entry, "one_way", false),
+                    .removed = read_flag(entry, "removed", false)};
   if (const auto factor = entry.find("bandwidth_factor")) change.factor = factor->number(factor_bounds);
   if (const auto rate = entry.find("bandwidth_gb_per_s")) {
     change.bandwidth = BytesPerSecond(rate->number(bandwidth_bounds) * giga);
@@ -101,32 +107,68 @@ LinkChange read_change(const JsonView& entry) {
   return change;
 }
 
-// All links from one node to another; whether there were any.
-bool apply(const LinkChange& change, NetworkNode from, NetworkNode to, NetworkGraph& graph) {
-  bool found = false;
-  for (Link& link : graph.links) {
-    if (link.from != from || link.to != to) continue;
-    found = true;
-    link.bandwidth = change.bandwidth.value_or(link.bandwidth) * change.factor;
-    link.latency = change.latency.value_or(link.latency);
+// The links of a graph that changes name, found in one pass however many changes there are.
+class ChangedLinks {
+ public:
+  ChangedLinks(std::span<const LinkChange> changes, NetworkGraph& graph) : graph_(graph), removed_(graph.links.size()) {
+    std::vector<bool> named(graph.names.size());  // most links do not begin at any of these
+    for (const LinkChange& change : changes) {
+      named[static_cast<size_t>(change.from)] = named[static_cast<size_t>(change.to)] = true;
+      links_between_[{change.from, change.to}];
+      links_between_[{change.to, change.from}];
+    }
+    for (size_t i = 0; i < graph.links.size(); ++i) {
+      const Link& link = graph.links[i];
+      if (!named[static_cast<size_t>(link.from)] || !named[static_cast<size_t>(link.to)]) continue;
+      const auto found = links_between_.find({link.from, link.to});
+      if (found != links_between_.end()) found->second.push_back(i);
+    }
   }
-  if (change.removed) {
-    std::erase_if(graph.links, [&](const Link& link) { return link.from == from && link.to == to; });
+
+  // Whether there were any, and not yet removed.
+  bool apply(const LinkChange& change) {
+    const bool forth = apply(change, change.from, change.to);
+    const bool back = !change.one_way && apply(change, change.to, change.from);
+    return forth || back;
   }
-  return found;
-}
+
+  // After all changes; the links that stay keep their order.
+  void drop_removed() {
+    size_t kept = 0;
+    for (size_t i = 0; i < graph_.links.size(); ++i) {
+      if (!removed_[i]) graph_.links[kept++] = graph_.links[i];
+    }
+    graph_.links.resize(kept);
+  }
+
+ private:
+  bool apply(const LinkChange& change, NetworkNode from, NetworkNode to) {
+    std::vector<size_t>& links = links_between_[{from, to}];
+    const bool found = !links.empty();
+    for (const size_t i : links) {
+      Link& link = graph_.links[i];
+      link.bandwidth = change.bandwidth.value_or(link.bandwidth) * change.factor;
+      link.latency = change.latency.value_or(link.latency);
+      removed_[i] = change.removed;
+    }
+    if (change.removed) links.clear();
+    return found;
+  }
+
+  NetworkGraph& graph_;
+  std::map<std::pair<NetworkNode, NetworkNode>, std::vector<size_t>> links_between_;
+  std::vector<bool> removed_;
+};
 
 void apply_changes(const JsonView& entries, const NodeNumbers& numbers, NetworkGraph& graph) {
-  constexpr size_t most_changes = 10'000;  // each looks at every link
-  if (entries.items().size() > most_changes) entries.fail(fmt::format("at most {} changes", most_changes));
-  for (const JsonView& entry : entries.items()) {
-    const LinkChange change = read_change(entry);
-    const NetworkNode from = read_node_name(entry.at("from"), numbers);
-    const NetworkNode to = read_node_name(entry.at("to"), numbers);
-    bool found = apply(change, from, to, graph);
-    if (!read_flag(entry, "one_way", false) && apply(change, to, from, graph)) found = true;
-    if (!found) entry.fail("two nodes with a link between them");
+  const auto items = entries.items();
+  std::vector<LinkChange> changes;
+  for (const JsonView& entry : items) changes.push_back(read_change(entry, numbers));
+  ChangedLinks links(changes, graph);
+  for (size_t i = 0; i < changes.size(); ++i) {
+    if (!links.apply(changes[i])) items[i].fail("two nodes with a link between them");
   }
+  links.drop_removed();
 }
 
 void give_names(NetworkGraph& graph) {
@@ -134,12 +176,36 @@ void give_names(NetworkGraph& graph) {
   for (NetworkNode node = 0; node < unnamed.node_count(); ++node) graph.names.push_back(unnamed.name(node));
 }
 
+using LinksOf = std::span<const LinkIndex> (Topology::*)(NetworkNode node) const;
+
+// The nodes that traffic of the first device can reach, or against the links (links_into, from) that can reach it.
+std::vector<bool> joined_to_first(const Topology& topology, LinksOf links_of, NetworkNode Link::*far_end) {
+  std::vector<bool> joined(static_cast<size_t>(topology.node_count()));
+  joined[0] = true;
+  std::vector<NetworkNode> open = {0};
+  while (!open.empty()) {
+    const NetworkNode node = open.back();
+    open.pop_back();
+    if (node != 0 && !topology.forwards(node)) continue;
+    for (const LinkIndex link : (topology.*links_of)(node)) {
+      const NetworkNode next = topology.link(link).*far_end;
+      if (joined[static_cast<size_t>(next)]) continue;
+      joined[static_cast<size_t>(next)] = true;
+      open.push_back(next);
+    }
+  }
+  return joined;
+}
+
 // The first device reaches all others and they reach it. Where devices only end traffic, two others may still lack a
 // path; whoever asks for that route is told.
 void check_connected(const Topology& topology) {
-  Router router(topology, LinkRouting::shortest);
-  for (NetworkNode device = 1; device < topology.device_count(); ++device) router.distance(device, 0);
-  for (NetworkNode device = 1; device < topology.device_count(); ++device) router.distance(0, device);
+  const std::vector<bool> reach_first = joined_to_first(topology, &Topology::links_into, &Link::from);
+  const std::vector<bool> reached = joined_to_first(topology, &Topology::links_out_of, &Link::to);
+  for (NetworkNode device = 1; device < topology.device_count(); ++device) {
+    if (!reach_first[static_cast<size_t>(device)]) throw no_path(topology, device, 0);
+    if (!reached[static_cast<size_t>(device)]) throw no_path(topology, 0, device);
+  }
 }
 
 NetworkGraph read_graph(const JsonView& file) {

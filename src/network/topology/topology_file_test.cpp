@@ -1,5 +1,7 @@
 #include "network/topology/topology_file.h"
 
+#include <ctime>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,6 +56,47 @@ TEST(TopologyFile, changes_degrade_replace_and_remove_links) {
     EXPECT_EQ(link.latency, microseconds(replaced ? 5 : 1));
   }
   EXPECT_EQ(Router(topology, LinkRouting::shortest).distance(3, 0), 3);
+}
+
+TEST(TopologyFile, changes_apply_one_after_the_other) {
+  const std::string halved = R"({"from": "device 0", "to": "device 1", "bandwidth_factor": 0.5, "one_way": true})";
+  const std::string removed = R"({"from": "device 1", "to": "device 0", "removed": true})";
+  const auto ring_with = [](const std::string& changes) {
+    return parse_topology_json(R"({"topology": "ring:4@100GB/s", "changes": [)" + changes + "]}", "test.json");
+  };
+  EXPECT_EQ(ring_with(halved + "," + halved).link(0).bandwidth, BytesPerSecond(25e9));
+  EXPECT_EQ(ring_with(halved + "," + removed).links().size(), 6U);
+  EXPECT_THROW(ring_with(removed + "," + halved), InputError) << "the link is gone";
+}
+
+// Looking at all links for each device or each change would take minutes.
+TEST(TopologyFile, a_large_ring_with_a_change_to_every_link_is_read_at_once) {
+  constexpr int devices = 60'000;
+  std::string text = R"({"topology": "ring:60000@50GB/s,1us", "changes": [)";
+  for (int i = 0; i < devices; ++i) {
+    text += (i == 0 ? "" : ",") + std::string(R"({"from": "device )") + std::to_string(i) + R"(", "to": "device )" +
+            std::to_string((i + 1) % devices) + R"(", "bandwidth_factor": 0.5})";
+  }
+  const std::clock_t start = std::clock();
+  const Topology topology = parse_topology_json(text + "]}", "test.json");
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 10);
+  for (const Link& link : topology.links()) ASSERT_EQ(link.bandwidth, BytesPerSecond(25e9));
+}
+
+TEST(TopologyFile, every_device_must_reach_the_first_and_be_reached_by_it) {
+  const auto complaint = [](std::string_view from, std::string_view to) {
+    try {
+      parse_topology_json(R"({"nodes": [{"name": "a", "kind": "device"}, {"name": "b", "kind": "device"}], "links": [
+                               {"one_way": true, "bandwidth_gb_per_s": 1, "from": ")" +
+                              std::string(from) + R"(", "to": ")" + std::string(to) + R"("}]})",
+                          "test.json");
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(complaint("a", "b"), HasSubstr("b to a"));
+  EXPECT_THAT(complaint("b", "a"), HasSubstr("a to b"));
 }
 
 TEST(TopologyFile, traffic_passes_through_devices_only_where_they_forward) {
