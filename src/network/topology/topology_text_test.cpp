@@ -141,6 +141,7 @@ TEST(TopologyText, wrong_text_is_refused_with_what_was_expected) {
       {"fat_tree:8x2@1GB/s,oversubscription=0.5", "between 1 and 1000"},
       {"rail:8x2@1GB/s,cards=2.5", "a whole number"},
       {"dragonfly:2x2x9@1GB/s,global_links=2", "at least 4"},
+      {"dragonfly:1x2048x2@1GB/s,global_links=9007199254740992", "at most 67108864 links"},
       {"torus:4096x4096@1GB/s", "at most 4194304 devices"},
       {"fully_connected:100000@1GB/s", "links"},
   };

@@ -22,8 +22,10 @@ NetworkGraph make(const TopologyPart& part) {
   const int64_t others = groups - 1;
   const int64_t per_router_global =
       whole_setting(part, "global_links", std::max<int64_t>(1, (others + routers - 1) / routers));
+  // Checked before anything is multiplied as whole numbers: a setting may be anything up to 2^53.
+  check_link_count(part,
+                   static_cast<double>(routers) * static_cast<double>(per_router_global) * static_cast<double>(groups));
   const int64_t global_ports = routers * per_router_global;
-  check_link_count(part, static_cast<double>(global_ports) * static_cast<double>(groups));
   if (global_ports < others) {
     throw InputError({.source = "topology",
                       .path = part.text,
