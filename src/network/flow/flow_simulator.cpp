@@ -67,6 +67,18 @@ struct FlowSimulator::State {
     return place;
   }
 
+  PlanNumber keep(RoutedPlan plan, bool once) {
+    ++plans_routed;
+    if (free_plans.empty()) {
+      free_plans.push_back(static_cast<PlanNumber>(plans.size()));
+      plans.emplace_back();
+    }
+    const PlanNumber number = free_plans.back();
+    free_plans.pop_back();
+    plans[static_cast<size_t>(number)] = {.plan = std::move(plan), .once = once};
+    return number;
+  }
+
   void schedule(int32_t place, Picoseconds time) {
     job_at(place).event = event_count;
     events.push_back({time, event_count++, place});
@@ -137,7 +149,10 @@ struct FlowSimulator::State {
     job.event = -1;
     done.push_back(job.number);
     PreparedPlan& plan = plans[static_cast<size_t>(job.plan)];
-    if (plan.once) plan.plan = {};
+    if (plan.once) {
+      plan.plan = {};
+      free_plans.push_back(job.plan);
+    }
     free_places.push_back(place);
     --jobs_left;
   }
@@ -189,6 +204,8 @@ struct FlowSimulator::State {
   PlanRouter router;
   FairSharing sharing;
   std::vector<PreparedPlan> plans;
+  std::vector<PlanNumber> free_plans;  // places of plans that ran once, to be used again
+  uint64_t plans_routed = 0;           // numbers flows for ECMP: those of two plans differ, whatever their places
 
   Picoseconds now = 0;
   int64_t event_count = 0;
@@ -212,15 +229,11 @@ FlowSimulator::FlowSimulator(FlowSimulator&&) noexcept = default;
 FlowSimulator& FlowSimulator::operator=(FlowSimulator&&) noexcept = default;
 
 PlanNumber FlowSimulator::prepare(const TransferPlan& plan) {
-  const size_t number = state_->plans.size();
-  state_->plans.push_back({.plan = state_->router.route(plan, number)});
-  return static_cast<PlanNumber>(number);
+  return state_->keep(state_->router.route(plan, state_->plans_routed), false);
 }
 
 JobNumber FlowSimulator::start(const TransferPlan& plan, Picoseconds at) {
-  const PlanNumber number = prepare(plan);
-  state_->plans.back().once = true;
-  return start(number, at);
+  return start(state_->keep(state_->router.route(plan, state_->plans_routed), true), at);
 }
 
 JobNumber FlowSimulator::start(PlanNumber plan, Picoseconds at) {

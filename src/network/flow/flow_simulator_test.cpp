@@ -1,6 +1,7 @@
 #include "network/flow/flow_simulator.h"
 
 #include <map>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -65,6 +66,40 @@ TEST(FlowSimulator, a_flow_alone_takes_its_latency_and_its_bytes_over_the_bottle
   FlowSimulator simulator(topology);
   simulator.start(send(1, 0, 1e6), 0);
   EXPECT_DOUBLE_EQ(run(simulator)[0].value(), 1e-6 + 1e6 / 25e9);
+}
+
+TEST(FlowSimulator, the_places_of_plans_that_ran_once_are_used_again) {
+  const Topology topology(star(4));
+  FlowSimulator simulator(topology);
+  for (int i = 0; i < 1000; ++i) {
+    simulator.start(send(0, 1, 1e6), simulator.now());
+    simulator.start(send(2, 3, 1e6), simulator.now());
+    EXPECT_THAT(simulator.advance(), ElementsAre(2 * i, 2 * i + 1));
+  }
+  EXPECT_LT(simulator.prepare(send(0, 1, 1e6)), 2);
+}
+
+TEST(FlowSimulator, a_plan_in_the_place_of_another_still_takes_its_own_path) {
+  // Two switches with eight switches between them.
+  NetworkGraph graph{.device_count = 2, .devices_forward = false};
+  const NetworkNode left = graph.add(NetworkNodeKind::network_switch);
+  const NetworkNode right = graph.add(NetworkNodeKind::network_switch);
+  graph.connect(0, left, fast, {});
+  graph.connect(1, right, fast, {});
+  for (int i = 0; i < 8; ++i) {
+    const NetworkNode middle = graph.add(NetworkNodeKind::network_switch);
+    graph.connect(left, middle, fast, {});
+    graph.connect(middle, right, fast, {});
+  }
+  const Topology topology(std::move(graph));
+  FlowSimulator simulator(topology, {.record_link_use = true});
+  for (int i = 0; i < 200; ++i) {
+    simulator.start(send(0, 1, 1e6), simulator.now());
+    simulator.advance();
+  }
+  std::set<LinkIndex> used;
+  for (const LinkUse& use : simulator.link_use()) used.insert(use.link);
+  EXPECT_EQ(used.size(), 2U + 8 * 2);
 }
 
 TEST(FlowSimulator, every_message_of_a_stage_pays_latency_and_the_start_comes_once) {
