@@ -1,18 +1,11 @@
 #include "network/collective_plan.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "base/error.h"
 
 namespace foretoken {
 namespace {
-
-int64_t node_at(const GroupLayout& layout, int64_t place) {
-  const auto above = std::upper_bound(layout.first_places.begin(), layout.first_places.end(), place);
-  return above - layout.first_places.begin() - 1;
-}
 
 // Messages inside a node, between the first two members of one that has them.
 Stage near_stage(const GroupLayout& layout, int64_t messages, const MessageCosts& costs) {
@@ -38,10 +31,10 @@ TransferPlan transfer_plan(const BlockPlan& plan, CollectiveKind kind, double by
     if (blocks.near_messages > 0) result.stages.push_back(near_stage(layout, blocks.near_messages, costs));
     Stage stage{.messages = blocks.messages, .per_message = costs.near_message, .in_switch = blocks.in_switch};
     for (const BlockTransfer& transfer : blocks.transfers) {
-      const bool near = node_at(layout, transfer.from) == node_at(layout, transfer.to);
+      const int32_t from = layout.devices[transfer.from], to = layout.devices[transfer.to];
+      const bool near = share_node(from, to, layout.devices_per_node);
       if (!near) stage.per_message = costs.far_message;
       const double sent = static_cast<double>(transfer.count) * block_bytes * (near ? costs.near_wire : costs.far_wire);
-      const int32_t from = layout.devices[transfer.from], to = layout.devices[transfer.to];
       Transfer* last = stage.transfers.empty() ? nullptr : &stage.transfers.back();
       if (last != nullptr && last->from == from && last->to == to) {
         last->bytes += sent;
@@ -62,7 +55,7 @@ TransferPlan uneven_all_to_all(const PairBytes& pairs, const ProcessGroup& group
       const double bytes = pairs.between(from, to);
       if (from == to || bytes == 0) continue;
       const int64_t sender = group.device(from), receiver = group.device(to);
-      const bool near = sender / devices_per_node == receiver / devices_per_node;
+      const bool near = share_node(sender, receiver, devices_per_node);
       if (!near) stage.per_message = costs.far_message;
       stage.transfers.push_back({.from = static_cast<int32_t>(sender),
                                  .to = static_cast<int32_t>(receiver),

@@ -148,7 +148,7 @@ GroupLayout group_layout(const ProcessGroup& group, int64_t devices_per_node, bo
     if (is_new) members.emplace_back();
     members[found->second].push_back(static_cast<int32_t>(device));
   }
-  GroupLayout layout{.first_places = {0}, .mesh = mesh};
+  GroupLayout layout{.first_places = {0}, .devices_per_node = devices_per_node, .mesh = mesh};
   for (const std::vector<int32_t>& node : members) {
     layout.devices.insert(layout.devices.end(), node.begin(), node.end());
     layout.first_places.push_back(layout.members());

@@ -34,12 +34,18 @@ bool is_mesh(const Cluster& cluster);
 // InputError when a member lies beyond `devices`, which `machine` has.
 void check_group(const ProcessGroup& group, int64_t devices, const std::string& machine);
 
+// Whether two devices lie in one fast domain ("node"), so that what they send each other is near.
+inline bool share_node(int64_t device, int64_t other, int64_t devices_per_node) {
+  return device / devices_per_node == other / devices_per_node;
+}
+
 // The members sorted by fast domain ("node"), nodes in the order of their first rank: what an algorithm builds its
 // rings and trees on. Communication libraries sort ranks in the same way. A member's position in this order is its
 // place.
 struct GroupLayout {
   std::vector<int32_t> devices;       // by place
   std::vector<int64_t> first_places;  // of each node, and one beyond the last
+  int64_t devices_per_node = 1;       // of the machine: where share_node() draws the line
   bool mesh = false;                  // inside a node every pair has a link of its own
 
   int64_t members() const { return static_cast<int64_t>(devices.size()); }
