@@ -103,6 +103,20 @@ TEST(Replay, communication_behind_compute_is_not_exposed) {
   EXPECT_EQ(result.ranks[0].communication, 5 * test_microsecond);
 }
 
+TEST(Replay, a_kernel_that_ends_earlier_than_it_was_meant_to_ends_the_replay) {
+  TestWorkload workload(2);
+  for (size_t rank = 0; rank < 2; ++rank) {
+    workload.compute(rank, 100);
+    workload.all_reduce(rank, 10);
+  }
+  const ReplayWorkload built = std::move(workload).build();
+  const ReplayResult result = replay(built, *test_network(), {.busy_share = [](const NetworkCall&) { return 0.5; }});
+  // Beside the collective for good it would take 200: its event of then no longer counts.
+  EXPECT_EQ(result.nodes[0][0].finish, 105 * test_microsecond);
+  EXPECT_EQ(result.makespan, 105 * test_microsecond);
+  EXPECT_EQ(result.ranks[1].idle, 0);
+}
+
 TEST(Replay, kernels_slow_down_while_a_collective_keeps_processors_busy) {
   const auto both = [](int64_t compute_us, int64_t collective_us, double share) {
     TestWorkload workload(2);
