@@ -15,8 +15,9 @@ std::vector<int32_t> read_ranks(const JsonView& list, int64_t count) {
   for (const JsonView& item : list.items()) {
     ranks.push_back(static_cast<int32_t>(item.integer({.least = 0, .most = count - 1})));
   }
-  std::sort(ranks.begin(), ranks.end());
-  if (std::adjacent_find(ranks.begin(), ranks.end()) != ranks.end()) list.fail("ranks that appear once");
+  std::vector<int32_t> ascending = ranks;
+  std::sort(ascending.begin(), ascending.end());
+  if (std::adjacent_find(ascending.begin(), ascending.end()) != ascending.end()) list.fail("ranks that appear once");
   return ranks;
 }
 

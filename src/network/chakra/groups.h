@@ -12,7 +12,7 @@
 
 namespace foretoken {
 
-// Ranks by the name of their group.
+// Ranks by the name of their group, in the order the group lists them.
 using NamedGroups = std::map<std::string, std::vector<int32_t>, std::less<>>;
 
 // ASTRA-sim's communicator group file: {"0": [0, 1, 2, 3], "1": [4, 5, 6, 7]}. InputError for a rank named twice in a

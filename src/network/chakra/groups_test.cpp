@@ -8,7 +8,7 @@ namespace foretoken {
 namespace {
 
 TEST(ChakraGroups, a_node_of_groups_reads_back) {
-  const NamedGroups groups = {{"0", {0, 1, 2, 3}}, {"tp", {1, 3}}};
+  const NamedGroups groups = {{"0", {0, 1, 2, 3}}, {"tp", {3, 1}}};
   const ChakraNode node = chakra_group_node(7, groups);
   EXPECT_EQ(node.id, 7U);
   ASSERT_TRUE(node.inputs);

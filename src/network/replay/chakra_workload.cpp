@@ -45,7 +45,7 @@ int64_t count_ranks(const std::string& prefix) {
 struct Attributes {
   const ChakraAttribute *is_cpu_op = nullptr, *num_ops = nullptr, *tensor_size = nullptr, *comm_type = nullptr,
                         *comm_size = nullptr, *comm_src = nullptr, *comm_dst = nullptr, *comm_tag = nullptr,
-                        *pg_name = nullptr, *involved_dim = nullptr, *stream = nullptr, *tid = nullptr,
+                        *pg_name = nullptr, *involved_dim = nullptr, *root = nullptr, *stream = nullptr, *tid = nullptr,
                         *fine_duration = nullptr;
 
   explicit Attributes(const ChakraNode& node) {
@@ -59,6 +59,7 @@ struct Attributes {
                                                                            {"comm_tag", &comm_tag},
                                                                            {"pg_name", &pg_name},
                                                                            {"involved_dim", &involved_dim},
+                                                                           {"root", &root},
                                                                            {"stream", &stream},
                                                                            {"tid", &tid},
                                                                            {fine_duration_attribute, &fine_duration}};
@@ -228,6 +229,20 @@ class WorkloadReader {
     const std::optional<int64_t> none = *kind == CollectiveKind::barrier ? std::optional<int64_t>(0) : std::nullopt;
     const auto bytes = static_cast<double>(integer(node, attributes.comm_size, "comm_size", {.least = 0}, none));
     result.bytes = collective_bytes(*kind, bytes, static_cast<int64_t>(groups_.size_of(result.group)));
+    result.root = root_of(node, attributes, *kind);
+  }
+
+  // Chakra's schema has no name of its own for it: `root`, or the end of the messages that all share, as in sends.
+  int32_t root_of(const ChakraNode& node, const Attributes& attributes, CollectiveKind kind) const {
+    const bool gives = kind == CollectiveKind::broadcast || kind == CollectiveKind::scatter;
+    const bool takes = kind == CollectiveKind::reduce || kind == CollectiveKind::gather;
+    if (!gives && !takes) return -1;
+    const Range<int64_t> ranks{.least = 0, .most = groups_.rank_count() - 1};
+    const bool named = attributes.root != nullptr;
+    const ChakraAttribute* attribute = named ? attributes.root : gives ? attributes.comm_src : attributes.comm_dst;
+    const std::string_view name = named ? "root" : gives ? "comm_src" : "comm_dst";
+    if (attribute == nullptr) return -1;
+    return static_cast<int32_t>(integer(node, attribute, name, ranks));
   }
 
   void convert_message(const ChakraNode& node, const Attributes& attributes, ReplayNode& result) const {

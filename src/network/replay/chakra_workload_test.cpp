@@ -125,6 +125,42 @@ TEST_F(ChakraWorkload, groups_come_from_a_file_from_metadata_or_from_dimensions)
   EXPECT_GT(replay(workload, *test_network()).makespan, 0);
 }
 
+TEST_F(ChakraWorkload, groups_number_their_ranks_in_the_order_they_list_them) {
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    write(rank, {collective(0, ChakraCollective::all_reduce, 1, {chakra_text("pg_name", "9")})});
+  }
+  const ReplayWorkload workload = read({.group_file = write_groups(R"({"9": [2, 0, 3, 1]})")});
+  ASSERT_EQ(workload.groups.size(), 1U);
+  EXPECT_THAT(workload.groups[0].ranks, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(workload.groups[0].in_order(), ElementsAre(2, 0, 3, 1));
+  std::vector<int32_t> seen;
+  const auto network = undisturbed_network([&](const NetworkCall& call) {
+    seen.assign(call.ranks.begin(), call.ranks.end());
+    return microseconds(1);
+  });
+  replay(workload, *network);
+  EXPECT_THAT(seen, ElementsAre(2, 0, 3, 1));
+}
+
+TEST_F(ChakraWorkload, a_root_is_where_the_data_comes_from_or_goes_to) {
+  const auto root_of = [&](ChakraCollective kind, std::vector<ChakraAttribute> attributes) {
+    write(0, {collective(0, kind, 1, std::move(attributes))});
+    write(1, {});
+    write(2, {});
+    return read().ranks[0].nodes[0].root;
+  };
+  const std::vector<ChakraAttribute> ends = {chakra_integer("comm_src", 1), chakra_integer("comm_dst", 2)};
+  EXPECT_EQ(root_of(ChakraCollective::broadcast, ends), 1);
+  EXPECT_EQ(root_of(ChakraCollective::scatter, ends), 1);
+  EXPECT_EQ(root_of(ChakraCollective::reduce, ends), 2);
+  EXPECT_EQ(root_of(ChakraCollective::gather, ends), 2);
+  EXPECT_EQ(root_of(ChakraCollective::all_reduce, ends), -1);
+  EXPECT_EQ(root_of(ChakraCollective::broadcast, {}), -1);
+  EXPECT_EQ(root_of(ChakraCollective::reduce, {chakra_integer("root", 1), chakra_integer("comm_dst", 2)}), 1);
+  write(0, {collective(0, ChakraCollective::broadcast, 1, {chakra_integer("root", 3)})});
+  EXPECT_THAT(complaint(), HasSubstr("attribute root = 3"));
+}
+
 TEST_F(ChakraWorkload, work_takes_the_roofline_of_a_device_and_refuses_to_take_nothing) {
   ChakraNode node = compute(0, 0);
   node.attributes = {chakra_integer("num_ops", 4'000'000), chakra_integer("tensor_size", 1000)};

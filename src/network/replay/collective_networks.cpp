@@ -17,21 +17,22 @@ class PerCall {
  public:
   template <class Make>
   const Value& get(const NetworkCall& call, const Make& make) {
-    const auto [place, is_new] =
-        values_.try_emplace(Key(call.kind, call.bytes, std::vector<int32_t>(call.ranks.begin(), call.ranks.end())));
+    const auto [place, is_new] = values_.try_emplace(
+        Key(call.kind, call.bytes, call.root, std::vector<int32_t>(call.ranks.begin(), call.ranks.end())));
     if (is_new) place->second = make();
     return place->second;
   }
 
  private:
-  using Key = std::tuple<CollectiveKind, double, std::vector<int32_t>>;
+  using Key = std::tuple<CollectiveKind, double, int64_t, std::vector<int32_t>>;
   std::map<Key, Value> values_;
 };
 
 CollectiveRequest request_for(const NetworkCall& call) {
   return {.kind = call.kind,
           .bytes = call.bytes,
-          .group = ProcessGroup::of(std::vector<int32_t>(call.ranks.begin(), call.ranks.end()))};
+          .group = ProcessGroup::of(std::vector<int32_t>(call.ranks.begin(), call.ranks.end())),
+          .root = call.root};
 }
 
 class FlowNetwork : public ReplayNetwork {

@@ -65,6 +65,30 @@ TEST(ReplayNetworks, messages_into_one_device_share_its_link) {
   EXPECT_NEAR(incast(4) / incast(1), 4, 0.1);
 }
 
+TEST(ReplayNetworks, a_broadcast_starts_at_its_root) {
+  // In a line of devices the way from an end to all others is longer than that from the middle.
+  const CollectiveModel flow{parse_topology("mesh:9@100GB/s,1us"), "line", 0, {.fidelity = Fidelity::flow}};
+  const auto from = [&](int32_t root) {
+    TestWorkload workload(9);
+    for (size_t rank = 0; rank < 9; ++rank) workload.broadcast(rank, root, megabytes);
+    return makespan(std::move(workload), *flow_network(flow, LinkRouting::shortest));
+  };
+  EXPECT_EQ(from(0), from(-1));
+  EXPECT_NE(from(0), from(4));
+}
+
+TEST(ReplayNetworks, the_order_of_a_group_is_that_of_its_ring) {
+  const CollectiveModel flow{parse_topology("ring:8@100GB/s,1us"), "ring", 0, {.fidelity = Fidelity::flow}};
+  const auto with_order = [&](std::vector<int32_t> order) {
+    TestWorkload workload(8);
+    const int32_t group = workload.group({0, 1, 2, 3, 4, 5, 6, 7}, std::move(order));
+    for (size_t rank = 0; rank < 8; ++rank) workload.all_reduce(rank, megabytes, {}, group);
+    return makespan(std::move(workload), *flow_network(flow, LinkRouting::shortest));
+  };
+  EXPECT_EQ(with_order({}), with_order({1, 2, 3, 4, 5, 6, 7, 0}));
+  EXPECT_GT(with_order({0, 4, 1, 5, 2, 6, 3, 7}), with_order({}));
+}
+
 TEST(ReplayNetworks, large_collectives_keep_some_processors_busy_and_never_all) {
   const auto share = nccl_busy_share(HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device("h100_sxm"));
   const int32_t ranks[] = {0, 1};

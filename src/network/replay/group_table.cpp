@@ -17,10 +17,14 @@ std::vector<int32_t> every_rank(int64_t count) {
 }  // namespace
 
 int32_t GroupTable::group(const std::string& name, std::vector<int32_t> ranks) {
-  std::sort(ranks.begin(), ranks.end());
+  std::vector<int32_t> ascending = ranks;
+  std::sort(ascending.begin(), ascending.end());
   const auto [place, is_new] =
-      known_.try_emplace(std::pair(name, std::move(ranks)), static_cast<int32_t>(groups_.size()));
-  if (is_new) groups_.push_back({.name = name, .ranks = place->first.second});
+      known_.try_emplace(std::pair(name, std::move(ascending)), static_cast<int32_t>(groups_.size()));
+  if (is_new) {
+    groups_.push_back({.name = name, .ranks = place->first.second});
+    if (ranks != groups_.back().ranks) groups_.back().listed = std::move(ranks);
+  }
   return place->second;
 }
 

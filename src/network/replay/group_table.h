@@ -18,7 +18,8 @@ class GroupTable {
 
   int64_t rank_count() const { return ranks_; }
   size_t size_of(int32_t group) const { return groups_[static_cast<size_t>(group)].ranks.size(); }
-  // The index of a group; a new one where none has that name and those ranks. `ranks` in any order, each once.
+  // The index of a group; a new one where none has that name and those ranks. `ranks` in any order, each once: the
+  // group keeps the order of whoever mentions it first.
   int32_t group(const std::string& name, std::vector<int32_t> ranks);
   int32_t all();  // every rank
   // The ranks that differ from `rank` in the chosen dimensions only, where rank = i0 + d0 * (i1 + d1 * (i2 + ...)).

@@ -96,8 +96,24 @@ class Matcher {
       disagree(rank, place, call, turn);
     }
     call.bytes = std::max(call.bytes, node.bytes);
+    take_root(rank, place, call);
     result_.members[call.first_member + static_cast<size_t>(seat - group.ranks.begin())] = numbers_.number(rank, place);
     result_.partner[numbers_.number(rank, place)] = calls[turn];
+  }
+
+  void take_root(size_t rank, size_t place, CollectiveCall& call) const {
+    const int32_t root = workload_.ranks[rank].nodes[place].root;
+    if (root < 0 || root == call.root) return;
+    const ReplayGroup& group = workload_.groups[static_cast<size_t>(call.group)];
+    if (!std::binary_search(group.ranks.begin(), group.ranks.end(), root)) {
+      refuse(workload_, rank, place, fmt::format("root {}", root),
+             fmt::format("a rank of process group {}", printable(group.name)));
+    }
+    if (call.root >= 0) {
+      refuse(workload_, rank, place, fmt::format("root {}", root),
+             fmt::format("root {}, as in other ranks", call.root));
+    }
+    call.root = root;
   }
 
   [[noreturn]] void disagree(size_t rank, size_t place, const CollectiveCall& call, size_t turn) const {

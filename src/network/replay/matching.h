@@ -29,7 +29,8 @@ struct CollectiveCall {
   CollectiveKind kind = CollectiveKind::all_reduce;
   int32_t group = 0;
   double bytes = 0;
-  size_t first_member = 0;       // in Matching::members, one for each rank of the group
+  int32_t root = -1;             // as members say; -1 = none of them does
+  size_t first_member = 0;       // in Matching::members, one for each rank of the group, ascending
   uint32_t following = no_node;  // the next call of the group
 };
 
@@ -45,8 +46,8 @@ struct Matching {
 };
 
 // The k-th collective of a group on one rank meets the k-th of that group on every other; the k-th send from one rank
-// to another with a tag meets the k-th such receive; both in program order. InputError names file and node where kinds
-// or sizes disagree, a rank is not in the group it talks in, or one side has more than the other.
+// to another with a tag meets the k-th such receive; both in program order. InputError names file and node where kinds,
+// sizes or roots disagree, a rank or root is not in the group it talks in, or one side has more than the other.
 Matching match(const ReplayWorkload& workload, const NodeNumbers& numbers);
 
 // "rank 3 node 17 (layer1.all_reduce)", for people.

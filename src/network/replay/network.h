@@ -15,7 +15,8 @@ namespace foretoken {
 struct NetworkCall {
   CollectiveKind kind = CollectiveKind::all_reduce;
   double bytes = 0;                // as in CollectiveShape
-  std::span<const int32_t> ranks;  // of the group, ascending; send_recv: sender and receiver
+  std::span<const int32_t> ranks;  // of the group, in its order; send_recv: sender and receiver
+  int64_t root = 0;                // place in `ranks` of the one that has or gets the data, as in CollectiveRequest
 };
 
 class ReplayNetwork {

@@ -91,6 +91,26 @@ TEST(Replay, groups_overlap_and_a_group_runs_one_collective_after_the_other) {
   EXPECT_EQ(makespan_us(std::move(workload)), 10);
 }
 
+TEST(Replay, the_network_is_told_the_place_of_the_root_in_its_group) {
+  const auto place_of_root = [](std::vector<int32_t> roots) {
+    TestWorkload workload(4);
+    const int32_t group = workload.group({1, 2, 3}, {3, 1, 2});
+    for (size_t rank = 1; rank < 4; ++rank) workload.broadcast(rank, roots[rank - 1], 5, group);
+    int64_t place = -1;
+    const auto network = undisturbed_network([&](const NetworkCall& call) {
+      place = call.root;
+      return microseconds(call.bytes);
+    });
+    replay(std::move(workload).build(), *network);
+    return place;
+  };
+  EXPECT_EQ(place_of_root({2, 2, 2}), 2);
+  EXPECT_EQ(place_of_root({-1, 1, -1}), 1) << "one member says it for all";
+  EXPECT_EQ(place_of_root({-1, -1, -1}), 0) << "else the first of the group";
+  EXPECT_THROW(place_of_root({2, 3, 2}), InputError);
+  EXPECT_THROW(place_of_root({0, 0, 0}), InputError) << "not in the group";
+}
+
 TEST(Replay, communication_behind_compute_is_not_exposed) {
   TestWorkload workload(2);
   for (size_t rank = 0; rank < 2; ++rank) {

@@ -24,8 +24,10 @@ class TestWorkload {
     groups_.push_back({.name = "all", .ranks = all});
   }
 
-  int32_t group(std::vector<int32_t> ranks) {
-    groups_.push_back({.name = "group" + std::to_string(groups_.size()), .ranks = std::move(ranks)});
+  // `listed`: another order of the ranks.
+  int32_t group(std::vector<int32_t> ranks, std::vector<int32_t> listed = {}) {
+    groups_.push_back(
+        {.name = "group" + std::to_string(groups_.size()), .ranks = std::move(ranks), .listed = std::move(listed)});
     return static_cast<int32_t>(groups_.size()) - 1;
   }
 
@@ -42,6 +44,15 @@ class TestWorkload {
   uint64_t collective(size_t rank, CollectiveKind kind, int64_t us, std::vector<uint64_t> waits = {}) {
     return add(rank, {.bytes = static_cast<double>(us), .group = 0, .kind = ReplayKind::collective, .collective = kind},
                waits);
+  }
+  uint64_t broadcast(size_t rank, int32_t root, int64_t us, int32_t group = 0) {
+    return add(rank,
+               {.bytes = static_cast<double>(us),
+                .group = group,
+                .root = root,
+                .kind = ReplayKind::collective,
+                .collective = CollectiveKind::broadcast},
+               {});
   }
   uint64_t send(size_t rank, int32_t to, int64_t us, std::vector<uint64_t> waits = {}, int64_t tag = 0) {
     return add(rank, {.bytes = static_cast<double>(us), .peer = to, .tag = tag, .kind = ReplayKind::send}, waits);

@@ -33,6 +33,7 @@ struct ReplayNode {
   int32_t lane = -1;         // of its rank, one node at a time; -1 = none
   int32_t group = -1;        // collective: process group
   int32_t peer = -1;         // send, receive: the other rank
+  int32_t root = -1;         // broadcast, reduce, gather, scatter: the rank that has or gets the data; -1 = not said
   int64_t tag = 0;           // send, receive
   ReplayKind kind = ReplayKind::marker;
   CollectiveKind collective = CollectiveKind::all_reduce;
@@ -61,7 +62,10 @@ struct RankProgram {
 
 struct ReplayGroup {
   std::string name;
-  std::vector<int32_t> ranks;  // ascending, each once
+  std::vector<int32_t> ranks;   // ascending, each once
+  std::vector<int32_t> listed;  // the same as the group numbers them, where that is another order; else empty
+
+  std::span<const int32_t> in_order() const { return listed.empty() ? ranks : listed; }
 };
 
 struct ReplayWorkload {

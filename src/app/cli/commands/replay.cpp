@@ -17,7 +17,9 @@ class ReplayCommand : public Command {
   void declare(Options& options) override {
     options.text("--chakra", prefix_, "Start of the names of the traces: PREFIX.0.et, PREFIX.1.et, ...", true);
     options.integer("--ranks", ranks_, {.least = 0, .most = 1 << 22}, "Replay the first so many; 0: all there are");
-    options.text("--comm-group", group_file_, R"(Process groups by name, as in ASTRA-sim: {"0": [0, 1], "1": [2, 3]})");
+    options.text(
+        "--comm-group", group_file_,
+        R"(Process groups by name, ranks in the order of their rings, as in ASTRA-sim: {"0": [0, 1], "1": [2, 3]})");
     options.list("--dims", dimensions_, "Size of each dimension, fastest first, for traces with involved_dim: 8,16");
     machine_.declare_machine(options);
     options.heading("How");
