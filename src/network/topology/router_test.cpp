@@ -158,8 +158,8 @@ TEST(Router, all_ways_into_a_device_count_however_many_destinations_were_asked_f
   };
   Router router(topology, LinkRouting::shortest);
   RandomStream random(1, "pairs");
-  for (int i = 0; i < 2 * count; ++i) {
-    const int32_t to = i < count ? i : static_cast<int32_t>(random.below(count));
+  for (int i = 0; i < 20'000; ++i) {
+    const auto to = static_cast<int32_t>(random.below(count));
     const auto from = static_cast<int32_t>(random.below(count));
     if (from == to) continue;
     const int32_t between = std::min({around(from, to), around(from + apart, to), around(from, to + apart)});
