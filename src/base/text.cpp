@@ -99,6 +99,22 @@ std::string rate_text(double per_second, std::string_view unit) {
   return with_prefix(per_second, decimal, unit);
 }
 
+std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
+  std::vector<std::string_view> pieces;
+  while (true) {
+    const size_t end = text.find(separator);
+    pieces.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return pieces;
+    text.remove_prefix(end + separator.size());
+  }
+}
+
+std::vector<std::string_view> split_words(std::string_view text, std::string_view separator) {
+  std::vector<std::string_view> words = split(text, separator);
+  std::erase_if(words, [](std::string_view word) { return word.empty(); });
+  return words;
+}
+
 char lower_case(char letter) {
   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
 }

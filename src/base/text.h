@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace foretoken {
 
@@ -27,6 +28,11 @@ std::string duration_text(double seconds);                        // "1.23 ms", 
 std::string bytes_text(double bytes);                             // "1.41 GB" (10^9)
 std::string count_text(double count);                             // "70.6 B" (10^9), "1.2 M"
 std::string rate_text(double per_second, std::string_view unit);  // "989 TFLOP/s" from 9.89e14, "FLOP/s"
+
+// The pieces of `text` between separators, empty ones too: one more than there are separators. They look into `text`.
+std::vector<std::string_view> split(std::string_view text, std::string_view separator);
+// Without the empty ones.
+std::vector<std::string_view> split_words(std::string_view text, std::string_view separator);
 
 // Case of the letters A-Z only, whatever the locale.
 char lower_case(char letter);

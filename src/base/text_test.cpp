@@ -12,6 +12,14 @@
 namespace foretoken {
 namespace {
 
+TEST(Text, pieces_between_separators_may_be_empty_and_words_may_not) {
+  EXPECT_EQ(split("a;b;;c", ";"), (std::vector<std::string_view>{"a", "b", "", "c"}));
+  EXPECT_EQ(split(" x a x ", " x "), (std::vector<std::string_view>{"", "a", ""}));
+  EXPECT_EQ(split("", ","), (std::vector<std::string_view>{""}));
+  EXPECT_EQ(split_words(";a;;b;", ";"), (std::vector<std::string_view>{"a", "b"}));
+  EXPECT_TRUE(split_words("", ",").empty());
+}
+
 TEST(Text, a_number_is_the_whole_text_or_nothing) {
   EXPECT_EQ(parse_number("1.5"), 1.5);
   EXPECT_EQ(parse_number("+1.5"), 1.5);

@@ -15,23 +15,12 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-std::vector<std::string> split(std::string_view text, std::string_view separators) {
-  std::vector<std::string> parts;
-  size_t at = 0;
-  while (at <= text.size()) {
-    const size_t end = std::min(text.find_first_of(separators, at), text.size());
-    if (end > at) parts.emplace_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
-
 // "m=16 n=8192" as pairs.
 Pairs pairs_of(std::string_view text, const CsvReader& csv, size_t column) {
   Pairs pairs;
-  for (const std::string& word : split(text, " ")) {
+  for (const std::string_view word : split_words(text, " ")) {
     const size_t equals = word.find('=');
-    if (equals == std::string::npos || equals == 0) csv.fail(column, "name=value, separated by spaces");
+    if (equals == std::string_view::npos || equals == 0) csv.fail(column, "name=value, separated by spaces");
     pairs.emplace_back(word.substr(0, equals), word.substr(equals + 1));
   }
   if (pairs.empty()) csv.fail(column, "name=value, separated by spaces; calls by semicolons");
@@ -60,7 +49,7 @@ Pairs known_pairs(const KernelFamily& family, const Pairs& pairs) {
 }
 
 // Adds one call. Families that only the profiler knows become the kernels they are.
-void add_call(const std::vector<std::string>& families, const Pairs& pairs, const CsvReader& csv, size_t column,
+void add_call(const std::vector<std::string_view>& families, const Pairs& pairs, const CsvReader& csv, size_t column,
               SustainedRow& row) {
   const auto has = [&](std::string_view name) {
     return std::any_of(pairs.begin(), pairs.end(), [&](const auto& pair) { return pair.first == name; });
@@ -92,7 +81,7 @@ void add_call(const std::vector<std::string>& families, const Pairs& pairs, cons
                          .variant = variant});
     return;
   }
-  for (const std::string& name : families) {
+  for (const std::string_view name : families) {
     const KernelFamily* family = find_kernel_family(name);
     if (family == nullptr) continue;
     const Pairs known = known_pairs(*family, pairs);
@@ -149,8 +138,8 @@ std::vector<SustainedRow> read_sustained_rows(const std::filesystem::path& path)
                      .power = Watts(csv.number(power, {0.1, 100'000})),
                      .idle = Watts(csv.number(idle, {0, 10'000})),
                      .clock = Hertz(csv.number(clock, {1, 100'000}) * mega)};
-    const std::vector<std::string> families = split(csv.cell(family), "+");
-    for (const std::string& call : split(csv.cell(shape), ";")) {
+    const std::vector<std::string_view> families = split_words(csv.cell(family), "+");
+    for (const std::string_view call : split_words(csv.cell(shape), ";")) {
       add_call(families, pairs_of(call, csv, shape), csv, shape, row);
     }
     if (row.calls.empty() && row.pause.value() == 0) csv.fail(shape, "the parameters of at least one call");

@@ -38,16 +38,6 @@ Value named(const std::pair<std::string_view, Value> (&names)[count], std::strin
                     .suggestion = nearest_name(text, known).value_or("")});
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (size_t end = text.find(separator); end != std::string_view::npos; end = text.find(separator)) {
-    parts.push_back(text.substr(0, end));
-    text.remove_prefix(end + 1);
-  }
-  parts.push_back(text);
-  return parts;
-}
-
 double parse_part(std::string_view text, const std::string& source, const std::string& path) {
   if (const std::optional<double> value = parse_number(text)) return *value;
   throw InputError({.source = source, .path = path, .value = printable(text), .expected = "a number"});
@@ -55,7 +45,7 @@ double parse_part(std::string_view text, const std::string& source, const std::s
 
 // "splits=4;active=2"
 int64_t chunking_part(const CsvReader& csv, size_t column, std::string_view name) {
-  for (const std::string_view part : split(csv.cell(column), ';')) {
+  for (const std::string_view part : split(csv.cell(column), ";")) {
     const size_t equals = part.find('=');
     if (equals == std::string_view::npos || part.substr(0, equals) != name) continue;
     const std::optional<int64_t> value = parse_integer(part.substr(equals + 1));
@@ -71,9 +61,9 @@ bool is_astra_table(const CsvReader& csv) {
 }
 
 std::vector<AstraDimension> parse_astra_dimensions(const AstraRunText& text, const std::string& source) {
-  const std::vector<std::string_view> kinds = split(text.topology, '_'), sizes = split(text.dims, 'x'),
-                                      rates = split(text.bandwidth, '_'), latencies = split(text.latency, '_'),
-                                      steps = split(text.algorithm, '_');
+  const std::vector<std::string_view> kinds = split(text.topology, "_"), sizes = split(text.dims, "x"),
+                                      rates = split(text.bandwidth, "_"), latencies = split(text.latency, "_"),
+                                      steps = split(text.algorithm, "_");
   const auto check_count = [&](std::string_view path, const std::string& value, size_t count) {
     if (count == kinds.size()) return;
     throw InputError(

@@ -28,14 +28,10 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
-  std::vector<std::string_view> pieces;
-  while (true) {
-    const size_t end = text.find(separator);
-    pieces.push_back(trimmed(text.substr(0, end)));
-    if (end == std::string_view::npos) return pieces;
-    text.remove_prefix(end + separator.size());
-  }
+std::vector<std::string_view> trimmed_pieces(std::string_view text, std::string_view separator) {
+  std::vector<std::string_view> pieces = split(text, separator);
+  for (std::string_view& piece : pieces) piece = trimmed(piece);
+  return pieces;
 }
 
 std::optional<double> parse_in(SettingUnit unit, std::string_view text) {
@@ -84,7 +80,7 @@ void read_setting(TopologyPart& part, const TopologyKind& kind, std::string_view
 
 void read_links(TopologyPart& part, const TopologyKind& kind, std::string_view text) {
   bool has_bandwidth = false, has_latency = false;
-  for (const std::string_view item : split(text, ",")) {
+  for (const std::string_view item : trimmed_pieces(text, ",")) {
     if (const size_t equals = item.find('='); equals != std::string_view::npos) {
       read_setting(part, kind, item, equals);
     } else if (const std::optional<BytesPerSecond> rate = parse_rate(item); rate && !has_bandwidth) {
@@ -101,7 +97,7 @@ void read_links(TopologyPart& part, const TopologyKind& kind, std::string_view t
 }
 
 void read_sizes(TopologyPart& part, const TopologyKind& kind, std::string_view text) {
-  for (const std::string_view size : split(text, "x")) {
+  for (const std::string_view size : trimmed_pieces(text, "x")) {
     const std::optional<int64_t> number = parse_integer(size);
     if (!number || *number < 1 || *number > most_topology_devices) {
       reject(part.text,
@@ -124,7 +120,7 @@ double device_count(const TopologyPart& part) {
 }  // namespace
 
 Topology parse_topology(std::string_view text) {
-  const std::vector<std::string_view> pieces = split(text, " x ");
+  const std::vector<std::string_view> pieces = trimmed_pieces(text, " x ");
   if (pieces.size() > most_parts) reject(text, fmt::format("at most {} dimensions", most_parts));
   std::vector<const TopologyKind*> kinds;
   std::vector<TopologyPart> parts;
