@@ -56,6 +56,15 @@ CommunicationLibrary read_communication_library(const std::filesystem::path& fol
 std::vector<double> constants_after(const CommunicationLaw& law, const LawCurves& curves, const SystemTraits& system,
                                     const std::vector<KnownTime>& known, std::string_view law_name,
                                     std::vector<double> constants) {
+  return constants_after(law, system, known, law_name, std::move(constants),
+                         [&](const CommunicationCall& call, std::span<const double> values) {
+                           return law_seconds(law, curves, call, system, values);
+                         });
+}
+
+std::vector<double> constants_after(const CommunicationLaw& law, const SystemTraits& system,
+                                    const std::vector<KnownTime>& known, std::string_view law_name,
+                                    std::vector<double> constants, const SecondsOfConstants& seconds_of) {
   for (const KnownTime& one : known) {
     if (one.call.law != law_name) continue;
     const std::vector<size_t> told = law.told_by(one.call, system);
@@ -68,7 +77,7 @@ std::vector<double> constants_after(const CommunicationLaw& law, const LawCurves
     double low = -5, high = 5;
     for (int round = 0; round < 40 && !told.empty(); ++round) {
       const double middle = (low + high) / 2;
-      const std::optional<double> seconds = law_seconds(law, curves, one.call, system, scaled_by(middle));
+      const std::optional<double> seconds = seconds_of(one.call, scaled_by(middle));
       if (!seconds) break;
       (*seconds < one.seconds ? low : high) = middle;
     }
@@ -93,20 +102,18 @@ bool CommunicationPredictor::is_told(const CommunicationCall& call, const LawKin
 std::optional<CommunicationTime> CommunicationPredictor::from_sweep(const CommunicationCall& call, const LawKind& kind,
                                                                     const LawCalibration& law,
                                                                     const SweepCalibration& sweep, bool is_own) const {
-  // What the sweep leaves over comes on top of the law again, so that a known time is met exactly.
-  std::vector<KnownTime> known = known_;
-  for (KnownTime& one : known) {
-    const std::optional<Leftover> over =
-        one.call.law == call.law ? leftover_of(sweep, one.call) : std::optional<Leftover>();
-    if (over) one.seconds *= portable_exp(-over->log_factor);
-  }
-  const std::vector<double> constants = constants_after(*kind.law, law.curves, system_, known, law.law,
-                                                        law_constants(*kind.law, law, call.operation, sweep.system));
-  const std::optional<Leftover> leftover = leftover_of(sweep, call);
-  const std::optional<double> seconds = leftover ? swept_reference_seconds(kind, law.curves, call, system_, constants)
-                                                 : law_seconds(*kind.law, law.curves, call, system_, constants);
+  const auto seconds_of = [&](const CommunicationCall& one, std::span<const double> values) -> std::optional<double> {
+    const std::optional<Leftover> over = leftover_of(sweep, one);
+    if (!over) return law_seconds(*kind.law, law.curves, one, system_, values);
+    const std::optional<double> reference = swept_reference_seconds(kind, law.curves, one, system_, values);
+    return reference ? std::optional(*reference * portable_exp(over->log_factor)) : std::nullopt;
+  };
+  const std::vector<double> constants = constants_after(
+      *kind.law, system_, known_, law.law, law_constants(*kind.law, law, call.operation, sweep.system), seconds_of);
+  const std::optional<double> seconds = seconds_of(call, constants);
   if (!seconds) return std::nullopt;
-  const double value = *seconds * portable_exp(leftover ? leftover->log_factor : 0);
+  const double value = *seconds;
+  const std::optional<Leftover> leftover = leftover_of(sweep, call);
   const Tier tier = is_own ? Tier::measured : Tier::sibling;
   // Sizes of a layer or an operation that nobody swept: the law with the system's constants, as unsure as a stranger's.
   if (!leftover)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -46,6 +47,12 @@ std::vector<std::string> swept_systems(const std::filesystem::path& folder);
 std::vector<double> constants_after(const CommunicationLaw& law, const LawCurves& curves, const SystemTraits& system,
                                     const std::vector<KnownTime>& known, std::string_view law_name,
                                     std::vector<double> constants);
+// The same where something comes on top of the law, such as what a sweep leaves over.
+using SecondsOfConstants =
+    std::function<std::optional<double>(const CommunicationCall& call, std::span<const double> constants)>;
+std::vector<double> constants_after(const CommunicationLaw& law, const SystemTraits& system,
+                                    const std::vector<KnownTime>& known, std::string_view law_name,
+                                    std::vector<double> constants, const SecondsOfConstants& seconds_of);
 
 class CommunicationPredictor {
  public:

@@ -84,6 +84,8 @@ TEST_F(CommunicationPredictorTest, a_known_time_is_met_on_top_of_a_sweep_too) {
     const double usual = predictor(system).estimate(large)->seconds.value;
     EXPECT_NEAR(predictor(system, {{large, 2 * usual}}).estimate(large)->seconds.value / usual, 2, 0.001) << system;
   }
+  const CommunicationCall small = engine_all_reduce_call("vllm", false, 8, 8192);
+  EXPECT_NEAR(predictor("h100_sxm", {{small, 10e-6}}).estimate(small)->seconds.value, 10e-6, 1e-8);
 }
 
 TEST_F(CommunicationPredictorTest, stacks_use_their_all_reduce_kernel_and_nccl_for_the_rest) {
