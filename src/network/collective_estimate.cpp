@@ -10,7 +10,6 @@
 #include "network/calibration/stack_collectives.h"
 #include "network/collective.h"
 #include "network/collective_plan.h"
-#include "network/flow/flow_simulator.h"
 #include "network/topology/cluster_topology.h"
 
 namespace foretoken {
@@ -49,18 +48,21 @@ ProcessGroup beside(const ProcessGroup& group, int64_t k) {
   return ProcessGroup::strided(group.device(0) + k % group.stride() + behind, group.size(), group.stride());
 }
 
-std::string measured_basis(Tier tier) {
-  switch (tier) {
-    case Tier::measured:
-      return "NCCL measured on such a node";
-    case Tier::sibling:
-      return "NCCL measured on a node of the same generation";
-    default:
-      return "a law of NCCL learned on other systems, and this one's link rates";
-  }
-}
+// On PCIe beyond two devices.
+constexpr std::string_view one_figure_helps =
+    "beyond two devices the host decides, which no sheet tells: measure one large message and give it (--known "
+    "256M=12ms)";
 
 }  // namespace
+
+std::string measured_basis(std::string_view library, const CommunicationTime& time) {
+  std::string basis = fmt::format("a law of {} learned on other systems, and this one's link rates", library);
+  if (time.tier == Tier::measured) basis = fmt::format("{} measured on such a node", library);
+  if (time.tier == Tier::sibling) basis = fmt::format("{} measured on a node of the same generation", library);
+  if (time.uses_known_time) basis += ", set right by the time that was given (--known)";
+  if (!time.wire_is_known) basis += fmt::format("; {}", one_figure_helps);
+  return basis;
+}
 
 Cluster cluster_of(const Node& node) {
   return {.name = node.name, .title = node.title, .node = node, .node_count = 1};
@@ -123,24 +125,37 @@ ClosedForm CollectiveModel::closed_form_of(const CollectiveRequest& request, con
                      costs_of(candidate));
 }
 
-Seconds CollectiveModel::flow_time(const CollectiveRequest& request, const AlgorithmAndProtocol& candidate) const {
-  FlowSimulator simulator(*topology_, {.routing = options_.routing});
+void CollectiveModel::for_each_plan(const CollectiveRequest& request, const AlgorithmAndProtocol& candidate,
+                                    const std::function<void(const TransferPlan&)>& take) const {
   for (int64_t k = 0; k < request.concurrent; ++k) {
     CollectiveRequest other = request;
     other.group = beside(request.group, k);
     check_group(other.group, device_count(), name_);
-    simulator.start(plan_of(other, group_of(other), candidate), 0);
+    take(plan_of(other, group_of(other), candidate));
   }
+}
+
+Seconds CollectiveModel::flow_time(const CollectiveRequest& request, const AlgorithmAndProtocol& candidate,
+                                   std::vector<LinkUse>& link_use) const {
+  FlowSimulator simulator(*topology_, {.routing = options_.routing, .record_link_use = options_.records_link_use});
+  for_each_plan(request, candidate, [&](const TransferPlan& plan) { simulator.start(plan, 0); });
   while (!simulator.advance().empty()) {
   }
+  link_use.assign(simulator.link_use().begin(), simulator.link_use().end());
   return to_seconds(simulator.now());
 }
 
-std::vector<LinkReport> CollectiveModel::link_reports(const RoutedPlan& plan, Seconds time) const {
+std::vector<LinkReport> CollectiveModel::link_reports(const CollectiveRequest& request,
+                                                      const AlgorithmAndProtocol& candidate, Seconds time) const {
   std::vector<double> bytes(topology_->links().size(), 0);
-  for (const RoutedStage& stage : plan.stages) {
-    for (const LinkLoad& load : stage.loads) bytes[load.link] += load.weight * stage.largest_transfer;
-  }
+  PlanRouter router(*topology_, options_.routing);
+  uint64_t number = 0;  // counts as the simulator does, for the same paths
+  for_each_plan(request, candidate, [&](const TransferPlan& plan) {
+    const RoutedPlan routed = router.route(plan, number++);
+    for (const RoutedStage& stage : routed.stages) {
+      for (const LinkLoad& load : stage.loads) bytes[load.link] += load.weight * stage.largest_transfer;
+    }
+  });
   std::vector<LinkReport> reports;
   for (size_t l = 0; l < bytes.size(); ++l) {
     if (bytes[l] == 0) continue;
@@ -177,7 +192,7 @@ Estimate CollectiveModel::with_interval(Seconds time, const ClosedForm& ideal, c
   } else if (group.shape.nodes > 1) {
     basis = "link rates and NCCL's own cost model; no collective between nodes was measured, the interval is a guess";
   } else if (cluster_->node.fabric.kind == NodeFabricKind::pcie && group.shape.ranks > 2) {
-    basis = "the slot's rate; beyond two devices the host decides, which no sheet tells: measure one large message";
+    basis = fmt::format("the slot's rate; {}", one_figure_helps);
     slower = 5;
   } else {
     basis = "link rates and NCCL's own cost model; nothing measured on this machine, the interval is a guess";
@@ -233,19 +248,16 @@ CollectiveEstimate CollectiveModel::estimate(const CollectiveRequest& request) c
   if (const std::optional<CommunicationTime> measured = measured_time(request, group)) {
     result.seconds = measured->seconds;
     result.source = tier_name(measured->tier);
-    result.basis = measured_basis(measured->tier);
+    result.basis = measured_basis("NCCL", *measured);
   } else {
     const bool by_flow = options_.fidelity == Fidelity::flow;
-    const Seconds time = by_flow ? flow_time(request, chosen) : result.choice.time.total();
+    const Seconds time = by_flow ? flow_time(request, chosen, result.link_use) : result.choice.time.total();
     const ClosedForm ideal = closed_form_of(request, group, {chosen.algorithm, Protocol::ideal});
     result.seconds = with_interval(time, ideal, group, result.basis);
     result.source = by_flow ? "flow" : "formula";
   }
   const Seconds time(result.seconds.value);
-  if (options_.reports_links && group.shape.ranks > 1) {
-    PlanRouter router(*topology_, options_.routing);
-    result.links = link_reports(router.route(plan_of(request, group, chosen), 0), time);
-  }
+  if (options_.reports_links && group.shape.ranks > 1) result.links = link_reports(request, chosen, time);
   if (time.value() > 0) {
     const double bytes = request.pairs ? request.pairs->most_sent() : request.bytes;
     const Bytes wire = request.pairs

@@ -1,6 +1,7 @@
 // One collective on a cluster or any topology -> Estimate of seconds, at the fidelity asked for.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "model/shapes.h"
 #include "network/algorithm_choice.h"
 #include "network/calibration/communication_predictor.h"
+#include "network/flow/flow_simulator.h"
 #include "network/pair_bytes.h"
 #include "network/process_group.h"
 #include "network/topology/topology.h"
@@ -33,7 +35,7 @@ struct CollectiveRequest {
   int64_t concurrent = 1;
 };
 
-// What one link carried.
+// What one link carried, of all groups that ran at once.
 struct LinkReport {
   std::string from, to;
   BytesPerSecond bandwidth;
@@ -49,13 +51,15 @@ struct CollectiveEstimate {
   std::string source;             // "measured", "sibling", "cross" (collectives that were measured), "formula", "flow"
   std::string basis;              // what value and interval rest on, in words
   std::vector<LinkReport> links;  // busiest first; where asked for
+  std::vector<LinkUse> link_use;  // by time, links of topology(); where asked for
 };
 
 struct CollectiveOptions {
   Fidelity fidelity = Fidelity::closed;
   LinkRouting routing = LinkRouting::ecmp;
   bool reports_links = false;
-  bool uneven = false;  // there will be requests with pairs: the formula then looks at every link
+  bool records_link_use = false;  // at flow level
+  bool uneven = false;            // there will be requests with pairs: the formula then looks at every link
   // Collectives measured inside a node, for the closed form; null = none. Must outlive the model.
   const CommunicationPredictor* measured = nullptr;
 };
@@ -91,8 +95,13 @@ class CollectiveModel {
   MessageCosts costs_of(const AlgorithmAndProtocol& candidate) const;
   ClosedForm closed_form_of(const CollectiveRequest& request, const Group& group,
                             const AlgorithmAndProtocol& candidate) const;
-  Seconds flow_time(const CollectiveRequest& request, const AlgorithmAndProtocol& candidate) const;
-  std::vector<LinkReport> link_reports(const RoutedPlan& plan, Seconds time) const;
+  // Hands over the plan of each group that runs at the same time, one at a time: they can be large.
+  void for_each_plan(const CollectiveRequest& request, const AlgorithmAndProtocol& candidate,
+                     const std::function<void(const TransferPlan&)>& take) const;
+  Seconds flow_time(const CollectiveRequest& request, const AlgorithmAndProtocol& candidate,
+                    std::vector<LinkUse>& link_use) const;
+  std::vector<LinkReport> link_reports(const CollectiveRequest& request, const AlgorithmAndProtocol& candidate,
+                                       Seconds time) const;
   std::optional<CommunicationTime> measured_time(const CollectiveRequest& request, const Group& group) const;
   Estimate with_interval(Seconds time, const ClosedForm& ideal, const Group& group, std::string& basis) const;
 
@@ -103,6 +112,9 @@ class CollectiveModel {
   int64_t domain_ = 0;
   ChoiceLimits limits_;
 };
+
+// What a time of a communication library ("NCCL") rests on, in words.
+std::string measured_basis(std::string_view library, const CommunicationTime& time);
 
 // The cluster that is this node alone.
 Cluster cluster_of(const Node& node);

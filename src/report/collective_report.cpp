@@ -21,13 +21,6 @@ std::string_view fidelity_name(Fidelity fidelity) {
   return fidelity_names[static_cast<size_t>(fidelity)];
 }
 
-std::string size_text(double bytes) {
-  constexpr std::string_view units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  size_t unit = 0;
-  while (bytes >= kibi && unit + 1 < std::size(units)) bytes /= kibi, ++unit;
-  return fmt::format("{:.4g} {}", bytes, units[unit]);
-}
-
 std::string speed_text(double bytes_per_second) {
   return fmt::format("{:.1f}", bytes_per_second / giga);
 }
@@ -51,7 +44,7 @@ std::string table_text(const CollectiveReport& report) {
                {"source", Table::Align::left}});
   for (const CollectiveRow& row : report.rows) {
     const CollectiveEstimate& estimate = row.estimate;
-    table.add({size_text(row.bytes), duration_text(estimate.seconds.value), duration_text(estimate.seconds.low),
+    table.add({message_size_text(row.bytes), duration_text(estimate.seconds.value), duration_text(estimate.seconds.low),
                duration_text(estimate.seconds.high), speed_text(estimate.algorithm_bandwidth),
                speed_text(estimate.bus_bandwidth), candidate_text(estimate.choice.chosen), estimate.source});
   }
@@ -66,16 +59,16 @@ std::string why_text(const CollectiveReport& report) {
     size_t last = first;
     while (last + 1 < report.rows.size() && candidate_text(report.rows[last + 1].estimate.choice.chosen) == chosen)
       ++last;
-    const std::string sizes = first == last ? size_text(report.rows[first].bytes)
-                                            : fmt::format("{} to {}", size_text(report.rows[first].bytes),
-                                                          size_text(report.rows[last].bytes));
+    const std::string sizes = first == last ? message_size_text(report.rows[first].bytes)
+                                            : fmt::format("{} to {}", message_size_text(report.rows[first].bytes),
+                                                          message_size_text(report.rows[last].bytes));
     const Choice& choice = report.rows[last].estimate.choice;
     const ClosedForm& form = choice.time;
     std::string parts;
     if (!form.busiest.empty()) {
       parts = fmt::format("; by formula {} of latency and {} of wire, at {} on the {}",
                           duration_text((form.start + form.latency).value()), duration_text(form.wire.value()),
-                          size_text(report.rows[last].bytes), form.busiest);
+                          message_size_text(report.rows[last].bytes), form.busiest);
     }
     text += wrap_lines(fmt::format("{}: {}, {}{}", sizes, chosen, choice.why, parts), page_width, 4);
     first = last + 1;
@@ -95,7 +88,7 @@ std::string links_text(const CollectiveReport& report) {
                fmt::format("{:.0f}%", 100 * link.use)});
   }
   return fmt::format("\nthe busiest {} of {} links in use at {}\n", count, row.estimate.links.size(),
-                     size_text(row.bytes)) +
+                     message_size_text(row.bytes)) +
          table.text(page_width);
 }
 
@@ -112,6 +105,13 @@ Json links_json(const std::vector<LinkReport>& links) {
 }
 
 }  // namespace
+
+std::string message_size_text(double bytes) {
+  constexpr std::string_view units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  while (bytes >= kibi && unit + 1 < std::size(units)) bytes /= kibi, ++unit;
+  return fmt::format("{:.4g} {}", bytes, units[unit]);
+}
 
 std::string collective_text(const CollectiveReport& report) {
   std::string text = header_text(report) + table_text(report) + why_text(report);

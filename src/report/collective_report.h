@@ -24,6 +24,9 @@ struct CollectiveReport {
   std::vector<CollectiveRow> rows;
 };
 
+// As nccl-tests counts sizes: "64 MiB".
+std::string message_size_text(double bytes);
+
 std::string collective_text(const CollectiveReport& report);
 Json collective_json(const CollectiveReport& report);
 

@@ -2,6 +2,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <sstream>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -157,11 +159,168 @@ TEST(CollectiveCommand, astra_sims_arithmetic_answers_in_nanoseconds_or_says_why
   const std::string ring = "--astra-compatible --topology Ring --dims 4 --bandwidth 50 --latency 500 --bytes 1M ";
   const Json answer = json_of(ring + "--algorithm ring --op all_reduce");
   EXPECT_EQ(rows_of(answer).front().at("nanoseconds").integer(), 43000);
-  const Json none = json_of(ring + "--algorithm doubleBinaryTree --op all_reduce");
-  EXPECT_FALSE(rows_of(none).front().at("no_closed_form").string().empty());
+  expect_refused(ring + "--algorithm doubleBinaryTree --op all_reduce", "order of events");
+  expect_refused(ring + "--algorithm direct --congestion-aware --op all_reduce", "share the links of a ring");
+  expect_refused(ring + "--algorithm ring --queues 2 --op all_reduce", "queues");
   expect_refused(ring + "--algorithm halvingDoubling --op broadcast", "all_reduce");
   expect_refused("--astra-compatible --topology Ring --dims 6 --algorithm halvingDoubling --bytes 1M", "power of two");
   expect_refused("--astra-compatible --topology Ring_Switch --dims 6 --algorithm ring_ring --bytes 1M", "dims");
+}
+
+TEST(CollectiveCommand, flags_that_a_mode_does_not_use_are_refused) {
+  const std::string ring = "--astra-compatible --topology Ring --dims 4 --algorithm ring --op all_reduce --bytes 1M ";
+  for (const std::string flag : {"--cluster h100_ib_rail", "--node hgx_h100", "--ranks 4", "--stride 2", "--group 0,1",
+                                 "--plot a.svg", "--links", "--fidelity flow", "--known 1K=9us", "--kernel vllm"}) {
+    expect_refused(ring + flag, flag.substr(0, flag.find(' ')));
+  }
+  expect_refused("--astra-compatible --topology Ring --dims 4 --op dispatch --bytes 1M", "--op");
+  expect_refused("--node hgx_h100 --bytes 1M --queues 2", "--queues");
+  expect_refused("--node hgx_h100 --bytes 1M --tokens 4", "--tokens");
+  expect_refused("--node hgx_h100 --bytes 1M --eager", "--eager");
+  expect_refused("--node hgx_h100 --bytes 1M --kernel vllm --algorithm ring", "--algorithm");
+  expect_refused("--node hgx_h100 --op dispatch --kernel deepep-normal --tokens 128 --bytes 1M", "--bytes");
+  expect_refused("--node hgx_h100 --op dispatch --kernel deepep-low-latency --tokens 128 --sms 24", "--sms");
+  expect_refused("--node hgx_h100 --op combine --kernel trtllm --tokens 128 --dtype fp8", "--dtype");
+}
+
+double seconds_of(const std::string& line) {
+  return number_at(rows_of(json_of(line)).front().value(), {"seconds", "value"});
+}
+
+TEST(CollectiveCommand,
+     an_engines_all_reduce_beats_nccl_for_small_messages_and_launched_one_by_one_waits_for_the_host) {
+  const std::string small = "--node hgx_h100 --op all_reduce --bytes 64K";
+  for (const std::string kernel : {"vllm", "sglang", "trtllm"}) {
+    EXPECT_LT(seconds_of(small + " --kernel " + kernel), seconds_of(small)) << kernel;
+    EXPECT_EQ(rows_of(json_of(small + " --kernel " + kernel)).front().at("source").string(), "measured");
+  }
+  EXPECT_EQ(seconds_of(small + " --kernel nccl"), seconds_of(small));
+  EXPECT_GT(seconds_of(small + " --kernel vllm --eager"), seconds_of(small + " --kernel vllm"));
+  EXPECT_EQ(rows_of(json_of("--node hgx_h100 --op all_reduce --sizes 1K:1M --kernel vllm")).size(), 11u);
+  expect_refused(small + " --kernel trtllm --eager", "--eager");
+  expect_refused(small + " --kernel deepep-normal", "dispatch");
+  expect_refused("--node hgx_h100 --op all_gather --bytes 64K --kernel vllm", "all_reduce");
+  expect_refused("--cluster h100_ib_rail --ranks 16 --op all_reduce --bytes 64K --kernel vllm", "one node");
+  expect_refused("--topology ring:8@50GB/s,1us --op all_reduce --bytes 64K --kernel vllm", "--topology");
+}
+
+TEST(CollectiveCommand, tokens_travel_to_experts_and_back_by_each_kernel) {
+  const std::string layer = " --hidden 7168 --top-k 8 --experts 256";
+  for (const std::string operation : {"dispatch", "combine"}) {
+    const std::string op = "--op " + operation + layer;
+    for (const std::string kernel : {"deepep-low-latency", "deepep-normal"}) {
+      const std::string call = op + " --node hgx_h100 --kernel " + kernel;
+      const Json answer = json_of(call + " --tokens 1:128");
+      ASSERT_EQ(rows_of(answer).size(), 8u);
+      EXPECT_EQ(rows_of(answer).front().at("source").string(), "measured") << call;
+      EXPECT_GT(seconds_of(call + " --tokens 4096"), seconds_of(call + " --tokens 64"));
+      // Network cards are slower than NVLink.
+      EXPECT_GT(seconds_of(op + " --cluster h100_ib_rail --ranks 16 --tokens 4096 --kernel " + kernel),
+                seconds_of(call + " --tokens 4096"));
+      expect_refused(op + " --node l40s_pcie --tokens 128 --kernel " + kernel, "NVLink");
+    }
+    const std::string rack = op + " --node gb200_nvl72 --kernel trtllm --ranks 8 --tokens ";
+    EXPECT_EQ(rows_of(json_of(rack + "128")).front().at("source").string(), "measured");
+    EXPECT_GT(seconds_of(rack + "4096"), seconds_of(rack + "64"));
+  }
+  const std::string normal = "--op dispatch --node hgx_h100 --kernel deepep-normal --tokens 4096" + layer;
+  EXPECT_LT(seconds_of(normal + " --sms 24"), seconds_of(normal + " --sms 8"));
+  EXPECT_EQ(seconds_of(normal + " --sms 20"), seconds_of(normal));
+  const std::string rack = "--op dispatch --node gb200_nvl72 --kernel trtllm --ranks 8 --tokens 16384" + layer;
+  EXPECT_LT(seconds_of(rack + " --dtype nvfp4"), seconds_of(rack + " --dtype bf16"));
+  const Outcome text = run_foretoken("collective " + normal);
+  EXPECT_NE(text.out.find("tokens a rank"), std::string::npos) << text.out;
+  expect_refused("--op dispatch --node hgx_h100 --tokens 128", "deepep-normal");
+  expect_refused("--op dispatch --node hgx_h100 --kernel vllm --tokens 128", "deepep-normal");
+  expect_refused("--op dispatch --node hgx_h100 --kernel deepep-normal", "--tokens");
+  expect_refused(normal + " --dtype nvfp4", "fp8");
+  expect_refused("--op dispatch --node hgx_h100 --kernel deepep-normal --tokens 1 --top-k 9 --experts 8", "--top-k");
+  expect_refused("--op dispatch --node hgx_h100 --kernel trtllm --ranks 9 --tokens 128", "--ranks");
+}
+
+TEST(CollectiveCommand, a_known_time_is_met_and_sets_other_sizes_right) {
+  const fs::path file = fs::temp_directory_path() / ("foretoken_pcie_node_" + std::to_string(getpid()) + ".json");
+  std::ofstream(file) << R"({
+    "name": "8xa10", "title": "a host that nobody swept", "device": "a10", "device_count": 8,
+    "fabric": {"kind": "pcie", "bandwidth_gb_per_s": {"value": 32, "source": "PCIe 4.0 x16"}}})";
+  for (const std::string& node : {std::string("l40s_pcie"), file.string()}) {
+    const std::string call = "--node " + node + " --op all_reduce --bytes ";
+    const double usual = seconds_of(call + "256M");
+    const std::string known = " --known 256M=" + std::to_string(3 * usual) + "s";
+    EXPECT_NEAR(seconds_of(call + "256M" + known), 3 * usual, 0.02 * usual) << node;
+    EXPECT_GT(seconds_of(call + "64M" + known), 2 * seconds_of(call + "64M")) << node;
+    const Json told = json_of(call + "256M" + known);
+    EXPECT_NE(rows_of(told).front().at("basis").string().find("--known"), std::string::npos);
+  }
+  const std::string pcie = "--node " + file.string() + " --op all_reduce --bytes 256M";
+  const Json guess = json_of(pcie), small = json_of(pcie + " --known 4K=90us"),
+             large = json_of(pcie + " --known 256M=90ms");
+  const auto width = [](const Json& answer) {
+    const JsonView row = rows_of(answer).front();
+    return number_at(row.value(), {"seconds", "high"}) / number_at(row.value(), {"seconds", "low"});
+  };
+  EXPECT_NE(rows_of(guess).front().at("basis").string().find("give it (--known"), std::string::npos);
+  EXPECT_GT(width(small), 10) << "a small message says nothing of the bridges";
+  EXPECT_LT(width(large), 10);
+  EXPECT_GT(seconds_of("--node hgx_h100 --op all_reduce --bytes 8K --known 4K=90us"),
+            2 * seconds_of("--node hgx_h100 --op all_reduce --bytes 8K"));
+  fs::remove(file);
+}
+
+TEST(CollectiveCommand, a_known_time_that_would_not_be_used_is_refused) {
+  expect_refused("--node hgx_h100 --op all_reduce --bytes 1M --known 256M=12ms", "tells nothing new");
+  expect_refused("--node l40s_pcie --op all_reduce --bytes 1M --known 256M=1ns", "law can meet");
+  expect_refused("--node l40s_pcie --op broadcast --bytes 1M --known 256M=12ms", "--known");
+  expect_refused("--node l40s_pcie --op all_reduce --algorithm ring --bytes 1M --known 256M=12ms", "auto");
+  expect_refused("--cluster h100_ib_rail --ranks 16 --op all_reduce --bytes 1M --known 4K=12us", "inside one node");
+  expect_refused("--topology ring:8@50GB/s,1us --op all_reduce --bytes 1M --known 4K=12us", "inside one node");
+  for (const std::string wrong : {"256M", "256M=", "=12ms", "256M=12", "256M=-1ms", "x=1ms", "256M=0ms"})
+    expect_refused("--node l40s_pcie --op all_reduce --bytes 1M --known " + wrong, "--known");
+}
+
+// The bytes of each link, from what it carried until its next row.
+std::map<std::string, double> bytes_in(const fs::path& csv) {
+  std::ifstream in(csv);
+  std::string line;
+  std::getline(in, line);
+  EXPECT_EQ(line, "time_s,link,from,to,bytes_per_s,share");
+  std::map<std::string, double> bytes, rate, since;
+  while (std::getline(in, line)) {
+    std::vector<std::string> cells;
+    std::istringstream row(line);
+    for (std::string cell; std::getline(row, cell, ',');) cells.push_back(cell);
+    EXPECT_EQ(cells.size(), 6u) << line;
+    const std::string link = cells[2] + " to " + cells[3];
+    const double time = std::stod(cells[0]);
+    bytes[link] += rate[link] * (time - since[link]);
+    rate[link] = std::stod(cells[4]);
+    since[link] = time;
+    EXPECT_LE(std::stod(cells[5]), 1 + 1e-9);
+  }
+  for (const auto& [link, last] : rate) EXPECT_EQ(last, 0) << link << " is idle in the end";
+  return bytes;
+}
+
+TEST(CollectiveCommand, what_links_carried_over_time_adds_up_to_what_they_carried_in_all_of_all_groups) {
+  const fs::path file = fs::temp_directory_path() / ("foretoken_link_use_" + std::to_string(getpid()) + ".csv");
+  for (const std::string concurrent : {"1", "8"}) {
+    const Json answer = json_of(
+        "--cluster h100_ib_rail --nodes 4 --op all_reduce --bytes 64M --ranks 4 --stride 8 "
+        "--links --fidelity flow --concurrent " +
+        concurrent + " --link-use " + file.string());
+    std::map<std::string, double> series = bytes_in(file);
+    const JsonView row = rows_of(answer).front();
+    const std::vector<JsonView> links = row.at("links").items();
+    EXPECT_EQ(series.size(), links.size());
+    for (const JsonView& link : links) {
+      const std::string name = link.at("from").string() + " to " + link.at("to").string();
+      const double bytes = link.at("bytes").number();
+      EXPECT_NEAR(series[name], bytes, 1e-4 * bytes) << name << " with " << concurrent << " groups";
+    }
+  }
+  fs::remove(file);
+  expect_refused("--node hgx_h100 --bytes 1M --link-use a.csv", "flow");
+  expect_refused("--node hgx_h100 --sizes 1M:2M --fidelity flow --link-use a.csv", "one size");
 }
 
 TEST(CollectiveCommand, validate_meets_astra_sims_own_table) {

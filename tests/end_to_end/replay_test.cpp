@@ -64,6 +64,16 @@ class ReplayCommand : public testing::Test {
   fs::path folder_;
 };
 
+TEST_F(ReplayCommand, what_links_carried_over_time_is_written_at_flow_level) {
+  const std::string file = (folder_ / "links.csv").string();
+  const Outcome run = replay({"--network", "flow", "--link-use", file});
+  EXPECT_EQ(run.status, 0) << run.err;
+  const std::string table = read(file);
+  EXPECT_TRUE(table.starts_with("time_s,link,from,to,bytes_per_s,share\n")) << table;
+  EXPECT_GT(std::count(table.begin(), table.end(), '\n'), 2);
+  expect_refused("--network flow", {"--link-use", file});
+}
+
 TEST_F(ReplayCommand, answers_at_both_fidelities_with_one_json_document) {
   for (const std::string network : {"closed", "flow"}) {
     const Outcome run = replay({"--network", network, "--json"});

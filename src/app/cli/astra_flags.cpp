@@ -3,7 +3,7 @@
 namespace foretoken {
 
 void AstraFlags::declare(Options& options) {
-  options.heading("ASTRA-sim's arithmetic");
+  options.heading(heading);
   options.flag("--astra-compatible", wanted,
                "Nanoseconds as ASTRA-sim's analytical backends count them; --topology Ring_Switch, --algorithm "
                "ring_direct (ring, direct, halvingDoubling), one for each dimension");

@@ -9,6 +9,7 @@
 namespace foretoken {
 
 struct AstraFlags {
+  static constexpr const char* heading = "ASTRA-sim's arithmetic";
   bool wanted = false;
   AstraRunText text{.bandwidth = "50", .latency = "500", .algorithm = ""};
   AstraRun run{.splits = 4, .endpoint_ns = 10, .local_memory_gb_per_s = 1600};

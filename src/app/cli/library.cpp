@@ -70,17 +70,18 @@ std::optional<PowerModel> Library::power_model(const Device& device) const {
   return PowerModel::make(device, read_power_calibrations(directory_ / "kernels" / "power.json"));
 }
 
-std::optional<CommunicationPredictor> Library::collectives(const Device& device) const {
+std::optional<CommunicationPredictor> Library::collectives(const Device& device, const std::optional<Node>& node,
+                                                           std::vector<KnownTime> known) const {
   if (!device.link_bandwidth && !device.host_bandwidth) return std::nullopt;
   const HardwareCatalogue catalogue = hardware();
   const SystemLibrary systems(catalogue);
-  const SystemTraits own = system_traits(device, catalogue.node_with(device));
+  const SystemTraits own = system_traits(device, node ? node : catalogue.node_with(device));
   std::vector<SystemTraits> siblings = systems.siblings_of(own, generation_of(device), swept_systems(networks()));
   std::vector<std::string> names = {own.name};
   for (const SystemTraits& sibling : siblings) names.push_back(sibling.name);
   return CommunicationPredictor(
       std::make_shared<const CommunicationLibrary>(read_communication_library(networks(), names)), own,
-      std::move(siblings));
+      std::move(siblings), std::move(known));
 }
 
 KernelPredictor Library::predictor(const std::string& device_name, Tier tier) const {

@@ -36,8 +36,10 @@ class Library {
   KernelPredictor benchmark_predictor(const Device& device, Tier tier, const std::filesystem::path& calibrations,
                                       Caches caches) const;
   std::filesystem::path calibrations() const { return directory_ / "kernels" / "calibrations"; }
-  // Of the device's own sweeps and its siblings'; nothing for a device without links.
-  std::optional<CommunicationPredictor> collectives(const Device& device) const;
+  // Of the device's own sweeps and its siblings'; nothing for a device without links. `node`: what it sits in; default
+  // the usual one.
+  std::optional<CommunicationPredictor> collectives(const Device& device, const std::optional<Node>& node = {},
+                                                    std::vector<KnownTime> known = {}) const;
   std::filesystem::path networks() const { return directory_ / "networks"; }
   // Programs for other machines, beside the data: tools/profile_cuda.py.
   std::filesystem::path tools() const { return directory_.parent_path() / "tools"; }

@@ -27,7 +27,8 @@ CollectiveOptions MachineFlags::collective_options() const {
           .routing = named<LinkRouting>(link_routing_names, routing)};
 }
 
-Machine MachineFlags::machine(const Library& library, CollectiveOptions options) const {
+Machine MachineFlags::machine(const Library& library, CollectiveOptions options,
+                              const std::function<std::vector<KnownTime>(int64_t)>& known) const {
   const int given = !cluster.empty() + !node.empty() + !topology.empty();
   if (given != 1) {
     throw InputError({.source = "--cluster, --node, --topology",
@@ -41,7 +42,8 @@ Machine MachineFlags::machine(const Library& library, CollectiveOptions options)
   if (nodes > 0 && node.empty()) whole = cluster_with_nodes(std::move(whole), static_cast<int>(nodes));
   const Device device = whole.node.device;
   std::unique_ptr<const CommunicationPredictor> measured;
-  if (std::optional<CommunicationPredictor> found = library.collectives(device)) {
+  std::vector<KnownTime> times = known ? known(total_devices(whole)) : std::vector<KnownTime>();
+  if (std::optional<CommunicationPredictor> found = library.collectives(device, whole.node, std::move(times))) {
     measured = std::make_unique<const CommunicationPredictor>(std::move(*found));
   }
   options.measured = measured.get();

@@ -1,6 +1,7 @@
 // The flags that say which machine collectives run on, and how finely; shared by every command that runs some.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,8 +28,10 @@ struct MachineFlags {
   void declare_fidelity(Options& options, const std::string& name);
 
   CollectiveOptions collective_options() const;
-  // InputError where none of cluster, node and topology is given, or more than one.
-  Machine machine(const Library& library, CollectiveOptions options) const;
+  // InputError where none of cluster, node and topology is given, or more than one. `known`: times that were measured
+  // on it, for a machine of so many devices; a topology has no use for them.
+  Machine machine(const Library& library, CollectiveOptions options,
+                  const std::function<std::vector<KnownTime>(int64_t device_count)>& known = {}) const;
 };
 
 }  // namespace foretoken

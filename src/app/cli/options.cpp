@@ -1,6 +1,7 @@
 #include "app/cli/options.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -140,8 +141,46 @@ void Options::check_required() const {
   }
 }
 
+std::string Options::first_given(const std::vector<std::string>& flags, const std::vector<std::string>& headings,
+                                 bool listed) const {
+  const auto has = [](const std::vector<std::string>& list, const std::string& name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  for (const CLI::Option* option : std::as_const(app_).get_options()) {
+    if (option->count() == 0 || option->get_lnames().empty()) continue;
+    const std::string flag = "--" + option->get_lnames().front();
+    if ((has(flags, flag) || has(headings, option->get_group())) == listed) return flag;
+  }
+  return "";
+}
+
+void Options::allow_only(const std::vector<std::string>& flags, const std::vector<std::string>& headings,
+                         const std::string& by) const {
+  const std::string flag = first_given(flags, headings, false);
+  if (flag.empty()) return;
+  std::string used = fmt::format("{}", fmt::join(flags, ", "));
+  for (const std::string& heading : headings) used += fmt::format(", and those of \"{}\" in --help", heading);
+  fail(flag, fmt::format("together with {}, which does not use it", by), used);
+}
+
+void Options::refuse(const std::vector<std::string>& flags, const std::vector<std::string>& headings,
+                     const std::string& by) const {
+  const std::string flag = first_given(flags, headings, true);
+  if (!flag.empty()) fail(flag, fmt::format("with {}, which does not use it", by), "no such flag here (see --help)");
+}
+
 bool Options::was_chosen() const {
   return app_.parsed();
+}
+
+std::vector<int64_t> parse_sizes(const std::string& flag, const std::string& text, Range<int64_t> allowed) {
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) return {parse_size(flag, text, allowed)};
+  const int64_t first = parse_size(flag, text.substr(0, colon), {std::max<int64_t>(1, allowed.least), allowed.most});
+  const int64_t last = parse_size(flag, text.substr(colon + 1), {first, allowed.most});
+  std::vector<int64_t> all;
+  for (int64_t size = first; size <= last; size *= 2) all.push_back(size);
+  return all;
 }
 
 int64_t parse_size(const std::string& flag, const std::string& text, Range<int64_t> allowed) {

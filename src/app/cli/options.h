@@ -40,11 +40,21 @@ class Options {
   Options& subcommand(const std::string& name, const std::string& summary);  // exactly one must be chosen
   bool was_chosen() const;
 
+  // After parsing: InputError for a flag that was given although what was asked for (`by`, in words) would not use it:
+  // one that is not in the list and not below one of the headings; or, the other way round, one that is.
+  void allow_only(const std::vector<std::string>& flags, const std::vector<std::string>& headings,
+                  const std::string& by) const;
+  void refuse(const std::vector<std::string>& flags, const std::vector<std::string>& headings,
+              const std::string& by) const;
+
   // After parsing: InputError for a required flag that was not given. (The library would complain about these before it
   // looks at misspelt flags, and so hide the real mistake.)
   void check_required() const;
 
  private:
+  // The first flag that was given and (if `listed`) is one of those, or is none of them. Empty: no such flag.
+  std::string first_given(const std::vector<std::string>& flags, const std::vector<std::string>& headings,
+                          bool listed) const;
   void add(const std::string& names, const std::string& help, const std::string& shown_default, bool required,
            std::function<void(const std::string& flag, const std::string& value)> take);
   CLI::App& app_;
@@ -52,6 +62,9 @@ class Options {
   std::string heading_ = "Options";
   std::vector<std::unique_ptr<Options>> children_;
 };
+
+// One such number, or doubling from the first to the last: 1K:1G.
+std::vector<int64_t> parse_sizes(const std::string& flag, const std::string& text, Range<int64_t> allowed);
 
 // A whole number as users type it: 4096, 4k (4,000), 4K (4,096), 1.5m, 2M. InputError names the flag.
 int64_t parse_size(const std::string& flag, const std::string& text, Range<int64_t> allowed);

@@ -56,6 +56,15 @@ CommunicationLibrary read_communication_library(const std::filesystem::path& fol
 std::vector<double> constants_after(const CommunicationLaw& law, const LawCurves& curves, const SystemTraits& system,
                                     const std::vector<KnownTime>& known, std::string_view law_name,
                                     std::vector<double> constants) {
+  return constants_after(law, system, known, law_name, std::move(constants),
+                         [&](const CommunicationCall& call, std::span<const double> values) {
+                           return law_seconds(law, curves, call, system, values);
+                         });
+}
+
+std::vector<double> constants_after(const CommunicationLaw& law, const SystemTraits& system,
+                                    const std::vector<KnownTime>& known, std::string_view law_name,
+                                    std::vector<double> constants, const SecondsOfConstants& seconds_of) {
   for (const KnownTime& one : known) {
     if (one.call.law != law_name) continue;
     const std::vector<size_t> told = law.told_by(one.call, system);
@@ -68,7 +77,7 @@ std::vector<double> constants_after(const CommunicationLaw& law, const LawCurves
     double low = -5, high = 5;
     for (int round = 0; round < 40 && !told.empty(); ++round) {
       const double middle = (low + high) / 2;
-      const std::optional<double> seconds = law_seconds(law, curves, one.call, system, scaled_by(middle));
+      const std::optional<double> seconds = seconds_of(one.call, scaled_by(middle));
       if (!seconds) break;
       (*seconds < one.seconds ? low : high) = middle;
     }
@@ -93,13 +102,18 @@ bool CommunicationPredictor::is_told(const CommunicationCall& call, const LawKin
 std::optional<CommunicationTime> CommunicationPredictor::from_sweep(const CommunicationCall& call, const LawKind& kind,
                                                                     const LawCalibration& law,
                                                                     const SweepCalibration& sweep, bool is_own) const {
-  const std::vector<double> constants = constants_after(*kind.law, law.curves, system_, known_, law.law,
-                                                        law_constants(*kind.law, law, call.operation, sweep.system));
-  const std::optional<Leftover> leftover = leftover_of(sweep, call);
-  const std::optional<double> seconds = leftover ? swept_reference_seconds(kind, law.curves, call, system_, constants)
-                                                 : law_seconds(*kind.law, law.curves, call, system_, constants);
+  const auto seconds_of = [&](const CommunicationCall& one, std::span<const double> values) -> std::optional<double> {
+    const std::optional<Leftover> over = leftover_of(sweep, one);
+    if (!over) return law_seconds(*kind.law, law.curves, one, system_, values);
+    const std::optional<double> reference = swept_reference_seconds(kind, law.curves, one, system_, values);
+    return reference ? std::optional(*reference * portable_exp(over->log_factor)) : std::nullopt;
+  };
+  const std::vector<double> constants = constants_after(
+      *kind.law, system_, known_, law.law, law_constants(*kind.law, law, call.operation, sweep.system), seconds_of);
+  const std::optional<double> seconds = seconds_of(call, constants);
   if (!seconds) return std::nullopt;
-  const double value = *seconds * portable_exp(leftover ? leftover->log_factor : 0);
+  const double value = *seconds;
+  const std::optional<Leftover> leftover = leftover_of(sweep, call);
   const Tier tier = is_own ? Tier::measured : Tier::sibling;
   // Sizes of a layer or an operation that nobody swept: the law with the system's constants, as unsure as a stranger's.
   if (!leftover)
@@ -119,36 +133,58 @@ std::optional<CommunicationTime> CommunicationPredictor::from_sweep(const Commun
   return CommunicationTime{with_half_width(value, half_width, confidence), tier};
 }
 
+// A known time of a small message says nothing of bridges that large ones share.
+bool CommunicationPredictor::wire_is_known(const CommunicationCall& call, const LawKind& kind) const {
+  if (kind.law->wire_is_known(call, system_)) return true;
+  const std::vector<size_t> wanted = kind.law->told_by(call, system_);
+  return std::any_of(known_.begin(), known_.end(), [&](const KnownTime& one) {
+    return one.call.law == call.law && kind.law->told_by(one.call, system_) == wanted;
+  });
+}
+
+bool CommunicationPredictor::learns_from(const CommunicationCall& call) const {
+  const LawKind* kind = find_law(call.law);
+  return kind != nullptr && !kind->law->told_by(call, system_).empty();
+}
+
 std::optional<CommunicationTime> CommunicationPredictor::estimate(const CommunicationCall& call, Tier tier) const {
   const LawKind* kind = find_law(call.law);
   const auto law = library_->laws.find(call.law);
   if (kind == nullptr || law == library_->laws.end() || tier == Tier::roofline) return std::nullopt;
+  std::optional<CommunicationTime> time = from_best_tier(call, *kind, law->second, tier);
+  if (!time) return std::nullopt;
+  time->uses_known_time = is_told(call, *kind);
+  time->wire_is_known = time->tier == Tier::measured || wire_is_known(call, *kind);
+  return time;
+}
+
+std::optional<CommunicationTime> CommunicationPredictor::from_best_tier(const CommunicationCall& call,
+                                                                        const LawKind& kind, const LawCalibration& law,
+                                                                        Tier tier) const {
   if (tier == Tier::best || tier == Tier::measured) {
     const auto own = library_->sweeps.find({system_.name, call.law});
-    if (own != library_->sweeps.end()) return from_sweep(call, *kind, law->second, own->second, true);
+    if (own != library_->sweeps.end()) return from_sweep(call, kind, law, own->second, true);
     if (tier == Tier::measured) return std::nullopt;
   }
   if (tier == Tier::best || tier == Tier::sibling) {
     for (const SystemTraits& sibling : siblings_) {
       if (sibling.name == system_.name) continue;
       const auto sweep = library_->sweeps.find({sibling.name, call.law});
-      if (sweep != library_->sweeps.end()) return from_sweep(call, *kind, law->second, sweep->second, false);
+      if (sweep != library_->sweeps.end()) return from_sweep(call, kind, law, sweep->second, false);
     }
     if (tier == Tier::sibling) return std::nullopt;
   }
-  const LawCalibration& cross = law->second;
-  const std::vector<double> constants = constants_after(*kind->law, cross.curves, system_, known_, cross.law,
-                                                        law_constants(*kind->law, cross, call.operation, ""));
-  const std::optional<double> seconds = law_seconds(*kind->law, cross.curves, call, system_, constants);
+  const std::vector<double> constants = constants_after(*kind.law, law.curves, system_, known_, law.law,
+                                                        law_constants(*kind.law, law, call.operation, ""));
+  const std::optional<double> seconds = law_seconds(*kind.law, law.curves, call, system_, constants);
   if (!seconds) return std::nullopt;
-  const HalfWidths& widths =
-      cross.told_half_widths && is_told(call, *kind) ? *cross.told_half_widths : cross.half_widths;
+  const HalfWidths& widths = law.told_half_widths && is_told(call, kind) ? *law.told_half_widths : law.half_widths;
   double half_width = widths.at(*seconds);
   // The sheet does not say how a host's bridges are shared: between L40S and RTX PRO 6000 hosts lies a factor of seven
   // for eight devices, once the wire counts.
-  if (!kind->law->wire_is_known(call, system_) && !is_told(call, *kind)) {
+  if (!wire_is_known(call, kind)) {
     const double unknown_bridges = call.ranks > 4 ? 2.1 : 1.6;
-    const double wire_share = kind->law->parts(call, system_, constants).wire_seconds / *seconds;
+    const double wire_share = kind.law->parts(call, system_, constants).wire_seconds / *seconds;
     half_width = std::max(half_width, unknown_bridges * std::min(1.0, 2 * wire_share));
   }
   return CommunicationTime{with_half_width(*seconds, half_width, Confidence::extrapolated), Tier::cross};

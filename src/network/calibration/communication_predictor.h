@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,7 +25,9 @@ struct KnownTime {
 
 struct CommunicationTime {
   Estimate seconds;
-  Tier tier = Tier::cross;  // cross, sibling or measured
+  Tier tier = Tier::cross;    // cross, sibling or measured
+  bool wire_is_known = true;  // not so for bridges that devices share, unless a known time of such a call tells
+  bool uses_known_time = false;
 };
 
 // Calibrations that a fit made and holds in memory, or that were read from a folder.
@@ -44,6 +47,12 @@ std::vector<std::string> swept_systems(const std::filesystem::path& folder);
 std::vector<double> constants_after(const CommunicationLaw& law, const LawCurves& curves, const SystemTraits& system,
                                     const std::vector<KnownTime>& known, std::string_view law_name,
                                     std::vector<double> constants);
+// The same where something comes on top of the law, such as what a sweep leaves over.
+using SecondsOfConstants =
+    std::function<std::optional<double>(const CommunicationCall& call, std::span<const double> constants)>;
+std::vector<double> constants_after(const CommunicationLaw& law, const SystemTraits& system,
+                                    const std::vector<KnownTime>& known, std::string_view law_name,
+                                    std::vector<double> constants, const SecondsOfConstants& seconds_of);
 
 class CommunicationPredictor {
  public:
@@ -56,13 +65,19 @@ class CommunicationPredictor {
   // none.
   std::optional<CommunicationTime> estimate(const CommunicationCall& call, Tier tier = Tier::best) const;
 
+  // Whether a measured time of this call would tell anything.
+  bool learns_from(const CommunicationCall& call) const;
+
   const SystemTraits& system() const { return system_; }
 
  private:
   std::optional<CommunicationTime> from_sweep(const CommunicationCall& call, const LawKind& kind,
                                               const LawCalibration& law, const SweepCalibration& sweep,
                                               bool is_own) const;
+  std::optional<CommunicationTime> from_best_tier(const CommunicationCall& call, const LawKind& kind,
+                                                  const LawCalibration& law, Tier tier) const;
   bool is_told(const CommunicationCall& call, const LawKind& kind) const;
+  bool wire_is_known(const CommunicationCall& call, const LawKind& kind) const;
 
   std::shared_ptr<const CommunicationLibrary> library_;
   SystemTraits system_;

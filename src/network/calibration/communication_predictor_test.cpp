@@ -70,6 +70,24 @@ TEST_F(CommunicationPredictorTest, bridges_that_devices_share_make_a_wide_interv
   EXPECT_LT(told.estimate(large)->seconds.high / told.estimate(large)->seconds.low, 10);
 }
 
+TEST_F(CommunicationPredictorTest, a_known_small_message_leaves_the_shared_bridges_unknown) {
+  const CommunicationCall large = message("nccl", "all_reduce", 8, 1 << 28);
+  const CommunicationTime told = *predictor("a10", {{message("nccl", "all_reduce", 8, 4096), 60e-6}}).estimate(large);
+  EXPECT_TRUE(told.uses_known_time);
+  EXPECT_FALSE(told.wire_is_known);
+  EXPECT_GT(told.seconds.high / told.seconds.low, 10);
+}
+
+TEST_F(CommunicationPredictorTest, a_known_time_is_met_on_top_of_a_sweep_too) {
+  for (const char* system : {"l40s", "rtx_pro_6000_server"}) {
+    const CommunicationCall large = message("nccl", "all_reduce", 8, 1 << 28);
+    const double usual = predictor(system).estimate(large)->seconds.value;
+    EXPECT_NEAR(predictor(system, {{large, 2 * usual}}).estimate(large)->seconds.value / usual, 2, 0.001) << system;
+  }
+  const CommunicationCall small = engine_all_reduce_call("vllm", false, 8, 8192);
+  EXPECT_NEAR(predictor("h100_sxm", {{small, 10e-6}}).estimate(small)->seconds.value, 10e-6, 1e-8);
+}
+
 TEST_F(CommunicationPredictorTest, stacks_use_their_all_reduce_kernel_and_nccl_for_the_rest) {
   const Device device = test_support::catalogue().device("h100_sxm");
   const CommunicationPredictor times = predictor("h100_sxm");

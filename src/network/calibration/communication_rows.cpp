@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/number_format.h"
 #include "base/text.h"
+#include "network/calibration/expert_kernels.h"
 
 namespace foretoken {
 namespace {
@@ -108,15 +109,12 @@ CommunicationCall deepep_call(const TableRow& row, const char* law, const char* 
                      .bytes_per_value = bytes_per_value}};
 }
 
-// fp8 with a scale for each 128 values on the way out, bf16 back.
-constexpr double dispatched_bytes = 1 + 4.0 / 128, combined_bytes = 2;
-
 void read_deepep_low_latency(TableRow& row) {
   if (!row.knows(row.text("system"))) return;
   constexpr const char* law = "deepep_low_latency";
-  row.add(row.text("system"), "deepep_ll_dispatch", deepep_call(row, law, "dispatch", dispatched_bytes),
+  row.add(row.text("system"), "deepep_ll_dispatch", deepep_call(row, law, "dispatch", deepep_fp8_bytes),
           row.seconds("dispatch_avg_t_us"));
-  row.add(row.text("system"), "deepep_ll_combine", deepep_call(row, law, "combine", combined_bytes),
+  row.add(row.text("system"), "deepep_ll_combine", deepep_call(row, law, "combine", bf16_bytes),
           row.seconds("combine_avg_t_us"));
 }
 
@@ -125,7 +123,7 @@ void read_deepep_normal(TableRow& row) {
   if (!row.knows(row.text("system"))) return;
   for (const char* operation : {"dispatch", "combine"}) {
     CommunicationCall call = deepep_call(row, "deepep_normal", operation,
-                                         operation == std::string_view("dispatch") ? dispatched_bytes : combined_bytes);
+                                         operation == std::string_view("dispatch") ? deepep_fp8_bytes : bf16_bytes);
     call.expert.processors = row.count(fmt::format("{}_sms", operation));
     row.add(row.text("system"), fmt::format("deepep_normal_{}", operation), std::move(call),
             row.seconds(fmt::format("{}_transmit_us", operation)) +
@@ -136,11 +134,11 @@ void read_deepep_normal(TableRow& row) {
 void read_expert_all_to_all(TableRow& row) {
   if (!row.knows(row.text("system"))) return;
   const std::string phase = row.text("op_name"), type = row.text("moe_dtype");
-  // Only the dispatch sends in the experts' number format; nvfp4 has a scale for each 16 values.
-  double bytes_per_value = 2;
+  // Only the dispatch sends in the experts' number format.
+  double bytes_per_value = bf16_bytes;
   if (phase.ends_with("prepare")) bytes_per_value = 0;
   if (phase.ends_with("dispatch") && type == "fp8") bytes_per_value = 1;
-  if (phase.ends_with("dispatch") && type == "nvfp4") bytes_per_value = 0.5 + 1.0 / 16;
+  if (phase.ends_with("dispatch") && type == "nvfp4") bytes_per_value = nvfp4_bytes;
   const std::string operation =
       fmt::format("{} {}{}", row.text("kernel_source"), phase, phase.ends_with("dispatch") ? " " + type : "");
   row.add(row.text("system"), phase,

@@ -14,14 +14,18 @@ namespace {
 std::optional<CommunicationCall> call_of(const CollectiveShape& collective, std::string_view kernel) {
   if (kernel.empty() || collective.kind != CollectiveKind::all_reduce || collective.bytes <= 0)
     return nccl_call(collective);
-  return CommunicationCall{.law = "custom_all_reduce",
-                           .operation = fmt::format("{}_graph", kernel),
-                           .variant = fmt::format("{} bfloat16", kernel),
-                           .ranks = collective.ranks,
-                           .bytes = collective.bytes};
+  return engine_all_reduce_call(kernel, false, collective.ranks, collective.bytes);
 }
 
 }  // namespace
+
+CommunicationCall engine_all_reduce_call(std::string_view kernel, bool eager, int64_t ranks, double bytes) {
+  return {.law = "custom_all_reduce",
+          .operation = fmt::format("{}_{}", kernel, eager ? "eager" : "graph"),
+          .variant = fmt::format("{} bfloat16", kernel),
+          .ranks = ranks,
+          .bytes = bytes};
+}
 
 std::optional<CommunicationCall> nccl_call(const CollectiveShape& collective) {
   if (collective.bytes <= 0) return std::nullopt;

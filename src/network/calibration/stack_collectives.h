@@ -14,6 +14,11 @@ namespace foretoken {
 // of collectives and for no bytes.
 std::optional<CommunicationCall> nccl_call(const CollectiveShape& collective);
 
+// An engine's own all-reduce kernel (engine_kernels), of the newest version that was measured, in bf16: inside a CUDA
+// graph, or launched one by one (eager).
+inline constexpr std::string_view engine_kernels[] = {"vllm", "sglang", "trtllm"};
+CommunicationCall engine_all_reduce_call(std::string_view kernel, bool eager, int64_t ranks, double bytes);
+
 // `kernel` is the stack's all-reduce kernel (vllm, sglang, trtllm), empty = NCCL, which runs all other collectives too:
 // of the newest version that was measured. Engines send bf16. The law of collective.h (start-up and wire time) where
 // `predictor` is null or has nothing: other kinds of collectives, devices and libraries, groups larger than the

@@ -37,8 +37,8 @@ CollectiveRequest request_for(const NetworkCall& call) {
 
 class FlowNetwork : public ReplayNetwork {
  public:
-  FlowNetwork(const CollectiveModel& model, LinkRouting routing)
-      : model_(model), simulator_(model.topology(), {.routing = routing}) {}
+  FlowNetwork(const CollectiveModel& model, FlowOptions options)
+      : model_(model), simulator_(model.topology(), options) {}
 
   void start(uint32_t number, const NetworkCall& call, Picoseconds at) override {
     const PlanNumber plan = plans_.get(call, [&] { return simulator_.prepare(model_.plan(request_for(call))); });
@@ -53,6 +53,7 @@ class FlowNetwork : public ReplayNetwork {
   }
 
   Picoseconds now() const override { return simulator_.now(); }
+  std::span<const LinkUse> link_use() const override { return simulator_.link_use(); }
 
  private:
   const CollectiveModel& model_;
@@ -70,8 +71,8 @@ std::unique_ptr<ReplayNetwork> estimated_network(const CollectiveModel& model) {
   });
 }
 
-std::unique_ptr<ReplayNetwork> flow_network(const CollectiveModel& model, LinkRouting routing) {
-  return std::make_unique<FlowNetwork>(model, routing);
+std::unique_ptr<ReplayNetwork> flow_network(const CollectiveModel& model, FlowOptions options) {
+  return std::make_unique<FlowNetwork>(model, options);
 }
 
 std::function<double(const NetworkCall&)> nccl_busy_share(const Device& device) {

@@ -14,7 +14,7 @@ namespace foretoken {
 std::unique_ptr<ReplayNetwork> estimated_network(const CollectiveModel& model);
 
 // Every transfer of every call on the links of the model's topology, shared fairly among all that are under way.
-std::unique_ptr<ReplayNetwork> flow_network(const CollectiveModel& model, LinkRouting routing);
+std::unique_ptr<ReplayNetwork> flow_network(const CollectiveModel& model, FlowOptions options = {});
 
 // The part of a device's processors that NCCL's kernels keep busy while a call lasts (overlap_slowdown()), for
 // ReplayOptions.

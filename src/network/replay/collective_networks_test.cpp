@@ -38,7 +38,7 @@ TEST(ReplayNetworks, one_collective_takes_its_estimate_at_either_fidelity) {
                                   .group = ProcessGroup::strided(0, 8)};
   EXPECT_EQ(makespan(all_reduces(8, 1), *estimated_network(closed)),
             to_picoseconds(Seconds(closed.estimate(request).seconds.value)));
-  EXPECT_EQ(makespan(all_reduces(8, 1), *flow_network(flow, LinkRouting::ecmp)),
+  EXPECT_EQ(makespan(all_reduces(8, 1), *flow_network(flow)),
             to_picoseconds(Seconds(flow.estimate(request).seconds.value)));
 }
 
@@ -46,8 +46,8 @@ TEST(ReplayNetworks, collectives_share_links_at_flow_level_only) {
   const CollectiveModel closed = switch_of_eight(Fidelity::closed), flow = switch_of_eight(Fidelity::flow);
   EXPECT_EQ(makespan(all_reduces(8, 2), *estimated_network(closed)),
             makespan(all_reduces(8, 1), *estimated_network(closed)));
-  const auto alone = static_cast<double>(makespan(all_reduces(8, 1), *flow_network(flow, LinkRouting::ecmp)));
-  const auto both = static_cast<double>(makespan(all_reduces(8, 2), *flow_network(flow, LinkRouting::ecmp)));
+  const auto alone = static_cast<double>(makespan(all_reduces(8, 1), *flow_network(flow)));
+  const auto both = static_cast<double>(makespan(all_reduces(8, 2), *flow_network(flow)));
   EXPECT_GT(both, 1.9 * alone) << "the links are the bottleneck, latency is not shared";
   EXPECT_LE(both, 2 * alone);
 }
@@ -60,7 +60,7 @@ TEST(ReplayNetworks, messages_into_one_device_share_its_link) {
       workload.send(rank, 0, megabytes);
       workload.receive(0, static_cast<int32_t>(rank), megabytes);
     }
-    return static_cast<double>(makespan(std::move(workload), *flow_network(flow, LinkRouting::ecmp)));
+    return static_cast<double>(makespan(std::move(workload), *flow_network(flow)));
   };
   EXPECT_NEAR(incast(4) / incast(1), 4, 0.1);
 }
@@ -111,7 +111,7 @@ TEST(ReplayNetworks, every_kind_of_collective_runs_on_a_cluster_at_either_fideli
       return result;
     };
     EXPECT_GT(makespan(workload(), *estimated_network(closed)), 0) << name;
-    EXPECT_GT(makespan(workload(), *flow_network(flow, LinkRouting::ecmp)), 0) << name;
+    EXPECT_GT(makespan(workload(), *flow_network(flow)), 0) << name;
   }
 }
 

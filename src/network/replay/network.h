@@ -9,6 +9,7 @@
 #include "base/simulated_time.h"
 #include "base/units.h"
 #include "model/shapes.h"
+#include "network/flow/flow_simulator.h"
 
 namespace foretoken {
 
@@ -32,6 +33,9 @@ class ReplayNetwork {
   virtual std::span<const uint32_t> advance(Picoseconds limit) = 0;
 
   virtual Picoseconds now() const = 0;
+
+  // Every change of a link's rate so far, by time; where the network has links and was made to record them.
+  virtual std::span<const LinkUse> link_use() const { return {}; }
 };
 
 // Every call takes the time it would take alone: calls do not disturb each other.

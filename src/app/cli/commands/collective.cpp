@@ -1,15 +1,23 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
 #include <fmt/format.h>
 
 #include "app/cli/astra_flags.h"
 #include "app/cli/choice_names.h"
 #include "app/cli/commands/list.h"
+#include "app/cli/communication_kernel_flags.h"
 #include "app/cli/machine_flags.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/quantity_text.h"
 #include "base/text.h"
+#include "network/calibration/stack_collectives.h"
 #include "network/topology/topology_text.h"
 #include "report/collective_plot.h"
 #include "report/collective_report.h"
+#include "report/link_use_csv.h"
 #include "report/table.h"
 
 namespace foretoken {
@@ -22,7 +30,10 @@ class CollectiveCommand : public Command {
   void declare(Options& options) override {
     machine_.declare_machine(options);
     options.heading("Collective");
-    options.choice("--op", op_, names_of(collective_kind_names), "What the ranks do");
+    options_ = &options;
+    std::vector<std::string> operations = names_of(collective_kind_names);
+    for (const std::string& name : CommunicationKernelFlags::expert_operations()) operations.push_back(name);
+    options.choice("--op", op_, operations, "What the ranks do");
     options.text("--bytes", bytes_,
                  "Size as in nccl-tests (4096, 4K, 64M, 1G): the buffer of a rank; of all_gather the result");
     options.text("--sizes", sizes_, "Instead: doubling from the first to the last, 1K:1G");
@@ -44,7 +55,11 @@ class CollectiveCommand : public Command {
     options.integer("--concurrent", concurrent_, {.least = 1, .most = 4096},
                     "Such groups side by side at the same time (flow level)");
     options.flag("--links", links_, "Also what the links carried");
+    options.text("--link-use", link_use_, "Write what each link carried over time to this CSV file (flow level)");
     options.text("--plot", plot_, "Write bus bandwidth over size to this SVG file");
+    options.list("--known", known_,
+                 "A time that you measured, of this --op with these ranks, to set the others right: 256M=12ms");
+    kernel_.declare(options);
     astra_.declare(options);
     options.footer(
         "Examples:\n"
@@ -52,6 +67,10 @@ class CollectiveCommand : public Command {
         "  foretoken collective --cluster h100_ib_rail --op all_reduce --bytes 1G --ranks 256\n"
         "  foretoken collective --cluster h100_ib_rail --op all_gather --bytes 64M --ranks 32 --stride 8\n"
         "  foretoken collective --cluster h100_ib_rail --op all_to_all --bytes 64M --ranks 64 --fidelity flow --links\n"
+        "  foretoken collective --node l40s_pcie --op all_reduce --sizes 1M:1G --known 256M=60ms\n"
+        "  foretoken collective --node hgx_h100 --op all_reduce --sizes 1K:1M --kernel vllm\n"
+        "  foretoken collective --cluster h100_ib_rail --ranks 32 --op dispatch --kernel deepep-normal \\\n"
+        "    --tokens 4096 --hidden 7168 --top-k 8 --experts 256 --sms 20\n"
         "  foretoken collective --topology ring:16@50GB/s,500ns --op all_reduce --bytes 64M --algorithm ring\n"
         "  foretoken collective --astra-compatible --topology Ring_Switch --dims 8x8 --bandwidth 100_50 \\\n"
         "    --latency 500_1000 --algorithm ring_ring --op all_reduce --bytes 64M\n"
@@ -63,13 +82,25 @@ class CollectiveCommand : public Command {
 
   Answer run(const Library& library) const override {
     if (astra_.wanted) return astra();
+    if (kernel_.wanted(op_)) return kernel_calls(library);
+    options_->refuse({"--eager"}, {AstraFlags::heading, CommunicationKernelFlags::expert_heading},
+                     fmt::format("{} by nccl", op_));
     CollectiveOptions options = machine_.collective_options();
     options.reports_links = links_;
     options.uneven = !pair_bytes_.empty();
-    const Machine machine = machine_.machine(library, options);
+    options.records_link_use = !link_use_.empty();
+    if (options.records_link_use && options.fidelity != Fidelity::flow)
+      throw InputError({.source = "--link-use", .value = "by formula", .expected = "--fidelity flow"});
+    if (options.records_link_use && !sizes_.empty())
+      throw InputError({.source = "--link-use", .value = "several sizes", .expected = "one size (--bytes 64M)"});
+    const CollectiveKind kind = collective_kind_from_name(op_).value();
+    const Machine machine = machine_.machine(library, options, [&](int64_t devices) {
+      const int64_t ranks = group_on(devices).size();
+      return known_times([&](double bytes) { return nccl_call({.kind = kind, .ranks = ranks, .bytes = bytes}); });
+    });
     const CollectiveModel& model = machine.model;
-    CollectiveRequest request{.kind = collective_kind_from_name(op_).value(),
-                              .group = group_on(model),
+    CollectiveRequest request{.kind = kind,
+                              .group = group_on(model.device_count()),
                               .root = root_,
                               .choice = {.algorithm = algorithm_},
                               .concurrent = concurrent_};
@@ -88,7 +119,19 @@ class CollectiveCommand : public Command {
       request.bytes = static_cast<double>(bytes);
       report.rows.push_back({.bytes = request.bytes, .estimate = model.estimate(request)});
     }
+    if (!known_.empty()) {
+      for (const CollectiveRow& row : report.rows) {
+        if (row.estimate.source == "formula" || row.estimate.source == "flow") refuse_known();
+      }
+      check_known(*machine.measured, [&](double bytes) {
+        return nccl_call({.kind = kind, .ranks = request.group.size(), .bytes = bytes});
+      });
+    }
     Answer answer{.text = collective_text(report), .json = collective_json(report)};
+    if (!link_use_.empty()) {
+      write_file(link_use_, link_use_csv(model.topology(), report.rows.front().estimate.link_use));
+      answer.text += fmt::format("wrote {}\n", link_use_);
+    }
     if (!plot_.empty()) {
       write_file(plot_, collective_plot(report));
       answer.text += fmt::format("wrote {}\n", plot_);
@@ -97,9 +140,77 @@ class CollectiveCommand : public Command {
   }
 
  private:
-  ProcessGroup group_on(const CollectiveModel& model) const {
+  using CallOfBytes = std::function<std::optional<CommunicationCall>(double bytes)>;
+
+  [[noreturn]] static void refuse_known() {
+    throw InputError({.source = "--known",
+                      .value = "for a collective that no law of NCCL predicts",
+                      .expected = "all_reduce, all_gather, reduce_scatter or all_to_all inside one node, --fidelity "
+                                  "closed, --algorithm and --protocol auto"});
+  }
+
+  // Small messages first: what they tell changes large ones, hardly the other way round.
+  std::vector<KnownTime> known_times(const CallOfBytes& call_of) const {
+    std::vector<KnownTime> times;
+    for (const std::string& text : known_) {
+      const size_t sign = text.find('=');
+      const std::optional<Seconds> time =
+          sign == std::string::npos ? std::nullopt : parse_duration(std::string_view(text).substr(sign + 1));
+      if (!time || time->value() <= 0)
+        throw InputError({.source = "--known", .value = printable(text), .expected = "size=time, such as 256M=12ms"});
+      const int64_t bytes = parse_size("--known", text.substr(0, sign), {.least = 1, .most = any_size.most});
+      const std::optional<CommunicationCall> call = call_of(static_cast<double>(bytes));
+      if (!call) refuse_known();
+      times.push_back({.call = *call, .seconds = time->value()});
+    }
+    std::stable_sort(times.begin(), times.end(),
+                     [](const KnownTime& a, const KnownTime& b) { return a.call.bytes < b.call.bytes; });
+    return times;
+  }
+
+  // A time that changes nothing, or that the law cannot meet, must not pass for one that was used.
+  void check_known(const CommunicationPredictor& predictor, const CallOfBytes& call_of) const {
+    constexpr double met_within = 0.2;
+    for (const KnownTime& one : known_times(call_of)) {
+      const std::string given = fmt::format("{:.0f} bytes in {}", one.call.bytes, duration_text(one.seconds));
+      if (!predictor.learns_from(one.call))
+        throw InputError({.source = "--known",
+                          .value = given + ", which tells nothing new",
+                          .expected = "a message of up to 64 KiB, which tells latencies, or a larger one among more "
+                                      "than two devices on PCIe, which tells how these share their host"});
+      const std::optional<CommunicationTime> met = predictor.estimate(one.call);
+      if (!met || std::abs(met->seconds.value / one.seconds - 1) > met_within)
+        throw InputError({.source = "--known",
+                          .value = given,
+                          .expected = fmt::format("a time that the law can meet beside the others: it comes to {}",
+                                                  met ? duration_text(met->seconds.value) : "none")});
+    }
+  }
+
+  Answer kernel_calls(const Library& library) const {
+    kernel_.check_given(*options_, op_);
+    const bool is_expert = CommunicationKernelFlags::is_expert(op_);
+    if (!is_expert && op_ != "all_reduce")
+      throw InputError({.source = "--kernel",
+                        .value = fmt::format("{} for {}", kernel_.kernel, op_),
+                        .expected = "all_reduce, dispatch or combine; NCCL runs the others"});
+    const auto ranks_on = [&](int64_t devices) { return ranks_ > 0 ? ranks_ : devices; };
+    const auto call_on = [&](int64_t devices) {
+      return [&, devices](double bytes) { return kernel_.all_reduce_call(ranks_on(devices), bytes); };
+    };
+    const Machine machine = machine_.machine(library, {}, [&](int64_t devices) {
+      return is_expert ? std::vector<KnownTime>() : known_times(call_on(devices));
+    });
+    const int64_t devices = machine.model.device_count();
+    const KernelCallReport report = is_expert ? kernel_.expert_traffic(machine, op_, ranks_on(devices))
+                                              : kernel_.all_reduces(machine, ranks_on(devices), sizes());
+    if (!is_expert) check_known(*machine.measured, call_on(devices));
+    return {.text = kernel_call_text(report), .json = kernel_call_json(report)};
+  }
+
+  ProcessGroup group_on(int64_t devices_of_machine) const {
     if (group_.empty()) {
-      const int64_t fit = (model.device_count() + stride_ - 1) / stride_;
+      const int64_t fit = (devices_of_machine + stride_ - 1) / stride_;
       const int64_t all = op_ == "send_recv" ? 2 : fit;
       return ProcessGroup::strided(0, ranks_ > 0 ? ranks_ : all, stride_);
     }
@@ -129,24 +240,28 @@ class CollectiveCommand : public Command {
     }
     if (!pair_bytes_.empty()) return {};
     if (sizes_.empty()) return {bytes_.empty() ? 0 : parse_size("--bytes", bytes_, any_size)};
-    const size_t colon = sizes_.find(':');
-    if (colon == std::string::npos)
+    if (sizes_.find(':') == std::string::npos)
       throw InputError(
           {.source = "--sizes", .value = sizes_, .expected = "the first and the last size, such as 1K:1G"});
-    const int64_t first = parse_size("--sizes", sizes_.substr(0, colon), {.least = 1, .most = any_size.most});
-    const int64_t last = parse_size("--sizes", sizes_.substr(colon + 1), {.least = first, .most = any_size.most});
-    std::vector<int64_t> all;
-    for (int64_t size = first; size <= last; size *= 2) all.push_back(size);
-    return all;
+    return parse_sizes("--sizes", sizes_, any_size);
   }
 
   Answer astra() const {
+    options_->allow_only({"--topology", "--op", "--bytes", "--sizes", "--algorithm"}, {AstraFlags::heading},
+                         "--astra-compatible");
+    const std::optional<CollectiveKind> kind = collective_kind_from_name(op_);
+    if (!kind)
+      throw InputError(
+          {.source = "--op", .value = op_, .expected = "a collective that ASTRA-sim has: all_reduce, ..."});
+    std::string no_closed_form;
+    bool any = false;
     Table table({{"bytes"}, {"nanoseconds"}, {"", Table::Align::left}});
     Json rows = Json::array();
     for (const int64_t bytes : sizes()) {
-      const AstraTime time =
-          astra_time(astra_.run_of(collective_kind_from_name(op_).value(), bytes, machine_.topology, algorithm_));
+      const AstraTime time = astra_time(astra_.run_of(*kind, bytes, machine_.topology, algorithm_));
       Json row = Json::object({{"bytes", bytes}});
+      any = any || time.nanoseconds;
+      no_closed_form = time.no_closed_form;
       if (time.nanoseconds) {
         row.set("nanoseconds", *time.nanoseconds);
       } else {
@@ -156,16 +271,22 @@ class CollectiveCommand : public Command {
       table.add({fmt::format("{}", bytes), time.nanoseconds ? fmt::format("{}", *time.nanoseconds) : "-",
                  time.no_closed_form.empty() ? "" : "no closed form: " + time.no_closed_form});
     }
+    if (!any)
+      throw InputError({.source = "--astra-compatible",
+                        .value = "no closed form: " + no_closed_form,
+                        .expected = "a run whose time a formula gives (docs/network.md lists which have none)"});
     return {.text = fmt::format("{} as ASTRA-sim counts it\n", op_) + table.text(),
             .json = Json::object({{"op", op_}, {"topology", machine_.topology}, {"rows", std::move(rows)}})};
   }
 
   MachineFlags machine_;
-  std::string bytes_, sizes_, pair_bytes_, plot_;
+  const Options* options_ = nullptr;  // what was given; lives as long as the command line
+  std::string bytes_, sizes_, pair_bytes_, plot_, link_use_;
   std::string op_ = "all_reduce", algorithm_ = "auto", protocol_ = "auto";
-  std::vector<std::string> group_;
+  std::vector<std::string> group_, known_;
   int64_t ranks_ = 0, stride_ = 1, root_ = 0, concurrent_ = 1;
   bool links_ = false;
+  CommunicationKernelFlags kernel_;
   AstraFlags astra_;
 };
 

@@ -7,6 +7,7 @@
 #include "network/replay/chakra_workload.h"
 #include "network/replay/collective_networks.h"
 #include "network/replay/replay.h"
+#include "report/link_use_csv.h"
 #include "report/replay_report.h"
 
 namespace foretoken {
@@ -34,6 +35,7 @@ class ReplayCommand : public Command {
     options.heading("Output");
     options.text("--trace", trace_, "Also write a Chrome trace (.json, .json.gz), for ui.perfetto.dev");
     options.integer("--trace-ranks", trace_ranks_, {.least = 1}, "Ranks in that trace, from 0 on");
+    options.text("--link-use", link_use_, "Also write what each link carried over time to this CSV file (flow level)");
     options.footer(
         "Rank i runs on device i. docs/replay.md says what types and attributes of nodes mean.\n"
         "Examples:\n"
@@ -47,6 +49,8 @@ class ReplayCommand : public Command {
     const Machine machine = machine_.machine(library, network_options);
     const CollectiveModel& model = machine.model;
     const bool flows = network_options.fidelity == Fidelity::flow;
+    if (!flows && !link_use_.empty())
+      throw InputError({.source = "--link-use", .value = "by formula", .expected = "--network flow"});
     ReplayOrigin origin{.prefix = prefix_,
                         .network = fmt::format("{} on {}", flows ? "flow level" : "closed form", model.name()),
                         .compute = "recorded"};
@@ -60,12 +64,17 @@ class ReplayCommand : public Command {
     if (overlap_slowdown_)
       replay_options.busy_share = nccl_busy_share(device_of(library, machine, "--overlap-slowdown"));
     const std::unique_ptr<ReplayNetwork> network =
-        flows ? flow_network(model, network_options.routing) : estimated_network(model);
+        flows ? flow_network(model, {.routing = network_options.routing, .record_link_use = !link_use_.empty()})
+              : estimated_network(model);
     const ReplayResult result = replay(workload, *network, replay_options);
     Answer answer{.text = replay_text(workload, result, origin), .json = replay_json(workload, result, origin)};
     if (!trace_.empty()) {
       write_file(trace_, replay_trace(workload, result, static_cast<size_t>(trace_ranks_)));
       answer.text += fmt::format("\nwrote {}: open it at ui.perfetto.dev or chrome://tracing\n", trace_);
+    }
+    if (!link_use_.empty()) {
+      write_file(link_use_, link_use_csv(model.topology(), network->link_use()));
+      answer.text += fmt::format("\nwrote {}\n", link_use_);
     }
     return answer;
   }
@@ -93,7 +102,7 @@ class ReplayCommand : public Command {
   }
 
   MachineFlags machine_;
-  std::string prefix_, group_file_, device_, trace_;
+  std::string prefix_, group_file_, device_, trace_, link_use_;
   std::vector<std::string> dimensions_;
   std::string compute_ = "recorded", dtype_ = "bf16";
   bool overlap_slowdown_ = false;
