@@ -5,14 +5,15 @@
 namespace foretoken {
 namespace {
 
-double mape_of_long_rows(const std::vector<PredictedRow>& rows, double long_from) {
+std::optional<double> mape_of_long_rows(const std::vector<PredictedRow>& rows, double long_from) {
   double sum = 0, count = 0;
   for (const PredictedRow& row : rows) {
     if (row.measured < long_from) continue;
     sum += std::abs(row.predicted - row.measured) / row.measured;
     count += 1;
   }
-  return count > 0 ? 100 * sum / count : 0;
+  if (count == 0) return std::nullopt;
+  return 100 * sum / count;
 }
 
 double per_1000_rows(double seconds, size_t rows) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,13 +21,13 @@ struct SkippedRows {
 struct ValidationGroup {
   std::string name;
   ErrorSummary errors;
-  double mape_20us = 0;              // over rows of 20 us and more; 0 without such rows
+  std::optional<double> mape_20us;   // over rows of 20 us and more
   double seconds_per_1000_rows = 0;  // reading and predicting, on one core
 };
 
 struct Validation {
   ErrorSummary overall;
-  double mape_20us = 0;
+  std::optional<double> mape_20us;
   double seconds_per_1000_rows = 0;
   std::vector<ValidationGroup> groups;  // by name
   std::vector<SkippedRows> skipped;     // in the order of files and rows

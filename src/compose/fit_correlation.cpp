@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/portable_math.h"
 
@@ -50,9 +52,14 @@ double coverage(std::span<const CorrelationSample> samples, const ErrorCorrelati
 bool improve(std::span<const CorrelationSample> samples, ErrorCorrelations& correlations, double& value,
              bool is_between) {
   const double before = value;
+  // Forms in few steps have no value of their own to bound `between`: theirs gives way.
+  const auto set = [&](double to) {
+    value = to;
+    correlations.within_other = std::max(usual, correlations.between);
+  };
   double best = surprise(samples, correlations), kept = value;
   for (int i = 0; i <= grid; ++i) {
-    value = static_cast<double>(i) / grid;
+    set(static_cast<double>(i) / grid);
     const bool fits = is_between ? std::all_of(correlations.within.begin(), correlations.within.end(),
                                                [&](const auto& one) { return one.second >= value; })
                                  : value >= correlations.between;
@@ -60,8 +67,19 @@ bool improve(std::span<const CorrelationSample> samples, ErrorCorrelations& corr
     const double now = surprise(samples, correlations);
     if (now < best - 1e-9) best = now, kept = value;
   }
-  value = kept;
+  set(kept);
   return kept != before;
+}
+
+// A sum without width says nothing about how widths add up, and has no likelihood.
+std::vector<CorrelationSample> with_width(std::span<const CorrelationSample> samples) {
+  std::vector<CorrelationSample> kept;
+  for (const CorrelationSample& sample : samples) {
+    if (std::any_of(sample.forms.begin(), sample.forms.end(), [](const auto& form) { return form.linear > 0; })) {
+      kept.push_back(sample);
+    }
+  }
+  return kept;
 }
 
 }  // namespace
@@ -92,19 +110,24 @@ CorrelationSample correlation_sample(const ScoredStep& step) {
   return sample;
 }
 
-CorrelationFit fit_correlations(std::span<const CorrelationSample> samples) {
-  ensure(!samples.empty(), "correlations are fitted on steps");
+CorrelationFit fit_correlations(std::span<const CorrelationSample> measured) {
+  const std::vector<CorrelationSample> samples = with_width(measured);
   CorrelationFit fit{.steps = samples.size()};
+  ErrorCorrelations& correlations = fit.correlations;
   std::map<std::string, size_t> steps;
   for (const CorrelationSample& sample : samples) {
     for (const CorrelationSample::Form& form : sample.forms) ++steps[form.name];
   }
-  fit.independent = coverage(samples, {.within_other = 0, .between = 0});
-  fit.alike = coverage(samples, {.within_other = 1, .between = 1});
-  ErrorCorrelations& correlations = fit.correlations;
   for (const auto& [form, count] : steps) {
     if (count >= fewest_steps) correlations.within[form] = usual;
   }
+  if (correlations.within.empty()) {
+    throw InputError({.source = "--data",
+                      .value = fmt::format("{} steps that can be predicted with an interval", samples.size()),
+                      .expected = fmt::format("at least {} with kernels of one form", fewest_steps)});
+  }
+  fit.independent = coverage(samples, {.within_other = 0, .between = 0});
+  fit.alike = coverage(samples, {.within_other = 1, .between = 1});
   correlations.between = 0;
   constexpr int most_rounds = 50;
   bool changed = true;
@@ -112,10 +135,11 @@ CorrelationFit fit_correlations(std::span<const CorrelationSample> samples) {
     changed = improve(samples, correlations, correlations.between, true);
     for (auto& [form, within] : correlations.within) changed = improve(samples, correlations, within, false) || changed;
   }
-  // Forms that were not seen: as those that were, on average.
+  // Forms that were not seen: as those that were, on average. None of those is below `between`, but the rounded mean of
+  // equal values can be.
   double sum = 0;
   for (const auto& [form, within] : correlations.within) sum += within;
-  if (!correlations.within.empty()) correlations.within_other = sum / static_cast<double>(correlations.within.size());
+  correlations.within_other = std::max(correlations.between, sum / static_cast<double>(correlations.within.size()));
   fit.fitted = coverage(samples, correlations);
   return fit;
 }

@@ -26,14 +26,15 @@ CorrelationSample correlation_sample(const ScoredStep& step);
 
 struct CorrelationFit {
   ErrorCorrelations correlations;
-  size_t steps = 0;
+  size_t steps = 0;  // those with a width
   // Percentage of the steps whose sum lies in the 90% interval: were errors independent, with the fitted correlations,
   // were they all alike.
   double independent = 0, fitted = 0, alike = 0;
 };
 
 // The most likely correlations if errors are normal, on a grid of 0.05, with a weak pull towards 0.4 that decides where
-// the steps do not: forms in fewer than five steps are left out.
-CorrelationFit fit_correlations(std::span<const CorrelationSample> samples);
+// the steps do not: forms in fewer than five steps are left out, and so are steps whose kernels have no width.
+// InputError when no form is left.
+CorrelationFit fit_correlations(std::span<const CorrelationSample> measured);
 
 }  // namespace foretoken

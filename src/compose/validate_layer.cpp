@@ -1,6 +1,7 @@
 #include "compose/validate_layer.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 
 #include <fmt/format.h>
@@ -13,60 +14,31 @@
 namespace foretoken {
 namespace {
 
-// The publication's operators and the launches of the stack operators-math that they are. Q_K_V are three multiplies.
-struct LayerOperator {
-  std::string_view name, launch;
-};
-constexpr LayerOperator layer_operators[] = {
-    {"Q_K_V", "qkv_proj"},
-    {"Q_mul_K", "scores"},
-    {"A_mul_V", "values"},
-    {"Wo_proj", "o_proj"},
-    {"W1_proj", "up_proj"},
-    {"W2_proj", "down_proj"},
-    {"Softmax", "softmax"},
-    {"LayerNorm_MHA", "input_norm"},
-    {"GeLU", "activation"},
-    {"LayerNorm_FFN", "post_attention_norm"},
-    {"AllReduce_MHA", "tp_all_reduce"},
-    {"AllReduce_FFN", "tp_all_reduce"},
-};
-
 // What one row is about, apart from its operator.
 struct LayerCase {
   std::string device, model;
   StepPhase phase = StepPhase::prefill;
-  int64_t batch = 8, input_len = 2048, context_len = 3071, tensor = 4;
+  int64_t batch = 0, input_len = 0, context_len = 0, tensor = 0;
   auto operator<=>(const LayerCase&) const = default;
 };
 
 // Nothing and the reason for a phase that is none.
-std::optional<LayerCase> read_case(const CsvReader& csv, std::string& why) {
+std::optional<LayerCase> read_case(const CsvReader& csv, const LayerConventions& conventions, std::string& why) {
   const std::string_view phase_text = optional_text(csv, "phase");
   const std::optional<StepPhase> phase = step_phase_from_name(phase_text);
   if (phase != StepPhase::prefill && phase != StepPhase::decode) {
     why = fmt::format("phase = {}: expected prefill or decode", printable(phase_text));
     return std::nullopt;
   }
-  LayerCase row{.device = std::string(optional_text(csv, "device")),
+  LayerCase row{.device = layer_device_name(optional_text(csv, "device"), conventions),
                 .model = std::string(optional_text(csv, "model")),
-                .phase = *phase};
-  if (row.model.empty()) row.model = "openai/gpt3-175b";
-  row.batch = optional_count(csv, "batch", row.batch);
-  row.input_len = optional_count(csv, "input_len", row.input_len);
-  row.context_len = optional_count(csv, "context_len", row.context_len);
-  row.tensor = optional_count(csv, "tp", row.tensor);
+                .phase = *phase,
+                .batch = optional_count(csv, "batch", conventions.batch),
+                .input_len = optional_count(csv, "input_len", conventions.input_len),
+                .context_len = optional_count(csv, "context_len", conventions.context_len),
+                .tensor = optional_count(csv, "tp", conventions.tensor)};
+  if (row.model.empty()) row.model = conventions.model;
   return row;
-}
-
-// "4xA100_NVLink3" is four of a device; the count is the plan's.
-std::string device_name(std::string_view text) {
-  const size_t times = text.find('x');
-  const bool counted = times != std::string_view::npos && times > 0 &&
-                       std::all_of(text.begin(), text.begin() + static_cast<ptrdiff_t>(times),
-                                   [](char letter) { return letter >= '0' && letter <= '9'; });
-  const std::string_view rest = counted ? text.substr(times + 1) : text;
-  return std::string(rest.substr(0, rest.find("_NVLink")));
 }
 
 // What a campaign on the machine calls a kernel; empty for others.
@@ -86,31 +58,68 @@ Estimate on_machine(const TimedLaunch& timed, const KernelPredictor& predictor, 
   return scaled(campaign_estimate(effect->second, kernel), static_cast<double>(timed.launch.count));
 }
 
-using LayerTimes = std::map<std::string, Estimate, std::less<>>;  // seconds of one call, by launch
+// Seconds of one call, in parts of one form each.
+struct LaunchTime {
+  struct Part {
+    Estimate seconds;
+    std::string_view form;
+  };
+  std::vector<Part> parts;
+
+  void add_to(KernelSum& sum) const {
+    for (const Part& part : parts) sum.add(part.seconds, part.form);
+  }
+};
+using LayerTimes = std::map<std::string, LaunchTime, std::less<>>;  // by launch
 
 LayerTimes predict(const LayerCase& row, const KernelPredictor& predictor, const ModelCatalogue& models,
-                   const Stack& stack, const Campaign& campaign) {
+                   const Stack& stack, const StepValidationRequest& asked) {
+  const DType dtype = asked.layer.dtype;
   Model model = models.model(row.model);
   model.layers.resize(1);
-  model.dtype = DType::fp16;
-  model = with_scheme(std::move(model), Scheme::fp16);
+  model.dtype = dtype;
+  model = with_scheme(std::move(model), plain_scheme(dtype));
   const bool decodes = row.phase == StepPhase::decode;
   const StepRequest request{.phase = row.phase,
                             .batch = row.batch,
                             .input_len = decodes ? 1 : row.input_len,
                             .context_len = decodes ? row.context_len : 0,
-                            .kv_dtype = DType::fp16,
+                            .kv_dtype = dtype,
                             .logits = Logits::none};
   const StepEstimate step = estimate_step(model, request, {.tensor = row.tensor}, predictor, stack);
-  std::map<std::string, std::vector<Estimate>, std::less<>> parts;
+  LayerTimes times;
   for (const TimedLaunch& timed : step.stages.front().launches) {
     const auto calls = static_cast<double>(step.stages.front().calls[timed.launch.call].count);
-    parts[timed.launch.name].push_back(scaled(on_machine(timed, predictor, campaign), 1 / calls));
+    times[timed.launch.name].parts.push_back(
+        {.seconds = scaled(on_machine(timed, predictor, asked.campaign), 1 / calls),
+         .form = error_form(timed.launch.shape, timed.launch.variant)});
   }
-  LayerTimes times;
-  for (const auto& [name, launches] : parts) times.emplace(name, sum_of_correlated(launches));
   return times;
 }
+
+// Every device's predictor, made once: sums refer to its correlations.
+class LayerPredictors {
+ public:
+  LayerPredictors(const HardwareCatalogue& hardware, const StepPredictorMaker& make)
+      : hardware_(hardware), make_(make) {}
+
+  const KernelPredictor& of(const std::string& device) {
+    const auto known = predictors_.find(device);
+    if (known != predictors_.end()) return known->second;
+    return predictors_.emplace(device, make_(hardware_.device(device))).first->second;
+  }
+
+ private:
+  const HardwareCatalogue& hardware_;
+  const StepPredictorMaker& make_;
+  std::map<std::string, KernelPredictor> predictors_;
+};
+
+// The operators of one phase on one device.
+struct LayerTotal {
+  double measured_ms = 0;
+  KernelSum predicted;
+};
 
 }  // namespace
 
@@ -123,54 +132,56 @@ bool is_layer_table(const CsvReader& csv) {
 
 StepValidation validate_layer(const StepValidationRequest& request, const HardwareCatalogue& hardware,
                               const ModelCatalogue& models, const StackCatalogue& stacks,
-                              const PredictorMaker& make_predictor) {
+                              const StepPredictorMaker& make_predictor) {
   CsvReader csv(request.data);
-  const Stack stack = stacks.stack("operators-math");
+  const LayerConventions& conventions = request.layer;
+  const Stack stack = stacks.stack(conventions.stack);
   if (!request.group_by.empty()) csv.column(request.group_by);
   StepValidation result;
-  ErrorTable errors;
+  constexpr double long_ms = 20e-3;
+  ValidationTally errors(long_ms);
+  LayerPredictors predictors(hardware, make_predictor);
   std::map<LayerCase, LayerTimes> predicted;
-  struct Total {
-    double measured_ms = 0;
-    std::vector<Estimate> parts;
-  };
-  std::map<LayerCase, Total> totals;
+  std::map<LayerCase, LayerTotal> totals;
   const auto skip = [&](std::string why) {
     result.errors.skipped.push_back({request.data.string(), csv.row(), std::move(why)});
   };
   while (csv.next()) {
+    const auto begin = std::chrono::steady_clock::now();
     std::string why;
-    const std::optional<LayerCase> row = read_case(csv, why);
+    const std::optional<LayerCase> row = read_case(csv, conventions, why);
     if (!row) {
       skip(why);
       continue;
     }
     const std::string_view op = optional_text(csv, "op");
-    const auto* known = std::find_if(std::begin(layer_operators), std::end(layer_operators),
-                                     [&](const LayerOperator& one) { return equal_ignoring_case(one.name, op); });
-    if (known == std::end(layer_operators)) {
+    const auto known = std::find_if(conventions.operators.begin(), conventions.operators.end(),
+                                    [&](const auto& one) { return equal_ignoring_case(one.first, op); });
+    if (known == conventions.operators.end()) {
       skip(fmt::format("op = {}: not an operator of such a layer", printable(op)));
       continue;
     }
     const double measured_ms = csv.number(csv.column("latency_ms"), {1e-9, 1e9});
     try {
+      const KernelPredictor& predictor = predictors.of(row->device);
       auto found = predicted.find(*row);
       if (found == predicted.end()) {
-        const KernelPredictor predictor = make_predictor(hardware.device(device_name(row->device)), Caches::cold);
-        found = predicted.emplace(*row, predict(*row, predictor, models, stack, request.campaign)).first;
+        found = predicted.emplace(*row, predict(*row, predictor, models, stack, request)).first;
       }
-      const auto time = found->second.find(known->launch);
+      const auto time = found->second.find(known->second);
       if (time == found->second.end()) {
         skip(fmt::format("op = {}: the model's layer has none", printable(op)));
         continue;
       }
-      const std::string phase(step_phase_name(row->phase));
-      errors.add(request.group_by.empty() ? fmt::format("{}/{}", phase, known->name)
+      KernelSum alone(predictor.correlations());
+      time->second.add_to(alone);
+      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+      errors.add(request.group_by.empty() ? fmt::format("{}/{}", step_phase_name(row->phase), known->first)
                                           : std::string(optional_text(csv, request.group_by)),
-                 in_milliseconds(measured_ms, time->second));
-      Total& total = totals[*row];
+                 in_milliseconds(measured_ms, alone.total()), spent.count());
+      LayerTotal& total = totals.try_emplace(*row, 0.0, KernelSum(predictor.correlations())).first->second;
       total.measured_ms += measured_ms;
-      total.parts.push_back(time->second);
+      time->second.add_to(total.predicted);
     } catch (const InputError& error) {
       skip(error.what());
     }
@@ -178,14 +189,10 @@ StepValidation validate_layer(const StepValidationRequest& request, const Hardwa
   if (request.group_by.empty()) {
     for (const auto& [row, total] : totals) {
       errors.add(fmt::format("{}/total", step_phase_name(row.phase)),
-                 in_milliseconds(total.measured_ms, sum_of_independent(total.parts)));
+                 in_milliseconds(total.measured_ms, total.predicted.total()), 0);
     }
   }
-  result.errors.overall = errors.overall();
-  for (const auto& [name, summary] : errors.groups()) {
-    result.errors.groups.push_back({.name = name, .errors = summary, .mape_20us = summary.mape});
-  }
-  result.errors.mape_20us = result.errors.overall.mape;
+  errors.write(result.errors);
   return result;
 }
 

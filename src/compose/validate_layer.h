@@ -7,13 +7,12 @@
 namespace foretoken {
 
 // Columns: device, phase (prefill or decode), op, latency_ms; optional model, batch, input_len, context_len, tp. What
-// is left out is as in the publication: GPT-3 175B in fp16, tensor parallel over four, batch 8, prompts of 2,048
-// tokens, 3,072 keys in a decode. Recognised by these columns beside no measured_ms.
+// is left out is as the request's conventions say. Recognised by these columns beside no measured_ms.
 bool is_layer_table(const CsvReader& csv);
 
 // Groups are phase/op, and phase/total for the sum of the operators of one phase and device; or what `group_by` says.
 StepValidation validate_layer(const StepValidationRequest& request, const HardwareCatalogue& hardware,
                               const ModelCatalogue& models, const StackCatalogue& stacks,
-                              const PredictorMaker& make_predictor);
+                              const StepPredictorMaker& make_predictor);
 
 }  // namespace foretoken

@@ -126,7 +126,7 @@ Estimate kernel_sum(const StepEstimate& step) {
 class StepCases {
  public:
   StepCases(const HardwareCatalogue& hardware, const ModelCatalogue& models, const StackCatalogue& stacks,
-            const PredictorMaker& make_predictor)
+            const StepPredictorMaker& make_predictor)
       : hardware_(hardware), models_(models), stacks_(stacks), make_predictor_(make_predictor) {}
 
   // Nothing and the reason where the current row cannot be expressed.
@@ -155,7 +155,7 @@ class StepCases {
 
   const KernelPredictor& predictor(const std::string& device) {
     std::unique_ptr<KernelPredictor>& known = predictors_[device];
-    if (!known) known = std::make_unique<KernelPredictor>(make_predictor_(hardware_.device(device), Caches::cold));
+    if (!known) known = std::make_unique<KernelPredictor>(make_predictor_(hardware_.device(device)));
     return *known;
   }
 
@@ -192,7 +192,7 @@ class StepCases {
   const HardwareCatalogue& hardware_;
   const ModelCatalogue& models_;
   const StackCatalogue& stacks_;
-  const PredictorMaker& make_predictor_;
+  const StepPredictorMaker& make_predictor_;
   std::map<std::string, std::unique_ptr<KernelPredictor>> predictors_;
   std::map<std::pair<std::string, DType>, Model> models_by_name_;
   std::map<std::string, Stack> stacks_by_name_;
@@ -246,7 +246,7 @@ PredictedRow in_milliseconds(double measured_ms, const Estimate& seconds) {
 
 StepValidation validate_steps(const StepValidationRequest& request, const HardwareCatalogue& hardware,
                               const ModelCatalogue& models, const StackCatalogue& stacks,
-                              const PredictorMaker& make_predictor, const PowerModelMaker& make_power,
+                              const StepPredictorMaker& make_predictor, const PowerModelMaker& make_power,
                               const ScoredStepSink& sink) {
   if (is_layer_table(CsvReader(request.data))) return validate_layer(request, hardware, models, stacks, make_predictor);
   StepRows rows(request.data);

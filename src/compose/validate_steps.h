@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compose/layer_conventions.h"
 #include "compose/stack.h"
 #include "compose/step_estimate.h"
 #include "compose/sustained_step.h"
@@ -22,7 +23,9 @@ struct StepValidationRequest {
   std::vector<std::string> devices, stacks, phases, models;  // only these; empty = all
   std::string group_by;                                      // a column; empty = stack/phase
   double host_factor = 1;                                    // ExecutionOptions::host_factor
-  Campaign campaign;                                         // of the machine, for a layer measured by operator
+  // For a layer measured by operator: what its table leaves out, and what the host adds on its machine.
+  LayerConventions layer;
+  Campaign campaign;
 };
 
 // One measured step and its prediction. The texts are valid during the call only.
@@ -46,6 +49,8 @@ struct StepValidation {
 // A measured time beside its prediction.
 PredictedRow in_milliseconds(double measured_ms, const Estimate& seconds);
 
+// Of a device as a model's steps meet it: with cold weights.
+using StepPredictorMaker = std::function<KernelPredictor(const Device&)>;
 using PowerModelMaker = std::function<std::optional<PowerModel>(const Device&)>;
 using ScoredStepSink = std::function<void(const ScoredStep&)>;
 
@@ -56,7 +61,7 @@ using ScoredStepSink = std::function<void(const ScoredStep&)>;
 // measured operator by operator (validate_layer.h).
 StepValidation validate_steps(const StepValidationRequest& request, const HardwareCatalogue& hardware,
                               const ModelCatalogue& models, const StackCatalogue& stacks,
-                              const PredictorMaker& make_predictor, const PowerModelMaker& make_power = {},
+                              const StepPredictorMaker& make_predictor, const PowerModelMaker& make_power = {},
                               const ScoredStepSink& sink = {});
 
 }  // namespace foretoken

@@ -1,5 +1,8 @@
 #include "compose/validate_steps.h"
 
+#include <cmath>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -21,7 +24,10 @@ class ValidateSteps : public testing::Test {
   StepValidation validate(const std::string& text, StepValidationRequest request = {}) {
     write_file(file_, text);
     request.data = file_;
-    const auto roofline = [](const Device& device, Caches /*caches*/) { return KernelPredictor(device); };
+    request.layer = read_layer_conventions(data / "layers" / "llmcompass.json");
+    const auto roofline = [&](const Device& device) {
+      return KernelPredictor(device, intervals_, nullptr, Tier::best, Caches::cold, correlations_);
+    };
     return validate_steps(request, HardwareCatalogue(data / "hardware"), ModelCatalogue(data / "models"),
                           StackCatalogue(data / "stacks"), roofline);
   }
@@ -29,6 +35,8 @@ class ValidateSteps : public testing::Test {
   static constexpr const char* header =
       "device,model,stack,dispatch,phase,batch,input_len,context_len,dtype,measured_ms,kernel_ms\n";
   std::filesystem::path file_;
+  const RooflineIntervals intervals_ = read_roofline_intervals(data / "kernels" / "roofline_intervals.json");
+  ErrorCorrelations correlations_;
 };
 
 TEST_F(ValidateSteps, scores_every_row_and_groups_by_stack_and_phase) {
@@ -50,8 +58,7 @@ TEST_F(ValidateSteps, the_measured_columns_do_not_move_a_prediction) {
     write_file(file_, header + row + measured);
     validate_steps(
         {.data = file_}, HardwareCatalogue(data / "hardware"), ModelCatalogue(data / "models"),
-        StackCatalogue(data / "stacks"),
-        [](const Device& device, Caches /*caches*/) { return KernelPredictor(device); }, {},
+        StackCatalogue(data / "stacks"), [](const Device& device) { return KernelPredictor(device); }, {},
         [&](const ScoredStep& scored) { predicted.push_back(scored.predicted->seconds.value); });
   }
   ASSERT_EQ(predicted.size(), 2u);
@@ -103,6 +110,46 @@ TEST_F(ValidateSteps, reads_a_layer_by_its_operators_and_adds_them_up) {
                                               "prefill/Q_K_V", "prefill/Softmax", "prefill/total"}));
   // Three multiplies of 16384 x 3072 x 12288 at 312 TFLOP/s.
   EXPECT_NEAR(100 * (11.9 / 15 - 1), result.errors.groups[3].errors.bias, 2);
+}
+
+TEST_F(ValidateSteps, the_interval_of_a_layer_knows_how_errors_of_its_operators_go_together) {
+  const auto total_is_inside = [&](double measured_ms) {
+    const StepValidation result = validate(fmt::format(
+        "device,phase,op,latency_ms\nA100,prefill,Wo_proj,{}\nA100,prefill,W1_proj,1\nA100,prefill,W2_proj,1\n",
+        measured_ms));
+    const ValidationGroup& total = result.errors.groups.back();
+    EXPECT_EQ(total.name, "prefill/total");
+    return total.errors.coverage90 == 100;
+  };
+  const auto widest = [&](double correlation) {
+    correlations_ = {.within_other = correlation, .between = correlation};
+    double inside = 15, outside = 10'000;  // the three operators take 15 ms at the peak
+    while (outside > 1.01 * inside) {
+      const double middle = std::sqrt(inside * outside);
+      (total_is_inside(middle) ? inside : outside) = middle;
+    }
+    return inside;
+  };
+  EXPECT_GT(widest(1), 1.05 * widest(0)) << "errors that do not cancel leave the sum less sure";
+}
+
+TEST_F(ValidateSteps, the_error_of_long_rows_leaves_short_operators_of_a_layer_out) {
+  const StepValidation result =
+      validate("device,phase,op,latency_ms\nA100,decode,GeLU,0.01\nA100,decode,W1_proj,1\n", {.group_by = "op"});
+  ASSERT_EQ(result.errors.groups.size(), 2u);
+  EXPECT_FALSE(result.errors.groups[0].mape_20us.has_value());
+  EXPECT_EQ(result.errors.mape_20us, result.errors.groups[1].errors.mape);
+}
+
+TEST_F(ValidateSteps, columns_of_a_layer_table_stand_above_the_conventions) {
+  const StepValidation result = validate(
+      "device,phase,op,latency_ms,model,batch,tp\n"
+      "A100,prefill,W1_proj,15,,,\nA100,prefill,W1_proj,15,,4,\nA100,prefill,W1_proj,15,,,8\n"
+      "A100,prefill,W1_proj,15,openai-community/gpt2-large,,4\n",
+      {.group_by = "model"});
+  EXPECT_EQ(result.errors.overall.n, 4u);
+  ASSERT_EQ(result.errors.groups.size(), 2u);
+  EXPECT_GT(result.errors.groups[0].errors.bias, result.errors.groups[1].errors.bias) << "GPT-3 is the larger";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "network/refusal.h"
 
 namespace foretoken {
 namespace {
@@ -25,12 +26,7 @@ std::string unsuitable(Protocol protocol, const CollectiveAlgorithm& algorithm, 
   return {};
 }
 
-[[noreturn]] void refuse(std::string_view what, std::string_view value, std::string expected) {
-  throw InputError({.source = "collective",
-                    .path = std::string(what),
-                    .value = std::string(value),
-                    .expected = std::move(expected)});
-}
+constexpr Refusal refuse{"collective"};
 
 void add_protocols(const CollectiveAlgorithm& algorithm, const ChoiceRequest& request, const ChoiceLimits& limits,
                    std::vector<AlgorithmAndProtocol>& found) {

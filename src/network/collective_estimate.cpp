@@ -10,15 +10,13 @@
 #include "network/calibration/stack_collectives.h"
 #include "network/collective.h"
 #include "network/collective_plan.h"
+#include "network/refusal.h"
 #include "network/topology/cluster_topology.h"
 
 namespace foretoken {
 namespace {
 
-[[noreturn]] void refuse(std::string path, std::string value, std::string expected) {
-  throw InputError(
-      {.source = "collective", .path = std::move(path), .value = std::move(value), .expected = std::move(expected)});
-}
+constexpr Refusal refuse{"collective"};
 
 bool is_nvlink(NodeFabricKind kind) {
   return kind == NodeFabricKind::nvswitch || kind == NodeFabricKind::nvlink_mesh;

@@ -41,7 +41,7 @@ std::string communication_fit_text(const CommunicationFitSummary& summary) {
          "mape % (share inside 90% intervals made without the rows).\n"
          "sizes: own sweep, every fourth size held out in turn; sibling: the system held out, predicted with a\n"
          "sweep of its generation; generation: all of it held out; with a latency: the same, one small\n"
-         "all-reduce given. The last two without PCIe among more than two devices.\n";
+         "all-reduce given and not scored. The last two without PCIe among more than two devices.\n";
 }
 
 Json communication_fit_json(const CommunicationFitSummary& summary) {

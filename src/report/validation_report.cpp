@@ -11,12 +11,12 @@
 namespace foretoken {
 namespace {
 
-std::vector<std::string> cells(const std::string& name, const ErrorSummary& errors, double mape_20us,
+std::vector<std::string> cells(const std::string& name, const ErrorSummary& errors, std::optional<double> mape_20us,
                                double seconds_per_1000_rows) {
   return {name,
           fmt::format("{}", errors.n),
           fmt::format("{:.1f}", errors.mape),
-          mape_20us > 0 ? fmt::format("{:.1f}", mape_20us) : std::string("-"),
+          mape_20us ? fmt::format("{:.1f}", *mape_20us) : std::string("-"),
           fmt::format("{:.1f}", errors.median_ape),
           fmt::format("{:.1f}", errors.p90_ape),
           fmt::format("{:+.1f}", errors.bias),
@@ -25,10 +25,10 @@ std::vector<std::string> cells(const std::string& name, const ErrorSummary& erro
           fmt::format("{:.2g}", seconds_per_1000_rows)};
 }
 
-Json errors_json(const ErrorSummary& errors, double mape_20us, double seconds_per_1000_rows) {
+Json errors_json(const ErrorSummary& errors, std::optional<double> mape_20us, double seconds_per_1000_rows) {
   return Json::object({{"n", errors.n},
                        {"mape", errors.mape},
-                       {"mape_20us", mape_20us},
+                       {"mape_20us", mape_20us ? Json(*mape_20us) : Json()},
                        {"median_ape", errors.median_ape},
                        {"p90_ape", errors.p90_ape},
                        {"bias", errors.bias},

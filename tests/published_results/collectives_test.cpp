@@ -3,6 +3,7 @@
 // up.
 #include <cstdlib>
 #include <map>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -28,10 +29,10 @@ class MeasuredCollectivesTest : public testing::Test {
       by_system[entry.system] = entry;
     return by_system;
   }
-  static void expect(const ErrorSummary& errors, double mape) {
+  static void expect(const ErrorSummary& errors, double mape, double coverage = 80) {
     EXPECT_GT(errors.n, 100U);
     EXPECT_LT(errors.mape, mape);
-    EXPECT_GT(errors.coverage90, 75);
+    EXPECT_GT(errors.coverage90, coverage);
   }
 
   fs::path data;
@@ -45,7 +46,8 @@ TEST_F(MeasuredCollectivesTest, nccl_with_sizes_a_system_or_a_generation_held_ou
     SCOPED_TRACE(name);
     expect(systems_fitted[name].held_out, 5.5);
     expect(systems_fitted[name].told, 12);
-    expect(systems_fitted[name].withheld, 23);
+    // No sheet says that B200's hops are slow, and intervals made without it do not know either.
+    expect(systems_fitted[name].withheld, 23, std::string_view(name) == "b200_sxm" ? 75 : 80);
   }
   expect(systems_fitted["h100_sxm"].sibling, 5);
   expect(systems_fitted["h200_sxm"].sibling, 5);
@@ -63,7 +65,9 @@ TEST_F(MeasuredCollectivesTest, custom_all_reduce_with_sizes_or_a_system_held_ou
 
 TEST_F(MeasuredCollectivesTest, expert_traffic_with_tokens_or_a_system_held_out) {
   auto low_latency = fitted("aic_deepep_low_latency.csv");
-  for (const char* name : {"h100_sxm", "h200_sxm"}) expect(low_latency[name].sibling, 9);
+  // Without the rows that are the same numbers under both names, which would bring these below 6.
+  expect(low_latency["h100_sxm"].sibling, 8);
+  expect(low_latency["h200_sxm"].sibling, 9);
   for (const auto& [name, entry] : low_latency) expect(entry.held_out, 3);
   expect(fitted("aic_trtllm_moe_alltoall.csv")["gb200"].held_out, 4);
 }

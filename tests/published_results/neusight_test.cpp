@@ -67,7 +67,7 @@ TEST_F(ForeignOperatorsTest, whole_models_are_closer_than_neusights_on_nvidia_an
   validate_steps(
       {.data = data / "neusight" / "end_to_end.csv", .stacks = {"hf-eager-math"}}, hardware,
       ModelCatalogue(FORETOKEN_SOURCE_DIR "/data/models"), StackCatalogue(FORETOKEN_SOURCE_DIR "/data/stacks"),
-      [this](const Device& device, Caches caches) { return predictor(device, caches); }, {},
+      [this](const Device& device) { return predictor(device, Caches::cold); }, {},
       [&](const ScoredStep& step) {
         const bool trains = step.predicted->request.phase == StepPhase::train;
         const std::string kind = step.device.starts_with("AMD") ? trains ? "AMD training" : "AMD inference" : "NVIDIA";

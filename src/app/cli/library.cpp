@@ -62,6 +62,10 @@ RooflineIntervals Library::roofline_intervals() const {
   return read_roofline_intervals(directory_ / "kernels" / "roofline_intervals.json");
 }
 
+LayerConventions Library::layer_conventions() const {
+  return read_layer_conventions(directory_ / "layers" / "llmcompass.json");
+}
+
 ErrorCorrelations Library::error_correlations() const {
   return read_error_correlations(directory_ / "kernels" / "error_correlations.json");
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "compose/layer_conventions.h"
 #include "compose/stack.h"
 #include "hardware/catalogue.h"
 #include "kernel/kernel.h"
@@ -29,6 +30,7 @@ class Library {
   StackCatalogue stacks() const;
   RooflineIntervals roofline_intervals() const;
   ErrorCorrelations error_correlations() const;
+  LayerConventions layer_conventions() const;
   // Nothing where the device's sheet does not say enough.
   std::optional<PowerModel> power_model(const Device& device) const;
   KernelPredictor predictor(const std::string& device_name, Tier tier = Tier::best) const;

@@ -60,8 +60,10 @@ double coverage(const FitErrors& errors, const HalfWidths& widths) {
   return errors.empty() ? 0 : 100 * static_cast<double>(held) / static_cast<double>(errors.size());
 }
 
-HalfWidths half_widths_across(const std::vector<FitErrors>& groups, std::vector<double>& coverage_of) {
+HalfWidths half_widths_across(const std::vector<FitErrors>& groups, std::vector<double>& coverage_of,
+                              std::vector<HalfWidths>* without_each) {
   coverage_of.assign(groups.size(), 0);
+  if (without_each != nullptr) without_each->clear();
   const HalfWidths pooled = half_widths_from(all_but(groups, groups.size()));
   if (groups.size() < 2) return pooled;
   std::vector<HalfWidths> without;
@@ -73,6 +75,9 @@ HalfWidths half_widths_across(const std::vector<FitErrors>& groups, std::vector<
   constexpr double step = 1.02, most = 2;
   double factor = 1;
   while (mean_coverage(factor) < wanted_coverage && factor < most) factor *= step;
+  if (without_each != nullptr) {
+    for (const HalfWidths& widths : without) without_each->push_back(scaled(widths, factor));
+  }
   return scaled(pooled, factor);
 }
 

@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "base/range.h"
 #include "base/text.h"
 #include "network/astra_compatible/astra_phase.h"
+#include "network/refusal.h"
 
 namespace foretoken {
 namespace {
@@ -97,10 +97,7 @@ class ChunkQueues {
   int64_t inserted_ = 0;
 };
 
-[[noreturn]] void refuse(std::string path, std::string value, std::string expected) {
-  throw InputError(
-      {.source = "ASTRA-sim run", .path = std::move(path), .value = std::move(value), .expected = std::move(expected)});
-}
+constexpr Refusal refuse{"ASTRA-sim run"};
 
 void check_number(std::string path, double value, Range<double> allowed) {
   if (!allowed.holds(value)) refuse(std::move(path), number_text(value), range_text(allowed));

@@ -21,6 +21,13 @@ constexpr double outside_factor = 1.5, unknown_ranks_factor = 3;
 
 }  // namespace
 
+bool is_given(const std::vector<KnownTime>& known, const CommunicationCall& call) {
+  return std::any_of(known.begin(), known.end(), [&](const KnownTime& one) {
+    return one.call.law == call.law && one.call.operation == call.operation && one.call.ranks == call.ranks &&
+           one.call.bytes == call.bytes;
+  });
+}
+
 std::vector<std::string> swept_systems(const std::filesystem::path& folder) {
   std::vector<std::string> systems;
   std::error_code error;

@@ -22,6 +22,8 @@ struct KnownTime {
   CommunicationCall call;
   double seconds = 0;
 };
+// Whether the time of the call is among the known, in any variant: one that is says nothing about predictions.
+bool is_given(const std::vector<KnownTime>& known, const CommunicationCall& call);
 
 struct CommunicationTime {
   Estimate seconds;

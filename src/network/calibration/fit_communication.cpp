@@ -127,7 +127,8 @@ class LawErrors {
       for (const CommunicationRow* row : own) {
         if (!kind_.law->wire_is_known(row->call, systems_.traits(name))) continue;
         score(library, *row, Tier::cross, {}, result.plain_by_system[name]);
-        if (!known.empty()) score(library, *row, Tier::cross, known, result.told_by_system[name]);
+        if (known.empty() || is_given(known, row->call)) continue;
+        score(library, *row, Tier::cross, known, result.told_by_system[name]);
       }
       append(result.plain_by_system[name], result.plain);
       append(result.told_by_system[name], result.told);
@@ -246,19 +247,28 @@ class LawReport {
       if (!all.back().plain.empty()) plain.push_back(all.back().plain), plain_names.push_back(generation);
       if (!all.back().told.empty()) told.push_back(all.back().told), told_names.push_back(generation);
     }
-    law.half_widths = score_groups(plain, plain_names, law.withheld_mape, law.withheld_coverage);
-    if (!told.empty()) law.told_half_widths = score_groups(told, told_names, law.told_mape, law.told_coverage);
+    WidthsWithout plain_without, told_without;
+    law.half_widths = score_groups(plain, plain_names, law.withheld_mape, law.withheld_coverage, &plain_without);
+    if (!told.empty())
+      law.told_half_widths = score_groups(told, told_names, law.told_mape, law.told_coverage, &told_without);
     for (const LawErrors::Withheld& withheld : all) {
-      for (const auto& [name, errors] : withheld.plain_by_system) {
-        entries_[name].withheld = summary_of(errors, law.half_widths);
-        entries_[name].withheld.coverage90 = law.withheld_coverage[systems_.generation(name)];
-      }
-      for (const auto& [name, errors] : withheld.told_by_system) {
-        if (!law.told_half_widths) continue;
-        entries_[name].told = summary_of(errors, *law.told_half_widths);
-        entries_[name].told.coverage90 = law.told_coverage[systems_.generation(name)];
-      }
+      for (const auto& [name, errors] : withheld.plain_by_system)
+        entries_[name].withheld = unseen_summary(errors, plain_without, systems_.generation(name));
+      for (const auto& [name, errors] : withheld.told_by_system)
+        entries_[name].told = unseen_summary(errors, told_without, systems_.generation(name));
     }
+  }
+
+  using WidthsWithout = std::map<std::string, HalfWidths>;  // intervals made without a group, by its name
+
+  // Of one system, in the intervals that its generation had no part in; with a single generation there are none.
+  static ErrorSummary unseen_summary(const FitErrors& errors, const WidthsWithout& without,
+                                     const std::string& generation) {
+    const auto widths = without.find(generation);
+    if (widths != without.end()) return summary_of(errors, widths->second);
+    ErrorSummary summary = summary_of(errors, half_widths_from({}));
+    summary.coverage90 = 0;
+    return summary;
   }
 
   void score_ranks(LawCalibration& law) {
@@ -277,13 +287,16 @@ class LawReport {
   }
 
   static HalfWidths score_groups(const std::vector<FitErrors>& groups, const std::vector<std::string>& names,
-                                 std::map<std::string, double>& mape, std::map<std::string, double>& covered) {
+                                 std::map<std::string, double>& mape, std::map<std::string, double>& covered,
+                                 WidthsWithout* without = nullptr) {
     std::vector<double> shares;
-    const HalfWidths widths = half_widths_across(groups, shares);
+    std::vector<HalfWidths> without_each;
+    const HalfWidths widths = half_widths_across(groups, shares, &without_each);
     for (size_t g = 0; g < groups.size(); ++g) {
       mape[names[g]] = mean_percentage_error(groups[g]);
       covered[names[g]] = shares[g];
     }
+    for (size_t g = 0; without != nullptr && g < without_each.size(); ++g) without->emplace(names[g], without_each[g]);
     return widths;
   }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 
 #include "base/error.h"
 #include "network/calibration/test_systems.h"
@@ -29,6 +30,25 @@ TEST_F(FitCommunicationTest, finds_a_law_that_is_there_and_ports_it_to_a_generat
     EXPECT_LT(entry.withheld.mape, 25) << entry.system;  // launches differ by a third
   }
   EXPECT_LT(fit.library.laws.at("nccl").sibling_mape.at("h100_sxm"), 1);
+}
+
+TEST_F(FitCommunicationTest, the_latency_that_was_given_is_not_scored) {
+  CommunicationRows reduces = rows;
+  for (CommunicationRow& row : reduces.rows) row.call.operation = "all_reduce";
+  const CommunicationFit fit = fit_communication(reduces, systems, options);
+  for (const auto& entry : fit.summary.entries) EXPECT_EQ(entry.told.n + 1, entry.withheld.n) << entry.system;
+}
+
+TEST_F(FitCommunicationTest, coverage_of_a_system_is_its_own_and_not_that_of_its_generation) {
+  const CommunicationRows apart =
+      made_up_rows({{"a100_sxm", 8}, {"b200_sxm", 8}, {"h100_sxm", 8}, {"h200_sxm", 60}}, systems);
+  const CommunicationFit fit = fit_communication(apart, systems, options);
+  std::map<std::string, ErrorSummary> withheld;
+  for (const auto& entry : fit.summary.entries) withheld[entry.system] = entry.withheld;
+  const ErrorSummary &near = withheld["h100_sxm"], &far = withheld["h200_sxm"];
+  EXPECT_GT(near.coverage90, far.coverage90 + 10);
+  ASSERT_EQ(near.n, far.n);
+  EXPECT_NEAR((near.coverage90 + far.coverage90) / 2, fit.library.laws.at("nccl").withheld_coverage.at("sm_90"), 1e-9);
 }
 
 TEST_F(FitCommunicationTest, what_is_left_out_leaves_no_trace_in_the_calibrations) {

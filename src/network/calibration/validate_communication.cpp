@@ -55,13 +55,7 @@ class Predictors {
 
   const CommunicationPredictor& of(const CommunicationRow& row) const { return predictors_.at(row.device); }
 
-  bool is_given(const CommunicationRow& row) const {
-    const std::vector<KnownTime>& known = known_.at(row.device);
-    return std::any_of(known.begin(), known.end(), [&](const KnownTime& one) {
-      return one.call.law == row.call.law && one.call.operation == row.call.operation &&
-             one.call.ranks == row.call.ranks && one.call.bytes == row.call.bytes;
-    });
-  }
+  bool is_told(const CommunicationRow& row) const { return is_given(known_.at(row.device), row.call); }
 
  private:
   std::map<std::string, CommunicationPredictor> predictors_;
@@ -89,7 +83,7 @@ Validation validate_communication(const CommunicationValidationRequest& request,
   for (const CommunicationRow& row : rows.rows) {
     if (!wanted(request.systems, row.system) || !wanted(request.collectives, collective_of(row))) continue;
     any = true;
-    if (predictors.is_given(row)) {
+    if (predictors.is_told(row)) {
       validation.skipped.push_back({row.file, row.row, "the latency that the predictions were given"});
       continue;
     }

@@ -5,14 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
+#include "network/refusal.h"
 
 namespace foretoken {
 namespace {
 
-[[noreturn]] void reject(const std::string& path, const std::string& value, const std::string& expected) {
-  throw InputError({.source = "transfer plan", .path = path, .value = value, .expected = expected});
-}
+constexpr Refusal refuse{"transfer plan"};
 
 bool is_size(double value) {
   return std::isfinite(value) && value >= 0;
@@ -21,17 +19,17 @@ bool is_size(double value) {
 void check_transfer(const Transfer& transfer, int64_t device_count) {
   for (const int32_t device : {transfer.from, transfer.to}) {
     if (device < 0 || device >= device_count) {
-      reject("transfer", fmt::format("device {}", device), fmt::format("a device from 0 to {}", device_count - 1));
+      refuse("transfer", fmt::format("device {}", device), fmt::format("a device from 0 to {}", device_count - 1));
     }
   }
   if (!is_size(transfer.bytes)) {
-    reject(fmt::format("transfer from {} to {}", transfer.from, transfer.to), fmt::format("{} bytes", transfer.bytes),
+    refuse(fmt::format("transfer from {} to {}", transfer.from, transfer.to), fmt::format("{} bytes", transfer.bytes),
            "a size of at least zero");
   }
 }
 
 void check_time(Seconds time, const char* what) {
-  if (!is_size(time.value())) reject(what, fmt::format("{} s", time.value()), "a time of at least zero");
+  if (!is_size(time.value())) refuse(what, fmt::format("{} s", time.value()), "a time of at least zero");
 }
 
 }  // namespace
@@ -49,7 +47,7 @@ RoutedPlan PlanRouter::route(const TransferPlan& plan, uint64_t flow) {
 
 RoutedStage PlanRouter::route(const Stage& stage, uint64_t flow) {
   check_time(stage.per_message, "per_message");
-  if (stage.messages < 0) reject("messages", fmt::format("{}", stage.messages), "at least zero");
+  if (stage.messages < 0) refuse("messages", fmt::format("{}", stage.messages), "at least zero");
   RoutedStage routed;
   used_.clear();
   Seconds slowest;

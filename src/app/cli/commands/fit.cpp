@@ -173,12 +173,8 @@ class FitCommand : public Command {
     for (const std::string& file : data_) {
       validate_steps(
           {.data = file, .devices = devices_, .stacks = stacks_, .models = models_}, library.hardware(),
-          library.models(), library.stacks(),
-          [&](const Device& device, Caches /*caches*/) { return library.predictor(device.name); }, {},
+          library.models(), library.stacks(), [&](const Device& device) { return library.predictor(device.name); }, {},
           [&](const ScoredStep& step) { samples.push_back(correlation_sample(step)); });
-    }
-    if (samples.empty()) {
-      throw InputError({.source = "--data", .value = "no step", .expected = "steps that can be predicted"});
     }
     CorrelationFit fit = fit_correlations(samples);
     fit.correlations.source = source_;

@@ -62,7 +62,9 @@ class ValidateCommand : public Command {
         "Columns: device, model, stack, dispatch, phase, batch, input_len, context_len, dtype, measured_ms; optional\n"
         "kernel_ms (the kernels' sum: never used, but its error is reported), cache, optimizer, logits, tp.\n"
         "Also NeuSight's table of whole models (device,model,mode,seq_len,batch,fusion,measured_ms), and one layer\n"
-        "measured operator by operator, as LLMCompass did with GPT-3's (device,phase,op,latency_ms).\n"
+        "measured operator by operator (device,phase,op,latency_ms; optional model, batch, input_len, context_len, "
+        "tp),\n"
+        "by default GPT-3's on four GPUs as LLMCompass measured it (data/layers/llmcompass.json).\n"
         "Example:\n  foretoken validate steps --data data/measured/h200_sxm/steps.csv --stacks torch-graph");
     steps_command_ = &steps;
 
@@ -118,6 +120,7 @@ class ValidateCommand : public Command {
   Answer run_steps(const Library& library) const {
     StepValidationRequest request = steps_;
     request.data = data_;
+    request.layer = library.layer_conventions();
     if (!campaign_.empty()) request.campaign = read_campaign(campaign_);
     std::ofstream rows = open_out();
     ScoredStepSink sink;
@@ -128,7 +131,7 @@ class ValidateCommand : public Command {
     const Tier tier = tier_from_name(tier_).value();
     const StepValidation validation = validate_steps(
         request, library.hardware(), library.models(), library.stacks(),
-        [&](const Device& device, Caches /*caches*/) { return library.predictor(device.name, tier); },
+        [&](const Device& device) { return library.predictor(device.name, tier); },
         [&](const Device& device) { return library.power_model(device); }, sink);
     close_out(rows);
     return {.text = step_validation_text(validation), .json = step_validation_json(validation)};
