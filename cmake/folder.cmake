@@ -7,9 +7,14 @@
 #   LINKS       third-party libraries, private; add them to cmake/foretokenConfig.cmake.in too
 #   HEADERS_OF  third-party header-only libraries, private; users of the package do not need them
 
-# Headers that nearly every file includes, compiled once for the target.
-function(foretoken_precompile target)
-  if(FORETOKEN_PRECOMPILED_HEADERS)
+# For a first build: headers that nearly every file includes are compiled once for the target, and the files of a folder
+# several at a time. Those in subfolders stay apart: kinds of one thing use the same names.
+function(foretoken_quicken target folder)
+  if(FORETOKEN_QUICK_BUILD)
+    get_target_property(sources ${target} SOURCES)
+    list(FILTER sources EXCLUDE REGEX "^${folder}/[^/]+$")
+    set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
     target_precompile_headers(${target} PRIVATE
       <algorithm> <array> <cmath> <filesystem> <functional> <map> <memory> <optional> <span> <string> <string_view>
       <utility> <variant> <vector> <fmt/format.h>)
@@ -38,7 +43,7 @@ function(foretoken_folder name)
     set(scope PUBLIC)
     add_library(${target} STATIC ${sources})
     target_link_libraries(${target} PRIVATE fmt::fmt ${arg_LINKS} ${arg_HEADERS_OF} $<BUILD_INTERFACE:foretoken_flags>)
-    foretoken_precompile(${target})
+    foretoken_quicken(${target} ${folder})
   else()
     set(scope INTERFACE)
     add_library(${target} INTERFACE)

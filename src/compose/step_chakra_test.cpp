@@ -23,19 +23,25 @@ class StepChakra : public testing::Test {
  protected:
   StepChakra()
       : folder_(fs::path(testing::TempDir()) / ("foretoken_step_chakra_" + std::to_string(getpid()))),
-        stack_(StackCatalogue(FORETOKEN_SOURCE_DIR "/data/stacks").stack("vllm")) {
+        serving_(StackCatalogue(FORETOKEN_SOURCE_DIR "/data/stacks").stack("vllm")),
+        training_(StackCatalogue(FORETOKEN_SOURCE_DIR "/data/stacks").stack("fused")) {
     fs::create_directories(folder_);
   }
   ~StepChakra() override { fs::remove_all(folder_); }
 
   StepEstimate estimate(const std::string& model, const StepRequest& request, const ParallelPlan& plan) const {
     const KernelPredictor h100(HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device("h100_sxm"));
-    return estimate_step(ModelCatalogue(FORETOKEN_SOURCE_DIR "/data/models").model(model), request, plan, h100, stack_);
+    return estimate_step(ModelCatalogue(FORETOKEN_SOURCE_DIR "/data/models").model(model), request, plan, h100,
+                         stack_for(request));
+  }
+
+  const Stack& stack_for(const StepRequest& request) const {
+    return request.phase == StepPhase::train ? training_ : serving_;
   }
 
   ReplayWorkload exported(const StepEstimate& step) const {
     for (int64_t rank = 0; rank < rank_count(step.plan); ++rank) {
-      write_file(chakra_path(prefix(), rank), chakra_text(step_chakra(step, stack_, 1, rank)));
+      write_file(chakra_path(prefix(), rank), chakra_text(step_chakra(step, stack_for(step.request), 1, rank)));
     }
     return read_chakra_workload(prefix(), {.ranks = rank_count(step.plan)});
   }
@@ -60,7 +66,7 @@ class StepChakra : public testing::Test {
   std::string prefix() const { return (folder_ / "step").string(); }
 
   fs::path folder_;
-  Stack stack_;
+  Stack serving_, training_;
 };
 
 TEST_F(StepChakra, a_replayed_step_takes_as_long_as_its_estimate) {

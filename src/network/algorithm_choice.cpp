@@ -26,8 +26,6 @@ std::string unsuitable(Protocol protocol, const CollectiveAlgorithm& algorithm, 
   return {};
 }
 
-constexpr Refusal refuse{"collective"};
-
 void add_protocols(const CollectiveAlgorithm& algorithm, const ChoiceRequest& request, const ChoiceLimits& limits,
                    std::vector<AlgorithmAndProtocol>& found) {
   if (request.protocol) {
@@ -56,10 +54,11 @@ std::vector<AlgorithmAndProtocol> candidates(CollectiveKind kind, const GroupSha
   if (by_name) {
     const CollectiveAlgorithm& algorithm = collective_algorithm(request.algorithm);
     const std::string why = unsuitable(algorithm, kind, shape, limits);
-    if (!why.empty()) refuse("algorithm", request.algorithm, fmt::format("an algorithm that suits: {}", why));
+    if (!why.empty())
+      refuse_collective("algorithm", request.algorithm, fmt::format("an algorithm that suits: {}", why));
     if (request.protocol) {
       const std::string no_protocol = unsuitable(*request.protocol, algorithm, limits);
-      if (!no_protocol.empty()) refuse("protocol", protocol_name(*request.protocol), no_protocol);
+      if (!no_protocol.empty()) refuse_collective("protocol", protocol_name(*request.protocol), no_protocol);
     }
     add_protocols(algorithm, request, limits, found);
     return found;
@@ -70,8 +69,8 @@ std::vector<AlgorithmAndProtocol> candidates(CollectiveKind kind, const GroupSha
   }
   if (found.empty()) {
     ensure(request.protocol.has_value(), "every collective has an algorithm with some protocol");
-    refuse("protocol", protocol_name(*request.protocol),
-           "a protocol that suits these links: ll, ll128 (NVLink), simple");
+    refuse_collective("protocol", protocol_name(*request.protocol),
+                      "a protocol that suits these links: ll, ll128 (NVLink), simple");
   }
   return found;
 }

@@ -16,8 +16,6 @@
 namespace foretoken {
 namespace {
 
-constexpr Refusal refuse{"collective"};
-
 bool is_nvlink(NodeFabricKind kind) {
   return kind == NodeFabricKind::nvswitch || kind == NodeFabricKind::nvlink_mesh;
 }
@@ -40,7 +38,8 @@ GroupShape shape_of(const GroupLayout& layout) {
 ProcessGroup beside(const ProcessGroup& group, int64_t k) {
   if (k == 0) return group;
   if (group.stride() == 0) {
-    refuse("concurrent", "a list of devices", "a group with a stride: only such a group says where the next one lies");
+    refuse_collective("concurrent", "a list of devices",
+                      "a group with a stride: only such a group says where the next one lies");
   }
   const int64_t behind = k / group.stride() * group.stride() * group.size();
   return ProcessGroup::strided(group.device(0) + k % group.stride() + behind, group.size(), group.stride());
@@ -206,23 +205,26 @@ void CollectiveModel::check_pairs(const CollectiveRequest& request) const {
   ensure(options_.uneven, "whoever asks for uneven pairs says so when the model is made");
   ensure(request.pairs->ranks == request.group.size(), "every rank of the group has its pairs");
   if (request.kind != CollectiveKind::all_to_all)
-    refuse("pairs", std::string(collective_kind_name(request.kind)), "an all_to_all: no other has bytes for each pair");
+    refuse_collective("pairs", std::string(collective_kind_name(request.kind)),
+                      "an all_to_all: no other has bytes for each pair");
   if (request.choice.algorithm != "auto" && request.choice.algorithm != "direct")
-    refuse("algorithm", request.choice.algorithm, "direct, where every pair has bytes of its own");
-  if (request.concurrent > 1) refuse("concurrent", "uneven pairs", "one group, where every pair has bytes of its own");
+    refuse_collective("algorithm", request.choice.algorithm, "direct, where every pair has bytes of its own");
+  if (request.concurrent > 1)
+    refuse_collective("concurrent", "uneven pairs", "one group, where every pair has bytes of its own");
 }
 
 void CollectiveModel::check(const CollectiveRequest& request) const {
   check_group(request.group, device_count(), name_);
   if (!std::isfinite(request.bytes) || request.bytes < 0)
-    refuse("bytes", number_text(request.bytes), "a size of at least zero");
+    refuse_collective("bytes", number_text(request.bytes), "a size of at least zero");
   if (request.root < 0 || request.root >= request.group.size())
-    refuse("root", fmt::format("{}", request.root), fmt::format("a rank from 0 to {}", request.group.size() - 1));
+    refuse_collective("root", fmt::format("{}", request.root),
+                      fmt::format("a rank from 0 to {}", request.group.size() - 1));
   if (request.kind == CollectiveKind::send_recv && request.group.size() != 2)
-    refuse("ranks", fmt::format("{}", request.group.size()), "two ranks for a send_recv");
+    refuse_collective("ranks", fmt::format("{}", request.group.size()), "two ranks for a send_recv");
   if (request.concurrent > 1 && options_.fidelity != Fidelity::flow)
-    refuse("concurrent", fmt::format("{} groups by formula", request.concurrent),
-           "fidelity flow, where groups share links");
+    refuse_collective("concurrent", fmt::format("{} groups by formula", request.concurrent),
+                      "fidelity flow, where groups share links");
   if (request.pairs) check_pairs(request);
 }
 

@@ -19,4 +19,6 @@ struct Refusal {
   }
 };
 
+inline constexpr Refusal refuse_collective{"collective"};
+
 }  // namespace foretoken

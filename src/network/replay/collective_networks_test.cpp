@@ -71,7 +71,7 @@ TEST(ReplayNetworks, a_broadcast_starts_at_its_root) {
   const auto from = [&](int32_t root) {
     TestWorkload workload(9);
     for (size_t rank = 0; rank < 9; ++rank) workload.broadcast(rank, root, megabytes);
-    return makespan(std::move(workload), *flow_network(flow, LinkRouting::shortest));
+    return makespan(std::move(workload), *flow_network(flow, {.routing = LinkRouting::shortest}));
   };
   EXPECT_EQ(from(0), from(-1));
   EXPECT_NE(from(0), from(4));
@@ -83,7 +83,7 @@ TEST(ReplayNetworks, the_order_of_a_group_is_that_of_its_ring) {
     TestWorkload workload(8);
     const int32_t group = workload.group({0, 1, 2, 3, 4, 5, 6, 7}, std::move(order));
     for (size_t rank = 0; rank < 8; ++rank) workload.all_reduce(rank, megabytes, {}, group);
-    return makespan(std::move(workload), *flow_network(flow, LinkRouting::shortest));
+    return makespan(std::move(workload), *flow_network(flow, {.routing = LinkRouting::shortest}));
   };
   EXPECT_EQ(with_order({}), with_order({1, 2, 3, 4, 5, 6, 7, 0}));
   EXPECT_GT(with_order({0, 4, 1, 5, 2, 6, 3, 7}), with_order({}));
