@@ -2,7 +2,7 @@
 
 add_library(foretoken_flags INTERFACE)
 target_compile_options(foretoken_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+  -Wall -Wextra -Wpedantic $<$<NOT:$<BOOL:${FORETOKEN_QUICK_BUILD}>>:-Wshadow> -Wconversion -Wno-sign-conversion
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # false alarms on std::string in GCC 12 (GCC bug 105651)
   -Wno-missing-field-initializers  # designated initialisers leave defaulted members out on purpose
   $<$<BOOL:${FORETOKEN_WERROR}>:-Werror>

@@ -7,22 +7,32 @@
 #   LINKS       third-party libraries, private; add them to cmake/foretokenConfig.cmake.in too
 #   HEADERS_OF  third-party header-only libraries, private; users of the package do not need them
 
-# For a first build: headers that nearly every file includes are compiled once for the target, and the files of a folder
-# several at a time. Those in subfolders stay apart: kinds of one thing use the same names.
-function(foretoken_quicken target folder)
-  if(FORETOKEN_QUICK_BUILD)
-    get_target_property(sources ${target} SOURCES)
-    list(FILTER sources EXCLUDE REGEX "^${folder}/[^/]+$")
-    set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
+# For a first build: headers that nearly every file includes are compiled once for all targets, and files several at a
+# time. Kinds of one thing, in a folder with a list.cpp, stay apart: they use the same names.
+function(foretoken_quicken target)
+  if(NOT FORETOKEN_QUICK_BUILD)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  foreach(source ${sources})
+    get_filename_component(folder ${source} DIRECTORY)
+    if(EXISTS ${folder}/list.cpp)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
+  if(target STREQUAL foretoken_base)
     target_precompile_headers(${target} PRIVATE
       <algorithm> <array> <cmath> <filesystem> <functional> <map> <memory> <optional> <span> <string> <string_view>
       <utility> <variant> <vector> <fmt/format.h>)
-    # False alarms on std::string in GCC 12, which come and go with the order of headers.
-    target_compile_options(${target} PRIVATE
-      $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>
-      $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread>)
+  else()
+    target_precompile_headers(${target} REUSE_FROM foretoken_base)
   endif()
+  # Unnamed namespaces of several files look as if they lay in a header; and GCC 12 has false alarms on std::string, which
+  # come and go with the order of headers.
+  target_compile_options(${target} PRIVATE
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage> $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread>)
 endfunction()
 
 function(foretoken_folder name)
@@ -43,7 +53,7 @@ function(foretoken_folder name)
     set(scope PUBLIC)
     add_library(${target} STATIC ${sources})
     target_link_libraries(${target} PRIVATE fmt::fmt ${arg_LINKS} ${arg_HEADERS_OF} $<BUILD_INTERFACE:foretoken_flags>)
-    foretoken_quicken(${target} ${folder})
+    foretoken_quicken(${target})
   else()
     set(scope INTERFACE)
     add_library(${target} INTERFACE)

@@ -97,15 +97,15 @@ class ChunkQueues {
   int64_t inserted_ = 0;
 };
 
-constexpr Refusal refuse{"ASTRA-sim run"};
+constexpr Refusal refuse_run{"ASTRA-sim run"};
 
 void check_number(std::string path, double value, Range<double> allowed) {
-  if (!allowed.holds(value)) refuse(std::move(path), number_text(value), range_text(allowed));
+  if (!allowed.holds(value)) refuse_run(std::move(path), number_text(value), range_text(allowed));
 }
 
 // Within these limits no sum of nanoseconds overflows.
 void check(const AstraRun& run) {
-  if (run.dimensions.empty()) refuse("dims", "none", "at least one dimension");
+  if (run.dimensions.empty()) refuse_run("dims", "none", "at least one dimension");
   double npus = 1;
   for (const AstraDimension& dimension : run.dimensions) {
     npus *= static_cast<double>(dimension.npus);
@@ -114,8 +114,8 @@ void check(const AstraRun& run) {
     check_number("latency", dimension.latency_ns, {.least = 0, .most = 1e8});
     if (dimension.algorithm == AstraAlgorithm::halving_doubling &&
         !std::has_single_bit(static_cast<uint64_t>(dimension.npus))) {
-      refuse("dims", fmt::format("{}", dimension.npus),
-             "a power of two: on any other count ASTRA-sim's halving-doubling ends without a result");
+      refuse_run("dims", fmt::format("{}", dimension.npus),
+                 "a power of two: on any other count ASTRA-sim's halving-doubling ends without a result");
     }
   }
   check_number("dims (all NPUs)", npus, {.least = 1, .most = 131'072});
@@ -131,8 +131,8 @@ void check(const AstraRun& run) {
     case CollectiveKind::all_to_all:
       return;
     default:
-      refuse("collective", std::string(collective_kind_name(run.kind)),
-             "all_reduce, all_gather, reduce_scatter or all_to_all: ASTRA-sim charges 1 ns for any other");
+      refuse_run("collective", std::string(collective_kind_name(run.kind)),
+                 "all_reduce, all_gather, reduce_scatter or all_to_all: ASTRA-sim charges 1 ns for any other");
   }
 }
 

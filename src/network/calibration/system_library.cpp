@@ -35,8 +35,8 @@ std::vector<SystemTraits> SystemLibrary::siblings_of(const SystemTraits& own, co
                                                      const std::vector<std::string>& measured) const {
   std::vector<SystemTraits> result;
   for (const std::string& other : measured) {
-    const Known& candidate = known(other);
-    if (candidate.traits.name != own.name && candidate.generation == generation) result.push_back(candidate.traits);
+    if (other == own.name || generation_of(hardware_.device(other)) != generation) continue;  // before any node is read
+    result.push_back(known(other).traits);
   }
   std::stable_sort(result.begin(), result.end(), [&](const SystemTraits& a, const SystemTraits& b) {
     return std::abs(a.link_rate - own.link_rate) < std::abs(b.link_rate - own.link_rate);

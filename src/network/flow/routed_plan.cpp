@@ -10,7 +10,7 @@
 namespace foretoken {
 namespace {
 
-constexpr Refusal refuse{"transfer plan"};
+constexpr Refusal refuse_plan{"transfer plan"};
 
 bool is_size(double value) {
   return std::isfinite(value) && value >= 0;
@@ -19,17 +19,17 @@ bool is_size(double value) {
 void check_transfer(const Transfer& transfer, int64_t device_count) {
   for (const int32_t device : {transfer.from, transfer.to}) {
     if (device < 0 || device >= device_count) {
-      refuse("transfer", fmt::format("device {}", device), fmt::format("a device from 0 to {}", device_count - 1));
+      refuse_plan("transfer", fmt::format("device {}", device), fmt::format("a device from 0 to {}", device_count - 1));
     }
   }
   if (!is_size(transfer.bytes)) {
-    refuse(fmt::format("transfer from {} to {}", transfer.from, transfer.to), fmt::format("{} bytes", transfer.bytes),
-           "a size of at least zero");
+    refuse_plan(fmt::format("transfer from {} to {}", transfer.from, transfer.to),
+                fmt::format("{} bytes", transfer.bytes), "a size of at least zero");
   }
 }
 
 void check_time(Seconds time, const char* what) {
-  if (!is_size(time.value())) refuse(what, fmt::format("{} s", time.value()), "a time of at least zero");
+  if (!is_size(time.value())) refuse_plan(what, fmt::format("{} s", time.value()), "a time of at least zero");
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ RoutedPlan PlanRouter::route(const TransferPlan& plan, uint64_t flow) {
 
 RoutedStage PlanRouter::route(const Stage& stage, uint64_t flow) {
   check_time(stage.per_message, "per_message");
-  if (stage.messages < 0) refuse("messages", fmt::format("{}", stage.messages), "at least zero");
+  if (stage.messages < 0) refuse_plan("messages", fmt::format("{}", stage.messages), "at least zero");
   RoutedStage routed;
   used_.clear();
   Seconds slowest;

@@ -54,7 +54,8 @@ class StepCommand : public Command {
     const std::string fallback = request.phase == StepPhase::train ? "fused" : "vllm";
     const Stack stack = library.stacks().stack(stack_.empty() ? fallback : stack_);
     const ParallelPlan plan = flags_.parallel_plan();
-    const std::optional<CommunicationPredictor> collectives = library.collectives(predictor.device());
+    std::optional<CommunicationPredictor> collectives;  // reading them takes longer than the step of a single rank
+    if (rank_count(plan) > 1) collectives = library.collectives(predictor.device());
     const StepEstimate step = estimate_step(model, request, plan, predictor, stack,
                                             {.dispatch = dispatch_from_name(dispatch_),
                                              .host_factor = host_factor_,
