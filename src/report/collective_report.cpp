@@ -11,8 +11,6 @@
 namespace foretoken {
 namespace {
 
-constexpr size_t page_width = 100;
-
 std::string_view routing_name(LinkRouting routing) {
   return link_routing_names[static_cast<size_t>(routing)];
 }

@@ -12,8 +12,6 @@
 namespace foretoken {
 namespace {
 
-constexpr size_t page_width = 100;
-
 bool has_experts(const CommunicationCall& call) {
   return call.bytes <= 0;
 }

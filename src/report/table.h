@@ -29,6 +29,8 @@ class Table {
 // A bar of `share` (0 to 1) of `width` characters: "######....".
 std::string bar(double share, size_t width);
 
+inline constexpr size_t page_width = 100;  // columns that human output fits
+
 // Lines longer than `width` broken at spaces; what follows is indented by `indent`.
 std::string wrap_lines(const std::string& text, size_t width, size_t indent);
 

@@ -14,7 +14,7 @@ std::string engine_help() {
   return help;
 }
 
-constexpr Range<int64_t> zero_or_more{.least = 0, .most = 100'000'000};
+constexpr Range<int64_t> tokens_or_blocks{.least = 0, .most = 100'000'000};
 
 }  // namespace
 
@@ -25,12 +25,12 @@ void MemoryFlags::declare(Options& options) {
   options.number("--gpu-memory-utilization,--mem-fraction-static,--free-gpu-memory-fraction", engine.memory_fraction,
                  {.least = 0, .most = 1}, "Share of the memory the engine may use, each engine in its own sense");
   options.integer("--max-num-batched-tokens,--max-num-tokens,--chunked-prefill-size", engine.max_num_batched_tokens,
-                  zero_or_more, "Tokens in the largest step");
-  options.integer("--max-num-seqs,--max-batch-size", engine.max_num_seqs, zero_or_more,
+                  tokens_or_blocks, "Tokens in the largest step");
+  options.integer("--max-num-seqs,--max-batch-size", engine.max_num_seqs, tokens_or_blocks,
                   "Sequences in the largest step");
-  options.integer("--max-model-len", engine.max_model_len, zero_or_more, "Longest sequence, prompt and output");
-  options.integer("--block-size", engine.block_size, zero_or_more, "Tokens in a block of the KV cache");
-  options.integer("--num-gpu-blocks-override", engine.num_gpu_blocks_override, zero_or_more,
+  options.integer("--max-model-len", engine.max_model_len, tokens_or_blocks, "Longest sequence, prompt and output");
+  options.integer("--block-size", engine.block_size, tokens_or_blocks, "Tokens in a block of the KV cache");
+  options.integer("--num-gpu-blocks-override", engine.num_gpu_blocks_override, tokens_or_blocks,
                   "Blocks of the KV cache, whatever the memory");
   options.integer("--kv-cache-memory-bytes", engine.kv_cache_memory_bytes, {.least = 0, .most = int64_t{1} << 50},
                   "Size of the KV cache, in place of a share");
