@@ -75,7 +75,8 @@ std::optional<PowerModel> Library::power_model(const Device& device) const {
 }
 
 std::optional<CommunicationPredictor> Library::collectives(const Device& device, const std::optional<Node>& node,
-                                                           std::vector<KnownTime> known) const {
+                                                           std::vector<KnownTime> known,
+                                                           std::span<const std::string_view> laws) const {
   if (!device.link_bandwidth && !device.host_bandwidth) return std::nullopt;
   const HardwareCatalogue catalogue = hardware();
   const SystemLibrary systems(catalogue);
@@ -84,7 +85,7 @@ std::optional<CommunicationPredictor> Library::collectives(const Device& device,
   std::vector<std::string> names = {own.name};
   for (const SystemTraits& sibling : siblings) names.push_back(sibling.name);
   return CommunicationPredictor(
-      std::make_shared<const CommunicationLibrary>(read_communication_library(networks(), names)), own,
+      std::make_shared<const CommunicationLibrary>(read_communication_library(networks(), names, laws)), own,
       std::move(siblings), std::move(known));
 }
 

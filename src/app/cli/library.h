@@ -4,6 +4,9 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "compose/layer_conventions.h"
@@ -39,9 +42,10 @@ class Library {
                                       Caches caches) const;
   std::filesystem::path calibrations() const { return directory_ / "kernels" / "calibrations"; }
   // Of the device's own sweeps and its siblings'; nothing for a device without links. `node`: what it sits in; default
-  // the usual one.
+  // the usual one. `laws`: those to read; default all.
   std::optional<CommunicationPredictor> collectives(const Device& device, const std::optional<Node>& node = {},
-                                                    std::vector<KnownTime> known = {}) const;
+                                                    std::vector<KnownTime> known = {},
+                                                    std::span<const std::string_view> laws = {}) const;
   std::filesystem::path networks() const { return directory_ / "networks"; }
   // Programs for other machines, beside the data: tools/profile_cuda.py.
   std::filesystem::path tools() const { return directory_.parent_path() / "tools"; }

@@ -43,15 +43,21 @@ std::vector<std::string> swept_systems(const std::filesystem::path& folder) {
 }
 
 CommunicationLibrary read_communication_library(const std::filesystem::path& folder,
-                                                const std::vector<std::string>& only_systems) {
+                                                const std::vector<std::string>& only_systems,
+                                                std::span<const std::string_view> only_laws) {
   CommunicationLibrary library;
   std::error_code error;
+  const auto wanted = [&](const LawKind& kind) {
+    return only_laws.empty() || std::find(only_laws.begin(), only_laws.end(), kind.name) != only_laws.end();
+  };
   for (const LawKind& kind : all_laws()) {
+    if (!wanted(kind)) continue;
     const std::filesystem::path path = law_calibration_path(folder, kind.name);
     if (std::filesystem::exists(path, error)) library.laws.emplace(kind.name, read_law_calibration(path));
   }
   for (const std::string& system : only_systems.empty() ? swept_systems(folder) : only_systems) {
     for (const LawKind& kind : all_laws()) {
+      if (!wanted(kind)) continue;
       const std::filesystem::path path = sweep_calibration_path(folder, system, kind.name);
       if (!std::filesystem::exists(path, error)) continue;
       library.sweeps.emplace(std::pair(system, std::string(kind.name)), read_sweep_calibration(path));

@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/estimate.h"
@@ -38,10 +40,11 @@ struct CommunicationLibrary {
   std::map<std::pair<std::string, std::string>, SweepCalibration> sweeps;  // by system and law
 };
 
-// All files below the folder, or those of some systems; a folder without files gives an empty library, which predicts
-// nothing.
+// All files below the folder, or those of some systems and laws; a folder without files gives an empty library, which
+// predicts nothing.
 CommunicationLibrary read_communication_library(const std::filesystem::path& folder,
-                                                const std::vector<std::string>& only_systems = {});
+                                                const std::vector<std::string>& only_systems = {},
+                                                std::span<const std::string_view> only_laws = {});
 // The systems that have sweeps there.
 std::vector<std::string> swept_systems(const std::filesystem::path& folder);
 

@@ -19,6 +19,9 @@ std::optional<CommunicationCall> nccl_call(const CollectiveShape& collective);
 inline constexpr std::string_view engine_kernels[] = {"vllm", "sglang", "trtllm"};
 CommunicationCall engine_all_reduce_call(std::string_view kernel, bool eager, int64_t ranks, double bytes);
 
+// The laws that the next function asks for: a step need not read those of expert traffic.
+inline constexpr std::string_view step_laws[] = {"nccl", "oneccl", "custom_all_reduce"};
+
 // `kernel` is the stack's all-reduce kernel (vllm, sglang, trtllm), empty = NCCL, which runs all other collectives too:
 // of the newest version that was measured. Engines send bf16. The law of collective.h (start-up and wire time) where
 // `predictor` is null or has nothing: other kinds of collectives, devices and libraries, groups larger than the

@@ -1,5 +1,6 @@
 #include "app/cli/commands/list.h"
 #include "compose/step_estimate.h"
+#include "network/calibration/stack_collectives.h"
 #include "report/step_report.h"
 #include "report/table.h"
 
@@ -18,7 +19,8 @@ class DemoCommand : public Command {
     const ParallelPlan plan{.tensor = 8};
     const StepRequest prompt{.phase = StepPhase::prefill, .batch = 1, .input_len = 2048};
     const StepRequest tokens{.phase = StepPhase::decode, .batch = 64, .context_len = 2048};
-    const std::optional<CommunicationPredictor> collectives = library.collectives(predictor.device());
+    const std::optional<CommunicationPredictor> collectives =
+        library.collectives(predictor.device(), {}, {}, step_laws);
     const ExecutionOptions options{.collectives = collectives ? &*collectives : nullptr};
     const StepEstimate prefill = estimate_step(model, prompt, plan, predictor, {}, options);
     const StepEstimate decode = estimate_step(model, tokens, plan, predictor, {}, options);

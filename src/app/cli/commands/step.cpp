@@ -10,6 +10,7 @@
 #include "compose/step_chakra.h"
 #include "compose/step_estimate.h"
 #include "compose/sustained_step.h"
+#include "network/calibration/stack_collectives.h"
 #include "report/chrome_trace.h"
 #include "report/memory_report.h"
 #include "report/step_report.h"
@@ -55,7 +56,7 @@ class StepCommand : public Command {
     const Stack stack = library.stacks().stack(stack_.empty() ? fallback : stack_);
     const ParallelPlan plan = flags_.parallel_plan();
     std::optional<CommunicationPredictor> collectives;  // reading them takes longer than the step of a single rank
-    if (rank_count(plan) > 1) collectives = library.collectives(predictor.device());
+    if (rank_count(plan) > 1) collectives = library.collectives(predictor.device(), {}, {}, step_laws);
     const StepEstimate step = estimate_step(model, request, plan, predictor, stack,
                                             {.dispatch = dispatch_from_name(dispatch_),
                                              .host_factor = host_factor_,
