@@ -1,0 +1,66 @@
+// A request inside an engine, and the steps it is part of.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "serving/request.h"
+#include "serving/step_times.h"
+
+namespace foretoken {
+
+// A sequence of prompt and output tokens; each step computes some of them. A token comes out of the step that computes
+// the last one known.
+struct Sequence {
+  Request request;
+  RequestRecord record;
+  int64_t promised = 0;    // output tokens that have come out or will at the end of a step in flight
+  int64_t produced = 0;    // output tokens that have come out
+  int64_t computed = 0;    // tokens whose KV is there or will be at the end of a step in flight
+  int64_t prompt_end = 0;  // tokens to compute before it decodes: the prompt; after a preemption the output so far too
+  int32_t steps_in_flight = 0;
+  bool ever_scheduled = false;
+  std::vector<int32_t> blocks;         // of the KV cache, in order
+  std::vector<uint64_t> block_hashes;  // of the full blocks whose content is known
+  int64_t hashed_blocks = 0;           // of `blocks`, those that can be found by others
+
+  int64_t known_tokens() const { return request.input_tokens + promised; }
+  int64_t tokens_left() const { return known_tokens() - computed; }
+  bool all_promised() const { return promised == request.output_tokens; }
+  // Its tokens are to be computed again.
+  void restart();
+};
+
+struct BatchEntry {
+  Sequence* sequence = nullptr;
+  int64_t new_tokens = 0;
+  int64_t context_tokens = 0;
+  bool yields_token = false;
+  bool decodes = false;
+};
+
+// One step of an engine.
+class Batch {
+ public:
+  // The sequence computes `new_tokens` more.
+  void add(Sequence& sequence, int64_t new_tokens);
+  // The step again, `count` times, all at once. Only for decodes.
+  void repeat(int64_t count);
+  void clear();
+
+  std::span<const BatchEntry> entries() const { return entries_; }
+  bool empty() const { return entries_.empty(); }
+  bool only_decodes() const { return prompts_.empty(); }
+  // Some sequence gets its last token at the end.
+  bool ends_sequence() const { return ends_sequence_; }
+  int64_t prefill_tokens() const { return prefill_tokens_; }
+  StepBatch step() const;
+
+ private:
+  std::vector<BatchEntry> entries_;
+  std::vector<PromptChunk> prompts_;
+  int64_t decodes_ = 0, decode_context_ = 0, longest_decode_ = 0, prefill_tokens_ = 0;
+  bool ends_sequence_ = false;
+};
+
+}  // namespace foretoken
