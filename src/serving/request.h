@@ -70,7 +70,8 @@ struct StepRecord {
   int64_t kv_blocks_used = 0;
 };
 
-// Told what happens, in order of simulated time. Keeps what it needs; the simulation keeps nothing of the past.
+// Told what happens, for each replica in order of simulated time. Keeps what it needs; the simulation keeps nothing of
+// the past.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;

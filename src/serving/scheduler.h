@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,10 +25,11 @@ struct SchedulerOptions {
   QueuePolicy policy = QueuePolicy::fcfs;
   bool enable_chunked_prefill = true;
   bool enable_prefix_caching = true;
-  bool async_scheduling = true;  // the next step is chosen while one runs
+  bool async_scheduling = true;  // the next step is chosen while one runs, by kinds that can
   bool scheduler_reserve_full_isl = true;
   int64_t long_prefill_token_threshold = 0;  // 0 = off
-  double watermark = 0;                      // share of the blocks kept free when a request is admitted
+  std::optional<double> watermark;           // share of the blocks kept free when a request is admitted; nothing = the
+                                             // kind's own
   int64_t pipeline_stages = 1;
 };
 
@@ -70,6 +72,7 @@ class Scheduler {
 struct SchedulerKind {
   std::string_view name;  // what users type
   std::string_view summary;
+  bool schedules_ahead;  // can choose a step while the one before it runs
   std::unique_ptr<Scheduler> (*make)(const SchedulerOptions&);
 };
 std::span<const SchedulerKind> scheduler_kinds();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "serving/request.h"
@@ -19,15 +20,21 @@ struct Sequence {
   int64_t computed = 0;    // tokens whose KV is there or will be at the end of a step in flight
   int64_t prompt_end = 0;  // tokens to compute before it decodes: the prompt; after a preemption the output so far too
   int32_t steps_in_flight = 0;
-  bool ever_scheduled = false;
-  std::vector<int32_t> blocks;         // of the KV cache, in order
-  std::vector<uint64_t> block_hashes;  // of the full blocks whose content is known
-  int64_t hashed_blocks = 0;           // of `blocks`, those that can be found by others
+  bool running = false;  // admitted; else it waits
+  // The cache's, see kv_blocks.h.
+  std::vector<int32_t> blocks;         // that it holds, in order
+  std::vector<int32_t> former_blocks;  // that it held when it was preempted
+  std::vector<uint64_t> block_hashes;  // of the blocks that `request.prefix_blocks` describes
+  int64_t published_blocks = 0;        // of `blocks`, those that can be found again
 
   int64_t known_tokens() const { return request.input_tokens + promised; }
   int64_t tokens_left() const { return known_tokens() - computed; }
   bool all_promised() const { return promised == request.output_tokens; }
-  // Its tokens are to be computed again.
+  // Tokens in the cache when the last one comes out, which is not put there.
+  int64_t final_tokens() const { return request.input_tokens + request.output_tokens - 1; }
+  // It is new: takes the request's place in the run, keeps the memory of what it was before.
+  void begin(Request&& new_request);
+  // Preempted: its tokens are to be computed again.
   void restart();
 };
 
@@ -44,7 +51,9 @@ class Batch {
  public:
   // The sequence computes `new_tokens` more.
   void add(Sequence& sequence, int64_t new_tokens);
-  // The step again, `count` times, all at once. Only for decodes.
+  // Undoes `add` before the step runs.
+  void remove(Sequence& sequence);
+  // The step ran `count` times and runs once more. Only for decodes.
   void repeat(int64_t count);
   void clear();
 
