@@ -1,0 +1,207 @@
+#include "serving/composed_steps.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "compose/step_estimate.h"
+
+namespace foretoken {
+namespace {
+
+constexpr int64_t frame_grid = 64;  // tokens
+
+// Kernels that read the cache.
+struct Reader {
+  KernelShape shape;  // MixedAttentionShape without sequences, or LatentAttentionShape
+  std::string variant;
+  double count = 1;
+};
+
+bool reads_cache(const KernelShape& shape) {
+  return std::holds_alternative<AttentionShape>(shape) || std::holds_alternative<MixedAttentionShape>(shape) ||
+         std::holds_alternative<LatentAttentionShape>(shape);
+}
+
+Estimate between(const Estimate& a, const Estimate& b, double share) {
+  const auto mix = [&](double x, double y) { return x + (y - x) * share; };
+  return {.value = mix(a.value, b.value),
+          .low = mix(a.low, b.low),
+          .high = mix(a.high, b.high),
+          .kind = std::max(a.kind, b.kind)};
+}
+
+// The same kernel for no sequences yet.
+KernelShape emptied(const KernelShape& shape) {
+  if (const auto* one = std::get_if<AttentionShape>(&shape)) return empty_batch_like(*one);
+  if (const auto* mixed = std::get_if<MixedAttentionShape>(&shape)) {
+    MixedAttentionShape batch = *mixed;
+    batch.prompts = {};
+    batch.decodes = batch.decode_keys = batch.longest_decode = 0;
+    return batch;
+  }
+  return shape;
+}
+
+class ComposedSteps final : public StepTimes {
+ public:
+  explicit ComposedSteps(ComposedStepsConfig config) : config_(std::move(config)) {
+    readers(StepPhase::decode) = find_readers({.phase = StepPhase::decode, .batch = 2, .context_len = 16});
+    readers(StepPhase::prefill) = find_readers({.phase = StepPhase::prefill, .batch = 1, .input_len = 16});
+    readers(StepPhase::mixed) =
+        find_readers({.phase = StepPhase::mixed, .batch = 2, .input_len = 16, .context_len = 16, .prompts = 1});
+  }
+
+  Estimate step_seconds(const StepBatch& batch) override {
+    parts_.clear();
+    if (batch.prompts.empty()) {
+      parts_.push_back(kept(decode_frames_, batch.decodes, [&](int64_t n) { return frame(decode_request(n)); }));
+    } else {
+      parts_.push_back(prompt_frame(batch.new_tokens()));
+    }
+    if (const int64_t sampled = batch.sampled_sequences(); sampled > 0) {
+      parts_.push_back(kept(heads_, sampled, [&](int64_t n) { return head(n); }));
+    }
+    add_attention(batch);
+    return sum_with_correlation(parts_, kernel_error_correlation);
+  }
+
+ private:
+  using Kept = std::map<int64_t, Estimate>;
+
+  template <class Compute>
+  static const Estimate& kept(Kept& values, int64_t key, const Compute& compute) {
+    const auto found = values.find(key);
+    return found != values.end() ? found->second : values.emplace(key, compute(key)).first->second;
+  }
+
+  static StepRequest decode_request(int64_t sequences) {
+    return {.phase = StepPhase::decode, .batch = sequences, .context_len = 1};
+  }
+
+  StepEstimate estimate(StepRequest request) const {
+    request.kv_dtype = config_.kv_dtype;
+    return estimate_step(config_.model, request, config_.plan, config_.predictor, config_.stack);
+  }
+
+  // The whole step without attention and head.
+  Estimate frame(const StepRequest& request) const {
+    const StepEstimate step = estimate(request);
+    double apart = 0;
+    for (const StageEstimate& stage : step.stages) {
+      for (const TimedLaunch& timed : stage.launches) {
+        const bool in_head = stage.calls[timed.launch.call].part == StepPart::head;
+        if (in_head || reads_cache(timed.launch.shape)) apart += timed.seconds.value;
+      }
+    }
+    const double left = std::max(0.0, step.seconds.value - apart);
+    return scaled(step.seconds, left / step.seconds.value);
+  }
+
+  Estimate prompt_frame(int64_t tokens) {
+    const auto at = [&](int64_t size) -> const Estimate& {
+      return kept(prompt_frames_, size,
+                  [&](int64_t n) { return frame({.phase = StepPhase::prefill, .batch = 1, .input_len = n}); });
+    };
+    if (const auto padded = config_.stack.padded_tokens(tokens)) return at(*padded);
+    const int64_t lower = tokens / frame_grid * frame_grid;
+    if (lower == tokens || lower == 0) return at(tokens);
+    const double share = static_cast<double>(tokens - lower) / static_cast<double>(frame_grid);
+    return between(at(lower), at(lower + frame_grid), share);
+  }
+
+  Estimate head(int64_t sequences) const {
+    std::vector<Estimate> parts;
+    for (const StageEstimate& stage : estimate(decode_request(sequences)).stages) {
+      for (const TimedLaunch& timed : stage.launches) {
+        if (stage.calls[timed.launch.call].part == StepPart::head) parts.push_back(timed.seconds);
+      }
+    }
+    return parts.empty() ? exactly(0) : sum_with_correlation(parts, kernel_error_correlation);
+  }
+
+  std::vector<Reader> find_readers(const StepRequest& request) const {
+    std::vector<Reader> found;
+    for (const StageEstimate& stage : estimate(request).stages) {
+      for (const TimedLaunch& timed : stage.launches) {
+        const Launch& launch = timed.launch;
+        if (reads_cache(launch.shape)) {
+          found.push_back({emptied(launch.shape), launch.variant, static_cast<double>(launch.count)});
+        }
+      }
+    }
+    return found;
+  }
+
+  std::vector<Reader>& readers(StepPhase phase) {
+    return phase == StepPhase::decode    ? decode_readers_
+           : phase == StepPhase::prefill ? prompt_readers_
+                                         : mixed_readers_;
+  }
+
+  void add_attention(const StepBatch& batch) {
+    const bool prompts = !batch.prompts.empty(), decodes = batch.decodes > 0;
+    const StepPhase phase = prompts && decodes ? StepPhase::mixed : prompts ? StepPhase::prefill : StepPhase::decode;
+    for (const Reader& reader : readers(phase)) {
+      if (const auto* mixed = std::get_if<MixedAttentionShape>(&reader.shape)) {
+        add_mixed(*mixed, reader, batch);
+      } else {
+        add_latent(std::get<LatentAttentionShape>(reader.shape), reader, batch);
+      }
+    }
+  }
+
+  void add_mixed(MixedAttentionShape shape, const Reader& reader, const StepBatch& batch) {
+    for (const PromptChunk& chunk : batch.prompts) {
+      shape.add_prompts(1, chunk.new_tokens, chunk.context_tokens + chunk.new_tokens);
+    }
+    shape.decodes = batch.decodes;
+    shape.decode_keys = batch.decode_context_tokens + batch.decodes;
+    shape.longest_decode = batch.decodes > 0 ? batch.longest_decode_context + 1 : 0;
+    if (shape.window > 0) {
+      shape.decode_keys = std::min(shape.decode_keys, shape.window * shape.decodes);
+      shape.longest_decode = std::min(shape.longest_decode, shape.window);
+    }
+    add(simplest_shape(shape), reader, reader.count);
+  }
+
+  // Prompts and decodes run apart: a reader is for one or the other.
+  void add_latent(LatentAttentionShape shape, const Reader& reader, const StepBatch& batch) {
+    if (shape.phase == AttentionPhase::decode) {
+      if (batch.decodes == 0) return;
+      shape.batch = batch.decodes;
+      shape.kv_len = batch.decode_context_tokens / batch.decodes + 1;
+      add(shape, reader, reader.count);
+      return;
+    }
+    shape.batch = 1;
+    for (const PromptChunk& chunk : batch.prompts) {
+      shape.q_len = chunk.new_tokens;
+      shape.kv_len = chunk.context_tokens + chunk.new_tokens;
+      add(shape, reader, reader.count);
+    }
+  }
+
+  void add(const KernelShape& shape, const Reader& reader, double count) {
+    Estimate seconds = scaled(config_.predictor.estimate(shape, reader.variant).seconds, count);
+    seconds.low *= config_.stack.costs.kernels_low;
+    seconds.high *= config_.stack.costs.kernels_high;
+    parts_.push_back(seconds);
+  }
+
+  ComposedStepsConfig config_;
+  std::vector<Reader> decode_readers_, prompt_readers_, mixed_readers_;
+  Kept decode_frames_, prompt_frames_, heads_;
+  std::vector<Estimate> parts_;  // scratch
+};
+
+}  // namespace
+
+std::unique_ptr<StepTimes> compose_steps(ComposedStepsConfig config) {
+  return std::make_unique<ComposedSteps>(std::move(config));
+}
+
+}  // namespace foretoken
