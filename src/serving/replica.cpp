@@ -41,11 +41,12 @@ class GapCounter {
 
 }  // namespace
 
-Replica::Replica(int32_t index, const ReplicaConfig& config, StepBound bound, RunObserver& observer)
+Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationConfig& run, RunObserver& observer)
     : index_(index),
       options_(config.options),
       times_(config.times),
-      bound_(bound),
+      bound_(run.bound),
+      repeat_decodes_(run.repeat_decodes),
       observer_(&observer),
       scheduler_(scheduler_kind(config.scheduler).make(config.options)),
       most_in_flight_(steps_in_flight(config)) {
@@ -158,7 +159,7 @@ void Replica::place(Step& step, Picoseconds now) {
     Sequence& sequence = *entry.sequence;
     if (sequence.record.scheduled < 0) sequence.record.scheduled = step.begin;
   }
-  if (options_.pipeline_stages == 1 && step.batch.only_decodes()) {
+  if (repeat_decodes_ && options_.pipeline_stages == 1 && step.batch.only_decodes()) {
     const bool others_end = runs_behind && in_flight_.back().batch.ends_sequence();
     const int64_t repeats = others_end ? 0 : scheduler_->repeats(step.batch);
     if (repeats > 0) {

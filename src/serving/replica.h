@@ -17,7 +17,7 @@ namespace foretoken {
 // a request that arrives during n comes into n + 2 at the earliest. Pipeline stages each hold a step of their own.
 class Replica {
  public:
-  Replica(int32_t index, const ReplicaConfig& config, StepBound bound, RunObserver& observer);
+  Replica(int32_t index, const ReplicaConfig& config, const SimulationConfig& run, RunObserver& observer);
   ~Replica();
 
   void arrive(Request&& request, Picoseconds now);
@@ -63,6 +63,7 @@ class Replica {
   SchedulerOptions options_;
   StepTimes* times_;
   StepBound bound_;
+  bool repeat_decodes_;
   RunObserver* observer_;
   std::unique_ptr<Scheduler> scheduler_;
   size_t most_in_flight_;

@@ -54,6 +54,16 @@ void Batch::add(Sequence& sequence, int64_t new_tokens) {
   }
 }
 
+void Batch::add_padding(int64_t tokens, int64_t context) {
+  prompts_.push_back({.new_tokens = tokens, .context_tokens = context, .yields_token = false});
+}
+
+void Batch::add_idle_decodes(int64_t count, int64_t context_each) {
+  decodes_ += count;
+  decode_context_ += count * context_each;
+  if (count > 0) longest_decode_ = std::max(longest_decode_, context_each);
+}
+
 void Batch::remove(Sequence& sequence) {
   std::vector<BatchEntry> kept;
   kept.swap(entries_);

@@ -51,6 +51,10 @@ class Batch {
  public:
   // The sequence computes `new_tokens` more.
   void add(Sequence& sequence, int64_t new_tokens);
+  // Work that no sequence asks for: `tokens` that fill up a prompt, on top of `context`; sequences that have ended but
+  // still decode.
+  void add_padding(int64_t tokens, int64_t context);
+  void add_idle_decodes(int64_t count, int64_t context_each);
   // Undoes `add` before the step runs.
   void remove(Sequence& sequence);
   // The step ran `count` times and runs once more. Only for decodes.

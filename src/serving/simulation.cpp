@@ -50,7 +50,7 @@ class Simulation {
       : source_(&source), events_(config.replicas.size()), router_(router_kind(config.router).make(config.seed)) {
     ensure(!config.replicas.empty(), "a run has a replica");
     for (const ReplicaConfig& replica : config.replicas) {
-      replicas_.emplace_back(static_cast<int32_t>(replicas_.size()), replica, config.bound, observer);
+      replicas_.emplace_back(static_cast<int32_t>(replicas_.size()), replica, config, observer);
       loads_.push_back(replicas_.back().load());
     }
   }

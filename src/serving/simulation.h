@@ -25,6 +25,8 @@ struct SimulationConfig {
   std::string router = "round_robin";
   uint64_t seed = 0;  // of routers that draw
   StepBound bound = StepBound::value;
+  // Equal decode steps are advanced at once. Without it each is decided alone: slower, the same answers.
+  bool repeat_decodes = true;
 };
 
 struct SimulationTotals {

@@ -100,6 +100,7 @@ void PagedScheduler::preempt(Sequence& sequence) {
   kv_.give_back(sequence);
   sequence.restart();
   waiting_.push_front(&sequence);
+  stays_blocked_ = false;
 }
 
 void PagedScheduler::preempt_last() {
