@@ -113,7 +113,7 @@ void azure_mix(benchmark::State& state) {
       .times = times.get()};
   SimulationTotals totals;
   for (auto _ : state) {
-    AzureMix source(state.range(0), 20);
+    AzureMix source(state.range(0), 10);
     CountingObserver observer;
     totals = simulate({.replicas = {replica}}, source, observer);
     benchmark::DoNotOptimize(observer.tokens);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "compose/step_estimate.h"
+#include "serving/size_grid.h"
 
 namespace foretoken {
 namespace {
@@ -65,7 +66,7 @@ class ComposedSteps final : public StepTimes {
     if (const int64_t sampled = batch.sampled_sequences(); sampled > 0) {
       parts_.push_back(kept(heads_, sampled, [&](int64_t n) { return head(n); }));
     }
-    add_attention(batch);
+    parts_.push_back(attention(batch));
     return sum_with_correlation(parts_, kernel_error_correlation);
   }
 
@@ -142,9 +143,42 @@ class ComposedSteps final : public StepTimes {
                                          : mixed_readers_;
   }
 
-  void add_attention(const StepBatch& batch) {
+  Estimate attention(const StepBatch& batch) {
+    const JoinedChunk prompt = joined(batch.prompts);
+    const auto decodes = static_cast<double>(batch.decodes);
+    const double context = batch.decodes > 0 ? static_cast<double>(batch.decode_context_tokens) / decodes : 0;
+    if (batch.prompts.empty()) {
+      // In units of an eighth of the mean, so that the grid has four steps to each doubling.
+      const double longest = 8 * static_cast<double>(batch.longest_decode_context) / std::max(1.0, context);
+      return decode_attention_.at(static_cast<uint64_t>(batch.decodes), {context, std::clamp(longest, 8.0, 512.0)},
+                                  [&](const auto& node) {
+                                    const auto [mean, eighths] = node;
+                                    return attention_of({.decodes = batch.decodes,
+                                                         .decode_context_tokens = batch.decodes * mean,
+                                                         .longest_decode_context = mean * eighths / 8});
+                                  });
+    }
+    if (batch.decodes == 0) {
+      return prompt_attention_.at(0, {prompt.new_tokens, prompt.context_tokens}, [&](const auto& node) {
+        const PromptChunk chunk{.new_tokens = std::max<int64_t>(1, node[0]), .context_tokens = node[1]};
+        return attention_of({.prompts = {&chunk, 1}});
+      });
+    }
+    // Prompts hide how unequal decodes are.
+    return mixed_attention_.at(0, {prompt.new_tokens, prompt.context_tokens, decodes, context}, [&](const auto& node) {
+      const PromptChunk chunk{.new_tokens = std::max<int64_t>(1, node[0]), .context_tokens = node[1]};
+      const int64_t count = std::max<int64_t>(1, node[2]);
+      return attention_of({.decodes = count,
+                           .decode_context_tokens = count * node[3],
+                           .longest_decode_context = node[3],
+                           .prompts = {&chunk, 1}});
+    });
+  }
+
+  Estimate attention_of(const StepBatch& batch) {
     const bool prompts = !batch.prompts.empty(), decodes = batch.decodes > 0;
     const StepPhase phase = prompts && decodes ? StepPhase::mixed : prompts ? StepPhase::prefill : StepPhase::decode;
+    kernels_.clear();
     for (const Reader& reader : readers(phase)) {
       if (const auto* mixed = std::get_if<MixedAttentionShape>(&reader.shape)) {
         add_mixed(*mixed, reader, batch);
@@ -152,6 +186,7 @@ class ComposedSteps final : public StepTimes {
         add_latent(std::get<LatentAttentionShape>(reader.shape), reader, batch);
       }
     }
+    return kernels_.empty() ? exactly(0) : sum_with_correlation(kernels_, kernel_error_correlation);
   }
 
   void add_mixed(MixedAttentionShape shape, const Reader& reader, const StepBatch& batch) {
@@ -165,7 +200,7 @@ class ComposedSteps final : public StepTimes {
       shape.decode_keys = std::min(shape.decode_keys, shape.window * shape.decodes);
       shape.longest_decode = std::min(shape.longest_decode, shape.window);
     }
-    add(simplest_shape(shape), reader, reader.count);
+    add(simplest_shape(shape), reader);
   }
 
   // Prompts and decodes run apart: a reader is for one or the other.
@@ -174,28 +209,31 @@ class ComposedSteps final : public StepTimes {
       if (batch.decodes == 0) return;
       shape.batch = batch.decodes;
       shape.kv_len = batch.decode_context_tokens / batch.decodes + 1;
-      add(shape, reader, reader.count);
+      add(shape, reader);
       return;
     }
     shape.batch = 1;
     for (const PromptChunk& chunk : batch.prompts) {
       shape.q_len = chunk.new_tokens;
       shape.kv_len = chunk.context_tokens + chunk.new_tokens;
-      add(shape, reader, reader.count);
+      add(shape, reader);
     }
   }
 
-  void add(const KernelShape& shape, const Reader& reader, double count) {
-    Estimate seconds = scaled(config_.predictor.estimate(shape, reader.variant).seconds, count);
+  void add(const KernelShape& shape, const Reader& reader) {
+    Estimate seconds = scaled(config_.predictor.estimate(shape, reader.variant).seconds, reader.count);
     seconds.low *= config_.stack.costs.kernels_low;
     seconds.high *= config_.stack.costs.kernels_high;
-    parts_.push_back(seconds);
+    kernels_.push_back(seconds);
   }
 
   ComposedStepsConfig config_;
   std::vector<Reader> decode_readers_, prompt_readers_, mixed_readers_;
   Kept decode_frames_, prompt_frames_, heads_;
-  std::vector<Estimate> parts_;  // scratch
+  SizeGrid<2> decode_attention_;           // by number of decodes: mean context, longest over mean
+  SizeGrid<2> prompt_attention_;           // tokens, context
+  SizeGrid<4> mixed_attention_;            // tokens and context of the prompts, number and mean context of the decodes
+  std::vector<Estimate> parts_, kernels_;  // scratch
 };
 
 }  // namespace

@@ -20,12 +20,14 @@ struct ComposedStepsConfig {
   DType kv_dtype = DType::bf16;
 };
 
-// A step of a serving engine in three parts, so that a batch that never came before costs microseconds:
+// A step of a serving engine in three parts, so that a batch that never came before costs well below a microsecond:
 //   frame      everything that only depends on the number of tokens, host and gaps included: kept for each captured
 //   graph
 //              size, interpolated between multiples of 64 tokens beyond
 //   head       by the number of sequences that yield a token
-//   attention  of all prompts and decodes with their real lengths, predicted for each batch
+//   attention  by the number of decodes, their mean and longest context, and the tokens and context of the prompts
+//   taken
+//              as one: interpolated on a grid with four steps to each doubling (size_grid.h)
 std::unique_ptr<StepTimes> compose_steps(ComposedStepsConfig config);
 
 }  // namespace foretoken

@@ -10,19 +10,19 @@ namespace {
 
 uint64_t mixed(uint64_t a, uint64_t b) {
   uint64_t state = a ^ (b * 0x9e3779b97f4a7c15U);
-  return splitmix64(state) | 1U;  // never 0
+  return splitmix64(state);
 }
 
 }  // namespace
 
 KvBlocks::KvBlocks(int64_t blocks, int64_t block_size, bool prefix_caching)
-    : block_size_(block_size), prefix_caching_(prefix_caching), blocks_(static_cast<size_t>(blocks)) {
-  for (int32_t i = 0; i < static_cast<int32_t>(blocks); ++i) append_free(i);
+    : block_size_(block_size), total_(blocks), prefix_caching_(prefix_caching) {
+  if (blocks > 0) append_free(blocks, none);
   check();
 }
 
 int64_t KvBlocks::missing(const Sequence& sequence, int64_t tokens) const {
-  return std::max<int64_t>(0, blocks_for(tokens) - static_cast<int64_t>(sequence.blocks.size()));
+  return std::max<int64_t>(0, blocks_for(tokens) - sequence.blocks);
 }
 
 void KvBlocks::describe(Sequence& sequence) const {
@@ -40,143 +40,154 @@ void KvBlocks::describe(Sequence& sequence) const {
   }
 }
 
-uint64_t KvBlocks::content_of(const Sequence& sequence, int64_t index) const {
-  const auto i = static_cast<size_t>(index);
-  if (i < sequence.block_hashes.size()) return sequence.block_hashes[i];
-  return mixed(static_cast<uint64_t>(sequence.request.id) << 20U, static_cast<uint64_t>(index));
-}
-
-int32_t KvBlocks::find(const Sequence& sequence, int64_t index) const {
-  const auto i = static_cast<size_t>(index);
-  if (i < sequence.block_hashes.size()) {
-    const auto found = by_content_.find(sequence.block_hashes[i]);
-    return found == by_content_.end() ? none : found->second;
-  }
-  // Content that no other request has: where it was, or nowhere.
-  if (i >= sequence.former_blocks.size()) return none;
-  const int32_t block = sequence.former_blocks[i];
-  return blocks_[static_cast<size_t>(block)].content == content_of(sequence, index) ? block : none;
-}
-
 KvBlocks::Prefix KvBlocks::find_prefix(const Sequence& sequence, int64_t most_tokens) const {
   Prefix prefix;
   if (!prefix_caching_) return prefix;
   const int64_t most = most_tokens / block_size_;
-  while (prefix.blocks < most) {
-    const int32_t block = find(sequence, prefix.blocks);
-    if (block == none) break;
+  const int64_t described = std::min(most, static_cast<int64_t>(sequence.block_hashes.size()));
+  while (prefix.blocks < described) {
+    const auto found = by_hash_.find(sequence.block_hashes[static_cast<size_t>(prefix.blocks)]);
+    if (found == by_hash_.end()) return prefix;
     ++prefix.blocks;
-    if (blocks_[static_cast<size_t>(block)].holders == 0) ++prefix.free;
+    if (contents_[static_cast<size_t>(found->second)].holders == 0) ++prefix.free;
+  }
+  // Content that no other request has: where it was left, or nowhere.
+  const FormerBlocks& former = sequence.former;
+  const FreeRun* run = former.full > 0 && former.first == prefix.blocks ? find_run(former.run) : nullptr;
+  if (run != nullptr) {
+    const int64_t left = std::min({run->blocks, former.full, most - prefix.blocks});
+    prefix.blocks += left;
+    prefix.free += left;
   }
   return prefix;
 }
 
 void KvBlocks::take_prefix(Sequence& sequence, const Prefix& prefix) {
-  ensure(sequence.blocks.empty(), "a prefix is taken first");
-  for (int64_t i = 0; i < prefix.blocks; ++i) {
-    const int32_t index = find(sequence, i);
-    Block& block = blocks_[static_cast<size_t>(index)];
-    if (block.holders++ == 0) {
-      remove_free(index);
-      ++used_;
-    }
-    sequence.blocks.push_back(index);
+  ensure(sequence.blocks == 0, "a prefix is taken first");
+  const auto described = std::min(static_cast<size_t>(prefix.blocks), sequence.block_hashes.size());
+  for (size_t i = 0; i < described; ++i) {
+    const int32_t index = by_hash_.at(sequence.block_hashes[i]);
+    Content& content = contents_[static_cast<size_t>(index)];
+    if (content.holders++ == 0) find_run(content.place)->blocks = 0;
+    sequence.contents.push_back(index);
   }
-  sequence.published_blocks = prefix.blocks;
-  sequence.former_blocks.clear();
+  if (const int64_t own = prefix.blocks - static_cast<int64_t>(described); own > 0) {
+    find_run(sequence.former.run)->blocks -= own;
+  }
+  sequence.blocks = prefix.blocks;
+  sequence.former = {};
+  free_ -= prefix.free;
+  used_ += prefix.free;
   check();
 }
 
 bool KvBlocks::cover(Sequence& sequence, int64_t tokens) {
   const int64_t needed = missing(sequence, tokens);
   if (needed > free_) return false;
-  for (int64_t i = 0; i < needed; ++i) {
-    const int32_t index = take_oldest();
-    blocks_[static_cast<size_t>(index)].holders = 1;
-    ++used_;
-    sequence.blocks.push_back(index);
-  }
+  if (needed == 0) return true;
+  reuse_oldest(needed);
+  sequence.blocks += needed;
+  used_ += needed;
   check();
   return true;
 }
 
 void KvBlocks::publish(Sequence& sequence) {
-  if (!prefix_caching_) return;
-  const int64_t full = sequence.computed / block_size_;
-  for (int64_t i = sequence.published_blocks; i < full; ++i) {
-    const int32_t index = sequence.blocks[static_cast<size_t>(i)];
-    Block& block = blocks_[static_cast<size_t>(index)];
-    block.content = content_of(sequence, i);
-    if (i >= static_cast<int64_t>(sequence.block_hashes.size())) continue;
-    block.shared = true;
-    const auto [place, fresh] = by_content_.try_emplace(block.content, index);
-    if (fresh) continue;
-    int32_t copy = place->second;
-    while (blocks_[static_cast<size_t>(copy)].next_copy != none) copy = blocks_[static_cast<size_t>(copy)].next_copy;
-    blocks_[static_cast<size_t>(copy)].next_copy = index;
+  const auto full = static_cast<size_t>(sequence.computed / block_size_);
+  const size_t described = std::min(full, sequence.block_hashes.size());
+  while (sequence.contents.size() < described) {
+    int32_t index = static_cast<int32_t>(contents_.size());
+    if (spare_contents_.empty()) {
+      contents_.emplace_back();
+    } else {
+      index = spare_contents_.back();
+      spare_contents_.pop_back();
+    }
+    const uint64_t hash = sequence.block_hashes[sequence.contents.size()];
+    contents_[static_cast<size_t>(index)] = {.hash = hash, .holders = 1};
+    const auto [oldest, fresh] = by_hash_.try_emplace(hash, index);
+    if (!fresh) {
+      int32_t copy = oldest->second;
+      while (contents_[static_cast<size_t>(copy)].next_copy != none)
+        copy = contents_[static_cast<size_t>(copy)].next_copy;
+      contents_[static_cast<size_t>(copy)].next_copy = index;
+    }
+    sequence.contents.push_back(index);
   }
-  sequence.published_blocks = std::max(sequence.published_blocks, full);
 }
 
 void KvBlocks::give_back(Sequence& sequence) {
-  for (size_t i = sequence.blocks.size(); i-- > 0;) {
-    const int32_t index = sequence.blocks[i];
-    if (--blocks_[static_cast<size_t>(index)].holders > 0) continue;
-    --used_;
-    append_free(index);
+  const auto described = static_cast<int64_t>(sequence.contents.size());
+  int64_t freed = sequence.blocks - described;
+  sequence.former = {};
+  if (freed > 0) {
+    if (prefix_caching_) {
+      sequence.former = {.run = next_number_, .first = described, .full = sequence.computed / block_size_ - described};
+    }
+    append_free(freed, none);
   }
-  sequence.former_blocks.swap(sequence.blocks);
-  sequence.blocks.clear();
-  sequence.published_blocks = 0;
+  for (size_t i = sequence.contents.size(); i-- > 0;) {
+    Content& content = contents_[static_cast<size_t>(sequence.contents[i])];
+    if (--content.holders > 0) continue;
+    content.place = next_number_;
+    append_free(1, sequence.contents[i]);
+    ++freed;
+  }
+  used_ -= freed;
+  sequence.contents.clear();
+  sequence.blocks = 0;
   check();
 }
 
-void KvBlocks::append_free(int32_t index) {
-  Block& block = blocks_[static_cast<size_t>(index)];
-  block.previous = last_free_;
-  block.next = none;
-  (last_free_ == none ? first_free_ : blocks_[static_cast<size_t>(last_free_)].next) = index;
-  last_free_ = index;
-  ++free_;
+void KvBlocks::append_free(int64_t blocks, int32_t content) {
+  const size_t most_runs = 1000 + 4 * static_cast<size_t>(total_);
+  if (queue_.size() > most_runs) std::erase_if(queue_, [](const FreeRun& run) { return run.blocks == 0; });
+  queue_.push_back({.number = next_number_++, .blocks = blocks, .content = content});
+  free_ += blocks;
 }
 
-void KvBlocks::remove_free(int32_t index) {
-  const Block& block = blocks_[static_cast<size_t>(index)];
-  (block.previous == none ? first_free_ : blocks_[static_cast<size_t>(block.previous)].next) = block.next;
-  (block.next == none ? last_free_ : blocks_[static_cast<size_t>(block.next)].previous) = block.previous;
-  --free_;
+KvBlocks::FreeRun* KvBlocks::find_run(uint64_t number) {
+  const auto run = std::lower_bound(queue_.begin(), queue_.end(), number,
+                                    [](const FreeRun& one, uint64_t wanted) { return one.number < wanted; });
+  return run != queue_.end() && run->number == number ? &*run : nullptr;
 }
 
-int32_t KvBlocks::take_oldest() {
-  const int32_t index = first_free_;
-  remove_free(index);
-  forget(index);
-  return index;
+const KvBlocks::FreeRun* KvBlocks::find_run(uint64_t number) const {
+  return const_cast<KvBlocks*>(this)->find_run(number);
+}
+
+void KvBlocks::reuse_oldest(int64_t blocks) {
+  free_ -= blocks;
+  while (blocks > 0) {
+    FreeRun& run = queue_.front();
+    const int64_t taken = std::min(blocks, run.blocks);
+    if (taken > 0 && run.content != none) forget(run.content);
+    run.blocks -= taken;
+    blocks -= taken;
+    if (run.blocks == 0) queue_.pop_front();
+  }
 }
 
 void KvBlocks::forget(int32_t index) {
-  Block& block = blocks_[static_cast<size_t>(index)];
-  if (block.shared) {
-    const auto place = by_content_.find(block.content);
-    if (place->second == index) {
-      if (block.next_copy == none) {
-        by_content_.erase(place);
-      } else {
-        place->second = block.next_copy;
-      }
+  const Content& content = contents_[static_cast<size_t>(index)];
+  const auto oldest = by_hash_.find(content.hash);
+  if (oldest->second == index) {
+    if (content.next_copy == none) {
+      by_hash_.erase(oldest);
     } else {
-      int32_t copy = place->second;
-      while (blocks_[static_cast<size_t>(copy)].next_copy != index) copy = blocks_[static_cast<size_t>(copy)].next_copy;
-      blocks_[static_cast<size_t>(copy)].next_copy = block.next_copy;
+      oldest->second = content.next_copy;
     }
+  } else {
+    int32_t copy = oldest->second;
+    while (contents_[static_cast<size_t>(copy)].next_copy != index)
+      copy = contents_[static_cast<size_t>(copy)].next_copy;
+    contents_[static_cast<size_t>(copy)].next_copy = content.next_copy;
   }
-  block.content = 0;
-  block.next_copy = none;
-  block.shared = false;
+  spare_contents_.push_back(index);
 }
 
 void KvBlocks::check() const {
-  ensure(free_ + used_ == static_cast<int64_t>(blocks_.size()), "every block is free or used");
+  ensure(free_ + used_ == total_, "every block is free or used");
 }
 
 }  // namespace foretoken

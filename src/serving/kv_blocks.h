@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <unordered_map>
 #include <vector>
 
@@ -12,6 +13,9 @@ namespace foretoken {
 // As in vLLM (v1/core/block_pool.py, v0.19): free blocks form a queue; new blocks come from its front and lose their
 // content there; those given back go to its end, the last of a sequence first, and can be found until they are reused.
 // A block that several sequences hold is counted once. free() + used() = total, always.
+//
+// Blocks are only told apart where it matters: those whose content other requests may have are kept one by one, the
+// rest of a sequence as one run. So a request that shares nothing costs the same whatever its length.
 class KvBlocks {
  public:
   KvBlocks(int64_t blocks, int64_t block_size, bool prefix_caching);
@@ -40,29 +44,36 @@ class KvBlocks {
   void give_back(Sequence& sequence);
 
  private:
-  struct Block {
-    uint64_t content = 0;  // 0 = none
-    int32_t previous = none, next = none;
+  static constexpr int32_t none = -1;
+  // A block that others may have in common.
+  struct Content {
+    uint64_t hash = 0;
+    uint64_t place = 0;  // its number in the queue, while nobody holds it
     int32_t holders = 0;
     int32_t next_copy = none;  // of the same content, younger
-    bool shared = false;       // listed in by_content_
   };
-  static constexpr int32_t none = -1;
+  // Free blocks in the queue that were given back together; the last of their sequence is reused first.
+  struct FreeRun {
+    uint64_t number = 0;
+    int64_t blocks = 0;
+    int32_t content = none;  // of a single block
+  };
 
-  uint64_t content_of(const Sequence& sequence, int64_t index) const;
-  int32_t find(const Sequence& sequence, int64_t index) const;
-  void append_free(int32_t block);
-  void remove_free(int32_t block);
-  int32_t take_oldest();
-  void forget(int32_t block);
+  void append_free(int64_t blocks, int32_t content);
+  FreeRun* find_run(uint64_t number);
+  const FreeRun* find_run(uint64_t number) const;
+  void reuse_oldest(int64_t blocks);
+  void forget(int32_t content);
   void check() const;
 
-  int64_t block_size_;
+  int64_t block_size_, total_;
   bool prefix_caching_;
   int64_t free_ = 0, used_ = 0;
-  int32_t first_free_ = none, last_free_ = none;
-  std::vector<Block> blocks_;
-  std::unordered_map<uint64_t, int32_t> by_content_;  // the oldest copy; never iterated
+  uint64_t next_number_ = 1;
+  std::deque<FreeRun> queue_;  // by number; runs of 0 blocks were taken out of the middle
+  std::vector<Content> contents_;
+  std::vector<int32_t> spare_contents_;
+  std::unordered_map<uint64_t, int32_t> by_hash_;  // the oldest copy; never iterated
 };
 
 }  // namespace foretoken

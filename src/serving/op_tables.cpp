@@ -156,25 +156,12 @@ class OpTables final : public StepTimes {
   }
 
   double attention_microseconds(const StepBatch& batch) const {
-    double tokens = 0, work = 0;
-    for (const PromptChunk& chunk : batch.prompts) {
-      const auto fresh = static_cast<double>(chunk.new_tokens);
-      tokens += fresh;
-      work += fresh * (static_cast<double>(chunk.context_tokens) + fresh / 2);
-    }
-    double chunk = tokens, chunk_context = 0;
-    if (tokens > 0) {
-      chunk_context = work / tokens - tokens / 2;
-      if (chunk_context < 0) {  // several short prompts: less work than one of all their tokens
-        chunk_context = 0;
-        chunk = std::sqrt(2 * work);
-      }
-    }
+    const auto [chunk, chunk_context] = joined(batch.prompts);
     if (batch.decodes == 0) return attention_.microseconds(chunk, chunk_context, 0, 0);
     const auto decodes = static_cast<double>(batch.decodes);
     const double mean = static_cast<double>(batch.decode_context_tokens) / decodes;
     const double at_mean = attention_.microseconds(chunk, chunk_context, decodes, mean);
-    const double share = tokens > 0 ? skew_.mixed : skew_.decodes_alone;
+    const double share = chunk > 0 ? skew_.mixed : skew_.decodes_alone;
     const auto longest = static_cast<double>(batch.longest_decode_context);
     if (share == 0 || longest <= mean) return at_mean;
     return at_mean + share * (attention_.microseconds(chunk, chunk_context, decodes, longest) - at_mean);

@@ -14,13 +14,13 @@ void Sequence::begin(Request&& new_request) {
             .output_tokens = request.output_tokens,
             .arrival = request.arrival,
             .scheduled = -1};
-  promised = produced = computed = published_blocks = 0;
+  promised = produced = computed = blocks = 0;
   prompt_end = request.input_tokens;
   steps_in_flight = 0;
   running = false;
-  blocks.clear();
-  former_blocks.clear();
   block_hashes.clear();
+  contents.clear();
+  former = {};
 }
 
 void Sequence::restart() {

@@ -10,6 +10,13 @@
 
 namespace foretoken {
 
+// Blocks that a preempted sequence gave back and alone can find again.
+struct FormerBlocks {
+  uint64_t run = 0;   // where they are in the cache's queue
+  int64_t first = 0;  // place of the first of them in the sequence
+  int64_t full = 0;   // those filled with computed tokens
+};
+
 // A sequence of prompt and output tokens; each step computes some of them. A token comes out of the step that computes
 // the last one known.
 struct Sequence {
@@ -22,10 +29,10 @@ struct Sequence {
   int32_t steps_in_flight = 0;
   bool running = false;  // admitted; else it waits
   // The cache's, see kv_blocks.h.
-  std::vector<int32_t> blocks;         // that it holds, in order
-  std::vector<int32_t> former_blocks;  // that it held when it was preempted
+  int64_t blocks = 0;                  // that it holds
   std::vector<uint64_t> block_hashes;  // of the blocks that `request.prefix_blocks` describes
-  int64_t published_blocks = 0;        // of `blocks`, those that can be found again
+  std::vector<int32_t> contents;       // of its first blocks: those that others can find
+  FormerBlocks former;
 
   int64_t known_tokens() const { return request.input_tokens + promised; }
   int64_t tokens_left() const { return known_tokens() - computed; }
