@@ -70,8 +70,7 @@ void Replica::arrive(Request&& request, Picoseconds now) {
   sequence.record.replica = index_;
   inbox_.push_back(&sequence);
   if (in_flight_.empty()) {
-    read_arrivals(now);
-    start_steps(now);
+    wakes_ = now;
   } else if (in_flight_.back().steps_ahead > 0) {
     if (scheduler_->arrival_matters()) {
       shorten_run(now);
@@ -103,14 +102,15 @@ void Replica::reject(Request&& request, Picoseconds now) {
 }
 
 std::optional<Picoseconds> Replica::next_event() const {
-  if (in_flight_.empty()) return std::nullopt;
+  if (in_flight_.empty()) return wakes_;
   const Step& first = in_flight_.front();
   return first.steps_ahead > 0 ? first.last_begin : first.end;
 }
 
 void Replica::advance(Picoseconds now) {
-  Step& first = in_flight_.front();
-  if (first.steps_ahead > 0) {
+  if (in_flight_.empty()) {
+    wakes_.reset();
+  } else if (Step& first = in_flight_.front(); first.steps_ahead > 0) {
     finish_run(first, now);
   } else {
     finish_step(first);

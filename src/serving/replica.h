@@ -72,7 +72,8 @@ class Replica {
   Picoseconds first_stage_free_ = 0;
   std::deque<Sequence> sequences_;
   std::vector<Sequence*> spare_sequences_;
-  std::vector<Sequence*> inbox_;  // arrived, not read yet
+  std::vector<Sequence*> inbox_;      // arrived, not read yet
+  std::optional<Picoseconds> wakes_;  // an idle engine reads all that arrives at one instant
   std::vector<Ended> ended_;
   int64_t outstanding_ = 0;
   SimulationTotals totals_;
