@@ -196,6 +196,10 @@ class ComposedSteps final : public StepTimes {
     shape.decodes = batch.decodes;
     shape.decode_keys = batch.decode_context_tokens + batch.decodes;
     shape.longest_decode = batch.decodes > 0 ? batch.longest_decode_context + 1 : 0;
+    if (batch.prompts.empty() && shape.longest_decode * shape.decodes == shape.decode_keys) {
+      add(equal_decodes(shape), reader);
+      return;
+    }
     if (shape.window > 0) {
       shape.decode_keys = std::min(shape.decode_keys, shape.window * shape.decodes);
       shape.longest_decode = std::min(shape.longest_decode, shape.window);
