@@ -1,6 +1,7 @@
 #include "serving/composed_steps.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 #include <variant>
@@ -144,34 +145,40 @@ class ComposedSteps final : public StepTimes {
   }
 
   Estimate attention(const StepBatch& batch) {
-    const JoinedChunk prompt = joined(batch.prompts);
+    const EqualChunks prompts = equal_chunks(batch.prompts);
+    const auto count = static_cast<uint64_t>(prompts.count);
     const auto decodes = static_cast<double>(batch.decodes);
     const double context = batch.decodes > 0 ? static_cast<double>(batch.decode_context_tokens) / decodes : 0;
+    // In units of an eighth of the mean, so that the grid has four steps to each doubling.
+    const double longest =
+        std::clamp(8 * static_cast<double>(batch.longest_decode_context) / std::max(1.0, context), 8.0, 512.0);
+    const auto unequal_decodes = [](int64_t sequences, int64_t mean, int64_t eighths) {
+      return StepBatch{.decodes = sequences,
+                       .decode_context_tokens = sequences * mean,
+                       .longest_decode_context = mean * eighths / 8,
+                       .prompts = {}};
+    };
     if (batch.prompts.empty()) {
-      // In units of an eighth of the mean, so that the grid has four steps to each doubling.
-      const double longest = 8 * static_cast<double>(batch.longest_decode_context) / std::max(1.0, context);
-      return decode_attention_.at(static_cast<uint64_t>(batch.decodes), {context, std::clamp(longest, 8.0, 512.0)},
-                                  [&](const auto& node) {
-                                    const auto [mean, eighths] = node;
-                                    return attention_of({.decodes = batch.decodes,
-                                                         .decode_context_tokens = batch.decodes * mean,
-                                                         .longest_decode_context = mean * eighths / 8});
-                                  });
-    }
-    if (batch.decodes == 0) {
-      return prompt_attention_.at(0, {prompt.new_tokens, prompt.context_tokens}, [&](const auto& node) {
-        const PromptChunk chunk{.new_tokens = std::max<int64_t>(1, node[0]), .context_tokens = node[1]};
-        return attention_of({.prompts = {&chunk, 1}});
+      return decode_attention_.at(static_cast<uint64_t>(batch.decodes), {context, longest}, [&](const auto& node) {
+        return attention_of(unequal_decodes(batch.decodes, node[0], node[1]));
       });
     }
-    // Prompts hide how unequal decodes are.
-    return mixed_attention_.at(0, {prompt.new_tokens, prompt.context_tokens, decodes, context}, [&](const auto& node) {
-      const PromptChunk chunk{.new_tokens = std::max<int64_t>(1, node[0]), .context_tokens = node[1]};
-      const int64_t count = std::max<int64_t>(1, node[2]);
-      return attention_of({.decodes = count,
-                           .decode_context_tokens = count * node[3],
-                           .longest_decode_context = node[3],
-                           .prompts = {&chunk, 1}});
+    const auto equal_prompts = [&](int64_t tokens, int64_t context_each) {
+      return std::vector<PromptChunk>(
+          count, {.new_tokens = std::max<int64_t>(1, tokens), .context_tokens = context_each, .yields_token = true});
+    };
+    if (batch.decodes == 0) {
+      return prompt_attention_.at(count, {prompts.new_tokens, prompts.context_tokens}, [&](const auto& node) {
+        const std::vector<PromptChunk> chunks = equal_prompts(node[0], node[1]);
+        return attention_of({.prompts = chunks});
+      });
+    }
+    const std::array<double, 5> point{prompts.new_tokens, prompts.context_tokens, decodes, context, longest};
+    return mixed_attention_.at(count, point, [&](const auto& node) {
+      const std::vector<PromptChunk> chunks = equal_prompts(node[0], node[1]);
+      StepBatch both = unequal_decodes(std::max<int64_t>(1, node[2]), node[3], node[4]);
+      both.prompts = chunks;
+      return attention_of(both);
     });
   }
 
@@ -234,9 +241,9 @@ class ComposedSteps final : public StepTimes {
   ComposedStepsConfig config_;
   std::vector<Reader> decode_readers_, prompt_readers_, mixed_readers_;
   Kept decode_frames_, prompt_frames_, heads_;
-  SizeGrid<2> decode_attention_;           // by number of decodes: mean context, longest over mean
-  SizeGrid<2> prompt_attention_;           // tokens, context
-  SizeGrid<4> mixed_attention_;            // tokens and context of the prompts, number and mean context of the decodes
+  SizeGrid<2, 4> decode_attention_;        // by number of decodes: mean context, longest over mean
+  SizeGrid<2, 4> prompt_attention_;        // by number of prompts: tokens and context of each
+  SizeGrid<5, 2> mixed_attention_;         // the same, number and contexts of the decodes
   std::vector<Estimate> parts_, kernels_;  // scratch
 };
 

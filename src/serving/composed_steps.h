@@ -22,12 +22,10 @@ struct ComposedStepsConfig {
 
 // A step of a serving engine in three parts, so that a batch that never came before costs well below a microsecond:
 //   frame      everything that only depends on the number of tokens, host and gaps included: kept for each captured
-//   graph
-//              size, interpolated between multiples of 64 tokens beyond
+//              graph size, interpolated between multiples of 64 tokens beyond
 //   head       by the number of sequences that yield a token
-//   attention  by the number of decodes, their mean and longest context, and the tokens and context of the prompts
-//   taken
-//              as one: interpolated on a grid with four steps to each doubling (size_grid.h)
+//   attention  by the number of decodes, their mean and longest context, and the number, mean tokens and context of the
+//              prompts: interpolated on a grid (size_grid.h) with four steps to each doubling, two in mixed steps
 std::unique_ptr<StepTimes> compose_steps(ComposedStepsConfig config);
 
 }  // namespace foretoken

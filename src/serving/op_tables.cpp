@@ -47,6 +47,19 @@ std::map<std::string, NestedTable, std::less<>> read_layers(CsvReader csv, std::
   return tables;
 }
 
+struct OneChunk {
+  double tokens = 0, context = 0;
+};
+
+// The tables have one chunk: of as many tokens and as much work as all; where that would need a context below zero
+// (several short prompts), of as much work without context.
+OneChunk one_chunk(const EqualChunks& chunks) {
+  const double tokens = static_cast<double>(chunks.count) * chunks.new_tokens;
+  const double context = chunks.context_tokens + (chunks.new_tokens - tokens) / 2;
+  if (context >= 0) return {tokens, context};
+  return {std::sqrt(2 * tokens * (chunks.context_tokens + chunks.new_tokens / 2)), 0};
+}
+
 // From (chunk, kv of the prefill, decodes, kv of the decodes) to microseconds.
 class AttentionTable {
  public:
@@ -156,7 +169,7 @@ class OpTables final : public StepTimes {
   }
 
   double attention_microseconds(const StepBatch& batch) const {
-    const auto [chunk, chunk_context] = joined(batch.prompts);
+    const auto [chunk, chunk_context] = one_chunk(equal_chunks(batch.prompts));
     if (batch.decodes == 0) return attention_.microseconds(chunk, chunk_context, 0, 0);
     const auto decodes = static_cast<double>(batch.decodes);
     const double mean = static_cast<double>(batch.decode_context_tokens) / decodes;

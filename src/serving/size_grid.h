@@ -6,35 +6,38 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
+#include <vector>
 
 #include "base/estimate.h"
 
 namespace foretoken {
 
-// Sizes 0 to 8, then four equal steps to each doubling: 10, 12, 14, 16, 20, 24, ...
+// Every size up to twice `steps`, then so many equal steps to each doubling. With 4: 0, 1, ..., 8, 10, 12, 14, 16, 20,
+// ...
 struct SizeCell {
   int64_t lower = 0, upper = 1;  // neighbours in the grid
   uint64_t index = 0;            // of `lower`; `upper` has the next
   double share = 0;              // of the way from lower to upper
 };
 
-inline SizeCell size_cell(double size) {
+// `steps` is a power of two.
+inline SizeCell size_cell(double size, int64_t steps) {
   const auto whole = static_cast<int64_t>(size);
   SizeCell cell{.lower = whole, .upper = whole + 1, .index = static_cast<uint64_t>(whole)};
-  if (whole >= 8) {
-    const auto octave = static_cast<int>(std::bit_width(static_cast<uint64_t>(whole))) - 1;
-    const int64_t step = int64_t{1} << (octave - 2);
+  if (whole >= 2 * steps) {
+    const auto doubling = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(whole)));
+    const auto doublings = std::countr_zero(static_cast<uint64_t>(doubling / (2 * steps)));
+    const int64_t step = doubling / steps;
     cell.lower = whole / step * step;
     cell.upper = cell.lower + step;
-    cell.index = static_cast<uint64_t>(8 + 4 * (octave - 3) + (whole - (int64_t{1} << octave)) / step);
+    cell.index = static_cast<uint64_t>(2 * steps + steps * doublings + (whole - doubling) / step);
   }
   cell.share = (size - static_cast<double>(cell.lower)) / static_cast<double>(cell.upper - cell.lower);
   return cell;
 }
 
 // A function of `Axes` sizes below 2^31 and of one number more that is never interpolated.
-template <size_t Axes>
+template <size_t Axes, int64_t Steps>
 class SizeGrid {
  public:
   using Point = std::array<double, Axes>;
@@ -44,7 +47,7 @@ class SizeGrid {
   template <class AtNode>
   Estimate at(uint64_t exact, const Point& point, const AtNode& at_node) {
     std::array<SizeCell, Axes> cells;
-    for (size_t i = 0; i < Axes; ++i) cells[i] = size_cell(point[i]);
+    for (size_t i = 0; i < Axes; ++i) cells[i] = size_cell(point[i], Steps);
     Estimate sum;
     for (size_t corner = 0; corner < size_t{1} << Axes; ++corner) {
       double weight = 1;
@@ -57,9 +60,8 @@ class SizeGrid {
         node[i] = upper ? cells[i].upper : cells[i].lower;
       }
       if (weight == 0) continue;
-      auto found = values_.find(key);
-      if (found == values_.end()) found = values_.emplace(key, at_node(node)).first;
-      const Estimate& value = found->second;
+      if (const size_t slot = slot_of(key); keys_[slot] != key) insert(key, at_node(node));
+      const Estimate& value = values_[slot_of(key)];
       sum.value += weight * value.value;
       sum.low += weight * value.low;
       sum.high += weight * value.high;
@@ -69,7 +71,37 @@ class SizeGrid {
   }
 
  private:
-  std::unordered_map<uint64_t, Estimate> values_;  // never iterated
+  // Open addressing: a step asks for up to 32 nodes, and a std::unordered_map would take most of its time.
+  static constexpr uint64_t empty = ~uint64_t{0};
+
+  size_t slot_of(uint64_t key) const {
+    size_t slot = (key * 0x9e3779b97f4a7c15U) >> 32U & (keys_.size() - 1);
+    while (keys_[slot] != key && keys_[slot] != empty) slot = (slot + 1) & (keys_.size() - 1);
+    return slot;
+  }
+
+  void insert(uint64_t key, const Estimate& value) {
+    if (2 * ++filled_ > keys_.size()) {
+      std::vector<uint64_t> keys(2 * keys_.size(), empty);
+      std::vector<Estimate> values(keys.size());
+      keys.swap(keys_);
+      values.swap(values_);
+      for (size_t i = 0; i < keys.size(); ++i) {
+        if (keys[i] != empty) place(keys[i], values[i]);
+      }
+    }
+    place(key, value);
+  }
+
+  void place(uint64_t key, const Estimate& value) {
+    const size_t slot = slot_of(key);
+    keys_[slot] = key;
+    values_[slot] = value;
+  }
+
+  std::vector<uint64_t> keys_ = std::vector<uint64_t>(64, empty);
+  std::vector<Estimate> values_ = std::vector<Estimate>(64);
+  size_t filled_ = 0;
 };
 
 }  // namespace foretoken

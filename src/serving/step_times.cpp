@@ -38,17 +38,19 @@ Estimate sum_of_steps(StepTimes& times, const StepBatch& batch, int64_t first, i
 
 }  // namespace
 
-JoinedChunk joined(std::span<const PromptChunk> chunks) {
+EqualChunks equal_chunks(std::span<const PromptChunk> chunks) {
+  if (chunks.empty()) return {};
   double tokens = 0, work = 0;
   for (const PromptChunk& chunk : chunks) {
     const auto fresh = static_cast<double>(chunk.new_tokens);
     tokens += fresh;
     work += fresh * (static_cast<double>(chunk.context_tokens) + fresh / 2);
   }
-  if (tokens == 0) return {};
-  const double context = work / tokens - tokens / 2;
-  if (context >= 0) return {.new_tokens = tokens, .context_tokens = context};
-  return {.new_tokens = std::sqrt(2 * work), .context_tokens = 0};
+  const double each = tokens / static_cast<double>(chunks.size());
+  // Unequal chunks have more work than equal ones, so this is never below zero but by rounding.
+  return {.count = static_cast<int64_t>(chunks.size()),
+          .new_tokens = each,
+          .context_tokens = std::max(0.0, work / tokens - each / 2)};
 }
 
 int64_t StepBatch::new_tokens() const {

@@ -15,13 +15,12 @@ struct PromptChunk {
   bool yields_token = true;  // it is the prompt's last chunk: a token is sampled
 };
 
-// The one chunk that has as many tokens as all of `chunks` and as much attention work, tokens x (context + tokens / 2);
-// where these would need a context below zero (several short prompts), one of as much work without context.
-struct JoinedChunk {
-  double new_tokens = 0;
-  double context_tokens = 0;
+// As many equal chunks with as many tokens and as much attention work, tokens x (context + tokens / 2).
+struct EqualChunks {
+  int64_t count = 0;
+  double new_tokens = 0, context_tokens = 0;  // of each
 };
-JoinedChunk joined(std::span<const PromptChunk> chunks);
+EqualChunks equal_chunks(std::span<const PromptChunk> chunks);
 
 // What runs in one step. Decodes enter as a count, a sum and a maximum, so that a step costs the same to describe
 // whatever its size.

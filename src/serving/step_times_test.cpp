@@ -19,17 +19,24 @@ TEST(StepBatch, counts_tokens_and_sequences_that_yield_one) {
   EXPECT_EQ(batch.sampled_sequences(), 4);
 }
 
-TEST(JoinedChunk, keeps_the_work_of_its_parts) {
-  const PromptChunk one[] = {{.new_tokens = 100, .context_tokens = 50}};
-  EXPECT_DOUBLE_EQ(joined(one).new_tokens, 100);
-  EXPECT_DOUBLE_EQ(joined(one).context_tokens, 50);
-  const PromptChunk short_prompts[] = {{.new_tokens = 30}, {.new_tokens = 40}};
-  EXPECT_DOUBLE_EQ(joined(short_prompts).new_tokens, 50);
-  EXPECT_DOUBLE_EQ(joined(short_prompts).context_tokens, 0);
-  const PromptChunk long_context[] = {{.new_tokens = 10, .context_tokens = 1000}, {.new_tokens = 10}};
-  const JoinedChunk both = joined(long_context);
-  EXPECT_DOUBLE_EQ(both.new_tokens, 20);
-  EXPECT_DOUBLE_EQ(both.new_tokens * (both.context_tokens + both.new_tokens / 2), 10 * 1005 + 10 * 5);
+TEST(EqualChunks, keep_the_tokens_and_the_work_of_unequal_ones) {
+  RandomStream random(4, "chunks");
+  for (int i = 0; i < 100; ++i) {
+    std::vector<PromptChunk> chunks(1 + random.below(5));
+    double tokens = 0, work = 0;
+    for (PromptChunk& chunk : chunks) {
+      chunk = {.new_tokens = static_cast<int64_t>(1 + random.below(500)),
+               .context_tokens = static_cast<int64_t>(random.below(2)) * 700};
+      const auto fresh = static_cast<double>(chunk.new_tokens);
+      tokens += fresh;
+      work += fresh * (static_cast<double>(chunk.context_tokens) + fresh / 2);
+    }
+    const EqualChunks equal = equal_chunks(chunks);
+    const double count = static_cast<double>(equal.count);
+    EXPECT_EQ(equal.count, static_cast<int64_t>(chunks.size()));
+    EXPECT_NEAR(count * equal.new_tokens, tokens, 1e-9 * tokens);
+    EXPECT_NEAR(count * equal.new_tokens * (equal.context_tokens + equal.new_tokens / 2), work, 1e-9 * work);
+  }
 }
 
 double one_by_one(StepTimes& times, const StepBatch& batch, int64_t steps) {
@@ -69,22 +76,24 @@ TEST(NestedTable, gives_what_was_put_in_and_lines_between) {
 }
 
 TEST(SizeGrid, cells_follow_each_other_without_gaps) {
-  SizeCell last = size_cell(0);
-  for (int64_t size = 1; size < 5000; ++size) {
-    const SizeCell cell = size_cell(static_cast<double>(size));
-    EXPECT_LE(cell.lower, size);
-    EXPECT_GT(cell.upper, size);
-    if (cell.index != last.index) {
-      EXPECT_EQ(cell.index, last.index + 1);
-      EXPECT_EQ(cell.lower, last.upper);
+  for (const int64_t steps : {2, 4}) {
+    SizeCell last = size_cell(0, steps);
+    for (int64_t size = 1; size < 5000; ++size) {
+      const SizeCell cell = size_cell(static_cast<double>(size), steps);
+      EXPECT_LE(cell.lower, size);
+      EXPECT_GT(cell.upper, size);
+      EXPECT_LE(cell.upper - cell.lower, std::max<int64_t>(1, cell.lower / steps));
+      if (cell.index != last.index) {
+        EXPECT_EQ(cell.index, last.index + 1);
+        EXPECT_EQ(cell.lower, last.upper);
+      }
+      last = cell;
     }
-    EXPECT_LE(cell.upper - cell.lower, std::max<int64_t>(1, cell.lower / 4));
-    last = cell;
   }
 }
 
 TEST(SizeGrid, is_exact_for_straight_functions_and_asks_once_for_each_node) {
-  SizeGrid<2> grid;
+  SizeGrid<2, 4> grid;
   int64_t asked = 0;
   RandomStream random(1, "grid");
   const auto at_node = [&](const std::array<int64_t, 2>& node) {

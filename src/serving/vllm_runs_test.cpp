@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/csv.h"
@@ -119,6 +120,14 @@ Comparison compare(const MeasuredRun& run, const SchedulerOptions& options, Step
           .preemptions = totals.preemptions};
 }
 
+void record(const Comparison& found) {
+  testing::Test::RecordProperty(
+      "percent", fmt::format("e2e {:+.2f} / {:.2f}, tpot {:+.2f} / {:.2f}, ttft {:+.2f} / {:.2f}, throughput {:+.2f}, "
+                             "preemptions {}",
+                             found.e2e.of_mean, found.e2e.mape, found.tpot.of_mean, found.tpot.mape, found.ttft.of_mean,
+                             found.ttft.mape, found.throughput, found.preemptions));
+}
+
 SchedulerOptions options_of(const Card& card, int64_t blocks) {
   return {.max_num_batched_tokens = 2048,
           .max_num_seqs = card.max_num_seqs,
@@ -145,6 +154,7 @@ TEST_P(VllmRuns, measured_operators_give_the_measured_requests) {
   const auto times =
       read_op_tables(runs_ / card.folder / "op_profile", {.layers = 32, .tensor = 1, .graph_sizes = sizes});
   const Comparison found = compare(run_, options_of(card, card.num_gpu_blocks), *times);
+  record(found);
   EXPECT_LT(found.e2e.mape, 2.2);
   EXPECT_LT(std::abs(found.e2e.of_mean), 2);
   EXPECT_LT(std::abs(found.tpot.of_mean), 2);
@@ -185,6 +195,7 @@ TEST_P(VllmRuns, our_own_kernels_are_close_on_a_card_that_was_swept) {
   if (GetParam().device == rtx_4090.device) GTEST_SKIP() << "not swept";
   Predicted predicted(GetParam());
   const Comparison found = compare(run_, predicted.options, *predicted.times);
+  record(found);
   EXPECT_LT(std::abs(found.tpot.of_mean), 10);
   EXPECT_LT(std::abs(found.e2e.of_mean), 10);
   EXPECT_LT(std::abs(found.throughput), 5);
