@@ -122,7 +122,7 @@ void azure_mix(benchmark::State& state) {
   state.counters["decisions"] = static_cast<double>(totals.decisions);
   state.counters["steps"] = static_cast<double>(totals.steps);
 }
-BENCHMARK(azure_mix)->Arg(100'000)->Arg(1'000'000)->Arg(10'000'000)->Unit(benchmark::kMillisecond)->Iterations(1);
+BENCHMARK(azure_mix)->Arg(100'000)->Arg(10'000'000)->Unit(benchmark::kMillisecond)->Iterations(1);
 
 void run_of_300_requests(benchmark::State& state) {
   const char* data = std::getenv("FORETOKEN_DATA");

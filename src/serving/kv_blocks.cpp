@@ -1,12 +1,15 @@
 #include "serving/kv_blocks.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/random.h"
 
 namespace foretoken {
 namespace {
+
+constexpr int64_t longest_sequence = int64_t{1} << 40;  // windows and states alone hold any
 
 uint64_t mixed(uint64_t a, uint64_t b) {
   uint64_t state = a ^ (b * 0x9e3779b97f4a7c15U);
@@ -15,10 +18,30 @@ uint64_t mixed(uint64_t a, uint64_t b) {
 
 }  // namespace
 
-KvBlocks::KvBlocks(int64_t blocks, int64_t block_size, bool prefix_caching)
-    : block_size_(block_size), total_(blocks), prefix_caching_(prefix_caching) {
+KvBlocks::KvBlocks(int64_t blocks, int64_t block_size, bool prefix_caching, std::vector<CacheGroup> groups)
+    : block_size_(block_size),
+      total_(blocks),
+      groups_(std::move(groups)),
+      prefix_caching_(prefix_caching && groups_.empty()) {
   if (blocks > 0) append_free(blocks, none);
   check();
+}
+
+int64_t KvBlocks::blocks_for(int64_t tokens) const {
+  if (groups_.empty()) return (tokens + block_size_ - 1) / block_size_;
+  int64_t blocks = 0;
+  for (const CacheGroup& group : groups_) blocks += sequence_blocks(group, tokens, 1);
+  return blocks;
+}
+
+int64_t KvBlocks::tokens_in(int64_t blocks) const {
+  if (groups_.empty()) return blocks * block_size_;
+  int64_t fits = 0, too_many = longest_sequence;
+  while (too_many - fits > 1) {
+    const int64_t middle = fits + (too_many - fits) / 2;
+    (blocks_for(middle) <= blocks ? fits : too_many) = middle;
+  }
+  return fits;
 }
 
 int64_t KvBlocks::missing(const Sequence& sequence, int64_t tokens) const {

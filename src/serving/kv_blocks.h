@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "compose/cache_layout.h"
 #include "serving/sequence.h"
 
 namespace foretoken {
@@ -18,11 +19,15 @@ namespace foretoken {
 // rest of a sequence as one run. So a request that shares nothing costs the same whatever its length.
 class KvBlocks {
  public:
-  KvBlocks(int64_t blocks, int64_t block_size, bool prefix_caching);
+  // `groups` as in SchedulerOptions::cache_groups.
+  KvBlocks(int64_t blocks, int64_t block_size, bool prefix_caching, std::vector<CacheGroup> groups = {});
 
   int64_t free() const { return free_; }
   int64_t used() const { return used_; }
-  int64_t blocks_for(int64_t tokens) const { return (tokens + block_size_ - 1) / block_size_; }
+  // Blocks of a sequence of so many tokens, between steps.
+  int64_t blocks_for(int64_t tokens) const;
+  // The longest sequence that so many blocks hold.
+  int64_t tokens_in(int64_t blocks) const;
   // Blocks that `sequence` lacks to hold so many tokens.
   int64_t missing(const Sequence& sequence, int64_t tokens) const;
 
@@ -67,6 +72,7 @@ class KvBlocks {
   void check() const;
 
   int64_t block_size_, total_;
+  std::vector<CacheGroup> groups_;  // empty = every token stays
   bool prefix_caching_;
   int64_t free_ = 0, used_ = 0;
   uint64_t next_number_ = 1;

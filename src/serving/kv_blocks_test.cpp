@@ -134,6 +134,22 @@ TEST(KvBlocks, numbers_for_larger_blocks_describe_the_blocks_inside_them) {
   EXPECT_EQ(kv.find_prefix(two, 1023).blocks, 512 / 16);
 }
 
+TEST(KvBlocks, windows_and_states_stop_growing) {
+  const std::vector<CacheGroup> groups{{.kind = "full attention", .block_tokens = 16},
+                                       {.kind = "window of 64", .block_tokens = 16, .window = 64},
+                                       {.kind = "recurrent state"}};
+  KvBlocks kv(20, 16, true, groups);
+  EXPECT_EQ(kv.blocks_for(16), 1 + 1 + 1);
+  EXPECT_EQ(kv.blocks_for(160), 10 + 5 + 1);
+  EXPECT_EQ(kv.blocks_for(kv.tokens_in(20)), 20);
+  EXPECT_GT(kv.blocks_for(kv.tokens_in(20) + 1), 20);
+  Sequence sequence = sequence_of(1, 160);
+  ASSERT_TRUE(kv.cover(sequence, 160));
+  EXPECT_EQ(kv.used(), 16);
+  kv.give_back(sequence);
+  EXPECT_EQ(kv.free(), 20);
+}
+
 // The cache itself checks free + used after every call; here blocks are counted from outside.
 TEST(KvBlocks, random_use_loses_no_block) {
   RandomStream random(9, "blocks");

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compose/cache_layout.h"
 #include "serving/sequence.h"
 
 namespace foretoken {
@@ -31,6 +32,9 @@ struct SchedulerOptions {
   std::optional<double> watermark;           // share of the blocks kept free when a request is admitted; nothing = the
                                              // kind's own
   int64_t pipeline_stages = 1;
+  // Kinds of layers that share the blocks: windows, recurrent states. Empty = one kind that keeps every token. Nothing
+  // is found by its content where there are others.
+  std::vector<CacheGroup> cache_groups = {};
 };
 
 // What routers and reports see of an engine.

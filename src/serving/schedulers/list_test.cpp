@@ -33,10 +33,14 @@ std::vector<Workload> workloads() {
   pipeline.pipeline_stages = 3;
   SchedulerOptions few = roomy;
   few.max_num_seqs = 3;
+  SchedulerOptions windows = tight;
+  windows.cache_groups = {{.kind = "full attention", .block_tokens = 16},
+                          {.kind = "window of 64", .block_tokens = 16, .window = 64}};
   return {{"roomy", roomy, random_requests(1, 150, 20, 400, 60)},
           {"tight", tight, random_requests(2, 150, 40, 400, 200)},
           {"tight_step_by_step", step_by_step, random_requests(3, 150, 40, 400, 200)},
           {"shared_prefixes", tight, with_shared_prefixes(random_requests(4, 150, 40, 400, 200))},
+          {"windows", windows, random_requests(8, 100, 40, 300, 200)},
           {"pipeline", pipeline, random_requests(5, 150, 40, 400, 60)},
           {"few_at_a_time", few, random_requests(6, 100, 40, 400, 60)},
           {"all_at_once", roomy, random_requests(7, 100, 1e9, 400, 60)}};
@@ -183,6 +187,19 @@ TEST_P(Schedulers, refuse_what_can_never_run_and_serve_the_rest) {
   EXPECT_EQ(totals.rejected, 4);
   EXPECT_EQ(totals.completed, 1);
   EXPECT_EQ(run.sorted().back().outcome, RequestOutcome::completed);
+}
+
+TEST_P(Schedulers, serve_the_longest_sequence_they_say_they_can) {
+  SchedulerOptions options{.num_gpu_blocks = 20};
+  const int64_t most = GetParam().make(options)->capacity_tokens();
+  for (const int64_t input : {int64_t{1}, most / 2, most}) {
+    LinearTimes times({});
+    ListedRequests source({{.id = 0, .input_tokens = input, .output_tokens = most - input + 1, .prefix_blocks = {}}});
+    RecordedRun run;
+    const SimulationTotals totals = simulate(
+        {.replicas = {{.scheduler = std::string(GetParam().name), .options = options, .times = &times}}}, source, run);
+    EXPECT_EQ(totals.completed, 1) << input;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(kinds, Schedulers, testing::ValuesIn(scheduler_kinds().begin(), scheduler_kinds().end()),

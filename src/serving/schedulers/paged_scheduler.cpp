@@ -21,7 +21,7 @@ PagedScheduler::PagedScheduler(const SchedulerOptions& options, int64_t usable_b
       blocks_(usable_blocks),
       watermark_blocks_(
           static_cast<int64_t>(options.watermark.value_or(watermark) * static_cast<double>(options.num_gpu_blocks))),
-      kv_(usable_blocks, options.block_size, options.enable_prefix_caching) {}
+      kv_(usable_blocks, options.block_size, options.enable_prefix_caching, options.cache_groups) {}
 
 void PagedScheduler::add(Sequence& sequence) {
   kv_.describe(sequence);
@@ -113,10 +113,10 @@ void PagedScheduler::decode_all(Batch& batch) {
   for (size_t i = 0; i < running_.size(); ++i) {
     Sequence& sequence = *running_[i];
     if (sequence.computed < sequence.prompt_end || sequence.steps_in_flight > 0) continue;
-    while (kv_.free() < 1 && sequence.running) preempt_last();
-    if (!sequence.running) return;
-    const bool covered = kv_.cover(sequence, sequence.computed + 1);
-    ensure(covered, "one block is enough for one token");
+    while (kv_.free() < 1 || !kv_.cover(sequence, sequence.computed + 1)) {
+      preempt_last();
+      if (!sequence.running) return;
+    }
     batch.add(sequence, 1);
     kv_.publish(sequence);
   }

@@ -15,7 +15,7 @@ void sort_by_arrival(std::vector<Sequence*>& sequences);
 
 class PagedScheduler : public Scheduler {
  public:
-  int64_t capacity_tokens() const override { return (blocks_ - watermark_blocks_) * options_.block_size; }
+  int64_t capacity_tokens() const override { return kv_.tokens_in(blocks_ - watermark_blocks_ - spare_blocks_); }
   void add(Sequence& sequence) override;
   // All that runs decodes, and nothing that waits can be admitted before a sequence ends or preempts another.
   int64_t repeats(const Batch& batch) const override;
