@@ -79,6 +79,7 @@ struct Stack {
   std::vector<int64_t> graph_sizes;                         // tokens that graphs are captured for, ascending
   std::map<std::string, std::string, std::less<>> kernels;  // family -> variant where a rule names none
   std::vector<StackRule> rules;
+  bool tuned_linears = false;  // see linear_kernels.h
 
   Dispatch dispatch_of(StepPhase phase) const;
   // The same for a step of so many tokens: beyond the largest captured size the host launches every kernel.

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "compose/linear_kernels.h"
 #include "compose/lowering.h"
 #include "network/collective.h"
 
@@ -23,7 +24,7 @@ bool is_attention(const KernelShape& shape) {
          std::holds_alternative<LatentAttentionShape>(shape) || std::holds_alternative<LinearAttentionShape>(shape);
 }
 
-TimedLaunch time_launch(const Launch& launch, const KernelPredictor& predictor) {
+TimedLaunch time_launch(const Launch& launch, const KernelPredictor& predictor, const Stack& stack) {
   const auto count = static_cast<double>(launch.count);
   if (const auto* collective = std::get_if<CollectiveShape>(&launch.shape)) {
     const Fabric fabric = collective->ranks > 1 ? fabric_of(predictor.device()) : Fabric{};
@@ -32,7 +33,9 @@ TimedLaunch time_launch(const Launch& launch, const KernelPredictor& predictor) 
             .seconds = scaled(collective_seconds(*collective, fabric), count),
             .work = {}};
   }
-  const KernelEstimate kernel = predictor.estimate(launch.shape, launch.variant);
+  const auto* linear = std::get_if<GemmShape>(&launch.shape);
+  const KernelEstimate kernel = linear != nullptr ? linear_estimate(*linear, launch.variant, predictor, stack)
+                                                  : predictor.estimate(launch.shape, launch.variant);
   return {
       .launch = launch, .kernel = kernel, .seconds = scaled(kernel.seconds, count), .work = times(kernel.work, count)};
 }
@@ -117,7 +120,7 @@ StageEstimate estimate_stage(const Model& model, const StepRequest& request, con
   result.calls = padded_operators(model, request, plan, stage, padded_batch > 0 ? padded_batch : request.batch);
   std::vector<Estimate> parts;
   for (const Launch& launch : lower(stack, result.calls, request.phase, model.family)) {
-    result.launches.push_back(time_launch(launch, predictor));
+    result.launches.push_back(time_launch(launch, predictor, stack));
     parts.push_back(result.launches.back().seconds);
   }
   result.operators = by_operator(result.calls, result.launches);
@@ -128,7 +131,7 @@ StageEstimate estimate_stage(const Model& model, const StepRequest& request, con
     double real = 0;
     for (const Launch& launch :
          lower(stack, stage_operators(model, request, plan, stage), request.phase, model.family)) {
-      real += time_launch(launch, predictor).seconds.value;
+      real += time_launch(launch, predictor, stack).seconds.value;
     }
     result.padding = std::max(0.0, result.kernels.value - real);
   }
