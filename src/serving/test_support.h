@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "serving/clock.h"
 #include "serving/simulation.h"
 
 namespace foretoken {
@@ -68,12 +69,6 @@ class LinearTimes final : public StepTimes {
 };
 
 inline constexpr Picoseconds one_second = 1'000'000'000'000;
-inline Picoseconds picoseconds(double seconds) {
-  return static_cast<Picoseconds>(seconds * 1e12 + 0.5);
-}
-inline double seconds(Picoseconds time) {
-  return static_cast<double>(time) * 1e-12;
-}
 
 // The folder of measured data that FORETOKEN_DATA names; nothing when it is not set.
 inline std::optional<std::filesystem::path> measured_data() {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/portable_math.h"
 #include "base/text.h"
+#include "serving/clock.h"
 
 namespace foretoken {
 namespace {
@@ -101,15 +102,6 @@ double Arrivals::daily_gap_seconds(double requests) const {
     requests -= rate * piece;
     gap += piece;
   }
-}
-
-Picoseconds picoseconds(double seconds) {
-  ensure(std::abs(seconds) < 9.2e6, "simulated time stays within 106 days");
-  return std::llround(seconds * 1e12);
-}
-
-double seconds(Picoseconds time) {
-  return static_cast<double>(time) * 1e-12;
 }
 
 }  // namespace foretoken

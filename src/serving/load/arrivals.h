@@ -53,7 +53,4 @@ class Arrivals {
   int64_t given_ = 0;
 };
 
-Picoseconds picoseconds(double seconds);  // nearest
-double seconds(Picoseconds time);
-
 }  // namespace foretoken

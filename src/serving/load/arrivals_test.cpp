@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/statistics.h"
+#include "serving/clock.h"
 
 namespace foretoken {
 namespace {

@@ -77,7 +77,7 @@ TEST(SyntheticLoad, gives_the_count_asked_for_in_order_with_numbers_of_their_own
   ASSERT_EQ(requests.size(), 200U);
   for (size_t i = 0; i < requests.size(); ++i) {
     EXPECT_EQ(requests[i].id, static_cast<int64_t>(i));
-    if (i > 0) EXPECT_GE(requests[i].arrival, requests[i - 1].arrival);
+    EXPECT_GE(requests[i].arrival, i > 0 ? requests[i - 1].arrival : 0);
     EXPECT_TRUE(requests[i].prefix_blocks.empty());
   }
 }

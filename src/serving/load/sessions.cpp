@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "serving/clock.h"
 #include "serving/load/synthetic.h"
 
 namespace foretoken {

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "serving/load/arrivals.h"
+#include "serving/clock.h"
 #include "serving/load/listed_source.h"
 #include "serving/load/trace_date.h"
 #include "serving/load/trace_rows.h"

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "serving/load/arrivals.h"
 #include "serving/load/trace_date.h"
 
 namespace foretoken {
