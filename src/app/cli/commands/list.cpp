@@ -11,6 +11,7 @@ constexpr CommandKind kinds[] = {
     {"stacks", "Software stacks: how each launches kernels, and which", make_stacks},
     {"kernel", "One kernel on one device, explained", make_kernel},
     {"step", "One step of a model (prefill, decode, mixed, train), by operator", make_step},
+    {"serve", "A simulated serving run: requests in, TTFT, TPOT and throughput out", make_serve},
     {"profile", "Measure the kernels of the GPU of this machine", make_profile},
     {"validate", "Compare predictions with measurements, yours or published", make_validate},
     {"import", "Read what other tools wrote: profiler traces", make_import},
