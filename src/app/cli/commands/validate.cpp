@@ -11,6 +11,7 @@
 #include "kernel/validate.h"
 #include "report/port_map_report.h"
 #include "report/validation_report.h"
+#include "serving/validate_serving.h"
 
 namespace foretoken {
 namespace {
@@ -57,10 +58,30 @@ class ValidateCommand : public Command {
         "kernel_ms (the kernels' sum: never used, but its error is reported), cache, optimizer, logits, tp.\n"
         "Example:\n  foretoken validate steps --data data/measured/h200_sxm/steps.csv --stacks torch-graph");
     steps_command_ = &steps;
+
+    Options& serving = options.subcommand("serving", "Operating points of serving engines: one CSV file");
+    serving.text("--data", data_, "CSV file of measured operating points (.csv, .csv.gz)", true);
+    serving.list("--tiers", serving_.tiers, "Only these tiers (comma-separated)");
+    serving.list("--devices", serving_.devices, "Only these GPUs, as the file calls them");
+    serving.list("--models", serving_.models, "Only these models");
+    serving.list("--engines", serving_.engines, "Only these engines");
+    serving.list("--kinds", serving_.kinds, "Only these kinds of models: dense, moe");
+    serving.text("--group-by", serving_.group_by, "A column to group by, instead of tier");
+    serving.choice("--tier", tier_, tier_names(), tier_help);
+    serving.integer("--threads", threads_, {.least = 0, .most = 1024},
+                    "Groups simulated at the same time; 0 = one per core");
+    serving.text("--out", out_, "Write every value with predicted, low, high and error to this CSV file");
+    serving.footer(
+        "Each row is simulated from its model, GPU, engine, number formats, parallel layout, lengths and load; the\n"
+        "measured values are never used. Rows that cannot be expressed are skipped with the reason.\n"
+        "Example:\n  foretoken validate serving --data cases.csv --kinds dense");
+    serving_command_ = &serving;
   }
 
   Answer run(const Library& library) const override {
-    return steps_command_->was_chosen() ? run_steps(library) : run_kernels(library);
+    if (steps_command_->was_chosen()) return run_steps(library);
+    if (serving_command_->was_chosen()) return run_serving(library);
+    return run_kernels(library);
   }
 
  private:
@@ -96,6 +117,24 @@ class ValidateCommand : public Command {
         [&](const Device& device) { return library.power_model(device); }, sink);
     close_out(rows);
     return {.text = step_validation_text(validation), .json = step_validation_json(validation)};
+  }
+
+  Answer run_serving(const Library& library) const {
+    ServingValidationRequest request = serving_;
+    request.data = data_;
+    request.threads = static_cast<int>(threads_);
+    std::ofstream rows = open_out();
+    ScoredServingSink sink;
+    if (!out_.empty()) {
+      rows << scored_serving_header();
+      sink = [&](const ScoredServing& scored) { rows << scored_serving_row(scored); };
+    }
+    const Tier tier = tier_from_name(tier_).value();
+    const KernelValidation validation = validate_serving(
+        request, library.hardware(), library.models(), library.stacks(),
+        [&](const Device& device, Caches /*caches*/) { return library.predictor(device.name, tier); }, sink);
+    close_out(rows);
+    return {.text = validation_text(validation), .json = validation_json(validation, "serving")};
   }
 
   Answer run_kernels(const Library& library) const {
@@ -147,7 +186,9 @@ class ValidateCommand : public Command {
   int64_t threads_ = 0;
   KernelValidationRequest request_;
   StepValidationRequest steps_;
+  ServingValidationRequest serving_;
   const Options* steps_command_ = nullptr;
+  const Options* serving_command_ = nullptr;
 };
 
 }  // namespace
