@@ -131,6 +131,7 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
                               : static_cast<int64_t>(number_after(flags, "max-num-seqs "));
     engine.block_size = static_cast<int64_t>(number_after(flags, "block size "));
     result.prefix_caching = !has(flags, "prefix caching off");
+    result.eager_prompts = has(flags, "full-decode-only");
   } else if (result.engine.starts_with("trtllm")) {
     engine.engine = "trtllm";
     result.scheduler = has(flags, "max-utilization") || has(flags, "max_util") ? "trtllm_max_utilization" : "trtllm";

@@ -31,6 +31,7 @@ struct ServingCase {
   EngineFlags flags;
   std::string scheduler;
   bool prefix_caching = true;
+  bool eager_prompts = false;  // graphs are captured for decodes alone
   ArrivalSettings arrivals;
   int64_t concurrency = 0;  // 0 = open loop
   LengthRange input, output;

@@ -43,6 +43,12 @@ LoadMaker load_of(const ServingCase& point) {
   };
 }
 
+Stack stack_of(const ServingCase& point, const StackCatalogue& stacks) {
+  Stack stack = stacks.stack(std::string(engine_family(point.flags.engine)));
+  if (point.eager_prompts) stack.dispatch[StepPhase::prefill] = stack.dispatch[StepPhase::mixed] = Dispatch::eager;
+  return stack;
+}
+
 // Points of one model on one device: the step times that one needs serve the others too.
 class Bench {
  public:
@@ -55,7 +61,7 @@ class Bench {
         times_(compose_steps({.model = model_,
                               .plan = plan_,
                               .predictor = predictor,
-                              .stack = stacks.stack(std::string(engine_family(first.flags.engine))),
+                              .stack = stack_of(first, stacks),
                               .kv_dtype = kv_dtype_})) {}
 
   std::vector<Headline> simulate_point(const ServingCase& point) {
@@ -100,7 +106,7 @@ class ServingValidator {
     check_step(model, {}, point.plan);
     const Device& device = find_device(point.gpu);
     groups_[{device.name, model.name, point.scheme, point.kv_dtype, point.plan.tensor, point.plan.pipeline,
-             point.plan.expert, point.flags.engine}]
+             point.plan.expert, point.flags.engine, point.eager_prompts}]
         .push_back(points_.size());
     points_.push_back(std::move(point));
   }
@@ -126,7 +132,7 @@ class ServingValidator {
 
  private:
   using Key =
-      std::tuple<std::string, std::string, Scheme, std::optional<DType>, int64_t, int64_t, int64_t, std::string>;
+      std::tuple<std::string, std::string, Scheme, std::optional<DType>, int64_t, int64_t, int64_t, std::string, bool>;
 
   void answer_group(const std::vector<size_t>& rows, std::vector<Answered>& answers) const {
     const ServingCase& first = points_[rows.front()];

@@ -11,6 +11,7 @@
 #include "kernel/validate.h"
 #include "report/port_map_report.h"
 #include "report/validation_report.h"
+#include "serving/validate_run.h"
 #include "serving/validate_serving.h"
 
 namespace foretoken {
@@ -60,7 +61,11 @@ class ValidateCommand : public Command {
     steps_command_ = &steps;
 
     Options& serving = options.subcommand("serving", "Operating points of serving engines: one CSV file");
-    serving.text("--data", data_, "CSV file of measured operating points (.csv, .csv.gz)", true);
+    serving.text("--data", data_, "CSV file of measured operating points (.csv, .csv.gz)");
+    serving.text("--run", run_.run_folder, "Or one run, request by request: a folder with meta.json and requests.csv");
+    serving.text("--op-tables", run_.op_tables, "--run: step times from operators measured in the engine");
+    serving.text("--device", run_.device, "--run: the device, where meta.json does not name one we know");
+    serving.flag("--own-blocks", run_.own_blocks, "--run: KV blocks from first principles");
     serving.list("--tiers", serving_.tiers, "Only these tiers (comma-separated)");
     serving.list("--devices", serving_.devices, "Only these GPUs, as the file calls them");
     serving.list("--models", serving_.models, "Only these models");
@@ -74,7 +79,9 @@ class ValidateCommand : public Command {
     serving.footer(
         "Each row is simulated from its model, GPU, engine, number formats, parallel layout, lengths and load; the\n"
         "measured values are never used. Rows that cannot be expressed are skipped with the reason.\n"
-        "Example:\n  foretoken validate serving --data cases.csv --kinds dense");
+        "Examples:\n  foretoken validate serving --data cases.csv --kinds dense\n"
+        "  foretoken validate serving --run vllm_runs/RTX4090_Llama-3.1-8B --op-tables "
+        "vllm_runs/RTX4090_Llama-3.1-8B/op_profile");
     serving_command_ = &serving;
   }
 
@@ -119,7 +126,24 @@ class ValidateCommand : public Command {
     return {.text = step_validation_text(validation), .json = step_validation_json(validation)};
   }
 
+  Answer run_one_run(const Library& library, const PredictorMaker& make_predictor) const {
+    const KernelValidation validation = validate_run(
+        {.folder = run_.run_folder, .op_tables = run_.op_tables, .device = run_.device, .own_blocks = run_.own_blocks},
+        library.hardware(), library.models(), library.stacks(), make_predictor);
+    return {.text = validation_text(validation), .json = validation_json(validation, "serving")};
+  }
+
   Answer run_serving(const Library& library) const {
+    const Tier tier = tier_from_name(tier_).value();
+    const PredictorMaker make_predictor = [&](const Device& device, Caches /*caches*/) {
+      return library.predictor(device.name, tier);
+    };
+    if (data_.empty() == run_.run_folder.empty()) {
+      throw InputError({.source = "--data",
+                        .value = data_.empty() ? "not given" : "and --run",
+                        .expected = "--data FILE or --run FOLDER, one of them"});
+    }
+    if (data_.empty()) return run_one_run(library, make_predictor);
     ServingValidationRequest request = serving_;
     request.data = data_;
     request.threads = static_cast<int>(threads_);
@@ -129,10 +153,8 @@ class ValidateCommand : public Command {
       rows << scored_serving_header();
       sink = [&](const ScoredServing& scored) { rows << scored_serving_row(scored); };
     }
-    const Tier tier = tier_from_name(tier_).value();
-    const KernelValidation validation = validate_serving(
-        request, library.hardware(), library.models(), library.stacks(),
-        [&](const Device& device, Caches /*caches*/) { return library.predictor(device.name, tier); }, sink);
+    const KernelValidation validation =
+        validate_serving(request, library.hardware(), library.models(), library.stacks(), make_predictor, sink);
     close_out(rows);
     return {.text = validation_text(validation), .json = validation_json(validation, "serving")};
   }
@@ -187,6 +209,10 @@ class ValidateCommand : public Command {
   KernelValidationRequest request_;
   StepValidationRequest steps_;
   ServingValidationRequest serving_;
+  struct {
+    std::string run_folder, op_tables, device;
+    bool own_blocks = false;
+  } run_;
   const Options* steps_command_ = nullptr;
   const Options* serving_command_ = nullptr;
 };
