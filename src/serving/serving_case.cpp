@@ -41,6 +41,11 @@ bool is_v0(std::string_view version) {
   return version.starts_with("0.6");
 }
 
+// Before asynchronous scheduling was the default.
+bool is_early_v1(std::string_view version) {
+  return version.starts_with("0.10") || version.starts_with("0.11") || version.starts_with("0.12");
+}
+
 struct Statistic {
   std::string_view metric, statistic;
   double (*of)(const ServingMetrics&);
@@ -120,10 +125,11 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
   result.plan.expert = std::max<int64_t>(1, count("ep", 1));
   result.replicas = std::max<int64_t>(1, count("dp", 1));
 
+  const std::string_view version = text("engine_version");
   EngineFlags& engine = result.flags;
   if (result.engine == "vllm") {
     engine.engine = "vllm-0.19";
-    result.scheduler = is_v0(text("engine_version")) ? "vllm_v0" : "vllm";
+    result.scheduler = is_v0(version) ? "vllm_v0" : "vllm";
     engine.memory_fraction = number_after(flags, "gpu-mem-util ");
     engine.max_num_batched_tokens = static_cast<int64_t>(number_after(flags, "max-num-batched-tokens "));
     engine.max_num_seqs = has(flags, "max-num-seqs = concurrency")
@@ -131,9 +137,11 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
                               : static_cast<int64_t>(number_after(flags, "max-num-seqs "));
     engine.block_size = static_cast<int64_t>(number_after(flags, "block size "));
     result.prefix_caching = !has(flags, "prefix caching off");
-    result.eager_prompts = has(flags, "full-decode-only");
+    const bool early = is_v0(version) || is_early_v1(version);
+    result.stack = early ? "vllm-0.10" : "vllm";
+    result.async_scheduling = !early || has(flags, "async-scheduling on");
   } else if (result.engine.starts_with("trtllm")) {
-    engine.engine = "trtllm";
+    engine.engine = result.stack = "trtllm";
     result.scheduler = has(flags, "max-utilization") || has(flags, "max_util") ? "trtllm_max_utilization" : "trtllm";
     engine.memory_fraction = number_after(flags, "KV fraction ");
     if (engine.memory_fraction == 0) engine.memory_fraction = number_after(flags, "fraction for KV ");
@@ -141,7 +149,7 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     engine.max_num_seqs = static_cast<int64_t>(number_after(flags, "max batch "));
     if (quantized && !result.kv_dtype) result.kv_dtype = DType::fp8;  // its quantized engines keep the cache in fp8
   } else if (result.engine == "sglang") {
-    engine.engine = result.scheduler = "sglang";
+    engine.engine = result.scheduler = result.stack = "sglang";
     engine.memory_fraction = number_after(flags, "mem-fraction-static ");
     engine.max_num_batched_tokens = static_cast<int64_t>(number_after(flags, "chunked-prefill-size "));
     engine.max_num_seqs = static_cast<int64_t>(number_after(flags, "max-running-requests "));

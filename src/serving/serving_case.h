@@ -29,9 +29,9 @@ struct ServingCase {
   ParallelPlan plan;
   int64_t replicas = 1;
   EngineFlags flags;
-  std::string scheduler;
+  std::string scheduler, stack;
   bool prefix_caching = true;
-  bool eager_prompts = false;  // graphs are captured for decodes alone
+  bool async_scheduling = true;
   ArrivalSettings arrivals;
   int64_t concurrency = 0;  // 0 = open loop
   LengthRange input, output;

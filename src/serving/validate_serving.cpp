@@ -43,12 +43,6 @@ LoadMaker load_of(const ServingCase& point) {
   };
 }
 
-Stack stack_of(const ServingCase& point, const StackCatalogue& stacks) {
-  Stack stack = stacks.stack(std::string(engine_family(point.flags.engine)));
-  if (point.eager_prompts) stack.dispatch[StepPhase::prefill] = stack.dispatch[StepPhase::mixed] = Dispatch::eager;
-  return stack;
-}
-
 // Points of one model on one device: the step times that one needs serve the others too.
 class Bench {
  public:
@@ -61,7 +55,7 @@ class Bench {
         times_(compose_steps({.model = model_,
                               .plan = plan_,
                               .predictor = predictor,
-                              .stack = stack_of(first, stacks),
+                              .stack = stacks.stack(first.stack),
                               .kv_dtype = kv_dtype_})) {}
 
   std::vector<Headline> simulate_point(const ServingCase& point) {
@@ -70,6 +64,7 @@ class Bench {
     if (model_.max_positions > 0) flags.max_model_len = std::min(flags.max_model_len, model_.max_positions);
     SchedulerOptions options = scheduler_options(serving_memory(model_, device_, plan_, flags), plan_);
     options.enable_prefix_caching = point.prefix_caching;
+    options.async_scheduling = point.async_scheduling;
     ServingRunRequest request;
     request.config.router = "data_parallel";
     request.config.replicas.assign(static_cast<size_t>(point.replicas),
@@ -106,7 +101,7 @@ class ServingValidator {
     check_step(model, {}, point.plan);
     const Device& device = find_device(point.gpu);
     groups_[{device.name, model.name, point.scheme, point.kv_dtype, point.plan.tensor, point.plan.pipeline,
-             point.plan.expert, point.flags.engine, point.eager_prompts}]
+             point.plan.expert, point.stack}]
         .push_back(points_.size());
     points_.push_back(std::move(point));
   }
@@ -132,7 +127,7 @@ class ServingValidator {
 
  private:
   using Key =
-      std::tuple<std::string, std::string, Scheme, std::optional<DType>, int64_t, int64_t, int64_t, std::string, bool>;
+      std::tuple<std::string, std::string, Scheme, std::optional<DType>, int64_t, int64_t, int64_t, std::string>;
 
   void answer_group(const std::vector<size_t>& rows, std::vector<Answered>& answers) const {
     const ServingCase& first = points_[rows.front()];
