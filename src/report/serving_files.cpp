@@ -23,7 +23,7 @@ std::string s(Picoseconds time) {
 }
 
 std::string ms(Picoseconds time) {
-  return number_text(static_cast<double>(time) * 1e-9);
+  return number_text(static_cast<double>(time) / 1e9);
 }
 
 }  // namespace

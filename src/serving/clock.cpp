@@ -12,7 +12,7 @@ Picoseconds picoseconds(double seconds) {
 }
 
 double seconds(Picoseconds time) {
-  return static_cast<double>(time) * 1e-12;
+  return static_cast<double>(time) / 1e12;
 }
 
 }  // namespace foretoken

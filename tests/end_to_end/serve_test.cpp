@@ -103,6 +103,17 @@ TEST_F(Serve, two_replicas_serve_an_overload_faster) {
   EXPECT_LT(duration("--replicas 2 --router least_outstanding"), 0.7 * duration(""));
 }
 
+TEST_F(Serve, the_breakdown_accounts_for_all_busy_time) {
+  const Outcome run = serve("--num-prompts 30 --request-rate 5 --random-output-len 30 --breakdown --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json json = parse_json(run.out, "answer");
+  double steps = 0, operators = 0;
+  for (const Json& kind : json.find("breakdown")->find("step_kinds")->items()) steps += kind.find("seconds")->number();
+  for (const Json& one : json.find("breakdown")->find("operators")->items()) operators += one.find("seconds")->number();
+  EXPECT_GT(steps, 0);
+  EXPECT_NEAR(operators, steps, 0.02 * steps);
+}
+
 TEST_F(Serve, wrong_load_is_refused) {
   expect_refused(serve("--burstiness 0 --request-rate 1"), "--burstiness");
   expect_refused(serve("--request-rate fast"), "--request-rate");

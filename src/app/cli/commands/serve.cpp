@@ -12,12 +12,14 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "report/memory_report.h"
+#include "report/serving_breakdown.h"
 #include "report/serving_files.h"
 #include "report/serving_report.h"
 #include "serving/composed_steps.h"
 #include "serving/engine_setup.h"
 #include "serving/op_tables.h"
 #include "serving/router.h"
+#include "serving/step_mix.h"
 #include "serving/vidur_tables.h"
 
 namespace foretoken {
@@ -100,6 +102,7 @@ class ServeCommand : public Command {
                  "Also run with all steps at both ends of their intervals [on up to 20,000 requests]");
     options.integer("--num-seeds", more_seeds_, {.least = 0, .most = 1000},
                     "Also run with so many other seeds, for the intervals");
+    options.flag("--breakdown", breakdown_, "Also say which steps and operators the time went to");
     options.flag("--save-result", save_result_, "Write vLLM's result JSON");
     options.text("--result-dir", result_dir_, "Folder of it");
     options.text("--result-filename", result_filename_, "Name of it");
@@ -139,6 +142,8 @@ class ServeCommand : public Command {
     request.step_bounds = intervals_ && load_.requests() > 0 && load_.requests() <= most_for_intervals;
     request.more_seeds = more_seeds_;
 
+    StepMix mix;
+    if (breakdown_) request.observers.push_back(&mix);
     const ServingRun run = run_and_write(request);
     const ServingReport report{
         .model = model.name,
@@ -159,6 +164,12 @@ class ServeCommand : public Command {
       write_file(std::filesystem::path(result_dir_) / result_filename_, vllm_result_json(report).dump() + "\n");
     }
     Answer answer{.text = serving_text(report), .json = serving_json(report)};
+    if (breakdown_) {
+      const std::vector<TypicalStep> steps =
+          typical_steps(mix, replica.options.block_size, model, plan, predictor, stack);
+      answer.text += "\n" + serving_breakdown_text(steps);
+      answer.json.set("breakdown", serving_breakdown_json(steps));
+    }
     if (engine_.wanted) {
       const CacheDemand demand{.sequences = replica.options.max_num_seqs, .tokens_each = memory.flags.max_model_len};
       answer.text += "\n" + serving_memory_text(memory, demand);
@@ -213,13 +224,29 @@ class ServeCommand : public Command {
         {.model = model, .plan = plan, .predictor = predictor, .stack = stack, .kv_dtype = model_.kv_dtype(model)});
   }
 
+  std::vector<TypicalStep> typical_steps(const StepMix& mix, int64_t block_size, const Model& model,
+                                         const ParallelPlan& plan, const KernelPredictor& predictor,
+                                         const Stack& stack) const {
+    if (!op_tables_.empty() || !vidur_tables_.empty()) {
+      throw InputError({.source = "--breakdown", .expected = "steps of our own kernels: tables have no operators"});
+    }
+    std::vector<TypicalStep> steps;
+    for (const StepShare& share : mix.shares()) {
+      if (share.steps == 0) continue;
+      StepRequest request = share.typical(block_size);
+      request.kv_dtype = model_.kv_dtype(model);
+      steps.push_back({.share = share, .step = estimate_step(model, request, plan, predictor, stack)});
+    }
+    return steps;
+  }
+
   ServingRun run_and_write(ServingRunRequest& request) const {
     OutFile requests("--out-requests", out_requests_), steps("--out-steps", out_steps_);
     std::optional<RequestCsv> request_csv;
     std::optional<StepCsv> step_csv;
     RunTrace trace;
     ShownProgress progress;
-    request.observers = {&progress};
+    request.observers.push_back(&progress);
     if (requests.wanted()) request.observers.push_back(&request_csv.emplace(requests.stream()));
     if (steps.wanted()) request.observers.push_back(&step_csv.emplace(steps.stream()));
     if (!out_trace_.empty()) request.observers.push_back(&trace);
@@ -239,7 +266,7 @@ class ServeCommand : public Command {
   int64_t long_prefill_ = 0, replicas_ = 1, more_seeds_ = 0;
   double watermark_ = -1;
   std::string op_tables_, vidur_tables_;
-  bool intervals_ = true, save_result_ = false;
+  bool intervals_ = true, save_result_ = false, breakdown_ = false;
   std::string result_dir_ = ".", result_filename_ = "foretoken_serve.json";
   std::string out_requests_, out_steps_, out_trace_;
 };
