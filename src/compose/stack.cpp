@@ -50,8 +50,8 @@ class StackReader {
   explicit StackReader(const JsonView& root) : root_(root) {}
 
   Stack read() const {
-    root_.allow_only(
-        {"format", "name", "summary", "source", "dispatch", "costs", "graph_sizes", "kernels", "rules", "extends"});
+    root_.allow_only({"format", "name", "summary", "source", "dispatch", "costs", "graph_sizes", "kernels", "rules",
+                      "extends", "tuned_linears"});
     if (const JsonView format = root_.at("format"); format.integer({1, 1'000'000}) > 1) {
       format.fail("1: a later version of foretoken wrote this");
     }
@@ -69,6 +69,7 @@ class StackReader {
     }
     if (const auto costs = root_.find("costs")) stack.costs = read_costs(*costs);
     if (const auto sizes = root_.find("graph_sizes")) stack.graph_sizes = read_sizes(*sizes);
+    if (const auto tuned = root_.find("tuned_linears")) stack.tuned_linears = tuned->boolean();
     if (const auto kernels = root_.find("kernels")) {
       for (const auto& [family, variant] : kernels->members()) stack.kernels[family] = variant.string();
     }
@@ -265,6 +266,7 @@ Stack parse_stack(std::string_view text, const std::string& source, const StackF
     if (!root.has("dispatch")) stack.dispatch = base.dispatch;
     if (!root.has("costs")) stack.costs = base.costs;
     if (!root.has("graph_sizes")) stack.graph_sizes = base.graph_sizes;
+    if (!root.has("tuned_linears")) stack.tuned_linears = base.tuned_linears;
     for (const auto& [family, variant] : base.kernels) stack.kernels.try_emplace(family, variant);
     stack.rules.insert(stack.rules.end(), base.rules.begin(), base.rules.end());
   }

@@ -80,6 +80,7 @@ struct Stack {
   std::vector<int64_t> graph_sizes;                         // tokens that graphs are captured for, ascending
   std::map<std::string, std::string, std::less<>> kernels;  // family -> variant where a rule names none
   std::vector<StackRule> rules;
+  bool tuned_linears = false;  // see linear_kernels.h
 
   // A stack that says how it runs some phases runs no others.
   bool runs(StepPhase phase) const { return dispatch.empty() || dispatch.contains(phase); }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "compose/linear_kernels.h"
 #include "compose/lowering.h"
 #include "network/calibration/stack_collectives.h"
 
@@ -25,14 +26,16 @@ bool is_attention(const KernelShape& shape) {
          std::holds_alternative<LatentAttentionShape>(shape) || std::holds_alternative<LinearAttentionShape>(shape);
 }
 
-TimedLaunch time_launch(const Launch& launch, const KernelPredictor& predictor,
+TimedLaunch time_launch(const Launch& launch, const KernelPredictor& predictor, const Stack& stack,
                         const CommunicationPredictor* collectives) {
   const auto count = static_cast<double>(launch.count);
   if (const auto* collective = std::get_if<CollectiveShape>(&launch.shape)) {
     const Estimate seconds = stack_collective_seconds(*collective, launch.variant, predictor.device(), collectives);
     return {.launch = launch, .kernel = std::nullopt, .seconds = scaled(seconds, count), .work = {}};
   }
-  const KernelEstimate kernel = predictor.estimate(launch.shape, launch.variant);
+  const auto* linear = std::get_if<GemmShape>(&launch.shape);
+  const KernelEstimate kernel = linear != nullptr ? linear_estimate(*linear, launch.variant, predictor, stack)
+                                                  : predictor.estimate(launch.shape, launch.variant);
   return {
       .launch = launch, .kernel = kernel, .seconds = scaled(kernel.seconds, count), .work = times(kernel.work, count)};
 }
@@ -117,7 +120,7 @@ StageEstimate estimate_stage(const Model& model, const StepRequest& request, con
   result.calls = padded_operators(model, request, plan, stage, padded_batch > 0 ? padded_batch : request.batch);
   KernelSum kernels(predictor.correlations());
   for (const Launch& launch : lower(stack, result.calls, request.phase, model.family)) {
-    result.launches.push_back(time_launch(launch, predictor, options.collectives));
+    result.launches.push_back(time_launch(launch, predictor, stack, options.collectives));
     kernels.add(result.launches.back().seconds, error_form(launch.shape, launch.variant));
   }
   result.operators = by_operator(result.calls, result.launches);
@@ -128,7 +131,7 @@ StageEstimate estimate_stage(const Model& model, const StepRequest& request, con
     double real = 0;
     for (const Launch& launch :
          lower(stack, stage_operators(model, request, plan, stage), request.phase, model.family)) {
-      real += time_launch(launch, predictor, options.collectives).seconds.value;
+      real += time_launch(launch, predictor, stack, options.collectives).seconds.value;
     }
     result.padding = std::max(0.0, result.kernels.value - real);
   }

@@ -99,6 +99,18 @@ AttentionShape without_lengths(const MixedAttentionShape& shape) {
 
 }  // namespace
 
+MixedAttentionShape empty_batch_like(const AttentionShape& shape) {
+  return {.heads = shape.heads,
+          .kv_heads = shape.kv_heads,
+          .head_dim = shape.head_dim,
+          .value_dim = shape.value_dim,
+          .window = shape.window,
+          .dtype = shape.dtype,
+          .kv_dtype = shape.kv_dtype,
+          .writes_kv = shape.writes_kv,
+          .math = shape.math};
+}
+
 AttentionShape equal_decodes(const MixedAttentionShape& shape) {
   AttentionShape call = without_lengths(shape);
   call.phase = AttentionPhase::decode;

@@ -75,6 +75,9 @@ struct MixedAttentionShape {
   bool operator==(const MixedAttentionShape&) const = default;
 };
 
+// A batch of no sequences yet, with the heads and formats of `shape`.
+MixedAttentionShape empty_batch_like(const AttentionShape& shape);
+
 // The equal-length calls that together do the same work: prompts by kind, then decodes at the two whole numbers around
 // their mean length.
 struct AttentionParts {

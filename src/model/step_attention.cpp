@@ -28,14 +28,7 @@ void for_prompt_pieces(const StackTokens& tokens, bool causal, bool limited, con
 
 // Prompts and decodes in the one launch that engines make of them; `shape` gives the heads.
 MixedAttentionShape mixed_batch(const AttentionShape& shape, const StackTokens& tokens) {
-  MixedAttentionShape mixed{.heads = shape.heads,
-                            .kv_heads = shape.kv_heads,
-                            .head_dim = shape.head_dim,
-                            .value_dim = shape.value_dim,
-                            .window = shape.window,
-                            .dtype = shape.dtype,
-                            .kv_dtype = shape.kv_dtype,
-                            .writes_kv = shape.writes_kv};
+  MixedAttentionShape mixed = empty_batch_like(shape);
   mixed.add_prompts(tokens.prompts, tokens.prompt_len, tokens.prompt_keys());
   const int64_t keys = tokens.decode_keys();
   mixed.add_decodes(tokens.decodes, shape.window > 0 ? std::min(keys, shape.window) : keys);

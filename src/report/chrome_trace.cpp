@@ -3,16 +3,12 @@
 #include <fmt/format.h>
 
 #include "model/shape_fields.h"
+#include "report/trace_events.h"
 
 namespace foretoken {
 namespace {
 
 constexpr int host_track = 1, device_track = 2;
-
-Json named(std::string_view what, int64_t process, int track, std::string_view name) {
-  return Json::object(
-      {{"ph", "M"}, {"name", what}, {"pid", process}, {"tid", track}, {"args", Json::object({{"name", name}})}});
-}
 
 Json arguments(const TimedLaunch& timed, const Operator& call) {
   Json result = Json::object({{"operator", call.name}, {"family", family_name(timed.launch.shape)}});
@@ -31,27 +27,24 @@ Json chrome_trace(const StepEstimate& step, const Stack& stack, double host_fact
   for (size_t index = 0; index < step.stages.size(); ++index) {
     const StageEstimate& stage = step.stages[index];
     const auto process = static_cast<int64_t>(index);
-    events.push(named("process_name", process, 0, fmt::format("stage {} ({})", index, step.stack)));
-    events.push(named("thread_name", process, host_track, "host"));
-    events.push(named("thread_name", process, device_track, "device"));
+    events.push(process_name_event(process, fmt::format("stage {} ({})", index, step.stack)));
+    events.push(track_name_event(process, host_track, "host"));
+    events.push(track_name_event(process, device_track, "device"));
     for (const TimelineEvent& event : step_timeline(stage, stack, step.dispatch, host_factor)) {
       const TimedLaunch& timed = stage.launches[event.launch];
       const Operator& call = stage.calls[timed.launch.call];
-      events.push(
-          Json::object({{"ph", "X"},
-                        {"cat", event.on_host  ? "launch"
-                                : timed.kernel ? "kernel"
-                                               : "collective"},
-                        {"name", timed.launch.name},
-                        {"pid", process},
-                        {"tid", event.on_host ? host_track : device_track},
-                        {"ts", (begin + event.start) * 1e6},
-                        {"dur", event.seconds * 1e6},
-                        {"args", event.on_host ? Json::object({{"operator", call.name}}) : arguments(timed, call)}}));
+      const char* category = event.on_host ? "launch" : timed.kernel ? "kernel" : "collective";
+      events.push(complete_event({.category = category,
+                                  .name = timed.launch.name,
+                                  .process = process,
+                                  .track = event.on_host ? host_track : device_track,
+                                  .begin_us = (begin + event.start) * 1e6,
+                                  .duration_us = event.seconds * 1e6},
+                                 event.on_host ? Json::object({{"operator", call.name}}) : arguments(timed, call)));
     }
     begin += stage.seconds.value;
   }
-  return Json::object({{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}});
+  return trace_document(std::move(events));
 }
 
 }  // namespace foretoken

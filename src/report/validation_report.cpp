@@ -100,6 +100,18 @@ std::string scored_kernel_row(const ScoredKernel& scored) {
                      number_text(100 * (predicted_us / scored.measured_us - 1)));
 }
 
+std::string scored_serving_header() {
+  return "case_id,row,device,model,engine,group,metric,measured,predicted,low,high,error_percent\n";
+}
+
+std::string scored_serving_row(const ScoredServing& scored) {
+  const Headline& predicted = scored.predicted;
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(scored.id), scored.row, csv_cell(scored.device),
+                     csv_cell(scored.model), csv_cell(scored.engine), csv_cell(scored.group), scored.metric,
+                     number_text(scored.measured), number_text(predicted.value), number_text(predicted.low),
+                     number_text(predicted.high), number_text(100 * (predicted.value / scored.measured - 1)));
+}
+
 std::string step_validation_text(const StepValidation& validation) {
   std::string text = validation_text(validation.errors);
   if (validation.kernels.n > 0) {

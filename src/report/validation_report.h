@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "compose/validate_steps.h"
 #include "kernel/validate.h"
+#include "serving/validate_serving.h"
 
 namespace foretoken {
 
@@ -16,6 +17,9 @@ std::string step_validation_text(const StepValidation& validation);
 Json step_validation_json(const StepValidation& validation);
 std::string scored_step_header();
 std::string scored_step_row(const ScoredStep& scored);
+
+std::string scored_serving_header();
+std::string scored_serving_row(const ScoredServing& scored);
 
 // Header and rows of `--out F.csv`.
 std::string scored_kernel_header();

@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-namespace foretoken {
+#include "base/simulated_time.h"
 
-using Picoseconds = int64_t;  // simulated time; 2^63 ps are 106 days
+namespace foretoken {
 
 struct Request {
   int64_t id = 0;
@@ -17,8 +17,9 @@ struct Request {
   int64_t session = -1;             // requests of one conversation; -1 = none
   int32_t priority = 0;             // lower goes first, where the policy looks at it
   int32_t prefix_block_tokens = 0;  // tokens that one of `prefix_blocks` stands for
-  // One number per full block of the prompt: two prompts share their first k blocks exactly when their first k numbers
-  // are equal. Empty = shares nothing.
+  // One number per block of the prompt: two prompts share their first k blocks exactly when their first k numbers are
+  // equal. Empty = shares nothing. Numbers beyond the prompt name blocks of the output, for a conversation whose next
+  // prompt holds it.
   std::vector<int64_t> prefix_blocks;
 };
 
@@ -27,12 +28,16 @@ class RequestSource {
  public:
   virtual ~RequestSource() = default;
 
-  // The next request that arrives, or nothing: none now (see `waits_for_end`) or none at all.
-  virtual std::optional<Request> next() = 0;
+  // When the next request arrives; nothing: none is known now. Never before an arrival that was already taken, nor
+  // before the last `ended`. Asked again after every `next` and `ended`: what has not been taken may still be
+  // overtaken.
+  virtual std::optional<Picoseconds> next_arrival() = 0;
 
-  // Closed loops and conversations: after a request ended, more may come.
+  // Takes that request. Only after `next_arrival` gave a time.
+  virtual Request next() = 0;
+
+  // Closed loops and conversations: after a request ended (completed or rejected), more may come.
   virtual void ended(int64_t /*id*/, Picoseconds /*when*/) {}
-  virtual bool waits_for_end() const { return false; }
 };
 
 enum class RequestOutcome : uint8_t { completed, rejected };
@@ -56,7 +61,8 @@ struct StepRecord {
   int32_t replica = 0;
   Picoseconds begin = 0;
   Picoseconds end = 0;
-  int64_t repeats = 1;  // equal decode steps that were advanced at once; begin and end are of all of them
+  int64_t repeats = 1;  // equal decode steps that were advanced at once; begin and end are of all of them, the tokens
+                        // of one
   int64_t prefill_tokens = 0;
   int64_t decode_tokens = 0;
   int64_t running = 0;
@@ -64,7 +70,8 @@ struct StepRecord {
   int64_t kv_blocks_used = 0;
 };
 
-// Told what happens, in order of simulated time. Keeps what it needs; the simulation keeps nothing of the past.
+// Told what happens, for each replica in order of simulated time. Keeps what it needs; the simulation keeps nothing of
+// the past.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;

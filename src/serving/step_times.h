@@ -8,22 +8,44 @@
 
 namespace foretoken {
 
-// One sequence's part in a step: `new_tokens` go in, on top of `context_tokens` in the cache.
-struct StepSequence {
-  int64_t new_tokens = 1;
+// `new_tokens` of a prompt go in, on top of `context_tokens` in the cache.
+struct PromptChunk {
+  int64_t new_tokens = 0;
   int64_t context_tokens = 0;
-  bool yields_token = true;  // its last token is sampled
+  bool yields_token = true;  // it is the prompt's last chunk: a token is sampled
 };
 
-struct StepBatch {
-  std::span<const StepSequence> sequences;  // in the engine's order
+// As many equal chunks with as many tokens and as much attention work, tokens x (context + tokens / 2).
+struct EqualChunks {
+  int64_t count = 0;
+  double new_tokens = 0, context_tokens = 0;  // of each
 };
+EqualChunks equal_chunks(std::span<const PromptChunk> chunks);
+
+// What runs in one step. Decodes enter as a count, a sum and a maximum, so that a step costs the same to describe
+// whatever its size.
+struct StepBatch {
+  int64_t decodes = 0;                 // sequences with one new token
+  int64_t decode_context_tokens = 0;   // in the cache of all of them together, before the step
+  int64_t longest_decode_context = 0;  // of the longest of them
+  std::span<const PromptChunk> prompts;
+
+  int64_t new_tokens() const;
+  int64_t sampled_sequences() const;  // that yield a token
+};
+
+// The batch of decodes alone `steps` steps later: each context has grown by one token a step.
+StepBatch grown(const StepBatch& decodes, int64_t steps);
 
 // From the composition layer, from measured tables, or from another simulator's tables. Not thread-safe.
 class StepTimes {
  public:
   virtual ~StepTimes() = default;
   virtual Estimate step_seconds(const StepBatch& batch) = 0;
+
+  // Seconds of `steps` steps of decodes alone, one after the other, `batch` being the first. By default halves are
+  // added until each is straight within 1e-4: exact wherever the time is linear in the context.
+  virtual Estimate decode_run_seconds(const StepBatch& batch, int64_t steps);
 };
 
 }  // namespace foretoken

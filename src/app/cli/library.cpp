@@ -5,7 +5,9 @@
 
 #include "base/error.h"
 
+#include "compose/step_chakra.h"
 #include "kernel/forms/call.h"
+#include "network/calibration/stack_collectives.h"
 #include "network/calibration/system_library.h"
 
 namespace foretoken {
@@ -87,6 +89,15 @@ std::optional<CommunicationPredictor> Library::collectives(const Device& device,
   return CommunicationPredictor(
       std::make_shared<const CommunicationLibrary>(read_communication_library(networks(), names, laws)), own,
       std::move(siblings), std::move(known));
+}
+
+DeviceModels Library::device_models(const std::string& device_name, const ParallelPlan& plan, Tier tier) const {
+  DeviceModels models{.kernels = predictor(device_name, tier), .collectives = nullptr};
+  if (rank_count(plan) == 1) return models;  // reading collectives takes longer than the step of a single rank
+  if (auto found = collectives(models.kernels.device(), {}, {}, step_laws)) {
+    models.collectives = std::make_shared<const CommunicationPredictor>(std::move(*found));
+  }
+  return models;
 }
 
 KernelPredictor Library::predictor(const std::string& device_name, Tier tier) const {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compose/device_models.h"
 #include "compose/layer_conventions.h"
 #include "compose/stack.h"
 #include "hardware/catalogue.h"
@@ -46,6 +47,8 @@ class Library {
   std::optional<CommunicationPredictor> collectives(const Device& device, const std::optional<Node>& node = {},
                                                     std::vector<KnownTime> known = {},
                                                     std::span<const std::string_view> laws = {}) const;
+  // Kernels, and where the plan has several ranks the collectives of a step.
+  DeviceModels device_models(const std::string& device_name, const ParallelPlan& plan, Tier tier = Tier::best) const;
   std::filesystem::path networks() const { return directory_ / "networks"; }
   // Programs for other machines, beside the data: tools/profile_cuda.py.
   std::filesystem::path tools() const { return directory_.parent_path() / "tools"; }

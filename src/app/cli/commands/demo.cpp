@@ -1,6 +1,5 @@
 #include "app/cli/commands/list.h"
 #include "compose/step_estimate.h"
-#include "network/calibration/stack_collectives.h"
 #include "report/step_report.h"
 #include "report/table.h"
 
@@ -15,13 +14,12 @@ class DemoCommand : public Command {
 
   Answer run(const Library& library) const override {
     const Model model = library.models().model("meta-llama/Llama-3.1-70B");
-    const KernelPredictor predictor = library.predictor("h100_sxm");
     const ParallelPlan plan{.tensor = 8};
+    const DeviceModels models = library.device_models("h100_sxm", plan);
+    const KernelPredictor& predictor = models.kernels;
     const StepRequest prompt{.phase = StepPhase::prefill, .batch = 1, .input_len = 2048};
     const StepRequest tokens{.phase = StepPhase::decode, .batch = 64, .context_len = 2048};
-    const std::optional<CommunicationPredictor> collectives =
-        library.collectives(predictor.device(), {}, {}, step_laws);
-    const ExecutionOptions options{.collectives = collectives ? &*collectives : nullptr};
+    const ExecutionOptions options{.collectives = models.collectives.get()};
     const StepEstimate prefill = estimate_step(model, prompt, plan, predictor, {}, options);
     const StepEstimate decode = estimate_step(model, tokens, plan, predictor, {}, options);
 

@@ -10,7 +10,6 @@
 #include "compose/step_chakra.h"
 #include "compose/step_estimate.h"
 #include "compose/sustained_step.h"
-#include "network/calibration/stack_collectives.h"
 #include "report/chrome_trace.h"
 #include "report/memory_report.h"
 #include "report/step_report.h"
@@ -50,17 +49,16 @@ class StepCommand : public Command {
 
   Answer run(const Library& library) const override {
     const Model model = flags_.read_model(library);
-    const KernelPredictor predictor = library.predictor(flags_.device, tier_from_name(tier_).value());
     const StepRequest request = flags_.step_request(model);
     const std::string fallback = request.phase == StepPhase::train ? "fused" : "vllm";
     const Stack stack = library.stacks().stack(stack_.empty() ? fallback : stack_);
     const ParallelPlan plan = flags_.parallel_plan();
-    std::optional<CommunicationPredictor> collectives;  // reading them takes longer than the step of a single rank
-    if (rank_count(plan) > 1) collectives = library.collectives(predictor.device(), {}, {}, step_laws);
+    const DeviceModels models = library.device_models(flags_.device, plan, tier_from_name(tier_).value());
+    const KernelPredictor& predictor = models.kernels;
     const StepEstimate step = estimate_step(model, request, plan, predictor, stack,
                                             {.dispatch = dispatch_from_name(dispatch_),
                                              .host_factor = host_factor_,
-                                             .collectives = collectives ? &*collectives : nullptr});
+                                             .collectives = models.collectives.get()});
     std::string text = step_text(step, model, predictor.device(), by_time_);
     if (roofline_) text += "\n" + step_roofline(step, model, predictor.device());
     if (!trace_.empty()) {

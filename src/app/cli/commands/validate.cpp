@@ -14,6 +14,8 @@
 #include "report/communication_report.h"
 #include "report/port_map_report.h"
 #include "report/validation_report.h"
+#include "serving/validate_run.h"
+#include "serving/validate_serving.h"
 
 namespace foretoken {
 namespace {
@@ -93,11 +95,37 @@ class ValidateCommand : public Command {
         "  topology,dims,bandwidth,latency,collective,algorithm,bytes,cycles,... ASTRA-sim's own answers\n"
         "Example:\n  foretoken validate collectives --data measurements/nccl.csv --systems h100_sxm");
     collectives_command_ = &collectives;
+
+    Options& serving = options.subcommand("serving", "Operating points of serving engines: one CSV file");
+    serving.text("--data", data_, "CSV file of measured operating points (.csv, .csv.gz)");
+    serving.text("--run", run_.run_folder, "Or one run, request by request: a folder with meta.json and requests.csv");
+    serving.text("--op-tables", run_.op_tables, "--run: step times from operators measured in the engine");
+    serving.text("--device", run_.device, "--run: the device, where meta.json does not name one we know");
+    serving.flag("--own-blocks", run_.own_blocks, "--run: KV blocks from first principles");
+    serving.list("--tiers", serving_.tiers, "Only these tiers (comma-separated)");
+    serving.list("--devices", serving_.devices, "Only these GPUs, as the file calls them");
+    serving.list("--models", serving_.models, "Only these models");
+    serving.list("--engines", serving_.engines, "Only these engines");
+    serving.list("--kinds", serving_.kinds, "Only these kinds of models: dense, moe");
+    serving.text("--group-by", serving_.group_by, "A column to group by, instead of tier");
+    serving.choice("--tier", tier_, tier_names(), tier_help);
+    serving.integer("--threads", threads_, {.least = 0, .most = 1024},
+                    "Groups simulated at the same time; 0 = one per core");
+    serving.text("--out", out_, "Write every value with predicted, low, high and error to this CSV file");
+    serving.footer(
+        "Each row is simulated from its model, GPU, engine, number formats, parallel layout, lengths and load; the\n"
+        "measured values are never used. Rows that cannot be expressed are skipped with the reason.\n"
+        "Examples:\n  foretoken validate serving --data cases.csv --kinds dense\n"
+        "  foretoken validate serving --run vllm_runs/RTX4090_Llama-3.1-8B --op-tables "
+        "vllm_runs/RTX4090_Llama-3.1-8B/op_profile");
+    serving_command_ = &serving;
   }
 
   Answer run(const Library& library) const override {
+    if (steps_command_->was_chosen()) return run_steps(library);
     if (collectives_command_->was_chosen()) return run_collectives(library);
-    return steps_command_->was_chosen() ? run_steps(library) : run_kernels(library);
+    if (serving_command_->was_chosen()) return run_serving(library);
+    return run_kernels(library);
   }
 
  private:
@@ -170,6 +198,39 @@ class ValidateCommand : public Command {
     return {.text = validation_text(validation), .json = validation_json(validation, "collectives")};
   }
 
+  Answer run_one_run(const Library& library, const DeviceModelMaker& make_models) const {
+    const Validation validation = validate_run(
+        {.folder = run_.run_folder, .op_tables = run_.op_tables, .device = run_.device, .own_blocks = run_.own_blocks},
+        library.hardware(), library.models(), library.stacks(), make_models);
+    return {.text = validation_text(validation), .json = validation_json(validation, "serving")};
+  }
+
+  Answer run_serving(const Library& library) const {
+    const Tier tier = tier_from_name(tier_).value();
+    const DeviceModelMaker make_models = [&](const Device& device, const ParallelPlan& plan) {
+      return library.device_models(device.name, plan, tier);
+    };
+    if (data_.empty() == run_.run_folder.empty()) {
+      throw InputError({.source = "--data",
+                        .value = data_.empty() ? "not given" : "and --run",
+                        .expected = "--data FILE or --run FOLDER, one of them"});
+    }
+    if (data_.empty()) return run_one_run(library, make_models);
+    ServingValidationRequest request = serving_;
+    request.data = data_;
+    request.threads = static_cast<int>(threads_);
+    std::ofstream rows = open_out();
+    ScoredServingSink sink;
+    if (!out_.empty()) {
+      rows << scored_serving_header();
+      sink = [&](const ScoredServing& scored) { rows << scored_serving_row(scored); };
+    }
+    const Validation validation =
+        validate_serving(request, library.hardware(), library.models(), library.stacks(), make_models, sink);
+    close_out(rows);
+    return {.text = validation_text(validation), .json = validation_json(validation, "serving")};
+  }
+
   Answer run_kernels(const Library& library) const {
     KernelValidationRequest request = request_;
     request.data = data_;
@@ -220,8 +281,14 @@ class ValidateCommand : public Command {
   KernelValidationRequest request_;
   StepValidationRequest steps_;
   CommunicationValidationRequest collectives_;
-  const Options* steps_command_ = nullptr;
   const Options* collectives_command_ = nullptr;
+  ServingValidationRequest serving_;
+  struct {
+    std::string run_folder, op_tables, device;
+    bool own_blocks = false;
+  } run_;
+  const Options* steps_command_ = nullptr;
+  const Options* serving_command_ = nullptr;
 };
 
 }  // namespace

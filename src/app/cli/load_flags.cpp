@@ -1,0 +1,194 @@
+#include "app/cli/load_flags.h"
+
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "report/serving_report.h"
+#include "serving/load/closed_loop.h"
+#include "serving/load/synthetic.h"
+#include "serving/load/trace.h"
+
+namespace foretoken {
+namespace {
+
+constexpr int64_t usual_requests = 1000;
+constexpr Range<int64_t> tokens{.least = 1, .most = 100'000'000};
+constexpr Range<int64_t> zero_or_more{.least = 0, .most = 100'000'000'000};
+constexpr Range<double> not_negative{.least = 0, .most = 1e12};
+
+double number_of(const char* flag, const std::string& text, const char* expected) {
+  const std::optional<double> number = parse_number(text);
+  if (!number) throw InputError({.source = flag, .value = printable(text), .expected = expected});
+  return *number;
+}
+
+std::string trace_help() {
+  std::string names;
+  for (const TraceFormat& format : trace_formats()) {
+    if (format.clock == TraceClock::none) continue;
+    names += fmt::format("{}{} ({},{},{})", names.empty() ? "" : "; ", format.name, format.arrival, format.input,
+                         format.output);
+  }
+  return "Requests with their arrivals: .csv or .jsonl, also .gz. Known by their columns: " + names;
+}
+
+std::unique_ptr<LengthSource> make_lengths(const LoadFlags& flags, const std::vector<RequestLengths>& observed,
+                                           uint64_t seed) {
+  if (!observed.empty()) return observed_lengths(observed, seed);
+  if (flags.dataset == "lognormal") {
+    return lognormal_lengths({.mean = static_cast<double>(flags.input_len), .sigma = flags.lognormal_sigma},
+                             {.mean = static_cast<double>(flags.output_len), .sigma = flags.lognormal_sigma}, seed);
+  }
+  return uniform_lengths(range_around(flags.input_len, flags.range_ratio, 1),
+                         range_around(flags.output_len, flags.range_ratio, 1), seed);
+}
+
+std::unique_ptr<RequestSource> open_load(const LoadFlags& flags, const std::vector<RequestLengths>& observed,
+                                         uint64_t seed) {
+  if (!flags.trace.empty()) {
+    const int64_t most = flags.num_prompts > 0 ? flags.num_prompts : -1;
+    return open_trace(flags.trace, {.time_scale = flags.time_scale, .max_requests = most});
+  }
+  std::unique_ptr<LengthSource> lengths = make_lengths(flags, observed, seed);
+  if (flags.dataset == "sessions") {
+    SessionSettings sessions = flags.sessions;
+    sessions.starts = flags.arrivals;
+    sessions.system_tokens = flags.prefix_len;
+    return session_load(sessions, std::move(lengths), seed);
+  }
+  return synthetic_load(flags.arrivals, std::move(lengths), {.tokens = flags.prefix_len, .count = flags.num_prefixes},
+                        seed);
+}
+
+std::unique_ptr<RequestSource> make_load(const LoadFlags& flags, const std::vector<RequestLengths>& observed,
+                                         uint64_t seed) {
+  std::unique_ptr<RequestSource> load = open_load(flags, observed, seed);
+  return flags.max_concurrency > 0 ? closed_loop(std::move(load), flags.max_concurrency) : std::move(load);
+}
+
+}  // namespace
+
+void LoadFlags::declare(Options& options) {
+  options.heading("Load: arrivals");
+  options.text("--trace", trace, trace_help());
+  options.number("--time-scale", time_scale, {.least = 1e-6, .most = 1e6},
+                 "Times the trace's arrivals: 0.5 = twice the rate");
+  options.integer("--num-prompts", num_prompts, zero_or_more, "Requests; 0 = 1000, or the whole trace");
+  options.text("--request-rate", request_rate, "Requests per second; inf = all at once");
+  options.number("--burstiness", arrivals.burstiness, not_negative,
+                 "Shape of the gamma gaps: 1 = Poisson, below burstier, above smoother");
+  options.choice("--ramp-up-strategy", rate_shape, rate_shape_names(), "How the rate changes over the run");
+  options.number("--ramp-up-start-rps", arrivals.ramp_start, not_negative, "Rate at the start of a ramp");
+  options.number("--ramp-up-end-rps", arrivals.ramp_end, not_negative, "Rate at its end");
+  options.number("--daily-swing", arrivals.swing, {.least = 0, .most = 0.99},
+                 "daily: how far the rate swings, of its mean");
+  options.number("--daily-period", arrivals.period_s, not_negative, "daily: seconds of a day");
+  options.integer("--max-concurrency", max_concurrency, zero_or_more,
+                  "Most requests in flight (closed loop); 0 = no limit");
+  options.integer("--seed", seed, zero_or_more, "Of everything that is drawn");
+
+  options.heading("Load: lengths");
+  options.choice("--dataset-name", dataset, {"random", "lognormal", "prefix_repetition", "sessions"},
+                 "How prompts and outputs are made up");
+  options.text("--dataset-path", dataset_path,
+               "Draw pairs of lengths from this trace or table (input_tokens,output_tokens)");
+  options.integer("--random-input-len,--prefix-repetition-suffix-len", input_len, tokens,
+                  "Tokens of a prompt (its own, behind a prefix; of one turn)");
+  options.integer("--random-output-len,--prefix-repetition-output-len", output_len, tokens, "Tokens of an output");
+  options.number("--random-range-ratio", range_ratio, {.least = 0, .most = 1},
+                 "Lengths uniform within this share of them");
+  options.number("--lognormal-sigma", lognormal_sigma, {.least = 0, .most = 10},
+                 "lognormal: deviation of the logarithm; the lengths are means");
+  options.integer("--random-prefix-len,--prefix-repetition-prefix-len", prefix_len, zero_or_more,
+                  "Tokens that prompts share, in front");
+  options.integer("--prefix-repetition-num-prefixes", num_prefixes, tokens, "Different such texts");
+
+  options.heading("Load: conversations (--dataset-name sessions; rates are of conversations)");
+  options.integer("--turns", sessions.turns, tokens,
+                  "Requests of one conversation, each with all that was said before");
+  options.number("--think-time", sessions.think_s, not_negative, "Mean seconds between an answer and the next turn");
+  options.number("--tool-time", sessions.tool_s, not_negative, "Mean seconds of a tool call in place of that");
+  options.number("--tool-share", sessions.tool_share, {.least = 0, .most = 1}, "Of turns that follow a tool call");
+}
+
+int64_t LoadFlags::requests() const {
+  return num_prompts > 0 || !trace.empty() ? num_prompts : usual_requests;
+}
+
+double LoadFlags::rate() const {
+  if (lower_case(request_rate) == "inf") return std::numeric_limits<double>::infinity();
+  return number_of("--request-rate", request_rate, "a number above 0, or inf");
+}
+
+LoadMaker LoadFlags::load() const {
+  LoadFlags flags = *this;
+  flags.arrivals.rate = rate();
+  flags.arrivals.shape = rate_shape_from_name(rate_shape).value();  // one of the choices
+  flags.arrivals.count = requests();
+  if (trace.empty()) {
+    check_arrivals(flags.arrivals);
+  } else if (!dataset_path.empty() || lower_case(request_rate) != "inf") {
+    throw InputError({.source = "--trace",
+                      .value = printable(trace),
+                      .expected = "a trace alone, or lengths with --dataset-path and arrivals with --request-rate"});
+  }
+  const auto observed = dataset_path.empty() ? std::vector<RequestLengths>{} : read_lengths(dataset_path);
+  return [flags, observed](uint64_t of) { return make_load(flags, observed, of); };
+}
+
+void GoalFlags::declare(Options& options) {
+  options.list("--goodput", goodput, "Count requests that meet all of these: ttft:MS, tpot:MS, e2el:MS");
+  options.list("--percentile-metrics", percentile_metrics, "Latencies in the table: ttft,tpot,itl (usual), e2el");
+  options.list("--metric-percentiles", metric_percentiles, "Percentiles shown: 99 (usual)");
+}
+
+LatencyGoals GoalFlags::goals() const {
+  LatencyGoals result;
+  for (const std::string& goal : goodput) {
+    const size_t colon = std::min(goal.find(':'), goal.size());
+    const std::string key = lower_case(goal.substr(0, colon));
+    std::optional<double>* const limit = key == "ttft"   ? &result.ttft_ms
+                                         : key == "tpot" ? &result.tpot_ms
+                                         : key == "e2el" ? &result.e2el_ms
+                                                         : nullptr;
+    const std::optional<double> ms = colon < goal.size() ? parse_number(goal.substr(colon + 1)) : std::nullopt;
+    if (limit == nullptr || !ms || *ms < 0) {
+      throw InputError({.source = "--goodput",
+                        .value = printable(goal),
+                        .expected = "ttft:MS, tpot:MS or e2el:MS, as in --goodput ttft:500,tpot:50"});
+    }
+    *limit = ms;
+  }
+  return result;
+}
+
+std::vector<double> GoalFlags::percentiles() const {
+  std::vector<double> result;
+  for (const std::string& text : metric_percentiles) {
+    const double value = number_of("--metric-percentiles", text, "numbers from 0 to 100");
+    if (value < 0 || value > 100) {
+      throw InputError({.source = "--metric-percentiles", .value = text, .expected = "numbers from 0 to 100"});
+    }
+    result.push_back(value);
+  }
+  return result.empty() ? std::vector<double>{99} : result;
+}
+
+std::vector<std::string> GoalFlags::shown_metrics() const {
+  if (percentile_metrics.empty()) return {"ttft", "tpot", "itl"};
+  const std::vector<std::string> known = latency_metric_names();
+  for (const std::string& name : percentile_metrics) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      throw InputError({.source = "--percentile-metrics",
+                        .value = printable(name),
+                        .expected = fmt::format("one of {}", fmt::join(known, ", ")),
+                        .suggestion = nearest_name(name, known).value_or("")});
+    }
+  }
+  return percentile_metrics;
+}
+
+}  // namespace foretoken

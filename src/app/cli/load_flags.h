@@ -1,0 +1,50 @@
+// The flags that describe load, named as in `vllm bench serve`; each group says what is added to it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/cli/options.h"
+#include "serving/load/sessions.h"
+#include "serving/metrics.h"
+#include "serving/serving_run.h"
+
+namespace foretoken {
+
+struct LoadFlags {
+  std::string trace;
+  double time_scale = 1;
+  int64_t num_prompts = 0;  // 0 = 1000, or the whole trace
+  std::string request_rate = "inf";
+  ArrivalSettings arrivals;
+  std::string rate_shape = "constant";
+  int64_t max_concurrency = 0;  // 0 = open loop
+  std::string dataset = "random";
+  std::string dataset_path;
+  int64_t input_len = 1024, output_len = 128;
+  double range_ratio = 0, lognormal_sigma = 1;
+  int64_t prefix_len = 0, num_prefixes = 1;
+  SessionSettings sessions;
+  int64_t seed = 0;
+
+  void declare(Options& options);
+
+  // InputError for flags that do not go together.
+  LoadMaker load() const;
+  int64_t requests() const;  // asked for; 0 = as many as the trace has
+  double rate() const;       // infinite = all at once, or as the trace says
+};
+
+struct GoalFlags {
+  std::vector<std::string> goodput;
+  std::vector<std::string> percentile_metrics, metric_percentiles;
+
+  void declare(Options& options);
+  LatencyGoals goals() const;
+  std::vector<double> percentiles() const;
+  std::vector<std::string> shown_metrics() const;
+};
+
+}  // namespace foretoken

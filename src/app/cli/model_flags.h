@@ -1,0 +1,28 @@
+// The flags that say which model runs on which device, and how it is cut; vLLM's names where it has them.
+#pragma once
+
+#include <string>
+
+#include "app/cli/library.h"
+#include "app/cli/options.h"
+#include "model/step.h"
+
+namespace foretoken {
+
+struct ModelFlags {
+  std::string model;
+  std::string device;
+  std::string quantization;  // empty = as the model's config says
+  std::string kv_cache_dtype = "auto";
+  bool enable_expert_parallel = false;
+  ParallelPlan plan;
+
+  void declare_model(Options& options);
+  void declare_parallelism(Options& options);
+
+  Model read_model(const Library& library) const;
+  DType kv_dtype(const Model& parsed) const;
+  ParallelPlan parallel_plan() const;
+};
+
+}  // namespace foretoken

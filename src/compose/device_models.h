@@ -1,0 +1,21 @@
+// What predicts the parts of a step on one device.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "kernel/kernel.h"
+#include "model/step.h"
+#include "network/calibration/communication_predictor.h"
+
+namespace foretoken {
+
+struct DeviceModels {
+  KernelPredictor kernels;
+  std::shared_ptr<const CommunicationPredictor> collectives;  // null = start-up and wire time from the sheet
+};
+
+// The plan tells which are needed: a single rank has no collectives.
+using DeviceModelMaker = std::function<DeviceModels(const Device&, const ParallelPlan&)>;
+
+}  // namespace foretoken

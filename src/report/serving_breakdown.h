@@ -1,0 +1,22 @@
+// What a serving run spent its time on: kinds of steps, and the operators of the typical step of each kind.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "compose/step_estimate.h"
+#include "serving/step_mix.h"
+
+namespace foretoken {
+
+struct TypicalStep {
+  StepShare share;
+  StepEstimate step;
+};
+
+// Operators of all kinds together, each kind counted by the time it took.
+std::string serving_breakdown_text(const std::vector<TypicalStep>& steps);
+Json serving_breakdown_json(const std::vector<TypicalStep>& steps);
+
+}  // namespace foretoken

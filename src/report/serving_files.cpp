@@ -1,0 +1,116 @@
+#include "report/serving_files.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "report/trace_events.h"
+#include "base/simulated_time.h"
+
+namespace foretoken {
+namespace {
+
+constexpr int64_t request_lanes = 64;  // tracks that requests are spread over
+constexpr double picoseconds_per_us = 1e6;
+
+double us(Picoseconds time) {
+  return static_cast<double>(time) / picoseconds_per_us;
+}
+
+std::string s(Picoseconds time) {
+  return number_text(to_seconds(time).value());
+}
+
+std::string ms(Picoseconds time) {
+  return number_text(static_cast<double>(time) / 1e9);
+}
+
+}  // namespace
+
+RequestCsv::RequestCsv(std::ostream& out) : out_(out) {
+  out_ << "id,outcome,replica,input_tokens,output_tokens,cached_tokens,preemptions,arrival_s,queued_s,scheduled_s,"
+          "first_token_s,last_token_s,ttft_ms,tpot_ms,e2el_ms\n";
+}
+
+void RequestCsv::request_ended(const RequestRecord& record) {
+  const bool completed = record.outcome == RequestOutcome::completed;
+  out_ << fmt::format("{},{},{},{},{},{},{},{}", record.id, completed ? "completed" : "rejected", record.replica,
+                      record.input_tokens, record.output_tokens, record.cached_tokens, record.preemptions,
+                      s(record.arrival));
+  if (!completed) {
+    out_ << ",,,,,,,\n";
+    return;
+  }
+  const int64_t gaps = record.output_tokens - 1;
+  out_ << fmt::format(",{},{},{},{},{},{},{}\n", s(record.queued), s(record.scheduled), s(record.first_token),
+                      s(record.last_token), ms(record.first_token - record.arrival),
+                      gaps > 0 ? ms((record.last_token - record.first_token) / gaps) : "",
+                      ms(record.last_token - record.arrival));
+}
+
+StepCsv::StepCsv(std::ostream& out) : out_(out) {
+  out_ << "replica,begin_s,end_s,repeats,prefill_tokens,decode_tokens,running,waiting,kv_blocks_used\n";
+}
+
+void StepCsv::step_ran(const StepRecord& step) {
+  out_ << fmt::format("{},{},{},{},{},{},{},{},{}\n", step.replica, s(step.begin), s(step.end), step.repeats,
+                      step.prefill_tokens, step.decode_tokens, step.running, step.waiting, step.kv_blocks_used);
+}
+
+bool RunTrace::has_room() {
+  if (events_.items().size() < most_events_) return true;
+  cut_ = true;
+  return false;
+}
+
+void RunTrace::request_ended(const RequestRecord& record) {
+  if (record.outcome == RequestOutcome::rejected || !has_room()) return;
+  const auto add = [&](const char* part, Picoseconds begin, Picoseconds end) {
+    events_.push(complete_event({.category = "request",
+                                 .name = part,
+                                 .process = record.replica,
+                                 .track = 1 + record.id % request_lanes,
+                                 .begin_us = us(begin),
+                                 .duration_us = us(end - begin)},
+                                Json::object({{"request", record.id},
+                                              {"input_tokens", record.input_tokens},
+                                              {"output_tokens", record.output_tokens},
+                                              {"cached_tokens", record.cached_tokens},
+                                              {"preemptions", int64_t{record.preemptions}}})));
+  };
+  add("queue", record.arrival, record.scheduled);
+  add("prefill", record.scheduled, record.first_token);
+  add("decode", record.first_token, record.last_token);
+}
+
+void RunTrace::step_ran(const StepRecord& step) {
+  replicas_ = std::max(replicas_, step.replica + 1);
+  if (!has_room()) return;
+  events_.push(complete_event({.category = "step",
+                               .name = step.prefill_tokens == 0  ? "decode"
+                                       : step.decode_tokens == 0 ? "prefill"
+                                                                 : "mixed",
+                               .process = step.replica,
+                               .track = 0,
+                               .begin_us = us(step.begin),
+                               .duration_us = us(step.end - step.begin)},
+                              Json::object({{"repeats", step.repeats},
+                                            {"prefill_tokens", step.prefill_tokens},
+                                            {"decode_tokens", step.decode_tokens}})));
+  events_.push(counter_event(step.replica, "requests", us(step.begin),
+                             Json::object({{"running", step.running}, {"waiting", step.waiting}})));
+  events_.push(counter_event(step.replica, "KV blocks", us(step.begin), Json::object({{"used", step.kv_blocks_used}})));
+}
+
+Json RunTrace::document() const {
+  Json events = Json::array();
+  for (int32_t replica = 0; replica < replicas_; ++replica) {
+    events.push(process_name_event(replica, fmt::format("replica {}", replica)));
+    events.push(track_name_event(replica, 0, "steps"));
+  }
+  for (const Json& event : events_.items()) events.push(event);
+  return trace_document(std::move(events));
+}
+
+}  // namespace foretoken

@@ -1,0 +1,135 @@
+#include "report/serving_report.h"
+
+#include <limits>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "base/csv.h"
+#include "report/serving_files.h"
+#include "base/simulated_time.h"
+
+namespace foretoken {
+namespace {
+
+ServingRun some_run() {
+  ServingRun run;
+  run.metrics = {.completed = 120,
+                 .duration_s = 12.5,
+                 .input_tokens = 122880,
+                 .output_tokens = 15360,
+                 .request_throughput = 9.6,
+                 .output_throughput = 1228.8,
+                 .total_token_throughput = 11059.2,
+                 .peak_output_tokens_per_s = 1500,
+                 .peak_concurrent_requests = 20};
+  run.metrics.ttft = {.mean_ms = 81.234, .median_ms = 70, .deviation_ms = 5, .percentiles_ms = {95, 120}};
+  run.metrics.tpot = run.metrics.itl = run.metrics.e2el = run.metrics.ttft;
+  return run;
+}
+
+TEST(ServingReport, the_table_is_vllms_line_by_line) {
+  const ServingRun run = some_run();
+  const std::string text = serving_text({.model = "m",
+                                         .device = "d",
+                                         .request_rate = std::numeric_limits<double>::infinity(),
+                                         .max_concurrency = 16,
+                                         .percentiles = {95, 99.9},
+                                         .percentile_metrics = {"ttft"},
+                                         .run = run});
+  const std::string expected =
+      "============ Serving Benchmark Result ============\n"
+      "Successful requests:                     120       \n"
+      "Failed requests:                         0         \n"
+      "Maximum request concurrency:             16        \n"
+      "Benchmark duration (s):                  12.50     \n"
+      "Total input tokens:                      122880    \n"
+      "Total generated tokens:                  15360     \n"
+      "Request throughput (req/s):              9.60      \n"
+      "Output token throughput (tok/s):         1228.80   \n"
+      "Peak output token throughput (tok/s):    1500.00   \n"
+      "Peak concurrent requests:                20.00     \n"
+      "Total token throughput (tok/s):          11059.20  \n"
+      "---------------Time to First Token----------------\n"
+      "Mean TTFT (ms):                          81.23     \n"
+      "Median TTFT (ms):                        70.00     \n"
+      "P95 TTFT (ms):                           95.00     \n"
+      "P99.9 TTFT (ms):                         120.00    \n"
+      "==================================================\n";
+  EXPECT_EQ(text.substr(0, expected.size()), expected);
+}
+
+TEST(ServingReport, saved_results_have_vllms_keys) {
+  const ServingRun run = some_run();
+  const Json json = vllm_result_json({.model = "m", .request_rate = 4, .percentiles = {95, 99}, .run = run});
+  for (const char* key : {"date",
+                          "backend",
+                          "label",
+                          "model_id",
+                          "tokenizer_id",
+                          "num_prompts",
+                          "request_rate",
+                          "burstiness",
+                          "max_concurrency",
+                          "duration",
+                          "completed",
+                          "failed",
+                          "total_input_tokens",
+                          "total_output_tokens",
+                          "request_throughput",
+                          "request_goodput",
+                          "output_throughput",
+                          "total_token_throughput",
+                          "max_output_tokens_per_s",
+                          "max_concurrent_requests",
+                          "mean_ttft_ms",
+                          "median_tpot_ms",
+                          "std_itl_ms",
+                          "p99_e2el_ms",
+                          "p95_ttft_ms"}) {
+    EXPECT_NE(json.find(key), nullptr) << key;
+  }
+}
+
+TEST(ServingFiles, a_line_for_each_request_and_step_reads_back) {
+  std::ostringstream requests, steps;
+  RequestCsv request_csv(requests);
+  StepCsv step_csv(steps);
+  request_csv.request_ended({.id = 7,
+                             .input_tokens = 10,
+                             .output_tokens = 3,
+                             .arrival = to_picoseconds(Seconds(1)),
+                             .queued = to_picoseconds(Seconds(1)),
+                             .scheduled = to_picoseconds(Seconds(1.25)),
+                             .first_token = to_picoseconds(Seconds(1.5)),
+                             .last_token = to_picoseconds(Seconds(2.5))});
+  request_csv.request_ended({.id = 8, .outcome = RequestOutcome::rejected});
+  step_csv.step_ran({.begin = 0, .end = to_picoseconds(Seconds(2)), .repeats = 4, .decode_tokens = 3});
+  CsvReader csv = CsvReader::from_text(requests.str(), "requests");
+  ASSERT_TRUE(csv.next());
+  EXPECT_EQ(csv.number(csv.column("ttft_ms")), 500);
+  EXPECT_EQ(csv.number(csv.column("tpot_ms")), 500);
+  EXPECT_EQ(csv.number(csv.column("e2el_ms")), 1500);
+  ASSERT_TRUE(csv.next());
+  EXPECT_EQ(csv.cell(csv.column("outcome")), "rejected");
+  EXPECT_FALSE(csv.next());
+  CsvReader step = CsvReader::from_text(steps.str(), "steps");
+  ASSERT_TRUE(step.next());
+  EXPECT_EQ(step.integer(step.column("repeats")), 4);
+}
+
+TEST(ServingFiles, a_trace_shows_steps_requests_and_counters_up_to_its_limit) {
+  RunTrace trace(4);
+  trace.step_ran({.begin = 0, .end = to_picoseconds(Seconds(1)), .prefill_tokens = 5, .running = 1});
+  trace.request_ended({.output_tokens = 2, .first_token = to_picoseconds(Seconds(1)), .last_token = to_picoseconds(Seconds(2))});
+  EXPECT_TRUE(trace.is_complete());
+  trace.step_ran({.begin = to_picoseconds(Seconds(1)), .end = to_picoseconds(Seconds(2)), .decode_tokens = 1});
+  EXPECT_FALSE(trace.is_complete());
+  const Json document = trace.document();
+  const Json* events = document.find("traceEvents");
+  ASSERT_NE(events, nullptr);
+  EXPECT_EQ(events->items().size(), 2U + 3 + 3) << "names, a step with two counters, three parts of a request";
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,259 @@
+#include "serving/composed_steps.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "compose/step_estimate.h"
+#include "serving/size_grid.h"
+
+namespace foretoken {
+namespace {
+
+constexpr int64_t frame_grid = 64;  // tokens
+
+// Kernels that read the cache.
+struct Reader {
+  KernelShape shape;  // MixedAttentionShape without sequences, or LatentAttentionShape
+  std::string variant;
+  double count = 1;
+};
+
+bool reads_cache(const KernelShape& shape) {
+  return std::holds_alternative<AttentionShape>(shape) || std::holds_alternative<MixedAttentionShape>(shape) ||
+         std::holds_alternative<LatentAttentionShape>(shape);
+}
+
+Estimate between(const Estimate& a, const Estimate& b, double share) {
+  const auto mix = [&](double x, double y) { return x + (y - x) * share; };
+  return {.value = mix(a.value, b.value),
+          .low = mix(a.low, b.low),
+          .high = mix(a.high, b.high),
+          .kind = std::max(a.kind, b.kind)};
+}
+
+// The same kernel for no sequences yet.
+KernelShape emptied(const KernelShape& shape) {
+  if (const auto* one = std::get_if<AttentionShape>(&shape)) return empty_batch_like(*one);
+  if (const auto* mixed = std::get_if<MixedAttentionShape>(&shape)) {
+    MixedAttentionShape batch = *mixed;
+    batch.prompts = {};
+    batch.decodes = batch.decode_keys = batch.longest_decode = 0;
+    return batch;
+  }
+  return shape;
+}
+
+class ComposedSteps final : public StepTimes {
+ public:
+  explicit ComposedSteps(ComposedStepsConfig config) : config_(std::move(config)) {
+    decode_readers_ = find_readers({.phase = StepPhase::decode, .batch = 2, .context_len = 16});
+    prompt_readers_ = find_readers({.phase = StepPhase::prefill, .batch = 1, .input_len = 16});
+    mixed_readers_ =
+        find_readers({.phase = StepPhase::mixed, .batch = 2, .input_len = 16, .context_len = 16, .prompts = 1});
+  }
+
+  Estimate step_seconds(const StepBatch& batch) override {
+    parts_.clear();
+    if (batch.prompts.empty()) {
+      parts_.push_back(kept(decode_frames_, batch.decodes, [&](int64_t n) { return frame(decode_request(n)); }));
+    } else {
+      parts_.push_back(prompt_frame(batch.new_tokens()));
+    }
+    if (const int64_t sampled = batch.sampled_sequences(); sampled > 0) {
+      parts_.push_back(kept(heads_, sampled, [&](int64_t n) { return head(n); }));
+    }
+    parts_.push_back(attention(batch));
+    return sum_with_correlation(parts_, config_.models.kernels.correlations().between);
+  }
+
+ private:
+  using Kept = std::map<int64_t, Estimate>;
+
+  template <class Compute>
+  static const Estimate& kept(Kept& values, int64_t key, const Compute& compute) {
+    const auto found = values.find(key);
+    return found != values.end() ? found->second : values.emplace(key, compute(key)).first->second;
+  }
+
+  static StepRequest decode_request(int64_t sequences) {
+    return {.phase = StepPhase::decode, .batch = sequences, .context_len = 1};
+  }
+
+  StepEstimate estimate(StepRequest request) const {
+    request.kv_dtype = config_.kv_dtype;
+    return estimate_step(config_.model, request, config_.plan, config_.models.kernels, config_.stack,
+                         {.collectives = config_.models.collectives.get()});
+  }
+
+  // The whole step without attention and head.
+  Estimate frame(const StepRequest& request) const {
+    const StepEstimate step = estimate(request);
+    double apart = 0;
+    for (const StageEstimate& stage : step.stages) {
+      for (const TimedLaunch& timed : stage.launches) {
+        const bool in_head = stage.calls[timed.launch.call].part == StepPart::head;
+        if (in_head || reads_cache(timed.launch.shape)) apart += timed.seconds.value;
+      }
+    }
+    const double left = std::max(0.0, step.seconds.value - apart);
+    return scaled(step.seconds, left / step.seconds.value);
+  }
+
+  Estimate prompt_frame(int64_t tokens) {
+    const auto at = [&](int64_t size) -> const Estimate& {
+      return kept(prompt_frames_, size,
+                  [&](int64_t n) { return frame({.phase = StepPhase::prefill, .batch = 1, .input_len = n}); });
+    };
+    if (const auto padded = config_.stack.padded_tokens(tokens)) return at(*padded);
+    const int64_t lower = tokens / frame_grid * frame_grid;
+    if (lower == tokens || lower == 0) return at(tokens);
+    const double share = static_cast<double>(tokens - lower) / static_cast<double>(frame_grid);
+    return between(at(lower), at(lower + frame_grid), share);
+  }
+
+  Estimate head(int64_t sequences) const {
+    KernelSum kernels(config_.models.kernels.correlations());
+    const StepEstimate step = estimate(decode_request(sequences));
+    for (const StageEstimate& stage : step.stages) {
+      for (const TimedLaunch& timed : stage.launches) {
+        if (stage.calls[timed.launch.call].part != StepPart::head) continue;
+        kernels.add(timed.seconds, error_form(timed.launch.shape, timed.launch.variant));
+      }
+    }
+    return kernels.total();
+  }
+
+  std::vector<Reader> find_readers(const StepRequest& request) const {
+    std::vector<Reader> found;
+    for (const StageEstimate& stage : estimate(request).stages) {
+      for (const TimedLaunch& timed : stage.launches) {
+        const Launch& launch = timed.launch;
+        if (reads_cache(launch.shape)) {
+          found.push_back({emptied(launch.shape), launch.variant, static_cast<double>(launch.count)});
+        }
+      }
+    }
+    return found;
+  }
+
+  const std::vector<Reader>& readers(StepPhase phase) const {
+    return phase == StepPhase::decode    ? decode_readers_
+           : phase == StepPhase::prefill ? prompt_readers_
+                                         : mixed_readers_;
+  }
+
+  Estimate attention(const StepBatch& batch) {
+    const EqualChunks prompts = equal_chunks(batch.prompts);
+    const auto count = static_cast<uint64_t>(prompts.count);
+    const auto decodes = static_cast<double>(batch.decodes);
+    const double context = batch.decodes > 0 ? static_cast<double>(batch.decode_context_tokens) / decodes : 0;
+    // In units of an eighth of the mean, so that the grid has four steps to each doubling.
+    const double longest =
+        std::clamp(8 * static_cast<double>(batch.longest_decode_context) / std::max(1.0, context), 8.0, 512.0);
+    const auto unequal_decodes = [](int64_t sequences, int64_t mean, int64_t eighths) {
+      return StepBatch{.decodes = sequences,
+                       .decode_context_tokens = sequences * mean,
+                       .longest_decode_context = mean * eighths / 8,
+                       .prompts = {}};
+    };
+    if (batch.prompts.empty()) {
+      return decode_attention_.at(static_cast<uint64_t>(batch.decodes), {context, longest}, [&](const auto& node) {
+        return attention_of(unequal_decodes(batch.decodes, node[0], node[1]));
+      });
+    }
+    const auto equal_prompts = [&](int64_t tokens, int64_t context_each) {
+      return std::vector<PromptChunk>(
+          count, {.new_tokens = std::max<int64_t>(1, tokens), .context_tokens = context_each, .yields_token = true});
+    };
+    if (batch.decodes == 0) {
+      return prompt_attention_.at(count, {prompts.new_tokens, prompts.context_tokens}, [&](const auto& node) {
+        const std::vector<PromptChunk> chunks = equal_prompts(node[0], node[1]);
+        return attention_of({.prompts = chunks});
+      });
+    }
+    const std::array<double, 5> point{prompts.new_tokens, prompts.context_tokens, decodes, context, longest};
+    return mixed_attention_.at(count, point, [&](const auto& node) {
+      const std::vector<PromptChunk> chunks = equal_prompts(node[0], node[1]);
+      StepBatch both = unequal_decodes(std::max<int64_t>(1, node[2]), node[3], node[4]);
+      both.prompts = chunks;
+      return attention_of(both);
+    });
+  }
+
+  Estimate attention_of(const StepBatch& batch) const {
+    const bool prompts = !batch.prompts.empty(), decodes = batch.decodes > 0;
+    const StepPhase phase = prompts && decodes ? StepPhase::mixed : prompts ? StepPhase::prefill : StepPhase::decode;
+    KernelSum kernels(config_.models.kernels.correlations());
+    for (const Reader& reader : readers(phase)) {
+      if (const auto* mixed = std::get_if<MixedAttentionShape>(&reader.shape)) {
+        add_mixed(*mixed, reader, batch, kernels);
+      } else {
+        add_latent(std::get<LatentAttentionShape>(reader.shape), reader, batch, kernels);
+      }
+    }
+    return kernels.total();
+  }
+
+  void add_mixed(MixedAttentionShape shape, const Reader& reader, const StepBatch& batch, KernelSum& kernels) const {
+    for (const PromptChunk& chunk : batch.prompts) {
+      shape.add_prompts(1, chunk.new_tokens, chunk.context_tokens + chunk.new_tokens);
+    }
+    shape.decodes = batch.decodes;
+    shape.decode_keys = batch.decode_context_tokens + batch.decodes;
+    shape.longest_decode = batch.decodes > 0 ? batch.longest_decode_context + 1 : 0;
+    if (batch.prompts.empty() && shape.longest_decode * shape.decodes == shape.decode_keys) {
+      add(equal_decodes(shape), reader, kernels);
+      return;
+    }
+    if (shape.window > 0) {
+      shape.decode_keys = std::min(shape.decode_keys, shape.window * shape.decodes);
+      shape.longest_decode = std::min(shape.longest_decode, shape.window);
+    }
+    add(simplest_shape(shape), reader, kernels);
+  }
+
+  // Prompts and decodes run apart: a reader is for one or the other.
+  void add_latent(LatentAttentionShape shape, const Reader& reader, const StepBatch& batch, KernelSum& kernels) const {
+    if (shape.phase == AttentionPhase::decode) {
+      if (batch.decodes == 0) return;
+      shape.batch = batch.decodes;
+      shape.kv_len = batch.decode_context_tokens / batch.decodes + 1;
+      add(shape, reader, kernels);
+      return;
+    }
+    shape.batch = 1;
+    for (const PromptChunk& chunk : batch.prompts) {
+      shape.q_len = chunk.new_tokens;
+      shape.kv_len = chunk.context_tokens + chunk.new_tokens;
+      add(shape, reader, kernels);
+    }
+  }
+
+  void add(const KernelShape& shape, const Reader& reader, KernelSum& kernels) const {
+    Estimate seconds = scaled(config_.models.kernels.estimate(shape, reader.variant).seconds, reader.count);
+    seconds.low *= config_.stack.costs.kernels_low;
+    seconds.high *= config_.stack.costs.kernels_high;
+    kernels.add(seconds, error_form(shape, reader.variant));
+  }
+
+  ComposedStepsConfig config_;
+  std::vector<Reader> decode_readers_, prompt_readers_, mixed_readers_;
+  Kept decode_frames_, prompt_frames_, heads_;
+  SizeGrid<2, 4> decode_attention_;  // by number of decodes: mean context, longest over mean
+  SizeGrid<2, 4> prompt_attention_;  // by number of prompts: tokens and context of each
+  SizeGrid<5, 2> mixed_attention_;   // the same, number and contexts of the decodes
+  std::vector<Estimate> parts_;      // scratch
+};
+
+}  // namespace
+
+std::unique_ptr<StepTimes> compose_steps(ComposedStepsConfig config) {
+  return std::make_unique<ComposedSteps>(std::move(config));
+}
+
+}  // namespace foretoken

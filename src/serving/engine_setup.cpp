@@ -1,0 +1,46 @@
+#include "serving/engine_setup.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace foretoken {
+
+std::string_view engine_family(std::string_view engine) {
+  return engine.substr(0, std::min(engine.find('-'), engine.size()));
+}
+
+SchedulerOptions scheduler_options(const ServingMemory& memory, const ParallelPlan& plan) {
+  const EngineFlags& flags = memory.flags;
+  if (!memory.starts) {
+    std::string remedies;
+    for (const Remedy& remedy : memory.remedies) remedies += (remedies.empty() ? "" : ", ") + remedy.change;
+    throw InputError({.source = "KV cache",
+                      .value = fmt::format("{} short of one sequence of {} tokens", bytes_text(memory.short_by.value()),
+                                           flags.max_model_len),
+                      .expected = "room for one sequence of --max-model-len: this engine would not start",
+                      .suggestion = remedies});
+  }
+  return {.max_num_batched_tokens = flags.max_num_batched_tokens,
+          .max_num_seqs = flags.max_num_seqs,
+          .max_model_len = flags.max_model_len,
+          .num_gpu_blocks = static_cast<int64_t>(memory.blocks.value),
+          .block_size = flags.block_size,
+          .pipeline_stages = plan.pipeline};
+}
+
+Stack engine_stack(Stack stack, const EngineFlags& flags) {
+  if (flags.enforce_eager) {
+    stack.graph_sizes.clear();
+    for (auto& [phase, dispatch] : stack.dispatch) dispatch = Dispatch::eager;
+    return stack;
+  }
+  const int64_t largest = std::min(2 * flags.max_num_seqs, flags.max_num_batched_tokens);
+  std::erase_if(stack.graph_sizes, [&](int64_t size) { return size > largest; });
+  return stack;
+}
+
+}  // namespace foretoken

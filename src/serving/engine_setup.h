@@ -1,0 +1,23 @@
+// From an engine's flags to a replica that can be simulated.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compose/serving_memory.h"
+#include "compose/stack.h"
+#include "serving/scheduler.h"
+
+namespace foretoken {
+
+// The part of an engine's name before a version is that of its scheduler and stack: vllm-0.19 -> vllm.
+std::string_view engine_family(std::string_view engine);
+
+// Every choice of the engine for this memory. InputError when it would not start.
+SchedulerOptions scheduler_options(const ServingMemory& memory, const ParallelPlan& plan);
+
+// The stack with the graphs that the engine captures: sizes up to twice its sequences, none when it runs eagerly.
+Stack engine_stack(Stack stack, const EngineFlags& resolved_flags);
+
+}  // namespace foretoken

@@ -1,0 +1,59 @@
+#include "serving/load/synthetic.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "serving/load/listed_source.h"
+
+namespace foretoken {
+namespace {
+
+class SyntheticLoad : public ListedSource {
+ public:
+  SyntheticLoad(const ArrivalSettings& arrivals, std::unique_ptr<LengthSource> lengths, const PrefixSettings& prefix,
+                uint64_t seed)
+      : arrivals_(arrivals, seed),
+        lengths_(std::move(lengths)),
+        prefix_(prefix),
+        prefixes_(seed, "prefixes"),
+        left_(arrivals.count) {
+    ensure(prefix.tokens >= 0 && prefix.count >= 1, "prompts begin with one of at least one prefix");
+  }
+
+  std::optional<Request> read() override {
+    if (left_ == 0) return std::nullopt;
+    --left_;
+    const RequestLengths lengths = lengths_->next();
+    Request request{.id = next_id_++,
+                    .arrival = arrivals_.next(),
+                    .input_tokens = prefix_.tokens + lengths.input_tokens,
+                    .output_tokens = lengths.output_tokens};
+    if (prefix_.tokens > 0) add_prefix(request);
+    return request;
+  }
+
+ private:
+  void add_prefix(Request& request) {
+    const int64_t blocks = prefix_.tokens / made_up_block_tokens;
+    const auto first = static_cast<int64_t>(prefixes_.below(static_cast<uint64_t>(prefix_.count))) * blocks;
+    request.prefix_block_tokens = made_up_block_tokens;
+    for (int64_t block = 0; block < blocks; ++block) request.prefix_blocks.push_back(first + block);
+  }
+
+  Arrivals arrivals_;
+  std::unique_ptr<LengthSource> lengths_;
+  PrefixSettings prefix_;
+  RandomStream prefixes_;
+  int64_t left_ = 0;
+  int64_t next_id_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<RequestSource> synthetic_load(const ArrivalSettings& arrivals, std::unique_ptr<LengthSource> lengths,
+                                              const PrefixSettings& prefix, uint64_t seed) {
+  return std::make_unique<SyntheticLoad>(arrivals, std::move(lengths), prefix, seed);
+}
+
+}  // namespace foretoken

@@ -1,0 +1,37 @@
+// Measured values on a grid of any shape, axis below axis: each key has its own next axis.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace foretoken {
+
+class NestedTable {
+ public:
+  // Rows may come in any order; all have the same number of keys. The value of a point given twice is the last.
+  void add(std::span<const int64_t> keys, double value);
+
+  std::span<const double> keys() const { return keys_; }
+  const NestedTable& below(size_t index) const { return below_[index]; }
+  double value() const { return value_; }
+
+  // Linear between the measured points of every axis; beyond the last point the last slope goes on, before the first
+  // its value holds.
+  double at(std::span<const double> point) const;
+
+  // Neighbours of `key` among keys(), and how far it lies from the lower to the upper one; above 1 beyond the last.
+  struct Place {
+    size_t lower = 0, upper = 0;
+    double share = 0;
+  };
+  Place place(double key) const;
+
+ private:
+  std::vector<double> keys_;
+  std::vector<NestedTable> below_;
+  double value_ = 0;
+};
+
+}  // namespace foretoken

@@ -1,0 +1,30 @@
+// Step times from operators that were measured inside an engine, as LLMServingSim's profiler writes them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "serving/step_times.h"
+
+namespace foretoken {
+
+struct OpTableOptions {
+  int64_t layers = 1;
+  int64_t tensor = 1;                // tables of one rank; communication is not in them
+  std::vector<int64_t> graph_sizes;  // tokens that steps are padded to; larger steps are not padded
+};
+
+// A folder with dense.csv, per_sequence.csv, attention.csv and, where it was measured, skew.csv (each may be .csv.gz),
+// or with a folder tp<N> that has them. Microseconds of one layer or call:
+//   dense         layer,tokens,time_us           embedding, final_layernorm once; layernorm twice a layer; others once
+//   per_sequence  layer,sequences,time_us        lm_head and sampler, by sequences that yield a token
+//   attention     prefill_chunk,kv_prefill,n_decode,kv_decode,time_us      one chunk and equal decodes
+//   skew          decodes of unequal context: t_mean_us (all at the mean), t_max_us (all at the longest), t_skew_us
+// Between measured points times are interpolated linearly, over chunks linearly in the work. Decodes of unequal context
+// take t_mean + a (t_max - t_mean), `a` from the skew rows of 32 to 128 sequences and mean contexts of 512 to 2048, for
+// decodes alone and for mixed steps. Several chunks count as one of the same tokens and work.
+std::unique_ptr<StepTimes> read_op_tables(const std::filesystem::path& folder, const OpTableOptions& options);
+
+}  // namespace foretoken

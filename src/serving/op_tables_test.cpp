@@ -1,0 +1,100 @@
+#include "serving/op_tables.h"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace foretoken {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OpTables : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    write("dense",
+          "layer,tokens,time_us\nembedding,1,1\nembedding,100,1\nlayernorm,1,2\nlayernorm,100,2\n"
+          "qkv_proj,1,10\nqkv_proj,100,109\n");
+    write("per_sequence", "layer,sequences,time_us\nlm_head,1,50\nlm_head,101,150\n");
+    write("attention",
+          "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n"
+          "0,0,1,0,4\n0,0,1,1000,24\n0,0,9,0,12\n0,0,9,1000,192\n"
+          "100,0,0,0,30\n100,0,1,0,34\n100,0,1,1000,54\n");
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void write(const std::string& table, const std::string& text) { write_file(folder_ / (table + ".csv"), text); }
+  std::unique_ptr<StepTimes> read(std::vector<int64_t> graph_sizes = {}) {
+    return read_op_tables(folder_, {.layers = 10, .tensor = 1, .graph_sizes = std::move(graph_sizes)});
+  }
+
+  fs::path folder_ = fs::path(testing::TempDir()) / "op_tables_test";
+};
+
+// One decode: embedding 1, layernorms 2 x 2 x 10, qkv 10 x 10, head 50, attention 10 x (4 + 20 x context / 1000).
+constexpr double fixed_us = 1 + 40 + 100 + 50;
+
+TEST_F(OpTables, a_step_is_the_sum_of_its_operators) {
+  const StepBatch decode{.decodes = 1, .decode_context_tokens = 500, .longest_decode_context = 500};
+  EXPECT_NEAR(read()->step_seconds(decode).value * 1e6, fixed_us + 10 * 14, 1e-9);
+}
+
+TEST_F(OpTables, steps_are_padded_to_captured_sizes) {
+  const StepBatch decode{.decodes = 1, .decode_context_tokens = 500, .longest_decode_context = 500};
+  // 8 tokens instead of one: qkv takes 7 us more.
+  EXPECT_NEAR(read({8, 16})->step_seconds(decode).value * 1e6, fixed_us + 10 * 7 + 10 * 14, 1e-9);
+}
+
+TEST_F(OpTables, unequal_decodes_lie_between_the_mean_and_the_longest_as_measured) {
+  write("skew",
+        "regime,n,nb,ratio,skew,pc,kp,kvs,kv_big,kv_mean,t_mean_us,t_max_us,t_skew_us,alpha\n"
+        "pure,64,32,0.5,4.0,0,0,256,1024,640,100,200,110,0.1\n"
+        "pure,2,1,0.5,4.0,0,0,256,1024,640,100,200,190,0.9\n");
+  const StepBatch equal{.decodes = 9, .decode_context_tokens = 9 * 400, .longest_decode_context = 400};
+  const StepBatch unequal{.decodes = 9, .decode_context_tokens = 9 * 400, .longest_decode_context = 900};
+  const auto times = read();
+  // Nine decodes take 12 + 180 x context / 1000 in each layer; a tenth of the way from 400 to 900.
+  EXPECT_NEAR((times->step_seconds(unequal).value - times->step_seconds(equal).value) * 1e6, 10 * 0.1 * 90, 1e-9);
+}
+
+TEST_F(OpTables, without_skew_only_the_mean_counts) {
+  const StepBatch equal{.decodes = 9, .decode_context_tokens = 9 * 400, .longest_decode_context = 400};
+  const StepBatch unequal{.decodes = 9, .decode_context_tokens = 9 * 400, .longest_decode_context = 900};
+  EXPECT_EQ(read()->step_seconds(unequal).value, read()->step_seconds(equal).value);
+}
+
+TEST_F(OpTables, a_chunk_whose_token_is_not_sampled_has_no_head) {
+  PromptChunk chunk{.new_tokens = 100};
+  const auto times = read();
+  const double with_head = times->step_seconds({.prompts = {&chunk, 1}}).value;
+  chunk.yields_token = false;
+  EXPECT_NEAR((with_head - times->step_seconds({.prompts = {&chunk, 1}}).value) * 1e6, 50, 1e-9);
+}
+
+TEST_F(OpTables, tables_of_a_rank_lie_in_a_folder_of_their_own) {
+  const fs::path rank = folder_ / "tp1";
+  fs::create_directories(rank);
+  for (const char* table : {"dense.csv", "per_sequence.csv", "attention.csv"})
+    fs::rename(folder_ / table, rank / table);
+  EXPECT_GT(read()->step_seconds({.decodes = 1}).value, 0);
+}
+
+TEST_F(OpTables, a_missing_table_or_a_broken_row_is_named) {
+  write("attention", "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n0,0,1,-5,4\n");
+  try {
+    read();
+    FAIL() << "a negative size is an error";
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problem().line, 2);
+  }
+  fs::remove(folder_ / "dense.csv");
+  EXPECT_THROW(read(), InputError);
+}
+
+}  // namespace
+}  // namespace foretoken

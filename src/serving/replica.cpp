@@ -1,0 +1,307 @@
+#include "serving/replica.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+size_t steps_in_flight(const ReplicaConfig& config) {
+  const SchedulerOptions& options = config.options;
+  if (options.pipeline_stages > 1) return static_cast<size_t>(options.pipeline_stages);
+  return options.async_scheduling && scheduler_kind(config.scheduler).schedules_ahead ? 2 : 1;
+}
+
+// Gaps between tokens, equal ones counted together.
+class GapCounter {
+ public:
+  explicit GapCounter(RunObserver& observer) : observer_(&observer) {}
+  ~GapCounter() { flush(); }
+  GapCounter(const GapCounter&) = delete;
+  GapCounter& operator=(const GapCounter&) = delete;
+
+  void add(Picoseconds gap, int64_t count) {
+    if (gap != gap_) flush();
+    gap_ = gap;
+    count_ += count;
+  }
+
+ private:
+  void flush() {
+    if (count_ > 0) observer_->token_gaps(gap_, count_);
+    count_ = 0;
+  }
+  RunObserver* observer_;
+  Picoseconds gap_ = 0;
+  int64_t count_ = 0;
+};
+
+}  // namespace
+
+Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationConfig& run, RunObserver& observer)
+    : index_(index),
+      options_(config.options),
+      times_(config.times),
+      bound_(run.bound),
+      repeat_decodes_(run.repeat_decodes),
+      observer_(&observer),
+      scheduler_(scheduler_kind(config.scheduler).make(config.options)),
+      most_in_flight_(steps_in_flight(config)) {
+  ensure(times_ != nullptr, "a replica has step times");
+}
+Replica::~Replica() = default;
+
+void Replica::arrive(Request&& request, Picoseconds now) {
+  if (!can_ever_run(request)) {
+    reject(std::move(request), now);
+    return;
+  }
+  if (options_.max_model_len > 0) {
+    request.output_tokens = std::min(request.output_tokens, options_.max_model_len - request.input_tokens);
+  }
+  ++outstanding_;
+  if (spare_sequences_.empty()) spare_sequences_.push_back(&sequences_.emplace_back());
+  Sequence& sequence = *spare_sequences_.back();
+  spare_sequences_.pop_back();
+  sequence.begin(std::move(request));
+  sequence.record.replica = index_;
+  inbox_.push_back(&sequence);
+  if (in_flight_.empty()) {
+    wakes_ = now;
+  } else if (in_flight_.back().steps_ahead > 0) {
+    if (scheduler_->arrival_matters()) {
+      shorten_run(now);
+    } else {
+      read_arrivals(now);
+    }
+  }
+}
+
+bool Replica::can_ever_run(const Request& request) const {
+  if (request.input_tokens < 1 || request.output_tokens < 1) return false;
+  int64_t most = request.input_tokens + request.output_tokens;
+  if (options_.max_model_len > 0) {
+    if (request.input_tokens >= options_.max_model_len) return false;
+    most = std::min(most, options_.max_model_len);
+  }
+  return most - 1 <= scheduler_->capacity_tokens();  // the last token is not kept
+}
+
+void Replica::reject(Request&& request, Picoseconds now) {
+  observer_->request_ended({.id = request.id,
+                            .outcome = RequestOutcome::rejected,
+                            .replica = index_,
+                            .input_tokens = request.input_tokens,
+                            .output_tokens = request.output_tokens,
+                            .arrival = request.arrival});
+  ended_.push_back({.id = request.id, .when = now});
+  ++totals_.rejected;
+}
+
+std::optional<Picoseconds> Replica::next_event() const {
+  if (in_flight_.empty()) return wakes_;
+  const Step& first = in_flight_.front();
+  return first.steps_ahead > 0 ? first.last_begin : first.end;
+}
+
+void Replica::advance(Picoseconds now) {
+  if (in_flight_.empty()) {
+    wakes_.reset();
+  } else if (Step& first = in_flight_.front(); first.steps_ahead > 0) {
+    finish_run(first, now);
+  } else {
+    finish_step(first);
+    first.batch.clear();
+    spare_batches_.push_back(std::move(first.batch));
+    in_flight_.pop_front();
+  }
+  read_arrivals(now);
+  start_steps(now);
+}
+
+void Replica::read_arrivals(Picoseconds now) {
+  for (Sequence* sequence : inbox_) {
+    sequence->record.queued = now;
+    scheduler_->add(*sequence);
+  }
+  inbox_.clear();
+}
+
+void Replica::start_steps(Picoseconds now) {
+  while (in_flight_.size() < most_in_flight_) {
+    if (!in_flight_.empty() && in_flight_.back().steps_ahead > 0) return;
+    Step step;
+    if (!spare_batches_.empty()) {
+      step.batch = std::move(spare_batches_.back());
+      spare_batches_.pop_back();
+    }
+    scheduler_->schedule(step.batch);
+    if (step.batch.empty()) {
+      spare_batches_.push_back(std::move(step.batch));
+      ensure(!in_flight_.empty() || scheduler_->load().waiting + scheduler_->load().running == 0,
+             "an idle engine has nothing to do");
+      return;
+    }
+    ++totals_.decisions;
+    place(step, now);
+    in_flight_.push_back(std::move(step));
+  }
+}
+
+// Gives a step, or a run of equal ones, its time behind those in flight.
+void Replica::place(Step& step, Picoseconds now) {
+  const bool runs_behind = !in_flight_.empty();
+  step.begin = std::max(now, first_stage_free_);
+  for (const BatchEntry& entry : step.batch.entries()) {
+    Sequence& sequence = *entry.sequence;
+    if (sequence.record.scheduled < 0) sequence.record.scheduled = step.begin;
+  }
+  if (repeat_decodes_ && options_.pipeline_stages == 1 && step.batch.only_decodes()) {
+    const bool others_end = runs_behind && in_flight_.back().batch.ends_sequence();
+    const int64_t repeats = others_end ? 0 : scheduler_->repeats(step.batch);
+    if (repeats > 0) {
+      plan_run(step, repeats);
+      return;
+    }
+  }
+  const Picoseconds through = duration(times_->step_seconds(step.batch.step()));
+  const Picoseconds stage = through / options_.pipeline_stages;
+  step.end = step.begin + through;
+  if (runs_behind) step.end = std::max(step.end, in_flight_.back().end + stage);
+  first_stage_free_ = step.begin + stage;
+}
+
+void Replica::plan_run(Step& step, int64_t steps_ahead) {
+  step.steps_ahead = steps_ahead;
+  const StepBatch first = step.batch.step();
+  step.last_begin = step.begin;
+  if (steps_ahead > 0) step.last_begin += duration(times_->decode_run_seconds(first, steps_ahead));
+  step.end = step.last_begin + duration(times_->step_seconds(grown(first, steps_ahead)));
+  first_stage_free_ = step.end;
+}
+
+// A request has arrived that may change what runs: the run goes on only until the engine has read it.
+void Replica::shorten_run(Picoseconds now) {
+  Step& run = in_flight_.back();
+  const int64_t ended = now <= run.begin ? 0 : steps_until(run, now);
+  const int64_t steps_ahead = most_in_flight_ > 1 ? ended : std::max<int64_t>(0, ended - 1);
+  if (steps_ahead >= run.steps_ahead) return;
+  plan_run(run, steps_ahead);
+  // Nothing is chosen when the last step starts, so that may lie in the past.
+  if (steps_ahead > 0 && run.last_begin <= now && most_in_flight_ == 1) finish_run(run, run.last_begin);
+}
+
+// Steps of the run that have ended when the engine reads what arrives at `when`.
+int64_t Replica::steps_until(const Step& run, Picoseconds when) const {
+  const StepBatch first = run.batch.step();
+  int64_t before = 0, after = run.steps_ahead;  // `before` steps end before `when`, `after` steps do not
+  Picoseconds before_end = run.begin, after_end = run.last_begin;
+  if (after_end < when) return run.steps_ahead + 1;
+  while (after - before > 1) {
+    const double share = static_cast<double>(when - before_end) / static_cast<double>(after_end - before_end);
+    const auto guess = before + static_cast<int64_t>(share * static_cast<double>(after - before));
+    const int64_t middle = std::clamp(guess, before + 1, after - 1);
+    const Picoseconds end = run.begin + duration(times_->decode_run_seconds(first, middle));
+    if (end < when) {
+      before = middle;
+      before_end = end;
+    } else {
+      after = middle;
+      after_end = end;
+    }
+  }
+  return after;
+}
+
+// The last step of a run starts: all before it have ended.
+void Replica::finish_run(Step& run, Picoseconds now) {
+  const int64_t steps = run.steps_ahead;
+  report(run, run.begin, now, steps);
+  const Picoseconds each = (now - run.begin) / steps;
+  {
+    GapCounter gaps(*observer_);
+    for (const BatchEntry& entry : run.batch.entries()) {
+      RequestRecord& record = entry.sequence->record;
+      if (const Picoseconds first_gap = run.begin + each - record.last_token; first_gap != each) {
+        gaps.add(first_gap, 1);
+        gaps.add(each, steps - 1);
+      } else {
+        gaps.add(each, steps);
+      }
+      record.last_token = now;
+    }
+  }
+  scheduler_->repeat(run.batch, steps);
+  totals_.steps += steps;
+  run.begin = now;
+  run.steps_ahead = 0;
+}
+
+void Replica::finish_step(Step& step) {
+  ++totals_.steps;
+  report(step, step.begin, step.end, 1);
+  GapCounter gaps(*observer_);
+  for (const BatchEntry& entry : step.batch.entries()) {
+    Sequence& sequence = *entry.sequence;
+    --sequence.steps_in_flight;
+    if (!entry.yields_token) continue;
+    RequestRecord& record = sequence.record;
+    if (sequence.produced++ == 0) {
+      record.first_token = step.end;
+    } else {
+      gaps.add(step.end - record.last_token, 1);
+    }
+    record.last_token = step.end;
+    if (sequence.produced < sequence.request.output_tokens) continue;
+    record.output_tokens = sequence.produced;
+    scheduler_->release(sequence);
+    ensure(sequence.steps_in_flight == 0, "a sequence ends with its last step");
+    observer_->request_ended(record);
+    ended_.push_back({.id = record.id, .when = step.end});
+    spare_sequences_.push_back(&sequence);
+    --outstanding_;
+    ++totals_.completed;
+    totals_.preemptions += record.preemptions;
+    totals_.end = std::max(totals_.end, step.end);
+  }
+}
+
+void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64_t repeats) {
+  const StepBatch batch = step.batch.step();
+  const SchedulerLoad load = scheduler_->load();
+  observer_->step_ran({.replica = index_,
+                       .begin = begin,
+                       .end = end,
+                       .repeats = repeats,
+                       .prefill_tokens = step.batch.prefill_tokens(),
+                       .decode_tokens = batch.decodes,
+                       .running = load.running,
+                       .waiting = load.waiting + static_cast<int64_t>(inbox_.size()),
+                       .kv_blocks_used = load.blocks_used});
+}
+
+std::vector<Replica::Ended> Replica::take_ended() {
+  return std::exchange(ended_, {});
+}
+
+ReplicaLoad Replica::load() const {
+  const SchedulerLoad load = scheduler_->load();
+  return {.outstanding = outstanding_,
+          .running = load.running,
+          .waiting = load.waiting + static_cast<int64_t>(inbox_.size()),
+          .blocks_used = load.blocks_used,
+          .blocks = load.blocks};
+}
+
+Picoseconds Replica::duration(const Estimate& seconds) const {
+  const double value = bound_ == StepBound::value ? seconds.value
+                       : bound_ == StepBound::low ? seconds.low
+                                                  : seconds.high;
+  ensure(value >= 0 && value < 1e6, "a step takes a time");
+  return std::max<Picoseconds>(1, std::llround(value * 1e12));
+}
+
+}  // namespace foretoken

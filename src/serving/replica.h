@@ -1,0 +1,82 @@
+// One engine at work: its scheduler, the steps in flight, and what comes out of them.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "serving/request.h"
+#include "serving/router.h"
+#include "serving/simulation.h"
+
+namespace foretoken {
+
+// An engine reads new requests only between steps. One that schedules ahead chooses step n + 1 when step n starts, so
+// a request that arrives during n comes into n + 2 at the earliest. Pipeline stages each hold a step of their own.
+class Replica {
+ public:
+  Replica(int32_t index, const ReplicaConfig& config, const SimulationConfig& run, RunObserver& observer);
+  ~Replica();
+
+  void arrive(Request&& request, Picoseconds now);
+
+  // When something changes here next; nothing while it is idle.
+  std::optional<Picoseconds> next_event() const;
+  // Handles it; `now` is that time.
+  void advance(Picoseconds now);
+
+  // Requests that ended since the last call, in order.
+  struct Ended {
+    int64_t id = 0;
+    Picoseconds when = 0;
+  };
+  std::vector<Ended> take_ended();
+
+  ReplicaLoad load() const;
+  const SimulationTotals& totals() const { return totals_; }
+
+ private:
+  struct Step {
+    Batch batch;
+    Picoseconds begin = 0;
+    Picoseconds end = 0;      // of a single step; of a run unknown until its last step starts
+    int64_t steps_ahead = 0;  // equal steps to run before the last one
+    Picoseconds last_begin = 0;
+  };
+
+  void read_arrivals(Picoseconds now);
+  void start_steps(Picoseconds now);
+  void place(Step& step, Picoseconds now);
+  void plan_run(Step& step, int64_t steps_ahead);
+  void shorten_run(Picoseconds now);
+  int64_t steps_until(const Step& run, Picoseconds when) const;
+  void finish_run(Step& run, Picoseconds now);
+  void finish_step(Step& step);
+  void reject(Request&& request, Picoseconds now);
+  bool can_ever_run(const Request& request) const;
+  void report(const Step& step, Picoseconds begin, Picoseconds end, int64_t repeats);
+  Picoseconds duration(const Estimate& seconds) const;
+
+  int32_t index_;
+  SchedulerOptions options_;
+  StepTimes* times_;
+  StepBound bound_;
+  bool repeat_decodes_;
+  RunObserver* observer_;
+  std::unique_ptr<Scheduler> scheduler_;
+  size_t most_in_flight_;
+  std::deque<Step> in_flight_;  // the first runs, or leaves the pipeline next
+  std::vector<Batch> spare_batches_;
+  Picoseconds first_stage_free_ = 0;
+  std::deque<Sequence> sequences_;
+  std::vector<Sequence*> spare_sequences_;
+  std::vector<Sequence*> inbox_;      // arrived, not read yet
+  std::optional<Picoseconds> wakes_;  // an idle engine reads all that arrives at one instant
+  std::vector<Ended> ended_;
+  int64_t outstanding_ = 0;
+  SimulationTotals totals_;
+};
+
+}  // namespace foretoken

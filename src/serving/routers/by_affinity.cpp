@@ -1,0 +1,64 @@
+// Routers that send what belongs together to one place, where its KV cache lies.
+#include <algorithm>
+#include <unordered_map>
+
+#include "serving/routers/list.h"
+
+namespace foretoken {
+namespace {
+
+// A replica with this many requests more than the least loaded one, and this many times as many, is passed over
+// (SGLang router, defaults of balance-abs-threshold and balance-rel-threshold).
+constexpr int64_t overload_requests = 32;
+constexpr double overload_ratio = 1.1;
+
+class SessionSticky final : public Router {
+ public:
+  size_t choose(const Request& request, std::span<const ReplicaLoad> replicas) override {
+    const size_t least = least_loaded(replicas, outstanding_requests);
+    if (request.session < 0) return least;
+    return homes_.try_emplace(request.session, least).first->second;
+  }
+
+ private:
+  std::unordered_map<int64_t, size_t> homes_;  // never iterated
+};
+
+class PrefixAware final : public Router {
+ public:
+  size_t choose(const Request& request, std::span<const ReplicaLoad> replicas) override {
+    const size_t least = least_loaded(replicas, outstanding_requests);
+    size_t chosen = longest_match(request).value_or(least);
+    const auto fewest = static_cast<double>(replicas[least].outstanding);
+    const auto there = static_cast<double>(replicas[chosen].outstanding);
+    if (there > fewest + overload_requests && there > fewest * overload_ratio) chosen = least;
+    for (const int64_t block : request.prefix_blocks) homes_[block] = chosen;
+    return chosen;
+  }
+
+ private:
+  // Blocks of a prompt lie where the last prompt with them went: the replica of the last one that is known.
+  std::optional<size_t> longest_match(const Request& request) const {
+    std::optional<size_t> match;
+    for (const int64_t block : request.prefix_blocks) {
+      const auto home = homes_.find(block);
+      if (home == homes_.end()) break;
+      match = home->second;
+    }
+    return match;
+  }
+
+  std::unordered_map<int64_t, size_t> homes_;  // never iterated
+};
+
+}  // namespace
+
+std::unique_ptr<Router> make_session_sticky(uint64_t) {
+  return std::make_unique<SessionSticky>();
+}
+
+std::unique_ptr<Router> make_prefix_aware(uint64_t) {
+  return std::make_unique<PrefixAware>();
+}
+
+}  // namespace foretoken

@@ -1,0 +1,43 @@
+// Add your line here; the name is what users type.
+#include "serving/routers/list.h"
+
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+constexpr RouterKind kinds[] = {
+    {"round_robin", "one after the other", make_round_robin},
+    {"random", "any, each equally likely", make_random},
+    {"least_outstanding", "the one with the fewest requests that have not ended", make_least_outstanding},
+    {"join_shortest_queue", "the one with the fewest waiting requests", make_join_shortest_queue},
+    {"power_of_two", "the less loaded of two drawn at random", make_power_of_two},
+    {"data_parallel", "least of 4 x waiting + running, as vLLM balances its data-parallel ranks", make_data_parallel},
+    {"prefix_aware", "the one that has seen most of the prompt's prefix, unless it is overloaded", make_prefix_aware},
+    {"session_sticky", "the requests of a session all to one; new sessions to the least loaded", make_session_sticky},
+};
+
+}  // namespace
+
+std::span<const RouterKind> router_kinds() {
+  return kinds;
+}
+
+std::vector<std::string> router_names() {
+  std::vector<std::string> names;
+  for (const RouterKind& kind : kinds) names.emplace_back(kind.name);
+  return names;
+}
+
+const RouterKind& router_kind(std::string_view name) {
+  for (const RouterKind& kind : kinds) {
+    if (kind.name == name) return kind;
+  }
+  const std::vector<std::string> names = router_names();
+  throw InputError({.source = "--router",
+                    .value = std::string(name),
+                    .expected = "the name of a router",
+                    .suggestion = nearest_name(name, names).value_or("")});
+}
+
+}  // namespace foretoken

@@ -1,0 +1,86 @@
+// What a serving engine decides: which requests run in the next step. One kind per file in schedulers/.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compose/cache_layout.h"
+#include "serving/sequence.h"
+
+namespace foretoken {
+
+enum class QueuePolicy : uint8_t { fcfs, priority };
+
+// Every choice made; compose/serving_engine.h has the engines' defaults by device. Names as in vLLM.
+struct SchedulerOptions {
+  int64_t max_num_batched_tokens = 2048;
+  int64_t max_num_seqs = 256;
+  int64_t max_model_len = 0;   // tokens of prompt and output together; 0 = no limit
+  int64_t num_gpu_blocks = 0;  // as the engine reports them
+  int64_t block_size = 16;
+  QueuePolicy policy = QueuePolicy::fcfs;
+  bool enable_chunked_prefill = true;
+  bool enable_prefix_caching = true;
+  bool async_scheduling = true;  // the next step is chosen while one runs, by kinds that can
+  bool scheduler_reserve_full_isl = true;
+  int64_t long_prefill_token_threshold = 0;  // 0 = off
+  std::optional<double> watermark;           // share of the blocks kept free when a request is admitted; nothing = the
+                                             // kind's own
+  int64_t pipeline_stages = 1;
+  // Kinds of layers that share the blocks: windows, recurrent states. Empty = one kind that keeps every token. Nothing
+  // is found by its content where there are others.
+  std::vector<CacheGroup> cache_groups = {};
+};
+
+// What routers and reports see of an engine.
+struct SchedulerLoad {
+  int64_t running = 0;
+  int64_t waiting = 0;
+  int64_t blocks_used = 0;
+  int64_t blocks = 0;
+};
+
+// Owns the queues and the KV cache of one replica, not the sequences: those stay where they are until `release`.
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+
+  // The longest sequence that can run alone: more can never be served.
+  virtual int64_t capacity_tokens() const = 0;
+
+  virtual void add(Sequence& sequence) = 0;
+
+  // Chooses the next step: fills `batch` (given empty; left so when nothing can run), takes cache for it and counts its
+  // tokens as computed (Batch::add). Steps chosen before may still be running.
+  virtual void schedule(Batch& batch) = 0;
+
+  // How many times more `batch`, just chosen, would be chosen again if nothing arrived and no step before it ended a
+  // sequence. 0 is always right; more is faster.
+  virtual int64_t repeats(const Batch& /*batch*/) const { return 0; }
+  // It was: the same step `count` times more.
+  virtual void repeat(Batch& /*batch*/, int64_t /*count*/) {}
+  // False where one more request at the end of the queue would not change `repeats`.
+  virtual bool arrival_matters() const { return true; }
+
+  // The sequence has its last token: take back what it holds, wherever it is.
+  virtual void release(Sequence& sequence) = 0;
+
+  virtual SchedulerLoad load() const = 0;
+};
+
+struct SchedulerKind {
+  std::string_view name;  // what users type
+  std::string_view summary;
+  bool schedules_ahead;  // can choose a step while the one before it runs
+  std::unique_ptr<Scheduler> (*make)(const SchedulerOptions&);
+};
+std::span<const SchedulerKind> scheduler_kinds();
+std::vector<std::string> scheduler_names();
+const SchedulerKind& scheduler_kind(std::string_view name);  // InputError suggests the nearest
+
+}  // namespace foretoken

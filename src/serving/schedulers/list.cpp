@@ -1,0 +1,46 @@
+// Add your line here; the name is what users type.
+#include "serving/schedulers/list.h"
+
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+constexpr SchedulerKind kinds[] = {
+    {"vllm", "vLLM V1: running before waiting, chunked prefill, preemption by recompute", true, make_vllm},
+    {"vllm_v0", "vLLM V0: steps of whole prompts first, then steps of decodes", false, make_vllm_v0},
+    {"sarathi", "Sarathi-Serve: all decodes, then prompt chunks up to a fixed number of tokens", false, make_sarathi},
+    {"orca", "Orca: whole prompts with decodes; cache for the longest sequence set aside", false, make_orca},
+    {"static", "static batching: nothing is admitted until all of a batch have ended", false, make_static_batch},
+    {"sglang", "SGLang: prompts first, predictive admission, retraction", true, make_sglang},
+    {"trtllm", "TensorRT-LLM, guaranteed no evict: nothing that started is ever paused", true, make_tensorrt_llm},
+    {"trtllm_max_utilization", "TensorRT-LLM, max utilization: starts what fits now, pauses when it must", true,
+     make_tensorrt_llm_max_utilization},
+    {"trtllm_static", "TensorRT-LLM, static batch: starts only when all have ended", true, make_tensorrt_llm_static},
+    {"vidur_vllm", "vLLM V0 as VIDUR simulates it: prompts count padded to the longest", false, make_vidur_vllm},
+};
+
+}  // namespace
+
+std::span<const SchedulerKind> scheduler_kinds() {
+  return kinds;
+}
+
+std::vector<std::string> scheduler_names() {
+  std::vector<std::string> names;
+  for (const SchedulerKind& kind : kinds) names.emplace_back(kind.name);
+  return names;
+}
+
+const SchedulerKind& scheduler_kind(std::string_view name) {
+  for (const SchedulerKind& kind : kinds) {
+    if (kind.name == name) return kind;
+  }
+  const std::vector<std::string> names = scheduler_names();
+  throw InputError({.source = "--scheduler",
+                    .value = std::string(name),
+                    .expected = "the name of a scheduler",
+                    .suggestion = nearest_name(name, names).value_or("")});
+}
+
+}  // namespace foretoken

@@ -1,0 +1,21 @@
+// One make_ function per kind; list.cpp names them.
+#pragma once
+
+#include <memory>
+
+#include "serving/scheduler.h"
+
+namespace foretoken {
+
+std::unique_ptr<Scheduler> make_vllm(const SchedulerOptions& options);
+std::unique_ptr<Scheduler> make_vllm_v0(const SchedulerOptions& options);
+std::unique_ptr<Scheduler> make_vidur_vllm(const SchedulerOptions& options);
+std::unique_ptr<Scheduler> make_sarathi(const SchedulerOptions& options);
+std::unique_ptr<Scheduler> make_orca(const SchedulerOptions& options);
+std::unique_ptr<Scheduler> make_static_batch(const SchedulerOptions& options);
+std::unique_ptr<Scheduler> make_sglang(const SchedulerOptions& options);
+std::unique_ptr<Scheduler> make_tensorrt_llm(const SchedulerOptions& options);
+std::unique_ptr<Scheduler> make_tensorrt_llm_max_utilization(const SchedulerOptions& options);
+std::unique_ptr<Scheduler> make_tensorrt_llm_static(const SchedulerOptions& options);
+
+}  // namespace foretoken

@@ -1,0 +1,34 @@
+// Orca (OSDI 2022): the batch is chosen anew for each iteration; whole prompts run together with decodes, and cache for
+// a request's longest possible sequence is set aside when it is admitted. Only the number of requests is limited.
+#include "serving/schedulers/list.h"
+#include "serving/schedulers/paged_scheduler.h"
+
+namespace foretoken {
+namespace {
+
+class OrcaScheduler final : public PagedScheduler {
+ public:
+  explicit OrcaScheduler(const SchedulerOptions& options) : PagedScheduler(options, options.num_gpu_blocks, 0) {}
+
+  void schedule(Batch& batch) override {
+    for (Sequence* sequence : running_) {
+      if (sequence->steps_in_flight == 0) batch.add(*sequence, sequence->tokens_left());
+    }
+    while (!waiting_.empty() && !full()) {
+      Sequence& sequence = *waiting_.front();
+      if (!admit(sequence.final_tokens(), sequence.final_tokens())) break;
+      batch.add(sequence, sequence.tokens_left());
+    }
+    stays_blocked_ = true;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_orca(const SchedulerOptions& options) {
+  SchedulerOptions without_cache = options;
+  without_cache.enable_prefix_caching = false;
+  return std::make_unique<OrcaScheduler>(without_cache);
+}
+
+}  // namespace foretoken

@@ -1,0 +1,125 @@
+#include "serving/schedulers/paged_scheduler.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/error.h"
+
+namespace foretoken {
+
+void sort_by_arrival(std::vector<Sequence*>& sequences) {
+  const auto earlier = [](const Sequence* a, const Sequence* b) {
+    return std::tuple(a->request.arrival, a->request.id) < std::tuple(b->request.arrival, b->request.id);
+  };
+  if (!std::is_sorted(sequences.begin(), sequences.end(), earlier)) {
+    std::sort(sequences.begin(), sequences.end(), earlier);
+  }
+}
+
+PagedScheduler::PagedScheduler(const SchedulerOptions& options, int64_t usable_blocks, double watermark)
+    : options_(options),
+      blocks_(usable_blocks),
+      watermark_blocks_(
+          static_cast<int64_t>(options.watermark.value_or(watermark) * static_cast<double>(options.num_gpu_blocks))),
+      kv_(usable_blocks, options.block_size, options.enable_prefix_caching, options.cache_groups) {}
+
+void PagedScheduler::add(Sequence& sequence) {
+  kv_.describe(sequence);
+  waiting_.push_back(&sequence);
+}
+
+int64_t PagedScheduler::repeats(const Batch& batch) const {
+  if (!batch.only_decodes() || batch.entries().size() != running_.size()) return 0;
+  if (!waiting_.empty() && !stays_blocked_) return 0;
+  int64_t count = batch.entries().front().sequence->request.output_tokens;
+  for (const BatchEntry& entry : batch.entries()) {
+    count = std::min(count, entry.sequence->request.output_tokens - entry.sequence->promised);
+  }
+  return steps_that_fit(batch, count);
+}
+
+int64_t PagedScheduler::steps_that_fit(const Batch& batch, int64_t most) const {
+  const auto fit = [&](int64_t steps) {
+    int64_t blocks = spare_blocks_;
+    for (const BatchEntry& entry : batch.entries()) {
+      blocks += kv_.missing(*entry.sequence, entry.sequence->computed + steps);
+    }
+    return blocks <= kv_.free();
+  };
+  if (fit(most)) return most;
+  int64_t fits = 0, too_many = most;
+  while (too_many - fits > 1) {
+    const int64_t middle = fits + (too_many - fits) / 2;
+    (fit(middle) ? fits : too_many) = middle;
+  }
+  return fits;
+}
+
+void PagedScheduler::repeat(Batch& batch, int64_t count) {
+  batch.repeat(count);
+  for (const BatchEntry& entry : batch.entries()) {
+    const bool covered = kv_.cover(*entry.sequence, entry.sequence->computed);
+    ensure(covered, "repeated steps fit in the cache");
+    kv_.publish(*entry.sequence);
+  }
+}
+
+void PagedScheduler::release(Sequence& sequence) {
+  if (sequence.running) {
+    running_.erase(std::find(running_.begin(), running_.end(), &sequence));
+  } else {
+    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &sequence));
+  }
+  kv_.give_back(sequence);
+}
+
+SchedulerLoad PagedScheduler::load() const {
+  return {.running = static_cast<int64_t>(running_.size()),
+          .waiting = static_cast<int64_t>(waiting_.size()),
+          .blocks_used = kv_.used(),
+          .blocks = blocks_};
+}
+
+bool PagedScheduler::admit(int64_t tokens, int64_t reserved_tokens, const KvBlocks::Prefix& prefix) {
+  Sequence& sequence = *waiting_.front();
+  const int64_t blocks = kv_.blocks_for(reserved_tokens) - prefix.blocks + prefix.free;
+  if (blocks > kv_.free() - watermark_blocks_) return false;
+  waiting_.pop_front();
+  running_.push_back(&sequence);
+  sequence.running = true;
+  sequence.computed = prefix.blocks * options_.block_size;
+  if (sequence.record.preemptions == 0) sequence.record.cached_tokens = sequence.computed;
+  kv_.take_prefix(sequence, prefix);
+  const bool covered = kv_.cover(sequence, tokens);
+  ensure(covered, "an admitted prompt fits in the cache");
+  return true;
+}
+
+void PagedScheduler::preempt(Sequence& sequence) {
+  running_.erase(std::find(running_.begin(), running_.end(), &sequence));
+  kv_.give_back(sequence);
+  sequence.restart();
+  waiting_.push_front(&sequence);
+  stays_blocked_ = false;
+}
+
+void PagedScheduler::preempt_last() {
+  for (size_t i = running_.size(); i-- > 0;) {
+    if (running_[i]->steps_in_flight == 0) return preempt(*running_[i]);
+  }
+}
+
+void PagedScheduler::decode_all(Batch& batch) {
+  for (size_t i = 0; i < running_.size(); ++i) {
+    Sequence& sequence = *running_[i];
+    if (sequence.computed < sequence.prompt_end || sequence.steps_in_flight > 0) continue;
+    while (kv_.free() < 1 || !kv_.cover(sequence, sequence.computed + 1)) {
+      preempt_last();
+      if (!sequence.running) return;
+    }
+    batch.add(sequence, 1);
+    kv_.publish(sequence);
+  }
+}
+
+}  // namespace foretoken

@@ -1,0 +1,122 @@
+// TensorRT-LLM's in-flight batching: generation first, then prompts that fit in the tokens left. Three policies say
+// when a request may start (documentation of the capacity scheduler, 1.0).
+#include <algorithm>
+
+#include "base/error.h"
+#include "serving/schedulers/list.h"
+#include "serving/schedulers/paged_scheduler.h"
+
+namespace foretoken {
+namespace {
+
+enum class Capacity : uint8_t {
+  guaranteed_no_evict,  // blocks for its longest possible sequence are set aside: nothing is ever paused
+  max_utilization,      // its present tokens fit; the last started is paused and later recomputed when blocks run out
+  static_batch          // as guaranteed_no_evict, but only when all that ran before have ended
+};
+
+class TensorrtLlmScheduler final : public PagedScheduler {
+ public:
+  TensorrtLlmScheduler(const SchedulerOptions& options, Capacity capacity)
+      : PagedScheduler(options, options.num_gpu_blocks, 0), capacity_(capacity) {}
+
+  void schedule(Batch& batch) override {
+    int64_t budget = options_.max_num_batched_tokens;
+    stays_blocked_ = false;
+    const bool was_idle = running_.empty();
+    if (!generate(batch, budget)) return;  // blocks ran out: nothing starts
+    for (Sequence* sequence : running_) {
+      if (sequence->computed < sequence->prompt_end && ready(*sequence)) add_prompt(batch, *sequence, budget);
+    }
+    if (capacity_ == Capacity::static_batch && !was_idle) {
+      stays_blocked_ = true;
+      return;
+    }
+    start(batch, budget);
+  }
+
+  void release(Sequence& sequence) override {
+    if (sequence.running) reserved_ -= longest(sequence);
+    PagedScheduler::release(sequence);
+  }
+
+ private:
+  int64_t longest(const Sequence& sequence) const { return kv_.blocks_for(sequence.final_tokens()); }
+
+  bool ready(const Sequence& sequence) const {
+    const bool overlaps = options_.async_scheduling && options_.pipeline_stages == 1;
+    return !sequence.all_promised() && (sequence.steps_in_flight == 0 || overlaps);
+  }
+
+  // False when a sequence had to be paused.
+  bool generate(Batch& batch, int64_t& budget) {
+    bool paused = false;
+    for (size_t i = 0; i < running_.size() && budget > 0; ++i) {
+      Sequence& sequence = *running_[i];
+      if (sequence.computed < sequence.prompt_end || !ready(sequence)) continue;
+      while (!kv_.cover(sequence, sequence.computed + 1)) {
+        ensure(capacity_ == Capacity::max_utilization, "blocks set aside are there when they are needed");
+        paused = true;
+        Sequence& last = *running_.back();
+        reserved_ -= longest(last);
+        preempt(last);
+        if (!sequence.running) return false;
+      }
+      batch.add(sequence, 1);
+      kv_.publish(sequence);
+      --budget;
+    }
+    return !paused;
+  }
+
+  void start(Batch& batch, int64_t& budget) {
+    while (!waiting_.empty()) {
+      if (full() || budget == 0) {
+        stays_blocked_ = true;
+        return;
+      }
+      Sequence& sequence = *waiting_.front();
+      if (sequence.all_promised()) return;  // its last token is on the way
+      const int64_t known = sequence.known_tokens();
+      const KvBlocks::Prefix prefix = kv_.find_prefix(sequence, known - 1);
+      const int64_t fresh = known - prefix.blocks * options_.block_size;
+      // A prompt longer than a step would never start without chunks: it runs alone.
+      if (!options_.enable_chunked_prefill && fresh > budget && !batch.empty()) return;
+      const bool guaranteed = capacity_ == Capacity::max_utilization || reserved_ + longest(sequence) <= blocks_;
+      if (!guaranteed || !admit(known, known, prefix)) {
+        stays_blocked_ = true;
+        return;
+      }
+      reserved_ += longest(sequence);
+      add_prompt(batch, sequence, budget);
+    }
+  }
+
+  void add_prompt(Batch& batch, Sequence& sequence, int64_t& budget) {
+    const int64_t left = sequence.tokens_left();
+    const int64_t tokens = options_.enable_chunked_prefill ? std::min(left, budget) : left;
+    if (tokens <= 0) return;
+    batch.add(sequence, tokens);
+    kv_.publish(sequence);
+    budget = std::max<int64_t>(0, budget - tokens);
+  }
+
+  Capacity capacity_;
+  int64_t reserved_ = 0;  // blocks of the longest possible sequences of all that run
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_tensorrt_llm(const SchedulerOptions& options) {
+  return std::make_unique<TensorrtLlmScheduler>(options, Capacity::guaranteed_no_evict);
+}
+
+std::unique_ptr<Scheduler> make_tensorrt_llm_max_utilization(const SchedulerOptions& options) {
+  return std::make_unique<TensorrtLlmScheduler>(options, Capacity::max_utilization);
+}
+
+std::unique_ptr<Scheduler> make_tensorrt_llm_static(const SchedulerOptions& options) {
+  return std::make_unique<TensorrtLlmScheduler>(options, Capacity::static_batch);
+}
+
+}  // namespace foretoken

@@ -1,0 +1,125 @@
+// vLLM V1 (v1/core/sched/scheduler.py, v0.19.0). There is no prefill or decode phase: each step brings every sequence
+// closer to the end of what is known of it, running ones first, in order of admission.
+#include <algorithm>
+#include <tuple>
+
+#include "base/error.h"
+#include "serving/schedulers/list.h"
+#include "serving/schedulers/paged_scheduler.h"
+
+namespace foretoken {
+namespace {
+
+bool goes_before(const Sequence* a, const Sequence* b) {
+  return std::tuple(a->request.priority, a->request.arrival, a->request.id) <
+         std::tuple(b->request.priority, b->request.arrival, b->request.id);
+}
+
+class VllmScheduler final : public PagedScheduler {
+ public:
+  // Block 0 stands for "no block".
+  explicit VllmScheduler(const SchedulerOptions& options) : PagedScheduler(options, options.num_gpu_blocks - 1, 0) {}
+
+  void add(Sequence& sequence) override {
+    PagedScheduler::add(sequence);
+    if (by_priority()) sort_in(sequence);
+  }
+
+  void schedule(Batch& batch) override {
+    int64_t budget = options_.max_num_batched_tokens;
+    stays_blocked_ = false;
+    if (serve_running(batch, budget)) admit_waiting(batch, budget);
+  }
+
+  bool arrival_matters() const override { return by_priority() || PagedScheduler::arrival_matters(); }
+
+ private:
+  bool by_priority() const { return options_.policy == QueuePolicy::priority; }
+
+  // Moves a sequence of the queue to its place by priority.
+  void sort_in(Sequence& sequence) {
+    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &sequence));
+    waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), &sequence, goes_before), &sequence);
+  }
+
+  // Tokens of a running sequence that can be computed next.
+  int64_t wanted(const Sequence& sequence) const {
+    if (sequence.all_promised()) return 0;
+    const bool overlaps = options_.async_scheduling && options_.pipeline_stages == 1;
+    if (sequence.steps_in_flight > 0 && !overlaps) return 0;
+    return limited(sequence.tokens_left());
+  }
+
+  int64_t limited(int64_t tokens) const {
+    const int64_t threshold = options_.long_prefill_token_threshold;
+    return threshold > 0 ? std::min(tokens, threshold) : tokens;
+  }
+
+  // False when a sequence was preempted: nothing is admitted in such a step.
+  bool serve_running(Batch& batch, int64_t& budget) {
+    bool preempted = false;
+    for (size_t i = 0; i < running_.size() && budget > 0; ++i) {
+      Sequence& sequence = *running_[i];
+      const int64_t tokens = std::min(wanted(sequence), budget);
+      if (tokens == 0) continue;
+      while (!kv_.cover(sequence, sequence.computed + tokens)) {
+        preempted = true;
+        preempt_one(batch, budget, i);
+        if (!sequence.running) return false;
+      }
+      batch.add(sequence, tokens);
+      kv_.publish(sequence);
+      budget -= tokens;
+    }
+    return !preempted;
+  }
+
+  // First come, first served: the last admitted goes, which has no place in this step yet. By priority: the least
+  // urgent; the step gets back what it was to compute, and `next` stays with the sequence being served.
+  void preempt_one(Batch& batch, int64_t& budget, size_t& next) {
+    auto victim = std::prev(running_.end());
+    if (by_priority()) victim = std::max_element(running_.begin(), running_.end(), goes_before);
+    Sequence& sequence = **victim;
+    if (static_cast<size_t>(victim - running_.begin()) < next) {
+      const int64_t before = batch.step().new_tokens();
+      batch.remove(sequence);
+      budget += before - batch.step().new_tokens();
+      --next;
+    }
+    preempt(sequence);
+    if (by_priority()) sort_in(sequence);
+  }
+
+  void admit_waiting(Batch& batch, int64_t& budget) {
+    while (!waiting_.empty()) {
+      if (budget == 0 || full()) {
+        stays_blocked_ = true;
+        return;
+      }
+      Sequence& sequence = *waiting_.front();
+      if (sequence.all_promised()) return;  // its last token is on the way
+      const int64_t known = sequence.known_tokens();
+      // The last token is always computed, or none would come out.
+      const KvBlocks::Prefix prefix = kv_.find_prefix(sequence, known - 1);
+      const int64_t cached = prefix.blocks * options_.block_size;
+      const int64_t wanted = limited(known - cached);
+      if (!options_.enable_chunked_prefill && wanted > budget) return;
+      const int64_t tokens = std::min(wanted, budget);
+      if (!admit(cached + tokens, options_.scheduler_reserve_full_isl ? known : cached + tokens, prefix)) {
+        stays_blocked_ = true;
+        return;
+      }
+      batch.add(sequence, tokens);
+      kv_.publish(sequence);
+      budget -= tokens;
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_vllm(const SchedulerOptions& options) {
+  return std::make_unique<VllmScheduler>(options);
+}
+
+}  // namespace foretoken

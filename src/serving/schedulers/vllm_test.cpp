@@ -1,0 +1,196 @@
+#include <deque>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "serving/scheduler.h"
+
+namespace foretoken {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+// Drives a scheduler step by step; a step ends when the test says so.
+class VllmScheduler : public testing::Test {
+ protected:
+  void use(const SchedulerOptions& options) { scheduler_ = scheduler_kind("vllm").make(options); }
+
+  Sequence& add(Request request) {
+    request.id = static_cast<int64_t>(sequences_.size());
+    sequences_.emplace_back().begin(std::move(request));
+    scheduler_->add(sequences_.back());
+    return sequences_.back();
+  }
+  Sequence& add(int64_t input, int64_t output) { return add({.input_tokens = input, .output_tokens = output}); }
+
+  // (id, new tokens) of the next step.
+  std::vector<std::pair<int64_t, int64_t>> schedule() {
+    Batch& batch = in_flight_.emplace_back();
+    scheduler_->schedule(batch);
+    std::vector<std::pair<int64_t, int64_t>> step;
+    for (const BatchEntry& entry : batch.entries()) step.emplace_back(entry.sequence->request.id, entry.new_tokens);
+    return step;
+  }
+
+  void end_step() {
+    for (const BatchEntry& entry : in_flight_.front().entries()) {
+      --entry.sequence->steps_in_flight;
+      if (!entry.yields_token) continue;
+      if (++entry.sequence->produced == entry.sequence->request.output_tokens) scheduler_->release(*entry.sequence);
+    }
+    in_flight_.pop_front();
+  }
+
+  std::vector<std::pair<int64_t, int64_t>> run_step() {
+    const auto step = schedule();
+    end_step();
+    return step;
+  }
+
+  std::unique_ptr<Scheduler> scheduler_;
+  std::deque<Sequence> sequences_;
+  std::deque<Batch> in_flight_;
+};
+
+TEST_F(VllmScheduler, running_sequences_go_before_waiting_ones_and_prompts_fill_the_budget) {
+  use({.max_num_batched_tokens = 100, .num_gpu_blocks = 100});
+  add(60, 10);
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 60)));
+  add(150, 10);
+  add(50, 10);
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 1), Pair(1, 99)));
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 1), Pair(1, 51), Pair(2, 48)));
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 1), Pair(1, 1), Pair(2, 2)));
+}
+
+TEST_F(VllmScheduler, without_chunks_a_prompt_waits_for_a_step_that_holds_it) {
+  use({.max_num_batched_tokens = 100, .num_gpu_blocks = 100, .enable_chunked_prefill = false});
+  add(60, 10);
+  add(60, 10);
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 60)));
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 1), Pair(1, 60)));
+}
+
+TEST_F(VllmScheduler, long_prompts_are_cut_at_the_threshold) {
+  use({.max_num_batched_tokens = 100, .num_gpu_blocks = 100, .long_prefill_token_threshold = 30});
+  add(70, 10);
+  add(20, 10);
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 30), Pair(1, 20)));
+}
+
+TEST_F(VllmScheduler, no_more_sequences_run_than_allowed) {
+  use({.max_num_seqs = 2, .num_gpu_blocks = 100});
+  for (int i = 0; i < 3; ++i) add(10, 2);
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 10), Pair(1, 10)));
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 1), Pair(1, 1)));
+  EXPECT_THAT(run_step(), ElementsAre(Pair(2, 10)));
+}
+
+TEST_F(VllmScheduler, a_full_cache_preempts_the_newest_sequence_which_comes_back_first) {
+  use({.num_gpu_blocks = 1 + 4, .enable_prefix_caching = false});
+  add(31, 40);
+  add(31, 40);
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 31), Pair(1, 31)));
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 1), Pair(1, 1)));  // 32 tokens each: all 4 blocks are full
+  add(1, 1);
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 1)));  // took a block of sequence 1; nothing is admitted in this step
+  EXPECT_EQ(sequences_[1].record.preemptions, 1);
+  EXPECT_EQ(scheduler_->load().waiting, 2);
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 1)));  // its 33 tokens do not fit, and nothing overtakes it
+}
+
+TEST_F(VllmScheduler, a_preempted_sequence_computes_prompt_and_output_again) {
+  use({.num_gpu_blocks = 1 + 4, .enable_prefix_caching = false});
+  add(31, 3);
+  add(31, 40);
+  run_step();
+  run_step();
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 1)));  // its last token
+  EXPECT_THAT(run_step(), ElementsAre(Pair(1, 33)));
+  EXPECT_THAT(run_step(), ElementsAre(Pair(1, 1)));
+}
+
+TEST_F(VllmScheduler, by_priority_the_least_urgent_goes_even_if_it_was_chosen_already) {
+  use({.num_gpu_blocks = 1 + 4, .policy = QueuePolicy::priority, .enable_prefix_caching = false});
+  add({.input_tokens = 31, .output_tokens = 40, .priority = 9});
+  add({.input_tokens = 31, .output_tokens = 40, .priority = 1});
+  EXPECT_THAT(run_step(), ElementsAre(Pair(1, 31), Pair(0, 31)));
+  run_step();
+  EXPECT_THAT(run_step(), ElementsAre(Pair(1, 1)));
+  EXPECT_EQ(sequences_[0].record.preemptions, 1);
+}
+
+TEST_F(VllmScheduler, a_prompt_that_does_not_fit_whole_is_not_started) {
+  use({.max_num_batched_tokens = 32, .num_gpu_blocks = 1 + 6});
+  add(60, 10);
+  run_step();
+  run_step();
+  add(64, 2);
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 1)));
+  use({.max_num_batched_tokens = 32, .num_gpu_blocks = 1 + 6, .scheduler_reserve_full_isl = false});
+  sequences_.clear();
+  add(60, 10);
+  run_step();
+  run_step();
+  add(64, 2);
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 1), Pair(1, 31)));
+}
+
+TEST_F(VllmScheduler, the_watermark_stays_free_when_a_request_is_admitted) {
+  use({.num_gpu_blocks = 10, .watermark = 0.5});
+  add(70, 10);
+  EXPECT_THAT(schedule(), IsEmpty());
+  use({.num_gpu_blocks = 10, .watermark = 0.4});
+  sequences_.clear();
+  add(70, 10);
+  EXPECT_THAT(schedule(), ElementsAre(Pair(0, 70)));
+}
+
+TEST_F(VllmScheduler, a_prompt_hits_what_another_computes_in_the_same_step) {
+  use({.num_gpu_blocks = 100});
+  const Request shared{.input_tokens = 40, .output_tokens = 5, .prefix_block_tokens = 16, .prefix_blocks = {1, 2}};
+  add(shared);
+  add(shared);
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 40), Pair(1, 8)));
+  EXPECT_EQ(sequences_[1].record.cached_tokens, 32);
+}
+
+TEST_F(VllmScheduler, scheduled_ahead_a_sequence_decodes_before_its_token_is_known_but_never_too_far) {
+  use({.num_gpu_blocks = 100});
+  add(10, 2);
+  EXPECT_THAT(schedule(), ElementsAre(Pair(0, 10)));
+  EXPECT_THAT(schedule(), ElementsAre(Pair(0, 1)));
+  EXPECT_THAT(schedule(), IsEmpty());  // both tokens are on the way
+  in_flight_.pop_back();
+  add(10, 2);
+  EXPECT_THAT(schedule(), ElementsAre(Pair(1, 10)));
+}
+
+TEST_F(VllmScheduler, step_by_step_a_sequence_in_flight_is_left_alone) {
+  use({.num_gpu_blocks = 100, .async_scheduling = false});
+  add(10, 3);
+  EXPECT_THAT(schedule(), ElementsAre(Pair(0, 10)));
+  EXPECT_THAT(schedule(), IsEmpty());
+}
+
+TEST_F(VllmScheduler, decodes_repeat_until_one_ends_or_blocks_run_out) {
+  use({.num_gpu_blocks = 100});
+  add(10, 20);
+  add(10, 30);
+  run_step();
+  schedule();
+  EXPECT_EQ(scheduler_->repeats(in_flight_.front()), 18);
+  use({.num_gpu_blocks = 1 + 3});
+  sequences_.clear();
+  in_flight_.clear();
+  add(10, 38);
+  add(10, 38);
+  run_step();
+  schedule();
+  EXPECT_EQ(scheduler_->repeats(in_flight_.front()), 5);  // to 16 tokens each; then only one could have another block
+}
+
+}  // namespace
+}  // namespace foretoken

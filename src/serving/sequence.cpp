@@ -1,0 +1,108 @@
+#include "serving/sequence.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace foretoken {
+
+void Sequence::begin(Request&& new_request) {
+  request = std::move(new_request);
+  record = {.id = request.id,
+            .input_tokens = request.input_tokens,
+            .output_tokens = request.output_tokens,
+            .arrival = request.arrival,
+            .scheduled = -1};
+  promised = produced = computed = blocks = 0;
+  prompt_end = request.input_tokens;
+  steps_in_flight = 0;
+  running = false;
+  block_hashes.clear();
+  contents.clear();
+  former = {};
+}
+
+void Sequence::restart() {
+  computed = 0;
+  prompt_end = known_tokens();
+  running = false;
+  ++record.preemptions;
+}
+
+void Batch::add(Sequence& sequence, int64_t new_tokens) {
+  ensure(new_tokens > 0 && new_tokens <= sequence.tokens_left(), "a step computes tokens that are known");
+  const bool decodes = sequence.computed >= sequence.prompt_end;
+  const int64_t context = sequence.computed;
+  sequence.computed += new_tokens;
+  ++sequence.steps_in_flight;
+  const bool yields = sequence.tokens_left() == 0;
+  if (yields) ++sequence.promised;
+  ends_sequence_ = ends_sequence_ || sequence.all_promised();
+  entries_.push_back({.sequence = &sequence,
+                      .new_tokens = new_tokens,
+                      .context_tokens = context,
+                      .yields_token = yields,
+                      .decodes = decodes});
+  if (decodes) {
+    ++decodes_;
+    decode_context_ += context;
+    longest_decode_ = std::max(longest_decode_, context);
+  } else {
+    prompts_.push_back({.new_tokens = new_tokens, .context_tokens = context, .yields_token = yields});
+    prefill_tokens_ += new_tokens;
+  }
+}
+
+void Batch::add_padding(int64_t tokens, int64_t context) {
+  prompts_.push_back({.new_tokens = tokens, .context_tokens = context, .yields_token = false});
+}
+
+void Batch::add_idle_decodes(int64_t count, int64_t context_each) {
+  decodes_ += count;
+  decode_context_ += count * context_each;
+  if (count > 0) longest_decode_ = std::max(longest_decode_, context_each);
+}
+
+void Batch::remove(Sequence& sequence) {
+  std::vector<BatchEntry> kept;
+  kept.swap(entries_);
+  clear();
+  for (const BatchEntry& entry : kept) {
+    Sequence& other = *entry.sequence;
+    if (entry.yields_token) --other.promised;
+    --other.steps_in_flight;
+    other.computed -= entry.new_tokens;
+    if (&other != &sequence) add(other, entry.new_tokens);
+  }
+}
+
+void Batch::repeat(int64_t count) {
+  ensure(only_decodes(), "only decodes repeat");
+  for (BatchEntry& entry : entries_) {
+    Sequence& sequence = *entry.sequence;
+    entry.context_tokens += count;
+    sequence.computed += count;
+    sequence.promised += count;
+    sequence.produced += count;
+    ends_sequence_ = ends_sequence_ || sequence.all_promised();
+  }
+  decode_context_ += count * decodes_;
+  longest_decode_ += count;
+}
+
+void Batch::clear() {
+  entries_.clear();
+  prompts_.clear();
+  decodes_ = decode_context_ = longest_decode_ = prefill_tokens_ = 0;
+  ends_sequence_ = false;
+}
+
+StepBatch Batch::step() const {
+  return {.decodes = decodes_,
+          .decode_context_tokens = decode_context_,
+          .longest_decode_context = longest_decode_,
+          .prompts = prompts_};
+}
+
+}  // namespace foretoken

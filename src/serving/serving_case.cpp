@@ -1,0 +1,201 @@
+#include "serving/serving_case.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace foretoken {
+namespace {
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// The number right after `label` in free text; 0 when it is not there.
+double number_after(std::string_view text, std::string_view label) {
+  const size_t at = text.find(label);
+  if (at == std::string_view::npos) return 0;
+  const size_t begin = at + label.size();
+  const size_t end = std::min(text.find_first_not_of("0123456789.", begin), text.size());
+  return parse_number(text.substr(begin, end - begin)).value_or(0);
+}
+
+// Publishers of these scale fp8 weights by tensor; all others ship them scaled by blocks of 128.
+bool scales_by_tensor(std::string_view model) {
+  return contains_ignoring_case(model, "llama") || contains_ignoring_case(model, "mistral") ||
+         contains_ignoring_case(model, "mixtral");
+}
+
+std::optional<Scheme> scheme_of(std::string_view dtype, std::string_view model) {
+  if (dtype == "fp8") return scales_by_tensor(model) ? Scheme::fp8 : Scheme::fp8_block;
+  if (dtype == "fp4") return Scheme::nvfp4;
+  return scheme_from_name(dtype);
+}
+
+bool is_v0(std::string_view version) {
+  return version.starts_with("0.6");
+}
+
+// Before asynchronous scheduling was the default.
+bool is_early_v1(std::string_view version) {
+  return version.starts_with("0.10") || version.starts_with("0.11") || version.starts_with("0.12");
+}
+
+struct Statistic {
+  std::string_view metric, statistic;
+  double (*of)(const ServingMetrics&);
+};
+constexpr Statistic statistics[] = {
+    {"ttft_ms", "mean", [](const ServingMetrics& m) { return m.ttft.mean_ms; }},
+    {"ttft_ms", "median", [](const ServingMetrics& m) { return m.ttft.median_ms; }},
+    {"tpot_ms", "mean ITL", [](const ServingMetrics& m) { return m.itl.mean_ms; }},
+    {"tpot_ms", "mean", [](const ServingMetrics& m) { return m.tpot.mean_ms; }},
+    {"tpot_ms", "median", [](const ServingMetrics& m) { return m.tpot.median_ms; }},
+    {"e2e_ms", "mean", [](const ServingMetrics& m) { return m.e2el.mean_ms; }},
+    {"e2e_ms", "median", [](const ServingMetrics& m) { return m.e2el.median_ms; }},
+    {"req_s", "", [](const ServingMetrics& m) { return m.request_throughput; }},
+    {"out_tok_s", "", [](const ServingMetrics& m) { return m.output_throughput; }},
+};
+
+}  // namespace
+
+ServingCaseReader::ServingCaseReader(const std::filesystem::path& file) : csv_(file) {
+  for (const char* name : {"gpu", "model", "engine", "mode", "isl", "osl"}) csv_.column(name);
+}
+
+std::string_view ServingCaseReader::text(std::string_view column) const {
+  const auto found = csv_.find_column(column);
+  return found ? csv_.cell(*found) : std::string_view();
+}
+
+int64_t ServingCaseReader::count(std::string_view column, int64_t fallback) const {
+  const auto found = csv_.find_column(column);
+  return found && !csv_.cell(*found).empty() ? csv_.integer(*found, {0, 1'000'000'000}) : fallback;
+}
+
+double ServingCaseReader::number(std::string_view column) const {
+  const auto found = csv_.find_column(column);
+  return found && !csv_.cell(*found).empty() ? csv_.number(*found, {0, 1e12}) : 0;
+}
+
+std::optional<ServingCase> ServingCaseReader::read(std::string& why) const {
+  ServingCase result{.row = csv_.row(),
+                     .id = std::string(text("case_id")),
+                     .tier = std::string(text("tier")),
+                     .gpu = std::string(text("gpu")),
+                     .model = std::string(text("model")),
+                     .engine = std::string(text("engine"))};
+  if (text("mode") == "disagg") {
+    why = "separate prefill and decode workers are not simulated";
+    return std::nullopt;
+  }
+  if (text("tp").empty()) {
+    why = "the parallel layout is not given";
+    return std::nullopt;
+  }
+  if (!read_engine(result, why) || !read_load(result, why)) return std::nullopt;
+  read_measured(result);
+  if (result.measured.empty()) {
+    why = "no measured value";
+    return std::nullopt;
+  }
+  return result;
+}
+
+bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const {
+  const std::string_view flags = text("engine_flags");
+  if (has(flags, "MTP speculative") || has(text("extra"), "speculative method")) {
+    why = "speculative decoding is not simulated, or not recorded";
+    return false;
+  }
+  const std::optional<Scheme> scheme = scheme_of(text("weight_dtype"), result.model);
+  if (!scheme) {
+    why = fmt::format("no such weight type: {}", printable(text("weight_dtype")));
+    return false;
+  }
+  result.scheme = *scheme;
+  if (!text("kv_dtype").empty()) result.kv_dtype = dtype_from_name(text("kv_dtype"));
+  const bool quantized = *scheme != Scheme::bf16 && *scheme != Scheme::fp16;
+  result.plan = {.tensor = count("tp", 1), .pipeline = count("pp", 1)};
+  result.plan.expert = std::max<int64_t>(1, count("ep", 1));
+  result.replicas = std::max<int64_t>(1, count("dp", 1));
+
+  const std::string_view version = text("engine_version");
+  EngineFlags& engine = result.flags;
+  if (result.engine == "vllm") {
+    engine.engine = "vllm-0.19";
+    result.scheduler = is_v0(version) ? "vllm_v0" : "vllm";
+    engine.memory_fraction = number_after(flags, "gpu-mem-util ");
+    engine.max_num_batched_tokens = static_cast<int64_t>(number_after(flags, "max-num-batched-tokens "));
+    engine.max_num_seqs = has(flags, "max-num-seqs = concurrency")
+                              ? count("concurrency", 0)
+                              : static_cast<int64_t>(number_after(flags, "max-num-seqs "));
+    engine.block_size = static_cast<int64_t>(number_after(flags, "block size "));
+    result.prefix_caching = !has(flags, "prefix caching off");
+    const bool early = is_v0(version) || is_early_v1(version);
+    result.stack = early ? "vllm-0.10" : "vllm";
+    result.async_scheduling = !early || has(flags, "async-scheduling on");
+  } else if (result.engine.starts_with("trtllm")) {
+    engine.engine = result.stack = "trtllm";
+    result.scheduler = has(flags, "max-utilization") || has(flags, "max_util") ? "trtllm_max_utilization" : "trtllm";
+    engine.memory_fraction = number_after(flags, "KV fraction ");
+    if (engine.memory_fraction == 0) engine.memory_fraction = number_after(flags, "fraction for KV ");
+    engine.max_num_batched_tokens = static_cast<int64_t>(number_after(flags, "max_num_tokens "));
+    engine.max_num_seqs = static_cast<int64_t>(number_after(flags, "max batch "));
+    if (quantized && !result.kv_dtype) result.kv_dtype = DType::fp8;  // its quantized engines keep the cache in fp8
+  } else if (result.engine == "sglang") {
+    engine.engine = result.scheduler = result.stack = "sglang";
+    engine.memory_fraction = number_after(flags, "mem-fraction-static ");
+    engine.max_num_batched_tokens = static_cast<int64_t>(number_after(flags, "chunked-prefill-size "));
+    engine.max_num_seqs = static_cast<int64_t>(number_after(flags, "max-running-requests "));
+    result.prefix_caching = !has(flags, "radix cache off");
+  } else {
+    why = fmt::format("an engine that is not simulated: {}", printable(result.engine));
+    return false;
+  }
+  return true;
+}
+
+bool ServingCaseReader::read_load(ServingCase& result, std::string& why) const {
+  const std::string_view lengths = text("length_spec");
+  const int64_t input = count("isl", 0), output = count("osl", 0);
+  if (input == 0 || output == 0) {
+    why = "lengths of requests are those of a data set that is not here";
+    return false;
+  }
+  result.input = {input, input};
+  result.output = {output, output};
+  if (has(lengths, "[0.8,1.0]")) {
+    result.input.least = std::max<int64_t>(1, input * 4 / 5);
+    result.output.least = std::max<int64_t>(1, output * 4 / 5);
+  }
+  result.flags.max_model_len = input + output + 256;  // as recipes set it, with room for special tokens
+  result.concurrency = count("concurrency", 0);
+  const bool open = result.concurrency == 0 && !text("rate_rps").empty() && !has(text("arrival"), "t=0");
+  result.arrivals.rate = open ? number("rate_rps") : std::numeric_limits<double>::infinity();
+  const int64_t usual = result.concurrency > 0 ? 10 * result.concurrency : 1000;
+  result.arrivals.count = count("num_requests", usual);
+  return true;
+}
+
+void ServingCaseReader::read_measured(ServingCase& result) const {
+  for (const char* metric : {"ttft_ms", "tpot_ms", "out_tok_s", "req_s", "e2e_ms"}) {
+    const double value = number(metric);
+    if (value <= 0) continue;
+    if (std::string_view(metric) == "ttft_ms" && has(text("extra"), "score TPOT only")) continue;
+    const std::string_view of =
+        text(fmt::format("{}_stat", std::string_view(metric).substr(0, std::string_view(metric).find('_'))));
+    const auto* const found = std::find_if(std::begin(statistics), std::end(statistics), [&](const Statistic& known) {
+      return known.metric == metric && (known.statistic.empty() || has(of, known.statistic));
+    });
+    if (found == std::end(statistics)) continue;
+    result.measured.push_back({.metric = found->metric, .value = value, .predicted = found->of});
+  }
+}
+
+}  // namespace foretoken

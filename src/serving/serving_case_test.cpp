@@ -1,0 +1,163 @@
+#include "serving/serving_case.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "serving/engine_setup.h"
+#include "serving/validate_serving.h"
+
+namespace foretoken {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* const header =
+    "case_id,source,tier,gpu,model,engine,engine_version,weight_dtype,kv_dtype,tp,pp,dp,ep,mode,isl,osl,length_spec,"
+    "arrival,concurrency,rate_rps,num_requests,engine_flags,ttft_ms,ttft_stat,tpot_ms,tpot_stat,req_s,out_tok_s,e2e_ms,"
+    "e2e_stat,extra\n";
+
+class ServingCases : public testing::Test {
+ protected:
+  ~ServingCases() override { fs::remove(file_); }
+
+  void write(const std::string& rows) const { write_file(file_, header + rows); }
+
+  // The only row; nothing and the reason.
+  std::optional<ServingCase> read(const std::string& row) {
+    write(row);
+    ServingCaseReader reader(file_);
+    EXPECT_TRUE(reader.next());
+    return reader.read(why_);
+  }
+
+  fs::path file_ = fs::path(testing::TempDir()) /
+                   (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + "_cases.csv");
+  std::string why_;
+};
+
+const std::string closed_loop_row =
+    "a,InferenceX,B,H100-SXM-80GB,Llama-3.1-8B,vllm,0.10.2,fp8,fp8,2,1,1,,agg,1000,100,"
+    "\"each length uniform in [0.8,1.0] x nominal\",closed loop,16,,160,\"gpu-mem-util 0.95; max-num-batched-tokens "
+    "4096; max-num-seqs = concurrency; prefix caching off\",50,mean (inferred),8,mean (inferred),,,,,\n";
+
+TEST_F(ServingCases, a_closed_loop_is_read_with_its_flags) {
+  const auto point = read(closed_loop_row);
+  ASSERT_TRUE(point) << why_;
+  EXPECT_EQ(point->scheme, Scheme::fp8);
+  EXPECT_EQ(point->kv_dtype, DType::fp8);
+  EXPECT_EQ(point->plan.tensor, 2);
+  EXPECT_EQ(point->concurrency, 16);
+  EXPECT_EQ(point->arrivals.count, 160);
+  EXPECT_TRUE(std::isinf(point->arrivals.rate));
+  EXPECT_EQ(point->input.least, 800);
+  EXPECT_EQ(point->input.most, 1000);
+  EXPECT_EQ(point->output.least, 80);
+  EXPECT_EQ(point->flags.memory_fraction, 0.95);
+  EXPECT_EQ(point->flags.max_num_batched_tokens, 4096);
+  EXPECT_EQ(point->flags.max_num_seqs, 16);
+  EXPECT_FALSE(point->prefix_caching);
+  EXPECT_FALSE(point->async_scheduling) << "off by default in 0.10";
+  ASSERT_EQ(point->measured.size(), 2U);
+  ServingMetrics metrics;
+  metrics.ttft.mean_ms = 5;
+  EXPECT_EQ(point->measured[0].metric, "ttft_ms");
+  EXPECT_EQ(point->measured[0].predicted(metrics), 5);
+}
+
+TEST_F(ServingCases, an_open_loop_has_its_rate_and_statistics_of_their_own) {
+  const auto point = read(
+      "a,T,B,H100-SXM-80GB,Llama-3.1-8B,trtllm (Triton backend),0.14,bf16,bf16,1,1,,,agg,467,256,mean,open loop "
+      "Poisson,,16,500,max batch 64; max_num_tokens 3456; max_util,30,median,9,mean ITL,3,700,900,median,\n");
+  ASSERT_TRUE(point) << why_;
+  EXPECT_EQ(point->arrivals.rate, 16);
+  EXPECT_EQ(point->concurrency, 0);
+  EXPECT_EQ(point->scheduler, "trtllm_max_utilization");
+  EXPECT_EQ(point->flags.max_num_seqs, 64);
+  ServingMetrics metrics;
+  metrics.ttft = {.mean_ms = 1, .median_ms = 2};
+  metrics.tpot.mean_ms = 3;
+  metrics.itl.mean_ms = 4;
+  ASSERT_EQ(point->measured.size(), 5U);
+  EXPECT_EQ(point->measured[0].predicted(metrics), 2);
+  EXPECT_EQ(point->measured[1].predicted(metrics), 4);
+}
+
+TEST_F(ServingCases, what_cannot_be_expressed_is_told_apart) {
+  const auto reason = [&](const std::string& row) {
+    const auto point = read(row);
+    EXPECT_FALSE(point) << row;
+    return why_;
+  };
+  EXPECT_NE(reason("a,T,B,H100,M,vllm,0.19,bf16,,1,1,1,,disagg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n")
+                .find("separate prefill"),
+            std::string::npos);
+  EXPECT_NE(reason("a,T,B,H100,M,vllm,0.19,bf16,,,,,,agg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n")
+                .find("parallel layout"),
+            std::string::npos);
+  EXPECT_NE(reason("a,T,B,H100,M,Mango,1,bf16,,1,1,1,,agg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n").find("Mango"),
+            std::string::npos);
+  EXPECT_NE(reason("a,T,B,H100,M,vllm,1,UINT4,,1,1,1,,agg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n").find("UINT4"),
+            std::string::npos);
+  EXPECT_NE(reason("a,T,B,H100,M,vllm,1,bf16,,1,1,1,,agg,,,data set,closed,4,,,,1,mean,1,mean,,,,,\n").find("lengths"),
+            std::string::npos);
+  EXPECT_NE(reason("a,T,B,H100,M,vllm,1,bf16,,1,1,1,,agg,10,10,fixed,closed,4,,,,,,,,,,,,\n").find("no measured"),
+            std::string::npos);
+}
+
+TEST_F(ServingCases, a_cold_start_leaves_ttft_out) {
+  const auto point = read(
+      "a,T,C,H100,M,trtllm,1,bf16,,1,1,1,,agg,10,10,fixed,closed,4,,,,1,mean,2,mean,,,,,\"falls: score TPOT only\"\n");
+  ASSERT_TRUE(point);
+  ASSERT_EQ(point->measured.size(), 1U);
+  EXPECT_EQ(point->measured[0].metric, "tpot_ms");
+}
+
+TEST_F(ServingCases, answers_do_not_depend_on_the_number_of_threads) {
+  std::string other = closed_loop_row, unknown = closed_loop_row;
+  other.replace(other.find("H100-SXM-80GB"), 13, "H200-SXM-141GB");
+  unknown.replace(unknown.find("H100-SXM-80GB"), 13, "H900-SXM");
+  write(closed_loop_row + other + unknown + closed_loop_row);
+  const fs::path library = FORETOKEN_SOURCE_DIR "/data";
+  const HardwareCatalogue hardware(library / "hardware");
+  const ModelCatalogue models(library / "models");
+  const StackCatalogue stacks(library / "stacks");
+  const auto run = [&](int threads) {
+    std::vector<double> values;
+    const Validation validation = validate_serving(
+        {.data = file_, .threads = threads}, hardware, models, stacks,
+        [](const Device& device, const ParallelPlan&) {
+          return DeviceModels{KernelPredictor(device), nullptr};
+        },
+        [&](const ScoredServing& scored) {
+          EXPECT_LE(scored.predicted.low, scored.predicted.value);
+          EXPECT_GE(scored.predicted.high, scored.predicted.value);
+          values.push_back(scored.predicted.value);
+        });
+    EXPECT_EQ(validation.overall.n, 6U);
+    EXPECT_EQ(validation.skipped.size(), 1U);
+    EXPECT_EQ(validation.skipped[0].row, 3U);
+    EXPECT_EQ(validation.groups.size(), 2U);
+    return values;
+  };
+  const std::vector<double> one = run(1);
+  ASSERT_EQ(one.size(), 6U);
+  EXPECT_EQ(one, run(3));
+  EXPECT_EQ(one[0], one[4]) << "equal rows have equal answers";
+  EXPECT_NE(one[0], one[2]) << "the other device is another answer";
+}
+
+TEST(EngineSetup, graphs_reach_twice_the_sequences) {
+  Stack stack;
+  stack.graph_sizes = {1, 2, 4, 8, 16, 32};
+  EXPECT_EQ(engine_stack(stack, {.max_num_batched_tokens = 2048, .max_num_seqs = 4}).graph_sizes.back(), 8);
+  EXPECT_TRUE(engine_stack(stack, {.max_num_batched_tokens = 2048, .max_num_seqs = 4, .enforce_eager = true})
+                  .graph_sizes.empty());
+  EXPECT_EQ(engine_family("vllm-0.19"), "vllm");
+  EXPECT_EQ(engine_family("sglang"), "sglang");
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,49 @@
+// One simulated benchmark: the run itself, the same with slower and faster steps, and with other seeds.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "serving/metrics.h"
+#include "serving/simulation.h"
+#include "serving/time_series.h"
+
+namespace foretoken {
+
+// The same load each time it is called with the same seed.
+using LoadMaker = std::function<std::unique_ptr<RequestSource>(uint64_t seed)>;
+
+struct ServingRunRequest {
+  SimulationConfig config;  // its seed and bound are those of the run itself
+  LoadMaker load;
+  LatencyGoals goals;
+  std::vector<double> percentiles = {99};
+  bool step_bounds = true;              // also run at both ends of the step times' intervals
+  int64_t more_seeds = 0;               // also run with so many other seeds
+  std::vector<RunObserver*> observers;  // of the run itself; not owned
+};
+
+// A headline of a run with its 90% interval.
+struct Headline {
+  double value = 0, low = 0, high = 0;
+};
+
+struct ServingRun {
+  SimulationTotals totals;
+  ServingMetrics metrics;
+  std::vector<ServingMetrics> at_bounds;  // low and high step times; empty where not asked for
+  std::vector<ServingMetrics> other_seeds;
+  double interval_s = 0;  // of `series`
+  std::vector<TimePoint> series;
+
+  // Any number of the metrics. Errors of step times go the same way in all steps, so their bounds are those of the
+  // run; seeds add 1.645 standard deviations in quadrature.
+  Headline headline(const std::function<double(const ServingMetrics&)>& number) const;
+};
+
+ServingRun run_serving(const ServingRunRequest& request);
+
+}  // namespace foretoken

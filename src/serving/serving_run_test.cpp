@@ -1,0 +1,74 @@
+#include "serving/serving_run.h"
+
+#include <gtest/gtest.h>
+
+#include "serving/load/synthetic.h"
+#include "serving/test_support.h"
+
+namespace foretoken {
+namespace {
+
+class UncertainTimes final : public StepTimes {
+ public:
+  Estimate step_seconds(const StepBatch& batch) override {
+    const double seconds = 0.01 + 1e-5 * static_cast<double>(batch.new_tokens());
+    return {.value = seconds, .low = 0.9 * seconds, .high = 1.2 * seconds};
+  }
+};
+
+ServingRunRequest small_run(StepTimes& times) {
+  ServingRunRequest request;
+  request.config.replicas = {{.options = {.num_gpu_blocks = 4000}, .times = &times}};
+  request.load = [](uint64_t seed) {
+    return synthetic_load({.rate = 5, .count = 100}, uniform_lengths({50, 200}, {10, 40}, seed), {}, seed);
+  };
+  return request;
+}
+
+double tpot(const ServingMetrics& metrics) {
+  return metrics.tpot.mean_ms;
+}
+
+TEST(ServingRun, intervals_hold_the_value_and_follow_the_step_times) {
+  UncertainTimes times;
+  const ServingRun run = run_serving(small_run(times));
+  const Headline headline = run.headline(tpot);
+  EXPECT_LT(headline.low, headline.value);
+  EXPECT_GT(headline.high, headline.value);
+  EXPECT_NEAR(headline.low, 0.9 * headline.value, 0.03 * headline.value);
+  EXPECT_NEAR(headline.high, 1.2 * headline.value, 0.03 * headline.value);
+}
+
+TEST(ServingRun, seeds_widen_the_interval) {
+  UncertainTimes times;
+  ServingRunRequest request = small_run(times);
+  const Headline alone = run_serving(request).headline(tpot);
+  request.more_seeds = 4;
+  const ServingRun run = run_serving(request);
+  ASSERT_EQ(run.other_seeds.size(), 4U);
+  const Headline wider = run.headline(tpot);
+  EXPECT_EQ(wider.value, alone.value);
+  EXPECT_LT(wider.low, alone.low);
+  EXPECT_GT(wider.high, alone.high);
+}
+
+TEST(ServingRun, without_uncertainty_the_interval_is_a_point) {
+  LinearTimes times({});
+  const Headline headline = run_serving(small_run(times)).headline(tpot);
+  EXPECT_EQ(headline.low, headline.value);
+  EXPECT_EQ(headline.high, headline.value);
+}
+
+TEST(ServingRun, observers_see_the_run_itself_only) {
+  LinearTimes times({});
+  ServingRunRequest request = small_run(times);
+  RecordedRun recorded;
+  request.observers = {&recorded};
+  request.more_seeds = 1;
+  const ServingRun run = run_serving(request);
+  EXPECT_EQ(recorded.requests.size(), 100U);
+  EXPECT_FALSE(run.series.empty());
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,128 @@
+#include "serving/simulation.h"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <string>
+
+#include "base/error.h"
+#include "serving/replica.h"
+#include "serving/router.h"
+
+namespace foretoken {
+namespace {
+
+// The replica whose event is next: a tournament tree, so that an event costs log2(replicas) comparisons. Of equal times
+// the lowest index goes first.
+class NextEvent {
+ public:
+  explicit NextEvent(size_t replicas) {
+    while (leaves_ < replicas) leaves_ *= 2;
+    times_.assign(leaves_, end_of_time);
+    winners_.assign(2 * leaves_, 0);
+    for (size_t i = 0; i < leaves_; ++i) winners_[leaves_ + i] = i;
+    for (size_t i = leaves_; i-- > 1;) winners_[i] = winner(i);
+  }
+
+  void set(size_t replica, Picoseconds when) {
+    times_[replica] = when;
+    for (size_t i = (leaves_ + replica) / 2; i > 0; i /= 2) winners_[i] = winner(i);
+  }
+  size_t replica() const { return winners_[1]; }
+  Picoseconds when() const { return times_[winners_[1]]; }
+
+ private:
+  size_t winner(size_t node) const {
+    const size_t left = winners_[2 * node], right = winners_[2 * node + 1];
+    return times_[right] < times_[left] ? right : left;
+  }
+
+  size_t leaves_ = 1;
+  std::vector<Picoseconds> times_;
+  std::vector<size_t> winners_;
+};
+
+class Simulation {
+ public:
+  Simulation(const SimulationConfig& config, RequestSource& source, RunObserver& observer)
+      : source_(&source), events_(config.replicas.size()), router_(router_kind(config.router).make(config.seed)) {
+    ensure(!config.replicas.empty(), "a run has a replica");
+    for (const ReplicaConfig& replica : config.replicas) {
+      replicas_.emplace_back(static_cast<int32_t>(replicas_.size()), replica, config, observer);
+      loads_.push_back(replicas_.back().load());
+    }
+  }
+
+  SimulationTotals run() {
+    while (true) {
+      const Picoseconds arrival = source_->next_arrival().value_or(end_of_time);
+      const Picoseconds event = events_.when();
+      if (arrival == end_of_time && event == end_of_time) break;
+      // What arrives when a step ends is read with it.
+      if (arrival <= event) {
+        take_arrival(arrival);
+      } else {
+        ensure(event >= now_, "time never goes back");
+        now_ = event;
+        const size_t replica = events_.replica();
+        replicas_[replica].advance(now_);
+        note(replica);
+      }
+    }
+    return totals();
+  }
+
+ private:
+  void take_arrival(Picoseconds arrival) {
+    if (arrival < now_) {
+      throw InputError({.source = "request",
+                        .path = "arrival",
+                        .value = std::to_string(arrival) + " ps",
+                        .expected = "not before " + std::to_string(now_) + " ps: arrivals never go back in time"});
+    }
+    now_ = arrival;
+    Request request = source_->next();
+    const size_t chosen = loads_.size() == 1 ? 0 : router_->choose(request, loads_);
+    ensure(chosen < replicas_.size(), "a router chooses a replica there is");
+    replicas_[chosen].arrive(std::move(request), now_);
+    note(chosen);
+  }
+
+  // Takes up what changed at a replica.
+  void note(size_t index) {
+    Replica& replica = replicas_[index];
+    events_.set(index, replica.next_event().value_or(end_of_time));
+    loads_[index] = replica.load();
+    for (const Replica::Ended& ended : replica.take_ended()) source_->ended(ended.id, ended.when);
+  }
+
+  SimulationTotals totals() const {
+    SimulationTotals sum;
+    for (const Replica& replica : replicas_) {
+      const SimulationTotals& part = replica.totals();
+      sum.completed += part.completed;
+      sum.rejected += part.rejected;
+      sum.preemptions += part.preemptions;
+      sum.steps += part.steps;
+      sum.decisions += part.decisions;
+      sum.end = std::max(sum.end, part.end);
+      ensure(replica.load().outstanding == 0, "every request that came in has ended");
+    }
+    return sum;
+  }
+
+  RequestSource* source_;
+  NextEvent events_;
+  std::unique_ptr<Router> router_;
+  std::deque<Replica> replicas_;
+  std::vector<ReplicaLoad> loads_;
+  Picoseconds now_ = 0;
+};
+
+}  // namespace
+
+SimulationTotals simulate(const SimulationConfig& config, RequestSource& source, RunObserver& observer) {
+  return Simulation(config, source, observer).run();
+}
+
+}  // namespace foretoken

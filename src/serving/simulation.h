@@ -1,0 +1,47 @@
+// A serving run: requests come in, replicas of an engine serve them, an observer is told what happens.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "serving/request.h"
+#include "serving/scheduler.h"
+#include "serving/step_times.h"
+
+namespace foretoken {
+
+// Which bound of the step times the run takes.
+enum class StepBound : uint8_t { value, low, high };
+
+struct ReplicaConfig {
+  std::string scheduler = "vllm";
+  SchedulerOptions options;
+  StepTimes* times = nullptr;  // not owned; replicas may share one
+};
+
+struct SimulationConfig {
+  std::vector<ReplicaConfig> replicas;
+  std::string router = "round_robin";
+  uint64_t seed = 0;  // of routers that draw
+  StepBound bound = StepBound::value;
+  // Equal decode steps are advanced at once. Without it each is decided alone: slower, the same answers.
+  bool repeat_decodes = true;
+};
+
+struct SimulationTotals {
+  int64_t completed = 0;
+  int64_t rejected = 0;
+  int64_t preemptions = 0;
+  int64_t steps = 0;
+  int64_t decisions = 0;  // scheduling decisions: equal decode steps in a row count once
+  Picoseconds end = 0;    // of the last request
+};
+
+// Runs until the source has no more requests and all are served. Deterministic; one thread.
+// Rejected, and told to the observer at their arrival: requests without output or input tokens, with a prompt of
+// max_model_len or more, and those whose tokens can never fit in the KV cache. Output beyond max_model_len is cut.
+// InputError when arrivals go back in time.
+SimulationTotals simulate(const SimulationConfig& config, RequestSource& source, RunObserver& observer);
+
+}  // namespace foretoken

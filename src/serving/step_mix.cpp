@@ -1,0 +1,52 @@
+#include "serving/step_mix.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/simulated_time.h"
+
+namespace foretoken {
+namespace {
+
+int64_t at_least_one(double value) {
+  return std::max<int64_t>(1, std::llround(value));
+}
+
+}  // namespace
+
+StepRequest StepShare::typical(int64_t block_size) const {
+  ensure(steps > 0, "only steps that ran have a typical one");
+  const auto count = static_cast<double>(steps);
+  const int64_t prompts = prefill_tokens > 0 ? 1 : 0;
+  const int64_t decodes = decode_tokens > 0 ? at_least_one(decode_tokens / count) : 0;
+  return {.phase = phase,
+          .batch = prompts + decodes,
+          .input_len = at_least_one(prefill_tokens / count),
+          .context_len = decodes > 0 ? at_least_one(blocks_per_sequence * static_cast<double>(block_size)) : 0,
+          .prompts = phase == StepPhase::mixed ? prompts : 0};
+}
+
+void StepMix::step_ran(const StepRecord& step) {
+  const StepPhase phase = step.prefill_tokens == 0  ? StepPhase::decode
+                          : step.decode_tokens == 0 ? StepPhase::prefill
+                                                    : StepPhase::mixed;
+  StepShare& share =
+      *std::find_if(shares_.begin(), shares_.end(), [&](const StepShare& one) { return one.phase == phase; });
+  const auto repeats = static_cast<double>(step.repeats);
+  share.steps += step.repeats;
+  share.seconds += to_seconds(step.end - step.begin).value();
+  share.prefill_tokens += static_cast<double>(step.prefill_tokens) * repeats;
+  share.decode_tokens += static_cast<double>(step.decode_tokens) * repeats;
+  const double blocks =
+      static_cast<double>(step.kv_blocks_used) / static_cast<double>(std::max<int64_t>(1, step.running));
+  share.blocks_per_sequence += (blocks - share.blocks_per_sequence) * repeats / static_cast<double>(share.steps);
+}
+
+double StepMix::busy_seconds() const {
+  double sum = 0;
+  for (const StepShare& share : shares_) sum += share.seconds;
+  return sum;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,35 @@
+// Where the time of a run went, by kind of step, and what the typical step of each kind was.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "model/step.h"
+#include "serving/request.h"
+
+namespace foretoken {
+
+// Steps with prompts alone, decodes alone, or both: StepPhase::prefill, decode and mixed.
+struct StepShare {
+  StepPhase phase = StepPhase::decode;
+  int64_t steps = 0;
+  double seconds = 0;
+  double prefill_tokens = 0, decode_tokens = 0;  // of all steps
+  double blocks_per_sequence = 0;                // KV blocks of a running sequence, mean over steps
+
+  // The step of mean size; `steps` is above zero.
+  StepRequest typical(int64_t block_size) const;
+};
+
+class StepMix : public RunObserver {
+ public:
+  void step_ran(const StepRecord& step) override;
+  const std::array<StepShare, 3>& shares() const { return shares_; }
+  double busy_seconds() const;
+
+ private:
+  std::array<StepShare, 3> shares_ = {StepShare{.phase = StepPhase::prefill}, StepShare{.phase = StepPhase::decode},
+                                      StepShare{.phase = StepPhase::mixed}};
+};
+
+}  // namespace foretoken

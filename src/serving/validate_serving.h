@@ -1,0 +1,41 @@
+// Simulates measured operating points and says how far off the predictions are.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/validation.h"
+#include "compose/device_models.h"
+#include "compose/stack.h"
+#include "hardware/catalogue.h"
+#include "model/catalogue.h"
+#include "serving/serving_run.h"
+
+namespace foretoken {
+
+struct ServingValidationRequest {
+  std::filesystem::path data;                                       // a table of operating points: serving_case.h
+  std::vector<std::string> tiers, devices, models, engines, kinds;  // only these; empty = all. kinds: dense, moe
+  std::string group_by;                                             // a column; empty = tier/metric
+  int threads = 0;                                                  // 0 = as many as the machine has cores
+};
+
+// One measured value and its prediction. The texts are valid during the call only.
+struct ScoredServing {
+  std::string_view id, group, device, model, engine, metric;
+  size_t row = 0;
+  double measured = 0;
+  Headline predicted;
+};
+using ScoredServingSink = std::function<void(const ScoredServing&)>;
+
+// Rows that share model, device and engine are simulated by one thread, one after the other; the answer does not depend
+// on the number of threads.
+Validation validate_serving(const ServingValidationRequest& request, const HardwareCatalogue& hardware,
+                            const ModelCatalogue& models, const StackCatalogue& stacks,
+                            const DeviceModelMaker& make_models, const ScoredServingSink& sink = {});
+
+}  // namespace foretoken
