@@ -68,10 +68,11 @@ const DecodeSteps::Prepared& DecodeSteps::prepared(int64_t batch) {
 Estimate DecodeSteps::seconds(int64_t batch, int64_t context_len) {
   const Prepared& known = prepared(batch);
   kernels_ = known.fixed;
+  const double factor = stack_.kernel_factor(StepPhase::decode);
   for (const Prepared::Reader& reader : known.readers) {
     KernelShape shape = reader.shape;
     *keys_of(shape) += context_len - 1;  // it was prepared with one token of context
-    kernels_.add(scaled(predictor_.estimate(shape, reader.variant).seconds, reader.count), reader.form);
+    kernels_.add(scaled(predictor_.estimate(shape, reader.variant).seconds, reader.count * factor), reader.form);
   }
   const Estimate kernels = kernels_.total();
   const double low = kernels.low * stack_.costs.kernels_low, high = kernels.high * stack_.costs.kernels_high;

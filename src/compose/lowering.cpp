@@ -29,6 +29,9 @@ class Lowering {
       if (std::holds_alternative<AttentionShape>(shape) || std::holds_alternative<MixedAttentionShape>(shape)) {
         attentions_.push_back(i);
       }
+      if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
+        if (operators[i].name == "tp_all_reduce") ranks_ = static_cast<double>(collective->ranks);
+      }
     }
   }
 
@@ -54,13 +57,24 @@ class Lowering {
         return 1 + rule.then.size();
       }
     }
-    launches_.push_back({.call = at,
-                         .name = call.name,
-                         .variant = variant_of(call.shape),
-                         .shape = call.shape,
-                         .count = call.count,
-                         .host = host_of(std::string(family_name(call.shape)))});
+    const auto* batch = std::get_if<MixedAttentionShape>(&call.shape);
+    if (stack_.split_mixed_attention && batch != nullptr && batch->decodes > 0 && batch->prompt_count() > 0) {
+      launch(at, simplest_shape(prompts_of(*batch)));
+      launch(at, simplest_shape(decodes_of(*batch)));
+    } else {
+      launch(at, call.shape);
+    }
     return 1;
+  }
+
+  // One kernel for each call of the operator.
+  void launch(size_t at, const KernelShape& shape) {
+    launches_.push_back({.call = at,
+                         .name = operators_[at].name,
+                         .variant = variant_of(shape),
+                         .shape = shape,
+                         .count = operators_[at].count,
+                         .host = host_of(std::string(family_name(shape)))});
   }
 
   bool followed(const StackRule& rule, size_t at) const {
@@ -73,10 +87,11 @@ class Lowering {
     return true;
   }
 
-  // Fields of the operator, else of the nearest attention.
+  // Fields of the operator, `ranks` that share each layer, else fields of the nearest attention.
   Expression::Names names_of(const Fields& fields, size_t at) const {
     return [this, &fields, at](std::string_view name) -> std::optional<double> {
       if (const auto own = find_field(fields, name)) return own;
+      if (name == "ranks") return ranks_;
       if (attentions_.empty()) return std::nullopt;
       const size_t nearest = *std::min_element(attentions_.begin(), attentions_.end(), [at](size_t a, size_t b) {
         return (a > at ? a - at : at - a) < (b > at ? b - at : at - b);
@@ -130,6 +145,7 @@ class Lowering {
   StepPhase phase_;
   std::string_view model_;
   std::vector<size_t> attentions_;
+  double ranks_ = 1;
   std::vector<Launch> launches_;
 };
 

@@ -45,13 +45,64 @@ bool name_fits(std::string_view pattern, std::string_view name) {
   return pattern == name;
 }
 
+void set_time(const JsonView& parent, std::string_view key, Seconds& time) {
+  if (const auto found = parent.find(key)) time = Seconds(found->number(microseconds) * 1e-6);
+}
+
+void set_number(const JsonView& parent, std::string_view key, Range<double> allowed, double& number) {
+  if (const auto found = parent.find(key)) number = found->number(allowed);
+}
+
+StepPhase read_phase(const JsonView& view, const std::string& name) {
+  const std::optional<StepPhase> known = step_phase_from_name(name);
+  if (!known) {
+    view.fail(fmt::format("one of {}", fmt::join(step_phase_names(), ", ")),
+              nearest_name(name, step_phase_names()).value_or(""));
+  }
+  return *known;
+}
+
+// On top of those of the stack that it extends.
+StackCosts read_costs(const JsonView& view, StackCosts costs) {
+  view.allow_only({"graph_start_us", "kernel_gap_us", "graph_gap_us", "eager_gap_us", "launch_us", "piece_us",
+                   "step_host_us", "synchronize_us", "host_us", "host_low", "host_high", "kernels_low", "kernels_high",
+                   "kernel_factor", "front"});
+  set_time(view, "graph_start_us", costs.graph_start);
+  set_time(view, "kernel_gap_us", costs.kernel_gap);
+  set_time(view, "graph_gap_us", costs.graph_gap);
+  set_time(view, "eager_gap_us", costs.eager_gap);
+  set_time(view, "launch_us", costs.launch);
+  set_time(view, "piece_us", costs.piece);
+  set_time(view, "step_host_us", costs.step_host);
+  set_time(view, "synchronize_us", costs.synchronize);
+  if (const auto front = view.find("front")) {
+    front->allow_only({"latency_us", "request_us", "token_us"});
+    set_time(*front, "latency_us", costs.front.latency);
+    set_time(*front, "request_us", costs.front.request);
+    set_time(*front, "token_us", costs.front.token);
+  }
+  if (const auto host = view.find("host_us")) {
+    for (const auto& [name, value] : host->members()) costs.host[name] = Seconds(value.number(microseconds) * 1e-6);
+  }
+  if (const auto factors = view.find("kernel_factor")) {
+    for (const auto& [phase, factor] : factors->members()) {
+      costs.kernel_factor[read_phase(factor, phase)] = factor.number({0.1, 10});
+    }
+  }
+  set_number(view, "kernels_low", {0.01, 1}, costs.kernels_low);
+  set_number(view, "kernels_high", {1, 100}, costs.kernels_high);
+  set_number(view, "host_low", {0.01, 1}, costs.host_low);
+  set_number(view, "host_high", {1, 100}, costs.host_high);
+  return costs;
+}
+
 class StackReader {
  public:
   explicit StackReader(const JsonView& root) : root_(root) {}
 
   Stack read() const {
     root_.allow_only({"format", "name", "summary", "source", "dispatch", "costs", "graph_sizes", "kernels", "rules",
-                      "extends", "tuned_linears"});
+                      "extends", "tuned_linears", "split_mixed_attention"});
     if (const JsonView format = root_.at("format"); format.integer({1, 1'000'000}) > 1) {
       format.fail("1: a later version of foretoken wrote this");
     }
@@ -61,15 +112,12 @@ class StackReader {
     const auto dispatch = root_.has("extends") ? root_.find("dispatch") : std::optional(root_.at("dispatch"));
     const auto members = dispatch ? dispatch->members() : std::vector<std::pair<std::string, JsonView>>();
     for (const auto& [phase, kind] : members) {
-      const std::optional<StepPhase> known = step_phase_from_name(phase);
-      if (!known) {
-        kind.fail("a phase: prefill, decode, mixed, train", nearest_name(phase, step_phase_names()).value_or(""));
-      }
-      stack.dispatch[*known] = static_cast<Dispatch>(choice(kind, dispatch_names));
+      stack.dispatch[read_phase(kind, phase)] = static_cast<Dispatch>(choice(kind, dispatch_names));
     }
-    if (const auto costs = root_.find("costs")) stack.costs = read_costs(*costs);
+    if (const auto costs = root_.find("costs")) stack.costs = read_costs(*costs, {});
     if (const auto sizes = root_.find("graph_sizes")) stack.graph_sizes = read_sizes(*sizes);
     if (const auto tuned = root_.find("tuned_linears")) stack.tuned_linears = tuned->boolean();
+    if (const auto split = root_.find("split_mixed_attention")) stack.split_mixed_attention = split->boolean();
     if (const auto kernels = root_.find("kernels")) {
       for (const auto& [family, variant] : kernels->members()) stack.kernels[family] = variant.string();
     }
@@ -80,33 +128,6 @@ class StackReader {
   }
 
  private:
-  static Seconds time(const JsonView& parent, std::string_view key) {
-    const auto found = parent.find(key);
-    return Seconds(found ? found->number(microseconds) * 1e-6 : 0);
-  }
-
-  static StackCosts read_costs(const JsonView& view) {
-    view.allow_only({"graph_start_us", "kernel_gap_us", "graph_gap_us", "eager_gap_us", "launch_us", "piece_us",
-                     "step_host_us", "synchronize_us", "host_us", "host_low", "host_high", "kernels_low",
-                     "kernels_high"});
-    StackCosts costs{.graph_start = time(view, "graph_start_us"),
-                     .kernel_gap = time(view, "kernel_gap_us"),
-                     .graph_gap = time(view, "graph_gap_us"),
-                     .eager_gap = time(view, "eager_gap_us"),
-                     .launch = time(view, "launch_us"),
-                     .piece = time(view, "piece_us"),
-                     .step_host = time(view, "step_host_us"),
-                     .synchronize = time(view, "synchronize_us")};
-    if (const auto host = view.find("host_us")) {
-      for (const auto& [name, value] : host->members()) costs.host[name] = Seconds(value.number(microseconds) * 1e-6);
-    }
-    if (const auto low = view.find("kernels_low")) costs.kernels_low = low->number({0.01, 1});
-    if (const auto high = view.find("kernels_high")) costs.kernels_high = high->number({1, 100});
-    if (const auto low = view.find("host_low")) costs.host_low = low->number({0.01, 1});
-    if (const auto high = view.find("host_high")) costs.host_high = high->number({1, 100});
-    return costs;
-  }
-
   // A list of sizes and of {"from", "to", "step"}.
   static std::vector<int64_t> read_sizes(const JsonView& view) {
     constexpr Range<int64_t> allowed{1, 1'000'000};
@@ -124,16 +145,6 @@ class StackReader {
     return sizes;
   }
 
-  static StepPhase read_phase(const JsonView& view) {
-    const std::string name = view.string();
-    const std::optional<StepPhase> known = step_phase_from_name(name);
-    if (!known) {
-      view.fail(fmt::format("one of {}", fmt::join(step_phase_names(), ", ")),
-                nearest_name(name, step_phase_names()).value_or(""));
-    }
-    return *known;
-  }
-
   static OperatorPattern read_pattern(const JsonView& view) {
     view.allow_only({"name", "family", "pass", "phase", "model", "if"});
     OperatorPattern pattern;
@@ -145,10 +156,10 @@ class StackReader {
     }
     if (const auto phases = view.find("phase")) {
       if (phases->is(Json::Kind::string)) {
-        pattern.phases.push_back(read_phase(*phases));
+        pattern.phases.push_back(read_phase(*phases, phases->string()));
       } else {
         for (const JsonView& one : phases->items()) {
-          pattern.phases.push_back(read_phase(one));
+          pattern.phases.push_back(read_phase(one, one.string()));
         }
       }
     }
@@ -204,7 +215,8 @@ class StackReader {
 
   static StackRule read_rule(const JsonView& view) {
     view.allow_only({"when", "then", "host_us", "emit"});
-    StackRule rule{.when = read_pattern(view.at("when")), .host = time(view, "host_us")};
+    StackRule rule{.when = read_pattern(view.at("when"))};
+    set_time(view, "host_us", rule.host);
     if (const auto then = view.find("then")) {
       for (const JsonView& one : then->items()) rule.then.push_back(read_pattern(one));
     }
@@ -256,6 +268,11 @@ std::optional<int64_t> Stack::padded_tokens(int64_t tokens) const {
   return size == graph_sizes.end() ? std::nullopt : std::optional(*size);
 }
 
+double Stack::kernel_factor(StepPhase phase) const {
+  const auto found = costs.kernel_factor.find(phase);
+  return found == costs.kernel_factor.end() ? 1 : found->second;
+}
+
 Stack parse_stack(std::string_view text, const std::string& source, const StackFinder& find) {
   const Json document = parse_json(text, source, {.max_bytes = size_t{4} << 20});
   const JsonView root(document, source);
@@ -264,9 +281,11 @@ Stack parse_stack(std::string_view text, const std::string& source, const StackF
     if (!find) extends->fail("no other stack here");
     const Stack base = find(extends->string());
     if (!root.has("dispatch")) stack.dispatch = base.dispatch;
-    if (!root.has("costs")) stack.costs = base.costs;
+    const auto costs = root.find("costs");
+    stack.costs = costs ? read_costs(*costs, base.costs) : base.costs;
     if (!root.has("graph_sizes")) stack.graph_sizes = base.graph_sizes;
     if (!root.has("tuned_linears")) stack.tuned_linears = base.tuned_linears;
+    if (!root.has("split_mixed_attention")) stack.split_mixed_attention = base.split_mixed_attention;
     for (const auto& [family, variant] : base.kernels) stack.kernels.try_emplace(family, variant);
     stack.rules.insert(stack.rules.end(), base.rules.begin(), base.rules.end());
   }

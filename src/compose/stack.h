@@ -58,6 +58,14 @@ struct StackRule {
   std::vector<StackKernel> emit;      // nothing: the operator costs no kernel of its own
 };
 
+// What lies between a client and the engine's queue. One process reads and tokenizes requests one after the other, so
+// those sent together arrive apart.
+struct FrontCosts {
+  Seconds latency;  // of each: network, hand-over, the first token's way back
+  Seconds request;  // of that process, for each request
+  Seconds token;    // and for each token of its prompt
+};
+
 struct StackCosts {
   Seconds graph_start;                               // from replay to the first kernel, and its end to the host
   Seconds kernel_gap;                                // between two kernels of a graph, as measured kernel times hold it
@@ -70,7 +78,10 @@ struct StackCosts {
   std::map<std::string, Seconds, std::less<>> host;  // of one launch by family or named class; "default"
   double kernels_low = 1, kernels_high = 1;  // 90% of measured kernel sums are within these factors of the predicted
                                              // one, beyond the kernels' own intervals: how well the rules fit
-  double host_low = 1, host_high = 1;        // 90% of hosts need this much of those times
+  // By phase: kernels inside the engine over the same ones measured alone; 1 where not named.
+  std::map<StepPhase, double> kernel_factor;
+  FrontCosts front;
+  double host_low = 1, host_high = 1;  // 90% of hosts need this much of those times
 };
 
 struct Stack {
@@ -80,7 +91,10 @@ struct Stack {
   std::vector<int64_t> graph_sizes;                         // tokens that graphs are captured for, ascending
   std::map<std::string, std::string, std::less<>> kernels;  // family -> variant where a rule names none
   std::vector<StackRule> rules;
-  bool tuned_linears = false;  // see linear_kernels.h
+  bool tuned_linears = false;          // see linear_kernels.h
+  bool split_mixed_attention = false;  // prompts and decodes of one step are read by two kernels, not one
+
+  double kernel_factor(StepPhase phase) const;
 
   // A stack that says how it runs some phases runs no others.
   bool runs(StepPhase phase) const { return dispatch.empty() || dispatch.contains(phase); }

@@ -26,7 +26,7 @@ bool is_attention(const KernelShape& shape) {
          std::holds_alternative<LatentAttentionShape>(shape) || std::holds_alternative<LinearAttentionShape>(shape);
 }
 
-TimedLaunch time_launch(const Launch& launch, const KernelPredictor& predictor, const Stack& stack,
+TimedLaunch time_launch(const Launch& launch, StepPhase phase, const KernelPredictor& predictor, const Stack& stack,
                         const CommunicationPredictor* collectives) {
   const auto count = static_cast<double>(launch.count);
   if (const auto* collective = std::get_if<CollectiveShape>(&launch.shape)) {
@@ -36,8 +36,10 @@ TimedLaunch time_launch(const Launch& launch, const KernelPredictor& predictor, 
   const auto* linear = std::get_if<GemmShape>(&launch.shape);
   const KernelEstimate kernel = linear != nullptr ? linear_estimate(*linear, launch.variant, predictor, stack)
                                                   : predictor.estimate(launch.shape, launch.variant);
-  return {
-      .launch = launch, .kernel = kernel, .seconds = scaled(kernel.seconds, count), .work = times(kernel.work, count)};
+  return {.launch = launch,
+          .kernel = kernel,
+          .seconds = scaled(kernel.seconds, count * stack.kernel_factor(phase)),
+          .work = times(kernel.work, count)};
 }
 
 std::vector<DeviceCall> device_calls(std::span<const TimedLaunch> launches) {
@@ -120,7 +122,7 @@ StageEstimate estimate_stage(const Model& model, const StepRequest& request, con
   result.calls = padded_operators(model, request, plan, stage, padded_batch > 0 ? padded_batch : request.batch);
   KernelSum kernels(predictor.correlations());
   for (const Launch& launch : lower(stack, result.calls, request.phase, model.family)) {
-    result.launches.push_back(time_launch(launch, predictor, stack, options.collectives));
+    result.launches.push_back(time_launch(launch, request.phase, predictor, stack, options.collectives));
     kernels.add(result.launches.back().seconds, error_form(launch.shape, launch.variant));
   }
   result.operators = by_operator(result.calls, result.launches);
@@ -131,7 +133,7 @@ StageEstimate estimate_stage(const Model& model, const StepRequest& request, con
     double real = 0;
     for (const Launch& launch :
          lower(stack, stage_operators(model, request, plan, stage), request.phase, model.family)) {
-      real += time_launch(launch, predictor, stack, options.collectives).seconds.value;
+      real += time_launch(launch, request.phase, predictor, stack, options.collectives).seconds.value;
     }
     result.padding = std::max(0.0, result.kernels.value - real);
   }

@@ -139,6 +139,16 @@ AttentionParts equal_parts(const MixedAttentionShape& shape) {
   return parts;
 }
 
+MixedAttentionShape prompts_of(MixedAttentionShape batch) {
+  batch.decodes = batch.decode_keys = batch.longest_decode = 0;
+  return batch;
+}
+
+MixedAttentionShape decodes_of(MixedAttentionShape batch) {
+  batch.prompts = {};
+  return batch;
+}
+
 KernelShape simplest_shape(const MixedAttentionShape& shape) {
   const AttentionParts parts = equal_parts(shape);
   const bool unequal = shape.decodes > 0 && shape.longest_decode * shape.decodes != shape.decode_keys;

@@ -78,6 +78,10 @@ struct MixedAttentionShape {
 // A batch of no sequences yet, with the heads and formats of `shape`.
 MixedAttentionShape empty_batch_like(const AttentionShape& shape);
 
+// Its prompts or its decodes alone.
+MixedAttentionShape prompts_of(MixedAttentionShape batch);
+MixedAttentionShape decodes_of(MixedAttentionShape batch);
+
 // The equal-length calls that together do the same work: prompts by kind, then decodes at the two whole numbers around
 // their mean length.
 struct AttentionParts {

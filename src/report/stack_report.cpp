@@ -25,10 +25,17 @@ std::string sizes_text(const Stack& stack) {
 
 // The parts of StackCosts with a value.
 std::vector<std::pair<std::string, Seconds>> cost_list(const StackCosts& costs) {
-  std::vector<std::pair<std::string, Seconds>> all = {
-      {"step_host", costs.step_host},     {"graph_start", costs.graph_start}, {"graph_gap", costs.graph_gap},
-      {"eager_gap", costs.eager_gap},     {"launch", costs.launch},           {"piece", costs.piece},
-      {"synchronize", costs.synchronize}, {"kernel_gap", costs.kernel_gap}};
+  std::vector<std::pair<std::string, Seconds>> all = {{"step_host", costs.step_host},
+                                                      {"graph_start", costs.graph_start},
+                                                      {"graph_gap", costs.graph_gap},
+                                                      {"eager_gap", costs.eager_gap},
+                                                      {"launch", costs.launch},
+                                                      {"piece", costs.piece},
+                                                      {"synchronize", costs.synchronize},
+                                                      {"kernel_gap", costs.kernel_gap},
+                                                      {"front latency", costs.front.latency},
+                                                      {"front request", costs.front.request},
+                                                      {"front token", costs.front.token}};
   for (const auto& [kind, time] : costs.host) all.emplace_back("host " + kind, time);
   std::vector<std::pair<std::string, Seconds>> result;
   for (const auto& [name, time] : all) {
@@ -56,10 +63,12 @@ std::string stack_list_text(const std::vector<Stack>& stacks) {
 }
 
 Json stack_json(const Stack& stack) {
-  Json dispatch = Json::object(), kernels = Json::object(), costs = Json::object(), sizes = Json::array();
+  Json dispatch = Json::object(), factors = Json::object(), kernels = Json::object(), costs = Json::object(),
+       sizes = Json::array();
   for (const auto& [phase, name] : phases) dispatch.set(std::string(name), dispatch_text(stack, phase));
   for (const auto& [family, variant] : stack.kernels) kernels.set(family, variant);
   for (const auto& [name, time] : cost_list(stack.costs)) costs.set(name, time.value());
+  for (const auto& [phase, name] : phases) factors.set(std::string(name), stack.kernel_factor(phase));
   for (const int64_t size : stack.graph_sizes) sizes.push(size);
   return Json::object({{"name", stack.name},
                        {"summary", stack.summary},
@@ -68,7 +77,8 @@ Json stack_json(const Stack& stack) {
                        {"rules", stack.rules.size()},
                        {"kernels", std::move(kernels)},
                        {"graph_sizes", std::move(sizes)},
-                       {"cost_seconds", std::move(costs)}});
+                       {"cost_seconds", std::move(costs)},
+                       {"kernel_factor", std::move(factors)}});
 }
 
 Json stack_list_json(const std::vector<Stack>& stacks) {
@@ -85,6 +95,11 @@ std::string stack_text(const Stack& stack) {
   text += "what that costs\n";
   for (const auto& [name, time] : cost_list(stack.costs)) {
     text += fmt::format("  {:<24}{:>9}\n", name, duration_text(time.value()));
+  }
+  for (const auto& [phase, name] : phases) {
+    if (stack.kernel_factor(phase) == 1) continue;
+    text += fmt::format("  {:<24}{:>9} times as alone\n", fmt::format("kernels, {}", name),
+                        number_text(stack.kernel_factor(phase)));
   }
   text += fmt::format("  {:<24}{} to {} times those of the host\n", "90% of hosts", number_text(stack.costs.host_low),
                       number_text(stack.costs.host_high));

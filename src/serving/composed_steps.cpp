@@ -20,7 +20,8 @@ constexpr int64_t frame_grid = 64;  // tokens
 struct Reader {
   KernelShape shape;  // MixedAttentionShape without sequences, or LatentAttentionShape
   std::string variant;
-  double count = 1;
+  double count = 1;                     // times the stack's factor
+  bool prompts = true, decodes = true;  // what it reads of a step
 };
 
 bool reads_cache(const KernelShape& shape) {
@@ -36,15 +37,20 @@ Estimate between(const Estimate& a, const Estimate& b, double share) {
           .kind = std::max(a.kind, b.kind)};
 }
 
+// A step without attention and head: what the device needs, and the host where it cannot launch as fast.
+struct Frame {
+  Estimate device;
+  double host = 0;
+};
+
+Frame between(const Frame& a, const Frame& b, double share) {
+  return {.device = between(a.device, b.device, share), .host = a.host + (b.host - a.host) * share};
+}
+
 // The same kernel for no sequences yet.
 KernelShape emptied(const KernelShape& shape) {
   if (const auto* one = std::get_if<AttentionShape>(&shape)) return empty_batch_like(*one);
-  if (const auto* mixed = std::get_if<MixedAttentionShape>(&shape)) {
-    MixedAttentionShape batch = *mixed;
-    batch.prompts = {};
-    batch.decodes = batch.decode_keys = batch.longest_decode = 0;
-    return batch;
-  }
+  if (const auto* mixed = std::get_if<MixedAttentionShape>(&shape)) return prompts_of(decodes_of(*mixed));
   return shape;
 }
 
@@ -58,24 +64,26 @@ class ComposedSteps final : public StepTimes {
   }
 
   Estimate step_seconds(const StepBatch& batch) override {
-    parts_.clear();
-    if (batch.prompts.empty()) {
-      parts_.push_back(kept(decode_frames_, batch.decodes, [&](int64_t n) { return frame(decode_request(n)); }));
-    } else {
-      parts_.push_back(prompt_frame(batch.new_tokens()));
-    }
+    const Frame around = batch.prompts.empty()
+                             ? kept(decode_frames_, batch.decodes, [&](int64_t n) { return frame(decode_request(n)); })
+                             : prompt_frame(batch.new_tokens());
+    parts_.assign(1, around.device);
     if (const int64_t sampled = batch.sampled_sequences(); sampled > 0) {
       parts_.push_back(kept(heads_, sampled, [&](int64_t n) { return head(n); }));
     }
     parts_.push_back(attention(batch));
-    return sum_with_correlation(parts_, config_.models.kernels.correlations().between);
+    const Estimate device = sum_with_correlation(parts_, config_.models.kernels.correlations().between);
+    if (device.value >= around.host) return device;
+    const StackCosts& costs = config_.stack.costs;
+    return {.value = around.host,
+            .low = std::max(device.low, around.host * costs.host_low),
+            .high = std::max(device.high, around.host * costs.host_high),
+            .kind = device.kind};
   }
 
  private:
-  using Kept = std::map<int64_t, Estimate>;
-
-  template <class Compute>
-  static const Estimate& kept(Kept& values, int64_t key, const Compute& compute) {
+  template <class Value, class Compute>
+  static const Value& kept(std::map<int64_t, Value>& values, int64_t key, const Compute& compute) {
     const auto found = values.find(key);
     return found != values.end() ? found->second : values.emplace(key, compute(key)).first->second;
   }
@@ -90,22 +98,24 @@ class ComposedSteps final : public StepTimes {
                          {.collectives = config_.models.collectives.get()});
   }
 
-  // The whole step without attention and head.
-  Estimate frame(const StepRequest& request) const {
+  Frame frame(const StepRequest& request) const {
     const StepEstimate step = estimate(request);
-    double apart = 0;
+    const StackCosts& costs = config_.stack.costs;
+    double apart = 0, host = 0;
     for (const StageEstimate& stage : step.stages) {
+      host += stage.time.host + costs.synchronize.value();
+      apart += stage.time.host_stall - std::min(stage.time.host_stall, costs.step_host.value());
       for (const TimedLaunch& timed : stage.launches) {
         const bool in_head = stage.calls[timed.launch.call].part == StepPart::head;
         if (in_head || reads_cache(timed.launch.shape)) apart += timed.seconds.value;
       }
     }
     const double left = std::max(0.0, step.seconds.value - apart);
-    return scaled(step.seconds, left / step.seconds.value);
+    return {.device = scaled(step.seconds, left / step.seconds.value), .host = host};
   }
 
-  Estimate prompt_frame(int64_t tokens) {
-    const auto at = [&](int64_t size) -> const Estimate& {
+  Frame prompt_frame(int64_t tokens) {
+    const auto at = [&](int64_t size) -> const Frame& {
       return kept(prompt_frames_, size,
                   [&](int64_t n) { return frame({.phase = StepPhase::prefill, .batch = 1, .input_len = n}); });
     };
@@ -130,11 +140,17 @@ class ComposedSteps final : public StepTimes {
 
   std::vector<Reader> find_readers(const StepRequest& request) const {
     std::vector<Reader> found;
+    const double factor = config_.stack.kernel_factor(request.phase);
     for (const StageEstimate& stage : estimate(request).stages) {
       for (const TimedLaunch& timed : stage.launches) {
         const Launch& launch = timed.launch;
         if (reads_cache(launch.shape)) {
-          found.push_back({emptied(launch.shape), launch.variant, static_cast<double>(launch.count)});
+          const auto* one = std::get_if<AttentionShape>(&launch.shape);
+          found.push_back({.shape = emptied(launch.shape),
+                           .variant = launch.variant,
+                           .count = static_cast<double>(launch.count) * factor,
+                           .prompts = one == nullptr || one->phase == AttentionPhase::prefill,
+                           .decodes = one == nullptr || one->phase == AttentionPhase::decode});
         }
       }
     }
@@ -200,13 +216,16 @@ class ComposedSteps final : public StepTimes {
   }
 
   void add_mixed(MixedAttentionShape shape, const Reader& reader, const StepBatch& batch, KernelSum& kernels) const {
-    for (const PromptChunk& chunk : batch.prompts) {
+    for (const PromptChunk& chunk : reader.prompts ? batch.prompts : std::span<const PromptChunk>()) {
       shape.add_prompts(1, chunk.new_tokens, chunk.context_tokens + chunk.new_tokens);
     }
-    shape.decodes = batch.decodes;
-    shape.decode_keys = batch.decode_context_tokens + batch.decodes;
-    shape.longest_decode = batch.decodes > 0 ? batch.longest_decode_context + 1 : 0;
-    if (batch.prompts.empty() && shape.longest_decode * shape.decodes == shape.decode_keys) {
+    if (reader.decodes && batch.decodes > 0) {
+      shape.decodes = batch.decodes;
+      shape.decode_keys = batch.decode_context_tokens + batch.decodes;
+      shape.longest_decode = batch.longest_decode_context + 1;
+    }
+    if (shape.prompt_count() == 0 && shape.decodes == 0) return;
+    if (shape.prompt_count() == 0 && shape.longest_decode * shape.decodes == shape.decode_keys) {
       add(equal_decodes(shape), reader, kernels);
       return;
     }
@@ -243,7 +262,8 @@ class ComposedSteps final : public StepTimes {
 
   ComposedStepsConfig config_;
   std::vector<Reader> decode_readers_, prompt_readers_, mixed_readers_;
-  Kept decode_frames_, prompt_frames_, heads_;
+  std::map<int64_t, Frame> decode_frames_, prompt_frames_;
+  std::map<int64_t, Estimate> heads_;
   SizeGrid<2, 4> decode_attention_;  // by number of decodes: mean context, longest over mean
   SizeGrid<2, 4> prompt_attention_;  // by number of prompts: tokens and context of each
   SizeGrid<5, 2> mixed_attention_;   // the same, number and contexts of the decodes

@@ -21,8 +21,9 @@ struct ComposedStepsConfig {
 };
 
 // A step of a serving engine in three parts, so that a batch that never came before costs well below a microsecond:
-//   frame      everything that only depends on the number of tokens, host and gaps included: kept for each captured
-//              graph size, interpolated between multiples of 64 tokens beyond
+//   frame      everything that only depends on the number of tokens, gaps included, and the time the host needs to
+//              launch it all, which is the least that a step takes: kept for each captured graph size, interpolated
+//              between multiples of 64 tokens beyond
 //   head       by the number of sequences that yield a token
 //   attention  by the number of decodes, their mean and longest context, and the number, mean tokens and context of the
 //              prompts: interpolated on a grid (size_grid.h) with four steps to each doubling, two in mixed steps

@@ -31,6 +31,10 @@ struct SchedulerOptions {
   int64_t long_prefill_token_threshold = 0;  // 0 = off
   std::optional<double> watermark;           // share of the blocks kept free when a request is admitted; nothing = the
                                              // kind's own
+  // TensorRT-LLM: prompts wait beside running sequences, at most so many steps (0 = off), until the step would hold
+  // this share of max_num_batched_tokens.
+  int64_t batch_wait_timeout_iters = 0;
+  double batch_wait_max_tokens_ratio = 0;
   int64_t pipeline_stages = 1;
   // Kinds of layers that share the blocks: windows, recurrent states. Empty = one kind that keeps every token. Nothing
   // is found by its content where there are others.

@@ -46,6 +46,12 @@ bool is_early_v1(std::string_view version) {
   return version.starts_with("0.10") || version.starts_with("0.11") || version.starts_with("0.12");
 }
 
+std::string_view vllm_stack(std::string_view version, std::string_view flags) {
+  if (has(flags, "full-decode-only") && has(flags, "allreduce+quant fusion")) return "vllm-0.10-fused";
+  if (version.starts_with("0.10") || is_v0(version)) return "vllm-0.10";
+  return is_early_v1(version) ? "vllm-0.11" : "vllm";
+}
+
 struct Statistic {
   std::string_view metric, statistic;
   double (*of)(const ServingMetrics&);
@@ -126,19 +132,22 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
   result.replicas = std::max<int64_t>(1, count("dp", 1));
 
   const std::string_view version = text("engine_version");
+  const bool from_lab = flags.empty() && has(text("source"), "NVIDIA-lab");
   EngineFlags& engine = result.flags;
   if (result.engine == "vllm") {
     engine.engine = "vllm-0.19";
     result.scheduler = is_v0(version) ? "vllm_v0" : "vllm";
     engine.memory_fraction = number_after(flags, "gpu-mem-util ");
     engine.max_num_batched_tokens = static_cast<int64_t>(number_after(flags, "max-num-batched-tokens "));
+    // NVIDIA's lab runs engines inside Dynamo, where vLLM does not know a server asks and keeps its general default.
+    if (from_lab) engine.max_num_batched_tokens = 2048;
     engine.max_num_seqs = has(flags, "max-num-seqs = concurrency")
                               ? count("concurrency", 0)
                               : static_cast<int64_t>(number_after(flags, "max-num-seqs "));
     engine.block_size = static_cast<int64_t>(number_after(flags, "block size "));
     result.prefix_caching = !has(flags, "prefix caching off");
     const bool early = is_v0(version) || is_early_v1(version);
-    result.stack = early ? "vllm-0.10" : "vllm";
+    result.stack = vllm_stack(version, flags);
     result.async_scheduling = !early || has(flags, "async-scheduling on");
   } else if (result.engine.starts_with("trtllm")) {
     engine.engine = result.stack = "trtllm";
@@ -146,7 +155,14 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     engine.memory_fraction = number_after(flags, "KV fraction ");
     if (engine.memory_fraction == 0) engine.memory_fraction = number_after(flags, "fraction for KV ");
     engine.max_num_batched_tokens = static_cast<int64_t>(number_after(flags, "max_num_tokens "));
+    // Not recorded: of 1k, 2k, 4k and the default 8k, what its decodes under load agree with.
+    if (from_lab) engine.max_num_batched_tokens = 4096;
     engine.max_num_seqs = static_cast<int64_t>(number_after(flags, "max batch "));
+    if (!has(flags, "for 1k/1k with TP<8 batch_wait") ||
+        (count("isl", 0) == 1024 && count("osl", 0) == 1024 && result.plan.tensor < 8)) {
+      result.batch_wait_timeout_iters = static_cast<int64_t>(number_after(flags, "batch_wait_timeout_iters "));
+      result.batch_wait_max_tokens_ratio = number_after(flags, "batch_wait_max_tokens_ratio ");
+    }
     if (quantized && !result.kv_dtype) result.kv_dtype = DType::fp8;  // its quantized engines keep the cache in fp8
   } else if (result.engine == "sglang") {
     engine.engine = result.scheduler = result.stack = "sglang";

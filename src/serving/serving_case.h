@@ -32,6 +32,8 @@ struct ServingCase {
   std::string scheduler, stack;
   bool prefix_caching = true;
   bool async_scheduling = true;
+  int64_t batch_wait_timeout_iters = 0;  // TensorRT-LLM, as in SchedulerOptions
+  double batch_wait_max_tokens_ratio = 0;
   ArrivalSettings arrivals;
   int64_t concurrency = 0;  // 0 = open loop
   LengthRange input, output;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <map>
 #include <thread>
@@ -50,6 +51,7 @@ class Bench {
         const StackCatalogue& stacks)
       : model_(with_scheme(model, first.scheme, first.scheme)),
         device_(device),
+        front_(stacks.stack(first.stack).costs.front),
         plan_(first.plan),
         kv_dtype_(first.kv_dtype.value_or(model_.dtype)),
         times_(compose_steps({.model = model_,
@@ -65,11 +67,14 @@ class Bench {
     SchedulerOptions options = scheduler_options(serving_memory(model_, device_, plan_, flags), plan_);
     options.enable_prefix_caching = point.prefix_caching;
     options.async_scheduling = point.async_scheduling;
+    options.batch_wait_timeout_iters = point.batch_wait_timeout_iters;
+    options.batch_wait_max_tokens_ratio = point.batch_wait_max_tokens_ratio;
     ServingRunRequest request;
     request.config.router = "data_parallel";
     request.config.replicas.assign(static_cast<size_t>(point.replicas),
                                    {.scheduler = point.scheduler, .options = options, .times = times_.get()});
     request.load = load_of(point);
+    if (point.concurrency > 0 || std::isfinite(point.arrivals.rate)) request.front = front_;
     request.percentiles = {};
     const ServingRun run = run_serving(request);
     if (run.metrics.completed == 0) {
@@ -83,6 +88,7 @@ class Bench {
  private:
   Model model_;
   const Device& device_;
+  FrontCosts front_;
   ParallelPlan plan_;
   DType kv_dtype_;
   std::unique_ptr<StepTimes> times_;

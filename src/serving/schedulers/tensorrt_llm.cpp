@@ -32,6 +32,7 @@ class TensorrtLlmScheduler final : public PagedScheduler {
       stays_blocked_ = true;
       return;
     }
+    if (!batch.empty() && waits_for_more(budget)) return;
     start(batch, budget);
   }
 
@@ -69,6 +70,26 @@ class TensorrtLlmScheduler final : public PagedScheduler {
     return !paused;
   }
 
+  // Batch waiting (documentation of batch_wait_timeout_iters): prompts that could start are held back for fuller steps.
+  bool waits_for_more(int64_t budget) {
+    if (waited_ >= options_.batch_wait_timeout_iters || waiting_.empty()) {
+      waited_ = 0;
+      return false;
+    }
+    int64_t tokens = options_.max_num_batched_tokens - budget, blocks = blocks_ - reserved_;
+    int64_t places = options_.max_num_seqs - static_cast<int64_t>(running_.size());
+    for (const Sequence* sequence : waiting_) {
+      blocks -= longest(*sequence);
+      if (places-- <= 0 || blocks < 0 || tokens >= options_.max_num_batched_tokens) break;
+      tokens += sequence->known_tokens();
+    }
+    const bool some = tokens > options_.max_num_batched_tokens - budget;
+    const double enough = options_.batch_wait_max_tokens_ratio * static_cast<double>(options_.max_num_batched_tokens);
+    const bool waits = some && static_cast<double>(tokens) < enough;
+    waited_ = waits ? waited_ + 1 : 0;
+    return waits;
+  }
+
   void start(Batch& batch, int64_t& budget) {
     while (!waiting_.empty()) {
       if (full() || budget == 0) {
@@ -102,6 +123,7 @@ class TensorrtLlmScheduler final : public PagedScheduler {
   }
 
   Capacity capacity_;
+  int64_t waited_ = 0;    // steps in a row that prompts were held back
   int64_t reserved_ = 0;  // blocks of the longest possible sequences of all that run
 };
 

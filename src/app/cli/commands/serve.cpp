@@ -138,6 +138,7 @@ class ServeCommand : public Command {
         .scheduler = scheduler_name(), .options = options_of(memory, plan), .times = times.get()};
     request.config.replicas.assign(static_cast<size_t>(replicas), replica);
     request.load = load_.load();
+    request.front = stack.costs.front;
     request.goals = goals_.goals();
     request.percentiles = goals_.percentiles();
     request.step_bounds = intervals_ && load_.requests() > 0 && load_.requests() <= most_for_intervals;
