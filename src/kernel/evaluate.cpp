@@ -80,9 +80,9 @@ double powered_share(const DeviceTraits& device) {
   return std::min(1.0, device.power / (watts_per_flop_rate * peak));
 }
 
-// The other device's sheet as constants found on the swept one read it: what holds only one of the boards back, power
-// or codes in DRAM, is in those constants.
-DeviceTraits read_like(const DeviceTraits& other, const DeviceTraits& swept) {
+}  // namespace
+
+DeviceTraits sibling_traits(const DeviceTraits& swept, const DeviceTraits& other) {
   DeviceTraits traits = other;
   const double power = powered_share(other) / powered_share(swept);
   for (const DType type : {DType::tf32, DType::bf16, DType::fp16, DType::fp8, DType::int8, DType::fp4, DType::int4}) {
@@ -94,8 +94,6 @@ DeviceTraits read_like(const DeviceTraits& other, const DeviceTraits& swept) {
   return traits;
 }
 
-}  // namespace
-
 double carried_to_sibling(const Form& form, const FormCall& call, const DeviceTraits& swept, const DeviceTraits& other,
                           std::span<const double> constants, const BoostedTrees& trees, float group_number) {
   ResidualFeatures features;
@@ -103,7 +101,7 @@ double carried_to_sibling(const Form& form, const FormCall& call, const DeviceTr
   int choice = -1;
   const double here = form.seconds(call, swept, constants, choice);
   choice = -1;
-  return seconds * (form.seconds(call, read_like(other, swept), constants, choice) / here);
+  return seconds * (form.seconds(call, sibling_traits(swept, other), constants, choice) / here);
 }
 
 double form_seconds_with_residual(const Form& form, const FormCall& call, const DeviceTraits& traits,
