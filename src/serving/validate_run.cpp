@@ -108,8 +108,14 @@ RunValidation validate_run(const RunValidationRequest& request, const HardwareCa
   const auto begin = std::chrono::steady_clock::now();
   std::vector<Replay> replays = {replay(run, options, *times, StepBound::value)};
   if (own_kernels) {
-    replays.push_back(replay(run, options, *times, StepBound::low));
-    replays.push_back(replay(run, options, *times, StepBound::high));
+    // Fewer blocks lengthen the queue and shorten steps, so neither bound goes with either.
+    for (const double blocks : {memory.blocks.low, memory.blocks.high}) {
+      SchedulerOptions bounded = options;
+      bounded.num_gpu_blocks = static_cast<int64_t>(blocks);
+      for (const StepBound bound : {StepBound::low, StepBound::high}) {
+        replays.push_back(replay(run, bounded, *times, bound));
+      }
+    }
   }
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
 

@@ -29,9 +29,9 @@ struct RunValidation {
   int64_t preemptions = 0, rejected = 0, num_gpu_blocks = 0;
 };
 
-// Requests are counted from when the engine queued them. Steps are those of a board held busy (sustained_steps.h).
-// Our own kernels have intervals: of runs with all steps at either bound.
-// Tables have none. `sink` gets each request's values, in milliseconds.
+// Requests are counted from when the engine queued them. Steps are those of a board held busy (sustained_steps.h). Our
+// own kernels have intervals: of runs with all steps, and the KV blocks, at either bound. Tables have none. `sink` gets
+// each request's values, in milliseconds.
 RunValidation validate_run(const RunValidationRequest& request, const HardwareCatalogue& hardware,
                            const ModelCatalogue& models, const StackCatalogue& stacks,
                            const DeviceModelMaker& make_models, const ScoredServingSink& sink = {});

@@ -69,15 +69,11 @@ TEST_P(VllmRuns, measured_operators_give_the_measured_requests) {
 }
 
 // No table, and KV blocks from first principles.
-TEST_P(VllmRuns, our_own_kernels_and_blocks_give_a_run_that_is_close) {
+TEST_P(VllmRuns, our_own_kernels_and_blocks_are_close_and_their_intervals_hold_most_requests) {
   const RunValidation found = validate({.folder = folder_, .op_tables = {}, .own_blocks = true});
   EXPECT_LT(std::abs(found.error_of_means.at("tpot_ms")), 10);
   EXPECT_LT(std::abs(found.error_of_means.at("e2e_ms")), 10);
   EXPECT_LT(std::abs(found.throughput_error), 5);
-}
-
-TEST_P(VllmRuns, intervals_of_our_own_kernels_hold_most_requests) {
-  const RunValidation found = validate({.folder = folder_});
   EXPECT_TRUE(found.errors.has_intervals);
   EXPECT_GT(found.errors.overall.coverage90, 85);
 }
