@@ -98,7 +98,7 @@ class UnequalDecodes {
  public:
   explicit UnequalDecodes(const OpTableOptions& options)
       : sequences_at_once_(2.0 * static_cast<double>(options.processors) / static_cast<double>(options.key_heads)),
-        // Blocks go out head by head, so one in the middle of the last head's.
+        // Blocks go out head by head: the longest context's last one is, on average, amid those of the last head.
         place_of_longest_(1 - 0.5 / static_cast<double>(options.key_heads)) {}
 
   void read(CsvReader csv, const AttentionTable& attention) {
