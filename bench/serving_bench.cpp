@@ -129,9 +129,12 @@ void run_of_300_requests(benchmark::State& state) {
   if (data == nullptr) return state.SkipWithError("FORETOKEN_DATA is not set");
   const fs::path folder = fs::path(data) / "serving/vllm_runs/RTX4090_Llama-3.1-8B";
   const auto requests = read_requests(folder / "requests.csv", "arrival_client_s", "input_tokens", "output_tokens");
-  const auto times = read_op_tables(
-      folder / "op_profile",
-      {.layers = 32, .tensor = 1, .graph_sizes = StackCatalogue(library / "stacks").stack("vllm").graph_sizes});
+  const auto times = read_op_tables(folder / "op_profile",
+                                    {.layers = 32,
+                                     .tensor = 1,
+                                     .graph_sizes = StackCatalogue(library / "stacks").stack("vllm").graph_sizes,
+                                     .processors = 128,
+                                     .key_heads = 8});
   for (auto _ : state) {
     ListedRequests source(requests);
     CountingObserver observer;

@@ -29,6 +29,7 @@ struct Validation {
   ErrorSummary overall;
   std::optional<double> mape_20us;
   double seconds_per_1000_rows = 0;
+  bool has_intervals = true;            // without, coverage means nothing and is left out
   std::vector<ValidationGroup> groups;  // by name
   std::vector<SkippedRows> skipped;     // in the order of files and rows
   std::vector<std::string> notes;       // what was found and left out

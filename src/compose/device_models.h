@@ -3,8 +3,10 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "kernel/kernel.h"
+#include "kernel/power.h"
 #include "model/step.h"
 #include "network/calibration/communication_predictor.h"
 
@@ -13,6 +15,7 @@ namespace foretoken {
 struct DeviceModels {
   KernelPredictor kernels;
   std::shared_ptr<const CommunicationPredictor> collectives;  // null = start-up and wire time from the sheet
+  std::optional<PowerModel> power = std::nullopt;             // nothing = not known what it draws
 };
 
 // The plan tells which are needed: a single rank has no collectives.

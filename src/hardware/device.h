@@ -46,6 +46,8 @@ struct Device {
   MaybeFact<Bytes> last_level_cache;  // L2 on GPUs
   MaybeFact<Bytes> memory;
   MaybeFact<Bytes> allocatable_memory;  // what the driver offers programs (cudaMemGetInfo's total), below the above
+  // Set aside for error-correcting codes that lie in the same DRAM as the data (GDDR boards of data centres).
+  MaybeFact<Bytes> inline_ecc_memory;
   MaybeFact<BytesPerSecond> memory_bandwidth;
   MaybeFact<Watts> power_limit;
   MaybeFact<BytesPerSecond> link_bandwidth;  // device to device (NVLink, xGMI, ICI), one direction, all links

@@ -36,6 +36,10 @@ double seconds_with_residual(const Form& form, const FormCall& call, const Devic
                              std::span<const double> constants, const BoostedTrees& trees, double strength,
                              std::optional<float> group_number, ResidualFeatures& features);
 
+// The other device's sheet as constants found on the swept one read it. What holds only one of the two boards back, the
+// power for its multiply units or error-correcting codes in its DRAM, is in those constants.
+DeviceTraits sibling_traits(const DeviceTraits& swept, const DeviceTraits& other);
+
 // What a sweep on one device found, times what the form makes of the other device's spec sheet.
 double carried_to_sibling(const Form& form, const FormCall& call, const DeviceTraits& swept, const DeviceTraits& other,
                           std::span<const double> constants, const BoostedTrees& trees, float group_number);

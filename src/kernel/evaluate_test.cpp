@@ -71,5 +71,51 @@ TEST_F(Evaluate, trees_of_a_measured_device_see_the_group_and_the_sizes_too) {
   EXPECT_TRUE(std::equal(raw.begin(), raw.end(), measured.begin() + static_cast<std::ptrdiff_t>(cross.size()) + 1));
 }
 
+// Of boards of one chip family: swept on `swept`, asked about `other`.
+class Carried : public testing::Test {
+ protected:
+  static double seconds(const GemmShape& shape, const DeviceTraits& swept, const DeviceTraits& other) {
+    const std::unique_ptr<Form> form = form_named("gemm").make(Caches::cold);
+    return carried_to_sibling(*form, {.shape = shape, .variant = {}}, swept, other, start_constants(*form), {}, 0);
+  }
+  DeviceTraits l40s = traits_named("l40s");
+  GemmShape large{.m = 4096, .n = 8192, .k = 8192};
+  GemmShape streaming{.m = 1, .n = 28672, .k = 8192};
+};
+
+TEST_F(Carried, a_board_with_more_power_multiplies_faster_until_nothing_holds_it_back) {
+  const double same = seconds(large, l40s, l40s);
+  DeviceTraits other = l40s;
+  double before = same;
+  for (const double watts : {380.0, 420.0, 450.0}) {
+    other.power = watts;
+    EXPECT_LT(seconds(large, l40s, other), before);
+    before = seconds(large, l40s, other);
+  }
+  other.power = 600;
+  const double free = seconds(large, l40s, other);
+  other.power = 900;
+  EXPECT_EQ(seconds(large, l40s, other), free);
+  other.power = 300;
+  EXPECT_GT(seconds(large, l40s, other), same);
+  EXPECT_NEAR(seconds(streaming, l40s, other) / seconds(streaming, l40s, l40s), 1, 0.01);
+}
+
+TEST_F(Carried, a_board_without_codes_in_its_memory_streams_faster) {
+  DeviceTraits other = l40s;
+  other.inline_ecc = false;
+  ASSERT_TRUE(l40s.inline_ecc);
+  const double ratio = seconds(streaming, l40s, other) / seconds(streaming, l40s, l40s);
+  EXPECT_LT(ratio, 0.9);
+  EXPECT_NEAR(seconds(streaming, other, l40s) / seconds(streaming, other, other), 1 / ratio, 0.01);
+}
+
+TEST_F(Carried, asynchronous_tensor_cores_are_not_held_by_this_rule) {
+  const DeviceTraits h100 = traits_named("h100_sxm");
+  DeviceTraits other = h100;
+  other.power = 2 * h100.power;
+  EXPECT_EQ(seconds(large, h100, other), seconds(large, h100, h100));
+}
+
 }  // namespace
 }  // namespace foretoken

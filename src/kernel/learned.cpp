@@ -329,7 +329,7 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
     if (basis != nullptr) {
       *basis = {.form = slot->form.get(),
                 .call = call,
-                .traits = state_->traits.traits,
+                .traits = sibling_traits(slot->swept->traits, state_->traits.traits),
                 .log_constants = slot->measured->groups.at(kind->sweep->group),
                 .cross = cross,
                 .sweep = &*slot->measured,

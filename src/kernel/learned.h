@@ -38,7 +38,7 @@ struct LearnedTime {
 struct LearnedBasis {
   const Form* form = nullptr;
   FormCall call;
-  DeviceTraits traits;                // of the device asked about
+  DeviceTraits traits;                // of the device asked about, as the constants read them
   std::vector<double> log_constants;  // what the form was given
   const FormCalibration* cross = nullptr;
   const DeviceCalibration* sweep = nullptr;  // measured and sibling tiers

@@ -12,7 +12,7 @@ namespace foretoken {
 namespace {
 
 std::vector<std::string> cells(const std::string& name, const ErrorSummary& errors, std::optional<double> mape_20us,
-                               double seconds_per_1000_rows) {
+                               double seconds_per_1000_rows, bool has_intervals) {
   return {name,
           fmt::format("{}", errors.n),
           fmt::format("{:.1f}", errors.mape),
@@ -21,11 +21,12 @@ std::vector<std::string> cells(const std::string& name, const ErrorSummary& erro
           fmt::format("{:.1f}", errors.p90_ape),
           fmt::format("{:+.1f}", errors.bias),
           fmt::format("{:.3f}", errors.spearman),
-          fmt::format("{:.1f}", errors.coverage90),
+          has_intervals ? fmt::format("{:.1f}", errors.coverage90) : std::string("-"),
           fmt::format("{:.2g}", seconds_per_1000_rows)};
 }
 
-Json errors_json(const ErrorSummary& errors, std::optional<double> mape_20us, double seconds_per_1000_rows) {
+Json errors_json(const ErrorSummary& errors, std::optional<double> mape_20us, double seconds_per_1000_rows,
+                 bool has_intervals) {
   return Json::object({{"n", errors.n},
                        {"mape", errors.mape},
                        {"mape_20us", mape_20us ? Json(*mape_20us) : Json()},
@@ -33,7 +34,7 @@ Json errors_json(const ErrorSummary& errors, std::optional<double> mape_20us, do
                        {"p90_ape", errors.p90_ape},
                        {"bias", errors.bias},
                        {"spearman", errors.spearman},
-                       {"coverage90", errors.coverage90},
+                       {"coverage90", has_intervals ? Json(errors.coverage90) : Json()},
                        {"seconds_per_1000_rows", seconds_per_1000_rows}});
 }
 
@@ -51,9 +52,10 @@ std::string validation_text(const Validation& validation) {
                {"cover90"},
                {"s/1000"}});
   for (const ValidationGroup& group : validation.groups)
-    table.add(cells(group.name, group.errors, group.mape_20us, group.seconds_per_1000_rows));
+    table.add(cells(group.name, group.errors, group.mape_20us, group.seconds_per_1000_rows, validation.has_intervals));
   table.add_rule();
-  table.add(cells("overall", validation.overall, validation.mape_20us, validation.seconds_per_1000_rows));
+  table.add(cells("overall", validation.overall, validation.mape_20us, validation.seconds_per_1000_rows,
+                  validation.has_intervals));
   std::string text = table.text();
 
   std::map<std::string, size_t> reasons;
@@ -69,7 +71,8 @@ Json validation_json(const Validation& validation, const std::string& layer) {
   Json groups = Json::array();
   for (const ValidationGroup& group : validation.groups) {
     Json entry = Json::object({{"name", group.name}});
-    const Json errors = errors_json(group.errors, group.mape_20us, group.seconds_per_1000_rows);
+    const Json errors =
+        errors_json(group.errors, group.mape_20us, group.seconds_per_1000_rows, validation.has_intervals);
     for (const auto& [key, value] : errors.members()) entry.set(key, value);
     groups.push(std::move(entry));
   }
@@ -79,12 +82,12 @@ Json validation_json(const Validation& validation, const std::string& layer) {
   }
   Json notes = Json::array();
   for (const std::string& note : validation.notes) notes.push(note);
-  return Json::object(
-      {{"layer", layer},
-       {"overall", errors_json(validation.overall, validation.mape_20us, validation.seconds_per_1000_rows)},
-       {"groups", groups},
-       {"skipped", skipped},
-       {"notes", notes}});
+  return Json::object({{"layer", layer},
+                       {"overall", errors_json(validation.overall, validation.mape_20us,
+                                               validation.seconds_per_1000_rows, validation.has_intervals)},
+                       {"groups", groups},
+                       {"skipped", skipped},
+                       {"notes", notes}});
 }
 
 std::string scored_kernel_header() {

@@ -30,12 +30,22 @@ NestedTable::Place NestedTable::place(double key) const {
   return {.lower = upper - 1, .upper = upper, .share = (key - keys_[upper - 1]) / (keys_[upper] - keys_[upper - 1])};
 }
 
-double NestedTable::at(std::span<const double> point) const {
+double NestedTable::at(std::span<const double> point, Between last) const {
   if (point.empty()) return value_;
   const Place where = place(point.front());
-  const double lower = below_[where.lower].at(point.subspan(1));
+  const std::span<const double> rest = point.subspan(1);
+  const double lower = below_[where.lower].at(rest, last);
   if (where.share == 0) return lower;
-  return lower + where.share * (below_[where.upper].at(point.subspan(1)) - lower);
+  const double upper = below_[where.upper].at(rest, last);
+  const double straight = lower + where.share * (upper - lower);
+  const bool has_lines = rest.empty() && where.share < 1 && where.lower > 0 && where.upper + 1 < keys_.size();
+  if (last == Between::straight || !has_lines) return straight;
+  const auto slope = [&](size_t from) {
+    return (below_[from + 1].value_ - below_[from].value_) / (keys_[from + 1] - keys_[from]);
+  };
+  const double from_below = lower + slope(where.lower - 1) * (point.front() - keys_[where.lower]);
+  const double from_above = upper - slope(where.upper) * (keys_[where.upper] - point.front());
+  return std::min(straight, std::max(from_below, from_above));
 }
 
 }  // namespace foretoken

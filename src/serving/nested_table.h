@@ -18,8 +18,10 @@ class NestedTable {
   double value() const { return value_; }
 
   // Linear between the measured points of every axis; beyond the last point the last slope goes on, before the first
-  // its value holds.
-  double at(std::span<const double> point) const;
+  // its value holds. `last` is for the last axis. bends: a time that turns upwards between two points, as when data
+  // outgrow a cache, follows the line from below up to where it meets the line from above.
+  enum class Between { straight, bends };
+  double at(std::span<const double> point, Between last = Between::straight) const;
 
   // Neighbours of `key` among keys(), and how far it lies from the lower to the upper one; above 1 beyond the last.
   struct Place {

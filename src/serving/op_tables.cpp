@@ -9,6 +9,7 @@
 
 #include "base/csv.h"
 #include "base/error.h"
+#include "base/statistics.h"
 #include "serving/nested_table.h"
 
 namespace foretoken {
@@ -80,9 +81,9 @@ class AttentionTable {
   double microseconds(double chunk, double chunk_context, double decodes, double decode_context) const {
     const std::array<double, 3> rest{chunk_context, decodes, decode_context};
     const NestedTable::Place place = table_.place(chunk);
-    const double lower = table_.below(place.lower).at(rest);
+    const double lower = table_.below(place.lower).at(rest, NestedTable::Between::bends);
     if (place.share == 0) return lower;
-    const double upper = table_.below(place.upper).at(rest);
+    const double upper = table_.below(place.upper).at(rest, NestedTable::Between::bends);
     const auto work = [&](double tokens) { return tokens * (chunk_context + tokens / 2); };
     const double least = work(table_.keys()[place.lower]), most = work(table_.keys()[place.upper]);
     return lower + (upper - lower) * (work(chunk) - least) / (most - least);
@@ -92,30 +93,57 @@ class AttentionTable {
   NestedTable table_;
 };
 
-// How far decodes of unequal context lie between all at the mean and all at the longest.
-struct SkewShares {
-  double decodes_alone = 0;
-  double mixed = 0;
-};
+// What decodes of unequal context take beyond decodes of their mean.
+class UnequalDecodes {
+ public:
+  explicit UnequalDecodes(const OpTableOptions& options)
+      : sequences_at_once_(2.0 * static_cast<double>(options.processors) / static_cast<double>(options.key_heads)),
+        // Blocks go out head by head: the longest context's last one is, on average, amid those of the last head.
+        place_of_longest_(1 - 0.5 / static_cast<double>(options.key_heads)) {}
 
-SkewShares read_skew(CsvReader csv) {
-  const size_t count = csv.column("n"), chunk = csv.column("pc"), mean = csv.column("kv_mean");
-  const size_t at_mean = csv.column("t_mean_us"), at_most = csv.column("t_max_us"), real = csv.column("t_skew_us");
-  struct Sums {
+  void read(CsvReader csv, const AttentionTable& attention) {
+    const size_t count = csv.column("n"), chunk = csv.column("pc");
+    const size_t mean = csv.column("kv_mean"), longest = csv.column("kv_big");
+    const size_t at_mean = csv.column("t_mean_us"), at_most = csv.column("t_max_us"), real = csv.column("t_skew_us");
     double above_mean = 0, most_above_mean = 0;
-    double share() const { return most_above_mean > 0 ? std::clamp(above_mean / most_above_mean, 0.0, 1.0) : 0; }
-  };
-  Sums alone, mixed;
-  while (csv.next()) {
-    const int64_t sequences = csv.integer(count, {1, most_tokens});
-    const double context = csv.number(mean, {0, 1e9});
-    if (sequences < 32 || sequences > 128 || context < 512 || context > 2048) continue;
-    Sums& sums = csv.integer(chunk, {0, most_tokens}) == 0 ? alone : mixed;
-    sums.above_mean += csv.number(real) - csv.number(at_mean);
-    sums.most_above_mean += csv.number(at_most) - csv.number(at_mean);
+    std::vector<double> paces;
+    while (csv.next()) {
+      const auto sequences = static_cast<double>(csv.integer(count, {1, most_tokens}));
+      const double context = csv.number(mean, {0, 1e9}), t_mean = csv.number(at_mean, {1e-3, 1e9});
+      const double t_real = csv.number(real, {0, 1e9});
+      if (csv.integer(chunk, {0, most_tokens}) > 0) {
+        if (sequences < 32 || sequences > 128 || context < 512 || context > 2048) continue;
+        above_mean += t_real - t_mean;
+        most_above_mean += csv.number(at_most, {0, 1e9}) - t_mean;
+      } else if (is_unsplit(sequences) && t_real > clearly_longer * t_mean) {
+        // These times are sums over a few calls, those of the attention table are of one. The longest come last here.
+        const double one_call = attention.microseconds(0, 0, sequences, context) / t_mean;
+        paces.push_back((t_real - waiting_share(sequences, 1) * t_mean) * one_call / csv.number(longest, {1, 1e9}));
+      }
+    }
+    if (most_above_mean > 0) mixed_share_ = std::clamp(above_mean / most_above_mean, 0.0, 1.0);
+    if (!paces.empty()) pace_ = quantile(paces, 0.5);
   }
-  return {.decodes_alone = alone.share(), .mixed = mixed.share()};
-}
+
+  double alone_microseconds(double at_mean, double sequences, double longest) const {
+    if (!is_unsplit(sequences)) return at_mean;
+    return std::max(at_mean, waiting_share(sequences, place_of_longest_) * at_mean + pace_ * longest);
+  }
+  double mixed_share() const { return mixed_share_; }
+
+ private:
+  static constexpr double clearly_longer = 1.1;
+
+  bool is_unsplit(double sequences) const { return sequences_at_once_ > 0 && sequences >= 0.8 * sequences_at_once_; }
+  // Of the time at the mean that a block `place` of the way through all waits for its place.
+  double waiting_share(double sequences, double place) const {
+    return std::max(0.0, place - sequences_at_once_ / sequences);
+  }
+
+  double sequences_at_once_, place_of_longest_;
+  double pace_ = 0;  // microseconds per token of context
+  double mixed_share_ = 0;
+};
 
 class OpTables final : public StepTimes {
  public:
@@ -123,8 +151,9 @@ class OpTables final : public StepTimes {
       : options_(options),
         dense_(read_layers(open_table(folder, "dense"), "tokens")),
         per_sequence_(read_layers(open_table(folder, "per_sequence"), "sequences")),
-        attention_(open_table(folder, "attention")) {
-    if (find_table(folder, "skew")) skew_ = read_skew(open_table(folder, "skew"));
+        attention_(open_table(folder, "attention")),
+        unequal_(options) {
+    if (find_table(folder, "skew")) unequal_.read(open_table(folder, "skew"), attention_);
   }
 
   Estimate step_seconds(const StepBatch& batch) override {
@@ -174,8 +203,9 @@ class OpTables final : public StepTimes {
     const auto decodes = static_cast<double>(batch.decodes);
     const double mean = static_cast<double>(batch.decode_context_tokens) / decodes;
     const double at_mean = attention_.microseconds(chunk, chunk_context, decodes, mean);
-    const double share = chunk > 0 ? skew_.mixed : skew_.decodes_alone;
     const auto longest = static_cast<double>(batch.longest_decode_context);
+    if (chunk == 0) return unequal_.alone_microseconds(at_mean, decodes, longest);
+    const double share = unequal_.mixed_share();
     if (share == 0 || longest <= mean) return at_mean;
     return at_mean + share * (attention_.microseconds(chunk, chunk_context, decodes, longest) - at_mean);
   }
@@ -191,11 +221,25 @@ class OpTables final : public StepTimes {
   OpTableOptions options_;
   std::map<std::string, NestedTable, std::less<>> dense_, per_sequence_;
   AttentionTable attention_;
-  SkewShares skew_;
+  UnequalDecodes unequal_;
   std::vector<double> dense_by_tokens_, head_by_sequences_;  // microseconds; below 0 = not worked out yet
 };
 
 }  // namespace
+
+OpTableOptions op_table_options(const Model& model, const ParallelPlan& plan, const Stack& stack,
+                                const Device& device) {
+  OpTableOptions options{.layers = static_cast<int64_t>(model.layers.size()),
+                         .tensor = plan.tensor,
+                         .graph_sizes = stack.graph_sizes,
+                         .processors = device.processors ? device.processors->value : 0};
+  for (const Layer& layer : model.layers) {
+    if (const auto* attention = std::get_if<Attention>(&layer.mixer)) {
+      options.key_heads = std::max<int64_t>(1, attention->kv_heads / plan.tensor);
+    }
+  }
+  return options;
+}
 
 std::unique_ptr<StepTimes> read_op_tables(const fs::path& folder, const OpTableOptions& options) {
   const fs::path of_rank = folder / ("tp" + std::to_string(options.tensor));

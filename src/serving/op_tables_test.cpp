@@ -50,16 +50,53 @@ TEST_F(OpTables, steps_are_padded_to_captured_sizes) {
   EXPECT_NEAR(read({8, 16})->step_seconds(decode).value * 1e6, fixed_us + 10 * 7 + 10 * 14, 1e-9);
 }
 
-TEST_F(OpTables, unequal_decodes_lie_between_the_mean_and_the_longest_as_measured) {
-  write("skew",
-        "regime,n,nb,ratio,skew,pc,kp,kvs,kv_big,kv_mean,t_mean_us,t_max_us,t_skew_us,alpha\n"
-        "pure,64,32,0.5,4.0,0,0,256,1024,640,100,200,110,0.1\n"
-        "pure,2,1,0.5,4.0,0,0,256,1024,640,100,200,190,0.9\n");
-  const StepBatch equal{.decodes = 9, .decode_context_tokens = 9 * 400, .longest_decode_context = 400};
-  const StepBatch unequal{.decodes = 9, .decode_context_tokens = 9 * 400, .longest_decode_context = 900};
-  const auto times = read();
-  // Nine decodes take 12 + 180 x context / 1000 in each layer; a tenth of the way from 400 to 900.
-  EXPECT_NEAR((times->step_seconds(unequal).value - times->step_seconds(equal).value) * 1e6, 10 * 0.1 * 90, 1e-9);
+// Nine decodes take 12 + 180 x context / 1000 us in each layer; the skew rows say three times as much.
+class OpTablesWithSkew : public OpTables {
+ protected:
+  void SetUp() override {
+    OpTables::SetUp();
+    write("skew",
+          "regime,n,nb,ratio,skew,pc,kp,kvs,kv_big,kv_mean,t_mean_us,t_max_us,t_skew_us,alpha\n"
+          "pure,9,1,0.1,8.0,0,0,275,2000,500,306,1116,600,0.36\n"
+          "mixed,64,32,0.5,4.0,16,0,256,1024,640,100,200,110,0.1\n");
+  }
+  // Microseconds of one layer that unequal contexts add, mean 400.
+  double added(StepTimes& times, int64_t longest, std::span<const PromptChunk> prompts = {}) {
+    StepBatch batch{.decodes = 9, .decode_context_tokens = 9 * 400, .longest_decode_context = 400, .prompts = prompts};
+    const double equal = times.step_seconds(batch).value;
+    batch.longest_decode_context = longest;
+    return (times.step_seconds(batch).value - equal) * 1e6 / 10;
+  }
+  std::unique_ptr<StepTimes> read_on(int64_t processors) {
+    return read_op_tables(folder_, {.layers = 10, .processors = processors, .key_heads = 2});
+  }
+};
+
+TEST_F(OpTablesWithSkew, the_longest_decode_walks_on_where_contexts_are_not_split) {
+  // Nine run side by side: the longest of 2000 took 200 us, 84 take as long as all at the mean of 400.
+  const auto times = read_on(9);
+  EXPECT_NEAR(added(*times, 840), 0, 1e-9);
+  EXPECT_NEAR(added(*times, 1000), 0.1 * 1000 - 84, 1e-9);
+  EXPECT_NEAR(added(*times, 2000), 0.1 * 2000 - 84, 1e-9);
+}
+
+TEST_F(OpTablesWithSkew, the_longest_decode_waits_for_a_place) {
+  // Six run side by side. In the skew row the longest waits for a third of 102 us, here its place is three quarters of
+  // the way through the blocks.
+  const double pace = (200 - 102 / 3.0) / 2000;
+  EXPECT_NEAR(added(*read_on(6), 2000), (0.75 - 6 / 9.0) * 84 + pace * 2000 - 84, 1e-9);
+}
+
+TEST_F(OpTablesWithSkew, split_contexts_take_as_long_as_their_mean) {
+  EXPECT_EQ(added(*read_on(12), 2000), 0);
+}
+
+TEST_F(OpTablesWithSkew, beside_a_prompt_unequal_decodes_lie_between_the_mean_and_the_longest) {
+  write("attention",
+        "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n"
+        "0,0,9,0,12\n0,0,9,1000,192\n100,0,9,0,20\n100,0,9,1000,200\n");
+  const std::vector<PromptChunk> prompt = {{.new_tokens = 100}};
+  EXPECT_NEAR(added(*read_on(9), 900, prompt), 0.1 * 90, 1e-9);
 }
 
 TEST_F(OpTables, without_skew_only_the_mean_counts) {

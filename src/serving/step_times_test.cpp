@@ -75,6 +75,19 @@ TEST(NestedTable, gives_what_was_put_in_and_lines_between) {
   EXPECT_DOUBLE_EQ(table.at(std::array<double, 2>{-5, 1}), 5);  // no slope is known before the first point
 }
 
+TEST(NestedTable, follows_both_lines_of_a_bend_where_asked_to) {
+  constexpr double knee = 1300;
+  const auto time = [](double x) { return std::max(x, knee + 4 * (x - knee)); };
+  NestedTable table;
+  for (const int64_t x : {256, 512, 1024, 2048, 4096}) {
+    table.add(std::array<int64_t, 1>{x}, time(static_cast<double>(x)));
+  }
+  for (const double x : {300.0, 700.0, 1100.0, 1300.0, 1500.0, 2000.0, 3000.0}) {
+    EXPECT_NEAR(table.at(std::array<double, 1>{x}, NestedTable::Between::bends), time(x), 1e-9) << x;
+    EXPECT_GE(table.at(std::array<double, 1>{x}), time(x) - 1e-9) << x;
+  }
+}
+
 TEST(SizeGrid, cells_follow_each_other_without_gaps) {
   for (const int64_t steps : {2, 4}) {
     SizeCell last = size_cell(0, steps);

@@ -114,6 +114,17 @@ TEST_F(Serve, the_breakdown_accounts_for_all_busy_time) {
   EXPECT_NEAR(operators, steps, 0.02 * steps);
 }
 
+TEST_F(Serve, a_board_held_busy_takes_longer_for_prompts) {
+  const auto mean_ttft = [](const std::string& flags) {
+    const Outcome run = serve("--num-prompts 40 --random-input-len 4000 --random-output-len 5 --json " + flags);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return parse_json(run.out, "answer").find("mean_ttft_ms")->number();
+  };
+  EXPECT_GT(mean_ttft("--sustained"), 1.01 * mean_ttft(""));
+  expect_refused(run_foretoken("serve --model Llama-3.1-8B --device tpu_v5e -tp 2 --num-prompts 5 --sustained"),
+                 "power_limit_w");
+}
+
 TEST_F(Serve, wrong_load_is_refused) {
   expect_refused(serve("--burstiness 0 --request-rate 1"), "--burstiness");
   expect_refused(serve("--request-rate fast"), "--request-rate");

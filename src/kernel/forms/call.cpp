@@ -283,6 +283,7 @@ TraitsOfDevice traits_of(const Device& device) {
   constexpr int stacked[] = {60, 70, 80, 90, 100, 103};
   traits.stacked_memory =
       is_amd || std::find(std::begin(stacked), std::end(stacked), traits.architecture) != std::end(stacked);
+  traits.inline_ecc = device.inline_ecc_memory.has_value();
   traits.amd = is_amd;
   traits.power = device.power_limit ? device.power_limit->value.value() : 0;
   for (int type = 0; type < dtype_count; ++type) {

@@ -23,6 +23,7 @@ struct DeviceTraits {
   int architecture = 0;           // 80, 89, 90, 100, 103, 120; 0 = not NVIDIA or not known
   bool asynchronous = false;      // tensor cores fed by an asynchronous copy engine (sm_90, sm_100, sm_103)
   bool stacked_memory = false;    // HBM rather than GDDR
+  bool inline_ecc = false;        // error-correcting codes lie in the same DRAM as the data
   bool amd = false;               // a CDNA GPU: the architecture is 0
   double power = 0;               // watts the board may draw; 0 = not known
   double peak[dtype_count] = {};  // FLOP/s by DType, fallbacks filled in; 0 = none

@@ -20,6 +20,7 @@
 #include "serving/op_tables.h"
 #include "serving/router.h"
 #include "serving/step_mix.h"
+#include "serving/sustained_steps.h"
 #include "serving/vidur_tables.h"
 
 namespace foretoken {
@@ -96,6 +97,8 @@ class ServeCommand : public Command {
     options.text("--op-tables", op_tables_,
                  "Take step times from operators measured in an engine (LLMServingSim's profiles)");
     options.text("--vidur-tables", vidur_tables_, "Take step times from VIDUR's look-up tables");
+    options.flag("--sustained", sustained_,
+                 "Steps of a board that is always busy: the power limit lengthens those with prompts");
     options.heading("Results");
     goals_.declare(options);
     options.flag("--intervals", intervals_,
@@ -129,7 +132,10 @@ class ServeCommand : public Command {
     const ServingMemory memory =
         serving_memory(model, predictor.device(), plan, engine_.engine_flags(model_.kv_dtype(model)));
     const Stack stack = engine_stack(library.stacks().stack(stack_name()), memory.flags);
-    const std::unique_ptr<StepTimes> times = step_times(model, models, plan, stack);
+    const ComposedStepsConfig composed{
+        .model = model, .plan = plan, .models = models, .stack = stack, .kv_dtype = model_.kv_dtype(model)};
+    std::unique_ptr<StepTimes> times = step_times(composed);
+    if (sustained_) times = sustained(std::move(times), composed);
 
     ServingRunRequest request;
     request.config.router = router_;
@@ -209,20 +215,29 @@ class ServeCommand : public Command {
     return options;
   }
 
-  std::unique_ptr<StepTimes> step_times(const Model& model, const DeviceModels& models, const ParallelPlan& plan,
-                                        const Stack& stack) const {
-    const auto layers = static_cast<int64_t>(model.layers.size());
+  std::unique_ptr<StepTimes> step_times(const ComposedStepsConfig& composed) const {
     if (!op_tables_.empty() && !vidur_tables_.empty()) {
       throw InputError({.source = "--op-tables", .value = "and --vidur-tables", .expected = "one of them"});
     }
     if (!op_tables_.empty()) {
-      return read_op_tables(op_tables_, {.layers = layers, .tensor = plan.tensor, .graph_sizes = stack.graph_sizes});
+      return read_op_tables(op_tables_, op_table_options(composed.model, composed.plan, composed.stack,
+                                                         composed.models.kernels.device()));
     }
     if (!vidur_tables_.empty()) {
-      return read_vidur_tables(vidur_tables_, {.layers = layers, .grouped_query = shares_keys(model)});
+      return read_vidur_tables(vidur_tables_, {.layers = static_cast<int64_t>(composed.model.layers.size()),
+                                               .grouped_query = shares_keys(composed.model)});
     }
-    return compose_steps(
-        {.model = model, .plan = plan, .models = models, .stack = stack, .kv_dtype = model_.kv_dtype(model)});
+    return compose_steps(composed);
+  }
+
+  static std::unique_ptr<StepTimes> sustained(std::unique_ptr<StepTimes> cool, const ComposedStepsConfig& composed) {
+    if (!composed.models.power) {
+      throw InputError({.source = "--sustained",
+                        .path = composed.models.kernels.device().name,
+                        .value = "no power limit known",
+                        .expected = "a device whose file gives power_limit_w"});
+    }
+    return sustained_steps(std::move(cool), composed);
   }
 
   std::vector<TypicalStep> typical_steps(const StepMix& mix, int64_t block_size, const Model& model,
@@ -269,6 +284,7 @@ class ServeCommand : public Command {
   int64_t long_prefill_ = 0, replicas_ = 1, more_seeds_ = 0;
   double watermark_ = -1;
   std::string op_tables_, vidur_tables_;
+  bool sustained_ = false;
   bool intervals_ = true, save_result_ = false, breakdown_ = false;
   std::string result_dir_ = ".", result_filename_ = "foretoken_serve.json";
   std::string out_requests_, out_steps_, out_trace_;

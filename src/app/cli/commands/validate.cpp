@@ -198,11 +198,14 @@ class ValidateCommand : public Command {
     return {.text = validation_text(validation), .json = validation_json(validation, "collectives")};
   }
 
-  Answer run_one_run(const Library& library, const DeviceModelMaker& make_models) const {
-    const Validation validation = validate_run(
-        {.folder = run_.run_folder, .op_tables = run_.op_tables, .device = run_.device, .own_blocks = run_.own_blocks},
-        library.hardware(), library.models(), library.stacks(), make_models);
-    return {.text = validation_text(validation), .json = validation_json(validation, "serving")};
+  Validation replay_run(const Library& library, const DeviceModelMaker& make_models,
+                        const ScoredServingSink& sink) const {
+    return validate_run({.folder = run_.run_folder,
+                         .op_tables = run_.op_tables,
+                         .device = run_.device,
+                         .own_blocks = run_.own_blocks},
+                        library.hardware(), library.models(), library.stacks(), make_models, sink)
+        .errors;
   }
 
   Answer run_serving(const Library& library) const {
@@ -215,7 +218,6 @@ class ValidateCommand : public Command {
                         .value = data_.empty() ? "not given" : "and --run",
                         .expected = "--data FILE or --run FOLDER, one of them"});
     }
-    if (data_.empty()) return run_one_run(library, make_models);
     ServingValidationRequest request = serving_;
     request.data = data_;
     request.threads = static_cast<int>(threads_);
@@ -225,8 +227,9 @@ class ValidateCommand : public Command {
       rows << scored_serving_header();
       sink = [&](const ScoredServing& scored) { rows << scored_serving_row(scored); };
     }
-    const Validation validation =
-        validate_serving(request, library.hardware(), library.models(), library.stacks(), make_models, sink);
+    const Validation validation = data_.empty() ? replay_run(library, make_models, sink)
+                                                : validate_serving(request, library.hardware(), library.models(),
+                                                                   library.stacks(), make_models, sink);
     close_out(rows);
     return {.text = validation_text(validation), .json = validation_json(validation, "serving")};
   }

@@ -1,0 +1,25 @@
+#include "report/validation_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace foretoken {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+Validation one_group(bool has_intervals) {
+  const ErrorSummary errors{.n = 3, .mape = 4, .coverage90 = 77.7};
+  return {.overall = errors, .has_intervals = has_intervals, .groups = {{.name = "e2e_ms", .errors = errors}}};
+}
+
+TEST(ValidationReport, coverage_is_left_out_where_predictions_have_no_intervals) {
+  EXPECT_THAT(validation_text(one_group(true)), HasSubstr("77.7"));
+  EXPECT_THAT(validation_text(one_group(false)), Not(HasSubstr("77.7")));
+  EXPECT_THAT(validation_json(one_group(true), "serving").dump(0), HasSubstr(R"("coverage90":77.7)"));
+  EXPECT_THAT(validation_json(one_group(false), "serving").dump(0), HasSubstr(R"("coverage90":null)"));
+}
+
+}  // namespace
+}  // namespace foretoken
