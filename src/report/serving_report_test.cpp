@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "base/csv.h"
-#include "report/serving_files.h"
 #include "base/simulated_time.h"
+#include "report/serving_files.h"
 
 namespace foretoken {
 namespace {
@@ -31,7 +31,7 @@ ServingRun some_run() {
 TEST(ServingReport, the_table_is_vllms_line_by_line) {
   const ServingRun run = some_run();
   const std::string text = serving_text({.model = "m",
-                                         .device = "d",
+                                         .replicas = {{.device = "d"}},
                                          .request_rate = std::numeric_limits<double>::infinity(),
                                          .max_concurrency = 16,
                                          .percentiles = {95, 99.9},
@@ -61,7 +61,8 @@ TEST(ServingReport, the_table_is_vllms_line_by_line) {
 
 TEST(ServingReport, saved_results_have_vllms_keys) {
   const ServingRun run = some_run();
-  const Json json = vllm_result_json({.model = "m", .request_rate = 4, .percentiles = {95, 99}, .run = run});
+  const Json json = vllm_result_json(
+      {.model = "m", .replicas = {{.device = "d"}}, .request_rate = 4, .percentiles = {95, 99}, .run = run});
   for (const char* key : {"date",
                           "backend",
                           "label",
@@ -121,7 +122,8 @@ TEST(ServingFiles, a_line_for_each_request_and_step_reads_back) {
 TEST(ServingFiles, a_trace_shows_steps_requests_and_counters_up_to_its_limit) {
   RunTrace trace(4);
   trace.step_ran({.begin = 0, .end = to_picoseconds(Seconds(1)), .prefill_tokens = 5, .running = 1});
-  trace.request_ended({.output_tokens = 2, .first_token = to_picoseconds(Seconds(1)), .last_token = to_picoseconds(Seconds(2))});
+  trace.request_ended(
+      {.output_tokens = 2, .first_token = to_picoseconds(Seconds(1)), .last_token = to_picoseconds(Seconds(2))});
   EXPECT_TRUE(trace.is_complete());
   trace.step_ran({.begin = to_picoseconds(Seconds(1)), .end = to_picoseconds(Seconds(2)), .decode_tokens = 1});
   EXPECT_FALSE(trace.is_complete());

@@ -34,6 +34,7 @@ MetricsCollector::MetricsCollector(Picoseconds first_arrival, const LatencyGoals
 void MetricsCollector::request_ended(const RequestRecord& record) {
   if (record.outcome == RequestOutcome::rejected) {
     ++totals_.rejected;
+    ++totals_.rejected_for[static_cast<size_t>(record.rejection)];
     return;
   }
   ++totals_.completed;

@@ -28,6 +28,7 @@ StepRequest StepShare::typical(int64_t block_size) const {
 }
 
 void StepMix::step_ran(const StepRecord& step) {
+  if (step.replica < first_replica_ || step.replica >= end_replica_) return;
   const StepPhase phase = step.prefill_tokens == 0  ? StepPhase::decode
                           : step.decode_tokens == 0 ? StepPhase::prefill
                                                     : StepPhase::mixed;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 
 #include "model/step.h"
 #include "serving/request.h"
@@ -23,11 +24,15 @@ struct StepShare {
 
 class StepMix : public RunObserver {
  public:
+  StepMix() = default;
+  // Of these replicas alone, up to `end`.
+  StepMix(int32_t first_replica, int32_t end) : first_replica_(first_replica), end_replica_(end) {}
   void step_ran(const StepRecord& step) override;
   const std::array<StepShare, 3>& shares() const { return shares_; }
   double busy_seconds() const;
 
  private:
+  int32_t first_replica_ = 0, end_replica_ = std::numeric_limits<int32_t>::max();
   std::array<StepShare, 3> shares_ = {StepShare{.phase = StepPhase::prefill}, StepShare{.phase = StepPhase::decode},
                                       StepShare{.phase = StepPhase::mixed}};
 };
