@@ -35,9 +35,9 @@ std::string request_life_text(const RequestLife& life, const std::vector<Typical
     return text + fmt::format("; failed: {}\n", rejection_text(record.rejection));
   }
   text += fmt::format(", {} preemption{}\n", record.preemptions, record.preemptions == 1 ? "" : "s");
-  text += fmt::format("TTFT {:.2f} ms, E2EL {:.2f} ms, arrived at {:.3f} s\n", ms(record.first_token - record.arrival),
-                      ms(record.last_token - record.arrival), to_seconds(record.arrival).value());
-  const double all = ms(record.last_token - record.arrival);
+  text += fmt::format("TTFT {:.2f} ms, E2EL {:.2f} ms, arrived at {:.3f} s\n", ms(record.ttft()), ms(record.e2el()),
+                      to_seconds(record.arrival).value());
+  const double all = ms(record.e2el());
   Table phases({{"phase", Table::Align::left},
                 {"from (ms)"},
                 {"time (ms)"},
@@ -73,8 +73,8 @@ Json request_life_json(const RequestLife& life, const std::vector<TypicalStep>& 
   for (size_t i = 0; i < std::min(most_parts, life.parts().size()); ++i) {
     parts.push(part_json(life.parts()[i], record.arrival));
   }
-  json.set("ttft_ms", ms(record.first_token - record.arrival))
-      .set("e2el_ms", ms(record.last_token - record.arrival))
+  json.set("ttft_ms", ms(record.ttft()))
+      .set("e2el_ms", ms(record.e2el()))
       .set("phases", std::move(totals))
       .set("timeline", std::move(parts));
   if (!steps.empty()) json.set("breakdown", serving_breakdown_json(steps));

@@ -42,11 +42,9 @@ void RequestCsv::request_ended(const RequestRecord& record) {
     out_ << fmt::format(",,,,,,,,{},{}\n", record.priority, rejection_text(record.rejection));
     return;
   }
-  const int64_t gaps = record.output_tokens - 1;
   out_ << fmt::format(",{},{},{},{},{},{},{},{},\n", s(record.queued), s(record.scheduled), s(record.first_token),
-                      s(record.last_token), ms(record.first_token - record.arrival),
-                      gaps > 0 ? ms((record.last_token - record.first_token) / gaps) : "",
-                      ms(record.last_token - record.arrival), record.priority);
+                      s(record.last_token), ms(record.ttft()), record.output_tokens > 1 ? ms(record.tpot()) : "",
+                      ms(record.e2el()), record.priority);
 }
 
 StepCsv::StepCsv(std::ostream& out) : out_(out) {

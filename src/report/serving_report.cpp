@@ -9,6 +9,7 @@
 #include "base/simulated_time.h"
 #include "base/text.h"
 #include "report/serving_series.h"
+#include "report/table.h"
 
 namespace foretoken {
 namespace {
@@ -31,6 +32,17 @@ constexpr LatencyMetric latency_metrics[] = {
 // 99 -> "99", 99.9 -> "99.9", as vLLM writes them.
 std::string percentile_text(double percentile) {
   return number_text(percentile);
+}
+
+// mean_ttft_ms, median_..., std_..., p99_...
+void set_latencies(Json& json, std::string_view name, const LatencySummary& summary,
+                   const std::vector<double>& percentiles) {
+  json.set(fmt::format("mean_{}_ms", name), summary.mean_ms);
+  json.set(fmt::format("median_{}_ms", name), summary.median_ms);
+  json.set(fmt::format("std_{}_ms", name), summary.deviation_ms);
+  for (size_t i = 0; i < percentiles.size(); ++i) {
+    json.set(fmt::format("p{}_{}_ms", percentile_text(percentiles[i]), name), summary.percentiles_ms[i]);
+  }
 }
 
 std::string line(const std::string& label, int64_t value) {
@@ -125,6 +137,32 @@ std::string replica_lines(const ServingReport& report) {
   return text;
 }
 
+std::string priorities_text(const ServingReport& report) {
+  const double highest = *std::max_element(report.percentiles.begin(), report.percentiles.end());
+  const size_t at = static_cast<size_t>(std::find(report.percentiles.begin(), report.percentiles.end(), highest) -
+                                        report.percentiles.begin());
+  const std::string title = fmt::format("P{} TTFT (ms)", percentile_text(highest));
+  Table table({{"priority"}, {"requests"}, {"mean TTFT (ms)"}, {title}, {"mean TPOT (ms)"}, {"mean E2EL (ms)"}});
+  for (const PriorityLatencies& one : report.priorities) {
+    table.add({fmt::format("{}", one.priority), fmt::format("{}", one.completed),
+               fmt::format("{:.2f}", one.ttft.mean_ms), fmt::format("{:.2f}", one.ttft.percentiles_ms[at]),
+               fmt::format("{:.2f}", one.tpot.mean_ms), fmt::format("{:.2f}", one.e2el.mean_ms)});
+  }
+  return "\n" + table.text();
+}
+
+Json priorities_json(const ServingReport& report) {
+  Json all = Json::array();
+  for (const PriorityLatencies& one : report.priorities) {
+    Json json = Json::object({{"priority", int64_t{one.priority}}, {"completed", one.completed}});
+    set_latencies(json, "ttft", one.ttft, report.percentiles);
+    set_latencies(json, "tpot", one.tpot, report.percentiles);
+    set_latencies(json, "e2el", one.e2el, report.percentiles);
+    all.push(std::move(json));
+  }
+  return all;
+}
+
 std::string failures_text(const ServingMetrics& metrics) {
   std::string reasons;
   for (size_t i = 0; i < metrics.rejected_for.size(); ++i) {
@@ -203,6 +241,7 @@ std::string serving_text(const ServingReport& report) {
   text += fmt::format("{:<28} {:>10}\n", "Preemptions", metrics.preemptions);
   text += fmt::format("{:<28} {:>9.1f}%   of prompt tokens\n", "Prefix cache hits", 100 * cached_share(metrics));
   text += fmt::format("{:<28} {:>10.2f}\n", "Mean time in queue (ms)", metrics.queue.mean_ms);
+  if (report.priorities.size() > 1) text += priorities_text(report);
   text += time_series_text(report.run);
   if (!metrics.exact) text += "Percentiles are within 0.05%: there were too many values to keep each.\n";
   if (metrics.rejected > 0) text += failures_text(metrics);
@@ -232,14 +271,7 @@ Json vllm_result_json(const ServingReport& report) {
                               {"max_output_tokens_per_s", metrics.peak_output_tokens_per_s},
                               {"max_concurrent_requests", metrics.peak_concurrent_requests}});
   for (const LatencyMetric& metric : latency_metrics) {
-    const LatencySummary& summary = metrics.*metric.summary;
-    result.set(fmt::format("mean_{}_ms", metric.name), summary.mean_ms);
-    result.set(fmt::format("median_{}_ms", metric.name), summary.median_ms);
-    result.set(fmt::format("std_{}_ms", metric.name), summary.deviation_ms);
-    for (size_t i = 0; i < report.percentiles.size(); ++i) {
-      result.set(fmt::format("p{}_{}_ms", percentile_text(report.percentiles[i]), metric.name),
-                 summary.percentiles_ms[i]);
-    }
+    set_latencies(result, metric.name, metrics.*metric.summary, report.percentiles);
   }
   for (const auto& [key, value] : report.metadata) result.set(key, value);
   return result;
@@ -257,7 +289,7 @@ void add_request_arrays(Json& result, std::span<const RequestDetail> requests) {
     }
     inputs.push(record.input_tokens);
     outputs.push(completed ? record.output_tokens : 0);
-    ttfts.push(completed ? to_seconds(record.first_token - record.arrival).value() : 0.0);
+    ttfts.push(completed ? to_seconds(record.ttft()).value() : 0.0);
     itls.push(std::move(gaps));
     starts.push(to_seconds(record.arrival).value());
     errors.push(std::string(rejection_text(record.rejection)));
@@ -297,6 +329,7 @@ Json serving_json(const ServingReport& report) {
       .set("steps", report.run.totals.steps)
       .set("scheduling_decisions", report.run.totals.decisions)
       .set("percentiles_exact", report.run.metrics.exact)
+      .set("priorities", priorities_json(report))
       .set("time_series", time_series_json(report.run));
   return result;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "serving/priority_metrics.h"
 #include "serving/request_details.h"
 #include "serving/serving_run.h"
 
@@ -33,6 +34,7 @@ struct ServingReport {
   std::optional<int64_t> max_concurrency;
   std::vector<double> percentiles = {99};                                 // those of the run's summaries
   std::vector<std::string> percentile_metrics = {"ttft", "tpot", "itl"};  // shown in the table; also e2el
+  std::vector<PriorityLatencies> priorities;                              // shown where there are several
   const ServingRun& run;
 
   int64_t replica_count() const;

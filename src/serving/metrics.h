@@ -22,6 +22,9 @@ struct LatencySummary {
   std::vector<double> percentiles_ms;  // those asked for
 };
 
+// `percentiles` from 0 to 100.
+LatencySummary latency_summary(const LatencyDistribution& values, const std::vector<double>& percentiles);
+
 struct ServingMetrics {
   int64_t completed = 0, rejected = 0;
   std::array<int64_t, rejection_kinds> rejected_for = {};  // by Rejection

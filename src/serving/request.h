@@ -63,6 +63,15 @@ struct RequestRecord {
   Picoseconds scheduled = 0;  // its first step began
   Picoseconds first_token = 0;
   Picoseconds last_token = 0;
+
+  // Of completed requests.
+  Picoseconds ttft() const { return first_token - arrival; }
+  Picoseconds e2el() const { return last_token - arrival; }
+  // Mean gap between tokens, rounded; 0 for a single token.
+  Picoseconds tpot() const {
+    const int64_t gaps = output_tokens - 1;
+    return gaps > 0 ? (last_token - first_token + gaps / 2) / gaps : 0;
+  }
 };
 
 struct StepRecord {

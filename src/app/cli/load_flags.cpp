@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "report/serving_report.h"
 #include "serving/load/closed_loop.h"
+#include "serving/load/priorities.h"
 #include "serving/load/synthetic.h"
 #include "serving/load/trace.h"
 
@@ -63,9 +64,18 @@ std::unique_ptr<RequestSource> open_load(const LoadFlags& flags, const std::vect
                         seed);
 }
 
+std::vector<double> priorities(const LoadFlags& flags) {
+  std::vector<double> shares;
+  for (const std::string& text : flags.priority_shares) {
+    shares.push_back(number_of("--priority-shares", text, "shares of requests, as in 0.1,0.9"));
+  }
+  return shares;
+}
+
 std::unique_ptr<RequestSource> make_load(const LoadFlags& flags, const std::vector<RequestLengths>& observed,
                                          uint64_t seed) {
   std::unique_ptr<RequestSource> load = open_load(flags, observed, seed);
+  if (!flags.priority_shares.empty()) load = with_priorities(std::move(load), priorities(flags), seed);
   return flags.max_concurrency > 0 ? closed_loop(std::move(load), flags.max_concurrency) : std::move(load);
 }
 
@@ -88,6 +98,8 @@ void LoadFlags::declare(Options& options) {
   options.number("--daily-period", arrivals.period_s, not_negative, "daily: seconds of a day");
   options.integer("--max-concurrency", max_concurrency, zero_or_more,
                   "Most requests in flight (closed loop); 0 = no limit");
+  options.list("--priority-shares", priority_shares,
+               "Shares of requests of priority 0 (most urgent), 1, ...: 0.1,0.9; see --scheduling-policy");
   options.integer("--seed", seed, zero_or_more, "Of everything that is drawn");
 
   options.heading("Load: lengths");

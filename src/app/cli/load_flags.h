@@ -27,6 +27,7 @@ struct LoadFlags {
   double range_ratio = 0, lognormal_sigma = 1;
   int64_t prefix_len = 0, num_prefixes = 1;
   SessionSettings sessions;
+  std::vector<std::string> priority_shares;  // empty = as the trace says, else all alike
   int64_t seed = 0;
 
   void declare(Options& options);

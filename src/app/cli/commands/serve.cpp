@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "report/memory_report.h"
 #include "report/request_life_report.h"
+#include "serving/priority_metrics.h"
 #include "serving/request_life.h"
 #include "serving/router.h"
 
@@ -74,9 +75,11 @@ class ServeCommand : public Command {
 
     ShownProgress progress;
     ResultFiles files(results_);
+    PriorityMetrics priorities;
     RequestLife life(explained_);
     request.observers = files.observers();
     request.observers.push_back(&progress);
+    request.observers.push_back(&priorities);
     if (explained_ >= 0) request.observers.push_back(&life);
     std::vector<StepMix> mixes;
     for (const ReplicaGroup& group : groups) {
@@ -89,7 +92,7 @@ class ServeCommand : public Command {
     }
 
     const ServingRun run = run_serving(request);
-    const ServingReport report = make_report(run, groups, request.percentiles);
+    const ServingReport report = make_report(run, groups, priorities, request.percentiles);
     files.finish(report);
     Answer answer{.text = serving_text(report), .json = serving_json(report)};
     if (breakdown_) add_breakdown(answer, groups, mixes);
@@ -112,7 +115,7 @@ class ServeCommand : public Command {
   }
 
   ServingReport make_report(const ServingRun& run, const std::vector<ReplicaGroup>& groups,
-                            const std::vector<double>& percentiles) const {
+                            const PriorityMetrics& priorities, const std::vector<double>& percentiles) const {
     std::vector<ReplicaSummary> summaries;
     for (const ReplicaGroup& group : groups) summaries.push_back(group.summary());
     return {.model = groups.front().model.name,
@@ -125,6 +128,7 @@ class ServeCommand : public Command {
             .max_concurrency = load_.max_concurrency > 0 ? std::optional(load_.max_concurrency) : std::nullopt,
             .percentiles = percentiles,
             .percentile_metrics = goals_.shown_metrics(),
+            .priorities = priorities.latencies(percentiles),
             .run = run};
   }
 
