@@ -285,6 +285,7 @@ void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64
                           .repeats = repeats,
                           .prefill_tokens = step.batch.prefill_tokens(),
                           .decode_tokens = batch.decodes,
+                          .decode_context_tokens = batch.decode_context_tokens,
                           .running = load.running,
                           .waiting = load.waiting + static_cast<int64_t>(inbox_.size()),
                           .kv_blocks_used = load.blocks_used};

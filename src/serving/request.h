@@ -82,6 +82,7 @@ struct StepRecord {
                         // of one
   int64_t prefill_tokens = 0;
   int64_t decode_tokens = 0;
+  int64_t decode_context_tokens = 0;  // in the cache of all decodes together, before the (first) step
   int64_t running = 0;
   int64_t waiting = 0;
   int64_t kv_blocks_used = 0;

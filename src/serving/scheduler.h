@@ -32,8 +32,7 @@ struct SchedulerOptions {
   std::optional<double> watermark;           // share of the blocks kept free when a request is admitted; nothing = the
                                              // kind's own
   int64_t pipeline_stages = 1;
-  // Kinds of layers that share the blocks: windows, recurrent states. Empty = one kind that keeps every token. Nothing
-  // is found by its content where there are others.
+  // Kinds of layers that share the blocks: windows, recurrent states. Empty = one kind that keeps every token.
   std::vector<CacheGroup> cache_groups = {};
 };
 

@@ -16,10 +16,10 @@ struct StepShare {
   int64_t steps = 0;
   double seconds = 0;
   double prefill_tokens = 0, decode_tokens = 0;  // of all steps
-  double blocks_per_sequence = 0;                // KV blocks of a running sequence, mean over steps
+  double decode_context_tokens = 0;              // of all decodes of all steps
 
   // The step of mean size; `steps` is above zero.
-  StepRequest typical(int64_t block_size) const;
+  StepRequest typical() const;
 };
 
 class StepMix : public RunObserver {

@@ -117,7 +117,7 @@ std::vector<TypicalStep> ReplicaGroup::typical_steps(const StepMix& mix, const s
   std::vector<TypicalStep> steps;
   for (const StepShare& share : mix.shares()) {
     if (share.steps == 0) continue;
-    StepRequest request = share.typical(config.options.block_size);
+    StepRequest request = share.typical();
     request.kv_dtype = kv_dtype;
     steps.push_back({.device = models.kernels.device().name,
                      .share = share,

@@ -101,7 +101,7 @@ class VllmScheduler final : public PagedScheduler {
       const int64_t known = sequence.known_tokens();
       // The last token is always computed, or none would come out.
       const KvBlocks::Prefix prefix = kv_.find_prefix(sequence, known - 1);
-      const int64_t cached = prefix.blocks * options_.block_size;
+      const int64_t cached = prefix.tokens;
       const int64_t wanted = limited(known - cached);
       if (!options_.enable_chunked_prefill && wanted > budget) return;
       const int64_t tokens = std::min(wanted, budget);
