@@ -34,7 +34,9 @@ void RequestLife::request_stepped(const RequestStep& own, const StepRecord& step
   }
   if (first || parts_.back().phase != phase || preempted) {
     const int64_t cached = first || preempted ? own.context_tokens : 0;
-    parts_.push_back({.phase = phase, .begin = step.begin, .end = step.begin, .cached_tokens = cached});
+    // Chunks of a prompt may follow each other through pipeline stages.
+    const Picoseconds begin = first ? step.begin : std::max(step.begin, parts_.back().end);
+    parts_.push_back({.phase = phase, .begin = begin, .end = begin, .cached_tokens = cached});
   }
   LifePart& part = parts_.back();
   part.end = step.end;

@@ -1,9 +1,9 @@
 #include "app/cli/result_flags.h"
 
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
+#include "app/cli/out_file.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "report/serving_files.h"
@@ -12,32 +12,6 @@
 
 namespace foretoken {
 namespace {
-
-// A file that is written while the run goes on; nothing where no name was given.
-class OutFile {
- public:
-  OutFile(const char* flag, const std::string& path, std::ios::openmode mode = std::ios::trunc)
-      : flag_(flag), path_(path) {
-    if (path.empty()) return;
-    file_.open(path, std::ios::binary | mode);
-    if (!file_) {
-      throw InputError(
-          {.source = flag, .value = printable(path), .expected = "a file that can be written, in an existing folder"});
-    }
-  }
-  bool wanted() const { return !path_.empty(); }
-  std::ostream& stream() { return file_; }
-  void close() {
-    if (!wanted()) return;
-    file_.close();
-    if (!file_) throw InputError({.source = flag_, .value = printable(path_), .expected = "room to write all lines"});
-  }
-
- private:
-  const char* flag_;
-  std::string path_;
-  std::ofstream file_;
-};
 
 std::string result_path(const ResultFlags& flags) {
   if (!flags.save_result) {
@@ -84,7 +58,8 @@ struct ResultFiles::Parts {
         requests("--out-requests", from.out_requests),
         steps("--out-steps", from.out_steps),
         series("--out-series", from.out_series),
-        result("--result-dir", result_path(from), from.append_result ? std::ios::app : std::ios::trunc) {}
+        result("--result-dir", result_path(from), from.append_result ? OutFile::Mode::append : OutFile::Mode::replace) {
+  }
 
   ResultFlags flags;
   OutFile requests, steps, series, result;

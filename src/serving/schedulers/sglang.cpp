@@ -63,7 +63,7 @@ class SglangScheduler final : public PagedScheduler {
     double room = static_cast<double>(kv_.free() * options_.block_size) - expected_growth();
     while (!waiting_.empty() && budget > 0 && !full()) {
       Sequence& sequence = *waiting_.front();
-      if (sequence.all_promised()) return;  // its last token is on the way
+      if (is_on_the_way(sequence)) return;
       const int64_t known = sequence.known_tokens();
       const KvBlocks::Prefix prefix = kv_.find_prefix(sequence, known - 1);
       const int64_t cached = prefix.tokens;

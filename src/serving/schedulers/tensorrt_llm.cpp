@@ -76,7 +76,7 @@ class TensorrtLlmScheduler final : public PagedScheduler {
         return;
       }
       Sequence& sequence = *waiting_.front();
-      if (sequence.all_promised()) return;  // its last token is on the way
+      if (is_on_the_way(sequence)) return;
       const int64_t known = sequence.known_tokens();
       const KvBlocks::Prefix prefix = kv_.find_prefix(sequence, known - 1);
       const int64_t fresh = known - prefix.tokens;

@@ -97,7 +97,7 @@ class VllmScheduler final : public PagedScheduler {
         return;
       }
       Sequence& sequence = *waiting_.front();
-      if (sequence.all_promised()) return;  // its last token is on the way
+      if (is_on_the_way(sequence)) return;
       const int64_t known = sequence.known_tokens();
       // The last token is always computed, or none would come out.
       const KvBlocks::Prefix prefix = kv_.find_prefix(sequence, known - 1);
