@@ -26,8 +26,9 @@ void RequestLife::request_stepped(const RequestStep& own, const StepRecord& step
   if (own.request != request_) return;
   steps_.step_ran(step);
   const bool first = parts_.empty();
-  const bool preempted = own.context_tokens < computed_;
-  lost_some_ = !own.decodes && (lost_some_ || preempted);
+  // Another request may have brought more of a shared prompt into the cache meanwhile.
+  const bool preempted = !first && own.context_tokens != computed_;
+  lost_some_ = !own.decodes && (lost_some_ || own.context_tokens < computed_);
   const LifePhase phase = own.decodes ? LifePhase::decode : lost_some_ ? LifePhase::recompute : LifePhase::prefill;
   if (!first && step.begin > parts_.back().end) {
     parts_.push_back({.phase = LifePhase::pause, .begin = parts_.back().end, .end = step.begin});

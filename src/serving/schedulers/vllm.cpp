@@ -26,15 +26,26 @@ class VllmScheduler final : public PagedScheduler {
   }
 
   void schedule(Batch& batch) override {
-    int64_t budget = options_.max_num_batched_tokens;
-    stays_blocked_ = false;
-    if (serve_running(batch, budget)) admit_waiting(batch, budget);
+    // A step for which the least urgent sequence preempted itself may be empty: an idle engine goes on to the next.
+    bool served = false;
+    do {
+      int64_t budget = options_.max_num_batched_tokens;
+      stays_blocked_ = false;
+      served = serve_running(batch, budget);
+      if (served) admit_waiting(batch, budget);
+    } while (!served && batch.empty() && !any_in_flight());
   }
 
   bool arrival_matters() const override { return by_priority() || PagedScheduler::arrival_matters(); }
 
  private:
   bool by_priority() const { return options_.policy == QueuePolicy::priority; }
+
+  bool any_in_flight() const {
+    const auto in_flight = [](const Sequence* sequence) { return sequence->steps_in_flight > 0; };
+    return std::any_of(running_.begin(), running_.end(), in_flight) ||
+           std::any_of(waiting_.begin(), waiting_.end(), in_flight);
+  }
 
   // Moves a sequence of the queue to its place by priority.
   void sort_in(Sequence& sequence) {
