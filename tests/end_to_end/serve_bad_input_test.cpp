@@ -129,6 +129,19 @@ TEST_F(ServeBadInput, a_load_that_makes_no_sense_is_refused) {
   expect_refused("--trace " + trace("one.csv", "0,1,1\n") + " --request-rate 3", "--request-rate");
 }
 
+TEST_F(ServeBadInput, flags_that_the_load_does_not_use_are_refused) {
+  const std::string one = "--trace " + trace("one.csv", "0,1,1\n");
+  expect_refused(one + " --random-input-len 5", "--random-input-len");
+  expect_refused(one + " --burstiness 2", "--burstiness");
+  expect_refused(one + " --turns 2", "--turns");
+  expect_refused("--time-scale 2", "--time-scale");
+  expect_refused("--turns 2", "--dataset-name random");
+  expect_refused("--daily-swing 0.2 --request-rate 3", "--daily-swing");
+  expect_refused("--ramp-up-start-rps 2 --request-rate 3", "--ramp-up-start-rps");
+  expect_refused("--lognormal-sigma 2", "--lognormal-sigma");
+  expect_refused("--dataset-path " + path("one.csv") + " --random-output-len 3", "--random-output-len");
+}
+
 TEST_F(ServeBadInput, an_unknown_name_comes_with_the_nearest) {
   expect_refused("--router rund_robin", "did you mean round_robin");
   expect_refused("--scheduler sarati", "did you mean sarathi");

@@ -36,6 +36,14 @@ std::string trace_help() {
   return "Requests with their arrivals: .csv or .jsonl, also .gz. Known by their columns: " + names;
 }
 
+constexpr const char* arrivals_heading = "Load: arrivals";
+constexpr const char* lengths_heading = "Load: lengths";
+constexpr const char* conversations_heading =
+    "Load: conversations (--dataset-name sessions; rates are of conversations)";
+
+// What `vllm bench serve` takes for prefix_repetition where nothing is said.
+constexpr int64_t usual_prefix_len = 256, usual_prefixes = 10;
+
 std::unique_ptr<LengthSource> make_lengths(const LoadFlags& flags, const std::vector<RequestLengths>& observed,
                                            uint64_t seed) {
   if (!observed.empty()) return observed_lengths(observed, seed);
@@ -82,7 +90,7 @@ std::unique_ptr<RequestSource> make_load(const LoadFlags& flags, const std::vect
 }  // namespace
 
 void LoadFlags::declare(Options& options) {
-  options.heading("Load: arrivals");
+  options.heading(arrivals_heading);
   options.text("--trace", trace, trace_help());
   options.number("--time-scale", time_scale, {.least = 1e-6, .most = 1e6},
                  "Times the trace's arrivals: 0.5 = twice the rate");
@@ -102,7 +110,7 @@ void LoadFlags::declare(Options& options) {
                "Shares of requests of priority 0 (most urgent), 1, ...: 0.1,0.9; see --scheduling-policy");
   options.integer("--seed", seed, zero_or_more, "Of everything that is drawn");
 
-  options.heading("Load: lengths");
+  options.heading(lengths_heading);
   options.choice("--dataset-name", dataset, {"random", "lognormal", "prefix_repetition", "sessions"},
                  "How prompts and outputs are made up");
   options.text("--dataset-path", dataset_path,
@@ -116,14 +124,37 @@ void LoadFlags::declare(Options& options) {
                  "lognormal: deviation of the logarithm; the lengths are means");
   options.integer("--random-prefix-len,--prefix-repetition-prefix-len", prefix_len, zero_or_more,
                   "Tokens that prompts share, in front");
-  options.integer("--prefix-repetition-num-prefixes", num_prefixes, tokens, "Different such texts");
+  options.integer(
+      "--prefix-repetition-num-prefixes", num_prefixes, zero_or_more,
+      "Different such texts; 0 = one, with prefix_repetition 10 (and 256 shared tokens where none are given)");
 
-  options.heading("Load: conversations (--dataset-name sessions; rates are of conversations)");
+  options.heading(conversations_heading);
   options.integer("--turns", sessions.turns, tokens,
                   "Requests of one conversation, each with all that was said before");
   options.number("--think-time", sessions.think_s, not_negative, "Mean seconds between an answer and the next turn");
   options.number("--tool-time", sessions.tool_s, not_negative, "Mean seconds of a tool call in place of that");
   options.number("--tool-share", sessions.tool_share, {.least = 0, .most = 1}, "Of turns that follow a tool call");
+}
+
+void LoadFlags::check_use(const Options& options) const {
+  const std::vector<std::string> ramp = {"--ramp-up-start-rps", "--ramp-up-end-rps"};
+  const std::vector<std::string> daily = {"--daily-swing", "--daily-period"};
+  if (!trace.empty()) {
+    options.refuse({"--burstiness", "--ramp-up-strategy", "--ramp-up-start-rps", "--ramp-up-end-rps", "--daily-swing",
+                    "--daily-period"},
+                   {lengths_heading, conversations_heading}, "--trace");
+    return;
+  }
+  options.refuse({"--time-scale"}, {}, "no --trace");
+  const std::string shape = "--ramp-up-strategy " + rate_shape;
+  if (rate_shape != "linear" && rate_shape != "exponential") options.refuse(ramp, {}, shape);
+  if (rate_shape != "daily") options.refuse(daily, {}, shape);
+  if (dataset != "sessions") options.refuse({}, {conversations_heading}, "--dataset-name " + dataset);
+  if (dataset != "lognormal") options.refuse({"--lognormal-sigma"}, {}, "--dataset-name " + dataset);
+  if (!dataset_path.empty()) {
+    options.refuse({"--random-input-len", "--random-output-len", "--random-range-ratio", "--lognormal-sigma"}, {},
+                   "--dataset-path");
+  }
 }
 
 int64_t LoadFlags::requests() const {
@@ -140,9 +171,12 @@ LoadMaker LoadFlags::load() const {
   flags.arrivals.rate = rate();
   flags.arrivals.shape = rate_shape_from_name(rate_shape).value();  // one of the choices
   flags.arrivals.count = requests();
+  const bool repeats = dataset == "prefix_repetition";
+  if (flags.prefix_len == 0 && repeats) flags.prefix_len = usual_prefix_len;
+  if (flags.num_prefixes == 0) flags.num_prefixes = repeats ? usual_prefixes : 1;
   if (trace.empty()) {
     check_arrivals(flags.arrivals);
-  } else if (!dataset_path.empty() || lower_case(request_rate) != "inf") {
+  } else if (lower_case(request_rate) != "inf") {
     throw InputError({.source = "--trace",
                       .value = printable(trace),
                       .expected = "a trace alone, or lengths with --dataset-path and arrivals with --request-rate"});

@@ -30,6 +30,7 @@ class ShownProgress : public RunObserver {
 class ServeCommand : public Command {
  public:
   void declare(Options& options) override {
+    options_ = &options;
     replica_.declare_model(options);
     load_.declare(options);
     replica_.declare_engine(options);
@@ -63,6 +64,7 @@ class ServeCommand : public Command {
   }
 
   Answer run(const Library& library) const override {
+    load_.check_use(*options_);
     const std::vector<ReplicaGroup> groups = build_groups(library);
     ServingRunRequest request;
     request.config.router = router_;
@@ -167,6 +169,7 @@ class ServeCommand : public Command {
     answer.json.set("serving_memory", groups.size() == 1 ? all.items().front() : all);
   }
 
+  const Options* options_ = nullptr;
   ReplicaFlags replica_;
   std::vector<std::string> replica_kinds_;
   LoadFlags load_;
