@@ -155,6 +155,7 @@ TEST_F(ServeBadInput, flags_of_results_that_lead_nowhere_are_refused) {
   expect_refused("--num-prompts 3 --save-detailed", "--save-result");
   expect_refused("--num-prompts 3 --metadata nothing", "--metadata");
   expect_refused("--num-prompts 3 --out-series " + path("no/such.csv"), "--out-series");
+  expect_refused("--num-prompts 3 --out-trace " + path("no/such.json"), "--out-trace");
   expect_refused("--num-prompts 3 --replicas 2 --replica count=2", "--replicas");
   expect_refused("--num-prompts 3 --replica model=Llama-3.1-70B", "one model");
   expect_refused("--num-gpu-blocks-override 10", "would not start");

@@ -73,7 +73,10 @@ ResultFiles::ResultFiles(const ResultFlags& flags) : parts_(std::make_unique<Par
   Parts& parts = *parts_;
   if (parts.requests.wanted()) parts.request_csv.emplace(parts.requests.stream());
   if (parts.steps.wanted()) parts.step_csv.emplace(parts.steps.stream());
-  if (!flags.out_trace.empty()) parts.trace.emplace();
+  if (!flags.out_trace.empty()) {
+    OutFile("--out-trace", flags.out_trace).close();  // written whole at the end
+    parts.trace.emplace();
+  }
   if (flags.save_detailed) parts.details.emplace();
 }
 ResultFiles::~ResultFiles() = default;
@@ -90,18 +93,21 @@ std::vector<RunObserver*> ResultFiles::observers() {
   return all;
 }
 
-void ResultFiles::finish(const ServingReport& report) {
+std::string ResultFiles::finish(const ServingReport& report) {
   Parts& parts = *parts_;
   parts.requests.close();
   parts.steps.close();
   if (parts.series.wanted()) parts.series.stream() << time_series_csv(report.run);
   parts.series.close();
   if (parts.trace) write_file(parts.flags.out_trace, parts.trace->document().dump(0) + "\n");
-  if (!parts.result.wanted()) return;
-  Json result = vllm_result_json(report);
-  if (parts.details) add_request_arrays(result, parts.details->by_id());
-  parts.result.stream() << result.dump(parts.flags.append_result ? 0 : 2) << "\n";
-  parts.result.close();
+  if (parts.result.wanted()) {
+    Json result = vllm_result_json(report);
+    if (parts.details) add_request_arrays(result, parts.details->by_id());
+    parts.result.stream() << result.dump(parts.flags.append_result ? 0 : 2) << "\n";
+    parts.result.close();
+  }
+  const bool cut = parts.trace && !parts.trace->is_complete();
+  return cut ? "The trace holds the beginning of the run only: viewers stop being useful beyond.\n" : "";
 }
 
 }  // namespace foretoken

@@ -31,7 +31,8 @@ class ResultFiles {
   ~ResultFiles();
 
   std::vector<RunObserver*> observers();
-  void finish(const ServingReport& report);
+  // Returns what a person should know about the files: empty when they hold everything.
+  std::string finish(const ServingReport& report);
 
  private:
   struct Parts;

@@ -95,8 +95,8 @@ class ServeCommand : public Command {
 
     const ServingRun run = run_serving(request);
     const ServingReport report = make_report(run, groups, priorities, request.percentiles);
-    files.finish(report);
-    Answer answer{.text = serving_text(report), .json = serving_json(report)};
+    const std::string remark = files.finish(report);
+    Answer answer{.text = serving_text(report) + remark, .json = serving_json(report)};
     if (breakdown_) add_breakdown(answer, groups, mixes);
     if (explained_ >= 0) add_life(answer, groups, life);
     if (replica_.engine.wanted) add_memory(answer, groups);
