@@ -39,7 +39,7 @@ class ServeCommand : public Command {
                     "Engines behind the router, each with its own devices");
     options.texts("--replica", replica_kinds_,
                   "Replicas that differ, once for each kind: flags of this command without their dashes, as in "
-                  "device=a100_sxm_80gb,tp=2,count=4. What is not named is as the command says");
+                  "device=a100_sxm,tp=2,count=4. What is not named is as the command says");
     options.choice("--router", router_, router_names(), "Which replica a request goes to");
     options.heading("Results");
     goals_.declare(options);
