@@ -8,8 +8,7 @@
 namespace foretoken {
 
 Picoseconds to_picoseconds(Seconds time) {
-  constexpr double longest = 90.0 * 86400;
-  if (!(time.value() >= 0 && time.value() <= longest)) {
+  if (!(time.value() >= 0 && time.value() <= longest_simulated_time.value())) {
     throw InputError({.source = "simulated time",
                       .value = number_text(time.value()) + " s",
                       .expected = "a time from 0 to 90 days"});

@@ -13,7 +13,9 @@ using Picoseconds = int64_t;
 inline constexpr double picoseconds_per_second = 1e12;
 inline constexpr Picoseconds end_of_time = std::numeric_limits<Picoseconds>::max();
 
-// Rounded to the nearest. InputError for a negative time, or one beyond 90 days: the clock ends after 106.
+inline constexpr Seconds longest_simulated_time(90.0 * 86400);  // the clock ends after 106 days
+
+// Rounded to the nearest. InputError for a negative time, or one beyond the longest.
 Picoseconds to_picoseconds(Seconds time);
 
 // InputError when the clock ends before.

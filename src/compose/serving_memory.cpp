@@ -134,7 +134,9 @@ ServingMemory stage_memory(const Model& model, const Device& device, const Paral
   const double needed = sequence_bytes(memory.layout, flags.max_model_len, flags.max_num_batched_tokens).value() +
                         (memory.layout.shared_pool ? memory.layout.block_bytes.value() : 0);
   memory.starts = memory.sequences.value >= 1;
-  memory.short_by = Bytes(memory.starts ? 0 : std::max(0.0, needed - memory.kv_pool.value));
+  const bool fixed = flags.num_gpu_blocks_override > 0;
+  const double pool = fixed ? memory.blocks.value * memory.layout.block_bytes.value() : memory.kv_pool.value;
+  memory.short_by = Bytes(memory.starts ? 0 : std::max(0.0, needed - pool));
   memory.unused = unused_of(kind, memory);
   return memory;
 }

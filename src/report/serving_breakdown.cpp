@@ -46,15 +46,21 @@ std::vector<OperatorShare> operator_shares(const std::vector<TypicalStep>& steps
 
 }  // namespace
 
-std::string serving_breakdown_text(const std::vector<TypicalStep>& steps) {
+std::string serving_breakdown_text(const std::vector<TypicalStep>& steps, const std::string& title) {
   const double busy = busy_seconds(steps);
-  Table kinds({{"steps", Table::Align::left}, {"count"}, {"time (s)"}, {"share"}, {"sequences"}, {"prompt tokens"}});
+  Table kinds({{"device", Table::Align::left},
+               {"steps", Table::Align::left},
+               {"count"},
+               {"time (s)"},
+               {"share"},
+               {"sequences"},
+               {"prompt tokens"}});
   for (const TypicalStep& typical : steps) {
     const auto count = static_cast<double>(typical.share.steps);
-    kinds.add({std::string(step_phase_name(typical.share.phase)), fmt::format("{}", typical.share.steps),
-               fmt::format("{:.2f}", typical.share.seconds), fmt::format("{:.1f}%", 100 * typical.share.seconds / busy),
-               fmt::format("{}", typical.step.request.batch),
-               fmt::format("{:.0f}", typical.share.prefill_tokens / count)});
+    kinds.add(
+        {typical.device, std::string(step_phase_name(typical.share.phase)), fmt::format("{}", typical.share.steps),
+         fmt::format("{:.2f}", typical.share.seconds), fmt::format("{:.1f}%", 100 * typical.share.seconds / busy),
+         fmt::format("{}", typical.step.request.batch), fmt::format("{:.0f}", typical.share.prefill_tokens / count)});
   }
   Table operators({{"operator", Table::Align::left}, {"time (s)"}, {"share"}, {"", Table::Align::left}});
   const std::vector<OperatorShare> shares = operator_shares(steps);
@@ -62,14 +68,14 @@ std::string serving_breakdown_text(const std::vector<TypicalStep>& steps) {
     operators.add({shares[i].name, fmt::format("{:.2f}", shares[i].seconds),
                    fmt::format("{:.1f}%", 100 * shares[i].seconds / busy), bar(shares[i].seconds / busy, 40)});
   }
-  return "Where the time went, all replicas together; operators as in the typical step of each kind\n" + kinds.text() +
-         "\n" + operators.text();
+  return title + "; operators as in the typical step of each kind\n" + kinds.text() + "\n" + operators.text();
 }
 
 Json serving_breakdown_json(const std::vector<TypicalStep>& steps) {
   Json kinds = Json::array(), operators = Json::array();
   for (const TypicalStep& typical : steps) {
-    kinds.push(Json::object({{"kind", step_phase_name(typical.share.phase)},
+    kinds.push(Json::object({{"device", typical.device},
+                             {"kind", step_phase_name(typical.share.phase)},
                              {"steps", typical.share.steps},
                              {"seconds", typical.share.seconds},
                              {"prefill_tokens", typical.share.prefill_tokens},

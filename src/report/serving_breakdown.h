@@ -11,12 +11,13 @@
 namespace foretoken {
 
 struct TypicalStep {
+  std::string device;
   StepShare share;
   StepEstimate step;
 };
 
-// Operators of all kinds together, each kind counted by the time it took.
-std::string serving_breakdown_text(const std::vector<TypicalStep>& steps);
+// Operators of all kinds together, each kind counted by the time it took. `title` says whose steps they are.
+std::string serving_breakdown_text(const std::vector<TypicalStep>& steps, const std::string& title);
 Json serving_breakdown_json(const std::vector<TypicalStep>& steps);
 
 }  // namespace foretoken

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "base/simulated_time.h"
 #include "base/text.h"
 #include "report/trace_events.h"
-#include "base/simulated_time.h"
 
 namespace foretoken {
 namespace {
@@ -30,7 +30,7 @@ std::string ms(Picoseconds time) {
 
 RequestCsv::RequestCsv(std::ostream& out) : out_(out) {
   out_ << "id,outcome,replica,input_tokens,output_tokens,cached_tokens,preemptions,arrival_s,queued_s,scheduled_s,"
-          "first_token_s,last_token_s,ttft_ms,tpot_ms,e2el_ms\n";
+          "first_token_s,last_token_s,ttft_ms,tpot_ms,e2el_ms,priority,error\n";
 }
 
 void RequestCsv::request_ended(const RequestRecord& record) {
@@ -39,14 +39,12 @@ void RequestCsv::request_ended(const RequestRecord& record) {
                       record.input_tokens, record.output_tokens, record.cached_tokens, record.preemptions,
                       s(record.arrival));
   if (!completed) {
-    out_ << ",,,,,,,\n";
+    out_ << fmt::format(",,,,,,,,{},{}\n", record.priority, rejection_text(record.rejection));
     return;
   }
-  const int64_t gaps = record.output_tokens - 1;
-  out_ << fmt::format(",{},{},{},{},{},{},{}\n", s(record.queued), s(record.scheduled), s(record.first_token),
-                      s(record.last_token), ms(record.first_token - record.arrival),
-                      gaps > 0 ? ms((record.last_token - record.first_token) / gaps) : "",
-                      ms(record.last_token - record.arrival));
+  out_ << fmt::format(",{},{},{},{},{},{},{},{},\n", s(record.queued), s(record.scheduled), s(record.first_token),
+                      s(record.last_token), ms(record.ttft()), record.output_tokens > 1 ? ms(record.tpot()) : "",
+                      ms(record.e2el()), record.priority);
 }
 
 StepCsv::StepCsv(std::ostream& out) : out_(out) {

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include <fmt/format.h>
 
+#include "base/simulated_time.h"
 #include "base/text.h"
+#include "report/serving_series.h"
+#include "report/table.h"
 
 namespace foretoken {
 namespace {
@@ -30,6 +34,17 @@ std::string percentile_text(double percentile) {
   return number_text(percentile);
 }
 
+// mean_ttft_ms, median_..., std_..., p99_...
+void set_latencies(Json& json, std::string_view name, const LatencySummary& summary,
+                   const std::vector<double>& percentiles) {
+  json.set(fmt::format("mean_{}_ms", name), summary.mean_ms);
+  json.set(fmt::format("median_{}_ms", name), summary.median_ms);
+  json.set(fmt::format("std_{}_ms", name), summary.deviation_ms);
+  for (size_t i = 0; i < percentiles.size(); ++i) {
+    json.set(fmt::format("p{}_{}_ms", percentile_text(percentiles[i]), name), summary.percentiles_ms[i]);
+  }
+}
+
 std::string line(const std::string& label, int64_t value) {
   return fmt::format("{:<40} {:<10}\n", label, value);
 }
@@ -49,50 +64,113 @@ std::string latency_part(const LatencyMetric& metric, const LatencySummary& summ
   return text;
 }
 
-std::string interval_line(const ServingRun& run, const char* label, double (*number)(const ServingMetrics&)) {
-  const Headline headline = run.headline(number);
+std::string interval_line(const std::string& label, const Headline& headline) {
   return fmt::format("{:<28} {:>10.2f}   90% interval {:.2f} to {:.2f}\n", label, headline.value, headline.low,
                      headline.high);
 }
 
 struct NamedHeadline {
-  const char* key;
-  const char* label;
-  double (*number)(const ServingMetrics&);
+  std::string key;
+  std::string label;
+  bool in_text = false;  // else only in JSON
+  std::function<double(const ServingMetrics&)> number;
 };
-constexpr NamedHeadline headlines[] = {
-    {"mean_ttft_ms", "Mean TTFT (ms)", [](const ServingMetrics& m) { return m.ttft.mean_ms; }},
-    {"mean_tpot_ms", "Mean TPOT (ms)", [](const ServingMetrics& m) { return m.tpot.mean_ms; }},
-    {"mean_itl_ms", "Mean ITL (ms)", [](const ServingMetrics& m) { return m.itl.mean_ms; }},
-    {"mean_e2el_ms", "Mean E2EL (ms)", [](const ServingMetrics& m) { return m.e2el.mean_ms; }},
-    {"request_throughput", "Requests/s", [](const ServingMetrics& m) { return m.request_throughput; }},
-    {"output_throughput", "Output tokens/s", [](const ServingMetrics& m) { return m.output_throughput; }},
-};
+
+// Every number of the table that step times decide.
+std::vector<NamedHeadline> headlines(const ServingReport& report) {
+  std::vector<NamedHeadline> all;
+  for (const LatencyMetric& metric : latency_metrics) {
+    const auto part = [&](const std::string& name, const std::string& title, bool in_text,
+                          std::function<double(const LatencySummary&)> number) {
+      all.push_back({.key = fmt::format("{}_{}_ms", name, metric.name),
+                     .label = fmt::format("{} {} (ms)", title, metric.label),
+                     .in_text = in_text,
+                     .number = [summary = metric.summary, number = std::move(number)](const ServingMetrics& metrics) {
+                       return number(metrics.*summary);
+                     }});
+    };
+    part("mean", "Mean", true, [](const LatencySummary& summary) { return summary.mean_ms; });
+    part("median", "Median", false, [](const LatencySummary& summary) { return summary.median_ms; });
+    for (size_t i = 0; i < report.percentiles.size(); ++i) {
+      const std::string percentile = percentile_text(report.percentiles[i]);
+      part("p" + percentile, "P" + percentile, false,
+           [i](const LatencySummary& summary) { return summary.percentiles_ms[i]; });
+    }
+  }
+  all.push_back({"request_throughput", "Requests/s", true, [](const auto& m) { return m.request_throughput; }});
+  if (report.run.metrics.goodput) {
+    all.push_back(
+        {"request_goodput", "Goodput (requests/s)", true, [](const auto& m) { return m.goodput.value_or(0); }});
+  }
+  all.push_back({"output_throughput", "Output tokens/s", true, [](const auto& m) { return m.output_throughput; }});
+  all.push_back(
+      {"total_token_throughput", "All tokens/s", false, [](const auto& m) { return m.total_token_throughput; }});
+  return all;
+}
 
 double cached_share(const ServingMetrics& metrics) {
   if (metrics.input_tokens == 0) return 0;
   return static_cast<double>(metrics.cached_tokens) / static_cast<double>(metrics.input_tokens);
 }
 
-// Share of the blocks of all replicas at the fullest interval.
-double peak_kv_use(const ServingReport& report) {
-  double most = 0;
-  for (const TimePoint& point : report.run.series) most = std::max(most, point.kv_blocks_used);
-  const auto blocks = static_cast<double>(report.kv_blocks * report.replicas);
-  return blocks > 0 ? most / blocks : 0;
+Json replicas_json(const ServingReport& report) {
+  Json groups = Json::array();
+  for (const ReplicaSummary& group : report.replicas) {
+    groups.push(Json::object({{"device", group.device},
+                              {"scheduler", group.scheduler},
+                              {"replicas", group.count},
+                              {"devices_each", group.devices_each},
+                              {"kv_blocks", group.kv_blocks},
+                              {"block_size", group.block_size}}));
+  }
+  return groups;
 }
 
-Json series_json(const ServingRun& run) {
-  Json points = Json::array();
-  for (const TimePoint& point : run.series) {
-    points.push(Json::object({{"begin_s", point.begin_s},
-                              {"running", point.running},
-                              {"waiting", point.waiting},
-                              {"kv_blocks_used", point.kv_blocks_used},
-                              {"prefill_tokens_per_s", point.prefill_tokens_per_s},
-                              {"decode_tokens_per_s", point.decode_tokens_per_s}}));
+std::string replica_lines(const ServingReport& report) {
+  std::string text;
+  for (const ReplicaSummary& group : report.replicas) {
+    const int64_t devices = group.count * group.devices_each;
+    text +=
+        fmt::format("{} on {}{} ({} scheduler{})\n", report.model, devices > 1 ? fmt::format("{} x ", devices) : "",
+                    group.device, group.scheduler, group.count > 1 ? fmt::format(", {} replicas", group.count) : "");
   }
-  return Json::object({{"interval_s", run.interval_s}, {"points", std::move(points)}});
+  return text;
+}
+
+std::string priorities_text(const ServingReport& report) {
+  const double highest = *std::max_element(report.percentiles.begin(), report.percentiles.end());
+  const size_t at = static_cast<size_t>(std::find(report.percentiles.begin(), report.percentiles.end(), highest) -
+                                        report.percentiles.begin());
+  const std::string title = fmt::format("P{} TTFT (ms)", percentile_text(highest));
+  Table table({{"priority"}, {"requests"}, {"mean TTFT (ms)"}, {title}, {"mean TPOT (ms)"}, {"mean E2EL (ms)"}});
+  for (const PriorityLatencies& one : report.priorities) {
+    table.add({fmt::format("{}", one.priority), fmt::format("{}", one.completed),
+               fmt::format("{:.2f}", one.ttft.mean_ms), fmt::format("{:.2f}", one.ttft.percentiles_ms[at]),
+               fmt::format("{:.2f}", one.tpot.mean_ms), fmt::format("{:.2f}", one.e2el.mean_ms)});
+  }
+  return "\n" + table.text();
+}
+
+Json priorities_json(const ServingReport& report) {
+  Json all = Json::array();
+  for (const PriorityLatencies& one : report.priorities) {
+    Json json = Json::object({{"priority", int64_t{one.priority}}, {"completed", one.completed}});
+    set_latencies(json, "ttft", one.ttft, report.percentiles);
+    set_latencies(json, "tpot", one.tpot, report.percentiles);
+    set_latencies(json, "e2el", one.e2el, report.percentiles);
+    all.push(std::move(json));
+  }
+  return all;
+}
+
+std::string failures_text(const ServingMetrics& metrics) {
+  std::string reasons;
+  for (size_t i = 0; i < metrics.rejected_for.size(); ++i) {
+    if (metrics.rejected_for[i] == 0) continue;
+    reasons += fmt::format("{}{} with {}", reasons.empty() ? "" : ", ", metrics.rejected_for[i],
+                           rejection_text(static_cast<Rejection>(i)));
+  }
+  return "Failed requests: " + reasons + "\n";
 }
 
 Json rate_json(double rate) {
@@ -105,6 +183,25 @@ std::vector<std::string> latency_metric_names() {
   std::vector<std::string> names;
   for (const LatencyMetric& metric : latency_metrics) names.emplace_back(metric.name);
   return names;
+}
+
+int64_t ServingReport::replica_count() const {
+  int64_t sum = 0;
+  for (const ReplicaSummary& group : replicas) sum += group.count;
+  return sum;
+}
+
+int64_t ServingReport::devices() const {
+  int64_t sum = 0;
+  for (const ReplicaSummary& group : replicas) sum += group.count * group.devices_each;
+  return sum;
+}
+
+double ServingReport::peak_kv_use() const {
+  double most = 0, blocks = 0;
+  for (const TimePoint& point : run.series) most = std::max(most, point.kv_blocks_used);
+  for (const ReplicaSummary& group : replicas) blocks += static_cast<double>(group.kv_blocks * group.count);
+  return blocks > 0 ? most / blocks : 0;
 }
 
 std::string serving_text(const ServingReport& report) {
@@ -130,22 +227,24 @@ std::string serving_text(const ServingReport& report) {
   }
   text += fmt::format("{:=^{}}\n", "", width);
 
-  text += fmt::format("\n{} on {}{} ({} scheduler)\n", report.model,
-                      report.devices > 1 ? fmt::format("{} x ", report.devices) : "", report.device, report.scheduler);
+  text += "\n" + replica_lines(report);
   if (!report.run.at_bounds.empty() || !report.run.other_seeds.empty()) {
-    for (const NamedHeadline& headline : headlines) {
-      text += interval_line(report.run, headline.label, headline.number);
+    for (const NamedHeadline& named : headlines(report)) {
+      if (named.in_text) text += interval_line(named.label, report.run.headline(named.number));
     }
   }
-  text += fmt::format("{:<28} {:>10}   of {} blocks of {} tokens; fullest {:.0f}%\n", "KV cache", "", report.kv_blocks,
-                      report.block_size, 100 * peak_kv_use(report));
+  for (const ReplicaSummary& group : report.replicas) {
+    text += fmt::format("{:<28} {:>10}   blocks of {} tokens{}\n", "KV cache", group.kv_blocks, group.block_size,
+                        report.replicas.size() > 1 ? ", " + group.device : "");
+  }
+  text += fmt::format("{:<28} {:>9.0f}%   of the KV cache\n", "Fullest", 100 * report.peak_kv_use());
   text += fmt::format("{:<28} {:>10}\n", "Preemptions", metrics.preemptions);
   text += fmt::format("{:<28} {:>9.1f}%   of prompt tokens\n", "Prefix cache hits", 100 * cached_share(metrics));
   text += fmt::format("{:<28} {:>10.2f}\n", "Mean time in queue (ms)", metrics.queue.mean_ms);
+  if (report.priorities.size() > 1) text += priorities_text(report);
+  text += time_series_text(report.run);
   if (!metrics.exact) text += "Percentiles are within 0.05%: there were too many values to keep each.\n";
-  if (metrics.rejected > 0) {
-    text += "Failed requests have no tokens, or a prompt beyond the model's length or the KV cache.\n";
-  }
+  if (metrics.rejected > 0) text += failures_text(metrics);
   return text;
 }
 
@@ -153,7 +252,7 @@ Json vllm_result_json(const ServingReport& report) {
   const ServingMetrics& metrics = report.run.metrics;
   Json result = Json::object({{"date", ""},
                               {"backend", "foretoken"},
-                              {"label", report.scheduler},
+                              {"label", report.label.empty() ? report.replicas.front().scheduler : report.label},
                               {"model_id", report.model},
                               {"tokenizer_id", report.model},
                               {"num_prompts", report.num_prompts},
@@ -172,39 +271,66 @@ Json vllm_result_json(const ServingReport& report) {
                               {"max_output_tokens_per_s", metrics.peak_output_tokens_per_s},
                               {"max_concurrent_requests", metrics.peak_concurrent_requests}});
   for (const LatencyMetric& metric : latency_metrics) {
-    const LatencySummary& summary = metrics.*metric.summary;
-    result.set(fmt::format("mean_{}_ms", metric.name), summary.mean_ms);
-    result.set(fmt::format("median_{}_ms", metric.name), summary.median_ms);
-    result.set(fmt::format("std_{}_ms", metric.name), summary.deviation_ms);
-    for (size_t i = 0; i < report.percentiles.size(); ++i) {
-      result.set(fmt::format("p{}_{}_ms", percentile_text(report.percentiles[i]), metric.name),
-                 summary.percentiles_ms[i]);
-    }
+    set_latencies(result, metric.name, metrics.*metric.summary, report.percentiles);
   }
+  for (const auto& [key, value] : report.metadata) result.set(key, value);
   return result;
+}
+
+void add_request_arrays(Json& result, std::span<const RequestDetail> requests) {
+  Json inputs = Json::array(), outputs = Json::array(), ttfts = Json::array(), itls = Json::array();
+  Json starts = Json::array(), errors = Json::array();
+  for (const RequestDetail& request : requests) {
+    const RequestRecord& record = request.record;
+    const bool completed = record.outcome == RequestOutcome::completed;
+    Json gaps = Json::array();
+    for (const RequestDetail::Gaps& run : request.gaps) {
+      for (int64_t i = 0; i < run.count; ++i) gaps.push(to_seconds(run.gap).value());
+    }
+    inputs.push(record.input_tokens);
+    outputs.push(completed ? record.output_tokens : 0);
+    ttfts.push(completed ? to_seconds(record.ttft()).value() : 0.0);
+    itls.push(std::move(gaps));
+    starts.push(to_seconds(record.arrival).value());
+    errors.push(std::string(rejection_text(record.rejection)));
+  }
+  result.set("input_lens", std::move(inputs))
+      .set("output_lens", std::move(outputs))
+      .set("ttfts", std::move(ttfts))
+      .set("itls", std::move(itls))
+      .set("start_times", std::move(starts))
+      .set("errors", std::move(errors));
 }
 
 Json serving_json(const ServingReport& report) {
   Json result = vllm_result_json(report);
   Json intervals = Json::object();
-  for (const NamedHeadline& named : headlines) {
+  for (const NamedHeadline& named : headlines(report)) {
     const Headline headline = report.run.headline(named.number);
     intervals.set(named.key, Json::object({{"value", headline.value}, {"low", headline.low}, {"high", headline.high}}));
   }
-  result.set("device", report.device)
-      .set("devices", report.devices)
-      .set("replicas", report.replicas)
+  Json failures = Json::object();
+  for (size_t i = 1; i < rejection_kinds; ++i) {
+    failures.set(std::string(rejection_text(static_cast<Rejection>(i))), report.run.metrics.rejected_for[i]);
+  }
+  const ReplicaSummary& first = report.replicas.front();
+  result.set("device", first.device)
+      .set("devices", report.devices())
+      .set("replicas", report.replica_count())
+      .set("replica_groups", replicas_json(report))
+      .set("failures", std::move(failures))
       .set("intervals", std::move(intervals))
       .set("preemptions", report.run.metrics.preemptions)
       .set("prefix_cache_hit_share", cached_share(report.run.metrics))
       .set("mean_queue_ms", report.run.metrics.queue.mean_ms)
-      .set("kv_blocks", report.kv_blocks)
-      .set("block_size", report.block_size)
-      .set("peak_kv_use", peak_kv_use(report))
+      .set("kv_blocks", first.kv_blocks)
+      .set("block_size", first.block_size)
+      .set("peak_kv_use", report.peak_kv_use())
       .set("steps", report.run.totals.steps)
       .set("scheduling_decisions", report.run.totals.decisions)
       .set("percentiles_exact", report.run.metrics.exact)
-      .set("time_series", series_json(report.run));
+      .set("priorities", priorities_json(report))
+      .set("time_series", time_series_json(report.run));
   return result;
 }
 

@@ -3,25 +3,43 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
+#include "serving/priority_metrics.h"
+#include "serving/request_details.h"
 #include "serving/serving_run.h"
 
 namespace foretoken {
 
+// Equal replicas.
+struct ReplicaSummary {
+  std::string device, scheduler;
+  int64_t count = 1;
+  int64_t devices_each = 1;
+  int64_t kv_blocks = 0, block_size = 0;  // of one replica
+};
+
 struct ServingReport {
-  std::string model, device, scheduler;
+  std::string model;
+  std::vector<ReplicaSummary> replicas;                       // at least one
+  std::string label;                                          // empty = the first replica's scheduler
+  std::vector<std::pair<std::string, std::string>> metadata;  // further keys of the saved result
   int64_t num_prompts = 0;
   double request_rate = 0;  // infinite = all at once
   double burstiness = 1;
   std::optional<int64_t> max_concurrency;
   std::vector<double> percentiles = {99};                                 // those of the run's summaries
   std::vector<std::string> percentile_metrics = {"ttft", "tpot", "itl"};  // shown in the table; also e2el
-  int64_t replicas = 1, devices = 1;
-  int64_t kv_blocks = 0, block_size = 0;  // of one replica
+  std::vector<PriorityLatencies> priorities;                              // shown where there are several
   const ServingRun& run;
+
+  int64_t replica_count() const;
+  int64_t devices() const;
+  double peak_kv_use() const;  // share of the blocks of all replicas, in the fullest interval
 };
 
 // vLLM's table, label by label, then our own lines.
@@ -29,6 +47,10 @@ std::string serving_text(const ServingReport& report);
 
 // The keys of `vllm bench serve --save-result`; `date` is left empty, a simulation has none.
 Json vllm_result_json(const ServingReport& report);
+
+// What --save-detailed adds, in the order of the requests: input_lens, output_lens, ttfts, itls, start_times (seconds),
+// errors. Failed requests have no output. There are no generated_texts.
+void add_request_arrays(Json& result, std::span<const RequestDetail> requests);
 
 // The same keys and ours: intervals, preemptions, cache hits, time series.
 Json serving_json(const ServingReport& report);

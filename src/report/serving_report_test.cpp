@@ -1,13 +1,16 @@
 #include "report/serving_report.h"
 
 #include <limits>
+#include <map>
 #include <sstream>
 
 #include <gtest/gtest.h>
 
 #include "base/csv.h"
-#include "report/serving_files.h"
 #include "base/simulated_time.h"
+#include "report/request_life_report.h"
+#include "report/serving_files.h"
+#include "report/serving_series.h"
 
 namespace foretoken {
 namespace {
@@ -31,7 +34,7 @@ ServingRun some_run() {
 TEST(ServingReport, the_table_is_vllms_line_by_line) {
   const ServingRun run = some_run();
   const std::string text = serving_text({.model = "m",
-                                         .device = "d",
+                                         .replicas = {{.device = "d"}},
                                          .request_rate = std::numeric_limits<double>::infinity(),
                                          .max_concurrency = 16,
                                          .percentiles = {95, 99.9},
@@ -61,7 +64,8 @@ TEST(ServingReport, the_table_is_vllms_line_by_line) {
 
 TEST(ServingReport, saved_results_have_vllms_keys) {
   const ServingRun run = some_run();
-  const Json json = vllm_result_json({.model = "m", .request_rate = 4, .percentiles = {95, 99}, .run = run});
+  const Json json = vllm_result_json(
+      {.model = "m", .replicas = {{.device = "d"}}, .request_rate = 4, .percentiles = {95, 99}, .run = run});
   for (const char* key : {"date",
                           "backend",
                           "label",
@@ -89,6 +93,76 @@ TEST(ServingReport, saved_results_have_vllms_keys) {
                           "p95_ttft_ms"}) {
     EXPECT_NE(json.find(key), nullptr) << key;
   }
+}
+
+TEST(ServingReport, failed_requests_come_with_their_reasons) {
+  ServingRun run = some_run();
+  run.metrics.rejected = 3;
+  run.metrics.rejected_for[static_cast<size_t>(Rejection::no_output)] = 2;
+  run.metrics.rejected_for[static_cast<size_t>(Rejection::beyond_kv_cache)] = 1;
+  const std::string text =
+      serving_text({.model = "m", .replicas = {{.device = "d"}}, .percentiles = {95, 99}, .run = run});
+  EXPECT_NE(text.find("2 with no output tokens, 1 with more tokens than the KV cache holds"), std::string::npos)
+      << text;
+}
+
+TEST(ServingReport, detailed_results_have_vllms_arrays_in_order) {
+  Json json = Json::object();
+  const std::vector<RequestDetail> details = {
+      {.record = {.input_tokens = 10,
+                  .output_tokens = 4,
+                  .arrival = to_picoseconds(Seconds(1)),
+                  .first_token = to_picoseconds(Seconds(1.5)),
+                  .last_token = to_picoseconds(Seconds(2))},
+       .gaps = {{.gap = to_picoseconds(Seconds(0.125)), .count = 2},
+                {.gap = to_picoseconds(Seconds(0.25)), .count = 1}}},
+      {.record = {.outcome = RequestOutcome::rejected, .rejection = Rejection::no_output, .input_tokens = 7}}};
+  add_request_arrays(json, details);
+  EXPECT_EQ(json.dump(0), R"({"input_lens":[10,7],"output_lens":[4,0],"ttfts":[0.5,0],"itls":[[0.125,0.125,0.25],[]],)"
+                          R"("start_times":[1,0],"errors":["","no output tokens"]})");
+}
+
+TEST(ServingSeries, lines_are_as_dark_as_their_values) {
+  ServingRun run;
+  EXPECT_EQ(time_series_text(run), "") << "nothing to show";
+  run.interval_s = 1;
+  for (const double value : {0.0, 1.0, 50.0, 100.0}) run.series.push_back({.running = value});
+  EXPECT_NE(time_series_text(run).find("running requests  | .+@| to 100"), std::string::npos) << time_series_text(run);
+  CsvReader csv = CsvReader::from_text(time_series_csv(run), "series");
+  ASSERT_TRUE(csv.next() && csv.next());
+  EXPECT_EQ(csv.number(csv.column("running")), 1);
+}
+
+TEST(ServingSeries, long_runs_share_columns) {
+  ServingRun run;
+  run.interval_s = 2;
+  run.series.assign(130, {.running = 1});
+  const std::string text = time_series_text(run);
+  EXPECT_NE(text.find("6 s a column"), std::string::npos) << text;
+  EXPECT_NE(text.find("|" + std::string(44, '@') + "|"), std::string::npos) << text;
+}
+
+TEST(RequestLifeReport, phases_are_listed_with_what_was_lost) {
+  RequestLife life(3);
+  const auto step = [&](double begin, double end, int64_t repeats, const RequestStep& own) {
+    life.request_stepped(
+        own, {.begin = to_picoseconds(Seconds(begin)), .end = to_picoseconds(Seconds(end)), .repeats = repeats});
+  };
+  step(1, 2, 1, {.request = 3, .new_tokens = 100, .context_tokens = 0, .yields_token = true});
+  step(2, 3, 5, {.request = 3, .new_tokens = 1, .context_tokens = 100, .decodes = true, .yields_token = true});
+  step(5, 6, 1, {.request = 3, .new_tokens = 42, .context_tokens = 64, .yields_token = true});
+  life.request_ended({.id = 3,
+                      .preemptions = 1,
+                      .input_tokens = 100,
+                      .output_tokens = 7,
+                      .first_token = to_picoseconds(Seconds(2)),
+                      .last_token = to_picoseconds(Seconds(6))});
+  const Json json = request_life_json(life, {});
+  std::map<std::string, double> ms;
+  for (const Json& phase : json.find("phases")->items()) ms[phase.find("phase")->string()] = phase.find("ms")->number();
+  EXPECT_EQ(ms, (std::map<std::string, double>{
+                    {"queue", 1000}, {"prefill", 1000}, {"decode", 1000}, {"pause", 2000}, {"recompute", 1000}}));
+  EXPECT_NE(request_life_text(life, {}).find("1 preemption\n"), std::string::npos);
 }
 
 TEST(ServingFiles, a_line_for_each_request_and_step_reads_back) {
@@ -121,7 +195,8 @@ TEST(ServingFiles, a_line_for_each_request_and_step_reads_back) {
 TEST(ServingFiles, a_trace_shows_steps_requests_and_counters_up_to_its_limit) {
   RunTrace trace(4);
   trace.step_ran({.begin = 0, .end = to_picoseconds(Seconds(1)), .prefill_tokens = 5, .running = 1});
-  trace.request_ended({.output_tokens = 2, .first_token = to_picoseconds(Seconds(1)), .last_token = to_picoseconds(Seconds(2))});
+  trace.request_ended(
+      {.output_tokens = 2, .first_token = to_picoseconds(Seconds(1)), .last_token = to_picoseconds(Seconds(2))});
   EXPECT_TRUE(trace.is_complete());
   trace.step_ran({.begin = to_picoseconds(Seconds(1)), .end = to_picoseconds(Seconds(2)), .decode_tokens = 1});
   EXPECT_FALSE(trace.is_complete());

@@ -28,8 +28,10 @@ SchedulerOptions scheduler_options(const ServingMemory& memory, const ParallelPl
           .max_num_seqs = flags.max_num_seqs,
           .max_model_len = flags.max_model_len,
           .num_gpu_blocks = static_cast<int64_t>(memory.blocks.value),
-          .block_size = flags.block_size,
-          .pipeline_stages = plan.pipeline};
+          .block_size = memory.layout.block_tokens > 0 ? memory.layout.block_tokens : flags.block_size,
+          .pipeline_stages = plan.pipeline,
+          .cache_groups = memory.layout.shared_pool && !memory.layout.grows_evenly() ? memory.layout.groups
+                                                                                     : std::vector<CacheGroup>{}};
 }
 
 Stack engine_stack(Stack stack, const EngineFlags& flags) {

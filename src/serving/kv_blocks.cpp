@@ -16,13 +16,28 @@ uint64_t mixed(uint64_t a, uint64_t b) {
   return splitmix64(state);
 }
 
+// Blocks that hold one block_size of tokens in all groups that keep every token; 0 where contents cannot be told apart
+// so.
+int64_t blocks_in_row(const std::vector<CacheGroup>& groups, int64_t block_size) {
+  if (groups.empty()) return 1;
+  int64_t blocks = 0;
+  for (const CacheGroup& group : groups) {
+    if (group.block_tokens == 0) return 0;
+    if (group.window > 0) continue;
+    if (group.block_tokens != block_size) return 0;
+    ++blocks;
+  }
+  return blocks;
+}
+
 }  // namespace
 
 KvBlocks::KvBlocks(int64_t blocks, int64_t block_size, bool prefix_caching, std::vector<CacheGroup> groups)
     : block_size_(block_size),
       total_(blocks),
       groups_(std::move(groups)),
-      prefix_caching_(prefix_caching && groups_.empty()) {
+      row_blocks_(blocks_in_row(groups_, block_size)),
+      prefix_caching_(prefix_caching && row_blocks_ > 0) {
   if (blocks > 0) append_free(blocks, none);
   check();
 }
@@ -68,33 +83,35 @@ KvBlocks::Prefix KvBlocks::find_prefix(const Sequence& sequence, int64_t most_to
   if (!prefix_caching_) return prefix;
   const int64_t most = most_tokens / block_size_;
   const int64_t described = std::min(most, static_cast<int64_t>(sequence.block_hashes.size()));
-  while (prefix.blocks < described) {
-    const auto found = by_hash_.find(sequence.block_hashes[static_cast<size_t>(prefix.blocks)]);
+  int64_t rows = 0;
+  const auto add = [&](int64_t more, bool free) {
+    rows += more;
+    prefix.tokens += more * block_size_;
+    prefix.blocks += more * row_blocks_;
+    if (free) prefix.free += more * row_blocks_;
+  };
+  while (rows < described) {
+    const auto found = by_hash_.find(sequence.block_hashes[static_cast<size_t>(rows)]);
     if (found == by_hash_.end()) return prefix;
-    ++prefix.blocks;
-    if (contents_[static_cast<size_t>(found->second)].holders == 0) ++prefix.free;
+    add(1, contents_[static_cast<size_t>(found->second)].holders == 0);
   }
   // Content that no other request has: where it was left, or nowhere.
   const FormerBlocks& former = sequence.former;
-  const FreeRun* run = former.full > 0 && former.first == prefix.blocks ? find_run(former.run) : nullptr;
-  if (run != nullptr) {
-    const int64_t left = std::min({run->blocks, former.full, most - prefix.blocks});
-    prefix.blocks += left;
-    prefix.free += left;
-  }
+  const FreeRun* run = former.full > 0 && former.first == rows ? find_run(former.run) : nullptr;
+  if (run != nullptr) add(std::min({run->blocks, former.full, most - rows}), true);
   return prefix;
 }
 
 void KvBlocks::take_prefix(Sequence& sequence, const Prefix& prefix) {
   ensure(sequence.blocks == 0, "a prefix is taken first");
-  const auto described = std::min(static_cast<size_t>(prefix.blocks), sequence.block_hashes.size());
+  const auto described = std::min(static_cast<size_t>(prefix.tokens / block_size_), sequence.block_hashes.size());
   for (size_t i = 0; i < described; ++i) {
     const int32_t index = by_hash_.at(sequence.block_hashes[i]);
     Content& content = contents_[static_cast<size_t>(index)];
     if (content.holders++ == 0) find_run(content.place)->blocks = 0;
     sequence.contents.push_back(index);
   }
-  if (const int64_t own = prefix.blocks - static_cast<int64_t>(described); own > 0) {
+  if (const int64_t own = prefix.blocks - static_cast<int64_t>(described) * row_blocks_; own > 0) {
     find_run(sequence.former.run)->blocks -= own;
   }
   sequence.blocks = prefix.blocks;
@@ -141,10 +158,11 @@ void KvBlocks::publish(Sequence& sequence) {
 
 void KvBlocks::give_back(Sequence& sequence) {
   const auto described = static_cast<int64_t>(sequence.contents.size());
-  int64_t freed = sequence.blocks - described;
+  int64_t freed = sequence.blocks - described * row_blocks_;
   sequence.former = {};
   if (freed > 0) {
-    if (prefix_caching_) {
+    // Windows lie between the blocks of the other groups: which of them are left is not known.
+    if (prefix_caching_ && groups_.empty()) {
       sequence.former = {.run = next_number_, .first = described, .full = sequence.computed / block_size_ - described};
     }
     append_free(freed, none);
@@ -153,8 +171,8 @@ void KvBlocks::give_back(Sequence& sequence) {
     Content& content = contents_[static_cast<size_t>(sequence.contents[i])];
     if (--content.holders > 0) continue;
     content.place = next_number_;
-    append_free(1, sequence.contents[i]);
-    ++freed;
+    append_free(row_blocks_, sequence.contents[i]);
+    freed += row_blocks_;
   }
   used_ -= freed;
   sequence.contents.clear();
@@ -184,7 +202,7 @@ void KvBlocks::reuse_oldest(int64_t blocks) {
   while (blocks > 0) {
     FreeRun& run = queue_.front();
     const int64_t taken = std::min(blocks, run.blocks);
-    if (taken > 0 && run.content != none) forget(run.content);
+    if (taken > 0 && run.content != none) forget(std::exchange(run.content, none));
     run.blocks -= taken;
     blocks -= taken;
     if (run.blocks == 0) queue_.pop_front();

@@ -17,6 +17,10 @@ namespace foretoken {
 //
 // Blocks are only told apart where it matters: those whose content other requests may have are kept one by one, the
 // rest of a sequence as one run. So a request that shares nothing costs the same whatever its length.
+//
+// Where kinds of layers share the blocks, requests share those of the layers that keep every token: one block of each
+// such group for each block_size tokens. Each sequence has its windows to itself, and finds those of a prefix whenever
+// it finds the rest. Beside recurrent states nothing is found (vLLM's default for such models).
 class KvBlocks {
  public:
   // `groups` as in SchedulerOptions::cache_groups.
@@ -34,8 +38,10 @@ class KvBlocks {
   // To be called once for a new sequence: works out the content of its blocks.
   void describe(Sequence& sequence) const;
 
-  // Full blocks from its start that are in the cache; `free` of them nobody holds: taking those uses up free blocks.
+  // What is in the cache from its start, in full blocks; `free` of them nobody holds: taking those uses up free
+  // blocks.
   struct Prefix {
+    int64_t tokens = 0;
     int64_t blocks = 0;
     int64_t free = 0;
   };
@@ -50,7 +56,7 @@ class KvBlocks {
 
  private:
   static constexpr int32_t none = -1;
-  // A block that others may have in common.
+  // A block, of each group that keeps every token, that others may have in common.
   struct Content {
     uint64_t hash = 0;
     uint64_t place = 0;  // its number in the queue, while nobody holds it
@@ -61,7 +67,7 @@ class KvBlocks {
   struct FreeRun {
     uint64_t number = 0;
     int64_t blocks = 0;
-    int32_t content = none;  // of a single block
+    int32_t content = none;  // of `row_blocks_` blocks
   };
 
   void append_free(int64_t blocks, int32_t content);
@@ -73,6 +79,7 @@ class KvBlocks {
 
   int64_t block_size_, total_;
   std::vector<CacheGroup> groups_;  // empty = every token stays
+  int64_t row_blocks_;              // of one content; 0 = nothing can be shared
   bool prefix_caching_;
   int64_t free_ = 0, used_ = 0;
   uint64_t next_number_ = 1;

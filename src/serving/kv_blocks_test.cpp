@@ -150,10 +150,58 @@ TEST(KvBlocks, windows_and_states_stop_growing) {
   EXPECT_EQ(kv.free(), 20);
 }
 
+TEST(KvBlocks, layers_that_keep_every_token_share_a_prefix_and_windows_do_not) {
+  const std::vector<CacheGroup> groups{{.kind = "full attention", .block_tokens = 16},
+                                       {.kind = "full attention", .block_tokens = 16},
+                                       {.kind = "window of 32", .block_tokens = 16, .window = 32}};
+  KvBlocks kv(60, 16, true, groups);
+  Sequence one = sequence_of(1, 128, {1, 2, 3, 4, 5, 6, 7, 8}), two = sequence_of(2, 128, {1, 2, 3, 4, 9});
+  kv.describe(one);
+  kv.describe(two);
+  compute(kv, one, 128);
+  EXPECT_EQ(kv.used(), 2 * 8 + 3);
+  const KvBlocks::Prefix prefix = kv.find_prefix(two, 127);
+  EXPECT_EQ(prefix.tokens, 64);
+  EXPECT_EQ(prefix.blocks, 2 * 4);
+  EXPECT_EQ(prefix.free, 0);
+  kv.take_prefix(two, prefix);
+  compute(kv, two, 128);
+  EXPECT_EQ(kv.used(), 2 * 8 + 3 + 2 * 4 + 3);
+  kv.give_back(one);
+  kv.give_back(two);
+  EXPECT_EQ(kv.free(), 60);
+  EXPECT_EQ(kv.find_prefix(two, 127).free, 2 * 5) << "all that others can have in common";
+}
+
+TEST(KvBlocks, a_content_of_several_blocks_is_lost_with_the_first_of_them) {
+  const std::vector<CacheGroup> groups{{.kind = "full attention", .block_tokens = 16},
+                                       {.kind = "full attention", .block_tokens = 16},
+                                       {.kind = "window of 16", .block_tokens = 16, .window = 16}};
+  KvBlocks kv(7, 16, true, groups);
+  Sequence one = sequence_of(1, 32, {1, 2}), same = sequence_of(2, 32, {1, 2}), other = sequence_of(3, 16);
+  kv.describe(one);
+  kv.describe(same);
+  compute(kv, one, 32);
+  kv.give_back(one);
+  EXPECT_EQ(kv.find_prefix(same, 1000).tokens, 32);
+  compute(kv, other, 16);  // one block that was never used, two of the window
+  EXPECT_EQ(kv.find_prefix(same, 1000).tokens, 32);
+  compute(kv, other, 17);  // three more: two of the second content, one of the first
+  EXPECT_EQ(kv.find_prefix(same, 1000).tokens, 0);
+  EXPECT_EQ(kv.free(), 1);
+}
+
+TEST(KvBlocks, nothing_is_found_beside_recurrent_states) {
+  KvBlocks kv(20, 16, true, {{.kind = "full attention", .block_tokens = 16}, {.kind = "recurrent state"}});
+  Sequence one = sequence_of(1, 32, {1, 2}), two = sequence_of(2, 32, {1, 2});
+  kv.describe(one);
+  compute(kv, one, 32);
+  EXPECT_EQ(kv.find_prefix(two, 31).tokens, 0);
+}
+
 // The cache itself checks free + used after every call; here blocks are counted from outside.
-TEST(KvBlocks, random_use_loses_no_block) {
+void use_at_random(KvBlocks kv, int64_t blocks_of_a_content) {
   RandomStream random(9, "blocks");
-  KvBlocks kv(64, 16, true);
   std::vector<Sequence> held;
   for (int64_t i = 0; i < 3000; ++i) {
     if (!held.empty() && random.below(3) == 0) {
@@ -178,12 +226,24 @@ TEST(KvBlocks, random_use_loses_no_block) {
     int64_t own = 0;
     for (const Sequence& one : held) {
       distinct.insert(distinct.end(), one.contents.begin(), one.contents.end());
-      own += one.blocks - static_cast<int64_t>(one.contents.size());
+      own += one.blocks - blocks_of_a_content * static_cast<int64_t>(one.contents.size());
     }
     std::sort(distinct.begin(), distinct.end());
     distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-    ASSERT_EQ(static_cast<int64_t>(distinct.size()) + own, kv.used());
+    ASSERT_EQ(blocks_of_a_content * static_cast<int64_t>(distinct.size()) + own, kv.used());
   }
+}
+
+TEST(KvBlocks, random_use_loses_no_block) {
+  use_at_random(KvBlocks(64, 16, true), 1);
+}
+
+TEST(KvBlocks, random_use_of_several_kinds_of_layers_loses_no_block) {
+  use_at_random(KvBlocks(150, 16, true,
+                         {{.kind = "full attention", .block_tokens = 16},
+                          {.kind = "window of 32", .block_tokens = 16, .window = 32},
+                          {.kind = "full attention", .block_tokens = 16}}),
+                2);
 }
 
 }  // namespace

@@ -11,7 +11,13 @@ namespace {
 
 constexpr Picoseconds one_second = 1'000'000'000'000;
 
-LatencySummary summary_of(const LatencyDistribution& values, const std::vector<double>& percentiles) {
+bool within(const std::optional<double>& limit_ms, Picoseconds time) {
+  return !limit_ms || to_seconds(time).value() * 1e3 <= *limit_ms;
+}
+
+}  // namespace
+
+LatencySummary latency_summary(const LatencyDistribution& values, const std::vector<double>& percentiles) {
   std::vector<double> shares = {0.5};
   for (const double percentile : percentiles) shares.push_back(percentile / 100);
   std::vector<double> quantiles = values.quantiles_seconds(shares);
@@ -22,18 +28,13 @@ LatencySummary summary_of(const LatencyDistribution& values, const std::vector<d
           .percentiles_ms = {quantiles.begin() + 1, quantiles.end()}};
 }
 
-bool within(const std::optional<double>& limit_ms, Picoseconds time) {
-  return !limit_ms || to_seconds(time).value() * 1e3 <= *limit_ms;
-}
-
-}  // namespace
-
 MetricsCollector::MetricsCollector(Picoseconds first_arrival, const LatencyGoals& goals)
     : begin_(first_arrival), goals_(goals), end_(first_arrival) {}
 
 void MetricsCollector::request_ended(const RequestRecord& record) {
   if (record.outcome == RequestOutcome::rejected) {
     ++totals_.rejected;
+    ++totals_.rejected_for[static_cast<size_t>(record.rejection)];
     return;
   }
   ++totals_.completed;
@@ -41,13 +42,11 @@ void MetricsCollector::request_ended(const RequestRecord& record) {
   totals_.output_tokens += record.output_tokens;
   totals_.preemptions += record.preemptions;
   totals_.cached_tokens += record.cached_tokens;
-  const Picoseconds ttft = record.first_token - record.arrival, e2el = record.last_token - record.arrival;
-  const int64_t gaps = record.output_tokens - 1;
-  const Picoseconds tpot = gaps > 0 ? (e2el - ttft + gaps / 2) / gaps : 0;
+  const Picoseconds ttft = record.ttft(), tpot = record.tpot(), e2el = record.e2el();
   ttft_.add(ttft);
   e2el_.add(e2el);
   queue_.add(record.scheduled - record.arrival);
-  if (gaps > 0) tpot_.add(tpot);
+  if (record.output_tokens > 1) tpot_.add(tpot);
   if (meets_goals(ttft, tpot, e2el)) ++good_;
   end_ = std::max(end_, record.last_token);
   count_tokens(record.first_token, 1);
@@ -110,11 +109,11 @@ ServingMetrics MetricsCollector::metrics(const std::vector<double>& percentiles)
     in_flight += change;
     result.peak_concurrent_requests = std::max(result.peak_concurrent_requests, in_flight);
   }
-  result.ttft = summary_of(ttft_, percentiles);
-  result.tpot = summary_of(tpot_, percentiles);
-  result.itl = summary_of(itl_, percentiles);
-  result.e2el = summary_of(e2el_, percentiles);
-  result.queue = summary_of(queue_, percentiles);
+  result.ttft = latency_summary(ttft_, percentiles);
+  result.tpot = latency_summary(tpot_, percentiles);
+  result.itl = latency_summary(itl_, percentiles);
+  result.e2el = latency_summary(e2el_, percentiles);
+  result.queue = latency_summary(queue_, percentiles);
   result.exact = ttft_.is_exact() && itl_.is_exact();
   return result;
 }

@@ -1,6 +1,7 @@
 // What a serving run achieved, in the terms of `vllm bench serve` (vllm/benchmarks/serve.py, calculate_metrics).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -21,8 +22,12 @@ struct LatencySummary {
   std::vector<double> percentiles_ms;  // those asked for
 };
 
+// `percentiles` from 0 to 100.
+LatencySummary latency_summary(const LatencyDistribution& values, const std::vector<double>& percentiles);
+
 struct ServingMetrics {
   int64_t completed = 0, rejected = 0;
+  std::array<int64_t, rejection_kinds> rejected_for = {};  // by Rejection
   double duration_s = 0;  // from the first request sent to the last token of the last one
   int64_t input_tokens = 0, output_tokens = 0;
   double request_throughput = 0;                             // per second

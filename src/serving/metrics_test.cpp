@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/simulated_time.h"
 #include "base/statistics.h"
+#include "serving/priority_metrics.h"
 #include "serving/test_support.h"
 #include "serving/time_series.h"
 
@@ -21,6 +22,24 @@ RequestRecord completed(double arrival, double first, double last, int64_t outpu
           .scheduled = to_picoseconds(Seconds(arrival)),
           .first_token = to_picoseconds(Seconds(first)),
           .last_token = to_picoseconds(Seconds(last))};
+}
+
+TEST(PriorityMetrics, requests_are_counted_with_their_own_kind) {
+  PriorityMetrics metrics(2);
+  for (const int32_t priority : {3, 0, 3, 7}) {
+    RequestRecord record = completed(1, 1.5 + priority, 2.5 + priority, 11);
+    record.priority = priority;
+    metrics.request_ended(record);
+  }
+  metrics.request_ended({.outcome = RequestOutcome::rejected});
+  const std::vector<PriorityLatencies> all = metrics.latencies({99});
+  ASSERT_EQ(all.size(), 2U) << "no more kinds than asked for";
+  EXPECT_EQ(all[0].priority, 0);
+  EXPECT_EQ(all[0].completed, 1);
+  EXPECT_DOUBLE_EQ(all[0].ttft.mean_ms, 500);
+  EXPECT_DOUBLE_EQ(all[1].ttft.mean_ms, 3500);
+  EXPECT_DOUBLE_EQ(all[1].tpot.mean_ms, 100);
+  EXPECT_EQ(all[1].completed, 2);
 }
 
 TEST(LatencyDistribution, few_values_are_summed_up_exactly) {

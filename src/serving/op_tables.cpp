@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
+#include <functional>
 #include <optional>
-#include <string>
+#include <utility>
 
 #include "base/csv.h"
 #include "base/error.h"
@@ -18,23 +18,25 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t most_tokens = int64_t{1} << 24;
+constexpr size_t most_bytes = size_t{256} << 20;  // of a table; those of a GPU have a few megabytes
+constexpr Range<double> microseconds_allowed{.least = 0, .most = 1e9};
 // Sums of such tables explain the steps of two measured runs to about 2% (docs/serving.md).
 constexpr double table_error = 0.03;
 
-std::optional<fs::path> find_table(const fs::path& folder, const std::string& name) {
-  for (const char* ending : {".csv", ".csv.gz"}) {
-    if (fs::path path = folder / (name + ending); fs::exists(path)) return path;
+// Gives a table by its name; nothing where there is none.
+using TableSource = std::function<std::optional<CsvReader>(const std::string& name)>;
+
+CsvReader needed(const TableSource& tables, const std::string& name, const std::string& source) {
+  std::optional<CsvReader> csv = tables(name);
+  if (!csv) {
+    throw InputError(
+        {.source = source, .expected = "a folder of operator tables: " + name + ".csv or " + name + ".csv.gz in it"});
   }
-  return std::nullopt;
+  return std::move(*csv);
 }
 
-CsvReader open_table(const fs::path& folder, const std::string& name) {
-  const auto path = find_table(folder, name);
-  if (!path) {
-    throw InputError({.source = folder.string(),
-                      .expected = "a folder of operator tables: " + name + ".csv or " + name + ".csv.gz in it"});
-  }
-  return CsvReader(*path);
+[[noreturn]] void fail_empty(const CsvReader& csv) {
+  throw InputError({.source = csv.source(), .expected = "at least one row"});
 }
 
 // `layer,<size>,time_us`: one table per layer.
@@ -43,8 +45,9 @@ std::map<std::string, NestedTable, std::less<>> read_layers(CsvReader csv, std::
   std::map<std::string, NestedTable, std::less<>> tables;
   while (csv.next()) {
     const std::array<int64_t, 1> key{csv.integer(size, {0, most_tokens})};
-    tables[std::string(csv.cell(layer))].add(key, csv.number(time, {0, 1e9}));
+    tables[std::string(csv.cell(layer))].add(key, csv.number(time, microseconds_allowed));
   }
+  if (tables.empty()) fail_empty(csv);
   return tables;
 }
 
@@ -71,11 +74,9 @@ class AttentionTable {
     while (csv.next()) {
       std::array<int64_t, 4> keys{};
       for (size_t i = 0; i < keys.size(); ++i) keys[i] = csv.integer(columns[i], {0, most_tokens});
-      table_.add(keys, csv.number(time, {0, 1e9}));
+      table_.add(keys, csv.number(time, microseconds_allowed));
     }
-    if (table_.keys().empty()) {
-      throw InputError({.source = csv.source(), .expected = "at least one row"});
-    }
+    if (table_.keys().empty()) fail_empty(csv);
   }
 
   double microseconds(double chunk, double chunk_context, double decodes, double decode_context) const {
@@ -147,23 +148,20 @@ class UnequalDecodes {
 
 class OpTables final : public StepTimes {
  public:
-  OpTables(const fs::path& folder, const OpTableOptions& options)
+  OpTables(const TableSource& tables, const std::string& source, const OpTableOptions& options)
       : options_(options),
-        dense_(read_layers(open_table(folder, "dense"), "tokens")),
-        per_sequence_(read_layers(open_table(folder, "per_sequence"), "sequences")),
-        attention_(open_table(folder, "attention")),
+        source_(source),
+        dense_(read_layers(needed(tables, "dense", source), "tokens")),
+        per_sequence_(read_layers(needed(tables, "per_sequence", source), "sequences")),
+        attention_(needed(tables, "attention", source)),
         unequal_(options) {
-    if (find_table(folder, "skew")) unequal_.read(open_table(folder, "skew"), attention_);
+    if (std::optional<CsvReader> skew = tables("skew")) unequal_.read(std::move(*skew), attention_);
   }
 
   Estimate step_seconds(const StepBatch& batch) override {
     const double us = dense_microseconds(padded(batch.new_tokens())) + head_microseconds(batch.sampled_sequences()) +
                       static_cast<double>(options_.layers) * attention_microseconds(batch);
-    const double seconds = us * 1e-6;
-    return {.value = seconds,
-            .low = seconds * (1 - table_error),
-            .high = seconds * (1 + table_error),
-            .kind = Confidence::interpolated};
+    return tabulated_seconds(us * 1e-6, table_error, source_);
   }
 
  private:
@@ -219,6 +217,7 @@ class OpTables final : public StepTimes {
   }
 
   OpTableOptions options_;
+  std::string source_;
   std::map<std::string, NestedTable, std::less<>> dense_, per_sequence_;
   AttentionTable attention_;
   UnequalDecodes unequal_;
@@ -243,7 +242,25 @@ OpTableOptions op_table_options(const Model& model, const ParallelPlan& plan, co
 
 std::unique_ptr<StepTimes> read_op_tables(const fs::path& folder, const OpTableOptions& options) {
   const fs::path of_rank = folder / ("tp" + std::to_string(options.tensor));
-  return std::make_unique<OpTables>(fs::is_directory(of_rank) ? of_rank : folder, options);
+  const fs::path& found = fs::is_directory(of_rank) ? of_rank : folder;
+  const TableSource tables = [&](const std::string& name) -> std::optional<CsvReader> {
+    for (const char* ending : {".csv", ".csv.gz"}) {
+      const fs::path file = found / (name + ending);
+      if (fs::exists(file)) return CsvReader(file, {.max_bytes = most_bytes});
+    }
+    return std::nullopt;
+  };
+  return std::make_unique<OpTables>(tables, found.string(), options);
+}
+
+std::unique_ptr<StepTimes> op_tables_from_text(const std::map<std::string, std::string>& texts,
+                                               const OpTableOptions& options) {
+  const TableSource tables = [&](const std::string& name) -> std::optional<CsvReader> {
+    const auto text = texts.find(name);
+    if (text == texts.end()) return std::nullopt;
+    return CsvReader::from_text(text->second, name);
+  };
+  return std::make_unique<OpTables>(tables, "operator tables", options);
 }
 
 }  // namespace foretoken

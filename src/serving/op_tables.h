@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "compose/stack.h"
@@ -37,5 +39,9 @@ OpTableOptions op_table_options(const Model& model, const ParallelPlan& plan, co
 // t_mean. In mixed steps they take t_mean + a (t_max - t_mean), `a` from the skew rows of 32 to 128 sequences and mean
 // contexts of 512 to 2048. Several chunks count as one of the same tokens and work.
 std::unique_ptr<StepTimes> read_op_tables(const std::filesystem::path& folder, const OpTableOptions& options);
+
+// The same from texts by name (dense, per_sequence, attention, skew), for tests and fuzzing.
+std::unique_ptr<StepTimes> op_tables_from_text(const std::map<std::string, std::string>& tables,
+                                               const OpTableOptions& options);
 
 }  // namespace foretoken

@@ -121,6 +121,20 @@ TEST_F(OpTables, tables_of_a_rank_lie_in_a_folder_of_their_own) {
   EXPECT_GT(read()->step_seconds({.decodes = 1}).value, 0);
 }
 
+TEST_F(OpTables, tables_that_lead_nowhere_are_refused_where_the_run_needs_them) {
+  const std::map<std::string, std::string> falling = {
+      {"dense", "layer,tokens,time_us\nqkv_proj,1,100\nqkv_proj,2,1\n"},
+      {"per_sequence", "layer,sequences,time_us\nlm_head,1,1\n"},
+      {"attention", "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n0,0,1,16,1\n"}};
+  const auto times = op_tables_from_text(falling, {.layers = 1});
+  EXPECT_GT(times->step_seconds({.decodes = 1, .decode_context_tokens = 10, .longest_decode_context = 10}).value, 0);
+  EXPECT_THROW(times->step_seconds({.decodes = 100, .decode_context_tokens = 10, .longest_decode_context = 1}),
+               InputError);
+  std::map<std::string, std::string> empty = falling;
+  empty["dense"] = "layer,tokens,time_us\n";
+  EXPECT_THROW(op_tables_from_text(empty, {}), InputError);
+}
+
 TEST_F(OpTables, a_missing_table_or_a_broken_row_is_named) {
   write("attention", "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n0,0,1,-5,4\n");
   try {

@@ -55,8 +55,8 @@ Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationCon
 Replica::~Replica() = default;
 
 void Replica::arrive(Request&& request, Picoseconds now) {
-  if (!can_ever_run(request)) {
-    reject(std::move(request), now);
+  if (const Rejection why = rejection(request); why != Rejection::none) {
+    reject(request, why, now);
     return;
   }
   if (options_.max_model_len > 0) {
@@ -68,6 +68,8 @@ void Replica::arrive(Request&& request, Picoseconds now) {
   spare_sequences_.pop_back();
   sequence.begin(std::move(request));
   sequence.record.replica = index_;
+  sequence.watched = observer_->watches(sequence.request.id);
+  watched_ += sequence.watched ? 1 : 0;
   inbox_.push_back(&sequence);
   if (in_flight_.empty()) {
     wakes_ = now;
@@ -80,20 +82,24 @@ void Replica::arrive(Request&& request, Picoseconds now) {
   }
 }
 
-bool Replica::can_ever_run(const Request& request) const {
-  if (request.input_tokens < 1 || request.output_tokens < 1) return false;
+Rejection Replica::rejection(const Request& request) const {
+  if (request.input_tokens < 1) return Rejection::no_input;
+  if (request.output_tokens < 1) return Rejection::no_output;
   int64_t most = request.input_tokens + request.output_tokens;
   if (options_.max_model_len > 0) {
-    if (request.input_tokens >= options_.max_model_len) return false;
+    if (request.input_tokens >= options_.max_model_len) return Rejection::beyond_model_length;
     most = std::min(most, options_.max_model_len);
   }
-  return most - 1 <= scheduler_->capacity_tokens();  // the last token is not kept
+  // The last token is not kept.
+  return most - 1 <= scheduler_->capacity_tokens() ? Rejection::none : Rejection::beyond_kv_cache;
 }
 
-void Replica::reject(Request&& request, Picoseconds now) {
+void Replica::reject(const Request& request, Rejection why, Picoseconds now) {
   observer_->request_ended({.id = request.id,
                             .outcome = RequestOutcome::rejected,
+                            .rejection = why,
                             .replica = index_,
+                            .priority = request.priority,
                             .input_tokens = request.input_tokens,
                             .output_tokens = request.output_tokens,
                             .arrival = request.arrival});
@@ -263,6 +269,7 @@ void Replica::finish_step(Step& step) {
     ended_.push_back({.id = record.id, .when = step.end});
     spare_sequences_.push_back(&sequence);
     --outstanding_;
+    watched_ -= sequence.watched ? 1 : 0;
     ++totals_.completed;
     totals_.preemptions += record.preemptions;
     totals_.end = std::max(totals_.end, step.end);
@@ -272,15 +279,27 @@ void Replica::finish_step(Step& step) {
 void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64_t repeats) {
   const StepBatch batch = step.batch.step();
   const SchedulerLoad load = scheduler_->load();
-  observer_->step_ran({.replica = index_,
-                       .begin = begin,
-                       .end = end,
-                       .repeats = repeats,
-                       .prefill_tokens = step.batch.prefill_tokens(),
-                       .decode_tokens = batch.decodes,
-                       .running = load.running,
-                       .waiting = load.waiting + static_cast<int64_t>(inbox_.size()),
-                       .kv_blocks_used = load.blocks_used});
+  const StepRecord record{.replica = index_,
+                          .begin = begin,
+                          .end = end,
+                          .repeats = repeats,
+                          .prefill_tokens = step.batch.prefill_tokens(),
+                          .decode_tokens = batch.decodes,
+                          .decode_context_tokens = batch.decode_context_tokens,
+                          .running = load.running,
+                          .waiting = load.waiting + static_cast<int64_t>(inbox_.size()),
+                          .kv_blocks_used = load.blocks_used};
+  observer_->step_ran(record);
+  if (watched_ == 0) return;
+  for (const BatchEntry& entry : step.batch.entries()) {
+    if (!entry.sequence->watched) continue;
+    observer_->request_stepped({.request = entry.sequence->request.id,
+                                .new_tokens = entry.new_tokens,
+                                .context_tokens = entry.context_tokens,
+                                .decodes = entry.decodes,
+                                .yields_token = entry.yields_token},
+                               record);
+  }
 }
 
 std::vector<Replica::Ended> Replica::take_ended() {

@@ -54,8 +54,8 @@ class Replica {
   int64_t steps_until(const Step& run, Picoseconds when) const;
   void finish_run(Step& run, Picoseconds now);
   void finish_step(Step& step);
-  void reject(Request&& request, Picoseconds now);
-  bool can_ever_run(const Request& request) const;
+  void reject(const Request& request, Rejection why, Picoseconds now);
+  Rejection rejection(const Request& request) const;  // none = it can run
   void report(const Step& step, Picoseconds begin, Picoseconds end, int64_t repeats);
   Picoseconds duration(const Estimate& seconds) const;
 
@@ -76,6 +76,7 @@ class Replica {
   std::optional<Picoseconds> wakes_;  // an idle engine reads all that arrives at one instant
   std::vector<Ended> ended_;
   int64_t outstanding_ = 0;
+  int64_t watched_ = 0;  // of them, by an observer
   SimulationTotals totals_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/simulated_time.h"
@@ -42,11 +43,18 @@ class RequestSource {
 
 enum class RequestOutcome : uint8_t { completed, rejected };
 
+// Why a request was never run.
+enum class Rejection : uint8_t { none, no_input, no_output, beyond_model_length, beyond_kv_cache };
+inline constexpr size_t rejection_kinds = 5;
+std::string_view rejection_text(Rejection why);  // "no output tokens"; empty for none
+
 struct RequestRecord {
   int64_t id = 0;
   RequestOutcome outcome = RequestOutcome::completed;
+  Rejection rejection = Rejection::none;
   int32_t replica = 0;
   int32_t preemptions = 0;
+  int32_t priority = 0;
   int64_t input_tokens = 0;
   int64_t output_tokens = 0;
   int64_t cached_tokens = 0;  // of the prompt, found in the prefix cache when first scheduled
@@ -55,6 +63,15 @@ struct RequestRecord {
   Picoseconds scheduled = 0;  // its first step began
   Picoseconds first_token = 0;
   Picoseconds last_token = 0;
+
+  // Of completed requests.
+  Picoseconds ttft() const { return first_token - arrival; }
+  Picoseconds e2el() const { return last_token - arrival; }
+  // Mean gap between tokens, rounded; 0 for a single token.
+  Picoseconds tpot() const {
+    const int64_t gaps = output_tokens - 1;
+    return gaps > 0 ? (last_token - first_token + gaps / 2) / gaps : 0;
+  }
 };
 
 struct StepRecord {
@@ -65,9 +82,19 @@ struct StepRecord {
                         // of one
   int64_t prefill_tokens = 0;
   int64_t decode_tokens = 0;
+  int64_t decode_context_tokens = 0;  // in the cache of all decodes together, before the (first) step
   int64_t running = 0;
   int64_t waiting = 0;
   int64_t kv_blocks_used = 0;
+};
+
+// What one request did in a step, or in each of a run of equal ones.
+struct RequestStep {
+  int64_t request = 0;
+  int64_t new_tokens = 0;      // that it computed
+  int64_t context_tokens = 0;  // in the cache before; of a run before its first step
+  bool decodes = false;        // else it computes its prompt, after a preemption its output so far too
+  bool yields_token = false;   // at the end of the step
 };
 
 // Told what happens, for each replica in order of simulated time. Keeps what it needs; the simulation keeps nothing of
@@ -79,6 +106,10 @@ class RunObserver {
   virtual void step_ran(const StepRecord&) {}
   // `count` gaps of this length between successive tokens of one request (inter-token latency).
   virtual void token_gaps(Picoseconds /*gap*/, int64_t /*count*/) {}
+  // Asked once for each request: true has `request_stepped` called for each of its steps, after `step_ran`. An observer
+  // may hear of requests that others watch.
+  virtual bool watches(int64_t /*request*/) const { return false; }
+  virtual void request_stepped(const RequestStep&, const StepRecord&) {}
 };
 
 }  // namespace foretoken

@@ -36,8 +36,7 @@ struct SchedulerOptions {
   int64_t batch_wait_timeout_iters = 0;
   double batch_wait_max_tokens_ratio = 0;
   int64_t pipeline_stages = 1;
-  // Kinds of layers that share the blocks: windows, recurrent states. Empty = one kind that keeps every token. Nothing
-  // is found by its content where there are others.
+  // Kinds of layers that share the blocks: windows, recurrent states. Empty = one kind that keeps every token.
   std::vector<CacheGroup> cache_groups = {};
 };
 

@@ -10,6 +10,7 @@ namespace foretoken {
 void Sequence::begin(Request&& new_request) {
   request = std::move(new_request);
   record = {.id = request.id,
+            .priority = request.priority,
             .input_tokens = request.input_tokens,
             .output_tokens = request.output_tokens,
             .arrival = request.arrival,
@@ -17,7 +18,7 @@ void Sequence::begin(Request&& new_request) {
   promised = produced = computed = blocks = 0;
   prompt_end = request.input_tokens;
   steps_in_flight = 0;
-  running = false;
+  running = watched = false;
   block_hashes.clear();
   contents.clear();
   former = {};

@@ -28,6 +28,7 @@ struct Sequence {
   int64_t prompt_end = 0;  // tokens to compute before it decodes: the prompt; after a preemption the output so far too
   int32_t steps_in_flight = 0;
   bool running = false;  // admitted; else it waits
+  bool watched = false;  // an observer wants to know its steps
   // The cache's, see kv_blocks.h.
   int64_t blocks = 0;                  // that it holds
   std::vector<uint64_t> block_hashes;  // of the blocks that `request.prefix_blocks` describes

@@ -21,6 +21,12 @@ class Observers : public RunObserver {
   void token_gaps(Picoseconds gap, int64_t count) override {
     for (RunObserver* one : all_) one->token_gaps(gap, count);
   }
+  bool watches(int64_t request) const override {
+    return std::any_of(all_.begin(), all_.end(), [&](const RunObserver* one) { return one->watches(request); });
+  }
+  void request_stepped(const RequestStep& own, const StepRecord& step) override {
+    for (RunObserver* one : all_) one->request_stepped(own, step);
+  }
 
  private:
   std::vector<RunObserver*> all_;

@@ -106,7 +106,9 @@ class Simulation {
       sum.steps += part.steps;
       sum.decisions += part.decisions;
       sum.end = std::max(sum.end, part.end);
-      ensure(replica.load().outstanding == 0, "every request that came in has ended");
+      const ReplicaLoad load = replica.load();
+      ensure(load.outstanding == 0 && load.running == 0 && load.waiting == 0, "every request that came in has ended");
+      ensure(load.blocks_used == 0, "an engine without requests holds no blocks");
     }
     return sum;
   }

@@ -15,7 +15,7 @@ int64_t at_least_one(double value) {
 
 }  // namespace
 
-StepRequest StepShare::typical(int64_t block_size) const {
+StepRequest StepShare::typical() const {
   ensure(steps > 0, "only steps that ran have a typical one");
   const auto count = static_cast<double>(steps);
   const int64_t prompts = prefill_tokens > 0 ? 1 : 0;
@@ -23,11 +23,12 @@ StepRequest StepShare::typical(int64_t block_size) const {
   return {.phase = phase,
           .batch = prompts + decodes,
           .input_len = at_least_one(prefill_tokens / count),
-          .context_len = decodes > 0 ? at_least_one(blocks_per_sequence * static_cast<double>(block_size)) : 0,
+          .context_len = decodes > 0 ? at_least_one(decode_context_tokens / decode_tokens) : 0,
           .prompts = phase == StepPhase::mixed ? prompts : 0};
 }
 
 void StepMix::step_ran(const StepRecord& step) {
+  if (step.replica < first_replica_ || step.replica >= end_replica_) return;
   const StepPhase phase = step.prefill_tokens == 0  ? StepPhase::decode
                           : step.decode_tokens == 0 ? StepPhase::prefill
                                                     : StepPhase::mixed;
@@ -38,9 +39,9 @@ void StepMix::step_ran(const StepRecord& step) {
   share.seconds += to_seconds(step.end - step.begin).value();
   share.prefill_tokens += static_cast<double>(step.prefill_tokens) * repeats;
   share.decode_tokens += static_cast<double>(step.decode_tokens) * repeats;
-  const double blocks =
-      static_cast<double>(step.kv_blocks_used) / static_cast<double>(std::max<int64_t>(1, step.running));
-  share.blocks_per_sequence += (blocks - share.blocks_per_sequence) * repeats / static_cast<double>(share.steps);
+  // Each context grows by one token a step.
+  const double growth = static_cast<double>(step.decode_tokens) * (repeats - 1) / 2;
+  share.decode_context_tokens += (static_cast<double>(step.decode_context_tokens) + growth) * repeats;
 }
 
 double StepMix::busy_seconds() const {

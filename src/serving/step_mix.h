@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 
 #include "model/step.h"
 #include "serving/request.h"
@@ -15,19 +16,23 @@ struct StepShare {
   int64_t steps = 0;
   double seconds = 0;
   double prefill_tokens = 0, decode_tokens = 0;  // of all steps
-  double blocks_per_sequence = 0;                // KV blocks of a running sequence, mean over steps
+  double decode_context_tokens = 0;              // of all decodes of all steps
 
   // The step of mean size; `steps` is above zero.
-  StepRequest typical(int64_t block_size) const;
+  StepRequest typical() const;
 };
 
 class StepMix : public RunObserver {
  public:
+  StepMix() = default;
+  // Of these replicas alone, up to `end`.
+  StepMix(int32_t first_replica, int32_t end) : first_replica_(first_replica), end_replica_(end) {}
   void step_ran(const StepRecord& step) override;
   const std::array<StepShare, 3>& shares() const { return shares_; }
   double busy_seconds() const;
 
  private:
+  int32_t first_replica_ = 0, end_replica_ = std::numeric_limits<int32_t>::max();
   std::array<StepShare, 3> shares_ = {StepShare{.phase = StepPhase::prefill}, StepShare{.phase = StepPhase::decode},
                                       StepShare{.phase = StepPhase::mixed}};
 };

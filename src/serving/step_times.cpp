@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace foretoken {
 namespace {
@@ -71,6 +72,19 @@ StepBatch grown(const StepBatch& decodes, int64_t steps) {
           .decode_context_tokens = decodes.decode_context_tokens + decodes.decodes * steps,
           .longest_decode_context = decodes.longest_decode_context + steps,
           .prompts = {}};
+}
+
+Estimate tabulated_seconds(double seconds, double error, const std::string& source) {
+  constexpr double longest = 1e5;
+  if (!(seconds >= 0 && seconds <= longest)) {
+    throw InputError({.source = source,
+                      .value = number_text(seconds) + " s for a step of this run",
+                      .expected = "tables that reach as far as the run, with times from 0 to 100000 s"});
+  }
+  return {.value = seconds,
+          .low = seconds * (1 - error),
+          .high = seconds * (1 + error),
+          .kind = error > 0 ? Confidence::interpolated : Confidence::measured};
 }
 
 Estimate StepTimes::decode_run_seconds(const StepBatch& batch, int64_t steps) {

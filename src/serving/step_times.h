@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "base/estimate.h"
 
@@ -36,6 +37,10 @@ struct StepBatch {
 
 // The batch of decodes alone `steps` steps later: each context has grown by one token a step.
 StepBatch grown(const StepBatch& decodes, int64_t steps);
+
+// What a table says of a step, within `error` of it. InputError names the table (`source`) where that is no time of a
+// step: values that go down so far, or up, beyond the last row.
+Estimate tabulated_seconds(double seconds, double error, const std::string& source);
 
 // From the composition layer, from measured tables, or from another simulator's tables. Not thread-safe.
 class StepTimes {

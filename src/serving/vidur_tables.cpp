@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <string>
+#include <functional>
 #include <vector>
 
 #include "base/csv.h"
@@ -13,6 +12,7 @@ namespace foretoken {
 namespace {
 
 constexpr int64_t most_tokens = int64_t{1} << 24;
+constexpr size_t most_bytes = size_t{256} << 20;  // of a table; the published ones have some megabytes
 constexpr int64_t token_step = 8;
 constexpr int64_t context_step = 64;
 constexpr double grouped_query_overhead = 1.1;
@@ -49,9 +49,7 @@ class RangeTable {
 // One RangeTable for each value of the first column, found as the nearest at or above.
 using RangeTables = std::map<int64_t, RangeTable>;
 
-RangeTables read_ranges(const std::filesystem::path& file, const std::string& key, const std::string& from,
-                        const std::string& to) {
-  CsvReader csv(file);
+RangeTables read_ranges(CsvReader csv, const std::string& key, const std::string& from, const std::string& to) {
   const size_t key_column = csv.column(key), from_column = csv.column(from), to_column = csv.column(to);
   const size_t ms = csv.column("ms");
   RangeTables tables;
@@ -64,8 +62,7 @@ RangeTables read_ranges(const std::filesystem::path& file, const std::string& ke
   return tables;
 }
 
-RangeTable read_token_ops(const std::filesystem::path& file) {
-  CsvReader csv(file);
+RangeTable read_token_ops(CsvReader csv) {
   const size_t from = csv.column("num_tokens_from"), to = csv.column("num_tokens_to");
   RangeTable table;
   while (csv.next()) {
@@ -87,11 +84,13 @@ double at(const RangeTables& tables, int64_t key, int64_t size) {
 
 class VidurTables final : public StepTimes {
  public:
-  VidurTables(const std::filesystem::path& folder, const VidurTableOptions& options)
+  VidurTables(const std::function<CsvReader(const std::string& name)>& table, const std::string& source,
+              const VidurTableOptions& options)
       : options_(options),
-        token_ops_(read_token_ops(folder / "per_token_ops_ms.csv")),
-        decode_(read_ranges(folder / "attn_decode_ms.csv", "batch_size", "kv_from", "kv_to")),
-        prefill_(read_ranges(folder / "attn_prefill_ms.csv", "kv", "chunk_from", "chunk_to")) {}
+        source_(source),
+        token_ops_(read_token_ops(table("per_token_ops_ms"))),
+        decode_(read_ranges(table("attn_decode_ms"), "batch_size", "kv_from", "kv_to")),
+        prefill_(read_ranges(table("attn_prefill_ms"), "kv", "chunk_from", "chunk_to")) {}
 
   Estimate step_seconds(const StepBatch& batch) override {
     double layer = token_ops_.at(rounded_up(batch.new_tokens(), token_step));
@@ -109,7 +108,7 @@ class VidurTables final : public StepTimes {
       const auto chunk = static_cast<int64_t>(std::nearbyint(std::sqrt(squares)));
       layer += at(prefill_, context, chunk) * overhead(static_cast<int64_t>(batch.prompts.size()));
     }
-    return exactly(static_cast<double>(options_.layers) * layer * 1e-3);
+    return tabulated_seconds(static_cast<double>(options_.layers) * layer * 1e-3, 0, source_);
   }
 
   // Only a step of the rounded mean changes the time.
@@ -134,6 +133,7 @@ class VidurTables final : public StepTimes {
   }
 
   VidurTableOptions options_;
+  std::string source_;
   RangeTable token_ops_;
   RangeTables decode_;   // by decodes, then context
   RangeTables prefill_;  // by context, then chunk
@@ -142,7 +142,19 @@ class VidurTables final : public StepTimes {
 }  // namespace
 
 std::unique_ptr<StepTimes> read_vidur_tables(const std::filesystem::path& folder, const VidurTableOptions& options) {
-  return std::make_unique<VidurTables>(folder, options);
+  const auto table = [&](const std::string& name) {
+    return CsvReader(folder / (name + ".csv"), {.max_bytes = most_bytes});
+  };
+  return std::make_unique<VidurTables>(table, folder.string(), options);
+}
+
+std::unique_ptr<StepTimes> vidur_tables_from_text(const std::map<std::string, std::string>& texts,
+                                                  const VidurTableOptions& options) {
+  const auto table = [&](const std::string& name) {
+    const auto text = texts.find(name);
+    return CsvReader::from_text(text == texts.end() ? "" : text->second, name);
+  };
+  return std::make_unique<VidurTables>(table, "VIDUR's tables", options);
 }
 
 }  // namespace foretoken

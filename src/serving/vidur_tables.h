@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "serving/step_times.h"
 
@@ -22,5 +24,9 @@ struct VidurTableOptions {
 // grouped queries each attention counts 1.1 times where more than one request takes part. No head, no host, no
 // communication.
 std::unique_ptr<StepTimes> read_vidur_tables(const std::filesystem::path& folder, const VidurTableOptions& options);
+
+// The same from texts by name (per_token_ops_ms, attn_decode_ms, attn_prefill_ms), for tests and fuzzing.
+std::unique_ptr<StepTimes> vidur_tables_from_text(const std::map<std::string, std::string>& tables,
+                                                  const VidurTableOptions& options);
 
 }  // namespace foretoken

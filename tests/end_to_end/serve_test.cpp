@@ -1,6 +1,6 @@
 // A whole simulated serving run from the command line.
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -84,6 +84,7 @@ TEST_F(Serve, shared_prefixes_are_found_in_the_cache) {
     return parse_json(run.out, "answer").find("prefix_cache_hit_share")->number();
   };
   EXPECT_NEAR(hits(""), 0.5 * 29 / 30, 0.02);
+  EXPECT_NEAR(hits("--dataset-name prefix_repetition"), 0.5 * 20 / 30, 0.1) << "ten texts, as vLLM takes them";
   EXPECT_EQ(hits("--no-enable-prefix-caching"), 0);
 }
 
@@ -121,23 +122,121 @@ TEST_F(Serve, a_board_held_busy_takes_longer_for_prompts) {
     return parse_json(run.out, "answer").find("mean_ttft_ms")->number();
   };
   EXPECT_GT(mean_ttft("--sustained"), 1.01 * mean_ttft(""));
-  expect_refused(run_foretoken("serve --model Llama-3.1-8B --device tpu_v5e -tp 2 --num-prompts 5 --sustained"),
+  expect_refused(run_foretoken("serve --model Llama-3.1-8B --device tpu_v5e -tp 2 --max-model-len 8192 --num-prompts 5 --sustained"),
                  "power_limit_w");
 }
 
+TEST_F(Serve, detailed_results_list_each_request_as_vllm_does) {
+  const std::string save =
+      "--num-prompts 6 --request-rate 10 --random-output-len 5 --save-result --save-detailed "
+      "--label mine --metadata version=1 --result-dir " +
+      folder_.string() + "/new";
+  ASSERT_EQ(serve(save).status, 0);
+  const Json saved = read_json_file(path("new/foretoken_serve.json"));
+  EXPECT_EQ(saved.find("label")->string(), "mine");
+  EXPECT_EQ(saved.find("version")->string(), "1");
+  double ttft = 0;
+  for (const Json& one : saved.find("ttfts")->items()) ttft += one.number();
+  EXPECT_NEAR(ttft / 6 * 1e3, saved.find("mean_ttft_ms")->number(), 1e-9);
+  double gaps = 0;
+  for (const Json& request : saved.find("itls")->items()) {
+    EXPECT_EQ(request.items().size(), 4U);
+    for (const Json& gap : request.items()) gaps += gap.number();
+  }
+  EXPECT_NEAR(gaps / 24 * 1e3, saved.find("mean_itl_ms")->number(), 1e-9);
+  for (const char* key : {"input_lens", "output_lens", "start_times", "errors"}) {
+    EXPECT_EQ(saved.find(key)->items().size(), 6U) << key;
+  }
+}
+
+TEST_F(Serve, results_are_appended_a_line_each) {
+  const std::string save =
+      "--num-prompts 2 --save-result --append-result --result-filename all.jsonl --result-dir " + folder_.string();
+  ASSERT_EQ(serve(save).status, 0);
+  ASSERT_EQ(serve(save).status, 0);
+  const std::string text = read_file(path("all.jsonl"), 1'000'000);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+  EXPECT_EQ(parse_json(text.substr(0, text.find('\n')), "line").find("completed")->integer(), 2);
+}
+
+TEST_F(Serve, the_life_of_a_request_adds_up_to_its_latency) {
+  const Outcome run = serve("--num-prompts 30 --request-rate 20 --random-output-len 40 --explain-request 7 --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json json = parse_json(run.out, "answer");
+  const Json& life = *json.find("request");
+  double sum = 0, operators = 0, steps = 0;
+  for (const Json& phase : life.find("phases")->items()) sum += phase.find("ms")->number();
+  EXPECT_NEAR(sum, life.find("e2el_ms")->number(), 1e-6);
+  for (const Json& one : life.find("breakdown")->find("operators")->items()) operators += one.find("seconds")->number();
+  for (const Json& one : life.find("breakdown")->find("step_kinds")->items()) steps += one.find("seconds")->number();
+  EXPECT_NEAR(operators, steps, 0.02 * steps);
+  EXPECT_LE(steps * 1e3, sum + 1e-6) << "its steps are part of its life";
+}
+
+TEST_F(Serve, replicas_may_differ) {
+  const Outcome run = serve(
+      "--num-prompts 60 --request-rate 20 --random-output-len 20 --router least_outstanding --replica count=1 "
+      "--replica device=l40s,count=2,max-model-len=8192 --breakdown --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json json = parse_json(run.out, "answer");
+  EXPECT_EQ(json.find("replicas")->integer(), 3);
+  const auto& groups = json.find("replica_groups")->items();
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[1].find("device")->string(), "l40s");
+  EXPECT_LT(groups[1].find("kv_blocks")->integer(), groups[0].find("kv_blocks")->integer());
+  EXPECT_EQ(json.find("completed")->integer(), 60);
+}
+
+TEST_F(Serve, one_kind_of_replica_is_the_same_by_either_flag) {
+  const std::string load = "--num-prompts 40 --request-rate 20 --json ";
+  EXPECT_EQ(serve(load + "--replicas 2").out, serve(load + "--replica count=2").out);
+}
+
+TEST_F(Serve, urgent_requests_wait_less_where_the_policy_looks_at_them) {
+  const auto waits = [](const std::string& flags) {
+    const Outcome run = serve(
+        "--num-prompts 200 --random-output-len 30 --max-num-seqs 8 --priority-shares 0.2,0.8 "
+        "--json " +
+        flags);
+    const Json json = parse_json(run.out, "answer");
+    const auto& priorities = json.find("priorities")->items();
+    return priorities.at(0).find("mean_ttft_ms")->number() / priorities.at(1).find("mean_ttft_ms")->number();
+  };
+  EXPECT_LT(waits("--scheduling-policy priority"), 0.4);
+  EXPECT_GT(waits("--scheduling-policy fcfs"), 0.6);
+}
+
+TEST_F(Serve, layers_with_windows_hold_no_more_than_their_window) {
+  const Outcome run = run_foretoken(
+      "serve --model gpt-oss-20b --device h100_sxm --no-intervals --num-prompts 1 --random-input-len 8000 "
+      "--random-output-len 200 --json --out-steps " +
+      path("steps.csv"));
+  ASSERT_EQ(run.status, 0) << run.err;
+  CsvReader steps{fs::path(path("steps.csv"))};
+  int64_t most = 0;
+  while (steps.next()) most = std::max(most, steps.integer(steps.column("kv_blocks_used")));
+  // Half the layers keep all 8199 tokens, the others 128: 9 blocks of 16.
+  EXPECT_EQ(most, (8199 + 15) / 16 + 9);
+}
+
+TEST_F(Serve, the_series_counts_every_token) {
+  const Outcome run =
+      serve("--num-prompts 50 --request-rate 5 --random-output-len 50 --json --out-series " + path("series.csv"));
+  ASSERT_EQ(run.status, 0) << run.err;
+  CsvReader csv{fs::path(path("series.csv"))};
+  double prompts = 0;
+  while (csv.next()) prompts += csv.number(csv.column("prefill_tokens_per_s"));
+  EXPECT_NEAR(prompts, static_cast<double>(parse_json(run.out, "answer").find("total_input_tokens")->integer()), 1e-3);
+}
+
 TEST_F(Serve, wrong_load_is_refused) {
-  expect_refused(serve("--burstiness 0 --request-rate 1"), "--burstiness");
   expect_refused(serve("--request-rate fast"), "--request-rate");
   expect_refused(serve("--request-rate 0"), "--request-rate");
   expect_refused(serve("--goodput ttft=5"), "--goodput");
   expect_refused(serve("--percentile-metrics ttfb"), "did you mean ttft");
   expect_refused(serve("--metric-percentiles 101"), "--metric-percentiles");
-  expect_refused(serve("--scheduler vlm"), "vllm");
   expect_refused(serve("--trace " + path("none.csv")), "none.csv");
   expect_refused(serve("--out-requests " + path("no/such/folder.csv")), "--out-requests");
-  const std::string back = path("back.csv");
-  write_file(back, "arrival_s,input_tokens,output_tokens\n2,1,1\n1,1,1\n");
-  expect_refused(serve("--trace " + back), "back.csv:3");
 }
 
 TEST_F(Serve, a_model_that_does_not_fit_is_refused_with_what_would_help) {

@@ -1,7 +1,6 @@
 #include "app/cli/command_line.h"
 
 #include <algorithm>
-#include <map>
 #include <ostream>
 #include <stdexcept>
 
@@ -23,25 +22,6 @@ constexpr std::string_view getting_started =
     "Start with `foretoken demo`. Each command teaches its flags: `foretoken step --help`.\n"
     "Every command takes --json: one JSON document on standard output and nothing else.\n"
     "Exit status: 0 fine, 2 wrong input, 1 a defect of foretoken.";
-
-// Short flags of more than one letter, as vLLM users type them.
-const std::map<std::string, std::string, std::less<>>& long_short_flags() {
-  static const std::map<std::string, std::string, std::less<>> names = {{"-tp", "--tensor-parallel-size"},
-                                                                        {"-pp", "--pipeline-parallel-size"},
-                                                                        {"-dp", "--data-parallel-size"},
-                                                                        {"-ep", "--expert-parallel-size"},
-                                                                        {"-cp", "--context-parallel-size"}};
-  return names;
-}
-
-std::vector<std::string> with_library_flags(std::vector<std::string> arguments) {
-  for (std::string& argument : arguments) {
-    const size_t end = std::min(argument.find('='), argument.size());
-    const auto found = long_short_flags().find(std::string_view(argument).substr(0, end));
-    if (found != long_short_flags().end()) argument = found->second + argument.substr(end);
-  }
-  return arguments;
-}
 
 // The innermost (sub)command that was named on the line.
 const CLI::App& innermost(const CLI::App& app) {

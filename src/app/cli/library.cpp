@@ -93,7 +93,6 @@ std::optional<CommunicationPredictor> Library::collectives(const Device& device,
 
 DeviceModels Library::device_models(const std::string& device_name, const ParallelPlan& plan, Tier tier) const {
   DeviceModels models{.kernels = predictor(device_name, tier), .collectives = nullptr};
-  models.power = power_model(models.kernels.device());
   if (rank_count(plan) == 1) return models;  // reading collectives takes longer than the step of a single rank
   if (auto found = collectives(models.kernels.device(), {}, {}, step_laws)) {
     models.collectives = std::make_shared<const CommunicationPredictor>(std::move(*found));

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "report/serving_report.h"
 #include "serving/load/closed_loop.h"
+#include "serving/load/priorities.h"
 #include "serving/load/synthetic.h"
 #include "serving/load/trace.h"
 
@@ -34,6 +35,14 @@ std::string trace_help() {
   }
   return "Requests with their arrivals: .csv or .jsonl, also .gz. Known by their columns: " + names;
 }
+
+constexpr const char* arrivals_heading = "Load: arrivals";
+constexpr const char* lengths_heading = "Load: lengths";
+constexpr const char* conversations_heading =
+    "Load: conversations (--dataset-name sessions; rates are of conversations)";
+
+// What `vllm bench serve` takes for prefix_repetition where nothing is said.
+constexpr int64_t usual_prefix_len = 256, usual_prefixes = 10;
 
 std::unique_ptr<LengthSource> make_lengths(const LoadFlags& flags, const std::vector<RequestLengths>& observed,
                                            uint64_t seed) {
@@ -63,16 +72,25 @@ std::unique_ptr<RequestSource> open_load(const LoadFlags& flags, const std::vect
                         seed);
 }
 
+std::vector<double> priorities(const LoadFlags& flags) {
+  std::vector<double> shares;
+  for (const std::string& text : flags.priority_shares) {
+    shares.push_back(number_of("--priority-shares", text, "shares of requests, as in 0.1,0.9"));
+  }
+  return shares;
+}
+
 std::unique_ptr<RequestSource> make_load(const LoadFlags& flags, const std::vector<RequestLengths>& observed,
                                          uint64_t seed) {
   std::unique_ptr<RequestSource> load = open_load(flags, observed, seed);
+  if (!flags.priority_shares.empty()) load = with_priorities(std::move(load), priorities(flags), seed);
   return flags.max_concurrency > 0 ? closed_loop(std::move(load), flags.max_concurrency) : std::move(load);
 }
 
 }  // namespace
 
 void LoadFlags::declare(Options& options) {
-  options.heading("Load: arrivals");
+  options.heading(arrivals_heading);
   options.text("--trace", trace, trace_help());
   options.number("--time-scale", time_scale, {.least = 1e-6, .most = 1e6},
                  "Times the trace's arrivals: 0.5 = twice the rate");
@@ -88,9 +106,11 @@ void LoadFlags::declare(Options& options) {
   options.number("--daily-period", arrivals.period_s, not_negative, "daily: seconds of a day");
   options.integer("--max-concurrency", max_concurrency, zero_or_more,
                   "Most requests in flight (closed loop); 0 = no limit");
+  options.list("--priority-shares", priority_shares,
+               "Shares of requests of priority 0 (most urgent), 1, ...: 0.1,0.9; see --scheduling-policy");
   options.integer("--seed", seed, zero_or_more, "Of everything that is drawn");
 
-  options.heading("Load: lengths");
+  options.heading(lengths_heading);
   options.choice("--dataset-name", dataset, {"random", "lognormal", "prefix_repetition", "sessions"},
                  "How prompts and outputs are made up");
   options.text("--dataset-path", dataset_path,
@@ -104,14 +124,37 @@ void LoadFlags::declare(Options& options) {
                  "lognormal: deviation of the logarithm; the lengths are means");
   options.integer("--random-prefix-len,--prefix-repetition-prefix-len", prefix_len, zero_or_more,
                   "Tokens that prompts share, in front");
-  options.integer("--prefix-repetition-num-prefixes", num_prefixes, tokens, "Different such texts");
+  options.integer(
+      "--prefix-repetition-num-prefixes", num_prefixes, zero_or_more,
+      "Different such texts; 0 = one, with prefix_repetition 10 (and 256 shared tokens where none are given)");
 
-  options.heading("Load: conversations (--dataset-name sessions; rates are of conversations)");
+  options.heading(conversations_heading);
   options.integer("--turns", sessions.turns, tokens,
                   "Requests of one conversation, each with all that was said before");
   options.number("--think-time", sessions.think_s, not_negative, "Mean seconds between an answer and the next turn");
   options.number("--tool-time", sessions.tool_s, not_negative, "Mean seconds of a tool call in place of that");
   options.number("--tool-share", sessions.tool_share, {.least = 0, .most = 1}, "Of turns that follow a tool call");
+}
+
+void LoadFlags::check_use(const Options& options) const {
+  const std::vector<std::string> ramp = {"--ramp-up-start-rps", "--ramp-up-end-rps"};
+  const std::vector<std::string> daily = {"--daily-swing", "--daily-period"};
+  if (!trace.empty()) {
+    options.refuse({"--burstiness", "--ramp-up-strategy", "--ramp-up-start-rps", "--ramp-up-end-rps", "--daily-swing",
+                    "--daily-period"},
+                   {lengths_heading, conversations_heading}, "--trace");
+    return;
+  }
+  options.refuse({"--time-scale"}, {}, "no --trace");
+  const std::string shape = "--ramp-up-strategy " + rate_shape;
+  if (rate_shape != "linear" && rate_shape != "exponential") options.refuse(ramp, {}, shape);
+  if (rate_shape != "daily") options.refuse(daily, {}, shape);
+  if (dataset != "sessions") options.refuse({}, {conversations_heading}, "--dataset-name " + dataset);
+  if (dataset != "lognormal") options.refuse({"--lognormal-sigma"}, {}, "--dataset-name " + dataset);
+  if (!dataset_path.empty()) {
+    options.refuse({"--random-input-len", "--random-output-len", "--random-range-ratio", "--lognormal-sigma"}, {},
+                   "--dataset-path");
+  }
 }
 
 int64_t LoadFlags::requests() const {
@@ -128,9 +171,12 @@ LoadMaker LoadFlags::load() const {
   flags.arrivals.rate = rate();
   flags.arrivals.shape = rate_shape_from_name(rate_shape).value();  // one of the choices
   flags.arrivals.count = requests();
+  const bool repeats = dataset == "prefix_repetition";
+  if (flags.prefix_len == 0 && repeats) flags.prefix_len = usual_prefix_len;
+  if (flags.num_prefixes == 0) flags.num_prefixes = repeats ? usual_prefixes : 1;
   if (trace.empty()) {
     check_arrivals(flags.arrivals);
-  } else if (!dataset_path.empty() || lower_case(request_rate) != "inf") {
+  } else if (lower_case(request_rate) != "inf") {
     throw InputError({.source = "--trace",
                       .value = printable(trace),
                       .expected = "a trace alone, or lengths with --dataset-path and arrivals with --request-rate"});

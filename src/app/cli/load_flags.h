@@ -25,12 +25,15 @@ struct LoadFlags {
   std::string dataset_path;
   int64_t input_len = 1024, output_len = 128;
   double range_ratio = 0, lognormal_sigma = 1;
-  int64_t prefix_len = 0, num_prefixes = 1;
+  int64_t prefix_len = 0, num_prefixes = 0;  // 0 = none and 1, or what vLLM takes for prefix_repetition
   SessionSettings sessions;
+  std::vector<std::string> priority_shares;  // empty = as the trace says, else all alike
   int64_t seed = 0;
 
   void declare(Options& options);
 
+  // InputError for flags that this load does not use; `options` as given to declare, after parsing.
+  void check_use(const Options& options) const;
   // InputError for flags that do not go together.
   LoadMaker load() const;
   int64_t requests() const;  // asked for; 0 = as many as the trace has

@@ -1,6 +1,7 @@
 #include "app/cli/options.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -47,6 +48,26 @@ std::string range_words(std::string_view what, const Range<Number>& allowed) {
   return std::string(what);
 }
 
+const std::map<std::string, std::string, std::less<>>& long_short_flags() {
+  static const std::map<std::string, std::string, std::less<>> names = {{"-tp", "--tensor-parallel-size"},
+                                                                        {"-pp", "--pipeline-parallel-size"},
+                                                                        {"-dp", "--data-parallel-size"},
+                                                                        {"-ep", "--expert-parallel-size"},
+                                                                        {"-cp", "--context-parallel-size"}};
+  return names;
+}
+
+// The parts between commas, without empty ones.
+std::vector<std::string> comma_separated(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
 }  // namespace
 
 Options::Options(CLI::App& app) : app_(app) {}
@@ -77,12 +98,12 @@ void Options::text(const std::string& names, std::string& target, const std::str
 
 void Options::list(const std::string& names, std::vector<std::string>& target, const std::string& help, bool required) {
   add(names, help, "", required, [&target](const std::string&, const std::string& value) {
-    for (size_t begin = 0; begin <= value.size();) {
-      const size_t end = std::min(value.find(',', begin), value.size());
-      if (end > begin) target.push_back(value.substr(begin, end - begin));
-      begin = end + 1;
-    }
+    for (std::string& part : comma_separated(value)) target.push_back(std::move(part));
   });
+}
+
+void Options::texts(const std::string& names, std::vector<std::string>& target, const std::string& help) {
+  add(names, help, "", false, [&target](const std::string&, const std::string& value) { target.push_back(value); });
 }
 
 void Options::integer(const std::string& names, int64_t& target, Range<int64_t> allowed, const std::string& help,
@@ -171,6 +192,43 @@ void Options::refuse(const std::vector<std::string>& flags, const std::vector<st
 
 bool Options::was_chosen() const {
   return app_.parsed();
+}
+
+std::vector<std::string> with_library_flags(std::vector<std::string> arguments) {
+  for (std::string& argument : arguments) {
+    const size_t end = std::min(argument.find('='), argument.size());
+    const auto found = long_short_flags().find(std::string_view(argument).substr(0, end));
+    if (found != long_short_flags().end()) argument = found->second + argument.substr(end);
+  }
+  return arguments;
+}
+
+void parse_settings(const std::string& flag, const std::string& text, const std::function<void(Options&)>& declare) {
+  CLI::App app;
+  app.set_help_flag();
+  Options options(app);
+  declare(options);
+  std::vector<std::string> arguments;
+  for (const std::string& part : comma_separated(text)) {
+    const std::string key = part.substr(0, part.find('='));
+    arguments.push_back((long_short_flags().contains("-" + key) ? "-" : "--") + part);
+  }
+  arguments = with_library_flags(std::move(arguments));
+  std::reverse(arguments.begin(), arguments.end());  // the parser takes them from the back
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ExtrasError&) {
+    std::vector<std::string> known;
+    for (const CLI::Option* option : std::as_const(app).get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back(name);
+    }
+    const std::string typed = app.remaining().front();
+    const std::string key = typed.substr(2, typed.find('=') - 2);
+    fail(flag, key, "KEY=VALUE,..., each key a flag of this command without its dashes",
+         nearest_name(key, known).value_or(""));
+  } catch (const CLI::ParseError&) {
+    fail(flag, text, "KEY=VALUE,KEY=VALUE,...");
+  }
 }
 
 std::vector<int64_t> parse_sizes(const std::string& flag, const std::string& text, Range<int64_t> allowed) {

@@ -27,7 +27,8 @@ class Options {
   void flag(const std::string& names, bool& target, const std::string& help);  // also --no-x
   void text(const std::string& names, std::string& target, const std::string& help, bool required = false);
   void list(const std::string& names, std::vector<std::string>& target, const std::string& help,
-            bool required = false);  // a,b or repeated
+            bool required = false);                                                                 // a,b or repeated
+  void texts(const std::string& names, std::vector<std::string>& target, const std::string& help);  // repeated; whole
   void integer(const std::string& names, int64_t& target, Range<int64_t> allowed, const std::string& help,
                bool required = false);
   void number(const std::string& names, double& target, Range<double> allowed, const std::string& help,
@@ -62,6 +63,13 @@ class Options {
   std::string heading_ = "Options";
   std::vector<std::unique_ptr<Options>> children_;
 };
+
+// Short flags of more than one letter, as vLLM users type them (-tp), in the form that the parser knows.
+std::vector<std::string> with_library_flags(std::vector<std::string> arguments);
+
+// Flags inside the value of another: "device=h100_sxm,tp=2" means --device h100_sxm -tp 2 of those that `declare`
+// declares. InputError names the outer flag.
+void parse_settings(const std::string& flag, const std::string& text, const std::function<void(Options&)>& declare);
 
 // One such number, or doubling from the first to the last: 1K:1G.
 std::vector<int64_t> parse_sizes(const std::string& flag, const std::string& text, Range<int64_t> allowed);

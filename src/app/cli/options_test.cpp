@@ -28,5 +28,33 @@ TEST(ParseSize, anything_else_is_an_input_error_that_names_the_flag) {
   }
 }
 
+TEST(ParseSettings, keys_are_flags_without_their_dashes) {
+  int64_t ranks = 1, sequences = 5;
+  bool eager = false;
+  std::string device;
+  const auto declare = [&](Options& options) {
+    options.integer("--tensor-parallel-size,-tp", ranks, any, "");
+    options.integer("--max-num-seqs", sequences, any, "");
+    options.flag("--enforce-eager", eager, "");
+    options.text("--device", device, "", true);
+  };
+  parse_settings("--replica", "tp=2,device=l40s,enforce-eager", declare);
+  EXPECT_EQ(ranks, 2);
+  EXPECT_EQ(sequences, 5) << "what is not named stays";
+  EXPECT_TRUE(eager);
+  EXPECT_EQ(device, "l40s");
+  for (const auto& [text, suggestion] : {std::pair("max-num-seq=4", "max-num-seqs"), std::pair("zzz", "")}) {
+    try {
+      parse_settings("--replica", text, declare);
+      FAIL() << text;
+    } catch (const InputError& error) {
+      EXPECT_EQ(error.problem().source, "--replica");
+      EXPECT_EQ(error.problem().suggestion, suggestion);
+    }
+  }
+  EXPECT_THROW(parse_settings("--replica", "tp", declare), InputError);
+  EXPECT_THROW(parse_settings("--replica", "tp=two", declare), InputError);
+}
+
 }  // namespace
 }  // namespace foretoken

@@ -9,6 +9,7 @@
 #include "base/statistics.h"
 #include "serving/load/closed_loop.h"
 #include "serving/load/lengths.h"
+#include "serving/load/priorities.h"
 #include "serving/load/sessions.h"
 #include "serving/load/synthetic.h"
 
@@ -23,6 +24,23 @@ std::vector<Request> all_of(RequestSource& source) {
   std::vector<Request> requests;
   while (source.next_arrival()) requests.push_back(source.next());
   return requests;
+}
+
+TEST(Priorities, are_drawn_by_their_shares_and_change_nothing_else) {
+  const auto plain = [] { return synthetic_load({.rate = 10, .count = 4000}, fixed(10, 5), {}, 3); };
+  const std::vector<Request> before = all_of(*plain());
+  const std::vector<Request> after = all_of(*with_priorities(plain(), {1, 0, 3}, 3));
+  ASSERT_EQ(after.size(), before.size());
+  std::map<int32_t, int> counts;
+  for (size_t i = 0; i < after.size(); ++i) {
+    EXPECT_EQ(after[i].arrival, before[i].arrival);
+    ++counts[after[i].priority];
+  }
+  EXPECT_EQ(counts.size(), 2U) << "a share of 0 has no requests";
+  EXPECT_NEAR(counts[0], 1000, 100);
+  EXPECT_NEAR(counts[2], 3000, 100);
+  EXPECT_THROW(with_priorities(plain(), {0, 0}, 3), InputError);
+  EXPECT_THROW(with_priorities(plain(), {-1, 2}, 3), InputError);
 }
 
 TEST(Lengths, a_range_ratio_spreads_as_vllm_does) {

@@ -31,7 +31,7 @@ constexpr TraceFormat formats[] = {
 };
 
 constexpr Range<int64_t> tokens_allowed{.least = 0, .most = 1'000'000'000};
-constexpr double latest_s = 100 * 86400;  // what simulated time holds
+constexpr double latest_s = longest_simulated_time.value();
 constexpr int mooncake_block_tokens = 512;
 constexpr size_t most_lengths = 1'000'000;
 
@@ -94,7 +94,9 @@ class TraceReader {
 
   // Never before the row above.
   Picoseconds arrival(double scale) {
-    const Picoseconds time = to_picoseconds(Seconds(arrival_seconds() * scale));
+    const double seconds = arrival_seconds() * scale;
+    if (seconds > latest_s) rows_->fail(arrival_, "an arrival within 90 days, as --time-scale stretches it");
+    const Picoseconds time = to_picoseconds(Seconds(seconds));
     if (time < last_arrival_) {
       rows_->fail(arrival_, fmt::format("rows in order of arrival; the one before arrived {} s later",
                                         number_text(to_seconds(last_arrival_ - time).value())));
@@ -137,7 +139,7 @@ class TraceReader {
     if (!first_date_) first_date_ = date;
     const double since = static_cast<double>(date->seconds - first_date_->seconds) +
                          static_cast<double>(date->picoseconds - first_date_->picoseconds) * 1e-12;
-    if (since < 0 || since > latest_s) rows_->fail(arrival_, "a date at most 100 days after the first row's");
+    if (since < 0 || since > latest_s) rows_->fail(arrival_, "a date at most 90 days after the first row's");
     return since;
   }
 
@@ -161,7 +163,11 @@ class TraceLoad : public ListedSource {
 
  protected:
   std::optional<Request> read() override {
-    if (next_id_ == options_.max_requests || !reader_.next()) return std::nullopt;
+    if (next_id_ == options_.max_requests) return std::nullopt;
+    if (!reader_.next()) {
+      if (next_id_ == 0) throw reader_.rows().format_error("at least one request below it");
+      return std::nullopt;
+    }
     const RequestLengths lengths = reader_.lengths();
     Request request{.id = next_id_++,
                     .arrival = reader_.arrival(options_.time_scale),

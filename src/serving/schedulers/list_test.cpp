@@ -169,7 +169,8 @@ TEST_P(Schedulers, serve_a_lone_request_in_the_time_of_its_own_steps) {
   ASSERT_EQ(run.requests.size(), 1U);
   const RequestRecord& record = run.requests.front();
   EXPECT_NEAR(to_seconds(record.first_token).value(), 1 + 0.01 + 100e-5, 1e-12);
-  EXPECT_NEAR(to_seconds(record.last_token - record.first_token).value(), 2 * (0.01 + 1e-5) + (100 + 101) * 1e-7, 1e-12);
+  EXPECT_NEAR(to_seconds(record.last_token - record.first_token).value(), 2 * (0.01 + 1e-5) + (100 + 101) * 1e-7,
+              1e-12);
 }
 
 TEST_P(Schedulers, refuse_what_can_never_run_and_serve_the_rest) {

@@ -87,7 +87,7 @@ bool PagedScheduler::admit(int64_t tokens, int64_t reserved_tokens, const KvBloc
   waiting_.pop_front();
   running_.push_back(&sequence);
   sequence.running = true;
-  sequence.computed = prefix.blocks * options_.block_size;
+  sequence.computed = prefix.tokens;
   if (sequence.record.preemptions == 0) sequence.record.cached_tokens = sequence.computed;
   kv_.take_prefix(sequence, prefix);
   const bool covered = kv_.cover(sequence, tokens);

@@ -36,6 +36,11 @@ class PagedScheduler : public Scheduler {
   // Adds all sequences past their prompt to the batch, but those in flight. Where no block is free the last of the
   // others is preempted (vLLM V0, core/block_manager.py: a decode may run when one block is free).
   void decode_all(Batch& batch);
+  // A sequence of the queue that was preempted while a step of it runs cannot be taken yet: its last token is on the
+  // way, or with pipeline stages the one that it goes on from.
+  bool is_on_the_way(const Sequence& sequence) const {
+    return sequence.all_promised() || (options_.pipeline_stages > 1 && sequence.steps_in_flight > 0);
+  }
   bool full() const { return static_cast<int64_t>(running_.size()) >= options_.max_num_seqs; }
 
   SchedulerOptions options_;

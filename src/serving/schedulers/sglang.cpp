@@ -63,10 +63,10 @@ class SglangScheduler final : public PagedScheduler {
     double room = static_cast<double>(kv_.free() * options_.block_size) - expected_growth();
     while (!waiting_.empty() && budget > 0 && !full()) {
       Sequence& sequence = *waiting_.front();
-      if (sequence.all_promised()) return;  // its last token is on the way
+      if (is_on_the_way(sequence)) return;
       const int64_t known = sequence.known_tokens();
       const KvBlocks::Prefix prefix = kv_.find_prefix(sequence, known - 1);
-      const int64_t cached = prefix.blocks * options_.block_size;
+      const int64_t cached = prefix.tokens;
       const int64_t needed = known - cached + output_left(sequence);
       // An empty engine takes the next request whatever may come.
       if (static_cast<double>(needed) >= room && !running_.empty()) {

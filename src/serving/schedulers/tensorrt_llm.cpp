@@ -97,10 +97,10 @@ class TensorrtLlmScheduler final : public PagedScheduler {
         return;
       }
       Sequence& sequence = *waiting_.front();
-      if (sequence.all_promised()) return;  // its last token is on the way
+      if (is_on_the_way(sequence)) return;
       const int64_t known = sequence.known_tokens();
       const KvBlocks::Prefix prefix = kv_.find_prefix(sequence, known - 1);
-      const int64_t fresh = known - prefix.blocks * options_.block_size;
+      const int64_t fresh = known - prefix.tokens;
       // A prompt longer than a step would never start without chunks: it runs alone.
       if (!options_.enable_chunked_prefill && fresh > budget && !batch.empty()) return;
       const bool guaranteed = capacity_ == Capacity::max_utilization || reserved_ + longest(sequence) <= blocks_;

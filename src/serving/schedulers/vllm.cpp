@@ -26,15 +26,26 @@ class VllmScheduler final : public PagedScheduler {
   }
 
   void schedule(Batch& batch) override {
-    int64_t budget = options_.max_num_batched_tokens;
-    stays_blocked_ = false;
-    if (serve_running(batch, budget)) admit_waiting(batch, budget);
+    // A step for which the least urgent sequence preempted itself may be empty: an idle engine goes on to the next.
+    bool served = false;
+    do {
+      int64_t budget = options_.max_num_batched_tokens;
+      stays_blocked_ = false;
+      served = serve_running(batch, budget);
+      if (served) admit_waiting(batch, budget);
+    } while (!served && batch.empty() && !any_in_flight());
   }
 
   bool arrival_matters() const override { return by_priority() || PagedScheduler::arrival_matters(); }
 
  private:
   bool by_priority() const { return options_.policy == QueuePolicy::priority; }
+
+  bool any_in_flight() const {
+    const auto in_flight = [](const Sequence* sequence) { return sequence->steps_in_flight > 0; };
+    return std::any_of(running_.begin(), running_.end(), in_flight) ||
+           std::any_of(waiting_.begin(), waiting_.end(), in_flight);
+  }
 
   // Moves a sequence of the queue to its place by priority.
   void sort_in(Sequence& sequence) {
@@ -97,11 +108,11 @@ class VllmScheduler final : public PagedScheduler {
         return;
       }
       Sequence& sequence = *waiting_.front();
-      if (sequence.all_promised()) return;  // its last token is on the way
+      if (is_on_the_way(sequence)) return;
       const int64_t known = sequence.known_tokens();
       // The last token is always computed, or none would come out.
       const KvBlocks::Prefix prefix = kv_.find_prefix(sequence, known - 1);
-      const int64_t cached = prefix.blocks * options_.block_size;
+      const int64_t cached = prefix.tokens;
       const int64_t wanted = limited(known - cached);
       if (!options_.enable_chunked_prefill && wanted > budget) return;
       const int64_t tokens = std::min(wanted, budget);

@@ -122,6 +122,19 @@ TEST_F(VllmScheduler, by_priority_the_least_urgent_goes_even_if_it_was_chosen_al
   EXPECT_EQ(sequences_[0].record.preemptions, 1);
 }
 
+TEST_F(VllmScheduler, by_priority_an_idle_engine_goes_on_when_the_first_sequence_gives_way_to_the_others) {
+  use({.num_gpu_blocks = 1 + 4,
+       .policy = QueuePolicy::priority,
+       .enable_prefix_caching = false,
+       .async_scheduling = false});
+  add({.input_tokens = 31, .output_tokens = 40, .priority = 9});
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 31)));
+  add({.input_tokens = 31, .output_tokens = 40, .priority = 1});
+  EXPECT_THAT(run_step(), ElementsAre(Pair(0, 1), Pair(1, 31)));
+  EXPECT_THAT(run_step(), ElementsAre(Pair(1, 1)));
+  EXPECT_EQ(sequences_[0].record.preemptions, 1);
+}
+
 TEST_F(VllmScheduler, a_prompt_that_does_not_fit_whole_is_not_started) {
   use({.max_num_batched_tokens = 32, .num_gpu_blocks = 1 + 6});
   add(60, 10);

@@ -1,0 +1,82 @@
+#include "app/cli/commands/validate/list.h"
+#include "app/cli/out_file.h"
+#include "app/cli/tier_flag.h"
+#include "network/astra_compatible/validate_astra.h"
+#include "network/calibration/validate_communication.h"
+#include "report/communication_report.h"
+#include "report/validation_report.h"
+
+namespace foretoken {
+namespace {
+
+class ValidateCollectives : public Command {
+ public:
+  void declare(Options& options) override {
+    options.text("--data", data_, "CSV file or folder of such", true);
+    options.list("--systems", request_.systems, "Only these systems (comma-separated)");
+    options.list("--collectives", request_.collectives, "Only these collectives: all_reduce, vllm_graph, ...");
+    options.choice("--group-by", request_.group_by, communication_groupings(),
+                   "What to group by, instead of system/collective");
+    options.choice("--tier", tier_, tier_names(),
+                   "measured: the system's own sweep; sibling: one of its generation; cross: the sheet alone");
+    options.flag("--give-small-message", request_.gives_small_message,
+                 "Let the predictions know one small all-reduce of each system, which is then not scored");
+    options.text("--calibration", calibration_, "Folder written by `foretoken fit collectives`; default: the shipped");
+    options.text("--out", out_, "Write every row with predicted, low, high, confidence and error to this CSV file");
+    options.footer(
+        "Tables, told by their columns:\n"
+        "  system,ccl,version,collective,dtype,gpus,bytes,latency_us            NCCL, oneCCL\n"
+        "  system,framework,version,kernel,dtype,gpus,bytes,latency_us          custom all-reduce\n"
+        "  system,version,node_num,num_token,dispatch_avg_t_us,...              DeepEP, low latency\n"
+        "  system,version,node_num,num_token,dispatch_sms,...                   DeepEP, normal\n"
+        "  system,op_name,kernel_source,moe_dtype,moe_ep_size,latency_us,...    TensorRT-LLM's MoE all-to-all\n"
+        "  system,collective,gpus,gpus_per_node_used,bytes,median_us            Vidur's collectives\n"
+        "  topology,dims,bandwidth,latency,collective,algorithm,bytes,cycles,... ASTRA-sim's own answers\n"
+        "Example:\n  foretoken validate collectives --data measurements/nccl.csv --systems h100_sxm");
+  }
+
+  Answer run(const Library& library) const override {
+    if (is_astra_table(data_)) return run_astra();
+    CommunicationValidationRequest request = request_;
+    request.data = data_;
+    request.tier = tier_from_name(tier_).value();
+    const HardwareCatalogue hardware = library.hardware();
+    const SystemLibrary systems(hardware);
+    const auto calibrations = std::make_shared<const CommunicationLibrary>(
+        read_communication_library(calibration_.empty() ? library.networks() : std::filesystem::path(calibration_)));
+    OutFile rows("--out", out_);
+    ScoredCommunicationSink sink;
+    if (rows.wanted()) {
+      rows.stream() << scored_communication_header();
+      sink = [&](const ScoredCommunication& scored) { rows.stream() << scored_communication_row(scored); };
+    }
+    const Validation validation = validate_communication(request, calibrations, systems, sink);
+    rows.close();
+    return {.text = validation_text(validation), .json = validation_json(validation, "collectives")};
+  }
+
+ private:
+  // A table of ASTRA-sim's answers is met by its own arithmetic, not by predictions.
+  Answer run_astra() const {
+    OutFile rows("--out", out_);
+    ScoredAstraSink sink;
+    if (rows.wanted()) {
+      rows.stream() << scored_astra_header();
+      sink = [&](const ScoredAstraRun& scored) { rows.stream() << scored_astra_row(scored); };
+    }
+    const Validation validation = validate_astra(data_, sink);
+    rows.close();
+    return {.text = validation_text(validation), .json = validation_json(validation, "collectives")};
+  }
+
+  std::string data_, out_, calibration_, tier_ = "best";
+  CommunicationValidationRequest request_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_validate_collectives() {
+  return std::make_unique<ValidateCollectives>();
+}
+
+}  // namespace foretoken

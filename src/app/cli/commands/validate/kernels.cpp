@@ -1,0 +1,98 @@
+#include <fmt/format.h>
+
+#include "app/cli/commands/validate/list.h"
+#include "app/cli/out_file.h"
+#include "app/cli/tier_flag.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "kernel/port_map.h"
+#include "kernel/validate.h"
+#include "report/port_map_report.h"
+#include "report/validation_report.h"
+
+namespace foretoken {
+namespace {
+
+class ValidateKernels : public Command {
+ public:
+  void declare(Options& options) override {
+    options.text("--data", data_, "Folder of measurements, one device folder, or one file", true);
+    options.list("--devices", request_.devices, "Only these devices (comma-separated)");
+    options.list("--families", request_.families, "Only these kernel families");
+    options.list("--where", request_.where, "Only rows with COLUMN=VALUE, as split=test");
+    options.text("--group-by", request_.group_by, "A column to group by, instead of device/family");
+    options.choice("--tier", tier_, tier_names(), tier_help);
+    options.text("--calibration", calibration_, "Folder written by `foretoken fit kernels`; default: the shipped one");
+    options.text("--campaign", campaign_,
+                 "What the host adds on one machine: a file that `foretoken fit campaign` wrote");
+    options.text("--out", out_, "Write every row with predicted, low, high, confidence and error to this CSV file");
+    options.text("--port-map", port_map_,
+                 "Also say how efficient each family is on each device, and draw that against its spread: an SVG file");
+    options.integer("--threads", threads_, {.least = 0, .most = 1024}, "Files read at the same time; 0 = one per core");
+    options.footer(
+        "Columns of a file: the family's parameters (foretoken kernel FAMILY --help) and latency_us.\n"
+        "Also tables of operators on several devices, by their columns: those of NeuSight (device,op,batch,m,n,k;\n"
+        "device,op,rows,cols; convolutions; traced nodes) and LLMCompass (device,op,m,n,k,latency_ms).\n"
+        "Layer tables of LLMServingSim (<gpu>/<model>_bf16/tp<N>_<table>.csv) are read as they are.\n"
+        "Predictions never see the measured column. Rows that cannot be expressed are skipped with the reason.\n"
+        "Example:\n  foretoken validate kernels --data measurements/ --devices h100_sxm --families gemm --out "
+        "rows.csv");
+  }
+
+  Answer run(const Library& library) const override {
+    KernelValidationRequest request = request_;
+    request.data = data_;
+    request.threads = static_cast<int>(threads_);
+    if (!campaign_.empty()) request.campaign = read_campaign(campaign_);
+    const ModelCatalogue models = library.models();
+    request.models = &models;
+    OutFile rows("--out", out_);
+    ScoredKernelSink sink;
+    if (rows.wanted()) {
+      rows.stream() << scored_kernel_header();
+    }
+    PortMap port_map;
+    if (rows.wanted() || !port_map_.empty()) {
+      sink = [&](const ScoredKernel& scored) {
+        if (rows.wanted()) rows.stream() << scored_kernel_row(scored);
+        if (!port_map_.empty()) port_map.add(scored);
+      };
+    }
+    const Tier tier = tier_from_name(tier_).value();
+    const std::filesystem::path calibrations =
+        calibration_.empty() ? library.calibrations() : std::filesystem::path(calibration_);
+    if (!std::filesystem::is_directory(calibrations)) {
+      throw InputError({.source = "--calibration",
+                        .value = printable(calibrations.string()),
+                        .expected = "a folder that `foretoken fit kernels` wrote"});
+    }
+    const Validation validation = validate_kernels(
+        request, library.hardware(),
+        [&](const Device& device, Caches caches) {
+          return library.benchmark_predictor(device, tier, calibrations, caches);
+        },
+        sink);
+    rows.close();
+    Answer answer{.text = validation_text(validation), .json = validation_json(validation, "kernels")};
+    if (!port_map_.empty()) {
+      const std::vector<FamilyPortability> families = port_map.families();
+      write_file(port_map_, port_map_svg(families));
+      answer.text += "\n" + port_map_text(families) + fmt::format("wrote {}\n", port_map_);
+      answer.json.set("port_map", port_map_json(families));
+    }
+    return answer;
+  }
+
+ private:
+  std::string data_, out_, calibration_, port_map_, campaign_, tier_ = "best";
+  int64_t threads_ = 0;
+  KernelValidationRequest request_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_validate_kernels() {
+  return std::make_unique<ValidateKernels>();
+}
+
+}  // namespace foretoken

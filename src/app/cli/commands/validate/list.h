@@ -1,0 +1,13 @@
+// What can be compared with measurements: one make_ function per layer, each defined in the file of its name.
+#pragma once
+
+#include "app/cli/command.h"
+
+namespace foretoken {
+
+std::unique_ptr<Command> make_validate_kernels();
+std::unique_ptr<Command> make_validate_steps();
+std::unique_ptr<Command> make_validate_collectives();
+std::unique_ptr<Command> make_validate_serving();
+
+}  // namespace foretoken

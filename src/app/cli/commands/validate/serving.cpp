@@ -1,0 +1,88 @@
+#include "app/cli/commands/validate/list.h"
+#include "app/cli/out_file.h"
+#include "app/cli/tier_flag.h"
+#include "base/error.h"
+#include "report/validation_report.h"
+#include "serving/validate_run.h"
+#include "serving/validate_serving.h"
+
+namespace foretoken {
+namespace {
+
+class ValidateServing : public Command {
+ public:
+  void declare(Options& options) override {
+    options.text("--data", data_, "CSV file of measured operating points (.csv, .csv.gz)");
+    options.text("--run", run_folder_, "Or one run, request by request: a folder with meta.json and requests.csv");
+    options.text("--op-tables", op_tables_, "--run: step times from operators measured in the engine");
+    options.text("--device", device_, "--run: the device, where meta.json does not name one we know");
+    options.flag("--own-blocks", own_blocks_, "--run: KV blocks from first principles");
+    options.list("--tiers", request_.tiers, "Only these tiers (comma-separated)");
+    options.list("--devices", request_.devices, "Only these GPUs, as the file calls them");
+    options.list("--models", request_.models, "Only these models");
+    options.list("--engines", request_.engines, "Only these engines");
+    options.list("--kinds", request_.kinds, "Only these kinds of models: dense, moe");
+    options.text("--group-by", request_.group_by, "A column to group by, instead of tier");
+    options.choice("--tier", tier_, tier_names(), tier_help);
+    options.integer("--threads", threads_, {.least = 0, .most = 1024},
+                    "Groups simulated at the same time; 0 = one per core");
+    options.text("--out", out_, "Write every value with predicted, low, high and error to this CSV file");
+    options.footer(
+        "Each row is simulated from its model, GPU, engine, number formats, parallel layout, lengths and load; the\n"
+        "measured values are never used. Rows that cannot be expressed are skipped with the reason.\n"
+        "Examples:\n  foretoken validate serving --data cases.csv --kinds dense\n"
+        "  foretoken validate serving --run vllm_runs/RTX4090_Llama-3.1-8B --op-tables "
+        "vllm_runs/RTX4090_Llama-3.1-8B/op_profile");
+  }
+
+  Answer run(const Library& library) const override {
+    const Tier tier = tier_from_name(tier_).value();
+    const bool is_run = data_.empty();
+    const DeviceModelMaker make_models = [&](const Device& device, const ParallelPlan& plan) {
+      DeviceModels models = library.device_models(device.name, plan, tier);
+      if (is_run) models.power = library.power_model(device);
+      return models;
+    };
+    if (data_.empty() == run_folder_.empty()) {
+      throw InputError({.source = "--data",
+                        .value = data_.empty() ? "not given" : "and --run",
+                        .expected = "--data FILE or --run FOLDER, one of them"});
+    }
+    ServingValidationRequest request = request_;
+    request.data = data_;
+    request.threads = static_cast<int>(threads_);
+    OutFile rows("--out", out_);
+    ScoredServingSink sink;
+    if (rows.wanted()) {
+      rows.stream() << scored_serving_header();
+      sink = [&](const ScoredServing& scored) { rows.stream() << scored_serving_row(scored); };
+    }
+    const Validation validation =
+        is_run ? replay_run(library, make_models, sink)
+               : validate_serving(request, library.hardware(), library.models(), library.stacks(), make_models, sink);
+    rows.close();
+    return {.text = validation_text(validation), .json = validation_json(validation, "serving")};
+  }
+
+ private:
+  Validation replay_run(const Library& library, const DeviceModelMaker& make_models,
+                        const ScoredServingSink& sink) const {
+    return validate_run({.folder = run_folder_, .op_tables = op_tables_, .device = device_, .own_blocks = own_blocks_},
+                        library.hardware(), library.models(), library.stacks(), make_models, sink)
+        .errors;
+  }
+
+  std::string data_, out_, tier_ = "best";
+  std::string run_folder_, op_tables_, device_;
+  bool own_blocks_ = false;
+  int64_t threads_ = 0;
+  ServingValidationRequest request_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_validate_serving() {
+  return std::make_unique<ValidateServing>();
+}
+
+}  // namespace foretoken

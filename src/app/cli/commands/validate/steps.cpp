@@ -1,0 +1,67 @@
+#include "app/cli/commands/validate/list.h"
+#include "app/cli/out_file.h"
+#include "app/cli/tier_flag.h"
+#include "compose/validate_steps.h"
+#include "report/validation_report.h"
+
+namespace foretoken {
+namespace {
+
+class ValidateSteps : public Command {
+ public:
+  void declare(Options& options) override {
+    options.text("--data", data_, "CSV file of measured steps, as tools/measure_steps.py writes it", true);
+    options.list("--devices", request_.devices, "Only these devices (comma-separated)");
+    options.list("--stacks", request_.stacks, "Only these stacks");
+    options.list("--phases", request_.phases, "Only these phases");
+    options.list("--models", request_.models, "Only these models");
+    options.text("--group-by", request_.group_by, "A column to group by, instead of stack/phase");
+    options.choice("--tier", tier_, tier_names(), tier_help);
+    options.number("--host-factor", request_.host_factor, {.least = 0.01, .most = 100},
+                   "Times the stacks' host times: 2 = a host half as fast");
+    options.text("--campaign", campaign_,
+                 "For a layer measured by operator: what the host adds on its machine, a file that `foretoken fit "
+                 "campaign` wrote");
+    options.text("--out", out_, "Write every row with predicted, low, high, confidence and error to this CSV file");
+    options.footer(
+        "Columns: device, model, stack, dispatch, phase, batch, input_len, context_len, dtype, measured_ms; optional\n"
+        "kernel_ms (the kernels' sum: never used, but its error is reported), cache, optimizer, logits, tp.\n"
+        "Also NeuSight's table of whole models (device,model,mode,seq_len,batch,fusion,measured_ms), and one layer\n"
+        "measured operator by operator (device,phase,op,latency_ms; optional model, batch, input_len, context_len, "
+        "tp),\n"
+        "by default GPT-3's on four GPUs as LLMCompass measured it (data/layers/llmcompass.json).\n"
+        "Example:\n  foretoken validate steps --data data/measured/h200_sxm/options.csv --stacks torch-graph");
+  }
+
+  Answer run(const Library& library) const override {
+    StepValidationRequest request = request_;
+    request.data = data_;
+    request.layer = library.layer_conventions();
+    if (!campaign_.empty()) request.campaign = read_campaign(campaign_);
+    OutFile rows("--out", out_);
+    ScoredStepSink sink;
+    if (rows.wanted()) {
+      rows.stream() << scored_step_header();
+      sink = [&](const ScoredStep& scored) { rows.stream() << scored_step_row(scored); };
+    }
+    const Tier tier = tier_from_name(tier_).value();
+    const StepValidation validation = validate_steps(
+        request, library.hardware(), library.models(), library.stacks(),
+        [&](const Device& device) { return library.predictor(device.name, tier); },
+        [&](const Device& device) { return library.power_model(device); }, sink);
+    rows.close();
+    return {.text = step_validation_text(validation), .json = step_validation_json(validation)};
+  }
+
+ private:
+  std::string data_, out_, campaign_, tier_ = "best";
+  StepValidationRequest request_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_validate_steps() {
+  return std::make_unique<ValidateSteps>();
+}
+
+}  // namespace foretoken

@@ -1,0 +1,25 @@
+// A file that a command writes as it goes.
+#pragma once
+
+#include <fstream>
+#include <ostream>
+#include <string>
+
+namespace foretoken {
+
+// Nothing where no name was given. InputErrors name the flag that gave it.
+class OutFile {
+ public:
+  enum class Mode { replace, append };
+
+  OutFile(std::string flag, std::string path, Mode mode = Mode::replace);
+  bool wanted() const { return !path_.empty(); }
+  std::ostream& stream() { return file_; }
+  void close();  // says so when not all could be written
+
+ private:
+  std::string flag_, path_;
+  std::ofstream file_;
+};
+
+}  // namespace foretoken

@@ -1,0 +1,146 @@
+#include "app/cli/replica_flags.h"
+
+#include <variant>
+
+#include "app/cli/tier_flag.h"
+#include "base/error.h"
+#include "serving/composed_steps.h"
+#include "serving/engine_setup.h"
+#include "serving/op_tables.h"
+#include "serving/sustained_steps.h"
+#include "serving/vidur_tables.h"
+
+namespace foretoken {
+namespace {
+
+constexpr Range<int64_t> counts{.least = 1, .most = 100'000};
+
+bool shares_keys(const Model& model) {
+  for (const Layer& layer : model.layers) {
+    if (const auto* attention = std::get_if<Attention>(&layer.mixer)) return attention->kv_heads < attention->heads;
+  }
+  return false;
+}
+
+std::unique_ptr<StepTimes> step_times(const ReplicaFlags& flags, const ComposedStepsConfig& composed) {
+  if (!flags.op_tables.empty() && !flags.vidur_tables.empty()) {
+    throw InputError({.source = "--op-tables", .value = "and --vidur-tables", .expected = "one of them"});
+  }
+  if (!flags.op_tables.empty()) {
+    return read_op_tables(flags.op_tables, op_table_options(composed.model, composed.plan, composed.stack,
+                                                            composed.models.kernels.device()));
+  }
+  if (!flags.vidur_tables.empty()) {
+    return read_vidur_tables(flags.vidur_tables, {.layers = static_cast<int64_t>(composed.model.layers.size()),
+                                                  .grouped_query = shares_keys(composed.model)});
+  }
+  return compose_steps(composed);
+}
+
+std::unique_ptr<StepTimes> held_busy(std::unique_ptr<StepTimes> cool, const ComposedStepsConfig& composed) {
+  if (!composed.models.power) {
+    throw InputError({.source = "--sustained",
+                      .path = composed.models.kernels.device().name,
+                      .value = "no power limit known",
+                      .expected = "a device whose file gives power_limit_w"});
+  }
+  return sustained_steps(std::move(cool), composed);
+}
+
+}  // namespace
+
+void ReplicaFlags::declare_model(Options& options) {
+  model.declare_model(options);
+  model.declare_parallelism(options);
+}
+
+void ReplicaFlags::declare_engine(Options& options) {
+  engine.declare(options);
+  scheduler.declare(options);
+  options.heading("Step times");
+  options.text("--stack", stack, "Software that runs the steps (foretoken stacks); default: the engine's");
+  options.choice("--tier", tier, tier_names(), tier_help);
+  options.text("--op-tables", op_tables,
+               "Take step times from operators measured in an engine (LLMServingSim's profiles)");
+  options.text("--vidur-tables", vidur_tables, "Take step times from VIDUR's look-up tables");
+  options.flag("--sustained", sustained,
+               "Steps of a board that is always busy: the power limit lengthens those with prompts");
+}
+
+ReplicaFlags ReplicaFlags::with(const std::string& settings) const {
+  ReplicaFlags changed = *this;
+  changed.count = 1;
+  parse_settings("--replica", settings, [&](Options& options) {
+    changed.declare_model(options);
+    changed.declare_engine(options);
+    options.integer("--count", changed.count, counts, "Replicas of this kind");
+  });
+  if (changed.model.model != model.model) {
+    throw InputError({.source = "--replica",
+                      .value = printable(settings),
+                      .expected = "replicas of one model: all answer the same requests"});
+  }
+  return changed;
+}
+
+ReplicaGroup ReplicaFlags::build(const Library& library) const {
+  const Model parsed = model.read_model(library);
+  ParallelPlan plan = model.parallel_plan();
+  const int64_t ranks = plan.data;
+  DeviceModels models = library.device_models(model.device, plan, tier_from_name(tier).value());
+  if (sustained) models.power = library.power_model(models.kernels.device());
+  if (plan.expert <= plan.tensor) plan.data = 1;  // ranks are engines of their own
+  const DType kv_dtype = model.kv_dtype(parsed);
+  ServingMemory memory = serving_memory(parsed, models.kernels.device(), plan, engine.engine_flags(kv_dtype));
+  const std::string stack_name = stack.empty() ? std::string(engine_family(engine.engine.engine)) : stack;
+  Stack captured = engine_stack(library.stacks().stack(stack_name), memory.flags);
+  ReplicaConfig config{.scheduler = scheduler.name(engine.engine.engine), .options = scheduler_options(memory, plan)};
+  scheduler.apply(config.options);
+  ReplicaGroup group{.count = count * ranks,
+                     .model = parsed,
+                     .plan = plan,
+                     .models = std::move(models),
+                     .memory = std::move(memory),
+                     .stack = std::move(captured),
+                     .kv_dtype = kv_dtype,
+                     .has_operators = op_tables.empty() && vidur_tables.empty(),
+                     .times = nullptr,
+                     .config = std::move(config)};
+  const ComposedStepsConfig composed{.model = group.model,
+                                     .plan = group.plan,
+                                     .models = group.models,
+                                     .stack = group.stack,
+                                     .kv_dtype = group.kv_dtype};
+  group.times = step_times(*this, composed);
+  if (sustained) group.times = held_busy(std::move(group.times), composed);
+  group.config.times = group.times.get();
+  return group;
+}
+
+ReplicaSummary ReplicaGroup::summary() const {
+  return {.device = models.kernels.device().name,
+          .scheduler = config.scheduler,
+          .count = count,
+          .devices_each = plan.tensor * plan.pipeline * plan.context,
+          .kv_blocks = config.options.num_gpu_blocks,
+          .block_size = config.options.block_size};
+}
+
+std::vector<TypicalStep> ReplicaGroup::typical_steps(const StepMix& mix, const std::string& flag) const {
+  if (!has_operators) {
+    throw InputError({.source = flag, .expected = "steps of our own kernels: tables have no operators"});
+  }
+  std::vector<TypicalStep> steps;
+  for (const StepShare& share : mix.shares()) {
+    if (share.steps == 0) continue;
+    StepRequest request = share.typical();
+    request.kv_dtype = kv_dtype;
+    steps.push_back({.device = models.kernels.device().name,
+                     .share = share,
+                     .step = estimate_step(model, request, plan, models.kernels, stack,
+                                           {.collectives = models.collectives.get()})});
+  }
+  return steps;
+}
+
+}  // namespace foretoken

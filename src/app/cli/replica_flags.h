@@ -1,0 +1,54 @@
+// The flags that make one kind of replica of a serving run, and the replicas that they make.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/cli/engine_flags.h"
+#include "app/cli/library.h"
+#include "app/cli/model_flags.h"
+#include "app/cli/scheduler_flags.h"
+#include "compose/serving_memory.h"
+#include "report/serving_breakdown.h"
+#include "report/serving_report.h"
+#include "serving/simulation.h"
+#include "serving/step_mix.h"
+
+namespace foretoken {
+
+// Equal replicas, with all that their steps are made of.
+struct ReplicaGroup {
+  int64_t count = 1;
+  Model model;
+  ParallelPlan plan;  // of one replica
+  DeviceModels models;
+  ServingMemory memory;
+  Stack stack;
+  DType kv_dtype = DType::bf16;
+  bool has_operators = true;  // steps of our own kernels; tables have none
+  std::unique_ptr<StepTimes> times;
+  ReplicaConfig config;  // uses `times`
+
+  ReplicaSummary summary() const;
+  // The typical step of each kind, by operator. InputError, which names the flag, where there are no operators.
+  std::vector<TypicalStep> typical_steps(const StepMix& mix, const std::string& flag) const;
+};
+
+struct ReplicaFlags {
+  ModelFlags model;
+  MemoryFlags engine;
+  SchedulerFlags scheduler;
+  std::string stack, tier = "best", op_tables, vidur_tables;
+  bool sustained = false;
+  int64_t count = 1;
+
+  void declare_model(Options& options);
+  void declare_engine(Options& options);
+  // The same with some flags changed: "device=a100_sxm,tp=2,count=4".
+  ReplicaFlags with(const std::string& settings) const;
+  ReplicaGroup build(const Library& library) const;
+};
+
+}  // namespace foretoken

@@ -1,0 +1,113 @@
+#include "app/cli/result_flags.h"
+
+#include <filesystem>
+#include <optional>
+
+#include "app/cli/out_file.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "report/serving_files.h"
+#include "report/serving_series.h"
+#include "serving/request_details.h"
+
+namespace foretoken {
+namespace {
+
+std::string result_path(const ResultFlags& flags) {
+  if (!flags.save_result) {
+    const char* given = flags.save_detailed ? "--save-detailed" : flags.append_result ? "--append-result" : nullptr;
+    if (given != nullptr) throw InputError({.source = given, .expected = "--save-result beside it"});
+    return "";
+  }
+  std::error_code failed;  // said again, with the name, when the file is opened
+  std::filesystem::create_directories(flags.result_dir, failed);
+  return (std::filesystem::path(flags.result_dir) / flags.result_filename).string();
+}
+
+}  // namespace
+
+void ResultFlags::declare(Options& options) {
+  options.flag("--save-result", save_result, "Write vLLM's result JSON");
+  options.flag("--save-detailed", save_detailed, "With lengths, TTFT, gaps between tokens and error of each request");
+  options.flag("--append-result", append_result, "Add it to the file as a line of its own");
+  options.text("--result-dir", result_dir, "Folder of it");
+  options.text("--result-filename", result_filename, "Name of it");
+  options.text("--label", label, "Its label; default: the scheduler");
+  options.list("--metadata", metadata, "Further keys of it: KEY=VALUE");
+  options.text("--out-requests", out_requests, "Write each request to this CSV file");
+  options.text("--out-steps", out_steps, "Write each step to this CSV file");
+  options.text("--out-series", out_series, "Write requests, KV use and tokens/s over time to this CSV file");
+  options.text("--out-trace", out_trace, "Write the run as a Chrome trace (.json, .json.gz), for ui.perfetto.dev");
+}
+
+std::vector<std::pair<std::string, std::string>> ResultFlags::metadata_pairs() const {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const std::string& item : metadata) {
+    const size_t equals = item.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      throw InputError({.source = "--metadata", .value = printable(item), .expected = "KEY=VALUE"});
+    }
+    pairs.emplace_back(item.substr(0, equals), item.substr(equals + 1));
+  }
+  return pairs;
+}
+
+struct ResultFiles::Parts {
+  explicit Parts(const ResultFlags& from)
+      : flags(from),
+        requests("--out-requests", from.out_requests),
+        steps("--out-steps", from.out_steps),
+        series("--out-series", from.out_series),
+        result("--result-dir", result_path(from), from.append_result ? OutFile::Mode::append : OutFile::Mode::replace) {
+  }
+
+  ResultFlags flags;
+  OutFile requests, steps, series, result;
+  std::optional<RequestCsv> request_csv;
+  std::optional<StepCsv> step_csv;
+  std::optional<RunTrace> trace;
+  std::optional<RequestDetails> details;
+};
+
+ResultFiles::ResultFiles(const ResultFlags& flags) : parts_(std::make_unique<Parts>(flags)) {
+  Parts& parts = *parts_;
+  if (parts.requests.wanted()) parts.request_csv.emplace(parts.requests.stream());
+  if (parts.steps.wanted()) parts.step_csv.emplace(parts.steps.stream());
+  if (!flags.out_trace.empty()) {
+    OutFile("--out-trace", flags.out_trace).close();  // written whole at the end
+    parts.trace.emplace();
+  }
+  if (flags.save_detailed) parts.details.emplace();
+}
+ResultFiles::~ResultFiles() = default;
+
+std::vector<RunObserver*> ResultFiles::observers() {
+  std::vector<RunObserver*> all;
+  const auto add = [&](auto& part) {
+    if (part) all.push_back(&*part);
+  };
+  add(parts_->request_csv);
+  add(parts_->step_csv);
+  add(parts_->trace);
+  add(parts_->details);
+  return all;
+}
+
+std::string ResultFiles::finish(const ServingReport& report) {
+  Parts& parts = *parts_;
+  parts.requests.close();
+  parts.steps.close();
+  if (parts.series.wanted()) parts.series.stream() << time_series_csv(report.run);
+  parts.series.close();
+  if (parts.trace) write_file(parts.flags.out_trace, parts.trace->document().dump(0) + "\n");
+  if (parts.result.wanted()) {
+    Json result = vllm_result_json(report);
+    if (parts.details) add_request_arrays(result, parts.details->by_id());
+    parts.result.stream() << result.dump(parts.flags.append_result ? 0 : 2) << "\n";
+    parts.result.close();
+  }
+  const bool cut = parts.trace && !parts.trace->is_complete();
+  return cut ? "The trace holds the beginning of the run only: viewers stop being useful beyond.\n" : "";
+}
+
+}  // namespace foretoken

@@ -1,0 +1,42 @@
+// The files that a serving run leaves behind; vLLM's names where it has them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/cli/options.h"
+#include "report/serving_report.h"
+#include "serving/serving_run.h"
+
+namespace foretoken {
+
+struct ResultFlags {
+  bool save_result = false, save_detailed = false, append_result = false;
+  std::string result_dir = ".", result_filename = "foretoken_serve.json", label;
+  std::vector<std::string> metadata;
+  std::string out_requests, out_steps, out_series, out_trace;
+
+  void declare(Options& options);
+  // KEY=VALUE of --metadata.
+  std::vector<std::pair<std::string, std::string>> metadata_pairs() const;
+};
+
+// Writes as the run goes on what can be, the rest at its end.
+class ResultFiles {
+ public:
+  // Opens all files, so that a wrong name is known before the run; InputError names the flag.
+  explicit ResultFiles(const ResultFlags& flags);
+  ~ResultFiles();
+
+  std::vector<RunObserver*> observers();
+  // Returns what a person should know about the files: empty when they hold everything.
+  std::string finish(const ServingReport& report);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace foretoken

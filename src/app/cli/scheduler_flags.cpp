@@ -1,0 +1,50 @@
+#include "app/cli/scheduler_flags.h"
+
+#include <fmt/format.h>
+
+#include "serving/engine_setup.h"
+
+namespace foretoken {
+namespace {
+
+std::string kinds() {
+  std::string text;
+  for (const SchedulerKind& kind : scheduler_kinds()) {
+    text += fmt::format("{}{} = {}", text.empty() ? "" : "; ", kind.name, kind.summary);
+  }
+  return text;
+}
+
+}  // namespace
+
+void SchedulerFlags::declare(Options& options) {
+  options.heading("Scheduler");
+  options.text("--scheduler", scheduler,
+               "What decides which requests run in a step; default: the engine's. " + kinds());
+  options.choice("--scheduling-policy", policy, {"fcfs", "priority"},
+                 "Order of waiting requests (vllm); priorities come with --priority-shares or a trace");
+  options.flag("--enable-chunked-prefill", chunked_prefill, "Cut prompts to fill a step [on]");
+  options.flag("--enable-prefix-caching", prefix_caching, "Find blocks of earlier prompts again [on]");
+  options.flag("--async-scheduling", async_scheduling, "Choose the next step while one runs [on]");
+  options.flag("--scheduler-reserve-full-isl", reserve_full_isl, "Admit a prompt only if all of it fits [on]");
+  options.integer("--long-prefill-token-threshold", long_prefill, {.least = 0, .most = 100'000'000},
+                  "Most tokens of one prompt in a step; 0 = no limit");
+  options.number("--watermark", watermark, {.least = -1, .most = 1},
+                 "Share of the blocks kept free when a request is admitted; -1 = the scheduler's own");
+}
+
+std::string SchedulerFlags::name(const std::string& engine) const {
+  return std::string(scheduler_kind(scheduler.empty() ? engine_family(engine) : scheduler).name);
+}
+
+void SchedulerFlags::apply(SchedulerOptions& options) const {
+  options.policy = policy == "priority" ? QueuePolicy::priority : QueuePolicy::fcfs;
+  options.enable_chunked_prefill = chunked_prefill;
+  options.enable_prefix_caching = prefix_caching;
+  options.async_scheduling = async_scheduling;
+  options.scheduler_reserve_full_isl = reserve_full_isl;
+  options.long_prefill_token_threshold = long_prefill;
+  if (watermark >= 0) options.watermark = watermark;
+}
+
+}  // namespace foretoken

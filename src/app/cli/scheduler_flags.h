@@ -1,0 +1,25 @@
+// The flags of an engine's scheduler; vLLM's names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "app/cli/options.h"
+#include "serving/scheduler.h"
+
+namespace foretoken {
+
+struct SchedulerFlags {
+  std::string scheduler;  // empty = the engine's
+  std::string policy = "fcfs";
+  bool chunked_prefill = true, prefix_caching = true, async_scheduling = true, reserve_full_isl = true;
+  int64_t long_prefill = 0;
+  double watermark = -1;  // below 0 = the scheduler's own
+
+  void declare(Options& options);
+  // InputError suggests the nearest name.
+  std::string name(const std::string& engine) const;
+  void apply(SchedulerOptions& options) const;
+};
+
+}  // namespace foretoken

@@ -1,0 +1,17 @@
+// One request of a serving run, from its arrival to its last token.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "report/serving_breakdown.h"
+#include "serving/request_life.h"
+
+namespace foretoken {
+
+// `steps`: the typical ones it took part in, with their operators; empty where step times have none.
+std::string request_life_text(const RequestLife& life, const std::vector<TypicalStep>& steps);
+Json request_life_json(const RequestLife& life, const std::vector<TypicalStep>& steps);
+
+}  // namespace foretoken

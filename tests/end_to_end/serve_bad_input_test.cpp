@@ -1,0 +1,172 @@
+// Odd and broken load: a clear error, or a request that counts as failed while the rest of the run goes on.
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "run.h"
+
+namespace foretoken {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ServeBadInput : public testing::Test {
+ protected:
+  ServeBadInput() : folder_(fs::temp_directory_path() / ("foretoken_bad_load_" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~ServeBadInput() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string trace(const std::string& name, const std::string& rows) const {
+    write_file(path(name), "arrival_s,input_tokens,output_tokens\n" + rows);
+    return path(name);
+  }
+
+  static Outcome serve(const std::string& flags) {
+    return run_foretoken("serve --model Llama-3.1-8B --device h100_sxm --no-intervals " + flags);
+  }
+  static Json answer(const std::string& flags) {
+    const Outcome run = serve(flags + " --json");
+    EXPECT_EQ(run.status, 0) << run.err;
+    return parse_json(run.out, "answer");
+  }
+  static void expect_refused(const std::string& flags, const std::string& mentions) {
+    const Outcome run = serve(flags);
+    EXPECT_EQ(run.status, 2) << flags << "\n" << run.err;
+    EXPECT_EQ(run.out, "");
+    EXPECT_NE(run.err.find(mentions), std::string::npos) << "should mention: " << mentions << "\n" << run.err;
+  }
+
+  fs::path folder_;
+};
+
+int64_t failures(const Json& answer, const std::string& why) {
+  return answer.find("failures")->find(why)->integer();
+}
+
+TEST_F(ServeBadInput, requests_that_can_never_run_fail_each_for_its_reason_and_the_rest_is_served) {
+  const std::string odd =
+      trace("odd.csv", "0,100,10\n0.1,100,0\n0.2,0,5\n0.3,9000,5\n0.4,7000,900\n0.5,200,10\n0.6,8191,900\n");
+  // 500 blocks of 16 tokens hold less than a sequence of 8192.
+  const Json json = answer("--trace " + odd + " --max-model-len 7980 --num-gpu-blocks-override 500 --out-requests " +
+                           path("requests.csv"));
+  EXPECT_EQ(json.find("completed")->integer(), 3) << "the one of 7000 and 900 is cut to the model's length";
+  EXPECT_EQ(json.find("failed")->integer(), 4);
+  EXPECT_EQ(failures(json, "no output tokens"), 1);
+  EXPECT_EQ(failures(json, "no input tokens"), 1);
+  EXPECT_EQ(failures(json, "prompt of --max-model-len or more"), 2);
+  EXPECT_NE(read_file(path("requests.csv"), 1'000'000).find("rejected,0,100,0"), std::string::npos);
+}
+
+TEST_F(ServeBadInput, a_sequence_that_can_never_fit_in_the_cache_fails_alone) {
+  const std::string large = trace("large.csv", "0,100,10\n0.1,7000,1000\n0.2,200,10\n");
+  // Of 500 blocks a tenth must stay free: a sequence of --max-model-len fits in the memory but is never admitted.
+  const Json json = answer("--trace " + large + " --max-model-len 7980 --num-gpu-blocks-override 500 --watermark 0.1");
+  EXPECT_EQ(json.find("completed")->integer(), 2);
+  EXPECT_EQ(failures(json, "more tokens than the KV cache holds"), 1);
+}
+
+TEST_F(ServeBadInput, a_trace_without_requests_is_refused) {
+  expect_refused("--trace " + trace("empty.csv", ""), "at least one request");
+  write_file(path("nothing.csv"), "");
+  expect_refused("--trace " + path("nothing.csv"), "an empty file");
+  write_file(path("nothing.jsonl"), "");
+  expect_refused("--trace " + path("nothing.jsonl"), "an empty file");
+  expect_refused("--trace " + folder_.string(), "this is a directory");
+  expect_refused("--dataset-path " + path("empty.csv"), "at least one such row");
+}
+
+TEST_F(ServeBadInput, a_broken_line_three_million_rows_in_is_named_and_the_trace_is_never_held) {
+  const std::string file = path("long.csv");
+  {
+    std::ofstream out(file);
+    out << "arrival_s,input_tokens,output_tokens\n";
+    for (int64_t i = 0; i < 3'000'000; ++i) out << i / 1000 << ",1,0\n";  // no output: nothing to simulate
+    out << "3000,oops,1\n";
+  }
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  expect_refused("--trace " + file, "long.csv:3000002");
+  getrusage(RUSAGE_SELF, &after);
+#if !defined(__SANITIZE_ADDRESS__)  // which keeps freed memory
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 50'000) << "kB; requests alone would be 250 MB";
+#endif
+}
+
+TEST_F(ServeBadInput, a_compressed_trace_cut_short_is_refused) {
+  std::string rows;
+  for (int i = 0; i < 5000; ++i) rows += std::to_string(i) + "," + std::to_string(1 + i * 7919 % 1000) + ",0\n";
+  write_file(path("whole.csv.gz"), "arrival_s,input_tokens,output_tokens\n" + rows);
+  const auto size = fs::file_size(path("whole.csv.gz"));
+  EXPECT_EQ(answer("--trace " + path("whole.csv.gz")).find("failed")->integer(), 5000);
+  fs::resize_file(path("whole.csv.gz"), size / 2);
+  expect_refused("--trace " + path("whole.csv.gz"), "whole.csv.gz");
+}
+
+TEST_F(ServeBadInput, arrivals_that_go_back_or_lie_beyond_simulated_time_are_refused_with_their_line) {
+  expect_refused("--trace " + trace("back.csv", "2,1,1\n1,1,1\n"), "back.csv:3");
+  expect_refused("--trace " + trace("late.csv", "2,1,1\n1e15,1,1\n"), "late.csv:3");
+  expect_refused("--trace " + trace("late.csv", "2,1,1\n8200000,1,1\n"), "late.csv:3");
+  expect_refused("--trace " + trace("minus.csv", "-1,1,1\n"), "minus.csv:2");
+  expect_refused("--trace " + trace("nan.csv", "nan,1,1\n"), "nan.csv:2");
+  expect_refused("--trace " + trace("half.csv", "1,1.5,1\n"), "half.csv:2");
+}
+
+TEST_F(ServeBadInput, a_load_that_makes_no_sense_is_refused) {
+  expect_refused("--burstiness 0 --request-rate 1", "--burstiness");
+  expect_refused("--request-rate nan", "--request-rate");
+  expect_refused("--request-rate -1", "--request-rate");
+  expect_refused("--ramp-up-strategy linear", "--ramp-up-start-rps");
+  expect_refused("--priority-shares 0,0", "--priority-shares");
+  expect_refused("--priority-shares 0.5,often", "--priority-shares");
+  expect_refused("--trace " + trace("one.csv", "0,1,1\n") + " --request-rate 3", "--request-rate");
+}
+
+TEST_F(ServeBadInput, flags_that_the_load_does_not_use_are_refused) {
+  const std::string one = "--trace " + trace("one.csv", "0,1,1\n");
+  expect_refused(one + " --random-input-len 5", "--random-input-len");
+  expect_refused(one + " --burstiness 2", "--burstiness");
+  expect_refused(one + " --turns 2", "--turns");
+  expect_refused("--time-scale 2", "--time-scale");
+  expect_refused("--turns 2", "--dataset-name random");
+  expect_refused("--daily-swing 0.2 --request-rate 3", "--daily-swing");
+  expect_refused("--ramp-up-start-rps 2 --request-rate 3", "--ramp-up-start-rps");
+  expect_refused("--lognormal-sigma 2", "--lognormal-sigma");
+  expect_refused("--dataset-path " + path("one.csv") + " --random-output-len 3", "--random-output-len");
+}
+
+TEST_F(ServeBadInput, an_unknown_name_comes_with_the_nearest) {
+  expect_refused("--router rund_robin", "did you mean round_robin");
+  expect_refused("--scheduler sarati", "did you mean sarathi");
+  expect_refused("--replica devce=l40s", "did you mean device");
+  expect_refused("--replica device=l40z", "l40s");
+  expect_refused("--dataset-name sesions", "did you mean sessions");
+}
+
+TEST_F(ServeBadInput, flags_of_results_that_lead_nowhere_are_refused) {
+  expect_refused("--num-prompts 3 --explain-request 3", "--explain-request");
+  expect_refused("--num-prompts 3 --save-detailed", "--save-result");
+  expect_refused("--num-prompts 3 --metadata nothing", "--metadata");
+  expect_refused("--num-prompts 3 --out-series " + path("no/such.csv"), "--out-series");
+  expect_refused("--num-prompts 3 --out-trace " + path("no/such.json"), "--out-trace");
+  expect_refused("--num-prompts 3 --replicas 2 --replica count=2", "--replicas");
+  expect_refused("--num-prompts 3 --replica model=Llama-3.1-70B", "one model");
+  expect_refused("--num-gpu-blocks-override 10", "would not start");
+}
+
+TEST_F(ServeBadInput, tables_of_step_times_are_looked_for_before_the_run) {
+  expect_refused("--op-tables " + path("none"), "dense.csv");
+  expect_refused("--vidur-tables " + folder_.string(), "per_token_ops_ms.csv");
+  write_file(path("dense.csv"), "layer,tokens,time_us\nqkv_proj,1,slow\n");
+  expect_refused("--op-tables " + folder_.string(), "dense.csv:2");
+}
+
+}  // namespace
+}  // namespace foretoken
