@@ -41,6 +41,30 @@ TEST(Lowering, without_rules_every_operator_is_one_kernel) {
   }
 }
 
+TEST(Lowering, rules_may_ask_how_many_ranks_share_a_layer) {
+  const std::string fused = R"("rules": [{"when": {"family": "norm", "if": "1 < ranks"}, "emit": []}])";
+  std::vector<Operator> operators = layer();
+  EXPECT_EQ(lowered(fused, operators).size(), 4U);
+  std::get<CollectiveShape>(operators[3].shape).ranks = 4;
+  EXPECT_EQ(lowered(fused, operators).size(), 3U) << "the norm runs inside the all-reduce";
+}
+
+TEST(Lowering, prompts_and_decodes_share_a_kernel_unless_the_stack_splits_them) {
+  MixedAttentionShape batch{.heads = 4, .kv_heads = 2};
+  batch.add_prompts(1, 100, 300);
+  batch.add_decodes(8, 50);
+  const std::vector<Operator> operators = {{.name = "attention", .count = 2, .shape = batch}};
+  EXPECT_EQ(lowered(R"("kernels": {})", operators).size(), 1U);
+  const std::vector<Launch> split =
+      lowered(R"("split_mixed_attention": true, "kernels": {"attention_decode": "trtllm"})", operators);
+  ASSERT_EQ(split.size(), 2U);
+  EXPECT_EQ(std::get<AttentionShape>(split[0].shape).q_len, 100);
+  EXPECT_EQ(split[0].variant, "");
+  EXPECT_EQ(std::get<AttentionShape>(split[1].shape).batch, 8);
+  EXPECT_EQ(split[1].variant, "trtllm");
+  EXPECT_EQ(split[1].count, 2);
+}
+
 TEST(Lowering, a_rule_turns_an_operator_into_its_kernels) {
   const std::vector<Launch> launches = lowered(
       R"("rules": [{"when": {"family": "norm"}, "host_us": 25, "emit": [

@@ -92,15 +92,21 @@ TEST(Stack, times_are_microseconds) {
 
 TEST(Stack, an_extension_puts_its_rules_first_and_inherits_the_rest) {
   const std::string base = with(
-      R"("costs": {"launch_us": 4}, "graph_sizes": [8], "kernels": {"gemm": "a", "norm": "b"},
+      R"("costs": {"launch_us": 4, "step_host_us": 900, "kernel_factor": {"prefill": 1.2}}, "graph_sizes": [8], "kernels": {"gemm": "a", "norm": "b"},
          "rules": [{"when": {"name": "x"}, "emit": []}])");
   const StackFinder find = [&](const std::string&) { return parse_stack(base, "base.json"); };
   const Stack stack = parse_stack(R"({"format": 1, "name": "more", "summary": "s", "source": "t", "extends": "mine",
+      "costs": {"step_host_us": 500, "front": {"latency_us": 8000, "token_us": 1}},
       "kernels": {"gemm": "c"}, "rules": [{"when": {"name": "y"}, "emit": []}]})",
                                   "more.json", find);
   EXPECT_EQ(stack.name, "more");
   EXPECT_EQ(stack.dispatch_of(StepPhase::decode), Dispatch::graph);
   EXPECT_DOUBLE_EQ(stack.costs.launch.value(), 4e-6);
+  EXPECT_DOUBLE_EQ(stack.costs.step_host.value(), 500e-6) << "its own costs come before those it extends";
+  EXPECT_DOUBLE_EQ(stack.costs.front.latency.value(), 8e-3);
+  EXPECT_DOUBLE_EQ(stack.costs.front.token.value(), 1e-6);
+  EXPECT_DOUBLE_EQ(stack.kernel_factor(StepPhase::prefill), 1.2);
+  EXPECT_DOUBLE_EQ(stack.kernel_factor(StepPhase::decode), 1);
   EXPECT_THAT(stack.graph_sizes, ElementsAre(8));
   EXPECT_EQ(stack.kernels.at("gemm"), "c");
   EXPECT_EQ(stack.kernels.at("norm"), "b");

@@ -1,0 +1,41 @@
+#include <gtest/gtest.h>
+
+#include "serving/test_support.h"
+
+namespace foretoken {
+namespace {
+
+// When the first token of each of some requests came, in steps of 10 ms: the first request arrives alone, the others
+// while it decodes.
+std::vector<int64_t> first_tokens(int64_t others, int64_t timeout, double ratio) {
+  std::vector<Request> requests = {{.id = 0, .input_tokens = 100, .output_tokens = 200, .prefix_blocks = {}}};
+  for (int64_t id = 1; id <= others; ++id) {
+    requests.push_back(
+        {.id = id, .arrival = one_second / 100, .input_tokens = 100, .output_tokens = 2, .prefix_blocks = {}});
+  }
+  LinearTimes times({.step = 0.01, .token = 0, .context_token = 0});
+  SchedulerOptions options{.max_num_batched_tokens = 1000, .num_gpu_blocks = 1000};
+  options.async_scheduling = false;
+  options.batch_wait_timeout_iters = timeout;
+  options.batch_wait_max_tokens_ratio = ratio;
+  ListedRequests source(std::move(requests));
+  RecordedRun run;
+  simulate({.replicas = {{.scheduler = "trtllm", .options = options, .times = &times}}}, source, run);
+  std::vector<int64_t> steps;
+  for (const RequestRecord& record : run.sorted()) steps.push_back(record.first_token / (one_second / 100));
+  return steps;
+}
+
+TEST(TensorrtLlmBatchWaiting, holds_prompts_back_beside_running_sequences_until_the_timeout) {
+  EXPECT_EQ(first_tokens(1, 0, 0.9), (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(first_tokens(1, 20, 0.9), (std::vector<int64_t>{1, 22}));
+}
+
+TEST(TensorrtLlmBatchWaiting, ends_when_the_step_would_be_full_enough) {
+  // Eight prompts and one decode hold 801 of 1000 tokens.
+  EXPECT_EQ(first_tokens(8, 20, 0.8), (std::vector<int64_t>{1, 2, 2, 2, 2, 2, 2, 2, 2}));
+  EXPECT_EQ(first_tokens(8, 20, 0.81).back(), 22);
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,32 @@
+// Operating points of serving engines that were published, against simulated ones.
+#include <cstdlib>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "app/cli/library.h"
+#include "serving/validate_serving.h"
+
+namespace foretoken {
+namespace {
+
+TEST(PublishedServing, vllm_on_hopper_and_blackwell_with_known_options) {
+  const char* folder = std::getenv("FORETOKEN_DATA");
+  if (folder == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder of measurements";
+  const Library library(FORETOKEN_SOURCE_DIR "/data");
+  const Validation validation = validate_serving(
+      {.data = std::filesystem::path(folder) / "serving" / "cases.csv.gz",
+       .tiers = {"B"},
+       .engines = {"vllm"},
+       .kinds = {"dense"}},
+      library.hardware(), library.models(), library.stacks(),
+      [&](const Device& device, const ParallelPlan& plan) { return library.device_models(device.name, plan); });
+  ASSERT_EQ(validation.groups.size(), 2U);
+  for (const ValidationGroup& group : validation.groups) {
+    EXPECT_GE(group.errors.n, 100U) << group.name;
+    EXPECT_LT(group.errors.median_ape, group.name == "B/tpot_ms" ? 4 : 9) << group.name;
+  }
+}
+
+}  // namespace
+}  // namespace foretoken
