@@ -18,11 +18,11 @@ double us(Picoseconds time) {
   return static_cast<double>(time) / picoseconds_per_us;
 }
 
-std::string s(Picoseconds time) {
+std::string seconds_text(Picoseconds time) {
   return number_text(to_seconds(time).value());
 }
 
-std::string ms(Picoseconds time) {
+std::string milliseconds_text(Picoseconds time) {
   return number_text(static_cast<double>(time) / 1e9);
 }
 
@@ -37,14 +37,16 @@ void RequestCsv::request_ended(const RequestRecord& record) {
   const bool completed = record.outcome == RequestOutcome::completed;
   out_ << fmt::format("{},{},{},{},{},{},{},{}", record.id, completed ? "completed" : "rejected", record.replica,
                       record.input_tokens, record.output_tokens, record.cached_tokens, record.preemptions,
-                      s(record.arrival));
+                      seconds_text(record.arrival));
   if (!completed) {
     out_ << fmt::format(",,,,,,,,{},{}\n", record.priority, rejection_text(record.rejection));
     return;
   }
-  out_ << fmt::format(",{},{},{},{},{},{},{},{},\n", s(record.queued), s(record.scheduled), s(record.first_token),
-                      s(record.last_token), ms(record.ttft()), record.output_tokens > 1 ? ms(record.tpot()) : "",
-                      ms(record.e2el()), record.priority);
+  out_ << fmt::format(",{},{},{},{},{},{},{},{},\n", seconds_text(record.queued), seconds_text(record.scheduled),
+                      seconds_text(record.first_token), seconds_text(record.last_token),
+                      milliseconds_text(record.ttft()),
+                      record.output_tokens > 1 ? milliseconds_text(record.tpot()) : "",
+                      milliseconds_text(record.e2el()), record.priority);
 }
 
 StepCsv::StepCsv(std::ostream& out) : out_(out) {
@@ -52,8 +54,9 @@ StepCsv::StepCsv(std::ostream& out) : out_(out) {
 }
 
 void StepCsv::step_ran(const StepRecord& step) {
-  out_ << fmt::format("{},{},{},{},{},{},{},{},{}\n", step.replica, s(step.begin), s(step.end), step.repeats,
-                      step.prefill_tokens, step.decode_tokens, step.running, step.waiting, step.kv_blocks_used);
+  out_ << fmt::format("{},{},{},{},{},{},{},{},{}\n", step.replica, seconds_text(step.begin), seconds_text(step.end),
+                      step.repeats, step.prefill_tokens, step.decode_tokens, step.running, step.waiting,
+                      step.kv_blocks_used);
 }
 
 bool RunTrace::has_room() {

@@ -14,7 +14,7 @@
 namespace foretoken {
 namespace {
 
-constexpr size_t width = 50;
+constexpr size_t table_width = 50;
 
 struct LatencyMetric {
   std::string_view name;    // what users type, and part of the JSON keys
@@ -55,7 +55,7 @@ std::string line(const std::string& label, double value) {
 
 std::string latency_part(const LatencyMetric& metric, const LatencySummary& summary,
                          const std::vector<double>& percentiles) {
-  std::string text = fmt::format("{:-^{}}\n", metric.header, width);
+  std::string text = fmt::format("{:-^{}}\n", metric.header, table_width);
   text += line(fmt::format("Mean {} (ms):", metric.label), summary.mean_ms);
   text += line(fmt::format("Median {} (ms):", metric.label), summary.median_ms);
   for (size_t i = 0; i < percentiles.size(); ++i) {
@@ -206,7 +206,7 @@ double ServingReport::peak_kv_use() const {
 
 std::string serving_text(const ServingReport& report) {
   const ServingMetrics& metrics = report.run.metrics;
-  std::string text = fmt::format("{:=^{}}\n", " Serving Benchmark Result ", width);
+  std::string text = fmt::format("{:=^{}}\n", " Serving Benchmark Result ", table_width);
   text += line("Successful requests:", metrics.completed);
   text += line("Failed requests:", metrics.rejected);
   if (report.max_concurrency) text += line("Maximum request concurrency:", *report.max_concurrency);
@@ -225,7 +225,7 @@ std::string serving_text(const ServingReport& report) {
     if (std::find(shown.begin(), shown.end(), metric.name) == shown.end()) continue;
     text += latency_part(metric, metrics.*metric.summary, report.percentiles);
   }
-  text += fmt::format("{:=^{}}\n", "", width);
+  text += fmt::format("{:=^{}}\n", "", table_width);
 
   text += "\n" + replica_lines(report);
   if (!report.run.at_bounds.empty() || !report.run.other_seeds.empty()) {

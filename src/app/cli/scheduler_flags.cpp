@@ -29,6 +29,10 @@ void SchedulerFlags::declare(Options& options) {
   options.flag("--scheduler-reserve-full-isl", reserve_full_isl, "Admit a prompt only if all of it fits [on]");
   options.integer("--long-prefill-token-threshold", long_prefill, {.least = 0, .most = 100'000'000},
                   "Most tokens of one prompt in a step; 0 = no limit");
+  options.integer("--batch-wait-timeout-iters", batch_wait_iters, {.least = 0, .most = 1'000'000},
+                  "trtllm: steps that prompts may be held back beside running sequences, for fuller steps; 0 = none");
+  options.number("--batch-wait-max-tokens-ratio", batch_wait_ratio, {.least = 0, .most = 1},
+                 "trtllm: share of --max-num-batched-tokens that ends the wait");
   options.number("--watermark", watermark, {.least = -1, .most = 1},
                  "Share of the blocks kept free when a request is admitted; -1 = the scheduler's own");
 }
@@ -44,6 +48,8 @@ void SchedulerFlags::apply(SchedulerOptions& options) const {
   options.async_scheduling = async_scheduling;
   options.scheduler_reserve_full_isl = reserve_full_isl;
   options.long_prefill_token_threshold = long_prefill;
+  options.batch_wait_timeout_iters = batch_wait_iters;
+  options.batch_wait_max_tokens_ratio = batch_wait_ratio;
   if (watermark >= 0) options.watermark = watermark;
 }
 

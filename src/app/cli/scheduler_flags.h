@@ -1,4 +1,4 @@
-// The flags of an engine's scheduler; vLLM's names.
+// The flags of an engine's scheduler; names as in vLLM, or in TensorRT-LLM where only that has it.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,8 @@ struct SchedulerFlags {
   std::string policy = "fcfs";
   bool chunked_prefill = true, prefix_caching = true, async_scheduling = true, reserve_full_isl = true;
   int64_t long_prefill = 0;
+  int64_t batch_wait_iters = 0;
+  double batch_wait_ratio = 0;
   double watermark = -1;  // below 0 = the scheduler's own
 
   void declare(Options& options);
