@@ -17,11 +17,11 @@ struct Tile {
 // Output tiles of the GEMM libraries (cuBLAS, CUTLASS), largest first so that a tie goes to the larger.
 constexpr Tile tiles[] = {{256, 256}, {256, 128}, {128, 256}, {128, 128}, {128, 64}, {64, 128},
                           {64, 64},   {64, 32},   {32, 128},  {32, 64},   {16, 128}, {16, 64}};
-struct Split {
+struct KSplit {
   double parts, share;
 };
-constexpr Split k_splits[] = {{1, 1},       {2, 0.5},   {3, 1.0 / 3},   {4, 0.25},
-                              {6, 1.0 / 6}, {8, 0.125}, {16, 1.0 / 16}, {32, 1.0 / 32}};
+constexpr KSplit k_splits[] = {{1, 1},       {2, 0.5},   {3, 1.0 / 3},   {4, 0.25},
+                               {6, 1.0 / 6}, {8, 0.125}, {16, 1.0 / 16}, {32, 1.0 / 32}};
 constexpr double least_k_of_a_split = 64;
 constexpr double attention_tile_rows = 64;  // the smallest among flash-attention kernels
 

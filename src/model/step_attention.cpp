@@ -7,7 +7,7 @@
 namespace foretoken::step {
 namespace {
 
-constexpr StepPart part = StepPart::attention;
+constexpr StepPart attention_part = StepPart::attention;
 
 void gather_over_context(Writer& writer, double bytes) {
   writer.collective("cp_all_gather", CollectiveKind::all_gather, ParallelAxis::context, writer.rank().context, bytes);
@@ -60,10 +60,10 @@ void write_index_scores(Writer& writer, const SparseIndexer& indexer, int64_t ke
   const auto scores = [&](int64_t sequences, int64_t q_len, int64_t kv_len) {
     const int64_t keys = std::max<int64_t>(1, mean_keys(q_len, kv_len, kv_len) / key_ratio);
     writer.add(
-        "index_scores", part,
+        "index_scores", attention_part,
         GemmShape{
             .m = q_len * indexer.heads, .n = keys, .k = indexer.head_dim, .batch = sequences, .scheme = Scheme::fp8});
-    writer.add("index_top_k", part,
+    writer.add("index_top_k", attention_part,
                ElementwiseShape{.elements = sequences * q_len * keys, .inputs = 1, .outputs = 0, .dtype = DType::fp32});
   };
   if (tokens.prompts > 0) {
@@ -74,9 +74,9 @@ void write_index_scores(Writer& writer, const SparseIndexer& indexer, int64_t ke
 }
 
 void write_index_key(Writer& writer, const SparseIndexer& indexer, int64_t tokens) {
-  writer.norm("indexer_norm", part, tokens, indexer.head_dim, true);
+  writer.norm("indexer_norm", attention_part, tokens, indexer.head_dim, true);
   if (!writer.training()) {
-    writer.add("indexer_kv_write", part,
+    writer.add("indexer_kv_write", attention_part,
                KvWriteShape{.tokens = tokens,
                             .values_per_token = indexer.head_dim,
                             .dtype = writer.model().dtype,
@@ -107,14 +107,14 @@ void write_attention(Writer& writer, const Attention& a) {
                                                : 3,
                  .from_stream = true});
   if (a.qk_norm && a.qk_norm_whole) {
-    writer.norm("q_norm", part, rows, heads * a.head_dim, false);
-    writer.norm("k_norm", part, rows, kv_heads * a.head_dim, false);
+    writer.norm("q_norm", attention_part, rows, heads * a.head_dim, false);
+    writer.norm("k_norm", attention_part, rows, kv_heads * a.head_dim, false);
   } else if (a.qk_norm) {
-    writer.norm("qk_norm", part, rows * (heads + new_kv_heads), a.head_dim, false);
+    writer.norm("qk_norm", attention_part, rows * (heads + new_kv_heads), a.head_dim, false);
   }
   if (a.rotary_dim > 0) {
     writer.add(
-        "rope", part,
+        "rope", attention_part,
         RopeShape{
             .tokens = rows, .heads = heads, .kv_heads = kv_heads, .rotary_dim = a.rotary_dim, .dtype = model.dtype});
   }
@@ -152,7 +152,7 @@ void write_attention(Writer& writer, const Attention& a) {
                        .writes_kv = a.causal && !a.reuses_kv && !writer.training()};
   const double key_bytes = number(kv_heads * (a.head_dim + value_dim)) * writer.activation_bytes();
   const bool together = tokens.prompts > 0 && tokens.decodes > 0 && tokens.context_ranks == 1 && a.causal;
-  if (together) writer.add("attention", part, mixed_batch(shape, tokens));
+  if (together) writer.add("attention", attention_part, mixed_batch(shape, tokens));
   if (tokens.prompts > 0 && !together) {
     if (tokens.context_ranks > 1) {
       gather_over_context(writer, number(tokens.prompts) * number(tokens.prompt_keys()) * key_bytes);
@@ -162,7 +162,7 @@ void write_attention(Writer& writer, const Attention& a) {
     for_prompt_pieces(tokens, a.causal, window > 0, [&](int64_t q_len, int64_t kv_len) {
       shape.q_len = q_len;
       shape.kv_len = kv_len;
-      writer.add("attention", part, shape, saved_by_attention(writer, shape));
+      writer.add("attention", attention_part, shape, saved_by_attention(writer, shape));
     });
   }
   if (tokens.decodes > 0 && !together) {
@@ -170,13 +170,13 @@ void write_attention(Writer& writer, const Attention& a) {
     shape.batch = tokens.decodes;
     shape.q_len = 1;
     shape.kv_len = tokens.local_decode_keys();
-    writer.add("attention", part, shape);
-    if (tokens.context_ranks > 1) {  // every rank's part of each head, and its softmax sum
+    writer.add("attention", attention_part, shape);
+    if (tokens.context_ranks > 1) {  // every rank's attention_part of each head, and its softmax sum
       gather_over_context(writer, number(tokens.context_ranks * tokens.decodes * heads) *
                                       (number(value_dim) * writer.activation_bytes() + 4));
     }
   }
-  if (a.output_gate) writer.activation("output_gate", part, rows, heads * value_dim, true);
+  if (a.output_gate) writer.activation("output_gate", attention_part, rows, heads * value_dim, true);
   writer.linear({.name = "o_proj",
                  .m = rows,
                  .n = model.hidden,
@@ -219,7 +219,7 @@ void write_cross_attention(Writer& writer, const Attention& a) {
                    .slices = 2,
                    .shares_input = true});
     if (!writer.training()) {
-      writer.add("cross_kv_write", part,
+      writer.add("cross_kv_write", attention_part,
                  KvWriteShape{.tokens = encoder_rows,
                               .values_per_token = kv_width,
                               .dtype = model.dtype,
@@ -231,13 +231,13 @@ void write_cross_attention(Writer& writer, const Attention& a) {
     const double saved_keys = number(encoder_rows) * number(kv_width) * writer.activation_bytes();
     const double saved_queries =
         number(tokens.prompts * tokens.prompt_len * heads) * (number(a.head_dim) * writer.activation_bytes() + 4);
-    writer.add("cross_attention", part, shape, saved_keys + saved_queries);
+    writer.add("cross_attention", attention_part, shape, saved_keys + saved_queries);
   }
   if (tokens.decodes > 0) {
     shape.phase = AttentionPhase::decode;
     shape.batch = tokens.decodes;
     shape.q_len = 1;
-    writer.add("cross_attention", part, shape);
+    writer.add("cross_attention", attention_part, shape);
   }
   writer.linear({.name = "cross_o_proj",
                  .m = tokens.tokens(),
@@ -268,7 +268,7 @@ void write_latent_attention(Writer& writer, const LatentAttention& a) {
   };
   if (low_rank_query) {
     project("qkv_a_proj", a.query_rank + cache_dim, 2, false);
-    writer.norm("q_a_norm", part, rows, a.query_rank, false);
+    writer.norm("q_a_norm", attention_part, rows, a.query_rank, false);
     writer.linear({.name = "q_b_proj",
                    .m = rows,
                    .n = heads * query_dim,
@@ -279,15 +279,15 @@ void write_latent_attention(Writer& writer, const LatentAttention& a) {
     project("q_proj", heads * query_dim, 1, false);
     project("kv_a_proj", cache_dim, 1, true);
   }
-  writer.norm("kv_a_norm", part, rows, a.latent_dim, false);
+  writer.norm("kv_a_norm", attention_part, rows, a.latent_dim, false);
   if (a.output_gate) project("output_gate_proj", heads * a.value_dim, 1, true);
   if (a.rope_dim > 0) {
     writer.add(
-        "rope", part,
+        "rope", attention_part,
         RopeShape{.tokens = rows, .heads = heads, .kv_heads = 1, .rotary_dim = a.rope_dim, .dtype = model.dtype});
   }
   if (!writer.training()) {
-    writer.add("kv_write", part,
+    writer.add("kv_write", attention_part,
                KvWriteShape{
                    .tokens = rows, .values_per_token = cache_dim, .dtype = model.dtype, .kv_dtype = writer.kv_dtype()});
   }
@@ -323,7 +323,7 @@ void write_latent_attention(Writer& writer, const LatentAttention& a) {
   const int64_t absorbed_rows = tokens.decodes + (absorb_prompts ? tokens.prompt_tokens() : 0);
   const auto absorb = [&](bool post) {
     if (absorbed_rows == 0) return;
-    writer.add(post ? "kv_b_absorb_post" : "kv_b_absorb_pre", part,
+    writer.add(post ? "kv_b_absorb_post" : "kv_b_absorb_pre", attention_part,
                LatentProjectionShape{.post = post,
                                      .tokens = absorbed_rows,
                                      .heads = heads,
@@ -354,7 +354,7 @@ void write_latent_attention(Writer& writer, const LatentAttention& a) {
           number(q_len) *
           (number(a.rope_dim) + number(absorb_prompts ? a.latent_dim : heads * (a.nope_dim + a.value_dim)));
       writer.add(
-          "attention", part, shape,
+          "attention", attention_part, shape,
           number(tokens.prompts) * ((queries + expanded) * writer.activation_bytes() + 4 * number(q_len * heads)));
     });
   }
@@ -363,14 +363,14 @@ void write_latent_attention(Writer& writer, const LatentAttention& a) {
     shape.batch = tokens.decodes;
     shape.q_len = 1;
     shape.kv_len = tokens.local_decode_keys();
-    writer.add("attention", part, shape);
+    writer.add("attention", attention_part, shape);
     if (tokens.context_ranks > 1) {
       gather_over_context(writer, number(tokens.context_ranks * tokens.decodes * heads) *
                                       (number(a.latent_dim) * writer.activation_bytes() + 4));
     }
   }
   absorb(true);
-  if (a.output_gate) writer.activation("output_gate", part, rows, heads * a.value_dim, true);
+  if (a.output_gate) writer.activation("output_gate", attention_part, rows, heads * a.value_dim, true);
   writer.linear({.name = "o_proj",
                  .m = rows,
                  .n = model.hidden,
@@ -380,8 +380,8 @@ void write_latent_attention(Writer& writer, const LatentAttention& a) {
 }
 
 // One vector per token is key and value of all heads. A query reads a window of them and, with ratio > 0, the
-// compressed ones (all, or the indexer's choice), so the core is the absorbed latent form without a rotary part of its
-// own.
+// compressed ones (all, or the indexer's choice), so the core is the absorbed latent form without a rotary
+// part of its own.
 void write_compressed_attention(Writer& writer, const CompressedAttention& a) {
   const Model& model = writer.model();
   const StackTokens& tokens = writer.tokens();
@@ -402,16 +402,16 @@ void write_compressed_attention(Writer& writer, const CompressedAttention& a) {
                    .shares_input = shares_input});
   };
   project("q_a_proj", a.query_rank, model.hidden, false, Adapted::attention);
-  writer.norm("q_a_norm", part, rows, a.query_rank, false);
+  writer.norm("q_a_norm", attention_part, rows, a.query_rank, false);
   project("q_b_proj", heads * a.head_dim, a.query_rank, false, Adapted::attention);
   project("kv_proj", a.head_dim, model.hidden, true, Adapted::attention);
-  writer.norm("kv_norm", part, rows, a.head_dim, false);
-  writer.add("rope", part,
+  writer.norm("kv_norm", attention_part, rows, a.head_dim, false);
+  writer.add("rope", attention_part,
              RopeShape{.tokens = rows, .heads = heads, .kv_heads = 1, .rotary_dim = a.rope_dim, .dtype = model.dtype});
 
   const auto cache = [&](std::string_view name, int64_t new_keys, int64_t width) {
     if (writer.training()) return;
-    writer.add(name, part,
+    writer.add(name, attention_part,
                KvWriteShape{
                    .tokens = new_keys, .values_per_token = width, .dtype = model.dtype, .kv_dtype = writer.kv_dtype()});
   };
@@ -420,7 +420,7 @@ void write_compressed_attention(Writer& writer, const CompressedAttention& a) {
     const int64_t compressed_rows = ceil_divide(rows, a.ratio);
     project("compressor_kv", overlap * a.head_dim, model.hidden, true, Adapted::no, true);
     project("compressor_gate", overlap * a.head_dim, model.hidden, true, Adapted::no, true);
-    writer.add("compress", part,
+    writer.add("compress", attention_part,
                ElementwiseShape{.elements = rows * overlap * a.head_dim,
                                 .inputs = 2,
                                 .outputs = 0,
@@ -465,7 +465,7 @@ void write_compressed_attention(Writer& writer, const CompressedAttention& a) {
       shape.kv_len = kv_len;
       shape.top_k = keys_read(q_len, kv_len);
       const double saved = number(q_len) * number((heads + 1) * a.head_dim) * writer.activation_bytes();
-      writer.add("attention", part, shape, number(tokens.prompts) * (saved + 4 * number(q_len * heads)));
+      writer.add("attention", attention_part, shape, number(tokens.prompts) * (saved + 4 * number(q_len * heads)));
     });
   }
   if (tokens.decodes > 0) {
@@ -473,7 +473,7 @@ void write_compressed_attention(Writer& writer, const CompressedAttention& a) {
     shape.q_len = 1;
     shape.kv_len = ceil_divide(keys_read(1, tokens.decode_keys()), tokens.context_ranks);
     shape.top_k = 0;
-    writer.add("attention", part, shape);
+    writer.add("attention", attention_part, shape);
     if (tokens.context_ranks > 1) {
       gather_over_context(writer, number(tokens.context_ranks * tokens.decodes * heads) *
                                       (number(a.head_dim) * writer.activation_bytes() + 4));
@@ -481,7 +481,7 @@ void write_compressed_attention(Writer& writer, const CompressedAttention& a) {
   }
   // Each group of heads has a low-rank output of its own; one more projection joins them.
   writer.add(
-      "o_a_proj", part,
+      "o_a_proj", attention_part,
       GemmShape{
           .m = rows, .n = a.output_rank, .k = heads * a.head_dim / groups, .batch = groups, .scheme = model.scheme},
       number(rows) * number(heads * a.head_dim) * writer.activation_bytes());

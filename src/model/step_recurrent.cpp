@@ -4,10 +4,10 @@
 namespace foretoken::step {
 namespace {
 
-constexpr StepPart part = StepPart::attention;
+constexpr StepPart recurrent_part = StepPart::attention;
 
-// The recurrence (or the convolution before it) over prompts, then over decodes. A context rank runs its part of the
-// sequence after it got the state of the rank before.
+// The recurrence (or the convolution before it) over prompts, then over decodes. A context rank runs its part
+// of the sequence after it got the state of the rank before.
 void write_scan(Writer& writer, std::string_view name, LinearAttentionShape shape) {
   const StackTokens& tokens = writer.tokens();
   const bool recurrence = shape.stage == LinearAttentionStage::recurrence;
@@ -21,13 +21,14 @@ void write_scan(Writer& writer, std::string_view name, LinearAttentionShape shap
       writer.collective("cp_send_state", CollectiveKind::send_recv, ParallelAxis::context, 2,
                         4 * number(tokens.prompts) * values * number(shape.key_dim));
     }
-    writer.add(name, part, shape, number(tokens.prompt_tokens()) * (keys + values) * writer.activation_bytes());
+    writer.add(name, recurrent_part, shape,
+               number(tokens.prompt_tokens()) * (keys + values) * writer.activation_bytes());
   }
   if (tokens.decodes > 0) {
     shape.decode = true;
     shape.batch = tokens.decodes;
     shape.seq_len = 1;
-    writer.add(name, part, shape);
+    writer.add(name, recurrent_part, shape);
   }
 }
 
@@ -101,8 +102,8 @@ void write_recurrent(Writer& writer, const GatedDelta& mixer) {
                                             .value_heads = value_heads,
                                             .value_dim = mixer.value_dim,
                                             .conv_kernel = mixer.conv_kernel});
-  writer.norm("output_norm", part, rows * value_heads, mixer.value_dim, false);
-  writer.activation("output_gate", part, rows, values, true);
+  writer.norm("output_norm", recurrent_part, rows * value_heads, mixer.value_dim, false);
+  writer.activation("output_gate", recurrent_part, rows, values, true);
   write_output(writer, values);
 }
 
@@ -112,7 +113,7 @@ void write_recurrent(Writer& writer, const Lightning& mixer) {
   Projections projections(writer);
   projections.from_hidden("qkv_proj", 3 * width, 3);
   projections.from_hidden("output_gate_proj", width);
-  writer.activation("qkv_activation", part, rows, 3 * width, false);
+  writer.activation("qkv_activation", recurrent_part, rows, 3 * width, false);
   write_scan(writer, "recurrence",
              {.kind = LinearAttentionKind::lightning,
               .key_heads = heads,
@@ -120,8 +121,8 @@ void write_recurrent(Writer& writer, const Lightning& mixer) {
               .value_heads = heads,
               .value_dim = mixer.head_dim,
               .conv_kernel = 0});
-  writer.norm("output_norm", part, rows, width, false);
-  writer.activation("output_gate", part, rows, width, true);
+  writer.norm("output_norm", recurrent_part, rows, width, false);
+  writer.activation("output_gate", recurrent_part, rows, width, true);
   write_output(writer, width);
 }
 
@@ -138,8 +139,8 @@ void write_recurrent(Writer& writer, const Mamba2& mixer) {
                                             .value_dim = mixer.head_dim,
                                             .conv_kernel = mixer.conv_kernel,
                                             .chunk = mixer.chunk});
-  writer.activation("output_gate", part, rows, width, true);
-  writer.norm("output_norm", part, rows, width, false);
+  writer.activation("output_gate", recurrent_part, rows, width, true);
+  writer.norm("output_norm", recurrent_part, rows, width, false);
   write_output(writer, width);
 }
 

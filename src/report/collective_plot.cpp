@@ -12,25 +12,26 @@
 namespace foretoken {
 namespace {
 
-constexpr double width = 920, height = 520;
-constexpr double left = 96, right = width - 28, top = 74, bottom = height - 64;
+constexpr double plot_width = 920, plot_height = 520;
+constexpr double plot_left = 96, plot_right = plot_width - 28, plot_top = 74, plot_bottom = plot_height - 64;
 constexpr std::string_view line_colour = "#2374ab", band_colour = "#b9d6eb", grid_colour = "#e4e7eb",
                            frame_colour = "#1f2933";
 
 void draw_axes(Svg& svg, const Axis& across, const Axis& up) {
   for (const double tick : across.ticks()) {
     const double x = across.position(tick);
-    svg.line({x, top}, {x, bottom}, {.stroke = grid_colour});
-    svg.text({x, bottom + 18}, bytes_text(tick), {.anchor = SvgAnchor::middle});
+    svg.line({x, plot_top}, {x, plot_bottom}, {.stroke = grid_colour});
+    svg.text({x, plot_bottom + 18}, bytes_text(tick), {.anchor = SvgAnchor::middle});
   }
   for (const double tick : up.ticks()) {
     const double y = up.position(tick);
-    svg.line({left, y}, {right, y}, {.stroke = grid_colour});
-    svg.text({left - 8, y + 4}, rate_text(tick, "B/s"), {.size = 11, .anchor = SvgAnchor::end});
+    svg.line({plot_left, y}, {plot_right, y}, {.stroke = grid_colour});
+    svg.text({plot_left - 8, y + 4}, rate_text(tick, "B/s"), {.size = 11, .anchor = SvgAnchor::end});
   }
-  svg.rectangle({left, top}, right - left, bottom - top, {.stroke = frame_colour});
-  svg.text({(left + right) / 2, bottom + 40}, "size", {.size = 13, .anchor = SvgAnchor::middle});
-  svg.text({18, (top + bottom) / 2}, "bus bandwidth", {.size = 13, .anchor = SvgAnchor::middle, .rotation = -90});
+  svg.rectangle({plot_left, plot_top}, plot_right - plot_left, plot_bottom - plot_top, {.stroke = frame_colour});
+  svg.text({(plot_left + plot_right) / 2, plot_bottom + 40}, "size", {.size = 13, .anchor = SvgAnchor::middle});
+  svg.text({18, (plot_top + plot_bottom) / 2}, "bus bandwidth",
+           {.size = 13, .anchor = SvgAnchor::middle, .rotation = -90});
 }
 
 }  // namespace
@@ -51,12 +52,12 @@ std::string collective_plot(const CollectiveReport& report) {
                       .expected = "at least two sizes of a collective that moves bytes: --sizes 1K:1G"});
   }
   const Axis across =
-      Axis::logarithmic(std::max(1.0, report.rows.front().bytes), report.rows.back().bytes, left, right);
-  const Axis up = Axis::logarithmic(slowest / 1.2, fastest * 1.2, bottom, top);
-  Svg svg(width, height, fmt::format("{} on {}", collective_kind_name(report.kind), report.machine));
-  svg.text({left, 30}, fmt::format("{} on {}", collective_kind_name(report.kind), report.machine),
+      Axis::logarithmic(std::max(1.0, report.rows.front().bytes), report.rows.back().bytes, plot_left, plot_right);
+  const Axis up = Axis::logarithmic(slowest / 1.2, fastest * 1.2, plot_bottom, plot_top);
+  Svg svg(plot_width, plot_height, fmt::format("{} on {}", collective_kind_name(report.kind), report.machine));
+  svg.text({plot_left, 30}, fmt::format("{} on {}", collective_kind_name(report.kind), report.machine),
            {.size = 18, .bold = true});
-  svg.text({left, 52}, fmt::format("{}; the band is the 90% interval", report.group), {.size = 13});
+  svg.text({plot_left, 52}, fmt::format("{}; the band is the 90% interval", report.group), {.size = 13});
   draw_axes(svg, across, up);
 
   std::vector<SvgPoint> line, band, lower;

@@ -8,6 +8,10 @@
 
 namespace foretoken {
 
+// Of the tables that are read into these.
+inline constexpr int64_t most_table_tokens = int64_t{1} << 24;
+inline constexpr size_t most_table_bytes = size_t{256} << 20;  // those of a GPU have a few megabytes
+
 class NestedTable {
  public:
   // Rows may come in any order; all have the same number of keys. The value of a point given twice is the last.

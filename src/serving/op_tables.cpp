@@ -17,8 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t most_tokens = int64_t{1} << 24;
-constexpr size_t most_bytes = size_t{256} << 20;  // of a table; those of a GPU have a few megabytes
 constexpr Range<double> microseconds_allowed{.least = 0, .most = 1e9};
 // Sums of such tables explain the steps of two measured runs to about 2% (docs/serving.md).
 constexpr double table_error = 0.03;
@@ -44,7 +42,7 @@ std::map<std::string, NestedTable, std::less<>> read_layers(CsvReader csv, std::
   const size_t layer = csv.column("layer"), size = csv.column(size_name), time = csv.column("time_us");
   std::map<std::string, NestedTable, std::less<>> tables;
   while (csv.next()) {
-    const std::array<int64_t, 1> key{csv.integer(size, {0, most_tokens})};
+    const std::array<int64_t, 1> key{csv.integer(size, {0, most_table_tokens})};
     tables[std::string(csv.cell(layer))].add(key, csv.number(time, microseconds_allowed));
   }
   if (tables.empty()) fail_empty(csv);
@@ -73,7 +71,7 @@ class AttentionTable {
     const size_t time = csv.column("time_us");
     while (csv.next()) {
       std::array<int64_t, 4> keys{};
-      for (size_t i = 0; i < keys.size(); ++i) keys[i] = csv.integer(columns[i], {0, most_tokens});
+      for (size_t i = 0; i < keys.size(); ++i) keys[i] = csv.integer(columns[i], {0, most_table_tokens});
       table_.add(keys, csv.number(time, microseconds_allowed));
     }
     if (table_.keys().empty()) fail_empty(csv);
@@ -109,10 +107,10 @@ class UnequalDecodes {
     double above_mean = 0, most_above_mean = 0;
     std::vector<double> paces;
     while (csv.next()) {
-      const auto sequences = static_cast<double>(csv.integer(count, {1, most_tokens}));
+      const auto sequences = static_cast<double>(csv.integer(count, {1, most_table_tokens}));
       const double context = csv.number(mean, {0, 1e9}), t_mean = csv.number(at_mean, {1e-3, 1e9});
       const double t_real = csv.number(real, {0, 1e9});
-      if (csv.integer(chunk, {0, most_tokens}) > 0) {
+      if (csv.integer(chunk, {0, most_table_tokens}) > 0) {
         if (sequences < 32 || sequences > 128 || context < 512 || context > 2048) continue;
         above_mean += t_real - t_mean;
         most_above_mean += csv.number(at_most, {0, 1e9}) - t_mean;
@@ -246,7 +244,7 @@ std::unique_ptr<StepTimes> read_op_tables(const fs::path& folder, const OpTableO
   const TableSource tables = [&](const std::string& name) -> std::optional<CsvReader> {
     for (const char* ending : {".csv", ".csv.gz"}) {
       const fs::path file = found / (name + ending);
-      if (fs::exists(file)) return CsvReader(file, {.max_bytes = most_bytes});
+      if (fs::exists(file)) return CsvReader(file, {.max_bytes = most_table_bytes});
     }
     return std::nullopt;
   };

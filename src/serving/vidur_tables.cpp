@@ -7,12 +7,11 @@
 
 #include "base/csv.h"
 #include "base/error.h"
+#include "serving/nested_table.h"
 
 namespace foretoken {
 namespace {
 
-constexpr int64_t most_tokens = int64_t{1} << 24;
-constexpr size_t most_bytes = size_t{256} << 20;  // of a table; the published ones have some megabytes
 constexpr int64_t token_step = 8;
 constexpr int64_t context_step = 64;
 constexpr double grouped_query_overhead = 1.1;
@@ -54,9 +53,9 @@ RangeTables read_ranges(CsvReader csv, const std::string& key, const std::string
   const size_t ms = csv.column("ms");
   RangeTables tables;
   while (csv.next()) {
-    const int64_t first = csv.integer(from_column, {0, most_tokens});
-    tables[csv.integer(key_column, {0, most_tokens})].add(csv, first, csv.integer(to_column, {0, most_tokens}),
-                                                          csv.number(ms, {0, 1e9}));
+    const int64_t first = csv.integer(from_column, {0, most_table_tokens});
+    tables[csv.integer(key_column, {0, most_table_tokens})].add(
+        csv, first, csv.integer(to_column, {0, most_table_tokens}), csv.number(ms, {0, 1e9}));
   }
   if (tables.empty()) throw InputError({.source = csv.source(), .expected = "at least one row"});
   return tables;
@@ -70,7 +69,7 @@ RangeTable read_token_ops(CsvReader csv) {
     for (size_t i = 0; i < csv.columns().size(); ++i) {
       if (i != from && i != to) sum += csv.number(i, {0, 1e9});
     }
-    table.add(csv, csv.integer(from, {0, most_tokens}), csv.integer(to, {0, most_tokens}), sum);
+    table.add(csv, csv.integer(from, {0, most_table_tokens}), csv.integer(to, {0, most_table_tokens}), sum);
   }
   if (csv.row() == 0) throw InputError({.source = csv.source(), .expected = "at least one row"});
   return table;
@@ -143,7 +142,7 @@ class VidurTables final : public StepTimes {
 
 std::unique_ptr<StepTimes> read_vidur_tables(const std::filesystem::path& folder, const VidurTableOptions& options) {
   const auto table = [&](const std::string& name) {
-    return CsvReader(folder / (name + ".csv"), {.max_bytes = most_bytes});
+    return CsvReader(folder / (name + ".csv"), {.max_bytes = most_table_bytes});
   };
   return std::make_unique<VidurTables>(table, folder.string(), options);
 }

@@ -80,6 +80,29 @@ std::map<std::string, std::set<std::string>> used_folders(const fs::path& cmake_
   return used;
 }
 
+// Names of constants and types, and functions with their parameters, at the top of unnamed namespaces.
+std::vector<std::string> unnamed_names(const fs::path& path) {
+  static const std::regex constant(R"((?:constexpr|const) [\w:<>, *&]+? (\w+)(?:\[[^\]]*\])?(?: = |\{|\().*)");
+  static const std::regex type(R"((?:class|struct|enum class|using) (\w+)[ ;].*)");
+  static const std::regex function(R"([\w:<>,& *]+ (\w+\(.*))");
+  std::vector<std::string> names;
+  std::istringstream in(text_of(path));
+  std::string line;
+  bool inside = false;
+  while (std::getline(in, line)) {
+    if (line == "namespace {") inside = true;
+    if (line.starts_with("}  // namespace")) inside = false;
+    if (!inside || line.starts_with(" ") || line.starts_with("using namespace")) continue;
+    std::smatch match;
+    for (const std::regex* kind : {&constant, &type, &function}) {
+      if (!std::regex_match(line, match, *kind)) continue;
+      names.push_back(match[1]);
+      break;
+    }
+  }
+  return names;
+}
+
 class Checker {
  public:
   explicit Checker(const fs::path& root) : src_(root / "src"), used_(used_folders(root / "CMakeLists.txt")) {}
@@ -97,6 +120,7 @@ class Checker {
         const std::string extension = file.path().extension().string();
         if (extension == ".h" || extension == ".cpp") check_includes(folder, file.path());
       }
+      check_unnamed(folder);
     }
     std::sort(breaches_.begin(), breaches_.end());
     return std::move(breaches_);
@@ -117,6 +141,23 @@ class Checker {
     const auto lines = std::count(text.begin(), text.end(), '\n');
     if (lines > most_readme_lines) {
       report(folder + "/README.md", fmt::format("{} lines; at most {}", lines, most_readme_lines));
+    }
+  }
+
+  void check_unnamed(const std::string& folder) {
+    std::set<fs::path> files;
+    for (const fs::directory_entry& file : fs::recursive_directory_iterator(src_ / folder)) {
+      const std::string name = file.path().filename().string();
+      const bool apart = fs::exists(file.path().parent_path() / "list.cpp");
+      if (name.ends_with(".cpp") && !name.ends_with("_test.cpp") && !apart) files.insert(file.path());
+    }
+    std::map<std::string, std::string> first;
+    for (const fs::path& file : files) {
+      const std::string name = fs::relative(file, src_).generic_string();
+      for (const std::string& unnamed : unnamed_names(file)) {
+        const auto [known, is_new] = first.emplace(unnamed, name);
+        if (!is_new && known->second != name) report(name, fmt::format("{} is in src/{} too", unnamed, known->second));
+      }
     }
   }
 

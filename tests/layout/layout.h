@@ -11,7 +11,9 @@ namespace foretoken::layout {
 //  - src/ holds the pipeline folders and no others, each with a README.md of at most 15 lines;
 //  - an include between quotes names a file from src/ on, of its own folder or of one above it in the pipeline, and of
 //    one that the folder's CMake target uses, directly or through others;
-//  - headers leave heavy third-party headers to .cpp files.
+//  - headers leave heavy third-party headers to .cpp files;
+//  - no two .cpp files of a folder have the same name in their unnamed namespaces (functions: the same parameters too),
+//    since a first build compiles several at a time. Folders with a list.cpp, whose files stay apart, may.
 std::vector<std::string> breaches(const std::filesystem::path& root);
 
 }  // namespace foretoken::layout

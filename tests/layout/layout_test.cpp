@@ -91,6 +91,16 @@ TEST_F(PlantedTree, a_heavy_header_in_a_header_is_found) {
   EXPECT_THAT(breaches(root_), testing::Contains("src/app/cli/options.h:1: <CLI/CLI.hpp> belongs in a .cpp file"));
 }
 
+TEST_F(PlantedTree, a_name_in_two_unnamed_namespaces_of_a_folder_is_found) {
+  const auto file = [](const std::string& lines) { return "namespace {\n" + lines + "}  // namespace\n"; };
+  write("src/model/a.cpp", file("constexpr int width = 3;\nint twice(int n) {\n  return 2 * n;\n}\n"));
+  write("src/model/b.cpp", file("constexpr double width = 4;\nint twice(double n) {\n  return 2;\n}\n"));
+  write("src/network/a.cpp", file("constexpr int width = 3;\n"));
+  write("src/network/laws/list.cpp", "");
+  write("src/network/laws/b.cpp", file("constexpr int width = 3;\n"));
+  EXPECT_THAT(breaches(root_), ElementsAre("src/model/b.cpp: width is in src/model/a.cpp too"));
+}
+
 TEST_F(PlantedTree, a_readme_that_is_missing_or_long_is_found) {
   fs::remove(root_ / "src/model/README.md");
   write("src/base/README.md", std::string(16, '\n'));

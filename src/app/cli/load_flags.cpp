@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t usual_requests = 1000;
 constexpr Range<int64_t> tokens{.least = 1, .most = 100'000'000};
-constexpr Range<int64_t> zero_or_more{.least = 0, .most = 100'000'000'000};
+constexpr Range<int64_t> any_count{.least = 0, .most = 100'000'000'000};
 constexpr Range<double> not_negative{.least = 0, .most = 1e12};
 
 double number_of(const char* flag, const std::string& text, const char* expected) {
@@ -94,7 +94,7 @@ void LoadFlags::declare(Options& options) {
   options.text("--trace", trace, trace_help());
   options.number("--time-scale", time_scale, {.least = 1e-6, .most = 1e6},
                  "Times the trace's arrivals: 0.5 = twice the rate");
-  options.integer("--num-prompts", num_prompts, zero_or_more, "Requests; 0 = 1000, or the whole trace");
+  options.integer("--num-prompts", num_prompts, any_count, "Requests; 0 = 1000, or the whole trace");
   options.text("--request-rate", request_rate, "Requests per second; inf = all at once");
   options.number("--burstiness", arrivals.burstiness, not_negative,
                  "Shape of the gamma gaps: 1 = Poisson, below burstier, above smoother");
@@ -104,11 +104,11 @@ void LoadFlags::declare(Options& options) {
   options.number("--daily-swing", arrivals.swing, {.least = 0, .most = 0.99},
                  "daily: how far the rate swings, of its mean");
   options.number("--daily-period", arrivals.period_s, not_negative, "daily: seconds of a day");
-  options.integer("--max-concurrency", max_concurrency, zero_or_more,
+  options.integer("--max-concurrency", max_concurrency, any_count,
                   "Most requests in flight (closed loop); 0 = no limit");
   options.list("--priority-shares", priority_shares,
                "Shares of requests of priority 0 (most urgent), 1, ...: 0.1,0.9; see --scheduling-policy");
-  options.integer("--seed", seed, zero_or_more, "Of everything that is drawn");
+  options.integer("--seed", seed, any_count, "Of everything that is drawn");
 
   options.heading(lengths_heading);
   options.choice("--dataset-name", dataset, {"random", "lognormal", "prefix_repetition", "sessions"},
@@ -122,10 +122,10 @@ void LoadFlags::declare(Options& options) {
                  "Lengths uniform within this share of them");
   options.number("--lognormal-sigma", lognormal_sigma, {.least = 0, .most = 10},
                  "lognormal: deviation of the logarithm; the lengths are means");
-  options.integer("--random-prefix-len,--prefix-repetition-prefix-len", prefix_len, zero_or_more,
+  options.integer("--random-prefix-len,--prefix-repetition-prefix-len", prefix_len, any_count,
                   "Tokens that prompts share, in front");
   options.integer(
-      "--prefix-repetition-num-prefixes", num_prefixes, zero_or_more,
+      "--prefix-repetition-num-prefixes", num_prefixes, any_count,
       "Different such texts; 0 = one, with prefix_repetition 10 (and 256 shared tokens where none are given)");
 
   options.heading(conversations_heading);

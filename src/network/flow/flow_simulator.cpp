@@ -19,7 +19,7 @@ struct PreparedPlan {
   bool once = false;  // forgotten when its only job has ended
 };
 
-enum class Phase { before_start, latency, moving };
+enum class JobPhase { before_start, latency, moving };
 
 // One run of a plan, in one phase of one of its stages.
 struct Job {
@@ -31,7 +31,7 @@ struct Job {
   double level = 0;   // bytes/s of it
   Picoseconds since = 0;
   int64_t event = -1;  // the only one that still counts
-  Phase phase = Phase::before_start;
+  JobPhase phase = JobPhase::before_start;
 };
 
 struct Event {
@@ -108,7 +108,7 @@ struct FlowSimulator::State {
     Job& job = job_at(place);
     const RoutedPlan& plan = plan_of(job);
     if (job.stage == plan.stages.size()) return finish(place);
-    job.phase = Phase::latency;
+    job.phase = JobPhase::latency;
     schedule(place, later(now, to_picoseconds(plan.stages[job.stage].latency)));
   }
 
@@ -116,7 +116,7 @@ struct FlowSimulator::State {
     Job& job = job_at(place);
     const RoutedStage& stage = plan_of(job).stages[job.stage];
     if (stage.loads.empty()) return leave_stage(place);
-    job.phase = Phase::moving;
+    job.phase = JobPhase::moving;
     job.flow = sharing.add(stage.loads);
     job.left = stage.largest_transfer;
     job.level = 0;
@@ -159,11 +159,11 @@ struct FlowSimulator::State {
 
   void handle(const Event& event) {
     switch (job_at(event.job).phase) {
-      case Phase::before_start:
+      case JobPhase::before_start:
         return enter_stage(event.job);
-      case Phase::latency:
+      case JobPhase::latency:
         return begin_moving(event.job);
-      case Phase::moving:
+      case JobPhase::moving:
         return end_moving(event.job);
     }
   }

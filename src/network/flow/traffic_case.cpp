@@ -12,7 +12,7 @@
 namespace foretoken {
 namespace {
 
-constexpr JsonLimits limits{.max_bytes = size_t{64} << 20, .max_depth = 8};
+constexpr JsonLimits case_limits{.max_bytes = size_t{64} << 20, .max_depth = 8};
 constexpr Range<double> time_bounds{0, 1e12};  // us
 constexpr Range<double> size_bounds{1, 1e15};  // bytes
 
@@ -37,11 +37,11 @@ TimedTransfer read_transfer(const JsonView& entry, int64_t devices) {
 }  // namespace
 
 TrafficCase read_traffic_case(const std::filesystem::path& path) {
-  return parse_traffic_case(read_file(path, limits.max_bytes), path.string());
+  return parse_traffic_case(read_file(path, case_limits.max_bytes), path.string());
 }
 
 TrafficCase parse_traffic_case(std::string_view text, const std::string& source) {
-  const Json document = parse_json(text, source, limits);
+  const Json document = parse_json(text, source, case_limits);
   const JsonView file(document, source);
   file.allow_only({"title", "topology", "routing", "packets", "transfers", "recorded"});
   TrafficCase traffic{.title = read_text(file.at("title")), .topology = read_text(file.at("topology"))};

@@ -18,7 +18,7 @@
 namespace foretoken {
 namespace {
 
-constexpr JsonLimits limits{.max_bytes = size_t{256} << 20, .max_depth = 8, .max_values = 16'000'000};
+constexpr JsonLimits topology_limits{.max_bytes = size_t{256} << 20, .max_depth = 8, .max_values = 16'000'000};
 constexpr Range<double> bandwidth_bounds{1e-6, 1e6};  // GB/s
 constexpr Range<double> latency_bounds{0, 1e9};       // us
 constexpr Range<double> factor_bounds{1e-6, 1e6};
@@ -244,12 +244,12 @@ Topology read_topology(const JsonView& file) {
 }  // namespace
 
 Topology parse_topology_json(std::string_view text, const std::string& source) {
-  const Json document = parse_json(text, source, limits);
+  const Json document = parse_json(text, source, topology_limits);
   return read_topology(JsonView(document, source));
 }
 
 Topology read_topology_file(const std::filesystem::path& path) {
-  return parse_topology_json(read_file(path, limits.max_bytes), path.string());
+  return parse_topology_json(read_file(path, topology_limits.max_bytes), path.string());
 }
 
 Topology topology_from(const std::string& text_or_path) {
