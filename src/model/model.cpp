@@ -103,11 +103,15 @@ Model read_document(const JsonView& document, const std::string& name,
 
 }  // namespace
 
-bool Model::has_causal_mixer() const {
-  return std::any_of(layers.begin(), layers.end(), [](const Layer& layer) {
+bool Model::is_encoder_only() const {
+  bool mixes = false;
+  for (const Layer& layer : layers) {
+    if (std::holds_alternative<std::monostate>(layer.mixer)) continue;
     const auto* attention = std::get_if<Attention>(&layer.mixer);
-    return attention != nullptr ? attention->causal : !std::holds_alternative<std::monostate>(layer.mixer);
-  });
+    if (attention == nullptr || attention->causal) return false;
+    mixes = true;
+  }
+  return mixes;
 }
 
 Model read_model_config(const std::filesystem::path& file_or_directory) {

@@ -147,8 +147,7 @@ struct Model {
   DType dtype = DType::bf16;            // activations, embeddings, norms
   std::vector<std::string> notes;       // what a reader should know: an assumption, a part not modelled
 
-  bool is_encoder_only() const { return !layers.empty() && !has_causal_mixer(); }
-  bool has_causal_mixer() const;
+  bool is_encoder_only() const;  // tokens are mixed, and nowhere causally
 };
 
 // Reads a config.json, a file of data/models, or a directory that holds a config.json; hf_quant_config.json beside it

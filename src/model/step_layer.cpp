@@ -86,6 +86,13 @@ void write_layer(Writer& writer, const Layer& layer) {
   const bool sandwich = layer.norms >= 2 * blocks;
   StreamNorms norms(writer, layer);
 
+  if (layer.draft_projection) {
+    writer.linear({.name = "draft_proj",
+                   .m = writer.stream_rows(),
+                   .n = writer.model().hidden,
+                   .k = 2 * writer.model().hidden,
+                   .scheme = plain_scheme(writer.model().dtype)});
+  }
   const HyperConnectionShape mixing{
       .tokens = writer.stream_rows(), .streams = layer.hyper_streams, .hidden = writer.model().hidden, .sites = blocks};
   const double streams_bytes = number(writer.stream_rows()) * number(writer.model().hidden) *

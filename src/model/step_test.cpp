@@ -139,6 +139,29 @@ TEST(Step, without_logits_there_is_no_head_in_inference) {
   EXPECT_TRUE(has_head(StepPhase::train, Logits::none));
 }
 
+TEST(Step, a_draft_layer_projects_hidden_state_and_embedding) {
+  Model model = llama_like();
+  const StepRequest request{.phase = StepPhase::decode, .batch = 7, .context_len = 100};
+  EXPECT_EQ(find_operator(stage_operators(model, request, {}, 0), "draft_proj"), nullptr);
+  model.layers.front().draft_projection = true;
+  const std::vector<Operator> operators = stage_operators(model, request, {}, 0);
+  const Operator* projection = find_operator(operators, "draft_proj");
+  ASSERT_NE(projection, nullptr);
+  EXPECT_EQ(projection->count, 1);
+  const auto& shape = std::get<GemmShape>(projection->shape);
+  EXPECT_EQ(shape.m, 7);
+  EXPECT_EQ(shape.n, model.hidden);
+  EXPECT_EQ(shape.k, 2 * model.hidden);
+}
+
+TEST(Step, layers_that_mix_no_tokens_are_no_encoder) {
+  Model model = llama_like();
+  for (Layer& layer : model.layers) layer.mixer = {};
+  EXPECT_FALSE(model.is_encoder_only());
+  model.layers.front().mixer = Attention{.causal = false};
+  EXPECT_TRUE(model.is_encoder_only());
+}
+
 TEST(Step, equal_calls_are_one_entry) {
   for (const Model& model : every_model()) {
     const std::vector<Operator> operators =

@@ -64,6 +64,32 @@ std::string latency_part(const LatencyMetric& metric, const LatencySummary& summ
   return text;
 }
 
+// As vLLM prints it below the latencies of an engine that drafts.
+std::string speculation_part(const SpeculationCounts& counts) {
+  std::string text = fmt::format("{:-^{}}\n", "Speculative Decoding", table_width);
+  text += line("Acceptance rate (%):", 100 * counts.acceptance_rate());
+  text += line("Acceptance length:", counts.acceptance_length());
+  text += line("Drafts:", counts.drafts);
+  text += line("Draft tokens:", counts.draft_tokens);
+  text += line("Accepted tokens:", counts.accepted_tokens);
+  text += "Per-position acceptance (%):\n";
+  for (size_t i = 0; i < counts.accepted_by_position.size(); ++i) {
+    text += line(fmt::format("  Position {}:", i), 100 * counts.rate_at_position(i));
+  }
+  return text;
+}
+
+void add_speculation(Json& result, const SpeculationCounts& counts) {
+  Json positions = Json::array();
+  for (size_t i = 0; i < counts.accepted_by_position.size(); ++i) positions.push(counts.rate_at_position(i));
+  result.set("spec_decode_acceptance_rate", 100 * counts.acceptance_rate())
+      .set("spec_decode_acceptance_length", counts.acceptance_length())
+      .set("spec_decode_num_drafts", counts.drafts)
+      .set("spec_decode_draft_tokens", counts.draft_tokens)
+      .set("spec_decode_accepted_tokens", counts.accepted_tokens)
+      .set("spec_decode_per_position_acceptance_rates", std::move(positions));
+}
+
 std::string interval_line(const std::string& label, const Headline& headline) {
   return fmt::format("{:<28} {:>10.2f}   90% interval {:.2f} to {:.2f}\n", label, headline.value, headline.low,
                      headline.high);
@@ -225,6 +251,7 @@ std::string serving_text(const ServingReport& report) {
     if (std::find(shown.begin(), shown.end(), metric.name) == shown.end()) continue;
     text += latency_part(metric, metrics.*metric.summary, report.percentiles);
   }
+  if (metrics.speculation.drafts > 0) text += speculation_part(metrics.speculation);
   text += fmt::format("{:=^{}}\n", "", table_width);
 
   text += "\n" + replica_lines(report);
@@ -274,6 +301,7 @@ Json vllm_result_json(const ServingReport& report) {
     set_latencies(result, metric.name, metrics.*metric.summary, report.percentiles);
   }
   for (const auto& [key, value] : report.metadata) result.set(key, value);
+  if (metrics.speculation.drafts > 0) add_speculation(result, metrics.speculation);
   return result;
 }
 

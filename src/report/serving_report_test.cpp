@@ -31,6 +31,25 @@ ServingRun some_run() {
   return run;
 }
 
+TEST(ServingReport, an_engine_that_drafts_has_vllms_lines_for_it) {
+  ServingRun run = some_run();
+  const auto text = [&] { return serving_text({.model = "m", .replicas = {{}}, .percentiles = {95, 99}, .run = run}); };
+  EXPECT_EQ(text().find("Speculative Decoding"), std::string::npos);
+  run.metrics.speculation.add(2, 2);
+  run.metrics.speculation.add(2, 0);
+  const std::string expected =
+      "---------------Speculative Decoding---------------\n"
+      "Acceptance rate (%):                     50.00     \n"
+      "Acceptance length:                       2.00      \n"
+      "Drafts:                                  2         \n"
+      "Draft tokens:                            4         \n"
+      "Accepted tokens:                         2         \n"
+      "Per-position acceptance (%):\n"
+      "  Position 0:                            50.00     \n"
+      "  Position 1:                            50.00     \n";
+  EXPECT_NE(text().find(expected), std::string::npos) << text();
+}
+
 TEST(ServingReport, the_table_is_vllms_line_by_line) {
   const ServingRun run = some_run();
   const std::string text = serving_text({.model = "m",

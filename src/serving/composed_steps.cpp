@@ -64,14 +64,15 @@ class ComposedSteps final : public StepTimes {
   }
 
   Estimate step_seconds(const StepBatch& batch) override {
-    const Frame around = batch.prompts.empty()
-                             ? kept(decode_frames_, batch.decodes, [&](int64_t n) { return frame(decode_request(n)); })
-                             : prompt_frame(batch.new_tokens());
+    const Frame around = batch.prompts.empty() ? kept(decode_frames_, batch.new_tokens(),
+                                                      [&](int64_t n) { return frame(decode_request(n)); })
+                                               : prompt_frame(batch.new_tokens());
     parts_.assign(1, around.device);
-    if (const int64_t sampled = batch.sampled_sequences(); sampled > 0) {
+    if (const int64_t sampled = batch.sampled_tokens(); sampled > 0) {
       parts_.push_back(kept(heads_, sampled, [&](int64_t n) { return head(n); }));
     }
     parts_.push_back(attention(batch));
+    if (batch.drafted_tokens > 0) parts_.push_back(draft_attention(batch));
     const Estimate device = sum_with_correlation(parts_, config_.models.kernels.correlations().between);
     if (device.value >= around.host) return device;
     const StackCosts& costs = config_.stack.costs;
@@ -201,6 +202,42 @@ class ComposedSteps final : public StepTimes {
     });
   }
 
+  // What attention takes longer for its drafts than for one token of each decode, all contexts at their mean.
+  Estimate draft_attention(const StepBatch& batch) {
+    const int64_t queries = 1 + (batch.drafted_tokens + batch.decodes - 1) / batch.decodes;
+    const double context = static_cast<double>(batch.decode_context_tokens) / static_cast<double>(batch.decodes);
+    const auto kind = static_cast<uint64_t>(batch.decodes) << 16U | static_cast<uint64_t>(queries);
+    return draft_attention_.at(kind, {context}, [&](const auto& node) {
+      const Estimate drafts = verification_attention(batch.decodes, node[0], queries);
+      const Estimate plain = verification_attention(batch.decodes, node[0], 1);
+      return Estimate{.value = std::max(0.0, drafts.value - plain.value),
+                      .low = std::max(0.0, drafts.low - plain.low),
+                      .high = std::max(0.0, drafts.high - plain.high),
+                      .kind = drafts.kind};
+    });
+  }
+
+  // Decodes of `queries` tokens each.
+  Estimate verification_attention(int64_t decodes, int64_t context, int64_t queries) const {
+    KernelSum kernels(config_.models.kernels.correlations());
+    for (const Reader& reader : decode_readers_) {
+      if (const auto* mixed = std::get_if<MixedAttentionShape>(&reader.shape)) {
+        MixedAttentionShape batch = *mixed;
+        batch.add_decodes(decodes, context + queries);
+        AttentionShape shape = equal_decodes(batch);
+        shape.q_len = queries;
+        add(shape, reader, kernels);
+      } else {
+        LatentAttentionShape shape = std::get<LatentAttentionShape>(reader.shape);
+        shape.batch = decodes;
+        shape.q_len = queries;
+        shape.kv_len = context + queries;
+        add(shape, reader, kernels);
+      }
+    }
+    return kernels.total();
+  }
+
   Estimate attention_of(const StepBatch& batch) const {
     const bool prompts = !batch.prompts.empty(), decodes = batch.decodes > 0;
     const StepPhase phase = prompts && decodes ? StepPhase::mixed : prompts ? StepPhase::prefill : StepPhase::decode;
@@ -267,6 +304,7 @@ class ComposedSteps final : public StepTimes {
   SizeGrid<2, 4> decode_attention_;  // by number of decodes: mean context, longest over mean
   SizeGrid<2, 4> prompt_attention_;  // by number of prompts: tokens and context of each
   SizeGrid<5, 2> mixed_attention_;   // the same, number and contexts of the decodes
+  SizeGrid<1, 4> draft_attention_;   // by number of decodes and tokens of each: mean context
   std::vector<Estimate> parts_;      // scratch
 };
 

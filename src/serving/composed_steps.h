@@ -27,6 +27,7 @@ struct ComposedStepsConfig {
 //   head       by the number of sequences that yield a token
 //   attention  by the number of decodes, their mean and longest context, and the number, mean tokens and context of the
 //              prompts: interpolated on a grid (size_grid.h) with four steps to each doubling, two in mixed steps
+//   drafts     that decodes verify are tokens of the frame, rows of the head, and more queries of the attention
 std::unique_ptr<StepTimes> compose_steps(ComposedStepsConfig config);
 
 }  // namespace foretoken

@@ -34,13 +34,13 @@ SchedulerOptions scheduler_options(const ServingMemory& memory, const ParallelPl
                                                                                      : std::vector<CacheGroup>{}};
 }
 
-Stack engine_stack(Stack stack, const EngineFlags& flags) {
+Stack engine_stack(Stack stack, const EngineFlags& flags, int64_t decode_tokens) {
   if (flags.enforce_eager) {
     stack.graph_sizes.clear();
     for (auto& [phase, dispatch] : stack.dispatch) dispatch = Dispatch::eager;
     return stack;
   }
-  const int64_t largest = std::min(2 * flags.max_num_seqs, flags.max_num_batched_tokens);
+  const int64_t largest = std::min(2 * flags.max_num_seqs * decode_tokens, flags.max_num_batched_tokens);
   std::erase_if(stack.graph_sizes, [&](int64_t size) { return size > largest; });
   return stack;
 }

@@ -17,7 +17,8 @@ std::string_view engine_family(std::string_view engine);
 // Every choice of the engine for this memory. InputError when it would not start.
 SchedulerOptions scheduler_options(const ServingMemory& memory, const ParallelPlan& plan);
 
-// The stack with the graphs that the engine captures: sizes up to twice its sequences, none when it runs eagerly.
-Stack engine_stack(Stack stack, const EngineFlags& resolved_flags);
+// The stack with the graphs that the engine captures: sizes up to twice the tokens of a step of decodes, of which each
+// has `decode_tokens` with its drafts; none when it runs eagerly.
+Stack engine_stack(Stack stack, const EngineFlags& resolved_flags, int64_t decode_tokens = 1);
 
 }  // namespace foretoken

@@ -70,7 +70,7 @@ void MetricsCollector::step_ran(const StepRecord& step) {
   while (counted < step.repeats) {
     const Picoseconds second_end = begin_ + static_cast<Picoseconds>(second_of(time) + 1) * one_second;
     const int64_t ended = ended_by(second_end - 1);
-    count_tokens(time, (ended - counted) * step.decode_tokens);
+    count_tokens(time, (ended - counted) * (step.decode_tokens + step.accepted_tokens));
     counted = ended;
     time = second_end;
   }

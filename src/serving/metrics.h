@@ -8,6 +8,7 @@
 
 #include "serving/latency_distribution.h"
 #include "serving/request.h"
+#include "serving/speculation_counts.h"
 
 namespace foretoken {
 
@@ -42,7 +43,8 @@ struct ServingMetrics {
   LatencySummary queue;  // arrival to the first step
   int64_t preemptions = 0;
   int64_t cached_tokens = 0;  // of prompts, found in the prefix cache
-  bool exact = true;          // else percentiles are within 0.05%
+  SpeculationCounts speculation;
+  bool exact = true;  // else percentiles are within 0.05%
 };
 
 // Watches a run. Memory does not grow with requests: percentiles as LatencyDistribution says, and two numbers for each
@@ -55,6 +57,7 @@ class MetricsCollector : public RunObserver {
   void request_ended(const RequestRecord& record) override;
   void step_ran(const StepRecord& step) override;
   void token_gaps(Picoseconds gap, int64_t count) override { itl_.add(gap, count); }
+  void drafts_verified(int64_t drafts, int64_t accepted) override { totals_.speculation.add(drafts, accepted); }
 
   // `percentiles` from 0 to 100.
   ServingMetrics metrics(const std::vector<double>& percentiles) const;

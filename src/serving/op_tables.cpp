@@ -157,7 +157,7 @@ class OpTables final : public StepTimes {
   }
 
   Estimate step_seconds(const StepBatch& batch) override {
-    const double us = dense_microseconds(padded(batch.new_tokens())) + head_microseconds(batch.sampled_sequences()) +
+    const double us = dense_microseconds(padded(batch.new_tokens())) + head_microseconds(batch.sampled_tokens()) +
                       static_cast<double>(options_.layers) * attention_microseconds(batch);
     return tabulated_seconds(us * 1e-6, table_error, source_);
   }

@@ -15,6 +15,11 @@ size_t steps_in_flight(const ReplicaConfig& config) {
   return options.async_scheduling && scheduler_kind(config.scheduler).schedules_ahead ? 2 : 1;
 }
 
+SchedulerOptions seeded(SchedulerOptions options, uint64_t seed) {
+  options.speculation.seed = seed;
+  return options;
+}
+
 // Gaps between tokens, equal ones counted together.
 class GapCounter {
  public:
@@ -43,12 +48,13 @@ class GapCounter {
 
 Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationConfig& run, RunObserver& observer)
     : index_(index),
-      options_(config.options),
+      options_(seeded(config.options, run.seed)),
       times_(config.times),
       bound_(run.bound),
       repeat_decodes_(run.repeat_decodes),
+      keeps_cache_(config.keeps_cache),
       observer_(&observer),
-      scheduler_(scheduler_kind(config.scheduler).make(config.options)),
+      scheduler_(scheduler_kind(config.scheduler).make(options_)),
       most_in_flight_(steps_in_flight(config)) {
   ensure(times_ != nullptr, "a replica has step times");
 }
@@ -59,18 +65,8 @@ void Replica::arrive(Request&& request, Picoseconds now) {
     reject(request, why, now);
     return;
   }
-  if (options_.max_model_len > 0) {
-    request.output_tokens = std::min(request.output_tokens, options_.max_model_len - request.input_tokens);
-  }
   ++outstanding_;
-  if (spare_sequences_.empty()) spare_sequences_.push_back(&sequences_.emplace_back());
-  Sequence& sequence = *spare_sequences_.back();
-  spare_sequences_.pop_back();
-  sequence.begin(std::move(request));
-  sequence.record.replica = index_;
-  sequence.watched = observer_->watches(sequence.request.id);
-  watched_ += sequence.watched ? 1 : 0;
-  inbox_.push_back(&sequence);
+  inbox_.push_back(&new_sequence(cut(std::move(request))));
   if (in_flight_.empty()) {
     wakes_ = now;
   } else if (in_flight_.back().steps_ahead > 0) {
@@ -79,6 +75,81 @@ void Replica::arrive(Request&& request, Picoseconds now) {
     } else {
       read_arrivals(now);
     }
+  }
+}
+
+Request Replica::cut(Request&& request) const {
+  if (options_.max_model_len > 0) {
+    request.output_tokens = std::min(request.output_tokens, options_.max_model_len - request.input_tokens);
+  }
+  return std::move(request);
+}
+
+Sequence& Replica::new_sequence(Request&& request) {
+  if (spare_sequences_.empty()) spare_sequences_.push_back(&sequences_.emplace_back());
+  Sequence& sequence = *spare_sequences_.back();
+  spare_sequences_.pop_back();
+  sequence.begin(std::move(request));
+  sequence.record.replica = index_;
+  sequence.watched = observer_->watches(sequence.request.id);
+  watched_ += sequence.watched ? 1 : 0;
+  return sequence;
+}
+
+void Replica::let_go(int64_t id, Picoseconds now) {
+  const auto found = outside_.find(id);
+  ensure(found != outside_.end(), "what is let go was kept");
+  scheduler_->release(*found->second);
+  spare_sequences_.push_back(found->second);
+  outside_.erase(found);
+  if (in_flight_.empty()) wakes_ = now;
+}
+
+std::optional<int64_t> Replica::expect(const Request& request, const RequestRecord& prompt, Picoseconds now) {
+  const auto run_needs = [&]() -> int64_t {
+    if (in_flight_.empty() || in_flight_.back().steps_ahead == 0) return 0;
+    return scheduler_->blocks_ahead(in_flight_.back().batch, in_flight_.back().steps_ahead);
+  };
+  Sequence& sequence = new_sequence(cut(Request(request)));
+  bool expected = scheduler_->expect(sequence, run_needs());
+  if (!expected && run_needs() > 0) {  // equal steps that are planned hold what it needs: fewer of them
+    shorten_run(now);
+    expected = scheduler_->expect(sequence, run_needs());
+  }
+  if (!expected) {
+    watched_ -= sequence.watched ? 1 : 0;
+    spare_sequences_.push_back(&sequence);
+    return std::nullopt;
+  }
+  const int32_t replica = sequence.record.replica;
+  sequence.record = prompt;
+  sequence.record.replica = replica;
+  sequence.record.output_tokens = sequence.request.output_tokens;
+  outside_.emplace(request.id, &sequence);
+  ++outstanding_;
+  return request.input_tokens - sequence.computed;
+}
+
+void Replica::receive(int64_t id, bool with_token, Picoseconds now) {
+  const auto found = outside_.find(id);
+  ensure(found != outside_.end(), "a prompt arrives that was expected");
+  Sequence& sequence = *found->second;
+  outside_.erase(found);
+  // Without the token the prompt's last one is computed again, as a decode.
+  sequence.computed = sequence.prompt_end = sequence.request.input_tokens - (with_token ? 0 : 1);
+  if (with_token) {
+    sequence.promised = sequence.produced = 1;
+    sequence.record.first_token = sequence.record.last_token = now;
+    if (sequence.request.output_tokens == 1) {
+      end_sequence(sequence, now);
+      return;
+    }
+  }
+  received_.push_back(&sequence);
+  if (in_flight_.empty()) {
+    wakes_ = now;
+  } else if (in_flight_.back().steps_ahead > 0) {
+    shorten_run(now);
   }
 }
 
@@ -134,6 +205,8 @@ void Replica::read_arrivals(Picoseconds now) {
     scheduler_->add(*sequence);
   }
   inbox_.clear();
+  for (Sequence* sequence : received_) scheduler_->receive(*sequence);
+  received_.clear();
 }
 
 void Replica::start_steps(Picoseconds now) {
@@ -147,8 +220,8 @@ void Replica::start_steps(Picoseconds now) {
     scheduler_->schedule(step.batch);
     if (step.batch.empty()) {
       spare_batches_.push_back(std::move(step.batch));
-      ensure(!in_flight_.empty() || scheduler_->load().waiting + scheduler_->load().running == 0,
-             "an idle engine has nothing to do");
+      ensure(!in_flight_.empty() || !outside_.empty() || scheduler_->load().waiting + scheduler_->load().running == 0,
+             "an idle engine has nothing to do, or waits for cache to move");
       return;
     }
     ++totals_.decisions;
@@ -253,27 +326,38 @@ void Replica::finish_step(Step& step) {
   for (const BatchEntry& entry : step.batch.entries()) {
     Sequence& sequence = *entry.sequence;
     --sequence.steps_in_flight;
-    if (!entry.yields_token) continue;
+    if (entry.yields == 0) continue;
+    if (entry.drafts.verified > 0) observer_->drafts_verified(entry.drafts.verified, entry.drafts.accepted);
     RequestRecord& record = sequence.record;
-    if (sequence.produced++ == 0) {
+    if (sequence.produced == 0) {
       record.first_token = step.end;
     } else {
       gaps.add(step.end - record.last_token, 1);
     }
     record.last_token = step.end;
-    if (sequence.produced < sequence.request.output_tokens) continue;
-    record.output_tokens = sequence.produced;
-    scheduler_->release(sequence);
-    ensure(sequence.steps_in_flight == 0, "a sequence ends with its last step");
-    observer_->request_ended(record);
-    ended_.push_back({.id = record.id, .when = step.end});
-    spare_sequences_.push_back(&sequence);
-    --outstanding_;
-    watched_ -= sequence.watched ? 1 : 0;
-    ++totals_.completed;
-    totals_.preemptions += record.preemptions;
-    totals_.end = std::max(totals_.end, step.end);
+    sequence.produced += entry.yields;
+    if (sequence.produced == sequence.request.output_tokens) end_sequence(sequence, step.end);
   }
+}
+
+void Replica::end_sequence(Sequence& sequence, Picoseconds when) {
+  ensure(sequence.steps_in_flight == 0, "a sequence ends with its last step");
+  RequestRecord& record = sequence.record;
+  record.output_tokens = sequence.produced;
+  if (keeps_cache_) {
+    scheduler_->set_aside(sequence);
+    outside_.emplace(record.id, &sequence);
+  } else {
+    scheduler_->release(sequence);
+    spare_sequences_.push_back(&sequence);
+  }
+  observer_->request_ended(record);
+  ended_.push_back({.id = record.id, .when = when});
+  --outstanding_;
+  watched_ -= sequence.watched ? 1 : 0;
+  ++totals_.completed;
+  totals_.preemptions += record.preemptions;
+  totals_.end = std::max(totals_.end, when);
 }
 
 void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64_t repeats) {
@@ -286,6 +370,8 @@ void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64
                           .prefill_tokens = step.batch.prefill_tokens(),
                           .decode_tokens = batch.decodes,
                           .decode_context_tokens = batch.decode_context_tokens,
+                          .drafted_tokens = batch.drafted_tokens,
+                          .accepted_tokens = step.batch.accepted_drafts(),
                           .running = load.running,
                           .waiting = load.waiting + static_cast<int64_t>(inbox_.size()),
                           .kv_blocks_used = load.blocks_used};
@@ -294,10 +380,10 @@ void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64
   for (const BatchEntry& entry : step.batch.entries()) {
     if (!entry.sequence->watched) continue;
     observer_->request_stepped({.request = entry.sequence->request.id,
-                                .new_tokens = entry.new_tokens,
+                                .new_tokens = entry.new_tokens + entry.drafts.verified,
                                 .context_tokens = entry.context_tokens,
                                 .decodes = entry.decodes,
-                                .yields_token = entry.yields_token},
+                                .yields_token = entry.yields > 0},
                                record);
   }
 }
@@ -310,7 +396,7 @@ ReplicaLoad Replica::load() const {
   const SchedulerLoad load = scheduler_->load();
   return {.outstanding = outstanding_,
           .running = load.running,
-          .waiting = load.waiting + static_cast<int64_t>(inbox_.size()),
+          .waiting = load.waiting + static_cast<int64_t>(inbox_.size() + received_.size()),
           .blocks_used = load.blocks_used,
           .blocks = load.blocks};
 }

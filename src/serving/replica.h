@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -21,6 +22,17 @@ class Replica {
   ~Replica();
 
   void arrive(Request&& request, Picoseconds now);
+
+  // Why a request could not be served here even alone; none = it can run.
+  Rejection rejection(const Request& request) const;
+
+  // Pools (disaggregated_simulation.h). Of a worker that keeps its cache: a request's has been moved.
+  void let_go(int64_t id, Picoseconds now);
+  // Takes blocks for a prompt that was computed elsewhere, whose record goes on here. The tokens that must move: those
+  // not found in the prefix cache; nothing while too few blocks are free.
+  std::optional<int64_t> expect(const Request& request, const RequestRecord& prompt, Picoseconds now);
+  // It has arrived, and its first token with it or not.
+  void receive(int64_t id, bool with_token, Picoseconds now);
 
   // When something changes here next; nothing while it is idle.
   std::optional<Picoseconds> next_event() const;
@@ -55,7 +67,9 @@ class Replica {
   void finish_run(Step& run, Picoseconds now);
   void finish_step(Step& step);
   void reject(const Request& request, Rejection why, Picoseconds now);
-  Rejection rejection(const Request& request) const;  // none = it can run
+  Request cut(Request&& request) const;  // its output, at max_model_len
+  Sequence& new_sequence(Request&& request);
+  void end_sequence(Sequence& sequence, Picoseconds when);
   void report(const Step& step, Picoseconds begin, Picoseconds end, int64_t repeats);
   Picoseconds duration(const Estimate& seconds) const;
 
@@ -64,6 +78,7 @@ class Replica {
   StepTimes* times_;
   StepBound bound_;
   bool repeat_decodes_;
+  bool keeps_cache_;
   RunObserver* observer_;
   std::unique_ptr<Scheduler> scheduler_;
   size_t most_in_flight_;
@@ -72,8 +87,10 @@ class Replica {
   Picoseconds first_stage_free_ = 0;
   std::deque<Sequence> sequences_;
   std::vector<Sequence*> spare_sequences_;
-  std::vector<Sequence*> inbox_;      // arrived, not read yet
-  std::optional<Picoseconds> wakes_;  // an idle engine reads all that arrives at one instant
+  std::vector<Sequence*> inbox_;          // arrived, not read yet
+  std::vector<Sequence*> received_;       // prompts computed elsewhere, not read yet
+  std::map<int64_t, Sequence*> outside_;  // by request: hold cache here, and are to move or to come
+  std::optional<Picoseconds> wakes_;      // an idle engine reads all that arrives at one instant
   std::vector<Ended> ended_;
   int64_t outstanding_ = 0;
   int64_t watched_ = 0;  // of them, by an observer

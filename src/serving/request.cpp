@@ -1,5 +1,7 @@
 #include "serving/request.h"
 
+#include <string>
+
 #include "base/error.h"
 
 namespace foretoken {
@@ -18,6 +20,14 @@ std::string_view rejection_text(Rejection why) {
       return "more tokens than the KV cache holds";
   }
   throw InternalError("every rejection has a text");
+}
+
+void check_arrival(Picoseconds arrival, Picoseconds now) {
+  if (arrival >= now) return;
+  throw InputError({.source = "request",
+                    .path = "arrival",
+                    .value = std::to_string(arrival) + " ps",
+                    .expected = "not before " + std::to_string(now) + " ps: arrivals never go back in time"});
 }
 
 }  // namespace foretoken

@@ -41,6 +41,9 @@ class RequestSource {
   virtual void ended(int64_t /*id*/, Picoseconds /*when*/) {}
 };
 
+// InputError for an arrival that lies in the past.
+void check_arrival(Picoseconds arrival, Picoseconds now);
+
 enum class RequestOutcome : uint8_t { completed, rejected };
 
 // Why a request was never run.
@@ -81,8 +84,10 @@ struct StepRecord {
   int64_t repeats = 1;  // equal decode steps that were advanced at once; begin and end are of all of them, the tokens
                         // of one
   int64_t prefill_tokens = 0;
-  int64_t decode_tokens = 0;
+  int64_t decode_tokens = 0;          // one for each decode
   int64_t decode_context_tokens = 0;  // in the cache of all decodes together, before the (first) step
+  int64_t drafted_tokens = 0;         // that they verified
+  int64_t accepted_tokens = 0;        // of these, that came out
   int64_t running = 0;
   int64_t waiting = 0;
   int64_t kv_blocks_used = 0;
@@ -104,12 +109,15 @@ class RunObserver {
   virtual ~RunObserver() = default;
   virtual void request_ended(const RequestRecord&) {}
   virtual void step_ran(const StepRecord&) {}
-  // `count` gaps of this length between successive tokens of one request (inter-token latency).
+  // `count` gaps of this length between successive tokens of one request (inter-token latency). Tokens that come out of
+  // one step together have none between them.
   virtual void token_gaps(Picoseconds /*gap*/, int64_t /*count*/) {}
   // Asked once for each request: true has `request_stepped` called for each of its steps, after `step_ran`. An observer
   // may hear of requests that others watch.
   virtual bool watches(int64_t /*request*/) const { return false; }
   virtual void request_stepped(const RequestStep&, const StepRecord&) {}
+  // A decode verified drafts; those accepted beyond its last token count too.
+  virtual void drafts_verified(int64_t /*drafts*/, int64_t /*accepted*/) {}
 };
 
 }  // namespace foretoken

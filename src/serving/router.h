@@ -21,9 +21,9 @@ struct ReplicaLoad {
   int64_t blocks = 0;
 };
 
-class Router {
+class RequestRouter {
  public:
-  virtual ~Router() = default;
+  virtual ~RequestRouter() = default;
   // Index of a replica; `replicas` is never empty and has the same size in every call.
   virtual size_t choose(const Request& request, std::span<const ReplicaLoad> replicas) = 0;
 };
@@ -31,7 +31,7 @@ class Router {
 struct RouterKind {
   std::string_view name;  // what users type
   std::string_view summary;
-  std::unique_ptr<Router> (*make)(uint64_t seed);
+  std::unique_ptr<RequestRouter> (*make)(uint64_t seed);
 };
 std::span<const RouterKind> router_kinds();
 std::vector<std::string> router_names();

@@ -36,6 +36,7 @@ struct SchedulerOptions {
   int64_t batch_wait_timeout_iters = 0;
   double batch_wait_max_tokens_ratio = 0;
   int64_t pipeline_stages = 1;
+  Speculation speculation = {};  // its seed is the run's
   // Kinds of layers that share the blocks: windows, recurrent states. Empty = one kind that keeps every token.
   std::vector<CacheGroup> cache_groups = {};
 };
@@ -72,6 +73,17 @@ class Scheduler {
 
   // The sequence has its last token: take back what it holds, wherever it is.
   virtual void release(Sequence& sequence) = 0;
+
+  // Prompts that are computed elsewhere (disaggregated_simulation.h).
+  // It has its last token, but its cache stays until `release`.
+  virtual void set_aside(Sequence& sequence) = 0;
+  // Takes blocks for its whole prompt; what is found here counts as computed. False, and nothing happens, when fewer
+  // than `spare` blocks would be left.
+  virtual bool expect(Sequence& sequence, int64_t spare) = 0;
+  // The rest of it has arrived: it decodes from the next step that has room for it.
+  virtual void receive(Sequence& sequence) = 0;
+  // Blocks that `batch` takes when it runs so many times more.
+  virtual int64_t blocks_ahead(const Batch& batch, int64_t steps) const = 0;
 
   virtual SchedulerLoad load() const = 0;
 };

@@ -18,7 +18,7 @@ void Sequence::begin(Request&& new_request) {
   promised = produced = computed = blocks = 0;
   prompt_end = request.input_tokens;
   steps_in_flight = 0;
-  running = watched = false;
+  running = watched = outside = false;
   block_hashes.clear();
   contents.clear();
   former = {};
@@ -31,26 +31,34 @@ void Sequence::restart() {
   ++record.preemptions;
 }
 
-void Batch::add(Sequence& sequence, int64_t new_tokens) {
+void Batch::add(Sequence& sequence, int64_t new_tokens, const Drafts& drafts) {
   ensure(new_tokens > 0 && new_tokens <= sequence.tokens_left(), "a step computes tokens that are known");
   const bool decodes = sequence.computed >= sequence.prompt_end;
   const int64_t context = sequence.computed;
+  ensure(decodes || drafts.verified == 0, "only decodes verify drafts");
   sequence.computed += new_tokens;
   ++sequence.steps_in_flight;
-  const bool yields = sequence.tokens_left() == 0;
-  if (yields) ++sequence.promised;
+  int64_t yields = sequence.tokens_left() == 0 ? 1 : 0;
+  if (decodes) {  // accepted drafts are computed with it
+    yields = std::min(1 + drafts.accepted, sequence.request.output_tokens - sequence.promised);
+    sequence.computed += yields - 1;
+  }
+  sequence.promised += yields;
   ends_sequence_ = ends_sequence_ || sequence.all_promised();
   entries_.push_back({.sequence = &sequence,
                       .new_tokens = new_tokens,
                       .context_tokens = context,
-                      .yields_token = yields,
-                      .decodes = decodes});
+                      .yields = yields,
+                      .decodes = decodes,
+                      .drafts = drafts});
   if (decodes) {
     ++decodes_;
+    drafted_ += drafts.verified;
+    accepted_ += yields - 1;
     decode_context_ += context;
     longest_decode_ = std::max(longest_decode_, context);
   } else {
-    prompts_.push_back({.new_tokens = new_tokens, .context_tokens = context, .yields_token = yields});
+    prompts_.push_back({.new_tokens = new_tokens, .context_tokens = context, .yields_token = yields > 0});
     prefill_tokens_ += new_tokens;
   }
 }
@@ -71,15 +79,15 @@ void Batch::remove(Sequence& sequence) {
   clear();
   for (const BatchEntry& entry : kept) {
     Sequence& other = *entry.sequence;
-    if (entry.yields_token) --other.promised;
+    other.promised -= entry.yields;
     --other.steps_in_flight;
-    other.computed -= entry.new_tokens;
-    if (&other != &sequence) add(other, entry.new_tokens);
+    other.computed -= entry.decodes ? entry.yields : entry.new_tokens;
+    if (&other != &sequence) add(other, entry.new_tokens, entry.drafts);
   }
 }
 
 void Batch::repeat(int64_t count) {
-  ensure(only_decodes(), "only decodes repeat");
+  ensure(only_decodes() && drafted_ == 0, "only decodes repeat, and those that verify drafts do not");
   for (BatchEntry& entry : entries_) {
     Sequence& sequence = *entry.sequence;
     entry.context_tokens += count;
@@ -95,7 +103,7 @@ void Batch::repeat(int64_t count) {
 void Batch::clear() {
   entries_.clear();
   prompts_.clear();
-  decodes_ = decode_context_ = longest_decode_ = prefill_tokens_ = 0;
+  decodes_ = decode_context_ = longest_decode_ = drafted_ = accepted_ = prefill_tokens_ = 0;
   ends_sequence_ = false;
 }
 
@@ -103,6 +111,7 @@ StepBatch Batch::step() const {
   return {.decodes = decodes_,
           .decode_context_tokens = decode_context_,
           .longest_decode_context = longest_decode_,
+          .drafted_tokens = drafted_,
           .prompts = prompts_};
 }
 

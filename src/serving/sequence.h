@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "serving/request.h"
+#include "serving/speculation.h"
 #include "serving/step_times.h"
 
 namespace foretoken {
@@ -29,6 +30,7 @@ struct Sequence {
   int32_t steps_in_flight = 0;
   bool running = false;  // admitted; else it waits
   bool watched = false;  // an observer wants to know its steps
+  bool outside = false;  // holds cache, but is in no queue: its prompt is computed elsewhere, or is to move there
   // The cache's, see kv_blocks.h.
   int64_t blocks = 0;                  // that it holds
   std::vector<uint64_t> block_hashes;  // of the blocks that `request.prefix_blocks` describes
@@ -48,17 +50,18 @@ struct Sequence {
 
 struct BatchEntry {
   Sequence* sequence = nullptr;
-  int64_t new_tokens = 0;
+  int64_t new_tokens = 0;  // without drafts
   int64_t context_tokens = 0;
-  bool yields_token = false;
+  int64_t yields = 0;  // tokens that come out: of a decode one more than the drafts accepted, up to its last token
   bool decodes = false;
+  Drafts drafts;
 };
 
 // One step of an engine.
 class Batch {
  public:
-  // The sequence computes `new_tokens` more.
-  void add(Sequence& sequence, int64_t new_tokens);
+  // The sequence computes `new_tokens` more; a decode may verify drafts.
+  void add(Sequence& sequence, int64_t new_tokens, const Drafts& drafts = {});
   // Work that no sequence asks for: `tokens` that fill up a prompt, on top of `context`; sequences that have ended but
   // still decode.
   void add_padding(int64_t tokens, int64_t context);
@@ -75,12 +78,13 @@ class Batch {
   // Some sequence gets its last token at the end.
   bool ends_sequence() const { return ends_sequence_; }
   int64_t prefill_tokens() const { return prefill_tokens_; }
+  int64_t accepted_drafts() const { return accepted_; }  // those that come out as tokens
   StepBatch step() const;
 
  private:
   std::vector<BatchEntry> entries_;
   std::vector<PromptChunk> prompts_;
-  int64_t decodes_ = 0, decode_context_ = 0, longest_decode_ = 0, prefill_tokens_ = 0;
+  int64_t decodes_ = 0, decode_context_ = 0, longest_decode_ = 0, drafted_ = 0, accepted_ = 0, prefill_tokens_ = 0;
   bool ends_sequence_ = false;
 };
 

@@ -25,6 +25,23 @@ double number_after(std::string_view text, std::string_view label) {
   return parse_number(text.substr(begin, end - begin)).value_or(0);
 }
 
+// "prefill 1x(tp4,dp1,ep4) decode 4x(tp1,dp8,ep8)": the workers after a label. Data-parallel ranks spread the experts
+// over all of them; whether each expert is cut instead (ep1) makes no difference here.
+std::optional<CasePool> pool_after(std::string_view layout, std::string_view label) {
+  const size_t at = layout.find(label);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view workers = layout.substr(at, layout.find(')', at) - at);
+  const auto number = [&](std::string_view name) { return static_cast<int64_t>(number_after(workers, name)); };
+  const int64_t count = number(label), tensor = number("(tp"), data = number("dp"), expert = number("ep");
+  if (count < 1 || tensor < 1 || data < 1 || expert < 1) return std::nullopt;
+  CasePool pool{.replicas = count * data, .plan = {.tensor = tensor, .expert = expert}};
+  if (data > 1) {
+    pool.plan.data = data;
+    pool.plan.expert = tensor * data;
+  }
+  return pool;
+}
+
 // Publishers of these scale fp8 weights by tensor; all others ship them scaled by blocks of 128.
 bool scales_by_tensor(std::string_view model) {
   return contains_ignoring_case(model, "llama") || contains_ignoring_case(model, "mistral") ||
@@ -96,15 +113,7 @@ std::optional<ServingCase> ServingCaseReader::read(std::string& why) const {
                      .gpu = std::string(text("gpu")),
                      .model = std::string(text("model")),
                      .engine = std::string(text("engine"))};
-  if (text("mode") == "disagg") {
-    why = "separate prefill and decode workers are not simulated";
-    return std::nullopt;
-  }
-  if (text("tp").empty()) {
-    why = "the parallel layout is not given";
-    return std::nullopt;
-  }
-  if (!read_engine(result, why) || !read_load(result, why)) return std::nullopt;
+  if (!read_layout(result, why) || !read_engine(result, why) || !read_load(result, why)) return std::nullopt;
   read_measured(result);
   if (result.measured.empty()) {
     why = "no measured value";
@@ -113,11 +122,35 @@ std::optional<ServingCase> ServingCaseReader::read(std::string& why) const {
   return result;
 }
 
+bool ServingCaseReader::read_layout(ServingCase& result, std::string& why) const {
+  if (text("mode") == "disagg") {
+    const std::string_view layout = text("disagg_layout");
+    result.prefill = pool_after(layout, "prefill ");
+    const std::optional<CasePool> decode = pool_after(layout, "decode ");
+    if (!result.prefill || !decode) {
+      why = fmt::format("a layout of workers that is not understood: {}", printable(layout));
+      return false;
+    }
+    result.pool = *decode;
+    return true;
+  }
+  if (text("tp").empty()) {
+    why = "the parallel layout is not given";
+    return false;
+  }
+  result.pool.plan = {.tensor = count("tp", 1), .pipeline = count("pp", 1)};
+  result.pool.plan.expert = std::max<int64_t>(1, count("ep", 1));
+  result.pool.replicas = std::max<int64_t>(1, count("dp", 1));
+  return true;
+}
+
 bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const {
   const std::string_view flags = text("engine_flags");
-  if (has(flags, "MTP speculative") || has(text("extra"), "speculative method")) {
-    why = "speculative decoding is not simulated, or not recorded";
-    return false;
+  // Where it was not recorded whether an engine drafted, it did not: such rows are for trends only (tier D).
+  constexpr std::string_view drafting = "MTP speculative decoding, ";
+  if (has(flags, drafting)) {
+    result.draft_method = "mtp";
+    result.drafts = static_cast<int64_t>(number_after(flags, drafting));
   }
   const std::optional<Scheme> scheme = scheme_of(text("weight_dtype"), result.model);
   if (!scheme) {
@@ -127,10 +160,6 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
   result.scheme = *scheme;
   if (!text("kv_dtype").empty()) result.kv_dtype = dtype_from_name(text("kv_dtype"));
   const bool quantized = *scheme != Scheme::bf16 && *scheme != Scheme::fp16;
-  result.plan = {.tensor = count("tp", 1), .pipeline = count("pp", 1)};
-  result.plan.expert = std::max<int64_t>(1, count("ep", 1));
-  result.replicas = std::max<int64_t>(1, count("dp", 1));
-
   const std::string_view version = text("engine_version");
   const bool from_lab = flags.empty() && has(text("source"), "NVIDIA-lab");
   EngineFlags& engine = result.flags;
@@ -159,7 +188,7 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     if (from_lab) engine.max_num_batched_tokens = 4096;
     engine.max_num_seqs = static_cast<int64_t>(number_after(flags, "max batch "));
     if (!has(flags, "for 1k/1k with TP<8 batch_wait") ||
-        (count("isl", 0) == 1024 && count("osl", 0) == 1024 && result.plan.tensor < 8)) {
+        (count("isl", 0) == 1024 && count("osl", 0) == 1024 && result.pool.plan.tensor < 8)) {
       result.batch_wait_timeout_iters = static_cast<int64_t>(number_after(flags, "batch_wait_timeout_iters "));
       result.batch_wait_max_tokens_ratio = number_after(flags, "batch_wait_max_tokens_ratio ");
     }

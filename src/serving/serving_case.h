@@ -20,20 +20,28 @@ struct MeasuredValue {
   double (*predicted)(const ServingMetrics&) = nullptr;  // the same statistic of a simulated run
 };
 
+// Equal engines.
+struct CasePool {
+  int64_t replicas = 1;  // data-parallel ranks count as such
+  ParallelPlan plan;
+};
+
 // What is known of a row, and what the engine's defaults fill in.
 struct ServingCase {
   size_t row = 0;
   std::string id, tier, gpu, model, engine;
   Scheme scheme = Scheme::bf16;
   std::optional<DType> kv_dtype;  // nothing = the model's
-  ParallelPlan plan;
-  int64_t replicas = 1;
+  CasePool pool;
+  std::optional<CasePool> prefill;  // separate workers for prompts; those of `pool` decode
   EngineFlags flags;
   std::string scheduler, stack;
   bool prefix_caching = true;
   bool async_scheduling = true;
   int64_t batch_wait_timeout_iters = 0;  // TensorRT-LLM, as in SchedulerOptions
   double batch_wait_max_tokens_ratio = 0;
+  std::string draft_method;  // of speculative decoding; empty = none
+  int64_t drafts = 0;
   ArrivalSettings arrivals;
   int64_t concurrency = 0;  // 0 = open loop
   LengthRange input, output;
@@ -41,8 +49,8 @@ struct ServingCase {
 };
 
 // Columns as in data/serving/cases.csv of the measurements: source, tier, gpu, model, engine, engine_version,
-// weight_dtype, kv_dtype, tp, pp, dp, ep, mode, isl, osl, length_spec, arrival, concurrency, rate_rps, num_requests,
-// engine_flags and the measured values with their statistic.
+// weight_dtype, kv_dtype, tp, pp, dp, ep, mode, disagg_layout, isl, osl, length_spec, arrival, concurrency, rate_rps,
+// num_requests, engine_flags and the measured values with their statistic.
 class ServingCaseReader {
  public:
   explicit ServingCaseReader(const std::filesystem::path& file);
@@ -57,6 +65,7 @@ class ServingCaseReader {
  private:
   int64_t count(std::string_view column, int64_t fallback) const;
   double number(std::string_view column) const;  // 0 = not given
+  bool read_layout(ServingCase& result, std::string& why) const;
   bool read_engine(ServingCase& result, std::string& why) const;
   bool read_load(ServingCase& result, std::string& why) const;
   void read_measured(ServingCase& result) const;

@@ -48,7 +48,7 @@ TEST_F(ServingCases, a_closed_loop_is_read_with_its_flags) {
   ASSERT_TRUE(point) << why_;
   EXPECT_EQ(point->scheme, Scheme::fp8);
   EXPECT_EQ(point->kv_dtype, DType::fp8);
-  EXPECT_EQ(point->plan.tensor, 2);
+  EXPECT_EQ(point->pool.plan.tensor, 2);
   EXPECT_EQ(point->concurrency, 16);
   EXPECT_EQ(point->arrivals.count, 160);
   EXPECT_TRUE(std::isinf(point->arrivals.rate));
@@ -85,6 +85,33 @@ TEST_F(ServingCases, an_open_loop_has_its_rate_and_statistics_of_their_own) {
   EXPECT_EQ(point->measured[1].predicted(metrics), 4);
 }
 
+TEST_F(ServingCases, separate_workers_have_pools_of_their_own) {
+  write_file(file_,
+             "gpu,model,engine,engine_version,weight_dtype,mode,disagg_layout,isl,osl,concurrency,tpot_ms,tpot_stat\n"
+             "G,M,sglang,0.5,fp8,disagg,\"prefill 2x(tp4,dp1,ep4) decode 3x(tp1,dp8,ep8)\",10,10,4,1,mean\n");
+  ServingCaseReader reader(file_);
+  ASSERT_TRUE(reader.next());
+  const auto point = reader.read(why_);
+  ASSERT_TRUE(point) << why_;
+  ASSERT_TRUE(point->prefill);
+  EXPECT_EQ(point->prefill->replicas, 2);
+  EXPECT_EQ(point->prefill->plan.tensor, 4);
+  EXPECT_EQ(point->prefill->plan.expert, 4);
+  EXPECT_EQ(point->pool.replicas, 3 * 8);
+  EXPECT_EQ(point->pool.plan.tensor, 1);
+  EXPECT_EQ(point->pool.plan.data, 8);
+  EXPECT_EQ(point->pool.plan.expert, 8);
+}
+
+TEST_F(ServingCases, drafts_are_read_from_the_flags) {
+  const auto point = read(
+      "a,T,C,H200,M,vllm,0.19,bf16,,8,1,1,,agg,10,10,fixed,closed,4,,,\"defaults; MTP speculative decoding, 2 draft "
+      "tokens\",1,mean,1,mean,,,,,\n");
+  ASSERT_TRUE(point) << why_;
+  EXPECT_EQ(point->draft_method, "mtp");
+  EXPECT_EQ(point->drafts, 2);
+}
+
 TEST_F(ServingCases, what_cannot_be_expressed_is_told_apart) {
   const auto reason = [&](const std::string& row) {
     const auto point = read(row);
@@ -92,7 +119,7 @@ TEST_F(ServingCases, what_cannot_be_expressed_is_told_apart) {
     return why_;
   };
   EXPECT_NE(reason("a,T,B,H100,M,vllm,0.19,bf16,,1,1,1,,disagg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n")
-                .find("separate prefill"),
+                .find("layout of workers"),
             std::string::npos);
   EXPECT_NE(reason("a,T,B,H100,M,vllm,0.19,bf16,,,,,,agg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n")
                 .find("parallel layout"),

@@ -27,6 +27,9 @@ class Observers : public RunObserver {
   void request_stepped(const RequestStep& own, const StepRecord& step) override {
     for (RunObserver* one : all_) one->request_stepped(own, step);
   }
+  void drafts_verified(int64_t drafts, int64_t accepted) override {
+    for (RunObserver* one : all_) one->drafts_verified(drafts, accepted);
+  }
 
  private:
   std::vector<RunObserver*> all_;

@@ -2,45 +2,15 @@
 
 #include <algorithm>
 #include <deque>
-#include <limits>
-#include <string>
 
 #include "base/error.h"
+#include "serving/disaggregated_simulation.h"
+#include "serving/next_event.h"
 #include "serving/replica.h"
 #include "serving/router.h"
 
 namespace foretoken {
 namespace {
-
-// The replica whose event is next: a tournament tree, so that an event costs log2(replicas) comparisons. Of equal times
-// the lowest index goes first.
-class NextEvent {
- public:
-  explicit NextEvent(size_t replicas) {
-    while (leaves_ < replicas) leaves_ *= 2;
-    times_.assign(leaves_, end_of_time);
-    winners_.assign(2 * leaves_, 0);
-    for (size_t i = 0; i < leaves_; ++i) winners_[leaves_ + i] = i;
-    for (size_t i = leaves_; i-- > 1;) winners_[i] = winner(i);
-  }
-
-  void set(size_t replica, Picoseconds when) {
-    times_[replica] = when;
-    for (size_t i = (leaves_ + replica) / 2; i > 0; i /= 2) winners_[i] = winner(i);
-  }
-  size_t replica() const { return winners_[1]; }
-  Picoseconds when() const { return times_[winners_[1]]; }
-
- private:
-  size_t winner(size_t node) const {
-    const size_t left = winners_[2 * node], right = winners_[2 * node + 1];
-    return times_[right] < times_[left] ? right : left;
-  }
-
-  size_t leaves_ = 1;
-  std::vector<Picoseconds> times_;
-  std::vector<size_t> winners_;
-};
 
 class Simulation {
  public:
@@ -74,12 +44,7 @@ class Simulation {
 
  private:
   void take_arrival(Picoseconds arrival) {
-    if (arrival < now_) {
-      throw InputError({.source = "request",
-                        .path = "arrival",
-                        .value = std::to_string(arrival) + " ps",
-                        .expected = "not before " + std::to_string(now_) + " ps: arrivals never go back in time"});
-    }
+    check_arrival(arrival, now_);
     now_ = arrival;
     Request request = source_->next();
     const size_t chosen = loads_.size() == 1 ? 0 : router_->choose(request, loads_);
@@ -115,7 +80,7 @@ class Simulation {
 
   RequestSource* source_;
   NextEvent events_;
-  std::unique_ptr<Router> router_;
+  std::unique_ptr<RequestRouter> router_;
   std::deque<Replica> replicas_;
   std::vector<ReplicaLoad> loads_;
   Picoseconds now_ = 0;
@@ -124,6 +89,7 @@ class Simulation {
 }  // namespace
 
 SimulationTotals simulate(const SimulationConfig& config, RequestSource& source, RunObserver& observer) {
+  if (config.disaggregation) return simulate_disaggregated(config, source, observer);
   return Simulation(config, source, observer).run();
 }
 

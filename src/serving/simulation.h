@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "serving/disaggregation.h"
 #include "serving/request.h"
 #include "serving/scheduler.h"
 #include "serving/step_times.h"
@@ -18,6 +20,7 @@ struct ReplicaConfig {
   std::string scheduler = "vllm";
   SchedulerOptions options;
   StepTimes* times = nullptr;  // not owned; replicas may share one
+  bool keeps_cache = false;    // a prompt's blocks stay when it has its last token: until they have been moved
 };
 
 struct SimulationConfig {
@@ -25,6 +28,8 @@ struct SimulationConfig {
   std::string router = "round_robin";
   uint64_t seed = 0;  // of routers that draw
   StepBound bound = StepBound::value;
+  // Separate workers for prompts; `router` chooses among those.
+  std::optional<Disaggregation> disaggregation = {};
   // Equal decode steps are advanced at once. Without it each is decided alone: slower, the same answers.
   bool repeat_decodes = true;
 };

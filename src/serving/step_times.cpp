@@ -55,19 +55,19 @@ EqualChunks equal_chunks(std::span<const PromptChunk> chunks) {
 }
 
 int64_t StepBatch::new_tokens() const {
-  int64_t tokens = decodes;
+  int64_t tokens = decodes + drafted_tokens;
   for (const PromptChunk& chunk : prompts) tokens += chunk.new_tokens;
   return tokens;
 }
 
-int64_t StepBatch::sampled_sequences() const {
-  int64_t sequences = decodes;
-  for (const PromptChunk& chunk : prompts) sequences += chunk.yields_token ? 1 : 0;
-  return sequences;
+int64_t StepBatch::sampled_tokens() const {
+  int64_t tokens = decodes + (samples_drafts ? drafted_tokens : 0);
+  for (const PromptChunk& chunk : prompts) tokens += chunk.yields_token ? 1 : 0;
+  return tokens;
 }
 
 StepBatch grown(const StepBatch& decodes, int64_t steps) {
-  ensure(decodes.prompts.empty(), "only decodes grow by themselves");
+  ensure(decodes.prompts.empty() && decodes.drafted_tokens == 0, "only decodes grow by themselves");
   return {.decodes = decodes.decodes,
           .decode_context_tokens = decodes.decode_context_tokens + decodes.decodes * steps,
           .longest_decode_context = decodes.longest_decode_context + steps,

@@ -29,10 +29,12 @@ struct StepBatch {
   int64_t decodes = 0;                 // sequences with one new token
   int64_t decode_context_tokens = 0;   // in the cache of all of them together, before the step
   int64_t longest_decode_context = 0;  // of the longest of them
+  int64_t drafted_tokens = 0;          // that the decodes verify, of all of them together, beyond their own
+  bool samples_drafts = true;          // the head runs on them too; false where they are only read
   std::span<const PromptChunk> prompts;
 
   int64_t new_tokens() const;
-  int64_t sampled_sequences() const;  // that yield a token
+  int64_t sampled_tokens() const;  // rows that the head runs on: those of prompts that end, decodes and drafts
 };
 
 // The batch of decodes alone `steps` steps later: each context has grown by one token a step.

@@ -16,7 +16,7 @@ TEST(StepBatch, counts_tokens_and_sequences_that_yield_one) {
   const PromptChunk prompts[] = {{.new_tokens = 100, .yields_token = false}, {.new_tokens = 20}};
   const StepBatch batch{.decodes = 3, .prompts = prompts};
   EXPECT_EQ(batch.new_tokens(), 123);
-  EXPECT_EQ(batch.sampled_sequences(), 4);
+  EXPECT_EQ(batch.sampled_tokens(), 4);
 }
 
 TEST(EqualChunks, keep_the_tokens_and_the_work_of_unequal_ones) {

@@ -21,9 +21,10 @@ class SustainedSteps final : public StepTimes {
 
  private:
   Estimate slowdown(const StepBatch& batch) {
-    const auto decodes = static_cast<double>(batch.decodes);
+    // Drafts count as decodes; together they read the same cache.
+    const auto decodes = static_cast<double>(batch.decodes + batch.drafted_tokens);
     const double context = batch.decodes > 0 ? static_cast<double>(batch.decode_context_tokens) / decodes : 0;
-    const auto prompt_tokens = static_cast<double>(batch.new_tokens() - batch.decodes);
+    const double prompt_tokens = static_cast<double>(batch.new_tokens()) - decodes;
     return slowdowns_.at(0, {prompt_tokens, decodes, context},
                          [&](const auto& node) { return slowdown_of(node[0], node[1], node[2]); });
   }

@@ -28,7 +28,7 @@ void TimeSeries::step_ran(const StepRecord& step) {
     sums.waiting += static_cast<double>(step.waiting) * within;
     sums.kv_blocks += static_cast<double>(step.kv_blocks_used) * within;
     sums.prefill_tokens += static_cast<double>(step.prefill_tokens) * share;
-    sums.decode_tokens += static_cast<double>(step.decode_tokens) * share;
+    sums.decode_tokens += static_cast<double>(step.decode_tokens + step.accepted_tokens) * share;
   }
 }
 

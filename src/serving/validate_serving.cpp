@@ -1,6 +1,7 @@
 #include "serving/validate_serving.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -12,7 +13,9 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "serving/acceptance_table.h"
 #include "serving/composed_steps.h"
+#include "serving/draft_engine.h"
 #include "serving/engine_setup.h"
 #include "serving/load/closed_loop.h"
 #include "serving/load/synthetic.h"
@@ -44,70 +47,127 @@ LoadMaker load_of(const ServingCase& point) {
   };
 }
 
-// Points of one model on one device: the step times that one needs serve the others too.
+// Engines of one pool of one model on one device: the step times that one point needs serve the others too.
 class Bench {
  public:
-  Bench(const ServingCase& first, const Model& model, const Device& device, DeviceModels models,
-        const StackCatalogue& stacks)
+  Bench(const ServingCase& first, const ParallelPlan& plan, const Model& model, const Device& device,
+        const DeviceModelMaker& make_models, const StackCatalogue& stacks)
       : model_(with_scheme(model, first.scheme, first.scheme)),
         device_(device),
-        front_(stacks.stack(first.stack).costs.front),
-        plan_(first.plan),
         kv_dtype_(first.kv_dtype.value_or(model_.dtype)),
-        times_(compose_steps({.model = model_,
-                              .plan = plan_,
-                              .models = std::move(models),
-                              .stack = stacks.stack(first.stack),
-                              .kv_dtype = kv_dtype_})) {}
+        composed_{.model = model_,
+                  .plan = plan,
+                  .models = make_models(device, plan),
+                  .stack = stacks.stack(first.stack),
+                  .kv_dtype = kv_dtype_},
+        times_(compose_steps(composed_)) {}
 
-  std::vector<Headline> simulate_point(const ServingCase& point) {
+  void add_drafter(const ServingCase& first, const AcceptanceTable& acceptance) {
+    SpeculativeConfig config{.method = &draft_method(first.draft_method), .num_speculative_tokens = first.drafts};
+    config.acceptance = acceptance.of_model_or_all(first.model, config.method->name, first.drafts);
+    drafter_.emplace(config, composed_, std::nullopt);
+    drafting_times_ = drafter_->steps(*times_);
+  }
+
+  ReplicaConfig replica(const ServingCase& point) const {
     EngineFlags flags = point.flags;
     flags.kv_dtype = kv_dtype_;
     if (model_.max_positions > 0) flags.max_model_len = std::min(flags.max_model_len, model_.max_positions);
-    SchedulerOptions options = scheduler_options(serving_memory(model_, device_, plan_, flags), plan_);
+    const ServingMemory memory = serving_memory(model_, device_, composed_.plan, flags);
+    SchedulerOptions options = scheduler_options(memory, composed_.plan);
+    if (drafter_) options = drafter_->beside(options, memory);
     options.enable_prefix_caching = point.prefix_caching;
     options.async_scheduling = point.async_scheduling;
     options.batch_wait_timeout_iters = point.batch_wait_timeout_iters;
     options.batch_wait_max_tokens_ratio = point.batch_wait_max_tokens_ratio;
-    ServingRunRequest request;
-    request.config.router = "data_parallel";
-    request.config.replicas.assign(static_cast<size_t>(point.replicas),
-                                   {.scheduler = point.scheduler, .options = options, .times = times_.get()});
-    request.load = load_of(point);
-    if (point.concurrency > 0 || std::isfinite(point.arrivals.rate)) request.front = front_;
-    request.percentiles = {};
-    const ServingRun run = run_serving(request);
-    if (run.metrics.completed == 0) {
-      throw InputError({.source = point.id, .value = "no request", .expected = "requests that fit the engine"});
-    }
-    std::vector<Headline> values;
-    for (const MeasuredValue& measured : point.measured) values.push_back(run.headline(measured.predicted));
-    return values;
+    return {.scheduler = point.scheduler, .options = options, .times = drafter_ ? drafting_times_.get() : times_.get()};
   }
+
+  const FrontCosts& front() const { return composed_.stack.costs.front; }
+  double kv_bytes_per_token() const { return foretoken::kv_bytes_per_token(model_, kv_dtype_).value(); }
 
  private:
   Model model_;
   const Device& device_;
-  FrontCosts front_;
-  ParallelPlan plan_;
   DType kv_dtype_;
+  ComposedStepsConfig composed_;
   std::unique_ptr<StepTimes> times_;
+  std::optional<DraftEngine> drafter_;
+  std::unique_ptr<StepTimes> drafting_times_;
 };
+
+int64_t devices_of(const CasePool& pool) {
+  return pool.plan.tensor * pool.plan.pipeline;
+}
+
+// How caches move from the pool of prompts to the one that decodes. InputError where the network is not known.
+Disaggregation pools_of(const ServingCase& point, double kv_bytes_per_token, const std::optional<Node>& node) {
+  const bool vllm = point.flags.engine.starts_with("vllm");
+  Disaggregation pools{.prefill_replicas = static_cast<size_t>(point.prefill->replicas),
+                       .decode_router = "least_outstanding",
+                       .kv_bytes_per_token = kv_bytes_per_token,
+                       .ports = {},
+                       .first_token = vllm ? FirstToken::decode : FirstToken::transfer};
+  const CasePool both[] = {*point.prefill, point.pool};
+  int64_t devices = 0;
+  for (const CasePool& pool : both) devices += pool.replicas * devices_of(pool);
+  const std::optional<BytesPerSecond> bandwidth = node ? transfer_bandwidth_per_device(*node, devices) : std::nullopt;
+  if (!bandwidth) {
+    throw InputError({.source = point.id, .value = point.gpu, .expected = "a device whose network is known"});
+  }
+  for (const CasePool& pool : both) {
+    const KvPort port{.bandwidth = BytesPerSecond(bandwidth->value() * static_cast<double>(devices_of(pool))),
+                      .latency = usual_transfer_latency};
+    pools.ports.insert(pools.ports.end(), static_cast<size_t>(pool.replicas), port);
+  }
+  return pools;
+}
+
+std::vector<Headline> simulate_point(const ServingCase& point, const Bench& bench, const Bench* prefill,
+                                     const std::optional<Node>& node) {
+  ServingRunRequest request;
+  request.config.router = prefill != nullptr ? "least_outstanding" : "data_parallel";
+  if (prefill != nullptr) {
+    request.config.replicas.assign(static_cast<size_t>(point.prefill->replicas), prefill->replica(point));
+    request.config.disaggregation = pools_of(point, bench.kv_bytes_per_token(), node);
+  }
+  request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(point.pool.replicas),
+                                 bench.replica(point));
+  request.load = load_of(point);
+  if (point.concurrency > 0 || std::isfinite(point.arrivals.rate)) request.front = bench.front();
+  request.percentiles = {};
+  const ServingRun run = run_serving(request);
+  if (run.metrics.completed == 0) {
+    throw InputError({.source = point.id, .value = "no request", .expected = "requests that fit the engine"});
+  }
+  std::vector<Headline> values;
+  for (const MeasuredValue& measured : point.measured) values.push_back(run.headline(measured.predicted));
+  return values;
+}
 
 // Reads rows, simulates them in groups, keeps the answers in the order of rows.
 class ServingValidator {
  public:
   ServingValidator(const HardwareCatalogue& hardware, const ModelCatalogue& models, const StackCatalogue& stacks,
-                   const DeviceModelMaker& make_models)
-      : hardware_(hardware), models_(models), stacks_(stacks), make_models_(make_models) {}
+                   const DeviceModelMaker& make_models, std::optional<AcceptanceTable> acceptance)
+      : hardware_(hardware),
+        models_(models),
+        stacks_(stacks),
+        make_models_(make_models),
+        acceptance_(std::move(acceptance)) {}
 
   // InputError where the row names something unknown.
   void add(ServingCase point) {
+    if (point.drafts > 0 && !acceptance_) {
+      throw InputError({.source = "--speculative-acceptance",
+                        .expected = "measured acceptance lengths: the row does not say how many drafts were accepted"});
+    }
     const Model& model = find_model(point.model);
-    check_step(model, {}, point.plan);
+    check_step(model, {}, point.pool.plan);
+    if (point.prefill) check_step(model, {}, point.prefill->plan);
     const Device& device = find_device(point.gpu);
-    groups_[{device.name, model.name, point.scheme, point.kv_dtype, point.plan.tensor, point.plan.pipeline,
-             point.plan.expert, point.stack}]
+    groups_[{device.name, model.name, point.scheme, point.kv_dtype, plan_key(point.pool.plan),
+             point.prefill ? plan_key(point.prefill->plan) : PlanKey{}, point.stack, point.draft_method, point.drafts}]
         .push_back(points_.size());
     points_.push_back(std::move(point));
   }
@@ -132,18 +192,26 @@ class ServingValidator {
   const std::vector<ServingCase>& points() const { return points_; }
 
  private:
-  using Key =
-      std::tuple<std::string, std::string, Scheme, std::optional<DType>, int64_t, int64_t, int64_t, std::string>;
+  using PlanKey = std::array<int64_t, 4>;
+  using Key = std::tuple<std::string, std::string, Scheme, std::optional<DType>, PlanKey, PlanKey, std::string,
+                         std::string, int64_t>;
+
+  static PlanKey plan_key(const ParallelPlan& plan) { return {plan.tensor, plan.pipeline, plan.expert, plan.data}; }
 
   void answer_group(const std::vector<size_t>& rows, std::vector<Answered>& answers) const {
     const ServingCase& first = points_[rows.front()];
     try {
       const Device& device = known_devices_.at(first.gpu);
-      Bench bench(first, known_models_.at(first.model), device, make_models_(device, first.plan), stacks_);
+      const Model& model = known_models_.at(first.model);
+      Bench bench(first, first.pool.plan, model, device, make_models_, stacks_);
+      if (first.drafts > 0) bench.add_drafter(first, *acceptance_);
+      std::optional<Bench> prefill;
+      if (first.prefill) prefill.emplace(first, first.prefill->plan, model, device, make_models_, stacks_);
+      const std::optional<Node> node = first.prefill ? hardware_.node_with(device) : std::nullopt;
       for (const size_t row : rows) {
         const auto begin = std::chrono::steady_clock::now();
         try {
-          answers[row].values = bench.simulate_point(points_[row]);
+          answers[row].values = simulate_point(points_[row], bench, prefill ? &*prefill : nullptr, node);
         } catch (const InputError& error) {
           answers[row].why = error.what();
         }
@@ -169,6 +237,7 @@ class ServingValidator {
   const ModelCatalogue& models_;
   const StackCatalogue& stacks_;
   const DeviceModelMaker& make_models_;
+  std::optional<AcceptanceTable> acceptance_;
   std::map<std::string, Model> known_models_;
   std::map<std::string, Device> known_devices_;
   std::vector<ServingCase> points_;
@@ -182,7 +251,9 @@ Validation validate_serving(const ServingValidationRequest& request, const Hardw
                             const DeviceModelMaker& make_models, const ScoredServingSink& sink) {
   ServingCaseReader rows(request.data);
   if (!request.group_by.empty()) rows.csv().column(request.group_by);
-  ServingValidator validator(hardware, models, stacks, make_models);
+  std::optional<AcceptanceTable> acceptance;
+  if (!request.acceptance.empty()) acceptance.emplace(request.acceptance);
+  ServingValidator validator(hardware, models, stacks, make_models, std::move(acceptance));
   Validation result;
   std::vector<std::string> groups;  // of the points, where a column says them
   while (rows.next()) {

@@ -19,8 +19,9 @@ namespace foretoken {
 struct ServingValidationRequest {
   std::filesystem::path data;                                       // a table of operating points: serving_case.h
   std::vector<std::string> tiers, devices, models, engines, kinds;  // only these; empty = all. kinds: dense, moe
-  std::string group_by;                                             // a column; empty = tier/metric
-  int threads = 0;                                                  // 0 = as many as the machine has cores
+  std::filesystem::path acceptance;  // acceptance_table.h; empty = rows that draft are left out
+  std::string group_by;              // a column; empty = tier/metric
+  int threads = 0;                   // 0 = as many as the machine has cores
 };
 
 // One measured value and its prediction. The texts are valid during the call only.

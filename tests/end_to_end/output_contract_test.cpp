@@ -32,6 +32,11 @@ const std::vector<std::string>& commands() {
       "step --model Mixtral-8x7B-v0.1 --device h100_sxm --phase decode --batch 8 --context-len 512 -tp 2 --roofline",
       "step --model Llama-3.1-8B --device h100_sxm --phase train --input-len 512 -pp 2",
       "serve --model Llama-3.1-8B --device h100_sxm --num-prompts 20 --request-rate 4 --goodput ttft:500",
+      "serve --model Llama-3.1-8B --device h100_sxm --num-prompts 20 --request-rate 4 --prefill-pool count=1 "
+      "--decode-pool "
+      "count=1",
+      "speculate --model Llama-3.1-8B --device h100_sxm --batch-sizes 1:8 --speculative-config "
+      "'{\"method\": \"ngram\", \"num_speculative_tokens\": 3, \"acceptance_rate\": 0.5}'",
       "check data",
   };
   return lines;

@@ -122,8 +122,10 @@ TEST_F(Serve, a_board_held_busy_takes_longer_for_prompts) {
     return parse_json(run.out, "answer").find("mean_ttft_ms")->number();
   };
   EXPECT_GT(mean_ttft("--sustained"), 1.01 * mean_ttft(""));
-  expect_refused(run_foretoken("serve --model Llama-3.1-8B --device tpu_v5e -tp 2 --max-model-len 8192 --num-prompts 5 --sustained"),
-                 "power_limit_w");
+  expect_refused(
+      run_foretoken(
+          "serve --model Llama-3.1-8B --device tpu_v5e -tp 2 --max-model-len 8192 --num-prompts 5 --sustained"),
+      "power_limit_w");
 }
 
 TEST_F(Serve, detailed_results_list_each_request_as_vllm_does) {
@@ -227,6 +229,43 @@ TEST_F(Serve, the_series_counts_every_token) {
   double prompts = 0;
   while (csv.next()) prompts += csv.number(csv.column("prefill_tokens_per_s"));
   EXPECT_NEAR(prompts, static_cast<double>(parse_json(run.out, "answer").find("total_input_tokens")->integer()), 1e-3);
+}
+
+TEST_F(Serve, drafts_are_counted_as_vllm_counts_them_and_make_a_lone_client_faster) {
+  const auto tpot = [](const std::string& flags) {
+    const Outcome run = serve("--num-prompts 20 --max-concurrency 1 --random-output-len 100 --json " + flags);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return parse_json(run.out, "answer");
+  };
+  const Json plain = tpot("");
+  const Json drafted =
+      tpot("--speculative-config '{\"method\": \"eagle3\", \"num_speculative_tokens\": 3, \"acceptance_rate\": 0.7}'");
+  EXPECT_EQ(plain.find("spec_decode_num_drafts"), nullptr);
+  EXPECT_NEAR(drafted.find("spec_decode_acceptance_length")->number(), 2.53, 0.2);
+  EXPECT_EQ(drafted.find("total_output_tokens")->integer(), plain.find("total_output_tokens")->integer());
+  EXPECT_LT(drafted.find("mean_tpot_ms")->number(), 0.7 * plain.find("mean_tpot_ms")->number());
+}
+
+TEST_F(Serve, separate_workers_shield_decodes_from_prompts) {
+  const auto slowest_gap = [](const std::string& flags) {
+    const Outcome run =
+        serve("--num-prompts 200 --request-rate 8 --random-input-len 4096 --max-model-len 8192 --json " + flags);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return parse_json(run.out, "answer").find("p99_itl_ms")->number();
+  };
+  EXPECT_LT(slowest_gap("--prefill-pool count=2 --decode-pool count=2"), 0.5 * slowest_gap("--replicas 4"));
+}
+
+TEST_F(Serve, wrong_speculation_and_pools_are_refused) {
+  expect_refused(serve("--speculative-config '{\"method\": \"eagle9\", \"num_speculative_tokens\": 1}'"), "eagle");
+  expect_refused(serve("--speculative-config '{\"method\": \"eagle\", \"num_speculative_tokens\": 1}'"),
+                 "acceptance_rate");
+  expect_refused(serve("--speculative-config '{\"method\": \"mtp\", \"num_speculative_tokens\": 1, "
+                       "\"acceptance_rate\": 0.5}'"),
+                 "multi-token prediction");
+  expect_refused(serve("--prefill-pool count=2"), "--decode-pool");
+  expect_refused(serve("--prefill-pool cont=2 --decode-pool count=1"), "--prefill-pool");
+  expect_refused(serve("--prefill-pool count=2 --decode-pool count=1 --replicas 2"), "--replicas");
 }
 
 TEST_F(Serve, wrong_load_is_refused) {

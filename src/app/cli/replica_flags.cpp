@@ -57,6 +57,7 @@ void ReplicaFlags::declare_model(Options& options) {
 void ReplicaFlags::declare_engine(Options& options) {
   engine.declare(options);
   scheduler.declare(options);
+  speculation.declare(options);
   options.heading("Step times");
   options.text("--stack", stack, "Software that runs the steps (foretoken stacks); default: the engine's");
   options.choice("--tier", tier, tier_names(), tier_help);
@@ -67,16 +68,16 @@ void ReplicaFlags::declare_engine(Options& options) {
                "Steps of a board that is always busy: the power limit lengthens those with prompts");
 }
 
-ReplicaFlags ReplicaFlags::with(const std::string& settings) const {
+ReplicaFlags ReplicaFlags::with(const std::string& flag, const std::string& settings) const {
   ReplicaFlags changed = *this;
   changed.count = 1;
-  parse_settings("--replica", settings, [&](Options& options) {
+  parse_settings(flag, settings, [&](Options& options) {
     changed.declare_model(options);
     changed.declare_engine(options);
     options.integer("--count", changed.count, counts, "Replicas of this kind");
   });
   if (changed.model.model != model.model) {
-    throw InputError({.source = "--replica",
+    throw InputError({.source = flag,
                       .value = printable(settings),
                       .expected = "replicas of one model: all answer the same requests"});
   }
@@ -93,7 +94,10 @@ ReplicaGroup ReplicaFlags::build(const Library& library) const {
   const DType kv_dtype = model.kv_dtype(parsed);
   ServingMemory memory = serving_memory(parsed, models.kernels.device(), plan, engine.engine_flags(kv_dtype));
   const std::string stack_name = stack.empty() ? std::string(engine_family(engine.engine.engine)) : stack;
-  Stack captured = engine_stack(library.stacks().stack(stack_name), memory.flags);
+  std::optional<SpeculativeConfig> speculative;
+  if (speculation.given()) speculative = speculation.read(parsed);
+  const int64_t decode_tokens = speculative ? 1 + speculative->speculation().verified_tokens : 1;
+  Stack captured = engine_stack(library.stacks().stack(stack_name), memory.flags, decode_tokens);
   ReplicaConfig config{.scheduler = scheduler.name(engine.engine.engine), .options = scheduler_options(memory, plan)};
   scheduler.apply(config.options);
   ReplicaGroup group{.count = count * ranks,
@@ -103,8 +107,10 @@ ReplicaGroup ReplicaFlags::build(const Library& library) const {
                      .memory = std::move(memory),
                      .stack = std::move(captured),
                      .kv_dtype = kv_dtype,
-                     .has_operators = op_tables.empty() && vidur_tables.empty(),
+                     .has_operators = op_tables.empty() && vidur_tables.empty() && !speculative,
                      .times = nullptr,
+                     .drafter = std::nullopt,
+                     .drafting_times = nullptr,
                      .config = std::move(config)};
   const ComposedStepsConfig composed{.model = group.model,
                                      .plan = group.plan,
@@ -114,6 +120,16 @@ ReplicaGroup ReplicaFlags::build(const Library& library) const {
   group.times = step_times(*this, composed);
   if (sustained) group.times = held_busy(std::move(group.times), composed);
   group.config.times = group.times.get();
+  if (speculative) {
+    if (!op_tables.empty() || !vidur_tables.empty()) {
+      throw InputError(
+          {.source = "--speculative-config", .expected = "steps of our own kernels: tables have no drafter"});
+    }
+    group.drafter.emplace(speculation.draft_engine(*speculative, composed, library));
+    group.drafting_times = group.drafter->steps(*group.times);
+    group.config.options = group.drafter->beside(group.config.options, group.memory);
+    group.config.times = group.drafting_times.get();
+  }
   return group;
 }
 
@@ -128,7 +144,7 @@ ReplicaSummary ReplicaGroup::summary() const {
 
 std::vector<TypicalStep> ReplicaGroup::typical_steps(const StepMix& mix, const std::string& flag) const {
   if (!has_operators) {
-    throw InputError({.source = flag, .expected = "steps of our own kernels: tables have no operators"});
+    throw InputError({.source = flag, .expected = "steps of our own kernels without drafts: tables have no operators"});
   }
   std::vector<TypicalStep> steps;
   for (const StepShare& share : mix.shares()) {

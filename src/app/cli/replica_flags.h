@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "app/cli/library.h"
 #include "app/cli/model_flags.h"
 #include "app/cli/scheduler_flags.h"
+#include "app/cli/speculation_flags.h"
 #include "compose/serving_memory.h"
 #include "report/serving_breakdown.h"
 #include "report/serving_report.h"
@@ -27,9 +29,11 @@ struct ReplicaGroup {
   ServingMemory memory;
   Stack stack;
   DType kv_dtype = DType::bf16;
-  bool has_operators = true;  // steps of our own kernels; tables have none
+  bool has_operators = true;  // steps of our own kernels without drafts
   std::unique_ptr<StepTimes> times;
-  ReplicaConfig config;  // uses `times`
+  std::optional<DraftEngine> drafter;
+  std::unique_ptr<StepTimes> drafting_times;  // with the drafter's passes
+  ReplicaConfig config;                       // uses these
 
   ReplicaSummary summary() const;
   // The typical step of each kind, by operator. InputError, which names the flag, where there are no operators.
@@ -40,14 +44,15 @@ struct ReplicaFlags {
   ModelFlags model;
   MemoryFlags engine;
   SchedulerFlags scheduler;
+  SpeculationFlags speculation;
   std::string stack, tier = "best", op_tables, vidur_tables;
   bool sustained = false;
   int64_t count = 1;
 
   void declare_model(Options& options);
   void declare_engine(Options& options);
-  // The same with some flags changed: "device=a100_sxm,tp=2,count=4".
-  ReplicaFlags with(const std::string& settings) const;
+  // The same with some flags changed: "device=a100_sxm,tp=2,count=4". `flag` is the one that says so.
+  ReplicaFlags with(const std::string& flag, const std::string& settings) const;
   ReplicaGroup build(const Library& library) const;
 };
 

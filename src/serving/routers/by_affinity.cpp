@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t overload_requests = 32;
 constexpr double overload_ratio = 1.1;
 
-class SessionSticky final : public Router {
+class SessionSticky final : public RequestRouter {
  public:
   size_t choose(const Request& request, std::span<const ReplicaLoad> replicas) override {
     const size_t least = least_loaded(replicas, outstanding_requests);
@@ -24,7 +24,7 @@ class SessionSticky final : public Router {
   std::unordered_map<int64_t, size_t> homes_;  // never iterated
 };
 
-class PrefixAware final : public Router {
+class PrefixAware final : public RequestRouter {
  public:
   size_t choose(const Request& request, std::span<const ReplicaLoad> replicas) override {
     const size_t least = least_loaded(replicas, outstanding_requests);
@@ -53,11 +53,11 @@ class PrefixAware final : public Router {
 
 }  // namespace
 
-std::unique_ptr<Router> make_session_sticky(uint64_t) {
+std::unique_ptr<RequestRouter> make_session_sticky(uint64_t) {
   return std::make_unique<SessionSticky>();
 }
 
-std::unique_ptr<Router> make_prefix_aware(uint64_t) {
+std::unique_ptr<RequestRouter> make_prefix_aware(uint64_t) {
   return std::make_unique<PrefixAware>();
 }
 

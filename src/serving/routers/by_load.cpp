@@ -19,7 +19,7 @@ int64_t data_parallel_score(const ReplicaLoad& load) {
   return 4 * load.waiting + load.running;
 }
 
-class LeastLoaded final : public Router {
+class LeastLoaded final : public RequestRouter {
  public:
   explicit LeastLoaded(Cost cost) : cost_(cost) {}
   size_t choose(const Request&, std::span<const ReplicaLoad> replicas) override {
@@ -30,7 +30,7 @@ class LeastLoaded final : public Router {
   Cost cost_;
 };
 
-class PowerOfTwo final : public Router {
+class PowerOfTwo final : public RequestRouter {
  public:
   explicit PowerOfTwo(uint64_t seed) : stream_(seed, "router") {}
   size_t choose(const Request&, std::span<const ReplicaLoad> replicas) override {
@@ -57,19 +57,19 @@ int64_t outstanding_requests(const ReplicaLoad& load) {
   return load.outstanding;
 }
 
-std::unique_ptr<Router> make_least_outstanding(uint64_t) {
+std::unique_ptr<RequestRouter> make_least_outstanding(uint64_t) {
   return std::make_unique<LeastLoaded>(outstanding_requests);
 }
 
-std::unique_ptr<Router> make_join_shortest_queue(uint64_t) {
+std::unique_ptr<RequestRouter> make_join_shortest_queue(uint64_t) {
   return std::make_unique<LeastLoaded>(queue_length);
 }
 
-std::unique_ptr<Router> make_data_parallel(uint64_t) {
+std::unique_ptr<RequestRouter> make_data_parallel(uint64_t) {
   return std::make_unique<LeastLoaded>(data_parallel_score);
 }
 
-std::unique_ptr<Router> make_power_of_two(uint64_t seed) {
+std::unique_ptr<RequestRouter> make_power_of_two(uint64_t seed) {
   return std::make_unique<PowerOfTwo>(seed);
 }
 

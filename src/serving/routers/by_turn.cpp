@@ -5,7 +5,7 @@
 namespace foretoken {
 namespace {
 
-class RoundRobin final : public Router {
+class RoundRobin final : public RequestRouter {
  public:
   size_t choose(const Request&, std::span<const ReplicaLoad> replicas) override { return turn_++ % replicas.size(); }
 
@@ -13,7 +13,7 @@ class RoundRobin final : public Router {
   size_t turn_ = 0;
 };
 
-class RandomRouter final : public Router {
+class RandomRouter final : public RequestRouter {
  public:
   explicit RandomRouter(uint64_t seed) : stream_(seed, "router") {}
   size_t choose(const Request&, std::span<const ReplicaLoad> replicas) override {
@@ -26,11 +26,11 @@ class RandomRouter final : public Router {
 
 }  // namespace
 
-std::unique_ptr<Router> make_round_robin(uint64_t) {
+std::unique_ptr<RequestRouter> make_round_robin(uint64_t) {
   return std::make_unique<RoundRobin>();
 }
 
-std::unique_ptr<Router> make_random(uint64_t seed) {
+std::unique_ptr<RequestRouter> make_random(uint64_t seed) {
   return std::make_unique<RandomRouter>(seed);
 }
 

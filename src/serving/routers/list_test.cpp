@@ -45,13 +45,13 @@ TEST_P(Routers, give_the_same_answer_twice) {
 INSTANTIATE_TEST_SUITE_P(kinds, Routers, testing::ValuesIn(router_kinds().begin(), router_kinds().end()),
                          [](const auto& kind) { return std::string(kind.param.name); });
 
-TEST(Router, round_robin_takes_turns) {
+TEST(RequestRouter, round_robin_takes_turns) {
   const auto router = router_kind("round_robin").make(0);
   const std::vector<ReplicaLoad> loads(3);
   for (size_t i = 0; i < 7; ++i) EXPECT_EQ(router->choose({}, loads), i % 3);
 }
 
-TEST(Router, load_decides) {
+TEST(RequestRouter, load_decides) {
   const std::vector<ReplicaLoad> loads{{.outstanding = 9, .running = 9, .waiting = 0},
                                        {.outstanding = 6, .running = 4, .waiting = 2},
                                        {.outstanding = 8, .running = 7, .waiting = 1}};
@@ -60,13 +60,13 @@ TEST(Router, load_decides) {
   EXPECT_EQ(router_kind("data_parallel").make(0)->choose({}, loads), 0U);
 }
 
-TEST(Router, power_of_two_never_takes_the_most_loaded) {
+TEST(RequestRouter, power_of_two_never_takes_the_most_loaded) {
   const auto router = router_kind("power_of_two").make(4);
   const std::vector<ReplicaLoad> loads{{.outstanding = 1}, {.outstanding = 9}, {.outstanding = 2}};
   for (int i = 0; i < 100; ++i) EXPECT_NE(router->choose({}, loads), 1U);
 }
 
-TEST(Router, a_session_stays_where_it_began) {
+TEST(RequestRouter, a_session_stays_where_it_began) {
   std::vector<Request> requests = random_requests(3, 200, 30, 300, 40);
   for (Request& request : requests) request.session = request.id % 7;
   std::vector<int32_t> homes(7, -1);
@@ -77,7 +77,7 @@ TEST(Router, a_session_stays_where_it_began) {
   }
 }
 
-TEST(Router, prompts_with_a_common_prefix_go_to_one_replica_and_find_it_in_the_cache) {
+TEST(RequestRouter, prompts_with_a_common_prefix_go_to_one_replica_and_find_it_in_the_cache) {
   std::vector<Request> requests = random_requests(4, 300, 5, 400, 20);
   for (Request& request : requests) {
     request.input_tokens += 200;
@@ -94,7 +94,7 @@ TEST(Router, prompts_with_a_common_prefix_go_to_one_replica_and_find_it_in_the_c
   EXPECT_GT(cached(aware), 280 * 192);
 }
 
-TEST(Router, suggests_the_nearest_name) {
+TEST(RequestRouter, suggests_the_nearest_name) {
   try {
     router_kind("round-robin");
     FAIL() << "an unknown name is an error";

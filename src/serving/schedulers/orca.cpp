@@ -12,11 +12,11 @@ class OrcaScheduler final : public PagedScheduler {
 
   void schedule(Batch& batch) override {
     for (Sequence* sequence : running_) {
-      if (sequence->steps_in_flight == 0) batch.add(*sequence, sequence->tokens_left());
+      if (sequence->steps_in_flight == 0) batch.add(*sequence, sequence->tokens_left(), drafts_for(*sequence));
     }
     while (!waiting_.empty() && !full()) {
       Sequence& sequence = *waiting_.front();
-      if (!admit(sequence.final_tokens(), sequence.final_tokens())) break;
+      if (!admit(longest_tokens(sequence), longest_tokens(sequence))) break;
       batch.add(sequence, sequence.tokens_left());
     }
     stays_blocked_ = true;

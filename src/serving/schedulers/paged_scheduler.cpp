@@ -30,22 +30,18 @@ void PagedScheduler::add(Sequence& sequence) {
 
 int64_t PagedScheduler::repeats(const Batch& batch) const {
   if (!batch.only_decodes() || batch.entries().size() != running_.size()) return 0;
+  if (batch.step().drafted_tokens > 0) return 0;  // what comes out differs from step to step
   if (!waiting_.empty() && !stays_blocked_) return 0;
   int64_t count = batch.entries().front().sequence->request.output_tokens;
   for (const BatchEntry& entry : batch.entries()) {
+    if (entry.sequence->promised == entry.yields) return 0;  // its very first token, of a prompt computed elsewhere
     count = std::min(count, entry.sequence->request.output_tokens - entry.sequence->promised);
   }
   return steps_that_fit(batch, count);
 }
 
 int64_t PagedScheduler::steps_that_fit(const Batch& batch, int64_t most) const {
-  const auto fit = [&](int64_t steps) {
-    int64_t blocks = spare_blocks_;
-    for (const BatchEntry& entry : batch.entries()) {
-      blocks += kv_.missing(*entry.sequence, entry.sequence->computed + steps);
-    }
-    return blocks <= kv_.free();
-  };
+  const auto fit = [&](int64_t steps) { return blocks_ahead(batch, steps) + spare_blocks_ <= kv_.free(); };
   if (fit(most)) return most;
   int64_t fits = 0, too_many = most;
   while (too_many - fits > 1) {
@@ -58,7 +54,7 @@ int64_t PagedScheduler::steps_that_fit(const Batch& batch, int64_t most) const {
 void PagedScheduler::repeat(Batch& batch, int64_t count) {
   batch.repeat(count);
   for (const BatchEntry& entry : batch.entries()) {
-    const bool covered = kv_.cover(*entry.sequence, entry.sequence->computed);
+    const bool covered = kv_.cover(*entry.sequence, tokens_after(*entry.sequence, 0));
     ensure(covered, "repeated steps fit in the cache");
     kv_.publish(*entry.sequence);
   }
@@ -67,28 +63,72 @@ void PagedScheduler::repeat(Batch& batch, int64_t count) {
 void PagedScheduler::release(Sequence& sequence) {
   if (sequence.running) {
     running_.erase(std::find(running_.begin(), running_.end(), &sequence));
-  } else {
+  } else if (!sequence.outside) {
     waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &sequence));
   }
   kv_.give_back(sequence);
+  take_received();
+}
+
+void PagedScheduler::set_aside(Sequence& sequence) {
+  running_.erase(std::find(running_.begin(), running_.end(), &sequence));
+  sequence.running = false;
+  sequence.outside = true;
+}
+
+bool PagedScheduler::expect(Sequence& sequence, int64_t spare) {
+  if (sequence.block_hashes.empty()) kv_.describe(sequence);  // else it was refused before
+  const int64_t prompt = sequence.request.input_tokens;
+  sequence.outside = take_blocks(sequence, prompt, prompt, kv_.find_prefix(sequence, prompt - 1), spare);
+  return sequence.outside;
+}
+
+void PagedScheduler::receive(Sequence& sequence) {
+  ensure(sequence.outside, "a prompt arrives that was expected");
+  sequence.outside = false;
+  kv_.publish(sequence);
+  received_.push_back(&sequence);
+  take_received();
+}
+
+void PagedScheduler::take_received() {
+  while (!received_.empty() && !full()) {
+    running_.push_back(received_.front());
+    received_.front()->running = true;
+    received_.pop_front();
+  }
+}
+
+int64_t PagedScheduler::blocks_ahead(const Batch& batch, int64_t steps) const {
+  int64_t blocks = 0;
+  for (const BatchEntry& entry : batch.entries()) {
+    blocks += kv_.missing(*entry.sequence, tokens_after(*entry.sequence, steps));
+  }
+  return blocks;
 }
 
 SchedulerLoad PagedScheduler::load() const {
   return {.running = static_cast<int64_t>(running_.size()),
-          .waiting = static_cast<int64_t>(waiting_.size()),
+          .waiting = static_cast<int64_t>(waiting_.size() + received_.size()),
           .blocks_used = kv_.used(),
           .blocks = blocks_};
 }
 
 bool PagedScheduler::admit(int64_t tokens, int64_t reserved_tokens, const KvBlocks::Prefix& prefix) {
   Sequence& sequence = *waiting_.front();
-  const int64_t blocks = kv_.blocks_for(reserved_tokens) - prefix.blocks + prefix.free;
-  if (blocks > kv_.free() - watermark_blocks_) return false;
+  if (!take_blocks(sequence, tokens, reserved_tokens, prefix)) return false;
   waiting_.pop_front();
   running_.push_back(&sequence);
   sequence.running = true;
-  sequence.computed = prefix.tokens;
   if (sequence.record.preemptions == 0) sequence.record.cached_tokens = sequence.computed;
+  return true;
+}
+
+bool PagedScheduler::take_blocks(Sequence& sequence, int64_t tokens, int64_t reserved_tokens,
+                                 const KvBlocks::Prefix& prefix, int64_t spare) {
+  const int64_t blocks = kv_.blocks_for(reserved_tokens) - prefix.blocks + prefix.free;
+  if (blocks > kv_.free() - watermark_blocks_ - spare) return false;
+  sequence.computed = prefix.tokens;
   kv_.take_prefix(sequence, prefix);
   const bool covered = kv_.cover(sequence, tokens);
   ensure(covered, "an admitted prompt fits in the cache");
@@ -109,15 +149,28 @@ void PagedScheduler::preempt_last() {
   }
 }
 
+Drafts PagedScheduler::drafts_for(const Sequence& sequence, int64_t room) const {
+  const Speculation& speculation = options_.speculation;
+  if (speculation.verified_tokens == 0 || sequence.computed < sequence.prompt_end) return {};
+  const auto running = static_cast<int64_t>(running_.size());
+  if (speculation.most_sequences > 0 && running > speculation.most_sequences) return {};
+  return draw_drafts(speculation, sequence.request.id, sequence.promised, room);
+}
+
+int64_t PagedScheduler::tokens_after(const Sequence& sequence, int64_t tokens) const {
+  const bool decodes = sequence.computed >= sequence.prompt_end;
+  return sequence.computed + tokens + (decodes ? options_.speculation.slots() : 0);
+}
+
 void PagedScheduler::decode_all(Batch& batch) {
   for (size_t i = 0; i < running_.size(); ++i) {
     Sequence& sequence = *running_[i];
     if (sequence.computed < sequence.prompt_end || sequence.steps_in_flight > 0) continue;
-    while (kv_.free() < 1 || !kv_.cover(sequence, sequence.computed + 1)) {
+    while (kv_.free() < 1 || !kv_.cover(sequence, tokens_after(sequence, 1))) {
       preempt_last();
       if (!sequence.running) return;
     }
-    batch.add(sequence, 1);
+    batch.add(sequence, 1, drafts_for(sequence));
     kv_.publish(sequence);
   }
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <vector>
 
 #include "serving/kv_blocks.h"
@@ -15,22 +16,33 @@ void sort_by_arrival(std::vector<Sequence*>& sequences);
 
 class PagedScheduler : public Scheduler {
  public:
-  int64_t capacity_tokens() const override { return kv_.tokens_in(blocks_ - watermark_blocks_ - spare_blocks_); }
+  int64_t capacity_tokens() const override {
+    return kv_.tokens_in(blocks_ - watermark_blocks_ - spare_blocks_) - options_.speculation.slots();
+  }
   void add(Sequence& sequence) override;
   // All that runs decodes, and nothing that waits can be admitted before a sequence ends or preempts another.
   int64_t repeats(const Batch& batch) const override;
   void repeat(Batch& batch, int64_t count) override;
   bool arrival_matters() const override { return waiting_.empty(); }
   void release(Sequence& sequence) override;
+  void set_aside(Sequence& sequence) override;
+  bool expect(Sequence& sequence, int64_t spare) override;
+  void receive(Sequence& sequence) override;
+  int64_t blocks_ahead(const Batch& batch, int64_t steps) const override;
   SchedulerLoad load() const override;
 
  protected:
+  static constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
+
   // `watermark` where the options have none.
   PagedScheduler(const SchedulerOptions& options, int64_t usable_blocks, double watermark);
 
   // Takes blocks for the first `tokens` of the sequence at the head of the queue, on top of `prefix`, and moves it to
   // the running ones; false when fewer than `reserved_tokens` and the watermark fit.
   bool admit(int64_t tokens, int64_t reserved_tokens, const KvBlocks::Prefix& prefix = {});
+  // The same for any sequence that holds none, without moving it; `spare` more blocks must stay free.
+  bool take_blocks(Sequence& sequence, int64_t tokens, int64_t reserved_tokens, const KvBlocks::Prefix& prefix,
+                   int64_t spare = 0);
   // A running sequence goes back to the head of the queue; what it has computed is lost.
   void preempt(Sequence& sequence);
   // Adds all sequences past their prompt to the batch, but those in flight. Where no block is free the last of the
@@ -40,6 +52,14 @@ class PagedScheduler : public Scheduler {
   // way, or with pipeline stages the one that it goes on from.
   bool is_on_the_way(const Sequence& sequence) const {
     return sequence.all_promised() || (options_.pipeline_stages > 1 && sequence.steps_in_flight > 0);
+  }
+  // What a decode of the sequence verifies when the step has room for `room` more tokens.
+  Drafts drafts_for(const Sequence& sequence, int64_t room = unlimited) const;
+  // Cache that a sequence needs to compute `tokens` more; a decode needs slots for drafts too.
+  int64_t tokens_after(const Sequence& sequence, int64_t tokens) const;
+  // Cache of the sequence at its longest.
+  int64_t longest_tokens(const Sequence& sequence) const {
+    return sequence.final_tokens() + options_.speculation.slots();
   }
   bool full() const { return static_cast<int64_t>(running_.size()) >= options_.max_num_seqs; }
 
@@ -53,8 +73,11 @@ class PagedScheduler : public Scheduler {
   bool stays_blocked_ = false;
 
  private:
+  void take_received();
   void preempt_last();
   int64_t steps_that_fit(const Batch& batch, int64_t most) const;
+
+  std::deque<Sequence*> received_;  // with their whole prompt, while as many run as may
 };
 
 }  // namespace foretoken

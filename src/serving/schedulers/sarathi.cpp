@@ -21,7 +21,7 @@ class SarathiScheduler final : public PagedScheduler {
   void schedule(Batch& batch) override {
     stays_blocked_ = false;
     decode_all(batch);
-    int64_t budget = options_.max_num_batched_tokens - static_cast<int64_t>(batch.entries().size());
+    int64_t budget = options_.max_num_batched_tokens - batch.step().new_tokens();
     for (Sequence* sequence : running_) {
       const bool in_prompt = sequence->computed < sequence->prompt_end;
       if (in_prompt && sequence->steps_in_flight == 0) add_chunk(batch, *sequence, budget);

@@ -108,15 +108,15 @@ class SglangScheduler final : public PagedScheduler {
       if (decodes(*sequence)) ready.push_back(sequence);
     }
     int64_t blocks = 0;
-    for (const Sequence* sequence : ready) blocks += kv_.missing(*sequence, sequence->computed + 1);
+    for (const Sequence* sequence : ready) blocks += kv_.missing(*sequence, tokens_after(*sequence, 1));
     if (blocks > kv_.free()) {
       retract(ready);
     } else {
       ++steps_since_retraction_;
     }
     for (Sequence* sequence : ready) {
-      if (!kv_.cover(*sequence, sequence->computed + 1)) continue;
-      batch.add(*sequence, 1);
+      if (!kv_.cover(*sequence, tokens_after(*sequence, 1))) continue;
+      batch.add(*sequence, 1, drafts_for(*sequence));
       kv_.publish(*sequence);
     }
   }

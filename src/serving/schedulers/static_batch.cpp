@@ -23,7 +23,7 @@ class StaticBatchScheduler final : public PagedScheduler {
     for (Sequence* sequence : running_) {
       if (sequence->steps_in_flight > 0) return;  // the batch goes through the pipeline as one
       longest = std::max(longest, sequence->computed);
-      batch.add(*sequence, sequence->tokens_left());
+      batch.add(*sequence, sequence->tokens_left(), drafts_for(*sequence));
     }
     batch.add_idle_decodes(ended_, longest);
   }
@@ -40,7 +40,7 @@ class StaticBatchScheduler final : public PagedScheduler {
     int64_t longest = 0;
     while (!waiting_.empty() && !full()) {
       Sequence& sequence = *waiting_.front();
-      if (!admit(sequence.final_tokens(), sequence.final_tokens())) break;
+      if (!admit(longest_tokens(sequence), longest_tokens(sequence))) break;
       longest = std::max(longest, sequence.request.input_tokens);
     }
     for (Sequence* sequence : running_) {

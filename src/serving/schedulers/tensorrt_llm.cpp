@@ -37,12 +37,22 @@ class TensorrtLlmScheduler final : public PagedScheduler {
   }
 
   void release(Sequence& sequence) override {
-    if (sequence.running) reserved_ -= longest(sequence);
+    if (sequence.running || sequence.outside) reserved_ -= longest(sequence);
     PagedScheduler::release(sequence);
   }
 
+  bool expect(Sequence& sequence, int64_t spare) override {
+    if (!guaranteed(sequence) || !PagedScheduler::expect(sequence, spare)) return false;
+    reserved_ += longest(sequence);
+    return true;
+  }
+
  private:
-  int64_t longest(const Sequence& sequence) const { return kv_.blocks_for(sequence.final_tokens()); }
+  int64_t longest(const Sequence& sequence) const { return kv_.blocks_for(longest_tokens(sequence)); }
+
+  bool guaranteed(const Sequence& sequence) const {
+    return capacity_ == Capacity::max_utilization || reserved_ + longest(sequence) <= blocks_;
+  }
 
   bool ready(const Sequence& sequence) const {
     const bool overlaps = options_.async_scheduling && options_.pipeline_stages == 1;
@@ -55,7 +65,7 @@ class TensorrtLlmScheduler final : public PagedScheduler {
     for (size_t i = 0; i < running_.size() && budget > 0; ++i) {
       Sequence& sequence = *running_[i];
       if (sequence.computed < sequence.prompt_end || !ready(sequence)) continue;
-      while (!kv_.cover(sequence, sequence.computed + 1)) {
+      while (!kv_.cover(sequence, tokens_after(sequence, 1))) {
         ensure(capacity_ == Capacity::max_utilization, "blocks set aside are there when they are needed");
         paused = true;
         Sequence& last = *running_.back();
@@ -63,9 +73,10 @@ class TensorrtLlmScheduler final : public PagedScheduler {
         preempt(last);
         if (!sequence.running) return false;
       }
-      batch.add(sequence, 1);
+      const Drafts drafts = drafts_for(sequence, budget - 1);
+      batch.add(sequence, 1, drafts);
       kv_.publish(sequence);
-      --budget;
+      budget -= 1 + drafts.verified;
     }
     return !paused;
   }
@@ -103,8 +114,7 @@ class TensorrtLlmScheduler final : public PagedScheduler {
       const int64_t fresh = known - prefix.tokens;
       // A prompt longer than a step would never start without chunks: it runs alone.
       if (!options_.enable_chunked_prefill && fresh > budget && !batch.empty()) return;
-      const bool guaranteed = capacity_ == Capacity::max_utilization || reserved_ + longest(sequence) <= blocks_;
-      if (!guaranteed || !admit(known, known, prefix)) {
+      if (!guaranteed(sequence) || !admit(known, known, prefix)) {
         stays_blocked_ = true;
         return;
       }

@@ -73,14 +73,15 @@ class VllmScheduler final : public PagedScheduler {
       Sequence& sequence = *running_[i];
       const int64_t tokens = std::min(wanted(sequence), budget);
       if (tokens == 0) continue;
-      while (!kv_.cover(sequence, sequence.computed + tokens)) {
+      while (!kv_.cover(sequence, tokens_after(sequence, tokens))) {
         preempted = true;
         preempt_one(batch, budget, i);
         if (!sequence.running) return false;
       }
-      batch.add(sequence, tokens);
+      const Drafts drafts = drafts_for(sequence, budget - tokens);
+      batch.add(sequence, tokens, drafts);
       kv_.publish(sequence);
-      budget -= tokens;
+      budget -= tokens + drafts.verified;
     }
     return !preempted;
   }

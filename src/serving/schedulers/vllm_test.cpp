@@ -37,7 +37,7 @@ class VllmScheduler : public testing::Test {
   void end_step() {
     for (const BatchEntry& entry : in_flight_.front().entries()) {
       --entry.sequence->steps_in_flight;
-      if (!entry.yields_token) continue;
+      if (entry.yields == 0) continue;
       if (++entry.sequence->produced == entry.sequence->request.output_tokens) scheduler_->release(*entry.sequence);
     }
     in_flight_.pop_front();

@@ -14,6 +14,7 @@ constexpr CommandKind kinds[] = {
     {"collective", "One collective on a cluster, node or any topology, over sizes", make_collective},
     {"replay", "Execution traces (Chakra) of all ranks, run on a cluster", make_replay},
     {"serve", "A simulated serving run: requests in, TTFT, TPOT and throughput out", make_serve},
+    {"speculate", "When speculative decoding pays, over batch sizes and contexts", make_speculate},
     {"profile", "Measure the kernels of the GPU of this machine", make_profile},
     {"validate", "Compare predictions with measurements, yours or published", make_validate},
     {"import", "Read what other tools wrote: profiler traces", make_import},

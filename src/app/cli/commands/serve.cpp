@@ -4,6 +4,7 @@
 
 #include "app/cli/commands/list.h"
 #include "app/cli/load_flags.h"
+#include "app/cli/pool_flags.h"
 #include "app/cli/progress.h"
 #include "app/cli/replica_flags.h"
 #include "app/cli/result_flags.h"
@@ -41,6 +42,7 @@ class ServeCommand : public Command {
                   "Replicas that differ, once for each kind: flags of this command without their dashes, as in "
                   "device=a100_sxm,tp=2,count=4. What is not named is as the command says");
     options.choice("--router", router_, router_names(), "Which replica a request goes to");
+    pools_.declare(options);
     options.heading("Results");
     goals_.declare(options);
     options.flag("--intervals", intervals_,
@@ -60,7 +62,9 @@ class ServeCommand : public Command {
         "  foretoken serve --model Llama-3.1-8B --device h100_sxm --trace azure.csv --replicas 2 --router "
         "least_outstanding\n"
         "  foretoken serve --model Llama-3.1-8B --device h100_sxm --request-rate 8 --replica count=1 --replica "
-        "device=l40s,count=2 --router join_shortest_queue");
+        "device=l40s,count=2 --router join_shortest_queue\n"
+        "  foretoken serve --model Llama-3.1-8B --device h100_sxm --request-rate 4 --num-prompts 200 --prefill-pool "
+        "count=1 --decode-pool count=2,tp=2");
   }
 
   Answer run(const Library& library) const override {
@@ -69,6 +73,10 @@ class ServeCommand : public Command {
     ServingRunRequest request;
     request.config.router = router_;
     request.config.seed = static_cast<uint64_t>(load_.seed);
+    if (pools_.given()) {
+      request.config.disaggregation =
+          pools_.disaggregation(groups.front(), groups.back(), replica_.engine.engine.engine, library);
+    }
     request.load = load_.load();
     request.front = groups.front().stack.costs.front;
     request.goals = goals_.goals();
@@ -109,11 +117,24 @@ class ServeCommand : public Command {
 
   std::vector<ReplicaGroup> build_groups(const Library& library) const {
     std::vector<ReplicaGroup> groups;
-    for (const std::string& settings : replica_kinds_) groups.push_back(replica_.with(settings).build(library));
-    if (groups.empty()) groups.push_back(replica_.build(library));
-    if (!replica_kinds_.empty() && replica_.count > 1) {
-      throw InputError({.source = "--replicas", .value = "with --replica", .expected = "count=N in each --replica"});
+    for (const std::string& settings : replica_kinds_) {
+      groups.push_back(replica_.with("--replica", settings).build(library));
     }
+    if (pools_.given()) {
+      if (!groups.empty()) {
+        throw InputError({.source = "--replica", .value = "with --prefill-pool", .expected = "one or the other"});
+      }
+      ReplicaFlags prefill = replica_.with("--prefill-pool", pools_.prefill);
+      prefill.speculation = {};  // only decodes verify drafts
+      groups.push_back(prefill.build(library));
+      groups.push_back(replica_.with("--decode-pool", pools_.decode).build(library));
+    }
+    if (!groups.empty() && replica_.count > 1) {
+      throw InputError({.source = "--replicas",
+                        .value = "with kinds of replicas",
+                        .expected = "count=N in each --replica, --prefill-pool or --decode-pool"});
+    }
+    if (groups.empty()) groups.push_back(replica_.build(library));
     return groups;
   }
 
@@ -172,6 +193,7 @@ class ServeCommand : public Command {
 
   const Options* options_ = nullptr;
   ReplicaFlags replica_;
+  PoolFlags pools_;
   std::vector<std::string> replica_kinds_;
   LoadFlags load_;
   GoalFlags goals_;

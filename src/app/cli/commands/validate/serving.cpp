@@ -22,6 +22,8 @@ class ValidateServing : public Command {
     options.list("--models", request_.models, "Only these models");
     options.list("--engines", request_.engines, "Only these engines");
     options.list("--kinds", request_.kinds, "Only these kinds of models: dense, moe");
+    options.text("--speculative-acceptance", acceptance_,
+                 "Measured acceptance lengths (CSV), for rows with speculative decoding");
     options.text("--group-by", request_.group_by, "A column to group by, instead of tier");
     options.choice("--tier", tier_, tier_names(), tier_help);
     options.integer("--threads", threads_, {.least = 0, .most = 1024},
@@ -50,6 +52,7 @@ class ValidateServing : public Command {
     }
     ServingValidationRequest request = request_;
     request.data = data_;
+    request.acceptance = acceptance_;
     request.threads = static_cast<int>(threads_);
     OutFile rows("--out", out_);
     ScoredServingSink sink;
@@ -72,7 +75,7 @@ class ValidateServing : public Command {
         .errors;
   }
 
-  std::string data_, out_, tier_ = "best";
+  std::string data_, out_, acceptance_, tier_ = "best";
   std::string run_folder_, op_tables_, device_;
   bool own_blocks_ = false;
   int64_t threads_ = 0;

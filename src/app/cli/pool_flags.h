@@ -1,0 +1,30 @@
+// The flags of separate prefill and decode workers.
+#pragma once
+
+#include <string>
+
+#include "app/cli/library.h"
+#include "app/cli/options.h"
+#include "app/cli/replica_flags.h"
+#include "serving/disaggregation.h"
+
+namespace foretoken {
+
+struct PoolFlags {
+  std::string prefill, decode;  // settings as in --replica; empty = prompts and decodes share their engines
+  std::string decode_router = "least_outstanding", first_token = "engine";
+  double bandwidth_gb_s = 0, latency_us = usual_transfer_latency.value() * 1e6;
+  bool by_layer = false;
+
+  void declare(Options& options);
+  // InputError where only one of the pools is given.
+  bool given() const;
+  // How caches move from one pool to the other. InputError where the bandwidth is neither given nor known.
+  Disaggregation disaggregation(const ReplicaGroup& prefill_pool, const ReplicaGroup& decode_pool,
+                                const std::string& engine, const Library& library) const;
+
+ private:
+  BytesPerSecond device_bandwidth(const Device& device, int64_t all_devices, const Library& library) const;
+};
+
+}  // namespace foretoken

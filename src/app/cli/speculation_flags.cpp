@@ -1,0 +1,73 @@
+#include "app/cli/speculation_flags.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "serving/acceptance_table.h"
+
+namespace foretoken {
+namespace {
+
+constexpr const char* config_flag = "--speculative-config";
+
+std::string config_help() {
+  std::string text =
+      "JSON as in vLLM: method, num_speculative_tokens, model, draft_tensor_parallel_size, disable_by_batch_size, and "
+      "how many drafts are accepted (see docs/serving.md). Methods:";
+  for (const DraftMethod& method : draft_methods()) {
+    text += fmt::format("{}{} = {}", text.ends_with(':') ? " " : "; ", method.name, method.summary);
+  }
+  return text;
+}
+
+}  // namespace
+
+void SpeculationFlags::declare(Options& options) {
+  options.heading("Speculative decoding");
+  options.text("--speculative-config,-sc", config, config_help());
+  options.text("--speculative-acceptance", acceptance,
+               "Measured acceptance lengths: a CSV with model, draft_method, draft_tokens, mean_acceptance_length");
+}
+
+SpeculativeConfig SpeculationFlags::read(const Model& target) const {
+  if (!given()) {
+    throw InputError(
+        {.source = config_flag, .expected = R"(JSON such as {"method": "eagle3", "num_speculative_tokens": 3})"});
+  }
+  SpeculativeConfig result = parse_speculative_config(config, config_flag);
+  if (!acceptance.empty()) {
+    if (result.acceptance) {
+      throw InputError({.source = "--speculative-acceptance", .expected = "no acceptance in --speculative-config"});
+    }
+    result.acceptance =
+        AcceptanceTable(acceptance).of_model(target.name, result.method->name, result.num_speculative_tokens);
+  }
+  if (!result.acceptance) {
+    throw InputError({.source = config_flag,
+                      .path = "acceptance_rate",
+                      .expected = "how many drafts are accepted, which depends on the texts: acceptance_rate (0 to 1), "
+                                  "synthetic_acceptance_length, or measured lengths with --speculative-acceptance"});
+  }
+  return result;
+}
+
+DraftEngine SpeculationFlags::draft_engine(const SpeculativeConfig& read_config, const ComposedStepsConfig& target,
+                                           const Library& library) const {
+  std::optional<Model> draft;
+  if (!read_config.model.empty() && read_config.method->network != nullptr) {
+    draft = library.models().model(read_config.model);
+    if (!read_config.quantization.empty()) {
+      const std::optional<Scheme> scheme = scheme_from_name(read_config.quantization);
+      if (!scheme) {
+        throw InputError({.source = config_flag,
+                          .path = "quantization",
+                          .value = printable(read_config.quantization),
+                          .expected = fmt::format("one of {}", fmt::join(scheme_names(), ", "))});
+      }
+      draft = with_scheme(std::move(*draft), *scheme, *scheme);
+    }
+  }
+  return {read_config, target, draft};
+}
+
+}  // namespace foretoken

@@ -1,0 +1,25 @@
+// The flags of speculative decoding, and the drafter they describe.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/cli/library.h"
+#include "app/cli/options.h"
+#include "serving/draft_engine.h"
+
+namespace foretoken {
+
+struct SpeculationFlags {
+  std::string config, acceptance;
+
+  void declare(Options& options);
+  bool given() const { return !config.empty(); }
+  // The drafter beside a target. InputError for a config that is wrong or says nothing of the acceptance.
+  SpeculativeConfig read(const Model& target) const;
+  DraftEngine draft_engine(const SpeculativeConfig& read_config, const ComposedStepsConfig& target,
+                           const Library& library) const;
+};
+
+}  // namespace foretoken

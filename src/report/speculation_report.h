@@ -1,0 +1,28 @@
+// When speculative decoding pays, for people and for programs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "serving/speculation_tradeoff.h"
+
+namespace foretoken {
+
+struct SpeculationReport {
+  std::string model, device, method;
+  Speculation speculation;
+  struct Context {
+    int64_t tokens = 0;
+    std::vector<SpeculationPoint> points;
+    std::optional<int64_t> break_even;  // nothing: it pays at every batch looked at
+    int64_t largest_batch = 0;          // looked at
+  };
+  std::vector<Context> contexts;
+};
+
+std::string speculation_text(const SpeculationReport& report);
+Json speculation_json(const SpeculationReport& report);
+
+}  // namespace foretoken

@@ -1,0 +1,246 @@
+#include "serving/disaggregated_simulation.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "base/error.h"
+#include "serving/kv_transfers.h"
+#include "serving/next_event.h"
+#include "serving/replica.h"
+#include "serving/router.h"
+
+namespace foretoken {
+namespace {
+
+// What prefill workers do, without the ends of their part of each request.
+class PrefillObserver final : public RunObserver {
+ public:
+  explicit PrefillObserver(RunObserver& observer) : observer_(&observer) {}
+  void request_ended(const RequestRecord& record) override { ended.push_back(record); }
+  void step_ran(const StepRecord& step) override { observer_->step_ran(step); }
+  bool watches(int64_t request) const override { return observer_->watches(request); }
+  void request_stepped(const RequestStep& own, const StepRecord& step) override {
+    observer_->request_stepped(own, step);
+  }
+
+  std::vector<RequestRecord> ended;  // prompts computed since they were last taken
+
+ private:
+  RunObserver* observer_;
+};
+
+class DisaggregatedSimulation {
+ public:
+  DisaggregatedSimulation(const SimulationConfig& config, RequestSource& source, RunObserver& observer)
+      : settings_(*config.disaggregation),
+        source_(&source),
+        observer_(&observer),
+        prefill_observer_(observer),
+        prefill_count_(settings_.prefill_replicas),
+        events_(config.replicas.size()),
+        transfers_(settings_.ports),
+        prefill_router_(router_kind(config.router).make(config.seed)),
+        decode_router_(router_kind(settings_.decode_router).make(config.seed + 1)),
+        queues_(config.replicas.size()) {
+    ensure(prefill_count_ > 0 && prefill_count_ < config.replicas.size(), "both pools have a replica");
+    ensure(settings_.ports.size() == config.replicas.size(), "every replica has a port");
+    for (size_t i = 0; i < config.replicas.size(); ++i) {
+      RunObserver& told = i < prefill_count_ ? static_cast<RunObserver&>(prefill_observer_) : observer;
+      ReplicaConfig replica = config.replicas[i];
+      replica.keeps_cache = i < prefill_count_;
+      replicas_.emplace_back(static_cast<int32_t>(i), replica, config, told);
+      loads_.push_back(replicas_.back().load());
+    }
+  }
+
+  SimulationTotals run() {
+    while (true) {
+      const Picoseconds arrival = source_->next_arrival().value_or(end_of_time);
+      check_arrival(arrival, now_);
+      const Picoseconds event = events_.when();
+      const Picoseconds next = std::min(arrival, event);
+      if (next == end_of_time && transfers_.left() == 0) break;
+      if (transfers_.left() > 0) {
+        // Copied: what follows may start others.
+        const std::span<const JobNumber> ended = transfers_.advance(next);
+        if (const std::vector<JobNumber> done(ended.begin(), ended.end()); !done.empty()) {
+          advance_to(transfers_.now());
+          for (const JobNumber job : done) receive(job);
+          continue;
+        }
+      }
+      advance_to(next);
+      if (arrival <= event) {
+        take_arrival();
+      } else {
+        const size_t replica = events_.replica();
+        replicas_[replica].advance(now_);
+        note(replica);
+      }
+    }
+    return totals();
+  }
+
+ private:
+  // A request whose prompt is computed, on its way to a decode worker.
+  struct Handover {
+    Request request;
+    RequestRecord record;  // of its prompt
+    size_t decoder = 0;
+  };
+
+  void advance_to(Picoseconds when) {
+    ensure(when >= now_, "time never goes back");
+    now_ = when;
+  }
+
+  void take_arrival() {
+    Request request = source_->next();
+    Request prompt = request;
+    prompt.output_tokens = std::min<int64_t>(1, request.output_tokens);
+    const std::span<const ReplicaLoad> prefill = std::span(loads_).first(prefill_count_);
+    const size_t chosen = prefill.size() == 1 ? 0 : prefill_router_->choose(request, prefill);
+    if (const Rejection why = rejection(prompt, replicas_[chosen], request); why != Rejection::none) {
+      observer_->request_ended({.id = request.id,
+                                .outcome = RequestOutcome::rejected,
+                                .rejection = why,
+                                .priority = request.priority,
+                                .input_tokens = request.input_tokens,
+                                .output_tokens = request.output_tokens,
+                                .arrival = request.arrival});
+      ++rejected_;
+      source_->ended(request.id, now_);
+      return;
+    }
+    on_the_way_.emplace(request.id, Handover{.request = std::move(request)});
+    replicas_[chosen].arrive(std::move(prompt), now_);
+    note(chosen);
+  }
+
+  // Why a request cannot be served: by this prefill worker, or by any decode worker.
+  Rejection rejection(const Request& prompt, const Replica& prefill, const Request& request) const {
+    Rejection why = prefill.rejection(prompt);
+    if (why != Rejection::none) return why;
+    for (size_t i = prefill_count_; i < replicas_.size(); ++i) {
+      why = replicas_[i].rejection(request);
+      if (why == Rejection::none) break;
+    }
+    return why;
+  }
+
+  // Takes up what changed at a replica.
+  void note(size_t index) {
+    Replica& replica = replicas_[index];
+    events_.set(index, replica.next_event().value_or(end_of_time));
+    loads_[index] = replica.load();
+    const std::vector<Replica::Ended> ended = replica.take_ended();
+    if (index >= prefill_count_) {
+      for (const Replica::Ended& one : ended) source_->ended(one.id, one.when);
+      reserve_waiting(index);
+      return;
+    }
+    for (const RequestRecord& record : std::exchange(prefill_observer_.ended, {})) hand_over(record);
+  }
+
+  void hand_over(const RequestRecord& prompt) {
+    Handover& handover = on_the_way_.at(prompt.id);
+    handover.record = prompt;
+    const std::span<const ReplicaLoad> decoders = std::span(loads_).subspan(prefill_count_);
+    handover.decoder = prefill_count_;
+    if (decoders.size() > 1) handover.decoder += decode_router_->choose(handover.request, decoders);
+    while (replicas_[handover.decoder].rejection(handover.request) != Rejection::none) {
+      handover.decoder = handover.decoder + 1 < replicas_.size() ? handover.decoder + 1 : prefill_count_;
+    }
+    queues_[handover.decoder].push_back(prompt.id);
+    reserve_waiting(handover.decoder);
+  }
+
+  // Requests whose blocks are free at a decode worker begin to move there, in order.
+  void reserve_waiting(size_t decoder) {
+    std::deque<int64_t>& queue = queues_[decoder];
+    while (!queue.empty()) {
+      Handover& handover = on_the_way_.at(queue.front());
+      const std::optional<int64_t> missing = replicas_[decoder].expect(handover.request, handover.record, now_);
+      events_.set(decoder, replicas_[decoder].next_event().value_or(end_of_time));
+      if (!missing) return;
+      queue.pop_front();
+      loads_[decoder] = replicas_[decoder].load();
+      const double bytes = bytes_left(handover, *missing);
+      const JobNumber job = transfers_.start(static_cast<size_t>(handover.record.replica), decoder, bytes, now_);
+      moving_.emplace(job, handover.request.id);
+    }
+  }
+
+  double bytes_left(const Handover& handover, int64_t tokens) const {
+    const double bytes = static_cast<double>(tokens) * settings_.kv_bytes_per_token;
+    const bool at_once = handover.record.last_token == now_;  // else nobody was there to send it to
+    if (settings_.overlapped_layers == 0 || !at_once) return bytes;
+    const auto from = static_cast<size_t>(handover.record.replica);
+    const double bandwidth =
+        std::min(settings_.ports[from].bandwidth.value(), settings_.ports[handover.decoder].bandwidth.value());
+    const double sent = bandwidth * to_seconds(now_ - handover.record.scheduled).value();
+    return std::max(bytes / static_cast<double>(settings_.overlapped_layers), bytes - sent);
+  }
+
+  void receive(JobNumber job) {
+    const auto moved = moving_.find(job);
+    ensure(moved != moving_.end(), "a transfer that ends was started");
+    const auto found = on_the_way_.find(moved->second);
+    const Handover& handover = found->second;
+    const size_t decoder = handover.decoder;
+    const auto prefill = static_cast<size_t>(handover.record.replica);
+    replicas_[prefill].let_go(handover.request.id, now_);
+    replicas_[decoder].receive(handover.request.id, settings_.first_token == FirstToken::transfer, now_);
+    on_the_way_.erase(found);
+    moving_.erase(moved);
+    note(prefill);
+    note(decoder);
+  }
+
+  SimulationTotals totals() const {
+    ensure(on_the_way_.empty(), "every prompt that was computed has reached a decode worker");
+    SimulationTotals sum;
+    sum.rejected = rejected_;
+    for (size_t i = 0; i < replicas_.size(); ++i) {
+      const SimulationTotals& part = replicas_[i].totals();
+      if (i >= prefill_count_) {  // their records go on from those of the prompts
+        sum.completed += part.completed;
+        sum.preemptions += part.preemptions;
+      }
+      sum.steps += part.steps;
+      sum.decisions += part.decisions;
+      sum.end = std::max(sum.end, part.end);
+      const ReplicaLoad load = replicas_[i].load();
+      ensure(load.outstanding == 0 && load.waiting == 0, "every request that came in has ended");
+      ensure(load.blocks_used == 0, "an engine without requests holds no blocks");
+    }
+    return sum;
+  }
+
+  const Disaggregation& settings_;
+  RequestSource* source_;
+  RunObserver* observer_;
+  PrefillObserver prefill_observer_;
+  size_t prefill_count_;
+  NextEvent events_;
+  KvTransfers transfers_;
+  std::unique_ptr<RequestRouter> prefill_router_, decode_router_;
+  std::deque<Replica> replicas_;  // prefill workers first
+  std::vector<ReplicaLoad> loads_;
+  std::vector<std::deque<int64_t>> queues_;  // by decode worker: requests that wait for blocks there
+  std::map<int64_t, Handover> on_the_way_;   // by request
+  std::map<JobNumber, int64_t> moving_;      // requests by transfer
+  int64_t rejected_ = 0;
+  Picoseconds now_ = 0;
+};
+
+}  // namespace
+
+SimulationTotals simulate_disaggregated(const SimulationConfig& config, RequestSource& source, RunObserver& observer) {
+  return DisaggregatedSimulation(config, source, observer).run();
+}
+
+}  // namespace foretoken
