@@ -55,7 +55,8 @@ Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationCon
       keeps_cache_(config.keeps_cache),
       observer_(&observer),
       scheduler_(scheduler_kind(config.scheduler).make(options_)),
-      most_in_flight_(steps_in_flight(config)) {
+      most_in_flight_(steps_in_flight(config)),
+      front_(config.front) {
   ensure(times_ != nullptr, "a replica has step times");
 }
 Replica::~Replica() = default;
@@ -66,7 +67,17 @@ void Replica::arrive(Request&& request, Picoseconds now) {
     return;
   }
   ++outstanding_;
-  inbox_.push_back(&new_sequence(cut(std::move(request))));
+  Sequence& sequence = new_sequence(cut(std::move(request)));
+  if (front_.takes_time()) {
+    on_the_way_.push_back({&sequence, front_.through(sequence.request.input_tokens, now)});
+  } else {
+    enter(sequence, now);
+  }
+}
+
+// The engine has it, and reads it when it can.
+void Replica::enter(Sequence& sequence, Picoseconds now) {
+  inbox_.push_back(&sequence);
   if (in_flight_.empty()) {
     wakes_ = now;
   } else if (in_flight_.back().steps_ahead > 0) {
@@ -179,12 +190,25 @@ void Replica::reject(const Request& request, Rejection why, Picoseconds now) {
 }
 
 std::optional<Picoseconds> Replica::next_event() const {
+  const std::optional<Picoseconds> engine = next_engine_event();
+  if (on_the_way_.empty()) return engine;
+  return std::min(on_the_way_.front().through, engine.value_or(end_of_time));
+}
+
+std::optional<Picoseconds> Replica::next_engine_event() const {
   if (in_flight_.empty()) return wakes_;
   const Step& first = in_flight_.front();
   return first.steps_ahead > 0 ? first.last_begin : first.end;
 }
 
 void Replica::advance(Picoseconds now) {
+  // What gets through when a step ends is read with it.
+  if (!on_the_way_.empty() && on_the_way_.front().through <= now) {
+    Sequence& sequence = *on_the_way_.front().sequence;
+    on_the_way_.pop_front();
+    enter(sequence, now);
+    return;
+  }
   if (in_flight_.empty()) {
     wakes_.reset();
   } else if (Step& first = in_flight_.front(); first.steps_ahead > 0) {
@@ -396,7 +420,7 @@ ReplicaLoad Replica::load() const {
   const SchedulerLoad load = scheduler_->load();
   return {.outstanding = outstanding_,
           .running = load.running,
-          .waiting = load.waiting + static_cast<int64_t>(inbox_.size() + received_.size()),
+          .waiting = load.waiting + static_cast<int64_t>(on_the_way_.size() + inbox_.size() + received_.size()),
           .blocks_used = load.blocks_used,
           .blocks = load.blocks};
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "serving/frontend.h"
 #include "serving/request.h"
 #include "serving/router.h"
 #include "serving/simulation.h"
@@ -21,6 +22,7 @@ class Replica {
   Replica(int32_t index, const ReplicaConfig& config, const SimulationConfig& run, RunObserver& observer);
   ~Replica();
 
+  // A client sends it here: the engine has it when it is through the front.
   void arrive(Request&& request, Picoseconds now);
 
   // Why a request could not be served here even alone; none = it can run.
@@ -58,6 +60,13 @@ class Replica {
     Picoseconds last_begin = 0;
   };
 
+  struct OnTheWay {
+    Sequence* sequence = nullptr;
+    Picoseconds through = 0;
+  };
+
+  void enter(Sequence& sequence, Picoseconds now);
+  std::optional<Picoseconds> next_engine_event() const;
   void read_arrivals(Picoseconds now);
   void start_steps(Picoseconds now);
   void place(Step& step, Picoseconds now);
@@ -82,12 +91,14 @@ class Replica {
   RunObserver* observer_;
   std::unique_ptr<Scheduler> scheduler_;
   size_t most_in_flight_;
-  std::deque<Step> in_flight_;  // the first runs, or leaves the pipeline next
+  Frontend front_;
+  std::deque<OnTheWay> on_the_way_;  // through the front, in this order
+  std::deque<Step> in_flight_;       // the first runs, or leaves the pipeline next
   std::vector<Batch> spare_batches_;
   Picoseconds first_stage_free_ = 0;
   std::deque<Sequence> sequences_;
   std::vector<Sequence*> spare_sequences_;
-  std::vector<Sequence*> inbox_;          // arrived, not read yet
+  std::vector<Sequence*> inbox_;          // through the front, not read yet
   std::vector<Sequence*> received_;       // prompts computed elsewhere, not read yet
   std::map<int64_t, Sequence*> outside_;  // by request: hold cache here, and are to move or to come
   std::optional<Picoseconds> wakes_;      // an idle engine reads all that arrives at one instant

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/statistics.h"
-#include "serving/load/frontend.h"
 
 namespace foretoken {
 namespace {
@@ -45,9 +44,8 @@ Outcome run_once(const ServingRunRequest& request, StepBound bound, uint64_t see
   SimulationConfig config = request.config;
   config.bound = bound;
   config.seed = seed;
-  std::unique_ptr<RequestSource> source = request.load(seed);
+  const std::unique_ptr<RequestSource> source = request.load(seed);
   MetricsCollector collector(source->next_arrival().value_or(0), request.goals);
-  source = through_frontend(std::move(source), request.front);
   observers.push_back(&collector);
   Observers all(std::move(observers));
   const SimulationTotals totals = simulate(config, *source, all);

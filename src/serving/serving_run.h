@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "compose/stack.h"
 #include "serving/metrics.h"
 #include "serving/simulation.h"
 #include "serving/time_series.h"
@@ -20,7 +19,6 @@ using LoadMaker = std::function<std::unique_ptr<RequestSource>(uint64_t seed)>;
 struct ServingRunRequest {
   SimulationConfig config;  // its seed and bound are those of the run itself
   LoadMaker load;
-  FrontCosts front;  // nothing: clients call the engine itself
   LatencyGoals goals;
   std::vector<double> percentiles = {99};
   bool step_bounds = true;              // also run at both ends of the step times' intervals

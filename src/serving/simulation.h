@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "compose/stack.h"
 #include "serving/disaggregation.h"
 #include "serving/request.h"
 #include "serving/scheduler.h"
@@ -20,6 +21,7 @@ struct ReplicaConfig {
   std::string scheduler = "vllm";
   SchedulerOptions options;
   StepTimes* times = nullptr;  // not owned; replicas may share one
+  FrontCosts front = {};       // between clients and this engine; nothing: they call the engine itself
   bool keeps_cache = false;    // a prompt's blocks stay when it has its last token: until they have been moved
 };
 

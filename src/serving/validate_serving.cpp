@@ -80,10 +80,13 @@ class Bench {
     options.async_scheduling = point.async_scheduling;
     options.batch_wait_timeout_iters = point.batch_wait_timeout_iters;
     options.batch_wait_max_tokens_ratio = point.batch_wait_max_tokens_ratio;
-    return {.scheduler = point.scheduler, .options = options, .times = drafter_ ? drafting_times_.get() : times_.get()};
+    const bool offline = point.concurrency == 0 && !std::isfinite(point.arrivals.rate);
+    return {.scheduler = point.scheduler,
+            .options = options,
+            .times = drafter_ ? drafting_times_.get() : times_.get(),
+            .front = offline ? FrontCosts{} : composed_.stack.costs.front};
   }
 
-  const FrontCosts& front() const { return composed_.stack.costs.front; }
   double kv_bytes_per_token() const { return foretoken::kv_bytes_per_token(model_, kv_dtype_).value(); }
 
  private:
@@ -134,7 +137,6 @@ std::vector<Headline> simulate_point(const ServingCase& point, const Bench& benc
   request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(point.pool.replicas),
                                  bench.replica(point));
   request.load = load_of(point);
-  if (point.concurrency > 0 || std::isfinite(point.arrivals.rate)) request.front = bench.front();
   request.percentiles = {};
   const ServingRun run = run_serving(request);
   if (run.metrics.completed == 0) {

@@ -112,6 +112,8 @@ ReplicaGroup ReplicaFlags::build(const Library& library) const {
                      .drafter = std::nullopt,
                      .drafting_times = nullptr,
                      .config = std::move(config)};
+  // Tables are of steps alone, from whoever made them: no server of ours stands before them.
+  if (op_tables.empty() && vidur_tables.empty()) group.config.front = group.stack.costs.front;
   const ComposedStepsConfig composed{.model = group.model,
                                      .plan = group.plan,
                                      .models = group.models,

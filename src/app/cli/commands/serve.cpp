@@ -78,7 +78,6 @@ class ServeCommand : public Command {
           pools_.disaggregation(groups.front(), groups.back(), replica_.engine.engine.engine, library);
     }
     request.load = load_.load();
-    request.front = groups.front().stack.costs.front;
     request.goals = goals_.goals();
     request.percentiles = goals_.percentiles();
     request.step_bounds = intervals_ && load_.requests() > 0 && load_.requests() <= most_for_intervals;
