@@ -1,6 +1,8 @@
 // A whole simulated serving run from the command line.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <map>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -297,6 +299,28 @@ TEST_F(Serve, validation_lists_rows_it_cannot_express) {
   CsvReader rows{fs::path(path("rows.csv"))};
   EXPECT_TRUE(rows.next());
   expect_refused(run_foretoken("validate serving"), "--run");
+}
+
+// Its tables are of the engine alone: no server stands before it.
+TEST_F(Serve, a_run_on_vidurs_tables_ends_every_request_when_vidur_says) {
+  const char* data = std::getenv("FORETOKEN_DATA");
+  if (data == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder that holds vidur/replay";
+  const fs::path replay = fs::path(data) / "vidur/replay";
+  const Outcome run = run_foretoken(
+      "serve --model Llama-2-7b-hf --device a100_sxm --scheduler vidur_vllm --max-num-seqs 128 "
+      "--max-num-batched-tokens 4096 --num-gpu-blocks-override 7648 --no-intervals --vidur-tables " +
+      (replay / "cost_tables/llama2-7b_a100_tp1").string() + " --trace " +
+      (replay / "requests/uniform128-512_r20_poisson2.0_seed42_n200.csv").string() + " --out-requests " +
+      path("requests.csv"));
+  ASSERT_EQ(run.status, 0) << run.err;
+  CsvReader ours{fs::path(path("requests.csv"))}, theirs(replay / "runs/T8_llama2-7b_a100_tp1_vllm_n200.csv");
+  std::map<int64_t, double> seconds;  // rows are in the order of ends
+  while (ours.next()) seconds[ours.integer(ours.column("id"))] = ours.number(ours.column("e2el_ms")) / 1e3;
+  ASSERT_EQ(seconds.size(), 200U);
+  while (theirs.next()) {
+    const int64_t id = theirs.integer(theirs.column("request_id"));
+    EXPECT_NEAR(seconds.at(id) / theirs.number(theirs.column("e2e_s")), 1, 1e-4) << id;
+  }
 }
 
 }  // namespace
