@@ -4,13 +4,14 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "serving/kv_transfers.h"
 #include "serving/next_event.h"
+#include "serving/placement.h"
 #include "serving/replica.h"
-#include "serving/router.h"
 
 namespace foretoken {
 namespace {
@@ -42,8 +43,6 @@ class DisaggregatedSimulation {
         prefill_count_(settings_.prefill_replicas),
         events_(config.replicas.size()),
         transfers_(settings_.ports),
-        prefill_router_(router_kind(config.router).make(config.seed)),
-        decode_router_(router_kind(settings_.decode_router).make(config.seed + 1)),
         queues_(config.replicas.size()) {
     ensure(prefill_count_ > 0 && prefill_count_ < config.replicas.size(), "both pools have a replica");
     ensure(settings_.ports.size() == config.replicas.size(), "every replica has a port");
@@ -52,8 +51,10 @@ class DisaggregatedSimulation {
       ReplicaConfig replica = config.replicas[i];
       replica.keeps_cache = i < prefill_count_;
       replicas_.emplace_back(static_cast<int32_t>(i), replica, config, told);
-      loads_.push_back(replicas_.back().load());
     }
+    prefill_.emplace(router_kind(config.router).make(config.seed), replicas_, 0, prefill_count_);
+    decode_.emplace(router_kind(settings_.decode_router).make(config.seed + 1), replicas_, prefill_count_,
+                    replicas_.size() - prefill_count_);
   }
 
   SimulationTotals run() {
@@ -101,8 +102,7 @@ class DisaggregatedSimulation {
     Request request = source_->next();
     Request prompt = request;
     prompt.output_tokens = std::min<int64_t>(1, request.output_tokens);
-    const std::span<const ReplicaLoad> prefill = std::span(loads_).first(prefill_count_);
-    const size_t chosen = prefill.size() == 1 ? 0 : prefill_router_->choose(request, prefill);
+    const size_t chosen = prefill_->choose(prompt);
     if (const Rejection why = rejection(prompt, replicas_[chosen], request); why != Rejection::none) {
       observer_->request_ended({.id = request.id,
                                 .outcome = RequestOutcome::rejected,
@@ -135,7 +135,7 @@ class DisaggregatedSimulation {
   void note(size_t index) {
     Replica& replica = replicas_[index];
     events_.set(index, replica.next_event().value_or(end_of_time));
-    loads_[index] = replica.load();
+    placement_of(index).note(index);
     const std::vector<Replica::Ended> ended = replica.take_ended();
     if (index >= prefill_count_) {
       for (const Replica::Ended& one : ended) source_->ended(one.id, one.when);
@@ -145,15 +145,12 @@ class DisaggregatedSimulation {
     for (const RequestRecord& record : std::exchange(prefill_observer_.ended, {})) hand_over(record);
   }
 
+  Placement& placement_of(size_t index) { return index < prefill_count_ ? *prefill_ : *decode_; }
+
   void hand_over(const RequestRecord& prompt) {
     Handover& handover = on_the_way_.at(prompt.id);
     handover.record = prompt;
-    const std::span<const ReplicaLoad> decoders = std::span(loads_).subspan(prefill_count_);
-    handover.decoder = prefill_count_;
-    if (decoders.size() > 1) handover.decoder += decode_router_->choose(handover.request, decoders);
-    while (replicas_[handover.decoder].rejection(handover.request) != Rejection::none) {
-      handover.decoder = handover.decoder + 1 < replicas_.size() ? handover.decoder + 1 : prefill_count_;
-    }
+    handover.decoder = decode_->choose(handover.request);
     queues_[handover.decoder].push_back(prompt.id);
     reserve_waiting(handover.decoder);
   }
@@ -167,7 +164,7 @@ class DisaggregatedSimulation {
       events_.set(decoder, replicas_[decoder].next_event().value_or(end_of_time));
       if (!missing) return;
       queue.pop_front();
-      loads_[decoder] = replicas_[decoder].load();
+      decode_->note(decoder);
       const double bytes = bytes_left(handover, *missing);
       const JobNumber job = transfers_.start(static_cast<size_t>(handover.record.replica), decoder, bytes, now_);
       moving_.emplace(job, handover.request.id);
@@ -227,12 +224,11 @@ class DisaggregatedSimulation {
   size_t prefill_count_;
   NextEvent events_;
   KvTransfers transfers_;
-  std::unique_ptr<RequestRouter> prefill_router_, decode_router_;
-  std::deque<Replica> replicas_;  // prefill workers first
-  std::vector<ReplicaLoad> loads_;
-  std::vector<std::deque<int64_t>> queues_;  // by decode worker: requests that wait for blocks there
-  std::map<int64_t, Handover> on_the_way_;   // by request
-  std::map<JobNumber, int64_t> moving_;      // requests by transfer
+  std::deque<Replica> replicas_;               // prefill workers first
+  std::optional<Placement> prefill_, decode_;  // over these
+  std::vector<std::deque<int64_t>> queues_;    // by decode worker: requests that wait for blocks there
+  std::map<int64_t, Handover> on_the_way_;     // by request
+  std::map<JobNumber, int64_t> moving_;        // requests by transfer
   int64_t rejected_ = 0;
   Picoseconds now_ = 0;
 };

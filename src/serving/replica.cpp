@@ -418,7 +418,8 @@ std::vector<Replica::Ended> Replica::take_ended() {
 
 ReplicaLoad Replica::load() const {
   const SchedulerLoad load = scheduler_->load();
-  return {.outstanding = outstanding_,
+  return {.replica = index_,
+          .outstanding = outstanding_,
           .running = load.running,
           .waiting = load.waiting + static_cast<int64_t>(on_the_way_.size() + inbox_.size() + received_.size()),
           .blocks_used = load.blocks_used,

@@ -27,6 +27,13 @@ class Replica {
 
   // Why a request could not be served here even alone; none = it can run.
   Rejection rejection(const Request& request) const;
+  // All that this depends on.
+  struct Limits {
+    int64_t max_model_len = 0;  // 0 = none
+    int64_t capacity_tokens = 0;
+    bool operator==(const Limits&) const = default;
+  };
+  Limits limits() const { return {options_.max_model_len, scheduler_->capacity_tokens()}; }
 
   // Pools (disaggregated_simulation.h). Of a worker that keeps its cache: a request's has been moved.
   void let_go(int64_t id, Picoseconds now);

@@ -14,6 +14,7 @@ namespace foretoken {
 
 // What a router sees of a replica when a request arrives.
 struct ReplicaLoad {
+  int32_t replica = 0;      // its number in the run
   int64_t outstanding = 0;  // requests sent there that have not ended
   int64_t running = 0;
   int64_t waiting = 0;
@@ -24,7 +25,7 @@ struct ReplicaLoad {
 class RequestRouter {
  public:
   virtual ~RequestRouter() = default;
-  // Index of a replica; `replicas` is never empty and has the same size in every call.
+  // Index into `replicas`: those that can serve the request, never none. Which these are may differ from call to call.
   virtual size_t choose(const Request& request, std::span<const ReplicaLoad> replicas) = 0;
 };
 

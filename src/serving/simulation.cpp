@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "serving/disaggregated_simulation.h"
 #include "serving/next_event.h"
+#include "serving/placement.h"
 #include "serving/replica.h"
-#include "serving/router.h"
 
 namespace foretoken {
 namespace {
@@ -15,13 +15,10 @@ namespace {
 class Simulation {
  public:
   Simulation(const SimulationConfig& config, RequestSource& source, RunObserver& observer)
-      : source_(&source), events_(config.replicas.size()), router_(router_kind(config.router).make(config.seed)) {
-    ensure(!config.replicas.empty(), "a run has a replica");
-    for (const ReplicaConfig& replica : config.replicas) {
-      replicas_.emplace_back(static_cast<int32_t>(replicas_.size()), replica, config, observer);
-      loads_.push_back(replicas_.back().load());
-    }
-  }
+      : source_(&source),
+        events_(config.replicas.size()),
+        replicas_(make_replicas(config, observer)),
+        placement_(router_kind(config.router).make(config.seed), replicas_, 0, replicas_.size()) {}
 
   SimulationTotals run() {
     while (true) {
@@ -43,12 +40,19 @@ class Simulation {
   }
 
  private:
+  static std::deque<Replica> make_replicas(const SimulationConfig& config, RunObserver& observer) {
+    std::deque<Replica> replicas;
+    for (const ReplicaConfig& replica : config.replicas) {
+      replicas.emplace_back(static_cast<int32_t>(replicas.size()), replica, config, observer);
+    }
+    return replicas;
+  }
+
   void take_arrival(Picoseconds arrival) {
     check_arrival(arrival, now_);
     now_ = arrival;
     Request request = source_->next();
-    const size_t chosen = loads_.size() == 1 ? 0 : router_->choose(request, loads_);
-    ensure(chosen < replicas_.size(), "a router chooses a replica there is");
+    const size_t chosen = placement_.choose(request);
     replicas_[chosen].arrive(std::move(request), now_);
     note(chosen);
   }
@@ -57,7 +61,7 @@ class Simulation {
   void note(size_t index) {
     Replica& replica = replicas_[index];
     events_.set(index, replica.next_event().value_or(end_of_time));
-    loads_[index] = replica.load();
+    placement_.note(index);
     for (const Replica::Ended& ended : replica.take_ended()) source_->ended(ended.id, ended.when);
   }
 
@@ -80,9 +84,8 @@ class Simulation {
 
   RequestSource* source_;
   NextEvent events_;
-  std::unique_ptr<RequestRouter> router_;
   std::deque<Replica> replicas_;
-  std::vector<ReplicaLoad> loads_;
+  Placement placement_;
   Picoseconds now_ = 0;
 };
 

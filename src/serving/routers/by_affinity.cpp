@@ -1,5 +1,6 @@
 // Routers that send what belongs together to one place, where its KV cache lies.
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "serving/routers/list.h"
@@ -12,34 +13,46 @@ namespace {
 constexpr int64_t overload_requests = 32;
 constexpr double overload_ratio = 1.1;
 
+// Where a replica stands among those offered.
+std::optional<size_t> index_of(int32_t replica, std::span<const ReplicaLoad> offered) {
+  for (size_t i = 0; i < offered.size(); ++i) {
+    if (offered[i].replica == replica) return i;
+  }
+  return std::nullopt;
+}
+
 class SessionSticky final : public RequestRouter {
  public:
   size_t choose(const Request& request, std::span<const ReplicaLoad> replicas) override {
     const size_t least = least_loaded(replicas, outstanding_requests);
     if (request.session < 0) return least;
-    return homes_.try_emplace(request.session, least).first->second;
+    const int32_t home = homes_.try_emplace(request.session, replicas[least].replica).first->second;
+    if (const std::optional<size_t> there = index_of(home, replicas)) return *there;
+    homes_[request.session] = replicas[least].replica;  // it has outgrown its home
+    return least;
   }
 
  private:
-  std::unordered_map<int64_t, size_t> homes_;  // never iterated
+  std::unordered_map<int64_t, int32_t> homes_;  // replicas; never iterated
 };
 
 class PrefixAware final : public RequestRouter {
  public:
   size_t choose(const Request& request, std::span<const ReplicaLoad> replicas) override {
     const size_t least = least_loaded(replicas, outstanding_requests);
-    size_t chosen = longest_match(request).value_or(least);
+    const std::optional<int32_t> home = longest_match(request);
+    size_t chosen = home ? index_of(*home, replicas).value_or(least) : least;
     const auto fewest = static_cast<double>(replicas[least].outstanding);
     const auto there = static_cast<double>(replicas[chosen].outstanding);
     if (there > fewest + overload_requests && there > fewest * overload_ratio) chosen = least;
-    for (const int64_t block : request.prefix_blocks) homes_[block] = chosen;
+    for (const int64_t block : request.prefix_blocks) homes_[block] = replicas[chosen].replica;
     return chosen;
   }
 
  private:
   // Blocks of a prompt lie where the last prompt with them went: the replica of the last one that is known.
-  std::optional<size_t> longest_match(const Request& request) const {
-    std::optional<size_t> match;
+  std::optional<int32_t> longest_match(const Request& request) const {
+    std::optional<int32_t> match;
     for (const int64_t block : request.prefix_blocks) {
       const auto home = homes_.find(block);
       if (home == homes_.end()) break;
@@ -48,7 +61,7 @@ class PrefixAware final : public RequestRouter {
     return match;
   }
 
-  std::unordered_map<int64_t, size_t> homes_;  // never iterated
+  std::unordered_map<int64_t, int32_t> homes_;  // replicas; never iterated
 };
 
 }  // namespace

@@ -42,6 +42,28 @@ TEST_P(Routers, give_the_same_answer_twice) {
   }
 }
 
+TEST_P(Routers, send_nothing_to_a_replica_that_could_never_serve_it) {
+  LinearTimes times({});
+  const ReplicaConfig roomy{.options = {.num_gpu_blocks = 2000}, .times = &times};
+  const ReplicaConfig small{.options = {.num_gpu_blocks = 10}, .times = &times};
+  std::vector<Request> requests = random_requests(5, 200, 30, 300, 40);
+  for (Request& request : requests) {
+    request.input_tokens += request.id % 2 == 0 ? 0 : 400;
+    request.session = request.id % 7;
+    request.prefix_block_tokens = 16;
+    for (int64_t block = 0; block < request.input_tokens / 16; ++block) request.prefix_blocks.push_back(block);
+  }
+  requests.back().input_tokens = 100'000;
+  ListedRequests source(requests);
+  RecordedRun run;
+  const SimulationTotals totals =
+      simulate({.replicas = {small, roomy, roomy}, .router = std::string(GetParam().name)}, source, run);
+  EXPECT_EQ(totals.rejected, 1) << "only what none can serve";
+  for (const RequestRecord& record : run.requests) {
+    if (record.input_tokens > 160) EXPECT_TRUE(record.replica > 0 || record.rejection != Rejection::none) << record.id;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(kinds, Routers, testing::ValuesIn(router_kinds().begin(), router_kinds().end()),
                          [](const auto& kind) { return std::string(kind.param.name); });
 

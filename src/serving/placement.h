@@ -1,0 +1,34 @@
+// Which replica of a pool gets a request: the router chooses among those that could ever serve it.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "serving/replica.h"
+#include "serving/router.h"
+
+namespace foretoken {
+
+// One that must refuse is always idle: offered, it would draw every request that comes.
+class Placement {
+ public:
+  // Of `count` replicas from `first` on; `replicas` outlives this.
+  Placement(std::unique_ptr<RequestRouter> router, const std::deque<Replica>& replicas, size_t first, size_t count);
+
+  // Index into `replicas`; that of the first of the pool where none can serve the request, which says why.
+  size_t choose(const Request& request);
+  // To be told of every change at a replica of the pool.
+  void note(size_t replica);
+
+ private:
+  std::unique_ptr<RequestRouter> router_;
+  const std::deque<Replica>* replicas_;
+  size_t first_;
+  std::vector<ReplicaLoad> loads_;
+  bool alike_ = true;  // what one must refuse all must
+  std::vector<ReplicaLoad> offered_;
+};
+
+}  // namespace foretoken
