@@ -1,5 +1,6 @@
 // Routers that send what belongs together to one place, where its KV cache lies.
 #include <algorithm>
+#include <list>
 #include <optional>
 #include <unordered_map>
 
@@ -12,6 +13,8 @@ namespace {
 // (SGLang router, defaults of balance-abs-threshold and balance-rel-threshold).
 constexpr int64_t overload_requests = 32;
 constexpr double overload_ratio = 1.1;
+// That a router keeps in mind: a long trace must not fill the memory.
+constexpr size_t most_known_blocks = 1 << 20;
 
 // Where a replica stands among those offered.
 std::optional<size_t> index_of(int32_t replica, std::span<const ReplicaLoad> offered) {
@@ -36,6 +39,8 @@ class SessionSticky final : public RequestRouter {
   std::unordered_map<int64_t, int32_t> homes_;  // replicas; never iterated
 };
 
+// Follows only a match of more than half the prompt (SGLang router, default of cache-threshold): a system prompt that
+// all share would send them all to one place.
 class PrefixAware final : public RequestRouter {
  public:
   size_t choose(const Request& request, std::span<const ReplicaLoad> replicas) override {
@@ -45,23 +50,44 @@ class PrefixAware final : public RequestRouter {
     const auto fewest = static_cast<double>(replicas[least].outstanding);
     const auto there = static_cast<double>(replicas[chosen].outstanding);
     if (there > fewest + overload_requests && there > fewest * overload_ratio) chosen = least;
-    for (const int64_t block : request.prefix_blocks) homes_[block] = replicas[chosen].replica;
+    for (const int64_t block : request.prefix_blocks) remember(block, replicas[chosen].replica);
     return chosen;
   }
 
  private:
+  struct Home {
+    int32_t replica = 0;
+    std::list<int64_t>::iterator use;
+  };
+
   // Blocks of a prompt lie where the last prompt with them went: the replica of the last one that is known.
   std::optional<int32_t> longest_match(const Request& request) const {
     std::optional<int32_t> match;
+    int64_t tokens = 0;
     for (const int64_t block : request.prefix_blocks) {
       const auto home = homes_.find(block);
       if (home == homes_.end()) break;
-      match = home->second;
+      match = home->second.replica;
+      tokens += request.prefix_block_tokens;
     }
-    return match;
+    return 2 * tokens > request.input_tokens ? match : std::nullopt;
   }
 
-  std::unordered_map<int64_t, int32_t> homes_;  // replicas; never iterated
+  void remember(int64_t block, int32_t replica) {
+    const auto [found, is_new] = homes_.try_emplace(block);
+    found->second.replica = replica;
+    if (!is_new) {
+      uses_.splice(uses_.end(), uses_, found->second.use);
+      return;
+    }
+    found->second.use = uses_.insert(uses_.end(), block);
+    if (uses_.size() <= most_known_blocks) return;
+    homes_.erase(uses_.front());
+    uses_.pop_front();
+  }
+
+  std::unordered_map<int64_t, Home> homes_;  // never iterated
+  std::list<int64_t> uses_;                  // the blocks, the one not seen for longest first
 };
 
 }  // namespace

@@ -100,7 +100,7 @@ TEST(RequestRouter, a_session_stays_where_it_began) {
 }
 
 TEST(RequestRouter, prompts_with_a_common_prefix_go_to_one_replica_and_find_it_in_the_cache) {
-  std::vector<Request> requests = random_requests(4, 300, 5, 400, 20);
+  std::vector<Request> requests = random_requests(4, 300, 5, 150, 20);
   for (Request& request : requests) {
     request.input_tokens += 200;
     request.prefix_block_tokens = 16;
@@ -114,6 +114,41 @@ TEST(RequestRouter, prompts_with_a_common_prefix_go_to_one_replica_and_find_it_i
   const RecordedRun aware = serve("prefix_aware", requests, 4);
   EXPECT_GT(cached(aware), cached(serve("round_robin", requests, 4)));
   EXPECT_GT(cached(aware), 280 * 192);
+}
+
+std::vector<ReplicaLoad> idle_replicas(int32_t count) {
+  std::vector<ReplicaLoad> loads;
+  for (int32_t i = 0; i < count; ++i) loads.push_back({.replica = i});
+  return loads;
+}
+
+// Blocks of 16 tokens that are numbered from `first`.
+Request with_blocks(int64_t first, int64_t blocks, int64_t input_tokens) {
+  Request request{.input_tokens = input_tokens, .prefix_block_tokens = 16, .prefix_blocks = {}};
+  for (int64_t i = 0; i < blocks; ++i) request.prefix_blocks.push_back(first + i);
+  return request;
+}
+
+TEST(RequestRouter, a_system_prompt_that_all_share_does_not_bring_them_all_to_one_replica) {
+  const auto router = router_kind("prefix_aware").make(0);
+  std::vector<ReplicaLoad> loads = idle_replicas(3);
+  loads[0].outstanding = 1;
+  loads[1].outstanding = 0;
+  EXPECT_EQ(router->choose(with_blocks(0, 10, 320), loads), 1U);
+  loads[1].outstanding = 5;
+  EXPECT_EQ(router->choose(with_blocks(0, 10, 320), loads), 2U) << "half the prompt is not more than half";
+  loads[2].outstanding = 5;
+  EXPECT_EQ(router->choose(with_blocks(0, 10, 319), loads), 2U) << "where it went last";
+}
+
+TEST(RequestRouter, prefixes_not_seen_for_long_are_forgotten) {
+  const auto router = router_kind("prefix_aware").make(0);
+  std::vector<ReplicaLoad> loads = idle_replicas(2);
+  EXPECT_EQ(router->choose(with_blocks(-1, 1, 16), loads), 0U);
+  loads[0].outstanding = 1;
+  EXPECT_EQ(router->choose(with_blocks(-1, 1, 16), loads), 0U) << "it is known";
+  router->choose(with_blocks(0, 1 << 20, 16 << 20), loads);
+  EXPECT_EQ(router->choose(with_blocks(-1, 1, 16), loads), 1U) << "a million others came since";
 }
 
 TEST(RequestRouter, suggests_the_nearest_name) {
