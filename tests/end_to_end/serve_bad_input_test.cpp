@@ -129,6 +129,11 @@ TEST_F(ServeBadInput, a_load_that_makes_no_sense_is_refused) {
   expect_refused("--trace " + trace("one.csv", "0,1,1\n") + " --request-rate 3", "--request-rate");
 }
 
+TEST_F(ServeBadInput, steps_too_small_for_whole_prompts_are_refused_before_the_run) {
+  expect_refused("--num-prompts 10 --no-enable-chunked-prefill --max-num-batched-tokens 2048 --max-model-len 4096",
+                 "--max-num-batched-tokens 4096");
+}
+
 TEST_F(ServeBadInput, flags_that_the_load_does_not_use_are_refused) {
   const std::string one = "--trace " + trace("one.csv", "0,1,1\n");
   expect_refused(one + " --random-input-len 5", "--random-input-len");

@@ -34,8 +34,10 @@ SchedulerOptions random_options(RandomStream& random) {
                            .async_scheduling = heads(random),
                            .scheduler_reserve_full_isl = heads(random),
                            .pipeline_stages = heads(random) ? 1 : between(random, 2, 4)};
-  // Without chunks a step must hold the longest prompt.
-  if (!options.enable_chunked_prefill) options.max_num_batched_tokens = 2048;
+  // Without chunks vLLM's steps must hold the longest sequence.
+  if (!options.enable_chunked_prefill) {
+    options.max_num_batched_tokens = std::max(options.max_num_batched_tokens, options.max_model_len);
+  }
   if (random.below(3) == 0) {
     options.cache_groups = {{.kind = "full attention", .block_tokens = 16},
                             {.kind = "window of 64", .block_tokens = 16, .window = 64}};

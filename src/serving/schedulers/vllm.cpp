@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "serving/schedulers/list.h"
 #include "serving/schedulers/paged_scheduler.h"
@@ -19,6 +21,12 @@ class VllmScheduler final : public PagedScheduler {
  public:
   // Block 0 stands for "no block".
   explicit VllmScheduler(const SchedulerOptions& options) : PagedScheduler(options, options.num_gpu_blocks - 1, 0) {}
+
+  // Without chunks a step computes a whole prompt; after a preemption the output so far too.
+  int64_t capacity_tokens() const override {
+    const int64_t in_cache = PagedScheduler::capacity_tokens();
+    return options_.enable_chunked_prefill ? in_cache : std::min(in_cache, options_.max_num_batched_tokens);
+  }
 
   void add(Sequence& sequence) override {
     PagedScheduler::add(sequence);
@@ -131,6 +139,13 @@ class VllmScheduler final : public PagedScheduler {
 }  // namespace
 
 std::unique_ptr<Scheduler> make_vllm(const SchedulerOptions& options) {
+  if (!options.enable_chunked_prefill && options.max_model_len > options.max_num_batched_tokens) {
+    throw InputError({.source = "--no-enable-chunked-prefill",
+                      .value = fmt::format("--max-num-batched-tokens {}, --max-model-len {}",
+                                           options.max_num_batched_tokens, options.max_model_len),
+                      .expected = "steps that hold the longest prompt: this engine would not start",
+                      .suggestion = fmt::format("--max-num-batched-tokens {}", options.max_model_len)});
+  }
   return std::make_unique<VllmScheduler>(options);
 }
 

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "serving/scheduler.h"
+#include "serving/test_support.h"
 
 namespace foretoken {
 namespace {
@@ -203,6 +205,33 @@ TEST_F(VllmScheduler, decodes_repeat_until_one_ends_or_blocks_run_out) {
   run_step();
   schedule();
   EXPECT_EQ(scheduler_->repeats(in_flight_.front()), 5);  // to 16 tokens each; then only one could have another block
+}
+
+TEST(VllmWithoutChunks, without_chunks_an_engine_whose_steps_do_not_hold_the_longest_prompt_does_not_start) {
+  SchedulerOptions options{
+      .max_num_batched_tokens = 512, .max_model_len = 513, .num_gpu_blocks = 1000, .enable_chunked_prefill = false};
+  try {
+    scheduler_kind("vllm").make(options);
+    FAIL() << "vLLM refuses it";
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problem().suggestion, "--max-num-batched-tokens 513");
+  }
+  options.max_model_len = 512;
+  EXPECT_EQ(scheduler_kind("vllm").make(options)->capacity_tokens(), 512);
+}
+
+TEST(VllmWithoutChunks, without_chunks_and_without_a_longest_sequence_what_does_not_fit_in_a_step_is_refused) {
+  LinearTimes times({});
+  ListedRequests source({{.id = 0, .input_tokens = 600, .output_tokens = 5, .prefix_blocks = {}},
+                         {.id = 1, .input_tokens = 500, .output_tokens = 5, .prefix_blocks = {}}});
+  RecordedRun run;
+  const SimulationTotals totals = simulate({.replicas = {{.options = {.max_num_batched_tokens = 512,
+                                                                      .num_gpu_blocks = 1000,
+                                                                      .enable_chunked_prefill = false},
+                                                          .times = &times}}},
+                                           source, run);
+  EXPECT_EQ(totals.rejected, 1);
+  EXPECT_EQ(totals.completed, 1);
 }
 
 }  // namespace
