@@ -50,13 +50,13 @@ void RequestCsv::request_ended(const RequestRecord& record) {
 }
 
 StepCsv::StepCsv(std::ostream& out) : out_(out) {
-  out_ << "replica,begin_s,end_s,repeats,prefill_tokens,decode_tokens,running,waiting,kv_blocks_used\n";
+  out_ << "replica,begin_s,end_s,repeats,prefill_tokens,decode_tokens,running,waiting,kv_blocks_used,kv_blocks_grown\n";
 }
 
 void StepCsv::step_ran(const StepRecord& step) {
-  out_ << fmt::format("{},{},{},{},{},{},{},{},{}\n", step.replica, seconds_text(step.begin), seconds_text(step.end),
+  out_ << fmt::format("{},{},{},{},{},{},{},{},{},{}\n", step.replica, seconds_text(step.begin), seconds_text(step.end),
                       step.repeats, step.prefill_tokens, step.decode_tokens, step.running, step.waiting,
-                      step.kv_blocks_used);
+                      step.kv_blocks_used, step.kv_blocks_grown);
 }
 
 bool RunTrace::has_room() {

@@ -224,10 +224,15 @@ int64_t ServingReport::devices() const {
 }
 
 double ServingReport::peak_kv_use() const {
-  double most = 0, blocks = 0;
-  for (const TimePoint& point : run.series) most = std::max(most, point.kv_blocks_used);
-  for (const ReplicaSummary& group : replicas) blocks += static_cast<double>(group.kv_blocks * group.count);
-  return blocks > 0 ? most / blocks : 0;
+  double most = 0;
+  size_t replica = 0;
+  for (const ReplicaSummary& group : replicas) {
+    for (int64_t i = 0; i < group.count && replica < run.most_kv_blocks.size(); ++i, ++replica) {
+      if (group.kv_blocks == 0) continue;
+      most = std::max(most, static_cast<double>(run.most_kv_blocks[replica]) / static_cast<double>(group.kv_blocks));
+    }
+  }
+  return most;
 }
 
 std::string serving_text(const ServingReport& report) {

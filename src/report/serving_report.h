@@ -39,7 +39,7 @@ struct ServingReport {
 
   int64_t replica_count() const;
   int64_t devices() const;
-  double peak_kv_use() const;  // share of the blocks of all replicas, in the fullest interval
+  double peak_kv_use() const;  // share of its blocks that the fullest replica held at once
 };
 
 // vLLM's table, label by label, then our own lines.

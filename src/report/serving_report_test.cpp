@@ -184,6 +184,15 @@ TEST(RequestLifeReport, phases_are_listed_with_what_was_lost) {
   EXPECT_NE(request_life_text(life, {}).find("1 preemption\n"), std::string::npos);
 }
 
+TEST(ServingReport, the_fullest_replica_says_how_full_the_cache_was) {
+  ServingReport report;
+  report.replicas = {{.count = 2, .kv_blocks = 1000}, {.count = 1, .kv_blocks = 100}};
+  report.run.most_kv_blocks = {100, 300, 20};
+  EXPECT_DOUBLE_EQ(report.peak_kv_use(), 0.3);
+  report.run.most_kv_blocks = {100, 300, 90};
+  EXPECT_DOUBLE_EQ(report.peak_kv_use(), 0.9);
+}
+
 TEST(ServingFiles, a_line_for_each_request_and_step_reads_back) {
   std::ostringstream requests, steps;
   RequestCsv request_csv(requests);

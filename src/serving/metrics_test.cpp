@@ -177,5 +177,19 @@ TEST(TimeSeries, sums_survive_a_doubled_interval) {
   }
 }
 
+TEST(TimeSeries, blocks_grow_evenly_over_repeated_steps_and_the_most_is_that_of_the_last) {
+  TimeSeries series(to_picoseconds(Seconds(1)));
+  series.step_ran({.replica = 1,
+                   .begin = 0,
+                   .end = to_picoseconds(Seconds(4)),
+                   .repeats = 100,
+                   .decode_tokens = 1,
+                   .kv_blocks_used = 10,
+                   .kv_blocks_grown = 80});
+  const std::vector<TimePoint> points = series.points();
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(points[i].kv_blocks_used, 20 + 20 * static_cast<double>(i), 1e-9);
+  EXPECT_EQ(series.most_kv_blocks(), (std::vector<int64_t>{0, 90}));
+}
+
 }  // namespace
 }  // namespace foretoken

@@ -398,7 +398,8 @@ void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64
                           .accepted_tokens = step.batch.accepted_drafts(),
                           .running = load.running,
                           .waiting = load.waiting + static_cast<int64_t>(inbox_.size()),
-                          .kv_blocks_used = load.blocks_used};
+                          .kv_blocks_used = load.blocks_used,
+                          .kv_blocks_grown = repeats > 1 ? scheduler_->blocks_ahead(step.batch, repeats - 1) : 0};
   observer_->step_ran(record);
   if (watched_ == 0) return;
   for (const BatchEntry& entry : step.batch.entries()) {

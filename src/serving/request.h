@@ -90,7 +90,8 @@ struct StepRecord {
   int64_t accepted_tokens = 0;        // of these, that came out
   int64_t running = 0;
   int64_t waiting = 0;
-  int64_t kv_blocks_used = 0;
+  int64_t kv_blocks_used = 0;   // of repeated steps: in the first of them
+  int64_t kv_blocks_grown = 0;  // and so many more in the last
 };
 
 // What one request did in a step, or in each of a run of equal ones.

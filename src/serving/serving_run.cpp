@@ -80,7 +80,8 @@ ServingRun run_serving(const ServingRunRequest& request) {
                     .at_bounds = {},
                     .other_seeds = {},
                     .interval_s = series.interval_s(),
-                    .series = series.points()};
+                    .series = series.points(),
+                    .most_kv_blocks = series.most_kv_blocks()};
   if (request.step_bounds) {
     for (const StepBound bound : {StepBound::low, StepBound::high}) {
       result.at_bounds.push_back(run_once(request, bound, seed, {}).metrics);

@@ -38,6 +38,7 @@ struct ServingRun {
   std::vector<ServingMetrics> other_seeds;
   double interval_s = 0;  // of `series`
   std::vector<TimePoint> series;
+  std::vector<int64_t> most_kv_blocks;  // by replica: TimeSeries
 
   // Any number of the metrics. Errors of step times go the same way in all steps, so their bounds are those of the
   // run; seeds add 1.645 standard deviations in quadrature.

@@ -14,6 +14,9 @@ TimeSeries::TimeSeries(Picoseconds first_interval, size_t most_points)
 
 // Spread evenly over the intervals that the step touches.
 void TimeSeries::step_ran(const StepRecord& step) {
+  const auto replica = static_cast<size_t>(step.replica);
+  if (most_kv_blocks_.size() <= replica) most_kv_blocks_.resize(replica + 1);
+  most_kv_blocks_[replica] = std::max(most_kv_blocks_[replica], step.kv_blocks_used + step.kv_blocks_grown);
   while (static_cast<size_t>(step.end / interval_) >= most_points_) double_interval();
   const auto last = static_cast<size_t>(step.end / interval_);
   if (sums_.size() <= last) sums_.resize(last + 1);
@@ -26,7 +29,9 @@ void TimeSeries::step_ran(const StepRecord& step) {
     Sums& sums = sums_[index];
     sums.running += static_cast<double>(step.running) * within;
     sums.waiting += static_cast<double>(step.waiting) * within;
-    sums.kv_blocks += static_cast<double>(step.kv_blocks_used) * within;
+    const double middle = length > 0 ? static_cast<double>(begin + (end - begin) / 2 - step.begin) / length : 0;
+    sums.kv_blocks +=
+        (static_cast<double>(step.kv_blocks_used) + middle * static_cast<double>(step.kv_blocks_grown)) * within;
     sums.prefill_tokens += static_cast<double>(step.prefill_tokens) * share;
     sums.decode_tokens += static_cast<double>(step.decode_tokens + step.accepted_tokens) * share;
   }

@@ -25,6 +25,8 @@ class TimeSeries : public RunObserver {
 
   double interval_s() const;
   std::vector<TimePoint> points() const;
+  // By replica, in its fullest step; those at the end that never ran are not there.
+  const std::vector<int64_t>& most_kv_blocks() const { return most_kv_blocks_; }
 
  private:
   struct Sums {
@@ -36,6 +38,7 @@ class TimeSeries : public RunObserver {
   Picoseconds interval_;
   size_t most_points_;
   std::vector<Sums> sums_;
+  std::vector<int64_t> most_kv_blocks_;
 };
 
 }  // namespace foretoken

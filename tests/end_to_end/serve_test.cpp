@@ -301,6 +301,14 @@ TEST_F(Serve, validation_lists_rows_it_cannot_express) {
   expect_refused(run_foretoken("validate serving"), "--run");
 }
 
+// 256 sequences of 1628 tokens at their end, in blocks of 16.
+TEST_F(Serve, the_cache_is_as_full_as_at_the_end_of_long_outputs) {
+  const Outcome run = serve("--num-prompts 256 --random-input-len 128 --random-output-len 1500 --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json json = parse_json(run.out, "answer");
+  EXPECT_NEAR(json.find("peak_kv_use")->number(), 0.93, 0.02);
+}
+
 // Its tables are of the engine alone: no server stands before it.
 TEST_F(Serve, a_run_on_vidurs_tables_ends_every_request_when_vidur_says) {
   const char* data = std::getenv("FORETOKEN_DATA");

@@ -96,7 +96,7 @@ class Ledger : public RunObserver {
 
   void step_ran(const StepRecord& step) override {
     EXPECT_GT(step.end, step.begin);
-    most_blocks[step.replica] = std::max(most_blocks[step.replica], step.kv_blocks_used);
+    most_blocks[step.replica] = std::max(most_blocks[step.replica], step.kv_blocks_used + step.kv_blocks_grown);
     computed_in_steps += step.prefill_tokens + step.decode_tokens * step.repeats;
   }
 

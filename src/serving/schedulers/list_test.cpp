@@ -70,6 +70,12 @@ Outcome serve(const SchedulerKind& kind, const Workload& workload, bool repeat_d
   return outcome;
 }
 
+int64_t most_blocks(const RecordedRun& run) {
+  int64_t most = 0;
+  for (const StepRecord& step : run.steps) most = std::max(most, step.kv_blocks_used + step.kv_blocks_grown);
+  return most;
+}
+
 class Schedulers : public testing::TestWithParam<SchedulerKind> {};
 
 TEST_P(Schedulers, serve_every_request_with_all_its_tokens) {
@@ -110,7 +116,7 @@ TEST_P(Schedulers, compute_every_token_once_and_again_only_after_preemption) {
     int64_t computed = 0, cached = 0, wanted = 0;
     for (const StepRecord& step : outcome.run.steps) {
       computed += step.prefill_tokens + step.decode_tokens * step.repeats + step.accepted_tokens;
-      EXPECT_LE(step.kv_blocks_used, workload.options.num_gpu_blocks);
+      EXPECT_LE(step.kv_blocks_used + step.kv_blocks_grown, workload.options.num_gpu_blocks);
     }
     for (const RequestRecord& record : outcome.run.requests) {
       wanted += record.input_tokens + record.output_tokens - 1;
@@ -161,6 +167,7 @@ TEST_P(Schedulers, decide_the_same_when_equal_steps_are_advanced_at_once) {
     EXPECT_EQ(fast.totals.steps, slow.totals.steps);
     EXPECT_EQ(fast.totals.preemptions, slow.totals.preemptions);
     EXPECT_LE(fast.totals.decisions, slow.totals.decisions);
+    EXPECT_EQ(most_blocks(fast.run), most_blocks(slow.run));
     const std::vector<RequestRecord> a = fast.run.sorted(), b = slow.run.sorted();
     for (size_t i = 0; i < a.size(); ++i) {
       EXPECT_NEAR(to_seconds(a[i].first_token).value(), to_seconds(b[i].first_token).value(), 1e-9) << a[i].id;
