@@ -45,4 +45,13 @@ Stack engine_stack(Stack stack, const EngineFlags& flags, int64_t decode_tokens)
   return stack;
 }
 
+FrontCosts engine_front(const Stack& stack, bool offline) {
+  return offline ? FrontCosts{} : stack.costs.front;
+}
+
+std::string usual_router(std::string_view engine, int64_t data_parallel_ranks) {
+  // SGLang's --load-balance-method is round_robin where not given.
+  return engine_family(engine) == "vllm" && data_parallel_ranks > 1 ? "data_parallel" : "round_robin";
+}
+
 }  // namespace foretoken

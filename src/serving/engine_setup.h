@@ -21,4 +21,11 @@ SchedulerOptions scheduler_options(const ServingMemory& memory, const ParallelPl
 // has `decode_tokens` with its drafts; none when it runs eagerly.
 Stack engine_stack(Stack stack, const EngineFlags& resolved_flags, int64_t decode_tokens = 1);
 
+// What stands before the engine's queue. Offline, with all requests at once and no limit on those in flight, a program
+// calls the engine itself.
+FrontCosts engine_front(const Stack& stack, bool offline);
+
+// How requests are spread where nobody says: over data-parallel ranks as the engine's own balancer does.
+std::string usual_router(std::string_view engine, int64_t data_parallel_ranks);
+
 }  // namespace foretoken

@@ -50,32 +50,29 @@ LoadMaker load_of(const ServingCase& point) {
 // Engines of one pool of one model on one device: the step times that one point needs serve the others too.
 class Bench {
  public:
+  // `acceptance` where the points draft.
   Bench(const ServingCase& first, const ParallelPlan& plan, const Model& model, const Device& device,
-        const DeviceModelMaker& make_models, const StackCatalogue& stacks)
+        const DeviceModelMaker& make_models, const StackCatalogue& stacks, const AcceptanceTable* acceptance)
       : model_(with_scheme(model, first.scheme, first.scheme)),
         device_(device),
         kv_dtype_(first.kv_dtype.value_or(model_.dtype)),
-        composed_{.model = model_,
-                  .plan = plan,
-                  .models = make_models(device, plan),
-                  .stack = stacks.stack(first.stack),
-                  .kv_dtype = kv_dtype_},
-        times_(compose_steps(composed_)) {}
-
-  void add_drafter(const ServingCase& first, const AcceptanceTable& acceptance) {
-    SpeculativeConfig config{.method = &draft_method(first.draft_method), .num_speculative_tokens = first.drafts};
-    config.acceptance = acceptance.of_model_or_all(first.model, config.method->name, first.drafts);
-    drafter_.emplace(config, composed_, std::nullopt);
-    drafting_times_ = drafter_->steps(*times_);
+        plan_(plan),
+        models_(make_models(device, plan)),
+        stack_(stacks.stack(first.stack)) {
+    if (acceptance == nullptr) return;
+    speculative_ =
+        SpeculativeConfig{.method = &draft_method(first.draft_method), .num_speculative_tokens = first.drafts};
+    speculative_->acceptance = acceptance->of_model_or_all(first.model, speculative_->method->name, first.drafts);
   }
 
-  ReplicaConfig replica(const ServingCase& point) const {
+  ReplicaConfig replica(const ServingCase& point) {
     EngineFlags flags = point.flags;
     flags.kv_dtype = kv_dtype_;
     if (model_.max_positions > 0) flags.max_model_len = std::min(flags.max_model_len, model_.max_positions);
-    const ServingMemory memory = serving_memory(model_, device_, composed_.plan, flags);
-    SchedulerOptions options = scheduler_options(memory, composed_.plan);
-    if (drafter_) options = drafter_->beside(options, memory);
+    const ServingMemory memory = serving_memory(model_, device_, plan_, flags);
+    const Engine& engine = engine_with(memory.flags);
+    SchedulerOptions options = scheduler_options(memory, plan_);
+    if (engine.drafter) options = engine.drafter->beside(options, memory);
     options.enable_prefix_caching = point.prefix_caching;
     options.async_scheduling = point.async_scheduling;
     options.batch_wait_timeout_iters = point.batch_wait_timeout_iters;
@@ -83,20 +80,45 @@ class Bench {
     const bool offline = point.concurrency == 0 && !std::isfinite(point.arrivals.rate);
     return {.scheduler = point.scheduler,
             .options = options,
-            .times = drafter_ ? drafting_times_.get() : times_.get(),
-            .front = offline ? FrontCosts{} : composed_.stack.costs.front};
+            .times = engine.drafter ? engine.drafting_times.get() : engine.times.get(),
+            .front = engine_front(stack_, offline)};
   }
 
   double kv_bytes_per_token() const { return foretoken::kv_bytes_per_token(model_, kv_dtype_).value(); }
 
  private:
+  struct Engine {
+    std::unique_ptr<StepTimes> times;
+    std::optional<DraftEngine> drafter;
+    std::unique_ptr<StepTimes> drafting_times;
+  };
+
+  // Points that capture the same graphs share their steps.
+  const Engine& engine_with(const EngineFlags& resolved_flags) {
+    const int64_t decode_tokens = speculative_ ? 1 + speculative_->speculation().verified_tokens : 1;
+    const ComposedStepsConfig composed{.model = model_,
+                                       .plan = plan_,
+                                       .models = models_,
+                                       .stack = engine_stack(stack_, resolved_flags, decode_tokens),
+                                       .kv_dtype = kv_dtype_};
+    Engine& engine = engines_[{resolved_flags.enforce_eager, composed.stack.graph_sizes.size()}];
+    if (engine.times != nullptr) return engine;
+    engine.times = compose_steps(composed);
+    if (speculative_) {
+      engine.drafter.emplace(*speculative_, composed, std::nullopt);
+      engine.drafting_times = engine.drafter->steps(*engine.times);
+    }
+    return engine;
+  }
+
   Model model_;
   const Device& device_;
   DType kv_dtype_;
-  ComposedStepsConfig composed_;
-  std::unique_ptr<StepTimes> times_;
-  std::optional<DraftEngine> drafter_;
-  std::unique_ptr<StepTimes> drafting_times_;
+  ParallelPlan plan_;
+  DeviceModels models_;
+  Stack stack_;
+  std::optional<SpeculativeConfig> speculative_;
+  std::map<std::pair<bool, size_t>, Engine> engines_;  // by eager or not, and the number of graphs
 };
 
 int64_t devices_of(const CasePool& pool) {
@@ -126,10 +148,11 @@ Disaggregation pools_of(const ServingCase& point, double kv_bytes_per_token, con
   return pools;
 }
 
-std::vector<Headline> simulate_point(const ServingCase& point, const Bench& bench, const Bench* prefill,
+std::vector<Headline> simulate_point(const ServingCase& point, Bench& bench, Bench* prefill,
                                      const std::optional<Node>& node) {
   ServingRunRequest request;
-  request.config.router = prefill != nullptr ? "least_outstanding" : "data_parallel";
+  request.config.router =
+      prefill != nullptr ? "least_outstanding" : usual_router(point.flags.engine, point.pool.replicas);
   if (prefill != nullptr) {
     request.config.replicas.assign(static_cast<size_t>(point.prefill->replicas), prefill->replica(point));
     request.config.disaggregation = pools_of(point, bench.kv_bytes_per_token(), node);
@@ -205,10 +228,10 @@ class ServingValidator {
     try {
       const Device& device = known_devices_.at(first.gpu);
       const Model& model = known_models_.at(first.model);
-      Bench bench(first, first.pool.plan, model, device, make_models_, stacks_);
-      if (first.drafts > 0) bench.add_drafter(first, *acceptance_);
+      Bench bench(first, first.pool.plan, model, device, make_models_, stacks_,
+                  first.drafts > 0 ? &*acceptance_ : nullptr);
       std::optional<Bench> prefill;
-      if (first.prefill) prefill.emplace(first, first.prefill->plan, model, device, make_models_, stacks_);
+      if (first.prefill) prefill.emplace(first, first.prefill->plan, model, device, make_models_, stacks_, nullptr);
       const std::optional<Node> node = first.prefill ? hardware_.node_with(device) : std::nullopt;
       for (const size_t row : rows) {
         const auto begin = std::chrono::steady_clock::now();

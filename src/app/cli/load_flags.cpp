@@ -1,5 +1,6 @@
 #include "app/cli/load_flags.h"
 
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -159,6 +160,10 @@ void LoadFlags::check_use(const Options& options) const {
 
 int64_t LoadFlags::requests() const {
   return num_prompts > 0 || !trace.empty() ? num_prompts : usual_requests;
+}
+
+bool LoadFlags::offline() const {
+  return trace.empty() && dataset != "sessions" && max_concurrency == 0 && std::isinf(rate());
 }
 
 double LoadFlags::rate() const {

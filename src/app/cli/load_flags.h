@@ -36,6 +36,7 @@ struct LoadFlags {
   void check_use(const Options& options) const;
   // InputError for flags that do not go together.
   LoadMaker load() const;
+  bool offline() const;      // all at once, and no limit on those in flight
   int64_t requests() const;  // asked for; 0 = as many as the trace has
   double rate() const;       // infinite = all at once, or as the trace says
 };

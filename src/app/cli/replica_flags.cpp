@@ -84,7 +84,7 @@ ReplicaFlags ReplicaFlags::with(const std::string& flag, const std::string& sett
   return changed;
 }
 
-ReplicaGroup ReplicaFlags::build(const Library& library) const {
+ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
   const Model parsed = model.read_model(library);
   ParallelPlan plan = model.parallel_plan();
   const int64_t ranks = plan.data;
@@ -101,6 +101,7 @@ ReplicaGroup ReplicaFlags::build(const Library& library) const {
   ReplicaConfig config{.scheduler = scheduler.name(engine.engine.engine), .options = scheduler_options(memory, plan)};
   scheduler.apply(config.options);
   ReplicaGroup group{.count = count * ranks,
+                     .data_parallel_ranks = ranks,
                      .model = parsed,
                      .plan = plan,
                      .models = std::move(models),
@@ -113,7 +114,8 @@ ReplicaGroup ReplicaFlags::build(const Library& library) const {
                      .drafting_times = nullptr,
                      .config = std::move(config)};
   // Tables are of steps alone, from whoever made them: no server of ours stands before them.
-  if (op_tables.empty() && vidur_tables.empty()) group.config.front = group.stack.costs.front;
+  const bool measured_steps = !op_tables.empty() || !vidur_tables.empty();
+  group.config.front = engine_front(group.stack, offline || measured_steps);
   const ComposedStepsConfig composed{.model = group.model,
                                      .plan = group.plan,
                                      .models = group.models,

@@ -23,6 +23,7 @@ namespace foretoken {
 // Equal replicas, with all that their steps are made of.
 struct ReplicaGroup {
   int64_t count = 1;
+  int64_t data_parallel_ranks = 1;  // of one server; `count` has them all
   Model model;
   ParallelPlan plan;  // of one replica
   DeviceModels models;
@@ -53,7 +54,8 @@ struct ReplicaFlags {
   void declare_engine(Options& options);
   // The same with some flags changed: "device=a100_sxm,tp=2,count=4". `flag` is the one that says so.
   ReplicaFlags with(const std::string& flag, const std::string& settings) const;
-  ReplicaGroup build(const Library& library) const;
+  // `offline`: requests do not come through a server (engine_setup.h).
+  ReplicaGroup build(const Library& library, bool offline) const;
 };
 
 }  // namespace foretoken

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "base/error.h"
 #include "report/memory_report.h"
 #include "report/request_life_report.h"
+#include "serving/engine_setup.h"
 #include "serving/priority_metrics.h"
 #include "serving/request_life.h"
 #include "serving/router.h"
@@ -41,7 +43,10 @@ class ServeCommand : public Command {
     options.texts("--replica", replica_kinds_,
                   "Replicas that differ, once for each kind: flags of this command without their dashes, as in "
                   "device=a100_sxm,tp=2,count=4. What is not named is as the command says");
-    options.choice("--router", router_, router_names(), "Which replica a request goes to");
+    std::vector<std::string> routers = router_names();
+    routers.insert(routers.begin(), "engine");
+    options.choice("--router", router_, routers,
+                   "Which replica a request goes to; engine = round_robin, data_parallel over vLLM's ranks");
     pools_.declare(options);
     options.heading("Results");
     goals_.declare(options);
@@ -71,7 +76,8 @@ class ServeCommand : public Command {
     load_.check_use(*options_);
     const std::vector<ReplicaGroup> groups = build_groups(library);
     ServingRunRequest request;
-    request.config.router = router_;
+    request.config.router =
+        router_ == "engine" ? usual_router(replica_.engine.engine.engine, ranks_of(groups)) : router_;
     request.config.seed = static_cast<uint64_t>(load_.seed);
     if (pools_.given()) {
       request.config.disaggregation =
@@ -117,7 +123,7 @@ class ServeCommand : public Command {
   std::vector<ReplicaGroup> build_groups(const Library& library) const {
     std::vector<ReplicaGroup> groups;
     for (const std::string& settings : replica_kinds_) {
-      groups.push_back(replica_.with("--replica", settings).build(library));
+      groups.push_back(replica_.with("--replica", settings).build(library, load_.offline()));
     }
     if (pools_.given()) {
       if (!groups.empty()) {
@@ -125,16 +131,22 @@ class ServeCommand : public Command {
       }
       ReplicaFlags prefill = replica_.with("--prefill-pool", pools_.prefill);
       prefill.speculation = {};  // only decodes verify drafts
-      groups.push_back(prefill.build(library));
-      groups.push_back(replica_.with("--decode-pool", pools_.decode).build(library));
+      groups.push_back(prefill.build(library, load_.offline()));
+      groups.push_back(replica_.with("--decode-pool", pools_.decode).build(library, load_.offline()));
     }
     if (!groups.empty() && replica_.count > 1) {
       throw InputError({.source = "--replicas",
                         .value = "with kinds of replicas",
                         .expected = "count=N in each --replica, --prefill-pool or --decode-pool"});
     }
-    if (groups.empty()) groups.push_back(replica_.build(library));
+    if (groups.empty()) groups.push_back(replica_.build(library, load_.offline()));
     return groups;
+  }
+
+  static int64_t ranks_of(const std::vector<ReplicaGroup>& groups) {
+    int64_t most = 1;
+    for (const ReplicaGroup& group : groups) most = std::max(most, group.data_parallel_ranks);
+    return most;
   }
 
   ServingReport make_report(const ServingRun& run, const std::vector<ReplicaGroup>& groups,
@@ -197,7 +209,7 @@ class ServeCommand : public Command {
   LoadFlags load_;
   GoalFlags goals_;
   ResultFlags results_;
-  std::string router_ = "round_robin";
+  std::string router_ = "engine";
   int64_t more_seeds_ = 0, explained_ = -1;
   bool intervals_ = true, breakdown_ = false;
 };
