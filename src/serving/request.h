@@ -85,7 +85,8 @@ struct StepRecord {
                         // of one
   int64_t prefill_tokens = 0;
   int64_t decode_tokens = 0;          // one for each decode
-  int64_t decode_context_tokens = 0;  // in the cache of all decodes together, before the (first) step
+  int64_t idle_decodes = 0;           // beside them, of sequences that have ended (static batching): no token comes out
+  int64_t decode_context_tokens = 0;  // in the cache of all these together, before the (first) step
   int64_t drafted_tokens = 0;         // that they verified
   int64_t accepted_tokens = 0;        // of these, that came out
   int64_t running = 0;

@@ -69,6 +69,7 @@ void Batch::add_padding(int64_t tokens, int64_t context) {
 
 void Batch::add_idle_decodes(int64_t count, int64_t context_each) {
   decodes_ += count;
+  idle_decodes_ += count;
   decode_context_ += count * context_each;
   if (count > 0) longest_decode_ = std::max(longest_decode_, context_each);
 }
@@ -103,7 +104,7 @@ void Batch::repeat(int64_t count) {
 void Batch::clear() {
   entries_.clear();
   prompts_.clear();
-  decodes_ = decode_context_ = longest_decode_ = drafted_ = accepted_ = prefill_tokens_ = 0;
+  decodes_ = idle_decodes_ = decode_context_ = longest_decode_ = drafted_ = accepted_ = prefill_tokens_ = 0;
   ends_sequence_ = false;
 }
 

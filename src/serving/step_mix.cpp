@@ -38,9 +38,10 @@ void StepMix::step_ran(const StepRecord& step) {
   share.steps += step.repeats;
   share.seconds += to_seconds(step.end - step.begin).value();
   share.prefill_tokens += static_cast<double>(step.prefill_tokens) * repeats;
-  share.decode_tokens += static_cast<double>(step.decode_tokens) * repeats;
+  const auto decodes = static_cast<double>(step.decode_tokens + step.idle_decodes);
+  share.decode_tokens += decodes * repeats;
   // Each context grows by one token a step.
-  const double growth = static_cast<double>(step.decode_tokens) * (repeats - 1) / 2;
+  const double growth = decodes * (repeats - 1) / 2;
   share.decode_context_tokens += (static_cast<double>(step.decode_context_tokens) + growth) * repeats;
 }
 
