@@ -84,9 +84,18 @@ void Replica::enter(Sequence& sequence, Picoseconds now) {
     if (scheduler_->arrival_matters()) {
       shorten_run(now);
     } else {
-      read_arrivals(now);
+      read_arrivals(next_reading(now));
     }
   }
+}
+
+// When the engine next reads what has arrived, while a run is planned: at the end of the step that runs now.
+Picoseconds Replica::next_reading(Picoseconds now) const {
+  const Step& run = in_flight_.back();
+  if (now <= run.begin) return in_flight_.size() > 1 ? in_flight_.front().end : run.begin;
+  const int64_t ended = steps_until(run, now);
+  if (ended > run.steps_ahead) return run.end;
+  return run.begin + duration(times_->decode_run_seconds(run.batch.step(), ended));
 }
 
 Request Replica::cut(Request&& request) const {

@@ -74,6 +74,7 @@ class Replica {
 
   void enter(Sequence& sequence, Picoseconds now);
   std::optional<Picoseconds> next_engine_event() const;
+  Picoseconds next_reading(Picoseconds now) const;
   void read_arrivals(Picoseconds now);
   void start_steps(Picoseconds now);
   void place(Step& step, Picoseconds now);

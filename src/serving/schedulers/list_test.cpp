@@ -168,6 +168,8 @@ TEST_P(Schedulers, decide_the_same_when_equal_steps_are_advanced_at_once) {
     EXPECT_EQ(most_blocks(fast.run), most_blocks(slow.run));
     const std::vector<RequestRecord> a = fast.run.sorted(), b = slow.run.sorted();
     for (size_t i = 0; i < a.size(); ++i) {
+      EXPECT_NEAR(to_seconds(a[i].queued).value(), to_seconds(b[i].queued).value(), 1e-9) << a[i].id;
+      EXPECT_NEAR(to_seconds(a[i].scheduled).value(), to_seconds(b[i].scheduled).value(), 1e-9) << a[i].id;
       EXPECT_NEAR(to_seconds(a[i].first_token).value(), to_seconds(b[i].first_token).value(), 1e-9) << a[i].id;
       EXPECT_NEAR(to_seconds(a[i].last_token).value(), to_seconds(b[i].last_token).value(), 1e-9) << a[i].id;
       if (testing::Test::HasFailure()) return;
