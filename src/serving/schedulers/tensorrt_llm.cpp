@@ -102,8 +102,10 @@ class TensorrtLlmScheduler final : public PagedScheduler {
   }
 
   void start(Batch& batch, int64_t& budget) {
+    // A static batch is chosen as a whole: prompts beyond the step's tokens run in the next ones.
+    const bool chooses_whole_batch = capacity_ == Capacity::static_batch;
     while (!waiting_.empty()) {
-      if (full() || budget == 0) {
+      if (full() || (budget == 0 && !chooses_whole_batch)) {
         stays_blocked_ = true;
         return;
       }
@@ -113,7 +115,8 @@ class TensorrtLlmScheduler final : public PagedScheduler {
       const KvBlocks::Prefix prefix = kv_.find_prefix(sequence, known - 1);
       const int64_t fresh = known - prefix.tokens;
       // A prompt longer than a step would never start without chunks: it runs alone.
-      if (!options_.enable_chunked_prefill && fresh > budget && !batch.empty()) return;
+      const bool waits_for_step = !options_.enable_chunked_prefill && fresh > budget && !batch.empty();
+      if (waits_for_step && !chooses_whole_batch) return;
       if (!guaranteed(sequence) || !admit(known, known, prefix)) {
         stays_blocked_ = true;
         return;
@@ -126,7 +129,7 @@ class TensorrtLlmScheduler final : public PagedScheduler {
   void add_prompt(Batch& batch, Sequence& sequence, int64_t& budget) {
     const int64_t left = sequence.tokens_left();
     const int64_t tokens = options_.enable_chunked_prefill ? std::min(left, budget) : left;
-    if (tokens <= 0) return;
+    if (tokens <= 0 || (tokens > budget && !batch.empty())) return;
     batch.add(sequence, tokens);
     kv_.publish(sequence);
     budget = std::max<int64_t>(0, budget - tokens);

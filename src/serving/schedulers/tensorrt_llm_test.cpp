@@ -37,5 +37,28 @@ TEST(TensorrtLlmBatchWaiting, ends_when_the_step_would_be_full_enough) {
   EXPECT_EQ(first_tokens(8, 20, 0.81).back(), 22);
 }
 
+TEST(TensorrtLlmStatic, a_batch_has_as_many_requests_as_may_run_whatever_fits_in_one_step) {
+  for (const bool chunks : {true, false}) {
+    std::vector<Request> requests;
+    for (int64_t id = 0; id < 5; ++id) {
+      requests.push_back({.id = id, .input_tokens = 60, .output_tokens = 20, .prefix_blocks = {}});
+    }
+    LinearTimes times({});
+    ListedRequests source(requests);
+    RecordedRun run;
+    simulate({.replicas = {{.scheduler = "trtllm_static",
+                            .options = {.max_num_batched_tokens = 100,
+                                        .max_num_seqs = 4,
+                                        .num_gpu_blocks = 100,
+                                        .enable_chunked_prefill = chunks},
+                            .times = &times}}},
+             source, run);
+    const std::vector<RequestRecord> records = run.sorted();
+    for (size_t i = 0; i < 4; ++i) EXPECT_LT(records[i].scheduled, records[0].last_token) << i;
+    EXPECT_GE(records[4].scheduled, records[3].last_token) << "nothing joins a batch that runs";
+    for (const StepRecord& step : run.steps) EXPECT_LE(step.prefill_tokens + step.decode_tokens, 100);
+  }
+}
+
 }  // namespace
 }  // namespace foretoken
