@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "base/csv.h"
 #include "base/error.h"
@@ -14,9 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// By id; empty without such a file.
-std::vector<std::vector<int64_t>> read_prefixes(const fs::path& folder) {
-  std::vector<std::vector<int64_t>> prefixes;
+// Requests with their prefixes by id; empty without such a file.
+std::vector<Request> read_prefixes(const fs::path& folder) {
+  std::vector<Request> prefixes;
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
@@ -24,7 +25,7 @@ std::vector<std::vector<int64_t>> read_prefixes(const fs::path& folder) {
   }
   if (files.empty()) return prefixes;
   const std::unique_ptr<RequestSource> workload = open_trace(*std::min_element(files.begin(), files.end()));
-  while (workload->next_arrival()) prefixes.push_back(workload->next().prefix_blocks);
+  while (workload->next_arrival()) prefixes.push_back(workload->next());
   return prefixes;
 }
 
@@ -51,8 +52,7 @@ void read_settings(const fs::path& folder, MeasuredRun& run) {
 
 void read_requests(const fs::path& folder, MeasuredRun& run) {
   constexpr Range<double> moments{.least = 0, .most = 8e6};
-  constexpr int prefix_block_tokens = 16;
-  const auto prefixes = read_prefixes(fs::absolute(folder / "..").lexically_normal());
+  std::vector<Request> prefixes = read_prefixes(fs::absolute(folder / "..").lexically_normal());
   CsvReader csv(folder / "requests.csv");
   const size_t arrival = csv.column("arrival_client_s"), queued = csv.column("queued_s");
   const size_t first = csv.column("first_token_s"), last = csv.column("last_token_s");
@@ -65,8 +65,8 @@ void read_requests(const fs::path& folder, MeasuredRun& run) {
                     .input_tokens = csv.integer(input, {1, 100'000'000}),
                     .output_tokens = csv.integer(output, {1, 100'000'000})};
     if (id < prefixes.size()) {
-      request.prefix_block_tokens = prefix_block_tokens;
-      request.prefix_blocks = prefixes[id];
+      request.prefix_block_tokens = prefixes[id].prefix_block_tokens;
+      request.prefix_blocks = std::move(prefixes[id].prefix_blocks);
     }
     run.requests.push_back(std::move(request));
   }

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -46,6 +47,15 @@ TEST_F(MeasuredRunFolder, is_read_in_order_of_arrival_with_times_by_id) {
   EXPECT_DOUBLE_EQ(run.times[0].ttft_s(), 0.4);
   EXPECT_DOUBLE_EQ(run.times[0].e2e_s(), 0.9);
   EXPECT_DOUBLE_EQ(run.end_s(), 3);
+}
+
+TEST_F(MeasuredRunFolder, has_prefix_blocks_of_the_workloads_size) {
+  write_file(folder_ / "requests.csv", std::string(header) + "0,1500,3,2.0,2.1,2.5,3.0\n");
+  for (const auto& [column, tokens] : {std::pair("prefix_block_ids_16", 16), {"block_ids_512", 512}}) {
+    write_file(root_ / "workload_x.csv",
+               std::string("request_id,arrival_s,input_tokens,output_tokens,") + column + "\n0,1,1500,3,7 8\n");
+    EXPECT_EQ(read_measured_run(folder_).requests[0].prefix_block_tokens, tokens);
+  }
 }
 
 TEST_F(MeasuredRunFolder, shares_no_prefix_without_a_workload_beside_it) {

@@ -133,6 +133,7 @@ RunValidation validate_run(const RunValidationRequest& request, const HardwareCa
       Headline predicted;
       predicted.value = predicted.low = predicted.high = simulated(metric, record);
       for (const Replay& other : replays) {
+        if (other.by_id[id].outcome == RequestOutcome::rejected) continue;  // fewer blocks cannot hold it: no time
         const double bound = simulated(metric, other.by_id[id]);
         predicted.low = std::min(predicted.low, bound);
         predicted.high = std::max(predicted.high, bound);

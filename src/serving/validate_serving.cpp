@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <functional>
 #include <map>
 #include <thread>
 #include <tuple>
@@ -204,13 +205,21 @@ class ServingValidator {
     std::vector<const std::vector<size_t>*> work;
     for (const auto& [key, rows] : groups_) work.push_back(&rows);
     std::atomic<size_t> next = 0;
-    const auto run = [&] {
-      for (size_t index = next++; index < work.size(); index = next++) answer_group(*work[index], answers);
+    std::vector<std::exception_ptr> failures(static_cast<size_t>(std::max(1, threads)));
+    const auto run = [&](std::exception_ptr& failure) {
+      try {
+        for (size_t index = next++; index < work.size(); index = next++) answer_group(*work[index], answers);
+      } catch (...) {  // what leaves a thread ends the program
+        failure = std::current_exception();
+      }
     };
     std::vector<std::thread> others;
-    for (int i = 1; i < threads; ++i) others.emplace_back(run);
-    run();
+    for (size_t i = 1; i < failures.size(); ++i) others.emplace_back(run, std::ref(failures[i]));
+    run(failures.front());
     for (std::thread& other : others) other.join();
+    for (const std::exception_ptr& failure : failures) {
+      if (failure) std::rethrow_exception(failure);
+    }
     return answers;
   }
 

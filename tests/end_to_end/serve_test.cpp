@@ -301,6 +301,58 @@ TEST_F(Serve, validation_lists_rows_it_cannot_express) {
   expect_refused(run_foretoken("validate serving"), "--run");
 }
 
+// 38,000 tokens fit in the blocks of an L4 as we count them, not in the fewest that there may be.
+TEST_F(Serve, a_replayed_request_that_fewer_blocks_refuse_keeps_an_interval_of_real_times) {
+  write_file(path("meta.json"), R"({"model": "Llama-3.1-8B", "engine_kwargs": {"max_model_len": 40000}, "gpu": "l4"})");
+  write_file(path("requests.csv"),
+             "request_id,input_tokens,output_tokens,arrival_client_s,queued_s,first_token_s,last_token_s\n"
+             "0,38000,3,0,0.1,9,9.5\n");
+  const Outcome run = run_foretoken("validate serving --run " + folder_.string() + " --out " + path("predicted.csv"));
+  ASSERT_EQ(run.status, 0) << run.err;
+  CsvReader rows{fs::path(path("predicted.csv"))};
+  int count = 0;
+  for (; rows.next(); ++count) {
+    const double predicted = rows.number(rows.column("predicted"));
+    EXPECT_GT(rows.number(rows.column("low")), 0.5 * predicted);
+    EXPECT_GT(rows.number(rows.column("high")), predicted);
+  }
+  EXPECT_EQ(count, 3);
+}
+
+// Both set the engine up in one way: graphs, server, router.
+TEST_F(Serve, a_measured_point_is_answered_as_the_same_run_by_hand) {
+  struct Point {
+    const char *load, *ranks, *flags;
+  };
+  for (const Point& point : {Point{"closed loop,8,,40", "1", "--max-concurrency 8 --num-prompts 40"},
+                             Point{"closed loop,12,,60", "3", "--max-concurrency 12 --num-prompts 60 -dp 3"},
+                             Point{"offline (all at once),,,40", "2", "--num-prompts 40 -dp 2"}}) {
+    write_file(
+        path("cases.csv"),
+        "case_id,tier,gpu,model,engine,engine_version,weight_dtype,tp,dp,mode,isl,osl,arrival,concurrency,rate_rps,"
+        "num_requests,engine_flags,ttft_ms,ttft_stat,tpot_ms,tpot_stat\n"
+        "a,B,H100-SXM-80GB,Llama-3.1-8B,vllm,0.19.0,bf16,1," +
+            std::string(point.ranks) + ",agg,500,50," + point.load +
+            ",\"max-num-seqs 9; max-num-batched-tokens 512\",50,mean,8,mean\n");
+    const Outcome validated =
+        run_foretoken("validate serving --data " + path("cases.csv") + " --out " + path("predicted.csv"));
+    ASSERT_EQ(validated.status, 0) << validated.err;
+    const Outcome served = serve(std::string(point.flags) +
+                                 " --random-input-len 500 --random-output-len 50 --max-num-seqs 9 "
+                                 "--max-num-batched-tokens 512 --max-model-len 806 --json");
+    ASSERT_EQ(served.status, 0) << served.err;
+    const Json json = parse_json(served.out, "answer");
+    CsvReader predicted{fs::path(path("predicted.csv"))};
+    int rows = 0;
+    for (; predicted.next(); ++rows) {
+      const std::string metric(predicted.cell(predicted.column("metric")));
+      const double by_hand = json.find("mean_" + metric)->number();
+      EXPECT_NEAR(predicted.number(predicted.column("predicted")) / by_hand, 1, 1e-6) << point.load << " " << metric;
+    }
+    EXPECT_EQ(rows, 2) << validated.out;
+  }
+}
+
 // 256 sequences of 1628 tokens at their end, in blocks of 16.
 TEST_F(Serve, the_cache_is_as_full_as_at_the_end_of_long_outputs) {
   const Outcome run = serve("--num-prompts 256 --random-input-len 128 --random-output-len 1500 --json");
