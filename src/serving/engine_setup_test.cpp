@@ -1,0 +1,23 @@
+#include "serving/engine_setup.h"
+
+#include <gtest/gtest.h>
+
+namespace foretoken {
+namespace {
+
+TEST(EngineSetup, an_offline_run_has_no_server_before_the_engine) {
+  Stack stack;
+  stack.costs.front = {.latency = Seconds(0.01), .request = Seconds(0.001), .token = Seconds(1e-6)};
+  EXPECT_EQ(engine_front(stack, false).latency.value(), 0.01);
+  EXPECT_EQ(engine_front(stack, true).latency.value(), 0);
+  EXPECT_EQ(engine_front(stack, true).request.value(), 0);
+}
+
+TEST(EngineSetup, vllm_balances_its_ranks_and_nothing_else) {
+  EXPECT_EQ(usual_router("vllm-0.19", 4), "data_parallel");
+  EXPECT_EQ(usual_router("vllm-0.19", 1), "round_robin");
+  EXPECT_EQ(usual_router("sglang", 4), "round_robin");
+}
+
+}  // namespace
+}  // namespace foretoken
