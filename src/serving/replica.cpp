@@ -51,6 +51,7 @@ Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationCon
       options_(seeded(config.options, run.seed)),
       times_(config.times),
       bound_(run.bound),
+      stream_interval_(config.stream_interval),
       repeat_decodes_(run.repeat_decodes),
       keeps_cache_(config.keeps_cache),
       observer_(&observer),
@@ -343,6 +344,7 @@ void Replica::finish_run(Step& run, Picoseconds now) {
       } else {
         gaps.add(each, steps);
       }
+      deliver(*entry.sequence, steps, run.begin + each, each);
       record.last_token = now;
     }
   }
@@ -350,6 +352,14 @@ void Replica::finish_run(Step& run, Picoseconds now) {
   totals_.steps += steps;
   run.begin = now;
   run.steps_ahead = 0;
+}
+
+void Replica::deliver(Sequence& sequence, int64_t tokens, Picoseconds first, Picoseconds each) const {
+  if (stream_interval_ == 1) return;
+  const int64_t before = sequence.produced, wanted = std::min(stream_interval_, sequence.request.output_tokens);
+  if (before < wanted && before + tokens >= wanted) {
+    sequence.record.delivered = first + (wanted - before - 1) * each;
+  }
 }
 
 void Replica::finish_step(Step& step) {
@@ -367,6 +377,7 @@ void Replica::finish_step(Step& step) {
     } else {
       gaps.add(step.end - record.last_token, 1);
     }
+    deliver(sequence, entry.yields, step.end, 0);
     record.last_token = step.end;
     sequence.produced += entry.yields;
     if (sequence.produced == sequence.request.output_tokens) end_sequence(sequence, step.end);

@@ -83,6 +83,8 @@ class Replica {
   int64_t steps_until(const Step& run, Picoseconds when) const;
   void finish_run(Step& run, Picoseconds now);
   void finish_step(Step& step);
+  // The next tokens of the sequence come out: one at `first`, then one after `each`.
+  void deliver(Sequence& sequence, int64_t tokens, Picoseconds first, Picoseconds each) const;
   void reject(const Request& request, Rejection why, Picoseconds now);
   Request cut(Request&& request) const;  // its output, at max_model_len
   Sequence& new_sequence(Request&& request);
@@ -94,6 +96,7 @@ class Replica {
   SchedulerOptions options_;
   StepTimes* times_;
   StepBound bound_;
+  int64_t stream_interval_;
   bool repeat_decodes_;
   bool keeps_cache_;
   RunObserver* observer_;

@@ -199,6 +199,7 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     engine.max_num_batched_tokens = static_cast<int64_t>(number_after(flags, "chunked-prefill-size "));
     engine.max_num_seqs = static_cast<int64_t>(number_after(flags, "max-running-requests "));
     result.prefix_caching = !has(flags, "radix cache off");
+    result.stream_interval = std::max<int64_t>(1, static_cast<int64_t>(number_after(flags, "stream-interval ")));
   } else {
     why = fmt::format("an engine that is not simulated: {}", printable(result.engine));
     return false;

@@ -38,6 +38,7 @@ struct ServingCase {
   std::string scheduler, stack;
   bool prefix_caching = true;
   bool async_scheduling = true;
+  int64_t stream_interval = 1;
   int64_t batch_wait_timeout_iters = 0;  // TensorRT-LLM, as in SchedulerOptions
   double batch_wait_max_tokens_ratio = 0;
   std::string draft_method;  // of speculative decoding; empty = none

@@ -150,5 +150,25 @@ TEST(Simulation, arrivals_that_go_back_in_time_are_an_error) {
   EXPECT_THROW(serve({request_at(0, 5, 1), request_at(1, 4, 1)}, {.num_gpu_blocks = 100}), InputError);
 }
 
+TEST(Simulation, tokens_that_go_out_several_at_a_time_reach_the_client_with_the_last_of_them) {
+  for (const bool repeat_decodes : {true, false}) {
+    std::vector<Request> requests;
+    for (const int64_t output : {100, 3}) {
+      requests.push_back({.id = 100 - output, .input_tokens = 10, .output_tokens = output, .prefix_blocks = {}});
+    }
+    LinearTimes times({.step = 0.01, .token = 0, .context_token = 0});
+    ListedRequests source(std::move(requests));
+    RecordedRun run;
+    simulate({.replicas = {{.options = {.num_gpu_blocks = 100}, .times = &times, .stream_interval = 30}},
+              .repeat_decodes = repeat_decodes},
+             source, run);
+    const std::vector<RequestRecord> records = run.sorted();
+    EXPECT_NEAR(to_seconds(records[0].ttft()).value(), 0.30, 1e-9) << "the thirtieth token";
+    EXPECT_NEAR(to_seconds(records[0].first_token).value(), 0.01, 1e-9) << "the engine's own time";
+    EXPECT_NEAR(to_seconds(records[0].tpot()).value(), 0.7 / 99, 1e-9) << "as a client works it out";
+    EXPECT_NEAR(to_seconds(records[1].ttft()).value(), 0.03, 1e-9) << "all there are";
+  }
+}
+
 }  // namespace
 }  // namespace foretoken

@@ -82,7 +82,8 @@ class Bench {
     return {.scheduler = point.scheduler,
             .options = options,
             .times = engine.drafter ? engine.drafting_times.get() : engine.times.get(),
-            .front = engine_front(stack_, offline)};
+            .front = engine_front(stack_, offline),
+            .stream_interval = point.stream_interval};
   }
 
   double kv_bytes_per_token() const { return foretoken::kv_bytes_per_token(model_, kv_dtype_).value(); }

@@ -58,6 +58,8 @@ void ReplicaFlags::declare_engine(Options& options) {
   engine.declare(options);
   scheduler.declare(options);
   speculation.declare(options);
+  options.integer("--stream-interval", stream_interval, {.least = 1, .most = 1'000'000},
+                  "Tokens that clients are sent at a time (sglang): TTFT is that of the last of the first ones");
   options.heading("Step times");
   options.text("--stack", stack, "Software that runs the steps (foretoken stacks); default: the engine's");
   options.choice("--tier", tier, tier_names(), tier_help);
@@ -100,6 +102,7 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
   Stack captured = engine_stack(library.stacks().stack(stack_name), memory.flags, decode_tokens);
   ReplicaConfig config{.scheduler = scheduler.name(engine.engine.engine), .options = scheduler_options(memory, plan)};
   scheduler.apply(config.options);
+  config.stream_interval = stream_interval;
   ReplicaGroup group{.count = count * ranks,
                      .data_parallel_ranks = ranks,
                      .model = parsed,
