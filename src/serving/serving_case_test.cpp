@@ -176,10 +176,16 @@ TEST_F(ServingCases, answers_do_not_depend_on_the_number_of_threads) {
   EXPECT_NE(one[0], one[2]) << "the other device is another answer";
 }
 
-TEST(EngineSetup, graphs_reach_twice_the_sequences) {
+TEST(EngineSetup, graphs_reach_as_far_as_the_engine_captures_them) {
   Stack stack;
   stack.graph_sizes = {1, 2, 4, 8, 16, 32};
-  EXPECT_EQ(engine_stack(stack, {.max_num_batched_tokens = 2048, .max_num_seqs = 4}).graph_sizes.back(), 8);
+  const auto largest = [&](const EngineFlags& flags) { return engine_stack(stack, flags).graph_sizes.back(); };
+  EXPECT_EQ(largest({.max_num_batched_tokens = 2048, .max_num_seqs = 4, .graph_limit = 512}), 8);
+  EXPECT_EQ(largest({.max_num_batched_tokens = 2048, .max_num_seqs = 64, .graph_limit = 16}), 16);
+  EXPECT_EQ(largest({.engine = "sglang", .max_num_batched_tokens = 2048, .max_num_seqs = 2048, .graph_limit = 24}), 16)
+      << "by the device's memory, not by the requests that may run";
+  EXPECT_EQ(largest({.engine = "trtllm", .max_num_batched_tokens = 2048, .max_num_seqs = 4, .graph_limit = 2048}), 4)
+      << "only decodes are captured";
   EXPECT_TRUE(engine_stack(stack, {.max_num_batched_tokens = 2048, .max_num_seqs = 4, .enforce_eager = true})
                   .graph_sizes.empty());
   EXPECT_EQ(engine_family("vllm-0.19"), "vllm");
