@@ -368,6 +368,8 @@ void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64
                           .end = end,
                           .repeats = repeats,
                           .prefill_tokens = step.batch.prefill_tokens(),
+                          .prompts = step.batch.prompt_count(),
+                          .prompt_context_tokens = step.batch.prompt_context_tokens(),
                           .decode_tokens = batch.decodes,
                           .decode_context_tokens = batch.decode_context_tokens,
                           .drafted_tokens = batch.drafted_tokens,

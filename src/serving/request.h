@@ -86,6 +86,8 @@ struct StepRecord {
   int64_t prefill_tokens = 0;
   int64_t decode_tokens = 0;          // one for each decode
   int64_t decode_context_tokens = 0;  // in the cache of all decodes together, before the (first) step
+  int64_t prompts = 0;                // that they are of
+  int64_t prompt_context_tokens = 0;  // in the cache of these together, before the step
   int64_t drafted_tokens = 0;         // that they verified
   int64_t accepted_tokens = 0;        // of these, that came out
   int64_t running = 0;
