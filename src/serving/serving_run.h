@@ -41,8 +41,9 @@ struct ServingRun {
   double interval_s = 0;  // of `series`
   std::vector<TimePoint> series;
 
+  bool has_intervals() const { return !at_bounds.empty() || !other_seeds.empty(); }
   // Any number of the metrics. Errors of step times go the same way in all steps, so their bounds are those of the
-  // run; seeds add 1.645 standard deviations in quadrature.
+  // run; seeds add 1.645 standard deviations in quadrature. No number of the metrics is below 0.
   Headline headline(const std::function<double(const ServingMetrics&)>& number) const;
 };
 

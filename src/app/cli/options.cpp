@@ -194,6 +194,10 @@ bool Options::was_chosen() const {
   return app_.parsed();
 }
 
+bool Options::was_given(const std::string& flag) const {
+  return !first_given({flag}, {}, true).empty();
+}
+
 std::vector<std::string> with_library_flags(std::vector<std::string> arguments) {
   for (std::string& argument : arguments) {
     const size_t end = std::min(argument.find('='), argument.size());

@@ -45,8 +45,9 @@ class ServeCommand : public Command {
     pools_.declare(options);
     options.heading("Results");
     goals_.declare(options);
-    options.flag("--intervals", intervals_,
-                 "Also run with all steps at both ends of their intervals [on up to 20,000 requests]");
+    options.flag(
+        "--intervals", intervals_,
+        "Also run with all steps at both ends of their intervals [on up to 20,000 requests; off for whole traces]");
     options.integer("--num-seeds", more_seeds_, {.least = 0, .most = 1000},
                     "Also run with so many other seeds, for the intervals");
     options.flag("--breakdown", breakdown_, "Also say which steps and operators the time went to");
@@ -81,7 +82,8 @@ class ServeCommand : public Command {
     request.front = groups.front().stack.costs.front;
     request.goals = goals_.goals();
     request.percentiles = goals_.percentiles();
-    request.step_bounds = intervals_ && load_.requests() > 0 && load_.requests() <= most_for_intervals;
+    const bool few = load_.requests() > 0 && load_.requests() <= most_for_intervals;
+    request.step_bounds = intervals_ && (few || options_->was_given("--intervals"));
     request.more_seeds = more_seeds_;
 
     ShownProgress progress;
