@@ -114,6 +114,12 @@ TEST(SyntheticLoad, prompts_share_a_prefix_exactly_with_those_of_the_same_text) 
   EXPECT_EQ(numbers.size(), 18U) << "different texts have no block in common";
 }
 
+TEST(SyntheticLoad, prefixes_beyond_all_contexts_and_numbers_are_refused) {
+  EXPECT_THROW(synthetic_load({}, fixed(50, 1), {.tokens = 1'000'000'000}, 1), InputError);
+  EXPECT_THROW(synthetic_load({}, fixed(50, 1), {.tokens = 16, .count = 1'000'000'000'000}, 1), InputError);
+  EXPECT_THROW(session_load({.system_tokens = 1'000'000'000}, fixed(50, 1), 1), InputError);
+}
+
 // Serves each request for a fixed time, all at once.
 std::vector<Request> serve_for(RequestSource& source, Picoseconds service, size_t& most_in_flight) {
   std::vector<Request> sent;

@@ -111,6 +111,7 @@ void check_sessions(const SessionSettings& settings) {
 
 std::unique_ptr<RequestSource> session_load(const SessionSettings& settings, std::unique_ptr<LengthSource> lengths,
                                             uint64_t seed) {
+  check_prefixes({.tokens = settings.system_tokens});
   return std::make_unique<SessionLoad>(settings, std::move(lengths), seed);
 }
 
