@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
@@ -71,6 +72,12 @@ class ServeCommand : public Command {
   Answer run(const Library& library) const override {
     load_.check_use(*options_);
     const std::vector<ReplicaGroup> groups = build_groups(library);
+    std::vector<std::string> schedulers;
+    for (const ReplicaGroup& group : groups) {
+      const bool known = std::find(schedulers.begin(), schedulers.end(), group.config.scheduler) != schedulers.end();
+      if (!known) schedulers.push_back(group.config.scheduler);
+    }
+    refuse_unread_scheduler_flags(*options_, schedulers);
     ServingRunRequest request;
     request.config.router = router_;
     request.config.seed = static_cast<uint64_t>(load_.seed);
