@@ -310,6 +310,9 @@ TEST_F(Serve, validation_lists_rows_it_cannot_express) {
   CsvReader rows{fs::path(path("rows.csv"))};
   EXPECT_TRUE(rows.next());
   expect_refused(run_foretoken("validate serving"), "--run");
+  expect_refused(run_foretoken("validate serving --data " + cases + " --own-blocks"), "--own-blocks");
+  expect_refused(run_foretoken("validate serving --run " + folder_.string() + " --kinds dense"), "--kinds");
+  expect_refused(run_foretoken("validate serving --data " + cases + " --kinds sparse"), "dense, moe");
 }
 
 }  // namespace
