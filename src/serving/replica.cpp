@@ -174,7 +174,7 @@ void Replica::reject(const Request& request, Rejection why, Picoseconds now) {
                             .input_tokens = request.input_tokens,
                             .output_tokens = request.output_tokens,
                             .arrival = request.arrival});
-  ended_.push_back({.id = request.id, .when = now});
+  ended_.push_back({.id = request.id, .when = now, .outcome = RequestOutcome::rejected});
   ++totals_.rejected;
 }
 

@@ -35,6 +35,7 @@ class Frontend : public RequestSource {
   }
 
   void ended(int64_t id, Picoseconds when) override { clients_->ended(id, when); }
+  void rejected(int64_t id, Picoseconds when) override { clients_->rejected(id, when); }
 
  private:
   struct Sent {

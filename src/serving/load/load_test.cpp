@@ -204,6 +204,19 @@ TEST(Sessions, a_conversation_ends_once_it_is_long_enough) {
   EXPECT_EQ(serve_for(*load, 1, most).size(), 3U);
 }
 
+// A model's length is an engine's to know: what it refuses, the next turn would only repeat.
+TEST(Sessions, a_conversation_ends_at_its_first_rejected_turn) {
+  std::unique_ptr<RequestSource> load = session_load({.starts = {.count = 2}, .turns = 100}, fixed(30, 20), 1);
+  load = closed_loop(with_priorities(std::move(load), {1, 1}, 1), 10);
+  std::map<int64_t, int64_t> turns;
+  while (const auto arrival = load->next_arrival()) {
+    const Request request = load->next();
+    ++turns[request.session];
+    request.input_tokens < 120 ? load->ended(request.id, *arrival) : load->rejected(request.id, *arrival);
+  }
+  EXPECT_EQ(turns, (std::map<int64_t, int64_t>{{0, 3}, {1, 3}}));
+}
+
 TEST(Sessions, settings_without_meaning_are_refused) {
   EXPECT_THROW(check_sessions({.turns = 0}), InputError);
   EXPECT_THROW(check_sessions({.tool_share = 2}), InputError);
