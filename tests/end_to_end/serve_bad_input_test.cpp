@@ -177,6 +177,8 @@ TEST_F(ServeBadInput, an_unknown_name_comes_with_the_nearest) {
 TEST_F(ServeBadInput, flags_of_results_that_lead_nowhere_are_refused) {
   expect_refused("--num-prompts 3 --explain-request 3", "--explain-request");
   expect_refused("--num-prompts 3 --save-detailed", "--save-result");
+  expect_refused("--num-prompts 3 --out-steps " + path("same.csv") + " --out-series " + path("./same.csv"),
+                 "--out-series");
   expect_refused("--num-prompts 3 --metadata nothing", "--metadata");
   expect_refused("--num-prompts 3 --out-series " + path("no/such.csv"), "--out-series");
   expect_refused("--num-prompts 3 --out-trace " + path("no/such.json"), "--out-trace");
