@@ -55,7 +55,9 @@ double stream_bytes(const Model& model, int64_t tokens) {
 }
 
 double sampling_bytes(const Model& model, const Device& device, const EngineFlags& flags) {
-  const int64_t rows = std::min(flags.max_num_seqs, flags.max_num_batched_tokens);
+  // SGLang profiles nothing: the most it has sampled when it starts is its largest graph.
+  const bool profiles = engine_kind(flags.engine).budget != MemoryBudget::of_free_before_weights;
+  const int64_t rows = profiles ? std::min(flags.max_num_seqs, flags.max_num_batched_tokens) : largest_graph(flags);
   const double logits = number(rows) * number(model.vocabulary);
   const int64_t searching = device.processors ? std::min<int64_t>(device.processors->value, rows) : rows;
   return logits * (bytes_per_element(model.dtype) + 3 * 4) + number(searching) * number(model.vocabulary) * 4 +
@@ -134,10 +136,9 @@ Estimate context_bytes(const Device&) {
 }
 
 // Bytes per graph and layer in five logs: 215 to 299 KB, and 846 KB with a driver of 2023 (A100, 535 series).
-Estimate graph_bytes(const Model& model, const Device& device, const ParallelPlan& plan, int64_t stage,
-                     const EngineFlags& flags) {
-  const double nodes = number(captured_graphs(flags, device, plan)) *
-                       number(static_cast<int64_t>(layers_of_stage(model, plan, stage).size()));
+Estimate graph_bytes(const Model& model, const ParallelPlan& plan, int64_t stage, const EngineFlags& flags) {
+  const double nodes =
+      number(captured_graphs(flags)) * number(static_cast<int64_t>(layers_of_stage(model, plan, stage).size()));
   if (nodes == 0) return exactly(0);
   return {.value = 256e3 * nodes, .low = 180e3 * nodes, .high = 900e3 * nodes, .kind = Confidence::interpolated};
 }

@@ -37,7 +37,6 @@ Estimate runtime_bytes(const Device& device, const ParallelPlan& plan, int64_t s
 Estimate context_bytes(const Device& device);
 
 // Of all captured graphs on one rank of a stage.
-Estimate graph_bytes(const Model& model, const Device& device, const ParallelPlan& plan, int64_t stage,
-                     const EngineFlags& resolved_flags);
+Estimate graph_bytes(const Model& model, const ParallelPlan& plan, int64_t stage, const EngineFlags& resolved_flags);
 
 }  // namespace foretoken

@@ -100,7 +100,7 @@ TEST(ProfileRun, collectives_need_room_only_between_ranks) {
 TEST(ProfileRun, no_graphs_take_no_memory) {
   const Model llama = model("Llama-3.1-8B");
   const auto bytes = [&](const EngineFlags& given) {
-    return graph_bytes(llama, h100(), {}, 0, resolved(given, llama, h100(), {})).value;
+    return graph_bytes(llama, {}, 0, resolved(given, llama, h100(), {})).value;
   };
   EXPECT_EQ(bytes({.enforce_eager = true}), 0);
   EXPECT_GT(bytes({}), bytes({.max_num_seqs = 8}));

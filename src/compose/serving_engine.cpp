@@ -54,45 +54,64 @@ bool has_latent_attention(const Model& model) {
 
 struct StepLimits {
   int64_t tokens, sequences;
+  int64_t graph;  // EngineFlags::graph_limit
 };
-
-// vLLM, engine/arg_utils.py, get_batch_defaults for the server; A100s count as small whatever their memory.
-StepLimits vllm_limits(double memory_gib, const Device& device, bool before_021) {
-  if (memory_gib >= 160 && !before_021) return {16384, 1024};
-  if (memory_gib >= 70 && !contains_ignoring_case(device.title, "A100")) return {8192, 1024};
-  return {2048, 256};
-}
-
-// SGLang, server_args.py: prefill chunk and largest decode graph by GPU memory.
-StepLimits sglang_limits(double memory_gib, int64_t tensor) {
-  const bool wide = tensor >= 4;
-  if (memory_gib < 20) return {2048, 8};
-  if (memory_gib < 35) return {2048, wide ? 80 : 24};
-  if (memory_gib < 60) return {4096, wide ? 160 : 32};
-  if (memory_gib < 160) return {8192, wide ? 512 : 256};
-  return {16384, 512};
-}
-
-StepLimits default_limits(const EngineKind& kind, double memory_gib, const Device& device, const ParallelPlan& plan) {
-  if (kind.name == "sglang") return sglang_limits(memory_gib, plan.tensor);
-  if (kind.name == "trtllm") return {8192, 2048};
-  return vllm_limits(memory_gib, device, !kind.graphs_in_budget);
-}
-
-// SGLang, server_args.py (recalled): MiB kept out of the static pool for metadata, prefill activations, graphs and
-// large groups.
-double sglang_fraction(double memory_bytes, const StepLimits& limits, const ParallelPlan& plan) {
-  const double memory_mib = memory_bytes / mebi;
-  const double reserved = 512 + 1.5 * static_cast<double>(std::max<int64_t>(limits.tokens, 2048)) +
-                          2 * static_cast<double>(limits.sequences) +
-                          static_cast<double>(plan.tensor * plan.pipeline) / 8 * 1024;
-  return std::floor(std::max(0.0, (memory_mib - reserved) / memory_mib) * 1000 + 0.5) / 1000;
-}
 
 int compute_capability_major(const Device& device) {
   if (!device.instruction_set.starts_with("sm_")) return 0;
   const auto number = parse_integer(std::string_view(device.instruction_set).substr(3));
   return number ? static_cast<int>(*number / 10) : 0;
+}
+
+// vLLM, engine/arg_utils.py, get_batch_defaults for the server; A100s count as small whatever their memory.
+StepLimits vllm_limits(double memory_gib, const Device& device, bool before_021) {
+  const int64_t graph = compute_capability_major(device) == 10 ? 1024 : 512;
+  if (memory_gib >= 160 && !before_021) return {16384, 1024, graph};
+  if (memory_gib >= 70 && !contains_ignoring_case(device.title, "A100")) return {8192, 1024, graph};
+  return {2048, 256, graph};
+}
+
+// SGLang, model_runner.py (recalled): 512 requests for each time that the token pool holds the longest sequence, within
+// these bounds.
+constexpr int64_t sglang_fewest_running = 2048, sglang_most_running = 4096, sglang_running_per_length = 512;
+
+// SGLang, server_args.py: prefill chunk and largest decode graph by GPU memory.
+StepLimits sglang_limits(double memory_gib, int64_t tensor) {
+  constexpr int64_t running = sglang_fewest_running;
+  const bool wide = tensor >= 4;
+  if (memory_gib < 20) return {2048, running, 8};
+  if (memory_gib < 35) return {2048, running, wide ? 80 : 24};
+  if (memory_gib < 60) return {4096, running, wide ? 160 : 32};
+  if (memory_gib < 160) return {8192, running, wide ? 512 : 256};
+  return {16384, running, 512};
+}
+
+StepLimits default_limits(const EngineKind& kind, double memory_gib, const Device& device, const ParallelPlan& plan) {
+  if (kind.name == "sglang") return sglang_limits(memory_gib, plan.tensor);
+  if (kind.name == "trtllm") return {8192, 2048, 2048};
+  return vllm_limits(memory_gib, device, !kind.graphs_in_budget);
+}
+
+// SGLang, server_args.py (recalled): MiB kept out of the static pool for metadata, prefill activations, graphs and
+// large groups.
+double sglang_fraction(double memory_bytes, const EngineFlags& flags, const ParallelPlan& plan) {
+  const double memory_mib = memory_bytes / mebi;
+  const double reserved = 512 + 1.5 * static_cast<double>(std::max<int64_t>(flags.max_num_batched_tokens, 2048)) +
+                          2 * static_cast<double>(largest_graph(flags)) +
+                          static_cast<double>(plan.tensor * plan.pipeline) / 8 * 1024;
+  return std::floor(std::max(0.0, (memory_mib - reserved) / memory_mib) * 1000 + 0.5) / 1000;
+}
+
+// SGLang runs prompts and decodes in steps of their own, and limits only the tokens of prompts.
+bool decodes_share_the_token_budget(const EngineKind& kind) {
+  return kind.name != "sglang";
+}
+
+// As data/stacks/trtllm.json lists them.
+int64_t trtllm_sizes_up_to(int64_t largest) {
+  int64_t count = 0;
+  for (int64_t size = 1; size <= largest; ++count) size = size < 8 ? size * 2 : size + (size < 128 ? 8 : 64);
+  return count;
 }
 
 int64_t sizes_up_to(int64_t largest) {
@@ -140,18 +159,20 @@ EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device
   const double memory = allocatable_bytes(device).value;
   const StepLimits limits = default_limits(kind, memory / gibi, device, plan);
   if (flags.max_num_batched_tokens == 0) flags.max_num_batched_tokens = limits.tokens;
-  if (flags.max_num_seqs == 0) flags.max_num_seqs = std::min(limits.sequences, flags.max_num_batched_tokens);
+  const bool decodes_count = decodes_share_the_token_budget(kind);
+  if (flags.max_num_seqs == 0) {
+    flags.max_num_seqs = decodes_count ? std::min(limits.sequences, flags.max_num_batched_tokens) : limits.sequences;
+  }
+  flags.graph_limit = limits.graph;
   if (flags.max_model_len == 0) flags.max_model_len = model.max_positions > 0 ? model.max_positions : 2048;
   if (flags.block_size == 0) {
     // FlashMLA reads pages of 64 tokens.
     flags.block_size = kind.block_size == 16 && has_latent_attention(model) ? 64 : kind.block_size;
   }
   if (flags.memory_fraction == 0) {
-    flags.memory_fraction = kind.memory_fraction > 0
-                                ? kind.memory_fraction
-                                : sglang_fraction(memory, {flags.max_num_batched_tokens, flags.max_num_seqs}, plan);
+    flags.memory_fraction = kind.memory_fraction > 0 ? kind.memory_fraction : sglang_fraction(memory, flags, plan);
   }
-  if (flags.max_num_seqs > flags.max_num_batched_tokens) {
+  if (decodes_count && flags.max_num_seqs > flags.max_num_batched_tokens) {
     throw InputError({.source = "--max-num-seqs",
                       .value = std::to_string(flags.max_num_seqs),
                       .expected = fmt::format("at most --max-num-batched-tokens, {}", flags.max_num_batched_tokens)});
@@ -159,19 +180,28 @@ EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device
   return flags;
 }
 
-int64_t captured_graphs(const EngineFlags& flags, const Device& device, const ParallelPlan& plan) {
-  if (flags.enforce_eager) return 0;
-  const EngineKind& kind = engine_kind(flags.engine);
-  const int64_t most = compute_capability_major(device) == 10 ? 1024 : 512;
-  if (!kind.shares_blocks) {
-    const int64_t decodes =
-        kind.name == "sglang"
-            ? std::min(flags.max_num_seqs, sglang_limits(allocatable_bytes(device).value / gibi, plan.tensor).sequences)
-            : std::min<int64_t>(flags.max_num_seqs, 128);
-    return sizes_up_to(decodes);
+int64_t sequences_for_pool(const EngineFlags& flags, double pool_tokens) {
+  if (engine_kind(flags.engine).name != "sglang") return flags.max_num_seqs;
+  const double lengths = pool_tokens / static_cast<double>(std::max<int64_t>(1, flags.max_model_len));
+  return static_cast<int64_t>(std::clamp(lengths * static_cast<double>(sglang_running_per_length),
+                                         static_cast<double>(sglang_fewest_running),
+                                         static_cast<double>(sglang_most_running)));
+}
+
+int64_t largest_graph(const EngineFlags& flags, int64_t decode_tokens) {
+  if (engine_kind(flags.engine).shares_blocks) {
+    return std::min({2 * flags.max_num_seqs * decode_tokens, flags.graph_limit, flags.max_num_batched_tokens});
   }
-  const int64_t mixed = std::min({2 * flags.max_num_seqs, most, flags.max_num_batched_tokens});
-  return sizes_up_to(mixed) + sizes_up_to(std::min(mixed, flags.max_num_seqs));
+  return std::min(flags.max_num_seqs, flags.graph_limit) * decode_tokens;
+}
+
+int64_t captured_graphs(const EngineFlags& flags) {
+  if (flags.enforce_eager) return 0;
+  const int64_t largest = largest_graph(flags);
+  const EngineKind& kind = engine_kind(flags.engine);
+  if (kind.name == "trtllm") return trtllm_sizes_up_to(largest);
+  if (!kind.shares_blocks) return sizes_up_to(largest);
+  return sizes_up_to(largest) + sizes_up_to(std::min(largest, flags.max_num_seqs));
 }
 
 }  // namespace foretoken

@@ -46,6 +46,7 @@ struct EngineFlags {
   int64_t block_size = 0;
   int64_t num_gpu_blocks_override = 0;
   int64_t kv_cache_memory_bytes = 0;
+  int64_t graph_limit = 0;  // of one CUDA graph, by the device: tokens (vLLM) or decoding sequences; no user's to give
   bool enforce_eager = false;
   DType kv_dtype = DType::bf16;
 };
@@ -57,8 +58,17 @@ EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device
 // to 8% where error correction lives in the same memory.
 Estimate allocatable_bytes(const Device& device);
 
+// Requests that an engine runs at once where nobody says, once it knows the tokens that its cache holds. Only SGLang
+// derives them from these; for others what is resolved stays.
+int64_t sequences_for_pool(const EngineFlags& resolved_flags, double pool_tokens);
+
+// The largest CUDA graph in tokens, where each decode computes `decode_tokens` (more than one with drafts). vLLM
+// captures steps of any kind, the others steps of decodes alone.
+int64_t largest_graph(const EngineFlags& resolved_flags, int64_t decode_tokens = 1);
+
 // CUDA graphs an engine captures: vLLM one per size for mixed batches and one per size for decodes, the others one per
-// decode batch size. Sizes: 1, 2, 4, every 8th below 256, every 16th from there (vLLM, config/vllm.py).
-int64_t captured_graphs(const EngineFlags& resolved_flags, const Device& device, const ParallelPlan& plan);
+// decode batch size. Sizes: 1, 2, 4, every 8th below 256, every 16th from there (vLLM, config/vllm.py); TensorRT-LLM
+// every 8th up to 128, every 64th from there.
+int64_t captured_graphs(const EngineFlags& resolved_flags);
 
 }  // namespace foretoken

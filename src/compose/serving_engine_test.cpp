@@ -45,11 +45,32 @@ TEST(ServingEngine, what_the_user_gives_stays) {
 // Counts that vLLM logs: 51 sizes to 512 and 35 to 256; 35 and 19 when 128 sequences are the most.
 TEST(ServingEngine, as_many_graphs_are_captured_as_vllm_captures) {
   const auto graphs = [](const EngineFlags& flags) {
-    return captured_graphs(resolved(flags, llama(), device("rtx_4090"), {}), device("rtx_4090"), {});
+    return captured_graphs(resolved(flags, llama(), device("rtx_4090"), {}));
   };
   EXPECT_EQ(graphs({}), 51 + 35);
   EXPECT_EQ(graphs({.max_num_seqs = 128}), 35 + 19);
   EXPECT_EQ(graphs({.enforce_eager = true}), 0);
+}
+
+TEST(ServingEngine, sglang_runs_as_many_requests_as_its_pool_says_and_not_as_its_graphs_do) {
+  for (const char* name : {"rtx_4090", "h100_sxm"}) {
+    const EngineFlags flags = resolved({.engine = "sglang"}, llama(), device(name), {});
+    EXPECT_EQ(flags.max_num_seqs, 2048) << name << ": the fewest, until the pool is known";
+    EXPECT_EQ(largest_graph(flags), device(name).name == "rtx_4090" ? 24 : 256);
+    EXPECT_EQ(sequences_for_pool(flags, 1e5), 2048);
+    EXPECT_EQ(sequences_for_pool(flags, 6.0 * static_cast<double>(llama().max_positions)), 6 * 512);
+    EXPECT_EQ(sequences_for_pool(flags, 1e9), 4096);
+  }
+  const EngineFlags few = resolved({.engine = "sglang", .max_num_seqs = 16}, llama(), device("h100_sxm"), {});
+  EXPECT_EQ(largest_graph(few), 16);
+  const EngineFlags vllm = resolved({}, llama(), device("h100_sxm"), {});
+  EXPECT_EQ(sequences_for_pool(vllm, 1e9), vllm.max_num_seqs);
+}
+
+// More requests than a chunk has tokens: prompts and decodes do not share a step.
+TEST(ServingEngine, only_engines_that_mix_prompts_and_decodes_need_a_token_for_each_sequence) {
+  const EngineFlags given{.engine = "sglang", .max_num_batched_tokens = 512, .max_num_seqs = 1024};
+  EXPECT_EQ(resolved(given, llama(), device("h100_sxm"), {}).max_num_seqs, 1024);
 }
 
 TEST(ServingEngine, sglang_leaves_more_dynamic_memory_to_larger_chunks) {

@@ -123,8 +123,8 @@ ServingMemory stage_memory(const Model& model, const Device& device, const Paral
   memory.profile = profile_run(model, device, plan, stage, flags);
   memory.runtime = runtime_bytes(device, plan, stage);
   memory.context = context_bytes(device);
-  memory.graph_count = captured_graphs(flags, device, plan);
-  memory.graphs = graph_bytes(model, device, plan, stage, flags);
+  memory.graph_count = captured_graphs(flags);
+  memory.graphs = graph_bytes(model, plan, stage, flags);
   memory.budget = budget_of(kind, memory);
   memory.kv_pool = flags.kv_cache_memory_bytes > 0 ? exactly(static_cast<double>(flags.kv_cache_memory_bytes))
                                                    : pool_of(kind, memory);
@@ -229,6 +229,7 @@ ServingMemory serving_memory(const Model& model, const Device& device, const Par
                              const EngineFlags& flags) {
   check_step(model, {.phase = StepPhase::prefill}, plan);
   ServingMemory memory = tightest_stage(model, device, plan, resolved(flags, model, device, plan));
+  if (flags.max_num_seqs == 0) memory.flags.max_num_seqs = sequences_for_pool(memory.flags, memory.tokens.value);
   if (!memory.starts) memory.remedies = remedies_for(model, device, plan, memory);
   return memory;
 }

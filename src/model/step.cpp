@@ -26,7 +26,9 @@ StackTokens decoder_tokens(const Model& model, const StepRequest& request, const
       break;
   }
   tokens.prompt_len = request.input_len;
-  tokens.prompt_context = request.phase == StepPhase::prefill ? request.context_len : 0;
+  tokens.prompt_context = request.phase == StepPhase::prefill ? request.context_len
+                          : request.phase == StepPhase::mixed ? request.prompt_context_len
+                                                              : 0;
   tokens.decode_context = request.context_len;
   if (!model.encoder_layers.empty()) {
     tokens.encoder_len = request.input_len;

@@ -39,7 +39,8 @@ struct StepRequest {
   int64_t batch = 1;        // sequences: prompts (prefill), decodes, or samples (train); per data-parallel rank
   int64_t input_len = 1;    // new tokens of each prompt (prefill, train, mixed); encoder tokens of an encoder-decoder
   int64_t context_len = 0;  // tokens already in the cache: before the prompt (prefill), or history of each decode
-  int64_t prompts = 0;      // mixed: how many of `batch` are prompts (without history), the rest decode
+  int64_t prompts = 0;      // mixed: how many of `batch` are prompts, the rest decode
+  int64_t prompt_context_len = 0;  // mixed: tokens in the cache before each prompt
   int64_t decoder_len = 0;  // encoder-decoder: new decoder tokens of a prompt; 0 = one (inference), input_len (train)
   DType kv_dtype = DType::bf16;
   Routing routing = Routing::balanced;

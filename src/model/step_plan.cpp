@@ -138,7 +138,9 @@ void check_request(const Model& model, const StepRequest& request) {
   require_between("--input-len", request.input_len, 1, most_tokens);
   require_between("--context-len", request.context_len, 0, most_tokens);
   require_between("--decoder-len", request.decoder_len, 0, most_tokens);
-  if (request.batch > most_tokens / (request.input_len + request.context_len + request.decoder_len)) {
+  require_between("context of prompts", request.prompt_context_len, 0, most_tokens);
+  if (request.batch >
+      most_tokens / (request.input_len + request.context_len + request.prompt_context_len + request.decoder_len)) {
     fail("--batch", request.batch, fmt::format("at most {} tokens in all sequences together", most_tokens));
   }
   if (request.phase == StepPhase::mixed) require_between("--prompts", request.prompts, 0, request.batch);

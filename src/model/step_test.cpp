@@ -246,6 +246,11 @@ TEST(Step, a_mixed_step_does_the_attention_work_of_a_prefill_and_a_decode) {
     const Work decode = attention({.phase = StepPhase::decode, .batch = 5, .context_len = 333});
     EXPECT_DOUBLE_EQ(mixed.flops.value(), (prefill.flops + decode.flops).value()) << model.name;
     EXPECT_DOUBLE_EQ(mixed.bytes().value(), (prefill.bytes() + decode.bytes()).value()) << model.name;
+
+    StepRequest later_chunks = both;
+    later_chunks.prompt_context_len = 500;
+    const Work later = attention({.phase = StepPhase::prefill, .batch = 2, .input_len = 90, .context_len = 500});
+    EXPECT_DOUBLE_EQ(attention(later_chunks).flops.value(), (later.flops + decode.flops).value()) << model.name;
   }
 }
 

@@ -1,6 +1,7 @@
 #include "report/serving_files.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -11,7 +12,6 @@
 namespace foretoken {
 namespace {
 
-constexpr int64_t request_lanes = 64;  // tracks that requests are spread over
 constexpr double picoseconds_per_us = 1e6;
 
 double us(Picoseconds time) {
@@ -65,13 +65,29 @@ bool RunTrace::has_room() {
   return false;
 }
 
+// Requests of a replica are told in order of their ends: in a lane that was free when this one came, it overlaps with
+// none. Of those, the one that was free last leaves the most room for others.
+int64_t RunTrace::free_lane(const RequestRecord& record) {
+  std::multimap<Picoseconds, int64_t>& lanes = lanes_by_end_[record.replica];
+  const auto beyond = lanes.upper_bound(record.arrival);
+  auto lane = static_cast<int64_t>(lanes.size());
+  if (beyond != lanes.begin()) {
+    const auto free = std::prev(beyond);
+    lane = free->second;
+    lanes.erase(free);
+  }
+  lanes.emplace(record.last_token, lane);
+  return lane;
+}
+
 void RunTrace::request_ended(const RequestRecord& record) {
   if (record.outcome == RequestOutcome::rejected || !has_room()) return;
+  const int64_t lane = free_lane(record);
   const auto add = [&](const char* part, Picoseconds begin, Picoseconds end) {
     events_.push(complete_event({.category = "request",
                                  .name = part,
                                  .process = record.replica,
-                                 .track = 1 + record.id % request_lanes,
+                                 .track = 1 + lane,
                                  .begin_us = us(begin),
                                  .duration_us = us(end - begin)},
                                 Json::object({{"request", record.id},

@@ -1,6 +1,8 @@
 // Files that a serving run writes as it goes: one line for each request and step, and a trace for Perfetto.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <ostream>
 
 #include "base/json.h"
@@ -28,8 +30,8 @@ class StepCsv : public RunObserver {
   std::ostream& out_;
 };
 
-// A process for each replica with its steps, requests on lanes below, and counters of what runs, waits and fills the
-// cache. The first `most_events` events only: viewers stop being useful beyond.
+// A process for each replica with its steps, requests on lanes below where none overlap, and counters of what runs,
+// waits and fills the cache. The first `most_events` events only: viewers stop being useful beyond.
 class RunTrace : public RunObserver {
  public:
   explicit RunTrace(size_t most_events = 1'000'000) : most_events_(most_events) {}
@@ -41,10 +43,12 @@ class RunTrace : public RunObserver {
 
  private:
   bool has_room();
+  int64_t free_lane(const RequestRecord& record);
   size_t most_events_;
   bool cut_ = false;
   Json events_ = Json::array();
   int32_t replicas_ = 0;
+  std::map<int32_t, std::multimap<Picoseconds, int64_t>> lanes_by_end_;  // of each replica
 };
 
 }  // namespace foretoken

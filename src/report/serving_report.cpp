@@ -199,6 +199,15 @@ std::string failures_text(const ServingMetrics& metrics) {
   return "Failed requests: " + reasons + "\n";
 }
 
+Json intervals_json(const ServingReport& report) {
+  Json intervals = Json::object();
+  for (const NamedHeadline& named : headlines(report)) {
+    const Headline headline = report.run.headline(named.number);
+    intervals.set(named.key, Json::object({{"value", headline.value}, {"low", headline.low}, {"high", headline.high}}));
+  }
+  return intervals;
+}
+
 Json rate_json(double rate) {
   return std::isfinite(rate) ? Json(rate) : Json("inf");
 }
@@ -260,7 +269,7 @@ std::string serving_text(const ServingReport& report) {
   text += fmt::format("{:=^{}}\n", "", table_width);
 
   text += "\n" + replica_lines(report);
-  if (!report.run.at_bounds.empty() || !report.run.other_seeds.empty()) {
+  if (report.run.has_intervals()) {
     for (const NamedHeadline& named : headlines(report)) {
       if (named.in_text) text += interval_line(named.label, report.run.headline(named.number));
     }
@@ -337,22 +346,17 @@ void add_request_arrays(Json& result, std::span<const RequestDetail> requests) {
 
 Json serving_json(const ServingReport& report) {
   Json result = vllm_result_json(report);
-  Json intervals = Json::object();
-  for (const NamedHeadline& named : headlines(report)) {
-    const Headline headline = report.run.headline(named.number);
-    intervals.set(named.key, Json::object({{"value", headline.value}, {"low", headline.low}, {"high", headline.high}}));
-  }
   Json failures = Json::object();
   for (size_t i = 1; i < rejection_kinds; ++i) {
     failures.set(std::string(rejection_text(static_cast<Rejection>(i))), report.run.metrics.rejected_for[i]);
   }
+  if (report.run.has_intervals()) result.set("intervals", intervals_json(report));
   const ReplicaSummary& first = report.replicas.front();
   result.set("device", first.device)
       .set("devices", report.devices())
       .set("replicas", report.replica_count())
       .set("replica_groups", replicas_json(report))
       .set("failures", std::move(failures))
-      .set("intervals", std::move(intervals))
       .set("preemptions", report.run.metrics.preemptions)
       .set("prefix_cache_hit_share", cached_share(report.run.metrics))
       .set("mean_queue_ms", report.run.metrics.queue.mean_ms)

@@ -220,6 +220,34 @@ TEST(ServingFiles, a_line_for_each_request_and_step_reads_back) {
   EXPECT_EQ(step.integer(step.column("repeats")), 4);
 }
 
+TEST(ServingFiles, requests_of_one_lane_of_a_trace_follow_each_other) {
+  RunTrace trace;
+  // In order of their ends; all of 100 wait for the first of them, as many others come later.
+  const auto at = [](int64_t second) { return to_picoseconds(Seconds(static_cast<double>(second))); };
+  for (int64_t id = 0; id < 300; ++id) {
+    const int64_t arrival = id < 100 ? 0 : id - 100;
+    trace.request_ended({.id = id,
+                         .replica = static_cast<int32_t>(id % 2),
+                         .output_tokens = 2,
+                         .arrival = at(arrival),
+                         .scheduled = at(id),
+                         .first_token = at(id + 1),
+                         .last_token = at(id + 2)});
+  }
+  std::map<std::pair<int64_t, int64_t>, double> busy_until;
+  size_t parts = 0;
+  const Json document = trace.document();
+  for (const Json& event : document.find("traceEvents")->items()) {
+    if (event.find("cat") == nullptr) continue;
+    ++parts;
+    double& until = busy_until[{event.find("pid")->integer(), event.find("tid")->integer()}];
+    EXPECT_GE(event.find("ts")->number(), until);
+    until = event.find("ts")->number() + event.find("dur")->number();
+  }
+  EXPECT_EQ(parts, 900U);
+  EXPECT_LT(busy_until.size(), 120U) << "lanes are used again";
+}
+
 TEST(ServingFiles, a_trace_shows_steps_requests_and_counters_up_to_its_limit) {
   RunTrace trace(4);
   trace.step_ran({.begin = 0, .end = to_picoseconds(Seconds(1)), .prefill_tokens = 5, .running = 1});

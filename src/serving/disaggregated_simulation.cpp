@@ -112,7 +112,7 @@ class DisaggregatedSimulation {
                                 .output_tokens = request.output_tokens,
                                 .arrival = request.arrival});
       ++rejected_;
-      source_->ended(request.id, now_);
+      source_->rejected(request.id, now_);
       return;
     }
     on_the_way_.emplace(request.id, Handover{.request = std::move(request)});
@@ -138,7 +138,7 @@ class DisaggregatedSimulation {
     placement_of(index).note(index);
     const std::vector<Replica::Ended> ended = replica.take_ended();
     if (index >= prefill_count_) {
-      for (const Replica::Ended& one : ended) source_->ended(one.id, one.when);
+      for (const Replica::Ended& one : ended) one.tell(*source_);
       reserve_waiting(index);
       return;
     }

@@ -40,7 +40,7 @@ Stack engine_stack(Stack stack, const EngineFlags& flags, int64_t decode_tokens)
     for (auto& [phase, dispatch] : stack.dispatch) dispatch = Dispatch::eager;
     return stack;
   }
-  const int64_t largest = std::min(2 * flags.max_num_seqs * decode_tokens, flags.max_num_batched_tokens);
+  const int64_t largest = largest_graph(flags, decode_tokens);
   std::erase_if(stack.graph_sizes, [&](int64_t size) { return size > largest; });
   return stack;
 }

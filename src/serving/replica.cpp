@@ -195,7 +195,7 @@ void Replica::reject(const Request& request, Rejection why, Picoseconds now) {
                             .input_tokens = request.input_tokens,
                             .output_tokens = request.output_tokens,
                             .arrival = request.arrival});
-  ended_.push_back({.id = request.id, .when = now});
+  ended_.push_back({.id = request.id, .when = now, .outcome = RequestOutcome::rejected});
   ++totals_.rejected;
 }
 
@@ -412,6 +412,8 @@ void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64
                           .end = end,
                           .repeats = repeats,
                           .prefill_tokens = step.batch.prefill_tokens(),
+                          .prompts = step.batch.prompt_count(),
+                          .prompt_context_tokens = step.batch.prompt_context_tokens(),
                           .decode_tokens = batch.decodes - step.batch.idle_decodes(),
                           .idle_decodes = step.batch.idle_decodes(),
                           .decode_context_tokens = batch.decode_context_tokens,

@@ -52,6 +52,10 @@ class Replica {
   struct Ended {
     int64_t id = 0;
     Picoseconds when = 0;
+    RequestOutcome outcome = RequestOutcome::completed;
+    void tell(RequestSource& source) const {
+      outcome == RequestOutcome::completed ? source.ended(id, when) : source.rejected(id, when);
+    }
   };
   std::vector<Ended> take_ended();
 

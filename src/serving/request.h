@@ -37,8 +37,10 @@ class RequestSource {
   // Takes that request. Only after `next_arrival` gave a time.
   virtual Request next() = 0;
 
-  // Closed loops and conversations: after a request ended (completed or rejected), more may come.
+  // Closed loops and conversations: after a request ended, more may come.
   virtual void ended(int64_t /*id*/, Picoseconds /*when*/) {}
+  // In place of `ended` for one that was never run.
+  virtual void rejected(int64_t id, Picoseconds when) { ended(id, when); }
 };
 
 // InputError for an arrival that lies in the past.
@@ -86,6 +88,8 @@ struct StepRecord {
   int64_t repeats = 1;  // equal decode steps that were advanced at once; begin and end are of all of them, the tokens
                         // of one
   int64_t prefill_tokens = 0;
+  int64_t prompts = 0;                // that they are of
+  int64_t prompt_context_tokens = 0;  // in the cache of these together, before the step
   int64_t decode_tokens = 0;          // one for each decode
   int64_t idle_decodes = 0;           // beside them, of sequences that have ended (static batching): no token comes out
   int64_t decode_context_tokens = 0;  // in the cache of all these together, before the (first) step

@@ -88,10 +88,21 @@ class Scheduler {
   virtual SchedulerLoad load() const = 0;
 };
 
+// Choices of SchedulerOptions that only some kinds read. All read the watermark and the sizes.
+struct OptionsRead {
+  bool policy = false;
+  bool chunked_prefill = false;
+  bool prefix_caching = false;
+  bool reserve_full_isl = false;
+  bool long_prefill_threshold = false;
+  bool batch_wait = false;
+};
+
 struct SchedulerKind {
   std::string_view name;  // what users type
   std::string_view summary;
   bool schedules_ahead;  // can choose a step while the one before it runs
+  OptionsRead reads;
   std::unique_ptr<Scheduler> (*make)(const SchedulerOptions&);
 };
 std::span<const SchedulerKind> scheduler_kinds();

@@ -60,6 +60,8 @@ void Batch::add(Sequence& sequence, int64_t new_tokens, const Drafts& drafts) {
   } else {
     prompts_.push_back({.new_tokens = new_tokens, .context_tokens = context, .yields_token = yields > 0});
     prefill_tokens_ += new_tokens;
+    ++prompt_count_;
+    prompt_context_ += context;
   }
 }
 
@@ -105,6 +107,7 @@ void Batch::clear() {
   entries_.clear();
   prompts_.clear();
   decodes_ = idle_decodes_ = decode_context_ = longest_decode_ = drafted_ = accepted_ = prefill_tokens_ = 0;
+  prompt_count_ = prompt_context_ = 0;
   ends_sequence_ = false;
 }
 

@@ -79,6 +79,8 @@ class Batch {
   bool ends_sequence() const { return ends_sequence_; }
   int64_t prefill_tokens() const { return prefill_tokens_; }
   int64_t idle_decodes() const { return idle_decodes_; }
+  int64_t prompt_count() const { return prompt_count_; }  // without padding, as the tokens
+  int64_t prompt_context_tokens() const { return prompt_context_; }
   int64_t accepted_drafts() const { return accepted_; }  // those that come out as tokens
   StepBatch step() const;
 
@@ -87,6 +89,7 @@ class Batch {
   std::vector<PromptChunk> prompts_;
   int64_t decodes_ = 0, idle_decodes_ = 0, decode_context_ = 0, longest_decode_ = 0, drafted_ = 0, accepted_ = 0,
           prefill_tokens_ = 0;
+  int64_t prompt_count_ = 0, prompt_context_ = 0;
   bool ends_sequence_ = false;
 };
 

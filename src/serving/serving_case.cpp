@@ -16,14 +16,54 @@ bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// The number right after `label` in free text; 0 when it is not there.
-double number_after(std::string_view text, std::string_view label) {
-  const size_t at = text.find(label);
-  if (at == std::string_view::npos) return 0;
-  const size_t begin = at + label.size();
-  const size_t end = std::min(text.find_first_not_of("0123456789.", begin), text.size());
-  return parse_number(text.substr(begin, end - begin)).value_or(0);
-}
+// Numbers in free text, each right after its label: 0 where the label is not there or no number follows it. One that
+// makes no sense is a reason to leave the row out.
+class LabelledNumbers {
+ public:
+  explicit LabelledNumbers(std::string_view text) : text_(text) {}
+
+  double number(std::string_view label, Range<double> allowed) {
+    const std::string_view digits = digits_after(label);
+    if (digits.empty()) return 0;
+    const std::optional<double> value = parse_number(digits);
+    if (value && allowed.holds(*value)) return *value;
+    complain(label, digits, fmt::format("a number from {} to {}", allowed.least, allowed.most));
+    return 0;
+  }
+
+  int64_t count(std::string_view label, Range<int64_t> allowed) {
+    const std::string_view digits = digits_after(label);
+    if (digits.empty()) return 0;
+    const std::optional<int64_t> value = parse_integer(digits);
+    if (value && allowed.holds(*value)) return *value;
+    complain(label, digits, fmt::format("a whole number from {} to {}", allowed.least, allowed.most));
+    return 0;
+  }
+
+  const std::string& problem() const { return problem_; }  // the first; empty: none
+
+ private:
+  std::string_view digits_after(std::string_view label) const {
+    const size_t at = text_.find(label);
+    if (at == std::string_view::npos) return {};
+    const size_t begin = at + label.size();
+    const size_t end = std::min(text_.find_first_not_of("0123456789.", begin), text_.size());
+    std::string_view digits = text_.substr(begin, end - begin);
+    while (digits.ends_with('.')) digits.remove_suffix(1);  // the sentence's
+    return digits;
+  }
+
+  void complain(std::string_view label, std::string_view digits, const std::string& expected) {
+    if (problem_.empty()) problem_ = fmt::format("{}{}: expected {}", label, printable(digits), expected);
+  }
+
+  std::string_view text_;
+  std::string problem_;
+};
+
+constexpr Range<int64_t> some_ranks{.least = 1, .most = 65'536};
+constexpr Range<int64_t> some_tokens{.least = 1, .most = 100'000'000};
+constexpr Range<double> share{.least = 0.01, .most = 1};
 
 // "prefill 1x(tp4,dp1,ep4) decode 4x(tp1,dp8,ep8)": the workers after a label. Data-parallel ranks spread the experts
 // over all of them; whether each expert is cut instead (ep1) makes no difference here.
@@ -31,7 +71,8 @@ std::optional<CasePool> pool_after(std::string_view layout, std::string_view lab
   const size_t at = layout.find(label);
   if (at == std::string_view::npos) return std::nullopt;
   const std::string_view workers = layout.substr(at, layout.find(')', at) - at);
-  const auto number = [&](std::string_view name) { return static_cast<int64_t>(number_after(workers, name)); };
+  LabelledNumbers numbers(workers);
+  const auto number = [&](std::string_view name) { return numbers.count(name, some_ranks); };
   const int64_t count = number(label), tensor = number("(tp"), data = number("dp"), expert = number("ep");
   if (count < 1 || tensor < 1 || data < 1 || expert < 1) return std::nullopt;
   CasePool pool{.replicas = count * data, .plan = {.tensor = tensor, .expert = expert}};
@@ -54,19 +95,27 @@ std::optional<Scheme> scheme_of(std::string_view dtype, std::string_view model) 
   return scheme_from_name(dtype);
 }
 
-bool is_v0(std::string_view version) {
-  return version.starts_with("0.6");
+// Of vLLM. What is not a number of a release ("nightly") is newer than all.
+struct Version {
+  int64_t major = std::numeric_limits<int64_t>::max(), minor = 0;
+  auto operator<=>(const Version&) const = default;
+};
+
+Version version_from(std::string_view text) {
+  const size_t dot = text.find('.');
+  if (dot == std::string_view::npos) return {};
+  const size_t end = std::min(text.find_first_not_of("0123456789", dot + 1), text.size());
+  const auto major = parse_integer(text.substr(0, dot)), minor = parse_integer(text.substr(dot + 1, end - dot - 1));
+  return major && minor ? Version{*major, *minor} : Version{};
 }
 
-// Before asynchronous scheduling was the default.
-bool is_early_v1(std::string_view version) {
-  return version.starts_with("0.10") || version.starts_with("0.11") || version.starts_with("0.12");
-}
+constexpr Version first_v1{0, 8};      // whose V1 engine is the default
+constexpr Version first_async{0, 14};  // that schedules ahead by default
 
-std::string_view vllm_stack(std::string_view version, std::string_view flags) {
+std::string_view vllm_stack(Version version, std::string_view flags) {
   if (has(flags, "full-decode-only") && has(flags, "allreduce+quant fusion")) return "vllm-0.10-fused";
-  if (version.starts_with("0.10") || is_v0(version)) return "vllm-0.10";
-  return is_early_v1(version) ? "vllm-0.11" : "vllm";
+  if (version < Version{0, 11}) return "vllm-0.10";
+  return version < first_async ? "vllm-0.11" : "vllm";
 }
 
 struct Statistic {
@@ -87,7 +136,9 @@ constexpr Statistic statistics[] = {
 
 }  // namespace
 
-ServingCaseReader::ServingCaseReader(const std::filesystem::path& file) : csv_(file) {
+ServingCaseReader::ServingCaseReader(const std::filesystem::path& file) : ServingCaseReader(CsvReader(file)) {}
+
+ServingCaseReader::ServingCaseReader(CsvReader csv) : csv_(std::move(csv)) {
   for (const char* name : {"gpu", "model", "engine", "mode", "isl", "osl"}) csv_.column(name);
 }
 
@@ -138,19 +189,22 @@ bool ServingCaseReader::read_layout(ServingCase& result, std::string& why) const
     why = "the parallel layout is not given";
     return false;
   }
-  result.pool.plan = {.tensor = count("tp", 1), .pipeline = count("pp", 1)};
-  result.pool.plan.expert = std::max<int64_t>(1, count("ep", 1));
-  result.pool.replicas = std::max<int64_t>(1, count("dp", 1));
-  return true;
+  const auto ranks = [&](std::string_view column) { return std::max<int64_t>(1, count(column, 1)); };
+  result.pool.plan = {.tensor = ranks("tp"), .pipeline = ranks("pp"), .expert = ranks("ep")};
+  result.pool.replicas = ranks("dp");
+  const int64_t most = std::max({ranks("tp"), ranks("pp"), ranks("ep"), ranks("dp")});
+  if (!some_ranks.holds(most)) why = fmt::format("{} ranks: expected at most {}", most, some_ranks.most);
+  return some_ranks.holds(most);
 }
 
 bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const {
   const std::string_view flags = text("engine_flags");
+  LabelledNumbers numbers(flags);
   // Where it was not recorded whether an engine drafted, it did not: such rows are for trends only (tier D).
   constexpr std::string_view drafting = "MTP speculative decoding, ";
   if (has(flags, drafting)) {
     result.draft_method = "mtp";
-    result.drafts = static_cast<int64_t>(number_after(flags, drafting));
+    result.drafts = numbers.count(drafting, {.least = 1, .most = 64});
   }
   const std::optional<Scheme> scheme = scheme_of(text("weight_dtype"), result.model);
   if (!scheme) {
@@ -160,51 +214,50 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
   result.scheme = *scheme;
   if (!text("kv_dtype").empty()) result.kv_dtype = dtype_from_name(text("kv_dtype"));
   const bool quantized = *scheme != Scheme::bf16 && *scheme != Scheme::fp16;
-  const std::string_view version = text("engine_version");
+  const Version version = version_from(text("engine_version"));
   const bool from_lab = flags.empty() && has(text("source"), "NVIDIA-lab");
   EngineFlags& engine = result.flags;
   if (result.engine == "vllm") {
     engine.engine = "vllm-0.19";
-    result.scheduler = is_v0(version) ? "vllm_v0" : "vllm";
-    engine.memory_fraction = number_after(flags, "gpu-mem-util ");
-    engine.max_num_batched_tokens = static_cast<int64_t>(number_after(flags, "max-num-batched-tokens "));
+    result.scheduler = version < first_v1 ? "vllm_v0" : "vllm";
+    engine.memory_fraction = numbers.number("gpu-mem-util ", share);
+    engine.max_num_batched_tokens = numbers.count("max-num-batched-tokens ", some_tokens);
     // NVIDIA's lab runs engines inside Dynamo, where vLLM does not know a server asks and keeps its general default.
     if (from_lab) engine.max_num_batched_tokens = 2048;
-    engine.max_num_seqs = has(flags, "max-num-seqs = concurrency")
-                              ? count("concurrency", 0)
-                              : static_cast<int64_t>(number_after(flags, "max-num-seqs "));
-    engine.block_size = static_cast<int64_t>(number_after(flags, "block size "));
+    engine.max_num_seqs = has(flags, "max-num-seqs = concurrency") ? count("concurrency", 0)
+                                                                   : numbers.count("max-num-seqs ", some_tokens);
+    engine.block_size = numbers.count("block size ", some_tokens);
     result.prefix_caching = !has(flags, "prefix caching off");
-    const bool early = is_v0(version) || is_early_v1(version);
     result.stack = vllm_stack(version, flags);
-    result.async_scheduling = !early || has(flags, "async-scheduling on");
+    result.async_scheduling = version >= first_async || has(flags, "async-scheduling on");
   } else if (result.engine.starts_with("trtllm")) {
     engine.engine = result.stack = "trtllm";
     result.scheduler = has(flags, "max-utilization") || has(flags, "max_util") ? "trtllm_max_utilization" : "trtllm";
-    engine.memory_fraction = number_after(flags, "KV fraction ");
-    if (engine.memory_fraction == 0) engine.memory_fraction = number_after(flags, "fraction for KV ");
-    engine.max_num_batched_tokens = static_cast<int64_t>(number_after(flags, "max_num_tokens "));
+    engine.memory_fraction = numbers.number("KV fraction ", share);
+    if (engine.memory_fraction == 0) engine.memory_fraction = numbers.number("fraction for KV ", share);
+    engine.max_num_batched_tokens = numbers.count("max_num_tokens ", some_tokens);
     // Not recorded: of 1k, 2k, 4k and the default 8k, what its decodes under load agree with.
     if (from_lab) engine.max_num_batched_tokens = 4096;
-    engine.max_num_seqs = static_cast<int64_t>(number_after(flags, "max batch "));
+    engine.max_num_seqs = numbers.count("max batch ", some_tokens);
     if (!has(flags, "for 1k/1k with TP<8 batch_wait") ||
         (count("isl", 0) == 1024 && count("osl", 0) == 1024 && result.pool.plan.tensor < 8)) {
-      result.batch_wait_timeout_iters = static_cast<int64_t>(number_after(flags, "batch_wait_timeout_iters "));
-      result.batch_wait_max_tokens_ratio = number_after(flags, "batch_wait_max_tokens_ratio ");
+      result.batch_wait_timeout_iters = numbers.count("batch_wait_timeout_iters ", {.least = 0, .most = 1'000'000});
+      result.batch_wait_max_tokens_ratio = numbers.number("batch_wait_max_tokens_ratio ", {.least = 0, .most = 1});
     }
     if (quantized && !result.kv_dtype) result.kv_dtype = DType::fp8;  // its quantized engines keep the cache in fp8
   } else if (result.engine == "sglang") {
     engine.engine = result.scheduler = result.stack = "sglang";
-    engine.memory_fraction = number_after(flags, "mem-fraction-static ");
-    engine.max_num_batched_tokens = static_cast<int64_t>(number_after(flags, "chunked-prefill-size "));
-    engine.max_num_seqs = static_cast<int64_t>(number_after(flags, "max-running-requests "));
+    engine.memory_fraction = numbers.number("mem-fraction-static ", share);
+    engine.max_num_batched_tokens = numbers.count("chunked-prefill-size ", some_tokens);
+    engine.max_num_seqs = numbers.count("max-running-requests ", some_tokens);
     result.prefix_caching = !has(flags, "radix cache off");
-    result.stream_interval = std::max<int64_t>(1, static_cast<int64_t>(number_after(flags, "stream-interval ")));
+    result.stream_interval = std::max<int64_t>(1, numbers.count("stream-interval ", some_tokens));
   } else {
     why = fmt::format("an engine that is not simulated: {}", printable(result.engine));
     return false;
   }
-  return true;
+  why = numbers.problem();
+  return why.empty();
 }
 
 bool ServingCaseReader::read_load(ServingCase& result, std::string& why) const {
@@ -233,6 +286,8 @@ void ServingCaseReader::read_measured(ServingCase& result) const {
   for (const char* metric : {"ttft_ms", "tpot_ms", "out_tok_s", "req_s", "e2e_ms"}) {
     const double value = number(metric);
     if (value <= 0) continue;
+    // One token has no gap after it: what such rows call time per token is something else.
+    if (std::string_view(metric) == "tpot_ms" && result.output.most <= 1) continue;
     if (std::string_view(metric) == "ttft_ms" && has(text("extra"), "score TPOT only")) continue;
     const std::string_view of =
         text(fmt::format("{}_stat", std::string_view(metric).substr(0, std::string_view(metric).find('_'))));

@@ -55,6 +55,7 @@ struct ServingCase {
 class ServingCaseReader {
  public:
   explicit ServingCaseReader(const std::filesystem::path& file);
+  explicit ServingCaseReader(CsvReader csv);  // a table that is not in a file
 
   bool next() { return csv_.next(); }
   const CsvReader& csv() const { return csv_; }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "serving/engine_setup.h"
 #include "serving/validate_serving.h"
@@ -134,6 +135,74 @@ TEST_F(ServingCases, what_cannot_be_expressed_is_told_apart) {
             std::string::npos);
 }
 
+TEST_F(ServingCases, versions_are_numbers_and_what_is_none_is_the_newest) {
+  struct Expected {
+    const char *version, *scheduler, *stack;
+    bool async;
+  };
+  for (const Expected& expected :
+       {Expected{"0.6.0", "vllm_v0", "vllm-0.10", false}, Expected{"0.7.3", "vllm_v0", "vllm-0.10", false},
+        Expected{"0.8", "vllm", "vllm-0.10", false}, Expected{"0.10.2", "vllm", "vllm-0.10", false},
+        Expected{"0.11.0", "vllm", "vllm-0.11", false}, Expected{"0.13.0rc1", "vllm", "vllm-0.11", false},
+        Expected{"0.14.0", "vllm", "vllm", true}, Expected{"0.60.0", "vllm", "vllm", true},
+        Expected{"1.0", "vllm", "vllm", true}, Expected{"nightly 2026-02", "vllm", "vllm", true},
+        Expected{"", "vllm", "vllm", true}}) {
+    const auto point = read("a,T,B,H100,M,vllm," + std::string(expected.version) +
+                            ",bf16,,1,1,1,,agg,10,10,fixed,closed,4,,,defaults,1,mean,1,mean,,,,,\n");
+    ASSERT_TRUE(point) << expected.version << why_;
+    EXPECT_EQ(point->scheduler, expected.scheduler) << expected.version;
+    EXPECT_EQ(point->stack, expected.stack) << expected.version;
+    EXPECT_EQ(point->async_scheduling, expected.async) << expected.version;
+  }
+}
+
+TEST_F(ServingCases, numbers_of_flags_that_make_no_sense_leave_the_row_out_with_the_reason) {
+  for (const std::string flags :
+       {"gpu-mem-util 95", "max-num-batched-tokens 12345678901234567890123", "max-num-seqs 0", "max-num-seqs 1.5",
+        "gpu-mem-util 0.9.5", "MTP speculative decoding, 1000 draft tokens"}) {
+    EXPECT_FALSE(
+        read("a,T,B,H100,M,vllm,0.19,bf16,,1,1,1,,agg,10,10,fixed,closed,4,,,\"" + flags + "\",1,mean,1,mean,,,,,\n"))
+        << flags;
+    EXPECT_NE(why_.find("expected"), std::string::npos) << flags << ": " << why_;
+  }
+  EXPECT_FALSE(read("a,T,B,H100,M,vllm,0.19,bf16,,100000000,1,1,,agg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n"));
+  const auto sentence =
+      read("a,T,B,H100,M,vllm,0.19,bf16,,1,1,1,,agg,10,10,fixed,closed,4,,,gpu-mem-util 0.9.,1,mean,1,mean,,,,,\n");
+  ASSERT_TRUE(sentence) << why_;
+  EXPECT_EQ(sentence->flags.memory_fraction, 0.9);
+}
+
+TEST_F(ServingCases, a_single_token_has_no_time_per_token) {
+  const auto point = read("a,T,B,H100,M,vllm,0.19,bf16,,1,1,1,,agg,10,1,fixed,closed,4,,,,3,mean,1,mean,,,,,\n");
+  ASSERT_TRUE(point) << why_;
+  ASSERT_EQ(point->measured.size(), 1U);
+  EXPECT_EQ(point->measured[0].metric, "ttft_ms");
+}
+
+TEST_F(ServingCases, filters_that_match_no_row_are_refused) {
+  write(closed_loop_row);
+  const fs::path library = FORETOKEN_SOURCE_DIR "/data";
+  const HardwareCatalogue hardware(library / "hardware");
+  const ModelCatalogue models(library / "models");
+  const StackCatalogue stacks(library / "stacks");
+  const auto complaint = [&](ServingValidationRequest request) -> std::string {
+    request.data = file_;
+    try {
+      validate_serving(request, hardware, models, stacks, [](const Device& device, const ParallelPlan&) {
+        return DeviceModels{KernelPredictor(device), nullptr};
+      });
+    } catch (const InputError& error) {
+      return error.problem().source + " " + error.problem().suggestion;
+    }
+    return "";
+  };
+  EXPECT_EQ(complaint({.tiers = {"B", "X"}}), "--tiers B");
+  EXPECT_EQ(complaint({.models = {"Llama-3.1-8"}}), "--models Llama-3.1-8B");
+  EXPECT_EQ(complaint({.engines = {"vlm"}}), "--engines vllm");
+  EXPECT_EQ(complaint({.kinds = {"dens"}}), "--kinds dense");
+  EXPECT_EQ(complaint({.kinds = {"moe"}}), "--kinds ");
+}
+
 TEST_F(ServingCases, a_cold_start_leaves_ttft_out) {
   const auto point = read(
       "a,T,C,H100,M,trtllm,1,bf16,,1,1,1,,agg,10,10,fixed,closed,4,,,,1,mean,2,mean,,,,,\"falls: score TPOT only\"\n");
@@ -176,10 +245,16 @@ TEST_F(ServingCases, answers_do_not_depend_on_the_number_of_threads) {
   EXPECT_NE(one[0], one[2]) << "the other device is another answer";
 }
 
-TEST(EngineSetup, graphs_reach_twice_the_sequences) {
+TEST(EngineSetup, graphs_reach_as_far_as_the_engine_captures_them) {
   Stack stack;
   stack.graph_sizes = {1, 2, 4, 8, 16, 32};
-  EXPECT_EQ(engine_stack(stack, {.max_num_batched_tokens = 2048, .max_num_seqs = 4}).graph_sizes.back(), 8);
+  const auto largest = [&](const EngineFlags& flags) { return engine_stack(stack, flags).graph_sizes.back(); };
+  EXPECT_EQ(largest({.max_num_batched_tokens = 2048, .max_num_seqs = 4, .graph_limit = 512}), 8);
+  EXPECT_EQ(largest({.max_num_batched_tokens = 2048, .max_num_seqs = 64, .graph_limit = 16}), 16);
+  EXPECT_EQ(largest({.engine = "sglang", .max_num_batched_tokens = 2048, .max_num_seqs = 2048, .graph_limit = 24}), 16)
+      << "by the device's memory, not by the requests that may run";
+  EXPECT_EQ(largest({.engine = "trtllm", .max_num_batched_tokens = 2048, .max_num_seqs = 4, .graph_limit = 2048}), 4)
+      << "only decodes are captured";
   EXPECT_TRUE(engine_stack(stack, {.max_num_batched_tokens = 2048, .max_num_seqs = 4, .enforce_eager = true})
                   .graph_sizes.empty());
   EXPECT_EQ(engine_family("vllm-0.19"), "vllm");

@@ -65,7 +65,7 @@ Headline ServingRun::headline(const std::function<double(const ServingMetrics&)>
   for (const ServingMetrics& other : other_seeds) seeds.push_back(number(other));
   const double from_seeds = 1.645 * standard_deviation(seeds);
   return {.value = value,
-          .low = value - std::sqrt((value - least) * (value - least) + from_seeds * from_seeds),
+          .low = std::max(0.0, value - std::sqrt((value - least) * (value - least) + from_seeds * from_seeds)),
           .high = value + std::sqrt((most - value) * (most - value) + from_seeds * from_seeds)};
 }
 

@@ -40,8 +40,9 @@ struct ServingRun {
   std::vector<TimePoint> series;
   std::vector<int64_t> most_kv_blocks;  // by replica: TimeSeries
 
+  bool has_intervals() const { return !at_bounds.empty() || !other_seeds.empty(); }
   // Any number of the metrics. Errors of step times go the same way in all steps, so their bounds are those of the
-  // run; seeds add 1.645 standard deviations in quadrature.
+  // run; seeds add 1.645 standard deviations in quadrature. No number of the metrics is below 0.
   Headline headline(const std::function<double(const ServingMetrics&)>& number) const;
 };
 

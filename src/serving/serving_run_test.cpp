@@ -52,6 +52,15 @@ TEST(ServingRun, seeds_widen_the_interval) {
   EXPECT_GT(wider.high, alone.high);
 }
 
+TEST(ServingRun, no_interval_reaches_below_zero) {
+  ServingRun run;
+  run.metrics.tpot.mean_ms = 1;
+  for (const double other : {0.0, 5.0, 9.0}) run.other_seeds.emplace_back().tpot.mean_ms = other;
+  const Headline headline = run.headline(tpot);
+  EXPECT_EQ(headline.low, 0);
+  EXPECT_GT(headline.high, 5);
+}
+
 TEST(ServingRun, without_uncertainty_the_interval_is_a_point) {
   LinearTimes times({});
   const Headline headline = run_serving(small_run(times)).headline(tpot);

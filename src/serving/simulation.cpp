@@ -62,7 +62,7 @@ class Simulation {
     Replica& replica = replicas_[index];
     events_.set(index, replica.next_event().value_or(end_of_time));
     placement_.note(index);
-    for (const Replica::Ended& ended : replica.take_ended()) source_->ended(ended.id, ended.when);
+    for (const Replica::Ended& ended : replica.take_ended()) ended.tell(*source_);
   }
 
   SimulationTotals totals() const {

@@ -16,7 +16,8 @@ struct StepShare {
   int64_t steps = 0;
   double seconds = 0;
   double prefill_tokens = 0, decode_tokens = 0;  // of all steps
-  double decode_context_tokens = 0;              // of all decodes of all steps
+  double prompts = 0, prompt_context_tokens = 0;
+  double decode_context_tokens = 0;  // of all decodes of all steps
 
   // The step of mean size; `steps` is above zero.
   StepRequest typical() const;

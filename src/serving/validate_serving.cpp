@@ -8,6 +8,7 @@
 #include <exception>
 #include <functional>
 #include <map>
+#include <set>
 #include <thread>
 #include <tuple>
 
@@ -27,6 +28,36 @@ namespace {
 
 bool wanted(const std::vector<std::string>& filter, std::string_view value) {
   return filter.empty() || std::find(filter.begin(), filter.end(), value) != filter.end();
+}
+
+// InputError for a value of a filter that no row has.
+void check_filters(const ServingValidationRequest& request) {
+  struct Filter {
+    const char *flag, *column;
+    const std::vector<std::string>& values;
+  };
+  const Filter filters[] = {{"--tiers", "tier", request.tiers},
+                            {"--devices", "gpu", request.devices},
+                            {"--models", "model", request.models},
+                            {"--engines", "engine", request.engines}};
+  const auto require = [](const char* flag, const std::vector<std::string>& values,
+                          const std::vector<std::string>& known) {
+    for (const std::string& value : values) {
+      if (wanted(known, value)) continue;
+      throw InputError({.source = flag,
+                        .value = printable(value),
+                        .expected = fmt::format("one of {}", fmt::join(known, ", ")),
+                        .suggestion = nearest_name(value, known).value_or("")});
+    }
+  };
+  require("--kinds", request.kinds, {"dense", "moe"});
+  for (const Filter& filter : filters) {
+    if (filter.values.empty()) continue;
+    std::set<std::string> there;
+    ServingCaseReader rows(request.data);
+    while (rows.next()) there.emplace(rows.text(filter.column));
+    require(filter.flag, filter.values, {there.begin(), there.end()});
+  }
 }
 
 bool has_experts(const Model& model) {
@@ -284,6 +315,7 @@ class ServingValidator {
 Validation validate_serving(const ServingValidationRequest& request, const HardwareCatalogue& hardware,
                             const ModelCatalogue& models, const StackCatalogue& stacks,
                             const DeviceModelMaker& make_models, const ScoredServingSink& sink) {
+  check_filters(request);
   ServingCaseReader rows(request.data);
   if (!request.group_by.empty()) rows.csv().column(request.group_by);
   std::optional<AcceptanceTable> acceptance;
@@ -313,6 +345,11 @@ Validation validate_serving(const ServingValidationRequest& request, const Hardw
     result.skipped.push_back({request.data.string(), rows.csv().row(), why});
   }
 
+  if (validator.points().empty() && result.skipped.empty()) {
+    throw InputError({.source = request.kinds.empty() ? request.data.string() : "--kinds",
+                      .value = "no row",
+                      .expected = "filters that leave at least one"});
+  }
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const std::vector<Answered> answers = validator.answer(request.threads > 0 ? request.threads : cores);
   ErrorTable errors;

@@ -147,6 +147,30 @@ TEST_F(ServeBadInput, flags_that_the_load_does_not_use_are_refused) {
   expect_refused("--dataset-path " + path("one.csv") + " --random-output-len 3", "--random-output-len");
 }
 
+TEST_F(ServeBadInput, flags_that_the_scheduler_does_not_read_are_refused) {
+  expect_refused("--scheduler orca --no-enable-prefix-caching", "--enable-prefix-caching");
+  expect_refused("--scheduler vllm_v0 --async-scheduling", "--scheduler vllm_v0");
+  expect_refused("--engine sglang --scheduling-policy priority", "--scheduling-policy");
+  expect_refused("--batch-wait-timeout-iters 3", "--batch-wait-timeout-iters");
+  expect_refused("--scheduler trtllm --long-prefill-token-threshold 3", "--long-prefill-token-threshold");
+  expect_refused("--num-prompts 3 --replica scheduler=static,long-prefill-token-threshold=3", "--replica");
+  EXPECT_EQ(serve("--num-prompts 3 --batch-wait-timeout-iters 3 --replica count=1 --replica scheduler=trtllm").status,
+            0)
+      << "one of the replicas reads it";
+  expect_refused("--watermark 1", "--watermark");
+}
+
+TEST_F(ServeBadInput, a_setting_of_a_replica_is_named_as_it_was_typed) {
+  expect_refused("--replica count=0", "--replica: count");
+  expect_refused("--replica trace=x", "a flag of one replica");
+}
+
+TEST_F(ServeBadInput, load_that_would_never_come_to_an_end_is_refused_at_once) {
+  expect_refused("--num-prompts 2000000000 --request-rate 5", "--num-prompts");
+  expect_refused("--random-prefix-len 1000000000", "--random-prefix-len");
+  expect_refused("--request-rate 1e-7 --num-prompts 10", "--request-rate");
+}
+
 TEST_F(ServeBadInput, an_unknown_name_comes_with_the_nearest) {
   expect_refused("--router rund_robin", "did you mean round_robin");
   expect_refused("--scheduler sarati", "did you mean sarathi");
@@ -158,6 +182,8 @@ TEST_F(ServeBadInput, an_unknown_name_comes_with_the_nearest) {
 TEST_F(ServeBadInput, flags_of_results_that_lead_nowhere_are_refused) {
   expect_refused("--num-prompts 3 --explain-request 3", "--explain-request");
   expect_refused("--num-prompts 3 --save-detailed", "--save-result");
+  expect_refused("--num-prompts 3 --out-steps " + path("same.csv") + " --out-series " + path("./same.csv"),
+                 "--out-series");
   expect_refused("--num-prompts 3 --metadata nothing", "--metadata");
   expect_refused("--num-prompts 3 --out-series " + path("no/such.csv"), "--out-series");
   expect_refused("--num-prompts 3 --out-trace " + path("no/such.json"), "--out-trace");

@@ -38,6 +38,19 @@ class Serve : public testing::Test {
   fs::path folder_;
 };
 
+TEST_F(Serve, intervals_are_there_when_they_were_asked_for_and_only_then) {
+  const auto intervals = [](const std::string& flags) {
+    const Outcome run = run_foretoken("serve --model Llama-3.1-8B --device h100_sxm --json " + flags);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return parse_json(run.out, "answer").find("intervals") != nullptr;
+  };
+  EXPECT_TRUE(intervals("--num-prompts 3"));
+  EXPECT_FALSE(intervals("--num-prompts 3 --no-intervals"));
+  const std::string many = "--num-prompts 20001 --random-input-len 1 --random-output-len 1";
+  EXPECT_FALSE(intervals(many));
+  EXPECT_TRUE(intervals(many + " --intervals"));
+}
+
 TEST_F(Serve, every_file_of_a_run_agrees_with_its_table) {
   const Outcome run = serve("--num-prompts 40 --request-rate 10 --random-output-len 20 --save-result --result-dir " +
                             folder_.string() + " --result-filename result.json --out-requests " + path("requests.csv") +
@@ -299,6 +312,9 @@ TEST_F(Serve, validation_lists_rows_it_cannot_express) {
   CsvReader rows{fs::path(path("rows.csv"))};
   EXPECT_TRUE(rows.next());
   expect_refused(run_foretoken("validate serving"), "--run");
+  expect_refused(run_foretoken("validate serving --data " + cases + " --own-blocks"), "--own-blocks");
+  expect_refused(run_foretoken("validate serving --run " + folder_.string() + " --kinds dense"), "--kinds");
+  expect_refused(run_foretoken("validate serving --data " + cases + " --kinds sparse"), "dense, moe");
 }
 
 // 38,000 tokens fit in the blocks of an L4 as we count them, not in the fewest that there may be.

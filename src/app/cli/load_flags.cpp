@@ -19,6 +19,7 @@ namespace {
 constexpr int64_t usual_requests = 1000;
 constexpr Range<int64_t> tokens{.least = 1, .most = 100'000'000};
 constexpr Range<int64_t> any_count{.least = 0, .most = 100'000'000'000};
+constexpr Range<int64_t> made_up_requests{.least = 0, .most = most_made_up_requests};
 constexpr Range<double> not_negative{.least = 0, .most = 1e12};
 
 double number_of(const char* flag, const std::string& text, const char* expected) {
@@ -95,7 +96,7 @@ void LoadFlags::declare(Options& options) {
   options.text("--trace", trace, trace_help());
   options.number("--time-scale", time_scale, {.least = 1e-6, .most = 1e6},
                  "Times the trace's arrivals: 0.5 = twice the rate");
-  options.integer("--num-prompts", num_prompts, any_count, "Requests; 0 = 1000, or the whole trace");
+  options.integer("--num-prompts", num_prompts, made_up_requests, "Requests; 0 = 1000, or the whole trace");
   options.text("--request-rate", request_rate, "Requests per second; inf = all at once");
   options.number("--burstiness", arrivals.burstiness, not_negative,
                  "Shape of the gamma gaps: 1 = Poisson, below burstier, above smoother");
@@ -123,10 +124,10 @@ void LoadFlags::declare(Options& options) {
                  "Lengths uniform within this share of them");
   options.number("--lognormal-sigma", lognormal_sigma, {.least = 0, .most = 10},
                  "lognormal: deviation of the logarithm; the lengths are means");
-  options.integer("--random-prefix-len,--prefix-repetition-prefix-len", prefix_len, any_count,
-                  "Tokens that prompts share, in front");
+  options.integer("--random-prefix-len,--prefix-repetition-prefix-len", prefix_len,
+                  {.least = 0, .most = most_prefix_tokens}, "Tokens that prompts share, in front");
   options.integer(
-      "--prefix-repetition-num-prefixes", num_prefixes, any_count,
+      "--prefix-repetition-num-prefixes", num_prefixes, {.least = 0, .most = most_prefixes},
       "Different such texts; 0 = one, with prefix_repetition 10 (and 256 shared tokens where none are given)");
 
   options.heading(conversations_heading);

@@ -27,6 +27,10 @@ std::string library_names(const std::string& names) {
   return kept;
 }
 
+std::string without_dashes(const std::string& flag) {
+  return flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+}
+
 std::string first_name(const std::string& names) {
   return names.substr(0, names.find(','));
 }
@@ -190,6 +194,10 @@ void Options::refuse(const std::vector<std::string>& flags, const std::vector<st
   if (!flag.empty()) fail(flag, fmt::format("with {}, which does not use it", by), "no such flag here (see --help)");
 }
 
+bool Options::was_given(const std::string& flag) const {
+  return !first_given({flag}, {}, true).empty();
+}
+
 bool Options::was_chosen() const {
   return app_.parsed();
 }
@@ -203,7 +211,8 @@ std::vector<std::string> with_library_flags(std::vector<std::string> arguments) 
   return arguments;
 }
 
-void parse_settings(const std::string& flag, const std::string& text, const std::function<void(Options&)>& declare) {
+void parse_settings(const std::string& flag, const std::string& text, const std::function<void(Options&)>& declare,
+                    const std::function<void(const Options&)>& check) {
   CLI::App app;
   app.set_help_flag();
   Options options(app);
@@ -217,14 +226,22 @@ void parse_settings(const std::string& flag, const std::string& text, const std:
   std::reverse(arguments.begin(), arguments.end());  // the parser takes them from the back
   try {
     app.parse(arguments);
+    if (check) check(options);
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    problem.path = without_dashes(problem.source);
+    problem.source = flag;
+    throw InputError(std::move(problem));
   } catch (const CLI::ExtrasError&) {
     std::vector<std::string> known;
     for (const CLI::Option* option : std::as_const(app).get_options()) {
       for (const std::string& name : option->get_lnames()) known.push_back(name);
     }
     const std::string typed = app.remaining().front();
-    const std::string key = typed.substr(2, typed.find('=') - 2);
-    fail(flag, key, "KEY=VALUE,..., each key a flag of this command without its dashes",
+    const std::string key = without_dashes(typed.substr(0, typed.find('=')));
+    fail(flag, key,
+         "KEY=VALUE,..., each key a flag of one replica (its model, engine, scheduler and step times) without its "
+         "dashes",
          nearest_name(key, known).value_or(""));
   } catch (const CLI::ParseError&) {
     fail(flag, text, "KEY=VALUE,KEY=VALUE,...");

@@ -40,6 +40,7 @@ class Options {
   void footer(const std::string& examples);                                  // shown below the flags
   Options& subcommand(const std::string& name, const std::string& summary);  // exactly one must be chosen
   bool was_chosen() const;
+  bool was_given(const std::string& flag) const;  // after parsing; also as --no-x
 
   // After parsing: InputError for a flag that was given although what was asked for (`by`, in words) would not use it:
   // one that is not in the list and not below one of the headings; or, the other way round, one that is.
@@ -68,8 +69,9 @@ class Options {
 std::vector<std::string> with_library_flags(std::vector<std::string> arguments);
 
 // Flags inside the value of another: "device=h100_sxm,tp=2" means --device h100_sxm -tp 2 of those that `declare`
-// declares. InputError names the outer flag.
-void parse_settings(const std::string& flag, const std::string& text, const std::function<void(Options&)>& declare);
+// declares; `check` may look at what was given. InputError names the outer flag.
+void parse_settings(const std::string& flag, const std::string& text, const std::function<void(Options&)>& declare,
+                    const std::function<void(const Options&)>& check = {});
 
 // One such number, or doubling from the first to the last: 1K:1G.
 std::vector<int64_t> parse_sizes(const std::string& flag, const std::string& text, Range<int64_t> allowed);

@@ -73,10 +73,13 @@ void ReplicaFlags::declare_engine(Options& options) {
 ReplicaFlags ReplicaFlags::with(const std::string& flag, const std::string& settings) const {
   ReplicaFlags changed = *this;
   changed.count = 1;
-  parse_settings(flag, settings, [&](Options& options) {
+  const auto declare = [&](Options& options) {
     changed.declare_model(options);
     changed.declare_engine(options);
     options.integer("--count", changed.count, counts, "Replicas of this kind");
+  };
+  parse_settings(flag, settings, declare, [&](const Options& options) {
+    refuse_unread_scheduler_flags(options, {changed.scheduler.name(changed.engine.engine.engine)});
   });
   if (changed.model.model != model.model) {
     throw InputError({.source = flag,

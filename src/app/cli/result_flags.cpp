@@ -1,7 +1,10 @@
 #include "app/cli/result_flags.h"
 
 #include <filesystem>
+#include <map>
 #include <optional>
+
+#include <fmt/format.h>
 
 #include "app/cli/out_file.h"
 #include "base/error.h"
@@ -22,6 +25,26 @@ std::string result_path(const ResultFlags& flags) {
   std::error_code failed;  // said again, with the name, when the file is opened
   std::filesystem::create_directories(flags.result_dir, failed);
   return (std::filesystem::path(flags.result_dir) / flags.result_filename).string();
+}
+
+// Each would overwrite the other.
+void refuse_equal_paths(const ResultFlags& flags) {
+  namespace fs = std::filesystem;
+  std::map<fs::path, const char*> flag_of;
+  const std::pair<const char*, std::string> outputs[] = {{"--out-requests", flags.out_requests},
+                                                         {"--out-steps", flags.out_steps},
+                                                         {"--out-series", flags.out_series},
+                                                         {"--out-trace", flags.out_trace},
+                                                         {"--result-filename", result_path(flags)}};
+  for (const auto& [flag, path] : outputs) {
+    if (path.empty()) continue;
+    std::error_code failed;
+    const fs::path whole = fs::weakly_canonical(path, failed);
+    const auto [other, is_new] = flag_of.emplace(failed ? fs::path(path).lexically_normal() : whole, flag);
+    if (is_new || path == "/dev/null") continue;
+    throw InputError(
+        {.source = flag, .value = printable(path), .expected = fmt::format("another file than {}", other->second)});
+  }
 }
 
 }  // namespace
@@ -53,8 +76,13 @@ std::vector<std::pair<std::string, std::string>> ResultFlags::metadata_pairs() c
 }
 
 struct ResultFiles::Parts {
+  // Before any file is opened, and so emptied.
+  static const ResultFlags& checked(const ResultFlags& flags) {
+    refuse_equal_paths(flags);
+    return flags;
+  }
   explicit Parts(const ResultFlags& from)
-      : flags(from),
+      : flags(checked(from)),
         requests("--out-requests", from.out_requests),
         steps("--out-steps", from.out_steps),
         series("--out-series", from.out_series),

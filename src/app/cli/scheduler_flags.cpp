@@ -1,5 +1,7 @@
 #include "app/cli/scheduler_flags.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "serving/engine_setup.h"
@@ -33,7 +35,7 @@ void SchedulerFlags::declare(Options& options) {
                   "trtllm: steps that prompts may be held back beside running sequences, for fuller steps; 0 = none");
   options.number("--batch-wait-max-tokens-ratio", batch_wait_ratio, {.least = 0, .most = 1},
                  "trtllm: share of --max-num-batched-tokens that ends the wait");
-  options.number("--watermark", watermark, {.least = -1, .most = 1},
+  options.number("--watermark", watermark, {.least = -1, .most = 0.99},
                  "Share of the blocks kept free when a request is admitted; -1 = the scheduler's own");
 }
 
@@ -51,6 +53,29 @@ void SchedulerFlags::apply(SchedulerOptions& options) const {
   options.batch_wait_timeout_iters = batch_wait_iters;
   options.batch_wait_max_tokens_ratio = batch_wait_ratio;
   if (watermark >= 0) options.watermark = watermark;
+}
+
+void refuse_unread_scheduler_flags(const Options& options, const std::vector<std::string>& schedulers) {
+  struct OptionFlag {
+    const char* name;
+    bool (*is_read)(const SchedulerKind&);
+  };
+  constexpr OptionFlag flags[] = {
+      {"--scheduling-policy", [](const SchedulerKind& kind) { return kind.reads.policy; }},
+      {"--enable-chunked-prefill", [](const SchedulerKind& kind) { return kind.reads.chunked_prefill; }},
+      {"--enable-prefix-caching", [](const SchedulerKind& kind) { return kind.reads.prefix_caching; }},
+      {"--async-scheduling", [](const SchedulerKind& kind) { return kind.schedules_ahead; }},
+      {"--scheduler-reserve-full-isl", [](const SchedulerKind& kind) { return kind.reads.reserve_full_isl; }},
+      {"--long-prefill-token-threshold", [](const SchedulerKind& kind) { return kind.reads.long_prefill_threshold; }},
+      {"--batch-wait-timeout-iters", [](const SchedulerKind& kind) { return kind.reads.batch_wait; }},
+      {"--batch-wait-max-tokens-ratio", [](const SchedulerKind& kind) { return kind.reads.batch_wait; }}};
+  std::vector<std::string> unread;
+  for (const OptionFlag& flag : flags) {
+    const bool is_read = std::any_of(schedulers.begin(), schedulers.end(),
+                                     [&](const std::string& name) { return flag.is_read(scheduler_kind(name)); });
+    if (!is_read) unread.emplace_back(flag.name);
+  }
+  options.refuse(unread, {}, fmt::format("--scheduler {}", fmt::join(schedulers, ", ")));
 }
 
 }  // namespace foretoken

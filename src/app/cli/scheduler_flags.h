@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "app/cli/options.h"
 #include "serving/scheduler.h"
@@ -23,5 +24,8 @@ struct SchedulerFlags {
   std::string name(const std::string& engine) const;
   void apply(SchedulerOptions& options) const;
 };
+
+// InputError for a flag that was given although none of these schedulers reads it.
+void refuse_unread_scheduler_flags(const Options& options, const std::vector<std::string>& schedulers);
 
 }  // namespace foretoken

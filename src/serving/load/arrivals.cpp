@@ -50,7 +50,8 @@ void check_arrivals(const ArrivalSettings& settings) {
   check(settings.rate > 0, "--request-rate", settings.rate, "a rate above 0, or inf for all at once");
   check(settings.burstiness > 0 && std::isfinite(settings.burstiness), "--burstiness", settings.burstiness,
         "a number above 0 (1 = Poisson, below burstier, above smoother)");
-  check(settings.count >= 1, "--num-prompts", static_cast<double>(settings.count), "at least one request");
+  check(settings.count >= 1 && settings.count <= most_made_up_requests, "--num-prompts",
+        static_cast<double>(settings.count), "at least one request and at most 100 million");
   if (settings.shape == RateShape::linear || settings.shape == RateShape::exponential) {
     check(settings.ramp_start > 0, "--ramp-up-start-rps", settings.ramp_start, "a rate above 0");
     check(settings.ramp_end > 0, "--ramp-up-end-rps", settings.ramp_end, "a rate above 0");
@@ -58,7 +59,7 @@ void check_arrivals(const ArrivalSettings& settings) {
   if (settings.shape == RateShape::daily) {
     check(std::isfinite(settings.rate), "--request-rate", settings.rate, "a finite rate: it rises and falls over time");
     check(settings.swing >= 0 && settings.swing <= 0.99, "--daily-swing", settings.swing, "a number from 0 to 0.99");
-    check(settings.period_s > 0, "--daily-period", settings.period_s, "seconds above 0");
+    check(settings.period_s >= 1e-6, "--daily-period", settings.period_s, "seconds, at least a millionth of one");
   }
 }
 
@@ -74,6 +75,15 @@ Arrivals::Arrivals(const ArrivalSettings& settings, uint64_t seed) : settings_(s
 Picoseconds Arrivals::next() {
   seconds_ += gap_seconds();
   ++given_;
+  if (seconds_ > longest_simulated_time.value()) {
+    const bool ramps = settings_.shape == RateShape::linear || settings_.shape == RateShape::exponential;
+    throw InputError(
+        {.source = ramps ? "--ramp-up-start-rps" : "--request-rate",
+         .value = number_text(ramps ? settings_.ramp_start : settings_.rate),
+         .expected = fmt::format("a rate at which request {} of {} arrives within the {:.0f} days that are "
+                                 "simulated at most",
+                                 given_, settings_.count, longest_simulated_time.value() / 86400)});
+  }
   return to_picoseconds(Seconds(seconds_));
 }
 
@@ -96,10 +106,13 @@ double Arrivals::gap_seconds() {
   return requests / settings_.rate;
 }
 
-// Walks through the day in small pieces until the rate has brought `requests`.
+// Walks through the day in small pieces until the rate has brought `requests`. Whole days bring the mean rate: the
+// pieces of one half undo those of the other.
 double Arrivals::daily_gap_seconds(double requests) const {
-  const double piece = settings_.period_s / 1024;
-  double gap = 0;
+  const double piece = settings_.period_s / 1024, a_day = settings_.rate * settings_.period_s;
+  const double days = std::floor(requests / a_day);
+  double gap = days * settings_.period_s;
+  requests = std::max(0.0, requests - days * a_day);
   for (;;) {
     const double turns = (seconds_ + gap) / settings_.period_s;
     const double rate = settings_.rate * (1 + settings_.swing * sine_of_turns(turns));

@@ -22,6 +22,9 @@ enum class RateShape {
 std::vector<std::string> rate_shape_names();
 std::optional<RateShape> rate_shape_from_name(const std::string& name);
 
+// Gaps at a constant rate are drawn twice, see Arrivals: more would take minutes before the first request.
+inline constexpr int64_t most_made_up_requests = 100'000'000;
+
 struct ArrivalSettings {
   double rate = std::numeric_limits<double>::infinity();  // requests/s; infinite = all at time 0
   double burstiness = 1;  // shape of the gamma-distributed gaps: 1 = Poisson, below burstier, above smoother

@@ -105,5 +105,27 @@ TEST(Arrivals, names_of_shapes_read_back) {
   EXPECT_FALSE(rate_shape_from_name("weekly"));
 }
 
+// One arrival every ten seconds, ten million days long each.
+TEST(Arrivals, days_much_shorter_than_a_gap_bring_the_mean_rate_at_once) {
+  const std::vector<double> times = arrival_seconds(
+      {.rate = 0.1, .burstiness = 1e6, .shape = RateShape::daily, .swing = 0.9, .period_s = 1e-6, .count = 50});
+  for (const double gap : gaps_of(times)) EXPECT_NEAR(gap, 10, 0.1);
+  EXPECT_THROW(check_arrivals({.rate = 1, .shape = RateShape::daily, .period_s = 1e-300}), InputError);
+}
+
+TEST(Arrivals, more_requests_than_can_be_drawn_are_refused_before_they_are) {
+  EXPECT_THROW(Arrivals({.rate = 1, .count = 2'000'000'000}, 1), InputError);
+}
+
+TEST(Arrivals, a_rate_that_leads_beyond_simulated_time_is_named) {
+  Arrivals arrivals({.rate = 1e-7, .count = 3}, 1);
+  try {
+    for (int i = 0; i < 3; ++i) arrivals.next();
+    FAIL() << "within 90 days";
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problem().source, "--request-rate");
+  }
+}
+
 }  // namespace
 }  // namespace foretoken

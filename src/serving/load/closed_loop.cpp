@@ -29,13 +29,22 @@ class ClosedLoop : public RequestSource {
   }
 
   void ended(int64_t id, Picoseconds when) override {
-    ensure(in_flight_ > 0, "no more requests end than were sent");
-    --in_flight_;
-    last_end_ = std::max(last_end_, when);
+    one_less(when);
     inner_->ended(id, when);
   }
 
+  void rejected(int64_t id, Picoseconds when) override {
+    one_less(when);
+    inner_->rejected(id, when);
+  }
+
  private:
+  void one_less(Picoseconds when) {
+    ensure(in_flight_ > 0, "no more requests end than were sent");
+    --in_flight_;
+    last_end_ = std::max(last_end_, when);
+  }
+
   std::unique_ptr<RequestSource> inner_;
   int64_t limit_ = 1;
   int64_t in_flight_ = 0;

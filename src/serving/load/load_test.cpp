@@ -114,6 +114,12 @@ TEST(SyntheticLoad, prompts_share_a_prefix_exactly_with_those_of_the_same_text) 
   EXPECT_EQ(numbers.size(), 18U) << "different texts have no block in common";
 }
 
+TEST(SyntheticLoad, prefixes_beyond_all_contexts_and_numbers_are_refused) {
+  EXPECT_THROW(synthetic_load({}, fixed(50, 1), {.tokens = 1'000'000'000}, 1), InputError);
+  EXPECT_THROW(synthetic_load({}, fixed(50, 1), {.tokens = 16, .count = 1'000'000'000'000}, 1), InputError);
+  EXPECT_THROW(session_load({.system_tokens = 1'000'000'000}, fixed(50, 1), 1), InputError);
+}
+
 // Serves each request for a fixed time, all at once.
 std::vector<Request> serve_for(RequestSource& source, Picoseconds service, size_t& most_in_flight) {
   std::vector<Request> sent;
@@ -196,6 +202,19 @@ TEST(Sessions, a_conversation_ends_once_it_is_long_enough) {
   const auto load = session_load({.starts = {.count = 1}, .turns = 100, .longest = 150}, fixed(30, 20), 1);
   size_t most = 0;
   EXPECT_EQ(serve_for(*load, 1, most).size(), 3U);
+}
+
+// A model's length is an engine's to know: what it refuses, the next turn would only repeat.
+TEST(Sessions, a_conversation_ends_at_its_first_rejected_turn) {
+  std::unique_ptr<RequestSource> load = session_load({.starts = {.count = 2}, .turns = 100}, fixed(30, 20), 1);
+  load = closed_loop(with_priorities(std::move(load), {1, 1}, 1), 10);
+  std::map<int64_t, int64_t> turns;
+  while (const auto arrival = load->next_arrival()) {
+    const Request request = load->next();
+    ++turns[request.session];
+    request.input_tokens < 120 ? load->ended(request.id, *arrival) : load->rejected(request.id, *arrival);
+  }
+  EXPECT_EQ(turns, (std::map<int64_t, int64_t>{{0, 3}, {1, 3}}));
 }
 
 TEST(Sessions, settings_without_meaning_are_refused) {

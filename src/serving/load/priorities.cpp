@@ -33,6 +33,7 @@ class PrioritySource : public RequestSource {
   }
 
   void ended(int64_t id, Picoseconds when) override { inner_->ended(id, when); }
+  void rejected(int64_t id, Picoseconds when) override { inner_->rejected(id, when); }
 
  private:
   [[noreturn]] static void fail() {

@@ -57,10 +57,7 @@ class SessionLoad : public RequestSource {
   }
 
   void ended(int64_t id, Picoseconds when) override {
-    const auto found = in_flight_.find(id);
-    ensure(found != in_flight_.end(), "a turn that ends was sent");
-    Turn turn = found->second;
-    in_flight_.erase(found);
+    Turn turn = take_sent(id);
     if (++turn.turn == settings_.turns || turn.context_tokens >= settings_.longest) return;
     const bool after_tool = pauses_.uniform() < settings_.tool_share;
     turn.arrival =
@@ -68,7 +65,18 @@ class SessionLoad : public RequestSource {
     ready_.push(turn);
   }
 
+  // Nobody answered: there is nothing to go on from.
+  void rejected(int64_t id, Picoseconds /*when*/) override { take_sent(id); }
+
  private:
+  Turn take_sent(int64_t id) {
+    const auto found = in_flight_.find(id);
+    ensure(found != in_flight_.end(), "a turn that ends was sent");
+    const Turn turn = found->second;
+    in_flight_.erase(found);
+    return turn;
+  }
+
   void start_next_session() {
     if (sessions_ == settings_.starts.count) return;
     ready_.push({.arrival = starts_.next(), .session = sessions_++, .context_tokens = settings_.system_tokens});
@@ -103,6 +111,7 @@ void check_sessions(const SessionSettings& settings) {
     if (!holds) throw InputError({.source = flag, .value = number_text(value), .expected = expected});
   };
   check_arrivals(settings.starts);
+  check_prefixes({.tokens = settings.system_tokens});
   check(settings.turns >= 1, "--turns", static_cast<double>(settings.turns), "at least one turn");
   check(settings.think_s >= 0, "--think-time", settings.think_s, "seconds of at least 0");
   check(settings.tool_s >= 0, "--tool-time", settings.tool_s, "seconds of at least 0");

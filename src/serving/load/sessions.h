@@ -17,7 +17,7 @@ struct SessionSettings {
   double think_s = 10;          // mean time a person reads and types before the next turn; exponential
   double tool_s = 1;            // mean time a tool runs instead; exponential
   double tool_share = 0;        // of turns that follow a tool call rather than a person, 0 to 1
-  int64_t longest = 1'000'000;  // a conversation ends once it has so many tokens
+  int64_t longest = 1'000'000;  // a conversation ends once it has so many tokens, or at a turn that is rejected
 };
 
 // InputError names the flag.

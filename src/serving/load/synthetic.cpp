@@ -1,6 +1,9 @@
 #include "serving/load/synthetic.h"
 
+#include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -18,7 +21,7 @@ class SyntheticLoad : public ListedSource {
         prefix_(prefix),
         prefixes_(seed, "prefixes"),
         left_(arrivals.count) {
-    ensure(prefix.tokens >= 0 && prefix.count >= 1, "prompts begin with one of at least one prefix");
+    check_prefixes(prefix);
   }
 
   std::optional<Request> read() override {
@@ -50,6 +53,19 @@ class SyntheticLoad : public ListedSource {
 };
 
 }  // namespace
+
+void check_prefixes(const PrefixSettings& prefix) {
+  if (prefix.tokens < 0 || prefix.tokens > most_prefix_tokens) {
+    throw InputError({.source = "--random-prefix-len",
+                      .value = std::to_string(prefix.tokens),
+                      .expected = fmt::format("from 0 to {} tokens", most_prefix_tokens)});
+  }
+  if (prefix.count < 1 || prefix.count > most_prefixes) {
+    throw InputError({.source = "--prefix-repetition-num-prefixes",
+                      .value = std::to_string(prefix.count),
+                      .expected = fmt::format("from 1 to {}", most_prefixes)});
+  }
+}
 
 std::unique_ptr<RequestSource> synthetic_load(const ArrivalSettings& arrivals, std::unique_ptr<LengthSource> lengths,
                                               const PrefixSettings& prefix, uint64_t seed) {

@@ -16,6 +16,11 @@ struct PrefixSettings {
   int64_t count = 1;
 };
 
+// The longest context there is, and few enough that every block has a number of its own.
+inline constexpr int64_t most_prefix_tokens = 10'000'000, most_prefixes = 1'000'000'000;
+// InputError names the flag.
+void check_prefixes(const PrefixSettings& settings);
+
 // Tokens that a number of Request::prefix_blocks stands for in made-up load: the finest block of common engines.
 inline constexpr int32_t made_up_block_tokens = 16;
 

@@ -6,18 +6,30 @@
 namespace foretoken {
 namespace {
 
+constexpr OptionsRead finds_prefixes{.prefix_caching = true};
+constexpr OptionsRead vllm_options{.policy = true,
+                                   .chunked_prefill = true,
+                                   .prefix_caching = true,
+                                   .reserve_full_isl = true,
+                                   .long_prefill_threshold = true};
+constexpr OptionsRead trtllm_options{.chunked_prefill = true, .prefix_caching = true, .batch_wait = true};
+
 constexpr SchedulerKind kinds[] = {
-    {"vllm", "vLLM V1: running before waiting, chunked prefill, preemption by recompute", true, make_vllm},
-    {"vllm_v0", "vLLM V0: steps of whole prompts first, then steps of decodes", false, make_vllm_v0},
-    {"sarathi", "Sarathi-Serve: all decodes, then prompt chunks up to a fixed number of tokens", false, make_sarathi},
-    {"orca", "Orca: whole prompts with decodes; cache for the longest sequence set aside", false, make_orca},
-    {"static", "static batching: nothing is admitted until all of a batch have ended", false, make_static_batch},
-    {"sglang", "SGLang: prompts first, predictive admission, retraction", true, make_sglang},
-    {"trtllm", "TensorRT-LLM, guaranteed no evict: nothing that started is ever paused", true, make_tensorrt_llm},
+    {"vllm", "vLLM V1: running before waiting, chunked prefill, preemption by recompute", true, vllm_options,
+     make_vllm},
+    {"vllm_v0", "vLLM V0: steps of whole prompts first, then steps of decodes", false, finds_prefixes, make_vllm_v0},
+    {"sarathi", "Sarathi-Serve: all decodes, then prompt chunks up to a fixed number of tokens", false, finds_prefixes,
+     make_sarathi},
+    {"orca", "Orca: whole prompts with decodes; cache for the longest sequence set aside", false, {}, make_orca},
+    {"static", "static batching: nothing is admitted until all of a batch have ended", false, {}, make_static_batch},
+    {"sglang", "SGLang: prompts first, predictive admission, retraction", true, finds_prefixes, make_sglang},
+    {"trtllm", "TensorRT-LLM, guaranteed no evict: nothing that started is ever paused", true, trtllm_options,
+     make_tensorrt_llm},
     {"trtllm_max_utilization", "TensorRT-LLM, max utilization: starts what fits now, pauses when it must", true,
-     make_tensorrt_llm_max_utilization},
-    {"trtllm_static", "TensorRT-LLM, static batch: starts only when all have ended", true, make_tensorrt_llm_static},
-    {"vidur_vllm", "vLLM V0 as VIDUR simulates it: prompts count padded to the longest", false, make_vidur_vllm},
+     trtllm_options, make_tensorrt_llm_max_utilization},
+    {"trtllm_static", "TensorRT-LLM, static batch: starts only when all have ended", true, trtllm_options,
+     make_tensorrt_llm_static},
+    {"vidur_vllm", "vLLM V0 as VIDUR simulates it: prompts count padded to the longest", false, {}, make_vidur_vllm},
 };
 
 }  // namespace

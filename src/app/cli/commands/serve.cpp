@@ -50,8 +50,9 @@ class ServeCommand : public Command {
     pools_.declare(options);
     options.heading("Results");
     goals_.declare(options);
-    options.flag("--intervals", intervals_,
-                 "Also run with all steps at both ends of their intervals [on up to 20,000 requests]");
+    options.flag(
+        "--intervals", intervals_,
+        "Also run with all steps at both ends of their intervals [on up to 20,000 requests; off for whole traces]");
     options.integer("--num-seeds", more_seeds_, {.least = 0, .most = 1000},
                     "Also run with so many other seeds, for the intervals");
     options.flag("--breakdown", breakdown_, "Also say which steps and operators the time went to");
@@ -75,6 +76,12 @@ class ServeCommand : public Command {
   Answer run(const Library& library) const override {
     load_.check_use(*options_);
     const std::vector<ReplicaGroup> groups = build_groups(library);
+    std::vector<std::string> schedulers;
+    for (const ReplicaGroup& group : groups) {
+      const bool known = std::find(schedulers.begin(), schedulers.end(), group.config.scheduler) != schedulers.end();
+      if (!known) schedulers.push_back(group.config.scheduler);
+    }
+    refuse_unread_scheduler_flags(*options_, schedulers);
     ServingRunRequest request;
     request.config.router =
         router_ == "engine" ? usual_router(replica_.engine.engine.engine, ranks_of(groups)) : router_;
@@ -86,7 +93,8 @@ class ServeCommand : public Command {
     request.load = load_.load();
     request.goals = goals_.goals();
     request.percentiles = goals_.percentiles();
-    request.step_bounds = intervals_ && load_.requests() > 0 && load_.requests() <= most_for_intervals;
+    const bool few = load_.requests() > 0 && load_.requests() <= most_for_intervals;
+    request.step_bounds = intervals_ && (few || options_->was_given("--intervals"));
     request.more_seeds = more_seeds_;
 
     ShownProgress progress;

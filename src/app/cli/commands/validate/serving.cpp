@@ -12,6 +12,7 @@ namespace {
 class ValidateServing : public Command {
  public:
   void declare(Options& options) override {
+    options_ = &options;
     options.text("--data", data_, "CSV file of measured operating points (.csv, .csv.gz)");
     options.text("--run", run_folder_, "Or one run, request by request: a folder with meta.json and requests.csv");
     options.text("--op-tables", op_tables_, "--run: step times from operators measured in the engine");
@@ -50,6 +51,13 @@ class ValidateServing : public Command {
                         .value = data_.empty() ? "not given" : "and --run",
                         .expected = "--data FILE or --run FOLDER, one of them"});
     }
+    if (is_run) {
+      options_->refuse({"--tiers", "--devices", "--models", "--engines", "--kinds", "--speculative-acceptance",
+                        "--group-by", "--threads"},
+                       {}, "--run");
+    } else {
+      options_->refuse({"--op-tables", "--device", "--own-blocks"}, {}, "--data");
+    }
     ServingValidationRequest request = request_;
     request.data = data_;
     request.acceptance = acceptance_;
@@ -75,6 +83,7 @@ class ValidateServing : public Command {
         .errors;
   }
 
+  const Options* options_ = nullptr;
   std::string data_, out_, acceptance_, tier_ = "best";
   std::string run_folder_, op_tables_, device_;
   bool own_blocks_ = false;

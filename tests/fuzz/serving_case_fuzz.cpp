@@ -1,0 +1,43 @@
+// Any bytes are either operating points with sane numbers, rows left out for a reason, or an InputError.
+#include <string>
+
+#include "base/error.h"
+#include "fuzz.h"
+#include "serving/serving_case.h"
+
+namespace {
+
+using namespace foretoken;
+
+void check(const ServingCase& point) {
+  const EngineFlags& flags = point.flags;
+  promise(flags.memory_fraction >= 0 && flags.memory_fraction <= 1, "a fraction is one");
+  promise(flags.max_num_batched_tokens >= 0 && flags.max_num_seqs >= 0 && flags.block_size >= 0, "sizes have no sign");
+  promise(point.pool.replicas >= 1 && point.pool.plan.tensor >= 1 && point.pool.plan.pipeline >= 1 &&
+              point.pool.plan.expert >= 1,
+          "somebody serves");
+  promise(point.drafts >= 0 && point.drafts <= 64, "drafts are few");
+  promise(point.input.least >= 1 && point.input.least <= point.input.most, "prompts have tokens");
+  promise(point.output.least >= 1 && point.output.least <= point.output.most, "outputs have tokens");
+  promise(!point.measured.empty(), "there is something to compare with");
+  for (const MeasuredValue& measured : point.measured) promise(measured.value > 0, "what was measured took time");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  try {
+    ServingCaseReader reader(CsvReader::from_text(std::string(as_text(data, size)), "input"));
+    while (reader.next()) {
+      std::string why;
+      if (const auto point = reader.read(why)) {
+        check(*point);
+      } else {
+        promise(!why.empty(), "a row is left out for a reason");
+      }
+    }
+  } catch (const InputError& error) {
+    promise(!error.problem().expected.empty(), "a complaint says what was expected");
+  }
+  return 0;
+}
