@@ -185,12 +185,14 @@ TEST(RequestLifeReport, phases_are_listed_with_what_was_lost) {
 }
 
 TEST(ServingReport, the_fullest_replica_says_how_full_the_cache_was) {
-  ServingReport report;
-  report.replicas = {{.count = 2, .kv_blocks = 1000}, {.count = 1, .kv_blocks = 100}};
-  report.run.most_kv_blocks = {100, 300, 20};
-  EXPECT_DOUBLE_EQ(report.peak_kv_use(), 0.3);
-  report.run.most_kv_blocks = {100, 300, 90};
-  EXPECT_DOUBLE_EQ(report.peak_kv_use(), 0.9);
+  const auto peak = [](std::vector<int64_t> most_kv_blocks) {
+    ServingRun run;
+    run.most_kv_blocks = std::move(most_kv_blocks);
+    return ServingReport{.replicas = {{.count = 2, .kv_blocks = 1000}, {.count = 1, .kv_blocks = 100}}, .run = run}
+        .peak_kv_use();
+  };
+  EXPECT_DOUBLE_EQ(peak({100, 300, 20}), 0.3);
+  EXPECT_DOUBLE_EQ(peak({100, 300, 90}), 0.9);
 }
 
 TEST(ServingFiles, a_line_for_each_request_and_step_reads_back) {

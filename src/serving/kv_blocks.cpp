@@ -65,12 +65,14 @@ int64_t KvBlocks::missing(const Sequence& sequence, int64_t tokens) const {
 
 void KvBlocks::describe(Sequence& sequence) const {
   const Request& request = sequence.request;
-  if (!prefix_caching_ || request.prefix_blocks.empty()) return;
+  if (!prefix_caching_ || request.prefix_blocks.empty() || request.prefix_block_tokens == 0) return;
   const int64_t described = static_cast<int64_t>(request.prefix_blocks.size()) * request.prefix_block_tokens;
+  if (block_size_ == 1) sequence.content_rows = request.prefix_block_tokens;
+  const int64_t content_tokens = sequence.content_rows * block_size_;
   uint64_t chain = 1;
   size_t next_number = 0;
   // A block's content is everything up to its end, so a number that reaches beyond the block belongs to it.
-  for (int64_t end = block_size_; end <= described && end <= sequence.final_tokens(); end += block_size_) {
+  for (int64_t end = content_tokens; end <= described && end <= sequence.final_tokens(); end += content_tokens) {
     while (static_cast<int64_t>(next_number) * request.prefix_block_tokens < end) {
       chain = mixed(chain, static_cast<uint64_t>(request.prefix_blocks[next_number++]));
     }
@@ -82,7 +84,6 @@ KvBlocks::Prefix KvBlocks::find_prefix(const Sequence& sequence, int64_t most_to
   Prefix prefix;
   if (!prefix_caching_) return prefix;
   const int64_t most = most_tokens / block_size_;
-  const int64_t described = std::min(most, static_cast<int64_t>(sequence.block_hashes.size()));
   int64_t rows = 0;
   const auto add = [&](int64_t more, bool free) {
     rows += more;
@@ -90,10 +91,14 @@ KvBlocks::Prefix KvBlocks::find_prefix(const Sequence& sequence, int64_t most_to
     prefix.blocks += more * row_blocks_;
     if (free) prefix.free += more * row_blocks_;
   };
-  while (rows < described) {
-    const auto found = by_hash_.find(sequence.block_hashes[static_cast<size_t>(rows)]);
+  for (size_t i = 0; i < sequence.block_hashes.size() && rows < most; ++i) {
+    const auto found = by_hash_.find(sequence.block_hashes[i]);
     if (found == by_hash_.end()) return prefix;
-    add(1, contents_[static_cast<size_t>(found->second)].holders == 0);
+    add(sequence.content_rows, contents_[static_cast<size_t>(found->second)].holders == 0);
+  }
+  if (rows > most) {  // the last content is held whole, though not all its tokens may be used
+    prefix.tokens = most * block_size_;
+    return prefix;
   }
   // Content that no other request has: where it was left, or nowhere.
   const FormerBlocks& former = sequence.former;
@@ -104,14 +109,16 @@ KvBlocks::Prefix KvBlocks::find_prefix(const Sequence& sequence, int64_t most_to
 
 void KvBlocks::take_prefix(Sequence& sequence, const Prefix& prefix) {
   ensure(sequence.blocks == 0, "a prefix is taken first");
-  const auto described = std::min(static_cast<size_t>(prefix.tokens / block_size_), sequence.block_hashes.size());
+  const int64_t content_tokens = sequence.content_rows * block_size_;
+  const auto described = std::min(static_cast<size_t>((prefix.tokens + content_tokens - 1) / content_tokens),
+                                  sequence.block_hashes.size());
   for (size_t i = 0; i < described; ++i) {
     const int32_t index = by_hash_.at(sequence.block_hashes[i]);
     Content& content = contents_[static_cast<size_t>(index)];
     if (content.holders++ == 0) find_run(content.place)->blocks = 0;
     sequence.contents.push_back(index);
   }
-  if (const int64_t own = prefix.blocks - static_cast<int64_t>(described) * row_blocks_; own > 0) {
+  if (const int64_t own = prefix.blocks - static_cast<int64_t>(described) * content_blocks(sequence); own > 0) {
     find_run(sequence.former.run)->blocks -= own;
   }
   sequence.blocks = prefix.blocks;
@@ -133,7 +140,7 @@ bool KvBlocks::cover(Sequence& sequence, int64_t tokens) {
 }
 
 void KvBlocks::publish(Sequence& sequence) {
-  const auto full = static_cast<size_t>(sequence.computed / block_size_);
+  const auto full = static_cast<size_t>(sequence.computed / (sequence.content_rows * block_size_));
   const size_t described = std::min(full, sequence.block_hashes.size());
   while (sequence.contents.size() < described) {
     int32_t index = static_cast<int32_t>(contents_.size());
@@ -157,7 +164,7 @@ void KvBlocks::publish(Sequence& sequence) {
 }
 
 void KvBlocks::give_back(Sequence& sequence) {
-  const auto described = static_cast<int64_t>(sequence.contents.size());
+  const int64_t described = static_cast<int64_t>(sequence.contents.size()) * sequence.content_rows;
   int64_t freed = sequence.blocks - described * row_blocks_;
   sequence.former = {};
   if (freed > 0) {
@@ -171,8 +178,8 @@ void KvBlocks::give_back(Sequence& sequence) {
     Content& content = contents_[static_cast<size_t>(sequence.contents[i])];
     if (--content.holders > 0) continue;
     content.place = next_number_;
-    append_free(row_blocks_, sequence.contents[i]);
-    freed += row_blocks_;
+    append_free(content_blocks(sequence), sequence.contents[i]);
+    freed += content_blocks(sequence);
   }
   used_ -= freed;
   sequence.contents.clear();

@@ -18,6 +18,9 @@ namespace foretoken {
 // Blocks are only told apart where it matters: those whose content other requests may have are kept one by one, the
 // rest of a sequence as one run. So a request that shares nothing costs the same whatever its length.
 //
+// Blocks of one token are pages of a radix tree (SGLang): those that one number of a trace describes are found, kept
+// and lost together, as a node of the tree is.
+//
 // Where kinds of layers share the blocks, requests share those of the layers that keep every token: one block of each
 // such group for each block_size tokens. Each sequence has its windows to itself, and finds those of a prefix whenever
 // it finds the rest. Beside recurrent states nothing is found (vLLM's default for such models).
@@ -67,9 +70,10 @@ class KvBlocks {
   struct FreeRun {
     uint64_t number = 0;
     int64_t blocks = 0;
-    int32_t content = none;  // of `row_blocks_` blocks
+    int32_t content = none;  // of all of them
   };
 
+  int64_t content_blocks(const Sequence& sequence) const { return sequence.content_rows * row_blocks_; }
   void append_free(int64_t blocks, int32_t content);
   FreeRun* find_run(uint64_t number);
   const FreeRun* find_run(uint64_t number) const;

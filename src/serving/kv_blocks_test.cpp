@@ -238,6 +238,30 @@ TEST(KvBlocks, random_use_loses_no_block) {
   use_at_random(KvBlocks(64, 16, true), 1);
 }
 
+TEST(KvBlocks, random_use_of_pages_of_one_token_loses_no_block) {
+  use_at_random(KvBlocks(64 * 16, 1, true), 16);
+}
+
+TEST(KvBlocks, pages_of_one_token_are_kept_as_the_trace_numbers_them) {
+  KvBlocks kv(1000, 1, true);
+  Sequence one = sequence_of(1, 64, {7, 8, 9, 10}), two = sequence_of(2, 70, {7, 8, 11}),
+           same = sequence_of(3, 64, {7, 8, 9, 10});
+  for (Sequence* sequence : {&one, &two, &same}) kv.describe(*sequence);
+  compute(kv, one, 64);
+  EXPECT_EQ(one.contents.size(), 4U) << "not one for each token";
+  EXPECT_EQ(kv.find_prefix(two, 69).tokens, 32);
+  const KvBlocks::Prefix all = kv.find_prefix(same, 63);
+  EXPECT_EQ(all.tokens, 63) << "all but the token that is computed again";
+  kv.take_prefix(same, all);
+  compute(kv, same, 64);
+  EXPECT_EQ(kv.used(), 64);
+  kv.give_back(one);
+  EXPECT_EQ(kv.used(), 64);
+  kv.give_back(same);
+  EXPECT_EQ(kv.free(), 1000);
+  EXPECT_EQ(kv.find_prefix(two, 69).free, 32);
+}
+
 TEST(KvBlocks, random_use_of_several_kinds_of_layers_loses_no_block) {
   use_at_random(KvBlocks(150, 16, true,
                          {{.kind = "full attention", .block_tokens = 16},

@@ -20,6 +20,7 @@ void Sequence::begin(Request&& new_request) {
   steps_in_flight = 0;
   running = watched = outside = false;
   block_hashes.clear();
+  content_rows = 1;
   contents.clear();
   former = {};
 }

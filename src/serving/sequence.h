@@ -34,6 +34,7 @@ struct Sequence {
   // The cache's, see kv_blocks.h.
   int64_t blocks = 0;                  // that it holds
   std::vector<uint64_t> block_hashes;  // of the blocks that `request.prefix_blocks` describes
+  int64_t content_rows = 1;            // blocks that one of these stands for
   std::vector<int32_t> contents;       // of its first blocks: those that others can find
   FormerBlocks former;
 
