@@ -64,6 +64,16 @@ TEST(ServingMemory, each_engine_means_something_else_by_its_fraction) {
   EXPECT_GT(pool("trtllm"), pool("vllm")) << "a share of what is free, not of all";
 }
 
+TEST(ServingMemory, sglang_runs_more_requests_where_its_pool_holds_more_of_the_longest) {
+  const auto running = [](const EngineFlags& flags) { return llama_on("h100_sxm", flags).flags.max_num_seqs; };
+  EXPECT_EQ(running({.engine = "sglang", .max_model_len = 131'072}), 2048) << "the pool holds three of these";
+  EXPECT_EQ(running({.engine = "sglang", .max_model_len = 4096}), 4096);
+  EXPECT_EQ(running({.engine = "sglang", .max_num_seqs = 300, .max_model_len = 4096}), 300);
+  EXPECT_EQ(llama_on("h100_sxm", {.engine = "sglang", .max_num_seqs = 4096}).kv_pool.value,
+            llama_on("h100_sxm", {.engine = "sglang"}).kv_pool.value)
+      << "what is kept out of the pool is for graphs, not for requests";
+}
+
 TEST(ServingMemory, more_room_never_gives_fewer_blocks) {
   double before = 0;
   for (double fraction = 0.3; fraction < 1; fraction += 0.05) {

@@ -109,6 +109,30 @@ TEST_P(Schedulers, serve_every_request_with_all_its_tokens) {
   }
 }
 
+// What a kind says it reads decides which flags are refused.
+TEST_P(Schedulers, options_that_a_kind_does_not_read_change_nothing) {
+  const SchedulerKind& kind = GetParam();
+  for (const Workload& workload : workloads()) {
+    SCOPED_TRACE(workload.name);
+    Workload changed = workload;
+    SchedulerOptions& options = changed.options;
+    if (!kind.reads.policy) options.policy = QueuePolicy::priority;
+    if (!kind.reads.chunked_prefill) options.enable_chunked_prefill = false;
+    if (!kind.reads.prefix_caching) options.enable_prefix_caching = false;
+    if (!kind.reads.reserve_full_isl) options.scheduler_reserve_full_isl = false;
+    if (!kind.reads.long_prefill_threshold) options.long_prefill_token_threshold = 10;
+    if (!kind.reads.batch_wait) options.batch_wait_timeout_iters = 10, options.batch_wait_max_tokens_ratio = 0.9;
+    if (!kind.schedules_ahead) options.async_scheduling = !options.async_scheduling;
+    const std::vector<RequestRecord> before = serve(kind, workload).run.sorted();
+    const std::vector<RequestRecord> after = serve(kind, changed).run.sorted();
+    ASSERT_EQ(before.size(), after.size());
+    for (size_t i = 0; i < before.size(); ++i) {
+      EXPECT_EQ(before[i].first_token, after[i].first_token);
+      EXPECT_EQ(before[i].last_token, after[i].last_token);
+    }
+  }
+}
+
 TEST_P(Schedulers, compute_every_token_once_and_again_only_after_preemption) {
   for (const Workload& workload : workloads()) {
     SCOPED_TRACE(workload.name);

@@ -41,7 +41,8 @@ class ServeCommand : public Command {
     options.integer("--replicas", replica_.count, {.least = 1, .most = 100'000},
                     "Engines behind the router, each with its own devices");
     options.texts("--replica", replica_kinds_,
-                  "Replicas that differ, once for each kind: flags of this command without their dashes, as in "
+                  "Replicas that differ, once for each kind: flags of model, engine, scheduler and step times without "
+                  "their dashes, as in "
                   "device=a100_sxm,tp=2,count=4. What is not named is as the command says");
     std::vector<std::string> routers = router_names();
     routers.insert(routers.begin(), "engine");
