@@ -84,8 +84,9 @@ int64_t MixedAttentionShape::prompt_count() const {
 
 namespace {
 
-// The heads and formats of a batch.
-AttentionShape without_lengths(const MixedAttentionShape& shape) {
+// A shape of no sequences, with the heads and formats of another.
+template <class Shape, class Other>
+Shape with_heads_of(const Other& shape) {
   return {.heads = shape.heads,
           .kv_heads = shape.kv_heads,
           .head_dim = shape.head_dim,
@@ -100,19 +101,11 @@ AttentionShape without_lengths(const MixedAttentionShape& shape) {
 }  // namespace
 
 MixedAttentionShape empty_batch_like(const AttentionShape& shape) {
-  return {.heads = shape.heads,
-          .kv_heads = shape.kv_heads,
-          .head_dim = shape.head_dim,
-          .value_dim = shape.value_dim,
-          .window = shape.window,
-          .dtype = shape.dtype,
-          .kv_dtype = shape.kv_dtype,
-          .writes_kv = shape.writes_kv,
-          .math = shape.math};
+  return with_heads_of<MixedAttentionShape>(shape);
 }
 
 AttentionShape equal_decodes(const MixedAttentionShape& shape) {
-  AttentionShape call = without_lengths(shape);
+  AttentionShape call = with_heads_of<AttentionShape>(shape);
   call.phase = AttentionPhase::decode;
   call.batch = std::max<int64_t>(1, shape.decodes);
   call.kv_len = std::max<int64_t>(1, (shape.decode_keys + call.batch / 2) / call.batch);
@@ -121,7 +114,7 @@ AttentionShape equal_decodes(const MixedAttentionShape& shape) {
 
 AttentionParts equal_parts(const MixedAttentionShape& shape) {
   AttentionParts parts;
-  AttentionShape call = without_lengths(shape);
+  AttentionShape call = with_heads_of<AttentionShape>(shape);
   const auto add = [&](int64_t count, int64_t q_len, int64_t kv_len) {
     if (count <= 0) return;
     call.batch = count;

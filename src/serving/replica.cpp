@@ -1,7 +1,6 @@
 #include "serving/replica.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/error.h"
@@ -455,7 +454,7 @@ Picoseconds Replica::duration(const Estimate& seconds) const {
                        : bound_ == StepBound::low ? seconds.low
                                                   : seconds.high;
   ensure(value >= 0 && value < 1e6, "a step takes a time");
-  return std::max<Picoseconds>(1, std::llround(value * 1e12));
+  return std::max<Picoseconds>(1, to_picoseconds(Seconds(value)));
 }
 
 }  // namespace foretoken

@@ -215,6 +215,9 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
   if (!text("kv_dtype").empty()) result.kv_dtype = dtype_from_name(text("kv_dtype"));
   const bool quantized = *scheme != Scheme::bf16 && *scheme != Scheme::fp16;
   const Version version = version_from(text("engine_version"));
+  // NVIDIA's lab did not record how many tokens a step may hold; assumed is what its runs agree with: vLLM's default
+  // where no server of its own asks (as inside Dynamo), and of 1k, 2k, 4k and 8k the one that TensorRT-LLM's decodes
+  // fit.
   const bool from_lab = flags.empty() && has(text("source"), "NVIDIA-lab");
   EngineFlags& engine = result.flags;
   if (result.engine == "vllm") {
@@ -222,7 +225,6 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     result.scheduler = version < first_v1 ? "vllm_v0" : "vllm";
     engine.memory_fraction = numbers.number("gpu-mem-util ", share);
     engine.max_num_batched_tokens = numbers.count("max-num-batched-tokens ", some_tokens);
-    // NVIDIA's lab runs engines inside Dynamo, where vLLM does not know a server asks and keeps its general default.
     if (from_lab) engine.max_num_batched_tokens = 2048;
     engine.max_num_seqs = has(flags, "max-num-seqs = concurrency") ? count("concurrency", 0)
                                                                    : numbers.count("max-num-seqs ", some_tokens);
@@ -236,7 +238,6 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     engine.memory_fraction = numbers.number("KV fraction ", share);
     if (engine.memory_fraction == 0) engine.memory_fraction = numbers.number("fraction for KV ", share);
     engine.max_num_batched_tokens = numbers.count("max_num_tokens ", some_tokens);
-    // Not recorded: of 1k, 2k, 4k and the default 8k, what its decodes under load agree with.
     if (from_lab) engine.max_num_batched_tokens = 4096;
     engine.max_num_seqs = numbers.count("max batch ", some_tokens);
     if (!has(flags, "for 1k/1k with TP<8 batch_wait") ||

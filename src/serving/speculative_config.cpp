@@ -72,6 +72,10 @@ Speculation SpeculativeConfig::speculation() const {
           .acceptance = *acceptance};
 }
 
+int64_t tokens_of_decode(const std::optional<SpeculativeConfig>& config) {
+  return config ? 1 + config->speculation().verified_tokens : 1;
+}
+
 SpeculativeConfig parse_speculative_config(std::string_view text, const std::string& source) {
   const Json document = parse_json(text, source);
   const JsonView config(document, source);

@@ -26,6 +26,9 @@ struct SpeculativeConfig {
   Speculation speculation() const;
 };
 
+// New tokens of one decode in a step: its own, and the drafts it verifies.
+int64_t tokens_of_decode(const std::optional<SpeculativeConfig>& config);
+
 // JSON with the keys of the struct, as in vLLM (tree_tokens and draft_context are ours), and for the acceptance one of
 //   synthetic_acceptance_rates   chances that all drafts up to each position are accepted (vLLM)
 //   synthetic_acceptance_length  mean tokens of a verification (vLLM)

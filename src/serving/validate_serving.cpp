@@ -35,28 +35,28 @@ void check_filters(const ServingValidationRequest& request) {
   struct Filter {
     const char *flag, *column;
     const std::vector<std::string>& values;
+    std::set<std::string> known;
   };
-  const Filter filters[] = {{"--tiers", "tier", request.tiers},
-                            {"--devices", "gpu", request.devices},
-                            {"--models", "model", request.models},
-                            {"--engines", "engine", request.engines}};
-  const auto require = [](const char* flag, const std::vector<std::string>& values,
-                          const std::vector<std::string>& known) {
-    for (const std::string& value : values) {
-      if (wanted(known, value)) continue;
-      throw InputError({.source = flag,
+  Filter filters[] = {{"--kinds", nullptr, request.kinds, {"dense", "moe"}},
+                      {"--tiers", "tier", request.tiers, {}},
+                      {"--devices", "gpu", request.devices, {}},
+                      {"--models", "model", request.models, {}},
+                      {"--engines", "engine", request.engines, {}}};
+  ServingCaseReader rows(request.data);
+  while (rows.next()) {
+    for (Filter& filter : filters) {
+      if (filter.column != nullptr) filter.known.emplace(rows.text(filter.column));
+    }
+  }
+  for (const Filter& filter : filters) {
+    for (const std::string& value : filter.values) {
+      if (filter.known.contains(value)) continue;
+      const std::vector<std::string> known(filter.known.begin(), filter.known.end());
+      throw InputError({.source = filter.flag,
                         .value = printable(value),
                         .expected = fmt::format("one of {}", fmt::join(known, ", ")),
                         .suggestion = nearest_name(value, known).value_or("")});
     }
-  };
-  require("--kinds", request.kinds, {"dense", "moe"});
-  for (const Filter& filter : filters) {
-    if (filter.values.empty()) continue;
-    std::set<std::string> there;
-    ServingCaseReader rows(request.data);
-    while (rows.next()) there.emplace(rows.text(filter.column));
-    require(filter.flag, filter.values, {there.begin(), there.end()});
   }
 }
 
@@ -128,11 +128,10 @@ class Bench {
 
   // Points that capture the same graphs share their steps.
   const Engine& engine_with(const EngineFlags& resolved_flags) {
-    const int64_t decode_tokens = speculative_ ? 1 + speculative_->speculation().verified_tokens : 1;
     const ComposedStepsConfig composed{.model = model_,
                                        .plan = plan_,
                                        .models = models_,
-                                       .stack = engine_stack(stack_, resolved_flags, decode_tokens),
+                                       .stack = engine_stack(stack_, resolved_flags, tokens_of_decode(speculative_)),
                                        .kv_dtype = kv_dtype_};
     Engine& engine = engines_[{resolved_flags.enforce_eager, composed.stack.graph_sizes.size()}];
     if (engine.times != nullptr) return engine;

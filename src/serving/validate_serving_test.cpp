@@ -14,7 +14,8 @@ namespace fs = std::filesystem;
 
 TEST(ValidateServing, what_goes_wrong_in_a_thread_is_told_to_the_caller) {
   const fs::path file = fs::path(testing::TempDir()) / "validate_serving_test.csv";
-  std::string rows = "tier,gpu,model,engine,engine_version,weight_dtype,tp,mode,isl,osl,concurrency,tpot_ms,tpot_stat\n";
+  std::string rows =
+      "tier,gpu,model,engine,engine_version,weight_dtype,tp,mode,isl,osl,concurrency,tpot_ms,tpot_stat\n";
   for (const char* gpu : {"H100-SXM-80GB", "H200-SXM-141GB", "A100-SXM-80GB"}) {
     rows += std::string("B,") + gpu + ",Llama-3.1-8B,vllm,0.19.0,bf16,1,agg,100,10,4,8,mean\n";
   }

@@ -101,8 +101,7 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
   const std::string stack_name = stack.empty() ? std::string(engine_family(engine.engine.engine)) : stack;
   std::optional<SpeculativeConfig> speculative;
   if (speculation.given()) speculative = speculation.read(parsed);
-  const int64_t decode_tokens = speculative ? 1 + speculative->speculation().verified_tokens : 1;
-  Stack captured = engine_stack(library.stacks().stack(stack_name), memory.flags, decode_tokens);
+  Stack captured = engine_stack(library.stacks().stack(stack_name), memory.flags, tokens_of_decode(speculative));
   ReplicaConfig config{.scheduler = scheduler.name(engine.engine.engine), .options = scheduler_options(memory, plan)};
   scheduler.apply(config.options);
   config.stream_interval = stream_interval;

@@ -26,9 +26,7 @@ class OrcaScheduler final : public PagedScheduler {
 }  // namespace
 
 std::unique_ptr<Scheduler> make_orca(const SchedulerOptions& options) {
-  SchedulerOptions without_cache = options;
-  without_cache.enable_prefix_caching = false;
-  return std::make_unique<OrcaScheduler>(without_cache);
+  return std::make_unique<OrcaScheduler>(without_prefix_caching(options));
 }
 
 }  // namespace foretoken

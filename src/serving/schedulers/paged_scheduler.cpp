@@ -16,6 +16,11 @@ void sort_by_arrival(std::vector<Sequence*>& sequences) {
   }
 }
 
+SchedulerOptions without_prefix_caching(SchedulerOptions options) {
+  options.enable_prefix_caching = false;
+  return options;
+}
+
 PagedScheduler::PagedScheduler(const SchedulerOptions& options, int64_t usable_blocks, double watermark)
     : options_(options),
       blocks_(usable_blocks),

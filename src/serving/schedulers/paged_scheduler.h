@@ -14,6 +14,9 @@ namespace foretoken {
 // Ties by id.
 void sort_by_arrival(std::vector<Sequence*>& sequences);
 
+// For kinds that never look for blocks of earlier prompts.
+SchedulerOptions without_prefix_caching(SchedulerOptions options);
+
 class PagedScheduler : public Scheduler {
  public:
   int64_t capacity_tokens() const override {

@@ -56,9 +56,7 @@ class StaticBatchScheduler final : public PagedScheduler {
 }  // namespace
 
 std::unique_ptr<Scheduler> make_static_batch(const SchedulerOptions& options) {
-  SchedulerOptions without_cache = options;
-  without_cache.enable_prefix_caching = false;
-  return std::make_unique<StaticBatchScheduler>(without_cache);
+  return std::make_unique<StaticBatchScheduler>(without_prefix_caching(options));
 }
 
 }  // namespace foretoken
