@@ -12,10 +12,10 @@
 #include "kernel/kernel.h"
 #include "kernel/learned.h"
 #include "model/catalogue.h"
-#include "serving/composed_steps.h"
-#include "serving/op_tables.h"
 #include "serving/simulation.h"
-#include "serving/vidur_tables.h"
+#include "serving/steps/composed_steps.h"
+#include "serving/steps/op_tables.h"
+#include "serving/steps/vidur_tables.h"
 
 namespace foretoken {
 namespace {

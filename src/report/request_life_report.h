@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "report/serving_breakdown.h"
-#include "serving/request_life.h"
+#include "serving/results/request_life.h"
 
 namespace foretoken {
 

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "compose/step_estimate.h"
-#include "serving/step_mix.h"
+#include "serving/results/step_mix.h"
 
 namespace foretoken {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/json.h"
-#include "serving/priority_metrics.h"
-#include "serving/request_details.h"
+#include "serving/results/priority_metrics.h"
+#include "serving/results/request_details.h"
 #include "serving/serving_run.h"
 
 namespace foretoken {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "serving/speculation_tradeoff.h"
+#include "serving/speculation/speculation_tradeoff.h"
 
 namespace foretoken {
 

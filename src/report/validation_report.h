@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "compose/validate_steps.h"
 #include "kernel/validate.h"
-#include "serving/validate_serving.h"
+#include "serving/validate/validate_serving.h"
 
 namespace foretoken {
 

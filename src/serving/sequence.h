@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "serving/request.h"
-#include "serving/speculation.h"
-#include "serving/step_times.h"
+#include "serving/speculation/speculation.h"
+#include "serving/steps/step_times.h"
 
 namespace foretoken {
 

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "serving/metrics.h"
+#include "serving/results/metrics.h"
+#include "serving/results/time_series.h"
 #include "serving/simulation.h"
-#include "serving/time_series.h"
 
 namespace foretoken {
 

@@ -10,7 +10,7 @@
 #include "serving/disaggregation.h"
 #include "serving/request.h"
 #include "serving/scheduler.h"
-#include "serving/step_times.h"
+#include "serving/steps/step_times.h"
 
 namespace foretoken {
 

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "fuzz.h"
-#include "serving/serving_case.h"
+#include "serving/validate/serving_case.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Any bytes are either a config whose drafts are accepted with sane chances, or an InputError.
 #include "base/error.h"
 #include "fuzz.h"
-#include "serving/speculative_config.h"
+#include "serving/speculation/speculative_config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace foretoken;

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "fuzz.h"
-#include "serving/op_tables.h"
-#include "serving/vidur_tables.h"
+#include "serving/steps/op_tables.h"
+#include "serving/steps/vidur_tables.h"
 
 namespace {
 

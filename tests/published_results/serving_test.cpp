@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "app/cli/library.h"
-#include "serving/validate_serving.h"
+#include "serving/validate/validate_serving.h"
 
 namespace foretoken {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "app/cli/options.h"
 #include "serving/load/sessions.h"
-#include "serving/metrics.h"
+#include "serving/results/metrics.h"
 #include "serving/serving_run.h"
 
 namespace foretoken {

@@ -4,11 +4,11 @@
 
 #include "app/cli/tier_flag.h"
 #include "base/error.h"
-#include "serving/composed_steps.h"
 #include "serving/engine_setup.h"
-#include "serving/op_tables.h"
-#include "serving/sustained_steps.h"
-#include "serving/vidur_tables.h"
+#include "serving/steps/composed_steps.h"
+#include "serving/steps/op_tables.h"
+#include "serving/steps/sustained_steps.h"
+#include "serving/steps/vidur_tables.h"
 
 namespace foretoken {
 namespace {

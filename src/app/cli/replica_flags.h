@@ -15,8 +15,8 @@
 #include "compose/serving_memory.h"
 #include "report/serving_breakdown.h"
 #include "report/serving_report.h"
+#include "serving/results/step_mix.h"
 #include "serving/simulation.h"
-#include "serving/step_mix.h"
 
 namespace foretoken {
 

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "report/serving_files.h"
 #include "report/serving_series.h"
-#include "serving/request_details.h"
+#include "serving/results/request_details.h"
 
 namespace foretoken {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "serving/acceptance_table.h"
+#include "serving/speculation/acceptance_table.h"
 
 namespace foretoken {
 namespace {

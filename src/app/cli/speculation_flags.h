@@ -7,7 +7,7 @@
 
 #include "app/cli/library.h"
 #include "app/cli/options.h"
-#include "serving/draft_engine.h"
+#include "serving/speculation/draft_engine.h"
 
 namespace foretoken {
 

@@ -13,8 +13,8 @@
 #include "report/memory_report.h"
 #include "report/request_life_report.h"
 #include "serving/engine_setup.h"
-#include "serving/priority_metrics.h"
-#include "serving/request_life.h"
+#include "serving/results/priority_metrics.h"
+#include "serving/results/request_life.h"
 #include "serving/router.h"
 
 namespace foretoken {

@@ -3,8 +3,8 @@
 #include "app/cli/tier_flag.h"
 #include "base/error.h"
 #include "report/validation_report.h"
-#include "serving/validate_run.h"
-#include "serving/validate_serving.h"
+#include "serving/validate/validate_run.h"
+#include "serving/validate/validate_serving.h"
 
 namespace foretoken {
 namespace {

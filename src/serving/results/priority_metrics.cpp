@@ -1,0 +1,26 @@
+#include "serving/results/priority_metrics.h"
+
+namespace foretoken {
+
+void PriorityMetrics::request_ended(const RequestRecord& record) {
+  if (record.outcome == RequestOutcome::rejected) return;
+  if (!by_priority_.contains(record.priority) && by_priority_.size() == most_) return;
+  Latencies& latencies = by_priority_[record.priority];
+  latencies.ttft.add(record.ttft());
+  latencies.e2el.add(record.e2el());
+  if (record.output_tokens > 1) latencies.tpot.add(record.tpot());
+}
+
+std::vector<PriorityLatencies> PriorityMetrics::latencies(const std::vector<double>& percentiles) const {
+  std::vector<PriorityLatencies> all;
+  for (const auto& [priority, latencies] : by_priority_) {
+    all.push_back({.priority = priority,
+                   .completed = latencies.ttft.count(),
+                   .ttft = latency_summary(latencies.ttft, percentiles),
+                   .tpot = latency_summary(latencies.tpot, percentiles),
+                   .e2el = latency_summary(latencies.e2el, percentiles)});
+  }
+  return all;
+}
+
+}  // namespace foretoken

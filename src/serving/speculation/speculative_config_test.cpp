@@ -1,0 +1,66 @@
+#include "serving/speculation/speculative_config.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+SpeculativeConfig parse(const std::string& members) {
+  return parse_speculative_config("{\"method\": \"eagle3\", \"num_speculative_tokens\": 3" + members + "}", "test");
+}
+
+TEST(SpeculativeConfig, reads_what_vllm_users_type) {
+  const SpeculativeConfig config = parse(R"(, "model": "head", "draft_tensor_parallel_size": 1,
+      "disable_by_batch_size": 32, "synthetic_acceptance_length": 2.5)");
+  EXPECT_EQ(config.method->name, "eagle3");
+  EXPECT_EQ(config.model, "head");
+  const Speculation speculation = config.speculation();
+  EXPECT_EQ(speculation.draft_tokens, 3);
+  EXPECT_EQ(speculation.verified_tokens, 3);
+  EXPECT_EQ(speculation.lookahead_tokens, 3);
+  EXPECT_EQ(speculation.most_sequences, 32);
+  EXPECT_DOUBLE_EQ(speculation.acceptance.expected_tokens(3), 2.5);
+}
+
+TEST(SpeculativeConfig, takes_acceptance_in_any_of_its_forms) {
+  const auto expected = [](const std::string& members) { return parse(members).acceptance.value().expected_tokens(3); };
+  EXPECT_DOUBLE_EQ(expected(R"(, "synthetic_acceptance_rates": [0.8, 0.5, 0.2])"), 2.5);
+  EXPECT_DOUBLE_EQ(expected(R"(, "synthetic_acceptance_rate": 0.5)"), 2.5);
+  EXPECT_DOUBLE_EQ(expected(R"(, "acceptance_rate": 0.5)"), 1.875);
+  EXPECT_DOUBLE_EQ(expected(R"(, "acceptance_rate": 0.5, "acceptance_decay": 0)"), 1.5);
+  EXPECT_DOUBLE_EQ(expected(R"(, "acceptance_distribution": [1, 0, 0, 1])"), 2.5);
+  EXPECT_FALSE(parse("").acceptance.has_value());
+}
+
+TEST(SpeculativeConfig, verifies_a_tree_of_more_drafts_than_its_depth) {
+  const Speculation speculation = parse(R"(, "tree_tokens": 10, "acceptance_rate": 0.5)").speculation();
+  EXPECT_EQ(speculation.draft_tokens, 3);
+  EXPECT_EQ(speculation.verified_tokens, 10);
+}
+
+TEST(SpeculativeConfig, knows_the_methods_of_single_models) {
+  const SpeculativeConfig config =
+      parse_speculative_config(R"({"method": "deepseek_mtp", "num_speculative_tokens": 1})", "test");
+  EXPECT_EQ(config.method->name, "mtp");
+  EXPECT_EQ(parse_speculative_config(R"({"model": "small", "num_speculative_tokens": 1})", "test").method->name,
+            "draft_model");
+}
+
+TEST(SpeculativeConfig, says_what_is_wrong) {
+  for (const char* members :
+       {R"(, "acceptance_rates": 0.5)", R"(, "acceptance_rate": 1.5)", R"(, "synthetic_acceptance_rates": [0.5])",
+        R"(, "synthetic_acceptance_length": 5)", R"(, "acceptance_rate": 0.5, "synthetic_acceptance_rate": 0.5)",
+        R"(, "acceptance_decay": 0.5)", R"(, "acceptance_rate": 0.9, "acceptance_spread": 0.2)",
+        R"(, "acceptance_rate": 0.5, "acceptance_spread": 0.2, "acceptance_decay": 0.5)", R"(, "tree_tokens": 2)",
+        R"(, "acceptance_distribution": [0, 0, 0, 0])"}) {
+    EXPECT_THROW(parse(members), InputError) << members;
+  }
+  EXPECT_THROW(parse_speculative_config(R"({"method": "egle", "num_speculative_tokens": 1})", "test"), InputError);
+  EXPECT_THROW(parse_speculative_config(R"({"method": "eagle"})", "test"), InputError);
+  EXPECT_THROW(parse_speculative_config("{", "test"), InputError);
+}
+
+}  // namespace
+}  // namespace foretoken

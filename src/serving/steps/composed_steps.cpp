@@ -1,0 +1,317 @@
+#include "serving/steps/composed_steps.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "compose/step_estimate.h"
+#include "serving/steps/size_grid.h"
+
+namespace foretoken {
+namespace {
+
+constexpr int64_t frame_grid = 64;  // tokens
+
+// Kernels that read the cache.
+struct Reader {
+  KernelShape shape;  // MixedAttentionShape without sequences, or LatentAttentionShape
+  std::string variant;
+  double count = 1;                     // times the stack's factor
+  bool prompts = true, decodes = true;  // what it reads of a step
+};
+
+bool reads_cache(const KernelShape& shape) {
+  return std::holds_alternative<AttentionShape>(shape) || std::holds_alternative<MixedAttentionShape>(shape) ||
+         std::holds_alternative<LatentAttentionShape>(shape);
+}
+
+Estimate between(const Estimate& a, const Estimate& b, double share) {
+  const auto mix = [&](double x, double y) { return x + (y - x) * share; };
+  return {.value = mix(a.value, b.value),
+          .low = mix(a.low, b.low),
+          .high = mix(a.high, b.high),
+          .kind = std::max(a.kind, b.kind)};
+}
+
+// A step without attention and head: what the device needs, and the host where it cannot launch as fast.
+struct Frame {
+  Estimate device;
+  double host = 0;
+};
+
+Frame between(const Frame& a, const Frame& b, double share) {
+  return {.device = between(a.device, b.device, share), .host = a.host + (b.host - a.host) * share};
+}
+
+// The same kernel for no sequences yet.
+KernelShape emptied(const KernelShape& shape) {
+  if (const auto* one = std::get_if<AttentionShape>(&shape)) return empty_batch_like(*one);
+  if (const auto* mixed = std::get_if<MixedAttentionShape>(&shape)) return prompts_of(decodes_of(*mixed));
+  return shape;
+}
+
+class ComposedSteps final : public StepTimes {
+ public:
+  explicit ComposedSteps(ComposedStepsConfig config) : config_(std::move(config)) {
+    decode_readers_ = find_readers({.phase = StepPhase::decode, .batch = 2, .context_len = 16});
+    prompt_readers_ = find_readers({.phase = StepPhase::prefill, .batch = 1, .input_len = 16});
+    mixed_readers_ =
+        find_readers({.phase = StepPhase::mixed, .batch = 2, .input_len = 16, .context_len = 16, .prompts = 1});
+  }
+
+  Estimate step_seconds(const StepBatch& batch) override {
+    const Frame around = batch.prompts.empty() ? kept(decode_frames_, batch.new_tokens(),
+                                                      [&](int64_t n) { return frame(decode_request(n)); })
+                                               : prompt_frame(batch.new_tokens());
+    parts_.assign(1, around.device);
+    if (const int64_t sampled = batch.sampled_tokens(); sampled > 0) {
+      parts_.push_back(kept(heads_, sampled, [&](int64_t n) { return head(n); }));
+    }
+    parts_.push_back(attention(batch));
+    if (batch.drafted_tokens > 0) parts_.push_back(draft_attention(batch));
+    const Estimate device = sum_with_correlation(parts_, config_.models.kernels.correlations().between);
+    if (device.value >= around.host) return device;
+    const StackCosts& costs = config_.stack.costs;
+    return {.value = around.host,
+            .low = std::max(device.low, around.host * costs.host_low),
+            .high = std::max(device.high, around.host * costs.host_high),
+            .kind = device.kind};
+  }
+
+ private:
+  template <class Value, class Compute>
+  static const Value& kept(std::map<int64_t, Value>& values, int64_t key, const Compute& compute) {
+    const auto found = values.find(key);
+    return found != values.end() ? found->second : values.emplace(key, compute(key)).first->second;
+  }
+
+  static StepRequest decode_request(int64_t sequences) {
+    return {.phase = StepPhase::decode, .batch = sequences, .context_len = 1};
+  }
+
+  StepEstimate estimate(StepRequest request) const {
+    request.kv_dtype = config_.kv_dtype;
+    return estimate_step(config_.model, request, config_.plan, config_.models.kernels, config_.stack,
+                         {.collectives = config_.models.collectives.get()});
+  }
+
+  Frame frame(const StepRequest& request) const {
+    const StepEstimate step = estimate(request);
+    const StackCosts& costs = config_.stack.costs;
+    double apart = 0, host = 0;
+    for (const StageEstimate& stage : step.stages) {
+      host += stage.time.host + costs.synchronize.value();
+      apart += stage.time.host_stall - std::min(stage.time.host_stall, costs.step_host.value());
+      for (const TimedLaunch& timed : stage.launches) {
+        const bool in_head = stage.calls[timed.launch.call].part == StepPart::head;
+        if (in_head || reads_cache(timed.launch.shape)) apart += timed.seconds.value;
+      }
+    }
+    const double left = std::max(0.0, step.seconds.value - apart);
+    return {.device = scaled(step.seconds, left / step.seconds.value), .host = host};
+  }
+
+  Frame prompt_frame(int64_t tokens) {
+    const auto at = [&](int64_t size) -> const Frame& {
+      return kept(prompt_frames_, size,
+                  [&](int64_t n) { return frame({.phase = StepPhase::prefill, .batch = 1, .input_len = n}); });
+    };
+    if (const auto padded = config_.stack.padded_tokens(tokens)) return at(*padded);
+    const int64_t lower = tokens / frame_grid * frame_grid;
+    if (lower == tokens || lower == 0) return at(tokens);
+    const double share = static_cast<double>(tokens - lower) / static_cast<double>(frame_grid);
+    return between(at(lower), at(lower + frame_grid), share);
+  }
+
+  Estimate head(int64_t sequences) const {
+    KernelSum kernels(config_.models.kernels.correlations());
+    const StepEstimate step = estimate(decode_request(sequences));
+    for (const StageEstimate& stage : step.stages) {
+      for (const TimedLaunch& timed : stage.launches) {
+        if (stage.calls[timed.launch.call].part != StepPart::head) continue;
+        kernels.add(timed.seconds, error_form(timed.launch.shape, timed.launch.variant));
+      }
+    }
+    return kernels.total();
+  }
+
+  std::vector<Reader> find_readers(const StepRequest& request) const {
+    std::vector<Reader> found;
+    const double factor = config_.stack.kernel_factor(request.phase);
+    for (const StageEstimate& stage : estimate(request).stages) {
+      for (const TimedLaunch& timed : stage.launches) {
+        const Launch& launch = timed.launch;
+        if (reads_cache(launch.shape)) {
+          const auto* one = std::get_if<AttentionShape>(&launch.shape);
+          found.push_back({.shape = emptied(launch.shape),
+                           .variant = launch.variant,
+                           .count = static_cast<double>(launch.count) * factor,
+                           .prompts = one == nullptr || one->phase == AttentionPhase::prefill,
+                           .decodes = one == nullptr || one->phase == AttentionPhase::decode});
+        }
+      }
+    }
+    return found;
+  }
+
+  const std::vector<Reader>& readers(StepPhase phase) const {
+    return phase == StepPhase::decode    ? decode_readers_
+           : phase == StepPhase::prefill ? prompt_readers_
+                                         : mixed_readers_;
+  }
+
+  Estimate attention(const StepBatch& batch) {
+    const EqualChunks prompts = equal_chunks(batch.prompts);
+    const auto count = static_cast<uint64_t>(prompts.count);
+    const auto decodes = static_cast<double>(batch.decodes);
+    const double context = batch.decodes > 0 ? static_cast<double>(batch.decode_context_tokens) / decodes : 0;
+    // In units of an eighth of the mean, so that the grid has four steps to each doubling.
+    const double longest =
+        std::clamp(8 * static_cast<double>(batch.longest_decode_context) / std::max(1.0, context), 8.0, 512.0);
+    const auto unequal_decodes = [](int64_t sequences, int64_t mean, int64_t eighths) {
+      return StepBatch{.decodes = sequences,
+                       .decode_context_tokens = sequences * mean,
+                       .longest_decode_context = mean * eighths / 8,
+                       .prompts = {}};
+    };
+    if (batch.prompts.empty()) {
+      return decode_attention_.at(static_cast<uint64_t>(batch.decodes), {context, longest}, [&](const auto& node) {
+        return attention_of(unequal_decodes(batch.decodes, node[0], node[1]));
+      });
+    }
+    const auto equal_prompts = [&](int64_t tokens, int64_t context_each) {
+      return std::vector<PromptChunk>(
+          count, {.new_tokens = std::max<int64_t>(1, tokens), .context_tokens = context_each, .yields_token = true});
+    };
+    if (batch.decodes == 0) {
+      return prompt_attention_.at(count, {prompts.new_tokens, prompts.context_tokens}, [&](const auto& node) {
+        const std::vector<PromptChunk> chunks = equal_prompts(node[0], node[1]);
+        return attention_of({.prompts = chunks});
+      });
+    }
+    const std::array<double, 5> point{prompts.new_tokens, prompts.context_tokens, decodes, context, longest};
+    return mixed_attention_.at(count, point, [&](const auto& node) {
+      const std::vector<PromptChunk> chunks = equal_prompts(node[0], node[1]);
+      StepBatch both = unequal_decodes(std::max<int64_t>(1, node[2]), node[3], node[4]);
+      both.prompts = chunks;
+      return attention_of(both);
+    });
+  }
+
+  // What attention takes longer for its drafts than for one token of each decode, all contexts at their mean.
+  Estimate draft_attention(const StepBatch& batch) {
+    const int64_t queries = 1 + (batch.drafted_tokens + batch.decodes - 1) / batch.decodes;
+    const double context = static_cast<double>(batch.decode_context_tokens) / static_cast<double>(batch.decodes);
+    const auto kind = static_cast<uint64_t>(batch.decodes) << 16U | static_cast<uint64_t>(queries);
+    return draft_attention_.at(kind, {context}, [&](const auto& node) {
+      const Estimate drafts = verification_attention(batch.decodes, node[0], queries);
+      const Estimate plain = verification_attention(batch.decodes, node[0], 1);
+      return Estimate{.value = std::max(0.0, drafts.value - plain.value),
+                      .low = std::max(0.0, drafts.low - plain.low),
+                      .high = std::max(0.0, drafts.high - plain.high),
+                      .kind = drafts.kind};
+    });
+  }
+
+  // Decodes of `queries` tokens each.
+  Estimate verification_attention(int64_t decodes, int64_t context, int64_t queries) const {
+    KernelSum kernels(config_.models.kernels.correlations());
+    for (const Reader& reader : decode_readers_) {
+      if (const auto* mixed = std::get_if<MixedAttentionShape>(&reader.shape)) {
+        MixedAttentionShape batch = *mixed;
+        batch.add_decodes(decodes, context + queries);
+        AttentionShape shape = equal_decodes(batch);
+        shape.q_len = queries;
+        add(shape, reader, kernels);
+      } else {
+        LatentAttentionShape shape = std::get<LatentAttentionShape>(reader.shape);
+        shape.batch = decodes;
+        shape.q_len = queries;
+        shape.kv_len = context + queries;
+        add(shape, reader, kernels);
+      }
+    }
+    return kernels.total();
+  }
+
+  Estimate attention_of(const StepBatch& batch) const {
+    const bool prompts = !batch.prompts.empty(), decodes = batch.decodes > 0;
+    const StepPhase phase = prompts && decodes ? StepPhase::mixed : prompts ? StepPhase::prefill : StepPhase::decode;
+    KernelSum kernels(config_.models.kernels.correlations());
+    for (const Reader& reader : readers(phase)) {
+      if (const auto* mixed = std::get_if<MixedAttentionShape>(&reader.shape)) {
+        add_mixed(*mixed, reader, batch, kernels);
+      } else {
+        add_latent(std::get<LatentAttentionShape>(reader.shape), reader, batch, kernels);
+      }
+    }
+    return kernels.total();
+  }
+
+  void add_mixed(MixedAttentionShape shape, const Reader& reader, const StepBatch& batch, KernelSum& kernels) const {
+    for (const PromptChunk& chunk : reader.prompts ? batch.prompts : std::span<const PromptChunk>()) {
+      shape.add_prompts(1, chunk.new_tokens, chunk.context_tokens + chunk.new_tokens);
+    }
+    if (reader.decodes && batch.decodes > 0) {
+      shape.decodes = batch.decodes;
+      shape.decode_keys = batch.decode_context_tokens + batch.decodes;
+      shape.longest_decode = batch.longest_decode_context + 1;
+    }
+    if (shape.prompt_count() == 0 && shape.decodes == 0) return;
+    if (shape.prompt_count() == 0 && shape.longest_decode * shape.decodes == shape.decode_keys) {
+      add(equal_decodes(shape), reader, kernels);
+      return;
+    }
+    if (shape.window > 0) {
+      shape.decode_keys = std::min(shape.decode_keys, shape.window * shape.decodes);
+      shape.longest_decode = std::min(shape.longest_decode, shape.window);
+    }
+    add(simplest_shape(shape), reader, kernels);
+  }
+
+  // Prompts and decodes run apart: a reader is for one or the other.
+  void add_latent(LatentAttentionShape shape, const Reader& reader, const StepBatch& batch, KernelSum& kernels) const {
+    if (shape.phase == AttentionPhase::decode) {
+      if (batch.decodes == 0) return;
+      shape.batch = batch.decodes;
+      shape.kv_len = batch.decode_context_tokens / batch.decodes + 1;
+      add(shape, reader, kernels);
+      return;
+    }
+    shape.batch = 1;
+    for (const PromptChunk& chunk : batch.prompts) {
+      shape.q_len = chunk.new_tokens;
+      shape.kv_len = chunk.context_tokens + chunk.new_tokens;
+      add(shape, reader, kernels);
+    }
+  }
+
+  void add(const KernelShape& shape, const Reader& reader, KernelSum& kernels) const {
+    Estimate seconds = scaled(config_.models.kernels.estimate(shape, reader.variant).seconds, reader.count);
+    seconds.low *= config_.stack.costs.kernels_low;
+    seconds.high *= config_.stack.costs.kernels_high;
+    kernels.add(seconds, error_form(shape, reader.variant));
+  }
+
+  ComposedStepsConfig config_;
+  std::vector<Reader> decode_readers_, prompt_readers_, mixed_readers_;
+  std::map<int64_t, Frame> decode_frames_, prompt_frames_;
+  std::map<int64_t, Estimate> heads_;
+  SizeGrid<2, 4> decode_attention_;  // by number of decodes: mean context, longest over mean
+  SizeGrid<2, 4> prompt_attention_;  // by number of prompts: tokens and context of each
+  SizeGrid<5, 2> mixed_attention_;   // the same, number and contexts of the decodes
+  SizeGrid<1, 4> draft_attention_;   // by number of decodes and tokens of each: mean context
+  std::vector<Estimate> parts_;      // scratch
+};
+
+}  // namespace
+
+std::unique_ptr<StepTimes> compose_steps(ComposedStepsConfig config) {
+  return std::make_unique<ComposedSteps>(std::move(config));
+}
+
+}  // namespace foretoken

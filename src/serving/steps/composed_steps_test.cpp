@@ -1,0 +1,113 @@
+#include "serving/steps/composed_steps.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "compose/step_estimate.h"
+#include "hardware/catalogue.h"
+#include "kernel/learned.h"
+#include "model/catalogue.h"
+
+namespace foretoken {
+namespace {
+
+const std::filesystem::path data = FORETOKEN_SOURCE_DIR "/data";
+
+ComposedStepsConfig config(const char* model = "Llama-3.1-8B", const ParallelPlan& plan = {}) {
+  const Device device = HardwareCatalogue(data / "hardware").device("h200_sxm");
+  return {.model = ModelCatalogue(data / "models").model(model),
+          .plan = plan,
+          .models = {KernelPredictor(device, {},
+                                     std::make_shared<LearnedKernels>(device, data / "kernels" / "calibrations")),
+                     nullptr},
+          .stack = StackCatalogue(data / "stacks").stack("vllm")};
+}
+
+StepBatch decodes(int64_t count, int64_t context) {
+  return {.decodes = count, .decode_context_tokens = count * context, .longest_decode_context = context};
+}
+
+double composed(const ComposedStepsConfig& config, const StepRequest& request) {
+  return estimate_step(config.model, request, config.plan, config.models.kernels, config.stack).seconds.value;
+}
+
+TEST(ComposedSteps, decodes_take_what_a_step_of_them_takes) {
+  for (const char* model : {"Llama-3.1-8B", "gemma-2-2b", "DeepSeek-V2-Lite"}) {
+    const ComposedStepsConfig setup = config(model);
+    const auto times = compose_steps(setup);
+    for (const int64_t count : {1, 5, 32, 100, 256}) {
+      for (const int64_t context : {16, 128, 1024, 7168}) {  // nodes of the grid
+        const double whole = composed(setup, {.phase = StepPhase::decode, .batch = count, .context_len = context});
+        EXPECT_NEAR(times->step_seconds(decodes(count, context)).value / whole, 1, 0.002)
+            << model << count << "x" << context;
+      }
+    }
+  }
+}
+
+TEST(ComposedSteps, a_prompt_takes_what_a_step_of_it_takes) {
+  const ComposedStepsConfig setup = config();
+  const auto times = compose_steps(setup);
+  for (const int64_t tokens : {512, 1024, 2048, 8192}) {
+    const PromptChunk chunk{.new_tokens = tokens};
+    const double whole = composed(setup, {.phase = StepPhase::prefill, .batch = 1, .input_len = tokens});
+    EXPECT_NEAR(times->step_seconds({.prompts = {&chunk, 1}}).value / whole, 1, 0.01) << tokens;
+  }
+}
+
+TEST(ComposedSteps, a_mixed_step_takes_what_a_step_of_both_takes) {
+  const ComposedStepsConfig setup = config();
+  const auto times = compose_steps(setup);
+  for (const int64_t tokens : {448, 1024, 1792}) {
+    const PromptChunk chunk{.new_tokens = tokens};
+    StepBatch batch = decodes(64, 1024);
+    batch.prompts = {&chunk, 1};
+    const StepRequest request{
+        .phase = StepPhase::mixed, .batch = 65, .input_len = tokens, .context_len = 1024, .prompts = 1};
+    EXPECT_NEAR(times->step_seconds(batch).value / composed(setup, request), 1, 0.03) << tokens;
+  }
+}
+
+// Between the nodes of the grid: the same as a step of that context would be.
+TEST(ComposedSteps, the_grid_is_close_between_its_nodes) {
+  const ComposedStepsConfig setup = config();
+  const auto times = compose_steps(setup);
+  RandomStream random(2, "contexts");
+  for (int i = 0; i < 40; ++i) {
+    const auto count = static_cast<int64_t>(1 + random.below(256)),
+               context = static_cast<int64_t>(50 + random.below(8000));
+    const double whole = composed(setup, {.phase = StepPhase::decode, .batch = count, .context_len = context});
+    EXPECT_NEAR(times->step_seconds(decodes(count, context)).value / whole, 1, 0.02) << count << "x" << context;
+  }
+}
+
+TEST(ComposedSteps, more_work_never_takes_less_time) {
+  const auto times = compose_steps(config());
+  double last = 0;
+  for (const int64_t context : {100, 1000, 4000, 16'000, 64'000}) {
+    const double now = times->step_seconds(decodes(64, context)).value;
+    EXPECT_GT(now, last);
+    last = now;
+  }
+  last = 0;
+  for (const int64_t tokens : {1000, 2000, 4000, 8000}) {
+    const PromptChunk chunk{.new_tokens = tokens, .context_tokens = 500};
+    const double now = times->step_seconds({.prompts = {&chunk, 1}}).value;
+    EXPECT_GT(now, last);
+    last = now;
+  }
+}
+
+TEST(ComposedSteps, ranks_share_the_work) {
+  const auto one = compose_steps(config("Llama-3.1-70B")), four = compose_steps(config("Llama-3.1-70B", {.tensor = 4}));
+  EXPECT_LT(four->step_seconds(decodes(16, 1024)).value, one->step_seconds(decodes(16, 1024)).value);
+}
+
+TEST(ComposedSteps, the_interval_holds_the_value) {
+  const Estimate step = compose_steps(config())->step_seconds(decodes(33, 777));
+  EXPECT_LT(step.low, step.value);
+  EXPECT_GT(step.high, step.value);
+}
+
+}  // namespace
+}  // namespace foretoken

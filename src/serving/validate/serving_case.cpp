@@ -1,0 +1,303 @@
+#include "serving/validate/serving_case.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace foretoken {
+namespace {
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// Numbers in free text, each right after its label: 0 where the label is not there or no number follows it. One that
+// makes no sense is a reason to leave the row out.
+class LabelledNumbers {
+ public:
+  explicit LabelledNumbers(std::string_view text) : text_(text) {}
+
+  double number(std::string_view label, Range<double> allowed) {
+    const std::string_view digits = digits_after(label);
+    if (digits.empty()) return 0;
+    const std::optional<double> value = parse_number(digits);
+    if (value && allowed.holds(*value)) return *value;
+    complain(label, digits, fmt::format("a number from {} to {}", allowed.least, allowed.most));
+    return 0;
+  }
+
+  int64_t count(std::string_view label, Range<int64_t> allowed) {
+    const std::string_view digits = digits_after(label);
+    if (digits.empty()) return 0;
+    const std::optional<int64_t> value = parse_integer(digits);
+    if (value && allowed.holds(*value)) return *value;
+    complain(label, digits, fmt::format("a whole number from {} to {}", allowed.least, allowed.most));
+    return 0;
+  }
+
+  const std::string& problem() const { return problem_; }  // the first; empty: none
+
+ private:
+  std::string_view digits_after(std::string_view label) const {
+    const size_t at = text_.find(label);
+    if (at == std::string_view::npos) return {};
+    const size_t begin = at + label.size();
+    const size_t end = std::min(text_.find_first_not_of("0123456789.", begin), text_.size());
+    std::string_view digits = text_.substr(begin, end - begin);
+    while (digits.ends_with('.')) digits.remove_suffix(1);  // the sentence's
+    return digits;
+  }
+
+  void complain(std::string_view label, std::string_view digits, const std::string& expected) {
+    if (problem_.empty()) problem_ = fmt::format("{}{}: expected {}", label, printable(digits), expected);
+  }
+
+  std::string_view text_;
+  std::string problem_;
+};
+
+constexpr Range<int64_t> some_ranks{.least = 1, .most = 65'536};
+constexpr Range<int64_t> some_tokens{.least = 1, .most = 100'000'000};
+constexpr Range<double> share{.least = 0.01, .most = 1};
+
+// "prefill 1x(tp4,dp1,ep4) decode 4x(tp1,dp8,ep8)": the workers after a label. Data-parallel ranks spread the experts
+// over all of them; whether each expert is cut instead (ep1) makes no difference here.
+std::optional<CasePool> pool_after(std::string_view layout, std::string_view label) {
+  const size_t at = layout.find(label);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view workers = layout.substr(at, layout.find(')', at) - at);
+  LabelledNumbers numbers(workers);
+  const auto number = [&](std::string_view name) { return numbers.count(name, some_ranks); };
+  const int64_t count = number(label), tensor = number("(tp"), data = number("dp"), expert = number("ep");
+  if (count < 1 || tensor < 1 || data < 1 || expert < 1) return std::nullopt;
+  CasePool pool{.replicas = count * data, .plan = {.tensor = tensor, .expert = expert}};
+  if (data > 1) {
+    pool.plan.data = data;
+    pool.plan.expert = tensor * data;
+  }
+  return pool;
+}
+
+// Publishers of these scale fp8 weights by tensor; all others ship them scaled by blocks of 128.
+bool scales_by_tensor(std::string_view model) {
+  return contains_ignoring_case(model, "llama") || contains_ignoring_case(model, "mistral") ||
+         contains_ignoring_case(model, "mixtral");
+}
+
+std::optional<Scheme> scheme_of(std::string_view dtype, std::string_view model) {
+  if (dtype == "fp8") return scales_by_tensor(model) ? Scheme::fp8 : Scheme::fp8_block;
+  if (dtype == "fp4") return Scheme::nvfp4;
+  return scheme_from_name(dtype);
+}
+
+// Of vLLM. What is not a number of a release ("nightly") is newer than all.
+struct Version {
+  int64_t major = std::numeric_limits<int64_t>::max(), minor = 0;
+  auto operator<=>(const Version&) const = default;
+};
+
+Version version_from(std::string_view text) {
+  const size_t dot = text.find('.');
+  if (dot == std::string_view::npos) return {};
+  const size_t end = std::min(text.find_first_not_of("0123456789", dot + 1), text.size());
+  const auto major = parse_integer(text.substr(0, dot)), minor = parse_integer(text.substr(dot + 1, end - dot - 1));
+  return major && minor ? Version{*major, *minor} : Version{};
+}
+
+constexpr Version first_v1{0, 8};      // whose V1 engine is the default
+constexpr Version first_async{0, 14};  // that schedules ahead by default
+
+std::string_view vllm_stack(Version version, std::string_view flags) {
+  if (has(flags, "full-decode-only") && has(flags, "allreduce+quant fusion")) return "vllm-0.10-fused";
+  if (version < Version{0, 11}) return "vllm-0.10";
+  return version < first_async ? "vllm-0.11" : "vllm";
+}
+
+struct Statistic {
+  std::string_view metric, statistic;
+  double (*of)(const ServingMetrics&);
+};
+constexpr Statistic statistics[] = {
+    {"ttft_ms", "mean", [](const ServingMetrics& m) { return m.ttft.mean_ms; }},
+    {"ttft_ms", "median", [](const ServingMetrics& m) { return m.ttft.median_ms; }},
+    {"tpot_ms", "mean ITL", [](const ServingMetrics& m) { return m.itl.mean_ms; }},
+    {"tpot_ms", "mean", [](const ServingMetrics& m) { return m.tpot.mean_ms; }},
+    {"tpot_ms", "median", [](const ServingMetrics& m) { return m.tpot.median_ms; }},
+    {"e2e_ms", "mean", [](const ServingMetrics& m) { return m.e2el.mean_ms; }},
+    {"e2e_ms", "median", [](const ServingMetrics& m) { return m.e2el.median_ms; }},
+    {"req_s", "", [](const ServingMetrics& m) { return m.request_throughput; }},
+    {"out_tok_s", "", [](const ServingMetrics& m) { return m.output_throughput; }},
+};
+
+}  // namespace
+
+ServingCaseReader::ServingCaseReader(const std::filesystem::path& file) : ServingCaseReader(CsvReader(file)) {}
+
+ServingCaseReader::ServingCaseReader(CsvReader csv) : csv_(std::move(csv)) {
+  for (const char* name : {"gpu", "model", "engine", "mode", "isl", "osl"}) csv_.column(name);
+}
+
+std::string_view ServingCaseReader::text(std::string_view column) const {
+  const auto found = csv_.find_column(column);
+  return found ? csv_.cell(*found) : std::string_view();
+}
+
+int64_t ServingCaseReader::count(std::string_view column, int64_t fallback) const {
+  const auto found = csv_.find_column(column);
+  return found && !csv_.cell(*found).empty() ? csv_.integer(*found, {0, 1'000'000'000}) : fallback;
+}
+
+double ServingCaseReader::number(std::string_view column) const {
+  const auto found = csv_.find_column(column);
+  return found && !csv_.cell(*found).empty() ? csv_.number(*found, {0, 1e12}) : 0;
+}
+
+std::optional<ServingCase> ServingCaseReader::read(std::string& why) const {
+  ServingCase result{.row = csv_.row(),
+                     .id = std::string(text("case_id")),
+                     .tier = std::string(text("tier")),
+                     .gpu = std::string(text("gpu")),
+                     .model = std::string(text("model")),
+                     .engine = std::string(text("engine"))};
+  if (!read_layout(result, why) || !read_engine(result, why) || !read_load(result, why)) return std::nullopt;
+  read_measured(result);
+  if (result.measured.empty()) {
+    why = "no measured value";
+    return std::nullopt;
+  }
+  return result;
+}
+
+bool ServingCaseReader::read_layout(ServingCase& result, std::string& why) const {
+  if (text("mode") == "disagg") {
+    const std::string_view layout = text("disagg_layout");
+    result.prefill = pool_after(layout, "prefill ");
+    const std::optional<CasePool> decode = pool_after(layout, "decode ");
+    if (!result.prefill || !decode) {
+      why = fmt::format("a layout of workers that is not understood: {}", printable(layout));
+      return false;
+    }
+    result.pool = *decode;
+    return true;
+  }
+  if (text("tp").empty()) {
+    why = "the parallel layout is not given";
+    return false;
+  }
+  const auto ranks = [&](std::string_view column) { return std::max<int64_t>(1, count(column, 1)); };
+  result.pool.plan = {.tensor = ranks("tp"), .pipeline = ranks("pp"), .expert = ranks("ep")};
+  result.pool.replicas = ranks("dp");
+  const int64_t most = std::max({ranks("tp"), ranks("pp"), ranks("ep"), ranks("dp")});
+  if (!some_ranks.holds(most)) why = fmt::format("{} ranks: expected at most {}", most, some_ranks.most);
+  return some_ranks.holds(most);
+}
+
+bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const {
+  const std::string_view flags = text("engine_flags");
+  LabelledNumbers numbers(flags);
+  // Where it was not recorded whether an engine drafted, it did not: such rows are for trends only (tier D).
+  constexpr std::string_view drafting = "MTP speculative decoding, ";
+  if (has(flags, drafting)) {
+    result.draft_method = "mtp";
+    result.drafts = numbers.count(drafting, {.least = 1, .most = 64});
+  }
+  const std::optional<Scheme> scheme = scheme_of(text("weight_dtype"), result.model);
+  if (!scheme) {
+    why = fmt::format("no such weight type: {}", printable(text("weight_dtype")));
+    return false;
+  }
+  result.scheme = *scheme;
+  if (!text("kv_dtype").empty()) result.kv_dtype = dtype_from_name(text("kv_dtype"));
+  const bool quantized = *scheme != Scheme::bf16 && *scheme != Scheme::fp16;
+  const Version version = version_from(text("engine_version"));
+  // NVIDIA's lab did not record how many tokens a step may hold; assumed is what its runs agree with: vLLM's default
+  // where no server of its own asks (as inside Dynamo), and of 1k, 2k, 4k and 8k the one that TensorRT-LLM's decodes
+  // fit.
+  const bool from_lab = flags.empty() && has(text("source"), "NVIDIA-lab");
+  EngineFlags& engine = result.flags;
+  if (result.engine == "vllm") {
+    engine.engine = "vllm-0.19";
+    result.scheduler = version < first_v1 ? "vllm_v0" : "vllm";
+    engine.memory_fraction = numbers.number("gpu-mem-util ", share);
+    engine.max_num_batched_tokens = numbers.count("max-num-batched-tokens ", some_tokens);
+    if (from_lab) engine.max_num_batched_tokens = 2048;
+    engine.max_num_seqs = has(flags, "max-num-seqs = concurrency") ? count("concurrency", 0)
+                                                                   : numbers.count("max-num-seqs ", some_tokens);
+    engine.block_size = numbers.count("block size ", some_tokens);
+    result.prefix_caching = !has(flags, "prefix caching off");
+    result.stack = vllm_stack(version, flags);
+    result.async_scheduling = version >= first_async || has(flags, "async-scheduling on");
+  } else if (result.engine.starts_with("trtllm")) {
+    engine.engine = result.stack = "trtllm";
+    result.scheduler = has(flags, "max-utilization") || has(flags, "max_util") ? "trtllm_max_utilization" : "trtllm";
+    engine.memory_fraction = numbers.number("KV fraction ", share);
+    if (engine.memory_fraction == 0) engine.memory_fraction = numbers.number("fraction for KV ", share);
+    engine.max_num_batched_tokens = numbers.count("max_num_tokens ", some_tokens);
+    if (from_lab) engine.max_num_batched_tokens = 4096;
+    engine.max_num_seqs = numbers.count("max batch ", some_tokens);
+    if (!has(flags, "for 1k/1k with TP<8 batch_wait") ||
+        (count("isl", 0) == 1024 && count("osl", 0) == 1024 && result.pool.plan.tensor < 8)) {
+      result.batch_wait_timeout_iters = numbers.count("batch_wait_timeout_iters ", {.least = 0, .most = 1'000'000});
+      result.batch_wait_max_tokens_ratio = numbers.number("batch_wait_max_tokens_ratio ", {.least = 0, .most = 1});
+    }
+    if (quantized && !result.kv_dtype) result.kv_dtype = DType::fp8;  // its quantized engines keep the cache in fp8
+  } else if (result.engine == "sglang") {
+    engine.engine = result.scheduler = result.stack = "sglang";
+    engine.memory_fraction = numbers.number("mem-fraction-static ", share);
+    engine.max_num_batched_tokens = numbers.count("chunked-prefill-size ", some_tokens);
+    engine.max_num_seqs = numbers.count("max-running-requests ", some_tokens);
+    result.prefix_caching = !has(flags, "radix cache off");
+    result.stream_interval = std::max<int64_t>(1, numbers.count("stream-interval ", some_tokens));
+  } else {
+    why = fmt::format("an engine that is not simulated: {}", printable(result.engine));
+    return false;
+  }
+  why = numbers.problem();
+  return why.empty();
+}
+
+bool ServingCaseReader::read_load(ServingCase& result, std::string& why) const {
+  const std::string_view lengths = text("length_spec");
+  const int64_t input = count("isl", 0), output = count("osl", 0);
+  if (input == 0 || output == 0) {
+    why = "lengths of requests are those of a data set that is not here";
+    return false;
+  }
+  result.input = {input, input};
+  result.output = {output, output};
+  if (has(lengths, "[0.8,1.0]")) {
+    result.input.least = std::max<int64_t>(1, input * 4 / 5);
+    result.output.least = std::max<int64_t>(1, output * 4 / 5);
+  }
+  result.flags.max_model_len = input + output + 256;  // as recipes set it, with room for special tokens
+  result.concurrency = count("concurrency", 0);
+  const bool open = result.concurrency == 0 && !text("rate_rps").empty() && !has(text("arrival"), "t=0");
+  result.arrivals.rate = open ? number("rate_rps") : std::numeric_limits<double>::infinity();
+  const int64_t usual = result.concurrency > 0 ? 10 * result.concurrency : 1000;
+  result.arrivals.count = count("num_requests", usual);
+  return true;
+}
+
+void ServingCaseReader::read_measured(ServingCase& result) const {
+  for (const char* metric : {"ttft_ms", "tpot_ms", "out_tok_s", "req_s", "e2e_ms"}) {
+    const double value = number(metric);
+    if (value <= 0) continue;
+    // One token has no gap after it: what such rows call time per token is something else.
+    if (std::string_view(metric) == "tpot_ms" && result.output.most <= 1) continue;
+    if (std::string_view(metric) == "ttft_ms" && has(text("extra"), "score TPOT only")) continue;
+    const std::string_view of =
+        text(fmt::format("{}_stat", std::string_view(metric).substr(0, std::string_view(metric).find('_'))));
+    const auto* const found = std::find_if(std::begin(statistics), std::end(statistics), [&](const Statistic& known) {
+      return known.metric == metric && (known.statistic.empty() || has(of, known.statistic));
+    });
+    if (found == std::end(statistics)) continue;
+    result.measured.push_back({.metric = found->metric, .value = value, .predicted = found->of});
+  }
+}
+
+}  // namespace foretoken

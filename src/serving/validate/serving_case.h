@@ -1,0 +1,78 @@
+// One measured operating point of a serving engine, as tables of such points describe it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/csv.h"
+#include "compose/serving_engine.h"
+#include "serving/load/arrivals.h"
+#include "serving/load/lengths.h"
+#include "serving/results/metrics.h"
+
+namespace foretoken {
+
+struct MeasuredValue {
+  std::string_view metric;  // ttft_ms, tpot_ms, out_tok_s, req_s, e2e_ms
+  double value = 0;
+  double (*predicted)(const ServingMetrics&) = nullptr;  // the same statistic of a simulated run
+};
+
+// Equal engines.
+struct CasePool {
+  int64_t replicas = 1;  // data-parallel ranks count as such
+  ParallelPlan plan;
+};
+
+// What is known of a row, and what the engine's defaults fill in.
+struct ServingCase {
+  size_t row = 0;
+  std::string id, tier, gpu, model, engine;
+  Scheme scheme = Scheme::bf16;
+  std::optional<DType> kv_dtype;  // nothing = the model's
+  CasePool pool;
+  std::optional<CasePool> prefill;  // separate workers for prompts; those of `pool` decode
+  EngineFlags flags;
+  std::string scheduler, stack;
+  bool prefix_caching = true;
+  bool async_scheduling = true;
+  int64_t stream_interval = 1;
+  int64_t batch_wait_timeout_iters = 0;  // TensorRT-LLM, as in SchedulerOptions
+  double batch_wait_max_tokens_ratio = 0;
+  std::string draft_method;  // of speculative decoding; empty = none
+  int64_t drafts = 0;
+  ArrivalSettings arrivals;
+  int64_t concurrency = 0;  // 0 = open loop
+  LengthRange input, output;
+  std::vector<MeasuredValue> measured;
+};
+
+// Columns as in data/serving/cases.csv of the measurements: source, tier, gpu, model, engine, engine_version,
+// weight_dtype, kv_dtype, tp, pp, dp, ep, mode, disagg_layout, isl, osl, length_spec, arrival, concurrency, rate_rps,
+// num_requests, engine_flags and the measured values with their statistic.
+class ServingCaseReader {
+ public:
+  explicit ServingCaseReader(const std::filesystem::path& file);
+  explicit ServingCaseReader(CsvReader csv);  // a table that is not in a file
+
+  bool next() { return csv_.next(); }
+  const CsvReader& csv() const { return csv_; }
+  std::string_view text(std::string_view column) const;
+
+  // The current row; nothing and a reason where it cannot be expressed. InputError for a broken one.
+  std::optional<ServingCase> read(std::string& why) const;
+
+ private:
+  int64_t count(std::string_view column, int64_t fallback) const;
+  double number(std::string_view column) const;  // 0 = not given
+  bool read_layout(ServingCase& result, std::string& why) const;
+  bool read_engine(ServingCase& result, std::string& why) const;
+  bool read_load(ServingCase& result, std::string& why) const;
+  void read_measured(ServingCase& result) const;
+
+  CsvReader csv_;
+};
+
+}  // namespace foretoken

@@ -1,0 +1,400 @@
+#include "serving/validate/validate_serving.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <functional>
+#include <map>
+#include <set>
+#include <thread>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "serving/engine_setup.h"
+#include "serving/load/closed_loop.h"
+#include "serving/load/synthetic.h"
+#include "serving/speculation/acceptance_table.h"
+#include "serving/speculation/draft_engine.h"
+#include "serving/steps/composed_steps.h"
+#include "serving/validate/serving_case.h"
+
+namespace foretoken {
+namespace {
+
+bool wanted(const std::vector<std::string>& filter, std::string_view value) {
+  return filter.empty() || std::find(filter.begin(), filter.end(), value) != filter.end();
+}
+
+// InputError for a value of a filter that no row has.
+void check_filters(const ServingValidationRequest& request) {
+  struct Filter {
+    const char *flag, *column;
+    const std::vector<std::string>& values;
+    std::set<std::string> known;
+  };
+  Filter filters[] = {{"--kinds", nullptr, request.kinds, {"dense", "moe"}},
+                      {"--tiers", "tier", request.tiers, {}},
+                      {"--devices", "gpu", request.devices, {}},
+                      {"--models", "model", request.models, {}},
+                      {"--engines", "engine", request.engines, {}}};
+  ServingCaseReader rows(request.data);
+  while (rows.next()) {
+    for (Filter& filter : filters) {
+      if (filter.column != nullptr) filter.known.emplace(rows.text(filter.column));
+    }
+  }
+  for (const Filter& filter : filters) {
+    for (const std::string& value : filter.values) {
+      if (filter.known.contains(value)) continue;
+      const std::vector<std::string> known(filter.known.begin(), filter.known.end());
+      throw InputError({.source = filter.flag,
+                        .value = printable(value),
+                        .expected = fmt::format("one of {}", fmt::join(known, ", ")),
+                        .suggestion = nearest_name(value, known).value_or("")});
+    }
+  }
+}
+
+bool has_experts(const Model& model) {
+  return std::any_of(model.layers.begin(), model.layers.end(),
+                     [](const Layer& layer) { return std::holds_alternative<Moe>(layer.feed_forward); });
+}
+
+struct Answered {
+  std::vector<Headline> values;  // as ServingCase::measured
+  std::string why;               // where there are none
+  double seconds = 0;
+};
+
+LoadMaker load_of(const ServingCase& point) {
+  return [&point](uint64_t seed) {
+    std::unique_ptr<RequestSource> load =
+        synthetic_load(point.arrivals, uniform_lengths(point.input, point.output, seed), {}, seed);
+    return point.concurrency > 0 ? closed_loop(std::move(load), point.concurrency) : std::move(load);
+  };
+}
+
+// Engines of one pool of one model on one device: the step times that one point needs serve the others too.
+class Bench {
+ public:
+  // `acceptance` where the points draft.
+  Bench(const ServingCase& first, const ParallelPlan& plan, const Model& model, const Device& device,
+        const DeviceModelMaker& make_models, const StackCatalogue& stacks, const AcceptanceTable* acceptance)
+      : model_(with_scheme(model, first.scheme, first.scheme)),
+        device_(device),
+        kv_dtype_(first.kv_dtype.value_or(model_.dtype)),
+        plan_(plan),
+        models_(make_models(device, plan)),
+        stack_(stacks.stack(first.stack)) {
+    if (acceptance == nullptr) return;
+    speculative_ =
+        SpeculativeConfig{.method = &draft_method(first.draft_method), .num_speculative_tokens = first.drafts};
+    speculative_->acceptance = acceptance->of_model_or_all(first.model, speculative_->method->name, first.drafts);
+  }
+
+  ReplicaConfig replica(const ServingCase& point) {
+    EngineFlags flags = point.flags;
+    flags.kv_dtype = kv_dtype_;
+    if (model_.max_positions > 0) flags.max_model_len = std::min(flags.max_model_len, model_.max_positions);
+    const ServingMemory memory = serving_memory(model_, device_, plan_, flags);
+    const Engine& engine = engine_with(memory.flags);
+    SchedulerOptions options = scheduler_options(memory, plan_);
+    if (engine.drafter) options = engine.drafter->beside(options, memory);
+    options.enable_prefix_caching = point.prefix_caching;
+    options.async_scheduling = point.async_scheduling;
+    options.batch_wait_timeout_iters = point.batch_wait_timeout_iters;
+    options.batch_wait_max_tokens_ratio = point.batch_wait_max_tokens_ratio;
+    const bool offline = point.concurrency == 0 && !std::isfinite(point.arrivals.rate);
+    return {.scheduler = point.scheduler,
+            .options = options,
+            .times = engine.drafter ? engine.drafting_times.get() : engine.times.get(),
+            .front = engine_front(stack_, offline),
+            .stream_interval = point.stream_interval};
+  }
+
+  double kv_bytes_per_token() const { return foretoken::kv_bytes_per_token(model_, kv_dtype_).value(); }
+
+ private:
+  struct Engine {
+    std::unique_ptr<StepTimes> times;
+    std::optional<DraftEngine> drafter;
+    std::unique_ptr<StepTimes> drafting_times;
+  };
+
+  // Points that capture the same graphs share their steps.
+  const Engine& engine_with(const EngineFlags& resolved_flags) {
+    const ComposedStepsConfig composed{.model = model_,
+                                       .plan = plan_,
+                                       .models = models_,
+                                       .stack = engine_stack(stack_, resolved_flags, tokens_of_decode(speculative_)),
+                                       .kv_dtype = kv_dtype_};
+    Engine& engine = engines_[{resolved_flags.enforce_eager, composed.stack.graph_sizes.size()}];
+    if (engine.times != nullptr) return engine;
+    engine.times = compose_steps(composed);
+    if (speculative_) {
+      engine.drafter.emplace(*speculative_, composed, std::nullopt);
+      engine.drafting_times = engine.drafter->steps(*engine.times);
+    }
+    return engine;
+  }
+
+  Model model_;
+  const Device& device_;
+  DType kv_dtype_;
+  ParallelPlan plan_;
+  DeviceModels models_;
+  Stack stack_;
+  std::optional<SpeculativeConfig> speculative_;
+  std::map<std::pair<bool, size_t>, Engine> engines_;  // by eager or not, and the number of graphs
+};
+
+int64_t devices_of(const CasePool& pool) {
+  return pool.plan.tensor * pool.plan.pipeline;
+}
+
+// How caches move from the pool of prompts to the one that decodes. InputError where the network is not known.
+Disaggregation pools_of(const ServingCase& point, double kv_bytes_per_token, const std::optional<Node>& node) {
+  const bool vllm = point.flags.engine.starts_with("vllm");
+  Disaggregation pools{.prefill_replicas = static_cast<size_t>(point.prefill->replicas),
+                       .decode_router = "least_outstanding",
+                       .kv_bytes_per_token = kv_bytes_per_token,
+                       .ports = {},
+                       .first_token = vllm ? FirstToken::decode : FirstToken::transfer};
+  const CasePool both[] = {*point.prefill, point.pool};
+  int64_t devices = 0;
+  for (const CasePool& pool : both) devices += pool.replicas * devices_of(pool);
+  const std::optional<BytesPerSecond> bandwidth = node ? transfer_bandwidth_per_device(*node, devices) : std::nullopt;
+  if (!bandwidth) {
+    throw InputError({.source = point.id, .value = point.gpu, .expected = "a device whose network is known"});
+  }
+  for (const CasePool& pool : both) {
+    const KvPort port{.bandwidth = BytesPerSecond(bandwidth->value() * static_cast<double>(devices_of(pool))),
+                      .latency = usual_transfer_latency};
+    pools.ports.insert(pools.ports.end(), static_cast<size_t>(pool.replicas), port);
+  }
+  return pools;
+}
+
+std::vector<Headline> simulate_point(const ServingCase& point, Bench& bench, Bench* prefill,
+                                     const std::optional<Node>& node) {
+  ServingRunRequest request;
+  request.config.router =
+      prefill != nullptr ? "least_outstanding" : usual_router(point.flags.engine, point.pool.replicas);
+  if (prefill != nullptr) {
+    request.config.replicas.assign(static_cast<size_t>(point.prefill->replicas), prefill->replica(point));
+    request.config.disaggregation = pools_of(point, bench.kv_bytes_per_token(), node);
+  }
+  request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(point.pool.replicas),
+                                 bench.replica(point));
+  request.load = load_of(point);
+  request.percentiles = {};
+  const ServingRun run = run_serving(request);
+  if (run.metrics.completed == 0) {
+    throw InputError({.source = point.id, .value = "no request", .expected = "requests that fit the engine"});
+  }
+  std::vector<Headline> values;
+  for (const MeasuredValue& measured : point.measured) values.push_back(run.headline(measured.predicted));
+  return values;
+}
+
+// Reads rows, simulates them in groups, keeps the answers in the order of rows.
+class ServingValidator {
+ public:
+  ServingValidator(const HardwareCatalogue& hardware, const ModelCatalogue& models, const StackCatalogue& stacks,
+                   const DeviceModelMaker& make_models, std::optional<AcceptanceTable> acceptance)
+      : hardware_(hardware),
+        models_(models),
+        stacks_(stacks),
+        make_models_(make_models),
+        acceptance_(std::move(acceptance)) {}
+
+  // InputError where the row names something unknown.
+  void add(ServingCase point) {
+    if (point.drafts > 0 && !acceptance_) {
+      throw InputError({.source = "--speculative-acceptance",
+                        .expected = "measured acceptance lengths: the row does not say how many drafts were accepted"});
+    }
+    const Model& model = find_model(point.model);
+    check_step(model, {}, point.pool.plan);
+    if (point.prefill) check_step(model, {}, point.prefill->plan);
+    const Device& device = find_device(point.gpu);
+    groups_[{device.name, model.name, point.scheme, point.kv_dtype, plan_key(point.pool.plan),
+             point.prefill ? plan_key(point.prefill->plan) : PlanKey{}, point.stack, point.draft_method, point.drafts}]
+        .push_back(points_.size());
+    points_.push_back(std::move(point));
+  }
+
+  bool is_dense(const std::string& model) { return !has_experts(find_model(model)); }
+
+  std::vector<Answered> answer(int threads) {
+    std::vector<Answered> answers(points_.size());
+    std::vector<const std::vector<size_t>*> work;
+    for (const auto& [key, rows] : groups_) work.push_back(&rows);
+    std::atomic<size_t> next = 0;
+    std::vector<std::exception_ptr> failures(static_cast<size_t>(std::max(1, threads)));
+    const auto run = [&](std::exception_ptr& failure) {
+      try {
+        for (size_t index = next++; index < work.size(); index = next++) answer_group(*work[index], answers);
+      } catch (...) {  // what leaves a thread ends the program
+        failure = std::current_exception();
+      }
+    };
+    std::vector<std::thread> others;
+    for (size_t i = 1; i < failures.size(); ++i) others.emplace_back(run, std::ref(failures[i]));
+    run(failures.front());
+    for (std::thread& other : others) other.join();
+    for (const std::exception_ptr& failure : failures) {
+      if (failure) std::rethrow_exception(failure);
+    }
+    return answers;
+  }
+
+  const std::vector<ServingCase>& points() const { return points_; }
+
+ private:
+  using PlanKey = std::array<int64_t, 4>;
+  using Key = std::tuple<std::string, std::string, Scheme, std::optional<DType>, PlanKey, PlanKey, std::string,
+                         std::string, int64_t>;
+
+  static PlanKey plan_key(const ParallelPlan& plan) { return {plan.tensor, plan.pipeline, plan.expert, plan.data}; }
+
+  void answer_group(const std::vector<size_t>& rows, std::vector<Answered>& answers) const {
+    const ServingCase& first = points_[rows.front()];
+    try {
+      const Device& device = known_devices_.at(first.gpu);
+      const Model& model = known_models_.at(first.model);
+      Bench bench(first, first.pool.plan, model, device, make_models_, stacks_,
+                  first.drafts > 0 ? &*acceptance_ : nullptr);
+      std::optional<Bench> prefill;
+      if (first.prefill) prefill.emplace(first, first.prefill->plan, model, device, make_models_, stacks_, nullptr);
+      const std::optional<Node> node = first.prefill ? hardware_.node_with(device) : std::nullopt;
+      for (const size_t row : rows) {
+        const auto begin = std::chrono::steady_clock::now();
+        try {
+          answers[row].values = simulate_point(points_[row], bench, prefill ? &*prefill : nullptr, node);
+        } catch (const InputError& error) {
+          answers[row].why = error.what();
+        }
+        answers[row].seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      }
+    } catch (const InputError& error) {
+      for (const size_t row : rows) answers[row].why = error.what();
+    }
+  }
+
+  const Model& find_model(const std::string& name) {
+    const auto found = known_models_.find(name);
+    return found != known_models_.end() ? found->second
+                                        : known_models_.emplace(name, models_.model(name)).first->second;
+  }
+  const Device& find_device(const std::string& name) {
+    const auto found = known_devices_.find(name);
+    return found != known_devices_.end() ? found->second
+                                         : known_devices_.emplace(name, hardware_.device(name)).first->second;
+  }
+
+  const HardwareCatalogue& hardware_;
+  const ModelCatalogue& models_;
+  const StackCatalogue& stacks_;
+  const DeviceModelMaker& make_models_;
+  std::optional<AcceptanceTable> acceptance_;
+  std::map<std::string, Model> known_models_;
+  std::map<std::string, Device> known_devices_;
+  std::vector<ServingCase> points_;
+  std::map<Key, std::vector<size_t>> groups_;
+};
+
+}  // namespace
+
+Validation validate_serving(const ServingValidationRequest& request, const HardwareCatalogue& hardware,
+                            const ModelCatalogue& models, const StackCatalogue& stacks,
+                            const DeviceModelMaker& make_models, const ScoredServingSink& sink) {
+  check_filters(request);
+  ServingCaseReader rows(request.data);
+  if (!request.group_by.empty()) rows.csv().column(request.group_by);
+  std::optional<AcceptanceTable> acceptance;
+  if (!request.acceptance.empty()) acceptance.emplace(request.acceptance);
+  ServingValidator validator(hardware, models, stacks, make_models, std::move(acceptance));
+  Validation result;
+  std::vector<std::string> groups;  // of the points, where a column says them
+  while (rows.next()) {
+    if (!wanted(request.tiers, rows.text("tier")) || !wanted(request.devices, rows.text("gpu")) ||
+        !wanted(request.models, rows.text("model")) || !wanted(request.engines, rows.text("engine"))) {
+      continue;
+    }
+    std::string why;
+    try {
+      if (!request.kinds.empty() &&
+          !wanted(request.kinds, validator.is_dense(std::string(rows.text("model"))) ? "dense" : "moe")) {
+        continue;
+      }
+      if (std::optional<ServingCase> point = rows.read(why)) {
+        validator.add(std::move(*point));
+        groups.emplace_back(request.group_by.empty() ? "" : rows.text(request.group_by));
+        continue;
+      }
+    } catch (const InputError& error) {
+      why = error.what();
+    }
+    result.skipped.push_back({request.data.string(), rows.csv().row(), why});
+  }
+
+  if (validator.points().empty() && result.skipped.empty()) {
+    throw InputError({.source = request.kinds.empty() ? request.data.string() : "--kinds",
+                      .value = "no row",
+                      .expected = "filters that leave at least one"});
+  }
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const std::vector<Answered> answers = validator.answer(request.threads > 0 ? request.threads : cores);
+  ErrorTable errors;
+  std::map<std::string, std::pair<double, double>> effort;  // rows and seconds by group
+  double seconds = 0, values = 0;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const ServingCase& point = validator.points()[i];
+    if (answers[i].values.empty()) {
+      result.skipped.push_back({request.data.string(), point.row, answers[i].why});
+      continue;
+    }
+    const auto count = static_cast<double>(point.measured.size());
+    for (size_t k = 0; k < point.measured.size(); ++k) {
+      const MeasuredValue& measured = point.measured[k];
+      const Headline& predicted = answers[i].values[k];
+      const std::string group = groups[i].empty() ? fmt::format("{}/{}", point.tier, measured.metric)
+                                                  : fmt::format("{}/{}", groups[i], measured.metric);
+      errors.add(
+          group,
+          {.measured = measured.value, .predicted = predicted.value, .low = predicted.low, .high = predicted.high});
+      effort[group].first += 1;
+      effort[group].second += answers[i].seconds / count;
+      if (sink) {
+        sink({.id = point.id,
+              .group = group,
+              .device = point.gpu,
+              .model = point.model,
+              .engine = point.engine,
+              .metric = measured.metric,
+              .row = point.row,
+              .measured = measured.value,
+              .predicted = predicted});
+      }
+    }
+    seconds += answers[i].seconds;
+    values += count;
+  }
+  std::sort(result.skipped.begin(), result.skipped.end(),
+            [](const SkippedRows& a, const SkippedRows& b) { return a.row < b.row; });
+  result.overall = errors.overall();
+  for (const auto& [name, summary] : errors.groups()) {
+    const auto& [count, spent] = effort.at(name);
+    result.groups.push_back({.name = name, .errors = summary, .seconds_per_1000_rows = spent / count * 1000});
+  }
+  if (values > 0) result.seconds_per_1000_rows = seconds / values * 1000;
+  return result;
+}
+
+}  // namespace foretoken
