@@ -102,7 +102,7 @@ class StackReader {
 
   Stack read() const {
     root_.allow_only({"format", "name", "summary", "source", "dispatch", "costs", "graph_sizes", "kernels", "rules",
-                      "extends", "tuned_linears", "split_mixed_attention"});
+                      "extends", "tuned_linears", "tuned_experts", "split_mixed_attention"});
     if (const JsonView format = root_.at("format"); format.integer({1, 1'000'000}) > 1) {
       format.fail("1: a later version of foretoken wrote this");
     }
@@ -117,6 +117,7 @@ class StackReader {
     if (const auto costs = root_.find("costs")) stack.costs = read_costs(*costs, {});
     if (const auto sizes = root_.find("graph_sizes")) stack.graph_sizes = read_sizes(*sizes);
     if (const auto tuned = root_.find("tuned_linears")) stack.tuned_linears = tuned->boolean();
+    if (const auto tuned = root_.find("tuned_experts")) stack.tuned_experts = tuned->boolean();
     if (const auto split = root_.find("split_mixed_attention")) stack.split_mixed_attention = split->boolean();
     if (const auto kernels = root_.find("kernels")) {
       for (const auto& [family, variant] : kernels->members()) stack.kernels[family] = variant.string();
@@ -285,6 +286,7 @@ Stack parse_stack(std::string_view text, const std::string& source, const StackF
     stack.costs = costs ? read_costs(*costs, base.costs) : base.costs;
     if (!root.has("graph_sizes")) stack.graph_sizes = base.graph_sizes;
     if (!root.has("tuned_linears")) stack.tuned_linears = base.tuned_linears;
+    if (!root.has("tuned_experts")) stack.tuned_experts = base.tuned_experts;
     if (!root.has("split_mixed_attention")) stack.split_mixed_attention = base.split_mixed_attention;
     for (const auto& [family, variant] : base.kernels) stack.kernels.try_emplace(family, variant);
     stack.rules.insert(stack.rules.end(), base.rules.begin(), base.rules.end());

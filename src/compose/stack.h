@@ -92,6 +92,7 @@ struct Stack {
   std::map<std::string, std::string, std::less<>> kernels;  // family -> variant where a rule names none
   std::vector<StackRule> rules;
   bool tuned_linears = false;          // see linear_kernels.h
+  bool tuned_experts = false;          // see expert_kernels.h
   bool split_mixed_attention = false;  // prompts and decodes of one step are read by two kernels, not one
 
   double kernel_factor(StepPhase phase) const;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "compose/expert_kernels.h"
 #include "compose/linear_kernels.h"
 #include "compose/lowering.h"
 #include "network/calibration/stack_collectives.h"
@@ -34,8 +35,10 @@ TimedLaunch time_launch(const Launch& launch, StepPhase phase, const KernelPredi
     return {.launch = launch, .kernel = std::nullopt, .seconds = scaled(seconds, count), .work = {}};
   }
   const auto* linear = std::get_if<GemmShape>(&launch.shape);
-  const KernelEstimate kernel = linear != nullptr ? linear_estimate(*linear, launch.variant, predictor, stack)
-                                                  : predictor.estimate(launch.shape, launch.variant);
+  const auto* experts = std::get_if<MoeShape>(&launch.shape);
+  const KernelEstimate kernel = linear != nullptr    ? linear_estimate(*linear, launch.variant, predictor, stack)
+                                : experts != nullptr ? expert_estimate(*experts, launch.variant, predictor, stack)
+                                                     : predictor.estimate(launch.shape, launch.variant);
   return {.launch = launch,
           .kernel = kernel,
           .seconds = scaled(kernel.seconds, count * stack.kernel_factor(phase)),

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <numeric>
 #include <unordered_map>
 #include <vector>
@@ -41,6 +42,23 @@ ExpertLoad balanced_load(int64_t tokens, int64_t top_k, int64_t experts, int64_t
     }
   }
   return load;
+}
+
+// Expected largest of 2^i normal variates, in deviations.
+constexpr double largest_normal[] = {0, 0.5642, 1.0294, 1.4236, 1.7660, 2.0697, 2.3437, 2.5946, 2.8269};
+
+// Each token chooses top_k of the experts, all equally likely: some get none while others get several. Of several ranks
+// the most loaded one counts, since the others wait for it.
+ExpertLoad random_load(double tokens, double top_k, double experts, double local) {
+  const double missed = portable_exp(tokens * portable_log(std::max(1 - top_k / experts, 1e-300)));
+  const double share = local / experts, mean = tokens * top_k * share;
+  const double doublings =
+      std::min(portable_log(experts / local) / portable_log(2.0), static_cast<double>(std::size(largest_normal) - 1));
+  const auto below = std::min(static_cast<size_t>(doublings), std::size(largest_normal) - 2);
+  const double largest = largest_normal[below] +
+                         (doublings - static_cast<double>(below)) * (largest_normal[below + 1] - largest_normal[below]);
+  const double pairs = mean + largest * std::sqrt(mean * (1 - share));
+  return {.active_experts = local * (1 - missed), .pairs = std::min(pairs, tokens * std::min(top_k, local))};
 }
 
 // The inverse of the distribution function of x^-exponent on [low, high], at (i + 1/2) / count for i = 0 .. count - 1.
@@ -159,6 +177,10 @@ ExpertLoad expert_load(const MoeShape& shape) {
                           .local = std::max<int64_t>(1, experts / std::max<int64_t>(1, shape.ep)),
                           .exponent = shape.routing == Routing::power_law ? shape.power_law_exponent : 0};
   if (question.tokens <= 0 || question.top_k <= 0) return {};
+  if (shape.routing == Routing::random) {
+    return random_load(static_cast<double>(question.tokens), static_cast<double>(question.top_k),
+                       static_cast<double>(experts), static_cast<double>(question.local));
+  }
   constexpr int64_t most_experts = 1 << 16;
   constexpr int64_t most_tokens = int64_t{1} << 40;
   if (experts > most_experts || question.tokens > most_tokens) {  // beyond any real layer: an even spread will do

@@ -53,6 +53,25 @@ TEST(ExpertLoad, without_expert_parallelism_no_pair_is_lost) {
   }
 }
 
+TEST(ExpertLoad, by_chance_fewer_experts_wake_than_evenly_and_the_fullest_rank_has_more_than_its_share) {
+  for (const int64_t tokens : {1, 4, 32, 256, 4096}) {
+    for (const int64_t ep : {1, 4, 16}) {
+      const ExpertLoad even = expert_load(layer(tokens, 8, 256, ep, 0));
+      MoeShape shape = layer(tokens, 8, 256, ep, 0);
+      shape.routing = Routing::random;
+      const ExpertLoad chance = expert_load(shape);
+      const double expected = 256.0 / static_cast<double>(ep) * (1 - std::pow(1 - 8.0 / 256, tokens));
+      EXPECT_NEAR(chance.active_experts, expected, 1e-9 * expected);
+      const double share = 8.0 * static_cast<double>(tokens) / static_cast<double>(ep);
+      EXPECT_GE(chance.pairs, share);
+      EXPECT_LE(chance.pairs, 8.0 * static_cast<double>(tokens));
+      if (ep > 1) continue;
+      EXPECT_LE(chance.active_experts, even.active_experts + 1e-9);
+      EXPECT_EQ(chance.pairs, share) << "one rank has them all";
+    }
+  }
+}
+
 TEST(ExpertLoad, a_power_law_wakes_fewer_experts_and_loads_one_rank_more) {
   for (const int64_t tokens : {16, 256, 4096}) {
     const ExpertLoad even = expert_load(layer(tokens, 8, 128, 8, 0));

@@ -115,7 +115,9 @@ struct LatentProjectionShape {
   bool operator==(const LatentProjectionShape&) const = default;
 };
 
-enum class Routing { balanced, power_law };
+// How a router spreads tokens over experts: as evenly as they go, each token by chance, or a few experts more than
+// others.
+enum class Routing { balanced, random, power_law };
 
 // Fused expert MLP as one rank sees it. `tokens` enter over the whole expert-parallel group; inter and experts are the
 // whole layer's: a rank holds experts/ep experts of width inter/tp.
@@ -123,7 +125,7 @@ struct MoeShape {
   int64_t tokens = 1, hidden = 1, inter = 1, top_k = 1, experts = 1, tp = 1, ep = 1;
   bool gated = true;
   Routing routing = Routing::balanced;
-  double power_law_exponent = 0;  // with power_law: how skewed; the rank timed is the most loaded one
+  double power_law_exponent = 0;  // with power_law: how skewed. Of several ranks the most loaded one counts
   Scheme scheme = Scheme::bf16;
   Pass pass = Pass::forward;
   bool operator==(const MoeShape&) const = default;

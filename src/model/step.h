@@ -43,7 +43,7 @@ struct StepRequest {
   int64_t prompt_context_len = 0;  // mixed: tokens in the cache before each prompt
   int64_t decoder_len = 0;  // encoder-decoder: new decoder tokens of a prompt; 0 = one (inference), input_len (train)
   DType kv_dtype = DType::bf16;
-  Routing routing = Routing::balanced;
+  Routing routing = Routing::random;
   double power_law_exponent = 0;
   LoraAdapter lora;        // train: only the adapters are trained. Routed experts, routers, embeddings have none.
   bool recompute = false;  // train: run the layers' forward again in the backward pass
@@ -51,6 +51,11 @@ struct StepRequest {
   Optimizer optimizer = Optimizer::adam_mixed;
   bool accumulate = false;  // train: gradients are added to those of earlier steps
 };
+
+// How tokens get to experts of other ranks and back: each copy to the rank of its expert (DeepEP, Megatron alltoall),
+// or all tokens to all ranks and their sums back (vLLM's allgather_reducescatter, SGLang without an a2a backend,
+// TensorRT-LLM's attention DP).
+enum class ExpertExchange : uint8_t { all_to_all, all_gather };
 
 // How one replica is cut, and how many there are.
 //   tensor    columns then rows of each block, one all-reduce per block; KV heads are replicated beyond their number;
@@ -60,13 +65,14 @@ struct StepRequest {
 //   expert    divides `tensor`: experts lie inside the tensor group, every rank routes all tokens to the ones it holds
 //   and
 //             the block's all-reduce combines (vLLM without data parallelism). A multiple of `tensor`: expert/tensor
-//             ranks of data x context join, each rank sends its share of the tokens by all-to-all; the shared experts
+//             ranks of data x context join, each rank sends its share of the tokens (`exchange`); the shared experts
 //             are not cut (vLLM with data parallelism, Megatron with expert tensor parallelism 1).
 //   context   each rank has chunks r and 2c-1-r of every prompt and all-gathers K and V (Llama 3, arXiv 2407.21783,
 //             section 3.3.2), so causal work is even. Decodes: all ranks run them, each on its share of the cache.
 struct ParallelPlan {
   int64_t tensor = 1, pipeline = 1, data = 1, expert = 1, context = 1;
   bool sequence = false;
+  ExpertExchange exchange = ExpertExchange::all_to_all;  // where `expert` is beyond `tensor`
 };
 
 enum class StepPart { embedding, attention, feed_forward, experts, head, communication, optimizer };

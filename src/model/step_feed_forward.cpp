@@ -119,12 +119,14 @@ void write_moe(Writer& writer, const Moe& moe) {
                          .routing = writer.request().routing,
                          .power_law_exponent = writer.request().power_law_exponent,
                          .scheme = model.expert_scheme};
-  const double copies = number(rows) * number(moe.top_k) * number(width);
-  const auto travel = [&](std::string_view name, double bytes) {
+  const auto travel = [&](std::string_view name, CollectiveKind gathered, double bytes) {
     if (!rank.dispatches()) return;
-    writer.collective(name, CollectiveKind::all_to_all, ParallelAxis::expert, rank.expert_ranks, copies * bytes);
+    const bool gathers = rank.exchange == ExpertExchange::all_gather;
+    const double copies = number(rows) * number(gathers ? rank.expert_ranks : moe.top_k) * number(width);
+    writer.collective(name, gathers ? gathered : CollectiveKind::all_to_all, ParallelAxis::expert, rank.expert_ranks,
+                      copies * bytes);
   };
-  travel("ep_dispatch", dispatched_bytes(model));
+  travel("ep_dispatch", CollectiveKind::all_gather, dispatched_bytes(model));
   // Kept for the backward pass: each routed copy's input, gate and up, and their product.
   double saved = 0;
   if (writer.training()) {
@@ -133,7 +135,7 @@ void write_moe(Writer& writer, const Moe& moe) {
             writer.activation_bytes();
   }
   writer.add("experts", part, experts, saved);
-  travel("ep_combine", writer.activation_bytes());
+  travel("ep_combine", CollectiveKind::reduce_scatter, writer.activation_bytes());
   if (moe.latent_width > 0) {
     writer.linear(
         {.name = "latent_up_proj", .m = rows, .n = model.hidden, .k = width, .part = part, .scheme = model.scheme});

@@ -28,7 +28,8 @@ struct Rank {
   bool sequence = false;        // only where tensor > 1
   int64_t expert_ranks = 1;     // ranks the experts are spread over
   int64_t expert_tensor = 1;    // ranks that share one expert's width
-  int64_t dispatch_groups = 1;  // tensor groups whose tokens meet in the experts; 1 = no all-to-all
+  int64_t dispatch_groups = 1;  // tensor groups whose tokens meet in the experts; 1 = nothing is sent
+  ExpertExchange exchange = ExpertExchange::all_to_all;
 
   bool dispatches() const { return dispatch_groups > 1; }
   int64_t kv_heads(int64_t heads) const { return heads <= tensor ? 1 : heads / tensor; }

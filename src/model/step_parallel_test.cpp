@@ -260,12 +260,26 @@ TEST(StepExperts, quantized_activations_travel_narrow_to_the_experts_and_wide_ba
   EXPECT_EQ(std::get<CollectiveShape>(find_operator(operators, "ep_combine")->shape).bytes, 512 * 2 * 1024 * 2);
 }
 
+TEST(StepExperts, gathered_tokens_go_to_every_rank_whatever_the_number_of_experts_they_choose) {
+  const ParallelPlan plan{.data = 8, .expert = 8, .exchange = ExpertExchange::all_gather};
+  const auto operators = stage_operators(mixtral_like(), prefill, plan, 0);
+  const auto exchange = [&](const char* name) {
+    return std::get<CollectiveShape>(find_operator(operators, name)->shape);
+  };
+  EXPECT_EQ(exchange("ep_dispatch").kind, CollectiveKind::all_gather);
+  EXPECT_EQ(exchange("ep_combine").kind, CollectiveKind::reduce_scatter);
+  EXPECT_EQ(exchange("ep_dispatch").bytes, 8.0 * 512 * 1024 * 2);
+  EXPECT_EQ(exchange("ep_combine").bytes, 8.0 * 512 * 1024 * 2);
+}
+
 TEST(StepExperts, all_plans_together_compute_every_routed_copy_once) {
   const double copies = 512.0 * 2;
   for (const ParallelPlan plan :
        {ParallelPlan{}, ParallelPlan{.tensor = 8, .expert = 8}, ParallelPlan{.data = 4, .expert = 4},
         ParallelPlan{.tensor = 2, .data = 2, .expert = 4}}) {
-    const auto operators = stage_operators(mixtral_like(), prefill, plan, 0);
+    StepRequest request = prefill;
+    request.routing = Routing::balanced;
+    const auto operators = stage_operators(mixtral_like(), request, plan, 0);
     const MoeShape shape = std::get<MoeShape>(find_operator(operators, "experts")->shape);
     const auto ranks = static_cast<double>(shape.ep);
     const auto replicas = static_cast<double>(std::max<int64_t>(1, plan.expert / plan.tensor));

@@ -162,6 +162,7 @@ Rank make_rank(const ParallelPlan& plan) {
   rank.sequence = plan.sequence && plan.tensor > 1;
   rank.expert_tensor = std::max<int64_t>(1, plan.tensor / plan.expert);
   rank.dispatch_groups = std::max<int64_t>(1, plan.expert / plan.tensor);
+  rank.exchange = plan.exchange;
   return rank;
 }
 

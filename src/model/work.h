@@ -29,8 +29,8 @@ double attended_pairs(const AttentionShape& shape);
 // 1)/stride) + 1.
 int64_t convolved_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation);
 
-// Expected experts of one rank that get at least one token, and (token, expert) pairs it computes (its most loaded
-// share under a power law). balanced: tokens spread as evenly as they go.
+// Expected experts of one rank that get at least one token, and (token, expert) pairs it computes (the most
+// loaded rank's, unless all are loaded alike).
 struct ExpertLoad {
   double active_experts = 0;
   double pairs = 0;

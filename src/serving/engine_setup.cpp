@@ -30,6 +30,8 @@ SchedulerOptions scheduler_options(const ServingMemory& memory, const ParallelPl
           .num_gpu_blocks = static_cast<int64_t>(memory.blocks.value),
           .block_size = memory.layout.block_tokens > 0 ? memory.layout.block_tokens : flags.block_size,
           .pipeline_stages = plan.pipeline,
+          .lock_step_ranks = lock_step_ranks(plan),
+          .rank_router = usual_router(flags.engine, lock_step_ranks(plan)),
           .cache_groups = memory.layout.shared_pool && !memory.layout.grows_evenly() ? memory.layout.groups
                                                                                      : std::vector<CacheGroup>{}};
 }
@@ -47,6 +49,10 @@ Stack engine_stack(Stack stack, const EngineFlags& flags, int64_t decode_tokens)
 
 FrontCosts engine_front(const Stack& stack, bool offline) {
   return offline ? FrontCosts{} : stack.costs.front;
+}
+
+int64_t lock_step_ranks(const ParallelPlan& plan) {
+  return std::max<int64_t>(1, plan.expert / plan.tensor);
 }
 
 std::string usual_router(std::string_view engine, int64_t data_parallel_ranks) {

@@ -50,11 +50,11 @@ Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationCon
       options_(seeded(config.options, run.seed)),
       times_(config.times),
       bound_(run.bound),
-      stream_interval_(config.stream_interval),
+      receive_interval_(config.receive_interval),
       repeat_decodes_(run.repeat_decodes),
       keeps_cache_(config.keeps_cache),
       observer_(&observer),
-      scheduler_(scheduler_kind(config.scheduler).make(options_)),
+      scheduler_(make_scheduler(config.scheduler, options_)),
       most_in_flight_(steps_in_flight(config)),
       front_(config.front) {
   ensure(times_ != nullptr, "a replica has step times");
@@ -81,7 +81,7 @@ void Replica::enter(Sequence& sequence, Picoseconds now) {
   if (in_flight_.empty()) {
     wakes_ = now;
   } else if (in_flight_.back().steps_ahead > 0) {
-    if (scheduler_->arrival_matters()) {
+    if (scheduler_->arrival_matters() || receive_interval_ > 1) {
       shorten_run(now);
     } else {
       read_arrivals(next_reading(now));
@@ -218,18 +218,38 @@ void Replica::advance(Picoseconds now) {
     enter(sequence, now);
     return;
   }
+  bool reads = true;
   if (in_flight_.empty()) {
     wakes_.reset();
+    unread_steps_ = 0;
   } else if (Step& first = in_flight_.front(); first.steps_ahead > 0) {
+    reads = reads_after(first.steps_ahead);
     finish_run(first, now);
   } else {
+    reads = reads_after(first.batch.only_decodes() ? 1 : steps_to_reading(1));
     finish_step(first);
     first.batch.clear();
     spare_batches_.push_back(std::move(first.batch));
     in_flight_.pop_front();
   }
+  if (reads) read_arrivals(now);
+  for (Sequence* sequence : received_) scheduler_->receive(*sequence);
+  received_.clear();
+  start_steps(now);
+  if (!in_flight_.empty() || inbox_.empty()) return;
+  unread_steps_ = 0;  // with nothing to run it reads at once
   read_arrivals(now);
   start_steps(now);
+}
+
+bool Replica::reads_after(int64_t decode_steps) {
+  unread_steps_ = (unread_steps_ + decode_steps) % receive_interval_;
+  return unread_steps_ == 0;
+}
+
+int64_t Replica::steps_to_reading(int64_t decode_steps) const {
+  const int64_t beyond = (unread_steps_ + decode_steps) % receive_interval_;
+  return decode_steps + (beyond == 0 ? 0 : receive_interval_ - beyond);
 }
 
 void Replica::read_arrivals(Picoseconds now) {
@@ -238,8 +258,6 @@ void Replica::read_arrivals(Picoseconds now) {
     scheduler_->add(*sequence);
   }
   inbox_.clear();
-  for (Sequence* sequence : received_) scheduler_->receive(*sequence);
-  received_.clear();
 }
 
 void Replica::start_steps(Picoseconds now) {
@@ -273,7 +291,11 @@ void Replica::place(Step& step, Picoseconds now) {
   }
   if (repeat_decodes_ && options_.pipeline_stages == 1 && step.batch.only_decodes()) {
     const bool others_end = runs_behind && in_flight_.back().batch.ends_sequence();
-    const int64_t repeats = others_end ? 0 : scheduler_->repeats(step.batch);
+    int64_t repeats = others_end ? 0 : scheduler_->repeats(step.batch);
+    if (!inbox_.empty()) {  // until these are read
+      const auto before = static_cast<int64_t>(in_flight_.size());
+      repeats = std::min(repeats, steps_to_reading(before + 1) - before);
+    }
     if (repeats > 0) {
       plan_run(step, repeats);
       return;
@@ -298,7 +320,7 @@ void Replica::plan_run(Step& step, int64_t steps_ahead) {
 // A request has arrived that may change what runs: the run goes on only until the engine has read it.
 void Replica::shorten_run(Picoseconds now) {
   Step& run = in_flight_.back();
-  const int64_t ended = now <= run.begin ? 0 : steps_until(run, now);
+  const int64_t ended = steps_to_reading(now <= run.begin ? 0 : steps_until(run, now));
   const int64_t steps_ahead = most_in_flight_ > 1 ? ended : std::max<int64_t>(0, ended - 1);
   if (steps_ahead >= run.steps_ahead) return;
   plan_run(run, steps_ahead);
@@ -343,7 +365,6 @@ void Replica::finish_run(Step& run, Picoseconds now) {
       } else {
         gaps.add(each, steps);
       }
-      deliver(*entry.sequence, steps, run.begin + each, each);
       record.last_token = now;
     }
   }
@@ -351,14 +372,6 @@ void Replica::finish_run(Step& run, Picoseconds now) {
   totals_.steps += steps;
   run.begin = now;
   run.steps_ahead = 0;
-}
-
-void Replica::deliver(Sequence& sequence, int64_t tokens, Picoseconds first, Picoseconds each) const {
-  if (stream_interval_ == 1) return;
-  const int64_t before = sequence.produced, wanted = std::min(stream_interval_, sequence.request.output_tokens);
-  if (before < wanted && before + tokens >= wanted) {
-    sequence.record.delivered = first + (wanted - before - 1) * each;
-  }
 }
 
 void Replica::finish_step(Step& step) {
@@ -376,7 +389,6 @@ void Replica::finish_step(Step& step) {
     } else {
       gaps.add(step.end - record.last_token, 1);
     }
-    deliver(sequence, entry.yields, step.end, 0);
     record.last_token = step.end;
     sequence.produced += entry.yields;
     if (sequence.produced == sequence.request.output_tokens) end_sequence(sequence, step.end);
@@ -404,7 +416,6 @@ void Replica::end_sequence(Sequence& sequence, Picoseconds when) {
 }
 
 void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64_t repeats) {
-  const StepBatch batch = step.batch.step();
   const SchedulerLoad load = scheduler_->load();
   const StepRecord record{.replica = index_,
                           .begin = begin,
@@ -413,10 +424,10 @@ void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64
                           .prefill_tokens = step.batch.prefill_tokens(),
                           .prompts = step.batch.prompt_count(),
                           .prompt_context_tokens = step.batch.prompt_context_tokens(),
-                          .decode_tokens = batch.decodes - step.batch.idle_decodes(),
+                          .decode_tokens = step.batch.decodes() - step.batch.idle_decodes(),
                           .idle_decodes = step.batch.idle_decodes(),
-                          .decode_context_tokens = batch.decode_context_tokens,
-                          .drafted_tokens = batch.drafted_tokens,
+                          .decode_context_tokens = step.batch.decode_context_tokens(),
+                          .drafted_tokens = step.batch.drafted_tokens(),
                           .accepted_tokens = step.batch.accepted_drafts(),
                           .running = load.running,
                           .waiting = load.waiting + static_cast<int64_t>(inbox_.size()),

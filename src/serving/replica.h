@@ -80,6 +80,10 @@ class Replica {
   std::optional<Picoseconds> next_engine_event() const;
   Picoseconds next_reading(Picoseconds now) const;
   void read_arrivals(Picoseconds now);
+  // `decode_steps` more have ended: true when new requests are read at this moment.
+  bool reads_after(int64_t decode_steps);
+  // The first reading after so many more decode steps, counted in such steps.
+  int64_t steps_to_reading(int64_t decode_steps) const;
   void start_steps(Picoseconds now);
   void place(Step& step, Picoseconds now);
   void plan_run(Step& step, int64_t steps_ahead);
@@ -87,8 +91,6 @@ class Replica {
   int64_t steps_until(const Step& run, Picoseconds when) const;
   void finish_run(Step& run, Picoseconds now);
   void finish_step(Step& step);
-  // The next tokens of the sequence come out: one at `first`, then one after `each`.
-  void deliver(Sequence& sequence, int64_t tokens, Picoseconds first, Picoseconds each) const;
   void reject(const Request& request, Rejection why, Picoseconds now);
   Request cut(Request&& request) const;  // its output, at max_model_len
   Sequence& new_sequence(Request&& request);
@@ -100,7 +102,7 @@ class Replica {
   SchedulerOptions options_;
   StepTimes* times_;
   StepBound bound_;
-  int64_t stream_interval_;
+  int64_t receive_interval_;
   bool repeat_decodes_;
   bool keeps_cache_;
   RunObserver* observer_;
@@ -113,6 +115,7 @@ class Replica {
   Picoseconds first_stage_free_ = 0;
   std::deque<Sequence> sequences_;
   std::vector<Sequence*> spare_sequences_;
+  int64_t unread_steps_ = 0;              // decodes since new requests were read
   std::vector<Sequence*> inbox_;          // through the front, not read yet
   std::vector<Sequence*> received_;       // prompts computed elsewhere, not read yet
   std::map<int64_t, Sequence*> outside_;  // by request: hold cache here, and are to move or to come

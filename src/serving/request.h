@@ -67,17 +67,15 @@ struct RequestRecord {
   Picoseconds queued = 0;     // the engine has read it
   Picoseconds scheduled = 0;  // its first step began
   Picoseconds first_token = 0;
-  Picoseconds delivered = 0;  // the first tokens to the client, where they go out several at a time; 0 = the first
   Picoseconds last_token = 0;
 
-  Picoseconds first_delivery() const { return delivered > 0 ? delivered : first_token; }
   // Of completed requests.
-  Picoseconds ttft() const { return first_delivery() - arrival; }
+  Picoseconds ttft() const { return first_token - arrival; }
   Picoseconds e2el() const { return last_token - arrival; }
-  // Mean gap between tokens after the first delivery, rounded, as clients work it out; 0 for a single token.
+  // Mean gap between tokens after the first token, rounded, as clients work it out; 0 for a single token.
   Picoseconds tpot() const {
     const int64_t gaps = output_tokens - 1;
-    return gaps > 0 ? (last_token - first_delivery() + gaps / 2) / gaps : 0;
+    return gaps > 0 ? (last_token - first_token + gaps / 2) / gaps : 0;
   }
 };
 

@@ -37,6 +37,10 @@ struct SchedulerOptions {
   double batch_wait_max_tokens_ratio = 0;
   int64_t pipeline_stages = 1;
   Speculation speculation = {};  // its seed is the run's
+  // Data-parallel ranks that share experts and so take every step together, each with its own queue and blocks: all
+  // counts above are those of one rank. `rank_router` chooses the rank of a request.
+  int64_t lock_step_ranks = 1;
+  std::string rank_router = "round_robin";
   // Kinds of layers that share the blocks: windows, recurrent states. Empty = one kind that keeps every token.
   std::vector<CacheGroup> cache_groups = {};
 };
@@ -108,5 +112,7 @@ struct SchedulerKind {
 std::span<const SchedulerKind> scheduler_kinds();
 std::vector<std::string> scheduler_names();
 const SchedulerKind& scheduler_kind(std::string_view name);  // InputError suggests the nearest
+// Of one engine: of that kind, or of several ranks of that kind in lock step.
+std::unique_ptr<Scheduler> make_scheduler(std::string_view kind, const SchedulerOptions& options);
 
 }  // namespace foretoken

@@ -19,6 +19,7 @@ void Sequence::begin(Request&& new_request) {
   prompt_end = request.input_tokens;
   steps_in_flight = 0;
   running = watched = outside = false;
+  rank = 0;
   block_hashes.clear();
   content_rows = 1;
   contents.clear();
@@ -109,10 +110,43 @@ void Batch::clear() {
   prompts_.clear();
   decodes_ = idle_decodes_ = decode_context_ = longest_decode_ = drafted_ = accepted_ = prefill_tokens_ = 0;
   prompt_count_ = prompt_context_ = 0;
+  ranks_ = 0;
+  busiest_ = {};
   ends_sequence_ = false;
 }
 
+void Batch::join(const Batch& rank) {
+  const auto tokens = [](const std::vector<PromptChunk>& prompts) {
+    int64_t sum = 0;
+    for (const PromptChunk& chunk : prompts) sum += chunk.new_tokens;
+    return sum;
+  };
+  const StepBatch one = rank.step();
+  ++ranks_;
+  busiest_.decodes = std::max(busiest_.decodes, one.decodes);
+  busiest_.decode_context_tokens = std::max(busiest_.decode_context_tokens, one.decode_context_tokens);
+  busiest_.longest_decode_context = std::max(busiest_.longest_decode_context, one.longest_decode_context);
+  busiest_.drafted_tokens = std::max(busiest_.drafted_tokens, one.drafted_tokens);
+  busiest_.tokens_of_all_ranks += one.new_tokens();
+  if (tokens(rank.prompts_) > tokens(prompts_)) prompts_ = rank.prompts_;
+  entries_.insert(entries_.end(), rank.entries_.begin(), rank.entries_.end());
+  decodes_ += rank.decodes_;
+  idle_decodes_ += rank.idle_decodes_;
+  decode_context_ += rank.decode_context_;
+  drafted_ += rank.drafted_;
+  accepted_ += rank.accepted_;
+  prefill_tokens_ += rank.prefill_tokens_;
+  prompt_count_ += rank.prompt_count_;
+  prompt_context_ += rank.prompt_context_;
+  ends_sequence_ = ends_sequence_ || rank.ends_sequence_;
+}
+
 StepBatch Batch::step() const {
+  if (ranks_ > 0) {
+    StepBatch busiest = busiest_;
+    busiest.prompts = prompts_;
+    return busiest;
+  }
   return {.decodes = decodes_,
           .decode_context_tokens = decode_context_,
           .longest_decode_context = longest_decode_,

@@ -28,6 +28,7 @@ struct Sequence {
   int64_t computed = 0;    // tokens whose KV is there or will be at the end of a step in flight
   int64_t prompt_end = 0;  // tokens to compute before it decodes: the prompt; after a preemption the output so far too
   int32_t steps_in_flight = 0;
+  int32_t rank = 0;      // of the engine's ranks in lock step, where there are several
   bool running = false;  // admitted; else it waits
   bool watched = false;  // an observer wants to know its steps
   bool outside = false;  // holds cache, but is in no queue: its prompt is computed elsewhere, or is to move there
@@ -69,6 +70,8 @@ class Batch {
   void add_idle_decodes(int64_t count, int64_t context_each);
   // Undoes `add` before the step runs.
   void remove(Sequence& sequence);
+  // A step of ranks in lock step: takes in what one more of them does.
+  void join(const Batch& rank);
   // The step ran `count` times and runs once more. Only for decodes.
   void repeat(int64_t count);
   void clear();
@@ -79,10 +82,14 @@ class Batch {
   // Some sequence gets its last token at the end.
   bool ends_sequence() const { return ends_sequence_; }
   int64_t prefill_tokens() const { return prefill_tokens_; }
+  int64_t decodes() const { return decodes_; }  // with idle ones
+  int64_t decode_context_tokens() const { return decode_context_; }
+  int64_t drafted_tokens() const { return drafted_; }
   int64_t idle_decodes() const { return idle_decodes_; }
   int64_t prompt_count() const { return prompt_count_; }  // without padding, as the tokens
   int64_t prompt_context_tokens() const { return prompt_context_; }
   int64_t accepted_drafts() const { return accepted_; }  // those that come out as tokens
+  // What takes the time: of ranks in lock step the most that any of them has of each kind of work.
   StepBatch step() const;
 
  private:
@@ -91,6 +98,8 @@ class Batch {
   int64_t decodes_ = 0, idle_decodes_ = 0, decode_context_ = 0, longest_decode_ = 0, drafted_ = 0, accepted_ = 0,
           prefill_tokens_ = 0;
   int64_t prompt_count_ = 0, prompt_context_ = 0;
+  int64_t ranks_ = 0;       // that were joined
+  StepBatch busiest_ = {};  // of these; its prompts are prompts_
   bool ends_sequence_ = false;
 };
 

@@ -20,10 +20,10 @@ enum class StepBound : uint8_t { value, low, high };
 struct ReplicaConfig {
   std::string scheduler = "vllm";
   SchedulerOptions options;
-  StepTimes* times = nullptr;   // not owned; replicas may share one
-  FrontCosts front = {};        // between clients and this engine; nothing: they call the engine itself
-  int64_t stream_interval = 1;  // tokens that a client is sent at a time
-  bool keeps_cache = false;     // a prompt's blocks stay when it has its last token: until they have been moved
+  StepTimes* times = nullptr;    // not owned; replicas may share one
+  FrontCosts front = {};         // between clients and this engine; nothing: they call the engine itself
+  int64_t receive_interval = 1;  // decode steps from one reading of new requests to the next (SGLang)
+  bool keeps_cache = false;      // a prompt's blocks stay when it has its last token: until they have been moved
 };
 
 struct SimulationConfig {

@@ -150,23 +150,21 @@ TEST(Simulation, arrivals_that_go_back_in_time_are_an_error) {
   EXPECT_THROW(serve({request_at(0, 5, 1), request_at(1, 4, 1)}, {.num_gpu_blocks = 100}), InputError);
 }
 
-TEST(Simulation, tokens_that_go_out_several_at_a_time_reach_the_client_with_the_last_of_them) {
+TEST(Simulation, an_engine_that_reads_every_so_many_steps_has_arrivals_wait_for_that) {
   for (const bool repeat_decodes : {true, false}) {
-    std::vector<Request> requests;
-    for (const int64_t output : {100, 3}) {
-      requests.push_back({.id = 100 - output, .input_tokens = 10, .output_tokens = output, .prefix_blocks = {}});
-    }
     LinearTimes times({.step = 0.01, .token = 0, .context_token = 0});
-    ListedRequests source(std::move(requests));
+    ListedRequests source({request_at(0, 0.0, 100), request_at(1, 0.123, 1), request_at(2, 0.9, 1)});
     RecordedRun run;
-    simulate({.replicas = {{.options = {.num_gpu_blocks = 100}, .times = &times, .stream_interval = 30}},
+    simulate({.replicas = {{.options = {.num_gpu_blocks = 100, .async_scheduling = false},
+                            .times = &times,
+                            .receive_interval = 10}},
               .repeat_decodes = repeat_decodes},
              source, run);
     const std::vector<RequestRecord> records = run.sorted();
-    EXPECT_NEAR(to_seconds(records[0].ttft()).value(), 0.30, 1e-9) << "the thirtieth token";
-    EXPECT_NEAR(to_seconds(records[0].first_token).value(), 0.01, 1e-9) << "the engine's own time";
-    EXPECT_NEAR(to_seconds(records[0].tpot()).value(), 0.7 / 99, 1e-9) << "as a client works it out";
-    EXPECT_NEAR(to_seconds(records[1].ttft()).value(), 0.03, 1e-9) << "all there are";
+    // Read after the prompt (0.01), then after 10 decodes (0.11), and again (0.21); its own step of 10 ms reads too.
+    EXPECT_NEAR(to_seconds(records[1].queued).value(), 0.21, 1e-9);
+    EXPECT_NEAR(to_seconds(records[1].first_token).value(), 0.22, 1e-9);
+    EXPECT_NEAR(to_seconds(records[2].queued).value(), 0.92, 1e-9);
   }
 }
 

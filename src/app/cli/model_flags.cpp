@@ -31,6 +31,9 @@ void ModelFlags::declare_parallelism(Options& options) {
   options.integer("--context-parallel-size,-cp", plan.context, ranks, "-cp: devices that share each sequence");
   options.flag("--enable-expert-parallel", enable_expert_parallel,
                "Spread experts over all tensor x data ranks, as vLLM does");
+  options.choice("--all2all-backend", all2all_backend, {"allgather_reducescatter", "all_to_all"},
+                 "How tokens get to experts of other data-parallel ranks: all to all ranks, or each to its experts' "
+                 "(DeepEP)");
   options.flag("--sequence-parallel", plan.sequence,
                "Norms on a share of the tokens; gather and scatter around layers");
 }
@@ -65,6 +68,7 @@ DType ModelFlags::kv_dtype(const Model& parsed) const {
 ParallelPlan ModelFlags::parallel_plan() const {
   ParallelPlan result = plan;
   if (enable_expert_parallel) result.expert = plan.tensor * plan.data;
+  if (all2all_backend != "all_to_all") result.exchange = ExpertExchange::all_gather;
   return result;
 }
 

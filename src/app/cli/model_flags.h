@@ -15,6 +15,7 @@ struct ModelFlags {
   std::string quantization;  // empty = as the model's config says
   std::string kv_cache_dtype = "auto";
   bool enable_expert_parallel = false;
+  std::string all2all_backend = "allgather_reducescatter";
   ParallelPlan plan;
 
   void declare_model(Options& options);

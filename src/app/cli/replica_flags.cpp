@@ -58,8 +58,8 @@ void ReplicaFlags::declare_engine(Options& options) {
   engine.declare(options);
   scheduler.declare(options);
   speculation.declare(options);
-  options.integer("--stream-interval", stream_interval, {.least = 1, .most = 1'000'000},
-                  "Tokens that clients are sent at a time (sglang): TTFT is that of the last of the first ones");
+  options.integer("--scheduler-recv-interval", receive_interval, {.least = 1, .most = 1'000'000},
+                  "Decode steps from one reading of new requests to the next (sglang)");
   options.heading("Step times");
   options.text("--stack", stack, "Software that runs the steps (foretoken stacks); default: the engine's");
   options.choice("--tier", tier, tier_names(), tier_help);
@@ -92,10 +92,10 @@ ReplicaFlags ReplicaFlags::with(const std::string& flag, const std::string& sett
 ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
   const Model parsed = model.read_model(library);
   ParallelPlan plan = model.parallel_plan();
-  const int64_t ranks = plan.data;
+  if (plan.expert <= plan.tensor) plan.data = 1;  // ranks are engines of their own
+  const int64_t ranks = model.parallel_plan().data / lock_step_ranks(plan);
   DeviceModels models = library.device_models(model.device, plan, tier_from_name(tier).value());
   if (sustained) models.power = library.power_model(models.kernels.device());
-  if (plan.expert <= plan.tensor) plan.data = 1;  // ranks are engines of their own
   const DType kv_dtype = model.kv_dtype(parsed);
   ServingMemory memory = serving_memory(parsed, models.kernels.device(), plan, engine.engine_flags(kv_dtype));
   const std::string stack_name = stack.empty() ? std::string(engine_family(engine.engine.engine)) : stack;
@@ -104,7 +104,7 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
   Stack captured = engine_stack(library.stacks().stack(stack_name), memory.flags, tokens_of_decode(speculative));
   ReplicaConfig config{.scheduler = scheduler.name(engine.engine.engine), .options = scheduler_options(memory, plan)};
   scheduler.apply(config.options);
-  config.stream_interval = stream_interval;
+  config.receive_interval = receive_interval;
   ReplicaGroup group{.count = count * ranks,
                      .data_parallel_ranks = ranks,
                      .model = parsed,

@@ -48,7 +48,7 @@ struct ReplicaFlags {
   SpeculationFlags speculation;
   std::string stack, tier = "best", op_tables, vidur_tables;
   bool sustained = false;
-  int64_t stream_interval = 1;
+  int64_t receive_interval = 1;
   int64_t count = 1;
 
   void declare_model(Options& options);

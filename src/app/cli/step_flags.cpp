@@ -22,7 +22,8 @@ void StepFlags::declare(Options& options) {
   options.integer("--context-len", request.context_len, zero_or_more, "Tokens already in the cache of each sequence");
   options.integer("--prompts", request.prompts, zero_or_more,
                   "mixed: how many of the batch are prompts; the rest decode");
-  options.choice("--routing", routing, {"balanced", "pl1.01", "pl1.2"}, "How tokens spread over experts");
+  options.choice("--routing", routing, {"random", "balanced", "pl1.01", "pl1.2"},
+                 "How tokens spread over experts: each by chance, evenly, or by a power law");
   options.integer("--lora-rank", request.lora.rank, zero_or_more,
                   "Rank of a LoRA adapter on all linear layers; 0 = none");
   options.flag("--recompute", request.recompute, "train: run the forward again in the backward pass");
@@ -33,7 +34,8 @@ StepRequest StepFlags::step_request(const Model& parsed) const {
   StepRequest result = request;
   result.phase = step_phase_from_name(phase).value();  // one of the choices
   result.kv_dtype = kv_dtype(parsed);
-  if (routing != "balanced") {
+  if (routing == "balanced") result.routing = Routing::balanced;
+  if (routing.starts_with("pl")) {
     result.routing = Routing::power_law;
     result.power_law_exponent = parse_number(std::string_view(routing).substr(2)).value();
   }

@@ -11,7 +11,7 @@ namespace foretoken {
 
 struct StepFlags : ModelFlags {
   std::string phase = "decode";
-  std::string routing = "balanced";
+  std::string routing = "random";
   StepRequest request{.batch = 1, .input_len = 1024, .context_len = 0};
 
   void declare(Options& options);

@@ -103,7 +103,7 @@ struct RawOf {
   Raw operator()(const SamplingShape& s) const { return logarithms(s.rows, s.vocabulary, s.rows * s.vocabulary); }
   Raw operator()(const MoeShape& s) const {
     Raw raw = logarithms(s.tokens, s.hidden, s.inter, s.top_k, s.experts, s.tp, s.ep);
-    raw[7] = s.routing == Routing::balanced ? 0 : static_cast<float>(s.power_law_exponent);
+    raw[7] = s.routing == Routing::power_law ? static_cast<float>(s.power_law_exponent) : 0;
     return raw;
   }
   Raw operator()(const ConvShape& s) const {
@@ -178,10 +178,11 @@ struct NamedOf {
             {"rows x vocabulary", number(s.rows * s.vocabulary)}};
   }
   Named operator()(const MoeShape& s) const {
-    return {{"tokens", number(s.tokens)},   {"hidden", number(s.hidden)},
-            {"inter", number(s.inter)},     {"topk", number(s.top_k)},
-            {"experts", number(s.experts)}, {"tp", number(s.tp)},
-            {"ep", number(s.ep)},           {"skew", s.routing == Routing::balanced ? 0 : s.power_law_exponent, false}};
+    return {
+        {"tokens", number(s.tokens)},   {"hidden", number(s.hidden)},
+        {"inter", number(s.inter)},     {"topk", number(s.top_k)},
+        {"experts", number(s.experts)}, {"tp", number(s.tp)},
+        {"ep", number(s.ep)},           {"skew", s.routing == Routing::power_law ? s.power_law_exponent : 0, false}};
   }
   Named operator()(const ConvShape& s) const {
     return {{"batch", number(s.batch)},

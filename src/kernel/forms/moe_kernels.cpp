@@ -68,6 +68,15 @@ ExpertGroups solve_groups(const MoeShape& shape, const MoeKernel& kernel) {
   groups.experts = groups.active;
   groups.size[0] = groups.pairs / groups.active;
   if (shape.routing == Routing::balanced || groups.size[0] < 1.5) return groups;
+  if (shape.routing == Routing::random) {
+    // Sixths of a normal distribution, which the counts of many experts come near to.
+    constexpr double deviations[ExpertGroups::most] = {-1.383, -0.674, -0.210, 0.210, 0.674, 1.383};
+    const double mean = groups.size[0], deviation = std::sqrt(mean);
+    groups.count = ExpertGroups::most;
+    groups.experts = groups.active / groups.count;
+    for (int i = 0; i < groups.count; ++i) groups.size[i] = std::max(1.0, mean + deviations[i] * deviation);
+    return groups;
+  }
 
   // The active experts are the upper quantiles of the law that the loads are drawn from.
   groups.count = ExpertGroups::most;
@@ -134,7 +143,7 @@ double ExpertGroups::tiles(double rows) const {
 }
 
 ExpertGroups expert_groups(const MoeShape& shape, const MoeKernel& kernel) {
-  if (shape.routing == Routing::balanced) return solve_groups(shape, kernel);
+  if (shape.routing != Routing::power_law) return solve_groups(shape, kernel);
   const Question question{.tokens = shape.tokens,
                           .top_k = shape.top_k,
                           .experts = shape.experts,

@@ -42,6 +42,7 @@ SchedulerOptions random_options(RandomStream& random) {
     options.cache_groups = {{.kind = "full attention", .block_tokens = 16},
                             {.kind = "window of 64", .block_tokens = 16, .window = 64}};
   }
+  if (random.below(3) == 0) options.lock_step_ranks = between(random, 2, 4);
   return options;
 }
 
@@ -121,7 +122,10 @@ TEST_P(Conservation, every_request_ends_once_with_all_its_tokens_and_no_more_blo
     LinearTimes times({});
     SimulationConfig config{.router = workload.router, .seed = seed};
     for (const SchedulerOptions& options : workload.replicas) {
-      config.replicas.push_back({.scheduler = std::string(GetParam().name), .options = options, .times = &times});
+      config.replicas.push_back({.scheduler = std::string(GetParam().name),
+                                 .options = options,
+                                 .times = &times,
+                                 .receive_interval = seed % 3 == 0 ? 7 : 1});
     }
     ListedRequests source(workload.requests);
     Ledger ledger;
@@ -152,7 +156,8 @@ TEST_P(Conservation, every_request_ends_once_with_all_its_tokens_and_no_more_blo
       hits += record.cached_tokens;
     }
     for (const auto& [replica, blocks] : ledger.most_blocks) {
-      EXPECT_LE(blocks, workload.replicas[static_cast<size_t>(replica)].num_gpu_blocks);
+      const SchedulerOptions& options = workload.replicas[static_cast<size_t>(replica)];
+      EXPECT_LE(blocks, options.num_gpu_blocks * options.lock_step_ranks);
     }
     EXPECT_EQ(ledger.computed_in_steps, ledger.computed_by_requests);
     EXPECT_EQ(totals.completed + totals.rejected, static_cast<int64_t>(workload.requests.size()));

@@ -34,6 +34,11 @@ constexpr SchedulerKind kinds[] = {
 
 }  // namespace
 
+std::unique_ptr<Scheduler> make_scheduler(std::string_view kind, const SchedulerOptions& options) {
+  if (options.lock_step_ranks > 1) return make_lock_step_ranks(scheduler_kind(kind), options);
+  return scheduler_kind(kind).make(options);
+}
+
 std::span<const SchedulerKind> scheduler_kinds() {
   return kinds;
 }

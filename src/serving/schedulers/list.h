@@ -18,4 +18,7 @@ std::unique_ptr<Scheduler> make_tensorrt_llm(const SchedulerOptions& options);
 std::unique_ptr<Scheduler> make_tensorrt_llm_max_utilization(const SchedulerOptions& options);
 std::unique_ptr<Scheduler> make_tensorrt_llm_static(const SchedulerOptions& options);
 
+// Ranks of one kind that take every step together (lock_step_ranks.cpp).
+std::unique_ptr<Scheduler> make_lock_step_ranks(const SchedulerKind& kind, const SchedulerOptions& options);
+
 }  // namespace foretoken

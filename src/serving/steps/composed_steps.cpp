@@ -37,14 +37,24 @@ Estimate between(const Estimate& a, const Estimate& b, double share) {
           .kind = std::max(a.kind, b.kind)};
 }
 
-// A step without attention and head: what the device needs, and the host where it cannot launch as fast.
+// A step without attention and head: what the device needs, the routed experts' part of that with what goes to them and
+// back, and the time of the host where it cannot launch as fast.
 struct Frame {
   Estimate device;
+  double experts = 0;
   double host = 0;
 };
 
 Frame between(const Frame& a, const Frame& b, double share) {
-  return {.device = between(a.device, b.device, share), .host = a.host + (b.host - a.host) * share};
+  const auto mix = [&](double x, double y) { return x + (y - x) * share; };
+  return {
+      .device = between(a.device, b.device, share), .experts = mix(a.experts, b.experts), .host = mix(a.host, b.host)};
+}
+
+bool serves_experts(const Operator& call) {
+  const auto* collective = std::get_if<CollectiveShape>(&call.shape);
+  return std::holds_alternative<MoeShape>(call.shape) ||
+         (collective != nullptr && collective->axis == ParallelAxis::expert);
 }
 
 // The same kernel for no sequences yet.
@@ -64,9 +74,18 @@ class ComposedSteps final : public StepTimes {
   }
 
   Estimate step_seconds(const StepBatch& batch) override {
-    const Frame around = batch.prompts.empty() ? kept(decode_frames_, batch.new_tokens(),
-                                                      [&](int64_t n) { return frame(decode_request(n)); })
-                                               : prompt_frame(batch.new_tokens());
+    const auto frame_of = [&](int64_t tokens) {
+      return batch.prompts.empty() ? kept(decode_frames_, tokens, [&](int64_t n) { return frame(decode_request(n)); })
+                                   : prompt_frame(tokens);
+    };
+    Frame around = frame_of(batch.new_tokens());
+    if (batch.tokens_of_all_ranks > 0 && around.experts > 0) {
+      // The experts of all ranks work on the tokens of all of them.
+      const int64_t ranks = config_.plan.expert / config_.plan.tensor;
+      const double experts = frame_of(std::max<int64_t>(1, (batch.tokens_of_all_ranks + ranks - 1) / ranks)).experts;
+      const double device = around.device.value;
+      around.device = scaled(around.device, std::max(0.0, device - around.experts + experts) / device);
+    }
     parts_.assign(1, around.device);
     if (const int64_t sampled = batch.sampled_tokens(); sampled > 0) {
       parts_.push_back(kept(heads_, sampled, [&](int64_t n) { return head(n); }));
@@ -102,17 +121,20 @@ class ComposedSteps final : public StepTimes {
   Frame frame(const StepRequest& request) const {
     const StepEstimate step = estimate(request);
     const StackCosts& costs = config_.stack.costs;
-    double apart = 0, host = 0;
+    double apart = 0, host = 0, experts = 0;
     for (const StageEstimate& stage : step.stages) {
       host += stage.time.host + costs.synchronize.value();
       apart += stage.time.host_stall - std::min(stage.time.host_stall, costs.step_host.value());
       for (const TimedLaunch& timed : stage.launches) {
-        const bool in_head = stage.calls[timed.launch.call].part == StepPart::head;
+        const Operator& call = stage.calls[timed.launch.call];
+        const bool in_head = call.part == StepPart::head;
+        if (serves_experts(call)) experts += timed.seconds.value;
         if (in_head || reads_cache(timed.launch.shape)) apart += timed.seconds.value;
       }
     }
     const double left = std::max(0.0, step.seconds.value - apart);
-    return {.device = scaled(step.seconds, left / step.seconds.value), .host = host};
+    return {
+        .device = scaled(step.seconds, left / step.seconds.value), .experts = std::min(experts, left), .host = host};
   }
 
   Frame prompt_frame(int64_t tokens) {

@@ -71,6 +71,7 @@ StepBatch grown(const StepBatch& decodes, int64_t steps) {
   return {.decodes = decodes.decodes,
           .decode_context_tokens = decodes.decode_context_tokens + decodes.decodes * steps,
           .longest_decode_context = decodes.longest_decode_context + steps,
+          .tokens_of_all_ranks = decodes.tokens_of_all_ranks,
           .prompts = {}};
 }
 

@@ -31,6 +31,9 @@ struct StepBatch {
   int64_t longest_decode_context = 0;  // of the longest of them
   int64_t drafted_tokens = 0;          // that the decodes verify, of all of them together, beyond their own
   bool samples_drafts = true;          // the head runs on them too; false where they are only read
+  // Of all ranks that take the step together, this one included; 0 = each has as many as this one. Experts that they
+  // share work on these.
+  int64_t tokens_of_all_ranks = 0;
   std::span<const PromptChunk> prompts;
 
   int64_t new_tokens() const;

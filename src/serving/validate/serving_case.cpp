@@ -75,7 +75,7 @@ std::optional<CasePool> pool_after(std::string_view layout, std::string_view lab
   const auto number = [&](std::string_view name) { return numbers.count(name, some_ranks); };
   const int64_t count = number(label), tensor = number("(tp"), data = number("dp"), expert = number("ep");
   if (count < 1 || tensor < 1 || data < 1 || expert < 1) return std::nullopt;
-  CasePool pool{.replicas = count * data, .plan = {.tensor = tensor, .expert = expert}};
+  CasePool pool{.replicas = count, .plan = {.tensor = tensor, .expert = expert}};
   if (data > 1) {
     pool.plan.data = data;
     pool.plan.expert = tensor * data;
@@ -117,6 +117,24 @@ std::string_view vllm_stack(Version version, std::string_view flags) {
   if (version < Version{0, 11}) return "vllm-0.10";
   return version < first_async ? "vllm-0.11" : "vllm";
 }
+
+// What public recipes say of rows that do not repeat it, in the words of the column engine_flags.
+struct Recipe {
+  std::string_view source, engine, model, gpu, flags;
+  bool adds = false;  // to what a row says; else it stands for rows that say nothing
+};
+// SemiAnalysisAI/InferenceX, benchmarks/single_node: qwen3.5_{bf16,fp8}_b200.sh, glm5_fp8_{b200,h200}.sh,
+// minimaxm2.5_fp4_b200.sh.
+constexpr Recipe recipes[] = {
+    {"InferenceX", "sglang", "Qwen3.5", "B200",
+     "chunked-prefill-size 32768; max-running-requests 128; mem-fraction-static 0.82; radix cache off"},
+    {"InferenceX", "sglang", "Qwen3.5", "B200", "scheduler-recv-interval 10, from concurrency 16 on 30", true},
+    {"InferenceX", "sglang", "GLM-5", "B200",
+     "chunked-prefill-size 32768; max-running-requests = concurrency; mem-fraction-static 0.85; kv fp8; radix cache "
+     "off"},
+    {"InferenceX", "sglang", "GLM-5", "H200", "mem-fraction-static 0.85; 5 prompts per concurrent request"},
+    {"InferenceX", "vllm", "MiniMax", "B200", "gpu-mem-util 0.90; max-num-seqs = concurrency"},
+};
 
 struct Statistic {
   std::string_view metric, statistic;
@@ -173,6 +191,18 @@ std::optional<ServingCase> ServingCaseReader::read(std::string& why) const {
   return result;
 }
 
+std::string ServingCaseReader::options_text() const {
+  std::string flags(text("engine_flags"));
+  if (text("mode") == "disagg") return flags;
+  for (const Recipe& recipe : recipes) {
+    if (has(text("source"), recipe.source) && text("engine") == recipe.engine && has(text("model"), recipe.model) &&
+        has(text("gpu"), recipe.gpu) && (flags.empty() || recipe.adds)) {
+      flags.append(flags.empty() ? "" : "; ").append(recipe.flags);
+    }
+  }
+  return flags;
+}
+
 bool ServingCaseReader::read_layout(ServingCase& result, std::string& why) const {
   if (text("mode") == "disagg") {
     const std::string_view layout = text("disagg_layout");
@@ -190,15 +220,35 @@ bool ServingCaseReader::read_layout(ServingCase& result, std::string& why) const
     return false;
   }
   const auto ranks = [&](std::string_view column) { return std::max<int64_t>(1, count(column, 1)); };
-  result.pool.plan = {.tensor = ranks("tp"), .pipeline = ranks("pp"), .expert = ranks("ep")};
-  result.pool.replicas = ranks("dp");
   const int64_t most = std::max({ranks("tp"), ranks("pp"), ranks("ep"), ranks("dp")});
-  if (!some_ranks.holds(most)) why = fmt::format("{} ranks: expected at most {}", most, some_ranks.most);
-  return some_ranks.holds(most);
+  if (!some_ranks.holds(most)) {
+    why = fmt::format("{} ranks: expected at most {}", most, some_ranks.most);
+    return false;
+  }
+  const std::string_view flags = text("engine_flags");
+  ParallelPlan& plan = result.pool.plan;
+  plan = {.tensor = ranks("tp"), .pipeline = ranks("pp"), .expert = ranks("ep")};
+  result.pool.replicas = ranks("dp");
+  if (has(flags, "expert parallel flag on")) plan.expert = std::max(plan.expert, plan.tensor);
+  if (has(flags, "attention DP on") && plan.tensor > 1) {  // each rank attends to requests of its own
+    plan.data = plan.expert = plan.tensor;
+    plan.tensor = 1;
+    plan.exchange = ExpertExchange::all_gather;
+  } else if (plan.expert > plan.tensor) {  // data-parallel ranks share the experts
+    plan.data = plan.expert / plan.tensor;
+    plan.exchange = ExpertExchange::all_gather;
+    if (plan.expert % plan.tensor != 0 || result.pool.replicas % plan.data != 0) {
+      why = fmt::format("experts over {} ranks: expected a multiple of the {} tensor ranks that divides all of them",
+                        plan.expert, plan.tensor);
+      return false;
+    }
+    result.pool.replicas /= plan.data;
+  }
+  return true;
 }
 
 bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const {
-  const std::string_view flags = text("engine_flags");
+  const std::string flags = options_text();
   LabelledNumbers numbers(flags);
   // Where it was not recorded whether an engine drafted, it did not: such rows are for trends only (tier D).
   constexpr std::string_view drafting = "MTP speculative decoding, ";
@@ -213,6 +263,8 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
   }
   result.scheme = *scheme;
   if (!text("kv_dtype").empty()) result.kv_dtype = dtype_from_name(text("kv_dtype"));
+  // NVIDIA's fp4 checkpoints ask for an fp8 cache (hf_quant_config.json: kv_cache_quant_algo), and engines listen.
+  if (!result.kv_dtype && (has(flags, "kv fp8") || *scheme == Scheme::nvfp4)) result.kv_dtype = DType::fp8;
   const bool quantized = *scheme != Scheme::bf16 && *scheme != Scheme::fp16;
   const Version version = version_from(text("engine_version"));
   // NVIDIA's lab did not record how many tokens a step may hold; assumed is what its runs agree with: vLLM's default
@@ -250,9 +302,14 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     engine.engine = result.scheduler = result.stack = "sglang";
     engine.memory_fraction = numbers.number("mem-fraction-static ", share);
     engine.max_num_batched_tokens = numbers.count("chunked-prefill-size ", some_tokens);
-    engine.max_num_seqs = numbers.count("max-running-requests ", some_tokens);
+    engine.max_num_seqs = has(flags, "max-running-requests = concurrency")
+                              ? count("concurrency", 0)
+                              : numbers.count("max-running-requests ", some_tokens);
     result.prefix_caching = !has(flags, "radix cache off");
-    result.stream_interval = std::max<int64_t>(1, numbers.count("stream-interval ", some_tokens));
+    result.receive_interval = std::max<int64_t>(1, numbers.count("scheduler-recv-interval ", some_tokens));
+    if (const int64_t longer = numbers.count("from concurrency 16 on ", some_tokens); count("concurrency", 0) >= 16) {
+      result.receive_interval = std::max(result.receive_interval, longer);
+    }
   } else {
     why = fmt::format("an engine that is not simulated: {}", printable(result.engine));
     return false;
@@ -278,7 +335,8 @@ bool ServingCaseReader::read_load(ServingCase& result, std::string& why) const {
   result.concurrency = count("concurrency", 0);
   const bool open = result.concurrency == 0 && !text("rate_rps").empty() && !has(text("arrival"), "t=0");
   result.arrivals.rate = open ? number("rate_rps") : std::numeric_limits<double>::infinity();
-  const int64_t usual = result.concurrency > 0 ? 10 * result.concurrency : 1000;
+  const int64_t each = has(options_text(), "5 prompts per concurrent request") ? 5 : 10;
+  const int64_t usual = result.concurrency > 0 ? each * result.concurrency : 1000;
   result.arrivals.count = count("num_requests", usual);
   return true;
 }

@@ -22,7 +22,7 @@ struct MeasuredValue {
 
 // Equal engines.
 struct CasePool {
-  int64_t replicas = 1;  // data-parallel ranks count as such
+  int64_t replicas = 1;  // data-parallel ranks count as such, unless they share experts
   ParallelPlan plan;
 };
 
@@ -38,7 +38,7 @@ struct ServingCase {
   std::string scheduler, stack;
   bool prefix_caching = true;
   bool async_scheduling = true;
-  int64_t stream_interval = 1;
+  int64_t receive_interval = 1;
   int64_t batch_wait_timeout_iters = 0;  // TensorRT-LLM, as in SchedulerOptions
   double batch_wait_max_tokens_ratio = 0;
   std::string draft_method;  // of speculative decoding; empty = none
@@ -67,6 +67,7 @@ class ServingCaseReader {
  private:
   int64_t count(std::string_view column, int64_t fallback) const;
   double number(std::string_view column) const;  // 0 = not given
+  std::string options_text() const;  // the engine's options: as the row gives them, else as a public recipe does
   bool read_layout(ServingCase& result, std::string& why) const;
   bool read_engine(ServingCase& result, std::string& why) const;
   bool read_load(ServingCase& result, std::string& why) const;

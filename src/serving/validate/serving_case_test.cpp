@@ -98,7 +98,7 @@ TEST_F(ServingCases, separate_workers_have_pools_of_their_own) {
   EXPECT_EQ(point->prefill->replicas, 2);
   EXPECT_EQ(point->prefill->plan.tensor, 4);
   EXPECT_EQ(point->prefill->plan.expert, 4);
-  EXPECT_EQ(point->pool.replicas, 3 * 8);
+  EXPECT_EQ(point->pool.replicas, 3);
   EXPECT_EQ(point->pool.plan.tensor, 1);
   EXPECT_EQ(point->pool.plan.data, 8);
   EXPECT_EQ(point->pool.plan.expert, 8);

@@ -114,7 +114,7 @@ class Bench {
             .options = options,
             .times = engine.drafter ? engine.drafting_times.get() : engine.times.get(),
             .front = engine_front(stack_, offline),
-            .stream_interval = point.stream_interval};
+            .receive_interval = point.receive_interval};
   }
 
   double kv_bytes_per_token() const { return foretoken::kv_bytes_per_token(model_, kv_dtype_).value(); }
@@ -154,7 +154,7 @@ class Bench {
 };
 
 int64_t devices_of(const CasePool& pool) {
-  return pool.plan.tensor * pool.plan.pipeline;
+  return pool.plan.tensor * pool.plan.pipeline * pool.plan.data;
 }
 
 // How caches move from the pool of prompts to the one that decodes. InputError where the network is not known.

@@ -1,0 +1,18 @@
+// Routed experts as engines run them, where that differs from the kernel that was measured alone.
+#pragma once
+
+#include <string_view>
+
+#include "compose/stack.h"
+#include "kernel/kernel.h"
+#include "model/shapes.h"
+
+namespace foretoken {
+
+// With Stack::tuned_experts the engine tries its kernels beforehand and keeps the fastest: experts with one fp8 scale
+// per tensor take no longer than with a scale per block, which is the same multiply and more. Measurements of Hopper
+// have only an untuned kernel for the former, at a third of the speed of the latter.
+KernelEstimate expert_estimate(const MoeShape& shape, std::string_view variant, const KernelPredictor& predictor,
+                               const Stack& stack);
+
+}  // namespace foretoken

@@ -1,0 +1,49 @@
+// Data-parallel ranks that take every step together.
+#include <gtest/gtest.h>
+
+#include "serving/test_support.h"
+
+namespace foretoken {
+namespace {
+
+std::vector<RequestRecord> serve(std::vector<Request> requests, const SchedulerOptions& options, bool repeat = true) {
+  LinearTimes times({.step = 0.01, .token = 1e-4, .context_token = 0});
+  ListedRequests source(std::move(requests));
+  RecordedRun run;
+  simulate({.replicas = {{.options = options, .times = &times}}, .repeat_decodes = repeat}, source, run);
+  return run.sorted();
+}
+
+Request request(int64_t id, double arrival, int64_t input, int64_t output) {
+  return {.id = id,
+          .arrival = to_picoseconds(Seconds(arrival)),
+          .input_tokens = input,
+          .output_tokens = output,
+          .prefix_blocks = {}};
+}
+
+TEST(LockStepRanks, a_prompt_of_one_rank_holds_up_the_decodes_of_another) {
+  const SchedulerOptions options{
+      .max_num_batched_tokens = 2048, .num_gpu_blocks = 1000, .async_scheduling = false, .lock_step_ranks = 2};
+  const auto alone = serve({request(0, 0, 16, 50)}, options);
+  const auto beside = serve({request(0, 0, 16, 50), request(1, 0.1, 2000, 1)}, options);
+  EXPECT_NEAR(to_seconds(alone[0].last_token).value(), 50 * 0.01 + (16 + 49) * 1e-4, 1e-9);
+  // A step takes as long as the most that any rank has of prompts and of decodes.
+  EXPECT_NEAR(to_seconds(beside[0].last_token).value(), 50 * 0.01 + (16 + 49 + 2000) * 1e-4, 1e-9);
+}
+
+TEST(LockStepRanks, equal_decodes_advanced_at_once_end_as_when_each_is_decided_alone) {
+  const std::vector<Request> requests = random_requests(3, 200, 40, 300, 150);
+  for (const int64_t ranks : {1, 3, 8}) {
+    const SchedulerOptions options{.max_num_seqs = 16, .num_gpu_blocks = 200, .lock_step_ranks = ranks};
+    const auto at_once = serve(requests, options, true), one_by_one = serve(requests, options, false);
+    ASSERT_EQ(at_once.size(), one_by_one.size());
+    for (size_t i = 0; i < at_once.size(); ++i) {
+      EXPECT_NEAR(static_cast<double>(at_once[i].last_token), static_cast<double>(one_by_one[i].last_token), 1e6);
+      EXPECT_EQ(at_once[i].preemptions, one_by_one[i].preemptions);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace foretoken
