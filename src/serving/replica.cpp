@@ -324,6 +324,8 @@ void Replica::shorten_run(Picoseconds now) {
   const int64_t steps_ahead = most_in_flight_ > 1 ? ended : std::max<int64_t>(0, ended - 1);
   if (steps_ahead >= run.steps_ahead) return;
   plan_run(run, steps_ahead);
+  // The times of a run and of its steps one by one differ by a little: what runs now has not ended.
+  run.end = first_stage_free_ = std::max(run.end, now);
   // Nothing is chosen when the last step starts, so that may lie in the past.
   if (steps_ahead > 0 && run.last_begin <= now && most_in_flight_ == 1) finish_run(run, run.last_begin);
 }

@@ -1,5 +1,7 @@
 #include "serving/simulation.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -148,6 +150,26 @@ TEST(Simulation, a_source_may_wait_for_the_end_of_its_requests) {
 
 TEST(Simulation, arrivals_that_go_back_in_time_are_an_error) {
   EXPECT_THROW(serve({request_at(0, 5, 1), request_at(1, 4, 1)}, {.num_gpu_blocks = 100}), InputError);
+}
+
+TEST(Simulation, times_that_bend_with_the_context_never_end_a_step_in_the_past) {
+  struct BentTimes : StepTimes {
+    Estimate step_seconds(const StepBatch& batch) override {
+      const auto context = static_cast<double>(batch.decode_context_tokens);
+      const double seconds = 0.01 + 3e-6 * std::sqrt(context);
+      return {.value = seconds, .low = seconds, .high = seconds};
+    }
+  };
+  for (const bool ahead : {false, true}) {
+    BentTimes times;
+    std::vector<Request> requests;
+    for (int64_t i = 0; i < 300; ++i) requests.push_back(request_at(i, 1.37 * static_cast<double>(i), 400));
+    ListedRequests source(std::move(requests));
+    RecordedRun run;
+    simulate({.replicas = {{.options = {.num_gpu_blocks = 1000, .async_scheduling = ahead}, .times = &times}}}, source,
+             run);
+    EXPECT_EQ(run.sorted().size(), 300U);
+  }
 }
 
 TEST(Simulation, an_engine_that_reads_every_so_many_steps_has_arrivals_wait_for_that) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "serving/validate/public_facts.h"
 
 namespace foretoken {
 namespace {
@@ -118,24 +119,6 @@ std::string_view vllm_stack(Version version, std::string_view flags) {
   return version < first_async ? "vllm-0.11" : "vllm";
 }
 
-// What public recipes say of rows that do not repeat it, in the words of the column engine_flags.
-struct Recipe {
-  std::string_view source, engine, model, gpu, flags;
-  bool adds = false;  // to what a row says; else it stands for rows that say nothing
-};
-// SemiAnalysisAI/InferenceX, benchmarks/single_node: qwen3.5_{bf16,fp8}_b200.sh, glm5_fp8_{b200,h200}.sh,
-// minimaxm2.5_fp4_b200.sh.
-constexpr Recipe recipes[] = {
-    {"InferenceX", "sglang", "Qwen3.5", "B200",
-     "chunked-prefill-size 32768; max-running-requests 128; mem-fraction-static 0.82; radix cache off"},
-    {"InferenceX", "sglang", "Qwen3.5", "B200", "scheduler-recv-interval 10, from concurrency 16 on 30", true},
-    {"InferenceX", "sglang", "GLM-5", "B200",
-     "chunked-prefill-size 32768; max-running-requests = concurrency; mem-fraction-static 0.85; kv fp8; radix cache "
-     "off"},
-    {"InferenceX", "sglang", "GLM-5", "H200", "mem-fraction-static 0.85; 5 prompts per concurrent request"},
-    {"InferenceX", "vllm", "MiniMax", "B200", "gpu-mem-util 0.90; max-num-seqs = concurrency"},
-};
-
 struct Statistic {
   std::string_view metric, statistic;
   double (*of)(const ServingMetrics&);
@@ -194,7 +177,7 @@ std::optional<ServingCase> ServingCaseReader::read(std::string& why) const {
 std::string ServingCaseReader::options_text() const {
   std::string flags(text("engine_flags"));
   if (text("mode") == "disagg") return flags;
-  for (const Recipe& recipe : recipes) {
+  for (const PublicRecipe& recipe : public_recipes()) {
     if (has(text("source"), recipe.source) && text("engine") == recipe.engine && has(text("model"), recipe.model) &&
         has(text("gpu"), recipe.gpu) && (flags.empty() || recipe.adds)) {
       flags.append(flags.empty() ? "" : "; ").append(recipe.flags);
@@ -216,8 +199,9 @@ bool ServingCaseReader::read_layout(ServingCase& result, std::string& why) const
     return true;
   }
   if (text("tp").empty()) {
-    why = "the parallel layout is not given";
-    return false;
+    result.devices = count("num_gpus", 0);
+    why = result.devices > 0 ? "" : "neither a parallel layout nor the number of devices is given";
+    return result.devices > 0;
   }
   const auto ranks = [&](std::string_view column) { return std::max<int64_t>(1, count(column, 1)); };
   const int64_t most = std::max({ranks("tp"), ranks("pp"), ranks("ep"), ranks("dp")});
@@ -266,13 +250,14 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
   // NVIDIA's fp4 checkpoints ask for an fp8 cache (hf_quant_config.json: kv_cache_quant_algo), and engines listen.
   if (!result.kv_dtype && (has(flags, "kv fp8") || *scheme == Scheme::nvfp4)) result.kv_dtype = DType::fp8;
   const bool quantized = *scheme != Scheme::bf16 && *scheme != Scheme::fp16;
-  const Version version = version_from(text("engine_version"));
+  const Version version = version_from(result.engine.starts_with("vLLM ") ? std::string_view(result.engine).substr(5)
+                                                                          : text("engine_version"));
   // NVIDIA's lab did not record how many tokens a step may hold; assumed is what its runs agree with: vLLM's default
   // where no server of its own asks (as inside Dynamo), and of 1k, 2k, 4k and 8k the one that TensorRT-LLM's decodes
   // fit.
   const bool from_lab = flags.empty() && has(text("source"), "NVIDIA-lab");
   EngineFlags& engine = result.flags;
-  if (result.engine == "vllm") {
+  if (result.engine == "vllm" || result.engine.starts_with("vLLM ")) {
     engine.engine = "vllm-0.19";
     result.scheduler = version < first_v1 ? "vllm_v0" : "vllm";
     engine.memory_fraction = numbers.number("gpu-mem-util ", share);
@@ -319,26 +304,50 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
 }
 
 bool ServingCaseReader::read_load(ServingCase& result, std::string& why) const {
-  const std::string_view lengths = text("length_spec");
-  const int64_t input = count("isl", 0), output = count("osl", 0);
-  if (input == 0 || output == 0) {
-    why = "lengths of requests are those of a data set that is not here";
-    return false;
-  }
-  result.input = {input, input};
-  result.output = {output, output};
-  if (has(lengths, "[0.8,1.0]")) {
-    result.input.least = std::max<int64_t>(1, input * 4 / 5);
-    result.output.least = std::max<int64_t>(1, output * 4 / 5);
-  }
-  result.flags.max_model_len = input + output + 256;  // as recipes set it, with room for special tokens
   result.concurrency = count("concurrency", 0);
   const bool open = result.concurrency == 0 && !text("rate_rps").empty() && !has(text("arrival"), "t=0");
   result.arrivals.rate = open ? number("rate_rps") : std::numeric_limits<double>::infinity();
   const int64_t each = has(options_text(), "5 prompts per concurrent request") ? 5 : 10;
   const int64_t usual = result.concurrency > 0 ? each * result.concurrency : 1000;
   result.arrivals.count = count("num_requests", usual);
-  return true;
+  return read_lengths(result, why);
+}
+
+bool ServingCaseReader::read_lengths(ServingCase& result, std::string& why) const {
+  const std::string_view lengths = text("length_spec");
+  const int64_t input = count("isl", 0), output = count("osl", 0);
+  if (input > 0 && output > 0) {
+    result.input = {input, input};
+    result.output = {output, output};
+    if (has(lengths, "[0.8,1.0]")) {
+      result.input.least = std::max<int64_t>(1, input * 4 / 5);
+      result.output.least = std::max<int64_t>(1, output * 4 / 5);
+    }
+    result.flags.max_model_len = input + output + 256;  // as recipes set it, with room for special tokens
+    return true;
+  }
+  LabelledNumbers numbers(lengths);
+  LabelledNumbers totals(text("extra"));
+  if (constexpr std::string_view label = "trace "; lengths.starts_with(label)) {
+    const size_t space = lengths.find(' ', label.size()), bracket = lengths.find('(');
+    if (space != std::string_view::npos && bracket != std::string_view::npos) {
+      const std::string_view rest = lengths.substr(bracket + 1);
+      result.trace = {.name = std::string(lengths.substr(label.size(), space - label.size())),
+                      .tokenizer = std::string(rest.substr(0, rest.find(' '))),
+                      .shards = std::max<int64_t>(1, numbers.count("one of ", some_ranks)),
+                      .input_tokens = totals.count("in tokens ", some_tokens)};
+      return true;
+    }
+  }
+  for (const DataSetLengths& known : data_set_lengths()) {
+    if (!lengths.starts_with(known.spec)) continue;
+    result.laws = {known.input, known.output};
+    result.flags.max_model_len = known.input.most + known.output.most;
+    if (text("num_requests").empty()) result.arrivals.count = known.samples;
+    return true;
+  }
+  why = "lengths of requests are those of a data set that is not here";
+  return false;
 }
 
 void ServingCaseReader::read_measured(ServingCase& result) const {
@@ -346,7 +355,8 @@ void ServingCaseReader::read_measured(ServingCase& result) const {
     const double value = number(metric);
     if (value <= 0) continue;
     // One token has no gap after it: what such rows call time per token is something else.
-    if (std::string_view(metric) == "tpot_ms" && result.output.most <= 1) continue;
+    const bool one_token = !result.laws && !result.trace && result.output.most <= 1;
+    if (std::string_view(metric) == "tpot_ms" && one_token) continue;
     if (std::string_view(metric) == "ttft_ms" && has(text("extra"), "score TPOT only")) continue;
     const std::string_view of =
         text(fmt::format("{}_stat", std::string_view(metric).substr(0, std::string_view(metric).find('_'))));

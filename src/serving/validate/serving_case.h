@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/csv.h"
@@ -26,6 +27,13 @@ struct CasePool {
   ParallelPlan plan;
 };
 
+// A file of requests that the row replays, whole or every so many of them.
+struct CaseTrace {
+  std::string name, tokenizer;
+  int64_t shards = 1;
+  int64_t input_tokens = 0;  // of the shard, which tells them apart; 0 = not said
+};
+
 // What is known of a row, and what the engine's defaults fill in.
 struct ServingCase {
   size_t row = 0;
@@ -33,6 +41,7 @@ struct ServingCase {
   Scheme scheme = Scheme::bf16;
   std::optional<DType> kv_dtype;  // nothing = the model's
   CasePool pool;
+  int64_t devices = 0;  // where the layout is not given: the fewest devices for one engine that leave room for a cache
   std::optional<CasePool> prefill;  // separate workers for prompts; those of `pool` decode
   EngineFlags flags;
   std::string scheduler, stack;
@@ -46,6 +55,8 @@ struct ServingCase {
   ArrivalSettings arrivals;
   int64_t concurrency = 0;  // 0 = open loop
   LengthRange input, output;
+  std::optional<std::pair<LognormalLength, LognormalLength>> laws;  // in their place: of prompts and outputs
+  std::optional<CaseTrace> trace;                                   // in their place
   std::vector<MeasuredValue> measured;
 };
 
@@ -71,6 +82,7 @@ class ServingCaseReader {
   bool read_layout(ServingCase& result, std::string& why) const;
   bool read_engine(ServingCase& result, std::string& why) const;
   bool read_load(ServingCase& result, std::string& why) const;
+  bool read_lengths(ServingCase& result, std::string& why) const;
   void read_measured(ServingCase& result) const;
 
   CsvReader csv_;

@@ -113,6 +113,45 @@ TEST_F(ServingCases, drafts_are_read_from_the_flags) {
   EXPECT_EQ(point->drafts, 2);
 }
 
+TEST_F(ServingCases, ranks_that_share_experts_are_one_engine) {
+  const auto plan_of = [&](const std::string& ranks, const std::string& flags) {
+    const auto point = read("a,T,B,H100,M,trtllm,1.0,fp8,," + ranks + ",agg,10,10,fixed,closed,4,,,\"" + flags +
+                            "\",1,mean,1,mean,,,,,\n");
+    EXPECT_TRUE(point) << why_;
+    return point->pool;
+  };
+  const CasePool attention_dp = plan_of("8,1,1,", "attention DP on");
+  EXPECT_EQ(attention_dp.replicas, 1);
+  EXPECT_EQ(attention_dp.plan.tensor, 1);
+  EXPECT_EQ(attention_dp.plan.data, 8);
+  EXPECT_EQ(attention_dp.plan.expert, 8);
+  EXPECT_EQ(attention_dp.plan.exchange, ExpertExchange::all_gather);
+  const CasePool groups = plan_of("2,1,8,4", "");
+  EXPECT_EQ(groups.replicas, 4) << "two ranks of two devices share the experts, four times";
+  EXPECT_EQ(groups.plan.data, 2);
+  EXPECT_EQ(groups.plan.expert, 4);
+  EXPECT_EQ(plan_of("4,1,1,1", "expert parallel flag on").plan.expert, 4);
+  EXPECT_FALSE(read("a,T,B,H100,M,vllm,1,bf16,,2,1,3,4,agg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n"));
+  EXPECT_NE(why_.find("experts over 4 ranks"), std::string::npos);
+}
+
+TEST_F(ServingCases, lengths_come_from_known_data_sets_and_from_traces) {
+  const auto known =
+      read("a,MLPerf,B,H100,M,trtllm,1,fp8,,1,1,1,,offline,,,\"OpenOrca, 24576 samples\",t=0,,,,,1,mean,1,mean,,,,,\n");
+  ASSERT_TRUE(known) << why_;
+  ASSERT_TRUE(known->laws);
+  EXPECT_EQ(known->laws->second.mean, 294.45);
+  EXPECT_EQ(known->scheduler, "trtllm_max_utilization") << "as the public recipe says";
+  const auto replayed = read(
+      "a,T,C,H100,M,vllm,0.6,bf16,,2,1,1,,agg,,,\"trace lmsys (llama tokenizer), one of 4 round-robin "
+      "shards\",open,,0.0625,,,1,mean,1,mean,,,,,\n");
+  ASSERT_TRUE(replayed) << why_;
+  ASSERT_TRUE(replayed->trace);
+  EXPECT_EQ(replayed->trace->name, "lmsys");
+  EXPECT_EQ(replayed->trace->tokenizer, "llama");
+  EXPECT_EQ(replayed->trace->shards, 4);
+}
+
 TEST_F(ServingCases, what_cannot_be_expressed_is_told_apart) {
   const auto reason = [&](const std::string& row) {
     const auto point = read(row);

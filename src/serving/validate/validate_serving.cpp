@@ -17,7 +17,9 @@
 #include "base/error.h"
 #include "serving/engine_setup.h"
 #include "serving/load/closed_loop.h"
+#include "serving/load/listed_source.h"
 #include "serving/load/synthetic.h"
+#include "serving/load/trace.h"
 #include "serving/speculation/acceptance_table.h"
 #include "serving/speculation/draft_engine.h"
 #include "serving/steps/composed_steps.h"
@@ -71,12 +73,75 @@ struct Answered {
   double seconds = 0;
 };
 
-LoadMaker load_of(const ServingCase& point) {
+// Of equal replicas that share an open load one stands for all, with its part of it and no more requests than tell.
+int64_t stands_for(const ServingCase& point) {
+  return point.laws && !point.prefill ? point.pool.replicas : 1;
+}
+// Ten minutes of an open load, as the rules of MLPerf ask for; of one sent at once what fills the engine several times.
+int64_t enough_requests(double rate) {
+  constexpr double least_seconds = 600;
+  constexpr int64_t most = 6000;
+  return std::isfinite(rate) ? std::min(most, static_cast<int64_t>(rate * least_seconds) + 1) : most;
+}
+
+class ReplayedRequests : public ListedSource {
+ public:
+  explicit ReplayedRequests(const std::vector<Request>& requests) : requests_(&requests) {}
+
+ private:
+  std::optional<Request> read() override {
+    return next_ < requests_->size() ? std::optional((*requests_)[next_++]) : std::nullopt;
+  }
+  const std::vector<Request>* requests_;
+  size_t next_ = 0;
+};
+
+LoadMaker load_of(const ServingCase& point, const std::vector<Request>& replayed) {
+  if (point.trace) {
+    return [&replayed](uint64_t /*seed*/) { return std::make_unique<ReplayedRequests>(replayed); };
+  }
   return [&point](uint64_t seed) {
-    std::unique_ptr<RequestSource> load =
-        synthetic_load(point.arrivals, uniform_lengths(point.input, point.output, seed), {}, seed);
+    ArrivalSettings arrivals = point.arrivals;
+    std::unique_ptr<LengthSource> lengths;
+    if (point.laws) {
+      const int64_t share = stands_for(point);
+      arrivals.rate /= static_cast<double>(share);
+      arrivals.count = std::clamp<int64_t>(arrivals.count / share, 1, enough_requests(arrivals.rate));
+      lengths = lognormal_lengths(point.laws->first, point.laws->second, seed);
+    } else {
+      lengths = uniform_lengths(point.input, point.output, seed);
+    }
+    std::unique_ptr<RequestSource> load = synthetic_load(arrivals, std::move(lengths), {}, seed);
     return point.concurrency > 0 ? closed_loop(std::move(load), point.concurrency) : std::move(load);
   };
+}
+
+int64_t longest_of(const std::vector<Request>& requests) {
+  int64_t longest = 0;
+  for (const Request& request : requests) longest = std::max(longest, request.input_tokens + request.output_tokens);
+  return longest;
+}
+
+// The requests of a row that replays a file: APEX+ sent a trace at 0.25 or 0.5 requests a second, each of its engines
+// every so many of them. InputError where it is not there.
+std::vector<Request> replayed_requests(const ServingCase& point, const std::filesystem::path& folder) {
+  if (!point.trace) return {};
+  const CaseTrace& trace = *point.trace;
+  if (folder.empty()) {
+    throw InputError({.source = "--traces", .expected = "the folder of the request files that rows replay"});
+  }
+  const bool slow = point.arrivals.rate * static_cast<double>(trace.shards) < 0.375;
+  const std::unique_ptr<RequestSource> source =
+      open_trace(folder / fmt::format("apex_{}_{}_{}.csv", trace.tokenizer, trace.name, slow ? "025" : "05"));
+  std::vector<std::vector<Request>> shards(static_cast<size_t>(trace.shards));
+  for (size_t i = 0; source->next_arrival(); ++i) shards[i % shards.size()].push_back(source->next());
+  const auto distance = [&](const std::vector<Request>& shard) {
+    int64_t tokens = 0;
+    for (const Request& request : shard) tokens += request.input_tokens;
+    return std::abs(tokens - trace.input_tokens);
+  };
+  return *std::min_element(shards.begin(), shards.end(),
+                           [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
 }
 
 // Engines of one pool of one model on one device: the step times that one point needs serve the others too.
@@ -97,9 +162,11 @@ class Bench {
     speculative_->acceptance = acceptance->of_model_or_all(first.model, speculative_->method->name, first.drafts);
   }
 
-  ReplicaConfig replica(const ServingCase& point) {
+  // `longest_request` in tokens, where the row does not say it.
+  ReplicaConfig replica(const ServingCase& point, int64_t longest_request = 0) {
     EngineFlags flags = point.flags;
     flags.kv_dtype = kv_dtype_;
+    if (longest_request > 0) flags.max_model_len = longest_request;
     if (model_.max_positions > 0) flags.max_model_len = std::min(flags.max_model_len, model_.max_positions);
     const ServingMemory memory = serving_memory(model_, device_, plan_, flags);
     const Engine& engine = engine_with(memory.flags);
@@ -181,24 +248,32 @@ Disaggregation pools_of(const ServingCase& point, double kv_bytes_per_token, con
 }
 
 std::vector<Headline> simulate_point(const ServingCase& point, Bench& bench, Bench* prefill,
-                                     const std::optional<Node>& node) {
+                                     const std::optional<Node>& node, const std::filesystem::path& traces) {
   ServingRunRequest request;
+  const int64_t share = stands_for(point);
+  const std::vector<Request> replayed = replayed_requests(point, traces);
   request.config.router =
       prefill != nullptr ? "least_outstanding" : usual_router(point.flags.engine, point.pool.replicas);
   if (prefill != nullptr) {
     request.config.replicas.assign(static_cast<size_t>(point.prefill->replicas), prefill->replica(point));
     request.config.disaggregation = pools_of(point, bench.kv_bytes_per_token(), node);
   }
-  request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(point.pool.replicas),
-                                 bench.replica(point));
-  request.load = load_of(point);
+  request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(point.pool.replicas / share),
+                                 bench.replica(point, longest_of(replayed)));
+  request.load = load_of(point, replayed);
   request.percentiles = {};
   const ServingRun run = run_serving(request);
   if (run.metrics.completed == 0) {
     throw InputError({.source = point.id, .value = "no request", .expected = "requests that fit the engine"});
   }
   std::vector<Headline> values;
-  for (const MeasuredValue& measured : point.measured) values.push_back(run.headline(measured.predicted));
+  for (const MeasuredValue& measured : point.measured) {
+    Headline value = run.headline(measured.predicted);
+    if (measured.metric == "out_tok_s" || measured.metric == "req_s") {
+      for (double* one : {&value.value, &value.low, &value.high}) *one *= static_cast<double>(share);
+    }
+    values.push_back(value);
+  }
   return values;
 }
 
@@ -206,12 +281,14 @@ std::vector<Headline> simulate_point(const ServingCase& point, Bench& bench, Ben
 class ServingValidator {
  public:
   ServingValidator(const HardwareCatalogue& hardware, const ModelCatalogue& models, const StackCatalogue& stacks,
-                   const DeviceModelMaker& make_models, std::optional<AcceptanceTable> acceptance)
+                   const DeviceModelMaker& make_models, std::optional<AcceptanceTable> acceptance,
+                   std::filesystem::path traces)
       : hardware_(hardware),
         models_(models),
         stacks_(stacks),
         make_models_(make_models),
-        acceptance_(std::move(acceptance)) {}
+        acceptance_(std::move(acceptance)),
+        traces_(std::move(traces)) {}
 
   // InputError where the row names something unknown.
   void add(ServingCase point) {
@@ -220,6 +297,7 @@ class ServingValidator {
                         .expected = "measured acceptance lengths: the row does not say how many drafts were accepted"});
     }
     const Model& model = find_model(point.model);
+    if (point.devices > 0) choose_layout(point, with_scheme(model, point.scheme, point.scheme), find_device(point.gpu));
     check_step(model, {}, point.pool.plan);
     if (point.prefill) check_step(model, {}, point.prefill->plan);
     const Device& device = find_device(point.gpu);
@@ -263,6 +341,20 @@ class ServingValidator {
 
   static PlanKey plan_key(const ParallelPlan& plan) { return {plan.tensor, plan.pipeline, plan.expert, plan.data}; }
 
+  // The fewest devices whose engine keeps a fifth of the memory for the cache, or else all of a node: what those who
+  // seek throughput choose.
+  static void choose_layout(ServingCase& point, const Model& model, const Device& device) {
+    constexpr double cache_share = 0.2;
+    constexpr int64_t most = 8;
+    for (int64_t tensor = 1; tensor <= std::min(point.devices, most); tensor *= 2) {
+      if (point.devices % tensor != 0) continue;
+      point.pool = {.replicas = point.devices / tensor, .plan = {.tensor = tensor, .expert = tensor}};
+      if (!has_experts(model)) point.pool.plan.expert = 1;
+      const ServingMemory memory = serving_memory(model, device, point.pool.plan, point.flags);
+      if (memory.kv_pool.value >= cache_share * allocatable_bytes(device).value) return;
+    }
+  }
+
   void answer_group(const std::vector<size_t>& rows, std::vector<Answered>& answers) const {
     const ServingCase& first = points_[rows.front()];
     try {
@@ -276,7 +368,7 @@ class ServingValidator {
       for (const size_t row : rows) {
         const auto begin = std::chrono::steady_clock::now();
         try {
-          answers[row].values = simulate_point(points_[row], bench, prefill ? &*prefill : nullptr, node);
+          answers[row].values = simulate_point(points_[row], bench, prefill ? &*prefill : nullptr, node, traces_);
         } catch (const InputError& error) {
           answers[row].why = error.what();
         }
@@ -303,6 +395,7 @@ class ServingValidator {
   const StackCatalogue& stacks_;
   const DeviceModelMaker& make_models_;
   std::optional<AcceptanceTable> acceptance_;
+  std::filesystem::path traces_;
   std::map<std::string, Model> known_models_;
   std::map<std::string, Device> known_devices_;
   std::vector<ServingCase> points_;
@@ -319,7 +412,7 @@ Validation validate_serving(const ServingValidationRequest& request, const Hardw
   if (!request.group_by.empty()) rows.csv().column(request.group_by);
   std::optional<AcceptanceTable> acceptance;
   if (!request.acceptance.empty()) acceptance.emplace(request.acceptance);
-  ServingValidator validator(hardware, models, stacks, make_models, std::move(acceptance));
+  ServingValidator validator(hardware, models, stacks, make_models, std::move(acceptance), request.traces);
   Validation result;
   std::vector<std::string> groups;  // of the points, where a column says them
   while (rows.next()) {

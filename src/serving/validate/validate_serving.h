@@ -20,6 +20,7 @@ struct ServingValidationRequest {
   std::filesystem::path data;                                       // a table of operating points: serving_case.h
   std::vector<std::string> tiers, devices, models, engines, kinds;  // only these; empty = all. kinds: dense, moe
   std::filesystem::path acceptance;  // acceptance_table.h; empty = rows that draft are left out
+  std::filesystem::path traces;      // folder of the request files that rows replay; empty = such rows are left out
   std::string group_by;              // a column; empty = tier/metric
   int threads = 0;                   // 0 = as many as the machine has cores
 };

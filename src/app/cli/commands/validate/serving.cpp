@@ -24,7 +24,11 @@ class ValidateServing : public Command {
     options.list("--engines", request_.engines, "Only these engines");
     options.list("--kinds", request_.kinds, "Only these kinds of models: dense, moe");
     options.text("--speculative-acceptance", acceptance_,
-                 "Measured acceptance lengths (CSV), for rows with speculative decoding");
+                 "Measured acceptance lengths (CSV), for rows with speculative decoding; default: "
+                 "spec_decode_acceptance.csv beside the data, where there is one");
+    options.text(
+        "--traces", traces_,
+        "Folder of request files that rows replay; default: traces beside the data's folder, where there is one");
     options.text("--group-by", request_.group_by, "A column to group by, instead of tier");
     options.choice("--tier", tier_, tier_names(), tier_help);
     options.integer("--threads", threads_, {.least = 0, .most = 1024},
@@ -53,14 +57,15 @@ class ValidateServing : public Command {
     }
     if (is_run) {
       options_->refuse({"--tiers", "--devices", "--models", "--engines", "--kinds", "--speculative-acceptance",
-                        "--group-by", "--threads"},
+                        "--traces", "--group-by", "--threads"},
                        {}, "--run");
     } else {
       options_->refuse({"--op-tables", "--device", "--own-blocks"}, {}, "--data");
     }
     ServingValidationRequest request = request_;
     request.data = data_;
-    request.acceptance = acceptance_;
+    request.acceptance = given_or_beside(acceptance_, request.data.parent_path() / "spec_decode_acceptance.csv");
+    request.traces = given_or_beside(traces_, request.data.parent_path() / ".." / "traces");
     request.threads = static_cast<int>(threads_);
     OutFile rows("--out", out_);
     ScoredServingSink sink;
@@ -76,6 +81,11 @@ class ValidateServing : public Command {
   }
 
  private:
+  static std::filesystem::path given_or_beside(const std::string& given, const std::filesystem::path& beside) {
+    if (!given.empty()) return given;
+    return std::filesystem::exists(beside) ? beside : std::filesystem::path();
+  }
+
   Validation replay_run(const Library& library, const DeviceModelMaker& make_models,
                         const ScoredServingSink& sink) const {
     return validate_run({.folder = run_folder_, .op_tables = op_tables_, .device = device_, .own_blocks = own_blocks_},
@@ -84,7 +94,7 @@ class ValidateServing : public Command {
   }
 
   const Options* options_ = nullptr;
-  std::string data_, out_, acceptance_, tier_ = "best";
+  std::string data_, out_, acceptance_, traces_, tier_ = "best";
   std::string run_folder_, op_tables_, device_;
   bool own_blocks_ = false;
   int64_t threads_ = 0;
