@@ -4,7 +4,7 @@ namespace foretoken {
 namespace {
 
 // SemiAnalysisAI/InferenceX, benchmarks/single_node: qwen3.5_{bf16,fp8}_b200.sh, glm5_fp8_{b200,h200}.sh,
-// minimaxm2.5_fp4_b200.sh. MLPerf: NVIDIA's submissions use the scheduler that fills the cache.
+// minimaxm2.5_fp4_b200.sh, dsr1_fp4_b200_trt.sh. MLPerf: NVIDIA's submissions use the scheduler that fills the cache.
 constexpr PublicRecipe recipes[] = {
     {"InferenceX", "sglang", "Qwen3.5", "B200",
      "chunked-prefill-size 32768; max-running-requests 128; mem-fraction-static 0.82; radix cache off"},
@@ -14,6 +14,7 @@ constexpr PublicRecipe recipes[] = {
      "off"},
     {"InferenceX", "sglang", "GLM-5", "H200", "mem-fraction-static 0.85; 5 prompts per concurrent request"},
     {"InferenceX", "vllm", "MiniMax", "B200", "gpu-mem-util 0.90; max-num-seqs = concurrency"},
+    {"InferenceX", "trtllm", "DeepSeek", "", "attention DP waits for prompts of all ranks, at most 60 steps"},
     {"MLPerf", "trtllm", "", "", "max_util; KV fraction 0.90"},
 };
 

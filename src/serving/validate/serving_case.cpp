@@ -282,6 +282,12 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
       result.batch_wait_timeout_iters = numbers.count("batch_wait_timeout_iters ", {.least = 0, .most = 1'000'000});
       result.batch_wait_max_tokens_ratio = numbers.number("batch_wait_max_tokens_ratio ", {.least = 0, .most = 1});
     }
+    // Ranks wait for prompts of all others before they start theirs: simulated as a wait of each.
+    constexpr std::string_view balanced = "prompts of all ranks, at most ";
+    if (const int64_t steps = numbers.count(balanced, some_tokens); steps > 0 && result.pool.plan.data > 1) {
+      result.batch_wait_timeout_iters = steps;
+      result.batch_wait_max_tokens_ratio = 1;
+    }
     if (quantized && !result.kv_dtype) result.kv_dtype = DType::fp8;  // its quantized engines keep the cache in fp8
   } else if (result.engine == "sglang") {
     engine.engine = result.scheduler = result.stack = "sglang";
