@@ -11,6 +11,7 @@
 
 #include "base/portable_math.h"
 #include "base/random.h"
+#include "model/expert_traffic.h"
 #include "model/work.h"
 
 namespace foretoken {
@@ -177,6 +178,9 @@ ExpertLoad expert_load(const MoeShape& shape) {
                           .local = std::max<int64_t>(1, experts / std::max<int64_t>(1, shape.ep)),
                           .exponent = shape.routing == Routing::power_law ? shape.power_law_exponent : 0};
   if (question.tokens <= 0 || question.top_k <= 0) return {};
+  if (shape.routing == Routing::measured) {
+    return traffic_load(*shape.traffic, question.tokens, question.top_k, std::max<int64_t>(1, shape.ep));
+  }
   if (shape.routing == Routing::random) {
     return random_load(static_cast<double>(question.tokens), static_cast<double>(question.top_k),
                        static_cast<double>(experts), static_cast<double>(question.local));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -125,6 +126,8 @@ struct LoraAdapter {
   bool operator==(const LoraAdapter&) const = default;
 };
 
+struct ExpertTraffic;  // expert_traffic.h
+
 struct Model {
   std::string name;    // org/name, or the path it was read from
   std::string family;  // model_type
@@ -138,15 +141,18 @@ struct Model {
   bool head_transform = false;  // bert: dense + norm before the head
   bool final_norm = true;
   bool embedding_norm = false;
-  int64_t per_layer_input_width = 0;    // Gemma 4 small: each layer adds its own narrow embedding of the token
-  std::vector<Layer> layers;            // decoder, or the only stack
-  std::vector<Layer> encoder_layers;    // of an encoder-decoder
-  std::vector<Layer> draft_layers;      // multi-token prediction heads, not part of an ordinary step
-  Scheme scheme = Scheme::bf16;         // linear layers, as quantization_config says
-  Scheme expert_scheme = Scheme::bf16;  // routed experts where they differ (gpt-oss: mxfp4)
-  DType dtype = DType::bf16;            // activations, embeddings, norms
-  std::vector<std::string> notes;       // what a reader should know: an assumption, a part not modelled
+  int64_t per_layer_input_width = 0;       // Gemma 4 small: each layer adds its own narrow embedding of the token
+  std::vector<Layer> layers;               // decoder, or the only stack
+  std::vector<Layer> encoder_layers;       // of an encoder-decoder
+  std::vector<Layer> draft_layers;         // multi-token prediction heads, not part of an ordinary step
+  Scheme scheme = Scheme::bf16;            // linear layers, as quantization_config says
+  std::optional<Scheme> attention_scheme;  // those of attention and recurrences where they differ
+  Scheme expert_scheme = Scheme::bf16;     // routed experts where they differ (gpt-oss: mxfp4)
+  std::shared_ptr<const ExpertTraffic> expert_traffic;  // how tokens choose routed experts; nothing = by chance
+  DType dtype = DType::bf16;                            // activations, embeddings, norms
+  std::vector<std::string> notes;                       // what a reader should know: an assumption, a part not modelled
 
+  Scheme mixer_scheme() const { return attention_scheme.value_or(scheme); }
   bool is_encoder_only() const;  // tokens are mixed, and nowhere causally
 };
 

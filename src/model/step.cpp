@@ -223,6 +223,7 @@ Flops model_flops(const Model& model, const StepRequest& request) {
 Model with_scheme(Model model, Scheme linear, std::optional<Scheme> experts) {
   model.scheme = linear;
   model.expert_scheme = experts.value_or(linear);
+  model.attention_scheme.reset();
   return model;
 }
 

@@ -100,7 +100,7 @@ void write_attention(Writer& writer, const Attention& a) {
                  .m = rows,
                  .n = query_width + kv_width,
                  .k = model.hidden,
-                 .scheme = model.scheme,
+                 .scheme = model.mixer_scheme(),
                  .adapted = Adapted::attention,
                  .slices = a.reuses_kv         ? 1
                            : a.keys_are_values ? 2
@@ -125,14 +125,14 @@ void write_attention(Writer& writer, const Attention& a) {
                    .m = rows,
                    .n = indexer.heads * indexer.head_dim,
                    .k = model.hidden,
-                   .scheme = model.scheme,
+                   .scheme = model.mixer_scheme(),
                    .from_stream = true,
                    .shares_input = true});
     writer.linear({.name = "indexer_k_proj",
                    .m = rows,
                    .n = indexer.head_dim,
                    .k = model.hidden,
-                   .scheme = model.scheme,
+                   .scheme = model.mixer_scheme(),
                    .from_stream = true,
                    .shares_input = true});
     write_index_key(writer, indexer, rows);
@@ -181,7 +181,7 @@ void write_attention(Writer& writer, const Attention& a) {
                  .m = rows,
                  .n = model.hidden,
                  .k = heads * value_dim,
-                 .scheme = model.scheme,
+                 .scheme = model.mixer_scheme(),
                  .adapted = Adapted::attention});
 }
 
@@ -198,7 +198,7 @@ void write_cross_attention(Writer& writer, const Attention& a) {
                  .m = tokens.tokens(),
                  .n = heads * a.head_dim,
                  .k = model.hidden,
-                 .scheme = model.scheme,
+                 .scheme = model.mixer_scheme(),
                  .adapted = Adapted::attention,
                  .from_stream = true});
   AttentionShape shape{.heads = heads,
@@ -214,7 +214,7 @@ void write_cross_attention(Writer& writer, const Attention& a) {
                    .m = encoder_rows,
                    .n = kv_width,
                    .k = model.hidden,
-                   .scheme = model.scheme,
+                   .scheme = model.mixer_scheme(),
                    .adapted = Adapted::attention,
                    .slices = 2,
                    .shares_input = true});
@@ -243,7 +243,7 @@ void write_cross_attention(Writer& writer, const Attention& a) {
                  .m = tokens.tokens(),
                  .n = model.hidden,
                  .k = heads * value_dim,
-                 .scheme = model.scheme,
+                 .scheme = model.mixer_scheme(),
                  .adapted = Adapted::attention});
 }
 
@@ -258,7 +258,7 @@ void write_latent_attention(Writer& writer, const LatentAttention& a) {
   const bool low_rank_query = a.query_rank > 0;
 
   Linear from_hidden{
-      .m = rows, .k = model.hidden, .scheme = model.scheme, .adapted = Adapted::attention, .from_stream = true};
+      .m = rows, .k = model.hidden, .scheme = model.mixer_scheme(), .adapted = Adapted::attention, .from_stream = true};
   const auto project = [&](std::string_view name, int64_t width, int64_t slices, bool shares_input) {
     from_hidden.name = name;
     from_hidden.n = width;
@@ -273,7 +273,7 @@ void write_latent_attention(Writer& writer, const LatentAttention& a) {
                    .m = rows,
                    .n = heads * query_dim,
                    .k = a.query_rank,
-                   .scheme = model.scheme,
+                   .scheme = model.mixer_scheme(),
                    .adapted = Adapted::attention});
   } else {
     project("q_proj", heads * query_dim, 1, false);
@@ -297,7 +297,7 @@ void write_latent_attention(Writer& writer, const LatentAttention& a) {
                    .m = rows,
                    .n = indexer.heads * indexer.head_dim,
                    .k = low_rank_query ? a.query_rank : model.hidden,
-                   .scheme = model.scheme,
+                   .scheme = model.mixer_scheme(),
                    .shares_input = true});
     project("indexer_k_proj", indexer.head_dim, 1, true);
     writer.linear({.name = "indexer_weights_proj",
@@ -342,7 +342,7 @@ void write_latent_attention(Writer& writer, const LatentAttention& a) {
                      .m = tokens.prompts * tokens.prompt_keys(),
                      .n = heads * (a.nope_dim + a.value_dim),
                      .k = a.latent_dim,
-                     .scheme = model.scheme});
+                     .scheme = model.mixer_scheme()});
     }
     shape.phase = absorb_prompts ? AttentionPhase::decode : AttentionPhase::prefill;
     shape.batch = tokens.prompts;
@@ -375,7 +375,7 @@ void write_latent_attention(Writer& writer, const LatentAttention& a) {
                  .m = rows,
                  .n = model.hidden,
                  .k = heads * a.value_dim,
-                 .scheme = model.scheme,
+                 .scheme = model.mixer_scheme(),
                  .adapted = Adapted::attention});
 }
 
@@ -396,7 +396,7 @@ void write_compressed_attention(Writer& writer, const CompressedAttention& a) {
                    .m = rows,
                    .n = width,
                    .k = inputs,
-                   .scheme = plain ? plain_scheme(model.dtype) : model.scheme,
+                   .scheme = plain ? plain_scheme(model.dtype) : model.mixer_scheme(),
                    .adapted = adapted,
                    .from_stream = inputs == model.hidden,
                    .shares_input = shares_input});
@@ -480,11 +480,13 @@ void write_compressed_attention(Writer& writer, const CompressedAttention& a) {
     }
   }
   // Each group of heads has a low-rank output of its own; one more projection joins them.
-  writer.add(
-      "o_a_proj", attention_part,
-      GemmShape{
-          .m = rows, .n = a.output_rank, .k = heads * a.head_dim / groups, .batch = groups, .scheme = model.scheme},
-      number(rows) * number(heads * a.head_dim) * writer.activation_bytes());
+  writer.add("o_a_proj", attention_part,
+             GemmShape{.m = rows,
+                       .n = a.output_rank,
+                       .k = heads * a.head_dim / groups,
+                       .batch = groups,
+                       .scheme = model.mixer_scheme()},
+             number(rows) * number(heads * a.head_dim) * writer.activation_bytes());
   project("o_b_proj", model.hidden, groups * a.output_rank, false, Adapted::attention);
 }
 

@@ -108,17 +108,21 @@ void write_moe(Writer& writer, const Moe& moe) {
                    .shares_input = true});
     writer.norm("latent_norm", part, rows, width, false);
   }
-  const MoeShape experts{.tokens = routed_tokens(moe, writer.tokens()) * rank.dispatch_groups,
-                         .hidden = width,
-                         .inter = moe.width,
-                         .top_k = moe.top_k,
-                         .experts = moe.experts,
-                         .tp = rank.expert_tensor,
-                         .ep = rank.expert_ranks,
-                         .gated = moe.gated,
-                         .routing = writer.request().routing,
-                         .power_law_exponent = writer.request().power_law_exponent,
-                         .scheme = model.expert_scheme};
+  MoeShape experts{.tokens = routed_tokens(moe, writer.tokens()) * rank.dispatch_groups,
+                   .hidden = width,
+                   .inter = moe.width,
+                   .top_k = moe.top_k,
+                   .experts = moe.experts,
+                   .tp = rank.expert_tensor,
+                   .ep = rank.expert_ranks,
+                   .gated = moe.gated,
+                   .routing = writer.request().routing,
+                   .power_law_exponent = writer.request().power_law_exponent,
+                   .scheme = model.expert_scheme};
+  if (model.expert_traffic != nullptr) {
+    experts.routing = Routing::measured;
+    experts.traffic = model.expert_traffic;
+  }
   const auto travel = [&](std::string_view name, CollectiveKind gathered, double bytes) {
     if (!rank.dispatches()) return;
     const bool gathers = rank.exchange == ExpertExchange::all_gather;

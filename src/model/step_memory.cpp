@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "model/expert_traffic.h"
 #include "model/step_internal.h"
 #include "model/weights.h"
 #include "model/work.h"
@@ -54,9 +55,11 @@ Layer local_layer(Layer layer, const Rank& rank) {
 struct LocalWeights {
   double shared = 0, experts = 0, bytes = 0;
 
+  double expert_copies = 1;  // of each routed expert, on average
+
   void add(const Weight& weight, const Rank& rank, double times) {
     double parameters = weight.parameters() * times;
-    if (weight.cut == Cut::experts) parameters /= number(rank.expert_ranks);
+    if (weight.cut == Cut::experts) parameters *= expert_copies / number(rank.expert_ranks);
     if (weight.cut == Cut::vocabulary) {
       parameters *= number(ceil_divide(weight.outputs, rank.tensor)) / number(weight.outputs);
     }
@@ -69,6 +72,10 @@ LocalWeights local_weights(const Model& model, const ParallelPlan& plan, int64_t
   const Rank rank = make_rank(plan);
   const bool first = stage == 0, last = stage == plan.pipeline - 1;
   LocalWeights sum;
+  if (model.expert_traffic != nullptr) {
+    const ExpertTraffic& traffic = *model.expert_traffic;
+    sum.expert_copies += number(traffic.redundant) / static_cast<double>(traffic.shares.size());
+  }
   const auto add_layers = [&](std::span<const Layer> layers) {
     for (const LayerCount& group : distinct_layers(layers)) {
       for (const Weight& weight : layer_weights(model, local_layer(*group.layer, rank))) {

@@ -55,7 +55,7 @@ class Projections {
                     .m = writer_.tokens().tokens(),
                     .n = width,
                     .k = inputs,
-                    .scheme = plain ? plain_scheme(model.dtype) : model.scheme,
+                    .scheme = plain ? plain_scheme(model.dtype) : model.mixer_scheme(),
                     .adapted = plain ? Adapted::no : Adapted::attention,
                     .slices = slices,
                     .from_stream = inputs == model.hidden,
@@ -72,7 +72,7 @@ void write_output(Writer& writer, int64_t width) {
                  .m = writer.tokens().tokens(),
                  .n = writer.model().hidden,
                  .k = width,
-                 .scheme = writer.model().scheme,
+                 .scheme = writer.model().mixer_scheme(),
                  .adapted = Adapted::attention});
 }
 

@@ -308,6 +308,17 @@ TEST(Step, norms_add_the_residual_except_before_the_first_block) {
   EXPECT_EQ(not_adding, 1);
 }
 
+TEST(Step, attention_may_have_a_scheme_of_its_own) {
+  Model model = with_scheme(llama_like(), Scheme::nvfp4);
+  const double all = rank_memory(model, {}, {}, 0).weights.value();
+  model.attention_scheme = Scheme::bf16;
+  EXPECT_GT(rank_memory(model, {}, {}, 0).weights.value(), all);
+  const auto operators = stage_operators(model, {}, {}, 0);
+  EXPECT_EQ(std::get<GemmShape>(find_operator(operators, "qkv_proj")->shape).scheme, Scheme::bf16);
+  EXPECT_EQ(std::get<GemmShape>(find_operator(operators, "gate_up_proj")->shape).scheme, Scheme::nvfp4);
+  EXPECT_EQ(with_scheme(model, Scheme::fp8).mixer_scheme(), Scheme::fp8) << "a new scheme is that of all layers";
+}
+
 TEST(Step, quantized_layers_are_gemms_of_their_scheme_and_the_head_stays_plain) {
   const Model model = with_scheme(mixtral_like(), Scheme::fp8, Scheme::int4_wo);
   const auto operators = stage_operators(model, {.phase = StepPhase::decode, .context_len = 5}, {}, 0);

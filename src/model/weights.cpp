@@ -13,6 +13,9 @@ class WeightList {
  public:
   explicit WeightList(const Model& model) : linear_(model.scheme), plain_(plain_scheme(model.dtype)) {}
 
+  // Of the matrices that follow.
+  void use_scheme(Scheme scheme) { linear_ = scheme; }
+
   Weight& matrix(std::string name, int64_t inputs, int64_t outputs, Cut cut) {
     return add({.name = std::move(name), .inputs = inputs, .outputs = outputs, .cut = cut, .scheme = linear_});
   }
@@ -268,8 +271,10 @@ double idle_parameters(const std::vector<Weight>& weights, const Layer& layer) {
 std::vector<Weight> layer_weights(const Model& model, const Layer& layer) {
   WeightList list(model);
   list.norm("norm", model.hidden, layer.layer_norm, layer.norms);
+  list.use_scheme(model.mixer_scheme());
   std::visit([&](const auto& mixer) { add_mixer(list, model, mixer); }, layer.mixer);
   if (layer.cross_attention) add_cross_attention(list, model, *layer.cross_attention);
+  list.use_scheme(model.scheme);
   std::visit([&](const auto& part) { add_feed_forward(list, model, part); }, layer.feed_forward);
   if (layer.hyper_streams > 0) add_hyper_connections(list, model.hidden, layer.hyper_streams);
   if (model.per_layer_input_width > 0) {

@@ -1,14 +1,59 @@
 #include "app/cli/model_flags.h"
 
+#include <algorithm>
+#include <map>
+
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "model/expert_traffic.h"
 
 namespace foretoken {
 namespace {
 
 constexpr Range<int64_t> ranks{.least = 1, .most = 1'000'000};
+
+Scheme scheme_named(std::string_view name) {
+  const std::optional<Scheme> scheme = scheme_from_name(name);
+  if (scheme) return *scheme;
+  throw InputError({.source = "--quantization",
+                    .value = printable(name),
+                    .expected = fmt::format("one of {}", fmt::join(scheme_names(), ", ")),
+                    .suggestion = nearest_name(name, scheme_names()).value_or("")});
+}
+
+// "fp8", or parts apart: "nvfp4,attention=bf16". A scheme alone is that of all parts which are not named.
+Model quantized(Model model, std::string_view text) {
+  constexpr std::string_view parts[] = {"attention", "mlp", "experts"};
+  std::map<std::string_view, Scheme> schemes;
+  std::optional<Scheme> others;
+  for (const std::string_view item : split(text, ",")) {
+    const size_t equals = item.find('=');
+    if (equals == std::string_view::npos) {
+      if (others) throw InputError({.source = "--quantization", .value = printable(text), .expected = "one scheme"});
+      others = scheme_named(item);
+      continue;
+    }
+    const std::string_view part = item.substr(0, equals);
+    if (std::find(std::begin(parts), std::end(parts), part) == std::end(parts)) {
+      const std::vector<std::string> known(std::begin(parts), std::end(parts));
+      throw InputError({.source = "--quantization",
+                        .value = printable(part),
+                        .expected = fmt::format("one of {}", fmt::join(known, ", ")),
+                        .suggestion = nearest_name(part, known).value_or("")});
+    }
+    schemes[part] = scheme_named(item.substr(equals + 1));
+  }
+  const auto of = [&](std::string_view part, Scheme as_config_says) {
+    const auto found = schemes.find(part);
+    return found != schemes.end() ? found->second : others.value_or(as_config_says);
+  };
+  const Scheme attention = of("attention", model.mixer_scheme());
+  model = with_scheme(std::move(model), of("mlp", model.scheme), of("experts", model.expert_scheme));
+  if (attention != model.scheme) model.attention_scheme = attention;
+  return model;
+}
 
 }  // namespace
 
@@ -18,7 +63,7 @@ void ModelFlags::declare_model(Options& options) {
   options.text("--device", device, "Built-in name (foretoken devices) or a device JSON file", true);
   options.text("--quantization,-q", quantization,
                "Scheme of the linear layers: " + fmt::format("{}", fmt::join(scheme_names(), ", ")) +
-                   "; default: as the config says");
+                   "; by part as in nvfp4,attention=bf16 (attention, mlp, experts); default: as the config says");
   options.text("--kv-cache-dtype", kv_cache_dtype, "Element type of the KV cache: auto, bf16, fp8, int8, ...");
 }
 
@@ -31,6 +76,11 @@ void ModelFlags::declare_parallelism(Options& options) {
   options.integer("--context-parallel-size,-cp", plan.context, ranks, "-cp: devices that share each sequence");
   options.flag("--enable-expert-parallel", enable_expert_parallel,
                "Spread experts over all tensor x data ranks, as vLLM does");
+  options.text(
+      "--expert-traffic", expert_traffic,
+      "How tokens choose experts: zipf:A (shares ~ 1/rank^A), or a CSV table expert,tokens; default: by chance");
+  options.integer("--num-redundant-experts", redundant_experts, {.least = 0, .most = 65'536},
+                  "Copies of busy experts, spread over the ranks (EPLB)");
   options.choice("--all2all-backend", all2all_backend, {"allgather_reducescatter", "all_to_all"},
                  "How tokens get to experts of other data-parallel ranks: all to all ranks, or each to its experts' "
                  "(DeepEP)");
@@ -40,17 +90,38 @@ void ModelFlags::declare_parallelism(Options& options) {
 
 Model ModelFlags::read_model(const Library& library) const {
   Model result = library.models().model(model);
-  if (!quantization.empty()) {
-    const std::optional<Scheme> scheme = scheme_from_name(quantization);
-    if (!scheme) {
-      throw InputError({.source = "--quantization",
-                        .value = printable(quantization),
-                        .expected = fmt::format("one of {}", fmt::join(scheme_names(), ", ")),
-                        .suggestion = nearest_name(quantization, scheme_names()).value_or("")});
-    }
-    result = with_scheme(std::move(result), *scheme, *scheme);
-  }
+  if (!quantization.empty()) result = quantized(std::move(result), quantization);
+  if (!expert_traffic.empty() || redundant_experts > 0) result.expert_traffic = traffic_of(result);
   return result;
+}
+
+std::shared_ptr<const ExpertTraffic> ModelFlags::traffic_of(const Model& parsed) const {
+  int64_t experts = 0;
+  for (const Layer& layer : parsed.layers) {
+    if (const auto* moe = std::get_if<Moe>(&layer.feed_forward)) experts = moe->experts;
+  }
+  const std::string flag = expert_traffic.empty() ? "--num-redundant-experts" : "--expert-traffic";
+  if (experts == 0) {
+    throw InputError({.source = flag, .value = parsed.name, .expected = "a model with routed experts"});
+  }
+  ExpertTraffic traffic;
+  if (constexpr std::string_view zipf = "zipf:"; expert_traffic.empty() || expert_traffic.starts_with(zipf)) {
+    const std::string_view digits = std::string_view(expert_traffic).substr(expert_traffic.empty() ? 0 : zipf.size());
+    const std::optional<double> exponent = digits.empty() ? std::optional(0.0) : parse_number(digits);
+    if (!exponent || !(*exponent >= 0 && *exponent <= 5) || (digits.empty() && !expert_traffic.empty())) {
+      throw InputError({.source = flag, .value = printable(expert_traffic), .expected = "zipf:A with A from 0 to 5"});
+    }
+    traffic = zipf_traffic(experts, *exponent);
+  } else {
+    traffic = read_expert_traffic(expert_traffic);
+  }
+  if (std::ssize(traffic.shares) != experts) {
+    throw InputError({.source = expert_traffic,
+                      .value = fmt::format("{} experts", traffic.shares.size()),
+                      .expected = fmt::format("the {} of {}", experts, parsed.name)});
+  }
+  traffic.redundant = redundant_experts;
+  return std::make_shared<const ExpertTraffic>(std::move(traffic));
 }
 
 DType ModelFlags::kv_dtype(const Model& parsed) const {

@@ -1,6 +1,7 @@
 // The flags that say which model runs on which device, and how it is cut; vLLM's names where it has them.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "app/cli/library.h"
@@ -15,6 +16,8 @@ struct ModelFlags {
   std::string quantization;  // empty = as the model's config says
   std::string kv_cache_dtype = "auto";
   bool enable_expert_parallel = false;
+  std::string expert_traffic;  // empty = by chance
+  int64_t redundant_experts = 0;
   std::string all2all_backend = "allgather_reducescatter";
   ParallelPlan plan;
 
@@ -24,6 +27,9 @@ struct ModelFlags {
   Model read_model(const Library& library) const;
   DType kv_dtype(const Model& parsed) const;
   ParallelPlan parallel_plan() const;
+
+ private:
+  std::shared_ptr<const ExpertTraffic> traffic_of(const Model& parsed) const;
 };
 
 }  // namespace foretoken

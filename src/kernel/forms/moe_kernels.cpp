@@ -68,7 +68,7 @@ ExpertGroups solve_groups(const MoeShape& shape, const MoeKernel& kernel) {
   groups.experts = groups.active;
   groups.size[0] = groups.pairs / groups.active;
   if (shape.routing == Routing::balanced || groups.size[0] < 1.5) return groups;
-  if (shape.routing == Routing::random) {
+  if (shape.routing == Routing::random || shape.routing == Routing::measured) {
     // Sixths of a normal distribution, which the counts of many experts come near to.
     constexpr double deviations[ExpertGroups::most] = {-1.383, -0.674, -0.210, 0.210, 0.674, 1.383};
     const double mean = groups.size[0], deviation = std::sqrt(mean);

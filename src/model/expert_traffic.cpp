@@ -1,0 +1,117 @@
+#include "model/expert_traffic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <queue>
+#include <utility>
+
+#include "base/error.h"
+#include "base/portable_math.h"
+
+namespace foretoken {
+namespace {
+
+constexpr int64_t most_experts = 1 << 16;
+
+// Share of one copy of each expert on each rank.
+std::vector<std::vector<double>> placed_copies(const ExpertTraffic& traffic, int64_t ranks) {
+  std::vector<int64_t> copies(traffic.shares.size(), 1);
+  std::priority_queue<std::pair<double, size_t>> busiest;  // equal ones: the later expert
+  for (size_t i = 0; i < copies.size(); ++i) busiest.emplace(traffic.shares[i], i);
+  for (int64_t i = 0; i < traffic.redundant; ++i) {
+    const size_t expert = busiest.top().second;
+    busiest.pop();
+    ++copies[expert];
+    busiest.emplace(traffic.shares[expert] / static_cast<double>(copies[expert]), expert);
+  }
+  std::vector<double> all;
+  for (size_t i = 0; i < copies.size(); ++i) {
+    all.insert(all.end(), static_cast<size_t>(copies[i]), traffic.shares[i] / static_cast<double>(copies[i]));
+  }
+  std::vector<std::vector<double>> placed(static_cast<size_t>(ranks));
+  const size_t room = (all.size() + placed.size() - 1) / placed.size();
+  if (traffic.redundant == 0) {  // as they are numbered
+    for (size_t i = 0; i < all.size(); ++i) placed[std::min(i / room, placed.size() - 1)].push_back(all[i]);
+    return placed;
+  }
+  std::sort(all.begin(), all.end(), std::greater<>());
+  std::priority_queue<std::pair<double, size_t>, std::vector<std::pair<double, size_t>>, std::greater<>> least;
+  for (size_t rank = 0; rank < placed.size(); ++rank) least.emplace(0.0, rank);
+  for (const double share : all) {
+    const auto [load, rank] = least.top();
+    least.pop();
+    placed[rank].push_back(share);
+    if (placed[rank].size() < room) least.emplace(load + share, rank);
+  }
+  return placed;
+}
+
+const std::vector<double>& busiest_rank(const std::vector<std::vector<double>>& placed) {
+  const auto sum = [](const std::vector<double>& rank) { return std::accumulate(rank.begin(), rank.end(), 0.0); };
+  return *std::max_element(placed.begin(), placed.end(), [&](const auto& a, const auto& b) { return sum(a) < sum(b); });
+}
+
+}  // namespace
+
+ExpertTraffic zipf_traffic(int64_t experts, double exponent) {
+  ensure(experts > 0 && experts <= most_experts && exponent >= 0, "experts share traffic");
+  ExpertTraffic traffic;
+  double sum = 0;
+  for (int64_t i = 0; i < experts; ++i) {
+    traffic.shares.push_back(portable_exp(-exponent * portable_log(static_cast<double>(i + 1))));
+    sum += traffic.shares.back();
+  }
+  for (double& share : traffic.shares) share /= sum;
+  return traffic;
+}
+
+ExpertTraffic read_expert_traffic(const std::filesystem::path& file) {
+  return read_expert_traffic(CsvReader(file));
+}
+
+ExpertTraffic read_expert_traffic(CsvReader csv) {
+  const size_t expert = csv.column("expert"), tokens = csv.column("tokens");
+  std::vector<double> counts;
+  std::vector<bool> given;
+  double sum = 0;
+  while (csv.next()) {
+    const auto index = static_cast<size_t>(csv.integer(expert, {.least = 0, .most = most_experts - 1}));
+    if (index >= counts.size()) {
+      counts.resize(index + 1);
+      given.resize(index + 1);
+    }
+    if (given[index]) csv.fail(expert, "each expert once");
+    given[index] = true;
+    counts[index] = csv.number(tokens, {.least = 0, .most = 1e15});
+    sum += counts[index];
+  }
+  const auto missing = std::find(given.begin(), given.end(), false);
+  if (missing != given.end() || !(sum > 0)) {
+    throw InputError({.source = csv.source(),
+                      .value = sum > 0 ? "no expert " + std::to_string(missing - given.begin()) : "no tokens",
+                      .expected = "a row for each expert from 0 on, and tokens of some"});
+  }
+  for (double& count : counts) count /= sum;
+  return {.shares = std::move(counts)};
+}
+
+ExpertLoad traffic_load(const ExpertTraffic& traffic, int64_t tokens, int64_t top_k, int64_t ranks) {
+  const auto all = static_cast<double>(tokens);
+  const std::vector<std::vector<double>> placed = placed_copies(traffic, ranks);
+  ExpertLoad load;
+  for (const double share : busiest_rank(placed)) {
+    const double chosen = std::min(1.0, share * static_cast<double>(top_k));  // by one token
+    load.pairs += all * chosen;
+    load.active_experts += chosen >= 1 ? 1 : 1 - portable_exp(all * portable_log(1 - chosen));
+  }
+  return load;
+}
+
+double imbalance(const ExpertTraffic& traffic, int64_t ranks) {
+  const std::vector<std::vector<double>> placed = placed_copies(traffic, ranks);
+  const std::vector<double>& busiest = busiest_rank(placed);
+  return std::accumulate(busiest.begin(), busiest.end(), 0.0) * static_cast<double>(ranks);
+}
+
+}  // namespace foretoken
