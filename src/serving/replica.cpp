@@ -14,8 +14,9 @@ size_t steps_in_flight(const ReplicaConfig& config) {
   return options.async_scheduling && scheduler_kind(config.scheduler).schedules_ahead ? 2 : 1;
 }
 
-SchedulerOptions seeded(SchedulerOptions options, uint64_t seed) {
+SchedulerOptions options_for(SchedulerOptions options, uint64_t seed, ReplicaTiers* tiers) {
   options.speculation.seed = seed;
+  options.lower_tiers = tiers;
   return options;
 }
 
@@ -45,9 +46,12 @@ class GapCounter {
 
 }  // namespace
 
-Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationConfig& run, RunObserver& observer)
+Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationConfig& run, RunObserver& observer,
+                 KvTiers* tiers)
     : index_(index),
-      options_(seeded(config.options, run.seed)),
+      tiers_(tiers == nullptr ? std::nullopt
+                              : std::make_optional<ReplicaTiers>(*tiers, static_cast<size_t>(index), *config.times)),
+      options_(options_for(config.options, run.seed, tiers_ ? &*tiers_ : nullptr)),
       times_(config.times),
       bound_(run.bound),
       receive_interval_(config.receive_interval),
@@ -77,6 +81,7 @@ void Replica::arrive(Request&& request, Picoseconds now) {
 
 // The engine has it, and reads it when it can.
 void Replica::enter(Sequence& sequence, Picoseconds now) {
+  if (tiers_) tiers_->set_time(now);
   inbox_.push_back(&sequence);
   if (in_flight_.empty()) {
     wakes_ = now;
@@ -211,6 +216,7 @@ std::optional<Picoseconds> Replica::next_engine_event() const {
 }
 
 void Replica::advance(Picoseconds now) {
+  if (tiers_) tiers_->set_time(now);
   // What gets through when a step ends is read with it.
   if (!on_the_way_.empty() && on_the_way_.front().through <= now) {
     Sequence& sequence = *on_the_way_.front().sequence;
@@ -285,6 +291,7 @@ void Replica::start_steps(Picoseconds now) {
 void Replica::place(Step& step, Picoseconds now) {
   const bool runs_behind = !in_flight_.empty();
   step.begin = std::max(now, first_stage_free_);
+  if (tiers_) step.begin = tiers_->earliest_begin(step.begin);
   for (const BatchEntry& entry : step.batch.entries()) {
     Sequence& sequence = *entry.sequence;
     if (sequence.record.scheduled < 0) sequence.record.scheduled = step.begin;
@@ -303,9 +310,10 @@ void Replica::place(Step& step, Picoseconds now) {
   }
   const Picoseconds through = duration(times_->step_seconds(step.batch.step()));
   const Picoseconds stage = through / options_.pipeline_stages;
-  step.end = step.begin + through;
+  const Picoseconds computed = tiers_ ? tiers_->end(step.begin, through) : step.begin + through;
+  step.end = computed;
   if (runs_behind) step.end = std::max(step.end, in_flight_.back().end + stage);
-  first_stage_free_ = step.begin + stage;
+  first_stage_free_ = computed - through + stage;
 }
 
 void Replica::plan_run(Step& step, int64_t steps_ahead) {

@@ -12,6 +12,7 @@
 #include "serving/request.h"
 #include "serving/router.h"
 #include "serving/simulation.h"
+#include "serving/tiers/replica_tiers.h"
 
 namespace foretoken {
 
@@ -19,7 +20,9 @@ namespace foretoken {
 // a request that arrives during n comes into n + 2 at the earliest. Pipeline stages each hold a step of their own.
 class Replica {
  public:
-  Replica(int32_t index, const ReplicaConfig& config, const SimulationConfig& run, RunObserver& observer);
+  // `tiers` of the run are below its cache; null = none.
+  Replica(int32_t index, const ReplicaConfig& config, const SimulationConfig& run, RunObserver& observer,
+          KvTiers* tiers = nullptr);
   ~Replica();
 
   // A client sends it here: the engine has it when it is through the front.
@@ -99,6 +102,7 @@ class Replica {
   Picoseconds duration(const Estimate& seconds) const;
 
   int32_t index_;
+  std::optional<ReplicaTiers> tiers_;
   SchedulerOptions options_;
   StepTimes* times_;
   StepBound bound_;

@@ -14,6 +14,8 @@
 
 namespace foretoken {
 
+class ReplicaTiers;
+
 enum class QueuePolicy : uint8_t { fcfs, priority };
 
 // Every choice made; compose/serving_engine.h has the engines' defaults by device. Names as in vLLM.
@@ -43,6 +45,7 @@ struct SchedulerOptions {
   std::string rank_router = "round_robin";
   // Kinds of layers that share the blocks: windows, recurrent states. Empty = one kind that keeps every token.
   std::vector<CacheGroup> cache_groups = {};
+  ReplicaTiers* lower_tiers = nullptr;  // of the replica; not owned
 };
 
 // What routers and reports see of an engine.

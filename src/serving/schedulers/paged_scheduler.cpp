@@ -26,10 +26,12 @@ PagedScheduler::PagedScheduler(const SchedulerOptions& options, int64_t usable_b
       blocks_(usable_blocks),
       watermark_blocks_(
           static_cast<int64_t>(options.watermark.value_or(watermark) * static_cast<double>(options.num_gpu_blocks))),
-      kv_(usable_blocks, options.block_size, options.enable_prefix_caching, options.cache_groups) {}
+      kv_(usable_blocks, options.block_size, options.enable_prefix_caching, options.cache_groups, options.lower_tiers) {
+}
 
 void PagedScheduler::add(Sequence& sequence) {
   kv_.describe(sequence);
+  kv_.prefetch(sequence);
   waiting_.push_back(&sequence);
 }
 
@@ -142,7 +144,7 @@ bool PagedScheduler::take_blocks(Sequence& sequence, int64_t tokens, int64_t res
 
 void PagedScheduler::preempt(Sequence& sequence) {
   running_.erase(std::find(running_.begin(), running_.end(), &sequence));
-  kv_.give_back(sequence);
+  kv_.give_up(sequence);
   sequence.restart();
   waiting_.push_front(&sequence);
   stays_blocked_ = false;
