@@ -16,8 +16,8 @@ double bytes(int64_t tokens, const KvTierUsage& usage) {
   return static_cast<double>(tokens) * usage.kv_bytes_per_token;
 }
 
-double waited_ms(const KvTierUsage& usage) {
-  return to_seconds(usage.waited).value() * 1e3;
+double milliseconds(Picoseconds time) {
+  return to_seconds(time).value() * 1e3;
 }
 
 }  // namespace
@@ -33,8 +33,12 @@ std::string kv_tiers_text(const KvTierUsage& usage, int64_t prompt_tokens, int64
                bytes_text(bytes(tier.most_tokens, usage))});
   }
   std::string text = "\n" + table.text();
-  text += fmt::format("{:<28} {:>10}   steps, {:.2f} ms together\n", "Waited for loads", usage.waiting_steps,
-                      waited_ms(usage));
+  if (usage.waiting_requests > 0) {
+    text += fmt::format("{:<28} {:>10}   requests, {:.2f} ms each\n", "Waited for loads", usage.waiting_requests,
+                        milliseconds(usage.requests_waited) / static_cast<double>(usage.waiting_requests));
+  }
+  text += fmt::format("{:<28} {:>10}   steps, {:.2f} ms together\n", "Held up by loads", usage.waiting_steps,
+                      milliseconds(usage.waited));
   if (usage.swapped_sequences > 0) {
     text += fmt::format("{:<28} {:>10}   preempted sequences\n", "Swapped out", usage.swapped_sequences);
   }
@@ -56,8 +60,10 @@ Json kv_tiers_json(const KvTierUsage& usage, int64_t prompt_tokens, int64_t cach
   }
   return Json::object({{"gpu_hit_tokens", cached_tokens - usage.hit_tokens()},
                        {"tiers", std::move(tiers)},
-                       {"steps_waiting_for_loads", usage.waiting_steps},
-                       {"waited_for_loads_ms", waited_ms(usage)},
+                       {"requests_waiting_for_loads", usage.waiting_requests},
+                       {"requests_waited_ms", milliseconds(usage.requests_waited)},
+                       {"steps_held_up_by_loads", usage.waiting_steps},
+                       {"steps_held_up_ms", milliseconds(usage.waited)},
                        {"swapped_sequences", usage.swapped_sequences}});
 }
 

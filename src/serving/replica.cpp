@@ -170,6 +170,11 @@ void Replica::receive(int64_t id, bool with_token, Picoseconds now) {
       return;
     }
   }
+  hand_in(sequence, now);
+}
+
+// Its prompt, or what it loaded of it, is in the cache: the engine goes on with it when it can.
+void Replica::hand_in(Sequence& sequence, Picoseconds now) {
   received_.push_back(&sequence);
   if (in_flight_.empty()) {
     wakes_ = now;
@@ -204,9 +209,10 @@ void Replica::reject(const Request& request, Rejection why, Picoseconds now) {
 }
 
 std::optional<Picoseconds> Replica::next_event() const {
-  const std::optional<Picoseconds> engine = next_engine_event();
-  if (on_the_way_.empty()) return engine;
-  return std::min(on_the_way_.front().through, engine.value_or(end_of_time));
+  std::optional<Picoseconds> next = next_engine_event();
+  if (!on_the_way_.empty()) next = std::min(on_the_way_.front().through, next.value_or(end_of_time));
+  if (!loading_.empty()) next = std::min(loading_.begin()->first, next.value_or(end_of_time));
+  return next;
 }
 
 std::optional<Picoseconds> Replica::next_engine_event() const {
@@ -222,6 +228,12 @@ void Replica::advance(Picoseconds now) {
     Sequence& sequence = *on_the_way_.front().sequence;
     on_the_way_.pop_front();
     enter(sequence, now);
+    return;
+  }
+  if (!loading_.empty() && loading_.begin()->first <= now) {
+    Sequence& sequence = *loading_.begin()->second;
+    loading_.erase(loading_.begin());
+    hand_in(sequence, now);
     return;
   }
   bool reads = true;
@@ -275,9 +287,13 @@ void Replica::start_steps(Picoseconds now) {
       spare_batches_.pop_back();
     }
     scheduler_->schedule(step.batch);
+    if (tiers_) {
+      for (const ReplicaTiers::Apart& one : tiers_->take_apart()) loading_.emplace(one.until, one.sequence);
+    }
     if (step.batch.empty()) {
       spare_batches_.push_back(std::move(step.batch));
-      ensure(!in_flight_.empty() || !outside_.empty() || scheduler_->load().waiting + scheduler_->load().running == 0,
+      ensure(!in_flight_.empty() || !outside_.empty() || !loading_.empty() ||
+                 scheduler_->load().waiting + scheduler_->load().running == 0,
              "an idle engine has nothing to do, or waits for cache to move");
       return;
     }
@@ -465,7 +481,8 @@ ReplicaLoad Replica::load() const {
   return {.replica = index_,
           .outstanding = outstanding_,
           .running = load.running,
-          .waiting = load.waiting + static_cast<int64_t>(on_the_way_.size() + inbox_.size() + received_.size()),
+          .waiting = load.waiting +
+                     static_cast<int64_t>(on_the_way_.size() + inbox_.size() + loading_.size() + received_.size()),
           .blocks_used = load.blocks_used,
           .blocks = load.blocks};
 }

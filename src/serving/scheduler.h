@@ -103,6 +103,7 @@ struct OptionsRead {
   bool reserve_full_isl = false;
   bool long_prefill_threshold = false;
   bool batch_wait = false;
+  bool loads_apart = false;  // requests that wait for what tiers below hold keep no step waiting
 };
 
 struct SchedulerKind {

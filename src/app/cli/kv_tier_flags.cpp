@@ -52,8 +52,12 @@ void KvTierFlags::declare(Options& options) {
   options.choice("--kv-write-policy", writes, {std::begin(tier_write_names), std::end(tier_write_names)},
                  "When blocks are written: when the GPU reuses them, when they are computed, or when they are used a "
                  "second time");
-  options.choice("--kv-load", loads, {"by_layer", "blocking"},
-                 "A step that loads begins at once and each layer waits for its part, or it waits for all");
+  std::vector<std::string> ways(std::begin(tier_load_names), std::end(tier_load_names));
+  ways.insert(ways.begin(), "engine");
+  options.choice(
+      "--kv-load", loads, ways,
+      "A step waits for what it loads, or layer by layer; apart = the request waits and others go on (vllm). "
+      "engine = as its scheduler does: apart, else by_layer, trtllm blocking");
   options.flag("--kv-prefetch", prefetch, "Bring what lies deeper into the first tier while a request waits");
   options.flag("--kv-recompute-if-faster", recompute_if_faster, "Compute what would take longer to load");
   options.flag("--kv-swap", swap, "Preempted sequences go to the first tier instead of being computed again");
@@ -95,11 +99,25 @@ KvTier KvTierFlags::read_tier(const std::string& text, const ReplicaGroup& group
   tier.write = write.empty() ? usual->write : speed_of("write-bandwidth", write);
   tier.latency = latency_us >= 0 ? Seconds(latency_us * 1e-6) : usual ? usual->latency : Seconds(0);
   if (kind.link_of_devices) {
-    const auto devices = static_cast<double>(group.summary().devices_each);
+    const auto devices = static_cast<double>(group.cache_devices());
     tier.read = BytesPerSecond(devices * tier.read.value());
     tier.write = BytesPerSecond(devices * tier.write.value());
   }
   return tier;
+}
+
+TierLoads KvTierFlags::load_way(const std::string& scheduler) const {
+  const bool can_wait_apart = scheduler_kind(scheduler).reads.loads_apart;
+  if (loads == "engine") {
+    if (can_wait_apart) return TierLoads::apart;
+    return scheduler.starts_with("trtllm") ? TierLoads::blocking : TierLoads::by_layer;
+  }
+  if (loads == "apart" && !can_wait_apart) {
+    throw InputError(
+        {.source = "--kv-load", .value = "apart", .expected = "blocking or by_layer with scheduler " + scheduler});
+  }
+  const auto* way = std::find(std::begin(tier_load_names), std::end(tier_load_names), loads);
+  return static_cast<TierLoads>(way - std::begin(tier_load_names));
 }
 
 KvTierSettings KvTierFlags::settings(const std::vector<ReplicaGroup>& groups, bool separate_pools,
@@ -123,13 +141,13 @@ KvTierSettings KvTierFlags::settings(const std::vector<ReplicaGroup>& groups, bo
   std::vector<std::string> all = tiers;
   if (offloading_gib > 0) all.insert(all.begin(), fmt::format("kind=host,size={}GiB", offloading_gib));
   for (const std::string& text : all) result.tiers.push_back(read_tier(text, group, node, result.kv_bytes_per_token));
-  const int64_t devices_each = group.summary().devices_each;
+  const int64_t devices_each = group.cache_devices();
   const int64_t on_a_node = node ? std::max<int64_t>(1, node->device_count / devices_each) : 1;
   for (int64_t i = 0; i < group.count; ++i) result.node_of_replica.push_back(i / on_a_node);
   result.layers = static_cast<int64_t>(group.model.layers.size());
   const auto* policy = std::find(std::begin(tier_write_names), std::end(tier_write_names), writes);
   result.writes = static_cast<TierWrites>(policy - std::begin(tier_write_names));
-  result.loads = loads == "blocking" ? TierLoads::blocking : TierLoads::by_layer;
+  result.loads = load_way(group.config.scheduler);
   result.prefetch = prefetch;
   result.recompute_if_faster = recompute_if_faster;
   result.swap = swap;

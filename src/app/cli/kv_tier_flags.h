@@ -15,7 +15,7 @@ namespace foretoken {
 struct KvTierFlags {
   std::vector<std::string> tiers;  // "kind=host,size=200GiB", the nearest first
   int64_t offloading_gib = 0;
-  std::string writes = "write_through", loads = "by_layer";
+  std::string writes = "write_through", loads = "engine";
   bool prefetch = true, recompute_if_faster = false, swap = false;
 
   void declare(Options& options);
@@ -29,6 +29,7 @@ struct KvTierFlags {
  private:
   KvTier read_tier(const std::string& text, const ReplicaGroup& group, const std::optional<Node>& node,
                    double kv_bytes_per_token) const;
+  TierLoads load_way(const std::string& scheduler) const;
 };
 
 }  // namespace foretoken

@@ -156,12 +156,15 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
   return group;
 }
 
+int64_t ReplicaGroup::cache_devices() const {
+  return plan.tensor * plan.pipeline * plan.context * (ffn ? ffn->attention_groups : 1);
+}
+
 ReplicaSummary ReplicaGroup::summary() const {
   return {.device = models.kernels.device().name,
           .scheduler = config.scheduler,
           .count = count,
-          .devices_each =
-              plan.tensor * plan.pipeline * plan.context * (ffn ? ffn->attention_groups : 1) + (ffn ? ffn->devices : 0),
+          .devices_each = cache_devices() + (ffn ? ffn->devices : 0),
           .kv_blocks = config.options.num_gpu_blocks,
           .block_size = config.options.block_size};
 }

@@ -38,6 +38,7 @@ struct ReplicaGroup {
   std::unique_ptr<StepTimes> drafting_times;  // with the drafter's passes
   ReplicaConfig config;                       // uses these
 
+  int64_t cache_devices() const;  // of one replica: those that hold its KV cache
   ReplicaSummary summary() const;
   // The typical step of each kind, by operator. InputError, which names the flag, where there are no operators.
   std::vector<TypicalStep> typical_steps(const StepMix& mix, const std::string& flag) const;

@@ -76,7 +76,7 @@ std::optional<KvTierSettings> random_tiers(uint64_t seed, size_t replicas) {
   KvTierSettings settings{.kv_bytes_per_token = 1e5,
                           .layers = 32,
                           .writes = static_cast<TierWrites>(random.below(3)),
-                          .loads = static_cast<TierLoads>(random.below(2)),
+                          .loads = static_cast<TierLoads>(random.below(3)),
                           .prefetch = heads(random),
                           .recompute_if_faster = heads(random),
                           .swap = heads(random)};

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "serving/tiers/replica_tiers.h"
 
 namespace foretoken {
 
@@ -128,6 +129,20 @@ bool PagedScheduler::admit(int64_t tokens, int64_t reserved_tokens, const KvBloc
   running_.push_back(&sequence);
   sequence.running = true;
   if (sequence.record.preemptions == 0) sequence.record.cached_tokens = sequence.computed;
+  return true;
+}
+
+bool PagedScheduler::loads_apart(const KvBlocks::Prefix& prefix) const {
+  return prefix.loaded > 0 && options_.lower_tiers->loads_apart();
+}
+
+bool PagedScheduler::load_apart(int64_t reserved_tokens, const KvBlocks::Prefix& prefix) {
+  Sequence& sequence = *waiting_.front();
+  if (!take_blocks(sequence, prefix.tokens, reserved_tokens, prefix)) return false;
+  waiting_.pop_front();
+  sequence.outside = true;
+  if (sequence.record.preemptions == 0) sequence.record.cached_tokens = sequence.computed;
+  options_.lower_tiers->set_apart(sequence);
   return true;
 }
 

@@ -15,13 +15,15 @@ constexpr std::array<KvTierKind, 5> kinds{{
     {"host", "DRAM of the node over each GPU's PCIe or C2C", TierScope::node, TierScope::replica, true},
     {"cxl", "memory expanders of the node", TierScope::node, TierScope::node, false},
     {"nvme", "solid-state disks of the node", TierScope::node, TierScope::node, false},
-    {"remote", "a store that all nodes reach over their network cards (Mooncake, LMCache)", TierScope::all,
-     TierScope::node, false},
+    {"remote", "a store that all reach over the network cards of each GPU (Mooncake, LMCache)", TierScope::all,
+     TierScope::replica, true},
 }};
 
-// Copies of a GiB between pinned host memory and an H200 reach 55.4 GB/s in and 55.1 out over PCIe 5.0 x16, which the
-// sheet gives as 64 GB/s; blocks of 2 MiB 51.3 and 52.1. Measured for this project with PyTorch copies.
-constexpr double share_of_sheet = 0.86;
+// Blocks of 2 MiB, about what 16 tokens of a model of 8 billion parameters take, move at 51.3 GB/s into an H200 and at
+// 52.1 out of it over PCIe 5.0 x16, which the sheet gives as 64 GB/s (pinned memory, PyTorch's copies; measured for
+// this project; whole GiB: 55.4 and 55.1); at about 50 on an H100 (vLLM's blog, "Inside vLLM's New Offloading
+// Connector").
+constexpr double share_of_sheet = 0.80;
 
 BytesPerSecond reached(const Fact<BytesPerSecond>& sheet) {
   return BytesPerSecond(share_of_sheet * sheet.value.value());
@@ -75,11 +77,12 @@ std::optional<TierSpeed> usual_speed(const KvTierKind& kind, const Device& devic
     return TierSpeed{BytesPerSecond(6.8e9), BytesPerSecond(4.0e9), Seconds(100e-6),
                      "one data-centre disk on PCIe 4.0 x4 (Samsung PM9A3 3.84 TB, sequential)"};
   }
-  if (!node || !node->network_cards) return std::nullopt;
-  // Mooncake's transfer engine reaches 87 GB/s over four cards of 25 GB/s and 190 GB/s over eight of 50 GB/s
-  // (Mooncake, FAST 2025): 87% and 48% of them. The share of copies lies at the first.
-  const NetworkCards& cards = *node->network_cards;
-  const BytesPerSecond speed(share_of_sheet * static_cast<double>(cards.count.value) * cards.bandwidth.value.value());
+  if (!node) return std::nullopt;
+  const std::optional<BytesPerSecond> cards = network_bandwidth_per_device(*node);
+  if (!cards) return std::nullopt;
+  // Mooncake's transfer engine reaches 87 GB/s over four cards of 25 GB/s (Mooncake, FAST 2025): close to
+  // the same share.
+  const BytesPerSecond speed(share_of_sheet * cards->value());
   return TierSpeed{speed, speed, Seconds(1e-3), fmt::format("network cards of {}", node->name)};
 }
 

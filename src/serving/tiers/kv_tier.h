@@ -53,8 +53,11 @@ inline constexpr std::string_view tier_write_names[] = {"write_back", "write_thr
 
 // How a step waits for what it loads.
 //   blocking   it begins when all is there
-//   by_layer   a layer begins when its own part is there: the rest moves while it computes
-enum class TierLoads : uint8_t { blocking, by_layer };
+//   by_layer   a layer begins when its own part is there: the rest moves while it computes (HiCache)
+//   apart      none waits: a request takes blocks, and is chosen once all is there (vLLM's connectors). Of schedulers
+//              that can (OptionsRead::loads_apart); others take it for by_layer
+enum class TierLoads : uint8_t { blocking, by_layer, apart };
+inline constexpr std::string_view tier_load_names[] = {"blocking", "by_layer", "apart"};
 
 inline constexpr int64_t unlimited_tokens = std::numeric_limits<int64_t>::max();
 

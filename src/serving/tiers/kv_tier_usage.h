@@ -23,9 +23,11 @@ struct KvTierUse {
 struct KvTierUsage {
   std::vector<KvTierUse> tiers;  // the nearest first; empty = there were none
   double kv_bytes_per_token = 0;
-  int64_t swapped_sequences = 0;  // preempted ones that were kept
-  int64_t waiting_steps = 0;      // steps that took longer for what they loaded
-  Picoseconds waited = 0;         // by so much together
+  int64_t swapped_sequences = 0;    // preempted ones that were kept
+  int64_t waiting_requests = 0;     // that waited apart for what they loaded
+  Picoseconds requests_waited = 0;  // so long together
+  int64_t waiting_steps = 0;        // steps that took longer for what they loaded
+  Picoseconds waited = 0;           // by so much together
 
   int64_t hit_tokens() const {
     int64_t sum = 0;

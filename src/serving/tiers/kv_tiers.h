@@ -18,7 +18,7 @@ class KvTiers {
   const KvTierSettings& settings() const { return settings_; }
   size_t count() const { return tiers_.size(); }
   // As a replica sees them.
-  TierStore& store(size_t tier, size_t replica) { return stores_of(tier)[place(tiers_[tier].store, replica)]; }
+  TierStore& store(size_t tier, size_t replica) { return tiers_[tier].stores[place(tiers_[tier].store, replica)]; }
   TierLink& read_link(size_t tier, size_t replica) { return tiers_[tier].reads[place(tiers_[tier].link, replica)]; }
   TierLink& write_link(size_t tier, size_t replica) { return tiers_[tier].writes[place(tiers_[tier].link, replica)]; }
   double bytes(int64_t tokens) const { return static_cast<double>(tokens) * settings_.kv_bytes_per_token; }
@@ -34,7 +34,6 @@ class KvTiers {
     std::vector<TierStore> stores;
     std::vector<TierLink> reads, writes;
   };
-  std::vector<TierStore>& stores_of(size_t tier) { return tiers_[tier].stores; }
   size_t place(TierScope scope, size_t replica) const;
 
   KvTierSettings settings_;

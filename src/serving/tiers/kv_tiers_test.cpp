@@ -245,6 +245,38 @@ TEST(KvTiers, waiting_requests_have_what_lies_deep_brought_nearer) {
   EXPECT_LT(ahead.totals.kv_tiers.waited, on_demand.totals.kv_tiers.waited);
 }
 
+TEST(KvTiers, requests_that_wait_apart_hold_up_nobody) {
+  const std::vector<Request> requests = sharing_requests(29, 300, 12);
+  Engine engine{.gpu_blocks = 120, .sequences = 6};
+  engine.tiers = settings_of({tier("nvme", unlimited_tokens, 3e8)});
+  engine.tiers->tiers.front().write = BytesPerSecond(infinite);
+  engine.tiers->loads = TierLoads::blocking;
+  const Outcome blocking = run_of(engine, requests);
+  engine.tiers->loads = TierLoads::apart;
+  const Outcome apart = run_of(engine, requests);
+  EXPECT_EQ(apart.run.requests.size(), requests.size());
+  EXPECT_EQ(apart.totals.kv_tiers.waiting_steps, 0);
+  EXPECT_GT(apart.totals.kv_tiers.waiting_requests, 0);
+  EXPECT_GE(apart.totals.kv_tiers.requests_waited, apart.totals.kv_tiers.tiers.front().read_busy);
+  const auto mean_gap = [](const Outcome& outcome) {
+    return static_cast<double>(outcome.run.gap_time) / static_cast<double>(outcome.run.gaps);
+  };
+  EXPECT_LT(mean_gap(apart), mean_gap(blocking));
+}
+
+TEST(KvTiers, a_request_alone_waits_as_long_apart_as_it_would_hold_up_its_step) {
+  const std::vector<Request> requests = sharing_requests(31, 60, 0.5);
+  Engine engine{.gpu_blocks = 45, .sequences = 1};
+  engine.tiers = settings_of({tier("nvme", unlimited_tokens, 1e9, 0.001)});
+  engine.tiers->loads = TierLoads::blocking;
+  const Outcome blocking = run_of(engine, requests);
+  engine.tiers->loads = TierLoads::apart;
+  const Outcome apart = run_of(engine, requests);
+  ASSERT_GT(apart.totals.kv_tiers.waiting_requests, 0);
+  EXPECT_EQ(apart.totals.kv_tiers.requests_waited, blocking.totals.kv_tiers.waited);
+  EXPECT_NEAR(apart.mean_ttft_s(), blocking.mean_ttft_s(), 1e-9);
+}
+
 TEST(KvTiers, a_remote_store_is_everybodys_and_a_host_its_nodes) {
   const std::vector<Request> requests = sharing_requests(19, 200, 4);
   const auto hits = [&](std::string_view kind, std::vector<int64_t> nodes) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/error.h"
 #include "base/random.h"
 
 namespace foretoken {
@@ -18,7 +19,7 @@ uint64_t sequence_key(int64_t request) {
 
 std::optional<size_t> ReplicaTiers::tier_with(uint64_t content) const {
   for (size_t tier = 0; tier < tiers_->count(); ++tier) {
-    const TierEntry* entry = tiers_->store(tier, replica_).find(content);
+    const TierEntry* entry = store(tier).find(content);
     if (entry != nullptr && entry->can_be_read(now_)) return tier;
   }
   return std::nullopt;
@@ -58,34 +59,38 @@ double ReplicaTiers::compute_seconds(int64_t tokens, int64_t context_tokens) {
   return times_->step_seconds({.prompts = prompt}).value;
 }
 
-Picoseconds ReplicaTiers::load_end(std::span<const uint64_t> contents, int64_t content_tokens) const {
-  std::vector<int64_t> tokens(tiers_->count());
-  Picoseconds end = now_;
+ReplicaTiers::Reads ReplicaTiers::reads_of(std::span<const uint64_t> contents, int64_t content_tokens) const {
+  Reads reads{.tokens = std::vector<int64_t>(tiers_->count()),
+              .ready = std::vector<Picoseconds>(tiers_->count(), now_)};
   for (const uint64_t content : contents) {
     const size_t tier = *tier_with(content);
-    tokens[tier] += content_tokens;
-    end = std::max(end, tiers_->store(tier, replica_).find(content)->ready);
+    reads.tokens[tier] += content_tokens;
+    reads.ready[tier] = std::max(reads.ready[tier], store(tier).find(content)->ready);
   }
-  for (size_t tier = 0; tier < tokens.size(); ++tier) {
-    if (tokens[tier] == 0) continue;
-    end = std::max(end, tiers_->read_link(tier, replica_).end_of(tiers_->bytes(tokens[tier]), now_));
+  return reads;
+}
+
+Picoseconds ReplicaTiers::load_end(std::span<const uint64_t> contents, int64_t content_tokens) const {
+  const Reads reads = reads_of(contents, content_tokens);
+  Picoseconds end = now_;
+  for (size_t tier = 0; tier < tiers_->count(); ++tier) {
+    if (reads.tokens[tier] == 0) continue;
+    const double bytes = tiers_->bytes(reads.tokens[tier]);
+    end = std::max(end, tiers_->read_link(tier, replica_).end_of(bytes, reads.ready[tier]));
   }
   return end;
 }
 
 void ReplicaTiers::load(std::span<const uint64_t> contents, int64_t content_tokens, int64_t used_tokens, bool resumed) {
-  std::vector<int64_t> tokens(tiers_->count());
-  std::vector<Picoseconds> ready(tiers_->count(), now_);
+  const Reads reads = reads_of(contents, content_tokens);
   for (const uint64_t content : contents) {
-    const size_t tier = *tier_with(content);
     const int64_t used = std::min(content_tokens, used_tokens);
+    KvTierUse& use = tiers_->use(*tier_with(content));
+    (resumed ? use.resumed_tokens : use.hit_tokens) += used;
     used_tokens -= used;
-    tokens[tier] += content_tokens;
-    (resumed ? tiers_->use(tier).resumed_tokens : tiers_->use(tier).hit_tokens) += used;
-    ready[tier] = std::max(ready[tier], tiers_->store(tier, replica_).find(content)->ready);
   }
-  for (size_t tier = 0; tier < tokens.size(); ++tier) {
-    if (tokens[tier] > 0) read(tier, tokens[tier], ready[tier]);
+  for (size_t tier = 0; tier < tiers_->count(); ++tier) {
+    if (reads.tokens[tier] > 0) read(tier, reads.tokens[tier], reads.ready[tier]);
   }
 }
 
@@ -99,89 +104,92 @@ void ReplicaTiers::read(size_t tier, int64_t tokens, Picoseconds ready) {
   tiers_->use(tier).read_tokens += tokens;
 }
 
+void ReplicaTiers::set_apart(Sequence& sequence) {
+  ensure(loads_.any, "a sequence waits for what it loads");
+  apart_.push_back({.sequence = &sequence, .until = loads_.end});
+  ++tiers_->usage().waiting_requests;
+  tiers_->usage().requests_waited += loads_.end - now_;
+  loads_ = {};
+}
+
 void ReplicaTiers::prefetch(std::span<const uint64_t> contents, int64_t content_tokens) {
   if (!tiers_->settings().prefetch) return;
-  std::vector<TierEntry> dropped;
+  const double bytes = tiers_->bytes(content_tokens);
   for (const uint64_t content : contents) {
     const std::optional<size_t> tier = tier_with(content);
     if (!tier) return;
     if (*tier == 0) continue;
     TierLink& link = tiers_->read_link(*tier, replica_);
-    const double bytes = tiers_->bytes(content_tokens);
-    const TierEntry copy{
-        .key = content, .tokens = content_tokens, .ready = link.end_of(bytes, now_), .prefetched = true};
-    if (!tiers_->store(0, replica_).put(copy, dropped)) return;
+    if (!keep(0, {.key = content, .tokens = content_tokens, .ready = link.end_of(bytes, now_), .awaited = true}))
+      return;
     link.move(bytes, now_);
     tiers_->use(*tier).read_tokens += content_tokens;
-  }
-  for (const TierEntry& entry : dropped) {
-    if (tiers_->settings().writes == TierWrites::back) put(1, entry.key, entry.tokens);
   }
 }
 
 void ReplicaTiers::computed(uint64_t content, int64_t tokens) {
-  if (tiers_->settings().writes == TierWrites::through) write(content, tokens);
+  if (tiers_->settings().writes == TierWrites::through) put_everywhere(content, tokens);
 }
 
 void ReplicaTiers::found_on_gpu(uint64_t content, int64_t tokens) {
-  if (tiers_->settings().writes == TierWrites::selective) write(content, tokens);
+  if (tiers_->settings().writes == TierWrites::selective) put_everywhere(content, tokens);
 }
 
 void ReplicaTiers::evicted(uint64_t content, int64_t tokens) {
-  if (tiers_->settings().writes == TierWrites::back) put(0, content, tokens);
+  if (writes_back()) put(0, content, tokens);
 }
 
 void ReplicaTiers::let_go(uint64_t content) {
-  for (size_t tier = 0; tier < tiers_->count(); ++tier) tiers_->store(tier, replica_).touch(content);
+  for (size_t tier = 0; tier < tiers_->count(); ++tier) store(tier).touch(content);
 }
 
-void ReplicaTiers::write(uint64_t content, int64_t tokens) {
+void ReplicaTiers::put_everywhere(uint64_t content, int64_t tokens) {
   for (size_t tier = 0; tier < tiers_->count(); ++tier) put(tier, content, tokens);
 }
 
-// Into this tier, or with write-back into the first below it that has room; what must go for it moves down too.
+// False where the tier has no room for it. What must go for it moves down where blocks are written back.
+bool ReplicaTiers::keep(size_t tier, const TierEntry& entry) {
+  std::vector<TierEntry> dropped;
+  if (!store(tier).put(entry, dropped)) return false;
+  if (writes_back()) {
+    for (const TierEntry& one : dropped) put(tier + 1, one.key, one.tokens);
+  }
+  return true;
+}
+
+// Into this tier; written back into the first from here on that has room.
 void ReplicaTiers::put(size_t tier, uint64_t content, int64_t tokens) {
   if (tier == tiers_->count()) return;
-  const bool back = tiers_->settings().writes == TierWrites::back;
-  TierStore& store = tiers_->store(tier, replica_);
-  if (store.find(content) != nullptr) {
-    store.touch(content);
+  if (store(tier).find(content) != nullptr) {
+    store(tier).touch(content);
     return;
   }
   TierLink& link = tiers_->write_link(tier, replica_);
   const double bytes = tiers_->bytes(tokens);
-  std::vector<TierEntry> dropped;
-  if (store.put({.key = content, .tokens = tokens, .ready = link.end_of(bytes, now_)}, dropped)) {
+  if (keep(tier, {.key = content, .tokens = tokens, .ready = link.end_of(bytes, now_)})) {
     link.move(bytes, now_);
     tiers_->use(tier).written_tokens += tokens;
-  } else if (back) {
+  } else if (writes_back()) {
     put(tier + 1, content, tokens);
   }
-  if (!back) return;
-  for (const TierEntry& entry : dropped) put(tier + 1, entry.key, entry.tokens);
 }
 
 void ReplicaTiers::swap_out(int64_t request, int64_t tokens) {
   if (!tiers_->settings().swap || tokens == 0) return;
   TierLink& link = tiers_->write_link(0, replica_);
   const double bytes = tiers_->bytes(tokens);
-  std::vector<TierEntry> dropped;
-  // It can be asked for at once: whoever does waits.
-  const TierEntry kept{
-      .key = sequence_key(request), .tokens = tokens, .ready = link.end_of(bytes, now_), .prefetched = true};
-  if (!tiers_->store(0, replica_).put(kept, dropped)) return;
-  swapped_out_ = std::max(swapped_out_, link.move(bytes, now_));
+  const Picoseconds out = link.end_of(bytes, now_);
+  if (!keep(0, {.key = sequence_key(request), .tokens = tokens, .ready = out, .awaited = true})) return;
+  link.move(bytes, now_);
+  swapped_out_ = std::max(swapped_out_, out);
   tiers_->use(0).written_tokens += tokens;
   ++tiers_->usage().swapped_sequences;
-  for (const TierEntry& entry : dropped) {
-    if (tiers_->settings().writes == TierWrites::back) put(1, entry.key, entry.tokens);
-  }
 }
 
 int64_t ReplicaTiers::swapped_tokens(int64_t request) const {
   if (!tiers_->settings().swap) return 0;
   const std::optional<size_t> tier = tier_with(sequence_key(request));
-  return tier ? tiers_->store(*tier, replica_).find(sequence_key(request))->tokens : 0;
+  return tier ? store(*tier).find(sequence_key(request))->tokens : 0;
 }
 
 void ReplicaTiers::swap_in(int64_t request, int64_t tokens) {
@@ -189,10 +197,10 @@ void ReplicaTiers::swap_in(int64_t request, int64_t tokens) {
   const std::optional<size_t> tier = tier_with(key);
   if (!tier) return;
   if (tokens > 0) {
-    read(*tier, tokens, std::max(now_, tiers_->store(*tier, replica_).find(key)->ready));
+    read(*tier, tokens, std::max(now_, store(*tier).find(key)->ready));
     tiers_->use(*tier).resumed_tokens += tokens;
   }
-  for (size_t each = 0; each < tiers_->count(); ++each) tiers_->store(each, replica_).remove(key);
+  for (size_t each = 0; each < tiers_->count(); ++each) store(each).remove(key);
 }
 
 Picoseconds ReplicaTiers::earliest_begin(Picoseconds begin) {

@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "serving/steps/step_times.h"
 #include "serving/tiers/kv_tiers.h"
 
 namespace foretoken {
+
+struct Sequence;
 
 // Contents are named by the hashes of kv_blocks.h. Everything happens at the time that was last set.
 class ReplicaTiers {
@@ -25,6 +28,9 @@ class ReplicaTiers {
   // They are: the step that is chosen now waits for them. `used_tokens` of them count as found, the first time or after
   // a preemption.
   void load(std::span<const uint64_t> contents, int64_t content_tokens, int64_t used_tokens, bool resumed);
+  bool loads_apart() const { return tiers_->settings().loads == TierLoads::apart; }
+  // What was loaded since the last step was chosen is of this sequence, which waits apart.
+  void set_apart(Sequence& sequence);
   // A request with these contents begins to wait.
   void prefetch(std::span<const uint64_t> contents, int64_t content_tokens);
 
@@ -43,6 +49,12 @@ class ReplicaTiers {
   void swap_in(int64_t request, int64_t tokens);
 
   // ---- asked by the replica, for the step chosen since the last ----
+  // Sequences that wait apart since the last call, and until when.
+  struct Apart {
+    Sequence* sequence = nullptr;
+    Picoseconds until = 0;
+  };
+  std::vector<Apart> take_apart() { return std::exchange(apart_, {}); }
   // When it can begin, if nothing else keeps it from beginning at `begin`.
   Picoseconds earliest_begin(Picoseconds begin);
   // When it ends, if it begins at `begin` and computes for `length`. Nothing is pending afterwards.
@@ -54,18 +66,29 @@ class ReplicaTiers {
     bool any = false;
   };
 
+  // Tokens to be read from each tier, and when all of them can be.
+  struct Reads {
+    std::vector<int64_t> tokens;
+    std::vector<Picoseconds> ready;
+  };
+
+  TierStore& store(size_t tier) const { return tiers_->store(tier, replica_); }
+  bool writes_back() const { return tiers_->settings().writes == TierWrites::back; }
   std::optional<size_t> tier_with(uint64_t content) const;
+  Reads reads_of(std::span<const uint64_t> contents, int64_t content_tokens) const;
   Picoseconds load_end(std::span<const uint64_t> contents, int64_t content_tokens) const;
   int64_t quickest(std::span<const uint64_t> contents, int64_t content_tokens, int64_t context_tokens);
   void read(size_t tier, int64_t tokens, Picoseconds ready);
-  void write(uint64_t content, int64_t tokens);
+  bool keep(size_t tier, const TierEntry& entry);
   void put(size_t tier, uint64_t content, int64_t tokens);
+  void put_everywhere(uint64_t content, int64_t tokens);
   double compute_seconds(int64_t tokens, int64_t context_tokens);
 
   KvTiers* tiers_;
   size_t replica_;
   StepTimes* times_;
   Picoseconds now_ = 0;
+  std::vector<Apart> apart_;
   Loads loads_;                  // of the step that is being chosen
   Picoseconds swapped_out_ = 0;  // what it takes the place of has left by then
 };

@@ -14,10 +14,10 @@ namespace foretoken {
 struct TierEntry {
   uint64_t key = 0;
   int64_t tokens = 0;
-  Picoseconds ready = 0;    // all of it has arrived here
-  bool prefetched = false;  // comes from below: who wants it waits for it. What is still being written is not found.
+  Picoseconds ready = 0;  // all of it has arrived here
+  bool awaited = false;   // while it is on its way: who wants it waits. Else what is still being written is not found
 
-  bool can_be_read(Picoseconds now) const { return ready <= now || prefetched; }
+  bool can_be_read(Picoseconds now) const { return ready <= now || awaited; }
 };
 
 class TierStore {

@@ -145,6 +145,7 @@ class ServeCommand : public Command {
       }
       ReplicaFlags prefill = replica_.with("--prefill-pool", pools_.prefill);
       prefill.speculation = {};  // only decodes verify drafts
+      prefill.ffn = {};          // nor do prompts gain from micro-batches that go to and fro
       groups.push_back(prefill.build(library, load_.offline()));
       groups.push_back(replica_.with("--decode-pool", pools_.decode).build(library, load_.offline()));
     }
