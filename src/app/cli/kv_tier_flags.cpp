@@ -91,7 +91,7 @@ KvTier KvTierFlags::read_tier(const std::string& text, const ReplicaGroup& group
     fail("bandwidth", bandwidth, "one for both directions, or one for each");
   if (!bandwidth.empty()) read = write = bandwidth;
   const Device& device = group.models.kernels.device();
-  const std::optional<TierSpeed> usual = usual_speed(kind, device, node);
+  const std::optional<TierSpeed> usual = kind.usual_speed(device, node);
   if (!usual && (read.empty() || write.empty())) {
     fail("bandwidth", kind_name, fmt::format("bandwidth=...GB/s: what leads there from {} is not known", device.name));
   }

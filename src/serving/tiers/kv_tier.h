@@ -17,25 +17,24 @@ namespace foretoken {
 // Who has one in common: a replica its own, the replicas of a node, or all.
 enum class TierScope : uint8_t { replica, node, all };
 
+// The way to a tier: of one device where a replica has a link for each of its own, else of the node.
+struct TierSpeed {
+  BytesPerSecond read, write;
+  Seconds latency;  // of each transfer, once
+};
+
 struct KvTierKind {
   std::string_view name;  // what users type
   std::string_view summary;
   TierScope store;       // what is kept there
   TierScope link;        // the way there, with its queue
   bool link_of_devices;  // a replica has one such link for each of its devices
+  // Where nobody says; nothing where the device's or the node's links are not known.
+  std::optional<TierSpeed> (*usual_speed)(const Device& device, const std::optional<Node>& node);
 };
 std::span<const KvTierKind> kv_tier_kinds();
 std::vector<std::string> kv_tier_kind_names();
 const KvTierKind& kv_tier_kind(std::string_view name);  // InputError suggests the nearest
-
-// One direction of the way to a tier, for one device or (cxl, nvme, remote) one node.
-struct TierSpeed {
-  BytesPerSecond read, write;
-  Seconds latency;     // of each transfer, once
-  std::string source;  // who says so
-};
-// Where nobody says; nothing where the device's or the node's links are not known.
-std::optional<TierSpeed> usual_speed(const KvTierKind& kind, const Device& device, const std::optional<Node>& node);
 
 struct KvTier {
   const KvTierKind* kind = nullptr;

@@ -65,12 +65,13 @@ struct Engine {
   std::string scheduler = "vllm";
   int64_t gpu_blocks = 120, sequences = 2, replicas = 1;
   std::string router = "round_robin";
+  bool repeat_decodes = true;
   std::optional<KvTierSettings> tiers = {};
 };
 
 Outcome run_of(const Engine& setup, std::vector<Request> requests) {
   LinearTimes times({.step = 0.004, .token = 2e-5, .context_token = 1e-8});
-  SimulationConfig config{.router = setup.router, .kv_tiers = setup.tiers};
+  SimulationConfig config{.router = setup.router, .kv_tiers = setup.tiers, .repeat_decodes = setup.repeat_decodes};
   const SchedulerOptions options{.max_num_batched_tokens = 256,
                                  .max_num_seqs = setup.sequences,
                                  .num_gpu_blocks = setup.gpu_blocks,
@@ -275,6 +276,23 @@ TEST(KvTiers, a_request_alone_waits_as_long_apart_as_it_would_hold_up_its_step) 
   ASSERT_GT(apart.totals.kv_tiers.waiting_requests, 0);
   EXPECT_EQ(apart.totals.kv_tiers.requests_waited, blocking.totals.kv_tiers.waited);
   EXPECT_NEAR(apart.mean_ttft_s(), blocking.mean_ttft_s(), 1e-9);
+}
+
+TEST(KvTiers, equal_steps_advanced_at_once_give_the_same_times) {
+  for (const TierLoads loads : {TierLoads::blocking, TierLoads::by_layer, TierLoads::apart}) {
+    const std::vector<Request> requests = sharing_requests(37, 200, 12);
+    Engine engine{.gpu_blocks = 120, .sequences = 6};
+    engine.tiers = settings_of({tier("host", 80 * block, infinite, 1e-4)});
+    engine.tiers->loads = loads;
+    const std::vector<RequestRecord> at_once = run_of(engine, requests).run.sorted();
+    engine.repeat_decodes = false;
+    const std::vector<RequestRecord> one_by_one = run_of(engine, requests).run.sorted();
+    for (size_t i = 0; i < requests.size(); ++i) {
+      EXPECT_NEAR(to_seconds(at_once[i].first_token - one_by_one[i].first_token).value(), 0, 1e-6);
+      EXPECT_NEAR(to_seconds(at_once[i].last_token - one_by_one[i].last_token).value(), 0, 1e-6);
+      EXPECT_EQ(at_once[i].cached_tokens, one_by_one[i].cached_tokens);
+    }
+  }
 }
 
 TEST(KvTiers, a_remote_store_is_everybodys_and_a_host_its_nodes) {
