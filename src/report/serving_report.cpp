@@ -8,6 +8,7 @@
 
 #include "base/simulated_time.h"
 #include "base/text.h"
+#include "report/kv_tier_report.h"
 #include "report/serving_series.h"
 #include "report/table.h"
 
@@ -282,6 +283,9 @@ std::string serving_text(const ServingReport& report) {
   text += fmt::format("{:<28} {:>10}\n", "Preemptions", metrics.preemptions);
   text += fmt::format("{:<28} {:>9.1f}%   of prompt tokens\n", "Prefix cache hits", 100 * cached_share(metrics));
   text += fmt::format("{:<28} {:>10.2f}\n", "Mean time in queue (ms)", metrics.queue.mean_ms);
+  if (const KvTierUsage& tiers = report.run.totals.kv_tiers; !tiers.tiers.empty()) {
+    text += kv_tiers_text(tiers, metrics.input_tokens, metrics.cached_tokens);
+  }
   if (report.priorities.size() > 1) text += priorities_text(report);
   text += time_series_text(report.run);
   if (!metrics.exact) text += "Percentiles are within 0.05%: there were too many values to keep each.\n";
@@ -368,6 +372,10 @@ Json serving_json(const ServingReport& report) {
       .set("percentiles_exact", report.run.metrics.exact)
       .set("priorities", priorities_json(report))
       .set("time_series", time_series_json(report.run));
+  if (const KvTierUsage& tiers = report.run.totals.kv_tiers; !tiers.tiers.empty()) {
+    const ServingMetrics& metrics = report.run.metrics;
+    result.set("kv_tiers", kv_tiers_json(tiers, metrics.input_tokens, metrics.cached_tokens));
+  }
   return result;
 }
 

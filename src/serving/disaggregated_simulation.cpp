@@ -41,6 +41,7 @@ class DisaggregatedSimulation {
         observer_(&observer),
         prefill_observer_(observer),
         prefill_count_(settings_.prefill_replicas),
+        tiers_(config.kv_tiers ? std::make_optional<KvTiers>(*config.kv_tiers) : std::nullopt),
         events_(config.replicas.size()),
         transfers_(settings_.ports),
         queues_(config.replicas.size()) {
@@ -50,7 +51,8 @@ class DisaggregatedSimulation {
       RunObserver& told = i < prefill_count_ ? static_cast<RunObserver&>(prefill_observer_) : observer;
       ReplicaConfig replica = config.replicas[i];
       replica.keeps_cache = i < prefill_count_;
-      replicas_.emplace_back(static_cast<int32_t>(i), replica, config, told);
+      KvTiers* tiers = tiers_ && i < prefill_count_ ? &*tiers_ : nullptr;
+      replicas_.emplace_back(static_cast<int32_t>(i), replica, config, told, tiers);
     }
     prefill_.emplace(router_kind(config.router).make(config.seed), replicas_, 0, prefill_count_);
     decode_.emplace(router_kind(settings_.decode_router).make(config.seed + 1), replicas_, prefill_count_,
@@ -201,6 +203,7 @@ class DisaggregatedSimulation {
     ensure(on_the_way_.empty(), "every prompt that was computed has reached a decode worker");
     SimulationTotals sum;
     sum.rejected = rejected_;
+    if (tiers_) sum.kv_tiers = tiers_->final_usage();
     for (size_t i = 0; i < replicas_.size(); ++i) {
       const SimulationTotals& part = replicas_[i].totals();
       if (i >= prefill_count_) {  // their records go on from those of the prompts
@@ -222,6 +225,7 @@ class DisaggregatedSimulation {
   RunObserver* observer_;
   PrefillObserver prefill_observer_;
   size_t prefill_count_;
+  std::optional<KvTiers> tiers_;
   NextEvent events_;
   KvTransfers transfers_;
   std::deque<Replica> replicas_;               // prefill workers first

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "serving/tiers/replica_tiers.h"
 
 namespace foretoken {
 namespace {
@@ -32,12 +33,14 @@ int64_t blocks_in_row(const std::vector<CacheGroup>& groups, int64_t block_size)
 
 }  // namespace
 
-KvBlocks::KvBlocks(int64_t blocks, int64_t block_size, bool prefix_caching, std::vector<CacheGroup> groups)
+KvBlocks::KvBlocks(int64_t blocks, int64_t block_size, bool prefix_caching, std::vector<CacheGroup> groups,
+                   ReplicaTiers* tiers)
     : block_size_(block_size),
       total_(blocks),
       groups_(std::move(groups)),
       row_blocks_(blocks_in_row(groups_, block_size)),
-      prefix_caching_(prefix_caching && row_blocks_ > 0) {
+      prefix_caching_(prefix_caching && row_blocks_ > 0),
+      tiers_(tiers) {
   if (blocks > 0) append_free(blocks, none);
   check();
 }
@@ -68,11 +71,11 @@ void KvBlocks::describe(Sequence& sequence) const {
   if (!prefix_caching_ || request.prefix_blocks.empty() || request.prefix_block_tokens == 0) return;
   const int64_t described = static_cast<int64_t>(request.prefix_blocks.size()) * request.prefix_block_tokens;
   if (block_size_ == 1) sequence.content_rows = request.prefix_block_tokens;
-  const int64_t content_tokens = sequence.content_rows * block_size_;
+  const int64_t each = content_tokens(sequence);
   uint64_t chain = 1;
   size_t next_number = 0;
   // A block's content is everything up to its end, so a number that reaches beyond the block belongs to it.
-  for (int64_t end = content_tokens; end <= described && end <= sequence.final_tokens(); end += content_tokens) {
+  for (int64_t end = each; end <= described && end <= sequence.final_tokens(); end += each) {
     while (static_cast<int64_t>(next_number) * request.prefix_block_tokens < end) {
       chain = mixed(chain, static_cast<uint64_t>(request.prefix_blocks[next_number++]));
     }
@@ -80,7 +83,49 @@ void KvBlocks::describe(Sequence& sequence) const {
   }
 }
 
+void KvBlocks::prefetch(const Sequence& sequence) const {
+  if (tiers_ == nullptr) return;
+  const std::span<const uint64_t> contents = sequence.block_hashes;
+  const auto missing = [&](uint64_t hash) { return !by_hash_.contains(hash); };
+  const auto first = std::find_if(contents.begin(), contents.end(), missing) - contents.begin();
+  tiers_->prefetch(contents.subspan(static_cast<size_t>(first)), content_tokens(sequence));
+}
+
 KvBlocks::Prefix KvBlocks::find_prefix(const Sequence& sequence, int64_t most_tokens) const {
+  Prefix prefix = find_here(sequence, most_tokens);
+  if (tiers_ != nullptr) find_below(sequence, most_tokens, prefix);
+  return prefix;
+}
+
+void KvBlocks::find_below(const Sequence& sequence, int64_t most_tokens, Prefix& prefix) const {
+  const int64_t here = prefix.tokens, each = content_tokens(sequence);
+  const int64_t most = most_tokens / block_size_ * block_size_;
+  const auto described = static_cast<int64_t>(sequence.block_hashes.size()) * each;
+  if (here % each == 0 && here < std::min(described, most)) {
+    const auto wanted = static_cast<size_t>((std::min(described, most) - here + each - 1) / each);
+    const auto contents = std::span(sequence.block_hashes).subspan(static_cast<size_t>(here / each), wanted);
+    prefix.loaded = std::min(tiers_->find(contents, each, here) * each, most - here);
+  }
+  if (sequence.record.preemptions > 0) {
+    const int64_t kept = std::min(tiers_->swapped_tokens(sequence.request.id), most_tokens);
+    prefix.swapped = kept > here + prefix.loaded;
+    if (prefix.swapped) prefix.loaded = kept - here;
+  }
+  prefix.tokens = here + prefix.loaded;
+}
+
+void KvBlocks::load(const Sequence& sequence, const Prefix& prefix) {
+  const bool resumed = sequence.record.preemptions > 0;
+  if (resumed) tiers_->swap_in(sequence.request.id, prefix.swapped ? prefix.loaded : 0);
+  if (prefix.loaded == 0 || prefix.swapped) return;
+  const int64_t each = content_tokens(sequence);
+  const auto contents = std::span(sequence.block_hashes)
+                            .subspan(static_cast<size_t>(prefix.tokens_here() / each),
+                                     static_cast<size_t>((prefix.loaded + each - 1) / each));
+  tiers_->load(contents, each, prefix.loaded, resumed);
+}
+
+KvBlocks::Prefix KvBlocks::find_here(const Sequence& sequence, int64_t most_tokens) const {
   Prefix prefix;
   if (!prefix_caching_) return prefix;
   const int64_t most = most_tokens / block_size_;
@@ -109,14 +154,15 @@ KvBlocks::Prefix KvBlocks::find_prefix(const Sequence& sequence, int64_t most_to
 
 void KvBlocks::take_prefix(Sequence& sequence, const Prefix& prefix) {
   ensure(sequence.blocks == 0, "a prefix is taken first");
-  const int64_t content_tokens = sequence.content_rows * block_size_;
-  const auto described = std::min(static_cast<size_t>((prefix.tokens + content_tokens - 1) / content_tokens),
-                                  sequence.block_hashes.size());
+  const int64_t each = content_tokens(sequence);
+  const auto described =
+      std::min(static_cast<size_t>((prefix.tokens_here() + each - 1) / each), sequence.block_hashes.size());
   for (size_t i = 0; i < described; ++i) {
     const int32_t index = by_hash_.at(sequence.block_hashes[i]);
     Content& content = contents_[static_cast<size_t>(index)];
     if (content.holders++ == 0) find_run(content.place)->blocks = 0;
     sequence.contents.push_back(index);
+    if (tiers_ != nullptr) tiers_->found_on_gpu(content.hash, each);
   }
   if (const int64_t own = prefix.blocks - static_cast<int64_t>(described) * content_blocks(sequence); own > 0) {
     find_run(sequence.former.run)->blocks -= own;
@@ -126,6 +172,7 @@ void KvBlocks::take_prefix(Sequence& sequence, const Prefix& prefix) {
   free_ -= prefix.free;
   used_ += prefix.free;
   check();
+  if (tiers_ != nullptr) load(sequence, prefix);
 }
 
 bool KvBlocks::cover(Sequence& sequence, int64_t tokens) {
@@ -160,6 +207,7 @@ void KvBlocks::publish(Sequence& sequence) {
       contents_[static_cast<size_t>(copy)].next_copy = index;
     }
     sequence.contents.push_back(index);
+    if (tiers_ != nullptr) tiers_->computed(hash, content_tokens(sequence));
   }
 }
 
@@ -176,6 +224,7 @@ void KvBlocks::give_back(Sequence& sequence) {
   }
   for (size_t i = sequence.contents.size(); i-- > 0;) {
     Content& content = contents_[static_cast<size_t>(sequence.contents[i])];
+    if (tiers_ != nullptr) tiers_->let_go(content.hash);
     if (--content.holders > 0) continue;
     content.place = next_number_;
     append_free(content_blocks(sequence), sequence.contents[i]);
@@ -185,6 +234,11 @@ void KvBlocks::give_back(Sequence& sequence) {
   sequence.contents.clear();
   sequence.blocks = 0;
   check();
+}
+
+void KvBlocks::give_up(Sequence& sequence) {
+  if (tiers_ != nullptr) tiers_->swap_out(sequence.request.id, sequence.computed);
+  give_back(sequence);
 }
 
 void KvBlocks::append_free(int64_t blocks, int32_t content) {
@@ -209,19 +263,22 @@ void KvBlocks::reuse_oldest(int64_t blocks) {
   while (blocks > 0) {
     FreeRun& run = queue_.front();
     const int64_t taken = std::min(blocks, run.blocks);
-    if (taken > 0 && run.content != none) forget(std::exchange(run.content, none));
+    if (taken > 0 && run.content != none) {
+      forget(std::exchange(run.content, none), run.blocks / row_blocks_ * block_size_);
+    }
     run.blocks -= taken;
     blocks -= taken;
     if (run.blocks == 0) queue_.pop_front();
   }
 }
 
-void KvBlocks::forget(int32_t index) {
+void KvBlocks::forget(int32_t index, int64_t tokens) {
   const Content& content = contents_[static_cast<size_t>(index)];
   const auto oldest = by_hash_.find(content.hash);
   if (oldest->second == index) {
     if (content.next_copy == none) {
       by_hash_.erase(oldest);
+      if (tiers_ != nullptr) tiers_->evicted(content.hash, tokens);
     } else {
       oldest->second = content.next_copy;
     }

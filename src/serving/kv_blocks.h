@@ -11,6 +11,8 @@
 
 namespace foretoken {
 
+class ReplicaTiers;
+
 // As in vLLM (v1/core/block_pool.py, v0.19): free blocks form a queue; new blocks come from its front and lose their
 // content there; those given back go to its end, the last of a sequence first, and can be found until they are reused.
 // A block that several sequences hold is counted once. free() + used() = total, always.
@@ -24,10 +26,13 @@ namespace foretoken {
 // Where kinds of layers share the blocks, requests share those of the layers that keep every token: one block of each
 // such group for each block_size tokens. Each sequence has its windows to itself, and finds those of a prefix whenever
 // it finds the rest. Beside recurrent states nothing is found (vLLM's default for such models).
+//
+// With tiers below (tiers/replica_tiers.h) a prefix goes on with what they hold, which is loaded into new blocks.
 class KvBlocks {
  public:
-  // `groups` as in SchedulerOptions::cache_groups.
-  KvBlocks(int64_t blocks, int64_t block_size, bool prefix_caching, std::vector<CacheGroup> groups = {});
+  // `groups` as in SchedulerOptions::cache_groups; `tiers` are not owned.
+  KvBlocks(int64_t blocks, int64_t block_size, bool prefix_caching, std::vector<CacheGroup> groups = {},
+           ReplicaTiers* tiers = nullptr);
 
   int64_t free() const { return free_; }
   int64_t used() const { return used_; }
@@ -40,13 +45,19 @@ class KvBlocks {
 
   // To be called once for a new sequence: works out the content of its blocks.
   void describe(Sequence& sequence) const;
+  // It begins to wait: what lies deep in the tiers may be brought nearer.
+  void prefetch(const Sequence& sequence) const;
 
   // What is in the cache from its start, in full blocks; `free` of them nobody holds: taking those uses up free
-  // blocks.
+  // blocks. The last `loaded` tokens come from the tiers and are in none of the blocks.
   struct Prefix {
     int64_t tokens = 0;
     int64_t blocks = 0;
     int64_t free = 0;
+    int64_t loaded = 0;
+    bool swapped = false;  // these were left by the sequence itself when it was preempted
+
+    int64_t tokens_here() const { return tokens - loaded; }
   };
   Prefix find_prefix(const Sequence& sequence, int64_t most_tokens) const;
   void take_prefix(Sequence& sequence, const Prefix& prefix);
@@ -56,6 +67,8 @@ class KvBlocks {
   // Its full blocks up to `computed` can be found from now on.
   void publish(Sequence& sequence);
   void give_back(Sequence& sequence);
+  // The same of a sequence that is preempted, whose tokens a tier may keep.
+  void give_up(Sequence& sequence);
 
  private:
   static constexpr int32_t none = -1;
@@ -73,18 +86,23 @@ class KvBlocks {
     int32_t content = none;  // of all of them
   };
 
+  int64_t content_tokens(const Sequence& sequence) const { return sequence.content_rows * block_size_; }
   int64_t content_blocks(const Sequence& sequence) const { return sequence.content_rows * row_blocks_; }
+  Prefix find_here(const Sequence& sequence, int64_t most_tokens) const;
+  void find_below(const Sequence& sequence, int64_t most_tokens, Prefix& prefix) const;
+  void load(const Sequence& sequence, const Prefix& prefix);
   void append_free(int64_t blocks, int32_t content);
   FreeRun* find_run(uint64_t number);
   const FreeRun* find_run(uint64_t number) const;
   void reuse_oldest(int64_t blocks);
-  void forget(int32_t content);
+  void forget(int32_t content, int64_t tokens);
   void check() const;
 
   int64_t block_size_, total_;
   std::vector<CacheGroup> groups_;  // empty = every token stays
   int64_t row_blocks_;              // of one content; 0 = nothing can be shared
   bool prefix_caching_;
+  ReplicaTiers* tiers_;
   int64_t free_ = 0, used_ = 0;
   uint64_t next_number_ = 1;
   std::deque<FreeRun> queue_;  // by number; runs of 0 blocks were taken out of the middle

@@ -14,8 +14,9 @@ size_t steps_in_flight(const ReplicaConfig& config) {
   return options.async_scheduling && scheduler_kind(config.scheduler).schedules_ahead ? 2 : 1;
 }
 
-SchedulerOptions seeded(SchedulerOptions options, uint64_t seed) {
+SchedulerOptions options_for(SchedulerOptions options, uint64_t seed, ReplicaTiers* tiers) {
   options.speculation.seed = seed;
+  options.lower_tiers = tiers;
   return options;
 }
 
@@ -45,9 +46,12 @@ class GapCounter {
 
 }  // namespace
 
-Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationConfig& run, RunObserver& observer)
+Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationConfig& run, RunObserver& observer,
+                 KvTiers* tiers)
     : index_(index),
-      options_(seeded(config.options, run.seed)),
+      tiers_(tiers == nullptr ? std::nullopt
+                              : std::make_optional<ReplicaTiers>(*tiers, static_cast<size_t>(index), *config.times)),
+      options_(options_for(config.options, run.seed, tiers_ ? &*tiers_ : nullptr)),
       times_(config.times),
       bound_(run.bound),
       receive_interval_(config.receive_interval),
@@ -77,6 +81,7 @@ void Replica::arrive(Request&& request, Picoseconds now) {
 
 // The engine has it, and reads it when it can.
 void Replica::enter(Sequence& sequence, Picoseconds now) {
+  if (tiers_) tiers_->set_time(now);
   inbox_.push_back(&sequence);
   if (in_flight_.empty()) {
     wakes_ = now;
@@ -165,6 +170,11 @@ void Replica::receive(int64_t id, bool with_token, Picoseconds now) {
       return;
     }
   }
+  hand_in(sequence, now);
+}
+
+// Its prompt, or what it loaded of it, is in the cache: the engine goes on with it when it can.
+void Replica::hand_in(Sequence& sequence, Picoseconds now) {
   received_.push_back(&sequence);
   if (in_flight_.empty()) {
     wakes_ = now;
@@ -199,9 +209,10 @@ void Replica::reject(const Request& request, Rejection why, Picoseconds now) {
 }
 
 std::optional<Picoseconds> Replica::next_event() const {
-  const std::optional<Picoseconds> engine = next_engine_event();
-  if (on_the_way_.empty()) return engine;
-  return std::min(on_the_way_.front().through, engine.value_or(end_of_time));
+  std::optional<Picoseconds> next = next_engine_event();
+  if (!on_the_way_.empty()) next = std::min(on_the_way_.front().through, next.value_or(end_of_time));
+  if (!loading_.empty()) next = std::min(loading_.begin()->first, next.value_or(end_of_time));
+  return next;
 }
 
 std::optional<Picoseconds> Replica::next_engine_event() const {
@@ -211,11 +222,18 @@ std::optional<Picoseconds> Replica::next_engine_event() const {
 }
 
 void Replica::advance(Picoseconds now) {
+  if (tiers_) tiers_->set_time(now);
   // What gets through when a step ends is read with it.
   if (!on_the_way_.empty() && on_the_way_.front().through <= now) {
     Sequence& sequence = *on_the_way_.front().sequence;
     on_the_way_.pop_front();
     enter(sequence, now);
+    return;
+  }
+  if (!loading_.empty() && loading_.begin()->first <= now) {
+    Sequence& sequence = *loading_.begin()->second;
+    loading_.erase(loading_.begin());
+    hand_in(sequence, now);
     return;
   }
   bool reads = true;
@@ -269,9 +287,13 @@ void Replica::start_steps(Picoseconds now) {
       spare_batches_.pop_back();
     }
     scheduler_->schedule(step.batch);
+    if (tiers_) {
+      for (const ReplicaTiers::Apart& one : tiers_->take_apart()) loading_.emplace(one.until, one.sequence);
+    }
     if (step.batch.empty()) {
       spare_batches_.push_back(std::move(step.batch));
-      ensure(!in_flight_.empty() || !outside_.empty() || scheduler_->load().waiting + scheduler_->load().running == 0,
+      ensure(!in_flight_.empty() || !outside_.empty() || !loading_.empty() ||
+                 scheduler_->load().waiting + scheduler_->load().running == 0,
              "an idle engine has nothing to do, or waits for cache to move");
       return;
     }
@@ -285,6 +307,7 @@ void Replica::start_steps(Picoseconds now) {
 void Replica::place(Step& step, Picoseconds now) {
   const bool runs_behind = !in_flight_.empty();
   step.begin = std::max(now, first_stage_free_);
+  if (tiers_) step.begin = tiers_->earliest_begin(step.begin);
   for (const BatchEntry& entry : step.batch.entries()) {
     Sequence& sequence = *entry.sequence;
     if (sequence.record.scheduled < 0) sequence.record.scheduled = step.begin;
@@ -303,9 +326,10 @@ void Replica::place(Step& step, Picoseconds now) {
   }
   const Picoseconds through = duration(times_->step_seconds(step.batch.step()));
   const Picoseconds stage = through / options_.pipeline_stages;
-  step.end = step.begin + through;
+  const Picoseconds computed = tiers_ ? tiers_->end(step.begin, through) : step.begin + through;
+  step.end = computed;
   if (runs_behind) step.end = std::max(step.end, in_flight_.back().end + stage);
-  first_stage_free_ = step.begin + stage;
+  first_stage_free_ = computed - through + stage;
 }
 
 void Replica::plan_run(Step& step, int64_t steps_ahead) {
@@ -457,7 +481,8 @@ ReplicaLoad Replica::load() const {
   return {.replica = index_,
           .outstanding = outstanding_,
           .running = load.running,
-          .waiting = load.waiting + static_cast<int64_t>(on_the_way_.size() + inbox_.size() + received_.size()),
+          .waiting = load.waiting +
+                     static_cast<int64_t>(on_the_way_.size() + inbox_.size() + loading_.size() + received_.size()),
           .blocks_used = load.blocks_used,
           .blocks = load.blocks};
 }

@@ -12,6 +12,7 @@
 #include "serving/request.h"
 #include "serving/router.h"
 #include "serving/simulation.h"
+#include "serving/tiers/replica_tiers.h"
 
 namespace foretoken {
 
@@ -19,7 +20,9 @@ namespace foretoken {
 // a request that arrives during n comes into n + 2 at the earliest. Pipeline stages each hold a step of their own.
 class Replica {
  public:
-  Replica(int32_t index, const ReplicaConfig& config, const SimulationConfig& run, RunObserver& observer);
+  // `tiers` of the run are below its cache; null = none.
+  Replica(int32_t index, const ReplicaConfig& config, const SimulationConfig& run, RunObserver& observer,
+          KvTiers* tiers = nullptr);
   ~Replica();
 
   // A client sends it here: the engine has it when it is through the front.
@@ -77,6 +80,7 @@ class Replica {
   };
 
   void enter(Sequence& sequence, Picoseconds now);
+  void hand_in(Sequence& sequence, Picoseconds now);
   std::optional<Picoseconds> next_engine_event() const;
   Picoseconds next_reading(Picoseconds now) const;
   void read_arrivals(Picoseconds now);
@@ -99,6 +103,7 @@ class Replica {
   Picoseconds duration(const Estimate& seconds) const;
 
   int32_t index_;
+  std::optional<ReplicaTiers> tiers_;
   SchedulerOptions options_;
   StepTimes* times_;
   StepBound bound_;
@@ -115,11 +120,12 @@ class Replica {
   Picoseconds first_stage_free_ = 0;
   std::deque<Sequence> sequences_;
   std::vector<Sequence*> spare_sequences_;
-  int64_t unread_steps_ = 0;              // decodes since new requests were read
-  std::vector<Sequence*> inbox_;          // through the front, not read yet
-  std::vector<Sequence*> received_;       // prompts computed elsewhere, not read yet
-  std::map<int64_t, Sequence*> outside_;  // by request: hold cache here, and are to move or to come
-  std::optional<Picoseconds> wakes_;      // an idle engine reads all that arrives at one instant
+  int64_t unread_steps_ = 0;                       // decodes since new requests were read
+  std::vector<Sequence*> inbox_;                   // through the front, not read yet
+  std::vector<Sequence*> received_;                // prompts computed elsewhere, not read yet
+  std::map<int64_t, Sequence*> outside_;           // by request: hold cache here, and are to move or to come
+  std::multimap<Picoseconds, Sequence*> loading_;  // wait apart for tiers below, until then
+  std::optional<Picoseconds> wakes_;               // an idle engine reads all that arrives at one instant
   std::vector<Ended> ended_;
   int64_t outstanding_ = 0;
   int64_t watched_ = 0;  // of them, by an observer

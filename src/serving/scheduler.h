@@ -14,6 +14,8 @@
 
 namespace foretoken {
 
+class ReplicaTiers;
+
 enum class QueuePolicy : uint8_t { fcfs, priority };
 
 // Every choice made; compose/serving_engine.h has the engines' defaults by device. Names as in vLLM.
@@ -43,6 +45,7 @@ struct SchedulerOptions {
   std::string rank_router = "round_robin";
   // Kinds of layers that share the blocks: windows, recurrent states. Empty = one kind that keeps every token.
   std::vector<CacheGroup> cache_groups = {};
+  ReplicaTiers* lower_tiers = nullptr;  // of the replica; not owned
 };
 
 // What routers and reports see of an engine.
@@ -100,6 +103,7 @@ struct OptionsRead {
   bool reserve_full_isl = false;
   bool long_prefill_threshold = false;
   bool batch_wait = false;
+  bool loads_apart = false;  // requests that wait for what tiers below hold keep no step waiting
 };
 
 struct SchedulerKind {

@@ -16,8 +16,9 @@ class Simulation {
  public:
   Simulation(const SimulationConfig& config, RequestSource& source, RunObserver& observer)
       : source_(&source),
+        tiers_(config.kv_tiers ? std::make_optional<KvTiers>(*config.kv_tiers) : std::nullopt),
         events_(config.replicas.size()),
-        replicas_(make_replicas(config, observer)),
+        replicas_(make_replicas(config, observer, tiers_ ? &*tiers_ : nullptr)),
         placement_(router_kind(config.router).make(config.seed), replicas_, 0, replicas_.size()) {}
 
   SimulationTotals run() {
@@ -40,10 +41,10 @@ class Simulation {
   }
 
  private:
-  static std::deque<Replica> make_replicas(const SimulationConfig& config, RunObserver& observer) {
+  static std::deque<Replica> make_replicas(const SimulationConfig& config, RunObserver& observer, KvTiers* tiers) {
     std::deque<Replica> replicas;
     for (const ReplicaConfig& replica : config.replicas) {
-      replicas.emplace_back(static_cast<int32_t>(replicas.size()), replica, config, observer);
+      replicas.emplace_back(static_cast<int32_t>(replicas.size()), replica, config, observer, tiers);
     }
     return replicas;
   }
@@ -67,6 +68,7 @@ class Simulation {
 
   SimulationTotals totals() const {
     SimulationTotals sum;
+    if (tiers_) sum.kv_tiers = tiers_->final_usage();
     for (const Replica& replica : replicas_) {
       const SimulationTotals& part = replica.totals();
       sum.completed += part.completed;
@@ -83,6 +85,7 @@ class Simulation {
   }
 
   RequestSource* source_;
+  std::optional<KvTiers> tiers_;
   NextEvent events_;
   std::deque<Replica> replicas_;
   Placement placement_;

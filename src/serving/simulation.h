@@ -11,6 +11,8 @@
 #include "serving/request.h"
 #include "serving/scheduler.h"
 #include "serving/steps/step_times.h"
+#include "serving/tiers/kv_tier.h"
+#include "serving/tiers/kv_tier_usage.h"
 
 namespace foretoken {
 
@@ -33,6 +35,8 @@ struct SimulationConfig {
   StepBound bound = StepBound::value;
   // Separate workers for prompts; `router` chooses among those.
   std::optional<Disaggregation> disaggregation = {};
+  // Memories below the GPUs' caches, of every replica; with separate workers of those for prompts.
+  std::optional<KvTierSettings> kv_tiers = {};
   // Equal decode steps are advanced at once. Without it each is decided alone: slower, the same answers.
   bool repeat_decodes = true;
 };
@@ -44,6 +48,7 @@ struct SimulationTotals {
   int64_t steps = 0;
   int64_t decisions = 0;  // scheduling decisions: equal decode steps in a row count once
   Picoseconds end = 0;    // of the last request
+  KvTierUsage kv_tiers;
 };
 
 // Runs until the source has no more requests and all are served. Deterministic; one thread.

@@ -199,5 +199,33 @@ TEST_F(ServeBadInput, tables_of_step_times_are_looked_for_before_the_run) {
   expect_refused("--op-tables " + folder_.string(), "dense.csv:2");
 }
 
+TEST_F(ServeBadInput, tiers_that_make_no_sense_are_refused) {
+  const std::string load = "--request-rate 1 --num-prompts 2 ";
+  expect_refused(load + "--kv-swap", "--kv-tier");
+  expect_refused(load + "--kv-tier kind=hots,size=1GiB", "host");
+  expect_refused(load + "--kv-tier kind=host", "size");
+  expect_refused(load + "--kv-tier size=1GiB", "kind");
+  expect_refused(load + "--kv-tier kind=host,size=large", "200GiB");
+  expect_refused(load + "--kv-tier kind=host,size=1GiB,bandwidth=0", "1MB/s");
+  expect_refused(load + "--kv-tier kind=host,size=1GiB,bandwith=1GB/s", "bandwidth");
+  expect_refused(load + "--kv-tier kind=host,size=1GiB --no-enable-prefix-caching", "prefix caching");
+  expect_refused(load + "--kv-tier kind=host,size=1GiB --scheduler sglang --kv-load apart", "by_layer");
+  expect_refused(load + "--kv-tier kind=host,size=1GiB --replica count=1 --replica device=l40s,count=1", "one kind");
+}
+
+TEST_F(ServeBadInput, feed_forward_pools_that_make_no_sense_are_refused) {
+  const std::string load = "--request-rate 1 --num-prompts 2 ";
+  expect_refused(load + "--ffn-pool device=h100_sxm", "count");
+  expect_refused(load + "--ffn-pool count=0", "count");
+  expect_refused(load + "--ffn-pool count=1,device=h100_smx", "h100_sxm");
+  expect_refused(load + "--ffn-pool count=1,bandwidth=fast", "50GB/s");
+  expect_refused(load + "--ffn-pool count=1 -pp 2", "-pp");
+  const Outcome run = run_foretoken(
+      "serve --model Llama-3.1-405B --device h100_sxm -tp 8 --max-model-len 8192 --request-rate 1 --num-prompts 2 "
+      "--ffn-pool count=2");
+  EXPECT_EQ(run.status, 2) << run.err;
+  EXPECT_NE(run.err.find("weights"), std::string::npos) << run.err;
+}
+
 }  // namespace
 }  // namespace foretoken

@@ -271,6 +271,37 @@ TEST_F(Serve, separate_workers_shield_decodes_from_prompts) {
   EXPECT_LT(slowest_gap("--prefill-pool count=2 --decode-pool count=2"), 0.5 * slowest_gap("--replicas 4"));
 }
 
+TEST_F(Serve, conversations_are_found_in_the_memory_below_the_gpu) {
+  const std::string load =
+      "--dataset-name sessions --num-prompts 60 --turns 4 --request-rate 4 --random-input-len 512 --max-model-len 8192 "
+      "--num-gpu-blocks-override 1000 --json ";
+  const Json plain = parse_json(serve(load).out, "plain");
+  const Json tiered = parse_json(serve(load + "--kv-offloading-size 100").out, "tiered");
+  EXPECT_EQ(plain.find("kv_tiers"), nullptr);
+  const Json* tiers = tiered.find("kv_tiers");
+  ASSERT_NE(tiers, nullptr);
+  const Json& host = tiers->find("tiers")->items().front();
+  EXPECT_EQ(host.find("kind")->string(), "host");
+  const auto found = static_cast<double>(host.find("hit_tokens")->integer() + tiers->find("gpu_hit_tokens")->integer());
+  EXPECT_NEAR(found / tiered.find("total_input_tokens")->number(), tiered.find("prefix_cache_hit_share")->number(),
+              1e-9);
+  EXPECT_GT(tiered.find("prefix_cache_hit_share")->number(), 2 * plain.find("prefix_cache_hit_share")->number());
+  EXPECT_LT(tiered.find("mean_ttft_ms")->number(), plain.find("mean_ttft_ms")->number());
+}
+
+TEST_F(Serve, a_pool_for_the_experts_leaves_more_room_for_caches) {
+  const std::string load =
+      "serve --model Qwen3-30B-A3B --device h100_sxm --no-intervals --max-model-len 8192 "
+      "--request-rate 4 --num-prompts 20 --json ";
+  const Json together = parse_json(run_foretoken(load).out, "together");
+  const Json apart = parse_json(run_foretoken(load + "--ffn-pool count=1").out, "apart");
+  EXPECT_EQ(together.find("devices")->integer(), 1);
+  EXPECT_EQ(apart.find("devices")->integer(), 2);
+  EXPECT_EQ(apart.find("completed")->integer(), 20);
+  // 57 of the 61 GB of weights are the experts'.
+  EXPECT_GT(apart.find("kv_blocks")->integer(), 3 * together.find("kv_blocks")->integer());
+}
+
 TEST_F(Serve, wrong_speculation_and_pools_are_refused) {
   expect_refused(serve("--speculative-config '{\"method\": \"eagle9\", \"num_speculative_tokens\": 1}'"), "eagle");
   expect_refused(serve("--speculative-config '{\"method\": \"eagle\", \"num_speculative_tokens\": 1}'"),

@@ -239,10 +239,14 @@ void parse_settings(const std::string& flag, const std::string& text, const std:
     }
     const std::string typed = app.remaining().front();
     const std::string key = without_dashes(typed.substr(0, typed.find('=')));
-    fail(flag, key,
-         "KEY=VALUE,..., each key a flag of one replica (its model, engine, scheduler and step times) without its "
-         "dashes",
-         nearest_name(key, known).value_or(""));
+    constexpr size_t most_listed = 12;
+    fail(
+        flag, key,
+        known.size() <= most_listed
+            ? fmt::format("KEY=VALUE,..., each key one of {}", fmt::join(known, ", "))
+            : "KEY=VALUE,..., each key a flag of one replica (its model, engine, scheduler and step times) without its "
+              "dashes",
+        nearest_name(key, known).value_or(""));
   } catch (const CLI::ParseError&) {
     fail(flag, text, "KEY=VALUE,KEY=VALUE,...");
   }

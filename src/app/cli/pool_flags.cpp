@@ -55,7 +55,7 @@ Disaggregation PoolFlags::disaggregation(const ReplicaGroup& prefill_pool, const
   for (const ReplicaGroup* pool : {&prefill_pool, &decode_pool}) devices += pool->count * pool->summary().devices_each;
   for (const ReplicaGroup* pool : {&prefill_pool, &decode_pool}) {
     const double each = device_bandwidth(pool->models.kernels.device(), devices, library).value();
-    const KvPort port{.bandwidth = BytesPerSecond(each * static_cast<double>(pool->summary().devices_each)),
+    const KvPort port{.bandwidth = BytesPerSecond(each * static_cast<double>(pool->cache_devices())),
                       .latency = Seconds(latency_us * 1e-6)};
     result.ports.insert(result.ports.end(), static_cast<size_t>(pool->count), port);
   }

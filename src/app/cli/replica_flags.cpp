@@ -37,6 +37,15 @@ std::unique_ptr<StepTimes> step_times(const ReplicaFlags& flags, const ComposedS
   return compose_steps(composed);
 }
 
+std::unique_ptr<StepTimes> split_steps(const ReplicaFlags& flags, const ComposedStepsConfig& composed,
+                                       const FfnPool& pool) {
+  if (!flags.op_tables.empty() || !flags.vidur_tables.empty() || flags.sustained || flags.speculation.given()) {
+    throw InputError(
+        {.source = "--ffn-pool", .expected = "steps of our own kernels without --sustained and --speculative-config"});
+  }
+  return attention_ffn_steps(composed, pool);
+}
+
 std::unique_ptr<StepTimes> held_busy(std::unique_ptr<StepTimes> cool, const ComposedStepsConfig& composed) {
   if (!composed.models.power) {
     throw InputError({.source = "--sustained",
@@ -97,13 +106,17 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
   DeviceModels models = library.device_models(model.device, plan, tier_from_name(tier).value());
   if (sustained) models.power = library.power_model(models.kernels.device());
   const DType kv_dtype = model.kv_dtype(parsed);
-  ServingMemory memory = serving_memory(parsed, models.kernels.device(), plan, engine.engine_flags(kv_dtype));
+  std::optional<FfnPool> pool;
+  if (ffn.given()) pool = ffn.read(parsed, models.kernels.device(), plan, tier_from_name(tier).value(), library);
+  ServingMemory memory = serving_memory(pool ? attention_part(parsed) : parsed, models.kernels.device(), plan,
+                                        engine.engine_flags(kv_dtype));
   const std::string stack_name = stack.empty() ? std::string(engine_family(engine.engine.engine)) : stack;
   std::optional<SpeculativeConfig> speculative;
   if (speculation.given()) speculative = speculation.read(parsed);
   Stack captured = engine_stack(library.stacks().stack(stack_name), memory.flags, tokens_of_decode(speculative));
   ReplicaConfig config{.scheduler = scheduler.name(engine.engine.engine), .options = scheduler_options(memory, plan)};
   scheduler.apply(config.options);
+  if (pool) config.options.num_gpu_blocks *= pool->attention_groups;
   config.receive_interval = receive_interval;
   ReplicaGroup group{.count = count * ranks,
                      .data_parallel_ranks = ranks,
@@ -113,7 +126,8 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
                      .memory = std::move(memory),
                      .stack = std::move(captured),
                      .kv_dtype = kv_dtype,
-                     .has_operators = op_tables.empty() && vidur_tables.empty() && !speculative,
+                     .ffn = std::move(pool),
+                     .has_operators = op_tables.empty() && vidur_tables.empty() && !speculative && !ffn.given(),
                      .times = nullptr,
                      .drafter = std::nullopt,
                      .drafting_times = nullptr,
@@ -126,7 +140,7 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
                                      .models = group.models,
                                      .stack = group.stack,
                                      .kv_dtype = group.kv_dtype};
-  group.times = step_times(*this, composed);
+  group.times = group.ffn ? split_steps(*this, composed, *group.ffn) : step_times(*this, composed);
   if (sustained) group.times = held_busy(std::move(group.times), composed);
   group.config.times = group.times.get();
   if (speculative) {
@@ -142,11 +156,15 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
   return group;
 }
 
+int64_t ReplicaGroup::cache_devices() const {
+  return plan.tensor * plan.pipeline * plan.context * (ffn ? ffn->attention_groups : 1);
+}
+
 ReplicaSummary ReplicaGroup::summary() const {
   return {.device = models.kernels.device().name,
           .scheduler = config.scheduler,
           .count = count,
-          .devices_each = plan.tensor * plan.pipeline * plan.context,
+          .devices_each = cache_devices() + (ffn ? ffn->devices : 0),
           .kv_blocks = config.options.num_gpu_blocks,
           .block_size = config.options.block_size};
 }

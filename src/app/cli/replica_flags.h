@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/cli/engine_flags.h"
+#include "app/cli/ffn_flags.h"
 #include "app/cli/library.h"
 #include "app/cli/model_flags.h"
 #include "app/cli/scheduler_flags.h"
@@ -30,12 +31,14 @@ struct ReplicaGroup {
   ServingMemory memory;
   Stack stack;
   DType kv_dtype = DType::bf16;
-  bool has_operators = true;  // steps of our own kernels without drafts
+  std::optional<FfnPool> ffn;  // whose devices have the feed-forward layers
+  bool has_operators = true;   // steps of our own kernels on one kind of device, without drafts
   std::unique_ptr<StepTimes> times;
   std::optional<DraftEngine> drafter;
   std::unique_ptr<StepTimes> drafting_times;  // with the drafter's passes
   ReplicaConfig config;                       // uses these
 
+  int64_t cache_devices() const;  // of one replica: those that hold its KV cache
   ReplicaSummary summary() const;
   // The typical step of each kind, by operator. InputError, which names the flag, where there are no operators.
   std::vector<TypicalStep> typical_steps(const StepMix& mix, const std::string& flag) const;
@@ -46,6 +49,7 @@ struct ReplicaFlags {
   MemoryFlags engine;
   SchedulerFlags scheduler;
   SpeculationFlags speculation;
+  FfnFlags ffn;
   std::string stack, tier = "best", op_tables, vidur_tables;
   bool sustained = false;
   int64_t receive_interval = 1;

@@ -69,6 +69,29 @@ Workload random_workload(uint64_t seed) {
   return workload;
 }
 
+// Memories below the GPUs, for every other workload.
+std::optional<KvTierSettings> random_tiers(uint64_t seed, size_t replicas) {
+  RandomStream random(seed, "tiers");
+  if (heads(random)) return std::nullopt;
+  KvTierSettings settings{.kv_bytes_per_token = 1e5,
+                          .layers = 32,
+                          .writes = static_cast<TierWrites>(random.below(3)),
+                          .loads = static_cast<TierLoads>(random.below(3)),
+                          .prefetch = heads(random),
+                          .recompute_if_faster = heads(random),
+                          .swap = heads(random)};
+  for (size_t i = 0; i < replicas; ++i) settings.node_of_replica.push_back(static_cast<int64_t>(i / 2));
+  const int64_t tiers = between(random, 1, 3);
+  for (int64_t i = 0; i < tiers; ++i) {
+    settings.tiers.push_back({.kind = &kv_tier_kinds()[random.below(kv_tier_kinds().size())],
+                              .capacity_tokens = between(random, 0, 4000),
+                              .read = BytesPerSecond(random.uniform(1e8, 1e11)),
+                              .write = BytesPerSecond(random.uniform(1e8, 1e11)),
+                              .latency = Seconds(random.uniform(0, 1e-3))});
+  }
+  return settings;
+}
+
 // Follows every request through its steps.
 class Ledger : public RunObserver {
  public:
@@ -120,7 +143,8 @@ TEST_P(Conservation, every_request_ends_once_with_all_its_tokens_and_no_more_blo
     SCOPED_TRACE(seed);
     const Workload workload = random_workload(seed);
     LinearTimes times({});
-    SimulationConfig config{.router = workload.router, .seed = seed};
+    SimulationConfig config{
+        .router = workload.router, .seed = seed, .kv_tiers = random_tiers(seed, workload.replicas.size())};
     for (const SchedulerOptions& options : workload.replicas) {
       config.replicas.push_back({.scheduler = std::string(GetParam().name),
                                  .options = options,

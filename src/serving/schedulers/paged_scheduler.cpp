@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "serving/tiers/replica_tiers.h"
 
 namespace foretoken {
 
@@ -26,10 +27,12 @@ PagedScheduler::PagedScheduler(const SchedulerOptions& options, int64_t usable_b
       blocks_(usable_blocks),
       watermark_blocks_(
           static_cast<int64_t>(options.watermark.value_or(watermark) * static_cast<double>(options.num_gpu_blocks))),
-      kv_(usable_blocks, options.block_size, options.enable_prefix_caching, options.cache_groups) {}
+      kv_(usable_blocks, options.block_size, options.enable_prefix_caching, options.cache_groups, options.lower_tiers) {
+}
 
 void PagedScheduler::add(Sequence& sequence) {
   kv_.describe(sequence);
+  kv_.prefetch(sequence);
   waiting_.push_back(&sequence);
 }
 
@@ -129,6 +132,20 @@ bool PagedScheduler::admit(int64_t tokens, int64_t reserved_tokens, const KvBloc
   return true;
 }
 
+bool PagedScheduler::loads_apart(const KvBlocks::Prefix& prefix) const {
+  return prefix.loaded > 0 && options_.lower_tiers->loads_apart();
+}
+
+bool PagedScheduler::load_apart(int64_t reserved_tokens, const KvBlocks::Prefix& prefix) {
+  Sequence& sequence = *waiting_.front();
+  if (!take_blocks(sequence, prefix.tokens, reserved_tokens, prefix)) return false;
+  waiting_.pop_front();
+  sequence.outside = true;
+  if (sequence.record.preemptions == 0) sequence.record.cached_tokens = sequence.computed;
+  options_.lower_tiers->set_apart(sequence);
+  return true;
+}
+
 bool PagedScheduler::take_blocks(Sequence& sequence, int64_t tokens, int64_t reserved_tokens,
                                  const KvBlocks::Prefix& prefix, int64_t spare) {
   const int64_t blocks = kv_.blocks_for(reserved_tokens) - prefix.blocks + prefix.free;
@@ -142,7 +159,7 @@ bool PagedScheduler::take_blocks(Sequence& sequence, int64_t tokens, int64_t res
 
 void PagedScheduler::preempt(Sequence& sequence) {
   running_.erase(std::find(running_.begin(), running_.end(), &sequence));
-  kv_.give_back(sequence);
+  kv_.give_up(sequence);
   sequence.restart();
   waiting_.push_front(&sequence);
   stays_blocked_ = false;

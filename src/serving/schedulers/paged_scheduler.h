@@ -46,6 +46,10 @@ class PagedScheduler : public Scheduler {
   // The same for any sequence that holds none, without moving it; `spare` more blocks must stay free.
   bool take_blocks(Sequence& sequence, int64_t tokens, int64_t reserved_tokens, const KvBlocks::Prefix& prefix,
                    int64_t spare = 0);
+  // The head of the queue takes blocks for `prefix` and leaves: it comes back (`receive`) when the tiers below have
+  // loaded their part. False when fewer than `reserved_tokens` and the watermark fit.
+  bool load_apart(int64_t reserved_tokens, const KvBlocks::Prefix& prefix);
+  bool loads_apart(const KvBlocks::Prefix& prefix) const;
   // A running sequence goes back to the head of the queue; what it has computed is lost.
   void preempt(Sequence& sequence);
   // Adds all sequences past their prompt to the batch, but those in flight. Where no block is free the last of the

@@ -125,7 +125,9 @@ class VllmScheduler final : public PagedScheduler {
       const int64_t wanted = limited(known - cached);
       if (!options_.enable_chunked_prefill && wanted > budget) return;
       const int64_t tokens = std::min(wanted, budget);
-      if (!admit(cached + tokens, options_.scheduler_reserve_full_isl ? known : cached + tokens, prefix)) {
+      const int64_t reserved = options_.scheduler_reserve_full_isl ? known : cached + tokens;
+      if (loads_apart(prefix) && load_apart(reserved, prefix)) continue;
+      if (loads_apart(prefix) || !admit(cached + tokens, reserved, prefix)) {
         stays_blocked_ = true;
         return;
       }

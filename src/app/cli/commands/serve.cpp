@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/kv_tier_flags.h"
 #include "app/cli/load_flags.h"
 #include "app/cli/pool_flags.h"
 #include "app/cli/progress.h"
@@ -49,6 +50,8 @@ class ServeCommand : public Command {
     options.choice("--router", router_, routers,
                    "Which replica a request goes to; engine = round_robin, data_parallel over vLLM's ranks");
     pools_.declare(options);
+    tiers_.declare(options);
+    replica_.ffn.declare(options);
     options.heading("Results");
     goals_.declare(options);
     options.flag(
@@ -76,6 +79,7 @@ class ServeCommand : public Command {
 
   Answer run(const Library& library) const override {
     load_.check_use(*options_);
+    tiers_.check_use(*options_);
     const std::vector<ReplicaGroup> groups = build_groups(library);
     std::vector<std::string> schedulers;
     for (const ReplicaGroup& group : groups) {
@@ -91,6 +95,7 @@ class ServeCommand : public Command {
       request.config.disaggregation =
           pools_.disaggregation(groups.front(), groups.back(), replica_.engine.engine.engine, library);
     }
+    if (tiers_.given()) request.config.kv_tiers = tiers_.settings(groups, pools_.given(), library);
     request.load = load_.load();
     request.goals = goals_.goals();
     request.percentiles = goals_.percentiles();
@@ -140,6 +145,7 @@ class ServeCommand : public Command {
       }
       ReplicaFlags prefill = replica_.with("--prefill-pool", pools_.prefill);
       prefill.speculation = {};  // only decodes verify drafts
+      prefill.ffn = {};          // nor do prompts gain from micro-batches that go to and fro
       groups.push_back(prefill.build(library, load_.offline()));
       groups.push_back(replica_.with("--decode-pool", pools_.decode).build(library, load_.offline()));
     }
@@ -214,6 +220,7 @@ class ServeCommand : public Command {
   const Options* options_ = nullptr;
   ReplicaFlags replica_;
   PoolFlags pools_;
+  KvTierFlags tiers_;
   std::vector<std::string> replica_kinds_;
   LoadFlags load_;
   GoalFlags goals_;

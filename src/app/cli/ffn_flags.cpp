@@ -1,0 +1,93 @@
+#include "app/cli/ffn_flags.h"
+
+#include <fmt/format.h>
+
+#include "base/byte_size.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "compose/serving_engine.h"
+#include "serving/disaggregation.h"
+
+namespace foretoken {
+namespace {
+
+constexpr const char* pool_flag = "--ffn-pool";
+// Of a message between many senders and many receivers over RDMA, queueing and completion included: an assumption.
+constexpr double usual_latency_us = 20;
+// Weights beside what a runtime and the tokens in flight need.
+constexpr double usable_memory = 0.9;
+
+BytesPerSecond port(const Device& device, int64_t all_devices, const std::string& given, const Library& library) {
+  if (!given.empty()) {
+    const std::optional<double> bytes = parse_bytes(given, true);
+    if (!bytes || *bytes < 1e6) {
+      throw InputError(
+          {.source = pool_flag, .path = "bandwidth", .value = printable(given), .expected = "a rate such as 50GB/s"});
+    }
+    return BytesPerSecond(*bytes);
+  }
+  if (const std::optional<Node> node = library.hardware().node_with(device)) {
+    if (const auto bandwidth = transfer_bandwidth_per_device(*node, all_devices)) return *bandwidth;
+  }
+  throw InputError(
+      {.source = pool_flag,
+       .path = "bandwidth",
+       .expected = fmt::format("bandwidth=...GB/s out of each device: the network of {} is not known", device.name)});
+}
+
+void check_memory(const Model& model, const FfnPool& pool) {
+  const Device& device = pool.models.kernels.device();
+  const StepRequest one_token{.phase = StepPhase::decode, .batch = 1, .context_len = 1};
+  const double weights = rank_memory(ffn_part(model), one_token, ffn_plan(model, pool), 0).weights.value();
+  const double room = usable_memory * allocatable_bytes(device).value;
+  if (weights <= room) return;
+  throw InputError(
+      {.source = pool_flag,
+       .path = "count",
+       .value = fmt::format("{}: {} of weights on each {}", pool.devices, bytes_text(weights), device.name),
+       .expected = fmt::format("devices that hold the feed-forward layers, {} each", bytes_text(room))});
+}
+
+}  // namespace
+
+void FfnFlags::declare(Options& options) {
+  options.heading("Attention and feed-forward layers apart");
+  options.text(pool_flag, pool,
+               "Devices that run the feed-forward layers or experts of each replica, whose own -tp devices keep "
+               "attention and the KV cache: count=N, and device, attention-groups (of -tp devices that share them), "
+               "micro-batches, bandwidth (50GB/s out of each device), latency (us)");
+}
+
+FfnPool FfnFlags::read(const Model& model, const Device& attention_device, const ParallelPlan& attention_plan,
+                       Tier tier, const Library& library) const {
+  std::string device = attention_device.name, bandwidth;
+  int64_t count = 0, groups = 1, micro_batches = 3;
+  double latency_us = usual_latency_us;
+  parse_settings(pool_flag, pool, [&](Options& options) {
+    options.text("--device", device, "Of the pool");
+    options.integer("--count", count, {.least = 1, .most = 4096}, "Devices of the pool", true);
+    options.integer("--attention-groups", groups, {.least = 1, .most = 4096}, "Groups of attention devices");
+    options.integer("--micro-batches", micro_batches, {.least = 1, .most = 64}, "Of a step");
+    options.text("--bandwidth", bandwidth, "Out of each device");
+    options.number("--latency", latency_us, {.least = 0, .most = 1e6}, "Microseconds of a transfer");
+  });
+  if (count == 0) {
+    throw InputError({.source = pool_flag, .path = "count", .value = printable(pool), .expected = "count=N, devices"});
+  }
+  if (attention_plan.pipeline > 1) {
+    throw InputError({.source = pool_flag, .value = "with -pp", .expected = "micro-batches in place of stages"});
+  }
+  const ParallelPlan plan{.tensor = count};
+  FfnPool result{.models = library.device_models(device, plan, tier),
+                 .devices = count,
+                 .attention_groups = groups,
+                 .micro_batches = micro_batches,
+                 .latency = Seconds(latency_us * 1e-6)};
+  const int64_t all = count + groups * attention_plan.tensor;
+  result.attention_port = port(attention_device, all, bandwidth, library);
+  result.ffn_port = port(result.models.kernels.device(), all, bandwidth, library);
+  check_memory(model, result);
+  return result;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,157 @@
+#include "app/cli/kv_tier_flags.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/byte_size.h"
+#include "base/error.h"
+#include "model/weights.h"
+
+namespace foretoken {
+namespace {
+
+constexpr const char* tier_flag = "--kv-tier";
+constexpr const char* heading = "KV tiers below the GPU";
+
+std::string tier_help() {
+  std::string text =
+      "A memory below the GPU's KV cache, once for each, the nearest first: kind, size (200GiB, unlimited), bandwidth "
+      "or "
+      "read-bandwidth and write-bandwidth (50GB/s; of each device for peer and host, else of the node), latency (us). "
+      "Kinds:";
+  for (const KvTierKind& kind : kv_tier_kinds()) {
+    text += fmt::format("{}{} = {}", text.ends_with(':') ? " " : "; ", kind.name, kind.summary);
+  }
+  return text;
+}
+
+[[noreturn]] void fail(const std::string& key, const std::string& value, const std::string& expected) {
+  throw InputError({.source = tier_flag, .path = key, .value = printable(value), .expected = expected});
+}
+
+double bytes_of(const std::string& key, const std::string& text, bool per_second) {
+  const std::optional<double> bytes = parse_bytes(text, per_second);
+  if (!bytes) fail(key, text, per_second ? "a rate such as 50GB/s" : "a size such as 200GiB, 1.5TB, or unlimited");
+  return *bytes;
+}
+
+BytesPerSecond speed_of(const std::string& key, const std::string& text) {
+  const double speed = bytes_of(key, text, true);
+  if (speed < 1e6) fail(key, text, "at least 1MB/s");
+  return BytesPerSecond(speed);
+}
+
+}  // namespace
+
+void KvTierFlags::declare(Options& options) {
+  options.heading(heading);
+  options.texts(tier_flag, tiers, tier_help());
+  options.integer("--kv-offloading-size", offloading_gib, {.least = 0, .most = 1'000'000},
+                  "GiB of the host's memory for each node, as in vLLM: kind=host,size=...GiB before the tiers given");
+  options.choice("--kv-write-policy", writes, {std::begin(tier_write_names), std::end(tier_write_names)},
+                 "When blocks are written: when the GPU reuses them, when they are computed, or when they are used a "
+                 "second time");
+  std::vector<std::string> ways(std::begin(tier_load_names), std::end(tier_load_names));
+  ways.insert(ways.begin(), "engine");
+  options.choice(
+      "--kv-load", loads, ways,
+      "A step waits for what it loads, or layer by layer; apart = the request waits and others go on (vllm). "
+      "engine = as its scheduler does: apart, else by_layer, trtllm blocking");
+  options.flag("--kv-prefetch", prefetch, "Bring what lies deeper into the first tier while a request waits");
+  options.flag("--kv-recompute-if-faster", recompute_if_faster, "Compute what would take longer to load");
+  options.flag("--kv-swap", swap, "Preempted sequences go to the first tier instead of being computed again");
+}
+
+void KvTierFlags::check_use(const Options& options) const {
+  if (!given()) options.refuse({}, {heading}, "a run without --kv-tier");
+}
+
+KvTier KvTierFlags::read_tier(const std::string& text, const ReplicaGroup& group, const std::optional<Node>& node,
+                              double kv_bytes_per_token) const {
+  std::string kind_name, size, bandwidth, read, write;
+  double latency_us = -1;
+  parse_settings(tier_flag, text, [&](Options& options) {
+    options.choice("--kind", kind_name, kv_tier_kind_names(), "What it is", true);
+    options.text("--size", size, "How much it holds", true);
+    options.text("--bandwidth", bandwidth, "Each direction");
+    options.text("--read-bandwidth", read, "Towards the GPU");
+    options.text("--write-bandwidth", write, "Away from it");
+    options.number("--latency", latency_us, {.least = 0, .most = 1e9}, "Microseconds of each transfer");
+  });
+  if (kind_name.empty()) fail("kind", text, "kind=host, or another of --help");
+  if (size.empty()) fail("size", text, "size=200GiB, or another");
+  const KvTierKind& kind = kv_tier_kind(kind_name);
+  KvTier tier{.kind = &kind};
+  tier.capacity_tokens = unlimited_tokens;
+  if (size != "unlimited") {
+    tier.capacity_tokens = static_cast<int64_t>(std::min(bytes_of("size", size, false) / kv_bytes_per_token, 1e15));
+  }
+  if (!bandwidth.empty() && (!read.empty() || !write.empty()))
+    fail("bandwidth", bandwidth, "one for both directions, or one for each");
+  if (!bandwidth.empty()) read = write = bandwidth;
+  const Device& device = group.models.kernels.device();
+  const std::optional<TierSpeed> usual = kind.usual_speed(device, node);
+  if (!usual && (read.empty() || write.empty())) {
+    fail("bandwidth", kind_name, fmt::format("bandwidth=...GB/s: what leads there from {} is not known", device.name));
+  }
+  tier.read = read.empty() ? usual->read : speed_of("read-bandwidth", read);
+  tier.write = write.empty() ? usual->write : speed_of("write-bandwidth", write);
+  tier.latency = latency_us >= 0 ? Seconds(latency_us * 1e-6) : usual ? usual->latency : Seconds(0);
+  if (kind.link_of_devices) {
+    const auto devices = static_cast<double>(group.cache_devices());
+    tier.read = BytesPerSecond(devices * tier.read.value());
+    tier.write = BytesPerSecond(devices * tier.write.value());
+  }
+  return tier;
+}
+
+TierLoads KvTierFlags::load_way(const std::string& scheduler) const {
+  const bool can_wait_apart = scheduler_kind(scheduler).reads.loads_apart;
+  if (loads == "engine") {
+    if (can_wait_apart) return TierLoads::apart;
+    return scheduler.starts_with("trtllm") ? TierLoads::blocking : TierLoads::by_layer;
+  }
+  if (loads == "apart" && !can_wait_apart) {
+    throw InputError(
+        {.source = "--kv-load", .value = "apart", .expected = "blocking or by_layer with scheduler " + scheduler});
+  }
+  const auto* way = std::find(std::begin(tier_load_names), std::end(tier_load_names), loads);
+  return static_cast<TierLoads>(way - std::begin(tier_load_names));
+}
+
+KvTierSettings KvTierFlags::settings(const std::vector<ReplicaGroup>& groups, bool separate_pools,
+                                     const Library& library) const {
+  const ReplicaGroup& group = groups.front();
+  if (groups.size() > 1 && !separate_pools) {
+    throw InputError({.source = tier_flag, .value = "with several --replica", .expected = "replicas of one kind"});
+  }
+  const SchedulerOptions& options = group.config.options;
+  if (!options.enable_prefix_caching || !scheduler_kind(group.config.scheduler).reads.prefix_caching) {
+    throw InputError({.source = tier_flag,
+                      .value = "scheduler " + group.config.scheduler,
+                      .expected = "a scheduler with prefix caching, switched on: tiers hold what others can find"});
+  }
+  const std::optional<Node> node = library.hardware().node_with(group.models.kernels.device());
+  KvTierSettings result;
+  result.kv_bytes_per_token = kv_bytes_per_token(group.model, group.kv_dtype).value();
+  if (result.kv_bytes_per_token <= 0) {
+    throw InputError({.source = tier_flag, .value = group.model.name, .expected = "a model whose cache grows"});
+  }
+  std::vector<std::string> all = tiers;
+  if (offloading_gib > 0) all.insert(all.begin(), fmt::format("kind=host,size={}GiB", offloading_gib));
+  for (const std::string& text : all) result.tiers.push_back(read_tier(text, group, node, result.kv_bytes_per_token));
+  const int64_t devices_each = group.cache_devices();
+  const int64_t on_a_node = node ? std::max<int64_t>(1, node->device_count / devices_each) : 1;
+  for (int64_t i = 0; i < group.count; ++i) result.node_of_replica.push_back(i / on_a_node);
+  result.layers = static_cast<int64_t>(group.model.layers.size());
+  const auto* policy = std::find(std::begin(tier_write_names), std::end(tier_write_names), writes);
+  result.writes = static_cast<TierWrites>(policy - std::begin(tier_write_names));
+  result.loads = load_way(group.config.scheduler);
+  result.prefetch = prefetch;
+  result.recompute_if_faster = recompute_if_faster;
+  result.swap = swap;
+  return result;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,68 @@
+#include "serving/tiers/tier_store.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace foretoken {
+
+const TierEntry* TierStore::find(uint64_t key) const {
+  const auto found = by_key_.find(key);
+  return found != by_key_.end() ? &places_[static_cast<size_t>(found->second)].entry : nullptr;
+}
+
+void TierStore::touch(uint64_t key) {
+  const auto found = by_key_.find(key);
+  if (found == by_key_.end() || found->second == newest_) return;
+  unlink(found->second);
+  link_newest(found->second);
+}
+
+bool TierStore::put(const TierEntry& entry, std::vector<TierEntry>& dropped) {
+  if (entry.tokens > capacity_ || by_key_.contains(entry.key)) return false;
+  while (tokens_ > capacity_ - entry.tokens) {
+    dropped.push_back(places_[static_cast<size_t>(oldest_)].entry);
+    take_out(oldest_);
+  }
+  if (spare_.empty()) {
+    spare_.push_back(static_cast<int32_t>(places_.size()));
+    places_.emplace_back();
+  }
+  const int32_t index = spare_.back();
+  spare_.pop_back();
+  places_[static_cast<size_t>(index)].entry = entry;
+  link_newest(index);
+  by_key_.emplace(entry.key, index);
+  tokens_ += entry.tokens;
+  most_tokens_ = std::max(most_tokens_, tokens_);
+  ensure(tokens_ <= capacity_, "a tier holds no more than its size");
+  return true;
+}
+
+void TierStore::remove(uint64_t key) {
+  if (const auto found = by_key_.find(key); found != by_key_.end()) take_out(found->second);
+}
+
+void TierStore::take_out(int32_t index) {
+  const TierEntry& entry = places_[static_cast<size_t>(index)].entry;
+  tokens_ -= entry.tokens;
+  by_key_.erase(entry.key);
+  unlink(index);
+  spare_.push_back(index);
+}
+
+void TierStore::unlink(int32_t index) {
+  const Place& place = places_[static_cast<size_t>(index)];
+  (place.older == none ? oldest_ : places_[static_cast<size_t>(place.older)].newer) = place.newer;
+  (place.newer == none ? newest_ : places_[static_cast<size_t>(place.newer)].older) = place.older;
+}
+
+void TierStore::link_newest(int32_t index) {
+  Place& place = places_[static_cast<size_t>(index)];
+  place.older = newest_;
+  place.newer = none;
+  (newest_ == none ? oldest_ : places_[static_cast<size_t>(newest_)].newer) = index;
+  newest_ = index;
+}
+
+}  // namespace foretoken
