@@ -10,6 +10,7 @@
 #include "app/cli/engine_flags.h"
 #include "app/cli/library.h"
 #include "app/cli/model_flags.h"
+#include "app/cli/power_flags.h"
 #include "app/cli/scheduler_flags.h"
 #include "app/cli/speculation_flags.h"
 #include "compose/serving_memory.h"
@@ -17,6 +18,7 @@
 #include "report/serving_report.h"
 #include "serving/results/step_mix.h"
 #include "serving/simulation.h"
+#include "serving/steps/sustained_grid.h"
 
 namespace foretoken {
 
@@ -30,7 +32,8 @@ struct ReplicaGroup {
   ServingMemory memory;
   Stack stack;
   DType kv_dtype = DType::bf16;
-  bool has_operators = true;  // steps of our own kernels without drafts
+  bool has_operators = true;                      // steps of our own kernels without drafts
+  std::shared_ptr<SustainedGrid> sustained_grid;  // null = boards are cool, and not metered
   std::unique_ptr<StepTimes> times;
   std::optional<DraftEngine> drafter;
   std::unique_ptr<StepTimes> drafting_times;  // with the drafter's passes
@@ -46,8 +49,10 @@ struct ReplicaFlags {
   MemoryFlags engine;
   SchedulerFlags scheduler;
   SpeculationFlags speculation;
+  PowerFlags power;
   std::string stack, tier = "best", op_tables, vidur_tables;
   bool sustained = false;
+  bool metered = false;  // their energy is asked for
   int64_t receive_interval = 1;
   int64_t count = 1;
 
