@@ -60,6 +60,7 @@ Json optional_json(const std::optional<Estimate>& value) {
 
 std::string energy_text(const EnergyReport& report) {
   const EnergyAccount& account = report.account;
+  if (account.board_joules.value == 0) return "Energy and cost: no request ran\n";
   std::string text = fmt::format("Energy and cost ({} board{}, confidence: {})\n", account.boards,
                                  account.boards == 1 ? "" : "s", confidence_name(account.board_joules.kind));
   text += line("Boards (kJ)", account.board_joules, 1e3);

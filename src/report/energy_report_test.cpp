@@ -38,6 +38,14 @@ TEST(EnergyReport, without_a_price_it_says_how_to_give_one) {
   EXPECT_EQ(energy_json(report).find("usd")->kind(), Json::Kind::null);
 }
 
+TEST(EnergyReport, a_run_without_requests_has_none) {
+  EnergyReport report = some_report(36);
+  const EnergyMeter idle({[](const SustainedGrid::Step&) { return exactly(300); }});
+  report.account = energy_account(idle, report.boards, report.rates, {}, exactly(0));
+  EXPECT_EQ(energy_text(report), "Energy and cost: no request ran\n");
+  EXPECT_EQ(energy_json(report).find("board_joules")->find("value")->number(), 0);
+}
+
 TEST(EnergyReport, json_has_the_same_numbers) {
   const Json json = energy_json(some_report(36));
   EXPECT_EQ(json.find("board_joules")->find("value")->number(), 4000);

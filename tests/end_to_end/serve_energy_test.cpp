@@ -86,6 +86,12 @@ TEST(ServeEnergy, the_clock_that_saves_most_energy_within_goals_is_found) {
   expect_refused(serve(load), "--goodput");
 }
 
+TEST(ServeEnergy, a_run_of_requests_that_all_fail_draws_nothing) {
+  const Outcome run = serve("--num-prompts 3 --random-input-len 9000 --max-model-len 8192 --energy");
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_NE(run.out.find("no request ran"), std::string::npos) << run.out;
+}
+
 TEST(ServeEnergy, caps_that_no_board_takes_are_refused) {
   expect_refused(serve("--num-prompts 5 --power-limit 100"), "175 W or more");
   expect_refused(serve("--num-prompts 5 --gpu-clock 20"), "198 MHz or more");

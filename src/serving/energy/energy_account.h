@@ -66,8 +66,8 @@ struct EnergyAccount {
   std::optional<Estimate> usd, usd_per_million_tokens, usd_per_million_output_tokens;
 };
 
-// `duration_s`: of the run, with the doubt about its steps. Doubts about power and time are independent; those about
-// host, facility and prices are not known and not counted.
+// `duration_s`: of the run, with the doubt about its steps; 0 where no request ran, and then so is all else. Doubts
+// about power and time are independent; those about host, facility and prices are not known and not counted.
 EnergyAccount energy_account(const EnergyMeter& meter, const std::vector<MeteredBoards>& boards,
                              const FacilityRates& rates, const ServingMetrics& metrics, const Estimate& duration_s);
 

@@ -81,11 +81,15 @@ TEST(SustainedGrid, a_capped_clock_is_surer_than_a_power_limit) {
   EXPECT_GT(slow.slowdown(prompt).low, 1.3);
 }
 
-TEST(SustainedGrid, all_boards_of_a_pipeline_together_draw_what_one_does_in_turn) {
-  SustainedGrid one(config_of()), two(config_of({}, {.pipeline = 2}));
-  const SustainedGrid::Step step{.decodes = 32, .mean_context = 1024};
-  EXPECT_NEAR(two.watts_above_idle(step).value, one.watts_above_idle(step).value,
-              0.1 * one.watts_above_idle(step).value);
+TEST(SustainedGrid, a_step_takes_the_same_energy_beyond_idle_on_one_board_and_on_two_in_turn) {
+  const StepBatch batch{
+      .decodes = 32, .decode_context_tokens = 32 * 1024, .longest_decode_context = 1024, .prompts = {}};
+  const auto joules = [&](const ParallelPlan& plan) {
+    const ComposedStepsConfig config = config_of({}, plan);
+    return SustainedGrid(config).watts_above_idle({.decodes = 32, .mean_context = 1024}).value *
+           compose_steps(config)->step_seconds(batch).value;
+  };
+  EXPECT_NEAR(joules({.pipeline = 2}), joules({}), 0.02 * joules({}));
 }
 
 }  // namespace
