@@ -86,6 +86,19 @@ TEST(ServeEnergy, the_clock_that_saves_most_energy_within_goals_is_found) {
   expect_refused(serve(load), "--goodput");
 }
 
+TEST(ServeEnergy, boards_of_ranks_in_lock_step_all_count) {
+  const Outcome run = run_foretoken(
+      "serve --model Qwen3-30B-A3B --device h100_sxm -dp 4 --enable-expert-parallel --no-intervals --num-prompts 40 "
+      "--max-concurrency 16 --random-output-len 20 --energy --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json answer = parse_json(run.out, "answer");
+  const Json& energy = *answer.find("energy");
+  EXPECT_EQ(energy.find("boards")->integer(), 4);
+  const double watts = energy.find("mean_board_watts")->find("value")->number();
+  EXPECT_GT(watts, 4 * 1.5 * energy.find("board_groups")->items().front().find("idle_watts")->number());
+  EXPECT_LT(watts, 4 * 700);
+}
+
 TEST(ServeEnergy, a_run_of_requests_that_all_fail_draws_nothing) {
   const Outcome run = serve("--num-prompts 3 --random-input-len 9000 --max-model-len 8192 --energy");
   EXPECT_EQ(run.status, 0) << run.err;

@@ -35,7 +35,8 @@ MeteredBoards EnergyFlags::boards_of(const ReplicaGroup& group, const Library& l
   const PowerModel& power = *group.models.power;
   MeteredBoards boards{.device = device.name,
                        .replicas = group.count,
-                       .boards_each = group.summary().devices_each,
+                       .boards_each = group.plan.tensor * group.plan.pipeline * group.plan.context *
+                                      group.config.options.lock_step_ranks,
                        .idle_watts = power.idle_watts(),
                        .limit_watts = power.limit_watts(),
                        .host_watts = host_watts,
@@ -69,8 +70,14 @@ EnergyMeter energy_meter(const std::vector<ReplicaGroup>& groups) {
   std::vector<StepWatts> watts;
   for (const ReplicaGroup& group : groups) {
     SustainedGrid* grid = group.sustained_grid.get();
-    watts.insert(watts.end(), static_cast<size_t>(group.count),
-                 [grid](const SustainedGrid::Step& step) { return grid->watts_above_idle(step); });
+    const auto ranks = static_cast<double>(group.config.options.lock_step_ranks);
+    const StepWatts of_replica = [grid, ranks](const SustainedGrid::Step& step) {
+      const SustainedGrid::Step of_rank{.prompt_tokens = step.prompt_tokens / ranks,
+                                        .decodes = step.decodes / ranks,
+                                        .mean_context = step.mean_context};
+      return scaled(grid->watts_above_idle(of_rank), ranks);
+    };
+    watts.insert(watts.end(), static_cast<size_t>(group.count), of_replica);
   }
   return EnergyMeter(std::move(watts));
 }
