@@ -4,10 +4,21 @@
 #include <vector>
 
 namespace foretoken {
+namespace {
+
+Estimate beyond(const Estimate& watts, double idle) {
+  return {.value = std::max(0.0, watts.value - idle),
+          .low = std::max(0.0, watts.low - idle),
+          .high = std::max(0.0, watts.high - idle),
+          .kind = watts.kind};
+}
+
+}  // namespace
 
 SustainedStep sustained_step(const StepEstimate& step, const PowerModel& power, const Device& device) {
   SustainedStep result;
-  std::vector<Estimate> stages;
+  std::vector<Estimate> stages, above_idle;  // joules of the second
+  double passes = 0;                         // seconds of all stages
   const auto ranks = static_cast<double>(step.plan.tensor * step.plan.context);
   for (const StageEstimate& stage : step.stages) {
     std::vector<BusyKernel> mix;
@@ -25,7 +36,11 @@ SustainedStep sustained_step(const StepEstimate& step, const PowerModel& power, 
     // The slowdown is of the whole pass, its idle time included.
     stages.push_back(product_of_independent(stage.seconds, own.slowdown));
     if (own.watts.value > result.power.watts.value) result.power = own;
+    const double seconds = own.joules.value / own.watts.value;
+    passes += seconds;
+    above_idle.push_back(scaled(beyond(own.watts, power.idle_watts()), ranks * seconds));
   }
+  result.above_idle = scaled(sum_of_correlated(above_idle), 1 / passes);
   result.seconds = sum_of_correlated(stages);
   return result;
 }

@@ -11,6 +11,7 @@ struct SustainedStep {
   SustainedPower power;  // of the stage that draws most
   Estimate seconds;      // of the whole step, power-limited
   double joules = 0;     // of all devices of one replica
+  Estimate above_idle;   // W of all of them together beyond what they draw idle, mean over the step
 };
 
 // `step` as estimate_step() gave it. Gaps and stalls count as idle time.

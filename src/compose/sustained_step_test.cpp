@@ -21,6 +21,7 @@ SustainedStep held(const StepRequest& request, const char* stack_name) {
   const SustainedStep result = sustained_step(step, *PowerModel::make(device, calibrations), device);
   EXPECT_GE(result.seconds.value, step.seconds.value) << "a hot board is never faster";
   EXPECT_NEAR(result.joules, result.power.watts.value * result.seconds.value, 0.02 * result.joules);
+  EXPECT_NEAR(result.above_idle.value, result.power.watts.value - calibrations.front().idle_watts, 1e-6);
   return result;
 }
 

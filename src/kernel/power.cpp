@@ -28,7 +28,8 @@ constexpr PowerConstantFacts facts_table[power_constant_count] = {
 };
 
 constexpr double least_clock_share = 0.1;
-constexpr double reading_noise = 0.015;  // of a board's power, between two passes of the same kernel
+constexpr double least_fitted_clock_share = 0.64;  // 1,275 of 1,980 MHz (data/measured/h200_sxm/sustained_more.csv)
+constexpr double reading_noise = 0.015;            // of a board's power, between two passes of the same kernel
 
 // The largest clock share up to `most` at which `watts` stays within the limit; watts rises with the clock.
 template <class WattsAtClock>
@@ -76,6 +77,7 @@ struct PowerModel::Part {
 PowerModel::PowerModel(const Device& device, PowerCalibration calibration, bool measured)
     : calibration_(std::move(calibration)), measured_(measured) {
   limit_watts_ = device.power_limit->value.value();
+  set_watts_ = limit_watts_;
   bandwidth_ = device.memory_bandwidth->value.value();
   clock_hertz_ = device.boost_clock ? device.boost_clock->value.value() : 0;
   for (int type = 0; type < dtype_count; ++type) {
@@ -116,6 +118,19 @@ std::optional<PowerModel> PowerModel::make(const Device& device, std::span<const
   ported.watts_half_width = std::hypot(ported.watts_half_width, ported_watts);
   ported.slowdown_half_width = std::hypot(ported.slowdown_half_width, ported_slowdown);
   return PowerModel(device, std::move(ported), false);
+}
+
+PowerModel PowerModel::capped(const PowerCaps& caps) const {
+  PowerModel result = *this;
+  if (caps.limit_watts) {
+    ensure(*caps.limit_watts > 0, "a power limit is above zero");
+    result.set_watts_ = std::min(set_watts_, *caps.limit_watts);
+  }
+  if (caps.clock_hertz) {
+    ensure(*caps.clock_hertz > 0 && clock_hertz_ > 0, "a clock cap needs a clock");
+    result.most_clock_share_ = std::clamp(*caps.clock_hertz / clock_hertz_, least_clock_share, most_clock_share_);
+  }
+  return result;
 }
 
 double PowerModel::flop_energy(DType math) const {
@@ -233,17 +248,21 @@ SustainedPower PowerModel::sustained(std::span<const BusyKernel> mix, Seconds id
   double most = least_clock_share;  // the clock of a burst: that of its fastest kernel
   for (const Part& part : parts) most = std::max(most, part.burst_clock);
   if (parts.empty()) most = 1;
+  most = std::min(most, most_clock_share_);
 
-  const double held = limit_watts_ * calibration_.limit_share;
+  const double held = set_watts_ * calibration_.limit_share;
+  const OnePass unlimited = pass_at(most);
   SustainedPower result;
-  result.wanted_watts = watts_at(most);
+  result.slowdown_of_clock_cap = std::max(1.0, unlimited.seconds / burst_seconds);
+  result.wanted_watts = unlimited.joules / unlimited.seconds;
   result.limited = result.wanted_watts > held;
   result.clock_share = clock_within(watts_at, held, most);
   result.clock = Hertz(clock_hertz_ * result.clock_share);
   const OnePass pass = pass_at(result.clock_share);
   const double watts = pass.joules / pass.seconds;
   const double factor = portable_exp(calibration_.watts_half_width);
-  const Confidence kind = measured_ ? Confidence::interpolated : Confidence::extrapolated;
+  const bool fitted = measured_ && result.clock_share >= least_fitted_clock_share;
+  const Confidence kind = fitted ? Confidence::interpolated : Confidence::extrapolated;
   // The limit holds whatever the doubt about what the kernels want.
   const double low = std::min({watts, held, result.wanted_watts / factor}) * (1 - reading_noise);
   const double high = std::max(watts, std::min(held, result.wanted_watts * factor)) * (1 + reading_noise);

@@ -94,13 +94,19 @@ struct BurstPower {
 
 // A mix repeated without pause but `idle_seconds`.
 struct SustainedPower {
-  Estimate watts;     // mean
-  Estimate joules;    // of one pass
-  Estimate slowdown;  // time of a pass over its time on a cool board, at least 1
-  Hertz clock;        // of the processors; 0 = not known
+  Estimate watts;                    // mean
+  Estimate joules;                   // of one pass
+  Estimate slowdown;                 // time of a pass over its time on a cool board, at least 1
+  double slowdown_of_clock_cap = 1;  // the part of it that no pause takes back
+  Hertz clock;                       // of the processors; 0 = not known
   double clock_share = 1;
-  double wanted_watts = 0;  // at the clock of a burst
+  double wanted_watts = 0;  // at the clock of a burst, or the highest allowed
   bool limited = false;     // by the board's limit
+};
+
+// What an operator sets on a board (nvidia-smi -pl, -lgc); nothing = as it comes.
+struct PowerCaps {
+  std::optional<double> limit_watts, clock_hertz;
 };
 
 // Power of one device. Cheap to copy; const calls are safe from many threads.
@@ -114,6 +120,12 @@ class PowerModel {
   BurstPower burst(std::span<const BusyKernel> mix) const;
   SustainedPower sustained(std::span<const BusyKernel> mix, Seconds idle_seconds = {}) const;
 
+  // The same board with caps; those at or above what it does anyway change nothing. Bursts stay those of the board as
+  // it comes: kernel times were measured there, and `sustained` says how much longer they take.
+  PowerModel capped(const PowerCaps& caps) const;
+
+  double limit_watts() const { return set_watts_; }
+  double idle_watts() const { return calibration_.idle_watts; }
   const PowerCalibration& calibration() const { return calibration_; }
   bool is_measured() const { return measured_; }
 
@@ -126,6 +138,8 @@ class PowerModel {
   PowerCalibration calibration_;
   bool measured_ = false;
   double limit_watts_ = 0;
+  double set_watts_ = 0;         // the limit as it is set
+  double most_clock_share_ = 1;  // of the top clock
   double bandwidth_ = 0;
   double clock_hertz_ = 0;
   std::array<double, dtype_count> peak_{};

@@ -94,6 +94,44 @@ TEST(Power, a_higher_limit_never_lowers_the_clock) {
   }
 }
 
+TEST(Power, caps_at_or_above_what_a_board_does_anyway_change_nothing) {
+  const PowerModel model = model_of("h200_sxm");
+  const PowerModel same = model.capped({.limit_watts = 700, .clock_hertz = 1980e6});
+  const PowerModel loose = model.capped({.limit_watts = 1000, .clock_hertz = 3e9});
+  RandomStream random(8, "power");
+  for (int trial = 0; trial < 100; ++trial) {
+    const std::vector<BusyKernel> mix = random_mix(random);
+    const SustainedPower plain = model.sustained(mix);
+    for (const SustainedPower& capped : {same.sustained(mix), loose.sustained(mix)}) {
+      EXPECT_EQ(capped.watts.value, plain.watts.value);
+      EXPECT_EQ(capped.joules.value, plain.joules.value);
+      EXPECT_EQ(capped.slowdown.value, plain.slowdown.value);
+    }
+  }
+}
+
+TEST(Power, lower_caps_draw_less_and_are_never_faster) {
+  const PowerModel model = model_of("h200_sxm");
+  RandomStream random(9, "power");
+  for (int trial = 0; trial < 100; ++trial) {
+    const std::vector<BusyKernel> mix = random_mix(random);
+    SustainedPower by_limit = model.sustained(mix), by_clock = by_limit;
+    for (const double share : {0.9, 0.75, 0.6, 0.4}) {
+      const SustainedPower limit = model.capped({.limit_watts = 700 * share, .clock_hertz = {}}).sustained(mix);
+      const SustainedPower clock = model.capped({.limit_watts = {}, .clock_hertz = 1980e6 * share}).sustained(mix);
+      EXPECT_LE(limit.watts.value, by_limit.watts.value * (1 + 1e-9));
+      EXPECT_GE(limit.slowdown.value, by_limit.slowdown.value * (1 - 1e-9));
+      EXPECT_LE(clock.watts.value, by_clock.watts.value * (1 + 1e-9));
+      EXPECT_GE(clock.slowdown.value, by_clock.slowdown.value * (1 - 1e-9));
+      EXPECT_LE(clock.clock_share, share);
+      by_limit = limit;
+      by_clock = clock;
+    }
+    EXPECT_LE(by_clock.slowdown.value, 1 / 0.4 + 1e-9) << "no more time is lost than the clock falls";
+    EXPECT_EQ(by_clock.watts.kind, Confidence::extrapolated) << "no such clock was measured";
+  }
+}
+
 TEST(Power, one_kernel_twice_is_the_same_as_two_calls_of_it) {
   const PowerModel model = model_of("h200_sxm");
   RandomStream random(4, "power");

@@ -4,8 +4,8 @@
 #include <system_error>
 
 #include "base/error.h"
-
 #include "compose/step_chakra.h"
+#include "hardware/rent.h"
 #include "kernel/forms/call.h"
 #include "network/calibration/stack_collectives.h"
 #include "network/calibration/system_library.h"
@@ -98,6 +98,10 @@ DeviceModels Library::device_models(const std::string& device_name, const Parall
     models.collectives = std::make_shared<const CommunicationPredictor>(std::move(*found));
   }
   return models;
+}
+
+MaybeFact<double> Library::rent_usd_per_hour(const Device& device) const {
+  return find_rent(read_rents(directory_ / "prices" / "rent.json"), device.name);
 }
 
 KernelPredictor Library::predictor(const std::string& device_name, Tier tier) const {

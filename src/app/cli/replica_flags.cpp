@@ -39,21 +39,24 @@ std::unique_ptr<StepTimes> step_times(const ReplicaFlags& flags, const ComposedS
 
 std::unique_ptr<StepTimes> split_steps(const ReplicaFlags& flags, const ComposedStepsConfig& composed,
                                        const FfnPool& pool) {
-  if (!flags.op_tables.empty() || !flags.vidur_tables.empty() || flags.sustained || flags.speculation.given()) {
-    throw InputError(
-        {.source = "--ffn-pool", .expected = "steps of our own kernels without --sustained and --speculative-config"});
+  if (!flags.op_tables.empty() || !flags.vidur_tables.empty() || flags.sustained || flags.metered ||
+      flags.power.given() || flags.speculation.given()) {
+    throw InputError({.source = "--ffn-pool",
+                      .expected = "steps of our own kernels without --sustained, --energy, caps and "
+                                  "--speculative-config"});
   }
   return attention_ffn_steps(composed, pool);
 }
 
-std::unique_ptr<StepTimes> held_busy(std::unique_ptr<StepTimes> cool, const ComposedStepsConfig& composed) {
-  if (!composed.models.power) {
-    throw InputError({.source = "--sustained",
-                      .path = composed.models.kernels.device().name,
+PowerModel board_power(const ReplicaFlags& flags, const Device& device, const Library& library) {
+  const std::optional<PowerModel> board = library.power_model(device);
+  if (!board) {
+    throw InputError({.source = flags.sustained ? "--sustained" : "--energy",
+                      .path = device.name,
                       .value = "no power limit known",
                       .expected = "a device whose file gives power_limit_w"});
   }
-  return sustained_steps(std::move(cool), composed);
+  return flags.power.capped(*board, device);
 }
 
 }  // namespace
@@ -77,6 +80,7 @@ void ReplicaFlags::declare_engine(Options& options) {
   options.text("--vidur-tables", vidur_tables, "Take step times from VIDUR's look-up tables");
   options.flag("--sustained", sustained,
                "Steps of a board that is always busy: the power limit lengthens those with prompts");
+  power.declare(options);
 }
 
 ReplicaFlags ReplicaFlags::with(const std::string& flag, const std::string& settings) const {
@@ -104,7 +108,8 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
   if (plan.expert <= plan.tensor) plan.data = 1;  // ranks are engines of their own
   const int64_t ranks = model.parallel_plan().data / lock_step_ranks(plan);
   DeviceModels models = library.device_models(model.device, plan, tier_from_name(tier).value());
-  if (sustained) models.power = library.power_model(models.kernels.device());
+  const bool held_busy = sustained || metered || power.given();
+  if (held_busy) models.power = board_power(*this, models.kernels.device(), library);
   const DType kv_dtype = model.kv_dtype(parsed);
   std::optional<FfnPool> pool;
   if (ffn.given()) pool = ffn.read(parsed, models.kernels.device(), plan, tier_from_name(tier).value(), library);
@@ -128,6 +133,7 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
                      .kv_dtype = kv_dtype,
                      .ffn = std::move(pool),
                      .has_operators = op_tables.empty() && vidur_tables.empty() && !speculative && !ffn.given(),
+                     .sustained_grid = nullptr,
                      .times = nullptr,
                      .drafter = std::nullopt,
                      .drafting_times = nullptr,
@@ -141,7 +147,10 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
                                      .stack = group.stack,
                                      .kv_dtype = group.kv_dtype};
   group.times = group.ffn ? split_steps(*this, composed, *group.ffn) : step_times(*this, composed);
-  if (sustained) group.times = held_busy(std::move(group.times), composed);
+  if (held_busy) {
+    group.sustained_grid = std::make_shared<SustainedGrid>(composed);
+    group.times = sustained_steps(std::move(group.times), group.sustained_grid);
+  }
   group.config.times = group.times.get();
   if (speculative) {
     if (!op_tables.empty() || !vidur_tables.empty()) {

@@ -11,6 +11,7 @@
 #include "app/cli/ffn_flags.h"
 #include "app/cli/library.h"
 #include "app/cli/model_flags.h"
+#include "app/cli/power_flags.h"
 #include "app/cli/scheduler_flags.h"
 #include "app/cli/speculation_flags.h"
 #include "compose/serving_memory.h"
@@ -18,6 +19,7 @@
 #include "report/serving_report.h"
 #include "serving/results/step_mix.h"
 #include "serving/simulation.h"
+#include "serving/steps/sustained_grid.h"
 
 namespace foretoken {
 
@@ -31,8 +33,9 @@ struct ReplicaGroup {
   ServingMemory memory;
   Stack stack;
   DType kv_dtype = DType::bf16;
-  std::optional<FfnPool> ffn;  // whose devices have the feed-forward layers
-  bool has_operators = true;   // steps of our own kernels on one kind of device, without drafts
+  std::optional<FfnPool> ffn;                     // whose devices have the feed-forward layers
+  bool has_operators = true;                      // steps of our own kernels on one kind of device, without drafts
+  std::shared_ptr<SustainedGrid> sustained_grid;  // null = boards are cool, and not metered
   std::unique_ptr<StepTimes> times;
   std::optional<DraftEngine> drafter;
   std::unique_ptr<StepTimes> drafting_times;  // with the drafter's passes
@@ -50,8 +53,10 @@ struct ReplicaFlags {
   SchedulerFlags scheduler;
   SpeculationFlags speculation;
   FfnFlags ffn;
+  PowerFlags power;
   std::string stack, tier = "best", op_tables, vidur_tables;
   bool sustained = false;
+  bool metered = false;  // their energy is asked for
   int64_t receive_interval = 1;
   int64_t count = 1;
 

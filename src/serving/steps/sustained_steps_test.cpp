@@ -17,13 +17,14 @@ class SustainedStepsOf : public testing::Test {
  protected:
   static std::unique_ptr<StepTimes> held(const char* name) {
     const Device device = HardwareCatalogue(library / "hardware").device(name);
-    return sustained_steps(
-        std::make_unique<LinearTimes>(LinearTimes::Costs{}),
-        {.model = ModelCatalogue(library / "models").model("Llama-3.1-8B"),
-         .plan = {},
-         .models = {KernelPredictor(device, {}, nullptr), nullptr,
-                    PowerModel::make(device, read_power_calibrations(library / "kernels/power.json"))},
-         .stack = StackCatalogue(library / "stacks").stack("vllm")});
+    const ComposedStepsConfig config{
+        .model = ModelCatalogue(library / "models").model("Llama-3.1-8B"),
+        .plan = {},
+        .models = {KernelPredictor(device, {}, nullptr), nullptr,
+                   PowerModel::make(device, read_power_calibrations(library / "kernels/power.json"))},
+        .stack = StackCatalogue(library / "stacks").stack("vllm")};
+    return sustained_steps(std::make_unique<LinearTimes>(LinearTimes::Costs{}),
+                           std::make_shared<SustainedGrid>(config));
   }
   static double slowdown(StepTimes& times, const StepBatch& batch) {
     return times.step_seconds(batch).value / LinearTimes(LinearTimes::Costs{}).step_seconds(batch).value;

@@ -100,10 +100,12 @@ RunValidation validate_run(const RunValidationRequest& request, const HardwareCa
                                      .stack = engine_stack(stacks.stack("vllm"), memory.flags),
                                      .kv_dtype = model.dtype};
   const bool own_kernels = request.op_tables.empty();
-  std::unique_ptr<StepTimes> cool =
+  std::unique_ptr<StepTimes> times =
       own_kernels ? compose_steps(composed)
                   : read_op_tables(request.op_tables, op_table_options(model, run.plan, composed.stack, device));
-  const std::unique_ptr<StepTimes> times = sustained_steps(std::move(cool), composed);
+  if (composed.models.power) {
+    times = sustained_steps(std::move(times), std::make_shared<SustainedGrid>(composed));
+  }
 
   const auto begin = std::chrono::steady_clock::now();
   std::vector<Replay> replays = {replay(run, options, *times, StepBound::value)};

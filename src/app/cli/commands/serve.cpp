@@ -1,16 +1,20 @@
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
 #include "app/cli/kv_tier_flags.h"
+#include "app/cli/energy_flags.h"
 #include "app/cli/load_flags.h"
 #include "app/cli/pool_flags.h"
 #include "app/cli/progress.h"
 #include "app/cli/replica_flags.h"
 #include "app/cli/result_flags.h"
 #include "base/error.h"
+#include "base/text.h"
+#include "report/energy_report.h"
 #include "report/memory_report.h"
 #include "report/request_life_report.h"
 #include "serving/engine_setup.h"
@@ -52,6 +56,7 @@ class ServeCommand : public Command {
     pools_.declare(options);
     tiers_.declare(options);
     replica_.ffn.declare(options);
+    energy_.declare(options);
     options.heading("Results");
     goals_.declare(options);
     options.flag(
@@ -80,25 +85,22 @@ class ServeCommand : public Command {
   Answer run(const Library& library) const override {
     load_.check_use(*options_);
     tiers_.check_use(*options_);
-    const std::vector<ReplicaGroup> groups = build_groups(library);
+    const bool metered = energy_.wanted(*options_);
+    ReplicaFlags replica = replica_;
+    replica.metered = metered;
+    std::vector<ClockTrial> trials;
+    if (replica.power.searches_clock()) {
+      trials = try_clocks(library, replica);
+      replica.power.clock = number_text(trials[best_clock(trials)].mhz);
+    }
+    const std::vector<ReplicaGroup> groups = build_groups(library, replica);
     std::vector<std::string> schedulers;
     for (const ReplicaGroup& group : groups) {
       const bool known = std::find(schedulers.begin(), schedulers.end(), group.config.scheduler) != schedulers.end();
       if (!known) schedulers.push_back(group.config.scheduler);
     }
     refuse_unread_scheduler_flags(*options_, schedulers);
-    ServingRunRequest request;
-    request.config.router =
-        router_ == "engine" ? usual_router(replica_.engine.engine.engine, ranks_of(groups)) : router_;
-    request.config.seed = static_cast<uint64_t>(load_.seed);
-    if (pools_.given()) {
-      request.config.disaggregation =
-          pools_.disaggregation(groups.front(), groups.back(), replica_.engine.engine.engine, library);
-    }
-    if (tiers_.given()) request.config.kv_tiers = tiers_.settings(groups, pools_.given(), library);
-    request.load = load_.load();
-    request.goals = goals_.goals();
-    request.percentiles = goals_.percentiles();
+    ServingRunRequest request = request_for(groups, library);
     const bool few = load_.requests() > 0 && load_.requests() <= most_for_intervals;
     request.step_bounds = intervals_ && (few || options_->was_given("--intervals"));
     request.more_seeds = more_seeds_;
@@ -112,19 +114,24 @@ class ServeCommand : public Command {
     request.observers.push_back(&priorities);
     if (explained_ >= 0) request.observers.push_back(&life);
     std::vector<StepMix> mixes;
+    int32_t first = 0;
     for (const ReplicaGroup& group : groups) {
-      const auto first = static_cast<int32_t>(request.config.replicas.size());
-      request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(group.count), group.config);
-      mixes.emplace_back(first, static_cast<int32_t>(request.config.replicas.size()));
+      const auto end = first + static_cast<int32_t>(group.count);
+      mixes.emplace_back(first, end);
+      first = end;
     }
     if (breakdown_) {
       for (StepMix& mix : mixes) request.observers.push_back(&mix);
     }
 
+    std::optional<EnergyMeter> meter;
+    if (metered) request.observers.push_back(&meter.emplace(energy_meter(groups)));
+
     const ServingRun run = run_serving(request);
     const ServingReport report = make_report(run, groups, priorities, request.percentiles);
     const std::string remark = files.finish(report);
     Answer answer{.text = serving_text(report) + remark, .json = serving_json(report)};
+    if (metered) add_energy(answer, energy_.report(*meter, groups, run, library), trials);
     if (breakdown_) add_breakdown(answer, groups, mixes);
     if (explained_ >= 0) add_life(answer, groups, life);
     if (replica_.engine.wanted) add_memory(answer, groups);
@@ -134,27 +141,68 @@ class ServeCommand : public Command {
  private:
   static constexpr int64_t most_for_intervals = 20'000;
 
-  std::vector<ReplicaGroup> build_groups(const Library& library) const {
+  // The run itself, watched by nobody yet.
+  ServingRunRequest request_for(const std::vector<ReplicaGroup>& groups, const Library& library) const {
+    ServingRunRequest request;
+    request.config.router =
+        router_ == "engine" ? usual_router(replica_.engine.engine.engine, ranks_of(groups)) : router_;
+    request.config.seed = static_cast<uint64_t>(load_.seed);
+    if (pools_.given()) {
+      request.config.disaggregation =
+          pools_.disaggregation(groups.front(), groups.back(), replica_.engine.engine.engine, library);
+    }
+    if (tiers_.given()) request.config.kv_tiers = tiers_.settings(groups, pools_.given(), library);
+    for (const ReplicaGroup& group : groups) {
+      request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(group.count), group.config);
+    }
+    request.load = load_.load();
+    request.goals = goals_.goals();
+    request.percentiles = goals_.percentiles();
+    return request;
+  }
+
+  std::vector<ClockTrial> try_clocks(const Library& library, ReplicaFlags replica) const {
+    if (!goals_.goals().any()) {
+      throw InputError(
+          {.source = "--gpu-clock", .value = "auto", .expected = "--goodput with what requests must meet"});
+    }
+    const Device device = library.hardware().device(replica.model.device);
+    std::vector<ClockTrial> trials;
+    for (const double mhz : clocks_to_try(PowerFlags::top_mhz(device))) {
+      show_progress(fmt::format("clock of {:.0f} MHz", mhz));
+      replica.power.clock = number_text(mhz);
+      const std::vector<ReplicaGroup> groups = build_groups(library, replica);
+      ServingRunRequest request = request_for(groups, library);
+      request.step_bounds = false;
+      EnergyMeter meter = energy_meter(groups);
+      request.observers.push_back(&meter);
+      const ServingRun run = run_serving(request);
+      trials.push_back({mhz, run.metrics, energy_.report(meter, groups, run, library).account});
+    }
+    return trials;
+  }
+
+  std::vector<ReplicaGroup> build_groups(const Library& library, const ReplicaFlags& replica) const {
     std::vector<ReplicaGroup> groups;
     for (const std::string& settings : replica_kinds_) {
-      groups.push_back(replica_.with("--replica", settings).build(library, load_.offline()));
+      groups.push_back(replica.with("--replica", settings).build(library, load_.offline()));
     }
     if (pools_.given()) {
       if (!groups.empty()) {
         throw InputError({.source = "--replica", .value = "with --prefill-pool", .expected = "one or the other"});
       }
-      ReplicaFlags prefill = replica_.with("--prefill-pool", pools_.prefill);
+      ReplicaFlags prefill = replica.with("--prefill-pool", pools_.prefill);
       prefill.speculation = {};  // only decodes verify drafts
       prefill.ffn = {};          // nor do prompts gain from micro-batches that go to and fro
       groups.push_back(prefill.build(library, load_.offline()));
-      groups.push_back(replica_.with("--decode-pool", pools_.decode).build(library, load_.offline()));
+      groups.push_back(replica.with("--decode-pool", pools_.decode).build(library, load_.offline()));
     }
-    if (!groups.empty() && replica_.count > 1) {
+    if (!groups.empty() && replica.count > 1) {
       throw InputError({.source = "--replicas",
                         .value = "with kinds of replicas",
                         .expected = "count=N in each --replica, --prefill-pool or --decode-pool"});
     }
-    if (groups.empty()) groups.push_back(replica_.build(library, load_.offline()));
+    if (groups.empty()) groups.push_back(replica.build(library, load_.offline()));
     return groups;
   }
 
@@ -180,6 +228,14 @@ class ServeCommand : public Command {
             .percentile_metrics = goals_.shown_metrics(),
             .priorities = priorities.latencies(percentiles),
             .run = run};
+  }
+
+  static void add_energy(Answer& answer, const EnergyReport& report, const std::vector<ClockTrial>& trials) {
+    answer.text += "\n" + energy_text(report);
+    answer.json.set("energy", energy_json(report));
+    if (trials.empty()) return;
+    answer.text += "\n" + clock_search_text(trials);
+    answer.json.set("clock_search", clock_search_json(trials));
   }
 
   static void add_breakdown(Answer& answer, const std::vector<ReplicaGroup>& groups,
@@ -221,6 +277,7 @@ class ServeCommand : public Command {
   ReplicaFlags replica_;
   PoolFlags pools_;
   KvTierFlags tiers_;
+  EnergyFlags energy_;
   std::vector<std::string> replica_kinds_;
   LoadFlags load_;
   GoalFlags goals_;

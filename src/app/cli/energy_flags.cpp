@@ -1,0 +1,85 @@
+#include "app/cli/energy_flags.h"
+
+#include <algorithm>
+#include <array>
+
+namespace foretoken {
+
+void EnergyFlags::declare(Options& options) {
+  options.heading("Energy and cost");
+  options.flag("--energy", energy,
+               "Also what the run draws, costs and emits. Boards are taken to be held busy (--sustained); on with any "
+               "of these flags, and with --power-limit or --gpu-clock");
+  options.number("--host-power", host_watts, {.least = -1, .most = 100'000},
+                 "W of the node beside each board; -1 = by the node's rating, else 44% of the board's limit");
+  options.number("--psu-efficiency", rates.supply_efficiency, {.least = 0.5, .most = 1},
+                 "Of power supplies; 80 PLUS Titanium");
+  options.number("--pue", rates.pue, {.least = 1, .most = 5},
+                 "Energy of the facility over that of its computers; mean of data centres in 2023");
+  options.number("--carbon-intensity", rates.carbon_g_per_kwh, {.least = 0, .most = 5000},
+                 "g CO2e for each kWh; world mean of 2024");
+  options.number("--gpu-price", gpu_price, {.least = -1, .most = 10'000},
+                 "USD for each board and hour; -1 = a public list price (data/prices/rent.json)");
+  options.number("--electricity-price", rates.electricity_usd_per_kwh, {.least = 0, .most = 100},
+                 "USD for each kWh on top of that; rent includes it");
+}
+
+bool EnergyFlags::wanted(const Options& options) const {
+  constexpr std::array flags = {"--host-power", "--psu-efficiency", "--pue",       "--carbon-intensity",
+                                "--gpu-price",  "--power-limit",    "--gpu-clock", "--electricity-price"};
+  return energy || std::any_of(flags.begin(), flags.end(), [&](const char* flag) { return options.was_given(flag); });
+}
+
+MeteredBoards EnergyFlags::boards_of(const ReplicaGroup& group, const Library& library) const {
+  const Device& device = group.models.kernels.device();
+  const PowerModel& power = *group.models.power;
+  MeteredBoards boards{.device = device.name,
+                       .replicas = group.count,
+                       .boards_each = group.plan.tensor * group.plan.pipeline * group.plan.context *
+                                      group.config.options.lock_step_ranks,
+                       .idle_watts = power.idle_watts(),
+                       .limit_watts = power.limit_watts(),
+                       .host_watts = host_watts,
+                       .usd_per_hour = std::nullopt,
+                       .price_source = ""};
+  if (host_watts < 0) {
+    boards.host_watts = host_watts_per_board(device, library.hardware().node_with(device), rates.supply_efficiency);
+  }
+  if (gpu_price >= 0) {
+    boards.usd_per_hour = gpu_price;
+    boards.price_source = "--gpu-price";
+  } else if (const MaybeFact<double> rent = library.rent_usd_per_hour(device)) {
+    boards.usd_per_hour = rent->value;
+    boards.price_source = rent->source;
+  }
+  return boards;
+}
+
+EnergyReport EnergyFlags::report(const EnergyMeter& meter, const std::vector<ReplicaGroup>& groups,
+                                 const ServingRun& run, const Library& library) const {
+  EnergyReport report{.boards = {}, .rates = rates, .account = {}};
+  for (const ReplicaGroup& group : groups) report.boards.push_back(boards_of(group, library));
+  const Headline seconds = run.headline([](const ServingMetrics& metrics) { return metrics.duration_s; });
+  const double least = 0.01 * seconds.value;  // seeds that differ widely would have none
+  report.account = energy_account(meter, report.boards, rates, run.metrics,
+                                  {.value = seconds.value, .low = std::max(least, seconds.low), .high = seconds.high});
+  return report;
+}
+
+EnergyMeter energy_meter(const std::vector<ReplicaGroup>& groups) {
+  std::vector<StepWatts> watts;
+  for (const ReplicaGroup& group : groups) {
+    SustainedGrid* grid = group.sustained_grid.get();
+    const auto ranks = static_cast<double>(group.config.options.lock_step_ranks);
+    const StepWatts of_replica = [grid, ranks](const SustainedGrid::Step& step) {
+      const SustainedGrid::Step of_rank{.prompt_tokens = step.prompt_tokens / ranks,
+                                        .decodes = step.decodes / ranks,
+                                        .mean_context = step.mean_context};
+      return scaled(grid->watts_above_idle(of_rank), ranks);
+    };
+    watts.insert(watts.end(), static_cast<size_t>(group.count), of_replica);
+  }
+  return EnergyMeter(std::move(watts));
+}
+
+}  // namespace foretoken
