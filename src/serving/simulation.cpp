@@ -1,13 +1,13 @@
 #include "serving/simulation.h"
 
-#include <algorithm>
 #include <deque>
 
 #include "base/error.h"
 #include "serving/disaggregated_simulation.h"
+#include "serving/fleet/fleet_simulation.h"
 #include "serving/next_event.h"
 #include "serving/placement.h"
-#include "serving/replica.h"
+#include "serving/replica_set.h"
 
 namespace foretoken {
 namespace {
@@ -36,18 +36,10 @@ class Simulation {
         note(replica);
       }
     }
-    return totals();
+    return totals_of(replicas_);
   }
 
  private:
-  static std::deque<Replica> make_replicas(const SimulationConfig& config, RunObserver& observer) {
-    std::deque<Replica> replicas;
-    for (const ReplicaConfig& replica : config.replicas) {
-      replicas.emplace_back(static_cast<int32_t>(replicas.size()), replica, config, observer);
-    }
-    return replicas;
-  }
-
   void take_arrival(Picoseconds arrival) {
     check_arrival(arrival, now_);
     now_ = arrival;
@@ -65,23 +57,6 @@ class Simulation {
     for (const Replica::Ended& ended : replica.take_ended()) ended.tell(*source_);
   }
 
-  SimulationTotals totals() const {
-    SimulationTotals sum;
-    for (const Replica& replica : replicas_) {
-      const SimulationTotals& part = replica.totals();
-      sum.completed += part.completed;
-      sum.rejected += part.rejected;
-      sum.preemptions += part.preemptions;
-      sum.steps += part.steps;
-      sum.decisions += part.decisions;
-      sum.end = std::max(sum.end, part.end);
-      const ReplicaLoad load = replica.load();
-      ensure(load.outstanding == 0 && load.running == 0 && load.waiting == 0, "every request that came in has ended");
-      ensure(load.blocks_used == 0, "an engine without requests holds no blocks");
-    }
-    return sum;
-  }
-
   RequestSource* source_;
   NextEvent events_;
   std::deque<Replica> replicas_;
@@ -93,6 +68,7 @@ class Simulation {
 
 SimulationTotals simulate(const SimulationConfig& config, RequestSource& source, RunObserver& observer) {
   if (config.disaggregation) return simulate_disaggregated(config, source, observer);
+  if (config.fleet) return simulate_fleet(config, source, observer);
   return Simulation(config, source, observer).run();
 }
 

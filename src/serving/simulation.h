@@ -8,6 +8,7 @@
 
 #include "compose/stack.h"
 #include "serving/disaggregation.h"
+#include "serving/fleet/fleet.h"
 #include "serving/request.h"
 #include "serving/scheduler.h"
 #include "serving/steps/step_times.h"
@@ -33,6 +34,8 @@ struct SimulationConfig {
   StepBound bound = StepBound::value;
   // Separate workers for prompts; `router` chooses among those.
   std::optional<Disaggregation> disaggregation = {};
+  // Replicas come and go; `router` chooses within a region.
+  std::optional<FleetConfig> fleet = {};
   // Equal decode steps are advanced at once. Without it each is decided alone: slower, the same answers.
   bool repeat_decodes = true;
 };
@@ -42,8 +45,9 @@ struct SimulationTotals {
   int64_t rejected = 0;
   int64_t preemptions = 0;
   int64_t steps = 0;
-  int64_t decisions = 0;  // scheduling decisions: equal decode steps in a row count once
-  Picoseconds end = 0;    // of the last request
+  int64_t decisions = 0;   // scheduling decisions: equal decode steps in a row count once
+  Picoseconds end = 0;     // of the last request
+  FleetTotals fleet = {};  // where replicas come and go
 };
 
 // Runs until the source has no more requests and all are served. Deterministic; one thread.

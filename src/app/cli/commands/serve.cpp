@@ -4,15 +4,19 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/fleet_flags.h"
 #include "app/cli/load_flags.h"
 #include "app/cli/pool_flags.h"
 #include "app/cli/progress.h"
 #include "app/cli/replica_flags.h"
 #include "app/cli/result_flags.h"
 #include "base/error.h"
+#include "report/fleet_report.h"
+#include "report/goal_report.h"
 #include "report/memory_report.h"
 #include "report/request_life_report.h"
 #include "serving/engine_setup.h"
+#include "serving/results/goal_counts.h"
 #include "serving/results/priority_metrics.h"
 #include "serving/results/request_life.h"
 #include "serving/router.h"
@@ -49,6 +53,7 @@ class ServeCommand : public Command {
     options.choice("--router", router_, routers,
                    "Which replica a request goes to; engine = round_robin, data_parallel over vLLM's ranks");
     pools_.declare(options);
+    fleet_.declare(options);
     options.heading("Results");
     goals_.declare(options);
     options.flag(
@@ -76,7 +81,8 @@ class ServeCommand : public Command {
 
   Answer run(const Library& library) const override {
     load_.check_use(*options_);
-    const std::vector<ReplicaGroup> groups = build_groups(library);
+    fleet_.check_use(*options_);
+    std::vector<ReplicaGroup> groups = build_groups(library);
     std::vector<std::string> schedulers;
     for (const ReplicaGroup& group : groups) {
       const bool known = std::find(schedulers.begin(), schedulers.end(), group.config.scheduler) != schedulers.end();
@@ -87,11 +93,12 @@ class ServeCommand : public Command {
     request.config.router =
         router_ == "engine" ? usual_router(replica_.engine.engine.engine, ranks_of(groups)) : router_;
     request.config.seed = static_cast<uint64_t>(load_.seed);
+    if (fleet_.given()) request.config.fleet = fleet_.fleet(groups, pools_.given());
     if (pools_.given()) {
       request.config.disaggregation =
           pools_.disaggregation(groups.front(), groups.back(), replica_.engine.engine.engine, library);
     }
-    request.load = load_.load();
+    request.load = fleet_.from_regions(load_.load());
     request.goals = goals_.goals();
     request.percentiles = goals_.percentiles();
     const bool few = load_.requests() > 0 && load_.requests() <= most_for_intervals;
@@ -105,6 +112,8 @@ class ServeCommand : public Command {
     request.observers = files.observers();
     request.observers.push_back(&progress);
     request.observers.push_back(&priorities);
+    GoalCounts ttft_goals(groups.front().config.options.ttft_goals);
+    request.observers.push_back(&ttft_goals);
     if (explained_ >= 0) request.observers.push_back(&life);
     std::vector<StepMix> mixes;
     for (const ReplicaGroup& group : groups) {
@@ -120,6 +129,11 @@ class ServeCommand : public Command {
     const ServingReport report = make_report(run, groups, priorities, request.percentiles);
     const std::string remark = files.finish(report);
     Answer answer{.text = serving_text(report) + remark, .json = serving_json(report)};
+    if (!ttft_goals.counts().empty()) {
+      answer.text += "\n" + goals_text(ttft_goals.counts());
+      answer.json.set("ttft_goals", goals_json(ttft_goals.counts()));
+    }
+    if (request.config.fleet) add_fleet(answer, *request.config.fleet, run.totals);
     if (breakdown_) add_breakdown(answer, groups, mixes);
     if (explained_ >= 0) add_life(answer, groups, life);
     if (replica_.engine.wanted) add_memory(answer, groups);
@@ -176,6 +190,12 @@ class ServeCommand : public Command {
             .run = run};
   }
 
+  static void add_fleet(Answer& answer, const FleetConfig& config, const SimulationTotals& totals) {
+    const FleetReport report{.config = config, .totals = totals.fleet, .end_s = to_seconds(totals.end).value()};
+    answer.text += "\n" + fleet_text(report);
+    answer.json.set("fleet", fleet_json(report));
+  }
+
   static void add_breakdown(Answer& answer, const std::vector<ReplicaGroup>& groups,
                             const std::vector<StepMix>& mixes) {
     std::vector<TypicalStep> steps;
@@ -214,6 +234,7 @@ class ServeCommand : public Command {
   const Options* options_ = nullptr;
   ReplicaFlags replica_;
   PoolFlags pools_;
+  FleetFlags fleet_;
   std::vector<std::string> replica_kinds_;
   LoadFlags load_;
   GoalFlags goals_;
