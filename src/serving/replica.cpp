@@ -292,8 +292,11 @@ int64_t Replica::steps_to_reading(int64_t decode_steps) const {
   return decode_steps + (beyond == 0 ? 0 : receive_interval_ - beyond);
 }
 
+// Behind a step in flight, a prompt shares a step that takes about as long.
 void Replica::shed_late(Picoseconds now) {
-  while (Sequence* const late = scheduler_->first_late(now)) {
+  Picoseconds start = now;
+  if (!in_flight_.empty()) start = 2 * in_flight_.back().end - in_flight_.back().begin;
+  while (Sequence* const late = scheduler_->first_late(start)) {
     scheduler_->release(*late);
     reject(late->request, Rejection::shed, now);
     spare_sequences_.push_back(late);

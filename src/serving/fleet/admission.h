@@ -29,7 +29,7 @@ class ServiceRate {
   std::optional<Picoseconds> wait(int64_t ahead) const;
 
  private:
-  static constexpr size_t most_kept = 32, fewest = 4;
+  static constexpr size_t most_kept = 256, fewest = 4;
   std::vector<Picoseconds> ends_;  // a ring, oldest at next_ once it is full
   size_t next_ = 0;
 };

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "base/simulated_time.h"
@@ -18,10 +17,6 @@ struct FleetMember {
   Picoseconds cold_start = 0;  // from the decision to the first request it can take
 };
 
-// Mean hours between failures of one GPU that stop what runs on it. Llama 3: 419 unexpected interruptions in 54 days on
-// 16,384 H100s ("The Llama 3 Herd of Models", section 3.3.4), that is 16384 x 54 x 24 / 419.
-inline constexpr double llama3_gpu_mtbf_hours = 50'700;
-
 // Replicas that stand in for each other: those of a region, or all; with disaggregation the prefill workers, then the
 // decode workers.
 struct FleetPool {
@@ -29,6 +24,10 @@ struct FleetPool {
   int64_t at_start = 1;  // of them, that serve when the run begins
   ReplicaCapacity capacity = {};
 };
+
+// Mean hours between failures of one GPU that stop what runs on it. Llama 3: 419 unexpected interruptions in 54 days on
+// 16,384 H100s ("The Llama 3 Herd of Models", section 3.3.4), that is 16384 x 54 x 24 / 419.
+inline constexpr double llama3_gpu_mtbf_hours = 50'700;
 
 struct FailureSettings {
   double gpu_mtbf_hours = 0;  // exponential times between failures; 0 = none fails

@@ -87,9 +87,9 @@ TEST(ServiceRate, predicts_the_wait_of_a_steady_server_exactly) {
   ServiceRate rate;
   EXPECT_EQ(rate.wait(0), 0);
   EXPECT_EQ(rate.wait(3), std::nullopt) << "nothing has ended";
-  for (int64_t i = 0; i < 100; ++i) rate.ended(i * one_second);
+  for (int64_t i = 0; i < 300; ++i) rate.ended(i * one_second);
   EXPECT_EQ(rate.wait(5), 5 * one_second);
-  for (int64_t i = 0; i < 32; ++i) rate.ended((100 + 2 * i) * one_second);
+  for (int64_t i = 0; i < 256; ++i) rate.ended((300 + 2 * i) * one_second);
   EXPECT_EQ(rate.wait(5), 10 * one_second) << "only the last ones count";
 }
 
