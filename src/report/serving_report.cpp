@@ -352,7 +352,9 @@ Json serving_json(const ServingReport& report) {
   Json result = vllm_result_json(report);
   Json failures = Json::object();
   for (size_t i = 1; i < rejection_kinds; ++i) {
-    failures.set(std::string(rejection_text(static_cast<Rejection>(i))), report.run.metrics.rejected_for[i]);
+    const auto why = static_cast<Rejection>(i);
+    const int64_t count = report.run.metrics.rejected_for[i];
+    if (why <= last_unservable || count > 0) failures.set(std::string(rejection_text(why)), count);
   }
   if (report.run.has_intervals()) result.set("intervals", intervals_json(report));
   const ReplicaSummary& first = report.replicas.front();

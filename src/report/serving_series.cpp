@@ -50,17 +50,20 @@ char shade(double value, double most) {
 
 }  // namespace
 
+std::string series_line(std::string_view label, std::span<const double> values) {
+  const double most = *std::max_element(values.begin(), values.end());
+  std::string line;
+  for (const double value : values) line += shade(value, most);
+  return fmt::format("{:<18}|{}| to {:.0f}\n", label, line, most);
+}
+
 std::string time_series_text(const ServingRun& run) {
   if (run.series.size() < fewest_points) return "";
   const size_t points_each = (run.series.size() + most_columns - 1) / most_columns;
   std::string text =
       fmt::format("\nOver time, {} s a column\n", number_text(run.interval_s * static_cast<double>(points_each)));
   for (const Series& series : all_series) {
-    const std::vector<double> values = columns(run.series, points_each, series.value);
-    const double most = *std::max_element(values.begin(), values.end());
-    std::string line;
-    for (const double value : values) line += shade(value, most);
-    text += fmt::format("{:<18}|{}| to {:.0f}\n", series.label, line, most);
+    text += series_line(series.label, columns(run.series, points_each, series.value));
   }
   return text;
 }

@@ -1,12 +1,17 @@
 // How a serving run went over time, for people and for other programs.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "serving/serving_run.h"
 
 namespace foretoken {
+
+// A character for each value, darker where it is more.
+std::string series_line(std::string_view label, std::span<const double> values);
 
 // A line of characters for each number, darker where more runs, waits, fills the cache or comes out; empty for a run of
 // a few intervals.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "serving/fleet/fleet_control.h"
 #include "serving/kv_transfers.h"
 #include "serving/next_event.h"
 #include "serving/placement.h"
@@ -33,7 +34,7 @@ class PrefillObserver final : public RunObserver {
   RunObserver* observer_;
 };
 
-class DisaggregatedSimulation {
+class DisaggregatedSimulation final : public FleetListener {
  public:
   DisaggregatedSimulation(const SimulationConfig& config, RequestSource& source, RunObserver& observer)
       : settings_(*config.disaggregation),
@@ -57,6 +58,9 @@ class DisaggregatedSimulation {
     prefill_.emplace(router_kind(config.router).make(config.seed), replicas_, 0, prefill_count_);
     decode_.emplace(router_kind(settings_.decode_router).make(config.seed + 1), replicas_, prefill_count_,
                     replicas_.size() - prefill_count_);
+    if (config.fleet) {
+      control_.emplace(*config.fleet, config.seed, replicas_, std::vector<Placement*>{&*prefill_, &*decode_}, *this);
+    }
   }
 
   SimulationTotals run() {
@@ -64,8 +68,9 @@ class DisaggregatedSimulation {
       const Picoseconds arrival = source_->next_arrival().value_or(end_of_time);
       check_arrival(arrival, now_);
       const Picoseconds event = events_.when();
-      const Picoseconds next = std::min(arrival, event);
-      if (next == end_of_time && transfers_.left() == 0) break;
+      if (std::min(arrival, event) == end_of_time && transfers_.left() == 0) break;
+      const Picoseconds change = control_ ? control_->next_change() : end_of_time;
+      const Picoseconds next = std::min({arrival, event, change});
       if (transfers_.left() > 0) {
         // Copied: what follows may start others.
         const std::span<const JobNumber> ended = transfers_.advance(next);
@@ -76,7 +81,9 @@ class DisaggregatedSimulation {
         }
       }
       advance_to(next);
-      if (arrival <= event) {
+      if (change == next) {
+        control_->make_change(now_);
+      } else if (arrival <= event) {
         take_arrival();
       } else {
         const size_t replica = events_.replica();
@@ -87,7 +94,22 @@ class DisaggregatedSimulation {
     return totals();
   }
 
+  void began_to_serve(size_t /*replica*/) override {}
+  void stopped(size_t replica, std::vector<Replica::Interrupted>&& interrupted) override {
+    ensure(interrupted.empty(), "workers of pools stop when they have nothing left");
+    note(replica);
+  }
+  int64_t held(size_t pool) const override {
+    int64_t count = 0;
+    if (pool == decode_pool) {
+      for (const std::deque<int64_t>& queue : queues_) count += static_cast<int64_t>(queue.size());
+    }
+    return count;
+  }
+
  private:
+  static constexpr size_t prefill_pool = 0, decode_pool = 1;  // of a fleet
+
   // A request whose prompt is computed, on its way to a decode worker.
   struct Handover {
     Request request;
@@ -117,6 +139,7 @@ class DisaggregatedSimulation {
       source_->rejected(request.id, now_);
       return;
     }
+    if (control_) control_->arrived(prefill_pool, request);
     on_the_way_.emplace(request.id, Handover{.request = std::move(request)});
     replicas_[chosen].arrive(std::move(prompt), now_);
     note(chosen);
@@ -142,9 +165,10 @@ class DisaggregatedSimulation {
     if (index >= prefill_count_) {
       for (const Replica::Ended& one : ended) one.tell(*source_);
       reserve_waiting(index);
-      return;
+    } else {
+      for (const RequestRecord& record : std::exchange(prefill_observer_.ended, {})) hand_over(record);
     }
-    for (const RequestRecord& record : std::exchange(prefill_observer_.ended, {})) hand_over(record);
+    if (control_) control_->settle(index, !queues_[index].empty(), now_);
   }
 
   Placement& placement_of(size_t index) { return index < prefill_count_ ? *prefill_ : *decode_; }
@@ -152,6 +176,7 @@ class DisaggregatedSimulation {
   void hand_over(const RequestRecord& prompt) {
     Handover& handover = on_the_way_.at(prompt.id);
     handover.record = prompt;
+    if (control_) control_->arrived(decode_pool, handover.request);
     handover.decoder = decode_->choose(handover.request);
     queues_[handover.decoder].push_back(prompt.id);
     reserve_waiting(handover.decoder);
@@ -217,6 +242,7 @@ class DisaggregatedSimulation {
       ensure(load.outstanding == 0 && load.waiting == 0, "every request that came in has ended");
       ensure(load.blocks_used == 0, "an engine without requests holds no blocks");
     }
+    if (control_) sum.fleet = control_->totals(now_);
     return sum;
   }
 
@@ -230,6 +256,7 @@ class DisaggregatedSimulation {
   KvTransfers transfers_;
   std::deque<Replica> replicas_;               // prefill workers first
   std::optional<Placement> prefill_, decode_;  // over these
+  std::optional<FleetControl> control_;        // where workers come and go
   std::vector<std::deque<int64_t>> queues_;    // by decode worker: requests that wait for blocks there
   std::map<int64_t, Handover> on_the_way_;     // by request
   std::map<JobNumber, int64_t> moving_;        // requests by transfer

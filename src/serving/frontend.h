@@ -16,6 +16,8 @@ class Frontend {
   bool takes_time() const { return takes_time_; }
   // When the engine has a request that is sent now. Of later calls never earlier.
   Picoseconds through(int64_t input_tokens, Picoseconds now);
+  // Another process takes its place, with nothing to read.
+  void restart() { free_ = 0; }
 
  private:
   FrontCosts costs_;

@@ -21,12 +21,17 @@ class Placement {
   size_t choose(const Request& request);
   // To be told of every change at a replica of the pool.
   void note(size_t replica);
+  // Whether requests may go there now; at first to all. Where no replica that could serve a request is shown, `choose`
+  // gives one that is not.
+  void show(size_t replica, bool shown);
 
  private:
   std::unique_ptr<RequestRouter> router_;
   const std::deque<Replica>* replicas_;
   size_t first_;
   std::vector<ReplicaLoad> loads_;
+  std::vector<bool> shown_;
+  size_t hidden_ = 0;  // of them
   bool alike_ = true;  // what one must refuse all must
   std::vector<ReplicaLoad> offered_;
 };

@@ -1,6 +1,8 @@
 #include "serving/replica.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -58,10 +60,12 @@ Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationCon
       repeat_decodes_(run.repeat_decodes),
       keeps_cache_(config.keeps_cache),
       observer_(&observer),
-      scheduler_(make_scheduler(config.scheduler, options_)),
+      scheduler_name_(config.scheduler),
+      scheduler_(make_scheduler(scheduler_name_, options_)),
       most_in_flight_(steps_in_flight(config)),
       front_(config.front) {
   ensure(times_ != nullptr, "a replica has step times");
+  ensure(options_.policy != QueuePolicy::deadline || !options_.ttft_goals.empty(), "deadlines come from goals");
 }
 Replica::~Replica() = default;
 
@@ -115,6 +119,7 @@ Sequence& Replica::new_sequence(Request&& request) {
   Sequence& sequence = *spare_sequences_.back();
   spare_sequences_.pop_back();
   sequence.begin(std::move(request));
+  sequence.latest_start = latest_start(sequence.request);
   sequence.record.replica = index_;
   sequence.watched = observer_->watches(sequence.request.id);
   watched_ += sequence.watched ? 1 : 0;
@@ -208,6 +213,39 @@ void Replica::reject(const Request& request, Rejection why, Picoseconds now) {
   ++totals_.rejected;
 }
 
+std::vector<Replica::Interrupted> Replica::shut_down(Picoseconds now) {
+  if (!in_flight_.empty() && in_flight_.front().steps_ahead > 0 && in_flight_.front().begin < now) {
+    Step& run = in_flight_.front();
+    if (const int64_t ended = steps_until(run, now) - 1; ended > 0) {
+      plan_run(run, ended);
+      finish_run(run, run.last_begin);
+    }
+  }
+  const std::set<const Sequence*> spare(spare_sequences_.begin(), spare_sequences_.end());
+  std::vector<Interrupted> interrupted;
+  for (Sequence& sequence : sequences_) {
+    if (spare.contains(&sequence)) continue;
+    observer_->request_interrupted(sequence.request.id);
+    interrupted.push_back({.request = std::move(sequence.request), .tokens_out = sequence.produced});
+  }
+  std::sort(interrupted.begin(), interrupted.end(), [](const Interrupted& a, const Interrupted& b) {
+    return std::tuple(a.request.arrival, a.request.id) < std::tuple(b.request.arrival, b.request.id);
+  });
+  scheduler_ = make_scheduler(scheduler_name_, options_);
+  front_.restart();
+  on_the_way_.clear();
+  in_flight_.clear();
+  first_stage_free_ = 0;
+  sequences_.clear();
+  spare_sequences_.clear();
+  inbox_.clear();
+  received_.clear();
+  outside_.clear();
+  wakes_.reset();
+  outstanding_ = watched_ = unread_steps_ = 0;
+  return interrupted;
+}
+
 std::optional<Picoseconds> Replica::next_event() const {
   std::optional<Picoseconds> next = next_engine_event();
   if (!on_the_way_.empty()) next = std::min(on_the_way_.front().through, next.value_or(end_of_time));
@@ -253,10 +291,12 @@ void Replica::advance(Picoseconds now) {
   if (reads) read_arrivals(now);
   for (Sequence* sequence : received_) scheduler_->receive(*sequence);
   received_.clear();
+  shed_late(now);
   start_steps(now);
   if (!in_flight_.empty() || inbox_.empty()) return;
   unread_steps_ = 0;  // with nothing to run it reads at once
   read_arrivals(now);
+  shed_late(now);
   start_steps(now);
 }
 
@@ -268,6 +308,27 @@ bool Replica::reads_after(int64_t decode_steps) {
 int64_t Replica::steps_to_reading(int64_t decode_steps) const {
   const int64_t beyond = (unread_steps_ + decode_steps) % receive_interval_;
   return decode_steps + (beyond == 0 ? 0 : receive_interval_ - beyond);
+}
+
+// Behind a step in flight, a prompt shares a step that takes about as long.
+void Replica::shed_late(Picoseconds now) {
+  Picoseconds start = now;
+  if (!in_flight_.empty()) start = 2 * in_flight_.back().end - in_flight_.back().begin;
+  while (Sequence* const late = scheduler_->first_late(start)) {
+    scheduler_->release(*late);
+    reject(late->request, Rejection::shed, now);
+    spare_sequences_.push_back(late);
+    --outstanding_;
+    watched_ -= late->watched ? 1 : 0;
+  }
+}
+
+// Its goal less the time of its prompt alone.
+Picoseconds Replica::latest_start(const Request& request) const {
+  if (options_.policy != QueuePolicy::deadline) return end_of_time;
+  const Picoseconds goal = options_.ttft_goals[place_by_priority(request.priority, options_.ttft_goals.size())];
+  const PromptChunk prompt{.new_tokens = request.input_tokens};
+  return request.arrival + goal - duration(times_->step_seconds({.prompts = {&prompt, 1}}));
 }
 
 void Replica::read_arrivals(Picoseconds now) {

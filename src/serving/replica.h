@@ -38,6 +38,18 @@ class Replica {
   };
   Limits limits() const { return {options_.max_model_len, scheduler_->capacity_tokens()}; }
 
+  // Ends a request that was not served here.
+  void reject(const Request& request, Rejection why, Picoseconds now);
+
+  // A request that was here when the engine stopped.
+  struct Interrupted {
+    Request request;
+    int64_t tokens_out = 0;
+  };
+  // Everything stops: steps that have not ended, requests, the cache. Requests in order of arrival; a new engine with
+  // the same settings is in its place.
+  std::vector<Interrupted> shut_down(Picoseconds now);
+
   // Pools (disaggregated_simulation.h). Of a worker that keeps its cache: a request's has been moved.
   void let_go(int64_t id, Picoseconds now);
   // Takes blocks for a prompt that was computed elsewhere, whose record goes on here. The tokens that must move: those
@@ -63,6 +75,8 @@ class Replica {
   std::vector<Ended> take_ended();
 
   ReplicaLoad load() const;
+  // Nothing is here, nor cache that is to move.
+  bool idle() const { return outstanding_ == 0 && outside_.empty(); }
   const SimulationTotals& totals() const { return totals_; }
 
  private:
@@ -88,6 +102,9 @@ class Replica {
   bool reads_after(int64_t decode_steps);
   // The first reading after so many more decode steps, counted in such steps.
   int64_t steps_to_reading(int64_t decode_steps) const;
+  // Ends waiting requests that cannot meet their TTFT goal any more.
+  void shed_late(Picoseconds now);
+  Picoseconds latest_start(const Request& request) const;
   void start_steps(Picoseconds now);
   void place(Step& step, Picoseconds now);
   void plan_run(Step& step, int64_t steps_ahead);
@@ -95,7 +112,6 @@ class Replica {
   int64_t steps_until(const Step& run, Picoseconds when) const;
   void finish_run(Step& run, Picoseconds now);
   void finish_step(Step& step);
-  void reject(const Request& request, Rejection why, Picoseconds now);
   Request cut(Request&& request) const;  // its output, at max_model_len
   Sequence& new_sequence(Request&& request);
   void end_sequence(Sequence& sequence, Picoseconds when);
@@ -111,6 +127,7 @@ class Replica {
   bool repeat_decodes_;
   bool keeps_cache_;
   RunObserver* observer_;
+  std::string scheduler_name_;
   std::unique_ptr<Scheduler> scheduler_;
   size_t most_in_flight_;
   Frontend front_;

@@ -1,5 +1,6 @@
 #include "serving/request.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/error.h"
@@ -18,8 +19,20 @@ std::string_view rejection_text(Rejection why) {
       return "prompt of --max-model-len or more";
     case Rejection::beyond_kv_cache:
       return "more tokens than the KV cache holds";
+    case Rejection::too_many:
+      return "too many requests at their replica";
+    case Rejection::predicted_late:
+      return "a predicted TTFT beyond the limit";
+    case Rejection::shed:
+      return "a TTFT goal out of reach in the queue";
+    case Rejection::lost:
+      return "a replica that failed";
   }
   throw InternalError("every rejection has a text");
+}
+
+size_t place_by_priority(int32_t priority, size_t count) {
+  return std::min(static_cast<size_t>(std::max(priority, 0)), count - 1);
 }
 
 void check_arrival(Picoseconds arrival, Picoseconds now) {

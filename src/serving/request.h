@@ -17,12 +17,16 @@ struct Request {
   int64_t output_tokens = 0;
   int64_t session = -1;             // requests of one conversation; -1 = none
   int32_t priority = 0;             // lower goes first, where the policy looks at it
+  int32_t region = 0;               // where it comes from (fleet/regions.h)
   int32_t prefix_block_tokens = 0;  // tokens that one of `prefix_blocks` stands for
   // One number per block of the prompt: two prompts share their first k blocks exactly when their first k numbers are
   // equal. Empty = shares nothing. Numbers beyond the prompt name blocks of the output, for a conversation whose next
   // prompt holds it.
   std::vector<int64_t> prefix_blocks;
 };
+
+// Settings given by priority, most urgent first, the last for all that follow: which of `count` is that of this one.
+size_t place_by_priority(int32_t priority, size_t count);
 
 // Gives requests in order of arrival, one at a time: a trace of any length is never held whole.
 class RequestSource {
@@ -49,9 +53,20 @@ void check_arrival(Picoseconds arrival, Picoseconds now);
 enum class RequestOutcome : uint8_t { completed, rejected };
 
 // Why a request was never run.
-enum class Rejection : uint8_t { none, no_input, no_output, beyond_model_length, beyond_kv_cache };
-inline constexpr size_t rejection_kinds = 5;
-std::string_view rejection_text(Rejection why);  // "no output tokens"; empty for none
+enum class Rejection : uint8_t {
+  none,
+  no_input,
+  no_output,
+  beyond_model_length,
+  beyond_kv_cache,
+  too_many,        // admission: its replica has as many as it may (fleet/admission.h)
+  predicted_late,  // admission: it would wait too long
+  shed,            // it can no longer meet its TTFT goal
+  lost             // its replica failed
+};
+inline constexpr size_t rejection_kinds = 9;
+inline constexpr Rejection last_unservable = Rejection::beyond_kv_cache;  // those up to here no engine could serve
+std::string_view rejection_text(Rejection why);                           // "no output tokens"; empty for none
 
 struct RequestRecord {
   int64_t id = 0;
@@ -122,6 +137,8 @@ class RunObserver {
   // may hear of requests that others watch.
   virtual bool watches(int64_t /*request*/) const { return false; }
   virtual void request_stepped(const RequestStep&, const StepRecord&) {}
+  // Its replica stopped: what came out counts for nothing, and it begins again or is rejected.
+  virtual void request_interrupted(int64_t /*request*/) {}
   // A decode verified drafts; those accepted beyond its last token count too.
   virtual void drafts_verified(int64_t /*drafts*/, int64_t /*accepted*/) {}
 };

@@ -16,7 +16,11 @@ namespace foretoken {
 
 class ReplicaTiers;
 
-enum class QueuePolicy : uint8_t { fcfs, priority };
+enum class QueuePolicy : uint8_t {
+  fcfs,
+  priority,
+  deadline  // least slack to the TTFT goal first; requests that can no longer meet theirs are shed
+};
 
 // Every choice made; compose/serving_engine.h has the engines' defaults by device. Names as in vLLM.
 struct SchedulerOptions {
@@ -26,6 +30,7 @@ struct SchedulerOptions {
   int64_t num_gpu_blocks = 0;  // as the engine reports them
   int64_t block_size = 16;
   QueuePolicy policy = QueuePolicy::fcfs;
+  std::vector<Picoseconds> ttft_goals = {};  // deadline: by priority, the last for all that follow
   bool enable_chunked_prefill = true;
   bool enable_prefix_caching = true;
   bool async_scheduling = true;  // the next step is chosen while one runs, by kinds that can
@@ -78,7 +83,10 @@ class Scheduler {
   // False where one more request at the end of the queue would not change `repeats`.
   virtual bool arrival_matters() const { return true; }
 
-  // The sequence has its last token: take back what it holds, wherever it is.
+  // A waiting sequence without any step yet whose latest start has passed, where the policy sheds it; else nothing.
+  virtual Sequence* first_late(Picoseconds /*now*/) const { return nullptr; }
+
+  // The sequence has its last token, or is shed: take back what it holds, wherever it is.
   virtual void release(Sequence& sequence) = 0;
 
   // Prompts that are computed elsewhere (disaggregated_simulation.h).

@@ -18,6 +18,7 @@ void Sequence::begin(Request&& new_request) {
   promised = produced = computed = blocks = 0;
   prompt_end = request.input_tokens;
   steps_in_flight = 0;
+  latest_start = end_of_time;
   running = watched = outside = false;
   rank = 0;
   block_hashes.clear();

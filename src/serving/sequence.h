@@ -28,9 +28,10 @@ struct Sequence {
   int64_t computed = 0;    // tokens whose KV is there or will be at the end of a step in flight
   int64_t prompt_end = 0;  // tokens to compute before it decodes: the prompt; after a preemption the output so far too
   int32_t steps_in_flight = 0;
-  int32_t rank = 0;      // of the engine's ranks in lock step, where there are several
-  bool running = false;  // admitted; else it waits
-  bool watched = false;  // an observer wants to know its steps
+  int32_t rank = 0;                        // of the engine's ranks in lock step, where there are several
+  Picoseconds latest_start = end_of_time;  // of its first step, to meet its TTFT goal
+  bool running = false;                    // admitted; else it waits
+  bool watched = false;                    // an observer wants to know its steps
   bool outside = false;  // holds cache, but is in no queue: its prompt is computed elsewhere, or is to move there
   // The cache's, see kv_blocks.h.
   int64_t blocks = 0;                  // that it holds

@@ -26,6 +26,9 @@ class Observers : public RunObserver {
   void request_stepped(const RequestStep& own, const StepRecord& step) override {
     for (RunObserver* one : all_) one->request_stepped(own, step);
   }
+  void request_interrupted(int64_t request) override {
+    for (RunObserver* one : all_) one->request_interrupted(request);
+  }
   void drafts_verified(int64_t drafts, int64_t accepted) override {
     for (RunObserver* one : all_) one->drafts_verified(drafts, accepted);
   }

@@ -1,13 +1,13 @@
 #include "serving/simulation.h"
 
-#include <algorithm>
 #include <deque>
 
 #include "base/error.h"
 #include "serving/disaggregated_simulation.h"
+#include "serving/fleet/fleet_simulation.h"
 #include "serving/next_event.h"
 #include "serving/placement.h"
-#include "serving/replica.h"
+#include "serving/replica_set.h"
 
 namespace foretoken {
 namespace {
@@ -37,18 +37,12 @@ class Simulation {
         note(replica);
       }
     }
-    return totals();
+    SimulationTotals totals = totals_of(replicas_);
+    if (tiers_) totals.kv_tiers = tiers_->final_usage();
+    return totals;
   }
 
  private:
-  static std::deque<Replica> make_replicas(const SimulationConfig& config, RunObserver& observer, KvTiers* tiers) {
-    std::deque<Replica> replicas;
-    for (const ReplicaConfig& replica : config.replicas) {
-      replicas.emplace_back(static_cast<int32_t>(replicas.size()), replica, config, observer, tiers);
-    }
-    return replicas;
-  }
-
   void take_arrival(Picoseconds arrival) {
     check_arrival(arrival, now_);
     now_ = arrival;
@@ -66,24 +60,6 @@ class Simulation {
     for (const Replica::Ended& ended : replica.take_ended()) ended.tell(*source_);
   }
 
-  SimulationTotals totals() const {
-    SimulationTotals sum;
-    if (tiers_) sum.kv_tiers = tiers_->final_usage();
-    for (const Replica& replica : replicas_) {
-      const SimulationTotals& part = replica.totals();
-      sum.completed += part.completed;
-      sum.rejected += part.rejected;
-      sum.preemptions += part.preemptions;
-      sum.steps += part.steps;
-      sum.decisions += part.decisions;
-      sum.end = std::max(sum.end, part.end);
-      const ReplicaLoad load = replica.load();
-      ensure(load.outstanding == 0 && load.running == 0 && load.waiting == 0, "every request that came in has ended");
-      ensure(load.blocks_used == 0, "an engine without requests holds no blocks");
-    }
-    return sum;
-  }
-
   RequestSource* source_;
   std::optional<KvTiers> tiers_;
   NextEvent events_;
@@ -96,6 +72,7 @@ class Simulation {
 
 SimulationTotals simulate(const SimulationConfig& config, RequestSource& source, RunObserver& observer) {
   if (config.disaggregation) return simulate_disaggregated(config, source, observer);
+  if (config.fleet) return simulate_fleet(config, source, observer);
   return Simulation(config, source, observer).run();
 }
 

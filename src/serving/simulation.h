@@ -8,6 +8,7 @@
 
 #include "compose/stack.h"
 #include "serving/disaggregation.h"
+#include "serving/fleet/fleet.h"
 #include "serving/request.h"
 #include "serving/scheduler.h"
 #include "serving/steps/step_times.h"
@@ -37,6 +38,8 @@ struct SimulationConfig {
   std::optional<Disaggregation> disaggregation = {};
   // Memories below the GPUs' caches, of every replica; with separate workers of those for prompts.
   std::optional<KvTierSettings> kv_tiers = {};
+  // Replicas come and go; `router` chooses within a region.
+  std::optional<FleetConfig> fleet = {};
   // Equal decode steps are advanced at once. Without it each is decided alone: slower, the same answers.
   bool repeat_decodes = true;
 };
@@ -46,9 +49,10 @@ struct SimulationTotals {
   int64_t rejected = 0;
   int64_t preemptions = 0;
   int64_t steps = 0;
-  int64_t decisions = 0;  // scheduling decisions: equal decode steps in a row count once
-  Picoseconds end = 0;    // of the last request
+  int64_t decisions = 0;   // scheduling decisions: equal decode steps in a row count once
+  Picoseconds end = 0;     // of the last request
   KvTierUsage kv_tiers;
+  FleetTotals fleet = {};  // where replicas come and go
 };
 
 // Runs until the source has no more requests and all are served. Deterministic; one thread.

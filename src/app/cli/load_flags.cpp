@@ -220,11 +220,8 @@ LatencyGoals GoalFlags::goals() const {
 std::vector<double> GoalFlags::percentiles() const {
   std::vector<double> result;
   for (const std::string& text : metric_percentiles) {
-    const double value = number_of("--metric-percentiles", text, "numbers from 0 to 100");
-    if (value < 0 || value > 100) {
-      throw InputError({.source = "--metric-percentiles", .value = text, .expected = "numbers from 0 to 100"});
-    }
-    result.push_back(value);
+    result.push_back(
+        parse_listed_number("--metric-percentiles", text, {.least = 0, .most = 100}, "numbers from 0 to 100"));
   }
   return result.empty() ? std::vector<double>{99} : result;
 }

@@ -252,6 +252,15 @@ void parse_settings(const std::string& flag, const std::string& text, const std:
   }
 }
 
+double parse_listed_number(const std::string& flag, const std::string& text, Range<double> allowed,
+                           const std::string& expected) {
+  const std::optional<double> number = parse_number(text);
+  if (!number || *number < allowed.least || *number > allowed.most) {
+    throw InputError({.source = flag, .value = printable(text), .expected = expected});
+  }
+  return *number;
+}
+
 std::vector<int64_t> parse_sizes(const std::string& flag, const std::string& text, Range<int64_t> allowed) {
   const size_t colon = text.find(':');
   if (colon == std::string::npos) return {parse_size(flag, text, allowed)};

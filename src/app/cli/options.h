@@ -76,6 +76,10 @@ void parse_settings(const std::string& flag, const std::string& text, const std:
 // One such number, or doubling from the first to the last: 1K:1G.
 std::vector<int64_t> parse_sizes(const std::string& flag, const std::string& text, Range<int64_t> allowed);
 
+// A number in the list that a flag takes. InputError names the flag.
+double parse_listed_number(const std::string& flag, const std::string& text, Range<double> allowed,
+                           const std::string& expected);
+
 // A whole number as users type it: 4096, 4k (4,000), 4K (4,096), 1.5m, 2M. InputError names the flag.
 int64_t parse_size(const std::string& flag, const std::string& text, Range<int64_t> allowed);
 

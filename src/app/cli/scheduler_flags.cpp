@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "serving/engine_setup.h"
 
 namespace foretoken {
@@ -23,8 +24,11 @@ void SchedulerFlags::declare(Options& options) {
   options.heading("Scheduler");
   options.text("--scheduler", scheduler,
                "What decides which requests run in a step; default: the engine's. " + kinds());
-  options.choice("--scheduling-policy", policy, {"fcfs", "priority"},
-                 "Order of waiting requests (vllm); priorities come with --priority-shares or a trace");
+  options.choice(
+      "--scheduling-policy", policy, {"fcfs", "priority", "deadline"},
+      "Order of waiting requests (vllm); priorities come with --priority-shares or a trace; deadline = least "
+      "slack to --ttft-goals first, and those that can no longer meet theirs are shed");
+  options.list("--ttft-goals", ttft_goals, "deadline: TTFT goals (ms) by priority, the last for all that follow");
   options.flag("--enable-chunked-prefill", chunked_prefill, "Cut prompts to fill a step [on]");
   options.flag("--enable-prefix-caching", prefix_caching, "Find blocks of earlier prompts again [on]");
   options.flag("--async-scheduling", async_scheduling, "Choose the next step while one runs [on]");
@@ -44,7 +48,19 @@ std::string SchedulerFlags::name(const std::string& engine) const {
 }
 
 void SchedulerFlags::apply(SchedulerOptions& options) const {
-  options.policy = policy == "priority" ? QueuePolicy::priority : QueuePolicy::fcfs;
+  options.policy = policy == "priority"   ? QueuePolicy::priority
+                   : policy == "deadline" ? QueuePolicy::deadline
+                                          : QueuePolicy::fcfs;
+  if ((options.policy == QueuePolicy::deadline) == ttft_goals.empty()) {
+    throw InputError({.source = "--ttft-goals",
+                      .value = ttft_goals.empty() ? "" : "with --scheduling-policy " + policy,
+                      .expected = "milliseconds by priority with --scheduling-policy deadline, and only then"});
+  }
+  for (const std::string& goal : ttft_goals) {
+    const double ms = parse_listed_number("--ttft-goals", goal, {.least = 0, .most = 1e9},
+                                          "milliseconds by priority, as in 500,5000");
+    options.ttft_goals.push_back(to_picoseconds(Seconds(ms / 1e3)));
+  }
   options.enable_chunked_prefill = chunked_prefill;
   options.enable_prefix_caching = prefix_caching;
   options.async_scheduling = async_scheduling;

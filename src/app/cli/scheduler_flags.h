@@ -13,6 +13,7 @@ namespace foretoken {
 struct SchedulerFlags {
   std::string scheduler;  // empty = the engine's
   std::string policy = "fcfs";
+  std::vector<std::string> ttft_goals;  // ms, by priority
   bool chunked_prefill = true, prefix_caching = true, async_scheduling = true, reserve_full_isl = true;
   int64_t long_prefill = 0;
   int64_t batch_wait_iters = 0;

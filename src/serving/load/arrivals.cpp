@@ -25,7 +25,9 @@ double unit_gap(RandomStream& random, double burstiness) {
   return burstiness == 1 ? random.exponential(1) : random.gamma(burstiness, 1 / burstiness);
 }
 
-// Bhaskara I's approximation of sin(2 pi x), off by at most 0.0017: the same bits on every machine.
+}  // namespace
+
+// Bhaskara I's approximation.
 double sine_of_turns(double turns) {
   const double part = turns - std::floor(turns);
   const double half = part < 0.5 ? 2 * part : 2 * part - 1;
@@ -33,8 +35,6 @@ double sine_of_turns(double turns) {
   const double value = 16 * product / (5 - 4 * product);
   return part < 0.5 ? value : -value;
 }
-
-}  // namespace
 
 std::vector<std::string> rate_shape_names() {
   return {std::begin(shape_names), std::end(shape_names)};

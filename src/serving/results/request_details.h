@@ -27,6 +27,7 @@ class RequestDetails : public RunObserver {
 
   bool watches(int64_t /*request*/) const override { return true; }
   void request_stepped(const RequestStep& own, const StepRecord& step) override;
+  void request_interrupted(int64_t request) override { open_.erase(request); }
   void request_ended(const RequestRecord& record) override;
 
   std::vector<RequestDetail> by_id() const;

@@ -58,6 +58,13 @@ class LockStepRanks final : public Scheduler {
     join_parts(batch);
   }
 
+  Sequence* first_late(Picoseconds now) const override {
+    for (const auto& rank : ranks_) {
+      if (Sequence* const late = rank->first_late(now)) return late;
+    }
+    return nullptr;
+  }
+
   // It may go to any of them.
   bool arrival_matters() const override {
     return std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->arrival_matters(); });

@@ -12,11 +12,6 @@
 namespace foretoken {
 namespace {
 
-bool goes_before(const Sequence* a, const Sequence* b) {
-  return std::tuple(a->request.priority, a->request.arrival, a->request.id) <
-         std::tuple(b->request.priority, b->request.arrival, b->request.id);
-}
-
 class VllmScheduler final : public PagedScheduler {
  public:
   // Block 0 stands for "no block".
@@ -30,7 +25,22 @@ class VllmScheduler final : public PagedScheduler {
 
   void add(Sequence& sequence) override {
     PagedScheduler::add(sequence);
-    if (by_priority()) sort_in(sequence);
+    if (by_urgency()) sort_in(sequence);
+  }
+
+  // A queue that is shed from changes while nothing else does.
+  int64_t repeats(const Batch& batch) const override {
+    if (options_.policy == QueuePolicy::deadline && !waiting_.empty()) return 0;
+    return PagedScheduler::repeats(batch);
+  }
+
+  Sequence* first_late(Picoseconds now) const override {
+    if (options_.policy != QueuePolicy::deadline) return nullptr;
+    for (Sequence* sequence : waiting_) {
+      if (sequence->latest_start >= now) return nullptr;
+      if (sequence->record.scheduled < 0) return sequence;
+    }
+    return nullptr;
   }
 
   void schedule(Batch& batch) override {
@@ -44,10 +54,18 @@ class VllmScheduler final : public PagedScheduler {
     } while (!served && batch.empty() && !any_in_flight());
   }
 
-  bool arrival_matters() const override { return by_priority() || PagedScheduler::arrival_matters(); }
+  bool arrival_matters() const override { return by_urgency() || PagedScheduler::arrival_matters(); }
 
  private:
-  bool by_priority() const { return options_.policy == QueuePolicy::priority; }
+  bool by_urgency() const { return options_.policy != QueuePolicy::fcfs; }
+
+  bool goes_before(const Sequence& a, const Sequence& b) const {
+    const auto urgency = [this](const Sequence& one) -> int64_t {
+      return options_.policy == QueuePolicy::deadline ? one.latest_start : one.request.priority;
+    };
+    return std::tuple(urgency(a), a.request.arrival, a.request.id) <
+           std::tuple(urgency(b), b.request.arrival, b.request.id);
+  }
 
   bool any_in_flight() const {
     const auto in_flight = [](const Sequence* sequence) { return sequence->steps_in_flight > 0; };
@@ -55,10 +73,11 @@ class VllmScheduler final : public PagedScheduler {
            std::any_of(waiting_.begin(), waiting_.end(), in_flight);
   }
 
-  // Moves a sequence of the queue to its place by priority.
+  // Moves a sequence of the queue to its place.
   void sort_in(Sequence& sequence) {
     waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &sequence));
-    waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), &sequence, goes_before), &sequence);
+    const auto before = [this](const Sequence* a, const Sequence* b) { return goes_before(*a, *b); };
+    waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), &sequence, before), &sequence);
   }
 
   // Tokens of a running sequence that can be computed next.
@@ -94,11 +113,14 @@ class VllmScheduler final : public PagedScheduler {
     return !preempted;
   }
 
-  // First come, first served: the last admitted goes, which has no place in this step yet. By priority: the least
+  // First come, first served: the last admitted goes, which has no place in this step yet. Else the least
   // urgent; the step gets back what it was to compute, and `next` stays with the sequence being served.
   void preempt_one(Batch& batch, int64_t& budget, size_t& next) {
     auto victim = std::prev(running_.end());
-    if (by_priority()) victim = std::max_element(running_.begin(), running_.end(), goes_before);
+    if (by_urgency()) {
+      victim = std::max_element(running_.begin(), running_.end(),
+                                [this](const Sequence* a, const Sequence* b) { return goes_before(*a, *b); });
+    }
     Sequence& sequence = **victim;
     if (static_cast<size_t>(victim - running_.begin()) < next) {
       const int64_t before = batch.step().new_tokens();
@@ -107,7 +129,7 @@ class VllmScheduler final : public PagedScheduler {
       --next;
     }
     preempt(sequence);
-    if (by_priority()) sort_in(sequence);
+    if (by_urgency()) sort_in(sequence);
   }
 
   void admit_waiting(Batch& batch, int64_t& budget) {

@@ -5,8 +5,9 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
-#include "app/cli/kv_tier_flags.h"
 #include "app/cli/energy_flags.h"
+#include "app/cli/fleet_flags.h"
+#include "app/cli/kv_tier_flags.h"
 #include "app/cli/load_flags.h"
 #include "app/cli/pool_flags.h"
 #include "app/cli/progress.h"
@@ -15,9 +16,12 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "report/energy_report.h"
+#include "report/fleet_report.h"
+#include "report/goal_report.h"
 #include "report/memory_report.h"
 #include "report/request_life_report.h"
 #include "serving/engine_setup.h"
+#include "serving/results/goal_counts.h"
 #include "serving/results/priority_metrics.h"
 #include "serving/results/request_life.h"
 #include "serving/router.h"
@@ -57,6 +61,7 @@ class ServeCommand : public Command {
     tiers_.declare(options);
     replica_.ffn.declare(options);
     energy_.declare(options);
+    fleet_.declare(options);
     options.heading("Results");
     goals_.declare(options);
     options.flag(
@@ -85,7 +90,13 @@ class ServeCommand : public Command {
   Answer run(const Library& library) const override {
     load_.check_use(*options_);
     tiers_.check_use(*options_);
+    fleet_.check_use(*options_);
     const bool metered = energy_.wanted(*options_);
+    if (fleet_.given() && (tiers_.given() || metered)) {
+      throw InputError({.source = tiers_.given() ? "--kv-tier" : "--energy",
+                        .value = "with replicas that come and go",
+                        .expected = "a fleet of fixed size"});
+    }
     ReplicaFlags replica = replica_;
     replica.metered = metered;
     std::vector<ClockTrial> trials;
@@ -93,7 +104,7 @@ class ServeCommand : public Command {
       trials = try_clocks(library, replica);
       replica.power.clock = number_text(trials[best_clock(trials)].mhz);
     }
-    const std::vector<ReplicaGroup> groups = build_groups(library, replica);
+    std::vector<ReplicaGroup> groups = build_groups(library, replica);
     std::vector<std::string> schedulers;
     for (const ReplicaGroup& group : groups) {
       const bool known = std::find(schedulers.begin(), schedulers.end(), group.config.scheduler) != schedulers.end();
@@ -112,6 +123,8 @@ class ServeCommand : public Command {
     request.observers = files.observers();
     request.observers.push_back(&progress);
     request.observers.push_back(&priorities);
+    GoalCounts ttft_goals(groups.front().config.options.ttft_goals);
+    request.observers.push_back(&ttft_goals);
     if (explained_ >= 0) request.observers.push_back(&life);
     std::vector<StepMix> mixes;
     int32_t first = 0;
@@ -132,6 +145,11 @@ class ServeCommand : public Command {
     const std::string remark = files.finish(report);
     Answer answer{.text = serving_text(report) + remark, .json = serving_json(report)};
     if (metered) add_energy(answer, energy_.report(*meter, groups, run, library), trials);
+    if (!ttft_goals.counts().empty()) {
+      answer.text += "\n" + goals_text(ttft_goals.counts());
+      answer.json.set("ttft_goals", goals_json(ttft_goals.counts()));
+    }
+    if (request.config.fleet) add_fleet(answer, *request.config.fleet, run.totals);
     if (breakdown_) add_breakdown(answer, groups, mixes);
     if (explained_ >= 0) add_life(answer, groups, life);
     if (replica_.engine.wanted) add_memory(answer, groups);
@@ -142,11 +160,12 @@ class ServeCommand : public Command {
   static constexpr int64_t most_for_intervals = 20'000;
 
   // The run itself, watched by nobody yet.
-  ServingRunRequest request_for(const std::vector<ReplicaGroup>& groups, const Library& library) const {
+  ServingRunRequest request_for(std::vector<ReplicaGroup>& groups, const Library& library) const {
     ServingRunRequest request;
     request.config.router =
         router_ == "engine" ? usual_router(replica_.engine.engine.engine, ranks_of(groups)) : router_;
     request.config.seed = static_cast<uint64_t>(load_.seed);
+    if (fleet_.given()) request.config.fleet = fleet_.fleet(groups, pools_.given());
     if (pools_.given()) {
       request.config.disaggregation =
           pools_.disaggregation(groups.front(), groups.back(), replica_.engine.engine.engine, library);
@@ -155,7 +174,7 @@ class ServeCommand : public Command {
     for (const ReplicaGroup& group : groups) {
       request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(group.count), group.config);
     }
-    request.load = load_.load();
+    request.load = fleet_.from_regions(load_.load());
     request.goals = goals_.goals();
     request.percentiles = goals_.percentiles();
     return request;
@@ -238,6 +257,12 @@ class ServeCommand : public Command {
     answer.json.set("clock_search", clock_search_json(trials));
   }
 
+  static void add_fleet(Answer& answer, const FleetConfig& config, const SimulationTotals& totals) {
+    const FleetReport report{.config = config, .totals = totals.fleet, .end_s = to_seconds(totals.end).value()};
+    answer.text += "\n" + fleet_text(report);
+    answer.json.set("fleet", fleet_json(report));
+  }
+
   static void add_breakdown(Answer& answer, const std::vector<ReplicaGroup>& groups,
                             const std::vector<StepMix>& mixes) {
     std::vector<TypicalStep> steps;
@@ -278,6 +303,7 @@ class ServeCommand : public Command {
   PoolFlags pools_;
   KvTierFlags tiers_;
   EnergyFlags energy_;
+  FleetFlags fleet_;
   std::vector<std::string> replica_kinds_;
   LoadFlags load_;
   GoalFlags goals_;

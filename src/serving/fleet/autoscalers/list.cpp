@@ -1,0 +1,45 @@
+// Add your line here; the name is what users type.
+#include "serving/fleet/autoscalers/list.h"
+
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+std::unique_ptr<Autoscaler> make_none(const AutoscalerSettings& /*settings*/) {
+  return nullptr;
+}
+
+constexpr AutoscalerKind kinds[] = {
+    {"none", "as many as the run begins with", false, make_none},
+    {"reactive", "outstanding requests or KV use of a replica held at a target (Kubernetes)", false, make_reactive},
+    {"predictive", "the trend of the arrival rate, a cold start ahead", true, make_predictive},
+    {"seasonal", "the arrival rate one period ago, at the level of now", true, make_seasonal},
+    {"planner", "last interval's rate and lengths over the capacity of a replica (Dynamo's planner)", true,
+     make_planner},
+};
+
+}  // namespace
+
+std::span<const AutoscalerKind> autoscaler_kinds() {
+  return kinds;
+}
+
+std::vector<std::string> autoscaler_names() {
+  std::vector<std::string> names;
+  for (const AutoscalerKind& kind : kinds) names.emplace_back(kind.name);
+  return names;
+}
+
+const AutoscalerKind& autoscaler_kind(std::string_view name) {
+  for (const AutoscalerKind& kind : kinds) {
+    if (kind.name == name) return kind;
+  }
+  const std::vector<std::string> names = autoscaler_names();
+  throw InputError({.source = "--autoscaler",
+                    .value = std::string(name),
+                    .expected = "the name of an autoscaler",
+                    .suggestion = nearest_name(name, names).value_or("")});
+}
+
+}  // namespace foretoken

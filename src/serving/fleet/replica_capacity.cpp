@@ -1,0 +1,54 @@
+#include "serving/fleet/replica_capacity.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace foretoken {
+namespace {
+
+// The engine's seconds for one prompt in steps that are full of prompts, beside these decodes; those that a step of the
+// decodes alone takes are not counted.
+double prompt_seconds(StepTimes& times, const SchedulerOptions& options, double input_tokens, const StepBatch& beside) {
+  const auto input = static_cast<int64_t>(std::max(1.0, std::round(input_tokens)));
+  const int64_t room = std::max<int64_t>(1, options.max_num_batched_tokens - beside.decodes);
+  std::vector<PromptChunk> chunks(static_cast<size_t>(room / input), {.new_tokens = input});
+  if (room % input > 0) chunks.push_back({.new_tokens = room % input, .yields_token = false});
+  StepBatch both = beside;
+  both.prompts = chunks;
+  double seconds = times.step_seconds(both).value;
+  if (beside.decodes > 0) seconds -= times.step_seconds(beside).value;
+  return std::max(0.0, seconds) * input_tokens / static_cast<double>(room);
+}
+
+}  // namespace
+
+double requests_per_second(StepTimes& times, const SchedulerOptions& options, const CapacityQuestion& question) {
+  const bool with_prompts = question.work != ReplicaWork::decodes;
+  const double by_prompts = with_prompts ? 1 / prompt_seconds(times, options, question.input_tokens, {})
+                                         : std::numeric_limits<double>::infinity();
+  const double decodes = std::max(question.output_tokens - 1, with_prompts ? 0.0 : 1.0);  // one comes with the prompt
+  if (question.work == ReplicaWork::prompts || decodes <= 0) return by_prompts;
+  const auto context = static_cast<int64_t>(question.input_tokens + question.output_tokens / 2);
+  const auto tpot = [&](int64_t batch) {
+    const StepBatch step{
+        .decodes = batch, .decode_context_tokens = batch * context, .longest_decode_context = context, .prompts = {}};
+    const double prompt = with_prompts ? prompt_seconds(times, options, question.input_tokens, step) : 0;
+    return times.step_seconds(step).value + static_cast<double>(batch) * prompt / decodes;
+  };
+  const auto cache = static_cast<double>(options.num_gpu_blocks * options.block_size);
+  const auto fit = static_cast<int64_t>(cache / (question.input_tokens + question.output_tokens));
+  int64_t most = std::clamp<int64_t>(fit, 1, options.max_num_seqs);
+  if (question.tpot_s && tpot(most) > *question.tpot_s) {
+    int64_t meets = 1;
+    while (most - meets > 1) {
+      const int64_t middle = meets + (most - meets) / 2;
+      (tpot(middle) <= *question.tpot_s ? meets : most) = middle;
+    }
+    most = meets;
+  }
+  return std::min(by_prompts, static_cast<double>(most) / (decodes * tpot(most)));
+}
+
+}  // namespace foretoken
