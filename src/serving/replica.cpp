@@ -55,6 +55,7 @@ Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationCon
       keeps_cache_(config.keeps_cache),
       observer_(&observer),
       scheduler_(make_scheduler(config.scheduler, options_)),
+      adapters_(config.adapters),
       most_in_flight_(steps_in_flight(config)),
       front_(config.front) {
   ensure(times_ != nullptr, "a replica has step times");
@@ -110,6 +111,7 @@ Sequence& Replica::new_sequence(Request&& request) {
   Sequence& sequence = *spare_sequences_.back();
   spare_sequences_.pop_back();
   sequence.begin(std::move(request));
+  if (!adapters_.has_slots()) sequence.request.adapter = -1;  // the model alone answers
   sequence.record.replica = index_;
   sequence.watched = observer_->watches(sequence.request.id);
   watched_ += sequence.watched ? 1 : 0;
@@ -289,7 +291,9 @@ void Replica::place(Step& step, Picoseconds now) {
     Sequence& sequence = *entry.sequence;
     if (sequence.record.scheduled < 0) sequence.record.scheduled = step.begin;
   }
-  if (repeat_decodes_ && options_.pipeline_stages == 1 && step.batch.only_decodes()) {
+  if (!step.batch.adapters().empty()) step.adapter_loads = adapters_.use(step.batch.adapters());
+  const Picoseconds loading = step.adapter_loads.time;
+  if (repeat_decodes_ && options_.pipeline_stages == 1 && step.batch.only_decodes() && loading == 0) {
     const bool others_end = runs_behind && in_flight_.back().batch.ends_sequence();
     int64_t repeats = others_end ? 0 : scheduler_->repeats(step.batch);
     if (!inbox_.empty()) {  // until these are read
@@ -301,7 +305,7 @@ void Replica::place(Step& step, Picoseconds now) {
       return;
     }
   }
-  const Picoseconds through = duration(times_->step_seconds(step.batch.step()));
+  const Picoseconds through = loading + duration(times_->step_seconds(step.batch.step()));
   const Picoseconds stage = through / options_.pipeline_stages;
   step.end = step.begin + through;
   if (runs_behind) step.end = std::max(step.end, in_flight_.back().end + stage);
@@ -434,7 +438,9 @@ void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64
                           .running = load.running,
                           .waiting = load.waiting + static_cast<int64_t>(inbox_.size()),
                           .kv_blocks_used = load.blocks_used,
-                          .kv_blocks_grown = repeats > 1 ? scheduler_->blocks_ahead(step.batch, repeats - 1) : 0};
+                          .kv_blocks_grown = repeats > 1 ? scheduler_->blocks_ahead(step.batch, repeats - 1) : 0,
+                          .adapters = batch.adapters,
+                          .adapter_loads = step.adapter_loads};
   observer_->step_ran(record);
   if (watched_ == 0) return;
   for (const BatchEntry& entry : step.batch.entries()) {
@@ -460,6 +466,17 @@ ReplicaLoad Replica::load() const {
           .waiting = load.waiting + static_cast<int64_t>(on_the_way_.size() + inbox_.size() + received_.size()),
           .blocks_used = load.blocks_used,
           .blocks = load.blocks};
+}
+
+void Replica::check_ended() const {
+  const ReplicaLoad left = load();
+  ensure(left.outstanding == 0 && left.running == 0 && left.waiting == 0, "every request that came in has ended");
+  ensure(left.blocks_used == 0, "an engine without requests holds no blocks");
+}
+
+std::optional<StepBatch> Replica::running_step() const {
+  if (in_flight_.empty()) return std::nullopt;
+  return in_flight_.front().batch.step();
 }
 
 Picoseconds Replica::duration(const Estimate& seconds) const {

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "base/error.h"
+#include "serving/colocation/colocated_simulation.h"
 #include "serving/disaggregated_simulation.h"
 #include "serving/next_event.h"
 #include "serving/placement.h"
@@ -68,16 +69,8 @@ class Simulation {
   SimulationTotals totals() const {
     SimulationTotals sum;
     for (const Replica& replica : replicas_) {
-      const SimulationTotals& part = replica.totals();
-      sum.completed += part.completed;
-      sum.rejected += part.rejected;
-      sum.preemptions += part.preemptions;
-      sum.steps += part.steps;
-      sum.decisions += part.decisions;
-      sum.end = std::max(sum.end, part.end);
-      const ReplicaLoad load = replica.load();
-      ensure(load.outstanding == 0 && load.running == 0 && load.waiting == 0, "every request that came in has ended");
-      ensure(load.blocks_used == 0, "an engine without requests holds no blocks");
+      sum.add(replica.totals());
+      replica.check_ended();
     }
     return sum;
   }
@@ -91,8 +84,18 @@ class Simulation {
 
 }  // namespace
 
+void SimulationTotals::add(const SimulationTotals& part) {
+  completed += part.completed;
+  rejected += part.rejected;
+  preemptions += part.preemptions;
+  steps += part.steps;
+  decisions += part.decisions;
+  end = std::max(end, part.end);
+}
+
 SimulationTotals simulate(const SimulationConfig& config, RequestSource& source, RunObserver& observer) {
   if (config.disaggregation) return simulate_disaggregated(config, source, observer);
+  if (config.colocation) return simulate_colocated(config, source, observer);
   return Simulation(config, source, observer).run();
 }
 

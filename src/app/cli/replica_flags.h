@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "app/cli/engine_flags.h"
 #include "app/cli/library.h"
+#include "app/cli/lora_flags.h"
 #include "app/cli/model_flags.h"
 #include "app/cli/scheduler_flags.h"
 #include "app/cli/speculation_flags.h"
@@ -32,11 +34,14 @@ struct ReplicaGroup {
   DType kv_dtype = DType::bf16;
   bool has_operators = true;  // steps of our own kernels without drafts
   std::unique_ptr<StepTimes> times;
+  std::optional<LoraEngine> lora;
+  std::unique_ptr<StepTimes> lora_times;  // with the adapters' kernels
   std::optional<DraftEngine> drafter;
   std::unique_ptr<StepTimes> drafting_times;  // with the drafter's passes
   ReplicaConfig config;                       // uses these
 
   ReplicaSummary summary() const;
+  ComposedStepsConfig composed() const;  // how its steps are, without drafts and adapters
   // The typical step of each kind, by operator. InputError, which names the flag, where there are no operators.
   std::vector<TypicalStep> typical_steps(const StepMix& mix, const std::string& flag) const;
 };
@@ -46,6 +51,7 @@ struct ReplicaFlags {
   MemoryFlags engine;
   SchedulerFlags scheduler;
   SpeculationFlags speculation;
+  LoraFlags lora;
   std::string stack, tier = "best", op_tables, vidur_tables;
   bool sustained = false;
   int64_t receive_interval = 1;
@@ -53,8 +59,10 @@ struct ReplicaFlags {
 
   void declare_model(Options& options);
   void declare_engine(Options& options);
-  // The same with some flags changed: "device=a100_sxm,tp=2,count=4". `flag` is the one that says so.
-  ReplicaFlags with(const std::string& flag, const std::string& settings) const;
+  // The same with some flags changed: "device=a100_sxm,tp=2,count=4". `flag` is the one that says so. `declare_more`
+  // declares further flags, in place of count, of engines that may have another model.
+  ReplicaFlags with(const std::string& flag, const std::string& settings,
+                    const std::function<void(Options&)>& declare_more = {}) const;
   // `offline`: requests do not come through a server (engine_setup.h).
   ReplicaGroup build(const Library& library, bool offline) const;
 };

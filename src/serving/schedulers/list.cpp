@@ -11,7 +11,8 @@ constexpr OptionsRead vllm_options{.policy = true,
                                    .chunked_prefill = true,
                                    .prefix_caching = true,
                                    .reserve_full_isl = true,
-                                   .long_prefill_threshold = true};
+                                   .long_prefill_threshold = true,
+                                   .adapters = true};
 constexpr OptionsRead trtllm_options{.chunked_prefill = true, .prefix_caching = true, .batch_wait = true};
 
 constexpr SchedulerKind kinds[] = {

@@ -1,10 +1,11 @@
 #include "serving/steps/sustained_steps.h"
 
-#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "compose/step_estimate.h"
 #include "compose/sustained_step.h"
+#include "serving/steps/equal_step.h"
 #include "serving/steps/size_grid.h"
 
 namespace foretoken {
@@ -21,24 +22,12 @@ class SustainedSteps final : public StepTimes {
 
  private:
   Estimate slowdown(const StepBatch& batch) {
-    // Drafts count as decodes; together they read the same cache.
-    const auto decodes = static_cast<double>(batch.decodes + batch.drafted_tokens);
-    const double context = batch.decodes > 0 ? static_cast<double>(batch.decode_context_tokens) / decodes : 0;
-    const double prompt_tokens = static_cast<double>(batch.new_tokens()) - decodes;
-    return slowdowns_.at(0, {prompt_tokens, decodes, context},
-                         [&](const auto& node) { return slowdown_of(node[0], node[1], node[2]); });
+    return slowdowns_.at(0, step_sizes(batch), [&](const auto& node) { return slowdown_of(node); });
   }
 
-  Estimate slowdown_of(int64_t prompt_tokens, int64_t decodes, int64_t context) const {
-    if (prompt_tokens + decodes == 0) return exactly(1);
-    StepRequest request{.batch = decodes, .context_len = context, .kv_dtype = config_.kv_dtype};
-    if (prompt_tokens > 0) {
-      request.phase = decodes > 0 ? StepPhase::mixed : StepPhase::prefill;
-      request.batch = decodes + 1;
-      request.input_len = prompt_tokens;
-      request.context_len = decodes > 0 ? context : 0;
-      request.prompts = decodes > 0 ? 1 : 0;
-    }
+  Estimate slowdown_of(const std::array<int64_t, 3>& sizes) const {
+    if (sizes[0] + sizes[1] == 0) return exactly(1);
+    const StepRequest request = equal_step(sizes, config_.kv_dtype);
     const StepEstimate step = estimate_step(config_.model, request, config_.plan, config_.models.kernels, config_.stack,
                                             {.collectives = config_.models.collectives.get()});
     const double slowdown =

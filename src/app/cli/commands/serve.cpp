@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "app/cli/colocation_flags.h"
 #include "app/cli/commands/list.h"
 #include "app/cli/load_flags.h"
 #include "app/cli/pool_flags.h"
@@ -10,6 +11,8 @@
 #include "app/cli/replica_flags.h"
 #include "app/cli/result_flags.h"
 #include "base/error.h"
+#include "report/colocation_report.h"
+#include "report/lora_report.h"
 #include "report/memory_report.h"
 #include "report/request_life_report.h"
 #include "serving/engine_setup.h"
@@ -36,6 +39,7 @@ class ServeCommand : public Command {
     options_ = &options;
     replica_.declare_model(options);
     load_.declare(options);
+    adapter_load_.declare(options);
     replica_.declare_engine(options);
     options.heading("Replicas");
     options.integer("--replicas", replica_.count, {.least = 1, .most = 100'000},
@@ -49,6 +53,7 @@ class ServeCommand : public Command {
     options.choice("--router", router_, routers,
                    "Which replica a request goes to; engine = round_robin, data_parallel over vLLM's ranks");
     pools_.declare(options);
+    colocation_.declare(options);
     options.heading("Results");
     goals_.declare(options);
     options.flag(
@@ -76,7 +81,11 @@ class ServeCommand : public Command {
 
   Answer run(const Library& library) const override {
     load_.check_use(*options_);
-    const std::vector<ReplicaGroup> groups = build_groups(library);
+    replica_.lora.check_use(*options_);
+    adapter_load_.check_use(*options_, replica_.lora.enabled, !load_.trace.empty());
+    colocation_.check_use(*options_);
+    const std::vector<ColocatedEngineFlags> colocated = colocation_.read(replica_);
+    const std::vector<ReplicaGroup> groups = build_groups(library, colocated);
     std::vector<std::string> schedulers;
     for (const ReplicaGroup& group : groups) {
       const bool known = std::find(schedulers.begin(), schedulers.end(), group.config.scheduler) != schedulers.end();
@@ -91,7 +100,13 @@ class ServeCommand : public Command {
       request.config.disaggregation =
           pools_.disaggregation(groups.front(), groups.back(), replica_.engine.engine.engine, library);
     }
-    request.load = load_.load();
+    request.load = adapter_load_.load(load_.load());
+    SharedDevice shared;
+    if (colocation_.given()) {
+      shared = colocation_.device(colocated, groups);
+      request.config.colocation = shared.colocation;
+      request.load = colocation_.load(std::move(request.load), colocated);
+    }
     request.goals = goals_.goals();
     request.percentiles = goals_.percentiles();
     const bool few = load_.requests() > 0 && load_.requests() <= most_for_intervals;
@@ -100,11 +115,14 @@ class ServeCommand : public Command {
 
     ShownProgress progress;
     ResultFiles files(results_);
-    PriorityMetrics priorities;
+    PriorityMetrics priorities, models(groups.size(), &RequestRecord::replica);
+    LoraCounts adapters;
     RequestLife life(explained_);
     request.observers = files.observers();
     request.observers.push_back(&progress);
     request.observers.push_back(&priorities);
+    if (colocation_.given()) request.observers.push_back(&models);
+    if (replica_.lora.enabled) request.observers.push_back(&adapters);
     if (explained_ >= 0) request.observers.push_back(&life);
     std::vector<StepMix> mixes;
     for (const ReplicaGroup& group : groups) {
@@ -120,6 +138,13 @@ class ServeCommand : public Command {
     const ServingReport report = make_report(run, groups, priorities, request.percentiles);
     const std::string remark = files.finish(report);
     Answer answer{.text = serving_text(report) + remark, .json = serving_json(report)};
+    if (colocation_.given())
+      add_models(answer, groups, run, models.latencies(request.percentiles), request.percentiles);
+    for (const ReplicaGroup& group : groups) {
+      if (!group.lora) continue;
+      add_adapters(answer, group, adapters, run);
+      break;
+    }
     if (breakdown_) add_breakdown(answer, groups, mixes);
     if (explained_ >= 0) add_life(answer, groups, life);
     if (replica_.engine.wanted) add_memory(answer, groups);
@@ -129,8 +154,12 @@ class ServeCommand : public Command {
  private:
   static constexpr int64_t most_for_intervals = 20'000;
 
-  std::vector<ReplicaGroup> build_groups(const Library& library) const {
+  std::vector<ReplicaGroup> build_groups(const Library& library,
+                                         const std::vector<ColocatedEngineFlags>& colocated) const {
     std::vector<ReplicaGroup> groups;
+    for (const ColocatedEngineFlags& engine : colocated) {
+      groups.push_back(engine.replica.build(library, load_.offline()));
+    }
     for (const std::string& settings : replica_kinds_) {
       groups.push_back(replica_.with("--replica", settings).build(library, load_.offline()));
     }
@@ -161,7 +190,12 @@ class ServeCommand : public Command {
   ServingReport make_report(const ServingRun& run, const std::vector<ReplicaGroup>& groups,
                             const PriorityMetrics& priorities, const std::vector<double>& percentiles) const {
     std::vector<ReplicaSummary> summaries;
-    for (const ReplicaGroup& group : groups) summaries.push_back(group.summary());
+    for (const ReplicaGroup& group : groups) {
+      summaries.push_back(group.summary());
+      if (!colocation_.given()) continue;
+      summaries.back().model = group.model.name;
+      summaries.back().shares_device = summaries.size() > 1;
+    }
     return {.model = groups.front().model.name,
             .replicas = std::move(summaries),
             .label = results_.label,
@@ -174,6 +208,37 @@ class ServeCommand : public Command {
             .percentile_metrics = goals_.shown_metrics(),
             .priorities = priorities.latencies(percentiles),
             .run = run};
+  }
+
+  void add_models(Answer& answer, const std::vector<ReplicaGroup>& groups, const ServingRun& run,
+                  const std::vector<PriorityLatencies>& latencies, const std::vector<double>& percentiles) const {
+    ColocationReport report{.sharing = sharing_from_name(colocation_.sharing),
+                            .engines = {},
+                            .duration_s = run.metrics.duration_s,
+                            .percentiles = percentiles};
+    for (size_t i = 0; i < groups.size(); ++i) {
+      ColocationReport::Engine engine{.model = groups[i].model.name,
+                                      .kv_blocks = groups[i].config.options.num_gpu_blocks,
+                                      .latencies = {},
+                                      .use = run.totals.device_use[i]};
+      for (const PriorityLatencies& one : latencies) {
+        if (one.priority == static_cast<int32_t>(i)) engine.latencies = one;
+      }
+      report.engines.push_back(std::move(engine));
+    }
+    answer.text += "\n" + colocation_text(report);
+    answer.json.set("colocation", colocation_json(report));
+  }
+
+  void add_adapters(Answer& answer, const ReplicaGroup& group, const LoraCounts& counts, const ServingRun& run) const {
+    const LoraReport report{.settings = replica_.lora.read(),
+                            .slot_bytes = group.lora->slot_bytes(),
+                            .adapter_bytes = group.lora->adapter_bytes(),
+                            .loading = group.lora->loading(),
+                            .counts = counts,
+                            .duration_s = run.metrics.duration_s};
+    answer.text += "\n" + lora_text(report);
+    answer.json.set("lora", lora_json(report));
   }
 
   static void add_breakdown(Answer& answer, const std::vector<ReplicaGroup>& groups,
@@ -214,8 +279,10 @@ class ServeCommand : public Command {
   const Options* options_ = nullptr;
   ReplicaFlags replica_;
   PoolFlags pools_;
+  ColocationFlags colocation_;
   std::vector<std::string> replica_kinds_;
   LoadFlags load_;
+  AdapterLoadFlags adapter_load_;
   GoalFlags goals_;
   ResultFlags results_;
   std::string router_ = "engine";
