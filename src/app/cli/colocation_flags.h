@@ -41,8 +41,8 @@ struct ColocationFlags {
   // InputError for flags that this way of sharing does not use, or that go with no --colocate.
   void check_use(const Options& options) const;
 
-  // None where no --colocate was given. Every engine as the command says but for its own flags, with its part of the device's memory. InputError for
-  // engines that cannot share one.
+  // Every engine as the command says but for its own flags, with its part of the device's memory; none where no
+  // --colocate was given. InputError for engines that cannot share a device.
   std::vector<ColocatedEngineFlags> read(const ReplicaFlags& common) const;
   // `groups`: one for each of these, as they were built. InputError where the sharing needs what they do not have.
   SharedDevice device(const std::vector<ColocatedEngineFlags>& flags, const std::vector<ReplicaGroup>& groups) const;

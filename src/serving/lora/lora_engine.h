@@ -28,6 +28,7 @@ class LoraEngine {
   // `base` is how steps without adapters are composed.
   LoraEngine(const LoraSettings& settings, ComposedStepsConfig base);
 
+  const LoraSettings& settings() const { return settings_; }  // every choice made
   // The engine's steps with those of its adapters; `base` must outlive the result.
   std::unique_ptr<StepTimes> steps(StepTimes& base) const;
 

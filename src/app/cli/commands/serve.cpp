@@ -164,6 +164,11 @@ class ServeCommand : public Command {
       groups.push_back(replica_.with("--replica", settings).build(library, load_.offline()));
     }
     if (pools_.given()) {
+      if (replica_.lora.enabled) {
+        throw InputError({.source = "--enable-lora",
+                          .value = "with --prefill-pool",
+                          .expected = "engines that compute whole requests: pools with adapters are not simulated"});
+      }
       if (!groups.empty()) {
         throw InputError({.source = "--replica", .value = "with --prefill-pool", .expected = "one or the other"});
       }
@@ -230,8 +235,8 @@ class ServeCommand : public Command {
     answer.json.set("colocation", colocation_json(report));
   }
 
-  void add_adapters(Answer& answer, const ReplicaGroup& group, const LoraCounts& counts, const ServingRun& run) const {
-    const LoraReport report{.settings = replica_.lora.read(),
+  static void add_adapters(Answer& answer, const ReplicaGroup& group, const LoraCounts& counts, const ServingRun& run) {
+    const LoraReport report{.settings = group.lora->settings(),
                             .slot_bytes = group.lora->slot_bytes(),
                             .adapter_bytes = group.lora->adapter_bytes(),
                             .loading = group.lora->loading(),
