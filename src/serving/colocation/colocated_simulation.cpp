@@ -18,13 +18,14 @@ namespace {
 class ColocatedSimulation {
  public:
   ColocatedSimulation(const SimulationConfig& config, RequestSource& source, RunObserver& observer)
-      : settings_(*config.colocation), source_(&source) {
+      : settings_(*config.colocation), run_(config), source_(&source) {
     ensure(settings_.engines.size() == config.replicas.size() && !config.replicas.empty(), "every engine has a share");
-    SimulationConfig run = config;
     // Turns are taken step by step.
     const bool alone = config.replicas.size() == 1;
-    run.repeat_decodes = config.repeat_decodes && (alone || settings_.sharing != Sharing::time_slicing);
-    for (const ReplicaConfig& replica : config.replicas) engines_.emplace_back(replica, run, engines_.size(), observer);
+    run_.repeat_decodes = config.repeat_decodes && (alone || settings_.sharing != Sharing::time_slicing);
+    for (const ReplicaConfig& replica : config.replicas) {
+      engines_.emplace_back(replica, run_, engines_.size(), observer);
+    }
     if (settings_.sharing == Sharing::time_slicing) {
       slices_.emplace(engines_.size(), to_picoseconds(settings_.switch_time));
     } else if (settings_.sharing == Sharing::swap) {
@@ -59,24 +60,32 @@ class ColocatedSimulation {
   };
 
   struct Engine {
-    Engine(const ReplicaConfig& config, const SimulationConfig& run, size_t index, RunObserver& observer)
-        : wall(observer), front(config.front), replica(static_cast<int32_t>(index), without_front(config), run, wall) {}
-
-    static ReplicaConfig without_front(ReplicaConfig config) {
+    Engine(const ReplicaConfig& replica_config, const SimulationConfig& run, size_t replica_index,
+           RunObserver& observer)
+        : config(replica_config), index(static_cast<int32_t>(replica_index)), wall(observer), front(config.front) {
       config.front = {};
-      return config;
+      start(run);
+    }
+
+    // With an empty cache.
+    void start(const SimulationConfig& run) {
+      if (replica) ended.add(replica->totals());
+      replica.emplace(index, config, run, wall);
     }
 
     Picoseconds next_step() const {
-      const std::optional<Picoseconds> next = replica.next_event();
+      const std::optional<Picoseconds> next = replica->next_event();
       return next ? wall.clock.when(*next) : end_of_time;
     }
     Picoseconds next_through() const { return on_the_way.empty() ? end_of_time : on_the_way.front().through; }
 
+    ReplicaConfig config;  // its front is this one's
+    int32_t index;
     WallTimes wall;
     Frontend front;
     std::deque<OnTheWay> on_the_way;
-    Replica replica;
+    std::optional<Replica> replica;
+    SimulationTotals ended;  // of replicas before it
     DeviceUse use;
   };
 
@@ -91,7 +100,7 @@ class ColocatedSimulation {
   void take_arrival(Request&& request) {
     ensure(request.model >= 0 && static_cast<size_t>(request.model) < engines_.size(), "a request is for a model here");
     Engine& engine = engines_[static_cast<size_t>(request.model)];
-    if (engine.replica.rejection(request) != Rejection::none || !engine.front.takes_time()) {
+    if (engine.replica->rejection(request) != Rejection::none || !engine.front.takes_time()) {
       reach(engine, std::move(request));
       return;
     }
@@ -101,7 +110,7 @@ class ColocatedSimulation {
 
   // A request is through the front.
   void reach(Engine& engine, Request&& request) {
-    if (swaps_ && engine.replica.rejection(request) == Rejection::none) {
+    if (swaps_ && engine.replica->rejection(request) == Rejection::none) {
       swaps_->arrive(std::move(request), now_);
     } else {
       enter(engine, std::move(request));
@@ -110,9 +119,9 @@ class ColocatedSimulation {
 
   void enter(Engine& engine, Request&& request) {
     Picoseconds time = engine.wall.clock.engine_time(now_);
-    if (const std::optional<Picoseconds> due = engine.replica.next_event()) time = std::min(time, *due);
-    if (engine.replica.rejection(request) == Rejection::none) engine.wall.entered(request.id, time);
-    engine.replica.arrive(std::move(request), time);
+    if (const std::optional<Picoseconds> due = engine.replica->next_event()) time = std::min(time, *due);
+    if (engine.replica->rejection(request) == Rejection::none) engine.wall.entered(request.id, time);
+    engine.replica->arrive(std::move(request), time);
     tell_ended(engine);
   }
 
@@ -128,10 +137,10 @@ class ColocatedSimulation {
     for (size_t i = 0; i < engines_.size(); ++i) {
       Engine& engine = engines_[i];
       if (engine.next_step() > now_) continue;
-      const Picoseconds time = *engine.replica.next_event();
+      const Picoseconds time = *engine.replica->next_event();
       engine.wall.clock.correct(time, now_);
-      const bool ran = engine.replica.running_step().has_value();
-      engine.replica.advance(time);
+      const bool ran = engine.replica->running_step().has_value();
+      engine.replica->advance(time);
       if (slices_ && ran) slices_->step_ended();
       tell_ended(engine);
       return;
@@ -140,7 +149,7 @@ class ColocatedSimulation {
 
   // All that ended did now.
   void tell_ended(Engine& engine) {
-    for (Replica::Ended ended : engine.replica.take_ended()) {
+    for (Replica::Ended ended : engine.replica->take_ended()) {
       ended.when = now_;
       if (ended.outcome == RequestOutcome::completed) last_end_ = now_;
       ended.tell(*source_);
@@ -158,7 +167,7 @@ class ColocatedSimulation {
         break;
       case Sharing::mig:
         for (size_t i = 0; i < engines_.size(); ++i) {
-          const std::optional<StepBatch> step = engines_[i].replica.running_step();
+          const std::optional<StepBatch> step = engines_[i].replica->running_step();
           const ColocatedEngine& own = settings_.engines[i];
           engines_[i].wall.clock.set_rate(step ? partition_rate(own.demands->of(*step), own.share) : 1, now_);
         }
@@ -172,11 +181,11 @@ class ColocatedSimulation {
   // Engines without a step in flight only wait for requests: their clocks go on.
   void take_turns() {
     for (size_t i = 0; i < engines_.size(); ++i) {
-      slices_->set_busy(i, engines_[i].replica.running_step().has_value());
+      slices_->set_busy(i, engines_[i].replica->running_step().has_value());
     }
     if (slices_->update(now_)) ++engines_[slices_->next_holder()].use.switches;
     for (size_t i = 0; i < engines_.size(); ++i) {
-      const bool waits = engines_[i].replica.running_step().has_value() && slices_->holder() != i;
+      const bool waits = engines_[i].replica->running_step().has_value() && slices_->holder() != i;
       engines_[i].wall.clock.set_rate(waits ? 0 : 1, now_);
     }
   }
@@ -185,19 +194,20 @@ class ColocatedSimulation {
     demands_.clear();
     shares_.clear();
     for (size_t i = 0; i < engines_.size(); ++i) {
-      const std::optional<StepBatch> step = engines_[i].replica.running_step();
+      const std::optional<StepBatch> step = engines_[i].replica->running_step();
       demands_.push_back(step ? settings_.engines[i].demands->of(*step) : StepDemand{});
       shares_.push_back(settings_.engines[i].share);
     }
     const std::vector<double> rates = shared_rates(demands_, shares_);
     for (size_t i = 0; i < engines_.size(); ++i) {
-      engines_[i].wall.clock.set_rate(engines_[i].replica.running_step() ? rates[i] : 1, now_);
+      engines_[i].wall.clock.set_rate(engines_[i].replica->running_step() ? rates[i] : 1, now_);
     }
   }
 
   void swap_models() {
-    const auto outstanding = [&] { return engines_[swaps_->awake()].replica.load().outstanding; };
+    const auto outstanding = [&] { return engines_[swaps_->awake()].replica->load().outstanding; };
     if (const std::optional<size_t> asleep = swaps_->update(now_, outstanding())) {
+      engines_[*asleep].start(run_);
       engines_[*asleep].use.moved_bytes += settings_.engines[*asleep].bytes_out.value();
       DeviceUse& woken = engines_[swaps_->awake()].use;
       woken.moved_bytes += settings_.engines[swaps_->awake()].bytes_in.value();
@@ -209,8 +219,9 @@ class ColocatedSimulation {
   SimulationTotals totals() {
     SimulationTotals sum;
     for (Engine& engine : engines_) {
-      sum.add(engine.replica.totals());
-      engine.replica.check_ended();
+      sum.add(engine.ended);
+      sum.add(engine.replica->totals());
+      engine.replica->check_ended();
       engine.use.alone_s = engine.wall.alone_s;
       engine.use.busy_s = engine.wall.busy_s;
       sum.device_use.push_back(engine.use);
@@ -221,6 +232,7 @@ class ColocatedSimulation {
   }
 
   const Colocation& settings_;
+  SimulationConfig run_;
   RequestSource* source_;
   std::deque<Engine> engines_;
   std::optional<TimeSlices> slices_;

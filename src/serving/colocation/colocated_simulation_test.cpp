@@ -200,6 +200,22 @@ TEST(Colocation, a_swap_moves_exactly_the_weights_and_takes_its_time) {
   }
 }
 
+TEST(Colocation, a_model_that_slept_has_forgotten_its_cache) {
+  std::vector<Request> requests;
+  for (int64_t i = 0; i < 4; ++i) {
+    requests.push_back({.id = i,
+                        .arrival = i * 10 * one_second,
+                        .input_tokens = 64,
+                        .output_tokens = 5,
+                        .model = i == 2 ? 1 : 0,
+                        .prefix_block_tokens = 16,
+                        .prefix_blocks = {1, 2, 3, 4}});
+  }
+  const std::vector<RequestRecord> ended = outcome({.sharing = Sharing::swap}, requests).run.sorted();
+  EXPECT_EQ(ended[1].cached_tokens, 48);
+  EXPECT_EQ(ended[3].cached_tokens, 0);
+}
+
 TEST(Colocation, a_model_asleep_waits_no_longer_than_asked_for_one_that_never_rests) {
   std::vector<Request> requests;
   for (int64_t i = 0; i < 400; ++i) {
