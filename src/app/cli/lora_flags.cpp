@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* engine_heading = "LoRA adapters";
 constexpr const char* load_heading = "Load: adapters (--enable-lora)";
-constexpr int64_t ranks[] = {1, 8, 16, 32, 64, 128, 256, 320, 512};  // vLLM, config/lora.py
+constexpr int64_t slot_ranks[] = {1, 8, 16, 32, 64, 128, 256, 320, 512};  // vLLM, config/lora.py
 
 }  // namespace
 
@@ -43,11 +43,11 @@ void LoraFlags::check_use(const Options& options) const {
 LoraSettings LoraFlags::read() const {
   LoraSettings result = settings;
   result.disk_bandwidth = BytesPerSecond(disk_gb_s * 1e9);
-  if (std::find(std::begin(ranks), std::end(ranks), settings.max_lora_rank) == std::end(ranks)) {
-    const auto next = std::upper_bound(std::begin(ranks), std::end(ranks), settings.max_lora_rank);
+  if (std::find(std::begin(slot_ranks), std::end(slot_ranks), settings.max_lora_rank) == std::end(slot_ranks)) {
+    const auto next = std::upper_bound(std::begin(slot_ranks), std::end(slot_ranks), settings.max_lora_rank);
     throw InputError({.source = "--max-lora-rank",
                       .value = fmt::format("{}", settings.max_lora_rank),
-                      .expected = fmt::format("one of {}, as vLLM", fmt::join(ranks, ", ")),
+                      .expected = fmt::format("one of {}, as vLLM", fmt::join(slot_ranks, ", ")),
                       .suggestion = fmt::format("{}", *next)});
   }
   if (settings.rank > settings.max_lora_rank) {

@@ -1,9 +1,11 @@
 #include "serving/colocation/progress_rates.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <gtest/gtest.h>
 
+#include "base/csv.h"
 #include "base/random.h"
 
 namespace foretoken {
@@ -65,13 +67,27 @@ TEST(SharedRates, two_that_want_the_same_get_half_each) {
   }
 }
 
-// A multiply of 4096 x 4096 x 4096 beside copies, and beside multiplies of 16 rows, on two streams of an H200: rates
-// that add up to 1.07 and 1.05 (data/measured/h200_sxm/sharing.csv).
-TEST(SharedRates, a_multiply_beside_reads_gets_on_as_measured) {
-  const StepDemand both[2] = {multiplies, reads};
+// Two streams of an H200 (data/measured/h200_sxm/README.md). Their rates are not equal there; what both do together is
+// compared. dec256 is bound by neither alone and left out.
+TEST(SharedRates, two_kernels_do_together_about_what_was_measured) {
+  CsvReader rows(FORETOKEN_SOURCE_DIR "/data/measured/h200_sxm/sharing.csv");
+  const size_t first = rows.column("first"), second = rows.column("second");
+  const size_t first_rate = rows.column("first_rate"), second_rate = rows.column("second_rate");
   const DeviceShare shares[2];
-  const std::vector<double> rates = shared_rates(both, shares);
-  EXPECT_NEAR(rates[0] + rates[1], 1.06, 0.02);
+  double error = 0;
+  int64_t count = 0;
+  while (rows.next()) {
+    if (rows.cell(first) == "dec256" || rows.cell(second) == "dec256") continue;
+    const StepDemand both[2] = {rows.cell(first) == "gemm" ? multiplies : reads,
+                                rows.cell(second) == "gemm" ? multiplies : reads};
+    const std::vector<double> rates = shared_rates(both, shares);
+    const double measured = rows.number(first_rate) + rows.number(second_rate);
+    error += std::abs((rates[0] + rates[1]) / measured - 1);
+    EXPECT_NEAR((rates[0] + rates[1]) / measured, 1, 0.21) << rows.cell(first) << " " << rows.cell(second);
+    ++count;
+  }
+  EXPECT_EQ(count, 8);
+  EXPECT_LT(error / static_cast<double>(count), 0.1);
 }
 
 TEST(SharedRates, engines_on_processors_of_their_own_share_only_the_memory) {
