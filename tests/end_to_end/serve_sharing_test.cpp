@@ -84,7 +84,8 @@ TEST(ServeColocated, wrong_flags_are_refused) {
   expect_refused(two + "--gpu-sharing mps --switch-time 5", "--gpu-sharing mps");
   expect_refused(two + "--gpu-sharing mig", "one of 1g, 2g, 3g, 4g, 7g");
   expect_refused("--colocate mig=7g --colocate mig=1g --gpu-sharing mig", "parts that fit on one device");
-  expect_refused("--colocate gpu-memory-utilization=0.6 --colocate gpu-memory-utilization=0.6", "at most 1");
+  expect_refused("--colocate gpu-memory-utilization=0.6 --colocate gpu-memory-utilization=0.6",
+                 "fit beside each other");
   expect_refused("--colocate load-share=0", "above 0");
   expect_refused("--colocate model=Llama-3.1-8B,lod-share=1", "did you mean");
   expect_refused(two + "--colocate tp=2", "engines on the same");

@@ -68,7 +68,6 @@ void check_partitions(const std::vector<ColocatedEngineFlags>& engines) {
 
 // Of an engine that does not say: its usual share of the part that it gets of the memory.
 void divide_memory(std::vector<ColocatedEngineFlags>& engines, Sharing sharing) {
-  double sum = 0;
   for (ColocatedEngineFlags& engine : engines) {
     EngineFlags& flags = engine.replica.engine.engine;
     const EngineKind& kind = engine_kind(flags.engine);
@@ -87,14 +86,20 @@ void divide_memory(std::vector<ColocatedEngineFlags>& engines, Sharing sharing) 
     } else if (sharing == Sharing::mig) {
       flags.memory_fraction *= part;
     }
-    sum += flags.memory_fraction;
   }
-  if (sum > 1) {
-    throw InputError({.source = flag_name,
-                      .path = "gpu-memory-utilization",
-                      .value = fmt::format("{:.2f} of the device's memory together", sum),
-                      .expected = "at most 1, or --gpu-sharing swap: one model in memory at a time"});
-  }
+}
+
+// What all engines have in place together. Memory fractions of some engines are of what others leave free; here each
+// counts as if it came first.
+void check_memory(const std::vector<ReplicaGroup>& groups) {
+  double used = 0;
+  for (const ReplicaGroup& group : groups) used += group.memory.total.value - group.memory.unused.value;
+  const double total = groups.front().memory.total.value;
+  if (used <= total) return;
+  throw InputError({.source = flag_name,
+                    .path = "gpu-memory-utilization",
+                    .value = fmt::format("{} of {} together", bytes_text(used), bytes_text(total)),
+                    .expected = "engines that fit beside each other, or --gpu-sharing swap: one in memory at a time"});
 }
 
 void check_same_device(const std::vector<ReplicaGroup>& groups) {
@@ -169,6 +174,7 @@ std::vector<ColocatedEngineFlags> ColocationFlags::read(const ReplicaFlags& comm
 SharedDevice ColocationFlags::device(const std::vector<ColocatedEngineFlags>& flags,
                                      const std::vector<ReplicaGroup>& groups) const {
   check_same_device(groups);
+  if (sharing != "swap") check_memory(groups);
   SharedDevice result;
   Colocation& colocation = result.colocation;
   colocation.sharing = sharing_from_name(sharing);
