@@ -88,7 +88,7 @@ class Batch {
   int64_t idle_decodes() const { return idle_decodes_; }
   int64_t prompt_count() const { return prompt_count_; }  // without padding, as the tokens
   int64_t prompt_context_tokens() const { return prompt_context_; }
-  int64_t accepted_drafts() const { return accepted_; }  // those that come out as tokens
+  int64_t accepted_drafts() const { return accepted_; }            // those that come out as tokens
   std::span<const int32_t> adapters() const { return adapters_; }  // different ones, in the order they came
   // What takes the time: of ranks in lock step the most that any of them has of each kind of work.
   StepBatch step() const;

@@ -138,6 +138,11 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
     if (measured_steps) {
       throw InputError({.source = "--enable-lora", .expected = "steps of our own kernels: tables have no adapters"});
     }
+    if (lock_step_ranks(plan) > 1) {
+      throw InputError({.source = "--enable-lora",
+                        .value = "with data-parallel ranks that share experts",
+                        .expected = "ranks of their own: adapters of ranks in lock step are not simulated"});
+    }
     group.lora.emplace(lora.read(), composed);
     group.lora_times = group.lora->steps(*group.times);
     group.config.times = group.lora_times.get();

@@ -11,7 +11,6 @@ void WallTimes::request_ended(const RequestRecord& record) {
     told.queued = clock.first_shown(record.queued);
     told.scheduled = clock.last_shown(record.scheduled);
     told.first_token = clock.first_shown(record.first_token);
-    if (record.delivered > 0) told.delivered = clock.first_shown(record.delivered);
     told.last_token = clock.first_shown(record.last_token);
   }
   observer_->request_ended(told);
