@@ -35,17 +35,6 @@ std::string percentile_text(double percentile) {
   return number_text(percentile);
 }
 
-// mean_ttft_ms, median_..., std_..., p99_...
-void set_latencies(Json& json, std::string_view name, const LatencySummary& summary,
-                   const std::vector<double>& percentiles) {
-  json.set(fmt::format("mean_{}_ms", name), summary.mean_ms);
-  json.set(fmt::format("median_{}_ms", name), summary.median_ms);
-  json.set(fmt::format("std_{}_ms", name), summary.deviation_ms);
-  for (size_t i = 0; i < percentiles.size(); ++i) {
-    json.set(fmt::format("p{}_{}_ms", percentile_text(percentiles[i]), name), summary.percentiles_ms[i]);
-  }
-}
-
 std::string line(const std::string& label, int64_t value) {
   return fmt::format("{:<40} {:<10}\n", label, value);
 }
@@ -143,12 +132,14 @@ double cached_share(const ServingMetrics& metrics) {
 Json replicas_json(const ServingReport& report) {
   Json groups = Json::array();
   for (const ReplicaSummary& group : report.replicas) {
-    groups.push(Json::object({{"device", group.device},
+    Json json = Json::object({{"device", group.device},
                               {"scheduler", group.scheduler},
                               {"replicas", group.count},
                               {"devices_each", group.devices_each},
                               {"kv_blocks", group.kv_blocks},
-                              {"block_size", group.block_size}}));
+                              {"block_size", group.block_size}});
+    if (!group.model.empty()) json.set("model", group.model);
+    groups.push(std::move(json));
   }
   return groups;
 }
@@ -157,9 +148,9 @@ std::string replica_lines(const ServingReport& report) {
   std::string text;
   for (const ReplicaSummary& group : report.replicas) {
     const int64_t devices = group.count * group.devices_each;
-    text +=
-        fmt::format("{} on {}{} ({} scheduler{})\n", report.model, devices > 1 ? fmt::format("{} x ", devices) : "",
-                    group.device, group.scheduler, group.count > 1 ? fmt::format(", {} replicas", group.count) : "");
+    text += fmt::format("{} on {}{} ({} scheduler{})\n", group.model.empty() ? report.model : group.model,
+                        devices > 1 ? fmt::format("{} x ", devices) : "", group.device, group.scheduler,
+                        group.count > 1 ? fmt::format(", {} replicas", group.count) : "");
   }
   return text;
 }
@@ -215,6 +206,16 @@ Json rate_json(double rate) {
 
 }  // namespace
 
+void set_latencies(Json& json, std::string_view name, const LatencySummary& summary,
+                   const std::vector<double>& percentiles) {
+  json.set(fmt::format("mean_{}_ms", name), summary.mean_ms);
+  json.set(fmt::format("median_{}_ms", name), summary.median_ms);
+  json.set(fmt::format("std_{}_ms", name), summary.deviation_ms);
+  for (size_t i = 0; i < percentiles.size(); ++i) {
+    json.set(fmt::format("p{}_{}_ms", percentile_text(percentiles[i]), name), summary.percentiles_ms[i]);
+  }
+}
+
 std::vector<std::string> latency_metric_names() {
   std::vector<std::string> names;
   for (const LatencyMetric& metric : latency_metrics) names.emplace_back(metric.name);
@@ -229,7 +230,7 @@ int64_t ServingReport::replica_count() const {
 
 int64_t ServingReport::devices() const {
   int64_t sum = 0;
-  for (const ReplicaSummary& group : replicas) sum += group.count * group.devices_each;
+  for (const ReplicaSummary& group : replicas) sum += group.shares_device ? 0 : group.count * group.devices_each;
   return sum;
 }
 

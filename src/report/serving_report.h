@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,8 @@ namespace foretoken {
 // Equal replicas.
 struct ReplicaSummary {
   std::string device, scheduler;
+  std::string model;           // where it is not the report's
+  bool shares_device = false;  // with the group before it
   int64_t count = 1;
   int64_t devices_each = 1;
   int64_t kv_blocks = 0, block_size = 0;  // of one replica
@@ -54,6 +57,10 @@ void add_request_arrays(Json& result, std::span<const RequestDetail> requests);
 
 // The same keys and ours: intervals, preemptions, cache hits, time series.
 Json serving_json(const ServingReport& report);
+
+// mean_ttft_ms, median_..., std_..., p99_... of these percentiles, for the name "ttft".
+void set_latencies(Json& json, std::string_view name, const LatencySummary& summary,
+                   const std::vector<double>& percentiles);
 
 // Latency metrics that --percentile-metrics knows.
 std::vector<std::string> latency_metric_names();

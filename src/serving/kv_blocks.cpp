@@ -72,7 +72,8 @@ void KvBlocks::describe(Sequence& sequence) const {
   const int64_t described = static_cast<int64_t>(request.prefix_blocks.size()) * request.prefix_block_tokens;
   if (block_size_ == 1) sequence.content_rows = request.prefix_block_tokens;
   const int64_t each = content_tokens(sequence);
-  uint64_t chain = 1;
+  // Tokens that went through an adapter have other keys and values (vLLM hashes its name with each block).
+  uint64_t chain = request.adapter < 0 ? 1 : mixed(1, static_cast<uint64_t>(request.adapter));
   size_t next_number = 0;
   // A block's content is everything up to its end, so a number that reaches beyond the block belongs to it.
   for (int64_t end = each; end <= described && end <= sequence.final_tokens(); end += each) {

@@ -62,6 +62,7 @@ Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationCon
       observer_(&observer),
       scheduler_name_(config.scheduler),
       scheduler_(make_scheduler(scheduler_name_, options_)),
+      adapters_(config.adapters),
       most_in_flight_(steps_in_flight(config)),
       front_(config.front) {
   ensure(times_ != nullptr, "a replica has step times");
@@ -120,6 +121,7 @@ Sequence& Replica::new_sequence(Request&& request) {
   spare_sequences_.pop_back();
   sequence.begin(std::move(request));
   sequence.latest_start = latest_start(sequence.request);
+  if (!adapters_.has_slots()) sequence.request.adapter = -1;  // the model alone answers
   sequence.record.replica = index_;
   sequence.watched = observer_->watches(sequence.request.id);
   watched_ += sequence.watched ? 1 : 0;
@@ -373,7 +375,9 @@ void Replica::place(Step& step, Picoseconds now) {
     Sequence& sequence = *entry.sequence;
     if (sequence.record.scheduled < 0) sequence.record.scheduled = step.begin;
   }
-  if (repeat_decodes_ && options_.pipeline_stages == 1 && step.batch.only_decodes()) {
+  if (!step.batch.adapters().empty()) step.adapter_loads = adapters_.use(step.batch.adapters());
+  const Picoseconds loading = step.adapter_loads.time;
+  if (repeat_decodes_ && options_.pipeline_stages == 1 && step.batch.only_decodes() && loading == 0) {
     const bool others_end = runs_behind && in_flight_.back().batch.ends_sequence();
     int64_t repeats = others_end ? 0 : scheduler_->repeats(step.batch);
     if (!inbox_.empty()) {  // until these are read
@@ -385,7 +389,7 @@ void Replica::place(Step& step, Picoseconds now) {
       return;
     }
   }
-  const Picoseconds through = duration(times_->step_seconds(step.batch.step()));
+  const Picoseconds through = loading + duration(times_->step_seconds(step.batch.step()));
   const Picoseconds stage = through / options_.pipeline_stages;
   const Picoseconds computed = tiers_ ? tiers_->end(step.begin, through) : step.begin + through;
   step.end = computed;
@@ -519,7 +523,9 @@ void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64
                           .running = load.running,
                           .waiting = load.waiting + static_cast<int64_t>(inbox_.size()),
                           .kv_blocks_used = load.blocks_used,
-                          .kv_blocks_grown = repeats > 1 ? scheduler_->blocks_ahead(step.batch, repeats - 1) : 0};
+                          .kv_blocks_grown = repeats > 1 ? scheduler_->blocks_ahead(step.batch, repeats - 1) : 0,
+                          .adapters = batch.adapters,
+                          .adapter_loads = step.adapter_loads};
   observer_->step_ran(record);
   if (watched_ == 0) return;
   for (const BatchEntry& entry : step.batch.entries()) {
@@ -546,6 +552,17 @@ ReplicaLoad Replica::load() const {
                      static_cast<int64_t>(on_the_way_.size() + inbox_.size() + loading_.size() + received_.size()),
           .blocks_used = load.blocks_used,
           .blocks = load.blocks};
+}
+
+void Replica::check_ended() const {
+  const ReplicaLoad left = load();
+  ensure(left.outstanding == 0 && left.running == 0 && left.waiting == 0, "every request that came in has ended");
+  ensure(left.blocks_used == 0, "an engine without requests holds no blocks");
+}
+
+std::optional<StepBatch> Replica::running_step() const {
+  if (in_flight_.empty()) return std::nullopt;
+  return in_flight_.front().batch.step();
 }
 
 Picoseconds Replica::duration(const Estimate& seconds) const {

@@ -77,6 +77,10 @@ class Replica {
   ReplicaLoad load() const;
   // Nothing is here, nor cache that is to move.
   bool idle() const { return outstanding_ == 0 && outside_.empty(); }
+  // Of the run's end: every request that came in has ended.
+  void check_ended() const;
+  // The step that runs now, or the first of a run of equal ones; nothing while it is idle.
+  std::optional<StepBatch> running_step() const;
   const SimulationTotals& totals() const { return totals_; }
 
  private:
@@ -86,6 +90,7 @@ class Replica {
     Picoseconds end = 0;      // of a single step; of a run unknown until its last step starts
     int64_t steps_ahead = 0;  // equal steps to run before the last one
     Picoseconds last_begin = 0;
+    AdapterLoads adapter_loads;  // before its first kernel
   };
 
   struct OnTheWay {
@@ -129,6 +134,7 @@ class Replica {
   RunObserver* observer_;
   std::string scheduler_name_;
   std::unique_ptr<Scheduler> scheduler_;
+  AdapterCache adapters_;
   size_t most_in_flight_;
   Frontend front_;
   std::deque<OnTheWay> on_the_way_;  // through the front, in this order

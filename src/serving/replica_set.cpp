@@ -1,9 +1,5 @@
 #include "serving/replica_set.h"
 
-#include <algorithm>
-
-#include "base/error.h"
-
 namespace foretoken {
 
 std::deque<Replica> make_replicas(const SimulationConfig& config, RunObserver& observer, KvTiers* tiers) {
@@ -17,16 +13,8 @@ std::deque<Replica> make_replicas(const SimulationConfig& config, RunObserver& o
 SimulationTotals totals_of(const std::deque<Replica>& replicas) {
   SimulationTotals sum;
   for (const Replica& replica : replicas) {
-    const SimulationTotals& part = replica.totals();
-    sum.completed += part.completed;
-    sum.rejected += part.rejected;
-    sum.preemptions += part.preemptions;
-    sum.steps += part.steps;
-    sum.decisions += part.decisions;
-    sum.end = std::max(sum.end, part.end);
-    const ReplicaLoad load = replica.load();
-    ensure(load.outstanding == 0 && load.running == 0 && load.waiting == 0, "every request that came in has ended");
-    ensure(load.blocks_used == 0, "an engine without requests holds no blocks");
+    sum.add(replica.totals());
+    replica.check_ended();
   }
   return sum;
 }

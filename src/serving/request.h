@@ -18,6 +18,8 @@ struct Request {
   int64_t session = -1;             // requests of one conversation; -1 = none
   int32_t priority = 0;             // lower goes first, where the policy looks at it
   int32_t region = 0;               // where it comes from (fleet/regions.h)
+  int32_t adapter = -1;             // that its tokens go through (lora/); -1 = the model alone
+  int32_t model = 0;                // which of the models that share a device (colocation/)
   int32_t prefix_block_tokens = 0;  // tokens that one of `prefix_blocks` stands for
   // One number per block of the prompt: two prompts share their first k blocks exactly when their first k numbers are
   // equal. Empty = shares nothing. Numbers beyond the prompt name blocks of the output, for a conversation whose next
@@ -94,6 +96,12 @@ struct RequestRecord {
   }
 };
 
+// Adapters that had to be brought in before a step.
+struct AdapterLoads {
+  int64_t from_host = 0, from_disk = 0;
+  Picoseconds time = 0;
+};
+
 struct StepRecord {
   int32_t replica = 0;
   Picoseconds begin = 0;
@@ -112,6 +120,8 @@ struct StepRecord {
   int64_t waiting = 0;
   int64_t kv_blocks_used = 0;   // of repeated steps: in the first of them
   int64_t kv_blocks_grown = 0;  // and so many more in the last
+  int64_t adapters = 0;         // different ones that its tokens go through
+  AdapterLoads adapter_loads;   // before its first kernel
 };
 
 // What one request did in a step, or in each of a run of equal ones.

@@ -43,6 +43,7 @@ struct SchedulerOptions {
   int64_t batch_wait_timeout_iters = 0;
   double batch_wait_max_tokens_ratio = 0;
   int64_t pipeline_stages = 1;
+  int64_t max_loras = 0;         // different adapters of running sequences; 0 = no limit
   Speculation speculation = {};  // its seed is the run's
   // Data-parallel ranks that share experts and so take every step together, each with its own queue and blocks: all
   // counts above are those of one rank. `rank_router` chooses the rank of a request.
@@ -112,6 +113,7 @@ struct OptionsRead {
   bool long_prefill_threshold = false;
   bool batch_wait = false;
   bool loads_apart = false;  // requests that wait for what tiers below hold keep no step waiting
+  bool adapters = false;
 };
 
 struct SchedulerKind {

@@ -66,6 +66,10 @@ void Batch::add(Sequence& sequence, int64_t new_tokens, const Drafts& drafts) {
     ++prompt_count_;
     prompt_context_ += context;
   }
+  if (const int32_t adapter = sequence.request.adapter; adapter >= 0) {
+    adapter_tokens_ += new_tokens + drafts.verified;
+    if (std::find(adapters_.begin(), adapters_.end(), adapter) == adapters_.end()) adapters_.push_back(adapter);
+  }
 }
 
 void Batch::add_padding(int64_t tokens, int64_t context) {
@@ -109,8 +113,9 @@ void Batch::repeat(int64_t count) {
 void Batch::clear() {
   entries_.clear();
   prompts_.clear();
+  adapters_.clear();
   decodes_ = idle_decodes_ = decode_context_ = longest_decode_ = drafted_ = accepted_ = prefill_tokens_ = 0;
-  prompt_count_ = prompt_context_ = 0;
+  prompt_count_ = prompt_context_ = adapter_tokens_ = 0;
   ranks_ = 0;
   busiest_ = {};
   ends_sequence_ = false;
@@ -122,6 +127,7 @@ void Batch::join(const Batch& rank) {
     for (const PromptChunk& chunk : prompts) sum += chunk.new_tokens;
     return sum;
   };
+  ensure(rank.adapters_.empty(), "ranks in lock step have no adapters");
   const StepBatch one = rank.step();
   ++ranks_;
   busiest_.decodes = std::max(busiest_.decodes, one.decodes);
@@ -152,6 +158,8 @@ StepBatch Batch::step() const {
           .decode_context_tokens = decode_context_,
           .longest_decode_context = longest_decode_,
           .drafted_tokens = drafted_,
+          .adapters = static_cast<int64_t>(adapters_.size()),
+          .adapter_tokens = adapter_tokens_,
           .prompts = prompts_};
 }
 

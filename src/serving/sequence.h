@@ -89,16 +89,18 @@ class Batch {
   int64_t idle_decodes() const { return idle_decodes_; }
   int64_t prompt_count() const { return prompt_count_; }  // without padding, as the tokens
   int64_t prompt_context_tokens() const { return prompt_context_; }
-  int64_t accepted_drafts() const { return accepted_; }  // those that come out as tokens
+  int64_t accepted_drafts() const { return accepted_; }            // those that come out as tokens
+  std::span<const int32_t> adapters() const { return adapters_; }  // different ones, in the order they came
   // What takes the time: of ranks in lock step the most that any of them has of each kind of work.
   StepBatch step() const;
 
  private:
   std::vector<BatchEntry> entries_;
   std::vector<PromptChunk> prompts_;
+  std::vector<int32_t> adapters_;
   int64_t decodes_ = 0, idle_decodes_ = 0, decode_context_ = 0, longest_decode_ = 0, drafted_ = 0, accepted_ = 0,
           prefill_tokens_ = 0;
-  int64_t prompt_count_ = 0, prompt_context_ = 0;
+  int64_t prompt_count_ = 0, prompt_context_ = 0, adapter_tokens_ = 0;
   int64_t ranks_ = 0;       // that were joined
   StepBatch busiest_ = {};  // of these; its prompts are prompts_
   bool ends_sequence_ = false;

@@ -1,8 +1,10 @@
 #include "serving/simulation.h"
 
+#include <algorithm>
 #include <deque>
 
 #include "base/error.h"
+#include "serving/colocation/colocated_simulation.h"
 #include "serving/disaggregated_simulation.h"
 #include "serving/fleet/fleet_simulation.h"
 #include "serving/next_event.h"
@@ -70,9 +72,19 @@ class Simulation {
 
 }  // namespace
 
+void SimulationTotals::add(const SimulationTotals& part) {
+  completed += part.completed;
+  rejected += part.rejected;
+  preemptions += part.preemptions;
+  steps += part.steps;
+  decisions += part.decisions;
+  end = std::max(end, part.end);
+}
+
 SimulationTotals simulate(const SimulationConfig& config, RequestSource& source, RunObserver& observer) {
   if (config.disaggregation) return simulate_disaggregated(config, source, observer);
   if (config.fleet) return simulate_fleet(config, source, observer);
+  if (config.colocation) return simulate_colocated(config, source, observer);
   return Simulation(config, source, observer).run();
 }
 

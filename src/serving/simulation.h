@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "compose/stack.h"
+#include "serving/colocation/colocation.h"
 #include "serving/disaggregation.h"
 #include "serving/fleet/fleet.h"
+#include "serving/lora/adapter_cache.h"
 #include "serving/request.h"
 #include "serving/scheduler.h"
 #include "serving/steps/step_times.h"
@@ -26,6 +28,7 @@ struct ReplicaConfig {
   StepTimes* times = nullptr;    // not owned; replicas may share one
   FrontCosts front = {};         // between clients and this engine; nothing: they call the engine itself
   int64_t receive_interval = 1;  // decode steps from one reading of new requests to the next (SGLang)
+  AdapterLoading adapters = {};  // slots for LoRA adapters
   bool keeps_cache = false;      // a prompt's blocks stay when it has its last token: until they have been moved
 };
 
@@ -40,6 +43,8 @@ struct SimulationConfig {
   std::optional<KvTierSettings> kv_tiers = {};
   // Replicas come and go; `router` chooses within a region.
   std::optional<FleetConfig> fleet = {};
+  // The replicas are engines of different models that share one device; no router.
+  std::optional<Colocation> colocation = {};
   // Equal decode steps are advanced at once. Without it each is decided alone: slower, the same answers.
   bool repeat_decodes = true;
 };
@@ -49,10 +54,13 @@ struct SimulationTotals {
   int64_t rejected = 0;
   int64_t preemptions = 0;
   int64_t steps = 0;
-  int64_t decisions = 0;   // scheduling decisions: equal decode steps in a row count once
-  Picoseconds end = 0;     // of the last request
+  int64_t decisions = 0;  // scheduling decisions: equal decode steps in a row count once
+  Picoseconds end = 0;    // of the last request
   KvTierUsage kv_tiers;
-  FleetTotals fleet = {};  // where replicas come and go
+  FleetTotals fleet = {};                  // where replicas come and go
+  std::vector<DeviceUse> device_use = {};  // by replica, where they share a device
+
+  void add(const SimulationTotals& part);  // the counts, and the later end
 };
 
 // Runs until the source has no more requests and all are served. Deterministic; one thread.

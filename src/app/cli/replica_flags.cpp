@@ -72,6 +72,7 @@ void ReplicaFlags::declare_engine(Options& options) {
   speculation.declare(options);
   options.integer("--scheduler-recv-interval", receive_interval, {.least = 1, .most = 1'000'000},
                   "Decode steps from one reading of new requests to the next (sglang)");
+  lora.declare(options);
   options.heading("Step times");
   options.text("--stack", stack, "Software that runs the steps (foretoken stacks); default: the engine's");
   options.choice("--tier", tier, tier_names(), tier_help);
@@ -83,18 +84,24 @@ void ReplicaFlags::declare_engine(Options& options) {
   power.declare(options);
 }
 
-ReplicaFlags ReplicaFlags::with(const std::string& flag, const std::string& settings) const {
+ReplicaFlags ReplicaFlags::with(const std::string& flag, const std::string& settings,
+                                const std::function<void(Options&)>& declare_more) const {
   ReplicaFlags changed = *this;
   changed.count = 1;
   const auto declare = [&](Options& options) {
     changed.declare_model(options);
     changed.declare_engine(options);
-    options.integer("--count", changed.count, counts, "Replicas of this kind");
+    if (declare_more) {
+      declare_more(options);
+    } else {
+      options.integer("--count", changed.count, counts, "Replicas of this kind");
+    }
   };
   parse_settings(flag, settings, declare, [&](const Options& options) {
     refuse_unread_scheduler_flags(options, {changed.scheduler.name(changed.engine.engine.engine)});
+    changed.lora.check_use(options);
   });
-  if (changed.model.model != model.model) {
+  if (!declare_more && changed.model.model != model.model) {
     throw InputError({.source = flag,
                       .value = printable(settings),
                       .expected = "replicas of one model: all answer the same requests"});
@@ -123,50 +130,70 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
   scheduler.apply(config.options);
   if (pool) config.options.num_gpu_blocks *= pool->attention_groups;
   config.receive_interval = receive_interval;
-  ReplicaGroup group{.count = count * ranks,
-                     .data_parallel_ranks = ranks,
-                     .model = parsed,
-                     .plan = plan,
-                     .models = std::move(models),
-                     .memory = std::move(memory),
-                     .stack = std::move(captured),
-                     .kv_dtype = kv_dtype,
-                     .ffn = std::move(pool),
-                     .has_operators = op_tables.empty() && vidur_tables.empty() && !speculative && !ffn.given(),
-                     .sustained_grid = nullptr,
-                     .times = nullptr,
-                     .drafter = std::nullopt,
-                     .drafting_times = nullptr,
-                     .config = std::move(config)};
+  ReplicaGroup group{
+      .count = count * ranks,
+      .data_parallel_ranks = ranks,
+      .model = parsed,
+      .plan = plan,
+      .models = std::move(models),
+      .memory = std::move(memory),
+      .stack = std::move(captured),
+      .kv_dtype = kv_dtype,
+      .ffn = std::move(pool),
+      .has_operators = op_tables.empty() && vidur_tables.empty() && !speculative && !lora.enabled && !ffn.given(),
+      .sustained_grid = nullptr,
+      .times = nullptr,
+      .lora = std::nullopt,
+      .lora_times = nullptr,
+      .drafter = std::nullopt,
+      .drafting_times = nullptr,
+      .config = std::move(config)};
   // Tables are of steps alone, from whoever made them: no server of ours stands before them.
   const bool measured_steps = !op_tables.empty() || !vidur_tables.empty();
   group.config.front = engine_front(group.stack, offline || measured_steps);
-  const ComposedStepsConfig composed{.model = group.model,
-                                     .plan = group.plan,
-                                     .models = group.models,
-                                     .stack = group.stack,
-                                     .kv_dtype = group.kv_dtype};
+  const ComposedStepsConfig composed = group.composed();
   group.times = group.ffn ? split_steps(*this, composed, *group.ffn) : step_times(*this, composed);
   if (held_busy) {
     group.sustained_grid = std::make_shared<SustainedGrid>(composed);
     group.times = sustained_steps(std::move(group.times), group.sustained_grid);
   }
   group.config.times = group.times.get();
+  if (lora.enabled) {
+    if (measured_steps) {
+      throw InputError({.source = "--enable-lora", .expected = "steps of our own kernels: tables have no adapters"});
+    }
+    if (lock_step_ranks(plan) > 1) {
+      throw InputError({.source = "--enable-lora",
+                        .value = "with data-parallel ranks that share experts",
+                        .expected = "ranks of their own: adapters of ranks in lock step are not simulated"});
+    }
+    group.lora.emplace(lora.read(), composed);
+    group.lora_times = group.lora->steps(*group.times);
+    group.config.times = group.lora_times.get();
+  }
   if (speculative) {
-    if (!op_tables.empty() || !vidur_tables.empty()) {
+    if (measured_steps) {
       throw InputError(
           {.source = "--speculative-config", .expected = "steps of our own kernels: tables have no drafter"});
     }
     group.drafter.emplace(speculation.draft_engine(*speculative, composed, library));
-    group.drafting_times = group.drafter->steps(*group.times);
+    group.drafting_times = group.drafter->steps(*group.config.times);
     group.config.options = group.drafter->beside(group.config.options, group.memory);
     group.config.times = group.drafting_times.get();
+  }
+  if (group.lora) {
+    group.config.options = group.lora->beside(group.config.options, group.memory);
+    group.config.adapters = group.lora->loading();
   }
   return group;
 }
 
 int64_t ReplicaGroup::cache_devices() const {
   return plan.tensor * plan.pipeline * plan.context * (ffn ? ffn->attention_groups : 1);
+}
+
+ComposedStepsConfig ReplicaGroup::composed() const {
+  return {.model = model, .plan = plan, .models = models, .stack = stack, .kv_dtype = kv_dtype};
 }
 
 ReplicaSummary ReplicaGroup::summary() const {
@@ -180,7 +207,8 @@ ReplicaSummary ReplicaGroup::summary() const {
 
 std::vector<TypicalStep> ReplicaGroup::typical_steps(const StepMix& mix, const std::string& flag) const {
   if (!has_operators) {
-    throw InputError({.source = flag, .expected = "steps of our own kernels without drafts: tables have no operators"});
+    throw InputError(
+        {.source = flag, .expected = "steps of our own kernels without drafts or adapters: others have no operators"});
   }
   std::vector<TypicalStep> steps;
   for (const StepShare& share : mix.shares()) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "app/cli/engine_flags.h"
 #include "app/cli/ffn_flags.h"
 #include "app/cli/library.h"
+#include "app/cli/lora_flags.h"
 #include "app/cli/model_flags.h"
 #include "app/cli/power_flags.h"
 #include "app/cli/scheduler_flags.h"
@@ -37,12 +39,15 @@ struct ReplicaGroup {
   bool has_operators = true;                      // steps of our own kernels on one kind of device, without drafts
   std::shared_ptr<SustainedGrid> sustained_grid;  // null = boards are cool, and not metered
   std::unique_ptr<StepTimes> times;
+  std::optional<LoraEngine> lora;
+  std::unique_ptr<StepTimes> lora_times;  // with the adapters' kernels
   std::optional<DraftEngine> drafter;
   std::unique_ptr<StepTimes> drafting_times;  // with the drafter's passes
   ReplicaConfig config;                       // uses these
 
   int64_t cache_devices() const;  // of one replica: those that hold its KV cache
   ReplicaSummary summary() const;
+  ComposedStepsConfig composed() const;  // how its steps are, without drafts and adapters
   // The typical step of each kind, by operator. InputError, which names the flag, where there are no operators.
   std::vector<TypicalStep> typical_steps(const StepMix& mix, const std::string& flag) const;
 };
@@ -54,6 +59,7 @@ struct ReplicaFlags {
   SpeculationFlags speculation;
   FfnFlags ffn;
   PowerFlags power;
+  LoraFlags lora;
   std::string stack, tier = "best", op_tables, vidur_tables;
   bool sustained = false;
   bool metered = false;  // their energy is asked for
@@ -62,8 +68,10 @@ struct ReplicaFlags {
 
   void declare_model(Options& options);
   void declare_engine(Options& options);
-  // The same with some flags changed: "device=a100_sxm,tp=2,count=4". `flag` is the one that says so.
-  ReplicaFlags with(const std::string& flag, const std::string& settings) const;
+  // The same with some flags changed: "device=a100_sxm,tp=2,count=4". `flag` is the one that says so. `declare_more`
+  // declares further flags, in place of count, of engines that may have another model.
+  ReplicaFlags with(const std::string& flag, const std::string& settings,
+                    const std::function<void(Options&)>& declare_more = {}) const;
   // `offline`: requests do not come through a server (engine_setup.h).
   ReplicaGroup build(const Library& library, bool offline) const;
 };

@@ -84,7 +84,8 @@ void refuse_unread_scheduler_flags(const Options& options, const std::vector<std
       {"--scheduler-reserve-full-isl", [](const SchedulerKind& kind) { return kind.reads.reserve_full_isl; }},
       {"--long-prefill-token-threshold", [](const SchedulerKind& kind) { return kind.reads.long_prefill_threshold; }},
       {"--batch-wait-timeout-iters", [](const SchedulerKind& kind) { return kind.reads.batch_wait; }},
-      {"--batch-wait-max-tokens-ratio", [](const SchedulerKind& kind) { return kind.reads.batch_wait; }}};
+      {"--batch-wait-max-tokens-ratio", [](const SchedulerKind& kind) { return kind.reads.batch_wait; }},
+      {"--enable-lora", [](const SchedulerKind& kind) { return kind.reads.adapters; }}};
   std::vector<std::string> unread;
   for (const OptionFlag& flag : flags) {
     const bool is_read = std::any_of(schedulers.begin(), schedulers.end(),

@@ -75,6 +75,7 @@ class TraceReader {
     output_ = rows_->field(format_.output);
     session_ = rows_->field("session");
     priority_ = rows_->field("priority");
+    adapter_ = rows_->field("adapter");
     for (const std::string& name : rows_->names()) {
       if (const int32_t tokens = block_tokens_of(name); tokens > 0) {
         blocks_ = rows_->field(name);
@@ -108,6 +109,9 @@ class TraceReader {
     if (rows_->is_given(session_)) request.session = rows_->integer(session_, {.least = 0});
     if (rows_->is_given(priority_)) {
       request.priority = static_cast<int32_t>(rows_->integer(priority_, {.least = -1'000'000, .most = 1'000'000}));
+    }
+    if (rows_->is_given(adapter_)) {
+      request.adapter = static_cast<int32_t>(rows_->integer(adapter_, {.least = -1, .most = 1'000'000'000}));
     }
     if (block_tokens_ == 0 || !rows_->is_given(blocks_)) return;
     request.prefix_block_tokens = block_tokens_;
@@ -145,7 +149,7 @@ class TraceReader {
 
   std::unique_ptr<TraceRows> rows_;
   const TraceFormat& format_;
-  size_t arrival_ = 0, input_ = 0, output_ = 0, session_ = 0, priority_ = 0, blocks_ = 0;
+  size_t arrival_ = 0, input_ = 0, output_ = 0, session_ = 0, priority_ = 0, adapter_ = 0, blocks_ = 0;
   int32_t block_tokens_ = 0;
   std::optional<DateTime> first_date_;
   Picoseconds last_arrival_ = 0;

@@ -27,7 +27,7 @@ struct TraceFormat {
 std::span<const TraceFormat> trace_formats();
 
 // Optional fields of all formats: hash_ids, block_ids_N, prefix_block_ids_N (numbers separated by spaces, or a JSON
-// array; one for each N tokens of the prompt, hash_ids N = 512), session, priority.
+// array; one for each N tokens of the prompt, hash_ids N = 512), session, priority, adapter.
 
 struct TraceOptions {
   double time_scale = 1;      // times every arrival: 0.5 = twice the rate

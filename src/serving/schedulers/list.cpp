@@ -12,7 +12,8 @@ constexpr OptionsRead vllm_options{.policy = true,
                                    .prefix_caching = true,
                                    .reserve_full_isl = true,
                                    .long_prefill_threshold = true,
-                                   .loads_apart = true};
+                                   .loads_apart = true,
+                                   .adapters = true};
 constexpr OptionsRead trtllm_options{.chunked_prefill = true, .prefix_caching = true, .batch_wait = true};
 
 constexpr SchedulerKind kinds[] = {

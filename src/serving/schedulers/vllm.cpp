@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "serving/lora/adapter_slots.h"
 #include "serving/schedulers/list.h"
 #include "serving/schedulers/paged_scheduler.h"
 
@@ -54,7 +55,8 @@ class VllmScheduler final : public PagedScheduler {
     } while (!served && batch.empty() && !any_in_flight());
   }
 
-  bool arrival_matters() const override { return by_urgency() || PagedScheduler::arrival_matters(); }
+  // Where adapters wait for each other, one that is there already comes in past them.
+  bool arrival_matters() const override { return by_urgency() || adapters_wait_ || PagedScheduler::arrival_matters(); }
 
  private:
   bool by_urgency() const { return options_.policy != QueuePolicy::fcfs; }
@@ -133,12 +135,25 @@ class VllmScheduler final : public PagedScheduler {
   }
 
   void admit_waiting(Batch& batch, int64_t& budget) {
+    AdapterSlots slots(options_.max_loras, running_);
+    std::vector<Sequence*> set_aside;  // their adapters have no slot: those behind them go first
+    admit_those_with_slots(batch, budget, slots, set_aside);
+    waiting_.insert(waiting_.begin(), set_aside.begin(), set_aside.end());
+    adapters_wait_ = !set_aside.empty();
+  }
+
+  void admit_those_with_slots(Batch& batch, int64_t& budget, AdapterSlots& slots, std::vector<Sequence*>& set_aside) {
     while (!waiting_.empty()) {
       if (budget == 0 || full()) {
         stays_blocked_ = true;
         return;
       }
       Sequence& sequence = *waiting_.front();
+      if (!slots.has_room(sequence.request.adapter)) {
+        waiting_.pop_front();
+        set_aside.push_back(&sequence);
+        continue;
+      }
       if (is_on_the_way(sequence)) return;
       const int64_t known = sequence.known_tokens();
       // The last token is always computed, or none would come out.
@@ -156,8 +171,12 @@ class VllmScheduler final : public PagedScheduler {
       batch.add(sequence, tokens);
       kv_.publish(sequence);
       budget -= tokens;
+      slots.take(sequence.request.adapter);
     }
+    stays_blocked_ = !set_aside.empty();  // until a sequence ends
   }
+
+  bool adapters_wait_ = false;
 };
 
 }  // namespace

@@ -72,6 +72,8 @@ StepBatch grown(const StepBatch& decodes, int64_t steps) {
           .decode_context_tokens = decodes.decode_context_tokens + decodes.decodes * steps,
           .longest_decode_context = decodes.longest_decode_context + steps,
           .tokens_of_all_ranks = decodes.tokens_of_all_ranks,
+          .adapters = decodes.adapters,
+          .adapter_tokens = decodes.adapter_tokens,
           .prompts = {}};
 }
 

@@ -34,6 +34,8 @@ struct StepBatch {
   // Of all ranks that take the step together, this one included; 0 = each has as many as this one. Experts that they
   // share work on these.
   int64_t tokens_of_all_ranks = 0;
+  int64_t adapters = 0;        // different LoRA adapters that tokens go through
+  int64_t adapter_tokens = 0;  // new tokens that do
   std::span<const PromptChunk> prompts;
 
   int64_t new_tokens() const;

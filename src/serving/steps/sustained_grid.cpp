@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "compose/step_estimate.h"
 #include "compose/sustained_step.h"
+#include "serving/steps/equal_step.h"
 
 namespace foretoken {
 
@@ -29,16 +30,8 @@ const SustainedGrid::Held& SustainedGrid::held_at(const Node& node) {
 }
 
 SustainedGrid::Held SustainedGrid::compute(const Node& node) const {
-  const auto [prompt_tokens, decodes, context] = node;
-  if (prompt_tokens + decodes == 0) return {.slowdown = exactly(1), .watts_above_idle = exactly(0)};
-  StepRequest request{.batch = decodes, .context_len = context, .kv_dtype = config_.kv_dtype};
-  if (prompt_tokens > 0) {
-    request.phase = decodes > 0 ? StepPhase::mixed : StepPhase::prefill;
-    request.batch = decodes + 1;
-    request.input_len = prompt_tokens;
-    request.context_len = decodes > 0 ? context : 0;
-    request.prompts = decodes > 0 ? 1 : 0;
-  }
+  if (node[0] + node[1] == 0) return {.slowdown = exactly(1), .watts_above_idle = exactly(0)};
+  const StepRequest request = equal_step(node, config_.kv_dtype);
   const StepEstimate step = estimate_step(config_.model, request, config_.plan, config_.models.kernels, config_.stack,
                                           {.collectives = config_.models.collectives.get()});
   const SustainedStep held = sustained_step(step, *config_.models.power, config_.models.kernels.device());

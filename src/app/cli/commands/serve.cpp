@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "app/cli/colocation_flags.h"
 #include "app/cli/commands/list.h"
 #include "app/cli/energy_flags.h"
 #include "app/cli/fleet_flags.h"
@@ -15,9 +16,11 @@
 #include "app/cli/result_flags.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "report/colocation_report.h"
 #include "report/energy_report.h"
 #include "report/fleet_report.h"
 #include "report/goal_report.h"
+#include "report/lora_report.h"
 #include "report/memory_report.h"
 #include "report/request_life_report.h"
 #include "serving/engine_setup.h"
@@ -45,6 +48,7 @@ class ServeCommand : public Command {
     options_ = &options;
     replica_.declare_model(options);
     load_.declare(options);
+    adapter_load_.declare(options);
     replica_.declare_engine(options);
     options.heading("Replicas");
     options.integer("--replicas", replica_.count, {.least = 1, .most = 100'000},
@@ -62,6 +66,7 @@ class ServeCommand : public Command {
     replica_.ffn.declare(options);
     energy_.declare(options);
     fleet_.declare(options);
+    colocation_.declare(options);
     options.heading("Results");
     goals_.declare(options);
     options.flag(
@@ -91,12 +96,11 @@ class ServeCommand : public Command {
     load_.check_use(*options_);
     tiers_.check_use(*options_);
     fleet_.check_use(*options_);
+    replica_.lora.check_use(*options_);
+    adapter_load_.check_use(*options_, replica_.lora.enabled, !load_.trace.empty());
+    colocation_.check_use(*options_);
     const bool metered = energy_.wanted(*options_);
-    if (fleet_.given() && (tiers_.given() || metered)) {
-      throw InputError({.source = tiers_.given() ? "--kv-tier" : "--energy",
-                        .value = "with replicas that come and go",
-                        .expected = "a fleet of fixed size"});
-    }
+    check_together(metered);
     ReplicaFlags replica = replica_;
     replica.metered = metered;
     std::vector<ClockTrial> trials;
@@ -104,7 +108,8 @@ class ServeCommand : public Command {
       trials = try_clocks(library, replica);
       replica.power.clock = number_text(trials[best_clock(trials)].mhz);
     }
-    std::vector<ReplicaGroup> groups = build_groups(library, replica);
+    const std::vector<ColocatedEngineFlags> colocated = colocation_.read(replica);
+    std::vector<ReplicaGroup> groups = build_groups(library, replica, colocated);
     std::vector<std::string> schedulers;
     for (const ReplicaGroup& group : groups) {
       const bool known = std::find(schedulers.begin(), schedulers.end(), group.config.scheduler) != schedulers.end();
@@ -112,19 +117,28 @@ class ServeCommand : public Command {
     }
     refuse_unread_scheduler_flags(*options_, schedulers);
     ServingRunRequest request = request_for(groups, library);
+    SharedDevice shared;
+    if (colocation_.given()) {
+      shared = colocation_.device(colocated, groups);
+      request.config.colocation = shared.colocation;
+      request.load = colocation_.load(std::move(request.load), colocated);
+    }
     const bool few = load_.requests() > 0 && load_.requests() <= most_for_intervals;
     request.step_bounds = intervals_ && (few || options_->was_given("--intervals"));
     request.more_seeds = more_seeds_;
 
     ShownProgress progress;
     ResultFiles files(results_);
-    PriorityMetrics priorities;
+    PriorityMetrics priorities, models(groups.size(), &RequestRecord::replica);
+    LoraCounts adapters;
     RequestLife life(explained_);
     request.observers = files.observers();
     request.observers.push_back(&progress);
     request.observers.push_back(&priorities);
     GoalCounts ttft_goals(groups.front().config.options.ttft_goals);
     request.observers.push_back(&ttft_goals);
+    if (colocation_.given()) request.observers.push_back(&models);
+    if (replica_.lora.enabled) request.observers.push_back(&adapters);
     if (explained_ >= 0) request.observers.push_back(&life);
     std::vector<StepMix> mixes;
     int32_t first = 0;
@@ -150,6 +164,13 @@ class ServeCommand : public Command {
       answer.json.set("ttft_goals", goals_json(ttft_goals.counts()));
     }
     if (request.config.fleet) add_fleet(answer, *request.config.fleet, run.totals);
+    if (colocation_.given())
+      add_models(answer, groups, run, models.latencies(request.percentiles), request.percentiles);
+    for (const ReplicaGroup& group : groups) {
+      if (!group.lora) continue;
+      add_adapters(answer, group, adapters, run);
+      break;
+    }
     if (breakdown_) add_breakdown(answer, groups, mixes);
     if (explained_ >= 0) add_life(answer, groups, life);
     if (replica_.engine.wanted) add_memory(answer, groups);
@@ -158,6 +179,27 @@ class ServeCommand : public Command {
 
  private:
   static constexpr int64_t most_for_intervals = 20'000;
+
+  // What is simulated on its own, not beside each other.
+  void check_together(bool metered) const {
+    struct Feature {
+      const char* flag;
+      bool given;
+    };
+    const Feature alone[] = {{"--colocate", colocation_.given()}, {"replicas that come and go", fleet_.given()}};
+    const Feature others[] = {{"--kv-tier", tiers_.given()}, {"--energy", metered}};
+    for (const Feature& one : alone) {
+      for (const Feature& other : others) {
+        if (!one.given || !other.given) continue;
+        throw InputError(
+            {.source = other.flag, .value = fmt::format("with {}", one.flag), .expected = "one or the other"});
+      }
+    }
+    if (alone[0].given && alone[1].given) {
+      throw InputError(
+          {.source = alone[0].flag, .value = fmt::format("with {}", alone[1].flag), .expected = "one or the other"});
+    }
+  }
 
   // The run itself, watched by nobody yet.
   ServingRunRequest request_for(std::vector<ReplicaGroup>& groups, const Library& library) const {
@@ -174,7 +216,7 @@ class ServeCommand : public Command {
     for (const ReplicaGroup& group : groups) {
       request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(group.count), group.config);
     }
-    request.load = fleet_.from_regions(load_.load());
+    request.load = adapter_load_.load(fleet_.from_regions(load_.load()));
     request.goals = goals_.goals();
     request.percentiles = goals_.percentiles();
     return request;
@@ -190,7 +232,7 @@ class ServeCommand : public Command {
     for (const double mhz : clocks_to_try(PowerFlags::top_mhz(device))) {
       show_progress(fmt::format("clock of {:.0f} MHz", mhz));
       replica.power.clock = number_text(mhz);
-      const std::vector<ReplicaGroup> groups = build_groups(library, replica);
+      std::vector<ReplicaGroup> groups = build_groups(library, replica);
       ServingRunRequest request = request_for(groups, library);
       request.step_bounds = false;
       EnergyMeter meter = energy_meter(groups);
@@ -201,12 +243,21 @@ class ServeCommand : public Command {
     return trials;
   }
 
-  std::vector<ReplicaGroup> build_groups(const Library& library, const ReplicaFlags& replica) const {
+  std::vector<ReplicaGroup> build_groups(const Library& library, const ReplicaFlags& replica,
+                                         const std::vector<ColocatedEngineFlags>& colocated = {}) const {
     std::vector<ReplicaGroup> groups;
+    for (const ColocatedEngineFlags& engine : colocated) {
+      groups.push_back(engine.replica.build(library, load_.offline()));
+    }
     for (const std::string& settings : replica_kinds_) {
       groups.push_back(replica.with("--replica", settings).build(library, load_.offline()));
     }
     if (pools_.given()) {
+      if (replica_.lora.enabled) {
+        throw InputError({.source = "--enable-lora",
+                          .value = "with --prefill-pool",
+                          .expected = "engines that compute whole requests: pools with adapters are not simulated"});
+      }
       if (!groups.empty()) {
         throw InputError({.source = "--replica", .value = "with --prefill-pool", .expected = "one or the other"});
       }
@@ -234,7 +285,12 @@ class ServeCommand : public Command {
   ServingReport make_report(const ServingRun& run, const std::vector<ReplicaGroup>& groups,
                             const PriorityMetrics& priorities, const std::vector<double>& percentiles) const {
     std::vector<ReplicaSummary> summaries;
-    for (const ReplicaGroup& group : groups) summaries.push_back(group.summary());
+    for (const ReplicaGroup& group : groups) {
+      summaries.push_back(group.summary());
+      if (!colocation_.given()) continue;
+      summaries.back().model = group.model.name;
+      summaries.back().shares_device = summaries.size() > 1;
+    }
     return {.model = groups.front().model.name,
             .replicas = std::move(summaries),
             .label = results_.label,
@@ -261,6 +317,37 @@ class ServeCommand : public Command {
     const FleetReport report{.config = config, .totals = totals.fleet, .end_s = to_seconds(totals.end).value()};
     answer.text += "\n" + fleet_text(report);
     answer.json.set("fleet", fleet_json(report));
+  }
+
+  void add_models(Answer& answer, const std::vector<ReplicaGroup>& groups, const ServingRun& run,
+                  const std::vector<PriorityLatencies>& latencies, const std::vector<double>& percentiles) const {
+    ColocationReport report{.sharing = sharing_from_name(colocation_.sharing),
+                            .engines = {},
+                            .duration_s = run.metrics.duration_s,
+                            .percentiles = percentiles};
+    for (size_t i = 0; i < groups.size(); ++i) {
+      ColocationReport::Engine engine{.model = groups[i].model.name,
+                                      .kv_blocks = groups[i].config.options.num_gpu_blocks,
+                                      .latencies = {},
+                                      .use = run.totals.device_use[i]};
+      for (const PriorityLatencies& one : latencies) {
+        if (one.priority == static_cast<int32_t>(i)) engine.latencies = one;
+      }
+      report.engines.push_back(std::move(engine));
+    }
+    answer.text += "\n" + colocation_text(report);
+    answer.json.set("colocation", colocation_json(report));
+  }
+
+  static void add_adapters(Answer& answer, const ReplicaGroup& group, const LoraCounts& counts, const ServingRun& run) {
+    const LoraReport report{.settings = group.lora->settings(),
+                            .slot_bytes = group.lora->slot_bytes(),
+                            .adapter_bytes = group.lora->adapter_bytes(),
+                            .loading = group.lora->loading(),
+                            .counts = counts,
+                            .duration_s = run.metrics.duration_s};
+    answer.text += "\n" + lora_text(report);
+    answer.json.set("lora", lora_json(report));
   }
 
   static void add_breakdown(Answer& answer, const std::vector<ReplicaGroup>& groups,
@@ -304,8 +391,10 @@ class ServeCommand : public Command {
   KvTierFlags tiers_;
   EnergyFlags energy_;
   FleetFlags fleet_;
+  ColocationFlags colocation_;
   std::vector<std::string> replica_kinds_;
   LoadFlags load_;
+  AdapterLoadFlags adapter_load_;
   GoalFlags goals_;
   ResultFlags results_;
   std::string router_ = "engine";

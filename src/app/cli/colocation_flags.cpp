@@ -1,0 +1,215 @@
+#include "app/cli/colocation_flags.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "serving/colocation/composed_demands.h"
+#include "serving/colocation/model_requests.h"
+#include "serving/host_link.h"
+
+namespace foretoken {
+namespace {
+
+constexpr const char* flag_name = "--colocate";
+constexpr const char* heading = "Several models on one device";
+
+// Parts of an A100, H100 or H200 (NVIDIA Multi-Instance GPU User Guide, supported profiles): sevenths of the
+// processors, eighths of memory and of its bandwidth.
+struct MigProfile {
+  std::string_view name;
+  int processors, memory;
+};
+constexpr MigProfile mig_profiles[] = {{"1g", 1, 1}, {"2g", 2, 2}, {"3g", 3, 4}, {"4g", 4, 4}, {"7g", 7, 8}};
+constexpr int mig_processors = 7, mig_memory = 8;
+
+std::vector<std::string> mig_names() {
+  std::vector<std::string> names;
+  for (const MigProfile& profile : mig_profiles) names.emplace_back(profile.name);
+  return names;
+}
+
+const MigProfile& mig_profile(const std::string& name) {
+  const auto found = std::find_if(std::begin(mig_profiles), std::end(mig_profiles),
+                                  [&](const MigProfile& profile) { return profile.name == name; });
+  if (found == std::end(mig_profiles)) {
+    throw InputError({.source = flag_name,
+                      .path = "mig",
+                      .value = printable(name),
+                      .expected = fmt::format("one of {}, with --gpu-sharing mig", fmt::join(mig_names(), ", ")),
+                      .suggestion = nearest_name(name, mig_names()).value_or("")});
+  }
+  return *found;
+}
+
+DeviceShare mig_share(const std::string& name) {
+  const MigProfile& profile = mig_profile(name);
+  return {.processors = static_cast<double>(profile.processors) / mig_processors,
+          .bandwidth = static_cast<double>(profile.memory) / mig_memory};
+}
+
+void check_partitions(const std::vector<ColocatedEngineFlags>& engines) {
+  int processors = 0, memory = 0;
+  for (const ColocatedEngineFlags& engine : engines) {
+    processors += mig_profile(engine.mig).processors;
+    memory += mig_profile(engine.mig).memory;
+  }
+  if (processors > mig_processors || memory > mig_memory) {
+    throw InputError({.source = flag_name,
+                      .path = "mig",
+                      .value = fmt::format("{}/{} of the processors, {}/{} of the memory", processors, mig_processors,
+                                           memory, mig_memory),
+                      .expected = "parts that fit on one device"});
+  }
+}
+
+// Of an engine that does not say: its usual share of the part that it gets of the memory.
+void divide_memory(std::vector<ColocatedEngineFlags>& engines, Sharing sharing) {
+  for (ColocatedEngineFlags& engine : engines) {
+    EngineFlags& flags = engine.replica.engine.engine;
+    const EngineKind& kind = engine_kind(flags.engine);
+    const double part =
+        sharing == Sharing::mig ? mig_share(engine.mig).bandwidth : 1 / static_cast<double>(engines.size());
+    if (kind.budget != MemoryBudget::of_total) {
+      if (flags.memory_fraction == 0) {
+        throw InputError({.source = flag_name,
+                          .path = std::string(kind.fraction_name),
+                          .expected = fmt::format("given for each engine: {} divides what it finds free", kind.name)});
+      }
+      continue;
+    }
+    if (flags.memory_fraction == 0) {
+      flags.memory_fraction = kind.memory_fraction * part;
+    } else if (sharing == Sharing::mig) {
+      flags.memory_fraction *= part;
+    }
+  }
+}
+
+// What all engines have in place together. Memory fractions of some engines are of what others leave free; here each
+// counts as if it came first.
+void check_memory(const std::vector<ReplicaGroup>& groups) {
+  double used = 0;
+  for (const ReplicaGroup& group : groups) used += group.memory.total.value - group.memory.unused.value;
+  const double total = groups.front().memory.total.value;
+  if (used <= total) return;
+  throw InputError({.source = flag_name,
+                    .path = "gpu-memory-utilization",
+                    .value = fmt::format("{} of {} together", bytes_text(used), bytes_text(total)),
+                    .expected = "engines that fit beside each other, or --gpu-sharing swap: one in memory at a time"});
+}
+
+void check_same_device(const std::vector<ReplicaGroup>& groups) {
+  for (const ReplicaGroup& group : groups) {
+    const ReplicaSummary own = group.summary(), first = groups.front().summary();
+    if (own.device == first.device && own.devices_each == first.devices_each && group.count == 1) continue;
+    throw InputError({.source = flag_name,
+                      .value = fmt::format("{} x {}, {} of them", own.devices_each, own.device, group.count),
+                      .expected = fmt::format("engines on the same {} x {}", first.devices_each, first.device)});
+  }
+}
+
+}  // namespace
+
+void ColocationFlags::declare(Options& options) {
+  options.heading(heading);
+  options.texts(flag_name, engines,
+                "An engine, once for each: flags without their dashes as in --replica, and load-share (of the "
+                "requests), mps-percentage (of the processors), mig (1g, 2g, 3g, 4g, 7g): "
+                "model=Llama-3.1-8B,load-share=0.7");
+  options.choice("--gpu-sharing", sharing, sharing_names(),
+                 "time_slicing = one step at a time in turn; mps = at once, slowed by each other; mig = fixed parts; "
+                 "swap = one model in memory at a time (vLLM's sleep mode)");
+  options.number("--switch-time", switch_us, {.least = 0, .most = 1e9},
+                 "time_slicing: microseconds from one engine's step to another's");
+  options.number("--swap-after", longest_wait_s, {.least = 0, .most = 1e6},
+                 "swap: seconds that a model's first request waits for one that is busy");
+  options.integer("--sleep-level", sleep_level, {.least = 1, .most = 2},
+                  "swap: 1 = weights wait in the host's memory, 2 = on disk");
+  options.number("--weights-disk-bandwidth", disk_gb_s, {.least = 1e-3, .most = 1e4},
+                 "swap at level 2: GB/s at which each device's weights are read");
+}
+
+void ColocationFlags::check_use(const Options& options) const {
+  if (!given()) {
+    options.refuse({}, {heading}, "no --colocate");
+    return;
+  }
+  options.refuse({"--replica", "--replicas", "--router", "--prefill-pool", "--decode-pool"}, {}, flag_name);
+  const std::string shared = "--gpu-sharing " + sharing;
+  if (sharing != "time_slicing") options.refuse({"--switch-time"}, {}, shared);
+  if (sharing != "swap") options.refuse({"--swap-after", "--sleep-level", "--weights-disk-bandwidth"}, {}, shared);
+  if (sleep_level != 2) options.refuse({"--weights-disk-bandwidth"}, {}, "--sleep-level 1");
+}
+
+std::vector<ColocatedEngineFlags> ColocationFlags::read(const ReplicaFlags& common) const {
+  const Sharing how = sharing_from_name(sharing);
+  std::vector<ColocatedEngineFlags> result;
+  double load = 0;
+  for (const std::string& settings : engines) {
+    ColocatedEngineFlags engine;
+    engine.replica = common.with(flag_name, settings, [&](Options& options) {
+      options.number("--load-share", engine.load_share, {.least = 0, .most = 1e12}, "Of the requests");
+      options.number("--mps-percentage", engine.mps_percentage, {.least = 1, .most = 100}, "Of the processors");
+      options.text("--mig", engine.mig, "Part of the device");
+    });
+    load += engine.load_share;
+    if (how == Sharing::mig || !engine.mig.empty()) mig_profile(how == Sharing::mig ? engine.mig : "");
+    if (how != Sharing::mps && engine.mps_percentage != 100) {
+      throw InputError({.source = flag_name, .path = "mps-percentage", .expected = "--gpu-sharing mps"});
+    }
+    result.push_back(std::move(engine));
+  }
+  if (given() && load <= 0) {
+    throw InputError({.source = flag_name, .path = "load-share", .value = "0", .expected = "above 0 for some engine"});
+  }
+  if (how == Sharing::mig) check_partitions(result);
+  if (how != Sharing::swap) divide_memory(result, how);
+  return result;
+}
+
+SharedDevice ColocationFlags::device(const std::vector<ColocatedEngineFlags>& flags,
+                                     const std::vector<ReplicaGroup>& groups) const {
+  check_same_device(groups);
+  if (sharing != "swap") check_memory(groups);
+  SharedDevice result;
+  Colocation& colocation = result.colocation;
+  colocation.sharing = sharing_from_name(sharing);
+  colocation.switch_time = Seconds(switch_us * 1e-6);
+  colocation.longest_wait = Seconds(longest_wait_s);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const ReplicaGroup& group = groups[i];
+    ColocatedEngine engine;
+    if (colocation.sharing == Sharing::swap) {
+      const Bytes weights(group.memory.weights.value);
+      const Seconds link = weights / host_copy_bandwidth(group.models.kernels.device(), "--gpu-sharing swap");
+      const bool keeps = sleep_level == 1;
+      engine.bytes_in = weights;
+      engine.wake = keeps ? link : weights / BytesPerSecond(disk_gb_s * 1e9);
+      if (keeps) engine.bytes_out = weights;
+      if (keeps) engine.sleep = link;
+    } else if (colocation.sharing != Sharing::time_slicing) {
+      if (!flags[i].replica.op_tables.empty() || !flags[i].replica.vidur_tables.empty()) {
+        throw InputError({.source = "--gpu-sharing " + sharing,
+                          .expected = "steps of our own kernels: tables do not say what bounds a step"});
+      }
+      result.demands.push_back(composed_demands(group.composed()));
+      engine.demands = result.demands.back().get();
+      engine.share = colocation.sharing == Sharing::mig ? mig_share(flags[i].mig)
+                                                        : DeviceShare{.processors = flags[i].mps_percentage / 100};
+    }
+    colocation.engines.push_back(engine);
+  }
+  return result;
+}
+
+LoadMaker ColocationFlags::load(LoadMaker inner, const std::vector<ColocatedEngineFlags>& flags) const {
+  std::vector<double> shares;
+  for (const ColocatedEngineFlags& engine : flags) shares.push_back(engine.load_share);
+  return [inner = std::move(inner), shares](uint64_t seed) { return with_models(inner(seed), shares, seed); };
+}
+
+}  // namespace foretoken
