@@ -8,6 +8,7 @@
 
 #include "base/simulated_time.h"
 #include "base/text.h"
+#include "report/latency_json.h"
 #include "report/serving_series.h"
 #include "report/table.h"
 
@@ -32,17 +33,6 @@ constexpr LatencyMetric latency_metrics[] = {
 // 99 -> "99", 99.9 -> "99.9", as vLLM writes them.
 std::string percentile_text(double percentile) {
   return number_text(percentile);
-}
-
-// mean_ttft_ms, median_..., std_..., p99_...
-void set_latencies(Json& json, std::string_view name, const LatencySummary& summary,
-                   const std::vector<double>& percentiles) {
-  json.set(fmt::format("mean_{}_ms", name), summary.mean_ms);
-  json.set(fmt::format("median_{}_ms", name), summary.median_ms);
-  json.set(fmt::format("std_{}_ms", name), summary.deviation_ms);
-  for (size_t i = 0; i < percentiles.size(); ++i) {
-    json.set(fmt::format("p{}_{}_ms", percentile_text(percentiles[i]), name), summary.percentiles_ms[i]);
-  }
 }
 
 std::string line(const std::string& label, int64_t value) {
@@ -88,6 +78,23 @@ void add_speculation(Json& result, const SpeculationCounts& counts) {
       .set("spec_decode_draft_tokens", counts.draft_tokens)
       .set("spec_decode_accepted_tokens", counts.accepted_tokens)
       .set("spec_decode_per_position_acceptance_rates", std::move(positions));
+}
+
+// Steps that denoise a block count as verifications: one token of its own, the rest of the block beside it.
+std::string diffusion_part(const BlockDiffusion& diffusion, const SpeculationCounts& counts) {
+  std::string text = fmt::format("{:-^{}}\n", "Block Diffusion", table_width);
+  text += line("Tokens of a block:", diffusion.block_tokens);
+  text += line("Steps of a block:", diffusion.steps);
+  text += line("Denoising steps of all sequences:", counts.drafts);
+  text += line("Tokens settled in a step:", counts.acceptance_length());
+  return text;
+}
+
+Json diffusion_json(const BlockDiffusion& diffusion, const SpeculationCounts& counts) {
+  return Json::object({{"block_tokens", diffusion.block_tokens},
+                       {"steps", diffusion.steps},
+                       {"denoising_steps", counts.drafts},
+                       {"tokens_settled_in_a_step", counts.acceptance_length()}});
 }
 
 std::string interval_line(const std::string& label, const Headline& headline) {
@@ -252,6 +259,7 @@ std::string serving_text(const ServingReport& report) {
   if (report.max_concurrency) text += line("Maximum request concurrency:", *report.max_concurrency);
   if (std::isfinite(report.request_rate)) text += line("Request rate configured (RPS):", report.request_rate);
   text += line("Benchmark duration (s):", metrics.duration_s);
+  if (report.outputs_per_request > 1) text += line("Outputs of each request:", report.outputs_per_request);
   text += line("Total input tokens:", metrics.input_tokens);
   text += line("Total generated tokens:", metrics.output_tokens);
   text += line("Request throughput (req/s):", metrics.request_throughput);
@@ -265,7 +273,11 @@ std::string serving_text(const ServingReport& report) {
     if (std::find(shown.begin(), shown.end(), metric.name) == shown.end()) continue;
     text += latency_part(metric, metrics.*metric.summary, report.percentiles);
   }
-  if (metrics.speculation.drafts > 0) text += speculation_part(metrics.speculation);
+  if (report.diffusion.block_tokens > 0) {
+    text += diffusion_part(report.diffusion, metrics.speculation);
+  } else if (metrics.speculation.drafts > 0) {
+    text += speculation_part(metrics.speculation);
+  }
   text += fmt::format("{:=^{}}\n", "", table_width);
 
   text += "\n" + replica_lines(report);
@@ -315,7 +327,8 @@ Json vllm_result_json(const ServingReport& report) {
     set_latencies(result, metric.name, metrics.*metric.summary, report.percentiles);
   }
   for (const auto& [key, value] : report.metadata) result.set(key, value);
-  if (metrics.speculation.drafts > 0) add_speculation(result, metrics.speculation);
+  if (metrics.speculation.drafts > 0 && report.diffusion.block_tokens == 0)
+    add_speculation(result, metrics.speculation);
   return result;
 }
 
@@ -368,6 +381,10 @@ Json serving_json(const ServingReport& report) {
       .set("percentiles_exact", report.run.metrics.exact)
       .set("priorities", priorities_json(report))
       .set("time_series", time_series_json(report.run));
+  if (report.outputs_per_request > 1) result.set("outputs_per_request", report.outputs_per_request);
+  if (report.diffusion.block_tokens > 0) {
+    result.set("diffusion", diffusion_json(report.diffusion, report.run.metrics.speculation));
+  }
   return result;
 }
 

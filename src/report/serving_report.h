@@ -12,6 +12,7 @@
 #include "serving/results/priority_metrics.h"
 #include "serving/results/request_details.h"
 #include "serving/serving_run.h"
+#include "serving/speculation/block_diffusion.h"
 
 namespace foretoken {
 
@@ -35,6 +36,8 @@ struct ServingReport {
   std::vector<double> percentiles = {99};                                 // those of the run's summaries
   std::vector<std::string> percentile_metrics = {"ttft", "tpot", "itl"};  // shown in the table; also e2el
   std::vector<PriorityLatencies> priorities;                              // shown where there are several
+  int64_t outputs_per_request = 1;                                        // samples or beams
+  BlockDiffusion diffusion = {};
   const ServingRun& run;
 
   int64_t replica_count() const;

@@ -23,9 +23,12 @@ class Placement {
   void note(size_t replica);
 
  private:
+  size_t choose_new(const Request& request);
+
   std::unique_ptr<RequestRouter> router_;
   const std::deque<Replica>* replicas_;
   size_t first_;
+  size_t last_ = 0;  // chosen
   std::vector<ReplicaLoad> loads_;
   bool alike_ = true;  // what one must refuse all must
   std::vector<ReplicaLoad> offered_;

@@ -367,6 +367,7 @@ void Replica::finish_run(Step& run, Picoseconds now) {
       } else {
         gaps.add(each, steps);
       }
+      note_answer(*entry.sequence, steps, run.begin + each, each);
       record.last_token = now;
     }
   }
@@ -374,6 +375,12 @@ void Replica::finish_run(Step& run, Picoseconds now) {
   totals_.steps += steps;
   run.begin = now;
   run.steps_ahead = 0;
+}
+
+void Replica::note_answer(Sequence& sequence, int64_t tokens, Picoseconds first, Picoseconds each) {
+  const int64_t thinking = sequence.request.thinking_tokens, before = sequence.produced;
+  if (thinking == 0 || before > thinking || before + tokens <= thinking) return;
+  sequence.record.answered = first + (thinking - before) * each;
 }
 
 void Replica::finish_step(Step& step) {
@@ -391,6 +398,7 @@ void Replica::finish_step(Step& step) {
     } else {
       gaps.add(step.end - record.last_token, 1);
     }
+    note_answer(sequence, entry.yields, step.end, 0);
     record.last_token = step.end;
     sequence.produced += entry.yields;
     if (sequence.produced == sequence.request.output_tokens) end_sequence(sequence, step.end);
@@ -400,7 +408,7 @@ void Replica::finish_step(Step& step) {
 void Replica::end_sequence(Sequence& sequence, Picoseconds when) {
   ensure(sequence.steps_in_flight == 0, "a sequence ends with its last step");
   RequestRecord& record = sequence.record;
-  record.output_tokens = sequence.produced;
+  record.output_tokens = sequence.request.pooled ? 0 : sequence.produced;
   if (keeps_cache_) {
     scheduler_->set_aside(sequence);
     outside_.emplace(record.id, &sequence);
@@ -463,9 +471,7 @@ ReplicaLoad Replica::load() const {
 }
 
 Picoseconds Replica::duration(const Estimate& seconds) const {
-  const double value = bound_ == StepBound::value ? seconds.value
-                       : bound_ == StepBound::low ? seconds.low
-                                                  : seconds.high;
+  const double value = at_bound(seconds, bound_);
   ensure(value >= 0 && value < 1e6, "a step takes a time");
   return std::max<Picoseconds>(1, to_picoseconds(Seconds(value)));
 }

@@ -14,7 +14,8 @@ void Sequence::begin(Request&& new_request) {
             .input_tokens = request.input_tokens,
             .output_tokens = request.output_tokens,
             .arrival = request.arrival,
-            .scheduled = -1};
+            .scheduled = -1,
+            .thinking_tokens = request.thinking_tokens};
   promised = produced = computed = blocks = 0;
   prompt_end = request.input_tokens;
   steps_in_flight = 0;
@@ -60,10 +61,19 @@ void Batch::add(Sequence& sequence, int64_t new_tokens, const Drafts& drafts) {
     decode_context_ += context;
     longest_decode_ = std::max(longest_decode_, context);
   } else {
-    prompts_.push_back({.new_tokens = new_tokens, .context_tokens = context, .yields_token = yields > 0});
+    prompts_.push_back(
+        {.new_tokens = new_tokens, .context_tokens = context, .yields_token = yields > 0 && !sequence.request.pooled});
+    add_images(sequence.request, context, context + new_tokens);
     prefill_tokens_ += new_tokens;
     ++prompt_count_;
     prompt_context_ += context;
+  }
+}
+
+// An image is encoded in the step that computes its first token.
+void Batch::add_images(const Request& request, int64_t from, int64_t to) {
+  for (const ImageInput& image : request.images) {
+    if (image.first_token >= from && image.first_token < to) images_.push_back(image.patches);
   }
 }
 
@@ -108,6 +118,7 @@ void Batch::repeat(int64_t count) {
 void Batch::clear() {
   entries_.clear();
   prompts_.clear();
+  images_.clear();
   decodes_ = idle_decodes_ = decode_context_ = longest_decode_ = drafted_ = accepted_ = prefill_tokens_ = 0;
   prompt_count_ = prompt_context_ = 0;
   ranks_ = 0;
@@ -151,7 +162,8 @@ StepBatch Batch::step() const {
           .decode_context_tokens = decode_context_,
           .longest_decode_context = longest_decode_,
           .drafted_tokens = drafted_,
-          .prompts = prompts_};
+          .prompts = prompts_,
+          .images = images_};
 }
 
 }  // namespace foretoken

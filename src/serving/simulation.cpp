@@ -8,6 +8,7 @@
 #include "serving/next_event.h"
 #include "serving/placement.h"
 #include "serving/replica.h"
+#include "serving/stages/staged_source.h"
 
 namespace foretoken {
 namespace {
@@ -22,8 +23,9 @@ class Simulation {
 
   SimulationTotals run() {
     while (true) {
-      const Picoseconds arrival = source_->next_arrival().value_or(end_of_time);
       const Picoseconds event = events_.when();
+      source_->nothing_ends_before(event);
+      const Picoseconds arrival = source_->next_arrival().value_or(end_of_time);
       if (arrival == end_of_time && event == end_of_time) break;
       // What arrives when a step ends is read with it.
       if (arrival <= event) {
@@ -89,11 +91,32 @@ class Simulation {
   Picoseconds now_ = 0;
 };
 
-}  // namespace
-
-SimulationTotals simulate(const SimulationConfig& config, RequestSource& source, RunObserver& observer) {
+SimulationTotals simulate_engines(const SimulationConfig& config, RequestSource& source, RunObserver& observer) {
   if (config.disaggregation) return simulate_disaggregated(config, source, observer);
   return Simulation(config, source, observer).run();
+}
+
+SimulationTotals simulate_samples(const SimulationConfig& config, RequestSource& source, RunObserver& observer) {
+  if (config.samples.count == 1) return simulate_engines(config, source, observer);
+  SampleGroups groups(config.samples, config.seed, source, observer);
+  SimulationTotals totals = simulate_engines(config, groups, groups);
+  totals.completed = groups.completed();
+  totals.rejected = groups.rejected_requests();
+  return totals;
+}
+
+}  // namespace
+
+double at_bound(const Estimate& estimate, StepBound bound) {
+  return bound == StepBound::value ? estimate.value : bound == StepBound::low ? estimate.low : estimate.high;
+}
+
+SimulationTotals simulate(const SimulationConfig& config, RequestSource& source, RunObserver& observer) {
+  if (config.stages.empty()) return simulate_samples(config, source, observer);
+  StagedSource staged(config.stages, config.bound, source);
+  SimulationTotals totals = simulate_samples(config, staged, observer);
+  totals.stages = staged.uses();
+  return totals;
 }
 
 }  // namespace foretoken

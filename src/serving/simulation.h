@@ -10,12 +10,15 @@
 #include "serving/disaggregation.h"
 #include "serving/request.h"
 #include "serving/scheduler.h"
+#include "serving/stages/sample_groups.h"
+#include "serving/stages/stage.h"
 #include "serving/steps/step_times.h"
 
 namespace foretoken {
 
 // Which bound of the step times the run takes.
 enum class StepBound : uint8_t { value, low, high };
+double at_bound(const Estimate& estimate, StepBound bound);
 
 struct ReplicaConfig {
   std::string scheduler = "vllm";
@@ -33,6 +36,8 @@ struct SimulationConfig {
   StepBound bound = StepBound::value;
   // Separate workers for prompts; `router` chooses among those.
   std::optional<Disaggregation> disaggregation = {};
+  std::vector<StageConfig> stages = {};  // that requests pass before they are sent to a replica, in this order
+  SampleSettings samples = {};
   // Equal decode steps are advanced at once. Without it each is decided alone: slower, the same answers.
   bool repeat_decodes = true;
 };
@@ -44,6 +49,7 @@ struct SimulationTotals {
   int64_t steps = 0;
   int64_t decisions = 0;  // scheduling decisions: equal decode steps in a row count once
   Picoseconds end = 0;    // of the last request
+  std::vector<StageUse> stages = {};
 };
 
 // Runs until the source has no more requests and all are served. Deterministic; one thread.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/diffusion_flags.h"
 #include "app/cli/engine_flags.h"
 #include "app/cli/library.h"
 #include "app/cli/model_flags.h"
@@ -17,6 +18,7 @@
 #include "report/serving_report.h"
 #include "serving/results/step_mix.h"
 #include "serving/simulation.h"
+#include "serving/stages/encoder_passes.h"
 
 namespace foretoken {
 
@@ -34,6 +36,8 @@ struct ReplicaGroup {
   std::unique_ptr<StepTimes> times;
   std::optional<DraftEngine> drafter;
   std::unique_ptr<StepTimes> drafting_times;  // with the drafter's passes
+  std::unique_ptr<PictureEncoder> pictures;   // where the engine encodes them
+  std::unique_ptr<StepTimes> picture_times;   // with its passes
   ReplicaConfig config;                       // uses these
 
   ReplicaSummary summary() const;
@@ -46,6 +50,7 @@ struct ReplicaFlags {
   MemoryFlags engine;
   SchedulerFlags scheduler;
   SpeculationFlags speculation;
+  DiffusionFlags diffusion;
   std::string stack, tier = "best", op_tables, vidur_tables;
   bool sustained = false;
   int64_t receive_interval = 1;

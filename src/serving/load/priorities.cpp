@@ -5,14 +5,15 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "serving/load/changed_source.h"
 
 namespace foretoken {
 namespace {
 
-class PrioritySource : public RequestSource {
+class PrioritySource final : public ChangedSource {
  public:
   PrioritySource(std::unique_ptr<RequestSource> inner, const std::vector<double>& shares, uint64_t seed)
-      : inner_(std::move(inner)), random_(seed, "priorities") {
+      : ChangedSource(std::move(inner)), random_(seed, "priorities") {
     double sum = 0;
     for (const double share : shares) {
       if (!(share >= 0 && share <= 1e12)) fail();
@@ -22,18 +23,12 @@ class PrioritySource : public RequestSource {
     if (sum <= 0) fail();
   }
 
-  std::optional<Picoseconds> next_arrival() override { return inner_->next_arrival(); }
-
-  Request next() override {
-    Request request = inner_->next();
+ protected:
+  void change(Request& request) override {
     const double drawn = random_.uniform() * up_to_.back();
     const auto above = std::upper_bound(up_to_.begin(), up_to_.end() - 1, drawn);
     request.priority = static_cast<int32_t>(above - up_to_.begin());
-    return request;
   }
-
-  void ended(int64_t id, Picoseconds when) override { inner_->ended(id, when); }
-  void rejected(int64_t id, Picoseconds when) override { inner_->rejected(id, when); }
 
  private:
   [[noreturn]] static void fail() {
@@ -41,7 +36,6 @@ class PrioritySource : public RequestSource {
         {.source = "--priority-shares", .expected = "shares of at least 0, one of them above 0, as in 0.1,0.9"});
   }
 
-  std::unique_ptr<RequestSource> inner_;
   RandomStream random_;
   std::vector<double> up_to_;  // sum of the shares up to each priority
 };

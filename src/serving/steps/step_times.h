@@ -35,6 +35,7 @@ struct StepBatch {
   // share work on these.
   int64_t tokens_of_all_ranks = 0;
   std::span<const PromptChunk> prompts;
+  std::span<const int64_t> images = {};  // patches of each that is encoded in the step
 
   int64_t new_tokens() const;
   int64_t sampled_tokens() const;  // rows that the head runs on: those of prompts that end, decodes and drafts

@@ -5,16 +5,21 @@
 
 #include "app/cli/commands/list.h"
 #include "app/cli/load_flags.h"
+#include "app/cli/picture_flags.h"
 #include "app/cli/pool_flags.h"
 #include "app/cli/progress.h"
 #include "app/cli/replica_flags.h"
 #include "app/cli/result_flags.h"
+#include "app/cli/retrieval_flags.h"
+#include "app/cli/sampling_flags.h"
 #include "base/error.h"
 #include "report/memory_report.h"
 #include "report/request_life_report.h"
+#include "report/request_shapes_report.h"
 #include "serving/engine_setup.h"
 #include "serving/results/priority_metrics.h"
 #include "serving/results/request_life.h"
+#include "serving/results/thinking_metrics.h"
 #include "serving/router.h"
 
 namespace foretoken {
@@ -36,6 +41,9 @@ class ServeCommand : public Command {
     options_ = &options;
     replica_.declare_model(options);
     load_.declare(options);
+    sampling_.declare(options);
+    retrieval_.declare(options);
+    pictures_.declare(options);
     replica_.declare_engine(options);
     options.heading("Replicas");
     options.integer("--replicas", replica_.count, {.least = 1, .most = 100'000},
@@ -76,7 +84,17 @@ class ServeCommand : public Command {
 
   Answer run(const Library& library) const override {
     load_.check_use(*options_);
-    const std::vector<ReplicaGroup> groups = build_groups(library);
+    sampling_.check_use(*options_);
+    retrieval_.check_use(*options_, load_.conversations());
+    pictures_.check_use(*options_, load_.conversations());
+    if (pools_.given()) options_->refuse({"--task"}, {}, "--prefill-pool");
+    std::vector<ReplicaGroup> groups = build_groups(library);
+    if (groups.front().model.is_encoder_only() && !sampling_.pools()) {
+      throw InputError({.source = "--model",
+                        .value = groups.front().model.name,
+                        .expected = "--task embed or --task score: an encoder generates no tokens"});
+    }
+    pictures_.add_to_engines(groups, library);
     std::vector<std::string> schedulers;
     for (const ReplicaGroup& group : groups) {
       const bool known = std::find(schedulers.begin(), schedulers.end(), group.config.scheduler) != schedulers.end();
@@ -91,7 +109,12 @@ class ServeCommand : public Command {
       request.config.disaggregation =
           pools_.disaggregation(groups.front(), groups.back(), replica_.engine.engine.engine, library);
     }
-    request.load = load_.load();
+    request.load = sampling_.changed(pictures_.changed(retrieval_.changed(load_.load()), library));
+    StageList stages;
+    retrieval_.add_stages(stages, replica_.model.device, library);
+    pictures_.add_stage(stages, replica_.model.device, library);
+    request.config.stages = stages.configs();
+    request.config.samples = sampling_.settings();
     request.goals = goals_.goals();
     request.percentiles = goals_.percentiles();
     const bool few = load_.requests() > 0 && load_.requests() <= most_for_intervals;
@@ -102,10 +125,12 @@ class ServeCommand : public Command {
     ResultFiles files(results_);
     PriorityMetrics priorities;
     RequestLife life(explained_);
+    ThinkingMetrics thinking;
     request.observers = files.observers();
     request.observers.push_back(&progress);
     request.observers.push_back(&priorities);
     if (explained_ >= 0) request.observers.push_back(&life);
+    if (load_.thinking.given()) request.observers.push_back(&thinking);
     std::vector<StepMix> mixes;
     for (const ReplicaGroup& group : groups) {
       const auto first = static_cast<int32_t>(request.config.replicas.size());
@@ -120,6 +145,8 @@ class ServeCommand : public Command {
     const ServingReport report = make_report(run, groups, priorities, request.percentiles);
     const std::string remark = files.finish(report);
     Answer answer{.text = serving_text(report) + remark, .json = serving_json(report)};
+    if (!run.totals.stages.empty()) add_stages(answer, run, request.percentiles);
+    if (load_.thinking.given()) add_thinking(answer, thinking.summary(request.percentiles), request.percentiles);
     if (breakdown_) add_breakdown(answer, groups, mixes);
     if (explained_ >= 0) add_life(answer, groups, life);
     if (replica_.engine.wanted) add_memory(answer, groups);
@@ -173,7 +200,19 @@ class ServeCommand : public Command {
             .percentiles = percentiles,
             .percentile_metrics = goals_.shown_metrics(),
             .priorities = priorities.latencies(percentiles),
+            .outputs_per_request = sampling_.settings().count,
+            .diffusion = replica_.diffusion.diffusion,
             .run = run};
+  }
+
+  static void add_stages(Answer& answer, const ServingRun& run, const std::vector<double>& percentiles) {
+    answer.text += "\n" + stages_text(run.totals.stages, run.metrics.duration_s, percentiles);
+    answer.json.set("stages", stages_json(run.totals.stages, run.metrics.duration_s, percentiles));
+  }
+
+  static void add_thinking(Answer& answer, const ThinkingSummary& thinking, const std::vector<double>& percentiles) {
+    answer.text += "\n" + thinking_text(thinking, percentiles);
+    answer.json.set("thinking", thinking_json(thinking, percentiles));
   }
 
   static void add_breakdown(Answer& answer, const std::vector<ReplicaGroup>& groups,
@@ -216,6 +255,9 @@ class ServeCommand : public Command {
   PoolFlags pools_;
   std::vector<std::string> replica_kinds_;
   LoadFlags load_;
+  SamplingFlags sampling_;
+  RetrievalFlags retrieval_;
+  PictureFlags pictures_;
   GoalFlags goals_;
   ResultFlags results_;
   std::string router_ = "engine";
