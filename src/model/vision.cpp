@@ -84,12 +84,22 @@ VisionEncoder read_qwen2_5_vl(const ConfigReader& whole, const ConfigReader& vis
                         .merge_side = vision.size_or("spatial_merge_size", 2, 64)};
   const int64_t window_side = vision.size_or("window_size", 112, largest_side) / encoder.patch_side;
   const std::vector<int64_t> whole_layers = vision.layer_numbers("fullatt_block_indexes");
+  std::vector<Layer> whole_blocks, windows;
   for (size_t i = 0; i < encoder.blocks.layers.size(); ++i) {
-    Layer& layer = encoder.blocks.layers[i];
+    Layer layer = encoder.blocks.layers[i];
     layer.layer_norm = false;
-    if (std::find(whole_layers.begin(), whole_layers.end(), static_cast<int64_t>(i)) != whole_layers.end()) continue;
-    std::get<Attention>(layer.mixer).window = window_side * window_side;
+    const auto number = static_cast<int64_t>(i);
+    const bool is_whole = std::find(whole_layers.begin(), whole_layers.end(), number) != whole_layers.end();
+    (is_whole ? whole_blocks : windows).push_back(std::move(layer));
   }
+  if (whole_blocks.empty()) vision.text().at("fullatt_block_indexes").fail("at least one layer");
+  if (window_side < 1) vision.text().at("window_size").fail("at least one patch");
+  encoder.window_patches = window_side * window_side;
+  if (!windows.empty()) {
+    encoder.window_blocks = encoder.blocks;
+    encoder.window_blocks->layers = std::move(windows);
+  }
+  encoder.blocks.layers = std::move(whole_blocks);
   const int64_t merged = hidden * encoder.merge_side * encoder.merge_side;
   encoder.projector = projector(merged, merged, vision.size("out_hidden_size"));
   read_pixel_limits(whole, encoder);
@@ -249,7 +259,8 @@ int64_t VisionEncoder::attended_patches() const {
 
 double VisionEncoder::weight_bytes() const {
   constexpr double bytes_of_weight = 2;  // bf16
-  return bytes_of_weight * (count_parameters(blocks).total + count_parameters(projector).total);
+  const double in_windows = window_blocks ? count_parameters(*window_blocks).total : 0;
+  return bytes_of_weight * (count_parameters(blocks).total + in_windows + count_parameters(projector).total);
 }
 
 PictureTokens picture_tokens(const VisionEncoder& encoder, int64_t width, int64_t height, const std::string& flag) {

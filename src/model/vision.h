@@ -28,7 +28,9 @@ enum class PictureRule {
 
 struct VisionEncoder {
   std::string name;
-  Model blocks;     // one pass over patches
+  Model blocks;                             // one pass over patches
+  std::optional<Model> window_blocks = {};  // beside them those in which only `window_patches` attend to each other
+  int64_t window_patches = 0;
   Model projector;  // one pass over tokens: as many weights as the real one has, in two equal matrices
   PictureRule rule = PictureRule::fixed;
   int64_t patch_side = 14;                              // pixels

@@ -28,6 +28,14 @@ TEST(Vision, parameters_are_those_published) {
   EXPECT_NEAR(count_parameters(encoder("gemma-3-4b-it").blocks).total / 1e6, 417, 10);
 }
 
+TEST(Vision, windows_are_all_layers_but_those_that_are_named) {
+  const VisionEncoder read = encoder("Qwen2.5-VL-7B-Instruct");
+  EXPECT_EQ(read.blocks.layers.size(), 4U);
+  EXPECT_EQ(read.window_blocks.value().layers.size(), 28U);
+  EXPECT_EQ(read.window_patches, 64);
+  EXPECT_FALSE(encoder("Qwen2-VL-7B-Instruct").window_blocks);
+}
+
 TEST(Vision, a_projector_has_the_weights_of_its_two_layers) {
   const double weights = 5120.0 * 5120 + 5120.0 * 3584;
   EXPECT_NEAR(count_parameters(encoder("Qwen2-VL-7B-Instruct").projector).total / weights, 1, 0.01);

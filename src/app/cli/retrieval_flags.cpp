@@ -44,8 +44,8 @@ void RetrievalFlags::declare(Options& options) {
   options.integer("--rag-shards", search.shards, counts, "Machines that hold a part of the index each");
   options.integer("--rag-cores", search.cores, counts, "Cores of such a machine");
   options.number("--rag-search-ms", search_ms, milliseconds, "Time of a search instead, of a batch");
-  options.integer("--rag-search-servers", search_servers, counts, "Copies of the index");
-  options.integer("--rag-search-batch", search_batch, counts, "Questions that one searches at once");
+  options.integer("--rag-search-batch", search_batch, counts, "Questions that such a search answers together");
+  options.integer("--rag-search-servers", search_servers, counts, "Copies of the index, or of such a search");
   options.text("--rag-rerank-model", rerank_model, "Encoder that scores each candidate with the question");
   options.number("--rag-rerank-ms", rerank_ms, milliseconds, "Its time instead, of a batch");
   options.integer("--rag-rerank-candidates", rerank_candidates, {.least = 0, .most = 100'000},
@@ -70,6 +70,7 @@ void RetrievalFlags::check_use(const Options& options, bool conversations) const
     options.refuse({"--rag-vectors", "--rag-code-bytes", "--rag-probed-share", "--rag-shards", "--rag-cores"}, {},
                    "--rag-search-ms");
   }
+  if (search_ms == 0) options.refuse({"--rag-search-batch"}, {}, "no --rag-search-ms");
   if (rerank_candidates > 0 && rerank_candidates < passages.per_request) {
     throw InputError({.source = "--rag-rerank-candidates",
                       .value = std::to_string(rerank_candidates),
@@ -92,8 +93,11 @@ void RetrievalFlags::add_stages(StageList& stages, const std::string& device, co
   } else if (embed_ms > 0) {
     stages.add("embed", encoder_servers, encoder_batch, fixed_stage(embed_ms * 1e-3));
   }
-  stages.add("search", search_servers, search_batch,
-             search_ms > 0 ? fixed_stage(search_ms * 1e-3) : search_stage(search));
+  if (search_ms > 0) {
+    stages.add("search", search_servers, search_batch, fixed_stage(search_ms * 1e-3));
+  } else {
+    stages.add("search", search_servers * search.questions_at_once(), 1, search_stage(search));
+  }
   if (!rerank_model.empty()) {
     constexpr int64_t usual_candidates = 4;  // for each passage kept
     const int64_t scored = rerank_candidates > 0 ? rerank_candidates : usual_candidates * passages.per_request;

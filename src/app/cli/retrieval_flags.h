@@ -18,7 +18,7 @@ struct RetrievalFlags {
   double embed_ms = 0, search_ms = 0, rerank_ms = 0;
   std::string embed_model, rerank_model, encoder_device;
   int64_t query_tokens = 32, rerank_candidates = 0;
-  int64_t encoder_servers = 1, encoder_batch = 8, search_servers = 1, search_batch = 96;
+  int64_t encoder_servers = 1, encoder_batch = 8, search_servers = 1, search_batch = 1;
   VectorSearch search;
 
   void declare(Options& options);

@@ -53,7 +53,10 @@ PictureEncoder::PictureEncoder(const VisionEncoder& encoder, const EncoderMachin
     : blocks_(encoder.blocks, machine),
       projector_(encoder.projector, machine),
       attended_(encoder.attended_patches()),
-      patches_of_token_(encoder.merge_side * encoder.merge_side) {}
+      window_patches_(encoder.window_patches),
+      patches_of_token_(encoder.merge_side * encoder.merge_side) {
+  if (encoder.window_blocks) windows_.emplace(*encoder.window_blocks, machine);
+}
 
 Estimate PictureEncoder::seconds(std::span<const int64_t> patches) {
   std::map<int64_t, int64_t> pictures;  // by patches
@@ -62,6 +65,10 @@ Estimate PictureEncoder::seconds(std::span<const int64_t> patches) {
   for (const auto& [size, count] : pictures) {
     const int64_t sequence = attended_ > 0 ? attended_ : size;
     parts.push_back(blocks_.seconds(count * (size / sequence), sequence));
+    if (windows_) {
+      const int64_t windows = (size + window_patches_ - 1) / window_patches_;
+      parts.push_back(windows_->seconds(count * windows, window_patches_));
+    }
     parts.push_back(projector_.seconds(1, count * size / patches_of_token_));
   }
   return sum_of_correlated(parts);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -46,8 +47,9 @@ class PictureEncoder {
 
  private:
   EncoderPasses blocks_, projector_;
+  std::optional<EncoderPasses> windows_;
   int64_t attended_;  // VisionEncoder::attended_patches
-  int64_t patches_of_token_;
+  int64_t window_patches_, patches_of_token_;
 };
 
 // Each request brings `sequences` of `tokens` each: a question to embed, passages to score.

@@ -71,6 +71,24 @@ TEST(SampleGroups, all_outputs_come_out_on_one_replica_and_the_request_ends_with
   }
 }
 
+TEST(SampleGroups, every_scheduler_gives_all_tokens_of_all_samples) {
+  LinearTimes times({});
+  for (const std::string& scheduler : scheduler_names()) {
+    const std::vector<Request> requests = random_requests(4, 40, 50, 300, 60);
+    ListedRequests source(requests);
+    RecordedRun seen;
+    SimulationConfig tight = config(times, {.count = 3});
+    tight.replicas.front().scheduler = scheduler;
+    tight.replicas.front().options.num_gpu_blocks = 100;
+    tight.replicas.front().options.max_num_seqs = 8;
+    simulate(tight, source, seen);
+    ASSERT_EQ(seen.requests.size(), 40U) << scheduler;
+    for (const RequestRecord& record : seen.requests) {
+      EXPECT_EQ(record.output_tokens, 3 * requests[static_cast<size_t>(record.id)].output_tokens) << scheduler;
+    }
+  }
+}
+
 TEST(SampleGroups, the_prompt_is_computed_once_but_for_its_last_block) {
   LinearTimes times({});
   for (const int64_t prompt : {5, 16, 64, 100, 1000}) {

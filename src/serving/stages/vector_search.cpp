@@ -9,7 +9,7 @@ class SearchStage final : public StageTimes {
  public:
   explicit SearchStage(const VectorSearch& search) : search_(search) {}
   Estimate batch_seconds(std::span<const Request> batch) override {
-    return search_seconds(search_, static_cast<int64_t>(batch.size()));
+    return scaled(search_seconds(search_), static_cast<double>(batch.size()));
   }
 
  private:
@@ -22,13 +22,14 @@ double VectorSearch::bytes_per_question() const {
   return vectors * code_bytes * probed_share / static_cast<double>(shards);
 }
 
-Estimate search_seconds(const VectorSearch& search, int64_t questions) {
-  const double bytes = search.bytes_per_question();
-  const int64_t rounds = (questions + search.cores - 1) / search.cores;  // of one question for each core
-  const double by_cores = static_cast<double>(rounds) * bytes / search.core_bytes_per_s;
-  const double by_memory =
-      static_cast<double>(questions) * bytes / (search.memory_bytes_per_s * search.memory_utilisation);
-  const double seconds = std::max(by_cores, by_memory);
+int64_t VectorSearch::questions_at_once() const {
+  const auto fed = static_cast<int64_t>(memory_bytes_per_s * memory_utilisation / core_bytes_per_s);
+  return std::clamp<int64_t>(fed, 1, cores);
+}
+
+Estimate search_seconds(const VectorSearch& search) {
+  const double memory = search.memory_bytes_per_s * search.memory_utilisation;
+  const double seconds = search.bytes_per_question() / std::min(search.core_bytes_per_s, memory);
   return {.value = seconds,
           .low = seconds * search.memory_utilisation,
           .high = seconds / search.memory_utilisation,

@@ -10,9 +10,9 @@
 namespace foretoken {
 
 // Inverted lists of product-quantized codes (IVF-PQ) on CPUs: the codes of the lists that a question probes are read
-// once. As RAGO models it (arXiv 2503.14649, section 4), after calibrating ScaNN on servers of 96 cores and 460 GB/s: a
-// core scans 18 GB/s, all together at most 80% of the memory's bandwidth; each question is one thread's. Its index of
-// 64 billion passages has 96 bytes each, of which a question reads 0.1%.
+// once. Numbers as RAGO calibrates ScaNN on servers of 96 cores and 460 GB/s (arXiv 2503.14649): a core scans 18 GB/s,
+// all together at most 80% of the memory's bandwidth; each question is one thread's. Its index of 64 billion passages
+// has 96 bytes each, of which a question reads 0.1%.
 struct VectorSearch {
   double vectors = 1e9;
   double code_bytes = 96;
@@ -24,10 +24,12 @@ struct VectorSearch {
   double memory_utilisation = 0.8;
 
   double bytes_per_question() const;  // on one machine
+  // As many as the memory feeds at the full speed of a core each, at least one: more wait.
+  int64_t questions_at_once() const;
 };
 
-// So many questions at once. The interval is what the memory's full bandwidth, and as much less, would make of it.
-Estimate search_seconds(const VectorSearch& search, int64_t questions);
+// One question. Its interval is as wide as what is not known of the memory's use.
+Estimate search_seconds(const VectorSearch& search);
 
 std::unique_ptr<StageTimes> search_stage(const VectorSearch& search);
 
