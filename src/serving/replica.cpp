@@ -99,7 +99,7 @@ Picoseconds Replica::next_reading(Picoseconds now) const {
 }
 
 Request Replica::cut(Request&& request) const {
-  if (options_.max_model_len > 0) {
+  if (options_.max_model_len > 0 && !request.pooled) {
     request.output_tokens = std::min(request.output_tokens, options_.max_model_len - request.input_tokens);
   }
   return std::move(request);
@@ -178,7 +178,8 @@ Rejection Replica::rejection(const Request& request) const {
   if (request.output_tokens < 1) return Rejection::no_output;
   int64_t most = request.input_tokens + request.output_tokens;
   if (options_.max_model_len > 0) {
-    if (request.input_tokens >= options_.max_model_len) return Rejection::beyond_model_length;
+    const int64_t least_output = request.pooled ? 0 : 1;
+    if (request.input_tokens + least_output > options_.max_model_len) return Rejection::beyond_model_length;
     most = std::min(most, options_.max_model_len);
   }
   // The last token is not kept.

@@ -145,6 +145,18 @@ TEST(Pooling, prompts_alone_end_with_their_last_step_and_sample_nothing) {
   }
 }
 
+TEST(Pooling, a_prompt_may_be_as_long_as_the_model_allows) {
+  LinearTimes times({});
+  SchedulerOptions options = roomy();
+  options.max_model_len = 40;
+  for (const bool pooled : {false, true}) {
+    RecordedRun seen;
+    const auto load = pooled ? pooled_load(plain(1)) : plain(1);
+    simulate({.replicas = {{.options = options, .times = &times}}}, *load, seen);
+    EXPECT_EQ(seen.requests.front().outcome, pooled ? RequestOutcome::completed : RequestOutcome::rejected);
+  }
+}
+
 ThinkingSettings thoughts(double mean, double share = 1) {
   return {.usual = {.mean = mean, .sigma = 1}, .hard = {.mean = 10 * mean, .sigma = 1}, .share = share};
 }
