@@ -16,7 +16,7 @@
 namespace foretoken {
 namespace {
 
-constexpr JsonLimits config_limits{.max_bytes = size_t{1} << 20, .max_depth = 16, .max_values = 10'000};
+constexpr JsonLimits vision_limits{.max_bytes = size_t{1} << 20, .max_depth = 16, .max_values = 10'000};
 constexpr int64_t largest_side = 100'000;                 // pixels
 constexpr int64_t most_pixels_of_rule = 100'000'000'000;  // of either limit
 
@@ -283,12 +283,12 @@ VisionEncoder read_vision_config(const std::filesystem::path& file_or_directory)
   std::error_code ignored;
   const bool is_directory = std::filesystem::is_directory(file_or_directory, ignored);
   const std::filesystem::path file = is_directory ? file_or_directory / "config.json" : file_or_directory;
-  const Json document = read_json_file(file, config_limits);
+  const Json document = read_json_file(file, vision_limits);
   return read_document(JsonView(document, file.string()), file_or_directory.string());
 }
 
 VisionEncoder parse_vision_config(std::string_view text, const std::string& source, const std::string& name) {
-  const Json document = parse_json(text, source, config_limits);
+  const Json document = parse_json(text, source, vision_limits);
   return read_document(JsonView(document, source), name);
 }
 

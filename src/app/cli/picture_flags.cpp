@@ -13,7 +13,7 @@
 namespace foretoken {
 namespace {
 
-constexpr const char* heading = "Load: pictures (--vision-encoder)";
+constexpr const char* pictures_heading = "Load: pictures (--vision-encoder)";
 constexpr const char* sizes_flag = "--image-sizes";
 
 // "1280x720"
@@ -38,7 +38,7 @@ ImageInput picture_of(const VisionEncoder& encoder, const std::string& text) {
 
 void PictureFlags::declare(Options& options) {
   constexpr Range<int64_t> counts{.least = 1, .most = 100'000};
-  options.heading(heading);
+  options.heading(pictures_heading);
   options.text("--vision-encoder", encoder,
                "Prompts have pictures, read by the vision part of this model: a name (data/vision) or a config.json");
   options.integer("--images", per_request, {.least = 1, .most = 1000}, "Pictures of a request that has any");
@@ -52,7 +52,7 @@ void PictureFlags::declare(Options& options) {
 
 void PictureFlags::check_use(const Options& options, bool conversations) const {
   if (!given()) {
-    options.refuse({}, {heading}, "no --vision-encoder");
+    options.refuse({}, {pictures_heading}, "no --vision-encoder");
     return;
   }
   if (conversations) options.refuse({"--vision-encoder"}, {}, "conversations");

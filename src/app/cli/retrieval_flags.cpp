@@ -8,7 +8,7 @@
 namespace foretoken {
 namespace {
 
-constexpr const char* heading = "Load: retrieval (--rag-passages)";
+constexpr const char* retrieval_heading = "Load: retrieval (--rag-passages)";
 constexpr const char* encoder_stack = "torch-graph";  // what small encoders are usually served with
 
 std::unique_ptr<StageTimes> text_encoder(const std::string& model, const std::string& device, int64_t sequences,
@@ -23,7 +23,7 @@ std::unique_ptr<StageTimes> text_encoder(const std::string& model, const std::st
 void RetrievalFlags::declare(Options& options) {
   constexpr Range<int64_t> counts{.least = 1, .most = 100'000};
   constexpr Range<double> milliseconds{.least = 0, .most = 1e6};
-  options.heading(heading);
+  options.heading(retrieval_heading);
   options.integer("--rag-passages", passages.per_request, {.least = 0, .most = most_passages_of_request},
                   "Passages that are found for each request and put into its prompt; 0 = no retrieval");
   options.integer("--rag-passage-len", passages.tokens, {.least = 16, .most = most_passage_tokens},
@@ -57,7 +57,7 @@ void RetrievalFlags::declare(Options& options) {
 
 void RetrievalFlags::check_use(const Options& options, bool conversations) const {
   if (!given()) {
-    options.refuse({}, {heading}, "no --rag-passages");
+    options.refuse({}, {retrieval_heading}, "no --rag-passages");
     return;
   }
   check_passages(passages);
