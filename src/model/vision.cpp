@@ -18,6 +18,7 @@ namespace {
 
 constexpr JsonLimits vision_limits{.max_bytes = size_t{1} << 20, .max_depth = 16, .max_values = 10'000};
 constexpr int64_t largest_side = 100'000;                 // pixels
+constexpr int64_t largest_width = 100'000;                // of a layer
 constexpr int64_t most_pixels_of_rule = 100'000'000'000;  // of either limit
 
 // A stack of transformer blocks without words: nothing is embedded and there is no head.
@@ -60,28 +61,28 @@ void read_pixel_limits(const ConfigReader& whole, VisionEncoder& encoder) {
 }
 
 VisionEncoder read_qwen2_vl(const ConfigReader& whole, const ConfigReader& vision) {
-  const int64_t hidden = vision.size("embed_dim");
+  const int64_t hidden = vision.size("embed_dim", largest_width);
   const Mlp mlp{.width = hidden * vision.size_or("mlp_ratio", 4, 64), .gated = false, .bias = true};
   VisionEncoder encoder{.blocks = vision_blocks(hidden, divided_heads(vision, "num_heads", hidden),
                                                 vision.size("depth", ConfigReader::most_layers), mlp),
                         .rule = PictureRule::resized,
                         .patch_side = vision.size_or("patch_size", 14, largest_side),
-                        .merge_side = vision.size_or("spatial_merge_size", 2, 64)};
+                        .merge_side = vision.size_or("spatial_merge_size", 2, 16)};
   const int64_t merged = hidden * encoder.merge_side * encoder.merge_side;
-  encoder.projector = projector(merged, merged, vision.size("hidden_size"));
+  encoder.projector = projector(merged, merged, vision.size("hidden_size", largest_width));
   read_pixel_limits(whole, encoder);
   return encoder;
 }
 
 // Windows of 8 x 8 patches in all layers but four (Qwen2.5-VL report, arXiv 2502.13923, section 2.1.1).
 VisionEncoder read_qwen2_5_vl(const ConfigReader& whole, const ConfigReader& vision) {
-  const int64_t hidden = vision.size("hidden_size");
-  const Mlp mlp{.width = vision.size("intermediate_size"), .gated = true, .bias = true};
+  const int64_t hidden = vision.size("hidden_size", largest_width);
+  const Mlp mlp{.width = vision.size("intermediate_size", largest_width), .gated = true, .bias = true};
   VisionEncoder encoder{.blocks = vision_blocks(hidden, divided_heads(vision, "num_heads", hidden),
                                                 vision.size("depth", ConfigReader::most_layers), mlp),
                         .rule = PictureRule::resized,
                         .patch_side = vision.size_or("patch_size", 14, largest_side),
-                        .merge_side = vision.size_or("spatial_merge_size", 2, 64)};
+                        .merge_side = vision.size_or("spatial_merge_size", 2, 16)};
   const int64_t window_side = vision.size_or("window_size", 112, largest_side) / encoder.patch_side;
   const std::vector<int64_t> whole_layers = vision.layer_numbers("fullatt_block_indexes");
   std::vector<Layer> whole_blocks, windows;
@@ -101,25 +102,27 @@ VisionEncoder read_qwen2_5_vl(const ConfigReader& whole, const ConfigReader& vis
   }
   encoder.blocks.layers = std::move(whole_blocks);
   const int64_t merged = hidden * encoder.merge_side * encoder.merge_side;
-  encoder.projector = projector(merged, merged, vision.size("out_hidden_size"));
+  encoder.projector = projector(merged, merged, vision.size("out_hidden_size", largest_width));
   read_pixel_limits(whole, encoder);
   return encoder;
 }
 
 // CLIP and SigLIP towers name their sizes alike.
 VisionEncoder read_square_tower(const ConfigReader& whole, const ConfigReader& vision, int64_t layers_left_out) {
-  const int64_t hidden = vision.size("hidden_size");
+  const int64_t hidden = vision.size("hidden_size", largest_width);
   const int64_t layers = vision.size("num_hidden_layers", ConfigReader::most_layers) - layers_left_out;
   if (layers < 1) vision.text().at("num_hidden_layers").fail("more layers than are left out");
-  const Mlp mlp{.width = vision.size("intermediate_size"), .gated = false, .bias = true};
+  const Mlp mlp{.width = vision.size("intermediate_size", largest_width), .gated = false, .bias = true};
   VisionEncoder encoder{
       .blocks = vision_blocks(hidden, divided_heads(vision, "num_attention_heads", hidden), layers, mlp),
       .patch_side = vision.size("patch_size", largest_side),
       .picture_side = vision.size("image_size", largest_side)};
   const int64_t side = encoder.picture_side / encoder.patch_side;
+  if (side < 1) vision.text().at("image_size").fail("at least one patch_size");
   encoder.tokens_of_square = side * side;
   const auto text = whole.inside("text_config");
-  const int64_t outputs = text ? text->size_or("hidden_size", 4096) : whole.size_or("hidden_size", 4096);
+  const int64_t outputs =
+      text ? text->size_or("hidden_size", 4096, largest_width) : whole.size_or("hidden_size", 4096, largest_width);
   encoder.projector = projector(hidden, outputs, outputs);
   return encoder;
 }
@@ -150,7 +153,7 @@ VisionEncoder read_gemma3_vision(const ConfigReader& whole, const ConfigReader& 
   encoder.tokens_of_square = whole.size_or("mm_tokens_per_image", 256);
   const int64_t hidden = encoder.blocks.hidden;
   const auto text = whole.inside("text_config");
-  encoder.projector = projector(hidden, hidden, text ? text->size_or("hidden_size", 2560) : 2560);
+  encoder.projector = projector(hidden, hidden, text ? text->size_or("hidden_size", 2560, largest_width) : 2560);
   return encoder;
 }
 
