@@ -121,9 +121,9 @@ VisionEncoder read_square_tower(const ConfigReader& whole, const ConfigReader& v
   if (side < 1) vision.text().at("image_size").fail("at least one patch_size");
   encoder.tokens_of_square = side * side;
   const auto text = whole.inside("text_config");
-  const int64_t outputs =
+  const int64_t text_width =
       text ? text->size_or("hidden_size", 4096, largest_width) : whole.size_or("hidden_size", 4096, largest_width);
-  encoder.projector = projector(hidden, outputs, outputs);
+  encoder.projector = projector(hidden, text_width, text_width);
   return encoder;
 }
 

@@ -169,6 +169,7 @@ std::vector<TypicalStep> ReplicaGroup::typical_steps(const StepMix& mix, const s
     if (share.steps == 0) continue;
     StepRequest request = share.typical();
     request.kv_dtype = kv_dtype;
+    request.logits = logits;
     steps.push_back({.device = models.kernels.device().name,
                      .share = share,
                      .step = estimate_step(model, request, plan, models.kernels, stack,

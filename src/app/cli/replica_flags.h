@@ -32,7 +32,8 @@ struct ReplicaGroup {
   ServingMemory memory;
   Stack stack;
   DType kv_dtype = DType::bf16;
-  bool has_operators = true;  // steps of our own kernels without drafts
+  Logits logits = Logits::last;  // what the head of its steps runs on
+  bool has_operators = true;     // steps of our own kernels without drafts
   std::unique_ptr<StepTimes> times;
   std::optional<DraftEngine> drafter;
   std::unique_ptr<StepTimes> drafting_times;  // with the drafter's passes

@@ -94,6 +94,9 @@ class ServeCommand : public Command {
                         .value = groups.front().model.name,
                         .expected = "--task embed or --task score: an encoder generates no tokens"});
     }
+    if (sampling_.pools()) {
+      for (ReplicaGroup& group : groups) group.logits = Logits::none;
+    }
     pictures_.add_to_engines(groups, library);
     std::vector<std::string> schedulers;
     for (const ReplicaGroup& group : groups) {
