@@ -11,7 +11,7 @@
 
 #include "base/portable_math.h"
 #include "base/random.h"
-#include "model/expert_traffic.h"
+#include "model/expert_popularity.h"
 #include "model/work.h"
 
 namespace foretoken {
@@ -179,7 +179,7 @@ ExpertLoad expert_load(const MoeShape& shape) {
                           .exponent = shape.routing == Routing::power_law ? shape.power_law_exponent : 0};
   if (question.tokens <= 0 || question.top_k <= 0) return {};
   if (shape.routing == Routing::measured) {
-    return traffic_load(*shape.traffic, question.tokens, question.top_k, std::max<int64_t>(1, shape.ep));
+    return popularity_load(*shape.popularity, question.tokens, question.top_k, std::max<int64_t>(1, shape.ep));
   }
   if (shape.routing == Routing::random) {
     return random_load(static_cast<double>(question.tokens), static_cast<double>(question.top_k),

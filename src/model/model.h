@@ -126,7 +126,7 @@ struct LoraAdapter {
   bool operator==(const LoraAdapter&) const = default;
 };
 
-struct ExpertTraffic;  // expert_traffic.h
+struct ExpertPopularity;  // expert_popularity.h
 
 struct Model {
   std::string name;    // org/name, or the path it was read from
@@ -148,9 +148,9 @@ struct Model {
   Scheme scheme = Scheme::bf16;            // linear layers, as quantization_config says
   std::optional<Scheme> attention_scheme;  // those of attention and recurrences where they differ
   Scheme expert_scheme = Scheme::bf16;     // routed experts where they differ (gpt-oss: mxfp4)
-  std::shared_ptr<const ExpertTraffic> expert_traffic;  // how tokens choose routed experts; nothing = by chance
-  DType dtype = DType::bf16;                            // activations, embeddings, norms
-  std::vector<std::string> notes;                       // what a reader should know: an assumption, a part not modelled
+  std::shared_ptr<const ExpertPopularity> expert_popularity;  // how tokens choose routed experts; nothing = by chance
+  DType dtype = DType::bf16;                                  // activations, embeddings, norms
+  std::vector<std::string> notes;  // what a reader should know: an assumption, a part not modelled
 
   Scheme mixer_scheme() const { return attention_scheme.value_or(scheme); }
   bool is_encoder_only() const;  // tokens are mixed, and nowhere causally

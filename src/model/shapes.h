@@ -119,7 +119,7 @@ struct LatentProjectionShape {
 // How a router spreads tokens over experts: as evenly as they go, each token by chance, or a few experts more than
 // others.
 enum class Routing { balanced, random, power_law, measured };
-struct ExpertTraffic;  // expert_traffic.h
+struct ExpertPopularity;  // expert_popularity.h
 
 // Fused expert MLP as one rank sees it. `tokens` enter over the whole expert-parallel group; inter and experts are the
 // whole layer's: a rank holds experts/ep experts of width inter/tp.
@@ -130,7 +130,7 @@ struct MoeShape {
   double power_law_exponent = 0;  // with power_law: how skewed. Of several ranks the most loaded one counts
   Scheme scheme = Scheme::bf16;
   Pass pass = Pass::forward;
-  std::shared_ptr<const ExpertTraffic> traffic = nullptr;  // with measured
+  std::shared_ptr<const ExpertPopularity> popularity = nullptr;  // with measured
   bool operator==(const MoeShape&) const = default;
 };
 

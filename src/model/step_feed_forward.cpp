@@ -119,9 +119,9 @@ void write_moe(Writer& writer, const Moe& moe) {
                    .routing = writer.request().routing,
                    .power_law_exponent = writer.request().power_law_exponent,
                    .scheme = model.expert_scheme};
-  if (model.expert_traffic != nullptr) {
+  if (model.expert_popularity != nullptr) {
     experts.routing = Routing::measured;
-    experts.traffic = model.expert_traffic;
+    experts.popularity = model.expert_popularity;
   }
   const auto travel = [&](std::string_view name, CollectiveKind gathered, double bytes) {
     if (!rank.dispatches()) return;

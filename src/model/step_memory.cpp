@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "model/expert_traffic.h"
+#include "model/expert_popularity.h"
 #include "model/step_internal.h"
 #include "model/weights.h"
 #include "model/work.h"
@@ -72,9 +72,9 @@ LocalWeights local_weights(const Model& model, const ParallelPlan& plan, int64_t
   const Rank rank = make_rank(plan);
   const bool first = stage == 0, last = stage == plan.pipeline - 1;
   LocalWeights sum;
-  if (model.expert_traffic != nullptr) {
-    const ExpertTraffic& traffic = *model.expert_traffic;
-    sum.expert_copies += number(traffic.redundant) / static_cast<double>(traffic.shares.size());
+  if (model.expert_popularity != nullptr) {
+    const ExpertPopularity& popularity = *model.expert_popularity;
+    sum.expert_copies += number(popularity.redundant) / static_cast<double>(popularity.shares.size());
   }
   const auto add_layers = [&](std::span<const Layer> layers) {
     for (const LayerCount& group : distinct_layers(layers)) {

@@ -1,4 +1,5 @@
 #include "report/colocation_report.h"
+#include "report/latency_json.h"
 
 #include <fmt/format.h>
 

@@ -9,6 +9,7 @@
 #include "base/simulated_time.h"
 #include "base/text.h"
 #include "report/kv_tier_report.h"
+#include "report/latency_json.h"
 #include "report/serving_series.h"
 #include "report/table.h"
 
@@ -78,6 +79,23 @@ void add_speculation(Json& result, const SpeculationCounts& counts) {
       .set("spec_decode_draft_tokens", counts.draft_tokens)
       .set("spec_decode_accepted_tokens", counts.accepted_tokens)
       .set("spec_decode_per_position_acceptance_rates", std::move(positions));
+}
+
+// Steps that denoise a block count as verifications: one token of its own, the rest of the block beside it.
+std::string diffusion_part(const BlockDiffusion& diffusion, const SpeculationCounts& counts) {
+  std::string text = fmt::format("{:-^{}}\n", "Block Diffusion", table_width);
+  text += line("Tokens of a block:", diffusion.block_tokens);
+  text += line("Steps of a block:", diffusion.steps);
+  text += line("Denoising steps of all sequences:", counts.drafts);
+  text += line("Tokens settled in a step:", counts.acceptance_length());
+  return text;
+}
+
+Json diffusion_json(const BlockDiffusion& diffusion, const SpeculationCounts& counts) {
+  return Json::object({{"block_tokens", diffusion.block_tokens},
+                       {"steps", diffusion.steps},
+                       {"denoising_steps", counts.drafts},
+                       {"tokens_settled_in_a_step", counts.acceptance_length()}});
 }
 
 std::string interval_line(const std::string& label, const Headline& headline) {
@@ -206,16 +224,6 @@ Json rate_json(double rate) {
 
 }  // namespace
 
-void set_latencies(Json& json, std::string_view name, const LatencySummary& summary,
-                   const std::vector<double>& percentiles) {
-  json.set(fmt::format("mean_{}_ms", name), summary.mean_ms);
-  json.set(fmt::format("median_{}_ms", name), summary.median_ms);
-  json.set(fmt::format("std_{}_ms", name), summary.deviation_ms);
-  for (size_t i = 0; i < percentiles.size(); ++i) {
-    json.set(fmt::format("p{}_{}_ms", percentile_text(percentiles[i]), name), summary.percentiles_ms[i]);
-  }
-}
-
 std::vector<std::string> latency_metric_names() {
   std::vector<std::string> names;
   for (const LatencyMetric& metric : latency_metrics) names.emplace_back(metric.name);
@@ -254,6 +262,7 @@ std::string serving_text(const ServingReport& report) {
   if (report.max_concurrency) text += line("Maximum request concurrency:", *report.max_concurrency);
   if (std::isfinite(report.request_rate)) text += line("Request rate configured (RPS):", report.request_rate);
   text += line("Benchmark duration (s):", metrics.duration_s);
+  if (report.outputs_per_request > 1) text += line("Outputs of each request:", report.outputs_per_request);
   text += line("Total input tokens:", metrics.input_tokens);
   text += line("Total generated tokens:", metrics.output_tokens);
   text += line("Request throughput (req/s):", metrics.request_throughput);
@@ -267,7 +276,11 @@ std::string serving_text(const ServingReport& report) {
     if (std::find(shown.begin(), shown.end(), metric.name) == shown.end()) continue;
     text += latency_part(metric, metrics.*metric.summary, report.percentiles);
   }
-  if (metrics.speculation.drafts > 0) text += speculation_part(metrics.speculation);
+  if (report.diffusion.block_tokens > 0) {
+    text += diffusion_part(report.diffusion, metrics.speculation);
+  } else if (metrics.speculation.drafts > 0) {
+    text += speculation_part(metrics.speculation);
+  }
   text += fmt::format("{:=^{}}\n", "", table_width);
 
   text += "\n" + replica_lines(report);
@@ -320,7 +333,8 @@ Json vllm_result_json(const ServingReport& report) {
     set_latencies(result, metric.name, metrics.*metric.summary, report.percentiles);
   }
   for (const auto& [key, value] : report.metadata) result.set(key, value);
-  if (metrics.speculation.drafts > 0) add_speculation(result, metrics.speculation);
+  if (metrics.speculation.drafts > 0 && report.diffusion.block_tokens == 0)
+    add_speculation(result, metrics.speculation);
   return result;
 }
 
@@ -378,6 +392,10 @@ Json serving_json(const ServingReport& report) {
   if (const KvTierUsage& tiers = report.run.totals.kv_tiers; !tiers.tiers.empty()) {
     const ServingMetrics& metrics = report.run.metrics;
     result.set("kv_tiers", kv_tiers_json(tiers, metrics.input_tokens, metrics.cached_tokens));
+  }
+  if (report.outputs_per_request > 1) result.set("outputs_per_request", report.outputs_per_request);
+  if (report.diffusion.block_tokens > 0) {
+    result.set("diffusion", diffusion_json(report.diffusion, report.run.metrics.speculation));
   }
   return result;
 }

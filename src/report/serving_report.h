@@ -13,6 +13,7 @@
 #include "serving/results/priority_metrics.h"
 #include "serving/results/request_details.h"
 #include "serving/serving_run.h"
+#include "serving/speculation/block_diffusion.h"
 
 namespace foretoken {
 
@@ -38,6 +39,8 @@ struct ServingReport {
   std::vector<double> percentiles = {99};                                 // those of the run's summaries
   std::vector<std::string> percentile_metrics = {"ttft", "tpot", "itl"};  // shown in the table; also e2el
   std::vector<PriorityLatencies> priorities;                              // shown where there are several
+  int64_t outputs_per_request = 1;                                        // samples or beams
+  BlockDiffusion diffusion = {};
   const ServingRun& run;
 
   int64_t replica_count() const;
@@ -57,10 +60,6 @@ void add_request_arrays(Json& result, std::span<const RequestDetail> requests);
 
 // The same keys and ours: intervals, preemptions, cache hits, time series.
 Json serving_json(const ServingReport& report);
-
-// mean_ttft_ms, median_..., std_..., p99_... of these percentiles, for the name "ttft".
-void set_latencies(Json& json, std::string_view name, const LatencySummary& summary,
-                   const std::vector<double>& percentiles);
 
 // Latency metrics that --percentile-metrics knows.
 std::vector<std::string> latency_metric_names();

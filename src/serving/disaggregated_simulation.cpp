@@ -65,9 +65,10 @@ class DisaggregatedSimulation final : public FleetListener {
 
   SimulationTotals run() {
     while (true) {
+      const Picoseconds event = events_.when();
+      source_->nothing_ends_before(event);
       const Picoseconds arrival = source_->next_arrival().value_or(end_of_time);
       check_arrival(arrival, now_);
-      const Picoseconds event = events_.when();
       if (std::min(arrival, event) == end_of_time && transfers_.left() == 0) break;
       const Picoseconds change = control_ ? control_->next_change() : end_of_time;
       const Picoseconds next = std::min({arrival, event, change});
@@ -127,6 +128,7 @@ class DisaggregatedSimulation final : public FleetListener {
     Request prompt = request;
     prompt.output_tokens = std::min<int64_t>(1, request.output_tokens);
     const size_t chosen = prefill_->choose(prompt);
+    request.follows = false;  // of samples that share a prompt each may decode elsewhere
     if (const Rejection why = rejection(prompt, replicas_[chosen], request); why != Rejection::none) {
       observer_->request_ended({.id = request.id,
                                 .outcome = RequestOutcome::rejected,

@@ -36,6 +36,14 @@ SchedulerOptions scheduler_options(const ServingMemory& memory, const ParallelPl
                                                                                      : std::vector<CacheGroup>{}};
 }
 
+SchedulerOptions without_cache(SchedulerOptions options) {
+  options.enable_chunked_prefill = options.enable_prefix_caching = false;
+  options.max_num_batched_tokens = std::max(options.max_num_batched_tokens, options.max_model_len);
+  options.block_size = std::max<int64_t>(1, options.max_model_len);
+  options.num_gpu_blocks = options.max_num_seqs + 1;
+  return options;
+}
+
 Stack engine_stack(Stack stack, const EngineFlags& flags, int64_t decode_tokens) {
   if (flags.enforce_eager) {
     stack.graph_sizes.clear();

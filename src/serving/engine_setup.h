@@ -17,6 +17,10 @@ std::string_view engine_family(std::string_view engine);
 // Every choice of the engine for this memory. InputError when it would not start.
 SchedulerOptions scheduler_options(const ServingMemory& memory, const ParallelPlan& plan);
 
+// Of an encoder: every token reads all others, so that a prompt is never cut nor found in a cache, and nothing is kept
+// of it. Blocks never run out.
+SchedulerOptions without_cache(SchedulerOptions options);
+
 // The stack with the graphs that the engine captures: sizes up to twice the tokens of a step of decodes, of which each
 // has `decode_tokens` with its drafts; none when it runs eagerly.
 Stack engine_stack(Stack stack, const EngineFlags& resolved_flags, int64_t decode_tokens = 1);

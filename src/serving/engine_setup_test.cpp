@@ -13,6 +13,15 @@ TEST(EngineSetup, an_offline_run_has_no_server_before_the_engine) {
   EXPECT_EQ(engine_front(stack, true).request.value(), 0);
 }
 
+TEST(EngineSetup, an_encoder_takes_whole_prompts_as_many_as_may_run) {
+  const SchedulerOptions options =
+      without_cache({.max_num_batched_tokens = 100, .max_num_seqs = 7, .max_model_len = 512});
+  EXPECT_FALSE(options.enable_chunked_prefill);
+  EXPECT_FALSE(options.enable_prefix_caching);
+  EXPECT_GE(options.max_num_batched_tokens, 512);
+  EXPECT_GE((options.num_gpu_blocks - 1) * options.block_size, 7 * 512) << "block 0 is nobody's";
+}
+
 TEST(EngineSetup, vllm_balances_its_ranks_and_nothing_else) {
   EXPECT_EQ(usual_router("vllm-0.19", 4), "data_parallel");
   EXPECT_EQ(usual_router("vllm-0.19", 1), "round_robin");

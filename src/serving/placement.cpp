@@ -19,6 +19,11 @@ Placement::Placement(std::unique_ptr<RequestRouter> router, const std::deque<Rep
 
 size_t Placement::choose(const Request& request) {
   if (loads_.size() == 1) return first_;
+  if (!request.follows) last_ = choose_new(request);
+  return last_;
+}
+
+size_t Placement::choose_new(const Request& request) {
   if (alike_ && (*replicas_)[first_].rejection(request) != Rejection::none) return first_;
   std::span<const ReplicaLoad> offered = loads_;
   if (!alike_ || hidden_ > 0) {

@@ -26,9 +26,12 @@ class Placement {
   void show(size_t replica, bool shown);
 
  private:
+  size_t choose_new(const Request& request);
+
   std::unique_ptr<RequestRouter> router_;
   const std::deque<Replica>* replicas_;
   size_t first_;
+  size_t last_ = 0;  // chosen
   std::vector<ReplicaLoad> loads_;
   std::vector<bool> shown_;
   size_t hidden_ = 0;  // of them

@@ -109,7 +109,7 @@ Picoseconds Replica::next_reading(Picoseconds now) const {
 }
 
 Request Replica::cut(Request&& request) const {
-  if (options_.max_model_len > 0) {
+  if (options_.max_model_len > 0 && !request.pooled) {
     request.output_tokens = std::min(request.output_tokens, options_.max_model_len - request.input_tokens);
   }
   return std::move(request);
@@ -195,7 +195,8 @@ Rejection Replica::rejection(const Request& request) const {
   if (request.output_tokens < 1) return Rejection::no_output;
   int64_t most = request.input_tokens + request.output_tokens;
   if (options_.max_model_len > 0) {
-    if (request.input_tokens >= options_.max_model_len) return Rejection::beyond_model_length;
+    const int64_t least_output = request.pooled ? 0 : 1;
+    if (request.input_tokens + least_output > options_.max_model_len) return Rejection::beyond_model_length;
     most = std::min(most, options_.max_model_len);
   }
   // The last token is not kept.
@@ -456,6 +457,7 @@ void Replica::finish_run(Step& run, Picoseconds now) {
       } else {
         gaps.add(each, steps);
       }
+      note_answer(*entry.sequence, steps, run.begin + each, each);
       record.last_token = now;
     }
   }
@@ -463,6 +465,12 @@ void Replica::finish_run(Step& run, Picoseconds now) {
   totals_.steps += steps;
   run.begin = now;
   run.steps_ahead = 0;
+}
+
+void Replica::note_answer(Sequence& sequence, int64_t tokens, Picoseconds first, Picoseconds each) {
+  const int64_t thinking = sequence.request.thinking_tokens, before = sequence.produced;
+  if (thinking == 0 || before > thinking || before + tokens <= thinking) return;
+  sequence.record.answered = first + (thinking - before) * each;
 }
 
 void Replica::finish_step(Step& step) {
@@ -480,6 +488,7 @@ void Replica::finish_step(Step& step) {
     } else {
       gaps.add(step.end - record.last_token, 1);
     }
+    note_answer(sequence, entry.yields, step.end, 0);
     record.last_token = step.end;
     sequence.produced += entry.yields;
     if (sequence.produced == sequence.request.output_tokens) end_sequence(sequence, step.end);
@@ -489,7 +498,7 @@ void Replica::finish_step(Step& step) {
 void Replica::end_sequence(Sequence& sequence, Picoseconds when) {
   ensure(sequence.steps_in_flight == 0, "a sequence ends with its last step");
   RequestRecord& record = sequence.record;
-  record.output_tokens = sequence.produced;
+  record.output_tokens = sequence.request.pooled ? 0 : sequence.produced;
   if (keeps_cache_) {
     scheduler_->set_aside(sequence);
     outside_.emplace(record.id, &sequence);
@@ -524,7 +533,7 @@ void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64
                           .waiting = load.waiting + static_cast<int64_t>(inbox_.size()),
                           .kv_blocks_used = load.blocks_used,
                           .kv_blocks_grown = repeats > 1 ? scheduler_->blocks_ahead(step.batch, repeats - 1) : 0,
-                          .adapters = batch.adapters,
+                          .adapters = static_cast<int64_t>(step.batch.adapters().size()),
                           .adapter_loads = step.adapter_loads};
   observer_->step_ran(record);
   if (watched_ == 0) return;
@@ -566,9 +575,7 @@ std::optional<StepBatch> Replica::running_step() const {
 }
 
 Picoseconds Replica::duration(const Estimate& seconds) const {
-  const double value = bound_ == StepBound::value ? seconds.value
-                       : bound_ == StepBound::low ? seconds.low
-                                                  : seconds.high;
+  const double value = at_bound(seconds, bound_);
   ensure(value >= 0 && value < 1e6, "a step takes a time");
   return std::max<Picoseconds>(1, to_picoseconds(Seconds(value)));
 }

@@ -117,6 +117,8 @@ class Replica {
   int64_t steps_until(const Step& run, Picoseconds when) const;
   void finish_run(Step& run, Picoseconds now);
   void finish_step(Step& step);
+  // The next tokens of the sequence come out: one at `first`, then one after `each`. Its answer may begin among them.
+  static void note_answer(Sequence& sequence, int64_t tokens, Picoseconds first, Picoseconds each);
   Request cut(Request&& request) const;  // its output, at max_model_len
   Sequence& new_sequence(Request&& request);
   void end_sequence(Sequence& sequence, Picoseconds when);

@@ -10,6 +10,13 @@
 
 namespace foretoken {
 
+// A picture in a prompt.
+struct ImageInput {
+  int64_t patches = 0;      // that its encoder reads
+  int64_t tokens = 0;       // of the prompt that stand for it
+  int64_t first_token = 0;  // where they begin
+};
+
 struct Request {
   int64_t id = 0;
   Picoseconds arrival = 0;
@@ -25,6 +32,10 @@ struct Request {
   // equal. Empty = shares nothing. Numbers beyond the prompt name blocks of the output, for a conversation whose next
   // prompt holds it.
   std::vector<int64_t> prefix_blocks;
+  int64_t thinking_tokens = 0;     // of the output, before the answer
+  bool pooled = false;             // an embedding or a score: its output stands for the answer, and nothing is sampled
+  bool follows = false;            // goes where the request before it went
+  std::vector<ImageInput> images;  // not encoded yet
 };
 
 // Settings given by priority, most urgent first, the last for all that follow: which of `count` is that of this one.
@@ -42,6 +53,10 @@ class RequestSource {
 
   // Takes that request. Only after `next_arrival` gave a time.
   virtual Request next() = 0;
+
+  // Told before `next_arrival`: no request ends before `when`, so that what requests pass on their way to an engine
+  // (stages/) can go on until then.
+  virtual void nothing_ends_before(Picoseconds /*when*/) {}
 
   // Closed loops and conversations: after a request ended, more may come.
   virtual void ended(int64_t /*id*/, Picoseconds /*when*/) {}
@@ -85,6 +100,8 @@ struct RequestRecord {
   Picoseconds scheduled = 0;  // its first step began
   Picoseconds first_token = 0;
   Picoseconds last_token = 0;
+  int64_t thinking_tokens = 0;  // of the output
+  Picoseconds answered = 0;     // the first token behind those; 0 = none came, or nothing was thought
 
   // Of completed requests.
   Picoseconds ttft() const { return first_token - arrival; }

@@ -1,6 +1,7 @@
 #include "serving/sequence.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -14,7 +15,8 @@ void Sequence::begin(Request&& new_request) {
             .input_tokens = request.input_tokens,
             .output_tokens = request.output_tokens,
             .arrival = request.arrival,
-            .scheduled = -1};
+            .scheduled = -1,
+            .thinking_tokens = request.thinking_tokens};
   promised = produced = computed = blocks = 0;
   prompt_end = request.input_tokens;
   steps_in_flight = 0;
@@ -61,7 +63,9 @@ void Batch::add(Sequence& sequence, int64_t new_tokens, const Drafts& drafts) {
     decode_context_ += context;
     longest_decode_ = std::max(longest_decode_, context);
   } else {
-    prompts_.push_back({.new_tokens = new_tokens, .context_tokens = context, .yields_token = yields > 0});
+    prompts_.push_back(
+        {.new_tokens = new_tokens, .context_tokens = context, .yields_token = yields > 0 && !sequence.request.pooled});
+    add_images(sequence.request, context, context + new_tokens);
     prefill_tokens_ += new_tokens;
     ++prompt_count_;
     prompt_context_ += context;
@@ -69,6 +73,13 @@ void Batch::add(Sequence& sequence, int64_t new_tokens, const Drafts& drafts) {
   if (const int32_t adapter = sequence.request.adapter; adapter >= 0) {
     adapter_tokens_ += new_tokens + drafts.verified;
     if (std::find(adapters_.begin(), adapters_.end(), adapter) == adapters_.end()) adapters_.push_back(adapter);
+  }
+}
+
+// An image is encoded in the step that computes its first token.
+void Batch::add_images(const Request& request, int64_t from, int64_t to) {
+  for (const ImageInput& image : request.images) {
+    if (image.first_token >= from && image.first_token < to) images_.push_back(image.patches);
   }
 }
 
@@ -114,6 +125,7 @@ void Batch::clear() {
   entries_.clear();
   prompts_.clear();
   adapters_.clear();
+  images_.clear();
   decodes_ = idle_decodes_ = decode_context_ = longest_decode_ = drafted_ = accepted_ = prefill_tokens_ = 0;
   prompt_count_ = prompt_context_ = adapter_tokens_ = 0;
   ranks_ = 0;
@@ -136,6 +148,10 @@ void Batch::join(const Batch& rank) {
   busiest_.drafted_tokens = std::max(busiest_.drafted_tokens, one.drafted_tokens);
   busiest_.tokens_of_all_ranks += one.new_tokens();
   if (tokens(rank.prompts_) > tokens(prompts_)) prompts_ = rank.prompts_;
+  const auto patches = [](const std::vector<int64_t>& images) {
+    return std::accumulate(images.begin(), images.end(), int64_t{0});
+  };
+  if (patches(rank.images_) > patches(images_)) images_ = rank.images_;
   entries_.insert(entries_.end(), rank.entries_.begin(), rank.entries_.end());
   decodes_ += rank.decodes_;
   idle_decodes_ += rank.idle_decodes_;
@@ -152,6 +168,7 @@ StepBatch Batch::step() const {
   if (ranks_ > 0) {
     StepBatch busiest = busiest_;
     busiest.prompts = prompts_;
+    busiest.images = images_;
     return busiest;
   }
   return {.decodes = decodes_,
@@ -160,7 +177,8 @@ StepBatch Batch::step() const {
           .drafted_tokens = drafted_,
           .adapters = static_cast<int64_t>(adapters_.size()),
           .adapter_tokens = adapter_tokens_,
-          .prompts = prompts_};
+          .prompts = prompts_,
+          .images = images_};
 }
 
 }  // namespace foretoken

@@ -95,14 +95,17 @@ class Batch {
   StepBatch step() const;
 
  private:
+  void add_images(const Request& request, int64_t from, int64_t to);
+
   std::vector<BatchEntry> entries_;
   std::vector<PromptChunk> prompts_;
   std::vector<int32_t> adapters_;
+  std::vector<int64_t> images_;  // patches of those encoded in the step
   int64_t decodes_ = 0, idle_decodes_ = 0, decode_context_ = 0, longest_decode_ = 0, drafted_ = 0, accepted_ = 0,
           prefill_tokens_ = 0;
   int64_t prompt_count_ = 0, prompt_context_ = 0, adapter_tokens_ = 0;
   int64_t ranks_ = 0;       // that were joined
-  StepBatch busiest_ = {};  // of these; its prompts are prompts_
+  StepBatch busiest_ = {};  // of these; its prompts and images are the members above
   bool ends_sequence_ = false;
 };
 

@@ -10,6 +10,7 @@
 #include "serving/next_event.h"
 #include "serving/placement.h"
 #include "serving/replica_set.h"
+#include "serving/stages/staged_source.h"
 
 namespace foretoken {
 namespace {
@@ -25,8 +26,9 @@ class Simulation {
 
   SimulationTotals run() {
     while (true) {
-      const Picoseconds arrival = source_->next_arrival().value_or(end_of_time);
       const Picoseconds event = events_.when();
+      source_->nothing_ends_before(event);
+      const Picoseconds arrival = source_->next_arrival().value_or(end_of_time);
       if (arrival == end_of_time && event == end_of_time) break;
       // What arrives when a step ends is read with it.
       if (arrival <= event) {
@@ -70,7 +72,27 @@ class Simulation {
   Picoseconds now_ = 0;
 };
 
+SimulationTotals simulate_engines(const SimulationConfig& config, RequestSource& source, RunObserver& observer) {
+  if (config.disaggregation) return simulate_disaggregated(config, source, observer);
+  if (config.fleet) return simulate_fleet(config, source, observer);
+  if (config.colocation) return simulate_colocated(config, source, observer);
+  return Simulation(config, source, observer).run();
+}
+
+SimulationTotals simulate_samples(const SimulationConfig& config, RequestSource& source, RunObserver& observer) {
+  if (config.samples.count == 1) return simulate_engines(config, source, observer);
+  SampleGroups groups(config.samples, config.seed, source, observer);
+  SimulationTotals totals = simulate_engines(config, groups, groups);
+  totals.completed = groups.completed();
+  totals.rejected = groups.rejected_requests();
+  return totals;
+}
+
 }  // namespace
+
+double at_bound(const Estimate& estimate, StepBound bound) {
+  return bound == StepBound::value ? estimate.value : bound == StepBound::low ? estimate.low : estimate.high;
+}
 
 void SimulationTotals::add(const SimulationTotals& part) {
   completed += part.completed;
@@ -82,10 +104,11 @@ void SimulationTotals::add(const SimulationTotals& part) {
 }
 
 SimulationTotals simulate(const SimulationConfig& config, RequestSource& source, RunObserver& observer) {
-  if (config.disaggregation) return simulate_disaggregated(config, source, observer);
-  if (config.fleet) return simulate_fleet(config, source, observer);
-  if (config.colocation) return simulate_colocated(config, source, observer);
-  return Simulation(config, source, observer).run();
+  if (config.stages.empty()) return simulate_samples(config, source, observer);
+  StagedSource staged(config.stages, config.bound, source);
+  SimulationTotals totals = simulate_samples(config, staged, observer);
+  totals.stages = staged.uses();
+  return totals;
 }
 
 }  // namespace foretoken

@@ -13,6 +13,8 @@
 #include "serving/lora/adapter_cache.h"
 #include "serving/request.h"
 #include "serving/scheduler.h"
+#include "serving/stages/sample_groups.h"
+#include "serving/stages/stage.h"
 #include "serving/steps/step_times.h"
 #include "serving/tiers/kv_tier.h"
 #include "serving/tiers/kv_tier_usage.h"
@@ -21,6 +23,7 @@ namespace foretoken {
 
 // Which bound of the step times the run takes.
 enum class StepBound : uint8_t { value, low, high };
+double at_bound(const Estimate& estimate, StepBound bound);
 
 struct ReplicaConfig {
   std::string scheduler = "vllm";
@@ -45,6 +48,8 @@ struct SimulationConfig {
   std::optional<FleetConfig> fleet = {};
   // The replicas are engines of different models that share one device; no router.
   std::optional<Colocation> colocation = {};
+  std::vector<StageConfig> stages = {};  // that requests pass before they are sent to a replica, in this order
+  SampleSettings samples = {};
   // Equal decode steps are advanced at once. Without it each is decided alone: slower, the same answers.
   bool repeat_decodes = true;
 };
@@ -59,6 +64,7 @@ struct SimulationTotals {
   KvTierUsage kv_tiers;
   FleetTotals fleet = {};                  // where replicas come and go
   std::vector<DeviceUse> device_use = {};  // by replica, where they share a device
+  std::vector<StageUse> stages = {};
 
   void add(const SimulationTotals& part);  // the counts, and the later end
 };

@@ -8,9 +8,11 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "report/serving_report.h"
+#include "serving/load/agent_defaults.h"
 #include "serving/load/closed_loop.h"
 #include "serving/load/priorities.h"
 #include "serving/load/synthetic.h"
+#include "serving/load/thinking.h"
 #include "serving/load/trace.h"
 
 namespace foretoken {
@@ -41,7 +43,7 @@ std::string trace_help() {
 constexpr const char* arrivals_heading = "Load: arrivals";
 constexpr const char* lengths_heading = "Load: lengths";
 constexpr const char* conversations_heading =
-    "Load: conversations (--dataset-name sessions; rates are of conversations)";
+    "Load: conversations (--dataset-name sessions, agents; rates are of conversations)";
 
 // What `vllm bench serve` takes for prefix_repetition where nothing is said.
 constexpr int64_t usual_prefix_len = 256, usual_prefixes = 10;
@@ -64,7 +66,8 @@ std::unique_ptr<RequestSource> open_load(const LoadFlags& flags, const std::vect
     return open_trace(flags.trace, {.time_scale = flags.time_scale, .max_requests = most});
   }
   std::unique_ptr<LengthSource> lengths = make_lengths(flags, observed, seed);
-  if (flags.dataset == "sessions") {
+  if (flags.thinking.given()) lengths = with_thinking(std::move(lengths), flags.thinking.settings(), seed);
+  if (flags.conversations()) {
     SessionSettings sessions = flags.sessions;
     sessions.starts = flags.arrivals;
     sessions.system_tokens = flags.prefix_len;
@@ -92,6 +95,7 @@ std::unique_ptr<RequestSource> make_load(const LoadFlags& flags, const std::vect
 }  // namespace
 
 void LoadFlags::declare(Options& options) {
+  options_ = &options;
   options.heading(arrivals_heading);
   options.text("--trace", trace, trace_help());
   options.number("--time-scale", time_scale, {.least = 1e-6, .most = 1e6},
@@ -113,8 +117,8 @@ void LoadFlags::declare(Options& options) {
   options.integer("--seed", seed, any_count, "Of everything that is drawn");
 
   options.heading(lengths_heading);
-  options.choice("--dataset-name", dataset, {"random", "lognormal", "prefix_repetition", "sessions"},
-                 "How prompts and outputs are made up");
+  options.choice("--dataset-name", dataset, {"random", "lognormal", "prefix_repetition", "sessions", "agents"},
+                 "How prompts and outputs are made up; agents = sessions of many turns after tool calls");
   options.text("--dataset-path", dataset_path,
                "Draw pairs of lengths from this trace or table (input_tokens,output_tokens)");
   options.integer("--random-input-len,--prefix-repetition-suffix-len", input_len, tokens,
@@ -136,6 +140,13 @@ void LoadFlags::declare(Options& options) {
   options.number("--think-time", sessions.think_s, not_negative, "Mean seconds between an answer and the next turn");
   options.number("--tool-time", sessions.tool_s, not_negative, "Mean seconds of a tool call in place of that");
   options.number("--tool-share", sessions.tool_share, {.least = 0, .most = 1}, "Of turns that follow a tool call");
+  options.integer("--subagents", sessions.subagents, {.least = 0, .most = 10'000},
+                  "Agents that a conversation sets to work at once, and waits for; 0 = none");
+  options.integer("--subagent-turns", sessions.subagent_turns, tokens, "Requests of each of them");
+  options.number("--subagent-share", sessions.subagent_share, {.least = 0, .most = 1},
+                 "Of turns after which that happens");
+
+  thinking.declare(options);
 }
 
 void LoadFlags::check_use(const Options& options) const {
@@ -144,14 +155,16 @@ void LoadFlags::check_use(const Options& options) const {
   if (!trace.empty()) {
     options.refuse({"--burstiness", "--ramp-up-strategy", "--ramp-up-start-rps", "--ramp-up-end-rps", "--daily-swing",
                     "--daily-period"},
-                   {lengths_heading, conversations_heading}, "--trace");
+                   {lengths_heading, conversations_heading, ThinkingFlags::heading}, "--trace");
     return;
   }
   options.refuse({"--time-scale"}, {}, "no --trace");
+  thinking.check_use(options);
+  if (sessions.subagents == 0) options.refuse({"--subagent-turns", "--subagent-share"}, {}, "no --subagents");
   const std::string shape = "--ramp-up-strategy " + rate_shape;
   if (rate_shape != "linear" && rate_shape != "exponential") options.refuse(ramp, {}, shape);
   if (rate_shape != "daily") options.refuse(daily, {}, shape);
-  if (dataset != "sessions") options.refuse({}, {conversations_heading}, "--dataset-name " + dataset);
+  if (!conversations()) options.refuse({}, {conversations_heading}, "--dataset-name " + dataset);
   if (dataset != "lognormal") options.refuse({"--lognormal-sigma"}, {}, "--dataset-name " + dataset);
   if (!dataset_path.empty()) {
     options.refuse({"--random-input-len", "--random-output-len", "--random-range-ratio", "--lognormal-sigma"}, {},
@@ -164,7 +177,7 @@ int64_t LoadFlags::requests() const {
 }
 
 bool LoadFlags::offline() const {
-  return trace.empty() && dataset != "sessions" && max_concurrency == 0 && std::isinf(rate());
+  return trace.empty() && !conversations() && max_concurrency == 0 && std::isinf(rate());
 }
 
 double LoadFlags::rate() const {
@@ -172,8 +185,23 @@ double LoadFlags::rate() const {
   return number_of("--request-rate", request_rate, "a number above 0, or inf");
 }
 
-LoadMaker LoadFlags::load() const {
+// Where the command line does not say.
+LoadFlags LoadFlags::with_agent_defaults() const {
+  const AgentDefaults defaults;
   LoadFlags flags = *this;
+  const auto set = [&](const char* flag, auto& value, auto usual) {
+    if (!options_->was_given(flag)) value = usual;
+  };
+  set("--turns", flags.sessions.turns, defaults.turns);
+  set("--tool-share", flags.sessions.tool_share, defaults.tool_share);
+  set("--random-prefix-len", flags.prefix_len, defaults.system_tokens);
+  set("--random-input-len", flags.input_len, defaults.input_tokens);
+  set("--random-output-len", flags.output_len, defaults.output_tokens);
+  return flags;
+}
+
+LoadMaker LoadFlags::load() const {
+  LoadFlags flags = dataset == "agents" ? with_agent_defaults() : *this;
   flags.arrivals.rate = rate();
   flags.arrivals.shape = rate_shape_from_name(rate_shape).value();  // one of the choices
   flags.arrivals.count = requests();

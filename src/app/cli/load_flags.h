@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/cli/options.h"
+#include "app/cli/thinking_flags.h"
 #include "serving/load/sessions.h"
 #include "serving/results/metrics.h"
 #include "serving/serving_run.h"
@@ -27,6 +28,7 @@ struct LoadFlags {
   double range_ratio = 0, lognormal_sigma = 1;
   int64_t prefix_len = 0, num_prefixes = 0;  // 0 = none and 1, or what vLLM takes for prefix_repetition
   SessionSettings sessions;
+  ThinkingFlags thinking;
   std::vector<std::string> priority_shares;  // empty = as the trace says, else all alike
   int64_t seed = 0;
 
@@ -36,9 +38,15 @@ struct LoadFlags {
   void check_use(const Options& options) const;
   // InputError for flags that do not go together.
   LoadMaker load() const;
+  bool conversations() const { return dataset == "sessions" || dataset == "agents"; }
   bool offline() const;      // all at once, and no limit on those in flight
   int64_t requests() const;  // asked for; 0 = as many as the trace has
   double rate() const;       // infinite = all at once, or as the trace says
+
+ private:
+  LoadFlags with_agent_defaults() const;
+
+  const Options* options_ = nullptr;  // what they were declared in
 };
 
 struct GoalFlags {

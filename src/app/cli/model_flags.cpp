@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "model/expert_traffic.h"
+#include "model/expert_popularity.h"
 
 namespace foretoken {
 namespace {
@@ -77,7 +77,7 @@ void ModelFlags::declare_parallelism(Options& options) {
   options.flag("--enable-expert-parallel", enable_expert_parallel,
                "Spread experts over all tensor x data ranks, as vLLM does");
   options.text(
-      "--expert-traffic", expert_traffic,
+      "--expert-popularity", expert_popularity,
       "How tokens choose experts: zipf:A (shares ~ 1/rank^A), or a CSV table expert,tokens; default: by chance");
   options.integer("--num-redundant-experts", redundant_experts, {.least = 0, .most = 65'536},
                   "Copies of busy experts, spread over the ranks (EPLB)");
@@ -91,37 +91,39 @@ void ModelFlags::declare_parallelism(Options& options) {
 Model ModelFlags::read_model(const Library& library) const {
   Model result = library.models().model(model);
   if (!quantization.empty()) result = quantized(std::move(result), quantization);
-  if (!expert_traffic.empty() || redundant_experts > 0) result.expert_traffic = traffic_of(result);
+  if (!expert_popularity.empty() || redundant_experts > 0) result.expert_popularity = popularity_of(result);
   return result;
 }
 
-std::shared_ptr<const ExpertTraffic> ModelFlags::traffic_of(const Model& parsed) const {
+std::shared_ptr<const ExpertPopularity> ModelFlags::popularity_of(const Model& parsed) const {
   int64_t experts = 0;
   for (const Layer& layer : parsed.layers) {
     if (const auto* moe = std::get_if<Moe>(&layer.feed_forward)) experts = moe->experts;
   }
-  const std::string flag = expert_traffic.empty() ? "--num-redundant-experts" : "--expert-traffic";
+  const std::string flag = expert_popularity.empty() ? "--num-redundant-experts" : "--expert-popularity";
   if (experts == 0) {
     throw InputError({.source = flag, .value = parsed.name, .expected = "a model with routed experts"});
   }
-  ExpertTraffic traffic;
-  if (constexpr std::string_view zipf = "zipf:"; expert_traffic.empty() || expert_traffic.starts_with(zipf)) {
-    const std::string_view digits = std::string_view(expert_traffic).substr(expert_traffic.empty() ? 0 : zipf.size());
+  ExpertPopularity popularity;
+  if (constexpr std::string_view zipf = "zipf:"; expert_popularity.empty() || expert_popularity.starts_with(zipf)) {
+    const std::string_view digits =
+        std::string_view(expert_popularity).substr(expert_popularity.empty() ? 0 : zipf.size());
     const std::optional<double> exponent = digits.empty() ? std::optional(0.0) : parse_number(digits);
-    if (!exponent || !(*exponent >= 0 && *exponent <= 5) || (digits.empty() && !expert_traffic.empty())) {
-      throw InputError({.source = flag, .value = printable(expert_traffic), .expected = "zipf:A with A from 0 to 5"});
+    if (!exponent || !(*exponent >= 0 && *exponent <= 5) || (digits.empty() && !expert_popularity.empty())) {
+      throw InputError(
+          {.source = flag, .value = printable(expert_popularity), .expected = "zipf:A with A from 0 to 5"});
     }
-    traffic = zipf_traffic(experts, *exponent);
+    popularity = zipf_popularity(experts, *exponent);
   } else {
-    traffic = read_expert_traffic(expert_traffic);
+    popularity = read_expert_popularity(expert_popularity);
   }
-  if (std::ssize(traffic.shares) != experts) {
-    throw InputError({.source = expert_traffic,
-                      .value = fmt::format("{} experts", traffic.shares.size()),
+  if (std::ssize(popularity.shares) != experts) {
+    throw InputError({.source = expert_popularity,
+                      .value = fmt::format("{} experts", popularity.shares.size()),
                       .expected = fmt::format("the {} of {}", experts, parsed.name)});
   }
-  traffic.redundant = redundant_experts;
-  return std::make_shared<const ExpertTraffic>(std::move(traffic));
+  popularity.redundant = redundant_experts;
+  return std::make_shared<const ExpertPopularity>(std::move(popularity));
 }
 
 DType ModelFlags::kv_dtype(const Model& parsed) const {

@@ -16,7 +16,7 @@ struct ModelFlags {
   std::string quantization;  // empty = as the model's config says
   std::string kv_cache_dtype = "auto";
   bool enable_expert_parallel = false;
-  std::string expert_traffic;  // empty = by chance
+  std::string expert_popularity;  // empty = by chance
   int64_t redundant_experts = 0;
   std::string all2all_backend = "allgather_reducescatter";
   ParallelPlan plan;
@@ -29,7 +29,7 @@ struct ModelFlags {
   ParallelPlan parallel_plan() const;
 
  private:
-  std::shared_ptr<const ExpertTraffic> traffic_of(const Model& parsed) const;
+  std::shared_ptr<const ExpertPopularity> popularity_of(const Model& parsed) const;
 };
 
 }  // namespace foretoken

@@ -70,6 +70,7 @@ void ReplicaFlags::declare_engine(Options& options) {
   engine.declare(options);
   scheduler.declare(options);
   speculation.declare(options);
+  diffusion.declare(options);
   options.integer("--scheduler-recv-interval", receive_interval, {.least = 1, .most = 1'000'000},
                   "Decode steps from one reading of new requests to the next (sglang)");
   lora.declare(options);
@@ -125,10 +126,16 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
   const std::string stack_name = stack.empty() ? std::string(engine_family(engine.engine.engine)) : stack;
   std::optional<SpeculativeConfig> speculative;
   if (speculation.given()) speculative = speculation.read(parsed);
-  Stack captured = engine_stack(library.stacks().stack(stack_name), memory.flags, tokens_of_decode(speculative));
+  if (speculation.given() && diffusion.given()) {
+    throw InputError({.source = "--diffusion-block", .value = "with --speculative-config", .expected = "one of them"});
+  }
+  const int64_t decode_tokens = diffusion.given() ? diffusion.diffusion.block_tokens : tokens_of_decode(speculative);
+  Stack captured = engine_stack(library.stacks().stack(stack_name), memory.flags, decode_tokens);
   ReplicaConfig config{.scheduler = scheduler.name(engine.engine.engine), .options = scheduler_options(memory, plan)};
   scheduler.apply(config.options);
   if (pool) config.options.num_gpu_blocks *= pool->attention_groups;
+  config.options.speculation = diffusion.speculation();
+  if (parsed.is_encoder_only()) config.options = without_cache(config.options);
   config.receive_interval = receive_interval;
   ReplicaGroup group{
       .count = count * ranks,
@@ -140,13 +147,15 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
       .stack = std::move(captured),
       .kv_dtype = kv_dtype,
       .ffn = std::move(pool),
-      .has_operators = op_tables.empty() && vidur_tables.empty() && !speculative && !lora.enabled && !ffn.given(),
+      .has_operators = op_tables.empty() && vidur_tables.empty() && decode_tokens == 1 && !lora.enabled && !ffn.given(),
       .sustained_grid = nullptr,
       .times = nullptr,
       .lora = std::nullopt,
       .lora_times = nullptr,
       .drafter = std::nullopt,
       .drafting_times = nullptr,
+      .pictures = nullptr,
+      .picture_times = nullptr,
       .config = std::move(config)};
   // Tables are of steps alone, from whoever made them: no server of ours stands before them.
   const bool measured_steps = !op_tables.empty() || !vidur_tables.empty();
@@ -215,6 +224,7 @@ std::vector<TypicalStep> ReplicaGroup::typical_steps(const StepMix& mix, const s
     if (share.steps == 0) continue;
     StepRequest request = share.typical();
     request.kv_dtype = kv_dtype;
+    request.logits = logits;
     steps.push_back({.device = models.kernels.device().name,
                      .share = share,
                      .step = estimate_step(model, request, plan, models.kernels, stack,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/diffusion_flags.h"
 #include "app/cli/engine_flags.h"
 #include "app/cli/ffn_flags.h"
 #include "app/cli/library.h"
@@ -21,6 +22,7 @@
 #include "report/serving_report.h"
 #include "serving/results/step_mix.h"
 #include "serving/simulation.h"
+#include "serving/stages/encoder_passes.h"
 #include "serving/steps/sustained_grid.h"
 
 namespace foretoken {
@@ -35,6 +37,7 @@ struct ReplicaGroup {
   ServingMemory memory;
   Stack stack;
   DType kv_dtype = DType::bf16;
+  Logits logits = Logits::last;                   // what the head of its steps runs on
   std::optional<FfnPool> ffn;                     // whose devices have the feed-forward layers
   bool has_operators = true;                      // steps of our own kernels on one kind of device, without drafts
   std::shared_ptr<SustainedGrid> sustained_grid;  // null = boards are cool, and not metered
@@ -43,6 +46,8 @@ struct ReplicaGroup {
   std::unique_ptr<StepTimes> lora_times;  // with the adapters' kernels
   std::optional<DraftEngine> drafter;
   std::unique_ptr<StepTimes> drafting_times;  // with the drafter's passes
+  std::unique_ptr<PictureEncoder> pictures;   // where the engine encodes them
+  std::unique_ptr<StepTimes> picture_times;   // with its passes
   ReplicaConfig config;                       // uses these
 
   int64_t cache_devices() const;  // of one replica: those that hold its KV cache
@@ -60,6 +65,7 @@ struct ReplicaFlags {
   FfnFlags ffn;
   PowerFlags power;
   LoraFlags lora;
+  DiffusionFlags diffusion;
   std::string stack, tier = "best", op_tables, vidur_tables;
   bool sustained = false;
   bool metered = false;  // their energy is asked for

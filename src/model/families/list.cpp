@@ -10,6 +10,7 @@ namespace {
 
 constexpr Family list[] = {
     {"llama yi internlm2 granite", "norm, grouped attention, norm, gated MLP", read_llama},
+    {"llada", "LLaDA, a diffusion language model: llama under other key names", read_llada},
     {"mistral ministral", "llama with a sliding window", read_mistral},
     {"qwen", "the first Qwen: multi-head, q/k/v bias", read_qwen},
     {"qwen2 mimo qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text", "llama with q/k/v bias", read_qwen2},

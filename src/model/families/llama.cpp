@@ -61,6 +61,26 @@ Model read_llama(ConfigReader& config) {
   return decoder(config, layer);
 }
 
+// Llama's block under the key names of OLMo.
+Model read_llada(ConfigReader& config) {
+  Model model;
+  model.hidden = config.size("d_model");
+  model.vocabulary = config.size("vocab_size");
+  model.max_positions = config.count_or("max_sequence_length", 0);
+  model.tied_embeddings = config.flag("weight_tying", false);
+  const int64_t heads = config.size("n_heads");
+  Attention attention{.heads = heads,
+                      .kv_heads = config.size_or("n_kv_heads", heads),
+                      .head_dim = head_dimension(config, model.hidden, heads, "n_heads")};
+  attention.rotary_dim = attention.head_dim;
+  check_head_groups(config, attention, "n_kv_heads");
+  model.layers.assign(static_cast<size_t>(config.size("n_layers", ConfigReader::most_layers)),
+                      {.mixer = attention, .feed_forward = Mlp{.width = config.size("mlp_hidden_size")}});
+  config.note(
+      "a diffusion model: counted as if tokens read only those before them, blocks of it with --diffusion-block");
+  return model;
+}
+
 Model read_mistral(ConfigReader& config) {
   Model model = decoder(config, plain_layer(config));
   apply_windows(config, model);

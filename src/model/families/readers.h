@@ -9,6 +9,7 @@ class ConfigReader;
 
 // llama.cpp: decoders of norm, attention, norm, gated MLP
 Model read_llama(ConfigReader& config);
+Model read_llada(ConfigReader& config);
 Model read_mistral(ConfigReader& config);
 Model read_qwen(ConfigReader& config);
 Model read_qwen2(ConfigReader& config);

@@ -4,25 +4,20 @@
 
 #include <fmt/format.h>
 
+#include "serving/load/changed_source.h"
+
 namespace foretoken {
 namespace {
 
-class DrawnSource final : public RequestSource {
+class DrawnSource final : public ChangedSource {
  public:
   DrawnSource(std::unique_ptr<RequestSource> inner, RandomStream random, FieldDraw draw)
-      : inner_(std::move(inner)), random_(random), draw_(std::move(draw)) {}
+      : ChangedSource(std::move(inner)), random_(random), draw_(std::move(draw)) {}
 
-  std::optional<Picoseconds> next_arrival() override { return inner_->next_arrival(); }
-  Request next() override {
-    Request request = inner_->next();
-    draw_(request, random_);
-    return request;
-  }
-  void ended(int64_t id, Picoseconds when) override { inner_->ended(id, when); }
-  void rejected(int64_t id, Picoseconds when) override { inner_->rejected(id, when); }
+ protected:
+  void change(Request& request) override { draw_(request, random_); }
 
  private:
-  std::unique_ptr<RequestSource> inner_;
   RandomStream random_;
   FieldDraw draw_;
 };

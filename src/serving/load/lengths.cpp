@@ -37,15 +37,10 @@ class LognormalLengths : public LengthSource {
   LognormalLengths(const LognormalLength& input, const LognormalLength& output, uint64_t seed)
       : input_(input), output_(output), inputs_(seed, input_stream), outputs_(seed, output_stream) {}
   RequestLengths next() override {
-    return {.input_tokens = draw(input_, inputs_), .output_tokens = draw(output_, outputs_)};
+    return {.input_tokens = draw_length(input_, inputs_), .output_tokens = draw_length(output_, outputs_)};
   }
 
  private:
-  static int64_t draw(const LognormalLength& length, RandomStream& stream) {
-    const double mu = portable_log(length.mean) - length.sigma * length.sigma / 2;
-    const double tokens = stream.lognormal(mu, length.sigma);
-    return std::llround(std::clamp(tokens, 1.0, static_cast<double>(length.most)));
-  }
   LognormalLength input_, output_;
   RandomStream inputs_, outputs_;
 };
@@ -70,6 +65,12 @@ LengthRange range_around(int64_t nominal, double ratio, int64_t least) {
   const auto low = static_cast<int64_t>(std::floor(tokens * (1 - ratio)));
   const auto high = static_cast<int64_t>(std::ceil(tokens * (1 + ratio)));
   return {.least = std::max(least, low), .most = std::max(least, high)};
+}
+
+int64_t draw_length(const LognormalLength& length, RandomStream& stream) {
+  const double mu = portable_log(length.mean) - length.sigma * length.sigma / 2;
+  const double tokens = stream.lognormal(mu, length.sigma);
+  return std::llround(std::clamp(tokens, 1.0, static_cast<double>(length.most)));
 }
 
 std::unique_ptr<LengthSource> uniform_lengths(LengthRange input, LengthRange output, uint64_t seed) {

@@ -7,9 +7,12 @@
 
 namespace foretoken {
 
+class RandomStream;
+
 struct RequestLengths {
   int64_t input_tokens = 1;
   int64_t output_tokens = 1;
+  int64_t thinking_tokens = 0;  // of the output, before the answer
 };
 
 struct LengthRange {
@@ -26,6 +29,8 @@ struct LognormalLength {
   double sigma = 1;
   int64_t most = 1'000'000;
 };
+
+int64_t draw_length(const LognormalLength& length, RandomStream& stream);
 
 // Endless; one draw at a time.
 class LengthSource {

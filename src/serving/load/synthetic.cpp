@@ -31,7 +31,8 @@ class SyntheticLoad : public ListedSource {
     Request request{.id = next_id_++,
                     .arrival = arrivals_.next(),
                     .input_tokens = prefix_.tokens + lengths.input_tokens,
-                    .output_tokens = lengths.output_tokens};
+                    .output_tokens = lengths.output_tokens,
+                    .thinking_tokens = lengths.thinking_tokens};
     if (prefix_.tokens > 0) add_prefix(request);
     return request;
   }

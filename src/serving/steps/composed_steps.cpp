@@ -67,8 +67,9 @@ KernelShape emptied(const KernelShape& shape) {
 class ComposedSteps final : public StepTimes {
  public:
   explicit ComposedSteps(ComposedStepsConfig config) : config_(std::move(config)) {
-    decode_readers_ = find_readers({.phase = StepPhase::decode, .batch = 2, .context_len = 16});
     prompt_readers_ = find_readers({.phase = StepPhase::prefill, .batch = 1, .input_len = 16});
+    if (config_.model.is_encoder_only()) return;  // its steps are prompts alone
+    decode_readers_ = find_readers({.phase = StepPhase::decode, .batch = 2, .context_len = 16});
     mixed_readers_ =
         find_readers({.phase = StepPhase::mixed, .batch = 2, .input_len = 16, .context_len = 16, .prompts = 1});
   }

@@ -37,6 +37,7 @@ struct StepBatch {
   int64_t adapters = 0;        // different LoRA adapters that tokens go through
   int64_t adapter_tokens = 0;  // new tokens that do
   std::span<const PromptChunk> prompts;
+  std::span<const int64_t> images = {};  // patches of each that is encoded in the step
 
   int64_t new_tokens() const;
   int64_t sampled_tokens() const;  // rows that the head runs on: those of prompts that end, decodes and drafts

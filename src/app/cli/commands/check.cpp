@@ -2,9 +2,11 @@
 
 #include "app/cli/commands/list.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "hardware/check.h"
 #include "kernel/calibration.h"
 #include "kernel/calibration_files.h"
+#include "model/vision.h"
 #include "model/weights.h"
 
 namespace foretoken {
@@ -24,6 +26,20 @@ std::vector<DataProblem> check_model_data(const std::filesystem::path& folder) {
     }
   } catch (const InputError& error) {
     problems.push_back({.file = folder.string(), .message = error.what()});
+  }
+  return problems;
+}
+
+// Every vision encoder reads.
+std::vector<DataProblem> check_vision_data(const std::filesystem::path& folder) {
+  std::vector<DataProblem> problems;
+  for (const std::string& stem : json_stems(folder)) {
+    const std::filesystem::path file = folder / (stem + ".json");
+    try {
+      read_vision_config(file);
+    } catch (const InputError& error) {
+      problems.push_back({.file = file.string(), .message = error.what()});
+    }
   }
   return problems;
 }
@@ -48,9 +64,11 @@ class CheckCommand : public Command {
  public:
   void declare(Options& options) override {
     Options& data = options.subcommand(
-        "data", "Devices, nodes, clusters, models and calibrations: the shipped ones, or those of --dir");
-    data.text("--dir", directory_,
-              "A folder with hardware/ and models/, perhaps kernels/calibrations/; default: the shipped one");
+        "data",
+        "Devices, nodes, clusters, models, vision encoders and calibrations: the shipped ones, or those of --dir");
+    data.text(
+        "--dir", directory_,
+        "A folder with hardware/ and models/, perhaps vision/ and kernels/calibrations/; default: the shipped one");
     data.footer("Example:\n  foretoken check data --dir my-library");
   }
 
@@ -62,6 +80,7 @@ class CheckCommand : public Command {
     }
     std::vector<DataProblem> problems = check_hardware_data(folder / "hardware");
     for (DataProblem& problem : check_model_data(folder / "models")) problems.push_back(std::move(problem));
+    for (DataProblem& problem : check_vision_data(folder / "vision")) problems.push_back(std::move(problem));
     for (DataProblem& problem : check_calibrations(folder / "kernels" / "calibrations"))
       problems.push_back(std::move(problem));
 

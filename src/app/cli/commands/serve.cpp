@@ -10,10 +10,13 @@
 #include "app/cli/fleet_flags.h"
 #include "app/cli/kv_tier_flags.h"
 #include "app/cli/load_flags.h"
+#include "app/cli/picture_flags.h"
 #include "app/cli/pool_flags.h"
 #include "app/cli/progress.h"
 #include "app/cli/replica_flags.h"
 #include "app/cli/result_flags.h"
+#include "app/cli/retrieval_flags.h"
+#include "app/cli/sampling_flags.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "report/colocation_report.h"
@@ -23,10 +26,12 @@
 #include "report/lora_report.h"
 #include "report/memory_report.h"
 #include "report/request_life_report.h"
+#include "report/request_shapes_report.h"
 #include "serving/engine_setup.h"
 #include "serving/results/goal_counts.h"
 #include "serving/results/priority_metrics.h"
 #include "serving/results/request_life.h"
+#include "serving/results/thinking_metrics.h"
 #include "serving/router.h"
 
 namespace foretoken {
@@ -49,6 +54,9 @@ class ServeCommand : public Command {
     replica_.declare_model(options);
     load_.declare(options);
     adapter_load_.declare(options);
+    sampling_.declare(options);
+    retrieval_.declare(options);
+    pictures_.declare(options);
     replica_.declare_engine(options);
     options.heading("Replicas");
     options.integer("--replicas", replica_.count, {.least = 1, .most = 100'000},
@@ -99,6 +107,10 @@ class ServeCommand : public Command {
     replica_.lora.check_use(*options_);
     adapter_load_.check_use(*options_, replica_.lora.enabled, !load_.trace.empty());
     colocation_.check_use(*options_);
+    sampling_.check_use(*options_);
+    retrieval_.check_use(*options_, load_.conversations());
+    pictures_.check_use(*options_, load_.conversations());
+    if (pools_.given()) options_->refuse({"--task"}, {}, "--prefill-pool");
     const bool metered = energy_.wanted(*options_);
     check_together(metered);
     ReplicaFlags replica = replica_;
@@ -110,6 +122,15 @@ class ServeCommand : public Command {
     }
     const std::vector<ColocatedEngineFlags> colocated = colocation_.read(replica);
     std::vector<ReplicaGroup> groups = build_groups(library, replica, colocated);
+    if (groups.front().model.is_encoder_only() && !sampling_.pools()) {
+      throw InputError({.source = "--model",
+                        .value = groups.front().model.name,
+                        .expected = "--task embed or --task score: an encoder generates no tokens"});
+    }
+    if (sampling_.pools()) {
+      for (ReplicaGroup& group : groups) group.logits = Logits::none;
+    }
+    pictures_.add_to_engines(groups, library);
     std::vector<std::string> schedulers;
     for (const ReplicaGroup& group : groups) {
       const bool known = std::find(schedulers.begin(), schedulers.end(), group.config.scheduler) != schedulers.end();
@@ -132,6 +153,7 @@ class ServeCommand : public Command {
     PriorityMetrics priorities, models(groups.size(), &RequestRecord::replica);
     LoraCounts adapters;
     RequestLife life(explained_);
+    ThinkingMetrics thinking;
     request.observers = files.observers();
     request.observers.push_back(&progress);
     request.observers.push_back(&priorities);
@@ -140,6 +162,7 @@ class ServeCommand : public Command {
     if (colocation_.given()) request.observers.push_back(&models);
     if (replica_.lora.enabled) request.observers.push_back(&adapters);
     if (explained_ >= 0) request.observers.push_back(&life);
+    if (load_.thinking.given()) request.observers.push_back(&thinking);
     std::vector<StepMix> mixes;
     int32_t first = 0;
     for (const ReplicaGroup& group : groups) {
@@ -171,6 +194,8 @@ class ServeCommand : public Command {
       add_adapters(answer, group, adapters, run);
       break;
     }
+    if (!run.totals.stages.empty()) add_stages(answer, run, request.percentiles);
+    if (load_.thinking.given()) add_thinking(answer, thinking.summary(request.percentiles), request.percentiles);
     if (breakdown_) add_breakdown(answer, groups, mixes);
     if (explained_ >= 0) add_life(answer, groups, life);
     if (replica_.engine.wanted) add_memory(answer, groups);
@@ -216,7 +241,13 @@ class ServeCommand : public Command {
     for (const ReplicaGroup& group : groups) {
       request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(group.count), group.config);
     }
-    request.load = adapter_load_.load(fleet_.from_regions(load_.load()));
+    request.load = sampling_.changed(
+        pictures_.changed(retrieval_.changed(adapter_load_.load(fleet_.from_regions(load_.load()))), library));
+    StageList stages;
+    retrieval_.add_stages(stages, replica_.model.device, library);
+    pictures_.add_stage(stages, replica_.model.device, library);
+    request.config.stages = stages.configs();
+    request.config.samples = sampling_.settings();
     request.goals = goals_.goals();
     request.percentiles = goals_.percentiles();
     return request;
@@ -302,6 +333,8 @@ class ServeCommand : public Command {
             .percentiles = percentiles,
             .percentile_metrics = goals_.shown_metrics(),
             .priorities = priorities.latencies(percentiles),
+            .outputs_per_request = sampling_.settings().count,
+            .diffusion = replica_.diffusion.diffusion,
             .run = run};
   }
 
@@ -350,6 +383,16 @@ class ServeCommand : public Command {
     answer.json.set("lora", lora_json(report));
   }
 
+  static void add_stages(Answer& answer, const ServingRun& run, const std::vector<double>& percentiles) {
+    answer.text += "\n" + stages_text(run.totals.stages, run.metrics.duration_s, percentiles);
+    answer.json.set("stages", stages_json(run.totals.stages, run.metrics.duration_s, percentiles));
+  }
+
+  static void add_thinking(Answer& answer, const ThinkingSummary& thinking, const std::vector<double>& percentiles) {
+    answer.text += "\n" + thinking_text(thinking, percentiles);
+    answer.json.set("thinking", thinking_json(thinking, percentiles));
+  }
+
   static void add_breakdown(Answer& answer, const std::vector<ReplicaGroup>& groups,
                             const std::vector<StepMix>& mixes) {
     std::vector<TypicalStep> steps;
@@ -395,6 +438,9 @@ class ServeCommand : public Command {
   std::vector<std::string> replica_kinds_;
   LoadFlags load_;
   AdapterLoadFlags adapter_load_;
+  SamplingFlags sampling_;
+  RetrievalFlags retrieval_;
+  PictureFlags pictures_;
   GoalFlags goals_;
   ResultFlags results_;
   std::string router_ = "engine";

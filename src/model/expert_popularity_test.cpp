@@ -1,4 +1,4 @@
-#include "model/expert_traffic.h"
+#include "model/expert_popularity.h"
 
 #include <cmath>
 #include <numeric>
@@ -10,31 +10,31 @@
 namespace foretoken {
 namespace {
 
-ExpertTraffic read(const std::string& text) {
-  return read_expert_traffic(CsvReader::from_text(text, "experts.csv"));
+ExpertPopularity read(const std::string& text) {
+  return read_expert_popularity(CsvReader::from_text(text, "experts.csv"));
 }
 
-TEST(ExpertTraffic, alike_experts_are_chosen_by_chance) {
-  const ExpertTraffic alike = zipf_traffic(64, 0);
+TEST(ExpertPopularity, alike_experts_are_chosen_by_chance) {
+  const ExpertPopularity alike = zipf_popularity(64, 0);
   for (const int64_t tokens : {1, 16, 1000}) {
-    const ExpertLoad load = traffic_load(alike, tokens, 4, 8);
+    const ExpertLoad load = popularity_load(alike, tokens, 4, 8);
     EXPECT_NEAR(load.pairs, static_cast<double>(tokens) * 4 / 8, 1e-9 * static_cast<double>(tokens));
     EXPECT_NEAR(load.active_experts, 8 * (1 - std::pow(1 - 4.0 / 64, tokens)), 1e-9);
   }
   EXPECT_NEAR(imbalance(alike, 8), 1, 1e-12);
 }
 
-TEST(ExpertTraffic, the_more_uneven_the_busier_the_busiest_rank_and_copies_even_it_out) {
+TEST(ExpertPopularity, the_more_uneven_the_busier_the_busiest_rank_and_copies_even_it_out) {
   double last = 1;
   for (const double exponent : {0.2, 0.5, 1.0, 1.5}) {
-    ExpertTraffic traffic = zipf_traffic(256, exponent);
-    const double without = imbalance(traffic, 16);
+    ExpertPopularity popularity = zipf_popularity(256, exponent);
+    const double without = imbalance(popularity, 16);
     EXPECT_GT(without, last);
     last = without;
     double before = without;
     for (const int64_t copies : {16, 32, 256}) {
-      traffic.redundant = copies;
-      const double with = imbalance(traffic, 16);
+      popularity.redundant = copies;
+      const double with = imbalance(popularity, 16);
       EXPECT_LE(with, before * 1.02) << exponent << " " << copies;
       EXPECT_GE(with, 1 - 1e-9);
       before = with;
@@ -42,17 +42,17 @@ TEST(ExpertTraffic, the_more_uneven_the_busier_the_busiest_rank_and_copies_even_
   }
 }
 
-TEST(ExpertTraffic, no_copy_is_lost_or_made_up) {
+TEST(ExpertPopularity, no_copy_is_lost_or_made_up) {
   for (const int64_t redundant : {0, 7, 64}) {
-    ExpertTraffic traffic = zipf_traffic(60, 0.8);
-    traffic.redundant = redundant;
-    EXPECT_NEAR(traffic_load(traffic, 100, 1, 1).pairs, 100, 1e-9) << "one rank has them all";
+    ExpertPopularity popularity = zipf_popularity(60, 0.8);
+    popularity.redundant = redundant;
+    EXPECT_NEAR(popularity_load(popularity, 100, 1, 1).pairs, 100, 1e-9) << "one rank has them all";
   }
 }
 
-TEST(ExpertTraffic, a_table_is_read_in_any_order_and_mistakes_are_named) {
-  const ExpertTraffic traffic = read("expert,tokens\n1,30\n0,10\n");
-  EXPECT_EQ(traffic.shares, (std::vector<double>{0.25, 0.75}));
+TEST(ExpertPopularity, a_table_is_read_in_any_order_and_mistakes_are_named) {
+  const ExpertPopularity popularity = read("expert,tokens\n1,30\n0,10\n");
+  EXPECT_EQ(popularity.shares, (std::vector<double>{0.25, 0.75}));
   EXPECT_THROW(read("expert,tokens\n0,1\n0,2\n"), InputError);
   EXPECT_THROW(read("expert,tokens\n1,1\n"), InputError);
   EXPECT_THROW(read("expert,tokens\n0,0\n"), InputError);

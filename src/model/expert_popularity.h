@@ -1,4 +1,4 @@
-// How unevenly the tokens of real traffic choose experts, and the copies of busy ones that even it out.
+// How unevenly tokens choose experts, and the copies of busy ones that even it out.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace foretoken {
 
-struct ExpertTraffic {
+struct ExpertPopularity {
   std::vector<double> shares;  // of all routed copies, by expert: they add up to 1
   // More copies of busy experts (EPLB): one at a time to the expert whose copies are the busiest, then all copies to
   // ranks, the busiest first to the rank with the least so far.
@@ -19,17 +19,17 @@ struct ExpertTraffic {
 };
 
 // Shares ~ 1 / (i + 1)^exponent; 0 = all alike.
-ExpertTraffic zipf_traffic(int64_t experts, double exponent);
+ExpertPopularity zipf_popularity(int64_t experts, double exponent);
 
 // A table with columns expert and tokens (of one layer, or of all of them together); experts from 0 on, each once, in
 // any order. InputError with file and line.
-ExpertTraffic read_expert_traffic(const std::filesystem::path& file);
-ExpertTraffic read_expert_traffic(CsvReader csv);
+ExpertPopularity read_expert_popularity(const std::filesystem::path& file);
+ExpertPopularity read_expert_popularity(CsvReader csv);
 
 // Of the busiest of `ranks` ranks. `tokens` enter over all of them.
-ExpertLoad traffic_load(const ExpertTraffic& traffic, int64_t tokens, int64_t top_k, int64_t ranks);
+ExpertLoad popularity_load(const ExpertPopularity& popularity, int64_t tokens, int64_t top_k, int64_t ranks);
 
 // The busiest rank's share of all routed copies times the number of ranks: 1 = all alike.
-double imbalance(const ExpertTraffic& traffic, int64_t ranks);
+double imbalance(const ExpertPopularity& popularity, int64_t ranks);
 
 }  // namespace foretoken

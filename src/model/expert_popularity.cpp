@@ -1,4 +1,4 @@
-#include "model/expert_traffic.h"
+#include "model/expert_popularity.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,23 +15,23 @@ namespace {
 constexpr int64_t most_experts = 1 << 16;
 
 // Share of one copy of each expert on each rank.
-std::vector<std::vector<double>> placed_copies(const ExpertTraffic& traffic, int64_t ranks) {
-  std::vector<int64_t> copies(traffic.shares.size(), 1);
+std::vector<std::vector<double>> placed_copies(const ExpertPopularity& popularity, int64_t ranks) {
+  std::vector<int64_t> copies(popularity.shares.size(), 1);
   std::priority_queue<std::pair<double, size_t>> busiest;  // equal ones: the later expert
-  for (size_t i = 0; i < copies.size(); ++i) busiest.emplace(traffic.shares[i], i);
-  for (int64_t i = 0; i < traffic.redundant; ++i) {
+  for (size_t i = 0; i < copies.size(); ++i) busiest.emplace(popularity.shares[i], i);
+  for (int64_t i = 0; i < popularity.redundant; ++i) {
     const size_t expert = busiest.top().second;
     busiest.pop();
     ++copies[expert];
-    busiest.emplace(traffic.shares[expert] / static_cast<double>(copies[expert]), expert);
+    busiest.emplace(popularity.shares[expert] / static_cast<double>(copies[expert]), expert);
   }
   std::vector<double> all;
   for (size_t i = 0; i < copies.size(); ++i) {
-    all.insert(all.end(), static_cast<size_t>(copies[i]), traffic.shares[i] / static_cast<double>(copies[i]));
+    all.insert(all.end(), static_cast<size_t>(copies[i]), popularity.shares[i] / static_cast<double>(copies[i]));
   }
   std::vector<std::vector<double>> placed(static_cast<size_t>(ranks));
   const size_t room = (all.size() + placed.size() - 1) / placed.size();
-  if (traffic.redundant == 0) {  // as they are numbered
+  if (popularity.redundant == 0) {  // as they are numbered
     for (size_t i = 0; i < all.size(); ++i) placed[std::min(i / room, placed.size() - 1)].push_back(all[i]);
     return placed;
   }
@@ -54,23 +54,23 @@ const std::vector<double>& busiest_rank(const std::vector<std::vector<double>>& 
 
 }  // namespace
 
-ExpertTraffic zipf_traffic(int64_t experts, double exponent) {
-  ensure(experts > 0 && experts <= most_experts && exponent >= 0, "experts share traffic");
-  ExpertTraffic traffic;
+ExpertPopularity zipf_popularity(int64_t experts, double exponent) {
+  ensure(experts > 0 && experts <= most_experts && exponent >= 0, "experts share popularity");
+  ExpertPopularity popularity;
   double sum = 0;
   for (int64_t i = 0; i < experts; ++i) {
-    traffic.shares.push_back(portable_exp(-exponent * portable_log(static_cast<double>(i + 1))));
-    sum += traffic.shares.back();
+    popularity.shares.push_back(portable_exp(-exponent * portable_log(static_cast<double>(i + 1))));
+    sum += popularity.shares.back();
   }
-  for (double& share : traffic.shares) share /= sum;
-  return traffic;
+  for (double& share : popularity.shares) share /= sum;
+  return popularity;
 }
 
-ExpertTraffic read_expert_traffic(const std::filesystem::path& file) {
-  return read_expert_traffic(CsvReader(file));
+ExpertPopularity read_expert_popularity(const std::filesystem::path& file) {
+  return read_expert_popularity(CsvReader(file));
 }
 
-ExpertTraffic read_expert_traffic(CsvReader csv) {
+ExpertPopularity read_expert_popularity(CsvReader csv) {
   const size_t expert = csv.column("expert"), tokens = csv.column("tokens");
   std::vector<double> counts;
   std::vector<bool> given;
@@ -96,9 +96,9 @@ ExpertTraffic read_expert_traffic(CsvReader csv) {
   return {.shares = std::move(counts)};
 }
 
-ExpertLoad traffic_load(const ExpertTraffic& traffic, int64_t tokens, int64_t top_k, int64_t ranks) {
+ExpertLoad popularity_load(const ExpertPopularity& popularity, int64_t tokens, int64_t top_k, int64_t ranks) {
   const auto all = static_cast<double>(tokens);
-  const std::vector<std::vector<double>> placed = placed_copies(traffic, ranks);
+  const std::vector<std::vector<double>> placed = placed_copies(popularity, ranks);
   ExpertLoad load;
   for (const double share : busiest_rank(placed)) {
     const double chosen = std::min(1.0, share * static_cast<double>(top_k));  // by one token
@@ -108,8 +108,8 @@ ExpertLoad traffic_load(const ExpertTraffic& traffic, int64_t tokens, int64_t to
   return load;
 }
 
-double imbalance(const ExpertTraffic& traffic, int64_t ranks) {
-  const std::vector<std::vector<double>> placed = placed_copies(traffic, ranks);
+double imbalance(const ExpertPopularity& popularity, int64_t ranks) {
+  const std::vector<std::vector<double>> placed = placed_copies(popularity, ranks);
   const std::vector<double>& busiest = busiest_rank(placed);
   return std::accumulate(busiest.begin(), busiest.end(), 0.0) * static_cast<double>(ranks);
 }

@@ -5,16 +5,16 @@
 
 #include "base/error.h"
 #include "fuzz.h"
-#include "model/expert_traffic.h"
+#include "model/expert_popularity.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace foretoken;
   try {
-    const ExpertTraffic traffic = read_expert_traffic(CsvReader::from_text(
+    const ExpertPopularity popularity = read_expert_popularity(CsvReader::from_text(
         std::string(reinterpret_cast<const char*>(data), size), "input", {.max_row_bytes = 1 << 12}));
-    const double sum = std::accumulate(traffic.shares.begin(), traffic.shares.end(), 0.0);
-    promise(!traffic.shares.empty() && std::abs(sum - 1) < 1e-6, "shares add up to one");
-    promise(imbalance(traffic, 4) >= 1 - 1e-6, "the busiest rank has its share at least");
+    const double sum = std::accumulate(popularity.shares.begin(), popularity.shares.end(), 0.0);
+    promise(!popularity.shares.empty() && std::abs(sum - 1) < 1e-6, "shares add up to one");
+    promise(imbalance(popularity, 4) >= 1 - 1e-6, "the busiest rank has its share at least");
   } catch (const InputError&) {
   }
   return 0;

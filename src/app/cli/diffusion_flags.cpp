@@ -1,0 +1,26 @@
+#include "app/cli/diffusion_flags.h"
+
+#include <string>
+
+#include "base/error.h"
+
+namespace foretoken {
+
+void DiffusionFlags::declare(Options& options) {
+  options.heading("Diffusion language models");
+  options.integer("--diffusion-block", diffusion.block_tokens, {.least = 0, .most = 65'536},
+                  "Tokens that are denoised together, each step over all of them; 0 = a token at a time");
+  options.integer("--diffusion-steps", diffusion.steps, {.least = 1, .most = 65'536},
+                  "Steps that one block takes; divides its tokens");
+}
+
+Speculation DiffusionFlags::speculation() const {
+  if (diffusion.block_tokens % diffusion.steps != 0) {
+    throw InputError({.source = "--diffusion-steps",
+                      .value = std::to_string(diffusion.steps),
+                      .expected = "a divisor of --diffusion-block " + std::to_string(diffusion.block_tokens)});
+  }
+  return denoising(diffusion);
+}
+
+}  // namespace foretoken

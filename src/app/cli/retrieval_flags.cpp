@@ -1,0 +1,111 @@
+#include "app/cli/retrieval_flags.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "serving/stages/encoder_passes.h"
+
+namespace foretoken {
+namespace {
+
+constexpr const char* retrieval_heading = "Load: retrieval (--rag-passages)";
+constexpr const char* encoder_stack = "torch-graph";  // what small encoders are usually served with
+
+std::unique_ptr<StageTimes> text_encoder(const std::string& model, const std::string& device, int64_t sequences,
+                                         int64_t tokens, const Library& library) {
+  const EncoderMachine machine{.models = library.device_models(device, {}),
+                               .stack = library.stacks().stack(encoder_stack)};
+  return text_encoder_stage(std::make_shared<EncoderPasses>(library.models().model(model), machine), sequences, tokens);
+}
+
+}  // namespace
+
+void RetrievalFlags::declare(Options& options) {
+  constexpr Range<int64_t> counts{.least = 1, .most = 100'000};
+  constexpr Range<double> milliseconds{.least = 0, .most = 1e6};
+  options.heading(retrieval_heading);
+  options.integer("--rag-passages", passages.per_request, {.least = 0, .most = most_passages_of_request},
+                  "Passages that are found for each request and put into its prompt; 0 = no retrieval");
+  options.integer("--rag-passage-len", passages.tokens, {.least = 16, .most = most_passage_tokens},
+                  "Tokens of a passage");
+  options.integer("--rag-corpus", passages.corpus, {.least = 1, .most = most_passages},
+                  "Different passages that are ever found");
+  options.number("--rag-skew", passages.skew, {.least = 0, .most = 10},
+                 "Zipf exponent of their popularity; 0 = all alike");
+  options.flag("--rag-popular-first", passages.popular_first,
+               "Passages of a prompt stand in order of popularity, so that prompts share more");
+  options.text("--rag-embed-model", embed_model, "Encoder that embeds the question");
+  options.number("--rag-embed-ms", embed_ms, milliseconds, "Its time instead, of a batch");
+  options.integer("--rag-query-len", query_tokens, {.least = 1, .most = 100'000}, "Tokens of the question");
+  options.number("--rag-vectors", search.vectors, {.least = 1, .most = 1e15}, "Vectors in the index");
+  options.number("--rag-code-bytes", search.code_bytes, {.least = 0.125, .most = 1e5}, "Bytes of each, quantized");
+  options.number("--rag-probed-share", search.probed_share, {.least = 1e-12, .most = 1},
+                 "Of the index that a question reads: probes over lists");
+  options.integer("--rag-shards", search.shards, counts, "Machines that hold a part of the index each");
+  options.integer("--rag-cores", search.cores, counts, "Cores of such a machine");
+  options.number("--rag-search-ms", search_ms, milliseconds, "Time of a search instead, of a batch");
+  options.integer("--rag-search-batch", search_batch, counts, "Questions that such a search answers together");
+  options.integer("--rag-search-servers", search_servers, counts, "Copies of the index, or of such a search");
+  options.text("--rag-rerank-model", rerank_model, "Encoder that scores each candidate with the question");
+  options.number("--rag-rerank-ms", rerank_ms, milliseconds, "Its time instead, of a batch");
+  options.integer("--rag-rerank-candidates", rerank_candidates, {.least = 0, .most = 100'000},
+                  "Passages that are scored; 0 = four for each that is kept");
+  options.text("--rag-device", encoder_device, "Device of the encoders; default: the engine's kind, one of its own");
+  options.integer("--rag-encoder-servers", encoder_servers, counts, "Devices for each encoder");
+  options.integer("--rag-encoder-batch", encoder_batch, counts, "Requests that one encodes at once");
+}
+
+void RetrievalFlags::check_use(const Options& options, bool conversations) const {
+  if (!given()) {
+    options.refuse({}, {retrieval_heading}, "no --rag-passages");
+    return;
+  }
+  check_passages(passages);
+  if (conversations) options.refuse({"--rag-passages"}, {}, "conversations");
+  if (!embed_model.empty()) options.refuse({"--rag-embed-ms"}, {}, "--rag-embed-model");
+  if (!rerank_model.empty()) options.refuse({"--rag-rerank-ms"}, {}, "--rag-rerank-model");
+  if (rerank_model.empty()) options.refuse({"--rag-rerank-candidates"}, {}, "no --rag-rerank-model");
+  if (rerank_model.empty() && embed_model.empty()) options.refuse({"--rag-device"}, {}, "no encoder's model");
+  if (options.was_given("--rag-search-ms")) {
+    options.refuse({"--rag-vectors", "--rag-code-bytes", "--rag-probed-share", "--rag-shards", "--rag-cores"}, {},
+                   "--rag-search-ms");
+  }
+  if (search_ms == 0) options.refuse({"--rag-search-batch"}, {}, "no --rag-search-ms");
+  if (rerank_candidates > 0 && rerank_candidates < passages.per_request) {
+    throw InputError({.source = "--rag-rerank-candidates",
+                      .value = std::to_string(rerank_candidates),
+                      .expected = "no fewer than --rag-passages"});
+  }
+}
+
+LoadMaker RetrievalFlags::changed(LoadMaker load) const {
+  if (!given()) return load;
+  return [load = std::move(load), passages = passages](uint64_t seed) {
+    return with_passages(load(seed), passages, seed);
+  };
+}
+
+void RetrievalFlags::add_stages(StageList& stages, const std::string& device, const Library& library) const {
+  if (!given()) return;
+  const std::string& encoder = encoder_device.empty() ? device : encoder_device;
+  if (!embed_model.empty()) {
+    stages.add("embed", encoder_servers, encoder_batch, text_encoder(embed_model, encoder, 1, query_tokens, library));
+  } else if (embed_ms > 0) {
+    stages.add("embed", encoder_servers, encoder_batch, fixed_stage(embed_ms * 1e-3));
+  }
+  if (search_ms > 0) {
+    stages.add("search", search_servers, search_batch, fixed_stage(search_ms * 1e-3));
+  } else {
+    stages.add("search", search_servers * search.questions_at_once(), 1, search_stage(search));
+  }
+  if (!rerank_model.empty()) {
+    constexpr int64_t usual_candidates = 4;  // for each passage kept
+    const int64_t scored = rerank_candidates > 0 ? rerank_candidates : usual_candidates * passages.per_request;
+    stages.add("rerank", encoder_servers, encoder_batch,
+               text_encoder(rerank_model, encoder, scored, query_tokens + passages.tokens, library));
+  } else if (rerank_ms > 0) {
+    stages.add("rerank", encoder_servers, encoder_batch, fixed_stage(rerank_ms * 1e-3));
+  }
+}
+
+}  // namespace foretoken
