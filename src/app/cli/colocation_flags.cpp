@@ -15,7 +15,7 @@ namespace foretoken {
 namespace {
 
 constexpr const char* flag_name = "--colocate";
-constexpr const char* heading = "Several models on one device";
+constexpr const char* sharing_heading = "Several models on one device";
 
 // Parts of an A100, H100 or H200 (NVIDIA Multi-Instance GPU User Guide, supported profiles): sevenths of the
 // processors, eighths of memory and of its bandwidth.
@@ -115,7 +115,7 @@ void check_same_device(const std::vector<ReplicaGroup>& groups) {
 }  // namespace
 
 void ColocationFlags::declare(Options& options) {
-  options.heading(heading);
+  options.heading(sharing_heading);
   options.texts(flag_name, engines,
                 "An engine, once for each: flags without their dashes as in --replica, and load-share (of the "
                 "requests), mps-percentage (of the processors), mig (1g, 2g, 3g, 4g, 7g): "
@@ -135,7 +135,7 @@ void ColocationFlags::declare(Options& options) {
 
 void ColocationFlags::check_use(const Options& options) const {
   if (!given()) {
-    options.refuse({}, {heading}, "no --colocate");
+    options.refuse({}, {sharing_heading}, "no --colocate");
     return;
   }
   options.refuse({"--replica", "--replicas", "--router", "--prefill-pool", "--decode-pool"}, {}, flag_name);

@@ -17,7 +17,7 @@ constexpr Range<double> seconds_of_time{.least = 0, .most = 7e6};
 constexpr Range<int64_t> replica_counts{.least = 1, .most = 100'000};
 constexpr double usual_outstanding = 32, usual_kv_use = 0.7;  // targets of the reactive autoscaler
 
-std::string kinds() {
+std::string autoscaler_summaries() {
   std::string text;
   for (const AutoscalerKind& kind : autoscaler_kinds()) {
     text += fmt::format("{}{} = {}", text.empty() ? "" : "; ", kind.name, kind.summary);
@@ -29,7 +29,8 @@ std::string kinds() {
 
 void FleetFlags::declare(Options& options) {
   options.heading(scaling_heading);
-  options.choice("--autoscaler", scaling.kind, autoscaler_names(), "How many replicas there are: " + kinds());
+  options.choice("--autoscaler", scaling.kind, autoscaler_names(),
+                 "How many replicas there are: " + autoscaler_summaries());
   options.integer("--min-replicas", scaling.least, replica_counts, "Fewest replicas (of each region)");
   options.integer("--max-replicas", max_replicas, {.least = 0, .most = 100'000},
                   "Most replicas (of each region); 0 = those of the start");

@@ -12,7 +12,7 @@ namespace foretoken {
 namespace {
 
 constexpr const char* tier_flag = "--kv-tier";
-constexpr const char* heading = "KV tiers below the GPU";
+constexpr const char* tiers_heading = "KV tiers below the GPU";
 
 std::string tier_help() {
   std::string text =
@@ -45,7 +45,7 @@ BytesPerSecond speed_of(const std::string& key, const std::string& text) {
 }  // namespace
 
 void KvTierFlags::declare(Options& options) {
-  options.heading(heading);
+  options.heading(tiers_heading);
   options.texts(tier_flag, tiers, tier_help());
   options.integer("--kv-offloading-size", offloading_gib, {.least = 0, .most = 1'000'000},
                   "GiB of the host's memory for each node, as in vLLM: kind=host,size=...GiB before the tiers given");
@@ -64,7 +64,7 @@ void KvTierFlags::declare(Options& options) {
 }
 
 void KvTierFlags::check_use(const Options& options) const {
-  if (!given()) options.refuse({}, {heading}, "a run without --kv-tier");
+  if (!given()) options.refuse({}, {tiers_heading}, "a run without --kv-tier");
 }
 
 KvTier KvTierFlags::read_tier(const std::string& text, const ReplicaGroup& group, const std::optional<Node>& node,

@@ -10,7 +10,7 @@
 namespace foretoken {
 namespace {
 
-std::string kinds() {
+std::string scheduler_summaries() {
   std::string text;
   for (const SchedulerKind& kind : scheduler_kinds()) {
     text += fmt::format("{}{} = {}", text.empty() ? "" : "; ", kind.name, kind.summary);
@@ -23,7 +23,7 @@ std::string kinds() {
 void SchedulerFlags::declare(Options& options) {
   options.heading("Scheduler");
   options.text("--scheduler", scheduler,
-               "What decides which requests run in a step; default: the engine's. " + kinds());
+               "What decides which requests run in a step; default: the engine's. " + scheduler_summaries());
   options.choice(
       "--scheduling-policy", policy, {"fcfs", "priority", "deadline"},
       "Order of waiting requests (vllm); priorities come with --priority-shares or a trace; deadline = least "

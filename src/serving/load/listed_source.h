@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "serving/request.h"
@@ -29,6 +30,22 @@ class ListedSource : public RequestSource {
 
  private:
   std::optional<Request> ahead_;
+};
+
+// Requests that are all known, in order of arrival.
+class ReplayedRequests final : public ListedSource {
+ public:
+  explicit ReplayedRequests(std::vector<Request> requests) : requests_(std::move(requests)) {}
+
+ protected:
+  std::optional<Request> read() override {
+    if (next_ == requests_.size()) return std::nullopt;
+    return std::move(requests_[next_++]);
+  }
+
+ private:
+  std::vector<Request> requests_;
+  size_t next_ = 0;
 };
 
 }  // namespace foretoken

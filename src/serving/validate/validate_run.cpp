@@ -20,21 +20,6 @@
 namespace foretoken {
 namespace {
 
-class ReplayedRequests : public ListedSource {
- public:
-  explicit ReplayedRequests(std::vector<Request> requests) : requests_(std::move(requests)) {}
-
- protected:
-  std::optional<Request> read() override {
-    if (next_ == requests_.size()) return std::nullopt;
-    return std::move(requests_[next_++]);
-  }
-
- private:
-  std::vector<Request> requests_;
-  size_t next_ = 0;
-};
-
 class Records : public RunObserver {
  public:
   explicit Records(size_t requests) : by_id(requests) {}

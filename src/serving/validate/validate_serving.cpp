@@ -84,18 +84,6 @@ int64_t enough_requests(double rate) {
   return std::isfinite(rate) ? std::min(most, static_cast<int64_t>(rate * least_seconds) + 1) : most;
 }
 
-class ReplayedRequests : public ListedSource {
- public:
-  explicit ReplayedRequests(const std::vector<Request>& requests) : requests_(&requests) {}
-
- private:
-  std::optional<Request> read() override {
-    return next_ < requests_->size() ? std::optional((*requests_)[next_++]) : std::nullopt;
-  }
-  const std::vector<Request>* requests_;
-  size_t next_ = 0;
-};
-
 LoadMaker load_of(const ServingCase& point, const std::vector<Request>& replayed) {
   if (point.trace) {
     return [&replayed](uint64_t /*seed*/) { return std::make_unique<ReplayedRequests>(replayed); };

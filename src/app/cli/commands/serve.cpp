@@ -137,7 +137,8 @@ class ServeCommand : public Command {
       if (!known) schedulers.push_back(group.config.scheduler);
     }
     refuse_unread_scheduler_flags(*options_, schedulers);
-    ServingRunRequest request = request_for(groups, library);
+    StageList stages;
+    ServingRunRequest request = request_for(groups, stages, library);
     SharedDevice shared;
     if (colocation_.given()) {
       shared = colocation_.device(colocated, groups);
@@ -226,8 +227,8 @@ class ServeCommand : public Command {
     }
   }
 
-  // The run itself, watched by nobody yet.
-  ServingRunRequest request_for(std::vector<ReplicaGroup>& groups, const Library& library) const {
+  // The run itself, watched by nobody yet. It uses groups and stages.
+  ServingRunRequest request_for(std::vector<ReplicaGroup>& groups, StageList& stages, const Library& library) const {
     ServingRunRequest request;
     request.config.router =
         router_ == "engine" ? usual_router(replica_.engine.engine.engine, ranks_of(groups)) : router_;
@@ -243,7 +244,6 @@ class ServeCommand : public Command {
     }
     request.load = sampling_.changed(
         pictures_.changed(retrieval_.changed(adapter_load_.load(fleet_.from_regions(load_.load()))), library));
-    StageList stages;
     retrieval_.add_stages(stages, replica_.model.device, library);
     pictures_.add_stage(stages, replica_.model.device, library);
     request.config.stages = stages.configs();
@@ -264,7 +264,8 @@ class ServeCommand : public Command {
       show_progress(fmt::format("clock of {:.0f} MHz", mhz));
       replica.power.clock = number_text(mhz);
       std::vector<ReplicaGroup> groups = build_groups(library, replica);
-      ServingRunRequest request = request_for(groups, library);
+      StageList stages;
+      ServingRunRequest request = request_for(groups, stages, library);
       request.step_bounds = false;
       EnergyMeter meter = energy_meter(groups);
       request.observers.push_back(&meter);
