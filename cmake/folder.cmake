@@ -28,11 +28,8 @@ function(foretoken_quicken target)
   else()
     target_precompile_headers(${target} REUSE_FROM foretoken_base)
   endif()
-  # Unnamed namespaces of several files look as if they lay in a header; and GCC 12 has false alarms on std::string, which
-  # come and go with the order of headers.
-  target_compile_options(${target} PRIVATE
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage> $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread>)
+  # Unnamed namespaces of several files look as if they lay in a header.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
 
 function(foretoken_folder name)

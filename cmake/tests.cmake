@@ -6,6 +6,15 @@ function(foretoken_tests target)
   target_link_libraries(${target} PRIVATE ${arg_LINKS} foretoken_flags fmt::fmt GTest::gtest_main GTest::gmock)
   target_compile_options(${target} PRIVATE -O1)  # test code is compiled more often than it runs
   target_compile_definitions(${target} PRIVATE FORETOKEN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(FORETOKEN_QUICK_BUILD)
+    get_property(first GLOBAL PROPERTY FORETOKEN_FIRST_TEST)  # whose compiled headers the others use
+    if(first)
+      target_precompile_headers(${target} REUSE_FROM ${first})
+    else()
+      target_precompile_headers(${target} PRIVATE <algorithm> <cmath> <filesystem> <map> <string> <vector> <gtest/gtest.h>)
+      set_property(GLOBAL PROPERTY FORETOKEN_FIRST_TEST ${target})
+    endif()
+  endif()
   # One ctest entry per test program: starting a process per case costs more than the cases do.
   add_test(NAME ${target} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   # The library of facts is looked for beside the executable; a build folder elsewhere still tests with ours.
