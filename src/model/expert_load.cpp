@@ -179,7 +179,12 @@ ExpertLoad expert_load(const MoeShape& shape) {
                           .exponent = shape.routing == Routing::power_law ? shape.power_law_exponent : 0};
   if (question.tokens <= 0 || question.top_k <= 0) return {};
   if (shape.routing == Routing::measured) {
-    return popularity_load(*shape.popularity, question.tokens, question.top_k, std::max<int64_t>(1, shape.ep));
+    ExpertLoad load =
+        popularity_load(*shape.popularity, question.tokens, question.top_k, std::max<int64_t>(1, shape.ep));
+    const ExpertLoad chance = random_load(static_cast<double>(question.tokens), static_cast<double>(question.top_k),
+                                          static_cast<double>(experts), static_cast<double>(question.local));
+    load.pairs = std::max(load.pairs, chance.pairs);  // even alike experts are not alike in every step
+    return load;
   }
   if (shape.routing == Routing::random) {
     return random_load(static_cast<double>(question.tokens), static_cast<double>(question.top_k),

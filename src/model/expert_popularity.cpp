@@ -14,20 +14,41 @@ namespace {
 
 constexpr int64_t most_experts = 1 << 16;
 
-// Share of one copy of each expert on each rank.
-std::vector<std::vector<double>> placed_copies(const ExpertPopularity& popularity, int64_t ranks) {
-  std::vector<int64_t> copies(popularity.shares.size(), 1);
+// How likely a token chooses each expert: never twice, so what is too much for popular ones falls to the others.
+std::vector<double> chosen_by_a_token(const std::vector<double>& shares, int64_t top_k) {
+  std::vector<double> chosen(shares.size(), 0.0);
+  const auto wanted = std::min(static_cast<double>(top_k), static_cast<double>(shares.size()));
+  double sure = 0, rest = 1;  // chosen by every token, and the shares of the others
+  for (bool more = true; more;) {
+    more = false;
+    const double scale = rest > 0 ? (wanted - sure) / rest : 0;
+    for (size_t i = 0; i < shares.size(); ++i) {
+      if (chosen[i] == 1) continue;
+      chosen[i] = std::min(1.0, shares[i] * scale);
+      if (chosen[i] < 1) continue;
+      sure += 1;
+      rest -= shares[i];
+      more = true;
+    }
+  }
+  return chosen;
+}
+
+// How likely a token comes to one copy of each expert, by rank.
+std::vector<std::vector<double>> placed_copies(const ExpertPopularity& popularity, int64_t top_k, int64_t ranks) {
+  const std::vector<double> chosen = chosen_by_a_token(popularity.shares, top_k);
+  std::vector<int64_t> copies(chosen.size(), 1);
   std::priority_queue<std::pair<double, size_t>> busiest;  // equal ones: the later expert
-  for (size_t i = 0; i < copies.size(); ++i) busiest.emplace(popularity.shares[i], i);
+  for (size_t i = 0; i < copies.size(); ++i) busiest.emplace(chosen[i], i);
   for (int64_t i = 0; i < popularity.redundant; ++i) {
     const size_t expert = busiest.top().second;
     busiest.pop();
     ++copies[expert];
-    busiest.emplace(popularity.shares[expert] / static_cast<double>(copies[expert]), expert);
+    busiest.emplace(chosen[expert] / static_cast<double>(copies[expert]), expert);
   }
   std::vector<double> all;
   for (size_t i = 0; i < copies.size(); ++i) {
-    all.insert(all.end(), static_cast<size_t>(copies[i]), popularity.shares[i] / static_cast<double>(copies[i]));
+    all.insert(all.end(), static_cast<size_t>(copies[i]), chosen[i] / static_cast<double>(copies[i]));
   }
   std::vector<std::vector<double>> placed(static_cast<size_t>(ranks));
   const size_t room = (all.size() + placed.size() - 1) / placed.size();
@@ -98,20 +119,13 @@ ExpertPopularity read_expert_popularity(CsvReader csv) {
 
 ExpertLoad popularity_load(const ExpertPopularity& popularity, int64_t tokens, int64_t top_k, int64_t ranks) {
   const auto all = static_cast<double>(tokens);
-  const std::vector<std::vector<double>> placed = placed_copies(popularity, ranks);
+  const std::vector<std::vector<double>> placed = placed_copies(popularity, top_k, ranks);
   ExpertLoad load;
-  for (const double share : busiest_rank(placed)) {
-    const double chosen = std::min(1.0, share * static_cast<double>(top_k));  // by one token
+  for (const double chosen : busiest_rank(placed)) {
     load.pairs += all * chosen;
     load.active_experts += chosen >= 1 ? 1 : 1 - portable_exp(all * portable_log(1 - chosen));
   }
   return load;
-}
-
-double imbalance(const ExpertPopularity& popularity, int64_t ranks) {
-  const std::vector<std::vector<double>> placed = placed_copies(popularity, ranks);
-  const std::vector<double>& busiest = busiest_rank(placed);
-  return std::accumulate(busiest.begin(), busiest.end(), 0.0) * static_cast<double>(ranks);
 }
 
 }  // namespace foretoken

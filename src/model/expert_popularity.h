@@ -29,7 +29,4 @@ ExpertPopularity read_expert_popularity(CsvReader csv);
 // Of the busiest of `ranks` ranks. `tokens` enter over all of them.
 ExpertLoad popularity_load(const ExpertPopularity& popularity, int64_t tokens, int64_t top_k, int64_t ranks);
 
-// The busiest rank's share of all routed copies times the number of ranks: 1 = all alike.
-double imbalance(const ExpertPopularity& popularity, int64_t ranks);
-
 }  // namespace foretoken

@@ -14,6 +14,12 @@ ExpertPopularity read(const std::string& text) {
   return read_expert_popularity(CsvReader::from_text(text, "experts.csv"));
 }
 
+// The busiest rank's routed copies over its even share.
+double imbalance(const ExpertPopularity& popularity, int64_t ranks, int64_t top_k = 8) {
+  return popularity_load(popularity, 1000, top_k, ranks).pairs * static_cast<double>(ranks) /
+         (1000 * static_cast<double>(top_k));
+}
+
 TEST(ExpertPopularity, alike_experts_are_chosen_by_chance) {
   const ExpertPopularity alike = zipf_popularity(64, 0);
   for (const int64_t tokens : {1, 16, 1000}) {
@@ -43,10 +49,16 @@ TEST(ExpertPopularity, the_more_uneven_the_busier_the_busiest_rank_and_copies_ev
 }
 
 TEST(ExpertPopularity, no_copy_is_lost_or_made_up) {
-  for (const int64_t redundant : {0, 7, 64}) {
-    ExpertPopularity popularity = zipf_popularity(60, 0.8);
-    popularity.redundant = redundant;
-    EXPECT_NEAR(popularity_load(popularity, 100, 1, 1).pairs, 100, 1e-9) << "one rank has them all";
+  for (const double exponent : {0.0, 0.8, 2.0, 5.0}) {
+    for (const int64_t top_k : {1, 4, 8, 60}) {
+      for (const int64_t redundant : {0, 7, 64}) {
+        ExpertPopularity popularity = zipf_popularity(60, exponent);
+        popularity.redundant = redundant;
+        const double all = 100.0 * static_cast<double>(top_k);
+        EXPECT_NEAR(popularity_load(popularity, 100, top_k, 1).pairs, all, 1e-6 * all) << "one rank has them all";
+        EXPECT_GE(popularity_load(popularity, 100, top_k, 4).pairs, all / 4 * (1 - 1e-9));
+      }
+    }
   }
 }
 

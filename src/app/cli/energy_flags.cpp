@@ -35,8 +35,7 @@ MeteredBoards EnergyFlags::boards_of(const ReplicaGroup& group, const Library& l
   const PowerModel& power = *group.models.power;
   MeteredBoards boards{.device = device.name,
                        .replicas = group.count,
-                       .boards_each = group.plan.tensor * group.plan.pipeline * group.plan.context *
-                                      group.config.options.lock_step_ranks,
+                       .boards_each = group.cache_devices(),
                        .idle_watts = power.idle_watts(),
                        .limit_watts = power.limit_watts(),
                        .host_watts = host_watts,

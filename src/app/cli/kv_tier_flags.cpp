@@ -26,19 +26,20 @@ std::string tier_help() {
   return text;
 }
 
-[[noreturn]] void fail(const std::string& key, const std::string& value, const std::string& expected) {
+[[noreturn]] void fail_setting(const std::string& key, const std::string& value, const std::string& expected) {
   throw InputError({.source = tier_flag, .path = key, .value = printable(value), .expected = expected});
 }
 
 double bytes_of(const std::string& key, const std::string& text, bool per_second) {
   const std::optional<double> bytes = parse_bytes(text, per_second);
-  if (!bytes) fail(key, text, per_second ? "a rate such as 50GB/s" : "a size such as 200GiB, 1.5TB, or unlimited");
+  if (!bytes)
+    fail_setting(key, text, per_second ? "a rate such as 50GB/s" : "a size such as 200GiB, 1.5TB, or unlimited");
   return *bytes;
 }
 
 BytesPerSecond speed_of(const std::string& key, const std::string& text) {
   const double speed = bytes_of(key, text, true);
-  if (speed < 1e6) fail(key, text, "at least 1MB/s");
+  if (speed < 1e6) fail_setting(key, text, "at least 1MB/s");
   return BytesPerSecond(speed);
 }
 
@@ -79,8 +80,8 @@ KvTier KvTierFlags::read_tier(const std::string& text, const ReplicaGroup& group
     options.text("--write-bandwidth", write, "Away from it");
     options.number("--latency", latency_us, {.least = 0, .most = 1e9}, "Microseconds of each transfer");
   });
-  if (kind_name.empty()) fail("kind", text, "kind=host, or another of --help");
-  if (size.empty()) fail("size", text, "size=200GiB, or another");
+  if (kind_name.empty()) fail_setting("kind", text, "kind=host, or another of --help");
+  if (size.empty()) fail_setting("size", text, "size=200GiB, or another");
   const KvTierKind& kind = kv_tier_kind(kind_name);
   KvTier tier{.kind = &kind};
   tier.capacity_tokens = unlimited_tokens;
@@ -88,12 +89,13 @@ KvTier KvTierFlags::read_tier(const std::string& text, const ReplicaGroup& group
     tier.capacity_tokens = static_cast<int64_t>(std::min(bytes_of("size", size, false) / kv_bytes_per_token, 1e15));
   }
   if (!bandwidth.empty() && (!read.empty() || !write.empty()))
-    fail("bandwidth", bandwidth, "one for both directions, or one for each");
+    fail_setting("bandwidth", bandwidth, "one for both directions, or one for each");
   if (!bandwidth.empty()) read = write = bandwidth;
   const Device& device = group.models.kernels.device();
   const std::optional<TierSpeed> usual = kind.usual_speed(device, node);
   if (!usual && (read.empty() || write.empty())) {
-    fail("bandwidth", kind_name, fmt::format("bandwidth=...GB/s: what leads there from {} is not known", device.name));
+    fail_setting("bandwidth", kind_name,
+                 fmt::format("bandwidth=...GB/s: what leads there from {} is not known", device.name));
   }
   tier.read = read.empty() ? usual->read : speed_of("read-bandwidth", read);
   tier.write = write.empty() ? usual->write : speed_of("write-bandwidth", write);

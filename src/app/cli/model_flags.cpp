@@ -122,6 +122,12 @@ std::shared_ptr<const ExpertPopularity> ModelFlags::popularity_of(const Model& p
                       .value = fmt::format("{} experts", popularity.shares.size()),
                       .expected = fmt::format("the {} of {}", experts, parsed.name)});
   }
+  const int64_t expert_ranks = parallel_plan().expert;
+  if (redundant_experts > 0 && (expert_ranks == 1 || (experts + redundant_experts) % expert_ranks != 0)) {
+    throw InputError({.source = "--num-redundant-experts",
+                      .value = fmt::format("{} over {} ranks", redundant_experts, expert_ranks),
+                      .expected = "copies on several ranks (--enable-expert-parallel), as many on each"});
+  }
   popularity.redundant = redundant_experts;
   return std::make_shared<const ExpertPopularity>(std::move(popularity));
 }

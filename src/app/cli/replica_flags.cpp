@@ -73,6 +73,8 @@ void ReplicaFlags::declare_engine(Options& options) {
   diffusion.declare(options);
   options.integer("--scheduler-recv-interval", receive_interval, {.least = 1, .most = 1'000'000},
                   "Decode steps from one reading of new requests to the next (sglang)");
+  options.flag("--enable-two-batch-overlap", two_batch_overlap,
+               "Experts on other ranks: cut steps in two, and compute one half while the other travels (sglang)");
   lora.declare(options);
   options.heading("Step times");
   options.text("--stack", stack, "Software that runs the steps (foretoken stacks); default: the engine's");
@@ -146,6 +148,7 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
       .memory = std::move(memory),
       .stack = std::move(captured),
       .kv_dtype = kv_dtype,
+      .two_batch_overlap = two_batch_overlap,
       .ffn = std::move(pool),
       .has_operators = op_tables.empty() && vidur_tables.empty() && decode_tokens == 1 && !lora.enabled && !ffn.given(),
       .sustained_grid = nullptr,
@@ -198,11 +201,16 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
 }
 
 int64_t ReplicaGroup::cache_devices() const {
-  return plan.tensor * plan.pipeline * plan.context * (ffn ? ffn->attention_groups : 1);
+  return plan.tensor * plan.pipeline * plan.context * lock_step_ranks(plan) * (ffn ? ffn->attention_groups : 1);
 }
 
 ComposedStepsConfig ReplicaGroup::composed() const {
-  return {.model = model, .plan = plan, .models = models, .stack = stack, .kv_dtype = kv_dtype};
+  return {.model = model,
+          .plan = plan,
+          .models = models,
+          .stack = stack,
+          .kv_dtype = kv_dtype,
+          .two_batch_overlap = two_batch_overlap};
 }
 
 ReplicaSummary ReplicaGroup::summary() const {

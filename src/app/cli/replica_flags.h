@@ -37,6 +37,7 @@ struct ReplicaGroup {
   ServingMemory memory;
   Stack stack;
   DType kv_dtype = DType::bf16;
+  bool two_batch_overlap = false;
   Logits logits = Logits::last;                   // what the head of its steps runs on
   std::optional<FfnPool> ffn;                     // whose devices have the feed-forward layers
   bool has_operators = true;                      // steps of our own kernels on one kind of device, without drafts
@@ -70,6 +71,7 @@ struct ReplicaFlags {
   bool sustained = false;
   bool metered = false;  // their energy is asked for
   int64_t receive_interval = 1;
+  bool two_batch_overlap = false;
   int64_t count = 1;
 
   void declare_model(Options& options);

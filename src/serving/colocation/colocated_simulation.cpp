@@ -35,8 +35,9 @@ class ColocatedSimulation {
 
   SimulationTotals run() {
     while (true) {
-      const Picoseconds arrival = source_->next_arrival().value_or(end_of_time);
       const Picoseconds event = next_event();
+      source_->nothing_ends_before(event);
+      const Picoseconds arrival = source_->next_arrival().value_or(end_of_time);
       if (std::min(arrival, event) == end_of_time) break;
       // What arrives when a step ends is read with it.
       if (arrival <= event) {

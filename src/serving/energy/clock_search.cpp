@@ -8,7 +8,10 @@ namespace foretoken {
 
 double ClockTrial::good_share() const {
   if (metrics.request_throughput == 0) return 0;
-  return metrics.goodput.value_or(metrics.request_throughput) / metrics.request_throughput;
+  // Of all requests: those that failed meet no goal.
+  const auto completed = static_cast<double>(metrics.completed);
+  const double served = completed / (completed + static_cast<double>(metrics.rejected));
+  return served * metrics.goodput.value_or(metrics.request_throughput) / metrics.request_throughput;
 }
 
 bool ClockTrial::meets_goals() const {

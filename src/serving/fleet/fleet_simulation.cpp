@@ -37,12 +37,13 @@ class FleetSimulation final : public FleetListener {
 
   SimulationTotals run() {
     while (true) {
-      const Picoseconds arrival = source_->next_arrival().value_or(end_of_time);
       const Picoseconds event = events_.when();
-      if (arrival == end_of_time && event == end_of_time && travelling_.empty() && !any_held()) break;
-      check_arrival(arrival, now_);
       const Picoseconds reached = travelling_.empty() ? end_of_time : travelling_.front().when;
       const Picoseconds change = control_->next_change();
+      source_->nothing_ends_before(std::min({event, reached, change}));
+      const Picoseconds arrival = source_->next_arrival().value_or(end_of_time);
+      if (arrival == end_of_time && event == end_of_time && travelling_.empty() && !any_held()) break;
+      check_arrival(arrival, now_);
       const Picoseconds next = std::min({arrival, event, reached, change});
       ensure(next >= now_ && next < end_of_time, "time goes on while there is something to do");
       now_ = next;
@@ -78,6 +79,7 @@ class FleetSimulation final : public FleetListener {
       lost_tokens_ += one.tokens_out;
       if (fleet_.failures.retry) {
         ++retried_;
+        one.request.follows = false;  // where the others went may be gone
         send(std::move(one.request), false);
       } else {
         replicas_[replica].reject(one.request, Rejection::lost, now_);

@@ -102,6 +102,10 @@ class LockStepRanks final : public Scheduler {
   Scheduler& rank_of(const Sequence& sequence) const { return *ranks_[static_cast<size_t>(sequence.rank)]; }
 
   void choose_rank(Sequence& sequence) {
+    if (sequence.request.follows) {  // it shares its prompt with the one before
+      sequence.rank = last_rank_;
+      return;
+    }
     loads_.clear();
     for (const auto& rank : ranks_) {
       const SchedulerLoad load = rank->load();
@@ -112,7 +116,7 @@ class LockStepRanks final : public Scheduler {
                         .blocks_used = load.blocks_used,
                         .blocks = load.blocks});
     }
-    sequence.rank = static_cast<int32_t>(router_->choose(sequence.request, loads_));
+    sequence.rank = last_rank_ = static_cast<int32_t>(router_->choose(sequence.request, loads_));
   }
 
   void join_parts(Batch& batch) const {
@@ -123,6 +127,7 @@ class LockStepRanks final : public Scheduler {
   std::vector<std::unique_ptr<Scheduler>> ranks_;
   std::vector<Batch> parts_;  // of the step chosen last, by rank
   std::vector<ReplicaLoad> loads_;
+  int32_t last_rank_ = 0;
 };
 
 }  // namespace

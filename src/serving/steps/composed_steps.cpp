@@ -42,13 +42,20 @@ Estimate between(const Estimate& a, const Estimate& b, double share) {
 struct Frame {
   Estimate device;
   double experts = 0;
+  double exchange = 0;  // of these, what goes there and back
   double host = 0;
 };
 
 Frame between(const Frame& a, const Frame& b, double share) {
   const auto mix = [&](double x, double y) { return x + (y - x) * share; };
-  return {
-      .device = between(a.device, b.device, share), .experts = mix(a.experts, b.experts), .host = mix(a.host, b.host)};
+  return {.device = between(a.device, b.device, share),
+          .experts = mix(a.experts, b.experts),
+          .exchange = mix(a.exchange, b.exchange),
+          .host = mix(a.host, b.host)};
+}
+
+bool is_collective(const Operator& call) {
+  return std::holds_alternative<CollectiveShape>(call.shape);
 }
 
 bool serves_experts(const Operator& call) {
@@ -87,13 +94,21 @@ class ComposedSteps final : public StepTimes {
       const double device = around.device.value;
       around.device = scaled(around.device, std::max(0.0, device - around.experts + experts) / device);
     }
+    double exchanged = 0;  // beside all else
+    if (config_.two_batch_overlap && around.exchange > 0 && batch.new_tokens() > 1) {
+      const Frame half = frame_of((batch.new_tokens() + 1) / 2);
+      exchanged = 2 * half.exchange;
+      around.host = 2 * half.host;
+      around.device = scaled(half.device, 2 * std::max(0.0, 1 - half.exchange / half.device.value));
+    }
     parts_.assign(1, around.device);
     if (const int64_t sampled = batch.sampled_tokens(); sampled > 0) {
       parts_.push_back(kept(heads_, sampled, [&](int64_t n) { return head(n); }));
     }
     parts_.push_back(attention(batch));
     if (batch.drafted_tokens > 0) parts_.push_back(draft_attention(batch));
-    const Estimate device = sum_with_correlation(parts_, config_.models.kernels.correlations().between);
+    Estimate device = sum_with_correlation(parts_, config_.models.kernels.correlations().between);
+    if (exchanged > device.value) device = scaled(device, exchanged / device.value);
     if (device.value >= around.host) return device;
     const StackCosts& costs = config_.stack.costs;
     return {.value = around.host,
@@ -122,7 +137,7 @@ class ComposedSteps final : public StepTimes {
   Frame frame(const StepRequest& request) const {
     const StepEstimate step = estimate(request);
     const StackCosts& costs = config_.stack.costs;
-    double apart = 0, host = 0, experts = 0;
+    double apart = 0, host = 0, experts = 0, exchange = 0;
     for (const StageEstimate& stage : step.stages) {
       host += stage.time.host + costs.synchronize.value();
       apart += stage.time.host_stall - std::min(stage.time.host_stall, costs.step_host.value());
@@ -130,12 +145,15 @@ class ComposedSteps final : public StepTimes {
         const Operator& call = stage.calls[timed.launch.call];
         const bool in_head = call.part == StepPart::head;
         if (serves_experts(call)) experts += timed.seconds.value;
+        if (serves_experts(call) && is_collective(call)) exchange += timed.seconds.value;
         if (in_head || reads_cache(timed.launch.shape)) apart += timed.seconds.value;
       }
     }
     const double left = std::max(0.0, step.seconds.value - apart);
-    return {
-        .device = scaled(step.seconds, left / step.seconds.value), .experts = std::min(experts, left), .host = host};
+    return {.device = scaled(step.seconds, left / step.seconds.value),
+            .experts = std::min(experts, left),
+            .exchange = std::min(exchange, left),
+            .host = host};
   }
 
   Frame prompt_frame(int64_t tokens) {

@@ -18,6 +18,9 @@ struct ComposedStepsConfig {
   DeviceModels models;
   Stack stack;
   DType kv_dtype = DType::bf16;
+  // Tokens go through the layers as two batches: while one is computed, the other's travel to experts and back
+  // (DeepSeek-V3, SGLang's --enable-two-batch-overlap).
+  bool two_batch_overlap = false;
 };
 
 // A step of a serving engine in three parts, so that a batch that never came before costs well below a microsecond:

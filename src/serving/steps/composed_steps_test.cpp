@@ -103,6 +103,24 @@ TEST(ComposedSteps, ranks_share_the_work) {
   EXPECT_LT(four->step_seconds(decodes(16, 1024)).value, one->step_seconds(decodes(16, 1024)).value);
 }
 
+TEST(ComposedSteps, two_batches_hide_what_travels_but_are_no_faster_than_either_alone) {
+  ComposedStepsConfig apart =
+      config("DeepSeek-V2-Lite", {.data = 8, .expert = 8, .exchange = ExpertExchange::all_to_all});
+  const auto plain = compose_steps(apart);
+  apart.two_batch_overlap = true;
+  const auto overlapped = compose_steps(apart);
+  const PromptChunk prompt{.new_tokens = 16'384}, half{.new_tokens = 8192};
+  const double whole = plain->step_seconds({.prompts = {&prompt, 1}}).value;
+  const double hidden = overlapped->step_seconds({.prompts = {&prompt, 1}}).value;
+  EXPECT_LT(hidden, whole) << "large prompts have much to hide";
+  EXPECT_GT(hidden, plain->step_seconds({.prompts = {&half, 1}}).value) << "two halves take longer than one";
+  // Nothing travels within one rank.
+  ComposedStepsConfig alone = config("DeepSeek-V2-Lite");
+  const double one = compose_steps(alone)->step_seconds(decodes(64, 512)).value;
+  alone.two_batch_overlap = true;
+  EXPECT_EQ(compose_steps(alone)->step_seconds(decodes(64, 512)).value, one);
+}
+
 TEST(ComposedSteps, the_interval_holds_the_value) {
   const Estimate step = compose_steps(config())->step_seconds(decodes(33, 777));
   EXPECT_LT(step.low, step.value);

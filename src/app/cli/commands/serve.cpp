@@ -221,6 +221,9 @@ class ServeCommand : public Command {
             {.source = other.flag, .value = fmt::format("with {}", one.flag), .expected = "one or the other"});
       }
     }
+    if (replica_.lora.enabled && tiers_.given()) {
+      throw InputError({.source = "--kv-tier", .value = "with --enable-lora", .expected = "one or the other"});
+    }
     if (alone[0].given && alone[1].given) {
       throw InputError(
           {.source = alone[0].flag, .value = fmt::format("with {}", alone[1].flag), .expected = "one or the other"});
@@ -362,7 +365,9 @@ class ServeCommand : public Command {
     for (size_t i = 0; i < groups.size(); ++i) {
       ColocationReport::Engine engine{.model = groups[i].model.name,
                                       .kv_blocks = groups[i].config.options.num_gpu_blocks,
-                                      .latencies = {},
+                                      .latencies = {.ttft = latency_summary(LatencyDistribution(), percentiles),
+                                                    .tpot = latency_summary(LatencyDistribution(), percentiles),
+                                                    .e2el = latency_summary(LatencyDistribution(), percentiles)},
                                       .use = run.totals.device_use[i]};
       for (const PriorityLatencies& one : latencies) {
         if (one.priority == static_cast<int32_t>(i)) engine.latencies = one;
