@@ -118,11 +118,11 @@ void FleetFlags::check_use(const Options& options) const {
     options.refuse({"--provisioning-time", "--storage-bandwidth", "--engine-start-time"}, {}, "--cold-start");
   }
   if (failures.gpu_mtbf_hours <= 0) options.refuse({"--retry"}, {}, "no --gpu-mtbf");
-  constexpr double least_mtbf = 0.01;  // hours: requests must be able to outlive it
+  constexpr double least_mtbf = 0.001;  // hours: requests must be able to outlive it
   if (failures.gpu_mtbf_hours > 0 && failures.gpu_mtbf_hours < least_mtbf) {
     throw InputError({.source = "--gpu-mtbf",
                       .value = number_text(failures.gpu_mtbf_hours),
-                      .expected = "0 (no failures) or at least 0.01 hours"});
+                      .expected = "0 (no failures) or at least 0.001 hours"});
   }
   if (!admission().any()) options.refuse({"--admission-shares"}, {}, "no --admission-limit or --admission-ttft");
   if (region_settings.empty()) options.refuse({}, {regions_heading}, "no --region");

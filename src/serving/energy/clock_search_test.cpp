@@ -7,6 +7,7 @@ namespace {
 
 ClockTrial trial(double mhz, double good_share, double joules) {
   ClockTrial result{.mhz = mhz, .metrics = {}, .energy = {}};
+  result.metrics.completed = 1000;
   result.metrics.request_throughput = 10;
   result.metrics.goodput = 10 * good_share;
   result.energy.facility_joules_per_output_token = exactly(joules);
@@ -16,6 +17,13 @@ ClockTrial trial(double mhz, double good_share, double joules) {
 TEST(ClockSearch, takes_the_least_energy_among_clocks_that_meet_the_goals) {
   const ClockTrial trials[] = {trial(1980, 1, 5), trial(1800, 0.995, 4), trial(1600, 0.99, 3), trial(1400, 0.98, 2)};
   EXPECT_EQ(best_clock(trials), 2u);
+}
+
+TEST(ClockSearch, requests_that_failed_meet_no_goal) {
+  ClockTrial shed = trial(1400, 1, 2);
+  shed.metrics.rejected = 100;
+  const ClockTrial trials[] = {trial(1980, 1, 5), shed};
+  EXPECT_EQ(best_clock(trials), 0u);
 }
 
 TEST(ClockSearch, a_lower_clock_that_takes_more_energy_is_not_better) {
