@@ -11,6 +11,7 @@ void WallTimes::request_ended(const RequestRecord& record) {
     told.queued = clock.first_shown(record.queued);
     told.scheduled = clock.last_shown(record.scheduled);
     told.first_token = clock.first_shown(record.first_token);
+    if (record.answered > 0) told.answered = clock.first_shown(record.answered);
     told.last_token = clock.first_shown(record.last_token);
   }
   observer_->request_ended(told);

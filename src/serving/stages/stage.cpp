@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "serving/simulation.h"
 
 namespace foretoken {
@@ -63,7 +64,11 @@ void RequestStage::start_batches(Picoseconds now) {
       waiting_.pop_front();
     }
     const double seconds = at_bound(config_.times->batch_seconds(batch.requests), bound_);
-    ensure(seconds >= 0 && seconds < 1e6, "a stage takes a time");
+    if (!(seconds >= 0 && seconds < 1e6)) {
+      throw InputError({.source = config_.name,
+                        .value = number_text(seconds) + " s for one batch",
+                        .expected = "a stage that takes less than 1000000 s"});
+    }
     batch.end = now + to_picoseconds(Seconds(seconds));
     use_.service.add(batch.end - now, static_cast<int64_t>(count));
     use_.busy_s += seconds;

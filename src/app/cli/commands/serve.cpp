@@ -221,6 +221,14 @@ class ServeCommand : public Command {
             {.source = other.flag, .value = fmt::format("with {}", one.flag), .expected = "one or the other"});
       }
     }
+    const bool several = sampling_.settings().count > 1;  // whose samples such results would mix up
+    const Feature by_sample[] = {{"--kv-tier", tiers_.given()},
+                                 {"--save-detailed", results_.save_detailed},
+                                 {"--explain-request", explained_ >= 0}};
+    for (const Feature& one : by_sample) {
+      if (!several || !one.given) continue;
+      throw InputError({.source = one.flag, .value = "with several outputs of a request", .expected = "one output"});
+    }
     if (replica_.lora.enabled && tiers_.given()) {
       throw InputError({.source = "--kv-tier", .value = "with --enable-lora", .expected = "one or the other"});
     }
