@@ -229,6 +229,11 @@ class ServeCommand : public Command {
       if (!several || !one.given) continue;
       throw InputError({.source = one.flag, .value = "with several outputs of a request", .expected = "one output"});
     }
+    if (replica_.ffn.given() && (replica_.lora.enabled || colocation_.given())) {
+      throw InputError({.source = "--ffn-pool",
+                        .value = replica_.lora.enabled ? "with --enable-lora" : "with --colocate",
+                        .expected = "one or the other"});
+    }
     if (replica_.lora.enabled && tiers_.given()) {
       throw InputError({.source = "--kv-tier", .value = "with --enable-lora", .expected = "one or the other"});
     }
