@@ -77,4 +77,6 @@ constexpr Bytes gibibytes(double gib) {
   return Bytes(gib * gibi);
 }
 
+inline constexpr double seconds_per_hour = 3600;
+
 }  // namespace foretoken

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/units.h"
 #include "report/serving_series.h"
 
 namespace foretoken {
@@ -64,9 +65,9 @@ std::string fleet_text(const FleetReport& report) {
     text += fmt::format("{:<28} {:>10.2f}   mean, {} to {}\n", label, of.mean, of.least, of.most);
   }
   const double most = most_gpu_seconds(report);
-  text +=
-      fmt::format("{:<28} {:>10.3f}   {:.0f}% of all {} replicas throughout\n", "GPU-hours", totals.gpu_seconds / 3600,
-                  most > 0 ? 100 * totals.gpu_seconds / most : 100, report.config.members.size());
+  text += fmt::format("{:<28} {:>10.3f}   {:.0f}% of all {} replicas throughout\n", "GPU-hours",
+                      totals.gpu_seconds / seconds_per_hour, most > 0 ? 100 * totals.gpu_seconds / most : 100,
+                      report.config.members.size());
   text += fmt::format("{:<28} {:>10}   of {:.1f} s each\n", "Cold starts", totals.starts,
                       to_seconds(report.config.members.front().cold_start).value());
   text += fmt::format("{:<28} {:>10}\n", "Drained and stopped", totals.stops);
@@ -93,7 +94,7 @@ Json fleet_json(const FleetReport& report) {
         Json::object({{"from_s", to_seconds(size.from).value()}, {"serving", size.serving}, {"paid_for", size.held}}));
   }
   Json json = Json::object({{"autoscaler", report.config.scaling.kind},
-                            {"gpu_hours", totals.gpu_seconds / 3600},
+                            {"gpu_hours", totals.gpu_seconds / seconds_per_hour},
                             {"cold_start_s", to_seconds(report.config.members.front().cold_start).value()},
                             {"starts", totals.starts},
                             {"stops", totals.stops},

@@ -63,6 +63,10 @@ int64_t lock_step_ranks(const ParallelPlan& plan) {
   return std::max<int64_t>(1, plan.expert / plan.tensor);
 }
 
+int64_t engine_devices(const ParallelPlan& plan) {
+  return plan.tensor * plan.pipeline * plan.context * lock_step_ranks(plan);
+}
+
 std::string usual_router(std::string_view engine, int64_t data_parallel_ranks) {
   // SGLang's --load-balance-method is round_robin where not given.
   return engine_family(engine) == "vllm" && data_parallel_ranks > 1 ? "data_parallel" : "round_robin";

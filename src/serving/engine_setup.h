@@ -32,6 +32,9 @@ FrontCosts engine_front(const Stack& stack, bool offline);
 // Data-parallel ranks of one engine that share its experts, and so take every step together.
 int64_t lock_step_ranks(const ParallelPlan& plan);
 
+// Devices of one engine, all of whose ranks count.
+int64_t engine_devices(const ParallelPlan& plan);
+
 // How requests are spread where nobody says: over data-parallel ranks as the engine's own balancer does.
 std::string usual_router(std::string_view engine, int64_t data_parallel_ranks);
 

@@ -10,24 +10,12 @@
 
 #include "base/random.h"
 #include "base/simulated_time.h"
+#include "serving/load/listed_source.h"
 #include "serving/simulation.h"
 
 namespace foretoken {
 
-// Requests that are all known, in order of arrival.
-class ListedRequests final : public RequestSource {
- public:
-  explicit ListedRequests(std::vector<Request> requests) : requests_(std::move(requests)) {}
-  std::optional<Picoseconds> next_arrival() override {
-    if (next_ == requests_.size()) return std::nullopt;
-    return requests_[next_].arrival;
-  }
-  Request next() override { return requests_[next_++]; }
-
- private:
-  std::vector<Request> requests_;
-  size_t next_ = 0;
-};
+using ListedRequests = ReplayedRequests;
 
 class RecordedRun final : public RunObserver {
  public:
@@ -49,6 +37,17 @@ class RecordedRun final : public RunObserver {
   Picoseconds gap_time = 0;
   int64_t gaps = 0;
 };
+
+struct SimulatedRun {
+  SimulationTotals totals;
+  RecordedRun told;
+};
+inline SimulatedRun simulated(const SimulationConfig& config, const std::vector<Request>& requests) {
+  SimulatedRun run;
+  ListedRequests source(requests);
+  run.totals = simulate(config, source, run.told);
+  return run;
+}
 
 // So many seconds for each step, each new token and each token of context.
 class LinearTimes final : public StepTimes {

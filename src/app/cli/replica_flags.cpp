@@ -201,7 +201,7 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
 }
 
 int64_t ReplicaGroup::cache_devices() const {
-  return plan.tensor * plan.pipeline * plan.context * lock_step_ranks(plan) * (ffn ? ffn->attention_groups : 1);
+  return engine_devices(plan) * (ffn ? ffn->attention_groups : 1);
 }
 
 ComposedStepsConfig ReplicaGroup::composed() const {

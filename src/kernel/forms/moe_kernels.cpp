@@ -69,7 +69,8 @@ ExpertGroups solve_groups(const MoeShape& shape, const MoeKernel& kernel) {
   groups.size[0] = groups.pairs / groups.active;
   if (shape.routing == Routing::balanced || groups.size[0] < 1.5) return groups;
   if (shape.routing == Routing::random || shape.routing == Routing::measured) {
-    // Sixths of a normal distribution, which the counts of many experts come near to.
+    // Sixths of a normal distribution, which the counts of many experts come near to where all are alike. Of unequal
+    // ones only the sums are known here.
     constexpr double deviations[ExpertGroups::most] = {-1.383, -0.674, -0.210, 0.210, 0.674, 1.383};
     const double mean = groups.size[0], deviation = std::sqrt(mean);
     groups.count = ExpertGroups::most;

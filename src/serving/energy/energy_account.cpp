@@ -4,12 +4,12 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/units.h"
 
 namespace foretoken {
 namespace {
 
 constexpr double joules_per_kwh = 3.6e6;
-constexpr double seconds_per_hour = 3600;
 
 Estimate sum(const Estimate& a, const Estimate& b) {
   const std::array<Estimate, 2> parts = {a, b};

@@ -6,11 +6,10 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/units.h"
 
 namespace foretoken {
 namespace {
-
-constexpr double hour_seconds = 3600;
 
 Picoseconds interval_of(const FleetConfig& config) {
   return to_picoseconds(Seconds(config.scaling.interval_s));
@@ -106,7 +105,7 @@ void FleetControl::serve(size_t replica, Picoseconds now) {
 Picoseconds FleetControl::next_failure(size_t replica, Picoseconds now) {
   const double hours = config_.failures.gpu_mtbf_hours;
   if (hours <= 0) return end_of_time;
-  const double mean = hours * hour_seconds / static_cast<double>(config_.members[replica].devices);
+  const double mean = hours * seconds_per_hour / static_cast<double>(config_.members[replica].devices);
   const double drawn = failures_[replica].exponential(mean);
   const bool within = to_seconds(now).value() + drawn < longest_simulated_time.value();
   return within ? now + to_picoseconds(Seconds(drawn)) : end_of_time;

@@ -38,20 +38,8 @@ SimulationConfig config_with(const FleetConfig& fleet, StepTimes& times, const S
   return config;
 }
 
-struct Outcome {
-  SimulationTotals totals;
-  RecordedRun told;
-};
-
-Outcome run(const SimulationConfig& config, const std::vector<Request>& requests) {
-  Outcome result;
-  ListedRequests source(requests);
-  result.totals = simulate(config, source, result.told);
-  return result;
-}
-
 // Of a run that serves all.
-double mean_ttft_s(const Outcome& outcome) {
+double mean_ttft_s(const SimulatedRun& outcome) {
   double sum = 0;
   for (const RequestRecord& record : outcome.told.requests) sum += to_seconds(record.ttft()).value();
   return sum / static_cast<double>(outcome.told.requests.size());
@@ -112,7 +100,7 @@ TEST(Fleet, every_request_ends_once_whatever_starts_drains_or_fails) {
       request.priority = static_cast<int32_t>(random.below(2));
       if (random.below(30) == 0) request.output_tokens = 0;
     }
-    const Outcome result = run(config, requests);
+    const SimulatedRun result = simulated(config, requests);
 
     std::set<int64_t> ids;
     for (const RequestRecord& record : result.told.requests) {
@@ -166,9 +154,9 @@ TEST(Fleet, one_in_which_nothing_changes_is_the_plain_run) {
       fleet.scaling = {.kind = kind, .least = 3, .interval_s = 0.7};
       SimulationConfig config = config_with(fleet, times, small_engine());
       const std::vector<Request> requests = random_requests(seed, 200, 40, 300, 80);
-      const Outcome with = run(config, requests);
+      const SimulatedRun with = simulated(config, requests);
       config.fleet.reset();
-      const Outcome plain = run(config, requests);
+      const SimulatedRun plain = simulated(config, requests);
       ASSERT_EQ(with.told.steps.size(), plain.told.steps.size());
       for (size_t i = 0; i < plain.told.steps.size(); ++i) {
         EXPECT_EQ(with.told.steps[i].begin, plain.told.steps[i].begin);
@@ -193,7 +181,7 @@ TEST(Fleet, the_same_seed_gives_the_same_run) {
   fleet.failures.gpu_mtbf_hours = 5.0 / 3600;
   const SimulationConfig config = config_with(fleet, times, small_engine());
   const std::vector<Request> requests = random_requests(7, 200, 20, 300, 80);
-  const Outcome one = run(config, requests), other = run(config, requests);
+  const SimulatedRun one = simulated(config, requests), other = simulated(config, requests);
   EXPECT_GT(one.totals.fleet.failures, 0);
   EXPECT_EQ(one.totals.fleet.gpu_seconds, other.totals.fleet.gpu_seconds);
   ASSERT_EQ(one.told.requests.size(), other.told.requests.size());
@@ -209,7 +197,7 @@ TEST(Fleet, devices_held_are_those_of_the_fewest_to_the_most_replicas) {
     FleetConfig fleet = fleet_of(6, 2);
     fleet.scaling = {.kind = kind, .least = 2, .interval_s = 0.5, .target = 4, .stabilization_s = 1};
     std::vector<Request> requests = random_requests(1, 400, 20, 300, 60);
-    const Outcome result = run(config_with(fleet, times, small_engine()), requests);
+    const SimulatedRun result = simulated(config_with(fleet, times, small_engine()), requests);
     const double end = to_seconds(result.totals.end).value();
     EXPECT_GT(result.totals.fleet.gpu_seconds, 2 * 2 * end);
     EXPECT_LT(result.totals.fleet.gpu_seconds, 6 * 2 * end);
@@ -224,7 +212,7 @@ TEST(Fleet, replicas_that_come_in_time_shorten_the_wait) {
   const auto mean_ttft = [&](double cold_start) {
     for (FleetMember& member : fleet.members) member.cold_start = seconds(cold_start);
     fleet.scaling = {.kind = "reactive", .interval_s = 0.5, .target = 4};
-    return mean_ttft_s(run(config_with(fleet, times, small_engine()), requests));
+    return mean_ttft_s(simulated(config_with(fleet, times, small_engine()), requests));
   };
   const double quick = mean_ttft(0.1), slow = mean_ttft(5), never = mean_ttft(1000);
   EXPECT_LT(quick, slow);
@@ -243,9 +231,9 @@ TEST(Fleet, no_request_ends_earlier_because_replicas_fail) {
     SimulationConfig config = config_with(fleet, times, options);
     config.seed = seed;
     const std::vector<Request> requests = random_requests(seed, 40, 3, 300, 40);
-    const std::vector<RequestRecord> without = run(config, requests).told.sorted();
+    const std::vector<RequestRecord> without = simulated(config, requests).told.sorted();
     config.fleet->failures.gpu_mtbf_hours = 12.0 / 3600;
-    const Outcome with_failures = run(config, requests);
+    const SimulatedRun with_failures = simulated(config, requests);
     const std::vector<RequestRecord> with = with_failures.told.sorted();
     ASSERT_EQ(with.size(), without.size());
     for (size_t i = 0; i < with.size(); ++i) {
@@ -265,7 +253,7 @@ TEST(Fleet, failures_come_as_often_as_the_mean_says) {
   const std::vector<Request> requests = {
       {.id = 0, .input_tokens = 1, .output_tokens = 1, .prefix_blocks = {}},
       {.id = 1, .arrival = 2000 * one_second, .input_tokens = 1, .output_tokens = 1, .prefix_blocks = {}}};
-  const Outcome result = run(config_with(fleet, times, small_engine()), requests);
+  const SimulatedRun result = simulated(config_with(fleet, times, small_engine()), requests);
   // Poisson with mean 20 x 2000 / 20: three deviations.
   EXPECT_NEAR(static_cast<double>(result.totals.fleet.failures), 2000, 135);
 }
@@ -276,7 +264,7 @@ TEST(Fleet, a_drain_loses_nothing_and_its_replica_is_replaced) {
   fleet.scaling.least = 2;
   fleet.drains = {seconds(1), seconds(4)};
   const std::vector<Request> requests = random_requests(5, 200, 20, 300, 60);
-  const Outcome result = run(config_with(fleet, times, small_engine()), requests);
+  const SimulatedRun result = simulated(config_with(fleet, times, small_engine()), requests);
   EXPECT_EQ(result.totals.completed, 200);
   EXPECT_EQ(result.totals.fleet.starts, 2);
   EXPECT_EQ(result.totals.fleet.stops, 2);
@@ -297,7 +285,7 @@ TEST(Fleet, a_request_served_far_away_is_a_round_trip_late) {
     requests.push_back(
         {.id = i, .arrival = i * one_second / 100, .input_tokens = 100, .output_tokens = 100, .prefix_blocks = {}});
   }
-  const Outcome result = run(config_with(fleet, times, options), requests);
+  const SimulatedRun result = simulated(config_with(fleet, times, options), requests);
   const std::vector<RequestRecord> records = result.told.sorted();
   EXPECT_EQ(records[1].replica, 0);
   EXPECT_EQ(records[2].replica, 1);
@@ -311,12 +299,12 @@ TEST(Fleet, requests_stay_in_their_region_unless_they_may_spill) {
   fleet.pools = {{.members = 2, .at_start = 2}, {.members = 2, .at_start = 2}};
   std::vector<Request> requests = random_requests(2, 200, 60, 300, 60);
   for (Request& request : requests) request.region = static_cast<int32_t>(request.id % 4 == 0 ? 1 : 0);
-  const Outcome stay = run(config_with(fleet, times, small_engine()), requests);
+  const SimulatedRun stay = simulated(config_with(fleet, times, small_engine()), requests);
   for (const RequestRecord& record : stay.told.requests) {
     EXPECT_EQ(record.replica / 2, requests[static_cast<size_t>(record.id)].region);
   }
   fleet.region_policy = {.spill = Spill::queued, .most_waiting = 2, .round_trip = seconds(0.05)};
-  const Outcome spill = run(config_with(fleet, times, small_engine()), requests);
+  const SimulatedRun spill = simulated(config_with(fleet, times, small_engine()), requests);
   EXPECT_GT(spill.totals.fleet.remote, 0);
   EXPECT_LT(mean_ttft_s(spill), mean_ttft_s(stay));
 }
@@ -327,7 +315,7 @@ TEST(Fleet, admission_keeps_to_its_limit_and_room_for_the_urgent) {
   fleet.admission = {.most_outstanding = 10, .shares = {1, 0.5}};
   std::vector<Request> requests = random_requests(4, 400, 60, 300, 60);
   for (Request& request : requests) request.priority = static_cast<int32_t>(request.id % 2);
-  const Outcome result = run(config_with(fleet, times, small_engine()), requests);
+  const SimulatedRun result = simulated(config_with(fleet, times, small_engine()), requests);
   int64_t refused[2] = {0, 0};
   for (const RequestRecord& record : result.told.requests) {
     if (record.rejection == Rejection::too_many) ++refused[record.priority];
@@ -341,16 +329,16 @@ TEST(Fleet, refusing_those_predicted_late_bounds_the_wait_of_the_others) {
   LinearTimes times({});
   const std::vector<Request> requests = random_requests(4, 600, 40, 300, 60);
   FleetConfig fleet = fleet_of(1, 1);
-  const auto within = [&](const Outcome& result) {
+  const auto within = [&](const SimulatedRun& result) {
     int64_t good = 0;
     for (const RequestRecord& record : result.told.requests) {
       if (record.outcome == RequestOutcome::completed && record.ttft() <= one_second) ++good;
     }
     return good;
   };
-  const Outcome open = run(config_with(fleet, times, small_engine()), requests);
+  const SimulatedRun open = simulated(config_with(fleet, times, small_engine()), requests);
   fleet.admission.most_ttft = one_second;
-  const Outcome limited = run(config_with(fleet, times, small_engine()), requests);
+  const SimulatedRun limited = simulated(config_with(fleet, times, small_engine()), requests);
   EXPECT_GT(within(limited), 2 * within(open));
   EXPECT_GT(within(limited), limited.totals.completed / 2);
 }

@@ -9,11 +9,6 @@
 namespace foretoken {
 namespace {
 
-struct Outcome {
-  RecordedRun told;
-  SimulationTotals totals;
-};
-
 // So many places for workers of each kind.
 SimulationConfig pools_of(size_t prefill, size_t decode, StepTimes& times) {
   SimulationConfig config{.router = "least_outstanding"};
@@ -38,13 +33,6 @@ SimulationConfig pools_of(size_t prefill, size_t decode, StepTimes& times) {
   return config;
 }
 
-Outcome run(const SimulationConfig& config, const std::vector<Request>& requests) {
-  Outcome result;
-  ListedRequests source(requests);
-  result.totals = simulate(config, source, result.told);
-  return result;
-}
-
 TEST(PoolScaling, every_request_is_served_while_workers_of_both_kinds_come_and_go) {
   LinearTimes times({});
   for (const std::string kind : {"reactive", "predictive", "seasonal", "planner"}) {
@@ -63,7 +51,7 @@ TEST(PoolScaling, every_request_is_served_while_workers_of_both_kinds_come_and_g
         later.arrival += end;
         requests.push_back(later);
       }
-      const Outcome result = run(config, requests);
+      const SimulatedRun result = simulated(config, requests);
       EXPECT_EQ(result.totals.completed, 200);
       std::set<int64_t> ids;
       for (const RequestRecord& record : result.told.requests) ids.insert(record.id);
@@ -87,9 +75,9 @@ TEST(PoolScaling, pools_that_may_not_change_are_the_plain_run) {
   config.fleet->scaling.least = 2;
   for (FleetPool& pool : config.fleet->pools) pool.at_start = 2;
   const std::vector<Request> requests = random_requests(3, 200, 30, 300, 60);
-  const Outcome fixed = run(config, requests);
+  const SimulatedRun fixed = simulated(config, requests);
   config.fleet.reset();
-  const Outcome plain = run(config, requests);
+  const SimulatedRun plain = simulated(config, requests);
   ASSERT_EQ(fixed.told.requests.size(), plain.told.requests.size());
   for (size_t i = 0; i < plain.told.requests.size(); ++i) {
     EXPECT_EQ(fixed.told.requests[i].id, plain.told.requests[i].id);
@@ -107,7 +95,7 @@ TEST(PoolScaling, long_prompts_want_prefill_workers_and_long_outputs_decode_work
       request.input_tokens = input;
       request.output_tokens = output;
     }
-    const Outcome result = run(config, requests);
+    const SimulatedRun result = simulated(config, requests);
     std::set<int32_t> prefill, decode;
     for (const StepRecord& step : result.told.steps) (step.replica < 8 ? prefill : decode).insert(step.replica);
     return std::pair(prefill.size(), decode.size());

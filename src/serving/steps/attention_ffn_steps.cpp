@@ -178,10 +178,6 @@ double ping_pong_seconds(const PingPongStages& stages, int64_t micro_batches, in
   return static_cast<double>(layers - 1) * std::max(count * slowest, through) + through + (count - 1) * slowest;
 }
 
-int64_t hiding_micro_batches(double transfer, double compute) {
-  return static_cast<int64_t>(std::ceil(2 * (1 + transfer / compute)));
-}
-
 std::unique_ptr<StepTimes> attention_ffn_steps(ComposedStepsConfig attention, FfnPool pool) {
   return std::make_unique<AttentionFfnSteps>(std::move(attention), std::move(pool));
 }

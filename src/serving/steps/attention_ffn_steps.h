@@ -43,9 +43,6 @@ struct PingPongStages {
 // iteration, attention + ffn + 2 transfers + ffn (m layers - 1) (arXiv 2504.02263, section 4.1).
 double ping_pong_seconds(const PingPongStages& stages, int64_t micro_batches, int64_t layers);
 
-// The fewest micro-batches that hide transfers of that length behind computation of that length (same section).
-int64_t hiding_micro_batches(double transfer, double compute);
-
 // `attention` is of one group: its plan and device. Prompts are cut into micro-batches like decodes.
 std::unique_ptr<StepTimes> attention_ffn_steps(ComposedStepsConfig attention, FfnPool pool);
 

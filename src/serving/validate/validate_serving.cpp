@@ -208,10 +208,6 @@ class Bench {
   std::map<std::pair<bool, size_t>, Engine> engines_;  // by eager or not, and the number of graphs
 };
 
-int64_t devices_of(const CasePool& pool) {
-  return pool.plan.tensor * pool.plan.pipeline * pool.plan.data;
-}
-
 // How caches move from the pool of prompts to the one that decodes. InputError where the network is not known.
 Disaggregation pools_of(const ServingCase& point, double kv_bytes_per_token, const std::optional<Node>& node) {
   const bool vllm = point.flags.engine.starts_with("vllm");
@@ -222,13 +218,13 @@ Disaggregation pools_of(const ServingCase& point, double kv_bytes_per_token, con
                        .first_token = vllm ? FirstToken::decode : FirstToken::transfer};
   const CasePool both[] = {*point.prefill, point.pool};
   int64_t devices = 0;
-  for (const CasePool& pool : both) devices += pool.replicas * devices_of(pool);
+  for (const CasePool& pool : both) devices += pool.replicas * engine_devices(pool.plan);
   const std::optional<BytesPerSecond> bandwidth = node ? transfer_bandwidth_per_device(*node, devices) : std::nullopt;
   if (!bandwidth) {
     throw InputError({.source = point.id, .value = point.gpu, .expected = "a device whose network is known"});
   }
   for (const CasePool& pool : both) {
-    const KvPort port{.bandwidth = BytesPerSecond(bandwidth->value() * static_cast<double>(devices_of(pool))),
+    const KvPort port{.bandwidth = BytesPerSecond(bandwidth->value() * static_cast<double>(engine_devices(pool.plan))),
                       .latency = usual_transfer_latency};
     pools.ports.insert(pools.ports.end(), static_cast<size_t>(pool.replicas), port);
   }
