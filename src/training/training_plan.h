@@ -1,0 +1,90 @@
+// How a model is trained on many devices: who holds what, in which order micro-batches run, what is kept and what is
+// computed again. Names follow Megatron-LM's flags.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/model.h"
+#include "model/step.h"
+
+namespace foretoken {
+
+// What of a layer is computed again in the backward pass instead of being kept.
+//   none       nothing
+//   selective  the attention core: scores, softmax and their product with V (arXiv 2205.05198)
+//   full       the whole layer; its input alone is kept
+enum class Recompute : uint8_t { none, selective, full };
+std::string_view recompute_name(Recompute recompute);
+std::optional<Recompute> recompute_from_name(std::string_view name);
+std::vector<std::string> recompute_names();
+
+// Who keeps one part only of what data-parallel replicas have in common (ZeRO's stages, arXiv 1910.02054).
+// `parameters` is PyTorch's FSDP.
+enum class Sharding : uint8_t { none, optimizer, gradients, parameters };
+std::string_view sharding_name(Sharding sharding);
+std::optional<Sharding> sharding_from_name(std::string_view name);
+std::vector<std::string> sharding_names();
+
+// How context ranks get keys and values of each other.
+//   all_gather  all of them before the attention (Llama 3)
+//   ring        one block after the other, behind the attention of the block before
+//   all_to_all  every rank gets all tokens of some heads (Ulysses)
+enum class ContextExchange : uint8_t { ring, all_gather, all_to_all };
+std::string_view context_exchange_name(ContextExchange exchange);
+std::optional<ContextExchange> context_exchange_from_name(std::string_view name);
+std::vector<std::string> context_exchange_names();
+
+struct TrainingPlan {
+  // `data` counts replicas; context ranks are not among them. Groups lie on the devices with tensor ranks side by side,
+  // then context, then data, pipeline stages farthest apart.
+  ParallelPlan parallel;
+  int64_t micro_batch = 1;                                       // sequences
+  int64_t global_batch = 1;                                      // sequences of one optimizer step
+  std::string schedule = "1f1b";                                 // see schedule/pipeline_schedule.h
+  int64_t virtual_stages = 1;                                    // chunks of layers on each pipeline rank
+  std::optional<int64_t> first_stage_layers, last_stage_layers;  // of the whole rank; the others share the rest evenly
+  bool embedding_in_split = false, loss_in_split = false;        // count as a layer when layers are shared out
+  Sharding sharding = Sharding::none;
+  int64_t shard_ranks = 0;  // of data x context ranks that share one copy (HSDP); 0 = all
+  Recompute recompute = Recompute::none;
+  int64_t recompute_layers = 0;  // full: so many layers of each chunk only; 0 = all
+  ContextExchange context_exchange = ContextExchange::ring;
+
+  int64_t micro_batches() const { return global_batch / (micro_batch * parallel.data); }
+  int64_t devices() const { return parallel.tensor * parallel.context * parallel.pipeline * parallel.data; }
+  int64_t stages() const { return parallel.pipeline; }
+  int64_t chunks() const { return parallel.pipeline * virtual_stages; }
+  int64_t sharded_over() const;  // ranks that share the optimizer state of what all data x context ranks hold
+};
+
+// Layers first, ..., first + count - 1 of the model, the embedding before and the head after them.
+struct ChunkLayers {
+  int64_t first = 0, count = 0;
+  bool embedding = false, head = false;
+  bool operator==(const ChunkLayers&) const = default;
+};
+
+// The chunks in the order a micro-batch passes through them: chunk c runs on stage c % stages in all schedules but
+// those that fold back (ZB-V, DualPipe: stage of chunk c is c or 2 stages - 1 - c). The plan must be valid.
+std::vector<ChunkLayers> chunk_layers(const TrainingPlan& plan, int64_t layers);
+
+// One thing that is wrong with a plan.
+struct PlanProblem {
+  std::string flag;  // --tensor-model-parallel-size
+  std::string value;
+  std::string why;                   // "64 attention heads do not divide by it"
+  std::vector<std::string> nearest;  // values of the flag nearest to the one given that would do, all else equal
+};
+
+// Everything that is wrong, in the order of the flags; empty = the plan can run. `devices` is what the cluster has;
+// 0 = not known.
+std::vector<PlanProblem> plan_problems(const Model& model, int64_t sequence_length, const TrainingPlan& plan,
+                                       int64_t devices);
+// One InputError that lists them all.
+void check_plan(const Model& model, int64_t sequence_length, const TrainingPlan& plan, int64_t devices);
+
+}  // namespace foretoken
