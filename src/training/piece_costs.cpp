@@ -1,0 +1,238 @@
+#include "training/piece_costs.h"
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+#include <type_traits>
+
+namespace foretoken {
+namespace {
+
+// Devices of the group that a collective of a layer runs in: tensor ranks lie side by side, then context, then data
+// ranks; experts are spread over consecutive devices.
+ProcessGroup group_of(const CollectiveShape& shape, const ParallelPlan& plan) {
+  switch (shape.axis) {
+    case ParallelAxis::tensor:
+      return ProcessGroup::strided(0, shape.ranks);
+    case ParallelAxis::context:
+      return ProcessGroup::strided(0, shape.ranks, plan.tensor);
+    case ParallelAxis::expert:
+      return ProcessGroup::strided(0, shape.ranks, std::max<int64_t>(1, plan.expert / shape.ranks));
+    case ParallelAxis::data:
+      return ProcessGroup::strided(0, shape.ranks, plan.tensor * plan.context);
+    case ParallelAxis::pipeline:
+      return ProcessGroup::strided(0, shape.ranks, plan.tensor * plan.context * plan.data);
+  }
+  return ProcessGroup::strided(0, 1);
+}
+
+constexpr int64_t expert_tile = 128;  // rows of a tile of grouped multiplies (CUTLASS, DeepGEMM)
+
+// Adds calls of kernels to the sums of their pass.
+class Sorter {
+ public:
+  Sorter(PieceCosts& costs, const PieceRequest& request, const TrainingMachine& machine)
+      : costs_(costs), request_(request), machine_(machine) {}
+
+  void add(const Operator& call) {
+    if (call.part == StepPart::optimizer) return;
+    calls_ = static_cast<double>(call.count);
+    const bool of_weights = call.name.ends_with("_wgrad");
+    pass_ = call.pass == Pass::forward ? &costs_.forward
+            : of_weights               ? &costs_.backward_weight
+                                       : &costs_.backward_input;
+    backward_ = call.pass == Pass::backward;
+    std::visit([this](const auto& shape) { count(shape); }, call.shape);
+  }
+
+ private:
+  double seconds(const KernelShape& shape, double times = 1) {
+    pass_->kernels += calls_ * times;
+    return machine_.kernels->estimate(shape).seconds.value * calls_ * times;
+  }
+
+  void count(const GemmShape& shape) {
+    if (facts(shape.scheme).quantizes_activations) {
+      pass_->quantized += seconds(shape);
+      pass_->cast_elements += calls_ * static_cast<double>(shape.batch * shape.m * shape.k);
+    } else {
+      pass_->linear += seconds(shape);
+    }
+  }
+  void count(const LatentProjectionShape& shape) { pass_->linear += seconds(shape); }
+  void count(const AttentionShape& shape) {
+    if (request_.attention == AttentionKernel::unfused && shape.phase != AttentionPhase::decode) {
+      pass_->attention += unfused_seconds(shape);
+    } else {
+      pass_->attention += seconds(shape);
+    }
+  }
+  void count(const LatentAttentionShape& shape) { pass_->attention += seconds(shape); }
+  void count(const LinearAttentionShape& shape) { pass_->attention += seconds(shape); }
+  // Grouped multiplies: as fast as one multiply with the tokens of all experts of the rank, each expert's rounded up to
+  // a tile. Their weights are side by side in the gradient of weights.
+  void count(const MoeShape& shape) {
+    const int64_t experts = std::max<int64_t>(1, shape.experts / shape.ep);
+    const int64_t routed = (shape.tokens * shape.top_k + shape.experts - 1) / shape.experts;  // of one expert
+    const int64_t padded = (routed + expert_tile - 1) / expert_tile * expert_tile;
+    const int64_t inter = shape.inter / shape.tp, first = (shape.gated ? 2 : 1) * inter;
+    const auto multiply = [&](int64_t m, int64_t n, int64_t k) {
+      return seconds(GemmShape{.m = m, .n = n, .k = k, .scheme = shape.scheme});
+    };
+    const double rows = static_cast<double>(experts * routed);
+    const double elements = calls_ * rows * static_cast<double>(shape.hidden + inter);
+    const double moved = calls_ * rows * static_cast<double>(2 * shape.hidden + first + inter);
+    const bool casts = facts(shape.scheme).quantizes_activations;
+    const int64_t all = experts * padded;
+    if (!backward_) {
+      pass_->experts += multiply(all, first, shape.hidden) + multiply(all, shape.hidden, inter);
+    } else {
+      pass_->experts += multiply(all, shape.hidden, first) + multiply(all, inter, shape.hidden);
+      pass_ = &costs_.backward_weight;
+      pass_->experts +=
+          multiply(experts * first, shape.hidden, padded) + multiply(experts * inter, shape.hidden, padded);
+      if (casts) pass_->cast_elements += elements;
+      pass_ = &costs_.backward_input;
+    }
+    if (casts) pass_->cast_elements += elements;
+    pass_->expert_elements += moved;
+  }
+  void count(const CollectiveShape& shape) {
+    // Gradients are reduced once a step, not for each micro-batch.
+    if (shape.ranks <= 1 || shape.axis == ParallelAxis::data || shape.axis == ParallelAxis::pipeline) return;
+    const double time =
+        calls_ * machine_.network
+                     ->estimate({.kind = shape.kind, .bytes = shape.bytes, .group = group_of(shape, request_.parallel)})
+                     .seconds.value;
+    double& sum = shape.axis == ParallelAxis::context  ? pass_->context
+                  : shape.axis == ParallelAxis::expert ? pass_->expert
+                                                       : pass_->tensor;
+    sum += time;
+  }
+  template <class Shape>
+  void count(const Shape& shape) {
+    pass_->passes += seconds(shape);
+  }
+
+  // Scores and values as batched multiplies; scale, mask and softmax in one kernel, dropout in another, each over all
+  // scores. Backward: two multiplies for each, and the same passes.
+  double unfused_seconds(const AttentionShape& shape) {
+    const Scheme scheme = plain_scheme(shape.dtype);
+    const int64_t batch = shape.batch * shape.heads;
+    const int64_t scores = batch * shape.q_len * shape.kv_len;
+    const double ways = backward_ ? 2 : 1;
+    const int64_t value_dim = shape.value_dim > 0 ? shape.value_dim : shape.head_dim;
+    double sum = seconds(
+        GemmShape{.m = shape.q_len, .n = shape.kv_len, .k = shape.head_dim, .batch = batch, .scheme = scheme}, ways);
+    sum +=
+        seconds(GemmShape{.m = shape.q_len, .n = value_dim, .k = shape.kv_len, .batch = batch, .scheme = scheme}, ways);
+    sum +=
+        seconds(ElementwiseShape{.elements = scores, .inputs = backward_ ? 2 : 1, .outputs = 1, .dtype = shape.dtype});
+    sum +=
+        seconds(ElementwiseShape{.elements = scores, .inputs = backward_ ? 2 : 1, .outputs = 1, .dtype = shape.dtype});
+    return sum;
+  }
+
+  PieceCosts& costs_;
+  const PieceRequest& request_;
+  const TrainingMachine& machine_;
+  PassCosts* pass_ = nullptr;
+  double calls_ = 1;
+  bool backward_ = false;
+};
+
+StepRequest step_request(const PieceRequest& request) {
+  return {.phase = StepPhase::train,
+          .batch = request.micro_batch,
+          .input_len = request.sequence_length,
+          .routing = request.routing,
+          .lora = request.lora};
+}
+
+// Three stages of one layer each, all like `layer`: the first has the embedding too, the last the head.
+Model of_three_layers(Model model, const Layer& layer) {
+  model.layers.assign(3, layer);
+  return model;
+}
+
+std::vector<Operator> operators_of(const Model& model, const PieceRequest& request, int64_t stage) {
+  ParallelPlan plan = request.parallel;
+  plan.pipeline = 3;
+  if (!std::holds_alternative<Moe>(model.layers.front().feed_forward)) plan.expert = 1;
+  return stage_operators(model, step_request(request), plan, stage);
+}
+
+PieceCosts sorted(const std::vector<Operator>& operators, const PieceRequest& request, const TrainingMachine& machine) {
+  PieceCosts costs;
+  Sorter sorter(costs, request, machine);
+  for (const Operator& call : operators) sorter.add(call);
+  return costs;
+}
+
+void add_parameters(PieceCosts& costs, const std::vector<Operator>& operators, const ParallelPlan& plan, double sign) {
+  double trained = 0, shared = 0;
+  for (const Operator& call : operators) {
+    if (call.name == "adam") trained = static_cast<double>(std::get<ElementwiseShape>(call.shape).elements);
+    if (call.name == "grad_all_reduce") {
+      shared = std::get<CollectiveShape>(call.shape).bytes / bytes_per_element(DType::bf16);
+    }
+  }
+  if (plan.data * plan.context == 1) shared = trained;  // nothing is reduced
+  costs.shared_parameters += sign * shared;
+  costs.expert_parameters += sign * (trained - shared);
+}
+
+// What `all` has beyond `some`: the calls of a stage that are not those of its layer.
+std::vector<Operator> beyond(std::vector<Operator> all, const std::vector<Operator>& some) {
+  for (const Operator& layer : some) {
+    for (Operator& call : all) {
+      if (call.name == layer.name && call.pass == layer.pass && call.shape == layer.shape) call.count -= layer.count;
+    }
+  }
+  std::erase_if(all, [](const Operator& call) { return call.count <= 0; });
+  return all;
+}
+
+// What the first or last stage has beyond its layer.
+PieceCosts outer_costs(const Model& three, int64_t stage, const PieceRequest& request, const TrainingMachine& machine) {
+  const std::vector<Operator> with = operators_of(three, request, stage), without = operators_of(three, request, 1);
+  PieceCosts costs = sorted(beyond(with, without), request, machine);
+  add_parameters(costs, with, request.parallel, 1);
+  add_parameters(costs, without, request.parallel, -1);
+  return costs;
+}
+
+}  // namespace
+
+PassCosts& PassCosts::operator+=(const PassCosts& other) {
+  linear += other.linear;
+  quantized += other.quantized;
+  cast_elements += other.cast_elements;
+  attention += other.attention;
+  experts += other.experts;
+  expert_elements += other.expert_elements;
+  passes += other.passes;
+  tensor += other.tensor;
+  context += other.context;
+  expert += other.expert;
+  kernels += other.kernels;
+  return *this;
+}
+
+PieceCosts layer_costs(const Model& model, const Layer& layer, const PieceRequest& request,
+                       const TrainingMachine& machine) {
+  const std::vector<Operator> operators = operators_of(of_three_layers(model, layer), request, 1);
+  PieceCosts costs = sorted(operators, request, machine);
+  add_parameters(costs, operators, request.parallel, 1);
+  return costs;
+}
+
+PieceCosts embedding_costs(const Model& model, const PieceRequest& request, const TrainingMachine& machine) {
+  return outer_costs(of_three_layers(model, model.layers.front()), 0, request, machine);
+}
+
+PieceCosts head_costs(const Model& model, const PieceRequest& request, const TrainingMachine& machine) {
+  return outer_costs(of_three_layers(model, model.layers.back()), 2, request, machine);
+}
+
+}  // namespace foretoken

@@ -1,0 +1,65 @@
+// What one micro-batch costs one rank in one piece of a model (a layer, the embedding, the head), as the kernel and
+// network layers tell it, sorted by what bounds it. A training stack (training_stack.h) makes a time of it.
+#pragma once
+
+#include <vector>
+
+#include "kernel/kernel.h"
+#include "model/model.h"
+#include "model/step.h"
+#include "network/collective_estimate.h"
+
+namespace foretoken {
+
+// Seconds of one pass, kernels one after the other.
+struct PassCosts {
+  double linear = 0;           // matrix multiplies in 16 bits or more
+  double quantized = 0;        // the same in 8 bits and less, weights and activations
+  double cast_elements = 0;    // activations and gradients that they read
+  double attention = 0;        // scores, softmax and values, recurrences
+  double experts = 0;          // multiplies of routed experts
+  double expert_elements = 0;  // of tokens and activations that are put in order for them, and back
+  double passes = 0;           // what only streams memory: norms, activations, rotary, residuals, the loss
+  double tensor = 0, context = 0, expert = 0;  // collectives, by the group they run in
+  double kernels = 0;                          // launches
+
+  PassCosts& operator+=(const PassCosts& other);
+  double multiplies() const { return linear + quantized + attention + experts; }
+};
+
+struct PieceCosts {
+  PassCosts forward;
+  PassCosts backward_input;      // gradients of what comes in; all of the backward that is not of weights
+  PassCosts backward_weight;     // gradients of weights
+  double shared_parameters = 0;  // trained ones on this rank that all data and context ranks hold
+  double expert_parameters = 0;  // and those of routed experts
+  double frozen_parameters = 0;
+};
+
+// How attention runs.
+//   flash    one kernel; its backward computes the scores again
+//   unfused  two batched multiplies with a softmax, its mask and dropout between them, every score in memory
+enum class AttentionKernel : uint8_t { flash, unfused };
+
+struct PieceRequest {
+  int64_t micro_batch = 1;
+  int64_t sequence_length = 2048;
+  ParallelPlan parallel;  // `pipeline` says nothing here
+  LoraAdapter lora;
+  AttentionKernel attention = AttentionKernel::flash;
+  Routing routing = Routing::balanced;
+};
+
+// The machine that trains. Both must outlive the call.
+struct TrainingMachine {
+  const KernelPredictor* kernels = nullptr;
+  const CollectiveModel* network = nullptr;
+};
+
+PieceCosts layer_costs(const Model& model, const Layer& layer, const PieceRequest& request,
+                       const TrainingMachine& machine);
+PieceCosts embedding_costs(const Model& model, const PieceRequest& request, const TrainingMachine& machine);
+// Final norm, head and loss.
+PieceCosts head_costs(const Model& model, const PieceRequest& request, const TrainingMachine& machine);
+
+}  // namespace foretoken

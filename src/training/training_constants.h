@@ -1,0 +1,58 @@
+// The numbers by which a training framework turns the costs of kernels and collectives into time. One list for all
+// frameworks; training_stack.h says which values each has, on which device.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace foretoken {
+
+enum TrainingConstant {
+  // Times over those that the kernel layer gives for the same work on a board at its power limit.
+  linear_factor,     // multiplies in 16 bits
+  fp8_factor,        // in 8 bits, casts apart
+  fp4_factor,        // in 4 bits, casts apart
+  attention_factor,  // the attention core
+  experts_factor,    // grouped multiplies of routed experts
+  passes_factor,     // passes over memory
+  loss_factor,       // those of the loss
+  board_factor,      // all of the above
+  // Bytes of passes that the kernel layer does not know of.
+  fp8_cast_bytes,    // of each element that an 8-bit multiply with one scale for all reads
+  mxfp8_cast_bytes,  // the same with a scale for each block
+  fp4_cast_bytes,    // the same in 4 bits
+  move_bytes,        // of each element that is put in order for routed experts, or back
+  accumulate_bytes,  // of each parameter, for every micro-batch that adds to its gradient
+  optimizer_bytes,   // of each parameter, for every step
+  gradient_bytes,    // that travel for each parameter
+  // Shares of a communication that computing does not hide.
+  tensor_forward_exposed,
+  tensor_backward_exposed,
+  context_exposed,   // at least
+  context_hidden,    // a ring hides behind this share of the attention
+  expert_exposed,
+  data_exposed,
+  send_exposed,
+  sharded_exposed,   // of the shorter of computing and gathering parameters
+  sharded_factor,    // times of those gathers over the network layer's
+  // The host.
+  host_layer_us,        // to launch a layer's kernels, forward twice and backward
+  host_tensor,          // that much more with eight tensor ranks
+  host_micro_batch_us,
+  step_us,              // once a step: reading data, clipping, logging
+  training_constant_count,
+};
+using TrainingConstants = std::array<double, training_constant_count>;
+
+struct TrainingConstantFacts {
+  std::string_view name;
+  double usual, least, most;  // usual: where a stack says nothing
+  std::string_view reading;
+};
+std::span<const TrainingConstantFacts> training_constant_facts();
+std::optional<TrainingConstant> training_constant_from_name(std::string_view name);
+TrainingConstants usual_training_constants();
+
+}  // namespace foretoken

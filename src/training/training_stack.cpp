@@ -1,0 +1,156 @@
+#include "training/training_stack.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "hardware/catalogue.h"
+#include "kernel/forms/call.h"
+
+namespace foretoken {
+namespace {
+
+constexpr size_t largest_stack_file = size_t{1} << 20;
+
+std::map<TrainingConstant, double> read_constants(const JsonView& view) {
+  std::map<TrainingConstant, double> constants;
+  for (const auto& [name, value] : view.members()) {
+    const auto constant = training_constant_from_name(name);
+    if (!constant) {
+      std::vector<std::string> known;
+      for (const TrainingConstantFacts& facts : training_constant_facts()) known.emplace_back(facts.name);
+      value.fail(fmt::format("a constant of training stacks: {}", fmt::join(known, ", ")),
+                 nearest_name(name, known).value_or(""));
+    }
+    const TrainingConstantFacts& facts = training_constant_facts()[*constant];
+    constants.emplace(*constant, value.number({.least = facts.least, .most = facts.most}));
+  }
+  return constants;
+}
+
+std::vector<std::string> strings_of(const std::optional<JsonView>& list) {
+  std::vector<std::string> strings;
+  if (!list) return strings;
+  for (const JsonView& item : list->items()) strings.push_back(item.string());
+  return strings;
+}
+
+std::vector<StackRuns> read_runs(const std::optional<JsonView>& list) {
+  std::vector<StackRuns> runs;
+  if (!list) return runs;
+  for (const JsonView& item : list->items()) {
+    item.allow_only({"source", "releases"});
+    runs.push_back({.source = item.at("source").string(), .releases = strings_of(item.find("releases"))});
+  }
+  return runs;
+}
+
+// Most specific first: the device itself, then its generation.
+bool names_device(std::string_view name, const Device& device) {
+  return name == device.name || name == generation_of(device);
+}
+
+}  // namespace
+
+TrainingConstants TrainingStack::constants_on(const Device& device) const {
+  TrainingConstants values = constants;
+  for (const std::string& place : {generation_of(device), device.name}) {
+    const auto found = on.find(place);
+    if (found == on.end()) continue;
+    for (const auto& [constant, value] : found->second) values[constant] = value;
+  }
+  return values;
+}
+
+AttentionKernel TrainingStack::attention_of(const Layer& layer, const Device& device) const {
+  const auto* mixer = std::get_if<Attention>(&layer.mixer);
+  const bool unfused = mixer != nullptr && mixer->sinks &&
+                       std::any_of(unfused_sinks.begin(), unfused_sinks.end(), [&](const std::string& name) {
+                         return name == "all" || names_device(name, device);
+                       });
+  return unfused ? AttentionKernel::unfused : attention;
+}
+
+TrainingStack parse_training_stack(std::string_view text, const std::string& source, const TrainingStackFinder& find) {
+  const Json document = parse_json(text, source, {.max_bytes = largest_stack_file});
+  const JsonView root(document, source);
+  root.allow_only({"format", "name", "summary", "source", "extends", "attention", "unfused_sinks", "scatters_sends",
+                   "gathers_always", "constants", "on", "fitted", "runs", "interval"});
+  root.at("format").integer({.least = 1, .most = 1});
+  TrainingStack stack;
+  if (const auto extends = root.find("extends")) {
+    if (!find) extends->fail("no other stack here");
+    stack = find(extends->string());
+  }
+  stack.name = root.at("name").string();
+  stack.summary = root.at("summary").string();
+  stack.source = root.at("source").string();
+  if (const auto attention = root.find("attention")) {
+    const std::string kind = attention->string();
+    if (kind != "flash" && kind != "unfused") attention->fail("flash or unfused");
+    stack.attention = kind == "flash" ? AttentionKernel::flash : AttentionKernel::unfused;
+  }
+  if (root.has("unfused_sinks")) stack.unfused_sinks = strings_of(root.find("unfused_sinks"));
+  if (const auto scatters = root.find("scatters_sends")) stack.scatters_sends = scatters->boolean();
+  if (const auto gathers = root.find("gathers_always")) stack.gathers_always = gathers->boolean();
+  if (const auto constants = root.find("constants")) {
+    for (const auto& [constant, value] : read_constants(*constants)) stack.constants[constant] = value;
+  }
+  if (const auto on = root.find("on")) {
+    for (const auto& [place, constants] : on->members()) {
+      for (const auto& [constant, value] : read_constants(constants)) stack.on[place][constant] = value;
+    }
+  }
+  stack.fitted = strings_of(root.find("fitted"));
+  stack.runs = read_runs(root.find("runs"));
+  if (const auto interval = root.find("interval")) {
+    interval->allow_only({"low", "high", "basis"});
+    stack.interval_low = interval->at("low").number({.least = 0.1, .most = 1});
+    stack.interval_high = interval->at("high").number({.least = 1, .most = 10});
+  }
+  return stack;
+}
+
+std::vector<std::string> TrainingStackCatalogue::names() const {
+  return json_stems(folder_);
+}
+
+TrainingStack TrainingStackCatalogue::stack(const std::string& name) const {
+  const bool is_file = HardwareCatalogue::is_path(name);
+  const std::vector<std::string> known = names();
+  if (!is_file && std::find(known.begin(), known.end(), name) == known.end()) {
+    throw InputError({.source = "--stack",
+                      .value = printable(name),
+                      .expected = fmt::format("one of {}, or a file of a training stack", fmt::join(known, ", ")),
+                      .suggestion = nearest_name(name, known).value_or("")});
+  }
+  const auto file_of = [&](const std::string& stem) { return folder_ / (stem + ".json"); };
+  const std::filesystem::path file = is_file ? std::filesystem::path(name) : file_of(name);
+  // A chain of stacks ends: each must extend one that was not in it before.
+  std::vector<std::string> chain = {name};
+  TrainingStackFinder find = [&](const std::string& base) {
+    if (std::find(chain.begin(), chain.end(), base) != chain.end() ||
+        std::find(known.begin(), known.end(), base) == known.end()) {
+      throw InputError({.source = file.string(),
+                        .path = "extends",
+                        .value = printable(base),
+                        .expected = fmt::format("another of {}", fmt::join(known, ", ")),
+                        .suggestion = nearest_name(base, known).value_or("")});
+    }
+    chain.push_back(base);
+    return parse_training_stack(read_file(file_of(base), largest_stack_file), file_of(base).string(), find);
+  };
+  return parse_training_stack(read_file(file, largest_stack_file), file.string(), find);
+}
+
+std::vector<TrainingStack> TrainingStackCatalogue::all() const {
+  std::vector<TrainingStack> stacks;
+  for (const std::string& name : names()) stacks.push_back(stack(name));
+  return stacks;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,61 @@
+// A training framework as data: which attention it runs, what it hides behind what, what its host costs.
+// data/training/README.md describes the file; a user adds a stack without code.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hardware/device.h"
+#include "training/piece_costs.h"
+#include "training/training_constants.h"
+
+namespace foretoken {
+
+// Published runs that a stack stands for: rows of a source, of some of its software releases (empty = all).
+struct StackRuns {
+  std::string source;
+  std::vector<std::string> releases;
+};
+
+struct TrainingStack {
+  std::string name, summary, source;
+  AttentionKernel attention = AttentionKernel::flash;
+  // Attention with learned sinks runs unfused on these devices or generations; "all" = everywhere.
+  std::vector<std::string> unfused_sinks;
+  bool scatters_sends = true;   // each tensor rank sends its part to the next stage, not the whole
+  bool gathers_always = false;  // sharded gradients too: parameters are gathered for each micro-batch (FSDP)
+  TrainingConstants constants = usual_training_constants();
+  // Where they differ on a generation of devices or one device.
+  std::map<std::string, std::map<TrainingConstant, double>, std::less<>> on;
+  std::vector<std::string> fitted;  // "linear_factor", "on.hopper.attention_factor": fitted to published runs
+  std::vector<StackRuns> runs;
+  double interval_low = 0.8, interval_high = 1.25;  // 90% of runs are within these factors of the prediction
+
+  TrainingConstants constants_on(const Device& device) const;
+  AttentionKernel attention_of(const Layer& layer, const Device& device) const;
+};
+
+// InputError with file, path, value, expectation.
+using TrainingStackFinder = std::function<TrainingStack(const std::string& name)>;
+// `find` gives the stack that the file extends: it has all that the file does not say, runs and fitted names apart.
+TrainingStack parse_training_stack(std::string_view text, const std::string& source,
+                                   const TrainingStackFinder& find = {});
+
+// Stacks that ship, by name; a name with a slash or .json is a file.
+class TrainingStackCatalogue {
+ public:
+  explicit TrainingStackCatalogue(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  std::vector<std::string> names() const;
+  TrainingStack stack(const std::string& name) const;  // InputError with the nearest name
+  std::vector<TrainingStack> all() const;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace foretoken
