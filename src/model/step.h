@@ -96,6 +96,14 @@ std::vector<Operator> stage_operators(const Model& model, const StepRequest& req
 // The checks of stage_operators alone.
 void check_step(const Model& model, const StepRequest& request, const ParallelPlan& plan);
 
+// What speaks against a plan: "6 attention heads do not divide by it", it being one size of the plan. Sizes must be 1
+// or more.
+struct PlanComplaint {
+  int64_t ParallelPlan::*axis = nullptr;
+  std::string why;
+};
+std::vector<PlanComplaint> plan_complaints(const Model& model, const ParallelPlan& plan);
+
 struct LayerRange {
   int64_t first = 0, count = 0;
 };

@@ -24,61 +24,63 @@ void require_between(const char* flag, int64_t value, int64_t least, int64_t mos
   if (value < least || value > most) fail(flag, value, fmt::format("a number from {} to {}", least, most));
 }
 
-// Why `tensor` ranks cannot share this many of something; empty when they can.
-std::string uneven(int64_t amount, std::string_view what, int64_t tensor) {
-  if (amount % tensor == 0) return "";
-  return fmt::format("{} {} do not divide by it", amount, what);
-}
+// Collects what cannot be shared evenly, each complaint once.
+class Complaints {
+ public:
+  void share(int64_t amount, std::string_view what, int64_t ranks) {
+    if (amount % ranks != 0) add(fmt::format("{} {} do not divide by it", amount, what));
+  }
+  // The same for what is replicated once there are more ranks than heads.
+  void share_or_replicate(int64_t amount, std::string_view what, int64_t ranks) {
+    if (amount > 0 && ranks % amount != 0) share(amount, what, ranks);
+  }
+  void add(std::string why) {
+    if (std::find(all_.begin(), all_.end(), why) == all_.end()) all_.push_back(std::move(why));
+  }
+  std::vector<std::string> take() { return std::move(all_); }
 
-// The same for what may be replicated once there are more ranks than heads.
-std::string uneven_or_replicated(int64_t amount, std::string_view what, int64_t tensor) {
-  if (amount <= 0 || tensor % amount == 0) return "";
-  return uneven(amount, what, tensor);
-}
+ private:
+  std::vector<std::string> all_;
+};
 
 struct MixerCheck {
+  Complaints& complaints;
   int64_t tensor;
 
-  std::string operator()(const std::monostate&) const { return ""; }
-  std::string operator()(const Attention& a) const {
-    const std::string heads = uneven(a.heads, "attention heads", tensor);
-    return heads.empty() ? uneven_or_replicated(a.kv_heads, "key-value heads", tensor) : heads;
+  void operator()(const std::monostate&) const {}
+  void operator()(const Attention& a) const {
+    complaints.share(a.heads, "attention heads", tensor);
+    complaints.share_or_replicate(a.kv_heads, "key-value heads", tensor);
   }
-  std::string operator()(const LatentAttention& a) const { return uneven(a.heads, "attention heads", tensor); }
-  std::string operator()(const CompressedAttention& a) const {
-    const std::string heads = uneven(a.heads, "attention heads", tensor);
-    return heads.empty() ? uneven(a.output_groups, "output groups", tensor) : heads;
+  void operator()(const LatentAttention& a) const { complaints.share(a.heads, "attention heads", tensor); }
+  void operator()(const CompressedAttention& a) const {
+    complaints.share(a.heads, "attention heads", tensor);
+    complaints.share(a.output_groups, "output groups", tensor);
   }
-  std::string operator()(const GatedDelta& a) const {
-    const std::string keys = uneven(a.key_heads, "linear-attention key heads", tensor);
-    return keys.empty() ? uneven(a.value_heads, "linear-attention value heads", tensor) : keys;
+  void operator()(const GatedDelta& a) const {
+    complaints.share(a.key_heads, "linear-attention key heads", tensor);
+    complaints.share(a.value_heads, "linear-attention value heads", tensor);
   }
-  std::string operator()(const Lightning& a) const { return uneven(a.heads, "linear-attention heads", tensor); }
-  std::string operator()(const Mamba2& a) const {
-    const std::string heads = uneven(a.heads, "Mamba heads", tensor);
-    return heads.empty() ? uneven_or_replicated(a.groups, "Mamba groups", tensor) : heads;
+  void operator()(const Lightning& a) const { complaints.share(a.heads, "linear-attention heads", tensor); }
+  void operator()(const Mamba2& a) const {
+    complaints.share(a.heads, "Mamba heads", tensor);
+    complaints.share_or_replicate(a.groups, "Mamba groups", tensor);
   }
 };
 
 struct FeedForwardCheck {
+  Complaints& complaints;
   const Rank& rank;
 
-  std::string operator()(const std::monostate&) const { return ""; }
-  std::string operator()(const Mlp& mlp) const { return uneven(mlp.width, "MLP channels", rank.tensor); }
-  std::string operator()(const Moe& moe) const {
-    std::string why = uneven(moe.width, "channels of an expert", rank.expert_tensor);
-    if (why.empty() && !rank.dispatches()) why = uneven(moe.shared_width, "shared-expert channels", rank.tensor);
-    if (why.empty() && !rank.dispatches()) why = uneven(moe.dense_width, "MLP channels", rank.tensor);
-    return why;
+  void operator()(const std::monostate&) const {}
+  void operator()(const Mlp& mlp) const { complaints.share(mlp.width, "MLP channels", rank.tensor); }
+  void operator()(const Moe& moe) const {
+    complaints.share(moe.width, "channels of an expert", rank.expert_tensor);
+    if (rank.dispatches()) return;
+    complaints.share(moe.shared_width, "shared-expert channels", rank.tensor);
+    complaints.share(moe.dense_width, "MLP channels", rank.tensor);
   }
 };
-
-std::string layer_complaint(const Layer& layer, const Rank& rank) {
-  std::string why = std::visit(MixerCheck{rank.tensor}, layer.mixer);
-  if (why.empty() && layer.cross_attention) why = MixerCheck{rank.tensor}(*layer.cross_attention);
-  if (why.empty()) why = std::visit(FeedForwardCheck{rank}, layer.feed_forward);
-  return why;
-}
 
 // Calls `visit` for one of each run of equal layers.
 void for_distinct_layers(const Model& model, const std::function<void(const Layer&)>& visit) {
@@ -91,46 +93,64 @@ void for_distinct_layers(const Model& model, const std::function<void(const Laye
   }
 }
 
-std::string tensor_complaint(const Model& model, const ParallelPlan& plan) {
-  const Rank rank = make_rank(plan);
-  std::string why;
+void complain_of_tensor(const Model& model, const Rank& rank, Complaints& complaints) {
   for_distinct_layers(model, [&](const Layer& layer) {
-    if (why.empty()) why = layer_complaint(layer, rank);
+    std::visit(MixerCheck{complaints, rank.tensor}, layer.mixer);
+    if (layer.cross_attention) MixerCheck{complaints, rank.tensor}(*layer.cross_attention);
+    std::visit(FeedForwardCheck{complaints, rank}, layer.feed_forward);
   });
-  return why;
 }
 
 // Experts go into or over whole tensor groups, never across their borders.
-std::string expert_complaint(const Model& model, const ParallelPlan& plan) {
+void complain_of_experts(const Model& model, const ParallelPlan& plan, Complaints& complaints) {
+  if (plan.expert == 1) return;
+  bool any = false;
+  for_distinct_layers(model, [&](const Layer& layer) { any = any || std::holds_alternative<Moe>(layer.feed_forward); });
+  if (!any) return complaints.add("the model has no experts");
   const bool inside = plan.tensor % plan.expert == 0;
   const bool across = plan.expert % plan.tensor == 0 && (plan.data * plan.context) % (plan.expert / plan.tensor) == 0;
   if (!inside && !across) {
-    return fmt::format(
+    complaints.add(fmt::format(
         "it neither divides the {} tensor ranks nor is a multiple of them that divides all {} ranks of a stage",
-        plan.tensor, plan.tensor * plan.data * plan.context);
+        plan.tensor, plan.tensor * plan.data * plan.context));
   }
-  std::string why;
-  bool any = false;
   for_distinct_layers(model, [&](const Layer& layer) {
-    const Moe* moe = std::get_if<Moe>(&layer.feed_forward);
-    if (moe == nullptr) return;
-    any = true;
-    if (why.empty()) why = uneven(moe->experts, "experts", plan.expert);
+    if (const Moe* moe = std::get_if<Moe>(&layer.feed_forward)) complaints.share(moe->experts, "experts", plan.expert);
   });
-  return any ? why : "the model has no experts";
 }
 
-using Complaint = std::string (*)(const Model&, const ParallelPlan&);
-
-// Sizes up to `most` that a complaint has nothing against, for the message.
-std::string sizes_that_work(const Model& model, ParallelPlan plan, int64_t ParallelPlan::*axis, int64_t most,
-                            Complaint complaint) {
+// Sizes up to `most` that nothing speaks against, for the message.
+std::string sizes_that_work(const Model& model, ParallelPlan plan, int64_t ParallelPlan::*axis, int64_t most) {
   std::string list;
   for (int64_t size = 1; size <= most; ++size) {
     plan.*axis = size;
-    if (complaint(model, plan).empty()) list += (list.empty() ? "" : ", ") + std::to_string(size);
+    const std::vector<PlanComplaint> complaints = plan_complaints(model, plan);
+    const bool works = std::none_of(complaints.begin(), complaints.end(),
+                                    [&](const PlanComplaint& complaint) { return complaint.axis == axis; });
+    if (works) list += (list.empty() ? "" : ", ") + std::to_string(size);
   }
   return list;
+}
+
+void throw_complaint(const Model& model, const ParallelPlan& plan, const PlanComplaint& complaint) {
+  struct Axis {
+    int64_t ParallelPlan::*axis;
+    const char* flag;
+    int64_t most;  // size worth naming
+  };
+  const Axis axes[] = {
+      {&ParallelPlan::tensor, "--tensor-parallel-size", 256},
+      {&ParallelPlan::pipeline, "--pipeline-parallel-size", 1},
+      {&ParallelPlan::expert, "--expert-parallel-size",
+       std::min<int64_t>(1024, plan.tensor * plan.data * plan.context)},
+      {&ParallelPlan::context, "--context-parallel-size", 1},
+  };
+  for (const Axis& one : axes) {
+    if (one.axis != complaint.axis) continue;
+    const std::string sizes = sizes_that_work(model, plan, one.axis, one.most);
+    fail(one.flag, plan.*one.axis, fmt::format("{}{}: {}", sizes == "1" ? "" : "one of ", sizes, complaint.why));
+  }
+  ensure(false, "complaints are about an axis listed here");
 }
 
 void check_request(const Model& model, const StepRequest& request) {
@@ -182,6 +202,23 @@ std::span<const Layer> layers_of_stage(const Model& model, const ParallelPlan& p
   return std::span(model.layers).subspan(static_cast<size_t>(range.first), static_cast<size_t>(range.count));
 }
 
+std::vector<PlanComplaint> plan_complaints(const Model& model, const ParallelPlan& plan) {
+  std::vector<PlanComplaint> all;
+  const auto add = [&](int64_t ParallelPlan::*axis, Complaints complaints) {
+    for (std::string& why : complaints.take()) all.push_back({.axis = axis, .why = std::move(why)});
+  };
+  if (!model.encoder_layers.empty()) {
+    if (plan.pipeline > 1) all.push_back({&ParallelPlan::pipeline, "an encoder-decoder runs on one stage"});
+    if (plan.context > 1) all.push_back({&ParallelPlan::context, "an encoder-decoder keeps sequences whole"});
+  }
+  Complaints experts, tensor;
+  complain_of_experts(model, plan, experts);
+  add(&ParallelPlan::expert, std::move(experts));
+  complain_of_tensor(model, make_rank(plan), tensor);
+  add(&ParallelPlan::tensor, std::move(tensor));
+  return all;
+}
+
 void check_step(const Model& model, const StepRequest& request, const ParallelPlan& plan) {
   ensure(!model.layers.empty(), "a model has layers");
   check_request(model, request);
@@ -195,21 +232,8 @@ void check_step(const Model& model, const StepRequest& request, const ParallelPl
   if (plan.pipeline > layers) {
     fail("--pipeline-parallel-size", plan.pipeline, fmt::format("at most {}, one stage for each layer", layers));
   }
-  if (!model.encoder_layers.empty()) {
-    if (plan.pipeline > 1) fail("--pipeline-parallel-size", plan.pipeline, "1: an encoder-decoder runs on one stage");
-    if (plan.context > 1) fail("--context-parallel-size", plan.context, "1: an encoder-decoder keeps sequences whole");
-  }
-  if (plan.expert > 1) {
-    if (const std::string why = expert_complaint(model, plan); !why.empty()) {
-      const int64_t most = std::min<int64_t>(1024, plan.tensor * plan.data * plan.context);
-      const std::string sizes = sizes_that_work(model, plan, &ParallelPlan::expert, most, expert_complaint);
-      fail("--expert-parallel-size", plan.expert, fmt::format("{}: {}", sizes.empty() ? "1" : "one of " + sizes, why));
-    }
-  }
-  if (const std::string why = tensor_complaint(model, plan); !why.empty()) {
-    fail("--tensor-parallel-size", plan.tensor,
-         fmt::format("one of {}: {}", sizes_that_work(model, plan, &ParallelPlan::tensor, 256, tensor_complaint), why));
-  }
+  const std::vector<PlanComplaint> complaints = plan_complaints(model, plan);
+  if (!complaints.empty()) throw_complaint(model, plan, complaints.front());
 }
 
 }  // namespace foretoken

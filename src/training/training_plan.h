@@ -68,8 +68,12 @@ struct ChunkLayers {
   bool operator==(const ChunkLayers&) const = default;
 };
 
-// The chunks in the order a micro-batch passes through them: chunk c runs on stage c % stages in all schedules but
-// those that fold back (ZB-V, DualPipe: stage of chunk c is c or 2 stages - 1 - c). The plan must be valid.
+// Chunk c runs on stage c % stages in all schedules but those that fold back (zb-v, dualpipe), where it runs on stage c
+// or 2 stages - 1 - c.
+int64_t stage_of_chunk(const TrainingPlan& plan, int64_t chunk);
+
+// The chunks in the order a micro-batch passes through them. Layers that do not divide evenly leave one less to the
+// outer chunks. The plan must be valid.
 std::vector<ChunkLayers> chunk_layers(const TrainingPlan& plan, int64_t layers);
 
 // One thing that is wrong with a plan.

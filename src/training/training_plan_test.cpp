@@ -1,0 +1,190 @@
+#include "training/training_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "model/step_test_models.h"
+
+namespace foretoken {
+namespace {
+
+using step_test::llama_like;
+using step_test::mixtral_like;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<int64_t> sizes_of(const std::vector<ChunkLayers>& chunks) {
+  std::vector<int64_t> sizes;
+  for (const ChunkLayers& chunk : chunks) sizes.push_back(chunk.count);
+  return sizes;
+}
+
+std::vector<std::string> flags_of(const std::vector<PlanProblem>& problems) {
+  std::vector<std::string> flags;
+  for (const PlanProblem& problem : problems) flags.push_back(problem.flag);
+  return flags;
+}
+
+TEST(TrainingPlanNames, every_name_reads_back) {
+  for (const std::string& name : recompute_names()) EXPECT_EQ(recompute_name(*recompute_from_name(name)), name);
+  for (const std::string& name : sharding_names()) EXPECT_EQ(sharding_name(*sharding_from_name(name)), name);
+  for (const std::string& name : context_exchange_names()) {
+    EXPECT_EQ(context_exchange_name(*context_exchange_from_name(name)), name);
+  }
+  EXPECT_EQ(recompute_from_name("some"), std::nullopt);
+}
+
+TEST(TrainingPlanChunks, hold_every_layer_once_and_differ_by_one_at_most) {
+  for (const int64_t stages : {1, 2, 3, 4, 7}) {
+    for (const int64_t chunks_each : {1, 2, 3}) {
+      for (int64_t layers = stages * chunks_each; layers < 60; ++layers) {
+        const TrainingPlan plan{.parallel = {.pipeline = stages}, .virtual_stages = chunks_each};
+        const std::vector<ChunkLayers> chunks = chunk_layers(plan, layers);
+        ASSERT_EQ(std::ssize(chunks), stages * chunks_each);
+        int64_t next = 0;
+        for (const ChunkLayers& chunk : chunks) {
+          EXPECT_EQ(chunk.first, next);
+          next += chunk.count;
+          EXPECT_EQ(chunk.embedding, &chunk == &chunks.front());
+          EXPECT_EQ(chunk.head, &chunk == &chunks.back());
+        }
+        EXPECT_EQ(next, layers);
+        const std::vector<int64_t> sizes = sizes_of(chunks);
+        const auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
+        EXPECT_LE(*most - *least, 1);
+        EXPECT_EQ(sizes.back(), *least);
+      }
+    }
+  }
+}
+
+TEST(TrainingPlanChunks, at_the_ends_are_the_smaller_ones) {
+  EXPECT_THAT(sizes_of(chunk_layers({.parallel = {.pipeline = 4}}, 14)), ElementsAre(3, 4, 4, 3));
+  EXPECT_THAT(sizes_of(chunk_layers({.parallel = {.pipeline = 4}, .virtual_stages = 2}, 15)),
+              ElementsAre(2, 2, 2, 2, 2, 2, 2, 1));
+}
+
+// Megatron-LM, --account-for-embedding-in-pipeline-split and --account-for-loss-in-pipeline-split.
+TEST(TrainingPlanChunks, count_embedding_and_loss_as_layers_where_asked) {
+  TrainingPlan plan{.parallel = {.pipeline = 4}, .virtual_stages = 2};
+  plan.embedding_in_split = plan.loss_in_split = true;
+  EXPECT_THAT(sizes_of(chunk_layers(plan, 14)), ElementsAre(1, 2, 2, 2, 2, 2, 2, 1));
+  plan.embedding_in_split = false;
+  EXPECT_THAT(sizes_of(chunk_layers(plan, 15)), ElementsAre(2, 2, 2, 2, 2, 2, 2, 1));
+}
+
+TEST(TrainingPlanChunks, follow_the_layers_named_for_the_outer_stages) {
+  TrainingPlan plan{.parallel = {.pipeline = 4}};
+  plan.first_stage_layers = 3;
+  EXPECT_THAT(sizes_of(chunk_layers(plan, 15)), ElementsAre(3, 4, 4, 4));
+  plan.last_stage_layers = 2;
+  EXPECT_THAT(sizes_of(chunk_layers(plan, 15)), ElementsAre(3, 5, 5, 2));
+  plan.virtual_stages = 2;
+  plan.first_stage_layers = 4;
+  EXPECT_THAT(sizes_of(chunk_layers(plan, 18)), ElementsAre(2, 3, 3, 1, 2, 3, 3, 1));
+}
+
+TEST(TrainingPlanChunks, run_on_every_stage_equally_often) {
+  for (const char* schedule : {"interleaved", "zb-v"}) {
+    const TrainingPlan plan{.parallel = {.pipeline = 4}, .schedule = schedule, .virtual_stages = 2};
+    std::vector<int> times(4, 0);
+    for (int64_t chunk = 0; chunk < plan.chunks(); ++chunk)
+      ++times.at(static_cast<size_t>(stage_of_chunk(plan, chunk)));
+    EXPECT_THAT(times, ElementsAre(2, 2, 2, 2)) << schedule;
+  }
+}
+
+TEST(TrainingPlanProblems, are_none_in_a_plan_that_can_run) {
+  const TrainingPlan plan{.parallel = {.tensor = 2, .pipeline = 5, .data = 2, .context = 2, .sequence = true},
+                          .micro_batch = 2,
+                          .global_batch = 16,
+                          .virtual_stages = 2,
+                          .sharding = Sharding::parameters,
+                          .shard_ranks = 2,
+                          .recompute = Recompute::full,
+                          .recompute_layers = 1};
+  EXPECT_TRUE(plan_problems(llama_like(), 4096, plan, 40).empty());
+  EXPECT_NO_THROW(check_plan(llama_like(), 4096, plan, 0));
+}
+
+TEST(TrainingPlanProblems, are_all_listed_in_one_error) {
+  const TrainingPlan plan{.parallel = {.tensor = 6, .pipeline = 12, .data = 3, .context = 2, .sequence = true},
+                          .micro_batch = 2,
+                          .global_batch = 10,
+                          .sharding = Sharding::optimizer,
+                          .shard_ranks = 4};
+  const std::vector<PlanProblem> problems = plan_problems(llama_like(), 1002, plan, 128);
+  EXPECT_THAT(flags_of(problems), ElementsAre("--tensor-model-parallel-size", "--tensor-model-parallel-size",
+                                              "--tensor-model-parallel-size", "--pipeline-model-parallel-size",
+                                              "--pipeline-model-parallel-size", "--global-batch-size", "--seq-length",
+                                              "--seq-length", "--shard-ranks"));
+  try {
+    check_plan(llama_like(), 1002, plan, 128);
+    FAIL() << "a plan that cannot run was accepted";
+  } catch (const InputError& error) {
+    for (const PlanProblem& problem : problems) EXPECT_THAT(error.what(), HasSubstr(problem.why));
+    EXPECT_THAT(error.what(), HasSubstr("--global-batch-size = 10: it is no multiple of micro-batch 2 x 3"));
+    EXPECT_THAT(error.what(), HasSubstr("nearest: 12, 6, 18"));
+  }
+}
+
+TEST(TrainingPlanProblems, name_values_that_work_all_else_equal) {
+  struct Case {
+    TrainingPlan plan;
+    std::string flag;
+    std::vector<std::string> nearest;
+  };
+  const Case cases[] = {
+      {{.parallel = {.tensor = 3}}, "--tensor-model-parallel-size", {"2", "4", "1"}},
+      {{.parallel = {.pipeline = 11}}, "--pipeline-model-parallel-size", {"8", "7", "6"}},
+      {{.virtual_stages = 2}, "--num-virtual-stages-per-pipeline-rank", {"1"}},
+      {{.parallel = {.data = 9}, .global_batch = 9}, "--data-parallel-size", {"3", "1"}},
+      {{.parallel = {.tensor = 16}}, "--tensor-model-parallel-size", {"8", "4", "2"}},
+      {{.recompute = Recompute::full, .recompute_layers = 12}, "--recompute-num-layers", {"10", "9", "8"}},
+      {{.parallel = {.pipeline = 0}}, "--pipeline-model-parallel-size", {"1"}},
+  };
+  for (const Case& one : cases) {
+    const std::vector<PlanProblem> problems = plan_problems(llama_like(), 4096, one.plan, 8);
+    ASSERT_FALSE(problems.empty()) << one.flag;
+    EXPECT_EQ(problems.front().flag, one.flag);
+    EXPECT_EQ(problems.front().nearest, one.nearest) << one.flag;
+  }
+}
+
+TEST(TrainingPlanProblems, count_experts_and_what_holds_them) {
+  const std::vector<PlanProblem> problems =
+      plan_problems(mixtral_like(), 4096, {.parallel = {.data = 12, .expert = 6}, .global_batch = 12}, 0);
+  ASSERT_THAT(flags_of(problems), ElementsAre("--expert-model-parallel-size"));
+  EXPECT_THAT(problems.front().nearest, ElementsAre("4", "2", "1"));
+}
+
+// Llama 3.1 405B: 126 layers in 128 chunks, the first with the embedding alone and the last with the head alone.
+TEST(TrainingPlanProblems, are_none_where_only_the_outer_chunks_have_no_layer) {
+  TrainingPlan plan{.parallel = {.pipeline = 3}, .virtual_stages = 4};
+  EXPECT_TRUE(plan_problems(llama_like(), 4096, plan, 0).empty());
+  EXPECT_EQ(sizes_of(chunk_layers(plan, 10)), (std::vector<int64_t>{0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0}));
+  plan.virtual_stages = 5;
+  EXPECT_THAT(flags_of(plan_problems(llama_like(), 4096, plan, 0)),
+              ElementsAre("--num-virtual-stages-per-pipeline-rank"));
+}
+
+TEST(TrainingPlanProblems, include_stages_left_without_layers) {
+  TrainingPlan plan{.parallel = {.pipeline = 4}};
+  plan.first_stage_layers = 8;
+  EXPECT_THAT(flags_of(plan_problems(llama_like(), 4096, plan, 0)), ElementsAre("--decoder-first-pipeline-num-layers"));
+  plan.first_stage_layers = 7;
+  EXPECT_TRUE(plan_problems(llama_like(), 4096, plan, 0).empty());
+  plan.first_stage_layers.reset();
+  plan.last_stage_layers = 20;
+  EXPECT_THAT(flags_of(plan_problems(llama_like(), 4096, plan, 0)), ElementsAre("--decoder-last-pipeline-num-layers"));
+}
+
+TEST(TrainingPlanProblems, leave_out_sequence_parallelism_without_tensor_ranks) {
+  EXPECT_TRUE(plan_problems(llama_like(), 1001, {.parallel = {.sequence = true}}, 0).empty());
+}
+
+}  // namespace
+}  // namespace foretoken
