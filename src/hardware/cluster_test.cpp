@@ -14,8 +14,9 @@ HardwareCatalogue shipped() {
 
 TEST(Node, every_shipped_node_loads) {
   const HardwareCatalogue catalogue = shipped();
-  for (const char* name : {"hgx_a100", "hgx_h100", "hgx_h200", "hgx_b200", "hgx_b300", "gb200_nvl72", "l40s_pcie",
-                           "rtx_pro_6000_pcie", "mi300x_platform"}) {
+  for (const char* name :
+       {"hgx_a100", "hgx_h100", "hgx_h200", "hgx_b200", "hgx_b300", "gb200_nvl72", "l40s_pcie", "rtx_pro_6000_pcie",
+        "mi300x_platform", "hgx_a100_40gb", "hgx_a100_4nic", "hgx_h800", "gb300_nvl72", "l40s_pcie_4"}) {
     const Node node = catalogue.node(name);
     EXPECT_EQ(node.name, name);
     EXPECT_GT(pair_bandwidth(node).value(), 0) << name;
@@ -41,9 +42,24 @@ TEST(Node, the_host_and_the_cards_are_known_where_a_maker_fixed_them) {
 
 TEST(Cluster, every_shipped_cluster_loads) {
   const HardwareCatalogue catalogue = shipped();
-  for (const char* name : {"h100_ib_rail", "h200_roce_fat_tree", "a100_ib_rail", "b200_ib_rail"}) {
+  for (const char* name : {"h100_ib_rail", "h200_roce_fat_tree", "a100_ib_rail", "b200_ib_rail", "a100_ib_4nic",
+                           "a100_roce_fat_tree", "a100_40gb_roce_fat_tree", "h100_roce_pods", "h800_ib_rail",
+                           "b300_ib_rail", "gb200_nvl72_ib", "gb300_nvl72_ib", "l40s_roce"}) {
     EXPECT_EQ(catalogue.cluster(name).name, name);
   }
+}
+
+TEST(Cluster, devices_that_share_cards_share_their_rate) {
+  const HardwareCatalogue catalogue = shipped();
+  EXPECT_EQ(bandwidth_within_leaf(catalogue.cluster("a100_ib_4nic")).value(), 12.5e9);
+  EXPECT_EQ(bandwidth_within_leaf(catalogue.cluster("a100_ib_rail")).value(), 25e9);
+  EXPECT_EQ(bandwidth_within_leaf(catalogue.cluster("l40s_roce")).value(), 25e9);
+}
+
+TEST(Cluster, pods_are_at_full_rate_inside_and_oversubscribed_between) {
+  const Cluster cluster = shipped().cluster("h100_roce_pods");
+  EXPECT_EQ(bandwidth_within_leaf(cluster).value(), 50e9);
+  EXPECT_EQ(bandwidth_through_spine(cluster).value(), 50e9 / 7);
 }
 
 TEST(Cluster, devices_are_numbered_node_by_node) {
