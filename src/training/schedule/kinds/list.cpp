@@ -10,7 +10,8 @@ namespace foretoken {
 std::span<const PipelineKind> pipeline_kinds() {
   static const PipelineKind kinds[] = {gpipe_schedule(),          one_forward_one_backward_schedule(),
                                        interleaved_schedule(),    zero_bubble_h1_schedule(),
-                                       zero_bubble_h2_schedule(), dualpipe_schedule()};
+                                       zero_bubble_h2_schedule(), zero_bubble_v_schedule(),
+                                       dualpipe_schedule()};
   return kinds;
 }
 
