@@ -103,6 +103,25 @@ std::string scored_kernel_row(const ScoredKernel& scored) {
                      number_text(100 * (predicted_us / scored.measured_us - 1)));
 }
 
+std::string scored_training_header() {
+  std::string header = "id,row,source,model,gpu,stack,group,measured_s,predicted_s,low,high,error_percent";
+  for (size_t part = 0; part < time_part_count; ++part) {
+    header += fmt::format(",{}_s", time_part_name(static_cast<TimePart>(part)));
+  }
+  return header + "\n";
+}
+
+std::string scored_training_row(const ScoredTraining& scored) {
+  const TrainingRow& row = scored.run->row;
+  const Estimate& seconds = scored.predicted->seconds;
+  std::string text = fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}", csv_cell(row.id), row.row, csv_cell(row.source),
+                                 csv_cell(row.model), csv_cell(row.gpu), csv_cell(scored.stack), csv_cell(scored.group),
+                                 number_text(scored.measured_s), number_text(seconds.value), number_text(seconds.low),
+                                 number_text(seconds.high), number_text(100 * (seconds.value / scored.measured_s - 1)));
+  for (const double part : scored.predicted->parts) text += "," + number_text(part);
+  return text + "\n";
+}
+
 std::string scored_serving_header() {
   return "case_id,row,device,model,engine,group,metric,measured,predicted,low,high,error_percent\n";
 }

@@ -7,6 +7,7 @@
 #include "compose/validate_steps.h"
 #include "kernel/validate.h"
 #include "serving/validate/validate_serving.h"
+#include "training/validate/validate_training.h"
 
 namespace foretoken {
 
@@ -17,6 +18,9 @@ std::string step_validation_text(const StepValidation& validation);
 Json step_validation_json(const StepValidation& validation);
 std::string scored_step_header();
 std::string scored_step_row(const ScoredStep& scored);
+
+std::string scored_training_header();
+std::string scored_training_row(const ScoredTraining& scored);
 
 std::string scored_serving_header();
 std::string scored_serving_row(const ScoredServing& scored);

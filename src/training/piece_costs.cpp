@@ -45,10 +45,20 @@ class Sorter {
     std::visit([this](const auto& shape) { count(shape); }, call.shape);
   }
 
+  // How much longer the calls take when they are repeated without pause.
+  double slowdown() const { return mix_.empty() ? 1 : machine_.power->sustained(mix_).slowdown.value; }
+
  private:
   double seconds(const KernelShape& shape, double times = 1) {
     pass_->kernels += calls_ * times;
-    return machine_.kernels->estimate(shape).seconds.value * calls_ * times;
+    const KernelEstimate estimate = machine_.kernels->estimate(shape);
+    if (machine_.power != nullptr) {
+      mix_.push_back({.work = estimate.work,
+                      .burst_seconds = Seconds(estimate.seconds.value),
+                      .activity = activity_of(shape, {}, machine_.kernels->device()),
+                      .calls = calls_ * times});
+    }
+    return estimate.seconds.value * calls_ * times;
   }
 
   void count(const GemmShape& shape) {
@@ -136,6 +146,7 @@ class Sorter {
   PieceCosts& costs_;
   const PieceRequest& request_;
   const TrainingMachine& machine_;
+  std::vector<BusyKernel> mix_;
   PassCosts* pass_ = nullptr;
   double calls_ = 1;
   bool backward_ = false;
@@ -166,6 +177,13 @@ PieceCosts sorted(const std::vector<Operator>& operators, const PieceRequest& re
   PieceCosts costs;
   Sorter sorter(costs, request, machine);
   for (const Operator& call : operators) sorter.add(call);
+  const double slowdown = sorter.slowdown();
+  for (PassCosts* pass : {&costs.forward, &costs.backward_input, &costs.backward_weight}) {
+    pass->linear *= slowdown;
+    pass->quantized *= slowdown;
+    pass->attention *= slowdown;
+    pass->experts *= slowdown;
+  }
   return costs;
 }
 

@@ -5,13 +5,15 @@
 #include <vector>
 
 #include "kernel/kernel.h"
+#include "kernel/power.h"
 #include "model/model.h"
 #include "model/step.h"
 #include "network/collective_estimate.h"
 
 namespace foretoken {
 
-// Seconds of one pass, kernels one after the other.
+// Seconds of one pass, kernels one after the other. Training keeps boards busy without a pause, so multiplies are as
+// slow as the power limit makes them.
 struct PassCosts {
   double linear = 0;           // matrix multiplies in 16 bits or more
   double quantized = 0;        // the same in 8 bits and less, weights and activations
@@ -33,7 +35,6 @@ struct PieceCosts {
   PassCosts backward_weight;     // gradients of weights
   double shared_parameters = 0;  // trained ones on this rank that all data and context ranks hold
   double expert_parameters = 0;  // and those of routed experts
-  double frozen_parameters = 0;
 };
 
 // How attention runs.
@@ -50,10 +51,11 @@ struct PieceRequest {
   Routing routing = Routing::balanced;
 };
 
-// The machine that trains. Both must outlive the call.
+// The machine that trains. What it points to must outlive the calls.
 struct TrainingMachine {
   const KernelPredictor* kernels = nullptr;
   const CollectiveModel* network = nullptr;
+  const PowerModel* power = nullptr;  // null: kernels run as fast as on a cool board
 };
 
 PieceCosts layer_costs(const Model& model, const Layer& layer, const PieceRequest& request,

@@ -30,18 +30,18 @@ enum TrainingConstant {
   // Shares of a communication that computing does not hide.
   tensor_forward_exposed,
   tensor_backward_exposed,
-  context_exposed,   // at least
-  context_hidden,    // a ring hides behind this share of the attention
+  context_exposed,  // at least
+  context_hidden,   // a ring hides behind this share of the attention
   expert_exposed,
   data_exposed,
   send_exposed,
-  sharded_exposed,   // of the shorter of computing and gathering parameters
-  sharded_factor,    // times of those gathers over the network layer's
+  sharded_exposed,  // of the shorter of computing and gathering parameters
+  sharded_factor,   // times of those gathers over the network layer's
   // The host.
-  host_layer_us,        // to launch a layer's kernels, forward twice and backward
-  host_tensor,          // that much more with eight tensor ranks
+  host_layer_us,  // to launch a layer's kernels, forward twice and backward
+  host_tensor,    // that much more with eight tensor ranks
   host_micro_batch_us,
-  step_us,              // once a step: reading data, clipping, logging
+  step_us,  // once a step: reading data, clipping, logging
   training_constant_count,
 };
 using TrainingConstants = std::array<double, training_constant_count>;

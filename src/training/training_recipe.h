@@ -12,10 +12,11 @@
 namespace foretoken {
 
 struct TrainingRecipe {
-  std::string_view name;     // what users type
+  std::string_view name;  // what users type
   std::string_view summary;
-  Scheme scheme = Scheme::bf16;  // of linear layers and routed experts; attention, head, router and norms stay in 16 bits
-  DType dtype = DType::bf16;     // of activations
+  Scheme scheme =
+      Scheme::bf16;           // of linear layers and routed experts; attention, head, router and norms stay in 16 bits
+  DType dtype = DType::bf16;  // of activations
   TrainingConstant factor = linear_factor;  // of the multiplies
   std::optional<TrainingConstant> cast_bytes = std::nullopt;
 };

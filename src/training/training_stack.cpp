@@ -69,8 +69,8 @@ TrainingConstants TrainingStack::constants_on(const Device& device) const {
 AttentionKernel TrainingStack::attention_of(const Layer& layer, const Device& device) const {
   const auto* mixer = std::get_if<Attention>(&layer.mixer);
   const bool unfused = mixer != nullptr && mixer->sinks &&
-                       std::any_of(unfused_sinks.begin(), unfused_sinks.end(), [&](const std::string& name) {
-                         return name == "all" || names_device(name, device);
+                       std::any_of(unfused_sinks.begin(), unfused_sinks.end(), [&](const std::string& place) {
+                         return place == "all" || names_device(place, device);
                        });
   return unfused ? AttentionKernel::unfused : attention;
 }

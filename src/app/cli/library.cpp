@@ -100,6 +100,16 @@ DeviceModels Library::device_models(const std::string& device_name, const Parall
   return models;
 }
 
+std::vector<RunCluster> Library::run_clusters() const {
+  return read_run_clusters(directory_ / "training" / "clusters.json");
+}
+
+std::unique_ptr<MachineModels> Library::machine(const Cluster& cluster, Tier tier) const {
+  const Device& device = cluster.node.device;
+  return std::make_unique<MachineModels>(cluster, predictor(device.name, tier),
+                                         collectives(device, cluster.node, {}, step_laws), power_model(device));
+}
+
 MaybeFact<double> Library::rent_usd_per_hour(const Device& device) const {
   return find_rent(read_rents(directory_ / "prices" / "rent.json"), device.name);
 }

@@ -17,6 +17,9 @@
 #include "kernel/power.h"
 #include "model/catalogue.h"
 #include "network/calibration/communication_predictor.h"
+#include "training/training_machine.h"
+#include "training/training_stack.h"
+#include "training/validate/training_case.h"
 
 namespace foretoken {
 
@@ -50,6 +53,9 @@ class Library {
                                                     std::span<const std::string_view> laws = {}) const;
   // Kernels, and where the plan has several ranks the collectives of a step.
   DeviceModels device_models(const std::string& device_name, const ParallelPlan& plan, Tier tier = Tier::best) const;
+  TrainingStackCatalogue training_stacks() const { return TrainingStackCatalogue(directory_ / "training" / "stacks"); }
+  std::vector<RunCluster> run_clusters() const;  // of published training runs
+  std::unique_ptr<MachineModels> machine(const Cluster& cluster, Tier tier = Tier::best) const;
   std::filesystem::path networks() const { return directory_ / "networks"; }
   // Programs for other machines, beside the data: tools/profile_cuda.py.
   std::filesystem::path tools() const { return directory_.parent_path() / "tools"; }

@@ -12,6 +12,7 @@ constexpr CommandKind layers[] = {
     {"kernels", "Single kernels: a folder of <device>/<family>.csv[.gz]", make_validate_kernels},
     {"steps", "Whole model steps: one CSV file", make_validate_steps},
     {"collectives", "Collectives: a table of measurements, or a folder of them", make_validate_collectives},
+    {"training", "Training runs: one CSV file", make_validate_training},
     {"serving", "Operating points of serving engines: one CSV file", make_validate_serving},
 };
 

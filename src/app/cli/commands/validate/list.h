@@ -8,6 +8,7 @@ namespace foretoken {
 std::unique_ptr<Command> make_validate_kernels();
 std::unique_ptr<Command> make_validate_steps();
 std::unique_ptr<Command> make_validate_collectives();
+std::unique_ptr<Command> make_validate_training();
 std::unique_ptr<Command> make_validate_serving();
 
 }  // namespace foretoken

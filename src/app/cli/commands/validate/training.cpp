@@ -1,0 +1,55 @@
+#include "app/cli/commands/validate/list.h"
+#include "app/cli/out_file.h"
+#include "report/validation_report.h"
+#include "training/validate/validate_training.h"
+
+namespace foretoken {
+namespace {
+
+class ValidateTraining : public Command {
+ public:
+  void declare(Options& options) override {
+    options.text("--data", data_, "CSV file of training runs", true);
+    options.list("--sources", request_.sources, "Only these sources (comma-separated)");
+    options.list("--models", request_.models, "Only these models");
+    options.list("--gpus", request_.gpus, "Only these devices, as the file names them");
+    options.text("--group-by", request_.group_by, "A column to group by, instead of source");
+    options.text("--stack", request_.stack, "Training stack of all rows; default: the one that stands for the source");
+    options.text("--out", out_, "Write every row with predicted, low, high and error to this CSV file");
+    options.footer(
+        "Columns: id, source, model, task, the model's sizes (layers, hidden, heads, ...), gpu, gpus_per_node, "
+        "n_gpus,\n"
+        "tp, sp, cp, pp, vpp, dp, ep, zero, micro_batch, global_batch, dtype, recompute, iter_time_s, notes; see\n"
+        "docs/training.md. Times are of one optimizer step.\n"
+        "Example:\n  foretoken validate training --data runs.csv --sources mosaic-foundry");
+  }
+
+  Answer run(const Library& library) const override {
+    TrainingValidationRequest request = request_;
+    request.data = data_;
+    OutFile rows("--out", out_);
+    ScoredTrainingSink sink;
+    if (rows.wanted()) {
+      rows.stream() << scored_training_header();
+      sink = [&](const ScoredTraining& scored) { rows.stream() << scored_training_row(scored); };
+    }
+    const HardwareCatalogue hardware = library.hardware();
+    TrainingCaseLibrary cases(library.training_stacks().all(), library.run_clusters(), hardware,
+                              [&](const Cluster& cluster) { return library.machine(cluster); });
+    const Validation validation = validate_training(request, cases, sink);
+    rows.close();
+    return {.text = validation_text(validation), .json = validation_json(validation, "training")};
+  }
+
+ private:
+  std::string data_, out_;
+  TrainingValidationRequest request_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_validate_training() {
+  return std::make_unique<ValidateTraining>();
+}
+
+}  // namespace foretoken

@@ -1,0 +1,105 @@
+// One optimizer step of a training job on a machine -> its time, and where it goes.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "base/estimate.h"
+#include "model/model.h"
+#include "training/piece_costs.h"
+#include "training/schedule/pipeline_schedule.h"
+#include "training/training_plan.h"
+#include "training/training_recipe.h"
+#include "training/training_stack.h"
+
+namespace foretoken {
+
+// What is trained, whatever the plan.
+struct TrainingJob {
+  Model model;
+  int64_t sequence_length = 2048;
+  TrainingRecipe recipe = training_recipe("bf16");
+  LoraAdapter lora;  // rank 0: all parameters are trained
+  Routing routing = Routing::balanced;
+};
+
+// Where a step's time goes, on the stage that works longest.
+enum class TimePart : uint8_t {
+  linear,
+  attention,
+  experts,
+  passes,      // over memory: norms, activations, loss, casts, moving tokens to experts
+  recompute,   // forward again in the backward pass
+  accumulate,  // adding gradients of micro-batches
+  tensor,      // communication that is not hidden, by group
+  context,
+  expert,
+  sharded,  // gathers of sharded parameters
+  host,     // the device waits for the host
+  bubble,   // the stage waits for others
+  data,     // gradients and parameters, once a step
+  optimizer,
+  step,  // what comes once a step besides
+};
+inline constexpr size_t time_part_count = 15;
+using TimeParts = std::array<double, time_part_count>;
+std::string_view time_part_name(TimePart part);
+std::string_view time_part_meaning(TimePart part);
+
+struct IterationEstimate {
+  Estimate seconds;
+  TimeParts parts{};      // sums to seconds.value
+  PipelineWork pipeline;  // chunks as they were run
+  PipelineRun run;
+  int64_t slowest_stage = 0;
+  std::vector<double> stage_parameters;  // trained ones, held by one rank of each stage
+  double tokens_per_second = 0;          // of all devices
+  double tokens_per_second_per_device = 0;
+};
+
+// Plans of one job on one machine under one stack. What a layer costs is kept from plan to plan, so that looking at
+// many is cheap; not safe to share between threads.
+class IterationModel {
+ public:
+  IterationModel(TrainingJob job, TrainingStack stack, TrainingMachine machine);
+
+  // The plan must be valid (check_plan).
+  IterationEstimate estimate(const TrainingPlan& plan);
+
+  const TrainingJob& job() const { return job_; }
+
+ private:
+  struct PieceTime {
+    ChunkTimes times;
+    TimeParts parts{};
+    double parameters = 0;  // shared and of experts
+    double shared = 0;
+  };
+  struct PieceKey {
+    size_t kind = 0;
+    int64_t micro_batch = 1;
+    ParallelPlan parallel;
+    auto operator<=>(const PieceKey& other) const;
+  };
+
+  const PieceCosts& costs_of(size_t kind, const TrainingPlan& plan);
+  PieceTime time_of(size_t kind, const TrainingPlan& plan, bool recomputed);
+  void add_sharded_traffic(const PieceCosts& costs, const TrainingPlan& plan, PieceTime& time);
+  PieceTime chunk_time(const ChunkLayers& chunk, const TrainingPlan& plan);
+  double send_seconds(const TrainingPlan& plan) const;
+  double data_seconds(const TrainingPlan& plan, double shared, double experts) const;
+  double collective(CollectiveKind kind, double bytes, const ProcessGroup& group) const;
+
+  TrainingJob job_;
+  TrainingStack stack_;
+  TrainingMachine machine_;
+  TrainingConstants constants_;
+  double bandwidth_ = 0;      // of the device's memory, B/s
+  std::vector<Layer> kinds_;  // different layers
+  std::vector<size_t> kind_of_layer_, kind_of_draft_;
+  std::map<PieceKey, PieceCosts> costs_;
+};
+
+}  // namespace foretoken

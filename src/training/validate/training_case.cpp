@@ -1,0 +1,128 @@
+#include "training/validate/training_case.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/json.h"
+
+namespace foretoken {
+namespace {
+
+constexpr JsonLimits run_cluster_limits{.max_bytes = size_t{1} << 20};
+
+std::vector<RunCluster> run_clusters_in(const JsonView& root) {
+  root.allow_only({"about", "clusters"});
+  std::vector<RunCluster> clusters;
+  for (const JsonView& item : root.at("clusters").items()) {
+    item.allow_only({"gpu", "cluster", "sources"});
+    RunCluster entry{.gpu = item.at("gpu").string(), .cluster = item.at("cluster").string()};
+    if (const auto sources = item.find("sources")) {
+      for (const JsonView& source : sources->items()) entry.sources.push_back(source.string());
+    }
+    clusters.push_back(std::move(entry));
+  }
+  return clusters;
+}
+
+// Number formats as tables of runs name them.
+std::string_view recipe_of(std::string_view dtype) {
+  if (dtype.ends_with('?')) dtype.remove_suffix(1);  // the source leaves open whether it ran another format
+  if (dtype.starts_with("bf16")) return "bf16";
+  if (dtype == "fp8" || dtype == "fp8-amp") return "fp8-delayed";
+  return dtype;
+}
+
+// Megatron's scripts interleave as deeply as the layers allow where nothing is said.
+RowAssumptions assumptions_for(const TrainingRow& row) {
+  return {.virtual_stages = row.pp > 1 ? std::max<int64_t>(1, row.layers / row.pp) : 1};
+}
+
+bool fits_runs(const StackRuns& runs, const TrainingRow& row, const std::string& release) {
+  if (runs.source != row.source) return false;
+  return runs.releases.empty() || std::find(runs.releases.begin(), runs.releases.end(), release) != runs.releases.end();
+}
+
+std::string in_one_line(const std::vector<PlanProblem>& problems) {
+  std::string text;
+  for (const PlanProblem& problem : problems) {
+    text += fmt::format("{}{} {}: {}", text.empty() ? "" : "; ", problem.flag, problem.value, problem.why);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<RunCluster> parse_run_clusters(std::string_view text, const std::string& source) {
+  const Json document = parse_json(text, source, run_cluster_limits);
+  return run_clusters_in(JsonView(document, source));
+}
+
+std::vector<RunCluster> read_run_clusters(const std::filesystem::path& file) {
+  const Json document = read_json_file(file, run_cluster_limits);
+  return run_clusters_in(JsonView(document, file.string()));
+}
+
+std::string release_of(const TrainingRow& row) {
+  constexpr std::string_view word = "release ";
+  const size_t at = row.notes.find(word);
+  if (at == std::string::npos) return "";
+  const size_t begin = at + word.size();
+  return row.notes.substr(begin, row.notes.find_first_of("; ,", begin) - begin);
+}
+
+std::optional<size_t> TrainingCaseLibrary::stack_of(const TrainingRow& row, const std::string& wanted) const {
+  const std::string release = release_of(row);
+  for (size_t i = 0; i < stacks_.size(); ++i) {
+    const TrainingStack& stack = stacks_[i];
+    const bool fits = wanted.empty() ? std::any_of(stack.runs.begin(), stack.runs.end(),
+                                                   [&](const StackRuns& runs) { return fits_runs(runs, row, release); })
+                                     : stack.name == wanted;
+    if (fits) return i;
+  }
+  return std::nullopt;
+}
+
+const MachineModels* TrainingCaseLibrary::machine_of(const TrainingRow& row, std::string& why) {
+  for (const RunCluster& entry : clusters_) {
+    const bool source_fits = entry.sources.empty() ||
+                             std::find(entry.sources.begin(), entry.sources.end(), row.source) != entry.sources.end();
+    if (entry.gpu != row.gpu || !source_fits) continue;
+    const Cluster base = hardware_.cluster(entry.cluster);
+    const int64_t per_node = devices_per_node(base);
+    const auto nodes = static_cast<int>((row.n_gpus + per_node - 1) / per_node);
+    std::unique_ptr<MachineModels>& machine = machines_[{entry.cluster, nodes}];
+    if (machine == nullptr) machine = make_machine_(cluster_with_nodes(base, nodes));
+    return machine.get();
+  }
+  why = fmt::format("no cluster of {} devices for runs of {}", printable(row.gpu), printable(row.source));
+  return nullptr;
+}
+
+std::optional<TrainingCase> TrainingCaseLibrary::find(const TrainingRow& row, const std::string& stack,
+                                                      std::string& why) {
+  const std::optional<size_t> found = stack_of(row, stack);
+  if (!found) {
+    why = fmt::format("no training stack stands for {}: name one with --stack", printable(row.source));
+    return std::nullopt;
+  }
+  try {
+    TrainingCase result{.row = row, .plan = plan_of(row, assumptions_for(row)), .stack = *found};
+    result.job = {.model = model_of(row), .sequence_length = row.seq, .recipe = training_recipe(recipe_of(row.dtype))};
+    if (row.task == "lora") result.job.lora = {.rank = 16};
+    const std::vector<PlanProblem> problems = plan_problems(result.job.model, row.seq, result.plan, row.n_gpus);
+    if (!problems.empty()) {
+      why = in_one_line(problems);
+      return std::nullopt;
+    }
+    result.machine = machine_of(row, why);
+    if (result.machine == nullptr) return std::nullopt;
+    return result;
+  } catch (const InputError& error) {
+    why = error.what();
+    return std::nullopt;
+  }
+}
+
+}  // namespace foretoken
