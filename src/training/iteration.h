@@ -68,6 +68,9 @@ class IterationModel {
   // The plan must be valid (check_plan).
   IterationEstimate estimate(const TrainingPlan& plan);
 
+  // For fits: other constants than the stack's.
+  void use_constants(const TrainingConstants& constants) { constants_ = constants; }
+
   const TrainingJob& job() const { return job_; }
 
  private:

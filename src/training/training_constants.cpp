@@ -13,9 +13,9 @@ constexpr TrainingConstantFacts facts_list[] = {
     {"passes_factor", 1, 0.2, 8, "passes over memory, over the kernels that a fused stack needs"},
     {"loss_factor", 1, 0.2, 8, "passes of the loss, over one kernel each way"},
     {"board_factor", 1, 0.3, 3, "everything on the device"},
-    {"fp8_cast_bytes", 0, 0, 40, "bytes of casts for each operand element, one scale"},
-    {"mxfp8_cast_bytes", 0, 0, 40, "bytes of casts for each operand element, scales by block"},
-    {"fp4_cast_bytes", 0, 0, 40, "bytes of casts for each operand element, 4 bits"},
+    {"fp8_cast_bytes", 5, 0, 40, "bytes of casts for each operand element, one scale"},
+    {"mxfp8_cast_bytes", 5, 0, 40, "bytes of casts for each operand element, scales by block"},
+    {"fp4_cast_bytes", 8, 0, 40, "bytes of casts for each operand element, 4 bits"},
     {"move_bytes", 2, 0, 100, "bytes for each element sorted to routed experts and back"},
     {"accumulate_bytes", 6, 0, 60, "bytes for each parameter and micro-batch that adds to its gradient"},
     {"optimizer_bytes", 44, 8, 200, "bytes for each parameter and step"},
@@ -29,10 +29,10 @@ constexpr TrainingConstantFacts facts_list[] = {
     {"send_exposed", 0.4, 0, 4, "share of traffic between pipeline stages that is not hidden"},
     {"sharded_exposed", 0.5, 0, 1.5, "share of the shorter of computing and gathering parameters that is not hidden"},
     {"sharded_factor", 1, 0.2, 20, "gathers of sharded parameters over the network layer's"},
-    {"host_layer_us", 200, 0, 1e5, "launching one layer both ways, recomputed"},
-    {"host_tensor", 0, 0, 4, "how much more with eight tensor ranks"},
-    {"host_micro_batch_us", 0, 0, 1e6, "host time of each micro-batch"},
-    {"step_us", 0, 0, 1e7, "once a step"},
+    {"host_layer_us", 200, 1, 1e5, "launching one layer both ways, recomputed"},
+    {"host_tensor", 0.1, 0, 4, "how much more with eight tensor ranks"},
+    {"host_micro_batch_us", 500, 1, 1e6, "host time of each micro-batch"},
+    {"step_us", 20000, 1, 1e7, "once a step"},
 };
 static_assert(std::size(facts_list) == training_constant_count);
 

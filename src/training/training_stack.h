@@ -53,6 +53,7 @@ class TrainingStackCatalogue {
   std::vector<std::string> names() const;
   TrainingStack stack(const std::string& name) const;  // InputError with the nearest name
   std::vector<TrainingStack> all() const;
+  const std::filesystem::path& folder() const { return folder_; }
 
  private:
   std::filesystem::path folder_;

@@ -110,7 +110,7 @@ std::optional<TrainingCase> TrainingCaseLibrary::find(const TrainingRow& row, co
   try {
     TrainingCase result{.row = row, .plan = plan_of(row, assumptions_for(row)), .stack = *found};
     result.job = {.model = model_of(row), .sequence_length = row.seq, .recipe = training_recipe(recipe_of(row.dtype))};
-    if (row.task == "lora") result.job.lora = {.rank = 16};
+    if (row.task == "lora") result.job.lora = {.rank = 16, .on_mlp = false};
     const std::vector<PlanProblem> problems = plan_problems(result.job.model, row.seq, result.plan, row.n_gpus);
     if (!problems.empty()) {
       why = in_one_line(problems);

@@ -19,6 +19,8 @@
 #include "report/calibration_report.h"
 #include "report/communication_report.h"
 #include "report/power_report.h"
+#include "report/training_fit_report.h"
+#include "training/fit/fit_training.h"
 
 namespace foretoken {
 namespace {
@@ -73,6 +75,14 @@ class FitCommand : public Command {
         "Example:\n  foretoken fit correlation --data data/measured/h200_sxm/steps.csv --source 'our lab' --date "
         "2026-11-15 --out error_correlations.json");
 
+    training_ = &options.subcommand("training", "Constants of training stacks, from published training runs");
+    training_->text("--data", training_data_, "CSV file of training runs, as validate training reads it", true);
+    training_->integer("--folds", folds_, {.least = 2, .most = 50}, "Of the cross-validation");
+    training_->text("--out", out_, "The folder to write stack files to", true);
+    training_->footer(
+        "Constants that a stack lists as fitted start from the files that ship.\n"
+        "Example:\n  foretoken fit training --data runs.csv --out data/training/stacks");
+
     collectives_ = &options.subcommand(
         "collectives", "Laws of collectives that port between systems, and the sweep of each measured one");
     collectives_->list("--data", data_, "Tables of measured collectives, or folders of them (comma-separated)", true);
@@ -96,6 +106,7 @@ class FitCommand : public Command {
   Answer run(const Library& library) const override {
     if (power_->was_chosen()) return fit_boards(library);
     if (collectives_->was_chosen()) return fit_collectives(library);
+    if (training_->was_chosen()) return fit_training_stacks(library);
     if (campaign_->was_chosen()) return fit_campaign_file(library);
     if (correlation_->was_chosen()) return fit_error_correlations(library);
     return roofline_->was_chosen() ? fit_roofline(library) : fit_kernels(library);
@@ -183,6 +194,25 @@ class FitCommand : public Command {
     return {.text = correlation_fit_text(fit) + fmt::format("wrote {}\n", out_), .json = correlation_fit_json(fit)};
   }
 
+  Answer fit_training_stacks(const Library& library) const {
+    const HardwareCatalogue hardware = library.hardware();
+    TrainingCaseLibrary cases(library.training_stacks().all(), library.run_clusters(), hardware,
+                              [&](const Cluster& cluster) { return library.machine(cluster); });
+    std::vector<TrainingCase> runs;
+    TrainingRowReader rows(training_data_);
+    while (rows.next()) {
+      std::string why;
+      if (auto run = cases.find(rows.read(), "", why)) runs.push_back(std::move(*run));
+    }
+    const TrainingFit fit =
+        fit_training({.data = training_data_, .stacks = library.training_stacks().folder(), .folds = folds_}, cases,
+                     std::move(runs), show_progress);
+    for (const FittedStack& stack : fit.stacks) {
+      write_file(std::filesystem::path(out_) / (stack.name + ".json"), stack.file.dump() + "\n");
+    }
+    return {.text = training_fit_text(fit), .json = training_fit_json(fit)};
+  }
+
   Answer fit_collectives(const Library& library) const {
     const HardwareCatalogue hardware = library.hardware();
     const SystemLibrary systems(hardware);
@@ -241,6 +271,9 @@ class FitCommand : public Command {
 
   Options* power_ = nullptr;
   Options* collectives_ = nullptr;
+  Options* training_ = nullptr;
+  std::string training_data_;
+  int64_t folds_ = 5;
   Options* roofline_ = nullptr;
   Options* campaign_ = nullptr;
   Options* kernels_ = nullptr;

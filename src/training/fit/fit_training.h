@@ -1,0 +1,46 @@
+// Fits the constants that training stacks mark as fitted to published runs, and says how well runs are predicted that a
+// fit has not seen.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/validation.h"
+#include "training/validate/training_case.h"
+
+namespace foretoken {
+
+struct TrainingFitRequest {
+  std::filesystem::path data;         // as validate training reads it
+  std::filesystem::path stacks;       // folder of stack files
+  int64_t folds = 5;                  // of the cross-validation; runs of one configuration are in one fold
+  int64_t most_rows_of_source = 150;  // evenly chosen, so that large tables do not take longer than they help
+  double prior = 0.0005;              // weight of a constant's squared log distance from its usual value
+};
+
+struct FittedStack {
+  std::string name;
+  Json file;        // with the fitted values and the interval
+  size_t runs = 0;  // it stands for
+  double low = 1, high = 1;
+};
+
+struct TrainingFit {
+  Validation seen;    // errors of runs that the constants were fitted to, by source
+  Validation unseen;  // cross-validated
+  std::vector<FittedStack> stacks;
+  size_t constants = 0;
+};
+
+using FitProgress = std::function<void(const std::string& stage)>;
+
+// Deterministic. Coordinate by coordinate: the sum over sources of the mean |log error| and the prior falls with each
+// change. A constant that a stack inherits is fitted to the runs of all stacks that share it.
+TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLibrary& library,
+                         std::vector<TrainingCase> cases, const FitProgress& progress = {});
+
+}  // namespace foretoken
