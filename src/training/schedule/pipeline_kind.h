@@ -11,8 +11,11 @@
 
 namespace foretoken {
 
+enum class TaskPairing : uint8_t { alone, with_next, with_previous };  // a pair starts and ends together
+
 struct PipelineTask {
   PipelineTaskKind kind = PipelineTaskKind::forward;
+  TaskPairing pairing = TaskPairing::alone;
   int32_t chunk = 0, micro_batch = 0;
   bool operator==(const PipelineTask&) const = default;
 };

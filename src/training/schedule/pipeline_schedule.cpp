@@ -1,7 +1,6 @@
 #include "training/schedule/pipeline_schedule.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -13,30 +12,6 @@
 
 namespace foretoken {
 namespace {
-
-// With times on such a grid, sums below 2^53 steps are exact: 2^19 of the longest task.
-double on_grid(double seconds, double longest) {
-  constexpr int grid_bits = 34;
-  if (longest <= 0) return seconds;
-  const int exponent = grid_bits - std::ilogb(longest);
-  return std::ldexp(std::nearbyint(std::ldexp(seconds, exponent)), -exponent);
-}
-
-PipelineWork on_grid(const PipelineWork& work) {
-  double longest = std::max(work.send_forward, work.send_backward);
-  for (const ChunkTimes& times : work.chunks) {
-    longest = std::max({longest, times.forward, times.backward_input, times.backward_weight});
-  }
-  PipelineWork result = work;
-  for (ChunkTimes& times : result.chunks) {
-    times = {.forward = on_grid(times.forward, longest),
-             .backward_input = on_grid(times.backward_input, longest),
-             .backward_weight = on_grid(times.backward_weight, longest)};
-  }
-  result.send_forward = on_grid(work.send_forward, longest);
-  result.send_backward = on_grid(work.send_backward, longest);
-  return result;
-}
 
 void check_work(const PipelineKind& kind, const PipelineWork& work) {
   if (const std::string why = why_not(kind.name, work); !why.empty()) {
@@ -60,7 +35,7 @@ double first_gradients_start(const SimulatedTasks& run, const std::vector<Pipeli
     const auto chunk = static_cast<size_t>(task.chunk);
     if (!completes_gradients(task.kind) || seen[chunk]) continue;
     seen[chunk] = true;
-    first = std::min(first, run.end_of(task) - task_seconds(work.chunks[chunk], task.kind));
+    first = std::min(first, run.start_of(task));
   }
   return first;
 }
@@ -74,9 +49,9 @@ int64_t most_in_flight(const std::vector<PipelineTask>& list) {
   return most;
 }
 
-double stage_busy_seconds(const std::vector<PipelineTask>& list, const PipelineWork& work) {
+double stage_busy_seconds(const std::vector<PipelineTask>& list, const TaskSeconds& seconds) {
   double sum = 0;
-  for (const PipelineTask& task : list) sum += task_seconds(work.chunks[static_cast<size_t>(task.chunk)], task.kind);
+  for (const PipelineTask& task : list) sum += seconds.of(task);
   return sum;
 }
 
@@ -91,10 +66,8 @@ double iteration_seconds(const PipelineKind& kind, const PipelineRun& run) {
 PipelineRun summary(const PipelineKind& kind, const PipelineWork& work, const SimulatedTasks& simulated) {
   PipelineRun run;
   for (const std::vector<PipelineTask>& list : simulated.tasks) {
-    const PipelineTask& first = list.front();
-    run.busy.push_back(stage_busy_seconds(list, work));
-    run.first_start.push_back(simulated.end_of(first) -
-                              task_seconds(work.chunks[static_cast<size_t>(first.chunk)], first.kind));
+    run.busy.push_back(stage_busy_seconds(list, simulated.seconds));
+    run.first_start.push_back(simulated.start_of(list.front()));
     run.last_end.push_back(simulated.end_of(list.back()));
     run.last_backward_start.push_back(first_gradients_start(simulated, list, work));
     run.most_in_flight.push_back(most_in_flight(list));
@@ -153,10 +126,9 @@ std::string why_not(std::string_view schedule, const PipelineWork& work) {
   return kind.why_not(work);
 }
 
-PipelineRun run_pipeline(std::string_view schedule, const PipelineWork& asked) {
+PipelineRun run_pipeline(std::string_view schedule, const PipelineWork& work) {
   const PipelineKind& kind = pipeline_kind(schedule);
-  check_work(kind, asked);
-  const PipelineWork work = on_grid(asked);
+  check_work(kind, work);
   const int64_t all = work.micro_batches;
   if (kind.all_forward_first && all > 2) return linear_run(kind, work);
 
@@ -178,7 +150,7 @@ PipelineRun run_pipeline(std::string_view schedule, const PipelineWork& asked) {
 PipelineTimeline pipeline_events(std::string_view schedule, const PipelineWork& asked, int64_t most_events) {
   const PipelineKind& kind = pipeline_kind(schedule);
   check_work(kind, asked);
-  PipelineWork work = on_grid(asked);
+  PipelineWork work = asked;
   constexpr int64_t most_kinds = 3;
   const int64_t cycle = kind.cycle(work), chunks = static_cast<int64_t>(work.chunks.size());
   const int64_t too_many = work.micro_batches - most_events / (most_kinds * chunks);
@@ -187,14 +159,17 @@ PipelineTimeline pipeline_events(std::string_view schedule, const PipelineWork& 
   const SimulatedTasks simulated = simulate_tasks(kind, work);
   PipelineTimeline timeline{.micro_batches = work.micro_batches};
   for (size_t stage = 0; stage < simulated.tasks.size(); ++stage) {
-    for (const PipelineTask& task : simulated.tasks[stage]) {
-      const double seconds = task_seconds(work.chunks[static_cast<size_t>(task.chunk)], task.kind);
+    const std::vector<PipelineTask>& list = simulated.tasks[stage];
+    for (size_t i = 0; i < list.size(); ++i) {
+      // Of two that run together, the first is shown before the other.
+      const bool has_partner = list[i].pairing == TaskPairing::with_next;
+      const double start = simulated.start_of(list[i]) - (has_partner ? simulated.seconds.of(list[i + 1]) : 0);
       timeline.events.push_back({.stage = static_cast<int64_t>(stage),
-                                 .chunk = task.chunk,
-                                 .micro_batch = task.micro_batch,
-                                 .kind = task.kind,
-                                 .start = simulated.end_of(task) - seconds,
-                                 .seconds = seconds});
+                                 .chunk = list[i].chunk,
+                                 .micro_batch = list[i].micro_batch,
+                                 .kind = list[i].kind,
+                                 .start = start,
+                                 .seconds = simulated.seconds.of(list[i])});
     }
   }
   return timeline;

@@ -23,11 +23,14 @@ constexpr size_t end_slot(PipelineTaskKind kind) {
 class TaskSimulation {
  public:
   TaskSimulation(const PipelineKind& kind, const PipelineWork& work)
-      : kind_(kind), work_(work), stages_(static_cast<size_t>(work.stages)) {
-    result_.tasks = kind.tasks(work);
-    result_.chunks = static_cast<int64_t>(work.chunks.size());
-    result_.ends.assign(static_cast<size_t>(result_.chunks * work.micro_batches), {not_ended, not_ended, not_ended});
-  }
+      : kind_(kind),
+        work_(work),
+        stages_(static_cast<size_t>(work.stages)),
+        result_{.tasks = kind.tasks(work),
+                .seconds = TaskSeconds(work),
+                .chunks = static_cast<int64_t>(work.chunks.size()),
+                .ends = std::vector<TaskEnds>(work.chunks.size() * static_cast<size_t>(work.micro_batches),
+                                              {not_ended, not_ended, not_ended})} {}
 
   SimulatedTasks run() && {
     for (size_t stage = 0; stage < stages_.size(); ++stage) wake(stage);
@@ -66,14 +69,25 @@ class TaskSimulation {
     const std::vector<PipelineTask>& list = result_.tasks[index];
     for (; stage.next < list.size(); ++stage.next) {
       const PipelineTask& task = list[stage.next];
-      const double ready = ready_at(static_cast<int64_t>(index), task);
+      double ready = ready_at(static_cast<int64_t>(index), task);
       if (ready < 0) return;
-      const double seconds = task_seconds(work_.chunks[static_cast<size_t>(task.chunk)], task.kind);
+      double seconds = result_.seconds.of(task);
+      if (task.pairing == TaskPairing::with_next) {
+        const double partner_ready = ready_at(static_cast<int64_t>(index), list[stage.next + 1]);
+        if (partner_ready < 0) return;
+        ready = std::max(ready, partner_ready);
+        seconds += result_.seconds.of(list[stage.next + 1]);
+      }
       stage.free_at = std::max(stage.free_at, ready) + seconds;
-      ends(task.chunk, task.micro_batch)[end_slot(task.kind)] = stage.free_at;
-      const int64_t waiting = waiting_chunk(task);
-      if (waiting >= 0) wake(static_cast<size_t>(kind_.stage_of(work_, waiting, task.micro_batch)));
+      finish(task, stage.free_at);
+      if (task.pairing == TaskPairing::with_next) finish(list[++stage.next], stage.free_at);
     }
+  }
+
+  void finish(const PipelineTask& task, double end) {
+    ends(task.chunk, task.micro_batch)[end_slot(task.kind)] = end;
+    const int64_t waiting = waiting_chunk(task);
+    if (waiting >= 0) wake(static_cast<size_t>(kind_.stage_of(work_, waiting, task.micro_batch)));
   }
 
   // The chunk that waits for the task; negative = none.
@@ -88,11 +102,11 @@ class TaskSimulation {
     const TaskEnds& own = ends(task.chunk, task.micro_batch);
     switch (task.kind) {
       case PipelineTaskKind::forward:
-        return task.chunk == 0 ? 0 : received_at(stage, task.chunk - 1, task, work_.send_forward);
+        return task.chunk == 0 ? 0 : received_at(stage, task.chunk - 1, task, result_.seconds.send_forward());
       case PipelineTaskKind::backward:
       case PipelineTaskKind::backward_input: {
         if (own[0] < 0 || task.chunk + 1 == result_.chunks) return own[0];
-        const double received = received_at(stage, task.chunk + 1, task, work_.send_backward);
+        const double received = received_at(stage, task.chunk + 1, task, result_.seconds.send_backward());
         return received < 0 ? received : std::max(own[0], received);
       }
       case PipelineTaskKind::backward_weight:
@@ -119,20 +133,6 @@ class TaskSimulation {
 
 double SimulatedTasks::end_of(const PipelineTask& task) const {
   return ends_of(task.chunk, task.micro_batch)[end_slot(task.kind)];
-}
-
-double task_seconds(const ChunkTimes& times, PipelineTaskKind kind) {
-  switch (kind) {
-    case PipelineTaskKind::forward:
-      return times.forward;
-    case PipelineTaskKind::backward:
-      return times.backward_input + times.backward_weight;
-    case PipelineTaskKind::backward_input:
-      return times.backward_input;
-    case PipelineTaskKind::backward_weight:
-      break;
-  }
-  return times.backward_weight;
 }
 
 SimulatedTasks simulate_tasks(const PipelineKind& kind, const PipelineWork& work) {

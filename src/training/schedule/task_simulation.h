@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "training/schedule/pipeline_kind.h"
+#include "training/schedule/task_seconds.h"
 
 namespace foretoken {
 
@@ -19,6 +20,7 @@ inline constexpr double not_ended = -1;
 
 struct SimulatedTasks {
   StageTasks tasks;
+  TaskSeconds seconds;
   int64_t chunks = 0;
   std::vector<TaskEnds> ends;  // of all chunks of the first micro-batch, of all of the second, ...
 
@@ -26,9 +28,8 @@ struct SimulatedTasks {
     return ends[static_cast<size_t>(micro_batch * chunks + chunk)];
   }
   double end_of(const PipelineTask& task) const;
+  double start_of(const PipelineTask& task) const { return end_of(task) - seconds.of(task); }
 };
-
-double task_seconds(const ChunkTimes& times, PipelineTaskKind kind);
 
 SimulatedTasks simulate_tasks(const PipelineKind& kind, const PipelineWork& work);
 

@@ -43,16 +43,15 @@ class DualpipeStage {
       weight();
       forward(far);
     });
+    bool together = to_middle > 0;  // the innermost stages do their first two one after the other: a shorter bubble
     repeat(micro_batches / 2 - stages_ + depth + 1, [&] {
-      forward(near);
-      backward(far);
-      forward(far);
-      backward(near);
+      forward_and_backward(near, far, together);
+      forward_and_backward(far, near);
+      together = true;
     });
     repeat(to_middle, [&] {
       backward(far);
-      forward(far);
-      backward(near);
+      forward_and_backward(far, near);
     });
     // The second half of the last backwards leave their weight gradients for the bubble.
     for (int64_t i = 0; i < 2 * (depth + 1); ++i) {
@@ -89,6 +88,12 @@ class DualpipeStage {
   }
   void backward(int64_t direction) {
     list_.push_back(task(PipelineTaskKind::backward, direction, backwards_[direction]++));
+  }
+  void forward_and_backward(int64_t forward_direction, int64_t backward_direction, bool together = true) {
+    forward(forward_direction);
+    if (together) list_.back().pairing = TaskPairing::with_next;
+    backward(backward_direction);
+    if (together) list_.back().pairing = TaskPairing::with_previous;
   }
   void backward_input(int64_t direction) {
     const int64_t number = backwards_[direction]++;
