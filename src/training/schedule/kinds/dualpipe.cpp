@@ -119,6 +119,15 @@ StageTasks dualpipe_tasks(const PipelineWork& work) {
   return tasks;
 }
 
+// (p/2 - 1)(FB + B - 3W) with B the whole backward and FB a pair run together (table 2 of the report). It holds for
+// forwards as long as input gradients, and weight gradients not longer.
+std::optional<double> dualpipe_bubble(const PipelineWork& work, const ChunkTimes& times) {
+  if (times.forward != times.backward_input || times.backward_weight > times.forward) return std::nullopt;
+  const double backward = times.backward_input + times.backward_weight;
+  const double pair = work.overlapped_pair * (times.forward + backward);
+  return static_cast<double>(work.stages / 2 - 1) * (pair + backward - 3 * times.backward_weight);
+}
+
 }  // namespace
 
 PipelineKind dualpipe_schedule() {
@@ -128,6 +137,8 @@ PipelineKind dualpipe_schedule() {
           .tasks = dualpipe_tasks,
           .stage_of = stage_from_either_end,
           .cycle = [](const PipelineWork&) -> int64_t { return 2; },
+          .even_bubble = dualpipe_bubble,
+          .splits_backward = true,
           .model_copies = 2};
 }
 
