@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,8 +12,11 @@
 
 namespace foretoken {
 
+enum class TaskPairing : uint8_t { alone, with_next, with_previous };  // a pair starts and ends together
+
 struct PipelineTask {
   PipelineTaskKind kind = PipelineTaskKind::forward;
+  TaskPairing pairing = TaskPairing::alone;
   int32_t chunk = 0, micro_batch = 0;
   bool operator==(const PipelineTask&) const = default;
 };
@@ -28,6 +32,9 @@ struct PipelineKind {
   int64_t (*stage_of)(const PipelineWork& work, int64_t chunk, int64_t micro_batch) = nullptr;
   // After how many micro-batches the order of the tasks may repeat.
   int64_t (*cycle)(const PipelineWork& work) = nullptr;
+  // Idle seconds of each stage, by formula, when all chunks take `times` and messages nothing.
+  std::optional<double> (*even_bubble)(const PipelineWork& work, const ChunkTimes& times) = nullptr;
+  bool splits_backward = false;
   int64_t model_copies = 1;
   bool stages_end_apart = false;   // the optimizer step of a stage waits for no other (arXiv 2401.10241, section 4)
   bool all_forward_first = false;  // no backward before the last forward: nothing repeats, but time is linear

@@ -1,42 +1,17 @@
 #include "training/schedule/pipeline_schedule.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "training/schedule/pipeline_kind.h"
-#include "training/schedule/steady_state.h"
-#include "training/schedule/task_simulation.h"
+#include "training/schedule/pipeline_simulation.h"
+#include "training/schedule/repetition.h"
 
 namespace foretoken {
 namespace {
-
-// With times on such a grid, sums below 2^53 steps are exact: 2^19 of the longest task.
-double on_grid(double seconds, double longest) {
-  constexpr int grid_bits = 34;
-  if (longest <= 0) return seconds;
-  const int exponent = grid_bits - std::ilogb(longest);
-  return std::ldexp(std::nearbyint(std::ldexp(seconds, exponent)), -exponent);
-}
-
-PipelineWork on_grid(const PipelineWork& work) {
-  double longest = std::max(work.send_forward, work.send_backward);
-  for (const ChunkTimes& times : work.chunks) {
-    longest = std::max({longest, times.forward, times.backward_input, times.backward_weight});
-  }
-  PipelineWork result = work;
-  for (ChunkTimes& times : result.chunks) {
-    times = {.forward = on_grid(times.forward, longest),
-             .backward_input = on_grid(times.backward_input, longest),
-             .backward_weight = on_grid(times.backward_weight, longest)};
-  }
-  result.send_forward = on_grid(work.send_forward, longest);
-  result.send_backward = on_grid(work.send_backward, longest);
-  return result;
-}
 
 void check_work(const PipelineKind& kind, const PipelineWork& work) {
   if (const std::string why = why_not(kind.name, work); !why.empty()) {
@@ -51,16 +26,15 @@ bool completes_gradients(PipelineTaskKind kind) {
 }
 
 // The start of the last task that completes the gradients of a chunk, for the chunk where that comes first.
-double first_gradients_start(const SimulatedTasks& run, const std::vector<PipelineTask>& list,
-                             const PipelineWork& work) {
-  double first = run.end_of(list.back());
-  std::vector<bool> seen(work.chunks.size());
-  for (size_t i = list.size(); i-- > 0;) {
-    const PipelineTask& task = list[i];
+double first_gradients_start(const PipelineSimulation& simulation, const std::vector<PipelineTask>& tasks) {
+  double first = simulation.end_of(tasks.back());
+  std::vector<bool> seen(static_cast<size_t>(simulation.chunks()));
+  for (size_t i = tasks.size(); i-- > 0;) {
+    const PipelineTask& task = tasks[i];
     const auto chunk = static_cast<size_t>(task.chunk);
     if (!completes_gradients(task.kind) || seen[chunk]) continue;
     seen[chunk] = true;
-    first = std::min(first, run.end_of(task) - task_seconds(work.chunks[chunk], task.kind));
+    first = std::min(first, simulation.start_of(task));
   }
   return first;
 }
@@ -74,12 +48,6 @@ int64_t most_in_flight(const std::vector<PipelineTask>& list) {
   return most;
 }
 
-double stage_busy_seconds(const std::vector<PipelineTask>& list, const PipelineWork& work) {
-  double sum = 0;
-  for (const PipelineTask& task : list) sum += task_seconds(work.chunks[static_cast<size_t>(task.chunk)], task.kind);
-  return sum;
-}
-
 double iteration_seconds(const PipelineKind& kind, const PipelineRun& run) {
   double seconds = 0;
   for (size_t i = 0; i < run.last_end.size(); ++i) {
@@ -88,27 +56,32 @@ double iteration_seconds(const PipelineKind& kind, const PipelineRun& run) {
   return seconds;
 }
 
-PipelineRun summary(const PipelineKind& kind, const PipelineWork& work, const SimulatedTasks& simulated) {
+PipelineRun summary(const PipelineKind& kind, const PipelineSimulation& simulation) {
   PipelineRun run;
-  for (const std::vector<PipelineTask>& list : simulated.tasks) {
-    const PipelineTask& first = list.front();
-    run.busy.push_back(stage_busy_seconds(list, work));
-    run.first_start.push_back(simulated.end_of(first) -
-                              task_seconds(work.chunks[static_cast<size_t>(first.chunk)], first.kind));
-    run.last_end.push_back(simulated.end_of(list.back()));
-    run.last_backward_start.push_back(first_gradients_start(simulated, list, work));
-    run.most_in_flight.push_back(most_in_flight(list));
+  for (size_t stage = 0; stage < simulation.stages().size(); ++stage) {
+    const std::vector<PipelineTask>& tasks = simulation.tasks()[stage];
+    run.busy.push_back(simulation.stages()[stage].busy);
+    run.first_start.push_back(simulation.stages()[stage].first_start);
+    run.last_end.push_back(simulation.turned_back() + simulation.end_of(tasks.back()));
+    run.last_backward_start.push_back(simulation.turned_back() + first_gradients_start(simulation, tasks));
+    run.most_in_flight.push_back(most_in_flight(tasks));
   }
   run.seconds = iteration_seconds(kind, run);
   return run;
+}
+
+PipelineRun full_run(const PipelineKind& kind, const PipelineWork& work) {
+  PipelineSimulation simulation(kind, work);
+  simulation.run_before(work.micro_batches);
+  return summary(kind, simulation);
 }
 
 PipelineRun linear_run(const PipelineKind& kind, const PipelineWork& work) {
   PipelineWork one = work, two = work;
   one.micro_batches = 1;
   two.micro_batches = 2;
-  const PipelineRun before = summary(kind, one, simulate_tasks(kind, one));
-  PipelineRun run = summary(kind, two, simulate_tasks(kind, two));
+  const PipelineRun before = full_run(kind, one);
+  PipelineRun run = full_run(kind, two);
   const auto more = static_cast<double>(work.micro_batches - 2);
   for (size_t i = 0; i < run.busy.size(); ++i) {
     run.busy[i] += more * (run.busy[i] - before.busy[i]);
@@ -120,17 +93,21 @@ PipelineRun linear_run(const PipelineKind& kind, const PipelineWork& work) {
   return run;
 }
 
-// The run of `ran` micro-batches with as many steady ones put in as are missing.
-PipelineRun prolonged(const PipelineKind& kind, PipelineRun run, int64_t ran, const SteadyState& steady,
-                      int64_t micro_batches) {
-  const double more = static_cast<double>((micro_batches - ran) / steady.micro_batches) * steady.seconds;
-  for (size_t i = 0; i < run.busy.size(); ++i) {
-    run.busy[i] *= static_cast<double>(micro_batches) / static_cast<double>(ran);
-    run.last_end[i] += more;
-    run.last_backward_start[i] += more;
+// Runs the work and puts in up to `missing` micro-batches where stages repeat themselves. Returns how many it could
+// not.
+int64_t run_with_repetitions(const PipelineKind& kind, const PipelineWork& work, int64_t missing,
+                             PipelineSimulation& simulation) {
+  const int64_t cycle = kind.cycle(work), under_way = micro_batches_under_way(simulation.tasks());
+  const int64_t step = std::max<int64_t>(1, under_way / (2 * cycle)) * cycle;
+  for (int64_t before = step; before + under_way <= work.micro_batches && missing >= cycle; before += step) {
+    simulation.run_before(before);
+    if (const std::optional<Repetition> found = repetition(simulation, under_way, cycle, missing)) {
+      simulation.repeat(*found);
+      missing -= found->cycle * found->times;
+    }
   }
-  run.seconds = iteration_seconds(kind, run);
-  return run;
+  simulation.run_before(work.micro_batches);
+  return missing;
 }
 
 // Enough micro-batches to see a steady state, if it comes soon; the remainder of `cycle` is that of all.
@@ -153,48 +130,46 @@ std::string why_not(std::string_view schedule, const PipelineWork& work) {
   return kind.why_not(work);
 }
 
-PipelineRun run_pipeline(std::string_view schedule, const PipelineWork& asked) {
+PipelineRun run_pipeline(std::string_view schedule, const PipelineWork& work) {
   const PipelineKind& kind = pipeline_kind(schedule);
-  check_work(kind, asked);
-  const PipelineWork work = on_grid(asked);
+  check_work(kind, work);
   const int64_t all = work.micro_batches;
   if (kind.all_forward_first && all > 2) return linear_run(kind, work);
 
-  const int64_t cycle = kind.cycle(work);
   PipelineWork part = work;
-  for (part.micro_batches = first_attempt(kind, work, cycle);;) {
-    const SimulatedTasks simulated = simulate_tasks(kind, part);
-    const int64_t ran = part.micro_batches;
-    if (ran == all) return summary(kind, part, simulated);
-    const std::optional<SteadyState> steady = steady_state(simulated, ran, cycle);
-    if (steady && (all - ran) % steady->micro_batches == 0) {
-      return prolonged(kind, summary(kind, part, simulated), ran, *steady, all);
-    }
-    // A few more, so that whole periods are missing; or many, to wait for a steady state.
-    part.micro_batches = std::min(all, ran + (steady ? (all - ran) % steady->micro_batches : ran / cycle * cycle));
+  for (part.micro_batches = first_attempt(kind, work, kind.cycle(work));;) {
+    PipelineSimulation simulation(kind, part);
+    const int64_t left = run_with_repetitions(kind, part, all - part.micro_batches, simulation);
+    if (left == 0) return summary(kind, simulation);
+    // Those left of the last cycle, or many to wait for a repetition.
+    part.micro_batches += std::min(left, part.micro_batches);
   }
 }
 
 PipelineTimeline pipeline_events(std::string_view schedule, const PipelineWork& asked, int64_t most_events) {
   const PipelineKind& kind = pipeline_kind(schedule);
   check_work(kind, asked);
-  PipelineWork work = on_grid(asked);
+  PipelineWork work = asked;
   constexpr int64_t most_kinds = 3;
   const int64_t cycle = kind.cycle(work), chunks = static_cast<int64_t>(work.chunks.size());
   const int64_t too_many = work.micro_batches - most_events / (most_kinds * chunks);
   if (too_many > 0) work.micro_batches -= (too_many + cycle - 1) / cycle * cycle;
   check_work(kind, work);
-  const SimulatedTasks simulated = simulate_tasks(kind, work);
+  PipelineSimulation simulation(kind, work);
+  simulation.run_before(work.micro_batches);
   PipelineTimeline timeline{.micro_batches = work.micro_batches};
-  for (size_t stage = 0; stage < simulated.tasks.size(); ++stage) {
-    for (const PipelineTask& task : simulated.tasks[stage]) {
-      const double seconds = task_seconds(work.chunks[static_cast<size_t>(task.chunk)], task.kind);
+  for (size_t stage = 0; stage < simulation.tasks().size(); ++stage) {
+    const std::vector<PipelineTask>& list = simulation.tasks()[stage];
+    for (size_t i = 0; i < list.size(); ++i) {
+      // Of two that run together, the first is shown before the other.
+      const bool has_partner = list[i].pairing == TaskPairing::with_next;
+      const double start = simulation.start_of(list[i]) - (has_partner ? simulation.seconds_of(list[i + 1]) : 0);
       timeline.events.push_back({.stage = static_cast<int64_t>(stage),
-                                 .chunk = task.chunk,
-                                 .micro_batch = task.micro_batch,
-                                 .kind = task.kind,
-                                 .start = simulated.end_of(task) - seconds,
-                                 .seconds = seconds});
+                                 .chunk = list[i].chunk,
+                                 .micro_batch = list[i].micro_batch,
+                                 .kind = list[i].kind,
+                                 .start = start,
+                                 .seconds = simulation.seconds_of(list[i])});
     }
   }
   return timeline;

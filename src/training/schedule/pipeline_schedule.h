@@ -21,6 +21,7 @@ struct PipelineWork {
   std::vector<ChunkTimes> chunks;              // stages * virtual_stages, in the order a micro-batch passes them
   double send_forward = 0, send_backward = 0;  // seconds until another stage has it; the sender is free meanwhile
   int64_t micro_batch_group = 0;               // interleaved: micro-batches of one chunk in a row; 0 = stages
+  double overlapped_pair = 1;  // dualpipe: seconds of a forward and a backward run together, over the sum of both
 };
 
 struct PipelineRun {

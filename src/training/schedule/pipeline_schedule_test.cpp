@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "training/schedule/pipeline_kind.h"
-#include "training/schedule/task_simulation.h"
+#include "training/schedule/repetition.h"
 
 namespace foretoken {
 namespace {
@@ -41,6 +41,7 @@ PipelineWork random_work(std::string_view schedule, RandomStream& stream, int64_
              .backward_input = stream.uniform(0.5, 2),
              .backward_weight = stream.uniform(0, 1.5)};
   }
+  if (stream.below(2) == 0) work.overlapped_pair = stream.uniform(0.6, 1);
   if (stream.below(2) == 0) {
     work.send_forward = stream.uniform(0, 0.5);
     work.send_backward = stream.uniform(0, 0.5);

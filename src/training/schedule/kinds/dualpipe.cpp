@@ -43,16 +43,15 @@ class DualpipeStage {
       weight();
       forward(far);
     });
+    bool together = to_middle > 0;  // the innermost stages do their first two one after the other: a shorter bubble
     repeat(micro_batches / 2 - stages_ + depth + 1, [&] {
-      forward(near);
-      backward(far);
-      forward(far);
-      backward(near);
+      forward_and_backward(near, far, together);
+      forward_and_backward(far, near);
+      together = true;
     });
     repeat(to_middle, [&] {
       backward(far);
-      forward(far);
-      backward(near);
+      forward_and_backward(far, near);
     });
     // The second half of the last backwards leave their weight gradients for the bubble.
     for (int64_t i = 0; i < 2 * (depth + 1); ++i) {
@@ -90,6 +89,12 @@ class DualpipeStage {
   void backward(int64_t direction) {
     list_.push_back(task(PipelineTaskKind::backward, direction, backwards_[direction]++));
   }
+  void forward_and_backward(int64_t forward_direction, int64_t backward_direction, bool together = true) {
+    forward(forward_direction);
+    if (together) list_.back().pairing = TaskPairing::with_next;
+    backward(backward_direction);
+    if (together) list_.back().pairing = TaskPairing::with_previous;
+  }
   void backward_input(int64_t direction) {
     const int64_t number = backwards_[direction]++;
     list_.push_back(task(PipelineTaskKind::backward_input, direction, number));
@@ -114,6 +119,15 @@ StageTasks dualpipe_tasks(const PipelineWork& work) {
   return tasks;
 }
 
+// (p/2 - 1)(FB + B - 3W) with B the whole backward and FB a pair run together (table 2 of the report). It holds for
+// forwards as long as input gradients, and weight gradients not longer.
+std::optional<double> dualpipe_bubble(const PipelineWork& work, const ChunkTimes& times) {
+  if (times.forward != times.backward_input || times.backward_weight > times.forward) return std::nullopt;
+  const double backward = times.backward_input + times.backward_weight;
+  const double pair = work.overlapped_pair * (times.forward + backward);
+  return static_cast<double>(work.stages / 2 - 1) * (pair + backward - 3 * times.backward_weight);
+}
+
 }  // namespace
 
 PipelineKind dualpipe_schedule() {
@@ -123,6 +137,8 @@ PipelineKind dualpipe_schedule() {
           .tasks = dualpipe_tasks,
           .stage_of = stage_from_either_end,
           .cycle = [](const PipelineWork&) -> int64_t { return 2; },
+          .even_bubble = dualpipe_bubble,
+          .splits_backward = true,
           .model_copies = 2};
 }
 

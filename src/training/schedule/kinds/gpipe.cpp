@@ -24,6 +24,7 @@ PipelineKind gpipe_schedule() {
           .tasks = gpipe_tasks,
           .stage_of = round_robin_stage,
           .cycle = every_micro_batch,
+          .even_bubble = ramp_bubble,
           .all_forward_first = true};
 }
 

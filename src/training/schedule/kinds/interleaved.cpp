@@ -69,7 +69,8 @@ PipelineKind interleaved_schedule() {
           .why_not = why_not_interleaved,
           .tasks = interleaved_tasks,
           .stage_of = round_robin_stage,
-          .cycle = group_size};
+          .cycle = group_size,
+          .even_bubble = ramp_bubble};
 }
 
 }  // namespace foretoken

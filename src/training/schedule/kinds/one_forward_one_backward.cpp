@@ -30,7 +30,8 @@ PipelineKind one_forward_one_backward_schedule() {
           .why_not = [](const PipelineWork& work) { return why_not_virtual_stages(work, 1); },
           .tasks = one_forward_one_backward_tasks,
           .stage_of = round_robin_stage,
-          .cycle = every_micro_batch};
+          .cycle = every_micro_batch,
+          .even_bubble = ramp_bubble};
 }
 
 }  // namespace foretoken

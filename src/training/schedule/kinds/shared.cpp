@@ -22,6 +22,10 @@ int64_t every_micro_batch(const PipelineWork& /*work*/) {
   return 1;
 }
 
+std::optional<double> ramp_bubble(const PipelineWork& work, const ChunkTimes& times) {
+  return static_cast<double>(work.stages - 1) * times.sum();
+}
+
 PipelineTask pipeline_task(PipelineTaskKind kind, int64_t chunk, int64_t micro_batch) {
   return {.kind = kind, .chunk = static_cast<int32_t>(chunk), .micro_batch = static_cast<int32_t>(micro_batch)};
 }

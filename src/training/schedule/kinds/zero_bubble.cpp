@@ -39,15 +39,31 @@ StageTasks zero_bubble_h2_tasks(const PipelineWork& work) {
       work, [](int64_t stages_left) { return 2 * stages_left - 1; }, [](int64_t stage) { return 2 * stage; });
 }
 
+// (p - 1)(F + B - W) as long as W is the shortest: it is what moves into the bubble.
+std::optional<double> zero_bubble_h1_bubble(const PipelineWork& work, const ChunkTimes& times) {
+  if (work.micro_batches < work.stages) return std::nullopt;
+  const double filled = std::min({times.forward, times.backward_input, times.backward_weight});
+  return static_cast<double>(work.stages - 1) * (times.forward + times.backward_input - filled);
+}
+
+// (p - 1)(F + B - 2W), and no less than what a backward longer than the forward keeps the last stage waiting.
+std::optional<double> zero_bubble_h2_bubble(const PipelineWork& work, const ChunkTimes& times) {
+  if (work.micro_batches < 2 * work.stages - 1) return std::nullopt;
+  const double unfilled = times.forward + times.backward_input - 2 * times.backward_weight;
+  return static_cast<double>(work.stages - 1) * std::max({0.0, unfilled, times.backward_input - times.forward});
+}
+
 }  // namespace
 
 PipelineKind zero_bubble_h1_schedule() {
   return {.name = "zb-h1",
-          .summary = "ZB-H1: weight gradients fill a third of 1F1B's bubble or more; its memory",
+          .summary = "ZB-H1: weight gradients fill up to two thirds of the bubble of 1F1B; its memory",
           .why_not = [](const PipelineWork& work) { return why_not_virtual_stages(work, 1); },
           .tasks = zero_bubble_h1_tasks,
           .stage_of = round_robin_stage,
-          .cycle = every_micro_batch};
+          .cycle = every_micro_batch,
+          .even_bubble = zero_bubble_h1_bubble,
+          .splits_backward = true};
 }
 
 PipelineKind zero_bubble_h2_schedule() {
@@ -57,6 +73,8 @@ PipelineKind zero_bubble_h2_schedule() {
           .tasks = zero_bubble_h2_tasks,
           .stage_of = round_robin_stage,
           .cycle = every_micro_batch,
+          .even_bubble = zero_bubble_h2_bubble,
+          .splits_backward = true,
           .stages_end_apart = true};
 }
 

@@ -76,6 +76,13 @@ StageTasks zero_bubble_v_tasks(const PipelineWork& work) {
   return tasks;
 }
 
+// None when all three take the same; no formula is published for other times.
+std::optional<double> zero_bubble_v_bubble(const PipelineWork& work, const ChunkTimes& times) {
+  const bool even = times.forward == times.backward_input && times.forward == times.backward_weight;
+  if (!even || work.micro_batches < 2 * work.stages - 1) return std::nullopt;
+  return 0;
+}
+
 }  // namespace
 
 PipelineKind zero_bubble_v_schedule() {
@@ -85,6 +92,8 @@ PipelineKind zero_bubble_v_schedule() {
           .tasks = zero_bubble_v_tasks,
           .stage_of = folded_stage,
           .cycle = every_micro_batch,
+          .even_bubble = zero_bubble_v_bubble,
+          .splits_backward = true,
           .stages_end_apart = true};
 }
 
