@@ -166,6 +166,18 @@ void add_backward(OperatorList& list, std::span<const ForwardOperator> forward, 
 void add_optimizer(OperatorList& list, std::span<const ForwardOperator> forward, const Model& model,
                    const StepRequest& request, const ParallelPlan& plan, int64_t stage);
 
+// The layer as narrow as one rank has it. The number of experts stays: the router knows them all.
+Layer local_layer(Layer layer, const Rank& rank);
+
+// Parameters and bytes of the weights one rank holds; routed experts apart, since other ranks hold the same ones.
+struct LocalWeights {
+  double shared = 0, experts = 0, bytes = 0;
+  double expert_copies = 1;  // of each routed expert, on average
+
+  void add(const Weight& weight, const Rank& rank, double times);
+};
+double adapter_parameters(std::span<const ForwardOperator> forward);
+
 // Parameters of one rank that a training step changes; routed experts apart, since other ranks hold the same ones.
 struct TrainedParameters {
   double shared = 0, experts = 0;

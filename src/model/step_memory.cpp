@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "model/expert_popularity.h"
+#include "model/part_memory.h"
 #include "model/step_internal.h"
 #include "model/weights.h"
 #include "model/work.h"
@@ -10,63 +11,6 @@
 namespace foretoken {
 namespace step {
 namespace {
-
-struct MixerCut {
-  const Rank& rank;
-
-  void operator()(std::monostate&) const {}
-  void operator()(Attention& a) const {
-    a.heads /= rank.tensor;
-    a.kv_heads = rank.kv_heads(a.kv_heads);
-    if (a.indexer) a.indexer->heads = rank.kv_heads(a.indexer->heads);
-  }
-  void operator()(LatentAttention& a) const { a.heads /= rank.tensor; }
-  void operator()(CompressedAttention& a) const {
-    a.heads /= rank.tensor;
-    a.output_groups /= rank.tensor;
-  }
-  void operator()(GatedDelta& a) const {
-    a.key_heads /= rank.tensor;
-    a.value_heads /= rank.tensor;
-  }
-  void operator()(Lightning& a) const { a.heads /= rank.tensor; }
-  void operator()(Mamba2& a) const {
-    a.heads /= rank.tensor;
-    a.groups = rank.kv_heads(a.groups);
-  }
-};
-
-// The layer as narrow as one rank has it. The number of experts stays: the router knows them all.
-Layer local_layer(Layer layer, const Rank& rank) {
-  std::visit(MixerCut{rank}, layer.mixer);
-  if (layer.cross_attention) MixerCut{rank}(*layer.cross_attention);
-  if (Mlp* mlp = std::get_if<Mlp>(&layer.feed_forward)) mlp->width /= rank.tensor;
-  if (Moe* moe = std::get_if<Moe>(&layer.feed_forward)) {
-    moe->width /= rank.expert_tensor;
-    if (!rank.dispatches()) {
-      moe->shared_width /= rank.tensor;
-      moe->dense_width /= rank.tensor;
-    }
-  }
-  return layer;
-}
-
-// Parameters and bytes of the weights one rank holds; routed experts apart, since other ranks hold the same ones.
-struct LocalWeights {
-  double shared = 0, experts = 0, bytes = 0;
-
-  double expert_copies = 1;  // of each routed expert, on average
-
-  void add(const Weight& weight, const Rank& rank, double times) {
-    double parameters = weight.parameters() * times;
-    if (weight.cut == Cut::experts) parameters *= expert_copies / number(rank.expert_ranks);
-    if (weight.cut == Cut::vocabulary) {
-      parameters *= number(ceil_divide(weight.outputs, rank.tensor)) / number(weight.outputs);
-    }
-    (weight.cut == Cut::experts ? experts : shared) += parameters;
-    bytes += parameters * facts(weight.scheme).weight_bytes;
-  }
-};
 
 LocalWeights local_weights(const Model& model, const ParallelPlan& plan, int64_t stage) {
   const Rank rank = make_rank(plan);
@@ -95,15 +39,6 @@ LocalWeights local_weights(const Model& model, const ParallelPlan& plan, int64_t
     const double table = embedding_table_parameters(model, rank);
     sum.shared += table;
     sum.bytes += table * bytes_per_element(model.dtype);
-  }
-  return sum;
-}
-
-double adapter_parameters(std::span<const ForwardOperator> forward) {
-  double sum = 0;
-  for (const ForwardOperator& one : forward) {
-    const GemmShape* gemm = std::get_if<GemmShape>(&one.shape);
-    if (one.is_adapter() && gemm != nullptr) sum += number(gemm->n) * number(gemm->k) * number(one.count);
   }
   return sum;
 }
@@ -159,41 +94,28 @@ double working_bytes(const Model& model, std::span<const ForwardOperator> forwar
 }
 
 // Everything saved; with recomputation the input of each layer, and the largest layer's own set while it is redone.
-double saved_bytes(const Model& model, const StepRequest& request, const ParallelPlan& plan, int64_t stage,
-                   std::span<const ForwardOperator> forward) {
-  double in_layers = 0, outside = 0;
-  for (const ForwardOperator& one : forward) {
-    (one.in_layer ? in_layers : outside) += one.saved_bytes * number(one.count);
-  }
-  if (!request.recompute) return in_layers + outside;
-
-  const Rank rank = make_rank(plan);
-  const StackTokens tokens = decoder_tokens(model, request, rank);
-  const StackTokens encoder = encoder_tokens(request, tokens);
-  double inputs = 0, largest = 0;
-  const auto add_stack = [&](std::span<const Layer> layers, const StackTokens& stack) {
-    for (const LayerCount& group : distinct_layers(layers)) {
-      Writer writer(model, request, rank, stack);
-      write_layer(writer, *group.layer);
-      const double streams = number(std::max(1, group.layer->hyper_streams));
-      inputs += number(group.count) * streams * number(writer.stream_rows()) * number(model.hidden) *
-                writer.activation_bytes();
-      double own = 0;
-      for (const ForwardOperator& one : writer.take()) own += one.saved_bytes;
-      largest = std::max(largest, own);
+double saved_bytes(const Model& model, const StepRequest& request, const ParallelPlan& plan, int64_t stage) {
+  const ModelParts parts = model_parts(model, request, plan);
+  Bytes kept, inputs, largest;
+  const auto add_layers = [&](std::span<const PartMemory> layers) {
+    for (const PartMemory& layer : layers) {
+      kept += layer.saved;
+      inputs += layer.input;
+      largest = std::max(largest, layer.saved);
     }
   };
-  if (stage == 0) add_stack(model.encoder_layers, encoder);
-  add_stack(layers_of_stage(model, plan, stage), tokens);
-  return inputs + largest + outside;
+  Bytes ends;
+  if (stage == 0) {
+    add_layers(parts.encoder_layers);
+    ends += parts.embedding.saved;
+  }
+  if (stage == plan.pipeline - 1) ends += parts.head.saved + parts.head.logits;
+  const LayerRange range = stage_layers(static_cast<int64_t>(model.layers.size()), plan.pipeline, stage);
+  add_layers(std::span(parts.layers).subspan(static_cast<size_t>(range.first), static_cast<size_t>(range.count)));
+  return (ends + (request.recompute ? inputs + largest : kept)).value();
 }
 
 }  // namespace
-
-double embedding_table_parameters(const Model& model, const Rank& rank) {
-  const int64_t width = model.embedding_width > 0 ? model.embedding_width : model.hidden;
-  return number(ceil_divide(model.vocabulary, rank.tensor)) * number(width);
-}
 
 TrainedParameters trained_parameters(std::span<const ForwardOperator> forward, const Model& model,
                                      const StepRequest& request, const ParallelPlan& plan, int64_t stage) {
@@ -214,7 +136,7 @@ RankMemory rank_memory(const Model& model, const StepRequest& request, const Par
   if (request.phase == StepPhase::train) {
     const step::TrainedParameters trained = step::trained_parameters(forward, model, request, plan, stage);
     memory.gradients_and_optimizer = Bytes((trained.shared + trained.experts) * (element + 12));
-    memory.activations = Bytes(step::saved_bytes(model, request, plan, stage, forward));
+    memory.activations = Bytes(step::saved_bytes(model, request, plan, stage));
     return memory;
   }
   memory.kv_cache = Bytes(step::local_cache_bytes(model, request, plan, stage));

@@ -365,6 +365,11 @@ std::vector<PlanProblem> plan_problems(const Model& model, int64_t sequence_leng
   return problems;
 }
 
+bool is_valid_plan(const Model& model, int64_t sequence_length, const TrainingPlan& plan, int64_t devices) {
+  const PlannedRun run{.model = model, .sequence_length = sequence_length, .plan = plan, .devices = devices};
+  return numbers_out_of_range(run).empty() && violated_constraints(run).empty();
+}
+
 void check_plan(const Model& model, int64_t sequence_length, const TrainingPlan& plan, int64_t devices) {
   const std::vector<PlanProblem> problems = plan_problems(model, sequence_length, plan, devices);
   if (problems.empty()) return;

@@ -88,6 +88,8 @@ struct PlanProblem {
 // 0 = not known.
 std::vector<PlanProblem> plan_problems(const Model& model, int64_t sequence_length, const TrainingPlan& plan,
                                        int64_t devices);
+// Whether there are none; quick, for searches.
+bool is_valid_plan(const Model& model, int64_t sequence_length, const TrainingPlan& plan, int64_t devices);
 // One InputError that lists them all.
 void check_plan(const Model& model, int64_t sequence_length, const TrainingPlan& plan, int64_t devices);
 

@@ -107,6 +107,7 @@ TEST(TrainingPlanProblems, are_none_in_a_plan_that_can_run) {
                           .recompute = Recompute::full,
                           .recompute_layers = 1};
   EXPECT_TRUE(plan_problems(llama_like(), 4096, plan, 40).empty());
+  EXPECT_TRUE(is_valid_plan(llama_like(), 4096, plan, 40));
   EXPECT_NO_THROW(check_plan(llama_like(), 4096, plan, 0));
 }
 
@@ -149,6 +150,7 @@ TEST(TrainingPlanProblems, name_values_that_work_all_else_equal) {
   for (const Case& one : cases) {
     const std::vector<PlanProblem> problems = plan_problems(llama_like(), 4096, one.plan, 8);
     ASSERT_FALSE(problems.empty()) << one.flag;
+    EXPECT_FALSE(is_valid_plan(llama_like(), 4096, one.plan, 8)) << one.flag;
     EXPECT_EQ(problems.front().flag, one.flag);
     EXPECT_EQ(problems.front().nearest, one.nearest) << one.flag;
   }

@@ -1,0 +1,208 @@
+#include "model/part_memory.h"
+
+#include <algorithm>
+
+#include "model/step_internal.h"
+#include "model/weights.h"
+
+namespace foretoken {
+namespace step {
+namespace {
+
+struct MixerCut {
+  const Rank& rank;
+
+  void operator()(std::monostate&) const {}
+  void operator()(Attention& a) const {
+    a.heads /= rank.tensor;
+    a.kv_heads = rank.kv_heads(a.kv_heads);
+    if (a.indexer) a.indexer->heads = rank.kv_heads(a.indexer->heads);
+  }
+  void operator()(LatentAttention& a) const { a.heads /= rank.tensor; }
+  void operator()(CompressedAttention& a) const {
+    a.heads /= rank.tensor;
+    a.output_groups /= rank.tensor;
+  }
+  void operator()(GatedDelta& a) const {
+    a.key_heads /= rank.tensor;
+    a.value_heads /= rank.tensor;
+  }
+  void operator()(Lightning& a) const { a.heads /= rank.tensor; }
+  void operator()(Mamba2& a) const {
+    a.heads /= rank.tensor;
+    a.groups = rank.kv_heads(a.groups);
+  }
+};
+
+// Queries of an attention core, over sequences and heads, and their scores.
+struct CoreSize {
+  double queries = 0, scores = 0;
+};
+struct CoreSizeOf {
+  static CoreSize of(int64_t batch, int64_t heads, int64_t q_len, int64_t kv_len) {
+    const double queries = number(batch) * number(heads) * number(q_len);
+    return {.queries = queries, .scores = queries * number(kv_len)};
+  }
+  CoreSize operator()(const AttentionShape& s) const { return of(s.batch, s.heads, s.q_len, s.kv_len); }
+  CoreSize operator()(const LatentAttentionShape& s) const { return of(s.batch, s.heads, s.q_len, s.kv_len); }
+  template <class Shape>
+  CoreSize operator()(const Shape&) const {
+    return {};
+  }
+};
+
+int blocks_of(const Layer& layer) {
+  return (std::holds_alternative<std::monostate>(layer.mixer) ? 0 : 1) + (layer.cross_attention ? 1 : 0) +
+         (std::holds_alternative<std::monostate>(layer.feed_forward) ? 0 : 1);
+}
+
+void add_weights(PartMemory& part, const std::vector<Weight>& weights, const Rank& rank) {
+  LocalWeights sum;
+  for (const Weight& weight : weights) sum.add(weight, rank, 1);
+  part.parameters += sum.shared;
+  part.expert_parameters += sum.experts;
+}
+
+class PartCounter {
+ public:
+  PartCounter(const Model& model, const StepRequest& request, const Rank& rank, const SavedTensors& saved)
+      : model_(model), request_(request), rank_(rank), saved_(saved) {}
+
+  PartMemory layer(const Layer& layer, const StackTokens& tokens) const {
+    Writer writer(model_, request_, rank_, tokens);
+    write_layer(writer, layer);
+    const double stream = number(writer.stream_rows()) * number(model_.hidden);
+    const std::vector<ForwardOperator> operators = writer.take();
+    PartMemory part;
+    add_operators(part, operators);
+    if (!saved_.flash_attention) write_out_scores(part, operators, writer.activation_bytes());
+    if (saved_.dropout) part.saved += Bytes(stream * blocks_of(layer));
+    part.input = Bytes(stream * std::max(1, layer.hyper_streams) * writer.activation_bytes());
+    add_weights(part, layer_weights(model_, local_layer(layer, rank_)), rank_);
+    return part;
+  }
+
+  // Equal layers are counted once.
+  std::vector<PartMemory> layers(std::span<const Layer> layers, const StackTokens& tokens) const {
+    std::vector<LayerCount> distinct = distinct_layers(layers);
+    std::vector<PartMemory> known;
+    known.reserve(distinct.size());
+    for (const LayerCount& group : distinct) known.push_back(layer(*group.layer, tokens));
+    std::vector<PartMemory> parts;
+    parts.reserve(layers.size());
+    for (const Layer& layer : layers) {
+      const auto found = std::find_if(distinct.begin(), distinct.end(),
+                                      [&](const LayerCount& group) { return *group.layer == layer; });
+      parts.push_back(known[static_cast<size_t>(found - distinct.begin())]);
+    }
+    return parts;
+  }
+
+  // Operators outside the layers.
+  template <class Write>
+  void add(PartMemory& part, const StackTokens& tokens, const Write& write) const {
+    Writer writer(model_, request_, rank_, tokens);
+    write(writer);
+    add_operators(part, writer.take());
+  }
+
+  void add_embedding(PartMemory& part, const StackTokens& tokens) const {
+    add(part, tokens, write_embedding);
+    if (!saved_.dropout) return;
+    const Writer writer(model_, request_, rank_, tokens);
+    part.saved += Bytes(number(writer.stream_rows()) * number(model_.hidden));
+  }
+
+ private:
+  // The softmax stays, and with dropout its mask and output, 5 bytes for each score (arXiv 2205.05198, section 4.1), in
+  // place of one sum for each query.
+  void write_out_scores(PartMemory& part, std::span<const ForwardOperator> operators, double activation) const {
+    constexpr double sum_bytes = 4;
+    const double score_bytes = saved_.dropout ? 2 * activation + 1 : activation;
+    for (const ForwardOperator& one : operators) {
+      const CoreSize core = std::visit(CoreSizeOf{}, one.shape);
+      part.saved -= Bytes(core.queries * sum_bytes * number(one.count));
+      part.scores += Bytes(core.scores * score_bytes * number(one.count));
+    }
+    part.saved += part.scores;
+  }
+
+  static void add_operators(PartMemory& part, std::span<const ForwardOperator> operators) {
+    for (const ForwardOperator& one : operators) {
+      const bool is_loss = one.part == StepPart::head && std::holds_alternative<SoftmaxShape>(one.shape);
+      (is_loss ? part.logits : part.saved) += Bytes(one.saved_bytes * number(one.count));
+    }
+    part.adapter_parameters += adapter_parameters(operators);
+  }
+
+  const Model& model_;
+  const StepRequest& request_;
+  const Rank& rank_;
+  const SavedTensors& saved_;
+};
+
+}  // namespace
+
+Layer local_layer(Layer layer, const Rank& rank) {
+  std::visit(MixerCut{rank}, layer.mixer);
+  if (layer.cross_attention) MixerCut{rank}(*layer.cross_attention);
+  if (Mlp* mlp = std::get_if<Mlp>(&layer.feed_forward)) mlp->width /= rank.tensor;
+  if (Moe* moe = std::get_if<Moe>(&layer.feed_forward)) {
+    moe->width /= rank.expert_tensor;
+    if (!rank.dispatches()) {
+      moe->shared_width /= rank.tensor;
+      moe->dense_width /= rank.tensor;
+    }
+  }
+  return layer;
+}
+
+void LocalWeights::add(const Weight& weight, const Rank& rank, double times) {
+  double parameters = weight.parameters() * times;
+  if (weight.cut == Cut::experts) parameters *= expert_copies / number(rank.expert_ranks);
+  if (weight.cut == Cut::vocabulary) {
+    parameters *= number(ceil_divide(weight.outputs, rank.tensor)) / number(weight.outputs);
+  }
+  (weight.cut == Cut::experts ? experts : shared) += parameters;
+  bytes += parameters * facts(weight.scheme).weight_bytes;
+}
+
+double adapter_parameters(std::span<const ForwardOperator> forward) {
+  double sum = 0;
+  for (const ForwardOperator& one : forward) {
+    const GemmShape* gemm = std::get_if<GemmShape>(&one.shape);
+    if (one.is_adapter() && gemm != nullptr) sum += number(gemm->n) * number(gemm->k) * number(one.count);
+  }
+  return sum;
+}
+
+double embedding_table_parameters(const Model& model, const Rank& rank) {
+  const int64_t width = model.embedding_width > 0 ? model.embedding_width : model.hidden;
+  return number(ceil_divide(model.vocabulary, rank.tensor)) * number(width);
+}
+
+}  // namespace step
+
+ModelParts model_parts(const Model& model, const StepRequest& request, const ParallelPlan& plan,
+                       const SavedTensors& saved) {
+  using namespace step;
+  const Rank rank = make_rank(plan);
+  const StackTokens tokens = decoder_tokens(model, request, rank);
+  const PartCounter counter(model, request, rank, saved);
+  ModelParts parts;
+  parts.layers = counter.layers(model.layers, tokens);
+  add_weights(parts.embedding, embedding_weights(model), rank);
+  add_weights(parts.head, head_weights(model), rank);
+  counter.add_embedding(parts.embedding, tokens);
+  counter.add(parts.head, tokens, write_head);
+  if (!model.encoder_layers.empty()) {
+    const StackTokens encoder = encoder_tokens(request, tokens);
+    parts.encoder_layers = counter.layers(model.encoder_layers, encoder);
+    counter.add_embedding(parts.embedding, encoder);
+    counter.add(parts.embedding, encoder, [](Writer& writer) { write_final_norm(writer, "encoder_final_norm"); });
+  }
+  if (model.has_head && model.tied_embeddings) parts.tied_table = embedding_table_parameters(model, rank);
+  return parts;
+}
+
+}  // namespace foretoken

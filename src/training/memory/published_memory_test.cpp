@@ -1,0 +1,69 @@
+// Against memory that others printed; see data/training/README.md of the measurements.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/csv.h"
+#include "training/memory/training_memory.h"
+
+namespace foretoken {
+namespace {
+
+// A GPT of matrices alone, or with its norms: the paper's formulas leave out biases, embedding and head, and count
+// norms among the activations only.
+Model paper_gpt(const CsvReader& csv, int norms) {
+  Model model{.name = std::string(csv.cell(csv.column("model"))),
+              .hidden = csv.integer(csv.column("hidden")),
+              .vocabulary = csv.integer(csv.column("vocab"))};
+  const int64_t heads = csv.integer(csv.column("heads"));
+  const Layer layer{.mixer = Attention{.heads = heads, .kv_heads = heads, .head_dim = model.hidden / heads},
+                    .feed_forward = Mlp{.width = 4 * model.hidden, .gated = false},
+                    .norms = norms};
+  model.layers.assign(static_cast<size_t>(csv.integer(csv.column("layers"))), layer);
+  return model;
+}
+
+TEST(PublishedMemory, of_the_activation_recomputation_paper_is_met) {
+  const char* data = std::getenv("FORETOKEN_DATA");
+  if (data == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder that holds training/memory.csv";
+  CsvReader csv(std::filesystem::path(data) / "training/memory.csv");
+  const TrainingFormats formats{.saved = {.dropout = true, .flash_attention = false}};
+  int exact = 0, read_off = 0;
+  while (csv.next()) {
+    TrainingPlan plan{.parallel = {.tensor = csv.integer(csv.column("tp")), .pipeline = csv.integer(csv.column("pp"))},
+                      .micro_batch = csv.integer(csv.column("micro_batch")),
+                      .virtual_stages = csv.integer(csv.column("vpp"))};
+    plan.global_batch = 8 * plan.parallel.pipeline * plan.micro_batch;
+    const auto first_stage = [&](int norms) {
+      ModelParts parts = training_parts(paper_gpt(csv, norms), csv.integer(csv.column("seq")), plan, formats);
+      parts.embedding = parts.head = {};
+      return plan_memory(parts, plan, formats, {}).stages.front();
+    };
+    const double value = csv.number(csv.column("value"));
+    const std::string_view quantity = csv.cell(csv.column("quantity"));
+    if (quantity == "params+grads+optimizer") {
+      EXPECT_DOUBLE_EQ(first_stage(0).states() / gibibytes(1), value);
+      ++exact;
+      continue;
+    }
+    const Bytes baseline = first_stage(2).activations;
+    plan.parallel.sequence = csv.cell(csv.column("sp")) == "1";
+    plan.recompute = *recompute_from_name(csv.cell(csv.column("recompute")));
+    const Bytes activations = first_stage(2).activations;
+    if (quantity == "activations stage 0") {
+      EXPECT_DOUBLE_EQ(activations / gibibytes(1), value);
+      ++exact;
+    } else {
+      // Read off the bars of figure 7: all values there are multiples of one step.
+      constexpr double step_of_the_figure = 0.178;
+      EXPECT_NEAR(100 * (activations / baseline), value, step_of_the_figure) << csv.row();
+      ++read_off;
+    }
+  }
+  EXPECT_EQ(exact, 5);
+  EXPECT_EQ(read_off, 9);
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,37 @@
+// How many bytes the numbers of a training run take: weights, gradients, optimizer, and what of them lies elsewhere.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/model.h"
+#include "model/part_memory.h"
+
+namespace foretoken {
+
+// What an optimizer keeps for each parameter that it changes.
+struct OptimizerState {
+  double master_bytes = 4;  // its own copy of the weight
+  int moments = 2;
+  double moment_bytes = 4;
+  double bytes() const { return master_bytes + moments * moment_bytes; }
+  bool operator==(const OptimizerState&) const = default;
+};
+// adam, adam-bf16 (moments in bf16), adam-8bit, muon (one moment), sgd-momentum, sgd; all with fp32 master weights.
+std::vector<std::string> optimizer_state_names();
+std::optional<OptimizerState> optimizer_state_from_name(std::string_view name);
+
+struct TrainingFormats {
+  double weight_bytes = 2;    // of trained weights; FP8 storage: 1, and 1 more with a transposed copy (Hopper)
+  double gradient_bytes = 4;  // Megatron's fp32 main gradients; 2 where they stay in the weights' format
+  OptimizerState optimizer;
+  LoraAdapter lora;                // rank > 0: only the adapters are trained
+  double frozen_weight_bytes = 2;  // of the base under adapters: 1 for FP8, about 0.5 for 4-bit
+  SavedTensors saved;
+  double offloaded_optimizer = 0;    // share of the optimizer's state in host memory
+  double offloaded_activations = 0;  // share of the activations there
+};
+
+}  // namespace foretoken

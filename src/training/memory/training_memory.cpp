@@ -1,0 +1,196 @@
+#include "training/memory/training_memory.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/error.h"
+#include "training/memory/chunks_in_flight.h"
+
+namespace foretoken {
+namespace {
+
+// What several parts of a model come to on one rank.
+struct HeldParts {
+  double parameters = 0, expert_parameters = 0, adapter_parameters = 0;
+  Bytes kept;    // of one micro-batch that waits for its backward pass
+  Bytes redone;  // beyond its input, of the largest layer that is computed again
+
+  void add_weights(const PartMemory& part) {
+    parameters += part.parameters;
+    expert_parameters += part.expert_parameters;
+    adapter_parameters += part.adapter_parameters;
+  }
+  void add_layer(const PartMemory& layer, Recompute recompute) {
+    add_weights(layer);
+    if (recompute == Recompute::full) {
+      kept += layer.input;
+      redone = std::max(redone, layer.saved - layer.input);
+    } else {
+      kept += layer.saved - (recompute == Recompute::selective ? layer.scores : Bytes{});
+    }
+  }
+  void add_layers(std::span<const PartMemory> layers, const TrainingPlan& plan) {
+    const int64_t recomputed = plan.recompute_layers > 0 ? plan.recompute_layers : static_cast<int64_t>(layers.size());
+    for (size_t i = 0; i < layers.size(); ++i) {
+      const bool spared = plan.recompute == Recompute::full && static_cast<int64_t>(i) >= recomputed;
+      add_layer(layers[i], spared ? Recompute::none : plan.recompute);
+    }
+  }
+};
+
+// Ranks that share one copy of a state, for what all data x context ranks hold and for routed experts: expert ranks
+// beyond the tensor group are among the data x context ranks.
+struct ShardGroups {
+  double shared = 1, experts = 1;
+};
+
+ShardGroups shard_groups(const TrainingPlan& plan) {
+  const int64_t different_experts = std::max<int64_t>(1, plan.parallel.expert / plan.parallel.tensor);
+  return {.shared = static_cast<double>(plan.sharded_over()),
+          .experts = static_cast<double>(std::max<int64_t>(1, plan.sharded_over() / different_experts))};
+}
+
+// Bytes of one state: whole, or the part of one rank.
+struct StateBytes {
+  Bytes whole, part;
+  Bytes held(bool sharded) const { return sharded ? part : whole; }
+};
+
+class StateCounter {
+ public:
+  StateCounter(const TrainingPlan& plan, const TrainingFormats& formats)
+      : formats_(formats), groups_(shard_groups(plan)), frozen_(formats.lora.rank > 0) {}
+
+  StateBytes weights(const HeldParts& held) const {
+    const double base = frozen_ ? formats_.frozen_weight_bytes : formats_.weight_bytes;
+    return state(held.parameters * base + held.adapter_parameters * formats_.weight_bytes,
+                 held.expert_parameters * base);
+  }
+  // Gradients, or the optimizer's state.
+  StateBytes trained(const HeldParts& held, double bytes) const {
+    if (frozen_) return state(held.adapter_parameters * bytes, 0);
+    return state(held.parameters * bytes, held.expert_parameters * bytes);
+  }
+
+ private:
+  StateBytes state(double shared, double experts) const {
+    return {.whole = Bytes(shared + experts), .part = Bytes(shared / groups_.shared + experts / groups_.experts)};
+  }
+
+  const TrainingFormats& formats_;
+  ShardGroups groups_;
+  bool frozen_;
+};
+
+// What one rank has of the chunks that run on its stage. DualPipe runs the model in both directions at once, so that a
+// stage has the chunk of its mirror image too.
+std::vector<ChunkLayers> chunks_of_stage(const TrainingPlan& plan, std::span<const ChunkLayers> chunks, int64_t stage) {
+  std::vector<ChunkLayers> held;
+  for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
+    const int64_t own = stage_of_chunk(plan, static_cast<int64_t>(chunk));
+    const bool mirrored = plan.schedule == "dualpipe" && own == plan.stages() - 1 - stage;
+    if (own == stage || mirrored) held.push_back(chunks[chunk]);
+  }
+  return held;
+}
+
+// The largest part that is gathered and reduced as one unit.
+Bytes largest_unit(const ModelParts& parts, std::span<const ChunkLayers> chunks, const StateCounter& states,
+                   double gradient_bytes) {
+  Bytes largest;
+  const auto consider = [&](const PartMemory& part) {
+    HeldParts alone;
+    alone.add_weights(part);
+    largest = std::max(largest, states.weights(alone).whole + states.trained(alone, gradient_bytes).whole);
+  };
+  for (const ChunkLayers& chunk : chunks) {
+    for (int64_t i = 0; i < chunk.count; ++i) consider(parts.layers[static_cast<size_t>(chunk.first + i)]);
+    if (chunk.embedding) consider(parts.embedding);
+    if (chunk.head) consider(parts.head);
+  }
+  return largest;
+}
+
+TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLayers> chunks, const TrainingPlan& plan,
+                               const TrainingFormats& formats, const MemoryOverheads& overheads, int64_t in_flight) {
+  HeldParts held;
+  TrainingMemory memory;
+  bool has_embedding = false, has_head = false;
+  for (const ChunkLayers& chunk : chunks) {
+    held.add_layers(std::span(parts.layers).subspan(static_cast<size_t>(chunk.first), static_cast<size_t>(chunk.count)),
+                    plan);
+    if (chunk.embedding) {
+      held.add_weights(parts.embedding);
+      held.add_layers(parts.encoder_layers, plan);
+      held.kept += parts.embedding.saved;
+    }
+    if (chunk.head) {
+      held.add_weights(parts.head);
+      // A micro-batch turns round at the head: one is there at a time.
+      memory.activations += parts.head.saved;
+      memory.logits += parts.head.logits;
+    }
+    has_embedding = has_embedding || chunk.embedding;
+    has_head = has_head || chunk.head;
+  }
+  if (has_head && !has_embedding) held.parameters += parts.tied_table;
+
+  const StateCounter states(plan, formats);
+  const StateBytes weights = states.weights(held);
+  const StateBytes gradients = states.trained(held, formats.gradient_bytes);
+  const StateBytes optimizer = states.trained(held, formats.optimizer.bytes());
+  memory.parameters = weights.held(plan.sharding >= Sharding::parameters);
+  memory.gradients = gradients.held(plan.sharding >= Sharding::gradients);
+  memory.optimizer = optimizer.held(plan.sharding >= Sharding::optimizer) * (1 - formats.offloaded_optimizer);
+
+  // Never more than what was not held to begin with.
+  const Bytes away = gradients.whole - gradients.part;
+  if (plan.sharding == Sharding::gradients) memory.communication = std::min(overheads.gradient_bucket, away);
+  if (plan.sharding == Sharding::parameters) {
+    const Bytes unit = largest_unit(parts, chunks, states, formats.gradient_bytes);
+    memory.communication =
+        std::min(static_cast<double>(overheads.gathered_layers) * unit, away + weights.whole - weights.part);
+  }
+  if (plan.stages() > 1) memory.communication += 2 * parts.layers.front().input;
+
+  const double each = static_cast<double>(in_flight) / static_cast<double>(chunks.size());
+  memory.activations = (memory.activations + each * held.kept) * (1 - formats.offloaded_activations);
+  memory.workspace = overheads.workspace + held.redone;
+  memory.fragmentation = overheads.fragmentation * (memory.activations + memory.logits + held.redone);
+  return memory;
+}
+
+}  // namespace
+
+ModelParts training_parts(const Model& model, int64_t sequence_length, const TrainingPlan& plan,
+                          const TrainingFormats& formats) {
+  const StepRequest micro_batch{.phase = StepPhase::train,
+                                .batch = plan.micro_batch,
+                                .input_len = sequence_length,
+                                .routing = Routing::balanced,
+                                .lora = formats.lora};
+  return model_parts(model, micro_batch, plan.parallel, formats.saved);
+}
+
+TrainingMemory stage_memory(const ModelParts& parts, const TrainingPlan& plan, const TrainingFormats& formats,
+                            const MemoryOverheads& overheads, int64_t stage, int64_t in_flight) {
+  ensure(stage >= 0 && stage < plan.stages(), "a stage is one of the plan's");
+  const std::vector<ChunkLayers> chunks = chunk_layers(plan, static_cast<int64_t>(parts.layers.size()));
+  return memory_of_stage(parts, chunks_of_stage(plan, chunks, stage), plan, formats, overheads, in_flight);
+}
+
+PlanMemory plan_memory(const ModelParts& parts, const TrainingPlan& plan, const TrainingFormats& formats,
+                       const MemoryOverheads& overheads) {
+  const std::vector<ChunkLayers> chunks = chunk_layers(plan, static_cast<int64_t>(parts.layers.size()));
+  PlanMemory memory;
+  for (int64_t stage = 0; stage < plan.stages(); ++stage) {
+    const int64_t in_flight =
+        chunks_in_flight(plan.schedule, plan.stages(), plan.virtual_stages, plan.micro_batches(), stage);
+    memory.stages.push_back(
+        memory_of_stage(parts, chunks_of_stage(plan, chunks, stage), plan, formats, overheads, in_flight));
+    if (memory.stages.back().total() > memory.most().total()) memory.fullest = stage;
+  }
+  return memory;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,58 @@
+// What one device of each pipeline stage holds during a training step, and whether it fits.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/units.h"
+#include "model/model.h"
+#include "model/part_memory.h"
+#include "training/memory/training_formats.h"
+#include "training/training_plan.h"
+
+namespace foretoken {
+
+// What no formula of the model gives; all are assumptions a user may replace.
+struct MemoryOverheads {
+  Bytes workspace = gibibytes(2);        // driver context, libraries, communicators: 1 to 4 GB in practice
+  double fragmentation = 0.03;           // of activations and logits, which the allocator hands out again and again
+  int64_t gathered_layers = 2;           // sharded parameters: layers whole at once, the current and a prefetched one
+  Bytes gradient_bucket = gibibytes(1);  // sharded gradients: whole ones on their way to their owner
+};
+
+struct TrainingMemory {
+  Bytes parameters, gradients, optimizer;
+  Bytes activations;    // of all micro-batches in flight
+  Bytes communication;  // gathered layers, gradient buckets, what goes to and comes from other stages
+  Bytes logits;         // of the one micro-batch that is at the loss
+  Bytes workspace;      // with the layer that is being computed again
+  Bytes fragmentation;
+  Bytes states() const { return parameters + gradients + optimizer; }
+  Bytes total() const { return states() + activations + communication + logits + workspace + fragmentation; }
+};
+
+// What the model's parts take on one rank. Depends on the plan's tensor, context, expert and data sizes, sequence
+// parallelism and the micro-batch alone, so that a search can keep it. The plan must be valid.
+ModelParts training_parts(const Model& model, int64_t sequence_length, const TrainingPlan& plan,
+                          const TrainingFormats& formats);
+
+// `in_flight`: chunks of the stage that wait for their backward pass at once, see chunks_in_flight().
+TrainingMemory stage_memory(const ModelParts& parts, const TrainingPlan& plan, const TrainingFormats& formats,
+                            const MemoryOverheads& overheads, int64_t stage, int64_t in_flight);
+
+struct PlanMemory {
+  std::vector<TrainingMemory> stages;
+  int64_t fullest = 0;
+  const TrainingMemory& most() const { return stages[static_cast<size_t>(fullest)]; }
+};
+// Every stage, with as many chunks in flight as the plan's schedule has.
+PlanMemory plan_memory(const ModelParts& parts, const TrainingPlan& plan, const TrainingFormats& formats,
+                       const MemoryOverheads& overheads);
+
+// Runs that worked come out up to 5% above the capacity (docs/training.md), so only more than that is called too much.
+constexpr double memory_tolerance = 1.05;
+inline bool fits(Bytes need, Bytes capacity) {
+  return need <= memory_tolerance * capacity;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,271 @@
+#include "training/memory/training_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "model/step_test_models.h"
+#include "model/weights.h"
+#include "training/memory/chunks_in_flight.h"
+
+namespace foretoken {
+namespace {
+
+using step_test::deepseek_like;
+using step_test::hand_made_models;
+using step_test::llama_like;
+using step_test::mixtral_like;
+
+constexpr int64_t length = 512;
+
+// Nothing but what the formulas count.
+constexpr MemoryOverheads no_overheads{
+    .workspace = Bytes(0), .fragmentation = 0, .gathered_layers = 0, .gradient_bucket = Bytes(0)};
+
+PlanMemory memory_of(const Model& model, const TrainingPlan& plan, const TrainingFormats& formats = {},
+                     const MemoryOverheads& overheads = {}) {
+  check_plan(model, length, plan, 0);
+  return plan_memory(training_parts(model, length, plan, formats), plan, formats, overheads);
+}
+
+double most_bytes(const Model& model, const TrainingPlan& plan, const TrainingFormats& formats = {}) {
+  return memory_of(model, plan, formats).most().total().value();
+}
+
+// Plans of many kinds that fit the model.
+std::vector<TrainingPlan> valid_plans(const Model& model) {
+  std::vector<TrainingPlan> plans;
+  for (const int64_t tensor : {1, 2}) {
+    for (const int64_t pipeline : {1, 2}) {
+      for (const int64_t context : {1, 2}) {
+        for (const int64_t expert : {1, 4}) {
+          for (const bool sequence : {false, true}) {
+            const TrainingPlan plan{.parallel = {.tensor = tensor,
+                                                 .pipeline = pipeline,
+                                                 .data = 4,
+                                                 .expert = expert,
+                                                 .context = context,
+                                                 .sequence = sequence},
+                                    .micro_batch = 2,
+                                    .global_batch = 64};
+            if (is_valid_plan(model, length, plan, 0)) plans.push_back(plan);
+          }
+        }
+      }
+    }
+  }
+  return plans;
+}
+
+void for_models_and_plans(const std::function<void(const Model&, const TrainingPlan&)>& visit) {
+  int visited = 0;
+  for (const Model& model : hand_made_models()) {
+    for (const TrainingPlan& plan : valid_plans(model)) {
+      visit(model, plan);
+      ++visited;
+    }
+  }
+  EXPECT_GT(visited, 50);
+}
+
+// Megatron's mixed precision: 2 for the weight, 4 for the gradient, 12 for Adam.
+TEST(TrainingMemoryStates, take_18_bytes_per_parameter) {
+  for (const Model& model : hand_made_models()) {
+    const TrainingMemory memory = memory_of(model, {}).most();
+    const double parameters = count_parameters(model).total;
+    EXPECT_DOUBLE_EQ(memory.states().value(), 18 * parameters) << model.name;
+    EXPECT_DOUBLE_EQ(memory.parameters.value(), 2 * parameters) << model.name;
+    EXPECT_DOUBLE_EQ(memory.gradients.value(), 4 * parameters) << model.name;
+  }
+}
+
+TEST(TrainingMemoryStates, of_all_stages_are_the_models) {
+  for (const Model& model : {llama_like(), mixtral_like(), deepseek_like()}) {
+    for (const int64_t stages : {2, 5}) {
+      double sum = 0;
+      for (const TrainingMemory& memory : memory_of(model, {.parallel = {.pipeline = stages}}).stages) {
+        sum += memory.parameters.value();
+      }
+      EXPECT_DOUBLE_EQ(sum, 2 * count_parameters(model).total) << model.name;
+    }
+  }
+}
+
+TEST(TrainingMemoryStates, hold_a_tied_table_on_both_ends) {
+  Model model = llama_like();
+  model.tied_embeddings = true;
+  const auto stages = memory_of(model, {.parallel = {.pipeline = 2}}).stages;
+  const double table = 1024.0 * 32000;
+  EXPECT_DOUBLE_EQ((stages[0].parameters + stages[1].parameters).value(), 2 * (count_parameters(model).total + table));
+}
+
+TEST(TrainingMemoryStates, of_all_tensor_ranks_are_at_least_the_models) {
+  for (const Model& model : hand_made_models()) {
+    const double parameters = 2 * count_parameters(model).total;
+    for (const int64_t tensor : {2, 4, 8}) {
+      const TrainingPlan plan{.parallel = {.tensor = tensor}};
+      if (!is_valid_plan(model, length, plan, 0)) continue;
+      const double all = static_cast<double>(tensor) * memory_of(model, plan).most().parameters.value();
+      EXPECT_GE(all, parameters) << model.name;
+      EXPECT_LT(all, 1.2 * parameters) << model.name;
+    }
+  }
+}
+
+// arXiv 1910.02054, figure 1.
+TEST(TrainingMemoryStates, shrink_with_every_kind_of_sharding_as_in_the_zero_paper) {
+  const Model model = llama_like();
+  const double parameters = count_parameters(model).total, ranks = 8;
+  TrainingPlan plan{.parallel = {.data = 4, .context = 2}, .global_batch = 4};
+  const auto states = [&] { return memory_of(model, plan, {.gradient_bytes = 2}).most().states().value(); };
+  EXPECT_DOUBLE_EQ(states(), 16 * parameters);
+  plan.sharding = Sharding::optimizer;
+  EXPECT_DOUBLE_EQ(states(), (4 + 12 / ranks) * parameters);
+  plan.sharding = Sharding::gradients;
+  EXPECT_DOUBLE_EQ(states(), (2 + 14 / ranks) * parameters);
+  plan.sharding = Sharding::parameters;
+  EXPECT_DOUBLE_EQ(states(), 16 / ranks * parameters);
+  plan.shard_ranks = 4;  // two copies
+  EXPECT_DOUBLE_EQ(states(), 16.0 / 4 * parameters);
+}
+
+TEST(TrainingMemoryStates, of_experts_are_shared_by_the_ranks_that_hold_the_same_ones) {
+  const Model model = mixtral_like();
+  const double experts = 6.0 * 8 * 3 * 1024 * 1536, others = count_parameters(model).total - experts;
+  TrainingPlan plan{.parallel = {.data = 8, .expert = 4}, .global_batch = 8, .sharding = Sharding::optimizer};
+  const TrainingMemory memory = memory_of(model, plan).most();
+  EXPECT_DOUBLE_EQ(memory.parameters.value(), 2 * (others + experts / 4));
+  EXPECT_DOUBLE_EQ(memory.optimizer.value(), 12 * (others / 8 + experts / 4 / 2));
+}
+
+TEST(TrainingMemoryStates, are_those_of_the_adapters_alone_on_a_frozen_base) {
+  const TrainingFormats formats{.lora = {.rank = 16, .on_mlp = false}, .frozen_weight_bytes = 0.5};
+  const TrainingMemory memory = memory_of(llama_like(), {}, formats).most();
+  const double adapters = 10 * (16 * (3 * 1024 + 24 * 64) + 16 * (1024 + 1024));
+  EXPECT_DOUBLE_EQ(memory.parameters.value(), 0.5 * count_parameters(llama_like()).total + 2 * adapters);
+  EXPECT_DOUBLE_EQ(memory.gradients.value(), 4 * adapters);
+  EXPECT_DOUBLE_EQ(memory.optimizer.value(), 12 * adapters);
+}
+
+TEST(TrainingMemoryStates, follow_the_optimizer) {
+  EXPECT_EQ(optimizer_state_from_name("adam")->bytes(), 12);
+  EXPECT_EQ(optimizer_state_from_name("adam-bf16")->bytes(), 8);
+  EXPECT_EQ(optimizer_state_from_name("adam-8bit")->bytes(), 6);
+  EXPECT_EQ(optimizer_state_from_name("muon")->bytes(), 8);
+  EXPECT_EQ(optimizer_state_from_name("sgd")->bytes(), 4);
+  EXPECT_EQ(optimizer_state_from_name("rprop"), std::nullopt);
+  for (const std::string& name : optimizer_state_names()) {
+    const TrainingFormats formats{.optimizer = *optimizer_state_from_name(name)};
+    EXPECT_DOUBLE_EQ(memory_of(llama_like(), {}, formats).most().optimizer.value(),
+                     formats.optimizer.bytes() * count_parameters(llama_like()).total);
+  }
+}
+
+TEST(TrainingMemory, tensor_parallelism_over_one_rank_is_none) {
+  for (const Model& model : hand_made_models()) {
+    EXPECT_EQ(most_bytes(model, {.parallel = {.sequence = true}}), most_bytes(model, {})) << model.name;
+  }
+}
+
+TEST(TrainingMemory, never_rises_with_tensor_ranks_or_sequence_parallelism) {
+  for_models_and_plans([](const Model& model, const TrainingPlan& plan) {
+    TrainingPlan more = plan;
+    more.parallel.tensor *= 2;
+    more.parallel.expert = std::max(plan.parallel.expert, plan.parallel.expert > 1 ? more.parallel.tensor : 1);
+    if (is_valid_plan(model, length, more, 0)) {
+      EXPECT_LE(most_bytes(model, more), most_bytes(model, plan)) << model.name;
+    }
+    more = plan;
+    more.parallel.sequence = true;
+    EXPECT_LE(most_bytes(model, more), most_bytes(model, plan)) << model.name;
+  });
+}
+
+TEST(TrainingMemory, never_rises_with_sharding_and_never_falls_with_copies) {
+  for_models_and_plans([](const Model& model, const TrainingPlan& plan) {
+    double before = most_bytes(model, plan);
+    TrainingPlan sharded = plan;
+    for (const Sharding sharding : {Sharding::optimizer, Sharding::gradients, Sharding::parameters}) {
+      sharded.sharding = sharding;
+      const double after = most_bytes(model, sharded);
+      EXPECT_LE(after, before) << model.name << " " << sharding_name(sharding);
+      before = after;
+      TrainingPlan copies = sharded;
+      copies.shard_ranks = 2;
+      EXPECT_GE(most_bytes(model, copies), after) << model.name;
+    }
+  });
+}
+
+TEST(TrainingMemory, never_rises_with_recomputation) {
+  for (const bool flash : {true, false}) {
+    const TrainingFormats formats{.saved = {.flash_attention = flash}};
+    for_models_and_plans([&](const Model& model, TrainingPlan plan) {
+      double before = most_bytes(model, plan, formats);
+      plan.recompute = Recompute::selective;
+      const double selective = most_bytes(model, plan, formats);
+      EXPECT_LE(selective, before) << model.name;
+      plan.recompute = Recompute::full;
+      for (const int64_t layers : {1, 2, 0}) {
+        plan.recompute_layers = layers;
+        const double after = most_bytes(model, plan, formats);
+        EXPECT_LE(after, before) << model.name << " " << layers;
+        before = after;
+      }
+    });
+  }
+}
+
+TEST(TrainingMemory, falls_by_what_lies_in_host_memory) {
+  const TrainingMemory before = memory_of(llama_like(), {}).most();
+  const TrainingMemory after =
+      memory_of(llama_like(), {}, {.offloaded_optimizer = 1, .offloaded_activations = 0.5}).most();
+  EXPECT_EQ(after.optimizer.value(), 0);
+  EXPECT_DOUBLE_EQ(after.activations.value(), before.activations.value() / 2);
+  EXPECT_EQ(after.gradients.value(), before.gradients.value());
+}
+
+TEST(TrainingMemory, of_gathered_layers_is_that_of_the_largest) {
+  const TrainingPlan plan{.parallel = {.data = 4}, .global_batch = 4, .sharding = Sharding::parameters};
+  const ModelParts parts = training_parts(llama_like(), length, plan, {});
+  const double table = 32000.0 * 1024, layer = parts.layers.front().parameters;
+  ASSERT_GT(table, layer);
+  EXPECT_DOUBLE_EQ(memory_of(llama_like(), plan).most().communication.value(), 2 * (2 + 4) * (table + 1024));
+}
+
+TEST(TrainingMemory, holds_as_many_micro_batches_as_are_in_flight) {
+  TrainingPlan plan{.parallel = {.pipeline = 5}, .global_batch = 20};
+  const ModelParts parts = training_parts(llama_like(), length, plan, {});
+  const double two_layers = 2 * parts.layers.front().saved.value();
+  const PlanMemory memory = plan_memory(parts, plan, {}, no_overheads);
+  for (int64_t stage = 1; stage < 4; ++stage) {
+    EXPECT_DOUBLE_EQ(memory.stages[static_cast<size_t>(stage)].activations.value(),
+                     static_cast<double>(5 - stage) * two_layers);
+  }
+  EXPECT_EQ(memory.stages[3].logits.value(), 0);
+  EXPECT_EQ(memory.stages[4].logits.value(), 4.0 * length * 32000);
+  EXPECT_DOUBLE_EQ(stage_memory(parts, plan, {}, no_overheads, 2, 7).activations.value(), 7 * two_layers);
+}
+
+TEST(TrainingMemory, of_a_bidirectional_pipeline_has_two_copies_of_the_model) {
+  double sum = 0;
+  const TrainingPlan plan{.parallel = {.pipeline = 2}, .global_batch = 8, .schedule = "dualpipe"};
+  for (const TrainingMemory& memory : memory_of(llama_like(), plan).stages) sum += memory.parameters.value();
+  EXPECT_DOUBLE_EQ(sum, 2 * 2 * count_parameters(llama_like()).total);
+}
+
+TEST(TrainingMemory, is_the_sum_of_its_parts_and_the_fullest_stage_is_found) {
+  for_models_and_plans([](const Model& model, const TrainingPlan& plan) {
+    const PlanMemory memory = memory_of(model, plan);
+    for (const TrainingMemory& stage : memory.stages) {
+      for (const Bytes part : {stage.parameters, stage.gradients, stage.optimizer, stage.activations,
+                               stage.communication, stage.logits, stage.workspace, stage.fragmentation}) {
+        EXPECT_GE(part.value(), 0);
+      }
+      EXPECT_LE(stage.total(), memory.most().total());
+    }
+  });
+}
+
+}  // namespace
+}  // namespace foretoken
