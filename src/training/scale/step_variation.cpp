@@ -12,7 +12,7 @@
 namespace foretoken {
 namespace {
 
-constexpr int body_cells = 600;
+constexpr int body_cells = 400;
 constexpr double ignored_tail = 1e-7;
 constexpr int stall_sizes = 20;
 
@@ -144,10 +144,14 @@ StepTimeDistribution::StepTimeDistribution(const StepPieces& pieces, const Varia
   if (stalls > 0) {
     stall_probability_ = 1 - portable_exp(-stalls);
     const double number = stalls / stall_probability_;
-    for (int i = 0; i < stall_sizes; ++i) {
-      const double z = normal_quantile((i + 0.5) / stall_sizes);
-      stalls_.push_back(centre * model.stall_median * portable_exp(model.stall_sigma * z) * number);
+    const double median = centre * model.stall_median * number;
+    // The last of the sizes makes up for what their middles leave out of the tail.
+    double rest = stall_sizes * median * portable_exp(0.5 * model.stall_sigma * model.stall_sigma);
+    for (int i = 0; i + 1 < stall_sizes; ++i) {
+      stalls_.push_back(median * portable_exp(model.stall_sigma * normal_quantile((i + 0.5) / stall_sizes)));
+      rest -= stalls_.back();
     }
+    stalls_.push_back(rest);
   }
 
   if (pieces.median_seconds) {
