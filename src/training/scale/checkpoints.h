@@ -25,6 +25,7 @@ struct CheckpointPlan {
   double host_bytes_per_second = 20e9;     // device to host memory, each device; a PCIe gen 4 x16 link in practice
   double peer_bytes_per_second = 10e9;     // host to the host of another node, each device; in_memory only
   double storage_copy_seconds = 3600;      // between two copies in storage; in_memory only
+  double least_interval_seconds = 60;      // of the best one; not below a step
   std::optional<double> interval_seconds;  // nothing = the one with the most goodput
 };
 

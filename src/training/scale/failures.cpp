@@ -110,7 +110,8 @@ Goodput job_goodput(const JobReliability& reliability, const CheckpointPlan& che
          .value = fmt::format("{:.4g} s", *checkpoints.interval_seconds),
          .expected = fmt::format("at least {:.4g} s: until then the checkpoint before is being written", least)});
   }
-  const double interval = checkpoints.interval_seconds.value_or(best_interval_seconds(conditions));
+  const double interval =
+      checkpoints.interval_seconds.value_or(best_interval_seconds(conditions, checkpoints.least_interval_seconds));
   if (checkpoints.mode == CheckpointMode::in_memory) {
     const double copies = checkpoints.storage_copy_seconds / (interval + conditions.blocking_seconds);
     conditions.checkpoints_per_storage_copy = std::max<int64_t>(1, static_cast<int64_t>(std::round(copies)));

@@ -83,9 +83,9 @@ Goodput goodput(const RunConditions& conditions, double interval_seconds) {
   return result;
 }
 
-double best_interval_seconds(const RunConditions& conditions) {
+double best_interval_seconds(const RunConditions& conditions, double least_seconds) {
   const double young = young_interval_seconds(conditions.blocking_seconds, conditions.mtbf_seconds);
-  const double least = std::max({conditions.lag_seconds - conditions.blocking_seconds, 0.01 * young, 1.0});
+  const double least = std::max({conditions.lag_seconds - conditions.blocking_seconds, 0.01 * young, least_seconds});
   const double most = std::max(10 * young, 10 * least);
   // Golden section on the logarithm: goodput rises to one maximum and falls.
   const double golden = 0.6180339887498949;

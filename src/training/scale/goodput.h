@@ -53,8 +53,9 @@ struct Goodput {
 // Exact but for recoveries from storage, which undo half the distance between two copies on average.
 Goodput goodput(const RunConditions& conditions, double interval_seconds);
 
-// The interval with the most goodput; not shorter than one checkpoint takes to become usable, so that they never queue.
-double best_interval_seconds(const RunConditions& conditions);
+// The interval with the most goodput; not below `least_seconds`, nor shorter than one checkpoint takes to become
+// usable, so that they never queue.
+double best_interval_seconds(const RunConditions& conditions, double least_seconds = 1);
 
 // J. W. Young, CACM 17 (1974): sqrt(2 blocking mtbf).
 double young_interval_seconds(double blocking_seconds, double mtbf_seconds);
