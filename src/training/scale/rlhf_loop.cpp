@@ -1,0 +1,193 @@
+#include "training/scale/rlhf_loop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/normal_distribution.h"
+#include "base/portable_math.h"
+
+namespace foretoken {
+namespace {
+
+// Add your line here; the name is what users type.
+constexpr RlhfAlgorithm algorithm_list[] = {
+    {.name = "ppo",
+     .summary = "actor, critic, reference and reward model; one answer to a prompt",
+     .critic = true,
+     .samples_per_prompt = 1},
+    {.name = "grpo",
+     .summary = "no critic: answers to one prompt are compared with each other (arXiv 2402.03300)",
+     .critic = false,
+     .samples_per_prompt = 16},
+};
+
+double log_median(const ResponseLengths& lengths) {
+  return portable_log(lengths.mean) - 0.5 * lengths.sigma * lengths.sigma;
+}
+
+double iteration_tokens(const RlhfPlan& plan) {
+  return plan.samples() * (plan.prompt_tokens + plan.responses.mean_tokens());
+}
+
+// The actor's own probabilities are computed again: those of the engine differ in rounding.
+double scoring_device_seconds(const RlhfPlan& plan) {
+  double of_token = plan.actor.forward_device_seconds;
+  if (plan.algorithm.critic) of_token += plan.critic.forward_device_seconds;
+  if (plan.algorithm.reference) of_token += plan.reference.forward_device_seconds;
+  if (plan.algorithm.reward_model) of_token += plan.reward.forward_device_seconds;
+  return of_token * iteration_tokens(plan);
+}
+
+double training_device_seconds(const RlhfPlan& plan) {
+  double of_token = plan.actor.training_device_seconds;
+  if (plan.algorithm.critic) of_token += plan.critic.training_device_seconds;
+  return of_token * iteration_tokens(plan) * static_cast<double>(plan.algorithm.epochs);
+}
+
+[[noreturn]] void refuse(std::string path, std::string value, std::string expected) {
+  throw InputError({.path = std::move(path), .value = std::move(value), .expected = std::move(expected)});
+}
+
+void check_rlhf_plan(const RlhfPlan& plan) {
+  ensure(plan.prompts > 0 && plan.engine.devices > 0 && plan.engine.most_sequences > 0, "a loop generates answers");
+  if (plan.placement == RlhfPlacement::colocated && plan.timing == RlhfTiming::one_step_behind) {
+    refuse("RLHF timing", "one step behind", "two pools: devices that generate cannot train at the same time");
+  }
+  const int64_t least = plan.engine.devices + (plan.placement == RlhfPlacement::split ? 1 : 0);
+  if (plan.devices < least) {
+    refuse("RLHF devices", std::to_string(plan.devices),
+           fmt::format("at least {}: one engine takes {}", least, plan.engine.devices));
+  }
+}
+
+void check_rollout_devices(const RlhfPlan& plan, int64_t rollout_devices) {
+  if (rollout_devices < plan.engine.devices || rollout_devices >= plan.devices ||
+      rollout_devices % plan.engine.devices != 0) {
+    refuse("rollout devices", std::to_string(rollout_devices),
+           fmt::format("a multiple of an engine's {} below all {} devices", plan.engine.devices, plan.devices));
+  }
+}
+
+struct StageSeconds {
+  double generation = 0, scoring = 0, training = 0, weights = 0;
+};
+
+StageSeconds stage_seconds(const RlhfPlan& plan, int64_t rollout_devices, int64_t training_devices) {
+  const auto trainers = static_cast<double>(training_devices);
+  return {.generation = rollout_seconds(plan, rollout_devices),
+          .scoring = scoring_device_seconds(plan) / trainers,
+          .training = training_device_seconds(plan) / trainers,
+          .weights = plan.weight_bytes / plan.sync_bytes_per_second};
+}
+
+RlhfIteration colocated_iteration(const RlhfPlan& plan) {
+  const StageSeconds stages = stage_seconds(plan, plan.devices, plan.devices);
+  const double switching = 2 * plan.switched_bytes_per_device / plan.host_bytes_per_second;
+  RlhfIteration iteration;
+  iteration.parts = {
+      {.name = "generation", .seconds = stages.generation}, {.name = "scoring", .seconds = stages.scoring},
+      {.name = "training", .seconds = stages.training},     {.name = "new weights", .seconds = stages.weights},
+      {.name = "switching", .seconds = switching},          {.name = "other", .seconds = plan.other_seconds}};
+  for (const RlhfPart& part : iteration.parts) iteration.seconds += part.seconds;
+  iteration.pools = {{.name = "all",
+                      .devices = plan.devices,
+                      .busy = (stages.generation + stages.scoring + stages.training) / iteration.seconds}};
+  return iteration;
+}
+
+RlhfIteration split_iteration(const RlhfPlan& plan, int64_t rollout_devices) {
+  check_rollout_devices(plan, rollout_devices);
+  const StageSeconds stages = stage_seconds(plan, rollout_devices, plan.devices - rollout_devices);
+  const double of_trainers = stages.scoring + stages.training;
+  const bool overlapped = plan.timing == RlhfTiming::one_step_behind;
+  const bool generation_hidden = overlapped && stages.generation <= of_trainers;
+  const bool training_hidden = overlapped && !generation_hidden;
+  RlhfIteration iteration;
+  iteration.parts = {{.name = "generation", .seconds = stages.generation, .hidden = generation_hidden},
+                     {.name = "scoring", .seconds = stages.scoring, .hidden = training_hidden},
+                     {.name = "training", .seconds = stages.training, .hidden = training_hidden},
+                     {.name = "new weights", .seconds = stages.weights},
+                     {.name = "other", .seconds = plan.other_seconds}};
+  for (const RlhfPart& part : iteration.parts) iteration.seconds += part.hidden ? 0 : part.seconds;
+  iteration.pools = {
+      {.name = "rollout", .devices = rollout_devices, .busy = stages.generation / iteration.seconds},
+      {.name = "training", .devices = plan.devices - rollout_devices, .busy = of_trainers / iteration.seconds}};
+  return iteration;
+}
+
+}  // namespace
+
+std::span<const RlhfAlgorithm> rlhf_algorithms() {
+  return algorithm_list;
+}
+
+const RlhfAlgorithm* find_rlhf_algorithm(std::string_view name) {
+  for (const RlhfAlgorithm& algorithm : algorithm_list) {
+    if (algorithm.name == name) return &algorithm;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> rlhf_algorithm_names() {
+  std::vector<std::string> names;
+  for (const RlhfAlgorithm& algorithm : algorithm_list) names.emplace_back(algorithm.name);
+  return names;
+}
+
+double ResponseLengths::mean_tokens() const {
+  if (sigma == 0) return std::min(mean, most);
+  // Those below the cut have the mean of a log-normal shifted by sigma, the others the cut itself.
+  const double cut = (portable_log(most) - log_median(*this)) / sigma;
+  return mean * normal_below(cut - sigma) + most * normal_below(-cut);
+}
+
+double ResponseLengths::mean_longest_of(double responses) const {
+  if (sigma == 0) return std::min(mean, most);
+  const double mu = log_median(*this);
+  return mean_of_largest_normal(std::max(1.0, responses),
+                                [&](double z) { return std::min(most, portable_exp(mu + sigma * z)); });
+}
+
+double rollout_seconds(const RlhfPlan& plan, int64_t rollout_devices) {
+  const RolloutEngine& engine = plan.engine;
+  const double engines = std::floor(static_cast<double>(rollout_devices) / static_cast<double>(engine.devices));
+  ensure(engines >= 1, "answers are generated by at least one engine");
+  const double samples = plan.samples() / engines;
+  const double mean = plan.responses.mean_tokens();
+  const double slots = std::min(samples, static_cast<double>(engine.most_sequences));
+  // Engines end together with the longest of all their last answers.
+  const double steps = samples * mean / slots + plan.responses.mean_longest_of(slots * engines) - mean;
+  const double prompts = static_cast<double>(plan.prompts) / engines * plan.prompt_tokens;
+  return steps * engine.step_seconds + samples * mean * engine.sequence_seconds + prompts * engine.prompt_token_seconds;
+}
+
+int64_t best_rollout_devices(const RlhfPlan& plan) {
+  check_rlhf_plan(plan);
+  ensure(plan.placement == RlhfPlacement::split, "only a split has something to choose");
+  int64_t best = plan.engine.devices;
+  double least = split_iteration(plan, best).seconds;
+  for (int64_t devices = 2 * plan.engine.devices; devices < plan.devices; devices += plan.engine.devices) {
+    const double seconds = split_iteration(plan, devices).seconds;
+    if (seconds < least) {
+      least = seconds;
+      best = devices;
+    }
+  }
+  return best;
+}
+
+RlhfIteration rlhf_iteration(const RlhfPlan& plan, std::optional<int64_t> rollout_devices) {
+  check_rlhf_plan(plan);
+  const bool colocated = plan.placement == RlhfPlacement::colocated;
+  if (!colocated && !rollout_devices) rollout_devices = best_rollout_devices(plan);
+  RlhfIteration iteration = colocated ? colocated_iteration(plan) : split_iteration(plan, *rollout_devices);
+  iteration.longest_response = plan.responses.mean_longest_of(plan.samples());
+  iteration.response_tokens = plan.samples() * plan.responses.mean_tokens();
+  iteration.tokens_per_second = iteration_tokens(plan) / iteration.seconds;
+  return iteration;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,87 @@
+#include "training/scale/validate_step_times.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+int64_t within_two_hundredths(std::span<const StepTimeCheck> checks) {
+  int64_t within = 0;
+  for (const StepTimeCheck& check : checks)
+    within += std::abs(check.predicted_p95 - check.measured_p95) <= 0.02 ? 1 : 0;
+  return within;
+}
+
+MeasuredStepTimes quiet_log(double noise) {
+  return {.id = "log",
+          .system = "system",
+          .gpu = "gpu",
+          .devices = 1000,
+          .steps = 1000,
+          .mean = 2,
+          .p05 = 2 * (1 - noise),
+          .p25 = 2 * (1 - noise / 3),
+          .p50 = 2,
+          .p75 = 2 * (1 + noise / 3),
+          .p95 = 2 * (1 + noise),
+          .p99 = 2 * (1 + 1.7 * noise),
+          .longest = 2 * (1 + 3 * noise)};
+}
+
+TEST(ValidateStepTimes, noisier_logs_give_noisier_constants) {
+  const std::vector<MeasuredStepTimes> quiet{quiet_log(0.01), quiet_log(0.015)};
+  const std::vector<MeasuredStepTimes> loud{quiet_log(0.04), quiet_log(0.05)};
+  EXPECT_LT(fit_step_variation(quiet).step_jitter_above, fit_step_variation(loud).step_jitter_above);
+  EXPECT_LT(fit_step_variation(quiet).step_jitter_below, fit_step_variation(loud).step_jitter_below);
+  EXPECT_LE(fit_step_variation(quiet).stalls_per_device_hour, fit_step_variation(loud).stalls_per_device_hour);
+  EXPECT_EQ(within_two_hundredths(validate_step_times(loud, fit_step_variation(loud))), 2);
+}
+
+TEST(ValidateStepTimes, quantiles_out_of_order_are_refused) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "step_times.csv";
+  std::ofstream(file) << "run_id,run,gpu,n_gpus,steps,mean,p05,p25,p50,p75,p95,p99,max\n"
+                         "a,v1 x/sys_n1/m,G,8,10,1,1,1,1,1,0.5,1,1\n";
+  EXPECT_THROW(read_step_times(file), InputError);
+}
+
+class MlperfLogs : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* data = std::getenv("FORETOKEN_DATA");
+    if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA names no folder of measurements";
+    rows_ = read_step_times(std::filesystem::path(data) / "training" / "step_times.csv");
+  }
+  std::vector<MeasuredStepTimes> rows_;
+};
+
+TEST_F(MlperfLogs, shipped_constants_are_those_the_fit_gives) {
+  const VariationModel fitted = fit_step_variation(rows_), shipped;
+  EXPECT_NEAR(shipped.stalls_per_device_hour, fitted.stalls_per_device_hour, 0.05 * fitted.stalls_per_device_hour);
+  EXPECT_NEAR(shipped.step_jitter_below, fitted.step_jitter_below, 0.0001);
+  EXPECT_NEAR(shipped.step_jitter_above, fitted.step_jitter_above, 0.0001);
+  EXPECT_EQ(shipped.stall_median, fitted.stall_median);
+  EXPECT_EQ(shipped.stall_sigma, fitted.stall_sigma);
+}
+
+// Each system's logs predicted with constants of the other systems.
+TEST_F(MlperfLogs, p95_over_p50_of_systems_the_fit_has_not_seen) {
+  std::set<std::string> systems;
+  for (const MeasuredStepTimes& row : rows_) systems.insert(row.system);
+  int64_t within = 0;
+  for (const std::string& system : systems) {
+    std::vector<MeasuredStepTimes> others, held_out;
+    for (const MeasuredStepTimes& row : rows_) (row.system == system ? held_out : others).push_back(row);
+    within += within_two_hundredths(validate_step_times(held_out, fit_step_variation(others)));
+  }
+  EXPECT_GE(within, 12);
+}
+
+}  // namespace
+}  // namespace foretoken
