@@ -62,7 +62,8 @@ Model decoder_model(const DecoderSizes& sizes) {
                             .rotary_dim = sizes.learned_positions ? 0 : sizes.head_dim,
                             .qkv_bias = sizes.biases,
                             .output_bias = sizes.biases,
-                            .qk_norm = sizes.qk_norm};
+                            .qk_norm = sizes.qk_norm,
+                            .sinks = sizes.sinks};
   const LatentAttention latent{.heads = sizes.heads, .query_rank = 1536};
   const Mlp dense{.width = sizes.ffn, .gated = sizes.gated, .bias = sizes.biases};
   const Moe experts{.experts = sizes.experts,

@@ -23,6 +23,7 @@ struct DecoderSizes {
   bool latent_attention = false;  // DeepSeek-V3's ranks and head sizes (arXiv 2412.19437, section 4.2)
   int64_t window = 0;             // every second layer, from the first on, sees so many keys; 0 = all see all
   bool learned_positions = false, tied_embeddings = false, biases = false, layer_norm = false, qk_norm = false;
+  bool sinks = false;        // a learned logit per head (gpt-oss)
   int64_t draft_layers = 0;  // multi-token prediction
 };
 

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 12> pipeline = {"base",        "hardware", "model",   "kernel",
                                                        "accelerator", "network",  "compose", "training",
                                                        "serving",     "plan",     "report",  "app"};
-constexpr std::array<std::string_view, 4> heavy_headers = {"CLI/", "Eigen/", "nlohmann/", "pybind11/"};
+constexpr std::array<std::string_view, 5> heavy_headers = {"CLI/", "Eigen/", "nlohmann/", "pybind11/", "yaml-cpp/"};
 constexpr int most_readme_lines = 15;
 
 struct Include {

@@ -14,13 +14,13 @@ constexpr int64_t most_of_a_row = 100'000'000;  // of any size in a table; beyon
 // What the sizes of a row leave open, by the beginning of the model's name. Published facts of the families.
 struct RowFamily {
   std::string_view name;
-  bool learned_positions = false, tied = false, biases = false, layer_norm = false, qk_norm = false;
+  bool learned_positions = false, tied = false, biases = false, layer_norm = false, qk_norm = false, sinks = false;
   int64_t window = 0, draft_layers = 0;
 };
 constexpr RowFamily row_families[] = {
     {.name = "Nemotron", .layer_norm = true},
     {.name = "Qwen3", .qk_norm = true},
-    {.name = "GPT OSS", .biases = true, .window = 128},
+    {.name = "GPT OSS", .biases = true, .sinks = true, .window = 128},
     {.name = "DeepSeek", .draft_layers = 1},
 };
 constexpr RowFamily gpt_family{.learned_positions = true, .tied = true, .biases = true, .layer_norm = true};
@@ -145,6 +145,7 @@ Model model_of(const TrainingRow& row) {
                         .biases = family.biases,
                         .layer_norm = family.layer_norm,
                         .qk_norm = family.qk_norm,
+                        .sinks = family.sinks,
                         .draft_layers = drafts ? family.draft_layers : 0});
 }
 

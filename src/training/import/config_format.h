@@ -1,0 +1,72 @@
+// A framework's way to write a training configuration: which keys say what. One file in formats/, one line in
+// formats/list.cpp.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "training/import/config_entries.h"
+#include "training/import/said_settings.h"
+
+namespace foretoken {
+
+// The key of a tree or the name of a flag, and what it says.
+struct KeyRule {
+  std::string_view key;
+  void (*read)(SaidSettings& said, const ConfigValue& value);
+};
+
+enum class ConfigSyntax { tree, arguments };
+
+struct ConfigFormat {
+  std::string_view name, summary;
+  ConfigSyntax syntax = ConfigSyntax::tree;
+  std::span<const KeyRule> rules;
+  // What the framework takes where the file says nothing, as its documentation has it, and what follows from several
+  // keys together. Adds to `notes` what a reader should know.
+  void (*complete)(SaidSettings& said, const ConfigEntries& entries, std::vector<std::string>& notes) = nullptr;
+};
+
+std::span<const ConfigFormat> config_formats();
+
+// ---- what rules do ------------------------------------------------------------------------------------------------
+
+template <std::optional<int64_t> SaidSettings::*Member>
+void says_count(SaidSettings& said, const ConfigValue& value) {
+  said.*Member = value.count();
+}
+template <std::optional<int64_t> SaidSettings::*Member>
+void says_count_or_none(SaidSettings& said, const ConfigValue& value) {  // 0 and below: as if it were not there
+  if (const int64_t count = value.count(-1); count > 0) said.*Member = count;
+}
+template <std::optional<bool> SaidSettings::*Member>
+void says_flag(SaidSettings& said, const ConfigValue& value) {
+  said.*Member = value.flag();
+}
+template <std::optional<bool> SaidSettings::*Member>
+void says_opposite(SaidSettings& said, const ConfigValue& value) {
+  said.*Member = !value.flag();
+}
+
+inline void says_nothing(SaidSettings&, const ConfigValue&) {}  // known, but read in `complete`
+
+// Names that several frameworks share with Megatron-Core.
+void says_recompute_granularity(SaidSettings& said, const ConfigValue& value);  // full, selective
+void says_normalization(SaidSettings& said, const ConfigValue& value);          // LayerNorm, layernorm1p, RMSNorm
+void says_positions(SaidSettings& said, const ConfigValue& value);              // rope, learned_absolute, none
+void says_context_exchange(SaidSettings& said, const ConfigValue& value);       // p2p, all_gather, a2a
+void says_fp8_recipe(SaidSettings& said, const ConfigValue& value);             // delayed, tensorwise, blockwise, mxfp8
+void says_optimizer_sharding(SaidSettings& said, const ConfigValue& value);     // true: ZeRO-1, unless more is said
+void says_full_sharding(SaidSettings& said, const ConfigValue& value);          // true: FSDP, unless less is said
+void says_sharding_strategy(SaidSettings& said, const ConfigValue& value);      // optim, optim_grads, ...
+
+// The number of layers is that of recomputed ones with the method `block`; with `uniform` it is the size of pieces, all
+// of which are recomputed (Megatron-Core).
+void keep_recompute_layers_of_blocks(SaidSettings& said, const ConfigEntry* method);
+
+// One of the words, by its place in the list.
+size_t one_of(const ConfigValue& value, std::span<const std::string_view> words);
+
+}  // namespace foretoken

@@ -1,0 +1,116 @@
+// Arguments of Megatron-LM's pretrain_gpt.py (megatron/training/arguments.py), as scripts list them.
+#include "training/import/formats/list.h"
+
+namespace foretoken {
+namespace {
+
+using S = SaidSettings;
+
+void tokenizer_type(S& said, const ConfigValue& value) {
+  if (value.text() == "GPT2BPETokenizer" && !said.vocabulary) said.vocabulary = 50257;
+}
+
+// Recomputes the attention core.
+void recompute_activations(S& said, const ConfigValue& value) {
+  if (value.flag() && !said.recompute) said.recompute = Recompute::selective;
+}
+
+// A wider precision does not replace what an FP8 or FP4 recipe said.
+void bf16(S& said, const ConfigValue& value) {
+  if (value.flag() && !said.precision) said.precision = "bf16";
+}
+void fp16(S& said, const ConfigValue& value) {
+  if (value.flag() && !said.precision) said.precision = "fp16";
+}
+void fp8_format(S& said, const ConfigValue& value) {
+  static constexpr std::string_view words[] = {"e4m3", "hybrid"};
+  one_of(value, words);
+  if (!said.precision || *said.precision == "bf16") said.precision = "fp8-delayed";
+}
+void fp4_format(S& said, const ConfigValue& value) {
+  static constexpr std::string_view words[] = {"e2m1"};
+  one_of(value, words);
+  said.precision = "nvfp4";
+}
+
+// Where the file says nothing: megatron/training/arguments.py.
+void complete_megatron(S& said, const ConfigEntries& entries, std::vector<std::string>&) {
+  keep_recompute_layers_of_blocks(said, entries.find("recompute-method"));
+  if (!said.gated) said.gated = false;
+  if (!said.learned_positions) said.learned_positions = true;
+  if (!said.tied_embeddings) said.tied_embeddings = true;
+  if (!said.biases) said.biases = true;
+  if (!said.layer_norm) said.layer_norm = true;
+  if (entries.find("padded-vocab-size") == nullptr && !said.vocabulary_multiple) said.vocabulary_multiple = 128;
+  if (said.experts && !said.top_k) said.top_k = 2;
+  if (!said.ffn && said.hidden) said.ffn = *said.gated ? *said.hidden * 4 * 2 / 3 / 64 * 64 : 4 * *said.hidden;
+}
+
+constexpr KeyRule megatron_rules[] = {
+    {"num-layers", says_count<&S::layers>},
+    {"hidden-size", says_count<&S::hidden>},
+    {"ffn-hidden-size", says_count<&S::ffn>},
+    {"num-attention-heads", says_count<&S::heads>},
+    {"num-query-groups", says_count<&S::kv_heads>},
+    {"kv-channels", says_count<&S::head_dim>},
+    {"seq-length", says_count<&S::sequence_length>},
+    {"vocab-size", says_count<&S::vocabulary>},
+    {"padded-vocab-size", says_count<&S::vocabulary>},
+    {"make-vocab-size-divisible-by", says_count<&S::vocabulary_multiple>},
+    {"tokenizer-type", tokenizer_type},
+    {"swiglu", says_flag<&S::gated>},
+    {"position-embedding-type", says_positions},
+    {"use-rotary-position-embeddings", says_opposite<&S::learned_positions>},
+    {"untie-embeddings-and-output-weights", says_opposite<&S::tied_embeddings>},
+    {"disable-bias-linear", says_opposite<&S::biases>},
+    {"normalization", says_normalization},
+    {"qk-layernorm", says_flag<&S::qk_norm>},
+    {"multi-latent-attention", says_flag<&S::latent_attention>},
+    {"num-experts", says_count<&S::experts>},
+    {"moe-router-topk", says_count<&S::top_k>},
+    {"moe-ffn-hidden-size", says_count<&S::expert_ffn>},
+    {"moe-shared-expert-intermediate-size", says_count<&S::shared_ffn>},
+    {"mtp-num-layers", says_count_or_none<&S::draft_layers>},
+    {"tensor-model-parallel-size", says_count<&S::tensor>},
+    {"pipeline-model-parallel-size", says_count<&S::pipeline>},
+    {"context-parallel-size", says_count<&S::context>},
+    {"expert-model-parallel-size", says_count<&S::expert>},
+    {"cp-comm-type", says_context_exchange},
+    {"num-layers-per-virtual-pipeline-stage", says_count<&S::layers_per_virtual_stage>},
+    {"num-virtual-stages-per-pipeline-rank", says_count<&S::virtual_stages>},
+    {"decoder-first-pipeline-num-layers", says_count<&S::first_stage_layers>},
+    {"decoder-last-pipeline-num-layers", says_count<&S::last_stage_layers>},
+    {"account-for-embedding-in-pipeline-split", says_flag<&S::embedding_in_split>},
+    {"account-for-loss-in-pipeline-split", says_flag<&S::loss_in_split>},
+    {"sequence-parallel", says_flag<&S::sequence_parallel>},
+    {"use-distributed-optimizer", says_optimizer_sharding},
+    {"data-parallel-sharding-strategy", says_sharding_strategy},
+    {"use-megatron-fsdp", says_full_sharding},
+    {"use-torch-fsdp2", says_full_sharding},
+    {"optimizer-cpu-offload", says_flag<&S::offloads_optimizer>},
+    {"micro-batch-size", says_count<&S::micro_batch>},
+    {"global-batch-size", says_count<&S::global_batch>},
+    {"recompute-granularity", says_recompute_granularity},
+    {"recompute-activations", recompute_activations},
+    {"recompute-method", says_nothing},
+    {"recompute-num-layers", says_count<&S::recompute_layers>},
+    {"bf16", bf16},
+    {"fp16", fp16},
+    {"fp8-format", fp8_format},
+    {"fp8-recipe", says_fp8_recipe},
+    {"fp4-format", fp4_format},
+    {"nnodes", says_count<&S::nodes>},
+    {"nproc-per-node", says_count<&S::devices_per_node>},
+};
+
+}  // namespace
+
+ConfigFormat megatron_arguments_format() {
+  return {.name = "megatron-lm",
+          .summary = "arguments of Megatron-LM in a script or a file",
+          .syntax = ConfigSyntax::arguments,
+          .rules = megatron_rules,
+          .complete = complete_megatron};
+}
+
+}  // namespace foretoken

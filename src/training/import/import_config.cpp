@@ -1,0 +1,199 @@
+#include "training/import/import_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "training/decoder_sizes.h"
+#include "training/import/config_format.h"
+
+namespace foretoken {
+namespace {
+
+const KeyRule* rule_of(const ConfigFormat& format, std::string_view key) {
+  const auto found = std::ranges::find_if(format.rules, [&](const KeyRule& rule) { return rule.key == key; });
+  return found == format.rules.end() ? nullptr : &*found;
+}
+
+size_t known_keys(const ConfigFormat& format, const ConfigEntries& entries) {
+  return static_cast<size_t>(std::ranges::count_if(
+      entries.entries, [&](const ConfigEntry& entry) { return rule_of(format, entry.key) != nullptr; }));
+}
+
+struct RecognisedConfig {
+  const ConfigFormat* format = nullptr;
+  ConfigEntries entries;
+};
+
+// The format of this syntax that knows most keys; none where no format knows any.
+RecognisedConfig recognise(ConfigSyntax syntax, ConfigEntries entries) {
+  const ConfigFormat* best = nullptr;
+  size_t most = 0;
+  for (const ConfigFormat& format : config_formats()) {
+    if (format.syntax != syntax) continue;
+    const size_t known = known_keys(format, entries);
+    if (known <= most) continue;
+    most = known;
+    best = &format;
+  }
+  return {.format = best, .entries = std::move(entries)};
+}
+
+RecognisedConfig recognise_text(std::string_view text, const std::string& source) {
+  const size_t start = text.find_first_not_of(" \t\r\n");
+  if (start != std::string_view::npos && text[start] == '{') {
+    return recognise(ConfigSyntax::tree, json_entries(text, source));
+  }
+  // Flags first: a script is hardly ever YAML, and a YAML file holds no flags that Megatron-LM knows.
+  RecognisedConfig arguments = recognise(ConfigSyntax::arguments, argument_entries(text, source));
+  if (arguments.format != nullptr) return arguments;
+  return recognise(ConfigSyntax::tree, yaml_entries(text, source));
+}
+
+[[noreturn]] void fail_unrecognised(const std::string& source) {
+  std::string formats;
+  for (const ConfigFormat& format : config_formats()) {
+    formats += fmt::format("{}{}", formats.empty() ? "" : "; ", format.summary);
+  }
+  throw InputError({.source = source, .expected = "keys of a training configuration: " + formats});
+}
+
+std::string nearest_key(const ConfigFormat& format, const std::string& key) {
+  std::vector<std::string> keys;
+  for (const KeyRule& rule : format.rules) keys.emplace_back(rule.key);
+  return nearest_name(key, keys).value_or("");
+}
+
+// In the order of the file; what rules say of one setting does not depend on it.
+void read_entries(ImportedTraining& imported, const RecognisedConfig& config) {
+  for (const ConfigEntry& entry : config.entries.entries) {
+    const KeyRule* rule = rule_of(*config.format, entry.key);
+    if (rule == nullptr) {
+      imported.ignored.push_back(
+          {.key = entry.key, .line = entry.line, .nearest = nearest_key(*config.format, entry.key)});
+    } else if (entry.computed || equal_ignoring_case(entry.value, "auto")) {
+      imported.notes.push_back(fmt::format("line {}: {} = {} is chosen when the job starts; taken as not said",
+                                           entry.line, entry.key, printable(entry.value)));
+    } else {
+      rule->read(imported.said, ConfigValue(config.entries.source, entry));
+    }
+  }
+}
+
+int64_t padded(int64_t vocabulary, int64_t multiple) {
+  return (vocabulary + multiple - 1) / multiple * multiple;
+}
+
+// Nothing, and a note, where a size is missing.
+std::optional<Model> model_of_sizes(const SaidSettings& said, const std::string& source,
+                                    std::vector<std::string>& notes) {
+  if (!said.layers && !said.hidden && !said.heads) return std::nullopt;  // the file is not about a model
+  const std::pair<const char*, const std::optional<int64_t>*> needed[] = {
+      {"layers", &said.layers}, {"hidden size", &said.hidden},    {"attention heads", &said.heads},
+      {"MLP width", &said.ffn}, {"vocabulary", &said.vocabulary}, {"sequence length", &said.sequence_length}};
+  for (const auto& [name, value] : needed) {
+    if (*value) continue;
+    notes.push_back(fmt::format("no model: its {} is not said", name));
+    return std::nullopt;
+  }
+  const int64_t multiple = said.vocabulary_multiple.value_or(1) * said.tensor.value_or(1);
+  return decoder_model({.name = source,
+                        .layers = *said.layers,
+                        .hidden = *said.hidden,
+                        .heads = *said.heads,
+                        .kv_heads = said.kv_heads.value_or(*said.heads),
+                        .head_dim = said.head_dim.value_or(std::max<int64_t>(1, *said.hidden / *said.heads)),
+                        .ffn = *said.ffn,
+                        .vocabulary = said.vocabulary_multiple ? padded(*said.vocabulary, multiple) : *said.vocabulary,
+                        .positions = *said.sequence_length,
+                        .gated = said.gated.value_or(true),
+                        .experts = said.experts.value_or(0),
+                        .top_k = said.top_k.value_or(1),
+                        .expert_ffn = said.expert_ffn.value_or(*said.ffn),
+                        .shared_ffn = said.shared_ffn.value_or(0),
+                        .dense_layers = said.dense_layers.value_or(0),
+                        .latent_attention = said.latent_attention.value_or(false),
+                        .learned_positions = said.learned_positions.value_or(false),
+                        .tied_embeddings = said.tied_embeddings.value_or(false),
+                        .biases = said.biases.value_or(false),
+                        .layer_norm = said.layer_norm.value_or(false),
+                        .qk_norm = said.qk_norm.value_or(false),
+                        .draft_layers = said.draft_layers.value_or(0)});
+}
+
+// Megatron-LM gives the layers of a virtual stage rather than the number of stages.
+void count_virtual_stages(SaidSettings& said, const std::string& source) {
+  if (!said.layers_per_virtual_stage || said.virtual_stages || !said.layers) return;
+  const int64_t rank_layers = *said.layers / said.pipeline.value_or(1);
+  if (rank_layers < 1 || rank_layers % *said.layers_per_virtual_stage != 0) {
+    throw InputError({.source = source,
+                      .path = "layers of a virtual stage",
+                      .value = std::to_string(*said.layers_per_virtual_stage),
+                      .expected = fmt::format("a divisor of the {} layers of a pipeline rank", rank_layers)});
+  }
+  said.virtual_stages = rank_layers / *said.layers_per_virtual_stage;
+}
+
+template <class T>
+void overlay(T& target, const std::optional<T>& said) {
+  if (said) target = *said;
+}
+
+}  // namespace
+
+std::optional<int64_t> ImportedTraining::devices() const {
+  if (!said.nodes || !said.devices_per_node) return std::nullopt;
+  return *said.nodes * *said.devices_per_node;
+}
+
+ImportedTraining parse_training_config(std::string_view text, const std::string& source) {
+  const RecognisedConfig config = recognise_text(text, source);
+  if (config.format == nullptr) fail_unrecognised(source);
+  ImportedTraining imported{.format = std::string(config.format->name)};
+  read_entries(imported, config);
+  config.format->complete(imported.said, config.entries, imported.notes);
+  count_virtual_stages(imported.said, source);
+  imported.model = model_of_sizes(imported.said, source, imported.notes);
+  return imported;
+}
+
+ImportedTraining import_training_config(const std::filesystem::path& file) {
+  return parse_training_config(read_file(file, size_t{4} << 20), file.string());
+}
+
+TrainingPlan plan_with(TrainingPlan plan, const ImportedTraining& imported, int64_t devices) {
+  const SaidSettings& said = imported.said;
+  overlay(plan.parallel.tensor, said.tensor);
+  overlay(plan.parallel.pipeline, said.pipeline);
+  overlay(plan.parallel.context, said.context);
+  overlay(plan.parallel.expert, said.expert);
+  overlay(plan.parallel.sequence, said.sequence_parallel);
+  overlay(plan.micro_batch, said.micro_batch);
+  overlay(plan.virtual_stages, said.virtual_stages);
+  overlay(plan.embedding_in_split, said.embedding_in_split);
+  overlay(plan.loss_in_split, said.loss_in_split);
+  overlay(plan.sharding, said.sharding);
+  overlay(plan.shard_ranks, said.shard_ranks);
+  overlay(plan.recompute, said.recompute);
+  overlay(plan.recompute_layers, said.recompute_layers);
+  overlay(plan.context_exchange, said.context_exchange);
+  if (said.first_stage_layers) plan.first_stage_layers = said.first_stage_layers;
+  if (said.last_stage_layers) plan.last_stage_layers = said.last_stage_layers;
+  if (plan.virtual_stages > 1 && plan.schedule == "1f1b") plan.schedule = "interleaved";
+
+  const int64_t replica = plan.parallel.tensor * plan.parallel.context * plan.parallel.pipeline;
+  const int64_t all = imported.devices().value_or(devices);
+  if (all >= replica) plan.parallel.data = all / replica;
+  if (said.global_batch) {
+    plan.global_batch = *said.global_batch;
+  } else if (said.accumulation) {
+    plan.global_batch = plan.micro_batch * *said.accumulation * plan.parallel.data;
+  }
+  return plan;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,38 @@
+// Everything a training configuration may say; nothing where it does not.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "training/training_plan.h"
+
+namespace foretoken {
+
+struct SaidSettings {
+  // The model.
+  std::optional<std::string> model_name;
+  std::optional<int64_t> layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, sequence_length;
+  std::optional<int64_t> vocabulary_multiple;  // the vocabulary is padded to a multiple of it and of the tensor ranks
+  std::optional<int64_t> experts, top_k, expert_ffn, shared_ffn, dense_layers, draft_layers;
+  std::optional<bool> gated, learned_positions, tied_embeddings, biases, layer_norm, qk_norm, latent_attention;
+
+  // Who holds what.
+  std::optional<int64_t> nodes, devices_per_node;
+  std::optional<int64_t> tensor, pipeline, context, expert, virtual_stages, layers_per_virtual_stage;
+  std::optional<int64_t> first_stage_layers, last_stage_layers;
+  std::optional<bool> sequence_parallel, embedding_in_split, loss_in_split;
+  std::optional<ContextExchange> context_exchange;
+  std::optional<Sharding> sharding;
+  std::optional<int64_t> shard_ranks;
+  std::optional<bool> offloads_optimizer, offloads_parameters, offloads_activations;
+
+  // The step.
+  std::optional<int64_t> micro_batch, global_batch, accumulation;
+  std::optional<Recompute> recompute;
+  std::optional<int64_t> recompute_layers;
+  std::optional<int64_t> lora_rank;      // adapters are trained in place of the weights
+  std::optional<std::string> precision;  // a name of training_recipes()
+};
+
+}  // namespace foretoken
