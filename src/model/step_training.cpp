@@ -73,9 +73,9 @@ class Backward {
     if (s.kind == CollectiveKind::all_gather) other.kind = CollectiveKind::reduce_scatter;
     if (s.kind == CollectiveKind::reduce_scatter) other.kind = CollectiveKind::all_gather;
     const bool swapped = other.kind != s.kind;
-    // What was gathered is not kept: it is gathered again for the weight gradient or the attention.
+    // What was gathered is not kept: it is gathered again for the gradient of trained weights or the attention.
     const bool gathers_again =
-        s.kind == CollectiveKind::all_gather && (s.axis == ParallelAxis::context || rank_.sequence);
+        s.kind == CollectiveKind::all_gather && (s.axis == ParallelAxis::context || (rank_.sequence && trained_));
     if (gathers_again) list_.add(std::string(from_.name), from_.part, Pass::backward, s, from_.count);
     list_.add(swapped ? collective_name(s.axis, other.kind) : std::string(from_.name), from_.part, Pass::backward,
               other, from_.count);

@@ -90,6 +90,11 @@ int64_t CollectiveModel::device_count() const {
   return cluster_ ? total_devices(*cluster_) : topology_->device_count();
 }
 
+int64_t CollectiveModel::nodes_of(const ProcessGroup& group) const {
+  if (cluster_) return group_shape(group, *cluster_).nodes;
+  return domain_ == 0 ? 1 : group_layout(group, domain_, false).nodes();
+}
+
 CollectiveModel::Group CollectiveModel::group_of(const CollectiveRequest& request) const {
   if (cluster_ && !topology_) return {.shape = group_shape(request.group, *cluster_)};
   GroupLayout layout = group_layout(request.group, domain_, cluster_ && is_mesh(*cluster_));

@@ -83,6 +83,7 @@ class CollectiveModel {
 
   const std::string& name() const { return name_; }
   int64_t device_count() const;
+  int64_t nodes_of(const ProcessGroup& group) const;  // fast domains that have members
 
  private:
   struct Group;  // of a request, as this machine holds it

@@ -1,6 +1,7 @@
 #include "training/piece_costs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string_view>
 #include <type_traits>
@@ -31,8 +32,8 @@ constexpr int64_t expert_tile = 128;  // rows of a tile of grouped multiplies (C
 // Adds calls of kernels to the sums of their pass.
 class Sorter {
  public:
-  Sorter(PieceCosts& costs, const PieceRequest& request, const TrainingMachine& machine)
-      : costs_(costs), request_(request), machine_(machine) {}
+  Sorter(PieceCosts& costs, const PieceRequest& request, const TrainingMachine& machine, int64_t expert_copies)
+      : costs_(costs), request_(request), machine_(machine), expert_copies_(expert_copies) {}
 
   void add(const Operator& call) {
     if (call.part == StepPart::optimizer) return;
@@ -110,10 +111,11 @@ class Sorter {
   void count(const CollectiveShape& shape) {
     // Gradients are reduced once a step, not for each micro-batch.
     if (shape.ranks <= 1 || shape.axis == ParallelAxis::data || shape.axis == ParallelAxis::pipeline) return;
+    const ProcessGroup group = group_of(shape, request_.parallel);
+    double bytes = shape.bytes;
+    if (shape.axis == ParallelAxis::expert) bytes *= share_sent(group);
     const double time =
-        calls_ * machine_.network
-                     ->estimate({.kind = shape.kind, .bytes = shape.bytes, .group = group_of(shape, request_.parallel)})
-                     .seconds.value;
+        calls_ * machine_.network->estimate({.kind = shape.kind, .bytes = bytes, .group = group}).seconds.value;
     double& sum = shape.axis == ParallelAxis::context  ? pass_->context
                   : shape.axis == ParallelAxis::expert ? pass_->expert
                                                        : pass_->tensor;
@@ -122,6 +124,15 @@ class Sorter {
   template <class Shape>
   void count(const Shape& shape) {
     pass_->passes += seconds(shape);
+  }
+
+  // A token goes once to each node that holds some of its experts, and is copied there (DeepEP): of its copies, the
+  // expected number of different nodes.
+  double share_sent(const ProcessGroup& group) const {
+    const auto nodes = static_cast<double>(machine_.network->nodes_of(group)),
+               copies = static_cast<double>(expert_copies_);
+    if (nodes <= 1 || copies <= 1) return 1;
+    return nodes * (1 - std::pow(1 - 1 / nodes, copies)) / copies;
   }
 
   // Scores and values as batched multiplies; scale, mask and softmax in one kernel, dropout in another, each over all
@@ -146,6 +157,7 @@ class Sorter {
   PieceCosts& costs_;
   const PieceRequest& request_;
   const TrainingMachine& machine_;
+  int64_t expert_copies_ = 1;
   std::vector<BusyKernel> mix_;
   PassCosts* pass_ = nullptr;
   double calls_ = 1;
@@ -173,9 +185,10 @@ std::vector<Operator> operators_of(const Model& model, const PieceRequest& reque
   return stage_operators(model, step_request(request), plan, stage);
 }
 
-PieceCosts sorted(const std::vector<Operator>& operators, const PieceRequest& request, const TrainingMachine& machine) {
+PieceCosts sorted(const std::vector<Operator>& operators, const PieceRequest& request, const TrainingMachine& machine,
+                  int64_t expert_copies = 1) {
   PieceCosts costs;
-  Sorter sorter(costs, request, machine);
+  Sorter sorter(costs, request, machine, expert_copies);
   for (const Operator& call : operators) sorter.add(call);
   const double slowdown = sorter.slowdown();
   for (PassCosts* pass : {&costs.forward, &costs.backward_input, &costs.backward_weight}) {
@@ -240,7 +253,8 @@ PassCosts& PassCosts::operator+=(const PassCosts& other) {
 PieceCosts layer_costs(const Model& model, const Layer& layer, const PieceRequest& request,
                        const TrainingMachine& machine) {
   const std::vector<Operator> operators = operators_of(of_three_layers(model, layer), request, 1);
-  PieceCosts costs = sorted(operators, request, machine);
+  const auto* experts = std::get_if<Moe>(&layer.feed_forward);
+  PieceCosts costs = sorted(operators, request, machine, experts != nullptr ? experts->top_k : 1);
   add_parameters(costs, operators, request.parallel, 1);
   return costs;
 }

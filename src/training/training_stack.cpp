@@ -43,8 +43,11 @@ std::vector<StackRuns> read_runs(const std::optional<JsonView>& list) {
   std::vector<StackRuns> runs;
   if (!list) return runs;
   for (const JsonView& item : list->items()) {
-    item.allow_only({"source", "releases"});
-    runs.push_back({.source = item.at("source").string(), .releases = strings_of(item.find("releases"))});
+    item.allow_only({"source", "task", "releases"});
+    const auto task = item.find("task");
+    runs.push_back({.source = item.at("source").string(),
+                    .task = task ? task->string() : "",
+                    .releases = strings_of(item.find("releases"))});
   }
   return runs;
 }

@@ -16,9 +16,9 @@
 
 namespace foretoken {
 
-// Published runs that a stack stands for: rows of a source, of some of its software releases (empty = all).
+// Published runs that a stack stands for: rows of a source, of some of its software releases or tasks (empty = all).
 struct StackRuns {
-  std::string source;
+  std::string source, task;
   std::vector<std::string> releases;
 };
 

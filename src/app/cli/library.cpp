@@ -106,8 +106,12 @@ std::vector<RunCluster> Library::run_clusters() const {
 
 std::unique_ptr<MachineModels> Library::machine(const Cluster& cluster, Tier tier) const {
   const Device& device = cluster.node.device;
+  // Hosts differ in how PCIe devices reach each other; what was measured on one says little about others.
+  const std::optional<Node> usual = hardware().node_with(device);
+  const bool is_alike = cluster.node.fabric.kind != NodeFabricKind::pcie || !usual || usual->name == cluster.node.name;
   return std::make_unique<MachineModels>(cluster, predictor(device.name, tier),
-                                         collectives(device, cluster.node, {}, step_laws), power_model(device));
+                                         is_alike ? collectives(device, cluster.node, {}, step_laws) : std::nullopt,
+                                         power_model(device));
 }
 
 MaybeFact<double> Library::rent_usd_per_hour(const Device& device) const {

@@ -1,13 +1,16 @@
 #include "training/fit/fit_training.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <mutex>
 #include <optional>
-#include <set>
+#include <thread>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "base/statistics.h"
 
 namespace foretoken {
@@ -72,6 +75,7 @@ class StackTable {
   }
 
   std::vector<FreeConstant>& free() { return free_; }
+  const std::vector<FreeConstant>& free() const { return free_; }
   const std::vector<StackFile>& files() const { return files_; }
 
   // Stacks whose value of the constant is this one.
@@ -124,6 +128,12 @@ class StackTable {
   std::vector<FreeConstant> free_;
 };
 
+// |error|, rounded off near zero: where many runs have a corner, steps along one constant alone get stuck.
+double softened(double error) {
+  constexpr double corner = 0.02;
+  return std::sqrt(error * error + corner * corner) - corner;
+}
+
 // The runs of a fit, each with what its layers cost.
 class TrainingFitter {
  public:
@@ -142,27 +152,38 @@ class TrainingFitter {
     models_[i].use_constants(table_.stack(one.stack).constants_on(one.machine->device()));
     return std::log(models_[i].estimate(one.plan).seconds.value / *one.row.iter_time_s);
   }
-  IterationEstimate estimate_of(size_t i) {
-    error_of(i);
-    return models_[i].estimate(cases_[i].plan);
-  }
 
   void fit(const std::vector<bool>& seen) {
     seen_ = seen;
     weigh();
-    std::vector<FreeConstant>& free = table_.free();
-    std::vector<std::vector<size_t>> users, rows;
-    for (const FreeConstant& one : free) {
-      users.push_back(table_.users_of(one));
-      rows.push_back(rows_of(users.back()));
-    }
+    const std::vector<FreeConstant>& free = table_.free();
+    users_.clear();
+    for (const FreeConstant& one : free) users_.push_back(table_.users_of(one));
     for (size_t i = 0; i < cases_.size(); ++i) {
       if (weights_[i] > 0) errors_[i] = error_of(i);
     }
+    RandomStream random(1, "training fit");
     for (const double step : {0.25, 0.08, 0.025, 0.01}) {
-      for (int round = 0; round < 4; ++round) {
+      for (int round = 0; round < 6; ++round) {
         bool better = false;
-        for (size_t i = 0; i < free.size(); ++i) better |= improve(free[i], step, users[i], rows[i]);
+        for (size_t i = 0; i < free.size(); ++i) {
+          std::vector<size_t> rows = rows_of(users_[i]);
+          if (!rows.empty()) better |= improve({.constants = {i}, .directions = {1}, .rows = std::move(rows)}, step);
+        }
+        // Constants of one stack trade off against each other: also along random mixtures of two.
+        for (size_t i = 0; i < 2 * free.size(); ++i) {
+          const size_t first = random.below(free.size()), second = random.below(free.size());
+          if (first == second || free[first].stack != free[second].stack) continue;
+          std::vector<size_t> rows = rows_of(users_[first]);
+          if (rows.empty()) continue;
+          for (const size_t row : rows_of(users_[second])) {
+            if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
+          }
+          better |= improve({.constants = {first, second},
+                             .directions = {1, 2 * random.uniform() * (random.uniform() < 0.5 ? -1 : 1)},
+                             .rows = std::move(rows)},
+                            step);
+        }
         if (!better) break;
       }
     }
@@ -205,30 +226,55 @@ class TrainingFitter {
     return request_.prior * log * log;
   }
 
-  bool improve(FreeConstant& one, double step, const std::vector<size_t>& users, const std::vector<size_t>& rows) {
-    const TrainingConstantFacts& facts = training_constant_facts()[one.constant];
-    double best = distance(one, one.value);
-    for (const size_t row : rows) best += weights_[row] * std::abs(errors_[row]);
+  // Constants that are changed together, and the runs that see it.
+  struct Move {
+    std::vector<size_t> constants;
+    std::vector<double> directions;  // of their logarithms
+    std::vector<size_t> rows;
+  };
+
+  double cost_of(const Move& move, const std::vector<double>& values, const std::vector<double>& errors) const {
+    double sum = 0;
+    for (size_t i = 0; i < move.constants.size(); ++i) sum += distance(table_.free()[move.constants[i]], values[i]);
+    for (const size_t row : move.rows) sum += weights_[row] * softened(errors[row]);
+    return sum;
+  }
+
+  void set_values(const Move& move, const std::vector<double>& values) {
+    for (size_t i = 0; i < move.constants.size(); ++i) {
+      table_.set(table_.free()[move.constants[i]], values[i], users_[move.constants[i]]);
+    }
+  }
+
+  // Goes along the move, either way, as long as the cost falls.
+  bool improve(const Move& move, double step) {
+    std::vector<FreeConstant>& free = table_.free();
+    std::vector<double> values, tried_errors = errors_;
+    for (const size_t i : move.constants) values.push_back(free[i].value);
+    double best = cost_of(move, values, errors_);
     bool better = false;
-    std::vector<double> tried(rows.size());
-    for (const double factor : {std::exp(step), std::exp(-step)}) {
+    for (const double way : {step, -step}) {
       while (true) {
-        const double value = one.value * factor;
-        if (value < facts.least || value > facts.most) break;
-        table_.set(one, value, users);
-        double sum = distance(one, value);
-        for (size_t i = 0; i < rows.size(); ++i) {
-          tried[i] = error_of(rows[i]);
-          sum += weights_[rows[i]] * std::abs(tried[i]);
+        std::vector<double> tried = values;
+        bool inside = true;
+        for (size_t i = 0; i < tried.size(); ++i) {
+          const TrainingConstantFacts& facts = training_constant_facts()[free[move.constants[i]].constant];
+          tried[i] *= std::exp(way * move.directions[i]);
+          inside = inside && tried[i] >= facts.least && tried[i] <= facts.most;
         }
-        if (sum > best - 1e-9) break;
-        best = sum;
-        one.value = value;
-        for (size_t i = 0; i < rows.size(); ++i) errors_[rows[i]] = tried[i];
+        if (!inside) break;
+        set_values(move, tried);
+        for (const size_t row : move.rows) tried_errors[row] = error_of(row);
+        const double cost = cost_of(move, tried, tried_errors);
+        if (cost > best - 1e-9) break;
+        best = cost;
+        values = tried;
+        for (const size_t row : move.rows) errors_[row] = tried_errors[row];
         better = true;
       }
-      table_.set(one, one.value, users);
     }
+    set_values(move, values);
+    for (size_t i = 0; i < values.size(); ++i) free[move.constants[i]].value = values[i];
     return better;
   }
 
@@ -238,6 +284,7 @@ class TrainingFitter {
   std::vector<IterationModel> models_;
   std::vector<double> errors_, weights_;
   std::vector<bool> seen_;
+  std::vector<std::vector<size_t>> users_;  // stacks of each free constant
 };
 
 // Central 90% of measured over predicted, a little beyond the sample's own for few runs.
@@ -254,6 +301,12 @@ std::pair<double, double> interval_of(std::vector<double> ratios) {
   const double low = std::min(0.99, at(tail)), high = std::max(1.01, at(static_cast<double>(ratios.size() - 1) - tail));
   return {std::clamp(std::pow(low, spread), 0.1, 0.99), std::clamp(std::pow(high, spread), 1.01, 10.0)};
 }
+
+struct FoldResult {
+  std::vector<bool> seen;
+  std::vector<double> predicted;  // of every run
+  std::optional<StackTable> table;
+};
 
 double rounded(double value) {
   const double scale = std::pow(10, 3 - std::ceil(std::log10(std::abs(value))));
@@ -281,52 +334,77 @@ void set_constant(Json& document, const FreeConstant& one) {
 
 TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLibrary& library,
                          std::vector<TrainingCase> cases, const FitProgress& progress) {
-  std::erase_if(cases, [](const TrainingCase& one) { return !one.row.iter_time_s.has_value(); });
+  std::erase_if(cases, [&](const TrainingCase& one) {
+    const std::string& stack = library.stacks()[one.stack].name;
+    const bool wanted =
+        request.only.empty() || std::find(request.only.begin(), request.only.end(), stack) != request.only.end();
+    return !wanted || !one.row.iter_time_s.has_value();
+  });
   const StackTable start(library.stacks(), request.stacks);
   std::map<std::string, int64_t> folds;
   for (const TrainingCase& one : cases) folds.emplace(configuration_of(one.row), 0);
   int64_t next = 0;
   for (auto& [configuration, fold] : folds) fold = next++ % request.folds;
 
-  TrainingFit result;
-  TrainingFitter fitter(request, start, cases);
-  const auto score = [&](size_t i, ValidationTally& tally, std::map<size_t, std::vector<double>>* ratios) {
-    const double predicted = std::exp(fitter.error_of(i)) * *cases[i].row.iter_time_s;
-    tally.add(cases[i].row.source,
-              {.measured = *cases[i].row.iter_time_s, .predicted = predicted, .low = predicted, .high = predicted}, 0);
-    if (ratios != nullptr) (*ratios)[cases[i].stack].push_back(*cases[i].row.iter_time_s / predicted);
-  };
-
-  ValidationTally unseen(0);
-  std::map<size_t, std::vector<double>> ratios;
-  for (int64_t fold = 0; fold < request.folds; ++fold) {
-    if (progress) progress(fmt::format("fold {} of {}", fold + 1, request.folds));
-    fitter.table() = start;
-    std::vector<bool> seen(cases.size());
-    for (size_t i = 0; i < cases.size(); ++i) seen[i] = folds[configuration_of(cases[i].row)] != fold;
-    fitter.fit(seen);
-    for (size_t i = 0; i < cases.size(); ++i) {
-      if (!seen[i]) score(i, unseen, &ratios);
+  // Every fold and, last, the fit to all runs: each on its own, so that the order does not matter.
+  std::vector<FoldResult> results(static_cast<size_t>(request.folds) + 1);
+  std::atomic<size_t> next_fold = 0;
+  std::mutex telling;
+  const auto work = [&] {
+    for (size_t fold = next_fold++; fold < results.size(); fold = next_fold++) {
+      if (progress) {
+        const std::lock_guard lock(telling);
+        progress(fmt::format("fit {} of {}", fold + 1, results.size()));
+      }
+      std::vector<bool> seen(cases.size());
+      for (size_t i = 0; i < cases.size(); ++i)
+        seen[i] = folds.at(configuration_of(cases[i].row)) != static_cast<int64_t>(fold);
+      TrainingFitter fitter(request, start, cases);
+      fitter.fit(seen);
+      FoldResult& done = results[fold];
+      done.seen = std::move(seen);
+      for (size_t i = 0; i < cases.size(); ++i) {
+        done.predicted.push_back(std::exp(fitter.error_of(i)) * *cases[i].row.iter_time_s);
+      }
+      done.table = std::move(fitter.table());
     }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) helpers.emplace_back(work);
+    work();
   }
-  unseen.write(result.unseen);
-  result.unseen.has_intervals = false;
 
-  if (progress) progress("all runs");
-  fitter.table() = start;
-  fitter.fit(std::vector<bool>(cases.size(), true));
-  ValidationTally all(0);
-  for (size_t i = 0; i < cases.size(); ++i) score(i, all, nullptr);
-  all.write(result.seen);
-  result.seen.has_intervals = false;
+  TrainingFit result;
+  ValidationTally seen_tally(0), unseen_tally(0);
+  std::map<size_t, std::vector<double>> ratios;
+  const FoldResult& all = results.back();
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const double measured = *cases[i].row.iter_time_s;
+    const auto add = [&](ValidationTally& tally, double predicted) {
+      tally.add(cases[i].row.source,
+                {.measured = measured, .predicted = predicted, .low = predicted, .high = predicted}, 0);
+    };
+    add(seen_tally, all.predicted[i]);
+    const double unseen = results[static_cast<size_t>(folds.at(configuration_of(cases[i].row)))].predicted[i];
+    add(unseen_tally, unseen);
+    ratios[cases[i].stack].push_back(measured / unseen);
+  }
+  seen_tally.write(result.seen);
+  unseen_tally.write(result.unseen);
+  result.seen.has_intervals = result.unseen.has_intervals = false;
 
-  result.constants = fitter.table().free().size();
+  result.constants = all.table->free().size();
   for (size_t i = 0; i < library.stacks().size(); ++i) {
-    FittedStack stack{.name = library.stacks()[i].name, .file = fitter.table().files()[i].document};
-    for (const FreeConstant& one : fitter.table().free()) {
+    FittedStack stack{.name = library.stacks()[i].name, .file = all.table->files()[i].document};
+    for (const FreeConstant& one : all.table->free()) {
       if (one.stack == i) set_constant(stack.file, one);
     }
     stack.runs = ratios[i].size();
+    if (stack.runs == 0) {
+      result.stacks.push_back(std::move(stack));
+      continue;
+    }
     std::tie(stack.low, stack.high) = interval_of(ratios[i]);
     stack.file.set("interval", Json::object({{"low", rounded(stack.low)},
                                              {"high", rounded(stack.high)},

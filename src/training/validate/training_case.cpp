@@ -40,7 +40,7 @@ RowAssumptions assumptions_for(const TrainingRow& row) {
 }
 
 bool fits_runs(const StackRuns& runs, const TrainingRow& row, const std::string& release) {
-  if (runs.source != row.source) return false;
+  if (runs.source != row.source || (!runs.task.empty() && runs.task != row.task)) return false;
   return runs.releases.empty() || std::find(runs.releases.begin(), runs.releases.end(), release) != runs.releases.end();
 }
 
@@ -72,16 +72,20 @@ std::string release_of(const TrainingRow& row) {
   return row.notes.substr(begin, row.notes.find_first_of("; ,", begin) - begin);
 }
 
+// One that names the row's task goes before one that stands for all of them.
 std::optional<size_t> TrainingCaseLibrary::stack_of(const TrainingRow& row, const std::string& wanted) const {
   const std::string release = release_of(row);
+  std::optional<size_t> found;
   for (size_t i = 0; i < stacks_.size(); ++i) {
-    const TrainingStack& stack = stacks_[i];
-    const bool fits = wanted.empty() ? std::any_of(stack.runs.begin(), stack.runs.end(),
-                                                   [&](const StackRuns& runs) { return fits_runs(runs, row, release); })
-                                     : stack.name == wanted;
-    if (fits) return i;
+    if (stacks_[i].name == wanted) return i;
+    if (!wanted.empty()) continue;
+    for (const StackRuns& runs : stacks_[i].runs) {
+      if (!fits_runs(runs, row, release)) continue;
+      if (!runs.task.empty()) return i;
+      found = i;
+    }
   }
-  return std::nullopt;
+  return found;
 }
 
 const MachineModels* TrainingCaseLibrary::machine_of(const TrainingRow& row, std::string& why) {

@@ -77,6 +77,7 @@ class FitCommand : public Command {
 
     training_ = &options.subcommand("training", "Constants of training stacks, from published training runs");
     training_->text("--data", training_data_, "CSV file of training runs, as validate training reads it", true);
+    training_->list("--stacks", stacks_, "Only runs of these stacks, and the constants that they use");
     training_->integer("--folds", folds_, {.least = 2, .most = 50}, "Of the cross-validation");
     training_->text("--out", out_, "The folder to write stack files to", true);
     training_->footer(
@@ -204,9 +205,9 @@ class FitCommand : public Command {
       std::string why;
       if (auto run = cases.find(rows.read(), "", why)) runs.push_back(std::move(*run));
     }
-    const TrainingFit fit =
-        fit_training({.data = training_data_, .stacks = library.training_stacks().folder(), .folds = folds_}, cases,
-                     std::move(runs), show_progress);
+    const TrainingFit fit = fit_training(
+        {.data = training_data_, .stacks = library.training_stacks().folder(), .only = stacks_, .folds = folds_}, cases,
+        std::move(runs), show_progress);
     for (const FittedStack& stack : fit.stacks) {
       write_file(std::filesystem::path(out_) / (stack.name + ".json"), stack.file.dump() + "\n");
     }
