@@ -146,7 +146,9 @@ IterationModel::PieceTime IterationModel::time_of(size_t kind, const TrainingPla
   const TrainingConstants& c = constants_;
   const bool is_layer = kind < kinds_.size();
   const double cast_bytes = job_.recipe.cast_bytes ? c[*job_.recipe.cast_bytes] : 0;
-  PieceTime time{.parameters = costs.shared_parameters + costs.expert_parameters, .shared = costs.shared_parameters};
+  PieceTime time{.parameters = costs.shared_parameters + costs.expert_parameters,
+                 .shared = costs.shared_parameters,
+                 .kernels = costs.forward.kernels + costs.backward_input.kernels + costs.backward_weight.kernels};
 
   // Adds what a pass takes to `parts`, and returns it.
   const auto add_pass = [&](const PassCosts& pass, double tensor_exposed, TimeParts& parts) {
@@ -222,6 +224,7 @@ IterationModel::PieceTime IterationModel::chunk_time(const ChunkLayers& chunk, c
     sum.times.backward_weight += times * piece.times.backward_weight;
     sum.parameters += times * piece.parameters;
     sum.shared += times * piece.shared;
+    sum.kernels += times * piece.kernels;
     add_parts(sum.parts, piece.parts, times);
   };
   const int64_t recomputed = plan.recompute_layers == 0 ? chunk.count : plan.recompute_layers;
@@ -290,7 +293,7 @@ IterationEstimate IterationModel::estimate(const TrainingPlan& plan) {
   work.send_forward = work.send_backward = send_seconds(plan);
 
   std::vector<TimeParts> stage_parts(static_cast<size_t>(plan.stages()));
-  std::vector<double> stage_shared(stage_parts.size(), 0);
+  std::vector<double> stage_shared(stage_parts.size(), 0), stage_kernels(stage_parts.size(), 0);
   result.stage_parameters.assign(stage_parts.size(), 0);
   const int64_t copies = model_copies(plan.schedule);
   for (size_t i = 0; i < chunks.size(); ++i) {
@@ -300,6 +303,7 @@ IterationEstimate IterationModel::estimate(const TrainingPlan& plan) {
       const auto stage = static_cast<size_t>(stage_of_chunk(plan.schedule, work, static_cast<int64_t>(i), copy));
       result.stage_parameters[stage] += time.parameters;
       stage_shared[stage] += time.shared;
+      stage_kernels[stage] += time.kernels / static_cast<double>(copies);
       add_parts(stage_parts[stage], time.parts, 1.0 / static_cast<double>(copies));
     }
   }
@@ -307,6 +311,7 @@ IterationEstimate IterationModel::estimate(const TrainingPlan& plan) {
   const std::vector<double>& busy = result.run.busy;
   const auto slowest = static_cast<size_t>(std::max_element(busy.begin(), busy.end()) - busy.begin());
   result.slowest_stage = static_cast<int64_t>(slowest);
+  result.kernels_of_micro_batch = stage_kernels[slowest];
 
   TimeParts& parts = result.parts;
   add_parts(parts, stage_parts[slowest], static_cast<double>(plan.micro_batches()));

@@ -55,6 +55,7 @@ struct IterationEstimate {
   PipelineRun run;
   int64_t slowest_stage = 0;
   std::vector<double> stage_parameters;  // trained ones, held by one rank of each stage
+  double kernels_of_micro_batch = 0;     // launched on the slowest stage
   double tokens_per_second = 0;          // of all devices
   double tokens_per_second_per_device = 0;
 };
@@ -79,6 +80,7 @@ class IterationModel {
     TimeParts parts{};
     double parameters = 0;  // shared and of experts
     double shared = 0;
+    double kernels = 0;
   };
   struct PieceKey {
     size_t kind = 0;

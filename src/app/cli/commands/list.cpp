@@ -11,6 +11,7 @@ constexpr CommandKind kinds[] = {
     {"stacks", "Software stacks: how each launches kernels, and which", make_stacks},
     {"kernel", "One kernel on one device, explained", make_kernel},
     {"step", "One step of a model (prefill, decode, mixed, train), by operator", make_step},
+    {"train", "A training run on a cluster: step time, memory, how steps vary, days and cost", make_train},
     {"collective", "One collective on a cluster, node or any topology, over sizes", make_collective},
     {"replay", "Execution traces (Chakra) of all ranks, run on a cluster", make_replay},
     {"serve", "A simulated serving run: requests in, TTFT, TPOT and throughput out", make_serve},

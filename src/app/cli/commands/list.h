@@ -19,6 +19,7 @@ std::unique_ptr<Command> make_serve();
 std::unique_ptr<Command> make_speculate();
 std::unique_ptr<Command> make_stacks();
 std::unique_ptr<Command> make_step();
+std::unique_ptr<Command> make_train();
 std::unique_ptr<Command> make_validate();
 
 }  // namespace foretoken

@@ -1,0 +1,191 @@
+#include "report/training_report.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "report/json_parts.h"
+#include "report/table.h"
+
+namespace foretoken {
+namespace {
+
+std::string plan_line(const TrainingQuestion& question) {
+  const TrainingPlan& plan = question.plan;
+  const ParallelPlan& p = plan.parallel;
+  std::string text = fmt::format("  plan      tensor {}", p.tensor);
+  if (p.sequence && p.tensor > 1) text += " with sequence parallelism";
+  if (p.context > 1) text += fmt::format(", context {}", p.context);
+  if (p.expert > 1) text += fmt::format(", expert {}", p.expert);
+  text += fmt::format(", pipeline {}", p.pipeline);
+  if (p.pipeline > 1) text += fmt::format(" ({})", plan.schedule);
+  if (plan.virtual_stages > 1) text += fmt::format(" x {} chunks", plan.virtual_stages);
+  text += fmt::format(", data {}; {} micro-batches of {}; sharding {}, recompute {}; {}", p.data, plan.micro_batches(),
+                      plan.micro_batch, sharding_name(plan.sharding), recompute_name(plan.recompute),
+                      question.job.recipe.name);
+  if (question.job.lora.rank > 0) text += fmt::format(", LoRA of rank {}", question.job.lora.rank);
+  return text + fmt::format("; {}\n", question.stack.name);
+}
+
+std::string parts_table(const IterationEstimate& iteration) {
+  Table table({{"part", Table::Align::left}, {"time"}, {"share"}, {"what it is", Table::Align::left}, {""}});
+  const double total = iteration.seconds.value;
+  for (size_t i = 0; i < time_part_count; ++i) {
+    const auto part = static_cast<TimePart>(i);
+    const double seconds = iteration.parts[i];
+    if (seconds < 1e-4 * total) continue;
+    table.add({std::string(time_part_name(part)), duration_text(seconds), fmt::format("{:.1f}%", 100 * seconds / total),
+               std::string(time_part_meaning(part)), bar(seconds / total, 20)});
+  }
+  return table.text();
+}
+
+std::string memory_lines(const TrainingEstimate& estimate) {
+  const TrainingMemory& most = estimate.memory.most();
+  const auto text = [](Bytes bytes) { return bytes_text(bytes.value()); };
+  std::string lines = fmt::format(
+      "Memory of a device on stage {} (the fullest): {}{}\n", estimate.memory.fullest, text(most.total()),
+      estimate.capacity ? fmt::format(" of {}: {}", text(*estimate.capacity), estimate.fits ? "fits" : "DOES NOT FIT")
+                        : "");
+  lines += fmt::format(
+      "  parameters {}, gradients {}, optimizer {}, activations {}, communication {}, logits {}, workspace {}, "
+      "fragmentation {}\n",
+      text(most.parameters), text(most.gradients), text(most.optimizer), text(most.activations),
+      text(most.communication), text(most.logits), text(most.workspace), text(most.fragmentation));
+  return wrap_lines(lines, page_width, 2);
+}
+
+std::string run_lines(const LongRunEstimate& long_run, const TrainingQuestion& question) {
+  const TrainingRun& run = long_run.run;
+  std::string text = fmt::format(
+      "\n{} tokens: {:.1f} days (90% interval {:.1f} to {:.1f}), {} device-hours, {:.1f}% of the time counts.\n",
+      count_text(question.run->tokens), run.days.value, run.days.low, run.days.high, count_text(run.device_hours.value),
+      100 * long_run.goodput.effective);
+  text += fmt::format("  {:.0f} steps, {:.0f} failures (one every {:.1f} h), a checkpoint every {}\n", run.steps,
+                      run.failures, long_run.reliability.mtbf_hours, duration_text(long_run.goodput.interval_seconds));
+  text += "  lost:";
+  for (const LostTime& lost : long_run.goodput.lost) text += fmt::format(" {} {:.2f}%,", lost.cause, 100 * lost.share);
+  text.back() = '\n';
+  if (run.usd) {
+    text +=
+        fmt::format("  cost about {} USD ({} to {}) at {:.2f} USD per device and hour\n", count_text(run.usd->value),
+                    count_text(run.usd->low), count_text(run.usd->high), *question.run->usd_per_device_hour);
+  }
+  if (run.megawatt_hours) {
+    text += fmt::format("  energy about {} MWh at {:.0f} W per device\n", count_text(run.megawatt_hours->value),
+                        *question.run->watts_per_device);
+  }
+  return wrap_lines(text, page_width, 2);
+}
+
+Json memory_json(const TrainingMemory& memory) {
+  return Json::object({{"parameters_bytes", memory.parameters.value()},
+                       {"gradients_bytes", memory.gradients.value()},
+                       {"optimizer_bytes", memory.optimizer.value()},
+                       {"activations_bytes", memory.activations.value()},
+                       {"communication_bytes", memory.communication.value()},
+                       {"logits_bytes", memory.logits.value()},
+                       {"workspace_bytes", memory.workspace.value()},
+                       {"fragmentation_bytes", memory.fragmentation.value()},
+                       {"total_bytes", memory.total().value()}});
+}
+
+Json plan_json(const TrainingPlan& plan) {
+  Json json = to_json(plan.parallel);
+  json.set("virtual_stages", plan.virtual_stages);
+  json.set("schedule", plan.schedule);
+  json.set("micro_batch", plan.micro_batch);
+  json.set("global_batch", plan.global_batch);
+  json.set("micro_batches", plan.micro_batches());
+  json.set("sharding", sharding_name(plan.sharding));
+  json.set("shard_ranks", plan.shard_ranks);
+  json.set("recompute", recompute_name(plan.recompute));
+  json.set("recompute_layers", plan.recompute_layers);
+  json.set("devices", plan.devices());
+  return json;
+}
+
+Json run_json(const LongRunEstimate& long_run) {
+  const TrainingRun& run = long_run.run;
+  Json lost = Json::object();
+  for (const LostTime& one : long_run.goodput.lost) lost.set(one.cause, one.share);
+  Json json = Json::object({{"steps", run.steps},
+                            {"days", to_json(run.days)},
+                            {"device_hours", to_json(run.device_hours)},
+                            {"tokens_per_second", run.tokens_per_second},
+                            {"failures", run.failures},
+                            {"job_mtbf_hours", long_run.reliability.mtbf_hours},
+                            {"checkpoint_interval_s", long_run.goodput.interval_seconds},
+                            {"goodput", long_run.goodput.effective},
+                            {"lost_share", std::move(lost)}});
+  if (run.usd) json.set("usd", to_json(*run.usd));
+  if (run.megawatt_hours) json.set("megawatt_hours", to_json(*run.megawatt_hours));
+  return json;
+}
+
+}  // namespace
+
+std::string training_text(const TrainingQuestion& question, const TrainingEstimate& estimate) {
+  const IterationEstimate& iteration = estimate.iteration;
+  const TrainingPlan& plan = question.plan;
+  std::string text =
+      fmt::format("{} on {} x {} ({}): a step of {} x {} tokens takes about {}.\n", question.job.model.name,
+                  plan.devices(), question.cluster.node.device.title, question.cluster.name, plan.global_batch,
+                  question.job.sequence_length, interval_text(iteration.seconds));
+  text += plan_line(question);
+  text += fmt::format("  speed     {} tokens/s, {:.0f} for each device\n", count_text(iteration.tokens_per_second),
+                      iteration.tokens_per_second_per_device);
+  const FlopUse& use = estimate.use;
+  text += fmt::format(
+      "  use       {} for each device, MFU {:.1f}% and HFU {:.1f}% of the {} peak of {}, counting FLOPs as {}\n",
+      rate_text(use.model_rate.value(), "FLOP/s"), 100 * use.mfu, 100 * use.hfu, dtype_name(use.peak_type),
+      rate_text(use.peak.value(), "FLOP/s"), use.convention);
+  const StepVariation& v = estimate.variation;
+  text += fmt::format("  varies    p05 {}, p50 {}, p95 {}, p99 {}\n", duration_text(v.p05), duration_text(v.p50),
+                      duration_text(v.p95), duration_text(v.p99));
+  text = wrap_lines(text, page_width, 12);
+  text += fmt::format("\nWhere the time goes, on stage {} (the busiest):\n", iteration.slowest_stage);
+  text += parts_table(iteration) + "\n" + memory_lines(estimate);
+  if (estimate.run) text += run_lines(*estimate.run, question);
+  return text;
+}
+
+Json training_json(const TrainingQuestion& question, const TrainingEstimate& estimate) {
+  const IterationEstimate& iteration = estimate.iteration;
+  Json parts = Json::object();
+  for (size_t i = 0; i < time_part_count; ++i) {
+    parts.set(std::string(time_part_name(static_cast<TimePart>(i))), iteration.parts[i]);
+  }
+  Json stages = Json::array();
+  for (const TrainingMemory& memory : estimate.memory.stages) stages.push(memory_json(memory));
+  const FlopUse& use = estimate.use;
+  const StepVariation& v = estimate.variation;
+  Json json = Json::object({
+      {"model", question.job.model.name},
+      {"cluster", question.cluster.name},
+      {"device", question.cluster.node.device.name},
+      {"stack", question.stack.name},
+      {"precision", question.job.recipe.name},
+      {"sequence_length", question.job.sequence_length},
+      {"plan", plan_json(question.plan)},
+      {"seconds", to_json(iteration.seconds)},
+      {"tokens_per_second", iteration.tokens_per_second},
+      {"tokens_per_second_per_device", iteration.tokens_per_second_per_device},
+      {"flops", Json::object({{"convention", use.convention},
+                              {"peak_dtype", dtype_name(use.peak_type)},
+                              {"peak_flops_per_second", use.peak.value()},
+                              {"model_flops_per_second_per_device", use.model_rate.value()},
+                              {"mfu", use.mfu},
+                              {"hfu", use.hfu}})},
+      {"parts_seconds", std::move(parts)},
+      {"busiest_stage", iteration.slowest_stage},
+      {"step_times", Json::object({{"mean", v.mean}, {"p05", v.p05}, {"p50", v.p50}, {"p95", v.p95}, {"p99", v.p99}})},
+      {"memory", Json::object({{"fullest_stage", estimate.memory.fullest},
+                               {"capacity_bytes", estimate.capacity ? Json(estimate.capacity->value()) : Json()},
+                               {"fits", estimate.fits},
+                               {"stages", std::move(stages)}})},
+  });
+  if (estimate.run) json.set("run", run_json(*estimate.run));
+  return json;
+}
+
+}  // namespace foretoken
