@@ -113,7 +113,7 @@ int64_t run_with_repetitions(const PipelineKind& kind, const PipelineWork& work,
 // Enough micro-batches to see a steady state, if it comes soon; the remainder of `cycle` is that of all.
 int64_t first_attempt(const PipelineKind& kind, const PipelineWork& work, int64_t cycle) {
   PipelineWork some = work;
-  some.micro_batches = work.micro_batches % cycle + (6 * work.stages / cycle + 1) * cycle;
+  some.micro_batches = work.micro_batches % cycle + (4 * work.stages / cycle + 1) * cycle;
   if (some.micro_batches >= work.micro_batches) return work.micro_batches;
   const int64_t under_way = micro_batches_under_way(kind.tasks(some));
   return std::min(work.micro_batches, work.micro_batches % cycle + (4 * under_way / cycle + 3) * cycle);
@@ -154,7 +154,7 @@ PipelineTimeline pipeline_events(std::string_view schedule, const PipelineWork& 
   const int64_t cycle = kind.cycle(work), chunks = static_cast<int64_t>(work.chunks.size());
   const int64_t too_many = work.micro_batches - most_events / (most_kinds * chunks);
   if (too_many > 0) work.micro_batches -= (too_many + cycle - 1) / cycle * cycle;
-  check_work(kind, work);
+  while (!why_not(schedule, work).empty()) work.micro_batches += cycle;
   PipelineSimulation simulation(kind, work);
   simulation.run_before(work.micro_batches);
   PipelineTimeline timeline{.micro_batches = work.micro_batches};
@@ -176,7 +176,8 @@ PipelineTimeline pipeline_events(std::string_view schedule, const PipelineWork& 
 }
 
 int64_t stage_of_chunk(std::string_view schedule, const PipelineWork& work, int64_t chunk, int64_t micro_batch) {
-  return pipeline_kind(schedule).stage_of(work, chunk, micro_batch);
+  const PipelineKind& kind = pipeline_kind(schedule);
+  return kind.stage_of(work, chunk, micro_batch % kind.model_copies);
 }
 
 int64_t model_copies(std::string_view schedule) {

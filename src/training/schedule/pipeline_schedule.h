@@ -59,6 +59,7 @@ std::string why_not(std::string_view schedule, const PipelineWork& work);
 // Seconds are rounded to 2^-34 of the longest task, so that times of repeating tasks can be compared for equality.
 PipelineRun run_pipeline(std::string_view schedule, const PipelineWork& work);
 
+// As many micro-batches as make no more than `most_events`, or the fewest that the schedule can run.
 PipelineTimeline pipeline_events(std::string_view schedule, const PipelineWork& work, int64_t most_events = 100'000);
 
 // The stage that holds the chunk. DualPipe's odd micro-batches come from the other end.

@@ -10,11 +10,11 @@ std::string why_not_virtual_stages(const PipelineWork& work, int64_t needed) {
                      work.virtual_stages);
 }
 
-int64_t round_robin_stage(const PipelineWork& work, int64_t chunk, int64_t /*micro_batch*/) {
+int64_t round_robin_stage(const PipelineWork& work, int64_t chunk, int64_t /*copy*/) {
   return chunk % work.stages;
 }
 
-int64_t folded_stage(const PipelineWork& work, int64_t chunk, int64_t /*micro_batch*/) {
+int64_t folded_stage(const PipelineWork& work, int64_t chunk, int64_t /*copy*/) {
   return chunk < work.stages ? chunk : 2 * work.stages - 1 - chunk;
 }
 
