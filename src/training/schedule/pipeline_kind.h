@@ -12,8 +12,6 @@
 
 namespace foretoken {
 
-enum class TaskPairing : uint8_t { alone, with_next, with_previous };  // a pair starts and ends together
-
 struct PipelineTask {
   PipelineTaskKind kind = PipelineTaskKind::forward;
   TaskPairing pairing = TaskPairing::alone;

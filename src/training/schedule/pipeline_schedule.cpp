@@ -121,6 +121,20 @@ int64_t first_attempt(const PipelineKind& kind, const PipelineWork& work, int64_
 
 }  // namespace
 
+std::string_view pipeline_task_name(PipelineTaskKind kind) {
+  switch (kind) {
+    case PipelineTaskKind::forward:
+      return "forward";
+    case PipelineTaskKind::backward:
+      return "backward";
+    case PipelineTaskKind::backward_input:
+      return "input gradients";
+    case PipelineTaskKind::backward_weight:
+      break;
+  }
+  return "weight gradients";
+}
+
 std::string why_not(std::string_view schedule, const PipelineWork& work) {
   const PipelineKind& kind = pipeline_kind(schedule);
   if (work.stages < 1 || work.virtual_stages < 1 || work.micro_batches < 1) {
@@ -161,13 +175,13 @@ PipelineTimeline pipeline_events(std::string_view schedule, const PipelineWork& 
   for (size_t stage = 0; stage < simulation.tasks().size(); ++stage) {
     const std::vector<PipelineTask>& list = simulation.tasks()[stage];
     for (size_t i = 0; i < list.size(); ++i) {
-      // Of two that run together, the first is shown before the other.
       const bool has_partner = list[i].pairing == TaskPairing::with_next;
       const double start = simulation.start_of(list[i]) - (has_partner ? simulation.seconds_of(list[i + 1]) : 0);
       timeline.events.push_back({.stage = static_cast<int64_t>(stage),
                                  .chunk = list[i].chunk,
                                  .micro_batch = list[i].micro_batch,
                                  .kind = list[i].kind,
+                                 .pairing = list[i].pairing,
                                  .start = start,
                                  .seconds = simulation.seconds_of(list[i])});
     }

@@ -37,10 +37,14 @@ struct PipelineRun {
 };
 
 enum class PipelineTaskKind : uint8_t { forward, backward, backward_input, backward_weight };  // backward = both
+std::string_view pipeline_task_name(PipelineTaskKind kind);
+
+enum class TaskPairing : uint8_t { alone, with_next, with_previous };  // a pair starts and ends together
 
 struct PipelineEvent {
   int64_t stage = 0, chunk = 0, micro_batch = 0;
   PipelineTaskKind kind = PipelineTaskKind::forward;
+  TaskPairing pairing = TaskPairing::alone;  // a pair is shown one after the other, in what it takes together
   double start = 0, seconds = 0;
 };
 
