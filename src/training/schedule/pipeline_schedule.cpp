@@ -93,8 +93,7 @@ PipelineRun linear_run(const PipelineKind& kind, const PipelineWork& work) {
   return run;
 }
 
-// Runs the work and puts in up to `missing` micro-batches where stages repeat themselves. Returns how many it could
-// not.
+// Runs the work and puts in up to `missing` micro-batches where stages repeat themselves. Returns what is left of them.
 int64_t run_with_repetitions(const PipelineKind& kind, const PipelineWork& work, int64_t missing,
                              PipelineSimulation& simulation) {
   const int64_t cycle = kind.cycle(work), under_way = micro_batches_under_way(simulation.tasks());

@@ -26,8 +26,4 @@ std::optional<double> ramp_bubble(const PipelineWork& work, const ChunkTimes& ti
   return static_cast<double>(work.stages - 1) * times.sum();
 }
 
-PipelineTask pipeline_task(PipelineTaskKind kind, int64_t chunk, int64_t micro_batch) {
-  return {.kind = kind, .chunk = static_cast<int32_t>(chunk), .micro_batch = static_cast<int32_t>(micro_batch)};
-}
-
 }  // namespace foretoken
