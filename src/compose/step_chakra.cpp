@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "network/chakra/collectives.h"
 #include "network/chakra/groups.h"
+#include "network/chakra/nodes.h"
 
 namespace foretoken {
 namespace {
@@ -61,9 +62,7 @@ class StepTracer {
     nodes_.push_back({.id = id, .name = std::move(name), .type = type});
     ChakraNode& node = nodes_.back();
     node.data_dependencies = {id - 1};
-    const double microseconds = seconds * 1e6;
-    node.duration_micros = static_cast<uint64_t>(std::llround(microseconds));
-    node.attributes.push_back(chakra_number(std::string(fine_duration_attribute), microseconds));
+    set_duration(node, seconds);
     return node;
   }
 
@@ -118,11 +117,7 @@ class StepTracer {
                         double seconds) {
     const bool sends = type == ChakraNodeType::send;
     ChakraNode& node = add(name, type, seconds);
-    node.attributes.push_back(chakra_boolean("is_cpu_op", false));
-    node.attributes.push_back(chakra_unsigned("comm_size", whole(bytes)));
-    node.attributes.push_back(chakra_unsigned("comm_src", static_cast<uint64_t>(sends ? rank_ : peer)));
-    node.attributes.push_back(chakra_unsigned("comm_dst", static_cast<uint64_t>(sends ? peer : rank_)));
-    node.attributes.push_back(chakra_unsigned("comm_tag", static_cast<uint64_t>(tag)));
+    set_message(node, {.bytes = bytes, .from = sends ? rank_ : peer, .to = sends ? peer : rank_, .tag = tag});
   }
 
   // The state of a recurrence goes from one context rank to the next.

@@ -21,14 +21,16 @@ Json track_name_event(int64_t process, int64_t track, std::string_view name) {
 }
 
 Json complete_event(const TraceSpan& span, Json arguments) {
-  return Json::object({{"ph", "X"},
-                       {"cat", span.category},
-                       {"name", span.name},
-                       {"pid", span.process},
-                       {"tid", span.track},
-                       {"ts", span.begin_us},
-                       {"dur", span.duration_us},
-                       {"args", std::move(arguments)}});
+  Json event = Json::object({{"ph", "X"},
+                             {"cat", span.category},
+                             {"name", span.name},
+                             {"pid", span.process},
+                             {"tid", span.track},
+                             {"ts", span.begin_us},
+                             {"dur", span.duration_us},
+                             {"args", std::move(arguments)}});
+  if (!span.colour.empty()) event.set("cname", span.colour);
+  return event;
 }
 
 Json counter_event(int64_t process, std::string_view name, double time_us, Json values) {

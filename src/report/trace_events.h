@@ -16,6 +16,7 @@ struct TraceSpan {
   std::string_view category, name;
   int64_t process = 0, track = 0;
   double begin_us = 0, duration_us = 0;
+  std::string_view colour;  // one of chrome://tracing's names; Perfetto chooses by the span's name. Empty = none
 };
 Json complete_event(const TraceSpan& span, Json arguments);
 

@@ -10,20 +10,21 @@
 namespace foretoken {
 namespace {
 
-// Of one stage, over all its chunks and both directions of the pipeline.
+// Of one stage, over all its chunks.
 struct StageLoad {
   double before = std::numeric_limits<double>::infinity();  // soonest start of its first forward
   double after = std::numeric_limits<double>::infinity();   // least time from its last backward to the end
   ChunkTimes work;                                          // of all micro-batches
 };
 
-// Adds the chunks as `micro_batches` micro-batches like number `example` pass them.
-void add_direction(const PipelineKind& kind, const PipelineWork& work, int64_t example, double micro_batches,
-                   std::vector<StageLoad>& loads) {
+// Adds the chunks of one copy of the model, through which so many micro-batches pass. Returns the seconds of one that
+// has all stages to itself.
+double add_copy(const PipelineKind& kind, const PipelineWork& work, int64_t copy, double micro_batches,
+                std::vector<StageLoad>& loads) {
   double forwards = 0, backwards = 0;
   int64_t previous = -1;
   for (size_t chunk = 0; chunk < work.chunks.size(); ++chunk) {
-    const int64_t stage = kind.stage_of(work, static_cast<int64_t>(chunk), example);
+    const int64_t stage = kind.stage_of(work, static_cast<int64_t>(chunk), copy);
     if (previous >= 0 && stage != previous) {
       forwards += work.send_forward;
       backwards += work.send_backward;
@@ -39,6 +40,18 @@ void add_direction(const PipelineKind& kind, const PipelineWork& work, int64_t e
     forwards += times.forward;
     backwards += times.backward_input + (kind.splits_backward ? 0 : times.backward_weight);
   }
+  return forwards + backwards;
+}
+
+// A line of machines, each with the same time for every piece, has its first piece out after all of them and then one
+// whenever the slowest is done; GPipe is two such lines, forward and backward.
+double slowest_twice(const std::vector<StageLoad>& loads) {
+  double forward = 0, backward = 0;
+  for (const StageLoad& load : loads) {
+    forward = std::max(forward, load.work.forward);
+    backward = std::max(backward, load.work.backward_input + load.work.backward_weight);
+  }
+  return forward + backward;
 }
 
 }  // namespace
@@ -52,12 +65,12 @@ double pipeline_seconds_bound(std::string_view schedule, const PipelineWork& wor
   const PipelineKind& kind = pipeline_kind(schedule);
   std::vector<StageLoad> loads(static_cast<size_t>(work.stages));
   const auto micro_batches = static_cast<double>(work.micro_batches);
-  // Copies of the model stand for directions: even and odd micro-batches.
-  for (int64_t direction = 0; direction < kind.model_copies; ++direction) {
-    add_direction(kind, work, direction, micro_batches / static_cast<double>(kind.model_copies), loads);
-  }
-  const double share = std::min(1.0, work.overlapped_pair);
   double bound = 0;
+  const double share = kind.overlaps_pairs ? std::min(1.0, work.overlapped_pair) : 1;
+  for (int64_t copy = 0; copy < kind.model_copies; ++copy) {
+    bound = share * add_copy(kind, work, copy, micro_batches / static_cast<double>(kind.model_copies), loads);
+  }
+  if (kind.all_forward_first) return bound + slowest_twice(loads) * (micro_batches - 1) / micro_batches;
   for (const StageLoad& load : loads) {
     const double all = share * load.work.sum();
     if (kind.stages_end_apart) {

@@ -12,8 +12,6 @@
 
 namespace foretoken {
 
-enum class TaskPairing : uint8_t { alone, with_next, with_previous };  // a pair starts and ends together
-
 struct PipelineTask {
   PipelineTaskKind kind = PipelineTaskKind::forward;
   TaskPairing pairing = TaskPairing::alone;
@@ -29,13 +27,15 @@ struct PipelineKind {
   std::string_view name, summary;
   std::string (*why_not)(const PipelineWork& work) = nullptr;  // empty = it can; counts are at least 1
   StageTasks (*tasks)(const PipelineWork& work) = nullptr;
-  int64_t (*stage_of)(const PipelineWork& work, int64_t chunk, int64_t micro_batch) = nullptr;
+  // Where the chunk of one copy of the model lies. Micro-batch i passes through copy i % model_copies.
+  int64_t (*stage_of)(const PipelineWork& work, int64_t chunk, int64_t copy) = nullptr;
+  int64_t model_copies = 1;
   // After how many micro-batches the order of the tasks may repeat.
   int64_t (*cycle)(const PipelineWork& work) = nullptr;
-  // Idle seconds of each stage, by formula, when all chunks take `times` and messages nothing.
+  // By formula: idle seconds of the stage that waits longest, when all chunks take `times` and messages nothing.
   std::optional<double> (*even_bubble)(const PipelineWork& work, const ChunkTimes& times) = nullptr;
   bool splits_backward = false;
-  int64_t model_copies = 1;
+  bool overlaps_pairs = false;     // some forwards run together with a backward
   bool stages_end_apart = false;   // the optimizer step of a stage waits for no other (arXiv 2401.10241, section 4)
   bool all_forward_first = false;  // no backward before the last forward: nothing repeats, but time is linear
 };

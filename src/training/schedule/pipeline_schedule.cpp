@@ -93,8 +93,7 @@ PipelineRun linear_run(const PipelineKind& kind, const PipelineWork& work) {
   return run;
 }
 
-// Runs the work and puts in up to `missing` micro-batches where stages repeat themselves. Returns how many it could
-// not.
+// Runs the work and puts in up to `missing` micro-batches where stages repeat themselves. Returns what is left of them.
 int64_t run_with_repetitions(const PipelineKind& kind, const PipelineWork& work, int64_t missing,
                              PipelineSimulation& simulation) {
   const int64_t cycle = kind.cycle(work), under_way = micro_batches_under_way(simulation.tasks());
@@ -113,13 +112,27 @@ int64_t run_with_repetitions(const PipelineKind& kind, const PipelineWork& work,
 // Enough micro-batches to see a steady state, if it comes soon; the remainder of `cycle` is that of all.
 int64_t first_attempt(const PipelineKind& kind, const PipelineWork& work, int64_t cycle) {
   PipelineWork some = work;
-  some.micro_batches = work.micro_batches % cycle + (6 * work.stages / cycle + 1) * cycle;
+  some.micro_batches = work.micro_batches % cycle + (4 * work.stages / cycle + 1) * cycle;
   if (some.micro_batches >= work.micro_batches) return work.micro_batches;
   const int64_t under_way = micro_batches_under_way(kind.tasks(some));
   return std::min(work.micro_batches, work.micro_batches % cycle + (4 * under_way / cycle + 3) * cycle);
 }
 
 }  // namespace
+
+std::string_view pipeline_task_name(PipelineTaskKind kind) {
+  switch (kind) {
+    case PipelineTaskKind::forward:
+      return "forward";
+    case PipelineTaskKind::backward:
+      return "backward";
+    case PipelineTaskKind::backward_input:
+      return "input gradients";
+    case PipelineTaskKind::backward_weight:
+      break;
+  }
+  return "weight gradients";
+}
 
 std::string why_not(std::string_view schedule, const PipelineWork& work) {
   const PipelineKind& kind = pipeline_kind(schedule);
@@ -154,20 +167,20 @@ PipelineTimeline pipeline_events(std::string_view schedule, const PipelineWork& 
   const int64_t cycle = kind.cycle(work), chunks = static_cast<int64_t>(work.chunks.size());
   const int64_t too_many = work.micro_batches - most_events / (most_kinds * chunks);
   if (too_many > 0) work.micro_batches -= (too_many + cycle - 1) / cycle * cycle;
-  check_work(kind, work);
+  while (!why_not(schedule, work).empty()) work.micro_batches += cycle;
   PipelineSimulation simulation(kind, work);
   simulation.run_before(work.micro_batches);
   PipelineTimeline timeline{.micro_batches = work.micro_batches};
   for (size_t stage = 0; stage < simulation.tasks().size(); ++stage) {
     const std::vector<PipelineTask>& list = simulation.tasks()[stage];
     for (size_t i = 0; i < list.size(); ++i) {
-      // Of two that run together, the first is shown before the other.
       const bool has_partner = list[i].pairing == TaskPairing::with_next;
       const double start = simulation.start_of(list[i]) - (has_partner ? simulation.seconds_of(list[i + 1]) : 0);
       timeline.events.push_back({.stage = static_cast<int64_t>(stage),
                                  .chunk = list[i].chunk,
                                  .micro_batch = list[i].micro_batch,
                                  .kind = list[i].kind,
+                                 .pairing = list[i].pairing,
                                  .start = start,
                                  .seconds = simulation.seconds_of(list[i])});
     }
@@ -176,7 +189,8 @@ PipelineTimeline pipeline_events(std::string_view schedule, const PipelineWork& 
 }
 
 int64_t stage_of_chunk(std::string_view schedule, const PipelineWork& work, int64_t chunk, int64_t micro_batch) {
-  return pipeline_kind(schedule).stage_of(work, chunk, micro_batch);
+  const PipelineKind& kind = pipeline_kind(schedule);
+  return kind.stage_of(work, chunk, micro_batch % kind.model_copies);
 }
 
 int64_t model_copies(std::string_view schedule) {

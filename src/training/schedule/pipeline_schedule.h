@@ -37,10 +37,14 @@ struct PipelineRun {
 };
 
 enum class PipelineTaskKind : uint8_t { forward, backward, backward_input, backward_weight };  // backward = both
+std::string_view pipeline_task_name(PipelineTaskKind kind);
+
+enum class TaskPairing : uint8_t { alone, with_next, with_previous };  // a pair starts and ends together
 
 struct PipelineEvent {
   int64_t stage = 0, chunk = 0, micro_batch = 0;
   PipelineTaskKind kind = PipelineTaskKind::forward;
+  TaskPairing pairing = TaskPairing::alone;  // a pair is shown one after the other, in what it takes together
   double start = 0, seconds = 0;
 };
 
@@ -59,6 +63,7 @@ std::string why_not(std::string_view schedule, const PipelineWork& work);
 // Seconds are rounded to 2^-34 of the longest task, so that times of repeating tasks can be compared for equality.
 PipelineRun run_pipeline(std::string_view schedule, const PipelineWork& work);
 
+// As many micro-batches as make no more than `most_events`, or the fewest that the schedule can run.
 PipelineTimeline pipeline_events(std::string_view schedule, const PipelineWork& work, int64_t most_events = 100'000);
 
 // The stage that holds the chunk. DualPipe's odd micro-batches come from the other end.

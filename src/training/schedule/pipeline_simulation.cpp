@@ -8,14 +8,20 @@
 namespace foretoken {
 
 PipelineSimulation::PipelineSimulation(const PipelineKind& kind, const PipelineWork& work)
-    : kind_(kind),
-      work_(work),
+    : micro_batches_(work.micro_batches),
+      model_copies_(kind.model_copies),
       tasks_(kind.tasks(work)),
       seconds_(work),
       chunks_(static_cast<int64_t>(work.chunks.size())),
       ends_(work.chunks.size() * static_cast<size_t>(work.micro_batches), {not_ended, not_ended, not_ended}),
       stages_(static_cast<size_t>(work.stages)),
-      is_awake_(static_cast<size_t>(work.stages)) {}
+      is_awake_(static_cast<size_t>(work.stages)) {
+  for (int64_t copy = 0; copy < model_copies_; ++copy) {
+    for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
+      stage_of_.push_back(static_cast<int32_t>(kind.stage_of(work, chunk, copy)));
+    }
+  }
+}
 
 void PipelineSimulation::run_before(int64_t micro_batch) {
   for (size_t stage = 0; stage < stages_.size(); ++stage) wake(stage);
@@ -25,7 +31,7 @@ void PipelineSimulation::run_before(int64_t micro_batch) {
     is_awake_[stage] = false;
     advance(stage, micro_batch);
   }
-  if (micro_batch < work_.micro_batches) return;
+  if (micro_batch < micro_batches_) return;
   for (size_t stage = 0; stage < stages_.size(); ++stage) {
     ensure(stages_[stage].next == tasks_[stage].size(), "no two stages of a pipeline wait for each other");
   }
@@ -72,7 +78,7 @@ void PipelineSimulation::finish(const PipelineTask& task, double end) {
   ends_[place(task.chunk, task.micro_batch)][end_slot(task.kind)] = end;
   if (task.kind == PipelineTaskKind::backward_weight) return;
   const int64_t waiting = task.kind == PipelineTaskKind::forward ? task.chunk + 1 : task.chunk - 1;
-  if (waiting >= 0 && waiting < chunks_) wake(static_cast<size_t>(kind_.stage_of(work_, waiting, task.micro_batch)));
+  if (waiting >= 0 && waiting < chunks_) wake(static_cast<size_t>(stage_of(waiting, task.micro_batch)));
 }
 
 std::array<double, 2> PipelineSimulation::data_times(const PipelineTask& task) const {
@@ -91,8 +97,8 @@ std::array<double, 2> PipelineSimulation::data_times(const PipelineTask& task) c
 
 double PipelineSimulation::received_at(const PipelineTask& task, int64_t from_chunk, double send_seconds) const {
   const double end = ends_[place(from_chunk, task.micro_batch)][end_slot(task.kind)];
-  const bool stays = end == not_ended || kind_.stage_of(work_, from_chunk, task.micro_batch) ==
-                                             kind_.stage_of(work_, task.chunk, task.micro_batch);
+  const bool stays =
+      end == not_ended || stage_of(from_chunk, task.micro_batch) == stage_of(task.chunk, task.micro_batch);
   return stays ? end : end + send_seconds;
 }
 

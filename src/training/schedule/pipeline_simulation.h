@@ -31,7 +31,6 @@ class PipelineSimulation {
   static constexpr int64_t not_begun = -1;
   static constexpr double not_ended = -1;
 
-  // `kind` and `work` must outlive it.
   PipelineSimulation(const PipelineKind& kind, const PipelineWork& work);
 
   // Runs what each stage does before its first task of that micro-batch, as far as it does not wait for what comes
@@ -70,8 +69,12 @@ class PipelineSimulation {
   void finish(const PipelineTask& task, double end);
   double received_at(const PipelineTask& task, int64_t from_chunk, double send_seconds) const;
 
-  const PipelineKind& kind_;
-  const PipelineWork& work_;
+  int32_t stage_of(int64_t chunk, int64_t micro_batch) const {
+    return stage_of_[static_cast<size_t>(micro_batch % model_copies_ * chunks_ + chunk)];
+  }
+
+  int64_t micro_batches_ = 0, model_copies_ = 1;
+  std::vector<int32_t> stage_of_;  // of all chunks of the first copy of the model, of all of the second
   StageTasks tasks_;
   TaskSeconds seconds_;
   int64_t chunks_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace foretoken {
 namespace {
@@ -68,6 +69,16 @@ class TaskTrend {
   size_t place_ = 0, cycle_tasks_ = 0;
 };
 
+// A quick look that rules out most cycles.
+bool last_tasks_advance_evenly(const PipelineSimulation& simulation, int64_t cycle) {
+  for (size_t stage = 0; stage < simulation.stages().size(); ++stage) {
+    const PipelineTask& task = simulation.tasks()[stage][simulation.stages()[stage].next - 1];
+    const double before = simulation.end_of(earlier(task, cycle));
+    if (simulation.end_of(task) - before != before - simulation.end_of(earlier(task, 2 * cycle))) return false;
+  }
+  return true;
+}
+
 std::optional<Repetition> repetition_of(const PipelineSimulation& simulation, int64_t under_way, int64_t cycle,
                                         int64_t first_needed, int64_t most) {
   auto times = static_cast<double>(most / cycle);
@@ -96,15 +107,15 @@ std::optional<Repetition> repetition_of(const PipelineSimulation& simulation, in
 
 int64_t micro_batches_under_way(const StageTasks& tasks) {
   int32_t most = 0;
+  std::vector<int32_t> oldest;  // of each task and those behind it
   for (const std::vector<PipelineTask>& list : tasks) {
-    std::vector<int32_t> newest;  // up to each task
-    for (const PipelineTask& task : list) {
-      newest.push_back(newest.empty() ? task.micro_batch : std::max(newest.back(), task.micro_batch));
-    }
-    int32_t oldest = newest.empty() ? 0 : newest.back();  // from each task on
-    for (size_t i = list.size(); i-- > 0;) {
-      oldest = std::min(oldest, list[i].micro_batch);
-      most = std::max(most, newest[i] - oldest + 1);
+    oldest.resize(list.size());
+    int32_t least = std::numeric_limits<int32_t>::max();
+    for (size_t i = list.size(); i-- > 0;) oldest[i] = least = std::min(least, list[i].micro_batch);
+    int32_t newest = 0;
+    for (size_t i = 0; i < list.size(); ++i) {
+      newest = std::max(newest, list[i].micro_batch);
+      most = std::max(most, newest - oldest[i] + 1);
     }
   }
   return most;
@@ -115,10 +126,10 @@ std::optional<Repetition> repetition(const PipelineSimulation& simulation, int64
   int64_t newest = simulation.stages().front().newest;
   for (const PipelineSimulation::Stage& stage : simulation.stages()) newest = std::min(newest, stage.newest);
   if (newest == PipelineSimulation::not_begun) return std::nullopt;
-  // Stages wait for each other within what is under way, so that longer cycles are rare.
-  for (int64_t cycle = order_cycle; cycle <= std::min(most, 2 * under_way); cycle += order_cycle) {
+  for (int64_t cycle = order_cycle; cycle <= most; cycle += order_cycle) {
     const int64_t first_needed = newest + 1 - under_way - cycle;
     if (first_needed < 2 * cycle) break;
+    if (!last_tasks_advance_evenly(simulation, cycle)) continue;
     const std::optional<Repetition> found = repetition_of(simulation, under_way, cycle, first_needed, most);
     if (found) return found;
   }

@@ -21,8 +21,8 @@ std::string why_not_dualpipe(const PipelineWork& work) {
   return {};
 }
 
-int64_t stage_from_either_end(const PipelineWork& work, int64_t chunk, int64_t micro_batch) {
-  return micro_batch % 2 == 0 ? chunk : work.stages - 1 - chunk;
+int64_t stage_from_either_end(const PipelineWork& work, int64_t chunk, int64_t copy) {
+  return copy == 0 ? chunk : work.stages - 1 - chunk;
 }
 
 // The tasks of one stage. `near` micro-batches come from the end of the pipeline that is nearer to it.
@@ -136,10 +136,11 @@ PipelineKind dualpipe_schedule() {
           .why_not = why_not_dualpipe,
           .tasks = dualpipe_tasks,
           .stage_of = stage_from_either_end,
+          .model_copies = 2,
           .cycle = [](const PipelineWork&) -> int64_t { return 2; },
           .even_bubble = dualpipe_bubble,
           .splits_backward = true,
-          .model_copies = 2};
+          .overlaps_pairs = true};
 }
 
 }  // namespace foretoken

@@ -10,11 +10,11 @@ std::string why_not_virtual_stages(const PipelineWork& work, int64_t needed) {
                      work.virtual_stages);
 }
 
-int64_t round_robin_stage(const PipelineWork& work, int64_t chunk, int64_t /*micro_batch*/) {
+int64_t round_robin_stage(const PipelineWork& work, int64_t chunk, int64_t /*copy*/) {
   return chunk % work.stages;
 }
 
-int64_t folded_stage(const PipelineWork& work, int64_t chunk, int64_t /*micro_batch*/) {
+int64_t folded_stage(const PipelineWork& work, int64_t chunk, int64_t /*copy*/) {
   return chunk < work.stages ? chunk : 2 * work.stages - 1 - chunk;
 }
 
@@ -24,10 +24,6 @@ int64_t every_micro_batch(const PipelineWork& /*work*/) {
 
 std::optional<double> ramp_bubble(const PipelineWork& work, const ChunkTimes& times) {
   return static_cast<double>(work.stages - 1) * times.sum();
-}
-
-PipelineTask pipeline_task(PipelineTaskKind kind, int64_t chunk, int64_t micro_batch) {
-  return {.kind = kind, .chunk = static_cast<int32_t>(chunk), .micro_batch = static_cast<int32_t>(micro_batch)};
 }
 
 }  // namespace foretoken
