@@ -25,6 +25,7 @@ struct PartMemory {
   Bytes scores;                   // of `saved`: what computing the attention core again spares
   Bytes input;                    // of a layer: what enters it, which is all that stays when it is computed again
   Bytes logits;                   // of the head
+  Bytes working;                  // inputs and outputs of the widest operator: their gradients in the backward pass
 };
 
 struct ModelParts {

@@ -12,16 +12,18 @@ namespace {
 // What several parts of a model come to on one rank.
 struct HeldParts {
   double parameters = 0, expert_parameters = 0, adapter_parameters = 0;
-  Bytes kept;    // of one micro-batch that waits for its backward pass
-  Bytes redone;  // beyond its input, of the largest layer that is computed again
+  Bytes kept;     // of one micro-batch that waits for its backward pass
+  Bytes redone;   // beyond its input, of the largest layer that is computed again
+  Bytes working;  // of the widest operator
 
-  void add_weights(const PartMemory& part) {
+  void add_part(const PartMemory& part) {
     parameters += part.parameters;
     expert_parameters += part.expert_parameters;
     adapter_parameters += part.adapter_parameters;
+    working = std::max(working, part.working);
   }
   void add_layer(const PartMemory& layer, Recompute recompute) {
-    add_weights(layer);
+    add_part(layer);
     if (recompute == Recompute::full) {
       kept += layer.input;
       redone = std::max(redone, layer.saved - layer.input);
@@ -94,14 +96,16 @@ std::vector<ChunkLayers> chunks_of_stage(const TrainingPlan& plan, std::span<con
   return held;
 }
 
-// The largest part that is gathered and reduced as one unit.
-Bytes largest_unit(const ModelParts& parts, std::span<const ChunkLayers> chunks, const StateCounter& states,
-                   double gradient_bytes) {
+// Whole parts at once: the weights of a layer and of those prefetched behind it, and the gradients of the one that is
+// just done. Counted for the largest part.
+Bytes gathered_bytes(const ModelParts& parts, std::span<const ChunkLayers> chunks, const StateCounter& states,
+                     double gradient_bytes, int64_t gathered_layers) {
   Bytes largest;
   const auto consider = [&](const PartMemory& part) {
     HeldParts alone;
-    alone.add_weights(part);
-    largest = std::max(largest, states.weights(alone).whole + states.trained(alone, gradient_bytes).whole);
+    alone.add_part(part);
+    largest = std::max(largest, static_cast<double>(gathered_layers) * states.weights(alone).whole +
+                                    states.trained(alone, gradient_bytes).whole);
   };
   for (const ChunkLayers& chunk : chunks) {
     for (int64_t i = 0; i < chunk.count; ++i) consider(parts.layers[static_cast<size_t>(chunk.first + i)]);
@@ -120,12 +124,12 @@ TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLay
     held.add_layers(std::span(parts.layers).subspan(static_cast<size_t>(chunk.first), static_cast<size_t>(chunk.count)),
                     plan);
     if (chunk.embedding) {
-      held.add_weights(parts.embedding);
+      held.add_part(parts.embedding);
       held.add_layers(parts.encoder_layers, plan);
       held.kept += parts.embedding.saved;
     }
     if (chunk.head) {
-      held.add_weights(parts.head);
+      held.add_part(parts.head);
       // A micro-batch turns round at the head: one is there at a time.
       memory.activations += parts.head.saved;
       memory.logits += parts.head.logits;
@@ -147,16 +151,15 @@ TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLay
   const Bytes away = gradients.whole - gradients.part;
   if (plan.sharding == Sharding::gradients) memory.communication = std::min(overheads.gradient_bucket, away);
   if (plan.sharding == Sharding::parameters) {
-    const Bytes unit = largest_unit(parts, chunks, states, formats.gradient_bytes);
-    memory.communication =
-        std::min(static_cast<double>(overheads.gathered_layers) * unit, away + weights.whole - weights.part);
+    const Bytes gathered = gathered_bytes(parts, chunks, states, formats.gradient_bytes, overheads.gathered_layers);
+    memory.communication = std::min(gathered, away + weights.whole - weights.part);
   }
   if (plan.stages() > 1) memory.communication += 2 * parts.layers.front().input;
 
   const double each = static_cast<double>(in_flight) / static_cast<double>(chunks.size());
   memory.activations = (memory.activations + each * held.kept) * (1 - formats.offloaded_activations);
-  memory.workspace = overheads.workspace + held.redone;
-  memory.fragmentation = overheads.fragmentation * (memory.activations + memory.logits + held.redone);
+  memory.workspace = overheads.workspace + held.redone + held.working;
+  memory.fragmentation = overheads.fragmentation * (memory.activations + memory.logits + held.redone + held.working);
   return memory;
 }
 
