@@ -326,8 +326,8 @@ int64_t TrainingPlan::sharded_over() const {
 }
 
 int64_t stage_of_chunk(const TrainingPlan& plan, int64_t chunk) {
-  if (!folds_back(plan.schedule)) return chunk % plan.stages();
-  return chunk < plan.stages() ? chunk : 2 * plan.stages() - 1 - chunk;
+  if (chunk < plan.stages()) return chunk;
+  return folds_back(plan.schedule) ? 2 * plan.stages() - 1 - chunk : chunk % plan.stages();
 }
 
 std::vector<ChunkLayers> chunk_layers(const TrainingPlan& plan, int64_t layers) {

@@ -84,14 +84,16 @@ class StateCounter {
   bool frozen_;
 };
 
-// What one rank has of the chunks that run on its stage. DualPipe runs the model in both directions at once, so that a
-// stage has the chunk of its mirror image too.
-std::vector<ChunkLayers> chunks_of_stage(const TrainingPlan& plan, std::span<const ChunkLayers> chunks, int64_t stage) {
-  std::vector<ChunkLayers> held;
-  for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
-    const int64_t own = stage_of_chunk(plan, static_cast<int64_t>(chunk));
-    const bool mirrored = plan.schedule == "dualpipe" && own == plan.stages() - 1 - stage;
-    if (own == stage || mirrored) held.push_back(chunks[chunk]);
+// The chunks that each stage holds. DualPipe runs the model in both directions at once, so that a stage has those of
+// its mirror image too.
+std::vector<std::vector<ChunkLayers>> chunks_of_stages(const TrainingPlan& plan, int64_t layers) {
+  std::vector<std::vector<ChunkLayers>> held(static_cast<size_t>(plan.stages()));
+  const bool both_directions = plan.schedule == "dualpipe";
+  int64_t chunk = 0;
+  for (const ChunkLayers& range : chunk_layers(plan, layers)) {
+    const int64_t stage = stage_of_chunk(plan, chunk++), mirrored = plan.stages() - 1 - stage;
+    held[static_cast<size_t>(stage)].push_back(range);
+    if (both_directions && mirrored != stage) held[static_cast<size_t>(mirrored)].push_back(range);
   }
   return held;
 }
@@ -178,19 +180,20 @@ ModelParts training_parts(const Model& model, int64_t sequence_length, const Tra
 TrainingMemory stage_memory(const ModelParts& parts, const TrainingPlan& plan, const TrainingFormats& formats,
                             const MemoryOverheads& overheads, int64_t stage, int64_t in_flight) {
   ensure(stage >= 0 && stage < plan.stages(), "a stage is one of the plan's");
-  const std::vector<ChunkLayers> chunks = chunk_layers(plan, static_cast<int64_t>(parts.layers.size()));
-  return memory_of_stage(parts, chunks_of_stage(plan, chunks, stage), plan, formats, overheads, in_flight);
+  const auto chunks = chunks_of_stages(plan, static_cast<int64_t>(parts.layers.size()));
+  return memory_of_stage(parts, chunks[static_cast<size_t>(stage)], plan, formats, overheads, in_flight);
 }
 
 PlanMemory plan_memory(const ModelParts& parts, const TrainingPlan& plan, const TrainingFormats& formats,
                        const MemoryOverheads& overheads) {
-  const std::vector<ChunkLayers> chunks = chunk_layers(plan, static_cast<int64_t>(parts.layers.size()));
+  const auto chunks = chunks_of_stages(plan, static_cast<int64_t>(parts.layers.size()));
   PlanMemory memory;
+  memory.stages.reserve(chunks.size());
   for (int64_t stage = 0; stage < plan.stages(); ++stage) {
     const int64_t in_flight =
         chunks_in_flight(plan.schedule, plan.stages(), plan.virtual_stages, plan.micro_batches(), stage);
     memory.stages.push_back(
-        memory_of_stage(parts, chunks_of_stage(plan, chunks, stage), plan, formats, overheads, in_flight));
+        memory_of_stage(parts, chunks[static_cast<size_t>(stage)], plan, formats, overheads, in_flight));
     if (memory.stages.back().total() > memory.most().total()) memory.fullest = stage;
   }
   return memory;
