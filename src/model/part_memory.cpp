@@ -219,6 +219,7 @@ ModelParts model_parts(const Model& model, const StepRequest& request, const Par
   const PartCounter counter(model, request, rank, saved);
   ModelParts parts;
   parts.layers = counter.layers(model.layers, tokens);
+  parts.draft_layers = counter.layers(model.draft_layers, tokens);
   add_weights(parts.embedding, embedding_weights(model), rank);
   add_weights(parts.head, head_weights(model), rank);
   counter.add_embedding(parts.embedding, tokens);

@@ -30,7 +30,8 @@ struct PartMemory {
 
 struct ModelParts {
   std::vector<PartMemory> encoder_layers, layers;
-  PartMemory embedding;  // with the ends of an encoder
+  std::vector<PartMemory> draft_layers;  // each predicts one token more, with the head
+  PartMemory embedding;                  // with the ends of an encoder
   PartMemory head;
   double tied_table = 0;  // parameters of the head's copy of the token table where it lies on another stage
 };

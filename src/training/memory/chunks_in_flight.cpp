@@ -60,7 +60,7 @@ int64_t chunks_in_flight(std::string_view schedule, int64_t stages, int64_t virt
   }
   std::vector<std::string> names;
   for (const InFlightForm& form : in_flight_forms) names.emplace_back(form.schedule);
-  throw InputError({.source = "--pipeline-schedule",
+  throw InputError({.source = "pipeline schedule",
                     .value = std::string(schedule),
                     .expected = "a pipeline schedule",
                     .suggestion = nearest_name(schedule, names).value_or("")});

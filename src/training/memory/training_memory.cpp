@@ -84,16 +84,17 @@ class StateCounter {
   bool frozen_;
 };
 
-// The chunks that each stage holds. DualPipe runs the model in both directions at once, so that a stage has those of
-// its mirror image too.
+// The chunks that each stage holds; some several times over the stages (DualPipe).
 std::vector<std::vector<ChunkLayers>> chunks_of_stages(const TrainingPlan& plan, int64_t layers) {
   std::vector<std::vector<ChunkLayers>> held(static_cast<size_t>(plan.stages()));
-  const bool both_directions = plan.schedule == "dualpipe";
+  const PipelineWork work = pipeline_work(plan);
+  const int64_t copies = model_copies(plan.schedule);
   int64_t chunk = 0;
   for (const ChunkLayers& range : chunk_layers(plan, layers)) {
-    const int64_t stage = stage_of_chunk(plan, chunk++), mirrored = plan.stages() - 1 - stage;
-    held[static_cast<size_t>(stage)].push_back(range);
-    if (both_directions && mirrored != stage) held[static_cast<size_t>(mirrored)].push_back(range);
+    for (int64_t copy = 0; copy < copies; ++copy) {
+      held[static_cast<size_t>(stage_of_chunk(plan.schedule, work, chunk, copy))].push_back(range);
+    }
+    ++chunk;
   }
   return held;
 }
@@ -132,9 +133,11 @@ TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLay
     }
     if (chunk.head) {
       held.add_part(parts.head);
+      held.add_layers(parts.draft_layers, plan);
       // A micro-batch turns round at the head: one is there at a time.
-      memory.activations += parts.head.saved;
-      memory.logits += parts.head.logits;
+      const double predictions = 1 + static_cast<double>(parts.draft_layers.size());
+      memory.activations += predictions * parts.head.saved;
+      memory.logits += predictions * parts.head.logits;
     }
     has_embedding = has_embedding || chunk.embedding;
     has_head = has_head || chunk.head;

@@ -247,6 +247,19 @@ TEST(TrainingMemory, holds_as_many_micro_batches_as_are_in_flight) {
   EXPECT_DOUBLE_EQ(stage_memory(parts, plan, {}, no_overheads, 2, 7).activations.value(), 7 * two_layers);
 }
 
+TEST(TrainingMemory, of_draft_layers_lies_on_the_last_stage) {
+  Model model = llama_like();
+  const TrainingPlan plan{.parallel = {.pipeline = 2}, .global_batch = 4};
+  const std::vector<TrainingMemory> before = memory_of(model, plan).stages;
+  Layer draft = model.layers.front();
+  draft.draft_projection = true;
+  model.draft_layers = {draft};
+  const std::vector<TrainingMemory> after = memory_of(model, plan).stages;
+  EXPECT_EQ(after[0].total(), before[0].total());
+  EXPECT_DOUBLE_EQ((after[1].parameters - before[1].parameters).value(), 2 * count_parameters(model).draft);
+  EXPECT_DOUBLE_EQ(after[1].logits.value(), 2 * before[1].logits.value());
+}
+
 TEST(TrainingMemory, of_a_bidirectional_pipeline_has_two_copies_of_the_model) {
   double sum = 0;
   const TrainingPlan plan{.parallel = {.pipeline = 2}, .global_batch = 8, .schedule = "dualpipe"};
