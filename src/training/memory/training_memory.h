@@ -50,7 +50,8 @@ struct PlanMemory {
 PlanMemory plan_memory(const ModelParts& parts, const TrainingPlan& plan, const TrainingFormats& formats,
                        const MemoryOverheads& overheads);
 
-// Runs that worked come out up to 5% above the capacity (docs/training.md), so only more than that is called too much.
+// Of what programs can allocate. Runs that worked come out up to 5% above that (docs/training.md), so only more is
+// called too much.
 constexpr double memory_tolerance = 1.05;
 inline bool fits(Bytes need, Bytes capacity) {
   return need <= memory_tolerance * capacity;
