@@ -4,6 +4,7 @@
 
 #include "model/step_internal.h"
 #include "model/weights.h"
+#include "model/work.h"
 
 namespace foretoken {
 namespace step {
@@ -48,6 +49,28 @@ struct CoreSizeOf {
   template <class Shape>
   CoreSize operator()(const Shape&) const {
     return {};
+  }
+};
+
+struct LiveBytes {
+  double activation;
+
+  double operator()(const GemmShape& s) const {
+    return number(s.batch) * number(s.m) * (number(s.k) + number(s.n)) * activation;
+  }
+  double operator()(const MoeShape& s) const {
+    const double width = number(s.inter) / number(s.tp) * (s.gated ? 3 : 2);
+    return expert_load(s).pairs * (2 * number(s.hidden) + width) * activation;
+  }
+  double operator()(const ActivationShape& s) const {
+    return number(s.rows) * number(s.width) * (s.gated ? 3 : 2) * activation;
+  }
+  double operator()(const SamplingShape& s) const {  // logits and their fp32 copy
+    return number(s.rows) * number(s.vocabulary) * (activation + 4);
+  }
+  template <class Shape>
+  double operator()(const Shape&) const {
+    return 0;
   }
 };
 
@@ -127,8 +150,9 @@ class PartCounter {
     part.saved += part.scores;
   }
 
-  static void add_operators(PartMemory& part, std::span<const ForwardOperator> operators) {
+  void add_operators(PartMemory& part, std::span<const ForwardOperator> operators) const {
     for (const ForwardOperator& one : operators) {
+      part.working = std::max(part.working, Bytes(live_bytes(one.shape, bytes_per_element(model_.dtype))));
       const bool is_loss = one.part == StepPart::head && std::holds_alternative<SoftmaxShape>(one.shape);
       (is_loss ? part.logits : part.saved) += Bytes(one.saved_bytes * number(one.count));
     }
@@ -167,6 +191,10 @@ void LocalWeights::add(const Weight& weight, const Rank& rank, double times) {
   bytes += parameters * facts(weight.scheme).weight_bytes;
 }
 
+double live_bytes(const KernelShape& shape, double activation) {
+  return std::visit(LiveBytes{activation}, shape);
+}
+
 double adapter_parameters(std::span<const ForwardOperator> forward) {
   double sum = 0;
   for (const ForwardOperator& one : forward) {
@@ -191,6 +219,7 @@ ModelParts model_parts(const Model& model, const StepRequest& request, const Par
   const PartCounter counter(model, request, rank, saved);
   ModelParts parts;
   parts.layers = counter.layers(model.layers, tokens);
+  parts.draft_layers = counter.layers(model.draft_layers, tokens);
   add_weights(parts.embedding, embedding_weights(model), rank);
   add_weights(parts.head, head_weights(model), rank);
   counter.add_embedding(parts.embedding, tokens);

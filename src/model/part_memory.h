@@ -25,11 +25,13 @@ struct PartMemory {
   Bytes scores;                   // of `saved`: what computing the attention core again spares
   Bytes input;                    // of a layer: what enters it, which is all that stays when it is computed again
   Bytes logits;                   // of the head
+  Bytes working;                  // inputs and outputs of the widest operator: their gradients in the backward pass
 };
 
 struct ModelParts {
   std::vector<PartMemory> encoder_layers, layers;
-  PartMemory embedding;  // with the ends of an encoder
+  std::vector<PartMemory> draft_layers;  // each predicts one token more, with the head
+  PartMemory embedding;                  // with the ends of an encoder
   PartMemory head;
   double tied_table = 0;  // parameters of the head's copy of the token table where it lies on another stage
 };

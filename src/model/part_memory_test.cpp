@@ -66,6 +66,13 @@ TEST(PartMemory, of_all_parts_is_that_of_a_rank) {
   }
 }
 
+TEST(PartMemory, works_on_the_inputs_and_outputs_of_the_widest_operator) {
+  const ModelParts parts = model_parts(llama_like(), micro_batch, {});
+  EXPECT_EQ(parts.layers.front().working.value(), 256.0 * 3 * 2816 * 2);  // the MLP's activation: two in, one out
+  EXPECT_EQ(parts.head.working.value(), 256.0 * (1024 + 32000) * 2);
+  EXPECT_LT(model_parts(llama_like(), micro_batch, {.tensor = 4}).layers.front().working, parts.layers.front().working);
+}
+
 TEST(PartMemory, of_adapters_is_counted_apart) {
   StepRequest tuned = micro_batch;
   tuned.lora = {.rank = 16, .on_mlp = false};

@@ -176,6 +176,8 @@ struct LocalWeights {
 
   void add(const Weight& weight, const Rank& rank, double times);
 };
+// Inputs and outputs an operator holds at once, beside the residual stream.
+double live_bytes(const KernelShape& shape, double activation);
 double adapter_parameters(std::span<const ForwardOperator> forward);
 
 // Parameters of one rank that a training step changes; routed experts apart, since other ranks hold the same ones.

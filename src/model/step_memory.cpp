@@ -63,33 +63,10 @@ double local_cache_bytes(const Model& model, const StepRequest& request, const P
   return bytes;
 }
 
-// Inputs and outputs an operator holds at once, beside the residual stream.
-struct LiveBytes {
-  double activation;
-
-  double operator()(const GemmShape& s) const {
-    return number(s.batch) * number(s.m) * (number(s.k) + number(s.n)) * activation;
-  }
-  double operator()(const MoeShape& s) const {
-    const double width = number(s.inter) / number(s.tp) * (s.gated ? 3 : 2);
-    return expert_load(s).pairs * (2 * number(s.hidden) + width) * activation;
-  }
-  double operator()(const ActivationShape& s) const {
-    return number(s.rows) * number(s.width) * (s.gated ? 3 : 2) * activation;
-  }
-  double operator()(const SamplingShape& s) const {  // logits and their fp32 copy
-    return number(s.rows) * number(s.vocabulary) * (activation + 4);
-  }
-  template <class Shape>
-  double operator()(const Shape&) const {
-    return 0;
-  }
-};
-
 double working_bytes(const Model& model, std::span<const ForwardOperator> forward, int64_t stream_rows) {
   const double activation = bytes_per_element(model.dtype);
   double most = 0;
-  for (const ForwardOperator& one : forward) most = std::max(most, std::visit(LiveBytes{activation}, one.shape));
+  for (const ForwardOperator& one : forward) most = std::max(most, live_bytes(one.shape, activation));
   return most + 2 * number(stream_rows) * number(model.hidden) * activation;
 }
 

@@ -72,15 +72,6 @@ ProcessGroup expert_replicas(const ParallelPlan& plan) {
   return ProcessGroup::strided(0, std::max<int64_t>(1, ranks / spread), spread);
 }
 
-// Micro-batches that an interleaved schedule runs through one chunk in a row: as many as there are stages, or the next
-// number that leaves no group smaller than that (--microbatch-group-size-per-virtual-pipeline-stage).
-int64_t micro_batch_group(int64_t stages, int64_t micro_batches) {
-  for (int64_t group = stages; group < micro_batches; ++group) {
-    if (micro_batches % group == 0 || micro_batches % group >= stages) return group;
-  }
-  return std::max(stages, micro_batches);
-}
-
 }  // namespace
 
 std::string_view time_part_name(TimePart part) {
@@ -288,8 +279,7 @@ IterationEstimate IterationModel::estimate(const TrainingPlan& plan) {
   const std::vector<ChunkLayers> chunks = chunk_layers(plan, layers);
   IterationEstimate result;
   PipelineWork& work = result.pipeline;
-  work = {.stages = plan.stages(), .virtual_stages = plan.virtual_stages, .micro_batches = plan.micro_batches()};
-  work.micro_batch_group = micro_batch_group(work.stages, work.micro_batches);
+  work = pipeline_work(plan);
   work.send_forward = work.send_backward = send_seconds(plan);
 
   std::vector<TimeParts> stage_parts(static_cast<size_t>(plan.stages()));

@@ -41,11 +41,21 @@ void share_evenly(int64_t amount, std::span<const size_t> chunks, std::vector<in
   }
 }
 
+// Micro-batches that an interleaved schedule runs through one chunk in a row: as many as there are stages, or the next
+// number that leaves no group smaller than that (--microbatch-group-size-per-virtual-pipeline-stage).
+int64_t micro_batch_group(int64_t stages, int64_t micro_batches) {
+  for (int64_t group = stages; group < micro_batches; ++group) {
+    if (micro_batches % group == 0 || micro_batches % group >= stages) return group;
+  }
+  return std::max(stages, micro_batches);
+}
+
 // Layers of every chunk; 0 or less where a plan leaves it none.
 std::vector<int64_t> chunk_sizes(const TrainingPlan& plan, int64_t layers) {
+  const PipelineWork work = pipeline_work(plan);
   std::vector<size_t> first_stage, last_stage, others;
   for (int64_t chunk = 0; chunk < plan.chunks(); ++chunk) {
-    const int64_t stage = stage_of_chunk(plan, chunk);
+    const int64_t stage = stage_of_chunk(plan.schedule, work, chunk);
     const bool first = plan.first_stage_layers && stage == 0;
     const bool last = plan.last_stage_layers && stage == plan.stages() - 1;
     (first ? first_stage : last ? last_stage : others).push_back(static_cast<size_t>(chunk));
@@ -66,11 +76,13 @@ std::vector<int64_t> chunk_sizes(const TrainingPlan& plan, int64_t layers) {
 // A chunk that holds the embedding or the head may do without, as long as its stage
 // has layers in another chunk.
 bool leaves_chunks_empty(const TrainingPlan& plan, const std::vector<int64_t>& sizes) {
+  const PipelineWork work = pipeline_work(plan);
   std::vector<int64_t> of_stage(static_cast<size_t>(plan.stages()), 0);
   for (size_t chunk = 0; chunk < sizes.size(); ++chunk) {
     const bool end = chunk == 0 || chunk + 1 == sizes.size();
     if (sizes[chunk] < (end ? 0 : 1)) return true;
-    of_stage[static_cast<size_t>(stage_of_chunk(plan, static_cast<int64_t>(chunk)))] += sizes[chunk];
+    const int64_t stage = stage_of_chunk(plan.schedule, work, static_cast<int64_t>(chunk));
+    of_stage[static_cast<size_t>(stage)] += sizes[chunk];
   }
   return std::any_of(of_stage.begin(), of_stage.end(), [](int64_t count) { return count < 1; });
 }
@@ -257,16 +269,43 @@ std::vector<Finding> violated_constraints(const PlannedRun& run) {
   return findings;
 }
 
+// Why the schedule cannot run the plan's pipeline; empty = it can. Constraints that are listed for other numbers are
+// not repeated.
+std::string schedule_complaint(const TrainingPlan& plan) {
+  const bool listed = plan.stages() == 1 && plan.virtual_stages > 1;
+  return listed || plan.micro_batches() < 1 ? "" : why_not(plan.schedule, pipeline_work(plan));
+}
+
+bool is_known_schedule(const std::string& name) {
+  const std::vector<std::string> names = pipeline_schedule_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+PlanProblem schedule_problem(const TrainingPlan& plan, std::string why) {
+  PlanProblem problem{.flag = "--pipeline-schedule", .value = printable(plan.schedule), .why = std::move(why)};
+  const std::vector<std::string> names = pipeline_schedule_names();
+  const std::optional<std::string> meant = nearest_name(plan.schedule, names);
+  if (meant && !is_known_schedule(plan.schedule)) problem.nearest.push_back(*meant);
+  for (const std::string& name : names) {
+    TrainingPlan other = plan;
+    other.schedule = name;
+    if (problem.nearest.empty() && schedule_complaint(other).empty()) problem.nearest.push_back(name);
+  }
+  return problem;
+}
+
 // Up to three values near the one given that leave no complaint about this number and bring no new one about another.
 std::vector<std::string> nearest_values(const PlannedRun& run, PlanNumberIndex index,
                                         const std::vector<Finding>& before) {
   constexpr int64_t farthest = 2048;
   constexpr size_t enough = 3;
   const PlanNumber& number = plan_numbers[index];
+  const bool schedule_works = schedule_complaint(run.plan).empty();
   const auto works = [&](int64_t candidate) {
     if (candidate < number.least || candidate > number.most) return false;
     PlannedRun changed = run;
     number.set(changed, candidate);
+    if (schedule_works && !schedule_complaint(changed.plan).empty()) return false;
     const std::vector<Finding> after = violated_constraints(changed);
     return std::all_of(after.begin(), after.end(), [&](const Finding& finding) {
       const auto same = [&](const Finding& old) { return old.number == finding.number; };
@@ -283,10 +322,6 @@ std::vector<std::string> nearest_values(const PlannedRun& run, PlanNumberIndex i
     (downwards ? down : up) += downwards ? -unit : unit;
   }
   return values;
-}
-
-bool folds_back(const std::string& schedule) {
-  return schedule == "zb-v" || schedule == "dualpipe";
 }
 
 }  // namespace
@@ -325,9 +360,12 @@ int64_t TrainingPlan::sharded_over() const {
   return shard_ranks > 0 ? shard_ranks : parallel.data * parallel.context;
 }
 
-int64_t stage_of_chunk(const TrainingPlan& plan, int64_t chunk) {
-  if (!folds_back(plan.schedule)) return chunk % plan.stages();
-  return chunk < plan.stages() ? chunk : 2 * plan.stages() - 1 - chunk;
+PipelineWork pipeline_work(const TrainingPlan& plan) {
+  const int64_t micro_batches = plan.micro_batches();
+  return {.stages = plan.stages(),
+          .virtual_stages = plan.virtual_stages,
+          .micro_batches = micro_batches,
+          .micro_batch_group = micro_batch_group(plan.stages(), micro_batches)};
 }
 
 std::vector<ChunkLayers> chunk_layers(const TrainingPlan& plan, int64_t layers) {
@@ -346,7 +384,7 @@ std::vector<ChunkLayers> chunk_layers(const TrainingPlan& plan, int64_t layers) 
 
 std::vector<PlanProblem> plan_problems(const Model& model, int64_t sequence_length, const TrainingPlan& plan,
                                        int64_t devices) {
-  const PlannedRun run{.model = model, .sequence_length = sequence_length, .plan = plan, .devices = devices};
+  PlannedRun run{.model = model, .sequence_length = sequence_length, .plan = plan, .devices = devices};
   std::vector<PlanProblem> problems;
   const auto add = [&](const Finding& finding, std::vector<std::string> nearest) {
     const PlanNumber& number = plan_numbers[finding.number];
@@ -360,14 +398,22 @@ std::vector<PlanProblem> plan_problems(const Model& model, int64_t sequence_leng
     add(finding, {std::to_string(std::clamp(number.get(run), number.least, number.most))});
   }
   if (!problems.empty()) return problems;  // the constraints divide by these numbers
+  const bool known = is_known_schedule(plan.schedule);
+  if (!known) run.plan.schedule = plan.virtual_stages > 1 ? "interleaved" : "1f1b";  // for the rest of the checks
   const std::vector<Finding> violated = violated_constraints(run);
   for (const Finding& finding : violated) add(finding, nearest_values(run, finding.number, violated));
+  if (!known) {
+    problems.push_back(schedule_problem(plan, "there is no schedule of this name"));
+  } else if (std::string why = schedule_complaint(plan); !why.empty()) {
+    problems.push_back(schedule_problem(plan, std::move(why)));
+  }
   return problems;
 }
 
 bool is_valid_plan(const Model& model, int64_t sequence_length, const TrainingPlan& plan, int64_t devices) {
   const PlannedRun run{.model = model, .sequence_length = sequence_length, .plan = plan, .devices = devices};
-  return numbers_out_of_range(run).empty() && violated_constraints(run).empty();
+  return numbers_out_of_range(run).empty() && is_known_schedule(plan.schedule) && violated_constraints(run).empty() &&
+         schedule_complaint(plan).empty();
 }
 
 void check_plan(const Model& model, int64_t sequence_length, const TrainingPlan& plan, int64_t devices) {

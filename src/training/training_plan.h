@@ -10,6 +10,7 @@
 
 #include "model/model.h"
 #include "model/step.h"
+#include "training/schedule/pipeline_schedule.h"
 
 namespace foretoken {
 
@@ -68,9 +69,8 @@ struct ChunkLayers {
   bool operator==(const ChunkLayers&) const = default;
 };
 
-// Chunk c runs on stage c % stages in all schedules but those that fold back (zb-v, dualpipe), where it runs on stage c
-// or 2 stages - 1 - c.
-int64_t stage_of_chunk(const TrainingPlan& plan, int64_t chunk);
+// The plan's pipeline, its chunks still without times.
+PipelineWork pipeline_work(const TrainingPlan& plan);
 
 // The chunks in the order a micro-batch passes through them. Layers that do not divide evenly leave one less to the
 // outer chunks. The plan must be valid.

@@ -87,20 +87,11 @@ TEST(TrainingPlanChunks, follow_the_layers_named_for_the_outer_stages) {
   EXPECT_THAT(sizes_of(chunk_layers(plan, 18)), ElementsAre(2, 3, 3, 1, 2, 3, 3, 1));
 }
 
-TEST(TrainingPlanChunks, run_on_every_stage_equally_often) {
-  for (const char* schedule : {"interleaved", "zb-v"}) {
-    const TrainingPlan plan{.parallel = {.pipeline = 4}, .schedule = schedule, .virtual_stages = 2};
-    std::vector<int> times(4, 0);
-    for (int64_t chunk = 0; chunk < plan.chunks(); ++chunk)
-      ++times.at(static_cast<size_t>(stage_of_chunk(plan, chunk)));
-    EXPECT_THAT(times, ElementsAre(2, 2, 2, 2)) << schedule;
-  }
-}
-
 TEST(TrainingPlanProblems, are_none_in_a_plan_that_can_run) {
   const TrainingPlan plan{.parallel = {.tensor = 2, .pipeline = 5, .data = 2, .context = 2, .sequence = true},
                           .micro_batch = 2,
-                          .global_batch = 16,
+                          .global_batch = 20,
+                          .schedule = "interleaved",
                           .virtual_stages = 2,
                           .sharding = Sharding::parameters,
                           .shard_ranks = 2,
@@ -165,7 +156,7 @@ TEST(TrainingPlanProblems, count_experts_and_what_holds_them) {
 
 // Llama 3.1 405B: 126 layers in 128 chunks, the first with the embedding alone and the last with the head alone.
 TEST(TrainingPlanProblems, are_none_where_only_the_outer_chunks_have_no_layer) {
-  TrainingPlan plan{.parallel = {.pipeline = 3}, .virtual_stages = 4};
+  TrainingPlan plan{.parallel = {.pipeline = 3}, .global_batch = 6, .schedule = "interleaved", .virtual_stages = 4};
   EXPECT_TRUE(plan_problems(llama_like(), 4096, plan, 0).empty());
   EXPECT_EQ(sizes_of(chunk_layers(plan, 10)), (std::vector<int64_t>{0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0}));
   plan.virtual_stages = 5;
@@ -182,6 +173,19 @@ TEST(TrainingPlanProblems, include_stages_left_without_layers) {
   plan.first_stage_layers.reset();
   plan.last_stage_layers = 20;
   EXPECT_THAT(flags_of(plan_problems(llama_like(), 4096, plan, 0)), ElementsAre("--decoder-last-pipeline-num-layers"));
+}
+
+TEST(TrainingPlanProblems, include_what_the_schedule_cannot_run) {
+  TrainingPlan plan{.parallel = {.pipeline = 2}, .global_batch = 4, .virtual_stages = 2};
+  std::vector<PlanProblem> problems = plan_problems(llama_like(), 4096, plan, 0);
+  ASSERT_THAT(flags_of(problems), ElementsAre("--pipeline-schedule"));
+  EXPECT_THAT(problems.front().nearest, ElementsAre("interleaved"));
+  plan.schedule = "interleavd";
+  plan.micro_batch = 3;
+  problems = plan_problems(llama_like(), 4096, plan, 0);
+  ASSERT_THAT(flags_of(problems), ElementsAre("--global-batch-size", "--pipeline-schedule"));
+  EXPECT_THAT(problems.back().nearest, ElementsAre("interleaved"));
+  EXPECT_FALSE(is_valid_plan(llama_like(), 4096, plan, 0));
 }
 
 TEST(TrainingPlanProblems, leave_out_sequence_parallelism_without_tensor_ranks) {

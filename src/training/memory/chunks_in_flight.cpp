@@ -55,12 +55,12 @@ constexpr InFlightForm in_flight_forms[] = {
 
 int64_t chunks_in_flight(std::string_view schedule, int64_t stages, int64_t virtual_stages, int64_t micro_batches,
                          int64_t stage) {
-  std::vector<std::string> names;
   for (const InFlightForm& form : in_flight_forms) {
     if (form.schedule == schedule) return form.count({stages, virtual_stages, micro_batches, stage});
-    names.emplace_back(form.schedule);
   }
-  throw InputError({.source = "--pipeline-schedule",
+  std::vector<std::string> names;
+  for (const InFlightForm& form : in_flight_forms) names.emplace_back(form.schedule);
+  throw InputError({.source = "pipeline schedule",
                     .value = std::string(schedule),
                     .expected = "a pipeline schedule",
                     .suggestion = nearest_name(schedule, names).value_or("")});

@@ -3,9 +3,14 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 
 #include "base/csv.h"
+#include "compose/serving_engine.h"
+#include "hardware/catalogue.h"
 #include "training/memory/training_memory.h"
+#include "training/training_stack.h"
+#include "training/validate/training_case.h"
 
 namespace foretoken {
 namespace {
@@ -34,6 +39,7 @@ TEST(PublishedMemory, of_the_activation_recomputation_paper_is_met) {
     TrainingPlan plan{.parallel = {.tensor = csv.integer(csv.column("tp")), .pipeline = csv.integer(csv.column("pp"))},
                       .micro_batch = csv.integer(csv.column("micro_batch")),
                       .virtual_stages = csv.integer(csv.column("vpp"))};
+    if (plan.virtual_stages > 1) plan.schedule = "interleaved";
     plan.global_batch = 8 * plan.parallel.pipeline * plan.micro_batch;
     const auto first_stage = [&](int norms) {
       ModelParts parts = training_parts(paper_gpt(csv, norms), csv.integer(csv.column("seq")), plan, formats);
@@ -63,6 +69,39 @@ TEST(PublishedMemory, of_the_activation_recomputation_paper_is_met) {
   }
   EXPECT_EQ(exact, 5);
   EXPECT_EQ(read_off, 9);
+}
+
+// All of them ran. Where a source does not say what was recomputed, all layers may have been.
+TEST(PublishedMemory, of_fewer_than_two_percent_of_published_runs_is_called_too_much) {
+  const char* data = std::getenv("FORETOKEN_DATA");
+  if (data == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder that holds training/runs.csv.gz";
+  const std::filesystem::path shipped = std::filesystem::path(FORETOKEN_SOURCE_DIR) / "data";
+  const HardwareCatalogue hardware(shipped / "hardware");
+  TrainingCaseLibrary library(TrainingStackCatalogue(shipped / "training/stacks").all(),
+                              read_run_clusters(shipped / "training/clusters.json"), hardware,
+                              [](const Cluster& cluster) {
+                                return std::make_unique<MachineModels>(cluster, KernelPredictor(cluster.node.device),
+                                                                       std::nullopt, std::nullopt);
+                              });
+  TrainingRowReader reader(std::filesystem::path(data) / "training/runs.csv.gz");
+  int runs = 0;
+  std::vector<std::string> too_large;
+  while (reader.next()) {
+    std::string why;
+    std::optional<TrainingCase> run = library.find(reader.read(), "", why);
+    if (!run) continue;
+    ++runs;
+    if (!recompute_from_name(run->row.recompute)) run->plan.recompute = Recompute::full;
+    const TrainingFormats formats =
+        usual_formats(run->job.recipe, run->job.lora, library.stacks()[run->stack].attention);
+    const ModelParts parts = training_parts(run->job.model, run->job.sequence_length, run->plan, formats);
+    const Bytes need = plan_memory(parts, run->plan, formats, {}).most().total();
+    if (!fits(need, Bytes(allocatable_bytes(run->machine->device()).value))) too_large.push_back(run->row.id);
+  }
+  EXPECT_GT(runs, 1000);
+  EXPECT_LT(static_cast<double>(too_large.size()), 0.02 * runs) << testing::PrintToString(too_large);
+  RecordProperty("runs", runs);
+  RecordProperty("too_large", testing::PrintToString(too_large));
 }
 
 }  // namespace

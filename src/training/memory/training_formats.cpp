@@ -35,4 +35,11 @@ std::optional<OptimizerState> optimizer_state_from_name(std::string_view name) {
   return found->state;
 }
 
+TrainingFormats usual_formats(const TrainingRecipe& recipe, const LoraAdapter& lora, AttentionKernel attention) {
+  const bool fused = attention == AttentionKernel::flash;
+  return {.lora = lora,
+          .frozen_weight_bytes = facts(recipe.scheme).weight_bytes,
+          .saved = {.dropout = !fused, .flash_attention = fused}};
+}
+
 }  // namespace foretoken

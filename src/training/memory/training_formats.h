@@ -8,6 +8,8 @@
 
 #include "model/model.h"
 #include "model/part_memory.h"
+#include "training/piece_costs.h"
+#include "training/training_recipe.h"
 
 namespace foretoken {
 
@@ -33,5 +35,9 @@ struct TrainingFormats {
   double offloaded_optimizer = 0;    // share of the optimizer's state in host memory
   double offloaded_activations = 0;  // share of the activations there
 };
+
+// What a stack usually does: trained weights in 16 bits, a frozen base as the recipe multiplies it, dropout where
+// attention is not fused.
+TrainingFormats usual_formats(const TrainingRecipe& recipe, const LoraAdapter& lora, AttentionKernel attention);
 
 }  // namespace foretoken

@@ -12,16 +12,18 @@ namespace {
 // What several parts of a model come to on one rank.
 struct HeldParts {
   double parameters = 0, expert_parameters = 0, adapter_parameters = 0;
-  Bytes kept;    // of one micro-batch that waits for its backward pass
-  Bytes redone;  // beyond its input, of the largest layer that is computed again
+  Bytes kept;     // of one micro-batch that waits for its backward pass
+  Bytes redone;   // beyond its input, of the largest layer that is computed again
+  Bytes working;  // of the widest operator
 
-  void add_weights(const PartMemory& part) {
+  void add_part(const PartMemory& part) {
     parameters += part.parameters;
     expert_parameters += part.expert_parameters;
     adapter_parameters += part.adapter_parameters;
+    working = std::max(working, part.working);
   }
   void add_layer(const PartMemory& layer, Recompute recompute) {
-    add_weights(layer);
+    add_part(layer);
     if (recompute == Recompute::full) {
       kept += layer.input;
       redone = std::max(redone, layer.saved - layer.input);
@@ -82,26 +84,31 @@ class StateCounter {
   bool frozen_;
 };
 
-// What one rank has of the chunks that run on its stage. DualPipe runs the model in both directions at once, so that a
-// stage has the chunk of its mirror image too.
-std::vector<ChunkLayers> chunks_of_stage(const TrainingPlan& plan, std::span<const ChunkLayers> chunks, int64_t stage) {
-  std::vector<ChunkLayers> held;
-  for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
-    const int64_t own = stage_of_chunk(plan, static_cast<int64_t>(chunk));
-    const bool mirrored = plan.schedule == "dualpipe" && own == plan.stages() - 1 - stage;
-    if (own == stage || mirrored) held.push_back(chunks[chunk]);
+// The chunks that each stage holds; some several times over the stages (DualPipe).
+std::vector<std::vector<ChunkLayers>> chunks_of_stages(const TrainingPlan& plan, int64_t layers) {
+  std::vector<std::vector<ChunkLayers>> held(static_cast<size_t>(plan.stages()));
+  const PipelineWork work = pipeline_work(plan);
+  const int64_t copies = model_copies(plan.schedule);
+  int64_t chunk = 0;
+  for (const ChunkLayers& range : chunk_layers(plan, layers)) {
+    for (int64_t copy = 0; copy < copies; ++copy) {
+      held[static_cast<size_t>(stage_of_chunk(plan.schedule, work, chunk, copy))].push_back(range);
+    }
+    ++chunk;
   }
   return held;
 }
 
-// The largest part that is gathered and reduced as one unit.
-Bytes largest_unit(const ModelParts& parts, std::span<const ChunkLayers> chunks, const StateCounter& states,
-                   double gradient_bytes) {
+// Whole parts at once: the weights of a layer and of those prefetched behind it, and the gradients of the one that is
+// just done. Counted for the largest part.
+Bytes gathered_bytes(const ModelParts& parts, std::span<const ChunkLayers> chunks, const StateCounter& states,
+                     double gradient_bytes, int64_t gathered_layers) {
   Bytes largest;
   const auto consider = [&](const PartMemory& part) {
     HeldParts alone;
-    alone.add_weights(part);
-    largest = std::max(largest, states.weights(alone).whole + states.trained(alone, gradient_bytes).whole);
+    alone.add_part(part);
+    largest = std::max(largest, static_cast<double>(gathered_layers) * states.weights(alone).whole +
+                                    states.trained(alone, gradient_bytes).whole);
   };
   for (const ChunkLayers& chunk : chunks) {
     for (int64_t i = 0; i < chunk.count; ++i) consider(parts.layers[static_cast<size_t>(chunk.first + i)]);
@@ -120,15 +127,17 @@ TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLay
     held.add_layers(std::span(parts.layers).subspan(static_cast<size_t>(chunk.first), static_cast<size_t>(chunk.count)),
                     plan);
     if (chunk.embedding) {
-      held.add_weights(parts.embedding);
+      held.add_part(parts.embedding);
       held.add_layers(parts.encoder_layers, plan);
       held.kept += parts.embedding.saved;
     }
     if (chunk.head) {
-      held.add_weights(parts.head);
+      held.add_part(parts.head);
+      held.add_layers(parts.draft_layers, plan);
       // A micro-batch turns round at the head: one is there at a time.
-      memory.activations += parts.head.saved;
-      memory.logits += parts.head.logits;
+      const double predictions = 1 + static_cast<double>(parts.draft_layers.size());
+      memory.activations += predictions * parts.head.saved;
+      memory.logits += predictions * parts.head.logits;
     }
     has_embedding = has_embedding || chunk.embedding;
     has_head = has_head || chunk.head;
@@ -147,16 +156,15 @@ TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLay
   const Bytes away = gradients.whole - gradients.part;
   if (plan.sharding == Sharding::gradients) memory.communication = std::min(overheads.gradient_bucket, away);
   if (plan.sharding == Sharding::parameters) {
-    const Bytes unit = largest_unit(parts, chunks, states, formats.gradient_bytes);
-    memory.communication =
-        std::min(static_cast<double>(overheads.gathered_layers) * unit, away + weights.whole - weights.part);
+    const Bytes gathered = gathered_bytes(parts, chunks, states, formats.gradient_bytes, overheads.gathered_layers);
+    memory.communication = std::min(gathered, away + weights.whole - weights.part);
   }
   if (plan.stages() > 1) memory.communication += 2 * parts.layers.front().input;
 
   const double each = static_cast<double>(in_flight) / static_cast<double>(chunks.size());
   memory.activations = (memory.activations + each * held.kept) * (1 - formats.offloaded_activations);
-  memory.workspace = overheads.workspace + held.redone;
-  memory.fragmentation = overheads.fragmentation * (memory.activations + memory.logits + held.redone);
+  memory.workspace = overheads.workspace + held.redone + held.working;
+  memory.fragmentation = overheads.fragmentation * (memory.activations + memory.logits + held.redone + held.working);
   return memory;
 }
 
@@ -175,19 +183,20 @@ ModelParts training_parts(const Model& model, int64_t sequence_length, const Tra
 TrainingMemory stage_memory(const ModelParts& parts, const TrainingPlan& plan, const TrainingFormats& formats,
                             const MemoryOverheads& overheads, int64_t stage, int64_t in_flight) {
   ensure(stage >= 0 && stage < plan.stages(), "a stage is one of the plan's");
-  const std::vector<ChunkLayers> chunks = chunk_layers(plan, static_cast<int64_t>(parts.layers.size()));
-  return memory_of_stage(parts, chunks_of_stage(plan, chunks, stage), plan, formats, overheads, in_flight);
+  const auto chunks = chunks_of_stages(plan, static_cast<int64_t>(parts.layers.size()));
+  return memory_of_stage(parts, chunks[static_cast<size_t>(stage)], plan, formats, overheads, in_flight);
 }
 
 PlanMemory plan_memory(const ModelParts& parts, const TrainingPlan& plan, const TrainingFormats& formats,
                        const MemoryOverheads& overheads) {
-  const std::vector<ChunkLayers> chunks = chunk_layers(plan, static_cast<int64_t>(parts.layers.size()));
+  const auto chunks = chunks_of_stages(plan, static_cast<int64_t>(parts.layers.size()));
   PlanMemory memory;
+  memory.stages.reserve(chunks.size());
   for (int64_t stage = 0; stage < plan.stages(); ++stage) {
     const int64_t in_flight =
         chunks_in_flight(plan.schedule, plan.stages(), plan.virtual_stages, plan.micro_batches(), stage);
     memory.stages.push_back(
-        memory_of_stage(parts, chunks_of_stage(plan, chunks, stage), plan, formats, overheads, in_flight));
+        memory_of_stage(parts, chunks[static_cast<size_t>(stage)], plan, formats, overheads, in_flight));
     if (memory.stages.back().total() > memory.most().total()) memory.fullest = stage;
   }
   return memory;

@@ -14,8 +14,9 @@ namespace foretoken {
 
 // What no formula of the model gives; all are assumptions a user may replace.
 struct MemoryOverheads {
-  Bytes workspace = gibibytes(2);        // driver context, libraries, communicators: 1 to 4 GB in practice
-  double fragmentation = 0.03;           // of activations and logits, which the allocator hands out again and again
+  Bytes workspace = gibibytes(1);  // driver context, libraries, communicators
+  double fragmentation =
+      0.03;  // of what comes and goes with micro-batches, which the allocator hands out again and again
   int64_t gathered_layers = 2;           // sharded parameters: layers whole at once, the current and a prefetched one
   Bytes gradient_bucket = gibibytes(1);  // sharded gradients: whole ones on their way to their owner
 };
@@ -25,7 +26,7 @@ struct TrainingMemory {
   Bytes activations;    // of all micro-batches in flight
   Bytes communication;  // gathered layers, gradient buckets, what goes to and comes from other stages
   Bytes logits;         // of the one micro-batch that is at the loss
-  Bytes workspace;      // with the layer that is being computed again
+  Bytes workspace;      // with the layer that is being computed again and the gradients of the operator that runs
   Bytes fragmentation;
   Bytes states() const { return parameters + gradients + optimizer; }
   Bytes total() const { return states() + activations + communication + logits + workspace + fragmentation; }
@@ -49,7 +50,8 @@ struct PlanMemory {
 PlanMemory plan_memory(const ModelParts& parts, const TrainingPlan& plan, const TrainingFormats& formats,
                        const MemoryOverheads& overheads);
 
-// Runs that worked come out up to 5% above the capacity (docs/training.md), so only more than that is called too much.
+// Of what programs can allocate. Runs that worked come out up to 5% above that (docs/training.md), so only more is
+// called too much.
 constexpr double memory_tolerance = 1.05;
 inline bool fits(Bytes need, Bytes capacity) {
   return need <= memory_tolerance * capacity;

@@ -225,12 +225,12 @@ TEST(TrainingMemory, falls_by_what_lies_in_host_memory) {
   EXPECT_EQ(after.gradients.value(), before.gradients.value());
 }
 
-TEST(TrainingMemory, of_gathered_layers_is_that_of_the_largest) {
+TEST(TrainingMemory, of_gathered_layers_is_two_sets_of_weights_and_one_of_gradients_of_the_largest) {
   const TrainingPlan plan{.parallel = {.data = 4}, .global_batch = 4, .sharding = Sharding::parameters};
   const ModelParts parts = training_parts(llama_like(), length, plan, {});
   const double table = 32000.0 * 1024, layer = parts.layers.front().parameters;
   ASSERT_GT(table, layer);
-  EXPECT_DOUBLE_EQ(memory_of(llama_like(), plan).most().communication.value(), 2 * (2 + 4) * (table + 1024));
+  EXPECT_DOUBLE_EQ(memory_of(llama_like(), plan).most().communication.value(), (2 * 2 + 4) * (table + 1024));
 }
 
 TEST(TrainingMemory, holds_as_many_micro_batches_as_are_in_flight) {
@@ -245,6 +245,19 @@ TEST(TrainingMemory, holds_as_many_micro_batches_as_are_in_flight) {
   EXPECT_EQ(memory.stages[3].logits.value(), 0);
   EXPECT_EQ(memory.stages[4].logits.value(), 4.0 * length * 32000);
   EXPECT_DOUBLE_EQ(stage_memory(parts, plan, {}, no_overheads, 2, 7).activations.value(), 7 * two_layers);
+}
+
+TEST(TrainingMemory, of_draft_layers_lies_on_the_last_stage) {
+  Model model = llama_like();
+  const TrainingPlan plan{.parallel = {.pipeline = 2}, .global_batch = 4};
+  const std::vector<TrainingMemory> before = memory_of(model, plan).stages;
+  Layer draft = model.layers.front();
+  draft.draft_projection = true;
+  model.draft_layers = {draft};
+  const std::vector<TrainingMemory> after = memory_of(model, plan).stages;
+  EXPECT_EQ(after[0].total(), before[0].total());
+  EXPECT_DOUBLE_EQ((after[1].parameters - before[1].parameters).value(), 2 * count_parameters(model).draft);
+  EXPECT_DOUBLE_EQ(after[1].logits.value(), 2 * before[1].logits.value());
 }
 
 TEST(TrainingMemory, of_a_bidirectional_pipeline_has_two_copies_of_the_model) {

@@ -1,0 +1,109 @@
+#include "training/memory/memory_advice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "model/step_test_models.h"
+
+namespace foretoken {
+namespace {
+
+using step_test::llama_like;
+using testing::HasSubstr;
+
+constexpr int64_t length = 4096;
+
+// Recomputing a layer costs a third more, other changes little.
+Seconds guessed_step(const TrainingPlan& plan) {
+  double seconds = 1;
+  if (plan.recompute == Recompute::full) {
+    seconds += plan.recompute_layers == 0 ? 0.33 : 0.033 * static_cast<double>(plan.recompute_layers);
+  }
+  seconds += 0.02 * static_cast<double>(plan.parallel.tensor - 1) + 0.05 * static_cast<double>(plan.sharding);
+  return Seconds(seconds);
+}
+
+const AdviceCosts guessed_costs{.step = guessed_step};
+
+Bytes need_of(const TrainingPlan& plan, const TrainingFormats& formats = {}) {
+  return plan_memory(training_parts(llama_like(), length, plan, formats), plan, formats, {}).most().total();
+}
+
+std::vector<MemoryAdvice> advice_for(const TrainingPlan& plan, Bytes capacity) {
+  return memory_advice(llama_like(), length, plan, {}, {}, capacity, guessed_costs);
+}
+
+TEST(MemoryAdvice, is_not_given_where_the_plan_fits) {
+  EXPECT_TRUE(advice_for({}, need_of({})).empty());
+}
+
+TEST(MemoryAdvice, fits_costs_more_from_one_to_the_next_and_keeps_devices_and_batch) {
+  const TrainingPlan plan{.parallel = {.tensor = 2, .data = 8}, .micro_batch = 4, .global_batch = 128};
+  for (const double share : {0.95, 0.8, 0.6, 0.4, 0.3}) {
+    const Bytes capacity = share * need_of(plan) / memory_tolerance;
+    const std::vector<MemoryAdvice> advice = advice_for(plan, capacity);
+    ASSERT_FALSE(advice.empty()) << share;
+    Seconds before;
+    for (const MemoryAdvice& one : advice) {
+      EXPECT_TRUE(fits(need_of(one.plan, one.formats), capacity)) << one.sentence;
+      EXPECT_EQ(one.need, need_of(one.plan, one.formats)) << one.sentence;
+      EXPECT_TRUE(is_valid_plan(llama_like(), length, one.plan, plan.devices())) << one.sentence;
+      EXPECT_EQ(one.plan.devices(), plan.devices()) << one.sentence;
+      EXPECT_EQ(one.plan.global_batch, plan.global_batch);
+      EXPECT_GE(one.step, before) << one.sentence;
+      before = one.step;
+    }
+  }
+}
+
+TEST(MemoryAdvice, names_sequence_parallelism_first_where_it_is_enough_and_free) {
+  const TrainingPlan plan{.parallel = {.tensor = 4, .data = 2}, .micro_batch = 4, .global_batch = 8};
+  const std::vector<MemoryAdvice> advice = advice_for(plan, 0.9 * need_of(plan));
+  ASSERT_FALSE(advice.empty());
+  EXPECT_TRUE(advice.front().plan.parallel.sequence);
+  EXPECT_THAT(advice.front().sentence, HasSubstr("--sequence-parallel"));
+  EXPECT_THAT(advice.front().sentence, HasSubstr("0.0% more time"));
+}
+
+TEST(MemoryAdvice, recomputes_no_more_layers_than_needed) {
+  const TrainingPlan plan{};
+  const Bytes capacity = 0.85 * need_of(plan);
+  const std::vector<MemoryAdvice> advice = advice_for(plan, capacity);
+  const auto partly =
+      std::find_if(advice.begin(), advice.end(), [](const MemoryAdvice& one) { return one.plan.recompute_layers > 0; });
+  ASSERT_NE(partly, advice.end());
+  TrainingPlan fewer = partly->plan;
+  ASSERT_GT(fewer.recompute_layers, 1);
+  --fewer.recompute_layers;
+  EXPECT_FALSE(fits(need_of(fewer), capacity));
+}
+
+TEST(MemoryAdvice, combines_changes_where_one_is_not_enough) {
+  const TrainingPlan plan{.parallel = {.data = 4}, .micro_batch = 8, .global_batch = 64};
+  const Bytes capacity = 0.15 * need_of(plan);
+  const std::vector<MemoryAdvice> advice = advice_for(plan, capacity);
+  ASSERT_FALSE(advice.empty());
+  EXPECT_THAT(advice.front().sentence, HasSubstr(" and "));
+}
+
+TEST(MemoryAdvice, counts_the_host_link_for_an_optimizer_in_host_memory) {
+  const TrainingPlan plan{};
+  const std::vector<MemoryAdvice> advice = advice_for(plan, 0.8 * need_of(plan));
+  bool found = false;
+  for (const MemoryAdvice& one : advice) {
+    if (one.formats.offloaded_optimizer == 0) continue;
+    found = true;
+    const TrainingMemory memory = plan_memory(training_parts(llama_like(), length, plan, {}), plan, {}, {}).most();
+    EXPECT_DOUBLE_EQ(one.step.value(), 1 + (memory.gradients + memory.parameters).value() / 25e9);
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(MemoryAdvice, is_empty_where_nothing_helps) {
+  EXPECT_TRUE(advice_for({}, Bytes(1e6)).empty());
+}
+
+}  // namespace
+}  // namespace foretoken
