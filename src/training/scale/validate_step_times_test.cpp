@@ -4,7 +4,7 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
+#include <filesystem>
 #include <set>
 
 #include "base/error.h"
@@ -45,10 +45,24 @@ TEST(ValidateStepTimes, noisier_logs_give_noisier_constants) {
 }
 
 TEST(ValidateStepTimes, quantiles_out_of_order_are_refused) {
-  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "step_times.csv";
-  std::ofstream(file) << "run_id,run,gpu,n_gpus,steps,mean,p05,p25,p50,p75,p95,p99,max\n"
-                         "a,v1 x/sys_n1/m,G,8,10,1,1,1,1,1,0.5,1,1\n";
-  EXPECT_THROW(read_step_times(file), InputError);
+  const auto read = [](const std::string& p95) {
+    return read_step_times(
+        CsvReader::from_text("run_id,run,gpu,n_gpus,steps,mean,p05,p25,p50,p75,p95,p99,max\n"
+                             "a,v1 x/sys_n1/m,G,8,10,1,1,1,1,1," +
+                                 p95 + ",2,3\n",
+                             "logs"));
+  };
+  EXPECT_EQ(read("1.5").front().system, "sys");
+  EXPECT_THROW(read("0.5"), InputError);
+}
+
+TEST(ValidateStepTimes, errors_are_by_gpu_and_say_how_many_are_close) {
+  const std::vector<MeasuredStepTimes> rows{quiet_log(0.02), quiet_log(0.2)};
+  const Validation validation = step_time_errors(validate_step_times(rows));
+  EXPECT_EQ(validation.overall.n, 2u);
+  ASSERT_EQ(validation.groups.size(), 1u);
+  EXPECT_EQ(validation.groups.front().name, "gpu");
+  EXPECT_EQ(validation.notes.front(), "p95 / p50 of 1 of 2 runs within 0.02");
 }
 
 class MlperfLogs : public testing::Test {
@@ -56,7 +70,7 @@ class MlperfLogs : public testing::Test {
   void SetUp() override {
     const char* data = std::getenv("FORETOKEN_DATA");
     if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA names no folder of measurements";
-    rows_ = read_step_times(std::filesystem::path(data) / "training" / "step_times.csv");
+    rows_ = read_step_times(CsvReader(std::filesystem::path(data) / "training" / "step_times.csv"));
   }
   std::vector<MeasuredStepTimes> rows_;
 };
