@@ -141,7 +141,7 @@ TEST(StepVariation, closed_form_agrees_with_drawing_every_piece) {
                           .median_seconds = {}};
   const VariationModel model{.device_spread = 0, .kernel_jitter = 0.3, .stalls_per_device_hour = 0};
   RandomStream stream(7, "step variation");
-  constexpr size_t draws = 1500;
+  constexpr size_t draws = 800;
   std::vector<double> drawn(draws);
   for (double& seconds : drawn) seconds = drawn_step_seconds(pieces, model, stream);
   const StepVariation variation = step_variation(pieces, model);
