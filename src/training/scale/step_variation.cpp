@@ -119,10 +119,12 @@ VariationModel VariationModel::none() {
           .stalls_per_device_hour = 0};
 }
 
-SlowestParticipants::SlowestParticipants(const StepPieces& pieces)
-    : rank(largest_normal(static_cast<double>(pieces.tensor_ranks))),
-      path(largest_normal(paths_of(pieces))),
-      device(largest_normal(static_cast<double>(pieces.devices()))) {}
+SlowestParticipants::SlowestParticipants(const StepPieces& pieces) {
+  if (pieces.compute_seconds == 0 && pieces.exposed_communication_seconds == 0) return;  // nobody waits
+  rank = largest_normal(static_cast<double>(pieces.tensor_ranks));
+  path = largest_normal(paths_of(pieces));
+  device = largest_normal(static_cast<double>(pieces.devices()));
+}
 
 StepTimeDistribution::StepTimeDistribution(const StepPieces& pieces, const VariationModel& model,
                                            const SlowestParticipants& slowest) {
