@@ -38,12 +38,12 @@ struct WeightedPoint {
 // converges exponentially for a bell that vanishes at both ends, and the narrowest here has a deviation of 0.2.
 std::vector<WeightedPoint> points_of_largest(double count) {
   ensure(count > 0, "the largest of no values does not exist");
-  constexpr double distance = 0.15, most = 9;
+  constexpr double distance = 0.125, most = 8;
   std::vector<WeightedPoint> points;
   for (double z = most; z > -most; z -= distance) {
     const double weight = distance * count * standard_density(z) * largest_normal_below(z, count - 1);
-    if (weight > 1e-15) points.push_back({.z = z, .weight = weight});
-    if (weight < 1e-15 && !points.empty()) break;
+    if (weight > 1e-13) points.push_back({.z = z, .weight = weight});
+    if (weight < 1e-13 && !points.empty()) break;
   }
   return points;
 }

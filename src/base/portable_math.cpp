@@ -1,7 +1,9 @@
 #include "base/portable_math.h"
 
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
 #include <limits>
 
@@ -103,8 +105,11 @@ double exp_of_pair(Pair x) {
   for (int n = 14; n >= 2; --n) tail = tail * r.high / (n + 1) + 1;
   tail /= 2;
   const Pair whole = add_in_order(1, r.high);
-  return std::ldexp(whole.high + (whole.low + (r.low * (1 + r.high) + tail * r.high * r.high)),
-                    static_cast<int>(power));
+  const double scaled = whole.high + (whole.low + (r.low * (1 + r.high) + tail * r.high * r.high));
+  const int exponent = static_cast<int>(power);
+  // ldexp is a slow call, and both are exact where the result is a normal number.
+  if (exponent < -1020 || exponent > 1022) return std::ldexp(scaled, exponent);
+  return scaled * std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
 }
 
 }  // namespace

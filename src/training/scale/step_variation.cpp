@@ -5,7 +5,6 @@
 #include <functional>
 
 #include "base/error.h"
-#include "base/normal_distribution.h"
 #include "base/portable_math.h"
 #include "base/units.h"
 
@@ -22,9 +21,10 @@ struct VaryingPart {
   std::function<double(double)> below;  // probability of a deviation from the centre below the argument
 };
 
-VaryingPart slowest_of(double count, double mean, double deviation) {
+// The largest of `count` normal values, which lies at `largest` on average.
+VaryingPart largest_of(double count, const MeanAndDeviation& largest, double mean, double deviation) {
+  const double centre = largest.mean;
   if (deviation == 0) return {.centre = mean};
-  const double centre = largest_normal(count).mean;
   const auto z_at = [count](double share) { return normal_quantile(portable_pow(share, 1 / count)); };
   return {.centre = mean + deviation * centre,
           .low = deviation * (z_at(ignored_tail) - centre),
@@ -74,35 +74,40 @@ double path_units(const StepPieces& pieces) {
          static_cast<double>(pieces.stages - 1) / static_cast<double>(pieces.virtual_stages);
 }
 
-VaryingPart device_part(const StepPieces& pieces, const VariationModel& model) {
+double paths_of(const StepPieces& pieces) {
+  return static_cast<double>(pieces.stages * pieces.replicas);
+}
+
+VaryingPart device_part(const StepPieces& pieces, const VariationModel& model, const SlowestParticipants& slowest) {
   if (pieces.compute_seconds == 0) return {};
   const auto meetings = static_cast<double>(pieces.meetings);
   const double unit = pieces.compute_seconds / meetings;
   const double kernels_of_unit = std::max(1.0, static_cast<double>(pieces.kernels) / meetings);
   const double unit_deviation = unit * model.kernel_jitter / std::sqrt(kernels_of_unit);
-  const MeanAndDeviation slowest_rank = largest_normal(static_cast<double>(pieces.tensor_ranks));
   const double units = path_units(pieces) * meetings;
   // Only the micro-batches of its own stage wait for a slow device, not the filling of the others.
-  const double slow_device = static_cast<double>(pieces.micro_batches) * pieces.compute_seconds * model.device_spread *
-                             largest_normal(static_cast<double>(pieces.devices())).mean;
-  return slowest_of(static_cast<double>(pieces.stages * pieces.replicas),
-                    units * (unit + unit_deviation * slowest_rank.mean) + slow_device,
-                    std::sqrt(units) * unit_deviation * slowest_rank.deviation);
+  const double slow_device =
+      static_cast<double>(pieces.micro_batches) * pieces.compute_seconds * model.device_spread * slowest.device.mean;
+  return largest_of(paths_of(pieces), slowest.path, units * (unit + unit_deviation * slowest.rank.mean) + slow_device,
+                    std::sqrt(units) * unit_deviation * slowest.rank.deviation);
 }
 
-VaryingPart communication_part(const StepPieces& pieces, const VariationModel& model) {
+VaryingPart communication_part(const StepPieces& pieces, const VariationModel& model,
+                               const SlowestParticipants& slowest) {
   const double exposed = pieces.exposed_communication_seconds;
-  if (exposed == 0) return {};
-  const MeanAndDeviation slowest_link = largest_normal(static_cast<double>(pieces.devices()));
-  return slowest_of(
-      1, exposed * (1 + model.link_jitter * slowest_link.mean),
-      exposed * model.link_jitter * slowest_link.deviation / std::sqrt(static_cast<double>(pieces.collectives)));
+  const double calls = static_cast<double>(pieces.collectives);
+  return largest_of(1, {}, exposed * (1 + model.link_jitter * slowest.device.mean),
+                    exposed * model.link_jitter * slowest.device.deviation / std::sqrt(calls));
 }
 
 }  // namespace
 
 double StepPieces::nominal_seconds() const {
   return path_units(*this) * compute_seconds + exposed_communication_seconds + other_seconds;
+}
+
+double StepPieces::device_hours(double step_seconds) const {
+  return static_cast<double>(devices()) * step_seconds / seconds_per_hour;
 }
 
 VariationModel VariationModel::none() {
@@ -114,10 +119,18 @@ VariationModel VariationModel::none() {
           .stalls_per_device_hour = 0};
 }
 
-StepTimeDistribution::StepTimeDistribution(const StepPieces& pieces, const VariationModel& model) {
+SlowestParticipants::SlowestParticipants(const StepPieces& pieces) {
+  if (pieces.compute_seconds == 0 && pieces.exposed_communication_seconds == 0) return;  // nobody waits
+  rank = largest_normal(static_cast<double>(pieces.tensor_ranks));
+  path = largest_normal(paths_of(pieces));
+  device = largest_normal(static_cast<double>(pieces.devices()));
+}
+
+StepTimeDistribution::StepTimeDistribution(const StepPieces& pieces, const VariationModel& model,
+                                           const SlowestParticipants& slowest) {
   ensure(pieces.devices() > 0 && pieces.micro_batches > 0 && pieces.meetings > 0, "a step has devices and work");
-  const VaryingPart devices = device_part(pieces, model);
-  const VaryingPart communication = communication_part(pieces, model);
+  const VaryingPart devices = device_part(pieces, model, slowest);
+  const VaryingPart communication = communication_part(pieces, model, slowest);
   const double centre = devices.centre + communication.centre + pieces.other_seconds;
   ensure(centre > 0, "a step takes time");
   const VaryingPart noise = two_sided_exponential(centre * model.step_jitter_below, centre * model.step_jitter_above);
@@ -139,8 +152,7 @@ StepTimeDistribution::StepTimeDistribution(const StepPieces& pieces, const Varia
   body_variance_ = (square_cells - mean_cells * mean_cells) * cell_ * cell_;
 
   // One stall stands for all of a step: its size is scaled by their mean number, so the mean is exact.
-  const double stalls =
-      model.stalls_per_device_hour * static_cast<double>(pieces.devices()) * centre / seconds_per_hour;
+  const double stalls = model.stalls_per_device_hour * pieces.device_hours(centre);
   if (stalls > 0) {
     stall_probability_ = 1 - portable_exp(-stalls);
     const double number = stalls / stall_probability_;
@@ -216,7 +228,8 @@ StepVariation step_variation(const StepPieces& pieces, const VariationModel& mod
   // What a source adds shows before scaling to a given median, which would put back what is left out.
   StepPieces unscaled = pieces;
   unscaled.median_seconds.reset();
-  const StepTimeDistribution times(unscaled, model);
+  const SlowestParticipants slowest(unscaled);
+  const StepTimeDistribution times(unscaled, model, slowest);
   const double median = times.quantile(0.5), p95 = times.quantile(0.95);
   const double scale = pieces.median_seconds.value_or(median) / median;
   StepVariation variation{.mean = scale * times.mean(),
@@ -227,11 +240,15 @@ StepVariation step_variation(const StepPieces& pieces, const VariationModel& mod
                           .p99 = scale * times.quantile(0.99),
                           .stall_probability = times.stall_probability(),
                           .sources = {}};
+  const double device_hours = pieces.device_hours(variation.p50);
+  if (device_hours < model.fitted_device_hours_least || device_hours > model.fitted_device_hours_most) {
+    variation.kind = Confidence::extrapolated;
+  }
 
   const auto add_source = [&](const char* name, auto leave_out) {
     VariationModel rest = model;
     leave_out(rest);
-    const StepTimeDistribution others(unscaled, rest);
+    const StepTimeDistribution others(unscaled, rest, slowest);
     const double others_median = others.quantile(0.5);
     variation.sources.push_back({.name = name,
                                  .median_seconds = scale * (median - others_median),

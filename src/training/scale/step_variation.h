@@ -12,6 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "base/estimate.h"
+#include "base/normal_distribution.h"
+
 namespace foretoken {
 
 struct StepPieces {
@@ -29,7 +32,8 @@ struct StepPieces {
   std::optional<double> median_seconds;
 
   int64_t devices() const { return tensor_ranks * stages * replicas; }
-  double nominal_seconds() const;  // without any variation
+  double device_hours(double step_seconds) const;  // that a step takes
+  double nominal_seconds() const;                  // without any variation
 };
 
 // Shares of the time they apply to. Medians of runs hide the first three (they are within every measured median, and
@@ -45,12 +49,24 @@ struct VariationModel {
   double stalls_per_device_hour = 0.0033;
   double stall_median = 0.12, stall_sigma = 1.0;  // log-normal, in steps
 
+  // Device-hours of a step in those logs: stalls of shorter and longer steps are extrapolated.
+  double fitted_device_hours_least = 1.8, fitted_device_hours_most = 8.6;
+
   static VariationModel none();
+};
+
+// How far the slowest of those that wait for each other is behind, in deviations of one.
+struct SlowestParticipants {
+  explicit SlowestParticipants(const StepPieces& pieces);
+  MeanAndDeviation rank, path, device;
 };
 
 class StepTimeDistribution {
  public:
-  StepTimeDistribution(const StepPieces& pieces, const VariationModel& model);
+  StepTimeDistribution(const StepPieces& pieces, const VariationModel& model)
+      : StepTimeDistribution(pieces, model, SlowestParticipants(pieces)) {}
+  // For several models of one step.
+  StepTimeDistribution(const StepPieces& pieces, const VariationModel& model, const SlowestParticipants& slowest);
 
   double mean() const;
   double deviation() const;
@@ -78,6 +94,7 @@ struct StepVariation {
   double mean = 0, deviation = 0;
   double p05 = 0, p50 = 0, p95 = 0, p99 = 0;
   double stall_probability = 0;
+  Confidence kind = Confidence::interpolated;
   std::vector<VariationSource> sources;  // each found by leaving it out, so they need not add up
 };
 

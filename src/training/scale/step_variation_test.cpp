@@ -83,6 +83,15 @@ TEST(StepVariation, each_source_of_variation_makes_the_p95_longer) {
   }
 }
 
+TEST(StepVariation, steps_unlike_those_of_the_logs_are_extrapolated) {
+  const auto kind_of = [](int64_t devices, double seconds) {
+    return step_variation({.replicas = devices, .other_seconds = seconds}).kind;
+  };
+  EXPECT_EQ(kind_of(2048, 10), Confidence::interpolated);
+  EXPECT_EQ(kind_of(16384, 10), Confidence::extrapolated);
+  EXPECT_EQ(kind_of(8, 1), Confidence::extrapolated);
+}
+
 // Noise between devices averages out within a step and moves its median; what steps of one run differ by is common.
 TEST(StepVariation, noise_between_devices_moves_the_median_and_hardly_widens_the_steps) {
   const StepVariation variation = step_variation(large_step());
@@ -132,7 +141,7 @@ TEST(StepVariation, closed_form_agrees_with_drawing_every_piece) {
                           .median_seconds = {}};
   const VariationModel model{.device_spread = 0, .kernel_jitter = 0.3, .stalls_per_device_hour = 0};
   RandomStream stream(7, "step variation");
-  constexpr size_t draws = 1500;
+  constexpr size_t draws = 800;
   std::vector<double> drawn(draws);
   for (double& seconds : drawn) seconds = drawn_step_seconds(pieces, model, stream);
   const StepVariation variation = step_variation(pieces, model);

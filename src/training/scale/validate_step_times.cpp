@@ -1,10 +1,12 @@
 #include "training/scale/validate_step_times.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
-#include "base/csv.h"
 #include "base/error.h"
 #include "base/portable_math.h"
 #include "base/statistics.h"
@@ -53,6 +55,12 @@ double stalls_per_device_hour(std::span<const MeasuredStepTimes> rows) {
   return stalls / device_hours;
 }
 
+int64_t checks_within(std::span<const StepTimeCheck> checks) {
+  return std::count_if(checks.begin(), checks.end(), [](const StepTimeCheck& check) {
+    return std::abs(check.predicted_p95 - check.measured_p95) <= allowed_distance;
+  });
+}
+
 // Relative error of what p99 is beyond the median, and percents that the mean is off.
 double stall_error(std::span<const MeasuredStepTimes> rows, const VariationModel& model) {
   double error = 0;
@@ -83,10 +91,7 @@ void fit_noise_above(std::span<const MeasuredStepTimes> rows, VariationModel& mo
   double first = 0, last = 0;
   for (int tried = 1; tried <= 200; ++tried) {
     model.step_jitter_above = tried * 2e-4;
-    int64_t within = 0;
-    for (const StepTimeCheck& check : validate_step_times(rows, model)) {
-      within += std::abs(check.predicted_p95 - check.measured_p95) <= allowed_distance ? 1 : 0;
-    }
+    const int64_t within = checks_within(validate_step_times(rows, model));
     if (within > most) first = model.step_jitter_above;
     if (within >= most) last = model.step_jitter_above;
     most = std::max(most, within);
@@ -96,8 +101,7 @@ void fit_noise_above(std::span<const MeasuredStepTimes> rows, VariationModel& mo
 
 }  // namespace
 
-std::vector<MeasuredStepTimes> read_step_times(const std::filesystem::path& file) {
-  CsvReader reader(file);
+std::vector<MeasuredStepTimes> read_step_times(CsvReader reader) {
   const size_t id = reader.column("run_id"), run = reader.column("run"), gpu = reader.column("gpu");
   const size_t devices = reader.column("n_gpus"), steps = reader.column("steps");
   const auto seconds = [&reader](const char* name) {
@@ -142,6 +146,18 @@ std::vector<StepTimeCheck> validate_step_times(std::span<const MeasuredStepTimes
   return checks;
 }
 
+Validation step_time_errors(std::span<const StepTimeCheck> checks) {
+  ValidationTally tally(0);
+  Validation validation{.has_intervals = false};
+  for (const StepTimeCheck& check : checks) {
+    tally.add(check.gpu, {.measured = check.measured_p95, .predicted = check.predicted_p95}, 0);
+  }
+  tally.write(validation);
+  validation.notes.push_back(
+      fmt::format("p95 / p50 of {} of {} runs within {}", checks_within(checks), checks.size(), allowed_distance));
+  return validation;
+}
+
 VariationModel fit_step_variation(std::span<const MeasuredStepTimes> rows, const VariationModel& start) {
   ensure(!rows.empty(), "constants are fitted to at least one log");
   VariationModel model = start;
@@ -153,6 +169,22 @@ VariationModel fit_step_variation(std::span<const MeasuredStepTimes> rows, const
   fit_stall_sizes(rows, model);
   fit_noise_above(rows, model);  // sizes shift p95 a little
   return model;
+}
+
+std::vector<StepTimeCheck> validate_unseen_systems(std::span<const MeasuredStepTimes> rows) {
+  std::map<std::string, VariationModel> models;  // fitted without the system
+  std::vector<StepTimeCheck> checks;
+  for (const MeasuredStepTimes& row : rows) {
+    if (!models.contains(row.system)) {
+      std::vector<MeasuredStepTimes> others;
+      for (const MeasuredStepTimes& other : rows) {
+        if (other.system != row.system) others.push_back(other);
+      }
+      models.emplace(row.system, fit_step_variation(others));
+    }
+    checks.push_back(validate_step_times({&row, 1}, models.at(row.system)).front());
+  }
+  return checks;
 }
 
 }  // namespace foretoken

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/csv.h"
+#include "base/validation.h"
 #include "training/scale/step_variation.h"
 
 namespace foretoken {
@@ -21,7 +22,7 @@ struct MeasuredStepTimes {
   double mean = 0, p05 = 0, p25 = 0, p50 = 0, p75 = 0, p95 = 0, p99 = 0, longest = 0;
 };
 
-std::vector<MeasuredStepTimes> read_step_times(const std::filesystem::path& file);
+std::vector<MeasuredStepTimes> read_step_times(CsvReader reader);
 
 struct StepTimeCheck {
   std::string id, gpu;
@@ -34,10 +35,16 @@ struct StepTimeCheck {
 std::vector<StepTimeCheck> validate_step_times(std::span<const MeasuredStepTimes> rows,
                                                const VariationModel& model = {});
 
+// How far off p95 / p50 is, by GPU; a note says how many are within 0.02.
+Validation step_time_errors(std::span<const StepTimeCheck> checks);
+
 // Noise and stalls from logs; spreads and jitters of devices as in `start`.
 //   stalls           steps 5% longer than the median, over all device-hours; sizes by p99 and mean
 //   noise below      the median over the logs of (1 - p05 / p50) / ln 10
 //   noise above      the middle of the values with which most logs have p95 / p50 within 0.02
 VariationModel fit_step_variation(std::span<const MeasuredStepTimes> rows, const VariationModel& start = {});
+
+// Each system's rows predicted with constants of all other systems; in the order of the rows. At least two systems.
+std::vector<StepTimeCheck> validate_unseen_systems(std::span<const MeasuredStepTimes> rows);
 
 }  // namespace foretoken
