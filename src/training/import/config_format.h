@@ -54,6 +54,7 @@ inline void says_nothing(SaidSettings&, const ConfigValue&) {}  // known, but re
 
 // Names that several frameworks share with Megatron-Core.
 void says_recompute_granularity(SaidSettings& said, const ConfigValue& value);  // full, selective
+void says_tokenizer(SaidSettings& said, const ConfigValue& value);              // its vocabulary, where it is one only
 void says_normalization(SaidSettings& said, const ConfigValue& value);          // LayerNorm, layernorm1p, RMSNorm
 void says_positions(SaidSettings& said, const ConfigValue& value);              // rope, learned_absolute, none
 void says_context_exchange(SaidSettings& said, const ConfigValue& value);       // p2p, all_gather, a2a

@@ -109,7 +109,7 @@ std::optional<Model> model_of_sizes(const SaidSettings& said, const std::string&
                         .head_dim = said.head_dim.value_or(std::max<int64_t>(1, *said.hidden / *said.heads)),
                         .ffn = *said.ffn,
                         .vocabulary = said.vocabulary_multiple ? padded(*said.vocabulary, multiple) : *said.vocabulary,
-                        .positions = *said.sequence_length,
+                        .positions = std::max(said.positions.value_or(0), *said.sequence_length),
                         .gated = said.gated.value_or(true),
                         .experts = said.experts.value_or(0),
                         .top_k = said.top_k.value_or(1),

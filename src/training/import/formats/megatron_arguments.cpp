@@ -6,10 +6,6 @@ namespace {
 
 using S = SaidSettings;
 
-void tokenizer_type(S& said, const ConfigValue& value) {
-  if (value.text() == "GPT2BPETokenizer" && !said.vocabulary) said.vocabulary = 50257;
-}
-
 // Recomputes the attention core.
 void recompute_activations(S& said, const ConfigValue& value) {
   if (value.flag() && !said.recompute) said.recompute = Recompute::selective;
@@ -51,13 +47,15 @@ constexpr KeyRule megatron_rules[] = {
     {"hidden-size", says_count<&S::hidden>},
     {"ffn-hidden-size", says_count<&S::ffn>},
     {"num-attention-heads", says_count<&S::heads>},
+    {"group-query-attention", says_nothing},  // num-query-groups comes with it
     {"num-query-groups", says_count<&S::kv_heads>},
     {"kv-channels", says_count<&S::head_dim>},
     {"seq-length", says_count<&S::sequence_length>},
+    {"max-position-embeddings", says_count<&S::positions>},
     {"vocab-size", says_count<&S::vocabulary>},
     {"padded-vocab-size", says_count<&S::vocabulary>},
     {"make-vocab-size-divisible-by", says_count<&S::vocabulary_multiple>},
-    {"tokenizer-type", tokenizer_type},
+    {"tokenizer-type", says_tokenizer},
     {"swiglu", says_flag<&S::gated>},
     {"position-embedding-type", says_positions},
     {"use-rotary-position-embeddings", says_opposite<&S::learned_positions>},

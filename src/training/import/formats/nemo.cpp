@@ -72,6 +72,8 @@ constexpr KeyRule nemo_rules[] = {
     {"model.seq_length", says_count<&S::sequence_length>},
     {"dataset.sequence_length", says_count<&S::sequence_length>},
     {"dataset.seq_length", says_count<&S::sequence_length>},
+    {"model.max_position_embeddings", says_count<&S::positions>},
+    {"model.tokenizer.type", says_tokenizer},
     {"model.vocab_size", says_count<&S::vocabulary>},
     {"model.override_vocab_size", says_count<&S::vocabulary>},
     {"model.make_vocab_size_divisible_by", says_count<&S::vocabulary_multiple>},
@@ -126,7 +128,7 @@ constexpr KeyRule nemo_rules[] = {
     {"model.peft.lora_tuning.adapter_dim", says_count<&S::lora_rank>},
     {"peft.dim", says_count<&S::lora_rank>},
     {"trainer.num_nodes", says_count<&S::nodes>},
-    {"trainer.devices", says_count<&S::devices_per_node>},
+    {"trainer.devices", says_count_or_none<&S::devices_per_node>},
 };
 
 }  // namespace
