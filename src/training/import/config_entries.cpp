@@ -38,7 +38,7 @@ class TreeEntries {
       case YamlNode::Kind::scalar:
         return add(path, node.scalar, node.line);
       case YamlNode::Kind::map:
-        for (const auto& [key, member] : node.members) walk(member, joined_key(path, key));
+        for (size_t i = 0; i < node.items.size(); ++i) walk(node.items[i], joined_key(path, node.keys[i]));
         return;
       case YamlNode::Kind::sequence:
         if (std::ranges::all_of(node.items, is_plain)) {
