@@ -121,7 +121,8 @@ class YamlBuilder : public YAML::EventHandler {
       parent.key = std::move(node.scalar);
       parent.has_key = true;
     } else {
-      parent.node.members.emplace_back(std::move(parent.key), std::move(node));
+      parent.node.keys.push_back(std::move(parent.key));
+      parent.node.items.push_back(std::move(node));
       parent.has_key = false;
     }
   }
@@ -147,10 +148,8 @@ void check_utf8(std::string_view text, const std::string& source) {
 }  // namespace
 
 const YamlNode* YamlNode::find(std::string_view key) const {
-  for (const auto& [name, node] : members) {
-    if (name == key) return &node;
-  }
-  return nullptr;
+  const auto found = std::find(keys.begin(), keys.end(), key);
+  return found == keys.end() ? nullptr : &items[static_cast<size_t>(found - keys.begin())];
 }
 
 YamlNode parse_yaml(std::string_view text, const std::string& source, const YamlLimits& limits) {

@@ -4,21 +4,19 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace foretoken {
 
 struct YamlNode {
   enum class Kind { null, scalar, sequence, map };
-  using Member = std::pair<std::string, YamlNode>;
 
   Kind kind = Kind::null;
-  int line = 0;         // 1-based
-  std::string scalar;   // as it is written, without quotes
-  bool quoted = false;  // a scalar in quotes is text, whatever it looks like
-  std::vector<YamlNode> items;
-  std::vector<Member> members;  // in the order of the file
+  int line = 0;                   // 1-based
+  std::string scalar;             // as it is written, without quotes
+  bool quoted = false;            // a scalar in quotes is text, whatever it looks like
+  std::vector<YamlNode> items;    // of a sequence or a map, in the order of the file
+  std::vector<std::string> keys;  // of a map: those of its items
 
   const YamlNode* find(std::string_view key) const;  // null when there is none, or this is no map
 };

@@ -34,6 +34,7 @@ class ShellWords {
       at_ = std::min(text_.find('\n', at_), text_.size());
       return;
     }
+    if (text_.substr(at_).starts_with("${")) return variable();
     if (text_.substr(at_).starts_with("$((")) return computed("))");
     if (text_.substr(at_).starts_with("$(")) return computed(")");
     if (c == '\n' || c == ' ' || c == '\t' || c == '\r' || c == '"' || c == '\'' || c == '(' || c == ')' || c == ';' ||
@@ -44,6 +45,15 @@ class ShellWords {
       word_ += c;
     }
     ++at_;
+  }
+  // ${NAME:-"default"} is one word, without its quotes.
+  void variable() {
+    for (const size_t stop = std::min({text_.find('}', at_), text_.find('\n', at_), text_.size() - 1}); at_ <= stop;
+         ++at_) {
+      const char c = text_[at_];
+      if (c == '\n') return;  // not closed: the line ends it
+      if (c != '"' && c != '\'') word_ += c;
+    }
   }
   // What a shell would run or reckon becomes one word, with its dollar.
   void computed(std::string_view end) {

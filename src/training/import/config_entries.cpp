@@ -38,7 +38,7 @@ class TreeEntries {
       case YamlNode::Kind::scalar:
         return add(path, node.scalar, node.line);
       case YamlNode::Kind::map:
-        for (const auto& [key, member] : node.members) walk(member, joined_key(path, key));
+        for (size_t i = 0; i < node.items.size(); ++i) walk(node.items[i], joined_key(path, node.keys[i]));
         return;
       case YamlNode::Kind::sequence:
         if (std::ranges::all_of(node.items, is_plain)) {
@@ -84,6 +84,18 @@ class TreeEntries {
   ConfigEntries& out_;
 };
 
+// The whole key of a reference in an entry: `.name` is a sibling, each further dot goes up a level.
+std::string referenced_key(const std::string& key, std::string_view reference) {
+  if (!reference.starts_with(".")) return std::string(reference);
+  std::string parent = key;
+  while (reference.starts_with(".")) {
+    const size_t dot = parent.rfind('.');
+    parent.resize(dot == std::string::npos ? 0 : dot);
+    reference.remove_prefix(1);
+  }
+  return joined_key(parent, std::string(reference));
+}
+
 // Follows `${key}` to the value of that key; what cannot be followed is marked.
 void resolve_references(ConfigEntries& config) {
   constexpr int most_steps = 8;
@@ -96,7 +108,8 @@ void resolve_references(ConfigEntries& config) {
   };
   for (ConfigEntry& entry : config.entries) {
     for (int step = 0; step < most_steps && entry.value.starts_with("${") && entry.value.ends_with("}"); ++step) {
-      const std::string* target = value_of(std::string_view(entry.value).substr(2, entry.value.size() - 3));
+      const std::string_view reference = std::string_view(entry.value).substr(2, entry.value.size() - 3);
+      const std::string* target = value_of(referenced_key(entry.key, reference));
       if (target == nullptr) break;
       entry.value = *target;
     }

@@ -34,6 +34,9 @@ TEST(ConfigEntries, references_are_followed_and_what_cannot_be_is_marked) {
   EXPECT_EQ(value_of(config, "length"), "2048");
   EXPECT_EQ(value_of(config, "again"), "2048");
   EXPECT_FALSE(config.find("again")->computed);
+  const ConfigEntries relative = yaml_entries("a:\n  b: 1\n  c: ${.b}\n  d:\n    e: ${..b}\n", "f");
+  EXPECT_EQ(value_of(relative, "a.c"), "1");
+  EXPECT_EQ(value_of(relative, "a.d.e"), "1");
   EXPECT_TRUE(config.find("loop")->computed);
   EXPECT_TRUE(config.find("width")->computed);
 }
@@ -42,7 +45,7 @@ TEST(ConfigEntries, flags_are_found_in_strings_and_arrays_of_a_script) {
   const ConfigEntries config = argument_entries(
       "#!/bin/bash\n"
       "TP=8\n"
-      "NODES=${NODES:-4}\n"
+      "NODES=${SLURM_NNODES:-\"4\"}\n"
       "# --hidden-size 1\n"
       "GPT_ARGS=\"\n"
       "    --num-layers 24 \\\n"

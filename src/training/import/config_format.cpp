@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -20,6 +20,14 @@ size_t one_of(const ConfigValue& value, std::span<const std::string_view> words)
 void says_recompute_granularity(SaidSettings& said, const ConfigValue& value) {
   static constexpr std::string_view words[] = {"full", "selective"};
   said.recompute = one_of(value, words) == 0 ? Recompute::full : Recompute::selective;
+}
+
+void says_tokenizer(SaidSettings& said, const ConfigValue& value) {
+  constexpr std::pair<std::string_view, int64_t> vocabularies[] = {{"GPT2BPETokenizer", 50257},
+                                                                   {"Llama2Tokenizer", 32000}};
+  for (const auto& [name, size] : vocabularies) {
+    if (value.text() == name && !said.vocabulary) said.vocabulary = size;
+  }
 }
 
 void says_normalization(SaidSettings& said, const ConfigValue& value) {

@@ -37,9 +37,14 @@ template <std::optional<int64_t> SaidSettings::*Member>
 void says_count(SaidSettings& said, const ConfigValue& value) {
   said.*Member = value.count();
 }
+// Of ranks, devices and sequences: products of a few of them must fit into 64 bits.
+template <std::optional<int64_t> SaidSettings::*Member>
+void says_small_count(SaidSettings& said, const ConfigValue& value) {
+  said.*Member = value.count(1, 100'000);
+}
 template <std::optional<int64_t> SaidSettings::*Member>
 void says_count_or_none(SaidSettings& said, const ConfigValue& value) {  // 0 and below: as if it were not there
-  if (const int64_t count = value.count(-1); count > 0) said.*Member = count;
+  if (const int64_t count = value.count(-1, 1000); count > 0) said.*Member = count;
 }
 template <std::optional<bool> SaidSettings::*Member>
 void says_flag(SaidSettings& said, const ConfigValue& value) {
@@ -54,6 +59,7 @@ inline void says_nothing(SaidSettings&, const ConfigValue&) {}  // known, but re
 
 // Names that several frameworks share with Megatron-Core.
 void says_recompute_granularity(SaidSettings& said, const ConfigValue& value);  // full, selective
+void says_tokenizer(SaidSettings& said, const ConfigValue& value);              // its vocabulary, where it is one only
 void says_normalization(SaidSettings& said, const ConfigValue& value);          // LayerNorm, layernorm1p, RMSNorm
 void says_positions(SaidSettings& said, const ConfigValue& value);              // rope, learned_absolute, none
 void says_context_exchange(SaidSettings& said, const ConfigValue& value);       // p2p, all_gather, a2a

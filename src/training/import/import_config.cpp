@@ -14,6 +14,9 @@
 namespace foretoken {
 namespace {
 
+// Looking for the nearest name takes its time; a file of so many unknown keys, or such long ones, has no typing slips.
+constexpr size_t most_hints = 500, longest_hinted = 100;
+
 const KeyRule* rule_of(const ConfigFormat& format, std::string_view key) {
   const auto found = std::ranges::find_if(format.rules, [&](const KeyRule& rule) { return rule.key == key; });
   return found == format.rules.end() ? nullptr : &*found;
@@ -73,8 +76,10 @@ void read_entries(ImportedTraining& imported, const RecognisedConfig& config) {
   for (const ConfigEntry& entry : config.entries.entries) {
     const KeyRule* rule = rule_of(*config.format, entry.key);
     if (rule == nullptr) {
-      imported.ignored.push_back(
-          {.key = entry.key, .line = entry.line, .nearest = nearest_key(*config.format, entry.key)});
+      const bool hints = imported.ignored.size() < most_hints && entry.key.size() <= longest_hinted;
+      imported.ignored.push_back({.key = entry.key,
+                                  .line = entry.line,
+                                  .nearest = hints ? nearest_key(*config.format, entry.key) : std::string()});
     } else if (entry.computed || equal_ignoring_case(entry.value, "auto")) {
       imported.notes.push_back(fmt::format("line {}: {} = {} is chosen when the job starts; taken as not said",
                                            entry.line, entry.key, printable(entry.value)));
@@ -109,7 +114,7 @@ std::optional<Model> model_of_sizes(const SaidSettings& said, const std::string&
                         .head_dim = said.head_dim.value_or(std::max<int64_t>(1, *said.hidden / *said.heads)),
                         .ffn = *said.ffn,
                         .vocabulary = said.vocabulary_multiple ? padded(*said.vocabulary, multiple) : *said.vocabulary,
-                        .positions = *said.sequence_length,
+                        .positions = std::max(said.positions.value_or(0), *said.sequence_length),
                         .gated = said.gated.value_or(true),
                         .experts = said.experts.value_or(0),
                         .top_k = said.top_k.value_or(1),

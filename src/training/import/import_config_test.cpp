@@ -280,6 +280,7 @@ TEST(ImportConfig, wrong_values_are_named_with_line_and_key) {
   EXPECT_EQ(
       complaint("--num-layers 10 --num-layers-per-virtual-pipeline-stage 3 --pipeline-model-parallel-size 2").path,
       "layers of a virtual stage");
+  EXPECT_EQ(complaint("--tensor-model-parallel-size 100001").path, "tensor-model-parallel-size");
   EXPECT_NE(complaint("colour: green\n").expected.find("Megatron-LM"), std::string::npos);
   EXPECT_FALSE(complaint("").expected.empty());
   EXPECT_FALSE(complaint("{").expected.empty());

@@ -13,6 +13,7 @@ struct SaidSettings {
   // The model.
   std::optional<std::string> model_name;
   std::optional<int64_t> layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, sequence_length;
+  std::optional<int64_t> positions;            // rows of learned positions, where they are not the sequence
   std::optional<int64_t> vocabulary_multiple;  // the vocabulary is padded to a multiple of it and of the tensor ranks
   std::optional<int64_t> experts, top_k, expert_ffn, shared_ffn, dense_layers, draft_layers;
   std::optional<bool> gated, learned_positions, tied_embeddings, biases, layer_norm, qk_norm, latent_attention;

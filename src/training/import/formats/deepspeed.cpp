@@ -37,20 +37,20 @@ void complete_deepspeed(S& said, const ConfigEntries& entries, std::vector<std::
 
 constexpr KeyRule deepspeed_rules[] = {
     {"train_batch_size", says_count<&S::global_batch>},
-    {"train_micro_batch_size_per_gpu", says_count<&S::micro_batch>},
-    {"gradient_accumulation_steps", says_count<&S::accumulation>},
+    {"train_micro_batch_size_per_gpu", says_small_count<&S::micro_batch>},
+    {"gradient_accumulation_steps", says_small_count<&S::accumulation>},
     {"zero_optimization.stage", zero_stage},
     {"zero_optimization.offload_optimizer.device", offload_device<&S::offloads_optimizer>},
     {"zero_optimization.offload_param.device", offload_device<&S::offloads_parameters>},
     {"zero_optimization.cpu_offload", says_flag<&S::offloads_optimizer>},
-    {"zero_optimization.zero_hpz_partition_size", says_count<&S::shard_ranks>},
+    {"zero_optimization.zero_hpz_partition_size", says_small_count<&S::shard_ranks>},
     {"bf16.enabled", bf16_enabled},
     {"bfloat16.enabled", bf16_enabled},
     {"fp16.enabled", fp16_enabled},
     {"activation_checkpointing.cpu_checkpointing", says_flag<&S::offloads_activations>},
     {"tensor_parallel.autotp_size", says_count_or_none<&S::tensor>},
-    {"sequence_parallel_size", says_count<&S::context>},
-    {"pipeline.stages", says_count<&S::pipeline>},
+    {"sequence_parallel_size", says_small_count<&S::context>},
+    {"pipeline.stages", says_small_count<&S::pipeline>},
 };
 
 }  // namespace

@@ -49,8 +49,7 @@ void complete_llm_foundry(S& said, const ConfigEntries& entries, std::vector<std
   if (said.experts) said.expert_ffn = said.ffn;
   const ConfigEntry* strategy = entries.find("fsdp_config.sharding_strategy");
   if (strategy != nullptr && contains_ignoring_case(strategy->value, "hybrid")) {
-    notes.emplace_back("hybrid sharding: parameters are shared within a node, one replica each");
-    said.shard_ranks = said.devices_per_node;
+    notes.emplace_back("hybrid sharding: how many ranks share one copy is not said; taken as all");
   }
 }
 
@@ -78,7 +77,7 @@ constexpr KeyRule llm_foundry_rules[] = {
     {"max_seq_len", says_count<&S::sequence_length>},
     {"variables.max_seq_len", says_count<&S::sequence_length>},
     {"global_train_batch_size", says_count<&S::global_batch>},
-    {"device_train_microbatch_size", says_count<&S::micro_batch>},
+    {"device_train_microbatch_size", says_small_count<&S::micro_batch>},
     {"precision", precision},
     {"fsdp_config.sharding_strategy", sharding_strategy},
     {"fsdp_config.activation_checkpointing", activation_checkpointing},

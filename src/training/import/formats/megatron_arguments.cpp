@@ -6,10 +6,6 @@ namespace {
 
 using S = SaidSettings;
 
-void tokenizer_type(S& said, const ConfigValue& value) {
-  if (value.text() == "GPT2BPETokenizer" && !said.vocabulary) said.vocabulary = 50257;
-}
-
 // Recomputes the attention core.
 void recompute_activations(S& said, const ConfigValue& value) {
   if (value.flag() && !said.recompute) said.recompute = Recompute::selective;
@@ -51,13 +47,15 @@ constexpr KeyRule megatron_rules[] = {
     {"hidden-size", says_count<&S::hidden>},
     {"ffn-hidden-size", says_count<&S::ffn>},
     {"num-attention-heads", says_count<&S::heads>},
+    {"group-query-attention", says_nothing},  // num-query-groups comes with it
     {"num-query-groups", says_count<&S::kv_heads>},
     {"kv-channels", says_count<&S::head_dim>},
     {"seq-length", says_count<&S::sequence_length>},
+    {"max-position-embeddings", says_count<&S::positions>},
     {"vocab-size", says_count<&S::vocabulary>},
     {"padded-vocab-size", says_count<&S::vocabulary>},
     {"make-vocab-size-divisible-by", says_count<&S::vocabulary_multiple>},
-    {"tokenizer-type", tokenizer_type},
+    {"tokenizer-type", says_tokenizer},
     {"swiglu", says_flag<&S::gated>},
     {"position-embedding-type", says_positions},
     {"use-rotary-position-embeddings", says_opposite<&S::learned_positions>},
@@ -71,15 +69,15 @@ constexpr KeyRule megatron_rules[] = {
     {"moe-ffn-hidden-size", says_count<&S::expert_ffn>},
     {"moe-shared-expert-intermediate-size", says_count<&S::shared_ffn>},
     {"mtp-num-layers", says_count_or_none<&S::draft_layers>},
-    {"tensor-model-parallel-size", says_count<&S::tensor>},
-    {"pipeline-model-parallel-size", says_count<&S::pipeline>},
-    {"context-parallel-size", says_count<&S::context>},
-    {"expert-model-parallel-size", says_count<&S::expert>},
+    {"tensor-model-parallel-size", says_small_count<&S::tensor>},
+    {"pipeline-model-parallel-size", says_small_count<&S::pipeline>},
+    {"context-parallel-size", says_small_count<&S::context>},
+    {"expert-model-parallel-size", says_small_count<&S::expert>},
     {"cp-comm-type", says_context_exchange},
-    {"num-layers-per-virtual-pipeline-stage", says_count<&S::layers_per_virtual_stage>},
-    {"num-virtual-stages-per-pipeline-rank", says_count<&S::virtual_stages>},
-    {"decoder-first-pipeline-num-layers", says_count<&S::first_stage_layers>},
-    {"decoder-last-pipeline-num-layers", says_count<&S::last_stage_layers>},
+    {"num-layers-per-virtual-pipeline-stage", says_small_count<&S::layers_per_virtual_stage>},
+    {"num-virtual-stages-per-pipeline-rank", says_small_count<&S::virtual_stages>},
+    {"decoder-first-pipeline-num-layers", says_small_count<&S::first_stage_layers>},
+    {"decoder-last-pipeline-num-layers", says_small_count<&S::last_stage_layers>},
     {"account-for-embedding-in-pipeline-split", says_flag<&S::embedding_in_split>},
     {"account-for-loss-in-pipeline-split", says_flag<&S::loss_in_split>},
     {"sequence-parallel", says_flag<&S::sequence_parallel>},
@@ -88,19 +86,19 @@ constexpr KeyRule megatron_rules[] = {
     {"use-megatron-fsdp", says_full_sharding},
     {"use-torch-fsdp2", says_full_sharding},
     {"optimizer-cpu-offload", says_flag<&S::offloads_optimizer>},
-    {"micro-batch-size", says_count<&S::micro_batch>},
+    {"micro-batch-size", says_small_count<&S::micro_batch>},
     {"global-batch-size", says_count<&S::global_batch>},
     {"recompute-granularity", says_recompute_granularity},
     {"recompute-activations", recompute_activations},
     {"recompute-method", says_nothing},
-    {"recompute-num-layers", says_count<&S::recompute_layers>},
+    {"recompute-num-layers", says_small_count<&S::recompute_layers>},
     {"bf16", bf16},
     {"fp16", fp16},
     {"fp8-format", fp8_format},
     {"fp8-recipe", says_fp8_recipe},
     {"fp4-format", fp4_format},
-    {"nnodes", says_count<&S::nodes>},
-    {"nproc-per-node", says_count<&S::devices_per_node>},
+    {"nnodes", says_small_count<&S::nodes>},
+    {"nproc-per-node", says_count_or_none<&S::devices_per_node>},
 };
 
 }  // namespace
