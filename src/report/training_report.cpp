@@ -1,5 +1,7 @@
 #include "report/training_report.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -51,6 +53,10 @@ std::string memory_lines(const TrainingEstimate& estimate) {
       "fragmentation {}\n",
       text(most.parameters), text(most.gradients), text(most.optimizer), text(most.activations),
       text(most.communication), text(most.logits), text(most.workspace), text(most.fragmentation));
+  constexpr size_t most_shown = 3;
+  for (size_t i = 0; i < std::min(most_shown, estimate.advice.size()); ++i) {
+    lines += fmt::format("  to fit: {}\n", estimate.advice[i].sentence);
+  }
   return wrap_lines(lines, page_width, 2);
 }
 
@@ -155,6 +161,13 @@ Json training_json(const TrainingQuestion& question, const TrainingEstimate& est
   for (size_t i = 0; i < time_part_count; ++i) {
     parts.set(std::string(time_part_name(static_cast<TimePart>(i))), iteration.parts[i]);
   }
+  Json advice = Json::array();
+  for (const MemoryAdvice& one : estimate.advice) {
+    advice.push(Json::object({{"change", one.sentence},
+                              {"plan", plan_json(one.plan)},
+                              {"need_bytes", one.need.value()},
+                              {"step_seconds", one.step.value()}}));
+  }
   Json stages = Json::array();
   for (const TrainingMemory& memory : estimate.memory.stages) stages.push(memory_json(memory));
   const FlopUse& use = estimate.use;
@@ -182,6 +195,7 @@ Json training_json(const TrainingQuestion& question, const TrainingEstimate& est
       {"memory", Json::object({{"fullest_stage", estimate.memory.fullest},
                                {"capacity_bytes", estimate.capacity ? Json(estimate.capacity->value()) : Json()},
                                {"fits", estimate.fits},
+                               {"advice", std::move(advice)},
                                {"stages", std::move(stages)}})},
   });
   if (estimate.run) json.set("run", run_json(*estimate.run));

@@ -82,6 +82,13 @@ std::string_view time_part_meaning(TimePart part) {
   return part_facts[static_cast<size_t>(part)].meaning;
 }
 
+double pipeline_message_bytes(const TrainingJob& job, const TrainingPlan& plan, const TrainingStack& stack) {
+  const ParallelPlan& p = plan.parallel;
+  const double tokens = static_cast<double>(plan.micro_batch * job.sequence_length / p.context);
+  const double bytes = tokens * static_cast<double>(job.model.hidden) * bytes_per_element(job.recipe.dtype);
+  return stack.scatters_sends || p.sequence ? bytes / static_cast<double>(p.tensor) : bytes;
+}
+
 auto IterationModel::PieceKey::operator<=>(const PieceKey& other) const {
   const auto fields = [](const PieceKey& key) {
     const ParallelPlan& plan = key.parallel;
@@ -243,11 +250,9 @@ IterationModel::PieceTime IterationModel::chunk_time(const ChunkLayers& chunk, c
 double IterationModel::send_seconds(const TrainingPlan& plan) const {
   const ParallelPlan& p = plan.parallel;
   if (p.pipeline == 1) return 0;
-  const double tokens = static_cast<double>(plan.micro_batch * job_.sequence_length / p.context);
-  double bytes = tokens * static_cast<double>(job_.model.hidden) * bytes_per_element(job_.model.dtype);
-  if (stack_.scatters_sends || p.sequence) bytes /= static_cast<double>(p.tensor);
   const auto next = static_cast<int32_t>(p.tensor * p.context * p.data);
-  return constants_[send_exposed] * collective(CollectiveKind::send_recv, bytes, ProcessGroup::of({0, next}));
+  return constants_[send_exposed] *
+         collective(CollectiveKind::send_recv, pipeline_message_bytes(job_, plan, stack_), ProcessGroup::of({0, next}));
 }
 
 // Between replicas, once a step.

@@ -60,6 +60,9 @@ struct IterationEstimate {
   double tokens_per_second_per_device = 0;
 };
 
+// What one device of a stage sends to the next for one micro-batch.
+double pipeline_message_bytes(const TrainingJob& job, const TrainingPlan& plan, const TrainingStack& stack);
+
 // Plans of one job on one machine under one stack. What a layer costs is kept from plan to plan, so that looking at
 // many is cheap; not safe to share between threads.
 class IterationModel {

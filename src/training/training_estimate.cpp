@@ -4,36 +4,10 @@
 
 #include "base/error.h"
 #include "model/weights.h"
+#include "training/scale/iteration_pieces.h"
 
 namespace foretoken {
 namespace {
-
-double part_of(const IterationEstimate& iteration, TimePart part) {
-  return iteration.parts[static_cast<size_t>(part)];
-}
-
-// Serial work and meetings of a step, for its distribution.
-StepPieces pieces_of(const TrainingQuestion& question, const IterationEstimate& iteration) {
-  const TrainingPlan& plan = question.plan;
-  const ParallelPlan& p = plan.parallel;
-  const double communication = part_of(iteration, TimePart::data);
-  const double other = part_of(iteration, TimePart::optimizer) + part_of(iteration, TimePart::step);
-  const auto layers = static_cast<int64_t>(question.job.model.layers.size());
-  const int64_t layers_of_stage = std::max<int64_t>(1, layers / plan.stages());
-  const double busy = iteration.run.busy[static_cast<size_t>(iteration.slowest_stage)];
-  return {.compute_seconds = busy / static_cast<double>(plan.micro_batches()),
-          .kernels = std::max<int64_t>(1, static_cast<int64_t>(iteration.kernels_of_micro_batch)),
-          .meetings = p.tensor > 1 ? 4 * layers_of_stage : 1,
-          .micro_batches = plan.micro_batches(),
-          .stages = plan.stages(),
-          .virtual_stages = plan.virtual_stages,
-          .tensor_ranks = p.tensor,
-          .replicas = p.data * p.context,
-          .exposed_communication_seconds = communication,
-          .collectives = 2 * layers_of_stage,
-          .other_seconds = other,
-          .median_seconds = iteration.seconds.value};
-}
 
 LongRunEstimate long_run(const TrainingQuestion& question, const TrainingEstimate& estimate) {
   LongRun run = *question.run;
@@ -56,20 +30,13 @@ LongRunEstimate long_run(const TrainingQuestion& question, const TrainingEstimat
 
 }  // namespace
 
-TrainingFormats formats_of(const TrainingJob& job, const TrainingStack& stack) {
-  TrainingFormats formats;
-  formats.gradient_bytes = stack.constants[gradient_bytes];
-  formats.lora = job.lora;
-  formats.saved.flash_attention = stack.attention == AttentionKernel::flash;
-  return formats;
-}
-
 TrainingEstimate estimate_training(const TrainingQuestion& question, const MachineModels& machine) {
   const TrainingJob& job = question.job;
   const TrainingPlan& plan = question.plan;
   check_plan(job.model, job.sequence_length, plan, total_devices(question.cluster));
   TrainingEstimate result;
-  result.iteration = IterationModel(job, question.stack, machine.machine()).estimate(plan);
+  IterationModel model(job, question.stack, machine.machine());
+  result.iteration = model.estimate(plan);
 
   const ModelParts parts = training_parts(job.model, job.sequence_length, plan, question.formats);
   result.memory = plan_memory(parts, plan, question.formats, question.overheads);
@@ -77,6 +44,13 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
   if (device.memory) {
     result.capacity = device.allocatable_memory ? device.allocatable_memory->value : device.memory->value;
     result.fits = fits(result.memory.most().total(), *result.capacity);
+    if (!result.fits) {
+      AdviceCosts costs{
+          .step = [&](const TrainingPlan& other) { return Seconds(model.estimate(other).seconds.value); }};
+      if (device.host_bandwidth) costs.host_link = device.host_bandwidth->value;
+      result.advice = memory_advice(job.model, job.sequence_length, plan, question.formats, question.overheads,
+                                    *result.capacity, costs);
+    }
   }
 
   const double recomputed = plan.recompute != Recompute::full ? 0
@@ -88,7 +62,8 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
   ensure(question.convention != nullptr, "a question names how FLOPs are counted");
   result.use = flop_use(*question.convention, result.flops, result.iteration.tokens_per_second_per_device, device,
                         facts(job.recipe.scheme).math);
-  result.variation = step_variation(pieces_of(question, result.iteration), question.variation);
+  const auto layers = static_cast<int64_t>(job.model.layers.size());
+  result.variation = step_variation(step_pieces(result.iteration, plan, layers), question.variation);
   if (question.run) result.run = long_run(question, result);
   return result;
 }

@@ -6,6 +6,7 @@
 #include "hardware/cluster.h"
 #include "training/flop_conventions.h"
 #include "training/iteration.h"
+#include "training/memory/memory_advice.h"
 #include "training/memory/training_memory.h"
 #include "training/scale/checkpoints.h"
 #include "training/scale/failures.h"
@@ -46,8 +47,9 @@ struct LongRunEstimate {
 struct TrainingEstimate {
   IterationEstimate iteration;
   PlanMemory memory;
-  std::optional<Bytes> capacity;  // of one device
-  bool fits = true;               // also where the capacity is not known
+  std::optional<Bytes> capacity;     // of one device
+  bool fits = true;                  // also where the capacity is not known
+  std::vector<MemoryAdvice> advice;  // where it does not: the cheapest changes first
   TokenFlops flops;
   FlopUse use;
   StepVariation variation;
@@ -56,8 +58,5 @@ struct TrainingEstimate {
 
 // InputError that lists everything wrong with the plan.
 TrainingEstimate estimate_training(const TrainingQuestion& question, const MachineModels& machine);
-
-// Formats of a recipe: what its weights take, and whether old models keep scores and dropout masks.
-TrainingFormats formats_of(const TrainingJob& job, const TrainingStack& stack);
 
 }  // namespace foretoken

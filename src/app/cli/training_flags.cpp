@@ -253,7 +253,8 @@ TrainingQuestion TrainingFlags::question(const Library& library) const {
   question.plan = imported ? plan_with({}, *imported, devices) : TrainingPlan{};
   question.plan = plan_from_flags(question.plan, static_cast<int64_t>(job.model.layers.size()), devices);
   question.stack = library.training_stacks().stack(stack_.empty() ? "megatron-bridge-26.08" : stack_);
-  question.formats = formats_of(job, question.stack);
+  question.formats = usual_formats(job.recipe, job.lora, question.stack.attention);
+  question.formats.gradient_bytes = question.stack.constants[gradient_bytes];
   question.formats.optimizer = optimizer_state_from_name(optimizer_).value();
   question.formats.offloaded_optimizer = offload_optimizer_;
   question.formats.offloaded_activations = offload_activations_;

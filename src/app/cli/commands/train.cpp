@@ -1,7 +1,14 @@
+#include <fmt/format.h>
+
 #include "app/cli/commands/list.h"
 #include "app/cli/tier_flag.h"
 #include "app/cli/training_flags.h"
+#include "base/file.h"
+#include "network/chakra/chakra.h"
+#include "report/pipeline_chart.h"
 #include "report/training_report.h"
+#include "report/training_trace.h"
+#include "training/schedule/pipeline_chakra.h"
 
 namespace foretoken {
 namespace {
@@ -12,6 +19,10 @@ class TrainCommand : public Command {
     flags_.declare(options);
     options.heading("Prediction");
     options.choice("--tier", tier_, tier_names(), tier_help);
+    options.heading("Output");
+    options.flag("--timeline", timeline_, "Also draw when each pipeline stage does what");
+    options.text("--trace", trace_, "Write the pipeline as a Chrome trace (.json, .json.gz), for ui.perfetto.dev");
+    options.text("--export-chakra", chakra_, "Write the pipeline as Chakra execution traces, PREFIX.STAGE.et");
     options.footer(
         "Examples:\n"
         "  foretoken train --model Llama-3.1-405B --cluster h100_roce_pods --devices 16384 -tp 8 -pp 16\n"
@@ -27,6 +38,7 @@ class TrainCommand : public Command {
     const TrainingEstimate estimate = estimate_training(question, *machine);
     std::string text = training_text(question, estimate);
     Json json = training_json(question, estimate);
+    add_pipeline(question, estimate.iteration, text);
     Json notes = Json::array();
     for (const std::string& note : flags_.notes()) {
       text += "note: " + note + "\n";
@@ -37,7 +49,34 @@ class TrainCommand : public Command {
   }
 
  private:
+  void add_pipeline(const TrainingQuestion& question, const IterationEstimate& iteration, std::string& text) const {
+    if (!timeline_ && trace_.empty() && chakra_.empty()) return;
+    const std::string& schedule = question.plan.schedule;
+    const PipelineTimeline timeline = pipeline_events(schedule, iteration.pipeline);
+    if (timeline_) text += "\n" + pipeline_chart(timeline);
+    if (!trace_.empty()) {
+      write_file(trace_, pipeline_trace(schedule, timeline).dump(0) + "\n");
+      text += fmt::format("\nwrote {}: open it at ui.perfetto.dev or chrome://tracing\n", trace_);
+    }
+    if (!chakra_.empty()) {
+      const double bytes = pipeline_message_bytes(question.job, question.plan, question.stack);
+      const std::vector<ChakraTrace> traces =
+          pipeline_chakra(schedule, iteration.pipeline, timeline, {.forward = bytes, .backward = bytes});
+      for (size_t stage = 0; stage < traces.size(); ++stage) {
+        write_file(chakra_path(chakra_, static_cast<int64_t>(stage)), chakra_text(traces[stage]));
+      }
+      text += fmt::format("\nwrote {} and so on: one Chakra trace for each of {} stages\n",
+                          chakra_path(chakra_, 0).string(), traces.size());
+    }
+    if (timeline.micro_batches < question.plan.micro_batches()) {
+      text += fmt::format("note: the timeline shows {} of {} micro-batches\n", timeline.micro_batches,
+                          question.plan.micro_batches());
+    }
+  }
+
   TrainingFlags flags_;
+  bool timeline_ = false;
+  std::string trace_, chakra_;
   std::string tier_ = "best";
 };
 
