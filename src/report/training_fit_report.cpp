@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/csv.h"
+#include "base/text.h"
 #include "report/validation_report.h"
 
 namespace foretoken {
@@ -14,6 +16,15 @@ std::string training_fit_text(const TrainingFit& fit) {
   for (const FittedStack& stack : fit.stacks) {
     text += fmt::format("{:<24} {:>4} runs, 90% within {:.2f} to {:.2f} of the prediction\n", stack.name, stack.runs,
                         stack.low, stack.high);
+  }
+  return text;
+}
+
+std::string fitted_runs_csv(const TrainingFit& fit) {
+  std::string text = "id,source,stack,measured_s,seen_s,unseen_s\n";
+  for (const FittedRun& run : fit.runs) {
+    text += fmt::format("{},{},{},{},{},{}\n", csv_cell(run.id), csv_cell(run.source), csv_cell(run.stack),
+                        number_text(run.measured_s), number_text(run.seen_s), number_text(run.unseen_s));
   }
   return text;
 }

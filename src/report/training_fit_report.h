@@ -10,5 +10,6 @@ namespace foretoken {
 
 std::string training_fit_text(const TrainingFit& fit);
 Json training_fit_json(const TrainingFit& fit);
+std::string fitted_runs_csv(const TrainingFit& fit);  // every run, measured and predicted
 
 }  // namespace foretoken

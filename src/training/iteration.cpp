@@ -165,8 +165,8 @@ IterationModel::PieceTime IterationModel::time_of(size_t kind, const TrainingPla
     add_parts(parts, own, 1);
     return std::accumulate(own.begin(), own.end(), 0.0);
   };
-  time.times.forward = add_pass(costs.forward, c[tensor_forward_exposed], time.parts);
-  time.times.backward_input = add_pass(costs.backward_input, c[tensor_backward_exposed], time.parts);
+  time.times.forward = add_pass(costs.forward, c[tensor_exposed], time.parts);
+  time.times.backward_input = add_pass(costs.backward_input, c[tensor_exposed] * c[tensor_backward_share], time.parts);
   time.times.backward_weight = add_pass(costs.backward_weight, 0, time.parts);
 
   if (is_layer && plan.recompute != Recompute::none && recomputed) {

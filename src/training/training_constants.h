@@ -12,7 +12,8 @@ namespace foretoken {
 enum TrainingConstant {
   // Times over those that the kernel layer gives for the same work on a board at its power limit.
   linear_factor,     // multiplies in 16 bits
-  fp8_factor,        // in 8 bits, casts apart
+  fp8_factor,        // in 8 bits with one scale for all, casts apart
+  mxfp8_factor,      // in 8 bits with scales by block, casts apart
   fp4_factor,        // in 4 bits, casts apart
   attention_factor,  // the attention core
   experts_factor,    // grouped multiplies of routed experts
@@ -28,10 +29,10 @@ enum TrainingConstant {
   optimizer_bytes,   // of each parameter, for every step
   gradient_bytes,    // that travel for each parameter
   // Shares of a communication that computing does not hide.
-  tensor_forward_exposed,
-  tensor_backward_exposed,
-  context_exposed,  // at least
-  context_hidden,   // a ring hides behind this share of the attention
+  tensor_exposed,         // in the forward pass
+  tensor_backward_share,  // in the backward pass, over that in the forward pass
+  context_exposed,        // at least
+  context_hidden,         // a ring hides behind this share of the attention
   expert_exposed,
   data_exposed,
   send_exposed,

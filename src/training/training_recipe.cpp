@@ -19,9 +19,10 @@ constexpr TrainingRecipe recipe_list[] = {
      fp8_cast_bytes},
     {"fp8-current", "FP8 linear layers, scales of the tensor itself", Scheme::fp8, DType::bf16, fp8_factor,
      fp8_cast_bytes},
-    {"fp8-block", "FP8 linear layers, a scale for each block of 128", Scheme::fp8, DType::bf16, fp8_factor,
+    {"fp8-block", "FP8 linear layers, a scale for each block of 128", Scheme::fp8, DType::bf16, mxfp8_factor,
      mxfp8_cast_bytes},
-    {"mxfp8", "FP8 linear layers, a scale for each 32 values", Scheme::fp8, DType::bf16, fp8_factor, mxfp8_cast_bytes},
+    {"mxfp8", "FP8 linear layers, a scale for each 32 values", Scheme::fp8, DType::bf16, mxfp8_factor,
+     mxfp8_cast_bytes},
     {"nvfp4", "FP4 linear layers, a scale for each 16 values", Scheme::nvfp4, DType::bf16, fp4_factor, fp4_cast_bytes},
 };
 

@@ -104,12 +104,13 @@ void TrainingFlags::declare_plan(Options& options) {
   options.heading("Memory");
   options.choice("--recompute-granularity", recompute_, recompute_names(),
                  "What is computed again in the backward pass: nothing, attention cores, whole layers");
-  options.integer("--recompute-num-layers", recompute_layers_, none_or_more,
-                  "full: so many layers of each chunk only; 0 = all");
+  options.choice("--recompute-method", recompute_method_, {"uniform", "block"},
+                 "full: all layers of a chunk, or as many as the next flag says");
+  options.integer("--recompute-num-layers", recompute_layers_, none_or_more, "block: so many layers of each chunk");
   options.choice("--optimizer", optimizer_, optimizer_state_names(), "What the optimizer keeps for each parameter");
-  options.number("--offload-optimizer", offload_optimizer_, {.least = 0, .most = 1},
-                 "Share of the optimizer's state in host memory");
-  options.number("--offload-activations", offload_activations_, {.least = 0, .most = 1},
+  options.flag("--optimizer-cpu-offload", offload_optimizer_, "Keep the optimizer's state in host memory");
+  options.number("--optimizer-offload-fraction", optimizer_fraction_, {.least = 0, .most = 1}, "That share of it");
+  options.number("--activation-offload-fraction", activation_fraction_, {.least = 0, .most = 1},
                  "Share of the activations in host memory");
 }
 
@@ -169,7 +170,7 @@ TrainingPlan TrainingFlags::plan_from_flags(const TrainingPlan& start, int64_t l
   if (!from_file || given("--sharding") || given("--use-distributed-optimizer")) plan.sharding = sharding;
   take("--shard-ranks", plan.shard_ranks, shard_ranks_);
   take("--recompute-granularity", plan.recompute, recompute_from_name(recompute_).value());
-  take("--recompute-num-layers", plan.recompute_layers, recompute_layers_);
+  take("--recompute-num-layers", plan.recompute_layers, recompute_method_ == "block" ? recompute_layers_ : 0);
   take("--cp-comm-type", plan.context_exchange, context_exchange_from_name(context_exchange_).value());
   // Replicas are what is left. A plan that does not fit is complained about with everything else.
   p.data = std::max<int64_t>(1, devices / (p.tensor * p.pipeline * p.context));
@@ -256,8 +257,9 @@ TrainingQuestion TrainingFlags::question(const Library& library) const {
   question.formats = usual_formats(job.recipe, job.lora, question.stack.attention);
   question.formats.gradient_bytes = question.stack.constants[gradient_bytes];
   question.formats.optimizer = optimizer_state_from_name(optimizer_).value();
-  question.formats.offloaded_optimizer = offload_optimizer_;
-  question.formats.offloaded_activations = offload_activations_;
+  const bool offloads = offload_optimizer_ || (imported && imported->said.offloads_optimizer.value_or(false));
+  question.formats.offloaded_optimizer = offloads ? optimizer_fraction_ : 0;
+  question.formats.offloaded_activations = activation_fraction_;
   question.convention = &flop_convention_named(convention_);
   question.run = long_run(library, cluster);
   question.cluster = std::move(cluster);

@@ -34,9 +34,11 @@ struct TrainingFlags {
   int64_t first_layers_ = 0, last_layers_ = 0, micro_batch_ = 1, global_batch_ = 0, shard_ranks_ = 0;
   int64_t recompute_layers_ = 0;
   bool sequence_ = false, embedding_in_split_ = false, loss_in_split_ = false, distributed_optimizer_ = false;
-  std::string schedule_, sharding_ = "none", recompute_ = "none", context_exchange_ = "ring";
+  std::string schedule_, sharding_ = "none", recompute_ = "none", recompute_method_ = "uniform",
+                         context_exchange_ = "ring";
   std::string optimizer_ = "adam";
-  double offload_optimizer_ = 0, offload_activations_ = 0;
+  bool offload_optimizer_ = false;
+  double optimizer_fraction_ = 1, activation_fraction_ = 0;
 
   std::string tokens_;
   double usd_per_hour_ = -1, watts_ = 0, mtbf_hours_ = 0, checkpoint_interval_ = 0, storage_gb_per_s_ = 2;

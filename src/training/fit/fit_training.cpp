@@ -171,9 +171,13 @@ class TrainingFitter {
           if (!rows.empty()) better |= improve({.constants = {i}, .directions = {1}, .rows = std::move(rows)}, step);
         }
         // Constants of one stack trade off against each other: also along random mixtures of two.
-        for (size_t i = 0; i < 2 * free.size(); ++i) {
-          const size_t first = random.below(free.size()), second = random.below(free.size());
-          if (first == second || free[first].stack != free[second].stack) continue;
+        for (size_t first = 0; first < free.size(); ++first) {
+          std::vector<size_t> others;
+          for (size_t i = 0; i < free.size(); ++i) {
+            if (i != first && free[i].stack == free[first].stack) others.push_back(i);
+          }
+          if (others.empty()) continue;
+          const size_t second = others[random.below(others.size())];
           std::vector<size_t> rows = rows_of(users_[first]);
           if (rows.empty()) continue;
           for (const size_t row : rows_of(users_[second])) {
@@ -199,15 +203,12 @@ class TrainingFitter {
       if (seen_[i]) by_source[cases_[i].row.source].push_back(i);
     }
     weights_.assign(cases_.size(), 0);
-    double sum = 0;
     for (const auto& [source, rows] : by_source) {
       const size_t stride = std::max<size_t>(1, rows.size() / static_cast<size_t>(request_.most_rows_of_source));
       const size_t used = (rows.size() + stride - 1) / stride;
       const double weight = std::sqrt(static_cast<double>(std::min<size_t>(used, 50)));
-      sum += weight;
       for (size_t i = 0; i < rows.size(); i += stride) weights_[rows[i]] = weight / static_cast<double>(used);
     }
-    for (double& weight : weights_) weight /= sum;
   }
 
   std::vector<size_t> rows_of(const std::vector<size_t>& stacks) const {
@@ -389,6 +390,12 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
     const double unseen = results[static_cast<size_t>(folds.at(configuration_of(cases[i].row)))].predicted[i];
     add(unseen_tally, unseen);
     ratios[cases[i].stack].push_back(measured / unseen);
+    result.runs.push_back({.id = cases[i].row.id,
+                           .source = cases[i].row.source,
+                           .stack = library.stacks()[cases[i].stack].name,
+                           .measured_s = measured,
+                           .seen_s = all.predicted[i],
+                           .unseen_s = unseen});
   }
   seen_tally.write(result.seen);
   unseen_tally.write(result.unseen);

@@ -20,7 +20,7 @@ struct TrainingFitRequest {
   std::vector<std::string> only;      // runs of these stacks; empty = all
   int64_t folds = 5;                  // of the cross-validation; runs of one configuration are in one fold
   int64_t most_rows_of_source = 150;  // evenly chosen, so that large tables do not take longer than they help
-  double prior = 0.0005;              // weight of a constant's squared log distance from its usual value
+  double prior = 0.004;               // weight of a constant's squared log distance from its usual value
 };
 
 struct FittedStack {
@@ -30,10 +30,17 @@ struct FittedStack {
   double low = 1, high = 1;
 };
 
+// A run with what the fit to all runs says of it, and the fit that has not seen its configuration.
+struct FittedRun {
+  std::string id, source, stack;
+  double measured_s = 0, seen_s = 0, unseen_s = 0;
+};
+
 struct TrainingFit {
   Validation seen;    // errors of runs that the constants were fitted to, by source
   Validation unseen;  // cross-validated
   std::vector<FittedStack> stacks;
+  std::vector<FittedRun> runs;
   size_t constants = 0;
 };
 

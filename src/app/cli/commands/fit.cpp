@@ -80,6 +80,7 @@ class FitCommand : public Command {
     training_->list("--stacks", stacks_, "Only runs of these stacks, and the constants that they use");
     training_->integer("--folds", folds_, {.least = 2, .most = 50}, "Of the cross-validation");
     training_->text("--out", out_, "The folder to write stack files to", true);
+    training_->text("--rows", rows_, "Also write every run, as fitted and as left out of its fit, to this CSV file");
     training_->footer(
         "Constants that a stack lists as fitted start from the files that ship.\n"
         "Example:\n  foretoken fit training --data runs.csv --out data/training/stacks");
@@ -211,6 +212,7 @@ class FitCommand : public Command {
     for (const FittedStack& stack : fit.stacks) {
       write_file(std::filesystem::path(out_) / (stack.name + ".json"), stack.file.dump() + "\n");
     }
+    if (!rows_.empty()) write_file(rows_, fitted_runs_csv(fit));
     return {.text = training_fit_text(fit), .json = training_fit_json(fit)};
   }
 
@@ -273,7 +275,7 @@ class FitCommand : public Command {
   Options* power_ = nullptr;
   Options* collectives_ = nullptr;
   Options* training_ = nullptr;
-  std::string training_data_;
+  std::string training_data_, rows_;
   int64_t folds_ = 5;
   Options* roofline_ = nullptr;
   Options* campaign_ = nullptr;
