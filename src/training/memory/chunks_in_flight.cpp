@@ -9,40 +9,40 @@
 namespace foretoken {
 namespace {
 
-struct StageLoad {
+struct InFlightStage {
   int64_t stages, virtual_stages, micro_batches, stage;
 };
 
-int64_t all_in_flight(const StageLoad& load) {
-  return load.micro_batches * load.virtual_stages;
+int64_t all_in_flight(const InFlightStage& at) {
+  return at.micro_batches * at.virtual_stages;
 }
 
 // One chunk beyond the warm-up.
-int64_t alternating_in_flight(const StageLoad& load) {
-  const int64_t behind = load.stages - load.stage - 1;
-  const int64_t warm_up = load.virtual_stages == 1 ? behind : 2 * behind + (load.virtual_stages - 1) * load.stages;
-  return std::min(warm_up + 1, all_in_flight(load));
+int64_t alternating_in_flight(const InFlightStage& at) {
+  const int64_t behind = at.stages - at.stage - 1;
+  const int64_t warm_up = at.virtual_stages == 1 ? behind : 2 * behind + (at.virtual_stages - 1) * at.stages;
+  return std::min(warm_up + 1, all_in_flight(at));
 }
 
-int64_t zb_h1_in_flight(const StageLoad& load) {
-  return std::min(load.stages, load.micro_batches);
+int64_t zb_h1_in_flight(const InFlightStage& at) {
+  return std::min(at.stages, at.micro_batches);
 }
 
-int64_t zb_h2_in_flight(const StageLoad& load) {
-  return std::min(2 * load.stages - 1, load.micro_batches);
+int64_t zb_h2_in_flight(const InFlightStage& at) {
+  return std::min(2 * at.stages - 1, at.micro_batches);
 }
 
-int64_t zb_v_in_flight(const StageLoad& load) {
-  return 2 * zb_h1_in_flight(load);
+int64_t zb_v_in_flight(const InFlightStage& at) {
+  return 2 * zb_h1_in_flight(at);
 }
 
-int64_t dualpipe_in_flight(const StageLoad& load) {
-  return std::min(load.stages + 1, load.micro_batches);
+int64_t dualpipe_in_flight(const InFlightStage& at) {
+  return std::min(at.stages + 1, at.micro_batches);
 }
 
 struct InFlightForm {
   std::string_view schedule;
-  int64_t (*count)(const StageLoad&);
+  int64_t (*count)(const InFlightStage&);
 };
 
 constexpr InFlightForm in_flight_forms[] = {
