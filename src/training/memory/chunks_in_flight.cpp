@@ -9,40 +9,37 @@
 namespace foretoken {
 namespace {
 
-struct StageLoad {
-  int64_t stages, virtual_stages, micro_batches, stage;
-};
-
-int64_t all_in_flight(const StageLoad& load) {
-  return load.micro_batches * load.virtual_stages;
+int64_t all_in_flight(const PipelineWork& work, int64_t /*stage*/) {
+  return work.micro_batches * work.virtual_stages;
 }
 
 // One chunk beyond the warm-up.
-int64_t alternating_in_flight(const StageLoad& load) {
-  const int64_t behind = load.stages - load.stage - 1;
-  const int64_t warm_up = load.virtual_stages == 1 ? behind : 2 * behind + (load.virtual_stages - 1) * load.stages;
-  return std::min(warm_up + 1, all_in_flight(load));
+int64_t alternating_in_flight(const PipelineWork& work, int64_t stage) {
+  const int64_t behind = work.stages - stage - 1;
+  const int64_t group = work.micro_batch_group > 0 ? work.micro_batch_group : work.stages;
+  const int64_t warm_up = work.virtual_stages == 1 ? behind : 2 * behind + (work.virtual_stages - 1) * group;
+  return std::min(warm_up + 1, all_in_flight(work, stage));
 }
 
-int64_t zb_h1_in_flight(const StageLoad& load) {
-  return std::min(load.stages, load.micro_batches);
+int64_t zb_h1_in_flight(const PipelineWork& work, int64_t /*stage*/) {
+  return std::min(work.stages, work.micro_batches);
 }
 
-int64_t zb_h2_in_flight(const StageLoad& load) {
-  return std::min(2 * load.stages - 1, load.micro_batches);
+int64_t zb_h2_in_flight(const PipelineWork& work, int64_t /*stage*/) {
+  return std::min(2 * work.stages - 1, work.micro_batches);
 }
 
-int64_t zb_v_in_flight(const StageLoad& load) {
-  return 2 * zb_h1_in_flight(load);
+int64_t zb_v_in_flight(const PipelineWork& work, int64_t /*stage*/) {
+  return std::min(2 * work.stages, 2 * work.micro_batches);
 }
 
-int64_t dualpipe_in_flight(const StageLoad& load) {
-  return std::min(load.stages + 1, load.micro_batches);
+int64_t dualpipe_in_flight(const PipelineWork& work, int64_t /*stage*/) {
+  return std::min(work.stages + 1, work.micro_batches);
 }
 
 struct InFlightForm {
   std::string_view schedule;
-  int64_t (*count)(const StageLoad&);
+  int64_t (*count)(const PipelineWork& work, int64_t stage);
 };
 
 constexpr InFlightForm in_flight_forms[] = {
@@ -53,10 +50,9 @@ constexpr InFlightForm in_flight_forms[] = {
 
 }  // namespace
 
-int64_t chunks_in_flight(std::string_view schedule, int64_t stages, int64_t virtual_stages, int64_t micro_batches,
-                         int64_t stage) {
+int64_t chunks_in_flight(std::string_view schedule, const PipelineWork& work, int64_t stage) {
   for (const InFlightForm& form : in_flight_forms) {
-    if (form.schedule == schedule) return form.count({stages, virtual_stages, micro_batches, stage});
+    if (form.schedule == schedule) return form.count(work, stage);
   }
   std::vector<std::string> names;
   for (const InFlightForm& form : in_flight_forms) names.emplace_back(form.schedule);

@@ -190,11 +190,11 @@ TrainingMemory stage_memory(const ModelParts& parts, const TrainingPlan& plan, c
 PlanMemory plan_memory(const ModelParts& parts, const TrainingPlan& plan, const TrainingFormats& formats,
                        const MemoryOverheads& overheads) {
   const auto chunks = chunks_of_stages(plan, static_cast<int64_t>(parts.layers.size()));
+  const PipelineWork work = pipeline_work(plan);
   PlanMemory memory;
   memory.stages.reserve(chunks.size());
   for (int64_t stage = 0; stage < plan.stages(); ++stage) {
-    const int64_t in_flight =
-        chunks_in_flight(plan.schedule, plan.stages(), plan.virtual_stages, plan.micro_batches(), stage);
+    const int64_t in_flight = chunks_in_flight(plan.schedule, work, stage);
     memory.stages.push_back(
         memory_of_stage(parts, chunks[static_cast<size_t>(stage)], plan, formats, overheads, in_flight));
     if (memory.stages.back().total() > memory.most().total()) memory.fullest = stage;
