@@ -40,7 +40,7 @@ void add_to_slices(std::vector<SliceShares>& slices, size_t letter, double begin
 
 char letter_of_slice(SliceShares shares) {
   shares[idle_letter] = 1 - (shares[0] + shares[1] + shares[2]);
-  const auto most = std::max_element(shares.begin(), shares.end());
+  const auto* const most = std::max_element(shares.begin(), shares.end());
   return chart_letters[static_cast<size_t>(most - shares.begin())];
 }
 

@@ -11,7 +11,7 @@ namespace foretoken {
 namespace {
 
 // Of one stage, over all its chunks.
-struct StageLoad {
+struct PipelineStageLoad {
   double before = std::numeric_limits<double>::infinity();  // soonest start of its first forward
   double after = std::numeric_limits<double>::infinity();   // least time from its last backward to the end
   ChunkTimes work;                                          // of all micro-batches
@@ -20,7 +20,7 @@ struct StageLoad {
 // Adds the chunks of one copy of the model, through which so many micro-batches pass. Returns the seconds of one that
 // has all stages to itself.
 double add_copy(const PipelineKind& kind, const PipelineWork& work, int64_t copy, double micro_batches,
-                std::vector<StageLoad>& loads) {
+                std::vector<PipelineStageLoad>& loads) {
   double forwards = 0, backwards = 0;
   int64_t previous = -1;
   for (size_t chunk = 0; chunk < work.chunks.size(); ++chunk) {
@@ -31,7 +31,7 @@ double add_copy(const PipelineKind& kind, const PipelineWork& work, int64_t copy
     }
     previous = stage;
     const ChunkTimes& times = work.chunks[chunk];
-    StageLoad& load = loads[static_cast<size_t>(stage)];
+    PipelineStageLoad& load = loads[static_cast<size_t>(stage)];
     load.before = std::min(load.before, forwards);
     load.after = std::min(load.after, backwards);
     load.work.forward += micro_batches * times.forward;
@@ -45,9 +45,9 @@ double add_copy(const PipelineKind& kind, const PipelineWork& work, int64_t copy
 
 // A line of machines, each with the same time for every piece, has its first piece out after all of them and then one
 // whenever the slowest is done; GPipe is two such lines, forward and backward.
-double slowest_twice(const std::vector<StageLoad>& loads) {
+double slowest_twice(const std::vector<PipelineStageLoad>& loads) {
   double forward = 0, backward = 0;
-  for (const StageLoad& load : loads) {
+  for (const PipelineStageLoad& load : loads) {
     forward = std::max(forward, load.work.forward);
     backward = std::max(backward, load.work.backward_input + load.work.backward_weight);
   }
@@ -63,7 +63,7 @@ std::optional<double> even_bubble_seconds(std::string_view schedule, const Pipel
 
 double pipeline_seconds_bound(std::string_view schedule, const PipelineWork& work) {
   const PipelineKind& kind = pipeline_kind(schedule);
-  std::vector<StageLoad> loads(static_cast<size_t>(work.stages));
+  std::vector<PipelineStageLoad> loads(static_cast<size_t>(work.stages));
   const auto micro_batches = static_cast<double>(work.micro_batches);
   double bound = 0;
   const double share = kind.overlaps_pairs ? std::min(1.0, work.overlapped_pair) : 1;
@@ -71,7 +71,7 @@ double pipeline_seconds_bound(std::string_view schedule, const PipelineWork& wor
     bound = share * add_copy(kind, work, copy, micro_batches / static_cast<double>(kind.model_copies), loads);
   }
   if (kind.all_forward_first) return bound + slowest_twice(loads) * (micro_batches - 1) / micro_batches;
-  for (const StageLoad& load : loads) {
+  for (const PipelineStageLoad& load : loads) {
     const double all = share * load.work.sum();
     if (kind.stages_end_apart) {
       bound = std::max(bound, all);

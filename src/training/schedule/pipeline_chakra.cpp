@@ -108,6 +108,7 @@ std::vector<ChakraTrace> pipeline_chakra(std::string_view schedule, const Pipeli
     i += count;
   }
   std::vector<ChakraTrace> traces;
+  traces.reserve(tracers.size());
   for (StageTracer& tracer : tracers) traces.push_back(std::move(tracer).trace());
   return traces;
 }

@@ -1,6 +1,7 @@
 #include "training/schedule/pipeline_schedule.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -19,6 +20,10 @@ void check_work(const PipelineKind& kind, const PipelineWork& work) {
   }
   ensure(static_cast<int64_t>(work.chunks.size()) == work.stages * work.virtual_stages,
          "every virtual stage of a pipeline has its chunk of layers");
+  for (const ChunkTimes& times : work.chunks) {
+    const double least = std::min({times.forward, times.backward_input, times.backward_weight});
+    ensure(least >= 0 && std::isfinite(times.sum()), "tasks of a pipeline take some time");
+  }
 }
 
 bool completes_gradients(PipelineTaskKind kind) {
@@ -76,6 +81,8 @@ PipelineRun full_run(const PipelineKind& kind, const PipelineWork& work) {
   return summary(kind, simulation);
 }
 
+// All forwards, then all backwards: two lines of stages with the same time for every micro-batch. Each of them adds the
+// same from the second on.
 PipelineRun linear_run(const PipelineKind& kind, const PipelineWork& work) {
   PipelineWork one = work, two = work;
   one.micro_batches = 1;
@@ -159,18 +166,18 @@ PipelineRun run_pipeline(std::string_view schedule, const PipelineWork& work) {
   }
 }
 
-PipelineTimeline pipeline_events(std::string_view schedule, const PipelineWork& asked, int64_t most_events) {
+PipelineTimeline pipeline_events(std::string_view schedule, const PipelineWork& work, int64_t most_events) {
   const PipelineKind& kind = pipeline_kind(schedule);
-  check_work(kind, asked);
-  PipelineWork work = asked;
+  check_work(kind, work);
+  PipelineWork shown = work;
   constexpr int64_t most_kinds = 3;
   const int64_t cycle = kind.cycle(work), chunks = static_cast<int64_t>(work.chunks.size());
   const int64_t too_many = work.micro_batches - most_events / (most_kinds * chunks);
-  if (too_many > 0) work.micro_batches -= (too_many + cycle - 1) / cycle * cycle;
-  while (!why_not(schedule, work).empty()) work.micro_batches += cycle;
-  PipelineSimulation simulation(kind, work);
-  simulation.run_before(work.micro_batches);
-  PipelineTimeline timeline{.micro_batches = work.micro_batches};
+  if (too_many > 0) shown.micro_batches -= (too_many + cycle - 1) / cycle * cycle;
+  while (!why_not(schedule, shown).empty()) shown.micro_batches += cycle;
+  PipelineSimulation simulation(kind, shown);
+  simulation.run_before(shown.micro_batches);
+  PipelineTimeline timeline{.micro_batches = shown.micro_batches};
   for (size_t stage = 0; stage < simulation.tasks().size(); ++stage) {
     const std::vector<PipelineTask>& list = simulation.tasks()[stage];
     for (size_t i = 0; i < list.size(); ++i) {

@@ -1,6 +1,7 @@
 #include "training/schedule/pipeline_schedule.h"
 
 #include <algorithm>
+#include <map>
 
 #include <gtest/gtest.h>
 
@@ -19,12 +20,21 @@ PipelineRun run_of_events(std::string_view schedule, const PipelineWork& work) {
   const auto stages = static_cast<size_t>(work.stages);
   PipelineRun run{.busy = std::vector<double>(stages),
                   .first_start = std::vector<double>(stages, 1e300),
-                  .last_end = std::vector<double>(stages)};
+                  .last_end = std::vector<double>(stages),
+                  .last_backward_start = std::vector<double>(stages, 1e300)};
+  std::map<std::pair<int64_t, int64_t>, double> gradients_start;  // of the last that completes them, by stage and chunk
   for (const PipelineEvent& event : timeline.events) {
     const auto stage = static_cast<size_t>(event.stage);
     run.first_start[stage] = std::min(run.first_start[stage], event.start);
     run.last_end[stage] = std::max(run.last_end[stage], event.start + event.seconds);
     run.busy[stage] += event.seconds;
+    if (event.kind == PipelineTaskKind::backward || event.kind == PipelineTaskKind::backward_weight) {
+      gradients_start[{event.stage, event.chunk}] = event.start;
+    }
+  }
+  for (const auto& [place, start] : gradients_start) {
+    double& first = run.last_backward_start[static_cast<size_t>(place.first)];
+    first = std::min(first, start);
   }
   return run;
 }
@@ -47,6 +57,7 @@ TEST(PipelineSchedule, a_compressed_run_equals_the_full_one) {
         expect_same(run.first_start, full.first_start, what);
         expect_same(run.last_end, full.last_end, what);
         expect_same(run.busy, full.busy, what);
+        expect_same(run.last_backward_start, full.last_backward_start, what);
       }
     }
   }

@@ -50,7 +50,7 @@ void PipelineSimulation::advance(size_t index, int64_t before) {
     const PipelineTask& task = tasks[stage.next];
     const bool paired = task.pairing == TaskPairing::with_next;
     const PipelineTask& last = tasks[stage.next + (paired ? 1 : 0)];
-    const int64_t newest = std::max<int64_t>({stage.newest, task.micro_batch, last.micro_batch});
+    const auto newest = std::max<int64_t>({stage.newest, task.micro_batch, last.micro_batch});
     double start = stage.free_at;
     if (newest >= before || !is_ready(task, start) || (paired && !is_ready(last, start))) return;
     stage.newest = newest;

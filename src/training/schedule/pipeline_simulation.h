@@ -64,7 +64,7 @@ class PipelineSimulation {
   }
   size_t place(int64_t chunk, int64_t micro_batch) const { return static_cast<size_t>(micro_batch * chunks_ + chunk); }
   void wake(size_t stage);
-  void advance(size_t stage, int64_t before);
+  void advance(size_t index, int64_t before);  // the stage of that index
   bool is_ready(const PipelineTask& task, double& start) const;
   void finish(const PipelineTask& task, double end);
   double received_at(const PipelineTask& task, int64_t from_chunk, double send_seconds) const;

@@ -81,7 +81,8 @@ bool last_tasks_advance_evenly(const PipelineSimulation& simulation, int64_t cyc
 
 std::optional<Repetition> repetition_of(const PipelineSimulation& simulation, int64_t under_way, int64_t cycle,
                                         int64_t first_needed, int64_t most) {
-  auto times = static_cast<double>(most / cycle);
+  const int64_t most_times = most / cycle;
+  auto times = static_cast<double>(most_times);
   Repetition result{.cycle = cycle, .first_needed = first_needed};
   for (size_t stage = 0; stage < simulation.stages().size(); ++stage) {
     const std::vector<PipelineTask>& tasks = simulation.tasks()[stage];
@@ -130,7 +131,7 @@ std::optional<Repetition> repetition(const PipelineSimulation& simulation, int64
     const int64_t first_needed = newest + 1 - under_way - cycle;
     if (first_needed < 2 * cycle) break;
     if (!last_tasks_advance_evenly(simulation, cycle)) continue;
-    const std::optional<Repetition> found = repetition_of(simulation, under_way, cycle, first_needed, most);
+    std::optional<Repetition> found = repetition_of(simulation, under_way, cycle, first_needed, most);
     if (found) return found;
   }
   return std::nullopt;

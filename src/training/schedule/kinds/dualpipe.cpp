@@ -125,7 +125,8 @@ std::optional<double> dualpipe_bubble(const PipelineWork& work, const ChunkTimes
   if (times.forward != times.backward_input || times.backward_weight > times.forward) return std::nullopt;
   const double backward = times.backward_input + times.backward_weight;
   const double pair = work.overlapped_pair * (times.forward + backward);
-  return static_cast<double>(work.stages / 2 - 1) * (pair + backward - 3 * times.backward_weight);
+  const int64_t waits = work.stages / 2 - 1;
+  return static_cast<double>(waits) * (pair + backward - 3 * times.backward_weight);
 }
 
 }  // namespace

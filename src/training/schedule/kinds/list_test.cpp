@@ -65,10 +65,11 @@ TEST(PipelineKinds, hold_no_more_activations_than_there_are_micro_batches) {
 }
 
 TEST(PipelineKinds, the_order_of_1f1b_on_two_stages) {
-  const auto F = [](int64_t stage, int64_t i) { return pipeline_task(PipelineTaskKind::forward, stage, i); };
-  const auto B = [](int64_t stage, int64_t i) { return pipeline_task(PipelineTaskKind::backward, stage, i); };
-  const StageTasks expected = {{F(0, 0), F(0, 1), B(0, 0), F(0, 2), B(0, 1), B(0, 2)},
-                               {F(1, 0), B(1, 0), F(1, 1), B(1, 1), F(1, 2), B(1, 2)}};
+  const auto forward = [](int64_t stage, int64_t i) { return pipeline_task(PipelineTaskKind::forward, stage, i); };
+  const auto backward = [](int64_t stage, int64_t i) { return pipeline_task(PipelineTaskKind::backward, stage, i); };
+  const StageTasks expected = {
+      {forward(0, 0), forward(0, 1), backward(0, 0), forward(0, 2), backward(0, 1), backward(0, 2)},
+      {forward(1, 0), backward(1, 0), forward(1, 1), backward(1, 1), forward(1, 2), backward(1, 2)}};
   EXPECT_EQ(pipeline_kind("1f1b").tasks(runnable_pipeline("1f1b", 2, 1, 3)), expected);
 }
 
