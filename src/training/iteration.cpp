@@ -143,6 +143,9 @@ IterationModel::PieceTime IterationModel::time_of(size_t kind, const TrainingPla
   const PieceCosts& costs = costs_of(kind, plan);
   const TrainingConstants& c = constants_;
   const bool is_layer = kind < kinds_.size();
+  const bool is_unfused =
+      is_layer && stack_.attention_of(kinds_[kind], machine_.kernels->device()) == AttentionKernel::unfused;
+  const double core_factor = is_unfused ? c[unfused_factor] : c[attention_factor];
   const double cast_bytes = job_.recipe.cast_bytes ? c[*job_.recipe.cast_bytes] : 0;
   PieceTime time{.parameters = costs.shared_parameters + costs.expert_parameters,
                  .shared = costs.shared_parameters,
@@ -152,7 +155,7 @@ IterationModel::PieceTime IterationModel::time_of(size_t kind, const TrainingPla
   const auto add_pass = [&](const PassCosts& pass, double tensor_exposed, TimeParts& parts) {
     TimeParts own{};
     at(own, TimePart::linear) = c[linear_factor] * pass.linear + c[job_.recipe.factor] * pass.quantized;
-    at(own, TimePart::attention) = c[attention_factor] * pass.attention;
+    at(own, TimePart::attention) = core_factor * pass.attention;
     at(own, TimePart::experts) = c[experts_factor] * c[job_.recipe.factor] * pass.experts;
     at(own, TimePart::passes) = (is_layer ? c[passes_factor] : c[loss_factor]) * pass.passes +
                                 (cast_bytes * pass.cast_elements + c[move_bytes] * pass.expert_elements) / bandwidth_;
@@ -171,10 +174,9 @@ IterationModel::PieceTime IterationModel::time_of(size_t kind, const TrainingPla
 
   if (is_layer && plan.recompute != Recompute::none && recomputed) {
     // A flash kernel computes its scores again anyway.
-    const bool is_unfused = stack_.attention_of(kinds_[kind], machine_.kernels->device()) == AttentionKernel::unfused;
     const double again = plan.recompute == Recompute::full ? time.times.forward
-                         : is_unfused ? c[attention_factor] * c[board_factor] * costs.forward.attention
-                                      : 0;
+                         : is_unfused                      ? core_factor * c[board_factor] * costs.forward.attention
+                                                           : 0;
     time.times.backward_input += again;
     at(time.parts, TimePart::recompute) += again;
   }

@@ -10,6 +10,7 @@ constexpr TrainingConstantFacts facts_list[] = {
     {"mxfp8_factor", 1, 0.3, 4, "8-bit multiplies with scales by block, over 8-bit kernels alone"},
     {"fp4_factor", 1, 0.3, 4, "4-bit multiplies over their kernels alone"},
     {"attention_factor", 1, 0.2, 8, "attention over its kernels alone"},
+    {"unfused_factor", 1, 0.2, 8, "unfused attention over its kernels alone"},
     {"experts_factor", 1, 0.2, 8, "multiplies of routed experts over one multiply of the same size"},
     {"passes_factor", 1, 0.2, 8, "passes over memory, over the kernels that a fused stack needs"},
     {"loss_factor", 3, 0.2, 12, "passes of the loss, over one kernel each way"},

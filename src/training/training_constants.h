@@ -15,7 +15,8 @@ enum TrainingConstant {
   fp8_factor,        // in 8 bits with one scale for all, casts apart
   mxfp8_factor,      // in 8 bits with scales by block, casts apart
   fp4_factor,        // in 4 bits, casts apart
-  attention_factor,  // the attention core
+  attention_factor,  // the attention core, in one kernel
+  unfused_factor,    // the attention core, every score in memory
   experts_factor,    // grouped multiplies of routed experts
   passes_factor,     // passes over memory
   loss_factor,       // those of the loss

@@ -21,33 +21,6 @@ TEST(Failures, llama3_is_interrupted_every_three_hours) {
   EXPECT_NEAR(job.failures_per_day * 54, 419, 1e-6);
 }
 
-// "Over 90% effective training time" (arXiv 2407.21783, section 3.3.4), with our assumed times to recover.
-TEST(Failures, llama3_trains_more_than_90_percent_of_the_time) {
-  for (const CheckpointMode mode : {CheckpointMode::blocking, CheckpointMode::asynchronous}) {
-    const CheckpointPlan plan = llama3_checkpoints(mode);
-    const Goodput result = job_goodput(job_reliability({}, {}, plan, 16384), plan);
-    EXPECT_GT(result.effective, 0.90);
-    EXPECT_LT(result.effective, 0.96);
-  }
-}
-
-// Kokolis et al., "Revisiting reliability in large-scale ML research clusters" (arXiv 2410.21680): 6.50 failures in
-// 1000 days of a node of 8 GPUs; projected mean times to failure 1.8 h for 16,384 GPUs and 0.23 h for 131,072.
-TEST(Failures, mean_times_to_failure_projected_for_a_research_cluster) {
-  const FailureModel failures{.device_mtbf_hours = 8 * 24 * 1000 / 6.5};
-  const CheckpointPlan plan = llama3_checkpoints(CheckpointMode::asynchronous);
-  EXPECT_NEAR(job_reliability(failures, {}, plan, 16384).mtbf_hours, 1.8, 0.05);
-  EXPECT_NEAR(job_reliability(failures, {}, plan, 131072).mtbf_hours, 0.23, 0.005);
-}
-
-// ByteRobust (arXiv 2509.16293): 97% of three months on 9,600 GPUs with warm standbys and in-memory checkpoints. At the
-// interruption rate of Llama 3, the same means give as much to within a point and a half.
-TEST(Failures, spares_and_checkpoints_in_memory_reach_what_is_published) {
-  CheckpointPlan plan = llama3_checkpoints(CheckpointMode::in_memory);
-  const RecoveryPlan recovery{.spare_devices = 64};
-  EXPECT_NEAR(job_goodput(job_reliability({}, recovery, plan, 9600), plan).effective, 0.97, 0.015);
-}
-
 TEST(Failures, more_devices_fail_more_often_and_train_less_of_the_time) {
   const CheckpointPlan plan = llama3_checkpoints(CheckpointMode::asynchronous);
   double failures = 0, effective = 1;

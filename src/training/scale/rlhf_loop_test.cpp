@@ -163,34 +163,5 @@ TEST(RlhfLoop, plans_that_cannot_run_are_refused) {
   EXPECT_EQ(find_rlhf_algorithm("pppo"), nullptr);
 }
 
-// veRL's one-step-off recipe (docs/advance/one_step_off.md, July 2025): DAPO on Qwen2.5-Math-7B, 16 H20, 4 of them
-// generating. From the measured stages of the split, and what the colocated step has besides its stages, the loop gives
-// the measured step. Stages themselves are not predicted here.
-struct MeasuredLoop {
-  double generation, scoring, training;  // of the split
-  double colocated_step, colocated_stages;
-  double measured_step;
-  double allowed;  // share
-};
-
-TEST(RlhfLoop, overlapped_stages_take_the_step_veRL_measured) {
-  for (const MeasuredLoop& measured : {MeasuredLoop{458, 108, 337, 749, 321 + 88 + 286, 520, 0.02},      // FSDP2
-                                       MeasuredLoop{501, 120, 347, 699, 207 + 119 + 344, 566, 0.07}}) {  // Megatron
-    RlhfPlan plan{.algorithm = *find_rlhf_algorithm("grpo"),
-                  .prompts = 1,
-                  .prompt_tokens = 0,
-                  .responses = {.mean = 1, .sigma = 0},
-                  .engine = {.devices = 4, .step_seconds = measured.generation},
-                  .other_seconds = measured.colocated_step - measured.colocated_stages,
-                  .placement = RlhfPlacement::split,
-                  .timing = RlhfTiming::one_step_behind,
-                  .devices = 16};
-    plan.algorithm.samples_per_prompt = 1;
-    plan.actor = {.forward_device_seconds = 12 * measured.scoring, .training_device_seconds = 12 * measured.training};
-    const double seconds = rlhf_iteration(plan, 4).seconds;
-    EXPECT_NEAR(seconds, measured.measured_step, measured.allowed * measured.measured_step);
-  }
-}
-
 }  // namespace
 }  // namespace foretoken

@@ -152,7 +152,7 @@ StepTimeDistribution::StepTimeDistribution(const StepPieces& pieces, const Varia
   body_variance_ = (square_cells - mean_cells * mean_cells) * cell_ * cell_;
 
   // One stall stands for all of a step: its size is scaled by their mean number, so the mean is exact.
-  const double stalls = model.stalls_per_device_hour * pieces.device_hours(centre);
+  const double stalls = model.stalls_per_device_hour * pieces.device_hours(pieces.median_seconds.value_or(centre));
   if (stalls > 0) {
     stall_probability_ = 1 - portable_exp(-stalls);
     const double number = stalls / stall_probability_;
@@ -225,19 +225,14 @@ double StepTimeDistribution::deviation() const {
 }
 
 StepVariation step_variation(const StepPieces& pieces, const VariationModel& model) {
-  // What a source adds shows before scaling to a given median, which would put back what is left out.
-  StepPieces unscaled = pieces;
-  unscaled.median_seconds.reset();
-  const SlowestParticipants slowest(unscaled);
-  const StepTimeDistribution times(unscaled, model, slowest);
-  const double median = times.quantile(0.5), p95 = times.quantile(0.95);
-  const double scale = pieces.median_seconds.value_or(median) / median;
-  StepVariation variation{.mean = scale * times.mean(),
-                          .deviation = scale * times.deviation(),
-                          .p05 = scale * times.quantile(0.05),
-                          .p50 = scale * median,
-                          .p95 = scale * p95,
-                          .p99 = scale * times.quantile(0.99),
+  const SlowestParticipants slowest(pieces);
+  const StepTimeDistribution times(pieces, model, slowest);
+  StepVariation variation{.mean = times.mean(),
+                          .deviation = times.deviation(),
+                          .p05 = times.quantile(0.05),
+                          .p50 = times.quantile(0.5),
+                          .p95 = times.quantile(0.95),
+                          .p99 = times.quantile(0.99),
                           .stall_probability = times.stall_probability(),
                           .sources = {}};
   const double device_hours = pieces.device_hours(variation.p50);
@@ -245,6 +240,12 @@ StepVariation step_variation(const StepPieces& pieces, const VariationModel& mod
     variation.kind = Confidence::extrapolated;
   }
 
+  // What a source adds shows before scaling to a given median, which would put back what is left out.
+  StepPieces unscaled = pieces;
+  unscaled.median_seconds.reset();
+  const StepTimeDistribution all(unscaled, model, slowest);
+  const double median = all.quantile(0.5), distance = all.quantile(0.95) - median;
+  const double scale = variation.p50 / median;
   const auto add_source = [&](const char* name, auto leave_out) {
     VariationModel rest = model;
     leave_out(rest);
@@ -252,7 +253,7 @@ StepVariation step_variation(const StepPieces& pieces, const VariationModel& mod
     const double others_median = others.quantile(0.5);
     variation.sources.push_back({.name = name,
                                  .median_seconds = scale * (median - others_median),
-                                 .p95_seconds = scale * ((p95 - median) - (others.quantile(0.95) - others_median))});
+                                 .p95_seconds = scale * (distance - (others.quantile(0.95) - others_median))});
   };
   add_source("slow devices", [](VariationModel& rest) { rest.device_spread = 0; });
   add_source("kernel jitter", [](VariationModel& rest) { rest.kernel_jitter = 0; });

@@ -53,13 +53,26 @@ TEST(StepVariation, quantiles_are_in_order_and_meet_their_probabilities) {
 
 TEST(StepVariation, a_given_median_is_kept_and_scales_all_times) {
   StepPieces pieces = large_step();
-  const StepVariation free = step_variation(pieces);
+  VariationModel model;
+  model.stalls_per_device_hour = 0;
+  const StepVariation free = step_variation(pieces, model);
   pieces.median_seconds = 2 * free.p50;
-  const StepVariation scaled = step_variation(pieces);
+  const StepVariation scaled = step_variation(pieces, model);
   EXPECT_NEAR(scaled.p50, 2 * free.p50, 1e-9 * scaled.p50);
   EXPECT_NEAR(scaled.p95, 2 * free.p95, 1e-6 * scaled.p95);
   EXPECT_NEAR(scaled.mean, 2 * free.mean, 1e-6 * scaled.mean);
   EXPECT_NEAR(scaled.deviation, 2 * free.deviation, 1e-6 * scaled.deviation);
+}
+
+// Logs are predicted from their median alone, plans from all their pieces: the same answer, nearly.
+TEST(StepVariation, pieces_say_nearly_what_the_median_says) {
+  StepPieces pieces = large_step();
+  pieces.median_seconds = 8;
+  const StepVariation whole = step_variation({.replicas = pieces.devices(), .other_seconds = 8, .median_seconds = 8});
+  const StepVariation from_pieces = step_variation(pieces);
+  EXPECT_NEAR(from_pieces.p95 / from_pieces.p50, whole.p95 / whole.p50, 0.002);
+  EXPECT_NEAR(from_pieces.mean, whole.mean, 0.001 * whole.mean);
+  EXPECT_EQ(from_pieces.stall_probability, whole.stall_probability);
 }
 
 TEST(StepVariation, more_participants_wait_longer_for_the_slowest) {

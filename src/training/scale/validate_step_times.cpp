@@ -15,7 +15,7 @@
 namespace foretoken {
 namespace {
 
-constexpr double allowed_distance = 0.02;  // of p95 / p50: what is asked of the prediction
+constexpr double allowed_distance = 0.02;  // of p95 / p50
 constexpr double stall_begins = 1.05;      // medians
 
 std::string system_of(std::string_view run) {
@@ -55,12 +55,6 @@ double stalls_per_device_hour(std::span<const MeasuredStepTimes> rows) {
   return stalls / device_hours;
 }
 
-int64_t checks_within(std::span<const StepTimeCheck> checks) {
-  return std::count_if(checks.begin(), checks.end(), [](const StepTimeCheck& check) {
-    return std::abs(check.predicted_p95 - check.measured_p95) <= allowed_distance;
-  });
-}
-
 // Relative error of what p99 is beyond the median, and percents that the mean is off.
 double stall_error(std::span<const MeasuredStepTimes> rows, const VariationModel& model) {
   double error = 0;
@@ -91,7 +85,7 @@ void fit_noise_above(std::span<const MeasuredStepTimes> rows, VariationModel& mo
   double first = 0, last = 0;
   for (int tried = 1; tried <= 200; ++tried) {
     model.step_jitter_above = tried * 2e-4;
-    const int64_t within = checks_within(validate_step_times(rows, model));
+    const int64_t within = runs_within(validate_step_times(rows, model));
     if (within > most) first = model.step_jitter_above;
     if (within >= most) last = model.step_jitter_above;
     most = std::max(most, within);
@@ -146,6 +140,12 @@ std::vector<StepTimeCheck> validate_step_times(std::span<const MeasuredStepTimes
   return checks;
 }
 
+int64_t runs_within(std::span<const StepTimeCheck> checks) {
+  return std::count_if(checks.begin(), checks.end(), [](const StepTimeCheck& check) {
+    return std::abs(check.predicted_p95 - check.measured_p95) <= allowed_distance;
+  });
+}
+
 Validation step_time_errors(std::span<const StepTimeCheck> checks) {
   ValidationTally tally(0);
   Validation validation{.has_intervals = false};
@@ -154,7 +154,7 @@ Validation step_time_errors(std::span<const StepTimeCheck> checks) {
   }
   tally.write(validation);
   validation.notes.push_back(
-      fmt::format("p95 / p50 of {} of {} runs within {}", checks_within(checks), checks.size(), allowed_distance));
+      fmt::format("p95 / p50 of {} of {} runs within {}", runs_within(checks), checks.size(), allowed_distance));
   return validation;
 }
 

@@ -35,7 +35,10 @@ struct StepTimeCheck {
 std::vector<StepTimeCheck> validate_step_times(std::span<const MeasuredStepTimes> rows,
                                                const VariationModel& model = {});
 
-// How far off p95 / p50 is, by GPU; a note says how many are within 0.02.
+// Runs whose p95 / p50 is within 0.02 of the measured one: what is asked of the model.
+int64_t runs_within(std::span<const StepTimeCheck> checks);
+
+// How far off p95 / p50 is, by GPU; a note counts runs_within().
 Validation step_time_errors(std::span<const StepTimeCheck> checks);
 
 // Noise and stalls from logs; spreads and jitters of devices as in `start`.
