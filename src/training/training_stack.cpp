@@ -52,16 +52,15 @@ std::vector<StackRuns> read_runs(const std::optional<JsonView>& list) {
   return runs;
 }
 
-// Most specific first: the device itself, then its generation.
 bool names_device(std::string_view name, const Device& device) {
-  return name == device.name || name == generation_of(device);
+  return name == device.name || name == device.instruction_set || name == generation_of(device);
 }
 
 }  // namespace
 
 TrainingConstants TrainingStack::constants_on(const Device& device) const {
   TrainingConstants values = constants;
-  for (const std::string& place : {generation_of(device), device.name}) {
+  for (const std::string& place : {generation_of(device), device.instruction_set, device.name}) {
     const auto found = on.find(place);
     if (found == on.end()) continue;
     for (const auto& [constant, value] : found->second) values[constant] = value;

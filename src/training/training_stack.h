@@ -30,7 +30,7 @@ struct TrainingStack {
   bool scatters_sends = true;   // each tensor rank sends its part to the next stage, not the whole
   bool gathers_always = false;  // sharded gradients too: parameters are gathered for each micro-batch (FSDP)
   TrainingConstants constants = usual_training_constants();
-  // Where they differ on a generation of devices or one device.
+  // Where they differ on a generation of devices (sm_90), on some of it (sm_103) or on one device; the narrower counts.
   std::map<std::string, std::map<TrainingConstant, double>, std::less<>> on;
   std::vector<std::string> fitted;  // "linear_factor", "on.hopper.attention_factor": fitted to published runs
   std::vector<StackRuns> runs;

@@ -65,9 +65,14 @@ RecognisedConfig recognise_text(std::string_view text, const std::string& source
   throw InputError({.source = source, .expected = "keys of a training configuration: " + formats});
 }
 
+// A slip of the pen keeps the length, nearly: `load` does not mean `optimizer-cpu-offload`.
 std::string nearest_key(const ConfigFormat& format, const std::string& key) {
+  constexpr size_t most_letters = 3;
   std::vector<std::string> keys;
-  for (const KeyRule& rule : format.rules) keys.emplace_back(rule.key);
+  for (const KeyRule& rule : format.rules) {
+    const size_t longer = std::max(rule.key.size(), key.size()), shorter = std::min(rule.key.size(), key.size());
+    if (longer - shorter <= most_letters) keys.emplace_back(rule.key);
+  }
   return nearest_name(key, keys).value_or("");
 }
 
@@ -191,7 +196,7 @@ TrainingPlan plan_with(TrainingPlan plan, const ImportedTraining& imported, int6
   if (plan.virtual_stages > 1 && plan.schedule == "1f1b") plan.schedule = "interleaved";
 
   const int64_t replica = plan.parallel.tensor * plan.parallel.context * plan.parallel.pipeline;
-  const int64_t all = imported.devices().value_or(devices);
+  const int64_t all = devices > 0 ? devices : imported.devices().value_or(0);
   if (all >= replica) plan.parallel.data = all / replica;
   if (said.global_batch) {
     plan.global_batch = *said.global_batch;

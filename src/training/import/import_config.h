@@ -35,8 +35,8 @@ struct ImportedTraining {
 ImportedTraining import_training_config(const std::filesystem::path& file);
 ImportedTraining parse_training_config(std::string_view text, const std::string& source);
 
-// The plan with what the file says in place of what it has. `devices` are those of the cluster where the file does not
-// say; 0 = not known. Replicas, and a global batch that follows from accumulation, are worked out from them.
+// The plan with what the file says in place of what it has. `devices` take the place of those that the file says; 0 =
+// the file's. Replicas, and a global batch that follows from accumulation, are worked out from them.
 TrainingPlan plan_with(TrainingPlan plan, const ImportedTraining& imported, int64_t devices);
 
 }  // namespace foretoken

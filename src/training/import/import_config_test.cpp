@@ -186,6 +186,18 @@ TEST(ImportConfig, a_misspelt_key_is_listed_with_the_one_it_resembles) {
   FAIL() << "the key was lost";
 }
 
+TEST(ImportConfig, a_key_of_another_meaning_gets_no_hint) {
+  const ImportedTraining imported = import("--bf16 --load checkpoint");
+  ASSERT_EQ(imported.ignored.size(), 1);
+  EXPECT_EQ(imported.ignored[0].nearest, "");  // not optimizer-cpu-offload
+}
+
+TEST(ImportConfig, devices_of_the_caller_come_before_those_of_the_file) {
+  const ImportedTraining imported = import("--nnodes 2 --nproc-per-node 8 --tensor-model-parallel-size 4");
+  EXPECT_EQ(plan_with({}, imported, 0).parallel.data, 4);
+  EXPECT_EQ(plan_with({}, imported, 64).parallel.data, 16);
+}
+
 TEST(ImportConfig, a_dump_of_megatron_bridge_without_a_vocabulary) {
   const ImportedTraining imported = import(bridge_dump);
   EXPECT_EQ(imported.format, "nemo");
