@@ -82,6 +82,8 @@ bool leaves_chunks_empty(const TrainingPlan& plan, const std::vector<int64_t>& s
     const bool end = chunk == 0 || chunk + 1 == sizes.size();
     if (sizes[chunk] < (end ? 0 : 1)) return true;
     const int64_t stage = stage_of_chunk(plan.schedule, work, static_cast<int64_t>(chunk));
+    // A schedule may not have so many chunks, which is complained about on its own.
+    if (stage < 0 || stage >= plan.stages()) return false;
     of_stage[static_cast<size_t>(stage)] += sizes[chunk];
   }
   return std::any_of(of_stage.begin(), of_stage.end(), [](int64_t count) { return count < 1; });
