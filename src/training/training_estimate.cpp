@@ -41,8 +41,8 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
   const ModelParts parts = training_parts(job.model, job.sequence_length, plan, question.formats);
   result.memory = plan_memory(parts, plan, question.formats, question.overheads);
   const Device& device = machine.device();
-  if (device.memory) {
-    result.capacity = device.allocatable_memory ? device.allocatable_memory->value : device.memory->value;
+  result.capacity = training_capacity(device);
+  if (result.capacity) {
     result.fits = fits(result.memory.most().total(), *result.capacity);
     if (!result.fits) {
       AdviceCosts costs{

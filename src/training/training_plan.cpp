@@ -362,6 +362,16 @@ int64_t TrainingPlan::sharded_over() const {
   return shard_ranks > 0 ? shard_ranks : parallel.data * parallel.context;
 }
 
+ParallelPlan without_needless_replicas(ParallelPlan plan) {
+  const int64_t replicas = plan.data;
+  const int64_t for_experts = plan.expert > plan.tensor ? plan.expert / plan.tensor : 1;
+  plan.data = 1;
+  while (plan.data < replicas && (plan.data * plan.context) % for_experts != 0) ++plan.data;
+  if (plan.data * plan.context == 1 && replicas > 1) plan.data = 2;
+  plan.pipeline = 1;
+  return plan;
+}
+
 PipelineWork pipeline_work(const TrainingPlan& plan) {
   const int64_t micro_batches = plan.micro_batches();
   return {.stages = plan.stages(),
