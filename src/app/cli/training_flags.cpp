@@ -178,6 +178,33 @@ TrainingPlan TrainingFlags::plan_from_flags(const TrainingPlan& start, int64_t l
   return plan;
 }
 
+PlanChoices TrainingFlags::choices(const TrainingPlan& plan) const {
+  options_->refuse(
+      {"--num-layers-per-virtual-pipeline-stage", "--decoder-first-pipeline-num-layers",
+       "--decoder-last-pipeline-num-layers", "--account-for-embedding-in-pipeline-split",
+       "--account-for-loss-in-pipeline-split", "--sequence-parallel", "--shard-ranks", "--recompute-num-layers"},
+      {}, "a search of plans, which tries it out");
+  if (!given("--global-batch-size") && config_.empty()) {
+    throw InputError({.source = "--global-batch-size",
+                      .value = "not given",
+                      .expected = "the sequences of one optimizer step: plans are compared at the same batch"});
+  }
+  PlanChoices choices;
+  const auto fix = [&](const char* flag, std::optional<int64_t>& size, int64_t value) {
+    if (given(flag)) size = value;
+  };
+  fix("--tensor-model-parallel-size", choices.tensor, plan.parallel.tensor);
+  fix("--pipeline-model-parallel-size", choices.pipeline, plan.parallel.pipeline);
+  fix("--context-parallel-size", choices.context, plan.parallel.context);
+  fix("--expert-model-parallel-size", choices.expert, plan.parallel.expert);
+  fix("--num-virtual-stages-per-pipeline-rank", choices.virtual_stages, plan.virtual_stages);
+  fix("--micro-batch-size", choices.micro_batch, plan.micro_batch);
+  if (given("--schedule")) choices.schedules = {plan.schedule};
+  if (given("--sharding") || given("--use-distributed-optimizer")) choices.shardings = {plan.sharding};
+  if (given("--recompute-granularity")) choices.recomputes = {plan.recompute};
+  return choices;
+}
+
 std::optional<LongRun> TrainingFlags::long_run(const Library& library, const Cluster& cluster) const {
   if (tokens_.empty()) {
     options_->refuse({}, {"A long run"}, "a single step (no --train-tokens)");
@@ -250,6 +277,7 @@ TrainingQuestion TrainingFlags::question(const Library& library) const {
          .value = fmt::format("{}", devices),
          .expected = fmt::format("at most the {} of {} nodes", total_devices(cluster), cluster.node_count)});
   }
+  question.devices = devices;
   question.plan = imported ? plan_with({}, *imported, devices) : TrainingPlan{};
   question.plan = plan_from_flags(question.plan, static_cast<int64_t>(job.model.layers.size()), devices);
   question.stack = library.training_stacks().stack(stack_.empty() ? "megatron-bridge-26.08" : stack_);

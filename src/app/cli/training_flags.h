@@ -7,6 +7,7 @@
 
 #include "app/cli/library.h"
 #include "app/cli/options.h"
+#include "plan/plan_space.h"
 #include "training/training_estimate.h"
 
 namespace foretoken {
@@ -16,6 +17,8 @@ struct TrainingFlags {
 
   // What the flags say, on top of a configuration file where one is given. InputError for what cannot be.
   TrainingQuestion question(const Library& library) const;
+  // What of a plan was said, the rest left open; for searches. InputError for flags that no search understands.
+  PlanChoices choices(const TrainingPlan& plan) const;
   std::vector<std::string> notes() const { return notes_; }  // of question(): what a file said that was not used
 
  private:
