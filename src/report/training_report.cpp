@@ -95,21 +95,6 @@ Json memory_json(const TrainingMemory& memory) {
                        {"total_bytes", memory.total().value()}});
 }
 
-Json plan_json(const TrainingPlan& plan) {
-  Json json = to_json(plan.parallel);
-  json.set("virtual_stages", plan.virtual_stages);
-  json.set("schedule", plan.schedule);
-  json.set("micro_batch", plan.micro_batch);
-  json.set("global_batch", plan.global_batch);
-  json.set("micro_batches", plan.micro_batches());
-  json.set("sharding", sharding_name(plan.sharding));
-  json.set("shard_ranks", plan.shard_ranks);
-  json.set("recompute", recompute_name(plan.recompute));
-  json.set("recompute_layers", plan.recompute_layers);
-  json.set("devices", plan.devices());
-  return json;
-}
-
 Json run_json(const LongRunEstimate& long_run) {
   const TrainingRun& run = long_run.run;
   Json lost = Json::object();
@@ -129,6 +114,21 @@ Json run_json(const LongRunEstimate& long_run) {
 }
 
 }  // namespace
+
+Json to_json(const TrainingPlan& plan) {
+  Json json = to_json(plan.parallel);
+  json.set("virtual_stages", plan.virtual_stages);
+  json.set("schedule", plan.schedule);
+  json.set("micro_batch", plan.micro_batch);
+  json.set("global_batch", plan.global_batch);
+  json.set("micro_batches", plan.micro_batches());
+  json.set("sharding", sharding_name(plan.sharding));
+  json.set("shard_ranks", plan.shard_ranks);
+  json.set("recompute", recompute_name(plan.recompute));
+  json.set("recompute_layers", plan.recompute_layers);
+  json.set("devices", plan.devices());
+  return json;
+}
 
 std::string training_text(const TrainingQuestion& question, const TrainingEstimate& estimate) {
   const IterationEstimate& iteration = estimate.iteration;
@@ -164,7 +164,7 @@ Json training_json(const TrainingQuestion& question, const TrainingEstimate& est
   Json advice = Json::array();
   for (const MemoryAdvice& one : estimate.advice) {
     advice.push(Json::object({{"change", one.sentence},
-                              {"plan", plan_json(one.plan)},
+                              {"plan", to_json(one.plan)},
                               {"need_bytes", one.need.value()},
                               {"step_seconds", one.step.value()}}));
   }
@@ -179,7 +179,7 @@ Json training_json(const TrainingQuestion& question, const TrainingEstimate& est
       {"stack", question.stack.name},
       {"precision", question.job.recipe.name},
       {"sequence_length", question.job.sequence_length},
-      {"plan", plan_json(question.plan)},
+      {"plan", to_json(question.plan)},
       {"seconds", to_json(iteration.seconds)},
       {"tokens_per_second", iteration.tokens_per_second},
       {"tokens_per_second_per_device", iteration.tokens_per_second_per_device},

@@ -8,6 +8,8 @@
 
 namespace foretoken {
 
+Json to_json(const TrainingPlan& plan);
+
 std::string training_text(const TrainingQuestion& question, const TrainingEstimate& estimate);
 Json training_json(const TrainingQuestion& question, const TrainingEstimate& estimate);
 

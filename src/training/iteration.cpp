@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
-#include <tuple>
 
 #include "base/error.h"
+#include "training/schedule/closed_form.h"
 
 namespace foretoken {
 namespace {
@@ -54,17 +54,6 @@ void stretch(ChunkTimes& times, double seconds) {
   times.backward_weight *= seconds / now;
 }
 
-// Replicas change what a rank does only through the experts they share, and through having gradients to reduce at all.
-ParallelPlan without_needless_replicas(ParallelPlan plan) {
-  const int64_t replicas = plan.data;
-  const int64_t for_experts = plan.expert > plan.tensor ? plan.expert / plan.tensor : 1;
-  plan.data = 1;
-  while (plan.data < replicas && (plan.data * plan.context) % for_experts != 0) ++plan.data;
-  if (plan.data * plan.context == 1 && replicas > 1) plan.data = 2;
-  plan.pipeline = 1;
-  return plan;
-}
-
 // Ranks with the same experts.
 ProcessGroup expert_replicas(const ParallelPlan& plan) {
   const int64_t ranks = plan.tensor * plan.data * plan.context;
@@ -89,15 +78,6 @@ double pipeline_message_bytes(const TrainingJob& job, const TrainingPlan& plan, 
   return stack.scatters_sends || p.sequence ? bytes / static_cast<double>(p.tensor) : bytes;
 }
 
-auto IterationModel::PieceKey::operator<=>(const PieceKey& other) const {
-  const auto fields = [](const PieceKey& key) {
-    const ParallelPlan& plan = key.parallel;
-    return std::tuple(key.kind, key.micro_batch, plan.tensor, plan.context, plan.expert, plan.data, plan.sequence,
-                      plan.exchange);
-  };
-  return fields(*this) <=> fields(other);
-}
-
 IterationModel::IterationModel(TrainingJob job, TrainingStack stack, TrainingMachine machine)
     : job_(std::move(job)), stack_(std::move(stack)), machine_(machine) {
   const Device& device = machine_.kernels->device();
@@ -115,24 +95,50 @@ IterationModel::IterationModel(TrainingJob job, TrainingStack stack, TrainingMac
   for (const Layer& layer : job_.model.draft_layers) kind_of_draft_.push_back(kind_of(layer));
 }
 
-double IterationModel::collective(CollectiveKind kind, double bytes, const ProcessGroup& group) const {
+void IterationModel::use_constants(const TrainingConstants& constants) {
+  if (constants[gradient_bytes] != constants_[gradient_bytes]) collectives_.clear();  // those sizes may not come again
+  constants_ = constants;
+  pieces_.clear();
+}
+
+double IterationModel::collective(CollectiveKind kind, double bytes, const ProcessGroup& group) {
   if (group.size() <= 1 || bytes <= 0) return 0;
-  return machine_.network->estimate({.kind = kind, .bytes = bytes, .group = group}).seconds.value;
+  const CollectiveKey key{.kind = kind, .bytes = bytes, .ranks = group.size(), .stride = group.stride()};
+  const auto found = collectives_.find(key);
+  if (found != collectives_.end()) return found->second;
+  const double seconds = machine_.network->estimate({.kind = kind, .bytes = bytes, .group = group}).seconds.value;
+  collectives_.emplace(key, seconds);
+  return seconds;
+}
+
+IterationModel::PieceKey IterationModel::piece_key(size_t kind, const TrainingPlan& plan, const ParallelPlan& needed) {
+  return {.kind = kind,
+          .micro_batch = plan.micro_batch,
+          .tensor = needed.tensor,
+          .context = needed.context,
+          .expert = needed.expert,
+          .data = needed.data,
+          .sequence = needed.sequence,
+          .exchange = needed.exchange,
+          .context_exchange = plan.context_exchange};
 }
 
 // Kinds beyond those of layers: the embedding, then the head.
 const PieceCosts& IterationModel::costs_of(size_t kind, const TrainingPlan& plan) {
-  const PieceKey key{
-      .kind = kind, .micro_batch = plan.micro_batch, .parallel = without_needless_replicas(plan.parallel)};
+  const ParallelPlan needed = without_needless_replicas(plan.parallel);
+  const PieceKey key = piece_key(kind, plan, needed);
   const auto found = costs_.find(key);
   if (found != costs_.end()) return found->second;
   const Layer& layer = kind < kinds_.size() ? kinds_[kind] : kinds_.front();
-  const PieceRequest request{.micro_batch = key.micro_batch,
+  const PieceRequest request{.micro_batch = plan.micro_batch,
                              .sequence_length = job_.sequence_length,
-                             .parallel = key.parallel,
+                             .parallel = needed,
                              .lora = job_.lora,
                              .attention = stack_.attention_of(layer, machine_.kernels->device()),
-                             .routing = job_.routing};
+                             .context_exchange = plan.context_exchange,
+                             .routing = job_.routing,
+                             .expert_capacity = job_.expert_capacity,
+                             .packed_length = job_.packed_length};
   PieceCosts costs = kind < kinds_.size()    ? layer_costs(job_.model, layer, request, machine_)
                      : kind == kinds_.size() ? embedding_costs(job_.model, request, machine_)
                                              : head_costs(job_.model, request, machine_);
@@ -147,9 +153,7 @@ IterationModel::PieceTime IterationModel::time_of(size_t kind, const TrainingPla
       is_layer && stack_.attention_of(kinds_[kind], machine_.kernels->device()) == AttentionKernel::unfused;
   const double core_factor = is_unfused ? c[unfused_factor] : c[attention_factor];
   const double cast_bytes = job_.recipe.cast_bytes ? c[*job_.recipe.cast_bytes] : 0;
-  PieceTime time{.parameters = costs.shared_parameters + costs.expert_parameters,
-                 .shared = costs.shared_parameters,
-                 .kernels = costs.forward.kernels + costs.backward_input.kernels + costs.backward_weight.kernels};
+  PieceTime time{.parameters = costs.shared_parameters + costs.expert_parameters, .shared = costs.shared_parameters};
 
   // Adds what a pass takes to `parts`, and returns it.
   const auto add_pass = [&](const PassCosts& pass, double tensor_exposed, TimeParts& parts) {
@@ -198,12 +202,17 @@ IterationModel::PieceTime IterationModel::time_of(size_t kind, const TrainingPla
   return time;
 }
 
+// How often each micro-batch gathers the parameters of a layer: for the forward, and again for the backward.
+int IterationModel::gathers_of(const TrainingPlan& plan) const {
+  if (plan.sharding == Sharding::parameters) return 2;
+  return stack_.gathers_always && plan.sharding == Sharding::gradients ? 1 : 0;
+}
+
 void IterationModel::add_sharded_traffic(const PieceCosts& costs, const TrainingPlan& plan, PieceTime& time) {
-  const bool parameters = plan.sharding == Sharding::parameters;
-  if (!parameters && !(stack_.gathers_always && plan.sharding == Sharding::gradients)) return;
+  const double gathers = gathers_of(plan);
+  if (gathers == 0) return;
   const TrainingConstants& c = constants_;
   const ProcessGroup group = ProcessGroup::strided(0, plan.sharded_over(), plan.parallel.tensor);
-  const double gathers = parameters ? 2 : 1;  // for the forward, and again for the backward
   const auto traffic = [&](double amount, const ProcessGroup& ranks) {
     return gathers * collective(CollectiveKind::all_gather, parameter_bytes * amount, ranks) +
            collective(CollectiveKind::reduce_scatter, c[gradient_bytes] * amount, ranks);
@@ -216,54 +225,77 @@ void IterationModel::add_sharded_traffic(const PieceCosts& costs, const Training
   stretch(time.times, busy + exposed);
 }
 
-IterationModel::PieceTime IterationModel::chunk_time(const ChunkLayers& chunk, const TrainingPlan& plan) {
+const IterationModel::PlanPieces& IterationModel::pieces_of(const TrainingPlan& plan) {
+  PlanPiecesKey key{.costs = piece_key(0, plan, without_needless_replicas(plan.parallel)),
+                    .recompute = plan.recompute,
+                    .accumulates = plan.micro_batches() > 1,
+                    .gathers = gathers_of(plan)};
+  if (key.gathers > 0) {
+    key.shard_ranks = plan.sharded_over();
+    key.expert_shard_ranks = expert_replicas(plan.parallel).size();
+  }
+  const auto found = pieces_.find(key);
+  if (found != pieces_.end()) return found->second;
+  PlanPieces pieces;
+  for (size_t kind = 0; kind < kinds_.size(); ++kind) {
+    pieces.recomputed.push_back(time_of(kind, plan, true));
+    pieces.spared.push_back(plan.recompute == Recompute::none ? pieces.recomputed.back() : time_of(kind, plan, false));
+  }
+  pieces.embedding = time_of(kinds_.size(), plan, false);
+  pieces.head = time_of(kinds_.size() + 1, plan, false);
+  return pieces_.emplace(key, std::move(pieces)).first->second;
+}
+
+const PipelineLayout& IterationModel::layout_of(const TrainingPlan& plan) {
+  const LayoutKey key = layout_key(plan);
+  const auto found = layouts_.find(key);
+  if (found != layouts_.end()) return found->second;
+  return layouts_.emplace(key, pipeline_layout(plan, kind_of_layer_, kinds_.size())).first->second;
+}
+
+IterationModel::PieceTime IterationModel::chunk_time(const ChunkMix& mix, const PlanPieces& pieces,
+                                                     int64_t virtual_stages) const {
   PieceTime sum;
   const auto add = [&](const PieceTime& piece, double times) {
+    if (times == 0) return;
     sum.times.forward += times * piece.times.forward;
     sum.times.backward_input += times * piece.times.backward_input;
     sum.times.backward_weight += times * piece.times.backward_weight;
     sum.parameters += times * piece.parameters;
     sum.shared += times * piece.shared;
-    sum.kernels += times * piece.kernels;
     add_parts(sum.parts, piece.parts, times);
   };
-  const int64_t recomputed = plan.recompute_layers == 0 ? chunk.count : plan.recompute_layers;
   for (size_t kind = 0; kind < kinds_.size(); ++kind) {
-    double again = 0, once = 0;
-    for (int64_t i = 0; i < chunk.count; ++i) {
-      if (kind_of_layer_[static_cast<size_t>(chunk.first + i)] == kind) (i < recomputed ? again : once) += 1;
-    }
-    if (again > 0) add(time_of(kind, plan, true), again);
-    if (once > 0) add(time_of(kind, plan, false), once);
+    add(pieces.recomputed[kind], mix.recomputed[kind]);
+    add(pieces.spared[kind], mix.spared[kind]);
   }
-  if (chunk.embedding) add(time_of(kinds_.size(), plan, false), 1);
-  if (chunk.head) {
+  if (mix.embedding) add(pieces.embedding, 1);
+  if (mix.head) {
     // Each draft layer predicts one token more, with the same head.
-    add(time_of(kinds_.size() + 1, plan, false), 1 + static_cast<double>(kind_of_draft_.size()));
-    for (const size_t kind : kind_of_draft_) add(time_of(kind, plan, false), 1);
+    add(pieces.head, 1 + static_cast<double>(kind_of_draft_.size()));
+    for (const size_t kind : kind_of_draft_) add(pieces.spared[kind], 1);
   }
   // The stage's share of what the host does for each micro-batch.
-  const double host = 1e-6 * constants_[host_micro_batch_us] / static_cast<double>(plan.virtual_stages);
+  const double host = 1e-6 * constants_[host_micro_batch_us] / static_cast<double>(virtual_stages);
   sum.times.forward += host;
   at(sum.parts, TimePart::host) += host;
   return sum;
 }
 
-double IterationModel::send_seconds(const TrainingPlan& plan) const {
+double IterationModel::send_seconds(const TrainingPlan& plan) {
   const ParallelPlan& p = plan.parallel;
   if (p.pipeline == 1) return 0;
-  const auto next = static_cast<int32_t>(p.tensor * p.context * p.data);
-  return constants_[send_exposed] *
-         collective(CollectiveKind::send_recv, pipeline_message_bytes(job_, plan, stack_), ProcessGroup::of({0, next}));
+  const int64_t next = p.tensor * p.context * p.data;
+  return constants_[send_exposed] * collective(CollectiveKind::send_recv, pipeline_message_bytes(job_, plan, stack_),
+                                               ProcessGroup::strided(0, 2, next));
 }
 
 // Between replicas, once a step.
-double IterationModel::data_seconds(const TrainingPlan& plan, double shared, double experts) const {
+double IterationModel::data_seconds(const TrainingPlan& plan, HeldParameters held) {
   const TrainingConstants& c = constants_;
   const ParallelPlan& p = plan.parallel;
   const int64_t ranks = p.data * p.context, sharded = plan.sharded_over();
-  const bool gathered_before =
-      plan.sharding == Sharding::parameters || (stack_.gathers_always && plan.sharding == Sharding::gradients);
+  const bool gathered_before = gathers_of(plan) > 0;
   const auto reduce = [&](double amount, const ProcessGroup& group) {
     if (plan.sharding == Sharding::none) {
       return collective(CollectiveKind::all_reduce, c[gradient_bytes] * amount, group);
@@ -272,43 +304,56 @@ double IterationModel::data_seconds(const TrainingPlan& plan, double shared, dou
     return collective(CollectiveKind::reduce_scatter, c[gradient_bytes] * amount, group) +
            collective(CollectiveKind::all_gather, parameter_bytes * amount, group);
   };
-  double seconds = reduce(shared, ProcessGroup::strided(0, sharded, p.tensor)) + reduce(experts, expert_replicas(p));
+  double seconds = reduce(held.shared, ProcessGroup::strided(0, sharded, p.tensor)) +
+                   reduce(held.all - held.shared, expert_replicas(p));
   if (sharded < ranks && plan.sharding != Sharding::none) {
     // Hybrid sharding: each part is summed over the groups that hold a copy.
-    seconds += collective(CollectiveKind::all_reduce, c[gradient_bytes] * shared / static_cast<double>(sharded),
+    seconds += collective(CollectiveKind::all_reduce, c[gradient_bytes] * held.shared / static_cast<double>(sharded),
                           ProcessGroup::strided(0, ranks / sharded, p.tensor * sharded));
   }
   return c[data_exposed] * seconds;
 }
 
+// On the rank that holds most.
+IterationModel::OnceAStep IterationModel::once_a_step(const TrainingPlan& plan, HeldParameters held) {
+  const bool sharded = plan.sharding != Sharding::none;
+  const double shards = sharded ? static_cast<double>(plan.sharded_over()) : 1;
+  const double expert_shards = sharded ? static_cast<double>(expert_replicas(plan.parallel).size()) : 1;
+  return {.data = data_seconds(plan, held),
+          .optimizer = constants_[optimizer_bytes] * (held.shared / shards + (held.all - held.shared) / expert_shards) /
+                       bandwidth_,
+          .rest = 1e-6 * constants_[step_us]};
+}
+
 IterationEstimate IterationModel::estimate(const TrainingPlan& plan) {
-  const auto layers = static_cast<int64_t>(job_.model.layers.size());
-  const std::vector<ChunkLayers> chunks = chunk_layers(plan, layers);
+  const PipelineLayout& layout = layout_of(plan);
+  const PlanPieces& pieces = pieces_of(plan);
   IterationEstimate result;
   PipelineWork& work = result.pipeline;
   work = pipeline_work(plan);
   work.send_forward = work.send_backward = send_seconds(plan);
 
+  std::vector<PieceTime> mix_times;
+  for (const ChunkMix& mix : layout.mixes) mix_times.push_back(chunk_time(mix, pieces, plan.virtual_stages));
   std::vector<TimeParts> stage_parts(static_cast<size_t>(plan.stages()));
-  std::vector<double> stage_shared(stage_parts.size(), 0), stage_kernels(stage_parts.size(), 0);
+  std::vector<double> stage_shared(stage_parts.size(), 0);
   result.stage_parameters.assign(stage_parts.size(), 0);
-  const int64_t copies = model_copies(plan.schedule);
-  for (size_t i = 0; i < chunks.size(); ++i) {
-    const PieceTime time = chunk_time(chunks[i], plan);
+  const size_t chunks = layout.mix_of_chunk.size();
+  const auto copies = static_cast<double>(layout.copies);
+  for (size_t chunk = 0; chunk < chunks; ++chunk) {
+    const PieceTime& time = mix_times[layout.mix_of_chunk[chunk]];
     work.chunks.push_back(time.times);
-    for (int64_t copy = 0; copy < copies; ++copy) {
-      const auto stage = static_cast<size_t>(stage_of_chunk(plan.schedule, work, static_cast<int64_t>(i), copy));
+    for (size_t copy = 0; copy < layout.copies; ++copy) {
+      const size_t stage = layout.stage_of[copy * chunks + chunk];
       result.stage_parameters[stage] += time.parameters;
       stage_shared[stage] += time.shared;
-      stage_kernels[stage] += time.kernels / static_cast<double>(copies);
-      add_parts(stage_parts[stage], time.parts, 1.0 / static_cast<double>(copies));
+      add_parts(stage_parts[stage], time.parts, 1.0 / copies);
     }
   }
   result.run = run_pipeline(plan.schedule, work);
   const std::vector<double>& busy = result.run.busy;
   const auto slowest = static_cast<size_t>(std::max_element(busy.begin(), busy.end()) - busy.begin());
   result.slowest_stage = static_cast<int64_t>(slowest);
-  result.kernels_of_micro_batch = stage_kernels[slowest];
 
   TimeParts& parts = result.parts;
   add_parts(parts, stage_parts[slowest], static_cast<double>(plan.micro_batches()));
@@ -316,14 +361,10 @@ IterationEstimate IterationModel::estimate(const TrainingPlan& plan) {
   const auto fullest =
       static_cast<size_t>(std::max_element(result.stage_parameters.begin(), result.stage_parameters.end()) -
                           result.stage_parameters.begin());
-  const double parameters = result.stage_parameters[fullest], shared = stage_shared[fullest];
-  at(parts, TimePart::data) = data_seconds(plan, shared, parameters - shared);
-  const double shards = plan.sharding == Sharding::none ? 1 : static_cast<double>(plan.sharded_over());
-  const double experts_shards =
-      plan.sharding == Sharding::none ? 1 : static_cast<double>(expert_replicas(plan.parallel).size());
-  at(parts, TimePart::optimizer) =
-      constants_[optimizer_bytes] * (shared / shards + (parameters - shared) / experts_shards) / bandwidth_;
-  at(parts, TimePart::step) = 1e-6 * constants_[step_us];
+  const OnceAStep once = once_a_step(plan, {.all = result.stage_parameters[fullest], .shared = stage_shared[fullest]});
+  at(parts, TimePart::data) = once.data;
+  at(parts, TimePart::optimizer) = once.optimizer;
+  at(parts, TimePart::step) = once.rest;
 
   const double seconds = std::accumulate(parts.begin(), parts.end(), 0.0);
   result.seconds = {.value = seconds,
@@ -333,6 +374,36 @@ IterationEstimate IterationModel::estimate(const TrainingPlan& plan) {
   result.tokens_per_second = static_cast<double>(plan.global_batch * job_.sequence_length) / seconds;
   result.tokens_per_second_per_device = result.tokens_per_second / static_cast<double>(plan.devices());
   return result;
+}
+
+double IterationModel::quick_seconds(const TrainingPlan& plan) {
+  const PipelineLayout& layout = layout_of(plan);
+  const PlanPieces& pieces = pieces_of(plan);
+  quick_times_.clear();
+  for (const ChunkMix& mix : layout.mixes) quick_times_.push_back(chunk_time(mix, pieces, plan.virtual_stages));
+
+  PipelineWork& work = quick_work_;
+  work.stages = plan.stages();
+  work.virtual_stages = plan.virtual_stages;
+  work.micro_batches = plan.micro_batches();
+  work.send_forward = work.send_backward = send_seconds(plan);
+  work.chunks.clear();
+  quick_held_.assign(static_cast<size_t>(plan.stages()), {});
+  const size_t chunks = layout.mix_of_chunk.size();
+  for (size_t chunk = 0; chunk < chunks; ++chunk) {
+    const PieceTime& time = quick_times_[layout.mix_of_chunk[chunk]];
+    work.chunks.push_back(time.times);
+    for (size_t copy = 0; copy < layout.copies; ++copy) {
+      HeldParameters& held = quick_held_[layout.stage_of[copy * chunks + chunk]];
+      held.all += time.parameters;
+      held.shared += time.shared;
+    }
+  }
+  const HeldParameters fullest =
+      *std::max_element(quick_held_.begin(), quick_held_.end(),
+                        [](const HeldParameters& a, const HeldParameters& b) { return a.all < b.all; });
+  const OnceAStep once = once_a_step(plan, fullest);
+  return pipeline_seconds_bound(plan.schedule, work) + once.data + once.optimizer + once.rest;
 }
 
 }  // namespace foretoken

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "model/work.h"
+
 namespace foretoken {
 namespace {
 
@@ -71,7 +73,12 @@ class Sorter {
     }
   }
   void count(const LatentProjectionShape& shape) { pass_->linear += seconds(shape); }
-  void count(const AttentionShape& shape) {
+  void count(AttentionShape shape) {
+    if (request_.packed_length > 0 && request_.packed_length < shape.q_len) {
+      // Documents do not see each other.
+      shape.batch = shape.batch * shape.q_len / request_.packed_length;
+      shape.q_len = shape.kv_len = request_.packed_length;
+    }
     if (request_.attention == AttentionKernel::unfused && shape.phase != AttentionPhase::decode) {
       pass_->attention += unfused_seconds(shape);
     } else {
@@ -84,7 +91,10 @@ class Sorter {
   // a tile. Their weights are side by side in the gradient of weights.
   void count(const MoeShape& shape) {
     const int64_t experts = std::max<int64_t>(1, shape.experts / shape.ep);
-    const int64_t routed = (shape.tokens * shape.top_k + shape.experts - 1) / shape.experts;  // of one expert
+    const double even = static_cast<double>(shape.tokens * shape.top_k) / static_cast<double>(shape.ep);
+    double pairs = expert_load(shape).pairs;  // of the fullest rank
+    if (request_.expert_capacity > 0) pairs = std::min(pairs, request_.expert_capacity * even);
+    const auto routed = static_cast<int64_t>(std::ceil(pairs / static_cast<double>(experts)));  // of one expert
     const int64_t padded = (routed + expert_tile - 1) / expert_tile * expert_tile;
     const int64_t inter = shape.inter / shape.tp, first = (shape.gated ? 2 : 1) * inter;
     const auto multiply = [&](int64_t m, int64_t n, int64_t k) {
@@ -224,6 +234,35 @@ std::vector<Operator> beyond(std::vector<Operator> all, const std::vector<Operat
   return all;
 }
 
+// Ulysses (arXiv 2309.14509): queries, keys and values go to the ranks of their heads, results come back; so do their
+// gradients.
+void exchange_heads(PieceCosts& costs, const Attention& attention, const PieceRequest& request,
+                    const TrainingMachine& machine) {
+  const ParallelPlan& plan = request.parallel;
+  const ProcessGroup group = ProcessGroup::strided(0, plan.context, plan.tensor);
+  const double rows = static_cast<double>(request.micro_batch * request.sequence_length / plan.context) *
+                      static_cast<double>(attention.head_dim) * bytes_per_element(DType::bf16) /
+                      static_cast<double>(plan.tensor);
+  const auto seconds = [&](int64_t heads) {
+    const double bytes = rows * static_cast<double>(heads);
+    return machine.network->estimate({.kind = CollectiveKind::all_to_all, .bytes = bytes, .group = group})
+        .seconds.value;
+  };
+  const double all = 2 * seconds(attention.heads) + 2 * seconds(std::max(attention.kv_heads, plan.tensor));
+  costs.forward.context = costs.backward_input.context = all;
+}
+
+PieceCosts share_of_whole(const Model& model, const PieceRequest& request, const TrainingMachine& machine) {
+  const std::vector<Operator> operators = stage_operators(model, step_request(request), request.parallel, 0);
+  PieceCosts costs = sorted(operators, request, machine);
+  add_parameters(costs, operators, request.parallel, 1);
+  const double share = 1 / static_cast<double>(model.layers.size());
+  for (PassCosts* pass : {&costs.forward, &costs.backward_input, &costs.backward_weight}) pass->scale(share);
+  costs.shared_parameters *= share;
+  costs.expert_parameters *= share;
+  return costs;
+}
+
 // What the first or last stage has beyond its layer.
 PieceCosts outer_costs(const Model& three, int64_t stage, const PieceRequest& request, const TrainingMachine& machine) {
   const std::vector<Operator> with = operators_of(three, request, stage), without = operators_of(three, request, 1);
@@ -235,35 +274,34 @@ PieceCosts outer_costs(const Model& three, int64_t stage, const PieceRequest& re
 
 }  // namespace
 
-PassCosts& PassCosts::operator+=(const PassCosts& other) {
-  linear += other.linear;
-  quantized += other.quantized;
-  cast_elements += other.cast_elements;
-  attention += other.attention;
-  experts += other.experts;
-  expert_elements += other.expert_elements;
-  passes += other.passes;
-  tensor += other.tensor;
-  context += other.context;
-  expert += other.expert;
-  kernels += other.kernels;
-  return *this;
+void PassCosts::scale(double factor) {
+  for (double* part : {&linear, &quantized, &cast_elements, &attention, &experts, &expert_elements, &passes, &tensor,
+                       &context, &expert, &kernels}) {
+    *part *= factor;
+  }
 }
 
 PieceCosts layer_costs(const Model& model, const Layer& layer, const PieceRequest& request,
                        const TrainingMachine& machine) {
+  if (!model.encoder_layers.empty()) return share_of_whole(model, request, machine);
   const std::vector<Operator> operators = operators_of(of_three_layers(model, layer), request, 1);
   const auto* experts = std::get_if<Moe>(&layer.feed_forward);
   PieceCosts costs = sorted(operators, request, machine, experts != nullptr ? experts->top_k : 1);
   add_parameters(costs, operators, request.parallel, 1);
+  const auto* attention = std::get_if<Attention>(&layer.mixer);
+  if (attention != nullptr && request.parallel.context > 1 && request.context_exchange == ContextExchange::all_to_all) {
+    exchange_heads(costs, *attention, request, machine);
+  }
   return costs;
 }
 
 PieceCosts embedding_costs(const Model& model, const PieceRequest& request, const TrainingMachine& machine) {
+  if (!model.encoder_layers.empty()) return {};
   return outer_costs(of_three_layers(model, model.layers.front()), 0, request, machine);
 }
 
 PieceCosts head_costs(const Model& model, const PieceRequest& request, const TrainingMachine& machine) {
+  if (!model.encoder_layers.empty()) return {};
   return outer_costs(of_three_layers(model, model.layers.back()), 2, request, machine);
 }
 

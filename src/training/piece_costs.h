@@ -9,6 +9,7 @@
 #include "model/model.h"
 #include "model/step.h"
 #include "network/collective_estimate.h"
+#include "training/training_plan.h"
 
 namespace foretoken {
 
@@ -25,8 +26,7 @@ struct PassCosts {
   double tensor = 0, context = 0, expert = 0;  // collectives, by the group they run in
   double kernels = 0;                          // launches
 
-  PassCosts& operator+=(const PassCosts& other);
-  double multiplies() const { return linear + quantized + attention + experts; }
+  void scale(double factor);
 };
 
 struct PieceCosts {
@@ -48,7 +48,10 @@ struct PieceRequest {
   ParallelPlan parallel;  // `pipeline` says nothing here
   LoraAdapter lora;
   AttentionKernel attention = AttentionKernel::flash;
+  ContextExchange context_exchange = ContextExchange::ring;
   Routing routing = Routing::balanced;
+  double expert_capacity = 0;  // an expert takes at most so many times its even share of tokens; 0 = all that come
+  int64_t packed_length = 0;   // tokens of each of the documents that fill a sequence; 0 = one document
 };
 
 // The machine that trains. What it points to must outlive the calls.
@@ -58,6 +61,8 @@ struct TrainingMachine {
   const PowerModel* power = nullptr;  // null: kernels run as fast as on a cool board
 };
 
+// An encoder-decoder is not cut into stages: each of its decoder layers stands for an equal share of the whole model,
+// and the embedding and the head for nothing.
 PieceCosts layer_costs(const Model& model, const Layer& layer, const PieceRequest& request,
                        const TrainingMachine& machine);
 PieceCosts embedding_costs(const Model& model, const PieceRequest& request, const TrainingMachine& machine);

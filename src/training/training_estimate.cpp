@@ -9,6 +9,15 @@
 namespace foretoken {
 namespace {
 
+// More time of the optimizer's step.
+void add_once_a_step(IterationEstimate& iteration, const TrainingPlan& plan, int64_t sequence_length, Seconds added) {
+  iteration.parts[static_cast<size_t>(TimePart::optimizer)] += added.value();
+  const double factor = 1 + added.value() / iteration.seconds.value;
+  iteration.seconds = scaled(iteration.seconds, factor);
+  iteration.tokens_per_second = static_cast<double>(plan.global_batch * sequence_length) / iteration.seconds.value;
+  iteration.tokens_per_second_per_device = iteration.tokens_per_second / static_cast<double>(plan.devices());
+}
+
 LongRunEstimate long_run(const TrainingQuestion& question, const TrainingEstimate& estimate) {
   LongRun run = *question.run;
   const int64_t devices = question.plan.devices();
@@ -41,8 +50,13 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
   const ModelParts parts = training_parts(job.model, job.sequence_length, plan, question.formats);
   result.memory = plan_memory(parts, plan, question.formats, question.overheads);
   const Device& device = machine.device();
-  if (device.memory) {
-    result.capacity = device.allocatable_memory ? device.allocatable_memory->value : device.memory->value;
+  if (question.formats.offloaded_optimizer > 0 && device.host_bandwidth) {
+    add_once_a_step(result.iteration, plan, job.sequence_length,
+                    offload_seconds(result.memory.most(), question.formats.offloaded_optimizer,
+                                    device.host_bandwidth->value));
+  }
+  result.capacity = training_capacity(device);
+  if (result.capacity) {
     result.fits = fits(result.memory.most().total(), *result.capacity);
     if (!result.fits) {
       AdviceCosts costs{
@@ -57,8 +71,10 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
                             : plan.recompute_layers == 0      ? 1
                                                          : static_cast<double>(plan.recompute_layers * plan.chunks()) /
                                                                static_cast<double>(job.model.layers.size());
-  result.flops = token_flops(
-      job.model, {.sequence_length = job.sequence_length, .recomputed = std::min(1.0, recomputed), .lora = job.lora});
+  result.flops = token_flops(job.model, {.sequence_length = job.sequence_length,
+                                         .attended_length = static_cast<double>(job.packed_length),
+                                         .recomputed = std::min(1.0, recomputed),
+                                         .lora = job.lora});
   ensure(question.convention != nullptr, "a question names how FLOPs are counted");
   result.use = flop_use(*question.convention, result.flops, result.iteration.tokens_per_second_per_device, device,
                         facts(job.recipe.scheme).math);

@@ -29,6 +29,7 @@ struct LongRun {
 struct TrainingQuestion {
   TrainingJob job;
   TrainingPlan plan;
+  int64_t devices = 0;  // that there are for it; the plan may leave some idle
   TrainingStack stack;
   Cluster cluster;  // with as many nodes as the plan needs, or more
   TrainingFormats formats;

@@ -82,6 +82,8 @@ bool leaves_chunks_empty(const TrainingPlan& plan, const std::vector<int64_t>& s
     const bool end = chunk == 0 || chunk + 1 == sizes.size();
     if (sizes[chunk] < (end ? 0 : 1)) return true;
     const int64_t stage = stage_of_chunk(plan.schedule, work, static_cast<int64_t>(chunk));
+    // A schedule may not have so many chunks, which is complained about on its own.
+    if (stage < 0 || stage >= plan.stages()) return false;
     of_stage[static_cast<size_t>(stage)] += sizes[chunk];
   }
   return std::any_of(of_stage.begin(), of_stage.end(), [](int64_t count) { return count < 1; });
@@ -251,6 +253,20 @@ void check_batch_and_length(const PlannedRun& run, std::vector<Finding>& finding
   }
 }
 
+// All-to-all exchange gives each context rank whole heads.
+void check_exchanged_heads(const PlannedRun& run, std::vector<Finding>& findings) {
+  const ParallelPlan& parallel = run.plan.parallel;
+  if (run.plan.context_exchange != ContextExchange::all_to_all || parallel.context == 1) return;
+  for (const Layer& layer : run.model.layers) {
+    const auto* attention = std::get_if<Attention>(&layer.mixer);
+    if (attention == nullptr || attention->heads % (parallel.tensor * parallel.context) == 0) continue;
+    findings.push_back({context_number, fmt::format("all-to-all exchange cuts {} attention heads by {} tensor x {} "
+                                                    "context ranks",
+                                                    attention->heads, parallel.tensor, parallel.context)});
+    return;
+  }
+}
+
 // Every constraint that does not hold, in the order of plan_numbers. Numbers must be in range.
 std::vector<Finding> violated_constraints(const PlannedRun& run) {
   std::vector<Finding> findings;
@@ -264,6 +280,7 @@ std::vector<Finding> violated_constraints(const PlannedRun& run) {
   check_layers(run, findings);
   check_devices(run, findings);
   check_batch_and_length(run, findings);
+  check_exchanged_heads(run, findings);
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.number < b.number; });
   return findings;
@@ -358,6 +375,16 @@ std::vector<std::string> context_exchange_names() {
 
 int64_t TrainingPlan::sharded_over() const {
   return shard_ranks > 0 ? shard_ranks : parallel.data * parallel.context;
+}
+
+ParallelPlan without_needless_replicas(ParallelPlan plan) {
+  const int64_t replicas = plan.data;
+  const int64_t for_experts = plan.expert > plan.tensor ? plan.expert / plan.tensor : 1;
+  plan.data = 1;
+  while (plan.data < replicas && (plan.data * plan.context) % for_experts != 0) ++plan.data;
+  if (plan.data * plan.context == 1 && replicas > 1) plan.data = 2;
+  plan.pipeline = 1;
+  return plan;
 }
 
 PipelineWork pipeline_work(const TrainingPlan& plan) {

@@ -62,6 +62,10 @@ struct TrainingPlan {
   int64_t sharded_over() const;  // ranks that share the optimizer state of what all data x context ranks hold
 };
 
+// The fewest replicas of a single stage whose ranks do the same work and hold the same: others change that only through
+// the experts they share, and through having gradients to reduce at all.
+ParallelPlan without_needless_replicas(ParallelPlan plan);
+
 // Layers first, ..., first + count - 1 of the model, the embedding before and the head after them.
 struct ChunkLayers {
   int64_t first = 0, count = 0;

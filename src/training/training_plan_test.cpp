@@ -188,6 +188,13 @@ TEST(TrainingPlanProblems, include_what_the_schedule_cannot_run) {
   EXPECT_FALSE(is_valid_plan(llama_like(), 4096, plan, 0));
 }
 
+TEST(TrainingPlanProblems, include_chunks_that_a_schedule_does_not_have) {
+  for (const std::string schedule : {"dualpipe", "zb-v", "zb-h1", "1f1b"}) {
+    const TrainingPlan plan{.parallel = {.pipeline = 2}, .global_batch = 8, .schedule = schedule, .virtual_stages = 4};
+    EXPECT_THAT(flags_of(plan_problems(llama_like(), 4096, plan, 0)), ElementsAre("--pipeline-schedule")) << schedule;
+  }
+}
+
 TEST(TrainingPlanProblems, leave_out_sequence_parallelism_without_tensor_ranks) {
   EXPECT_TRUE(plan_problems(llama_like(), 1001, {.parallel = {.sequence = true}}, 0).empty());
 }

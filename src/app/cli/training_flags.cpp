@@ -61,6 +61,11 @@ void TrainingFlags::declare(Options& options) {
   options.choice("--routing", routing_, {"balanced", "random"},
                  "How tokens choose experts: forced balance, or by chance (the fullest rank counts)");
 
+  options.number("--moe-expert-capacity-factor", expert_capacity_, {.least = 0, .most = 1000},
+                 "An expert takes at most so many times its even share of tokens, the rest are dropped; 0 = all");
+  options.integer("--packed-length", packed_length_, none_or_more,
+                  "Tokens of each of the documents that fill a sequence and do not see each other; 0 = one");
+
   options.heading("Machine");
   options.text("--cluster", cluster_, "A cluster of the library (foretoken devices) or a cluster file", true);
   options.integer("--nodes", nodes_, {.least = 0, .most = most_nodes},
@@ -87,7 +92,7 @@ void TrainingFlags::declare_plan(Options& options) {
                   "Chunks of layers on each pipeline rank (interleaving)");
   options.integer("--num-layers-per-virtual-pipeline-stage", layers_per_virtual_stage_, none_or_more,
                   "The same by the layers of a chunk; 0 = as above");
-  options.choice("--schedule", schedule_, pipeline_schedule_names(),
+  options.choice("--pipeline-schedule,--schedule", schedule_, pipeline_schedule_names(),
                  "Order of micro-batches; default 1f1b, or interleaved with virtual stages");
   options.integer("--decoder-first-pipeline-num-layers", first_layers_, none_or_more,
                   "Layers of the first pipeline rank; 0 = its even share");
@@ -179,6 +184,33 @@ TrainingPlan TrainingFlags::plan_from_flags(const TrainingPlan& start, int64_t l
   return plan;
 }
 
+PlanChoices TrainingFlags::choices(const TrainingPlan& plan) const {
+  options_->refuse(
+      {"--num-layers-per-virtual-pipeline-stage", "--decoder-first-pipeline-num-layers",
+       "--decoder-last-pipeline-num-layers", "--account-for-embedding-in-pipeline-split",
+       "--account-for-loss-in-pipeline-split", "--sequence-parallel", "--shard-ranks", "--recompute-num-layers"},
+      {}, "a search of plans, which tries it out");
+  if (!given("--global-batch-size") && config_.empty()) {
+    throw InputError({.source = "--global-batch-size",
+                      .value = "not given",
+                      .expected = "the sequences of one optimizer step: plans are compared at the same batch"});
+  }
+  PlanChoices choices;
+  const auto fix = [&](const char* flag, std::optional<int64_t>& size, int64_t value) {
+    if (given(flag)) size = value;
+  };
+  fix("--tensor-model-parallel-size", choices.tensor, plan.parallel.tensor);
+  fix("--pipeline-model-parallel-size", choices.pipeline, plan.parallel.pipeline);
+  fix("--context-parallel-size", choices.context, plan.parallel.context);
+  fix("--expert-model-parallel-size", choices.expert, plan.parallel.expert);
+  fix("--num-virtual-stages-per-pipeline-rank", choices.virtual_stages, plan.virtual_stages);
+  fix("--micro-batch-size", choices.micro_batch, plan.micro_batch);
+  if (given("--schedule")) choices.schedules = {plan.schedule};
+  if (given("--sharding") || given("--use-distributed-optimizer")) choices.shardings = {plan.sharding};
+  if (given("--recompute-granularity")) choices.recomputes = {plan.recompute};
+  return choices;
+}
+
 std::optional<LongRun> TrainingFlags::long_run(const Library& library, const Cluster& cluster) const {
   if (tokens_.empty()) {
     options_->refuse({}, {"A long run"}, "a single step (no --train-tokens)");
@@ -233,6 +265,8 @@ TrainingQuestion TrainingFlags::question(const Library& library) const {
   }
   job.recipe = training_recipe(precision);
   job.lora = {.rank = rank, .on_attention = lora_target_ != "mlp", .on_mlp = lora_target_ != "attention"};
+  job.expert_capacity = expert_capacity_;
+  job.packed_length = packed_length_;
   job.routing = routing_ == "balanced" ? Routing::balanced : Routing::random;
 
   Cluster cluster = library.hardware().cluster(cluster_);
@@ -251,6 +285,7 @@ TrainingQuestion TrainingFlags::question(const Library& library) const {
          .value = fmt::format("{}", devices),
          .expected = fmt::format("at most the {} of {} nodes", total_devices(cluster), cluster.node_count)});
   }
+  question.devices = devices;
   question.plan = imported ? plan_with({}, *imported, devices) : TrainingPlan{};
   question.plan = plan_from_flags(question.plan, static_cast<int64_t>(job.model.layers.size()), devices);
   question.stack = library.training_stacks().stack(stack_.empty() ? "megatron-bridge-26.08" : stack_);

@@ -7,6 +7,7 @@
 
 #include "app/cli/library.h"
 #include "app/cli/options.h"
+#include "plan/plan_space.h"
 #include "training/training_estimate.h"
 
 namespace foretoken {
@@ -16,6 +17,8 @@ struct TrainingFlags {
 
   // What the flags say, on top of a configuration file where one is given. InputError for what cannot be.
   TrainingQuestion question(const Library& library) const;
+  // What of a plan was said, the rest left open; for searches. InputError for flags that no search understands.
+  PlanChoices choices(const TrainingPlan& plan) const;
   std::vector<std::string> notes() const { return notes_; }  // of question(): what a file said that was not used
 
  private:
@@ -29,6 +32,8 @@ struct TrainingFlags {
   std::string model_, config_, cluster_, stack_, precision_ = "bf16", convention_ = "model-3x-causal-half";
   int64_t nodes_ = 0, devices_ = 0, sequence_length_ = 4096, lora_rank_ = 0;
   std::string lora_target_ = "all", routing_ = "balanced";
+  double expert_capacity_ = 0;
+  int64_t packed_length_ = 0;
 
   int64_t tensor_ = 1, pipeline_ = 1, context_ = 1, expert_ = 1, virtual_stages_ = 1, layers_per_virtual_stage_ = 0;
   int64_t first_layers_ = 0, last_layers_ = 0, micro_batch_ = 1, global_batch_ = 0, shard_ranks_ = 0;

@@ -29,7 +29,7 @@ class PlanChanger {
     const ModelParts parts = training_parts(model_, sequence_length_, from.plan, from.formats);
     return plan_memory(parts, from.plan, from.formats, overheads_).most();
   }
-  bool fits_device(const ChangedPlan& from) const { return fits(memory(from).total(), capacity_); }
+  bool fits_device(const ChangedPlan& from) const { return memory(from).total() <= capacity_; }
 
   // Appends what `from` can be changed into, if it stays a plan that can run.
   void offer(std::vector<ChangedPlan>& offers, const ChangedPlan& from, std::string words,
@@ -201,7 +201,7 @@ std::vector<MemoryAdvice> memory_advice(const Model& model, int64_t sequence_len
     const TrainingMemory memory = changer.memory(one);
     Seconds step = costs.step(one.plan);
     const double moved = one.formats.offloaded_optimizer - formats.offloaded_optimizer;
-    if (moved > 0) step += moved * (memory.gradients + memory.parameters) / costs.host_link;
+    if (moved > 0) step += offload_seconds(memory, moved, costs.host_link);
     std::string sentence =
         fmt::format("{}: {} of {}, {}", fmt::join(one.changes, " and "), bytes_text(memory.total().value()),
                     bytes_text(capacity.value()), time_text(before, step));

@@ -84,21 +84,6 @@ class StateCounter {
   bool frozen_;
 };
 
-// The chunks that each stage holds; some several times over the stages (DualPipe).
-std::vector<std::vector<ChunkLayers>> chunks_of_stages(const TrainingPlan& plan, int64_t layers) {
-  std::vector<std::vector<ChunkLayers>> held(static_cast<size_t>(plan.stages()));
-  const PipelineWork work = pipeline_work(plan);
-  const int64_t copies = model_copies(plan.schedule);
-  int64_t chunk = 0;
-  for (const ChunkLayers& range : chunk_layers(plan, layers)) {
-    for (int64_t copy = 0; copy < copies; ++copy) {
-      held[static_cast<size_t>(stage_of_chunk(plan.schedule, work, chunk, copy))].push_back(range);
-    }
-    ++chunk;
-  }
-  return held;
-}
-
 // Whole parts at once: the weights of a layer and of those prefetched behind it, and the gradients of the one that is
 // just done. Counted for the largest part.
 Bytes gathered_bytes(const ModelParts& parts, std::span<const ChunkLayers> chunks, const StateCounter& states,
@@ -180,16 +165,34 @@ ModelParts training_parts(const Model& model, int64_t sequence_length, const Tra
   return model_parts(model, micro_batch, plan.parallel, formats.saved);
 }
 
+StageChunks stage_chunks(const TrainingPlan& plan, int64_t layers) {
+  StageChunks held(static_cast<size_t>(plan.stages()));
+  const PipelineWork work = pipeline_work(plan);
+  const int64_t copies = model_copies(plan.schedule);
+  int64_t chunk = 0;
+  for (const ChunkLayers& range : chunk_layers(plan, layers)) {
+    for (int64_t copy = 0; copy < copies; ++copy) {
+      held[static_cast<size_t>(stage_of_chunk(plan.schedule, work, chunk, copy))].push_back(range);
+    }
+    ++chunk;
+  }
+  return held;
+}
+
 TrainingMemory stage_memory(const ModelParts& parts, const TrainingPlan& plan, const TrainingFormats& formats,
                             const MemoryOverheads& overheads, int64_t stage, int64_t in_flight) {
   ensure(stage >= 0 && stage < plan.stages(), "a stage is one of the plan's");
-  const auto chunks = chunks_of_stages(plan, static_cast<int64_t>(parts.layers.size()));
+  const StageChunks chunks = stage_chunks(plan, static_cast<int64_t>(parts.layers.size()));
   return memory_of_stage(parts, chunks[static_cast<size_t>(stage)], plan, formats, overheads, in_flight);
 }
 
 PlanMemory plan_memory(const ModelParts& parts, const TrainingPlan& plan, const TrainingFormats& formats,
                        const MemoryOverheads& overheads) {
-  const auto chunks = chunks_of_stages(plan, static_cast<int64_t>(parts.layers.size()));
+  return plan_memory(parts, stage_chunks(plan, static_cast<int64_t>(parts.layers.size())), plan, formats, overheads);
+}
+
+PlanMemory plan_memory(const ModelParts& parts, const StageChunks& chunks, const TrainingPlan& plan,
+                       const TrainingFormats& formats, const MemoryOverheads& overheads) {
   const PipelineWork work = pipeline_work(plan);
   PlanMemory memory;
   memory.stages.reserve(chunks.size());
@@ -200,6 +203,12 @@ PlanMemory plan_memory(const ModelParts& parts, const TrainingPlan& plan, const 
     if (memory.stages.back().total() > memory.most().total()) memory.fullest = stage;
   }
   return memory;
+}
+
+std::optional<Bytes> training_capacity(const Device& device) {
+  if (device.allocatable_memory) return device.allocatable_memory->value;
+  if (device.memory) return device.memory->value;
+  return std::nullopt;
 }
 
 }  // namespace foretoken

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/units.h"
+#include "hardware/device.h"
 #include "model/model.h"
 #include "model/part_memory.h"
 #include "training/memory/training_formats.h"
@@ -46,11 +48,27 @@ struct PlanMemory {
   int64_t fullest = 0;
   const TrainingMemory& most() const { return stages[static_cast<size_t>(fullest)]; }
 };
+// The chunks that each stage holds; some several times over the stages (DualPipe). Recomputation and sharding change
+// nothing about it, so that a search can keep it.
+using StageChunks = std::vector<std::vector<ChunkLayers>>;
+StageChunks stage_chunks(const TrainingPlan& plan, int64_t layers);
+
 // Every stage, with as many chunks in flight as the plan's schedule has.
 PlanMemory plan_memory(const ModelParts& parts, const TrainingPlan& plan, const TrainingFormats& formats,
                        const MemoryOverheads& overheads);
+PlanMemory plan_memory(const ModelParts& parts, const StageChunks& chunks, const TrainingPlan& plan,
+                       const TrainingFormats& formats, const MemoryOverheads& overheads);
 
-// Of what programs can allocate. Runs that worked come out up to 5% above that (docs/training.md), so only more is
+// What programs can allocate on a device, or all of its memory where that is not known.
+std::optional<Bytes> training_capacity(const Device& device);
+
+// What a step takes longer when that share of the optimizer's state is in host memory: gradients go out and weights come
+// back over the device's link to its host (arXiv 2101.06840).
+inline Seconds offload_seconds(const TrainingMemory& memory, double share, BytesPerSecond host_link) {
+  return share * (memory.gradients + memory.parameters) / host_link;
+}
+
+// Of that capacity. Runs that worked come out up to 5% above that (docs/training.md), so only more is
 // called too much.
 constexpr double memory_tolerance = 1.05;
 inline bool fits(Bytes need, Bytes capacity) {

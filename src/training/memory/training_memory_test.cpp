@@ -112,6 +112,18 @@ TEST(TrainingMemoryStates, of_all_tensor_ranks_are_at_least_the_models) {
   }
 }
 
+// What lets a search keep the parts from plan to plan.
+TEST(TrainingMemoryParts, do_not_change_with_replicas_that_share_no_experts) {
+  for_models_and_plans([](const Model& model, const TrainingPlan& plan) {
+    TrainingPlan fewer = plan;
+    fewer.parallel = without_needless_replicas(plan.parallel);
+    const ModelParts parts = training_parts(model, length, plan, {});
+    const ModelParts same = training_parts(model, length, fewer, {});
+    EXPECT_EQ(plan_memory(parts, plan, {}, {}).most().total(), plan_memory(same, plan, {}, {}).most().total())
+        << model.name;
+  });
+}
+
 // arXiv 1910.02054, figure 1.
 TEST(TrainingMemoryStates, shrink_with_every_kind_of_sharding_as_in_the_zero_paper) {
   const Model model = llama_like();

@@ -13,6 +13,7 @@ std::unique_ptr<Command> make_fit();
 std::unique_ptr<Command> make_import();
 std::unique_ptr<Command> make_kernel();
 std::unique_ptr<Command> make_models();
+std::unique_ptr<Command> make_plan();
 std::unique_ptr<Command> make_profile();
 std::unique_ptr<Command> make_replay();
 std::unique_ptr<Command> make_serve();

@@ -1,6 +1,8 @@
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/out_file.h"
+#include "base/csv.h"
 #include "report/validation_report.h"
+#include "training/scale/validate_step_times.h"
 #include "training/validate/validate_training.h"
 
 namespace foretoken {
@@ -20,11 +22,14 @@ class ValidateTraining : public Command {
         "Columns: id, source, model, task, the model's sizes (layers, hidden, heads, ...), gpu, gpus_per_node, "
         "n_gpus,\n"
         "tp, sp, cp, pp, vpp, dp, ep, zero, micro_batch, global_batch, dtype, recompute, iter_time_s, notes; see\n"
-        "docs/training.md. Times are of one optimizer step.\n"
+        "docs/training.md. Times are of one optimizer step. A table of step-time distributions (run_id, run, gpu,\n"
+        "n_gpus, steps, mean, p05, ..., max) is compared with the variation that is predicted.\n"
         "Example:\n  foretoken validate training --data runs.csv --sources mosaic-foundry");
   }
 
   Answer run(const Library& library) const override {
+    CsvReader table{std::filesystem::path(data_)};
+    if (is_step_times(table)) return step_times(std::move(table));
     TrainingValidationRequest request = request_;
     request.data = data_;
     OutFile rows("--out", out_);
@@ -42,6 +47,17 @@ class ValidateTraining : public Command {
   }
 
  private:
+  // Distributions of the steps of single runs, instead of runs.
+  static bool is_step_times(const CsvReader& table) { return table.find_column("p50") && table.find_column("p95"); }
+  Answer step_times(CsvReader table) const {
+    const std::vector<MeasuredStepTimes> rows = read_step_times(std::move(table));
+    const std::vector<StepTimeCheck> checks = validate_step_times(rows);
+    const Validation validation = step_time_errors(checks);
+    Json json = validation_json(validation, "training");
+    json.set("runs_within_0.02", runs_within(checks));
+    return {.text = validation_text(validation), .json = std::move(json)};
+  }
+
   std::string data_, out_;
   TrainingValidationRequest request_;
 };

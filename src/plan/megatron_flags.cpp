@@ -1,0 +1,57 @@
+#include "plan/megatron_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace foretoken {
+namespace {
+
+std::string sharding_flags(Sharding sharding) {
+  switch (sharding) {
+    case Sharding::none:
+      return "";
+    case Sharding::optimizer:
+      return " --use-distributed-optimizer";
+    case Sharding::gradients:
+      return " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads";
+    case Sharding::parameters:
+      break;
+  }
+  return " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params";
+}
+
+std::string recompute_flags(const TrainingPlan& plan) {
+  if (plan.recompute == Recompute::none) return "";
+  if (plan.recompute == Recompute::selective) return " --recompute-granularity selective";
+  if (plan.recompute_layers == 0) {
+    return " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
+  }
+  return fmt::format(" --recompute-granularity full --recompute-method block --recompute-num-layers {}",
+                     plan.recompute_layers);
+}
+
+}  // namespace
+
+std::string megatron_flags(const TrainingPlan& plan) {
+  const ParallelPlan& p = plan.parallel;
+  std::string flags =
+      fmt::format("--tensor-model-parallel-size {} --pipeline-model-parallel-size {}", p.tensor, p.pipeline);
+  if (p.sequence && p.tensor > 1) flags += " --sequence-parallel";
+  if (p.context > 1) flags += fmt::format(" --context-parallel-size {}", p.context);
+  if (p.expert > 1) {
+    flags += fmt::format(" --expert-model-parallel-size {} --expert-tensor-parallel-size {}", p.expert,
+                         std::max<int64_t>(1, p.tensor / p.expert));
+  }
+  if (plan.virtual_stages > 1) {
+    flags += fmt::format(" --num-virtual-stages-per-pipeline-rank {}", plan.virtual_stages);
+    const int64_t group = pipeline_work(plan).micro_batch_group;
+    if (group != p.pipeline) flags += fmt::format(" --microbatch-group-size-per-virtual-pipeline-stage {}", group);
+  }
+  if (plan.embedding_in_split) flags += " --account-for-embedding-in-pipeline-split";
+  if (plan.loss_in_split) flags += " --account-for-loss-in-pipeline-split";
+  flags += fmt::format(" --micro-batch-size {} --global-batch-size {}", plan.micro_batch, plan.global_batch);
+  return flags + sharding_flags(plan.sharding) + recompute_flags(plan);
+}
+
+}  // namespace foretoken

@@ -1,0 +1,55 @@
+#include "plan/megatron_flags.h"
+
+#include <gtest/gtest.h>
+
+#include "model/step_test_models.h"
+#include "plan/plan_space.h"
+#include "training/import/import_config.h"
+
+namespace foretoken {
+namespace {
+
+// The reader of Megatron-LM's command lines gets the plan back.
+TEST(MegatronFlags, say_the_plan) {
+  const Model model = step_test::mixtral_like();
+  const PlanSpace space{.model = &model,
+                        .sequence_length = 4096,
+                        .devices = 16,
+                        .global_batch = 64,
+                        .fast_domain = 8,
+                        .keeps_scores = true};
+  for (const RankSizes& sizes : rank_sizes(space)) {
+    for (const TrainingPlan& pipeline : pipeline_plans(space, sizes)) {
+      if (pipeline.micro_batch > 2) continue;
+      for (const TrainingPlan& plan : memory_plans(space, pipeline)) {
+        const std::string flags = megatron_flags(plan);
+        const ImportedTraining imported = parse_training_config("pretrain_gpt.py --bf16 " + flags + "\n", "script.sh");
+        EXPECT_EQ(megatron_flags(plan_with({}, imported, 16)), flags);
+      }
+    }
+  }
+}
+
+TEST(MegatronFlags, of_a_large_run) {
+  const TrainingPlan plan{
+      .parallel = {.tensor = 8, .pipeline = 16, .data = 128, .sequence = true},
+      .micro_batch = 1,
+      .global_batch = 2048,
+      .schedule = "interleaved",
+      .virtual_stages = 8,
+      .embedding_in_split = true,
+      .loss_in_split = true,
+      .sharding = Sharding::optimizer,
+      .recompute = Recompute::full,
+      .recompute_layers = 1,
+  };
+  EXPECT_EQ(megatron_flags(plan),
+            "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 16 --sequence-parallel "
+            "--num-virtual-stages-per-pipeline-rank 8 --account-for-embedding-in-pipeline-split "
+            "--account-for-loss-in-pipeline-split --micro-batch-size 1 --global-batch-size 2048 "
+            "--use-distributed-optimizer --recompute-granularity full --recompute-method block "
+            "--recompute-num-layers 1");
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,165 @@
+#include "plan/plan_space.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+std::vector<int64_t> divisors(int64_t number) {
+  std::vector<int64_t> found;
+  for (int64_t divisor = 1; divisor * divisor <= number; ++divisor) {
+    if (number % divisor != 0) continue;
+    found.push_back(divisor);
+    if (divisor != number / divisor) found.push_back(number / divisor);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// The one that is fixed, if it divides, or all divisors up to `most`.
+std::vector<int64_t> sizes_to_try(int64_t number, std::optional<int64_t> fixed, int64_t most) {
+  std::vector<int64_t> sizes;
+  for (const int64_t divisor : divisors(number)) {
+    if (fixed ? divisor == *fixed : divisor <= most) sizes.push_back(divisor);
+  }
+  return sizes;
+}
+
+// Of the layer that has most; 1 = none are routed.
+int64_t experts_of(const Model& model) {
+  int64_t most = 1;
+  for (const Layer& layer : model.layers) {
+    if (const Moe* moe = std::get_if<Moe>(&layer.feed_forward)) most = std::max(most, moe->experts);
+  }
+  return most;
+}
+
+// The plan with its layers in so many chunks on each stage, split in every way that leaves all chunks alike.
+std::vector<TrainingPlan> even_splits(TrainingPlan plan, int64_t layers) {
+  struct Counted {
+    bool embedding, loss;
+  };
+  constexpr Counted ways[] = {{false, false}, {false, true}, {true, true}};
+  std::vector<TrainingPlan> plans;
+  for (const Counted& way : ways) {
+    if (way.loss && plan.stages() == 1) break;
+    if ((layers + (way.embedding ? 1 : 0) + (way.loss ? 1 : 0)) % plan.chunks() != 0) continue;
+    plan.embedding_in_split = way.embedding;
+    plan.loss_in_split = way.loss;
+    plans.push_back(plan);
+  }
+  return plans;
+}
+
+// Every schedule and number of chunks, all else as it is.
+std::vector<TrainingPlan> schedule_plans(const PlanSpace& space, TrainingPlan plan) {
+  const auto layers = static_cast<int64_t>(space.model->layers.size());
+  std::vector<TrainingPlan> plans;
+  if (plan.stages() == 1) {
+    if (space.choices.virtual_stages.value_or(1) == 1) plans.push_back(plan);
+    return plans;
+  }
+  for (const std::string& schedule : space.choices.schedules) {
+    plan.schedule = schedule;
+    for (plan.virtual_stages = 1; plan.chunks() <= layers + 2; ++plan.virtual_stages) {
+      if (plan.virtual_stages != space.choices.virtual_stages.value_or(plan.virtual_stages)) continue;
+      for (TrainingPlan& split : even_splits(plan, layers)) plans.push_back(std::move(split));
+    }
+  }
+  return plans;
+}
+
+// Whether there are ranks to share with and, for parameters, one stage.
+bool is_sensible(Sharding sharding, const TrainingPlan& plan) {
+  if (sharding == Sharding::none) return true;
+  return plan.sharded_over() > 1 && (sharding != Sharding::parameters || plan.stages() == 1);
+}
+
+// 0 = all of them.
+std::vector<int64_t> recompute_layers_to_try(const TrainingPlan& plan, int64_t layers) {
+  int64_t largest = 0;
+  for (const ChunkLayers& chunk : chunk_layers(plan, layers)) largest = std::max(largest, chunk.count);
+  constexpr int64_t parts = 8;
+  std::vector<int64_t> counts;
+  for (int64_t part = 1; part < parts; ++part) {
+    const int64_t count = largest * part / parts;
+    if (count > 0 && (counts.empty() || counts.back() != count)) counts.push_back(count);
+  }
+  counts.push_back(0);
+  return counts;
+}
+
+}  // namespace
+
+std::vector<RankSizes> rank_sizes(const PlanSpace& space) {
+  ensure(space.model != nullptr, "plans are for a model");
+  const PlanChoices& choices = space.choices;
+  const int64_t most_tensor = choices.most_tensor > 0 ? choices.most_tensor : space.fast_domain;
+  const int64_t most_context = std::max<int64_t>(1, space.sequence_length / choices.fewest_context_tokens);
+  const int64_t experts = experts_of(*space.model);
+  std::vector<RankSizes> sizes;
+  for (const int64_t tensor : sizes_to_try(space.devices, choices.tensor, most_tensor)) {
+    for (const int64_t context : sizes_to_try(space.devices / tensor, choices.context, most_context)) {
+      for (const int64_t expert : sizes_to_try(experts, choices.expert, space.devices / context)) {
+        sizes.push_back({.tensor = tensor, .context = context, .expert = expert});
+      }
+    }
+  }
+  return sizes;
+}
+
+std::vector<TrainingPlan> pipeline_plans(const PlanSpace& space, const RankSizes& sizes) {
+  const auto layers = static_cast<int64_t>(space.model->layers.size());
+  const int64_t of_stages = space.devices / (sizes.tensor * sizes.context);
+  std::vector<TrainingPlan> plans;
+  for (const int64_t pipeline : sizes_to_try(of_stages, space.choices.pipeline, layers + 2)) {
+    TrainingPlan plan = space.start;
+    plan.parallel.tensor = sizes.tensor;
+    plan.parallel.context = sizes.context;
+    plan.parallel.expert = sizes.expert;
+    plan.parallel.sequence = sizes.tensor > 1;
+    plan.parallel.pipeline = pipeline;
+    plan.parallel.data = of_stages / pipeline;
+    plan.global_batch = space.global_batch;
+    if (plan.global_batch % plan.parallel.data != 0) continue;
+    const int64_t of_replica = plan.global_batch / plan.parallel.data;
+    for (const int64_t micro_batch :
+         sizes_to_try(of_replica, space.choices.micro_batch, space.choices.most_micro_batch)) {
+      const bool power_of_two = (micro_batch & (micro_batch - 1)) == 0;
+      if (!power_of_two && !space.choices.micro_batch) continue;
+      plan.micro_batch = micro_batch;
+      for (TrainingPlan& candidate : schedule_plans(space, plan)) {
+        if (!is_valid_plan(*space.model, space.sequence_length, candidate, space.devices)) continue;
+        plans.push_back(std::move(candidate));
+      }
+    }
+  }
+  return plans;
+}
+
+std::vector<TrainingPlan> memory_plans(const PlanSpace& space, const TrainingPlan& plan) {
+  const auto layers = static_cast<int64_t>(space.model->layers.size());
+  const bool is_open = space.choices.shardings.size() > 1;
+  std::vector<TrainingPlan> plans;
+  for (const Recompute recompute : space.choices.recomputes) {
+    const bool changes_nothing = recompute == Recompute::selective && !space.keeps_scores;
+    if (changes_nothing && space.choices.recomputes.size() > 1) continue;
+    const std::vector<int64_t> counts =
+        recompute == Recompute::full ? recompute_layers_to_try(plan, layers) : std::vector<int64_t>{0};
+    for (const int64_t count : counts) {
+      for (const Sharding sharding : space.choices.shardings) {
+        if (is_open && !is_sensible(sharding, plan)) continue;
+        TrainingPlan& one = plans.emplace_back(plan);
+        one.recompute = recompute;
+        one.recompute_layers = count;
+        one.sharding = sharding;
+      }
+    }
+  }
+  return plans;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,119 @@
+#include "plan/plan_space.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <tuple>
+
+#include "model/step_test_models.h"
+
+namespace foretoken {
+namespace {
+
+using step_test::llama_like;
+using step_test::mixtral_like;
+
+std::vector<TrainingPlan> all_plans(const PlanSpace& space) {
+  std::vector<TrainingPlan> plans;
+  for (const RankSizes& sizes : rank_sizes(space)) {
+    for (const TrainingPlan& pipeline : pipeline_plans(space, sizes)) {
+      for (TrainingPlan& plan : memory_plans(space, pipeline)) plans.push_back(std::move(plan));
+    }
+  }
+  return plans;
+}
+
+auto identity(const TrainingPlan& plan) {
+  const ParallelPlan& p = plan.parallel;
+  return std::tuple(p.tensor, p.context, p.expert, p.pipeline, p.data, plan.micro_batch, plan.schedule,
+                    plan.virtual_stages, plan.embedding_in_split, plan.loss_in_split, plan.sharding, plan.recompute,
+                    plan.recompute_layers);
+}
+
+TEST(PlanSpace, has_valid_plans_on_all_devices_each_once) {
+  for (const Model& model : {llama_like(), mixtral_like()}) {
+    for (const int64_t devices : {1, 12, 64}) {
+      const PlanSpace space{.model = &model,
+                            .sequence_length = 4096,
+                            .devices = devices,
+                            .global_batch = 48,
+                            .fast_domain = 8,
+                            .keeps_scores = true};
+      std::set<decltype(identity(TrainingPlan{}))> seen;
+      for (const TrainingPlan& plan : all_plans(space)) {
+        EXPECT_TRUE(is_valid_plan(model, 4096, plan, devices));
+        EXPECT_EQ(plan.devices(), devices);
+        EXPECT_LE(plan.parallel.tensor, 8);
+        EXPECT_TRUE(seen.insert(identity(plan)).second) << "a plan comes twice";
+      }
+      EXPECT_FALSE(seen.empty());
+    }
+  }
+}
+
+TEST(PlanSpace, tries_every_size_and_kind) {
+  const Model model = mixtral_like();
+  const PlanSpace space{.model = &model,
+                        .sequence_length = 4096,
+                        .devices = 64,
+                        .global_batch = 256,
+                        .fast_domain = 8,
+                        .keeps_scores = true};
+  std::set<int64_t> tensor, context, expert, pipeline, virtual_stages, micro_batch;
+  std::set<Sharding> shardings;
+  std::set<Recompute> recomputes;
+  for (const TrainingPlan& plan : all_plans(space)) {
+    tensor.insert(plan.parallel.tensor);
+    context.insert(plan.parallel.context);
+    expert.insert(plan.parallel.expert);
+    pipeline.insert(plan.parallel.pipeline);
+    virtual_stages.insert(plan.virtual_stages);
+    micro_batch.insert(plan.micro_batch);
+    shardings.insert(plan.sharding);
+    recomputes.insert(plan.recompute);
+    EXPECT_TRUE(plan.sharding != Sharding::parameters || plan.stages() == 1);
+  }
+  EXPECT_EQ(tensor, (std::set<int64_t>{1, 2, 4, 8}));
+  EXPECT_EQ(context, (std::set<int64_t>{1, 2, 4}));
+  EXPECT_EQ(expert, (std::set<int64_t>{1, 2, 4, 8}));
+  EXPECT_EQ(pipeline, (std::set<int64_t>{1, 2, 4}));  // 6 layers, or 8 with embedding and loss
+  EXPECT_EQ(virtual_stages, (std::set<int64_t>{1, 2, 3, 4}));
+  EXPECT_EQ(micro_batch, (std::set<int64_t>{1, 2, 4, 8, 16}));
+  EXPECT_EQ(shardings, (std::set<Sharding>{Sharding::none, Sharding::optimizer, Sharding::parameters}));
+  EXPECT_EQ(recomputes, (std::set<Recompute>{Recompute::none, Recompute::selective, Recompute::full}));
+}
+
+TEST(PlanSpace, keeps_to_what_is_fixed) {
+  const Model model = mixtral_like();
+  const PlanSpace space{.model = &model,
+                        .sequence_length = 4096,
+                        .devices = 64,
+                        .global_batch = 256,
+                        .fast_domain = 8,
+                        .choices = {.tensor = 2,
+                                    .pipeline = 2,
+                                    .context = 2,
+                                    .expert = 4,
+                                    .virtual_stages = 3,
+                                    .micro_batch = 4,
+                                    .shardings = {Sharding::gradients},
+                                    .recomputes = {Recompute::selective}}};
+  const std::vector<TrainingPlan> plans = all_plans(space);
+  ASSERT_EQ(plans.size(), 1U);
+  EXPECT_EQ(identity(plans.front()),
+            identity({.parallel = {.tensor = 2, .pipeline = 2, .data = 8, .expert = 4, .context = 2},
+                      .micro_batch = 4,
+                      .schedule = "interleaved",
+                      .virtual_stages = 3,
+                      .sharding = Sharding::gradients,
+                      .recompute = Recompute::selective}));
+}
+
+TEST(PlanSpace, leaves_selective_recomputation_out_where_a_flash_kernel_has_nothing_to_spare) {
+  const Model model = llama_like();
+  const PlanSpace space{.model = &model, .sequence_length = 4096, .devices = 8, .global_batch = 8, .fast_domain = 8};
+  for (const TrainingPlan& plan : all_plans(space)) EXPECT_NE(plan.recompute, Recompute::selective);
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,232 @@
+#include "plan/training_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <thread>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "plan/megatron_flags.h"
+
+namespace foretoken {
+namespace {
+
+// Of one choice of tensor, context, expert and pipeline ranks: more than that are never estimated.
+constexpr size_t most_kept = 16;
+
+struct JudgedPlan {
+  TrainingPlan plan;
+  double seconds = 0;  // at least
+  Bytes memory;
+};
+
+bool is_faster(const JudgedPlan& a, const JudgedPlan& b) {
+  return a.seconds < b.seconds;
+}
+
+// Equal plans stay in the order they came, so that results do not depend on threads.
+void keep_fastest(std::vector<JudgedPlan>& kept, const JudgedPlan& one) {
+  if (kept.size() == most_kept && !is_faster(one, kept.back())) return;
+  kept.insert(std::upper_bound(kept.begin(), kept.end(), one, is_faster), one);
+  if (kept.size() > most_kept) kept.pop_back();
+}
+
+// Least memory first; each is faster than all before it.
+template <class Plan, class SecondsOf>
+void keep_frontier(std::vector<Plan>& frontier, const Plan& one, const SecondsOf& seconds_of) {
+  const auto place = std::upper_bound(frontier.begin(), frontier.end(), one,
+                                      [](const Plan& a, const Plan& b) { return a.memory < b.memory; });
+  if (place != frontier.begin() && seconds_of(*(place - 1)) <= seconds_of(one)) return;
+  auto first_beaten = place;
+  if (place != frontier.begin() && (place - 1)->memory == one.memory) --first_beaten;
+  auto last_beaten = place;
+  while (last_beaten != frontier.end() && seconds_of(*last_beaten) >= seconds_of(one)) ++last_beaten;
+  frontier.insert(frontier.erase(first_beaten, last_beaten), one);
+}
+
+// What was found among plans with the same tensor, context and expert ranks.
+struct Findings {
+  std::map<int64_t, std::vector<JudgedPlan>> kept;  // by pipeline ranks; those that fit
+  std::vector<JudgedPlan> frontier;
+  std::optional<JudgedPlan> smallest;  // of those that do not fit; without seconds
+  int64_t looked_at = 0, too_large = 0;
+};
+
+// Looks at plans one by one. Not safe to share between threads.
+class PlanJudge {
+ public:
+  PlanJudge(const TrainingSearch& search, const PlanSpace& space)
+      : search_(search), space_(space), model_(search.job, search.stack, search.machine) {}
+
+  Findings judge(const RankSizes& sizes) {
+    Findings findings;
+    std::map<int64_t, ModelParts> parts;  // by micro-batch
+    for (const TrainingPlan& plan : pipeline_plans(space_, sizes)) {
+      auto found = parts.find(plan.micro_batch);
+      if (found == parts.end()) found = parts.emplace(plan.micro_batch, parts_of(plan)).first;
+      judge_pipeline(plan, found->second, findings);
+    }
+    return findings;
+  }
+
+ private:
+  ModelParts parts_of(TrainingPlan plan) const {
+    plan.parallel = without_needless_replicas(plan.parallel);
+    return training_parts(search_.job.model, search_.job.sequence_length, plan, search_.formats);
+  }
+
+  void judge_pipeline(const TrainingPlan& pipeline, const ModelParts& parts, Findings& findings) {
+    const StageChunks chunks = stage_chunks(pipeline, static_cast<int64_t>(parts.layers.size()));
+    for (TrainingPlan& plan : memory_plans(space_, pipeline)) {
+      ++findings.looked_at;
+      const Bytes memory = plan_memory(parts, chunks, plan, search_.formats, search_.overheads).most().total();
+      if (search_.capacity && memory > *search_.capacity) {
+        ++findings.too_large;
+        if (!findings.smallest || memory < findings.smallest->memory) {
+          findings.smallest = JudgedPlan{.plan = std::move(plan), .memory = memory};
+        }
+        continue;
+      }
+      const double seconds = model_.quick_seconds(plan);
+      const JudgedPlan judged{.plan = std::move(plan), .seconds = seconds, .memory = memory};
+      keep_fastest(findings.kept[pipeline.parallel.pipeline], judged);
+      keep_frontier(findings.frontier, judged, [](const JudgedPlan& one) { return one.seconds; });
+    }
+  }
+
+  const TrainingSearch& search_;
+  const PlanSpace& space_;
+  IterationModel model_;
+};
+
+// Every choice of sizes on its own, so that the order does not matter.
+std::vector<Findings> judge_all(const TrainingSearch& search, const PlanSpace& space,
+                                const std::vector<RankSizes>& sizes) {
+  std::vector<Findings> findings(sizes.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    PlanJudge judge(search, space);
+    for (size_t i = next++; i < sizes.size(); i = next++) findings[i] = judge.judge(sizes[i]);
+  };
+  std::vector<std::jthread> others;
+  for (unsigned i = 1; i < search.threads; ++i) others.emplace_back(work);
+  work();
+  return findings;
+}
+
+// Estimates in full, the most promising first.
+class PlanRanking {
+ public:
+  explicit PlanRanking(const TrainingSearch& search)
+      : search_(search), model_(search.job, search.stack, search.machine) {}
+
+  // Formulas never say more than an estimate: once they say more than the last plan that is wanted takes, the rest
+  // cannot be among the fastest.
+  std::vector<RankedPlan> fastest(std::vector<JudgedPlan> candidates) {
+    std::stable_sort(candidates.begin(), candidates.end(), is_faster);
+    std::vector<RankedPlan> best;
+    for (const JudgedPlan& candidate : candidates) {
+      if (best.size() >= search_.best && candidate.seconds >= best.back().seconds.value) break;
+      take(best, ranked(candidate));
+    }
+    return best;
+  }
+
+  std::vector<RankedPlan> frontier(const std::vector<JudgedPlan>& candidates) {
+    std::vector<RankedPlan> frontier;
+    for (const JudgedPlan& candidate : candidates) {
+      keep_frontier(frontier, ranked(candidate), [](const RankedPlan& one) { return one.seconds.value; });
+    }
+    return frontier;
+  }
+
+  int64_t estimated() const { return estimated_; }
+
+ private:
+  static auto group_of(const RankedPlan& one) {
+    const ParallelPlan& p = one.plan.parallel;
+    return std::tuple(p.tensor, p.context, p.expert, p.pipeline);
+  }
+
+  RankedPlan ranked(const JudgedPlan& candidate) {
+    ++estimated_;
+    const IterationEstimate estimate = model_.estimate(candidate.plan);
+    return {.plan = candidate.plan,
+            .seconds = estimate.seconds,
+            .memory = candidate.memory,
+            .tokens_per_second_per_device = estimate.tokens_per_second_per_device};
+  }
+
+  // The fastest of each group alone stays.
+  void take(std::vector<RankedPlan>& best, RankedPlan one) const {
+    const auto same = std::find_if(best.begin(), best.end(),
+                                   [&](const RankedPlan& other) { return group_of(other) == group_of(one); });
+    if (same != best.end()) {
+      if (same->seconds.value <= one.seconds.value) return;
+      best.erase(same);
+    }
+    const auto place = std::upper_bound(best.begin(), best.end(), one, [](const RankedPlan& a, const RankedPlan& b) {
+      return a.seconds.value < b.seconds.value;
+    });
+    best.insert(place, std::move(one));
+    if (best.size() > search_.best) best.pop_back();
+  }
+
+  const TrainingSearch& search_;
+  IterationModel model_;
+  int64_t estimated_ = 0;
+};
+
+[[noreturn]] void complain(const TrainingSearch& search, int64_t looked_at, const std::optional<JudgedPlan>& smallest) {
+  if (!smallest) {
+    throw InputError({.source = "search of training plans",
+                      .value = fmt::format("no plan of {} sequences on {} devices divides evenly", search.global_batch,
+                                           search.devices),
+                      .expected = "a batch that data-parallel replicas can share, layers and heads that sizes divide; "
+                                  "or fewer fixed sizes"});
+  }
+  throw InputError({.source = "search of training plans",
+                    .value = fmt::format("none of {} plans fits into {}; the nearest needs {}:\n  {}", looked_at,
+                                         bytes_text(search.capacity->value()), bytes_text(smallest->memory.value()),
+                                         megatron_flags(smallest->plan)),
+                    .expected = "more devices, shorter sequences, a smaller model, or fewer fixed sizes"});
+}
+
+}  // namespace
+
+TrainingSearchResult search_training_plans(const TrainingSearch& search) {
+  const PlanSpace space{.model = &search.job.model,
+                        .sequence_length = search.job.sequence_length,
+                        .devices = search.devices,
+                        .global_batch = search.global_batch,
+                        .fast_domain = search.fast_domain,
+                        .keeps_scores = !search.formats.saved.flash_attention,
+                        .start = search.start,
+                        .choices = search.choices};
+  TrainingSearchResult result;
+  std::vector<JudgedPlan> candidates, frontier;
+  std::optional<JudgedPlan> smallest;
+  for (Findings& findings : judge_all(search, space, rank_sizes(space))) {
+    result.looked_at += findings.looked_at;
+    result.too_large += findings.too_large;
+    for (const auto& [pipeline, kept] : findings.kept) candidates.insert(candidates.end(), kept.begin(), kept.end());
+    for (const JudgedPlan& one : findings.frontier) {
+      keep_frontier(frontier, one, [](const JudgedPlan& plan) { return plan.seconds; });
+    }
+    if (findings.smallest && (!smallest || findings.smallest->memory < smallest->memory)) {
+      smallest = std::move(findings.smallest);
+    }
+  }
+  if (candidates.empty()) complain(search, result.looked_at, smallest);
+  PlanRanking ranking(search);
+  result.best = ranking.fastest(std::move(candidates));
+  result.frontier = ranking.frontier(frontier);
+  result.estimated = ranking.estimated();
+  return result;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,50 @@
+// The fastest plans of a training job on so many devices: every plan is looked at by formula, the promising ones are
+// then estimated in full.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/estimate.h"
+#include "base/units.h"
+#include "plan/plan_space.h"
+#include "training/iteration.h"
+#include "training/memory/training_memory.h"
+
+namespace foretoken {
+
+struct TrainingSearch {
+  TrainingJob job;
+  TrainingStack stack;
+  TrainingMachine machine;
+  int64_t devices = 1, global_batch = 1;
+  int64_t fast_domain = 1;  // devices of a node: tensor ranks stay inside
+  TrainingFormats formats;
+  MemoryOverheads overheads;
+  // Of a device; none = everything fits. Nothing beyond it does: a search finds the plans whose memory is
+  // underestimated.
+  std::optional<Bytes> capacity;
+  TrainingPlan start;  // what no choice is about
+  PlanChoices choices;
+  size_t best = 10;      // plans to return
+  unsigned threads = 1;  // the result is the same for any number
+};
+
+struct RankedPlan {
+  TrainingPlan plan;
+  Estimate seconds;
+  Bytes memory;  // of the fullest stage
+  double tokens_per_second_per_device = 0;
+};
+
+struct TrainingSearchResult {
+  std::vector<RankedPlan> best;      // fastest first, one for each choice of tensor, context, expert and pipeline ranks
+  std::vector<RankedPlan> frontier;  // least memory first; each is faster than all that need less
+  int64_t looked_at = 0, too_large = 0, estimated = 0;
+};
+
+// InputError where no plan is valid, or none fits: then it names the one that needs least.
+TrainingSearchResult search_training_plans(const TrainingSearch& search);
+
+}  // namespace foretoken

@@ -1,0 +1,109 @@
+#include "report/training_search_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "plan/megatron_flags.h"
+#include "report/json_parts.h"
+#include "report/table.h"
+#include "report/training_report.h"
+
+namespace foretoken {
+namespace {
+
+double mfu_of(const TrainingQuestion& question, const RankedPlan& one) {
+  const TokenFlops flops =
+      token_flops(question.job.model, {.sequence_length = question.job.sequence_length, .lora = question.job.lora});
+  return flop_use(*question.convention, flops, one.tokens_per_second_per_device, question.cluster.node.device,
+                  facts(question.job.recipe.scheme).math)
+      .mfu;
+}
+
+std::string recompute_text(const TrainingPlan& plan) {
+  std::string text(recompute_name(plan.recompute));
+  if (plan.recompute_layers > 0) text += fmt::format(" {}", plan.recompute_layers);
+  return text;
+}
+
+std::string plans_table(const TrainingQuestion& question, const std::vector<RankedPlan>& plans) {
+  Table table({{"step"},
+               {"tokens/s/device"},
+               {"MFU"},
+               {"memory"},
+               {"tp"},
+               {"cp"},
+               {"ep"},
+               {"pp"},
+               {"dp"},
+               {"batch"},
+               {"sharding", Table::Align::left},
+               {"recompute", Table::Align::left}});
+  for (const RankedPlan& one : plans) {
+    const ParallelPlan& p = one.plan.parallel;
+    const std::string stages = one.plan.virtual_stages > 1 ? fmt::format("{}x{}", p.pipeline, one.plan.virtual_stages)
+                                                           : fmt::format("{}", p.pipeline);
+    table.add({duration_text(one.seconds.value), fmt::format("{:.0f}", one.tokens_per_second_per_device),
+               fmt::format("{:.1f}%", 100 * mfu_of(question, one)), bytes_text(one.memory.value()),
+               fmt::format("{}", p.tensor), fmt::format("{}", p.context), fmt::format("{}", p.expert), stages,
+               fmt::format("{}", p.data), fmt::format("{}", one.plan.micro_batch),
+               std::string(sharding_name(one.plan.sharding)), recompute_text(one.plan)});
+  }
+  return table.text();
+}
+
+// Of plans that need about the same memory, the fastest.
+std::vector<RankedPlan> thinned(const std::vector<RankedPlan>& frontier) {
+  constexpr double less = 0.9;
+  std::vector<RankedPlan> shown;
+  for (size_t i = frontier.size(); i-- > 0;) {
+    if (shown.empty() || frontier[i].memory <= less * shown.back().memory) shown.push_back(frontier[i]);
+  }
+  return shown;
+}
+
+Json plans_json(const TrainingQuestion& question, const std::vector<RankedPlan>& plans) {
+  Json list = Json::array();
+  for (const RankedPlan& one : plans) {
+    list.push(Json::object({{"plan", to_json(one.plan)},
+                            {"seconds", to_json(one.seconds)},
+                            {"tokens_per_second_per_device", one.tokens_per_second_per_device},
+                            {"mfu", mfu_of(question, one)},
+                            {"memory_bytes", one.memory.value()}}));
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string training_search_text(const TrainingQuestion& question, const TrainingSearchResult& result) {
+  std::string text = fmt::format(
+      "{} on {} x {} ({}), {} x {} tokens a step: {} plans looked at, {} of them too large, {} estimated in full.\n\n",
+      question.job.model.name, question.plan.devices(), question.cluster.node.device.title, question.cluster.name,
+      question.plan.global_batch, question.job.sequence_length, result.looked_at, result.too_large, result.estimated);
+  text +=
+      "The fastest of each choice of ranks (pp 16x8: 8 chunks of layers on each of 16 stages; batch: sequences of a "
+      "micro-batch; recompute full 4: 4 layers of each chunk):\n";
+  text = wrap_lines(text, page_width, 2) + plans_table(question, result.best);
+  text += "\nLess memory, at what cost in time:\n" + plans_table(question, thinned(result.frontier));
+  text += "\nThe fastest, for Megatron-LM:\n";
+  return text + "  " + wrap_lines(megatron_flags(result.best.front().plan), page_width - 2, 4) + "\n";
+}
+
+Json training_search_json(const TrainingQuestion& question, const TrainingSearchResult& result) {
+  return Json::object({{"model", question.job.model.name},
+                       {"cluster", question.cluster.name},
+                       {"device", question.cluster.node.device.name},
+                       {"stack", question.stack.name},
+                       {"precision", question.job.recipe.name},
+                       {"sequence_length", question.job.sequence_length},
+                       {"looked_at", result.looked_at},
+                       {"too_large", result.too_large},
+                       {"estimated", result.estimated},
+                       {"best", plans_json(question, result.best)},
+                       {"frontier", plans_json(question, result.frontier)},
+                       {"megatron_flags", megatron_flags(result.best.front().plan)}});
+}
+
+}  // namespace foretoken
