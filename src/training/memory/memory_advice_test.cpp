@@ -69,7 +69,7 @@ TEST(MemoryAdvice, names_sequence_parallelism_first_where_it_is_enough_and_free)
 
 TEST(MemoryAdvice, recomputes_no_more_layers_than_needed) {
   const TrainingPlan plan{};
-  const Bytes capacity = 0.85 * need_of(plan);
+  const Bytes capacity = 0.9 * need_of(plan);
   const std::vector<MemoryAdvice> advice = advice_for(plan, capacity);
   const auto partly =
       std::find_if(advice.begin(), advice.end(), [](const MemoryAdvice& one) { return one.plan.recompute_layers > 0; });
@@ -77,7 +77,7 @@ TEST(MemoryAdvice, recomputes_no_more_layers_than_needed) {
   TrainingPlan fewer = partly->plan;
   ASSERT_GT(fewer.recompute_layers, 1);
   --fewer.recompute_layers;
-  EXPECT_FALSE(fits(need_of(fewer), capacity));
+  EXPECT_GT(need_of(fewer), capacity);
 }
 
 TEST(MemoryAdvice, combines_changes_where_one_is_not_enough) {
