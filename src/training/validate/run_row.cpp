@@ -162,6 +162,10 @@ TrainingPlan plan_of(const TrainingRow& row, const RowAssumptions& assumed) {
                     .sharding = static_cast<Sharding>(row.zero),
                     .recompute = recompute_from_name(row.recompute).value_or(assumed.recompute)};
   if (plan.virtual_stages > 1) plan.schedule = "interleaved";
+  if (contains_ignoring_case(row.notes, "DualPipe")) {
+    plan.schedule = "dualpipe";
+    plan.virtual_stages = 1;
+  }
   // Layers that divide only together with the embedding and the loss were shared out with them.
   const int64_t chunks = plan.chunks();
   if (row.layers % chunks != 0 && (row.layers + 2) % chunks == 0) plan.embedding_in_split = plan.loss_in_split = true;
