@@ -13,9 +13,14 @@ std::string training_fit_text(const TrainingFit& fit) {
       fmt::format("{} constants in {} stacks.\n\nRuns that each fit has seen:\n", fit.constants, fit.stacks.size());
   text += validation_text(fit.seen);
   text += "\nRuns left out of their fit:\n" + validation_text(fit.unseen) + "\n";
+  const auto add = [&](const FittedStack& stack, const std::optional<RunInterval>& interval, std::string_view what) {
+    if (!interval) return;
+    text += fmt::format("{:<24} {:<8} 90% of runs within {:.2f} to {:.2f} of the prediction\n", stack.name, what,
+                        interval->low, interval->high);
+  };
   for (const FittedStack& stack : fit.stacks) {
-    text += fmt::format("{:<24} {:>4} runs, 90% within {:.2f} to {:.2f} of the prediction\n", stack.name, stack.runs,
-                        stack.low, stack.high);
+    add(stack, stack.interval, "dense");
+    add(stack, stack.experts_interval, "experts");
   }
   return text;
 }
@@ -32,7 +37,13 @@ std::string fitted_runs_csv(const TrainingFit& fit) {
 Json training_fit_json(const TrainingFit& fit) {
   Json stacks = Json::array();
   for (const FittedStack& stack : fit.stacks) {
-    stacks.push(Json::object({{"name", stack.name}, {"runs", stack.runs}, {"low", stack.low}, {"high", stack.high}}));
+    Json one = Json::object({{"name", stack.name}, {"runs", stack.runs}});
+    const auto add = [&](const char* name, const std::optional<RunInterval>& interval) {
+      if (interval) one.set(name, Json::object({{"low", interval->low}, {"high", interval->high}}));
+    };
+    add("interval", stack.interval);
+    add("experts_interval", stack.experts_interval);
+    stacks.push(std::move(one));
   }
   return Json::object({{"constants", fit.constants},
                        {"seen", validation_json(fit.seen, "training")},

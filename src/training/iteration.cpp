@@ -367,9 +367,10 @@ IterationEstimate IterationModel::estimate(const TrainingPlan& plan) {
   at(parts, TimePart::step) = once.rest;
 
   const double seconds = std::accumulate(parts.begin(), parts.end(), 0.0);
+  const RunInterval& interval = stack_.interval_for(job_.model);
   result.seconds = {.value = seconds,
-                    .low = seconds * stack_.interval_low,
-                    .high = seconds * stack_.interval_high,
+                    .low = seconds * interval.low,
+                    .high = seconds * interval.high,
                     .kind = stack_.runs.empty() ? Confidence::extrapolated : Confidence::interpolated};
   result.tokens_per_second = static_cast<double>(plan.global_batch * job_.sequence_length) / seconds;
   result.tokens_per_second_per_device = result.tokens_per_second / static_cast<double>(plan.devices());

@@ -51,9 +51,9 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
   result.memory = plan_memory(parts, plan, question.formats, question.overheads);
   const Device& device = machine.device();
   if (question.formats.offloaded_optimizer > 0 && device.host_bandwidth) {
-    add_once_a_step(result.iteration, plan, job.sequence_length,
-                    offload_seconds(result.memory.most(), question.formats.offloaded_optimizer,
-                                    device.host_bandwidth->value));
+    add_once_a_step(
+        result.iteration, plan, job.sequence_length,
+        offload_seconds(result.memory.most(), question.formats.offloaded_optimizer, device.host_bandwidth->value));
   }
   result.capacity = training_capacity(device);
   if (result.capacity) {

@@ -52,6 +52,12 @@ std::vector<StackRuns> read_runs(const std::optional<JsonView>& list) {
   return runs;
 }
 
+RunInterval read_interval(const JsonView& view) {
+  view.allow_only({"low", "high", "basis"});
+  return {.low = view.at("low").number({.least = 0.1, .most = 1}),
+          .high = view.at("high").number({.least = 1, .most = 10})};
+}
+
 bool names_device(std::string_view name, const Device& device) {
   return name == device.name || name == device.instruction_set || name == generation_of(device);
 }
@@ -77,11 +83,17 @@ AttentionKernel TrainingStack::attention_of(const Layer& layer, const Device& de
   return unfused ? AttentionKernel::unfused : attention;
 }
 
+const RunInterval& TrainingStack::interval_for(const Model& model) const {
+  const bool routes = std::any_of(model.layers.begin(), model.layers.end(),
+                                  [](const Layer& layer) { return std::holds_alternative<Moe>(layer.feed_forward); });
+  return routes && experts_interval ? *experts_interval : interval;
+}
+
 TrainingStack parse_training_stack(std::string_view text, const std::string& source, const TrainingStackFinder& find) {
   const Json document = parse_json(text, source, {.max_bytes = largest_stack_file});
   const JsonView root(document, source);
   root.allow_only({"format", "name", "summary", "source", "extends", "attention", "unfused_sinks", "scatters_sends",
-                   "gathers_always", "constants", "on", "fitted", "runs", "interval"});
+                   "gathers_always", "constants", "on", "fitted", "runs", "interval", "experts_interval"});
   root.at("format").integer({.least = 1, .most = 1});
   TrainingStack stack;
   if (const auto extends = root.find("extends")) {
@@ -109,11 +121,8 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
   }
   stack.fitted = strings_of(root.find("fitted"));
   stack.runs = read_runs(root.find("runs"));
-  if (const auto interval = root.find("interval")) {
-    interval->allow_only({"low", "high", "basis"});
-    stack.interval_low = interval->at("low").number({.least = 0.1, .most = 1});
-    stack.interval_high = interval->at("high").number({.least = 1, .most = 10});
-  }
+  if (const auto interval = root.find("interval")) stack.interval = read_interval(*interval);
+  if (const auto interval = root.find("experts_interval")) stack.experts_interval = read_interval(*interval);
   return stack;
 }
 

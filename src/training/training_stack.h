@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,11 @@ struct StackRuns {
   std::vector<std::string> releases;
 };
 
+// 90% of runs are within these factors of the prediction.
+struct RunInterval {
+  double low = 0.8, high = 1.25;
+};
+
 struct TrainingStack {
   std::string name, summary, source;
   AttentionKernel attention = AttentionKernel::flash;
@@ -34,10 +40,12 @@ struct TrainingStack {
   std::map<std::string, std::map<TrainingConstant, double>, std::less<>> on;
   std::vector<std::string> fitted;  // "linear_factor", "on.hopper.attention_factor": fitted to published runs
   std::vector<StackRuns> runs;
-  double interval_low = 0.8, interval_high = 1.25;  // 90% of runs are within these factors of the prediction
+  RunInterval interval;                         // of models without routed experts
+  std::optional<RunInterval> experts_interval;  // and with some; nothing = the same
 
   TrainingConstants constants_on(const Device& device) const;
   AttentionKernel attention_of(const Layer& layer, const Device& device) const;
+  const RunInterval& interval_for(const Model& model) const;
 };
 
 // InputError with file, path, value, expectation.

@@ -78,6 +78,13 @@ class StackTable {
   const std::vector<FreeConstant>& free() const { return free_; }
   const std::vector<StackFile>& files() const { return files_; }
 
+  std::optional<size_t> parent_of(size_t stack) const {
+    for (size_t i = 0; i < files_.size(); ++i) {
+      if (files_[i].name == files_[stack].extends) return i;
+    }
+    return std::nullopt;
+  }
+
   // Stacks whose value of the constant is this one.
   std::vector<size_t> users_of(const FreeConstant& wanted) const {
     std::vector<size_t> users;
@@ -115,12 +122,6 @@ class StackTable {
     const Json* holder = files_[stack].document.find(place.empty() ? "constants" : "on");
     if (holder != nullptr && !place.empty()) holder = holder->find(place);
     return holder != nullptr && holder->find(training_constant_facts()[constant].name) != nullptr;
-  }
-  std::optional<size_t> parent_of(size_t stack) const {
-    for (size_t i = 0; i < files_.size(); ++i) {
-      if (files_[i].name == files_[stack].extends) return i;
-    }
-    return std::nullopt;
   }
 
   std::vector<TrainingStack> stacks_;
@@ -204,6 +205,7 @@ class TrainingFitter {
     }
     weights_.assign(cases_.size(), 0);
     for (const auto& [source, rows] : by_source) {
+      if (rows.size() < 2) continue;  // one run tells nothing about a source
       const size_t stride = std::max<size_t>(1, rows.size() / static_cast<size_t>(request_.most_rows_of_source));
       const size_t used = (rows.size() + stride - 1) / stride;
       const double weight = std::sqrt(static_cast<double>(std::min<size_t>(used, 50)));
@@ -290,8 +292,8 @@ class TrainingFitter {
 
 // Central 90% of measured over predicted, beyond the sample's own for few runs, and never less than what the same job
 // measured twice may differ by (a few percent: NeMo's readings of one month).
-std::pair<double, double> interval_of(std::vector<double> ratios) {
-  if (ratios.size() < 5) return {0.8, 1.25};
+RunInterval interval_of(std::vector<double> ratios) {
+  if (ratios.size() < 5) return {};
   std::sort(ratios.begin(), ratios.end());
   const double tail = 0.05 * static_cast<double>(ratios.size() - 1);
   const auto at = [&](double place) {
@@ -302,7 +304,21 @@ std::pair<double, double> interval_of(std::vector<double> ratios) {
   const double spread = 1 + 4 / static_cast<double>(ratios.size());
   const double low = std::pow(std::min(0.96, at(tail)), spread);
   const double high = std::pow(std::max(1.04, at(static_cast<double>(ratios.size() - 1) - tail)), spread);
-  return {std::max(low, 0.1), std::min(high, 10.0)};
+  return {.low = std::max(low, 0.1), .high = std::min(high, 10.0)};
+}
+
+// Measured over predicted, by stack and whether the model has routed experts.
+using RunRatios = std::map<std::pair<size_t, bool>, std::vector<double>>;
+
+// Few runs say little about the ends of a distribution: those of the stacks that it extends are added to them.
+std::vector<double> with_parents(std::vector<double> own, size_t stack, bool experts, const StackTable& table,
+                                 const RunRatios& ratios) {
+  constexpr size_t enough = 12;
+  for (auto parent = table.parent_of(stack); own.size() < enough && parent; parent = table.parent_of(*parent)) {
+    const auto found = ratios.find({*parent, experts});
+    if (found != ratios.end()) own.insert(own.end(), found->second.begin(), found->second.end());
+  }
+  return own;
 }
 
 struct FoldResult {
@@ -380,7 +396,7 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
 
   TrainingFit result;
   ValidationTally seen_tally(0), unseen_tally(0);
-  std::map<size_t, std::vector<double>> ratios;
+  RunRatios ratios;
   const FoldResult& all = results.back();
   for (size_t i = 0; i < cases.size(); ++i) {
     const double measured = *cases[i].row.iter_time_s;
@@ -391,7 +407,7 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
     add(seen_tally, all.predicted[i]);
     const double unseen = results[static_cast<size_t>(folds.at(configuration_of(cases[i].row)))].predicted[i];
     add(unseen_tally, unseen);
-    ratios[cases[i].stack].push_back(measured / unseen);
+    ratios[{cases[i].stack, cases[i].row.experts > 0}].push_back(measured / unseen);
     result.runs.push_back({.id = cases[i].row.id,
                            .source = cases[i].row.source,
                            .stack = library.stacks()[cases[i].stack].name,
@@ -409,15 +425,17 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
     for (const FreeConstant& one : all.table->free()) {
       if (one.stack == i) set_constant(stack.file, one);
     }
-    stack.runs = ratios[i].size();
-    if (stack.runs == 0) {
-      result.stacks.push_back(std::move(stack));
-      continue;
+    for (const bool experts : {false, true}) {
+      const std::vector<double>& own = ratios[{i, experts}];
+      stack.runs += own.size();
+      if (own.empty()) continue;
+      const RunInterval interval = interval_of(with_parents(own, i, experts, *all.table, ratios));
+      (experts ? stack.experts_interval : stack.interval) = interval;
+      stack.file.set(experts ? "experts_interval" : "interval",
+                     Json::object({{"low", rounded(interval.low)},
+                                   {"high", rounded(interval.high)},
+                                   {"basis", fmt::format("{} runs, each left out of its fit", own.size())}}));
     }
-    std::tie(stack.low, stack.high) = interval_of(ratios[i]);
-    stack.file.set("interval", Json::object({{"low", rounded(stack.low)},
-                                             {"high", rounded(stack.high)},
-                                             {"basis", fmt::format("{} runs, each left out of its fit", stack.runs)}}));
     result.stacks.push_back(std::move(stack));
   }
   return result;

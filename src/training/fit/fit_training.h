@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct FittedStack {
   std::string name;
   Json file;        // with the fitted values and the interval
   size_t runs = 0;  // it stands for
-  double low = 1, high = 1;
+  std::optional<RunInterval> interval, experts_interval;
 };
 
 // A run with what the fit to all runs says of it, and the fit that has not seen its configuration.
