@@ -1,5 +1,6 @@
 #include "serving/steps/attention_ffn_steps.h"
 
+#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
