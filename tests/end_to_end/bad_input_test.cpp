@@ -218,5 +218,18 @@ TEST_F(BadInput, an_output_file_that_cannot_be_written_is_refused) {
       "no/such/folder");
 }
 
+TEST_F(BadInput, a_search_of_training_plans_that_finds_none_says_why) {
+  const auto search = [](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"plan",      "train",        "--model",   "Llama-3.1-405B",
+                                          "--cluster", "h100_ib_rail", "--devices", "8"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_foretoken(arguments);
+  };
+  expect_refused(search({"--global-batch-size", "8"}), "the nearest needs");
+  expect_refused(search({"--global-batch-size", "8", "-tp", "3"}), "no plan of 8 sequences on 8 devices");
+  expect_refused(search({}), "--global-batch-size");
+  expect_refused(search({"--global-batch-size", "8", "--recompute-num-layers", "3"}), "--recompute-num-layers");
+}
+
 }  // namespace
 }  // namespace foretoken

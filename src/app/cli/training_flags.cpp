@@ -189,7 +189,7 @@ PlanChoices TrainingFlags::choices(const TrainingPlan& plan) const {
       {"--num-layers-per-virtual-pipeline-stage", "--decoder-first-pipeline-num-layers",
        "--decoder-last-pipeline-num-layers", "--account-for-embedding-in-pipeline-split",
        "--account-for-loss-in-pipeline-split", "--sequence-parallel", "--shard-ranks", "--recompute-num-layers"},
-      {}, "a search of plans, which tries it out");
+      {}, "a search of plans");
   if (!given("--global-batch-size") && config_.empty()) {
     throw InputError({.source = "--global-batch-size",
                       .value = "not given",
@@ -209,6 +209,15 @@ PlanChoices TrainingFlags::choices(const TrainingPlan& plan) const {
   if (given("--sharding") || given("--use-distributed-optimizer")) choices.shardings = {plan.sharding};
   if (given("--recompute-granularity")) choices.recomputes = {plan.recompute};
   return choices;
+}
+
+void TrainingFlags::add_notes(Answer& answer) const {
+  Json list = Json::array();
+  for (const std::string& note : notes_) {
+    answer.text += "note: " + note + "\n";
+    list.push(note);
+  }
+  answer.json.set("notes", std::move(list));
 }
 
 std::optional<LongRun> TrainingFlags::long_run(const Library& library, const Cluster& cluster) const {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/command.h"
 #include "app/cli/library.h"
 #include "app/cli/options.h"
 #include "plan/plan_space.h"
@@ -19,7 +20,7 @@ struct TrainingFlags {
   TrainingQuestion question(const Library& library) const;
   // What of a plan was said, the rest left open; for searches. InputError for flags that no search understands.
   PlanChoices choices(const TrainingPlan& plan) const;
-  std::vector<std::string> notes() const { return notes_; }  // of question(): what a file said that was not used
+  void add_notes(Answer& answer) const;  // of question(): what a file said that was not used
 
  private:
   void declare_plan(Options& options);

@@ -57,10 +57,11 @@ class PlanCommand : public Command {
 
     question.plan = result.best.front().plan;
     const TrainingEstimate estimate = estimate_training(question, *machine);
-    Json json = training_search_json(question, result);
-    json.set("fastest", training_json(question, estimate));
-    return {.text = training_search_text(question, result) + "\n" + training_text(question, estimate),
-            .json = std::move(json)};
+    Answer answer{.text = training_search_text(question, result) + training_text(question, estimate),
+                  .json = training_search_json(question, result)};
+    answer.json.set("fastest", training_json(question, estimate));
+    flags_.add_notes(answer);
+    return answer;
   }
 
  private:

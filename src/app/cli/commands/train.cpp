@@ -36,16 +36,10 @@ class TrainCommand : public Command {
     const TrainingQuestion question = flags_.question(library);
     const std::unique_ptr<MachineModels> machine = library.machine(question.cluster, tier_from_name(tier_).value());
     const TrainingEstimate estimate = estimate_training(question, *machine);
-    std::string text = training_text(question, estimate);
-    Json json = training_json(question, estimate);
-    add_pipeline(question, estimate.iteration, text);
-    Json notes = Json::array();
-    for (const std::string& note : flags_.notes()) {
-      text += "note: " + note + "\n";
-      notes.push(note);
-    }
-    json.set("notes", std::move(notes));
-    return {.text = std::move(text), .json = std::move(json)};
+    Answer answer{.text = training_text(question, estimate), .json = training_json(question, estimate)};
+    add_pipeline(question, estimate.iteration, answer.text);
+    flags_.add_notes(answer);
+    return answer;
   }
 
  private:
