@@ -62,8 +62,8 @@ PlanMemory plan_memory(const ModelParts& parts, const StageChunks& chunks, const
 // What programs can allocate on a device, or all of its memory where that is not known.
 std::optional<Bytes> training_capacity(const Device& device);
 
-// What a step takes longer when that share of the optimizer's state is in host memory: gradients go out and weights come
-// back over the device's link to its host (arXiv 2101.06840).
+// What a step takes longer when that share of the optimizer's state is in host memory: gradients go out and weights
+// come back over the device's link to its host (arXiv 2101.06840).
 inline Seconds offload_seconds(const TrainingMemory& memory, double share, BytesPerSecond host_link) {
   return share * (memory.gradients + memory.parameters) / host_link;
 }

@@ -1,6 +1,7 @@
 #include "training/validate/training_case.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -39,9 +40,24 @@ RowAssumptions assumptions_for(const TrainingRow& row) {
   return {.virtual_stages = row.pp > 1 ? std::max<int64_t>(1, row.layers / row.pp) : 1};
 }
 
-bool fits_runs(const StackRuns& runs, const TrainingRow& row, const std::string& release) {
-  if (runs.source != row.source || (!runs.task.empty() && runs.task != row.task)) return false;
-  return runs.releases.empty() || std::find(runs.releases.begin(), runs.releases.end(), release) != runs.releases.end();
+bool fits_runs(const StackRuns& runs, const TrainingRow& row) {
+  return runs.source == row.source && (runs.task.empty() || runs.task == row.task);
+}
+
+// The newest release that the runs name and that is not newer than the row's ("26.04" of "26.04.02"), else the oldest;
+// empty where they stand for all.
+std::string nearest_release(const StackRuns& runs, const std::string& release) {
+  std::string older, oldest;
+  for (const std::string& one : runs.releases) {
+    if (one <= release && one > older) older = one;
+    if (oldest.empty() || one < oldest) oldest = one;
+  }
+  return older.empty() ? oldest : older;
+}
+
+// "H100" of "H100-80GB".
+std::string_view chip_of(std::string_view gpu) {
+  return gpu.substr(0, gpu.find('-'));
 }
 
 std::string in_one_line(const std::vector<PlanProblem>& problems) {
@@ -72,36 +88,48 @@ std::string release_of(const TrainingRow& row) {
   return row.notes.substr(begin, row.notes.find_first_of("; ,", begin) - begin);
 }
 
-// One that names the row's task goes before one that stands for all of them.
+// One that names the row's task goes before one that stands for all of them; of those that name releases, the one with
+// the newest that the row's is not older than.
 std::optional<size_t> TrainingCaseLibrary::stack_of(const TrainingRow& row, const std::string& wanted) const {
   const std::string release = release_of(row);
   std::optional<size_t> found;
+  std::tuple<bool, bool, std::string> best;
   for (size_t i = 0; i < stacks_.size(); ++i) {
     if (stacks_[i].name == wanted) return i;
     if (!wanted.empty()) continue;
     for (const StackRuns& runs : stacks_[i].runs) {
-      if (!fits_runs(runs, row, release)) continue;
-      if (!runs.task.empty()) return i;
+      if (!fits_runs(runs, row)) continue;
+      const std::string nearest = nearest_release(runs, release);
+      const std::tuple<bool, bool, std::string> rank{!runs.task.empty(), nearest <= release, nearest};
+      if (found && rank <= best) continue;
       found = i;
+      best = rank;
     }
   }
   return found;
 }
 
 const MachineModels* TrainingCaseLibrary::machine_of(const TrainingRow& row, std::string& why) {
-  for (const RunCluster& entry : clusters_) {
-    const bool source_fits = entry.sources.empty() ||
-                             std::find(entry.sources.begin(), entry.sources.end(), row.source) != entry.sources.end();
-    if (entry.gpu != row.gpu || !source_fits) continue;
-    const Cluster base = hardware_.cluster(entry.cluster);
-    const int64_t per_node = devices_per_node(base);
-    const auto nodes = static_cast<int>((row.n_gpus + per_node - 1) / per_node);
-    std::unique_ptr<MachineModels>& machine = machines_[{entry.cluster, nodes}];
-    if (machine == nullptr) machine = make_machine_(cluster_with_nodes(base, nodes));
-    return machine.get();
+  // By the name of the device, else by that of its chip.
+  const RunCluster* found = nullptr;
+  for (const bool whole_name : {true, false}) {
+    for (const RunCluster& entry : clusters_) {
+      const bool source_fits = entry.sources.empty() ||
+                               std::find(entry.sources.begin(), entry.sources.end(), row.source) != entry.sources.end();
+      const bool gpu_fits = whole_name ? entry.gpu == row.gpu : chip_of(entry.gpu) == chip_of(row.gpu);
+      if (found == nullptr && gpu_fits && source_fits) found = &entry;
+    }
   }
-  why = fmt::format("no cluster of {} devices for runs of {}", printable(row.gpu), printable(row.source));
-  return nullptr;
+  if (found == nullptr) {
+    why = fmt::format("no cluster of {} devices for runs of {}", printable(row.gpu), printable(row.source));
+    return nullptr;
+  }
+  const Cluster base = hardware_.cluster(found->cluster);
+  const int64_t per_node = devices_per_node(base);
+  const auto nodes = static_cast<int>((row.n_gpus + per_node - 1) / per_node);
+  std::unique_ptr<MachineModels>& machine = machines_[{found->cluster, nodes}];
+  if (machine == nullptr) machine = make_machine_(cluster_with_nodes(base, nodes));
+  return machine.get();
 }
 
 std::optional<TrainingCase> TrainingCaseLibrary::find(const TrainingRow& row, const std::string& stack,
