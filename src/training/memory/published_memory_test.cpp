@@ -91,12 +91,8 @@ TEST(PublishedMemory, of_fewer_than_two_percent_of_published_runs_is_called_too_
     std::optional<TrainingCase> run = library.find(reader.read(), "", why);
     if (!run) continue;
     ++runs;
-    if (!recompute_from_name(run->row.recompute)) run->plan.recompute = Recompute::full;
-    const TrainingFormats formats =
-        usual_formats(run->job.recipe, run->job.lora, library.stacks()[run->stack].attention);
-    const ModelParts parts = training_parts(run->job.model, run->job.sequence_length, run->plan, formats);
-    const Bytes need = plan_memory(parts, run->plan, formats, {}).most().total();
-    if (!fits(need, Bytes(allocatable_bytes(run->machine->device()).value))) too_large.push_back(run->row.id);
+    const Bytes need = memory_of(*run, library.stacks()[run->stack]);
+    if (!fits(need, *training_capacity(run->machine->device()))) too_large.push_back(run->row.id);
   }
   EXPECT_GT(runs, 1000);
   EXPECT_LT(static_cast<double>(too_large.size()), 0.02 * runs) << testing::PrintToString(too_large);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "training/memory/training_memory.h"
 
 namespace foretoken {
 namespace {
@@ -78,6 +79,14 @@ std::vector<RunCluster> parse_run_clusters(std::string_view text, const std::str
 std::vector<RunCluster> read_run_clusters(const std::filesystem::path& file) {
   const Json document = read_json_file(file, run_cluster_limits);
   return run_clusters_in(JsonView(document, file.string()));
+}
+
+Bytes memory_of(const TrainingCase& run, const TrainingStack& stack) {
+  TrainingPlan plan = run.plan;
+  if (!recompute_from_name(run.row.recompute)) plan.recompute = Recompute::full;
+  const TrainingFormats formats = usual_formats(run.job.recipe, run.job.lora, stack.attention);
+  const ModelParts parts = training_parts(run.job.model, run.job.sequence_length, plan, formats);
+  return plan_memory(parts, plan, formats, {}).most().total();
 }
 
 std::string release_of(const TrainingRow& row) {

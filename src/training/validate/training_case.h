@@ -34,6 +34,9 @@ struct TrainingCase {
   const MachineModels* machine = nullptr;
 };
 
+// What a device of the fullest stage needs. Where a source does not say what was recomputed, all layers may have been.
+Bytes memory_of(const TrainingCase& run, const TrainingStack& stack);
+
 // "26.06.01" of "release 26.06.01; ...": software releases in a row's notes; empty = none.
 std::string release_of(const TrainingRow& row);
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "training/memory/training_memory.h"
 
 namespace foretoken {
 namespace {
@@ -22,6 +23,7 @@ Validation validate_training(const TrainingValidationRequest& request, TrainingC
   const size_t group_column = rows.csv().column(request.group_by.empty() ? "source" : request.group_by);
   Validation validation;
   ValidationTally tally(20e-6);
+  size_t runs = 0, too_large = 0;
   const auto skip = [&](size_t row, std::string why) {
     validation.skipped.push_back({.file = rows.csv().source(), .row = row, .why = std::move(why)});
   };
@@ -40,6 +42,11 @@ Validation validate_training(const TrainingValidationRequest& request, TrainingC
     }
     const TrainingStack& stack = library.stacks()[run->stack];
     const IterationEstimate predicted = IterationModel(run->job, stack, run->machine->machine()).estimate(run->plan);
+    const Bytes memory = memory_of(*run, stack);
+    const std::optional<Bytes> capacity = training_capacity(run->machine->device());
+    const bool fits_device = !capacity || fits(memory, *capacity);
+    ++runs;
+    if (!fits_device) ++too_large;
     if (!row.iter_time_s) {
       skip(row.row, fmt::format("no time of a step: {} is given", printable(row.primary)));
       continue;
@@ -56,6 +63,11 @@ Validation validate_training(const TrainingValidationRequest& request, TrainingC
     }
   }
   tally.write(validation);
+  if (runs > 0) {
+    validation.notes.push_back(fmt::format("{} of {} runs ({:.1f}%) are said not to fit in the memory of their devices",
+                                           too_large, runs,
+                                           100 * static_cast<double>(too_large) / static_cast<double>(runs)));
+  }
   return validation;
 }
 

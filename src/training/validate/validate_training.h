@@ -25,10 +25,13 @@ struct ScoredTraining {
   std::string_view stack, group;
   double measured_s = 0;
   const IterationEstimate* predicted = nullptr;
+  Bytes memory;      // of a device of the fullest stage
+  bool fits = true;  // on the device
 };
 using ScoredTrainingSink = std::function<void(const ScoredTraining&)>;
 
-// Seconds per step. The measured column is not looked at before a row is predicted; rows without a time are skipped.
+// Seconds per step; a note says how many runs, all of which ran, are said not to fit. The measured column is not looked
+// at before a row is predicted; rows without a time are skipped.
 Validation validate_training(const TrainingValidationRequest& request, TrainingCaseLibrary& library,
                              const ScoredTrainingSink& sink = {});
 
