@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <thread>
 #include <tuple>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "base/text.h"
 #include "plan/megatron_flags.h"
 
@@ -20,7 +20,8 @@ constexpr size_t most_kept = 16;
 
 struct JudgedPlan {
   TrainingPlan plan;
-  double seconds = 0;  // at least
+  double seconds = 0;
+  double offload = 0;  // of them, for an optimizer in host memory  // at least
   Bytes memory;
 };
 
@@ -74,6 +75,12 @@ class PlanJudge {
   }
 
  private:
+  // What an optimizer in host memory adds.
+  double offload_of(const TrainingMemory& memory) const {
+    const MaybeFact<BytesPerSecond>& link = search_.machine.kernels->device().host_bandwidth;
+    return link ? offload_seconds(memory, search_.formats.offloaded_optimizer, link->value).value() : 0;
+  }
+
   ModelParts parts_of(TrainingPlan plan) const {
     plan.parallel = without_needless_replicas(plan.parallel);
     return training_parts(search_.job.model, search_.job.sequence_length, plan, search_.formats);
@@ -83,7 +90,8 @@ class PlanJudge {
     const StageChunks chunks = stage_chunks(pipeline, static_cast<int64_t>(parts.layers.size()));
     for (TrainingPlan& plan : memory_plans(space_, pipeline)) {
       ++findings.looked_at;
-      const Bytes memory = plan_memory(parts, chunks, plan, search_.formats, search_.overheads).most().total();
+      const PlanMemory stages = plan_memory(parts, chunks, plan, search_.formats, search_.overheads);
+      const Bytes memory = stages.most().total();
       if (search_.capacity && memory > *search_.capacity) {
         ++findings.too_large;
         if (!findings.smallest || memory < findings.smallest->memory) {
@@ -91,8 +99,9 @@ class PlanJudge {
         }
         continue;
       }
-      const double seconds = model_.quick_seconds(plan);
-      const JudgedPlan judged{.plan = std::move(plan), .seconds = seconds, .memory = memory};
+      const double offload = offload_of(stages.most());
+      const double seconds = model_.quick_seconds(plan) + offload;
+      const JudgedPlan judged{.plan = std::move(plan), .seconds = seconds, .offload = offload, .memory = memory};
       keep_fastest(findings.kept[pipeline.parallel.pipeline], judged);
       keep_frontier(findings.frontier, judged, [](const JudgedPlan& one) { return one.seconds; });
     }
@@ -112,9 +121,7 @@ std::vector<Findings> judge_all(const TrainingSearch& search, const PlanSpace& s
     PlanJudge judge(search, space);
     for (size_t i = next++; i < sizes.size(); i = next++) findings[i] = judge.judge(sizes[i]);
   };
-  std::vector<std::jthread> others;
-  for (unsigned i = 1; i < search.threads; ++i) others.emplace_back(work);
-  work();
+  run_on_threads(std::max(1U, search.threads), work);
   return findings;
 }
 
@@ -155,10 +162,11 @@ class PlanRanking {
   RankedPlan ranked(const JudgedPlan& candidate) {
     ++estimated_;
     const IterationEstimate estimate = model_.estimate(candidate.plan);
+    const double factor = 1 + candidate.offload / estimate.seconds.value;
     return {.plan = candidate.plan,
-            .seconds = estimate.seconds,
+            .seconds = scaled(estimate.seconds, factor),
             .memory = candidate.memory,
-            .tokens_per_second_per_device = estimate.tokens_per_second_per_device};
+            .tokens_per_second_per_device = estimate.tokens_per_second_per_device / factor};
   }
 
   // The fastest of each group alone stays.

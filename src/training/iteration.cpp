@@ -54,11 +54,9 @@ void stretch(ChunkTimes& times, double seconds) {
   times.backward_weight *= seconds / now;
 }
 
-// Ranks with the same experts.
-ProcessGroup expert_replicas(const ParallelPlan& plan) {
-  const int64_t ranks = plan.tensor * plan.data * plan.context;
-  const int64_t spread = std::max(plan.expert, plan.tensor);
-  return ProcessGroup::strided(0, std::max<int64_t>(1, ranks / spread), spread);
+// Ranks with the same experts that share them out, or all that reduce their gradients where nothing is shared.
+ProcessGroup expert_replicas(const TrainingPlan& plan) {
+  return ProcessGroup::strided(0, plan.experts_sharded_over(), std::max(plan.parallel.expert, plan.parallel.tensor));
 }
 
 }  // namespace
@@ -84,6 +82,7 @@ IterationModel::IterationModel(TrainingJob job, TrainingStack stack, TrainingMac
   constants_ = stack_.constants_on(device);
   ensure(device.memory_bandwidth.has_value(), "a kernel predictor's device has a memory bandwidth");
   bandwidth_ = device.memory_bandwidth->value.value();
+  check_recipe(job_.recipe, device);
   job_.model = with_recipe(std::move(job_.model), job_.recipe);
   const auto kind_of = [&](const Layer& layer) {
     const auto found = std::find(kinds_.begin(), kinds_.end(), layer);
@@ -189,7 +188,10 @@ IterationModel::PieceTime IterationModel::time_of(size_t kind, const TrainingPla
     time.times.backward_weight += added;
     at(time.parts, TimePart::accumulate) += added;
   }
-  if (!is_layer) return time;
+  if (!is_layer) {
+    add_sharded_traffic(costs, plan, time);
+    return time;
+  }
   const bool twice = plan.recompute == Recompute::full && recomputed;
   const double ranks = static_cast<double>(plan.parallel.tensor) / 8;
   const double host = 1e-6 * c[host_layer_us] * (twice ? 1 : 0.75) * (1 + c[host_tensor] * ranks * ranks);
@@ -213,12 +215,12 @@ void IterationModel::add_sharded_traffic(const PieceCosts& costs, const Training
   if (gathers == 0) return;
   const TrainingConstants& c = constants_;
   const ProcessGroup group = ProcessGroup::strided(0, plan.sharded_over(), plan.parallel.tensor);
-  const auto traffic = [&](double amount, const ProcessGroup& ranks) {
-    return gathers * collective(CollectiveKind::all_gather, parameter_bytes * amount, ranks) +
-           collective(CollectiveKind::reduce_scatter, c[gradient_bytes] * amount, ranks);
+  const auto traffic = [&](double held, double trained, const ProcessGroup& ranks) {
+    return gathers * collective(CollectiveKind::all_gather, parameter_bytes * held, ranks) +
+           collective(CollectiveKind::reduce_scatter, c[gradient_bytes] * trained, ranks);
   };
-  const double sent = c[sharded_factor] * (traffic(costs.shared_parameters, group) +
-                                           traffic(costs.expert_parameters, expert_replicas(plan.parallel)));
+  const double sent = c[sharded_factor] * (traffic(costs.held_shared, costs.shared_parameters, group) +
+                                           traffic(costs.held_experts, costs.expert_parameters, expert_replicas(plan)));
   const double busy = time.times.sum();
   const double exposed = std::max(sent - busy, 0.0) + c[sharded_exposed] * std::min(sent, busy);
   at(time.parts, TimePart::sharded) += exposed;
@@ -232,7 +234,7 @@ const IterationModel::PlanPieces& IterationModel::pieces_of(const TrainingPlan& 
                     .gathers = gathers_of(plan)};
   if (key.gathers > 0) {
     key.shard_ranks = plan.sharded_over();
-    key.expert_shard_ranks = expert_replicas(plan.parallel).size();
+    key.expert_shard_ranks = expert_replicas(plan).size();
   }
   const auto found = pieces_.find(key);
   if (found != pieces_.end()) return found->second;
@@ -305,23 +307,32 @@ double IterationModel::data_seconds(const TrainingPlan& plan, HeldParameters hel
            collective(CollectiveKind::all_gather, parameter_bytes * amount, group);
   };
   double seconds = reduce(held.shared, ProcessGroup::strided(0, sharded, p.tensor)) +
-                   reduce(held.all - held.shared, expert_replicas(p));
+                   reduce(held.all - held.shared, expert_replicas(plan));
   if (sharded < ranks && plan.sharding != Sharding::none) {
     // Hybrid sharding: each part is summed over the groups that hold a copy.
-    seconds += collective(CollectiveKind::all_reduce, c[gradient_bytes] * held.shared / static_cast<double>(sharded),
+    const double part = held.shared / static_cast<double>(sharded) +
+                        (held.all - held.shared) / static_cast<double>(plan.experts_sharded_over());
+    seconds += collective(CollectiveKind::all_reduce, c[gradient_bytes] * part,
                           ProcessGroup::strided(0, ranks / sharded, p.tensor * sharded));
   }
   return c[data_exposed] * seconds;
+}
+
+// Bytes of the optimizer's pass: what the stack says for Adam in fp32, and each byte of state more or less read and
+// written.
+double IterationModel::optimizer_pass_bytes() const {
+  constexpr double adam_state_bytes = 12;
+  return std::max(0.0, constants_[optimizer_bytes] + 2 * (job_.optimizer_state_bytes - adam_state_bytes));
 }
 
 // On the rank that holds most.
 IterationModel::OnceAStep IterationModel::once_a_step(const TrainingPlan& plan, HeldParameters held) {
   const bool sharded = plan.sharding != Sharding::none;
   const double shards = sharded ? static_cast<double>(plan.sharded_over()) : 1;
-  const double expert_shards = sharded ? static_cast<double>(expert_replicas(plan.parallel).size()) : 1;
+  const double expert_shards = sharded ? static_cast<double>(expert_replicas(plan).size()) : 1;
   return {.data = data_seconds(plan, held),
-          .optimizer = constants_[optimizer_bytes] * (held.shared / shards + (held.all - held.shared) / expert_shards) /
-                       bandwidth_,
+          .optimizer =
+              optimizer_pass_bytes() * (held.shared / shards + (held.all - held.shared) / expert_shards) / bandwidth_,
           .rest = 1e-6 * constants_[step_us]};
 }
 

@@ -26,6 +26,7 @@ struct TrainingJob {
   Routing routing = Routing::balanced;  // of tokens to experts; published runs force balance
   double expert_capacity = 0;           // see PieceRequest
   int64_t packed_length = 0;            // see PieceRequest
+  double optimizer_state_bytes = 12;    // of each trained parameter: Adam's master weight and moments in fp32
 };
 
 // Where a step's time goes, on the stage that works longest.
@@ -137,6 +138,7 @@ class IterationModel {
   PieceTime chunk_time(const ChunkMix& mix, const PlanPieces& pieces, int64_t virtual_stages) const;
   double send_seconds(const TrainingPlan& plan);
   double data_seconds(const TrainingPlan& plan, HeldParameters held);
+  double optimizer_pass_bytes() const;
   OnceAStep once_a_step(const TrainingPlan& plan, HeldParameters held);
   double collective(CollectiveKind kind, double bytes, const ProcessGroup& group);
 

@@ -53,7 +53,6 @@ class Sorter {
 
  private:
   double seconds(const KernelShape& shape, double times = 1) {
-    pass_->kernels += calls_ * times;
     const KernelEstimate estimate = machine_.kernels->estimate(shape);
     if (machine_.power != nullptr) {
       mix_.push_back({.work = estimate.work,
@@ -73,20 +72,32 @@ class Sorter {
     }
   }
   void count(const LatentProjectionShape& shape) { pass_->linear += seconds(shape); }
-  void count(AttentionShape shape) {
-    if (request_.packed_length > 0 && request_.packed_length < shape.q_len) {
-      // Documents do not see each other.
-      shape.batch = shape.batch * shape.q_len / request_.packed_length;
-      shape.q_len = shape.kv_len = request_.packed_length;
+  void count(const AttentionShape& shape) {
+    const int64_t packed = request_.packed_length;
+    if (packed == 0 || packed >= shape.q_len || shape.q_len != shape.kv_len) {
+      pass_->attention += packed_share() * core_seconds(shape);
+      return;
     }
-    if (request_.attention == AttentionKernel::unfused && shape.phase != AttentionPhase::decode) {
-      pass_->attention += unfused_seconds(shape);
-    } else {
-      pass_->attention += seconds(shape);
-    }
+    // Documents do not see each other: whole ones, and what is left of the last.
+    AttentionShape document = shape;
+    document.q_len = document.kv_len = packed;
+    document.batch = shape.batch * (shape.q_len / packed);
+    pass_->attention += core_seconds(document);
+    if (shape.q_len % packed == 0) return;
+    document.q_len = document.kv_len = shape.q_len % packed;
+    document.batch = shape.batch;
+    pass_->attention += core_seconds(document);
   }
-  void count(const LatentAttentionShape& shape) { pass_->attention += seconds(shape); }
+  void count(const LatentAttentionShape& shape) { pass_->attention += packed_share() * seconds(shape); }
   void count(const LinearAttentionShape& shape) { pass_->attention += seconds(shape); }
+
+  double core_seconds(const AttentionShape& shape) {
+    const bool unfused = request_.attention == AttentionKernel::unfused && shape.phase != AttentionPhase::decode;
+    return unfused ? unfused_seconds(shape) : seconds(shape);
+  }
+  // Of the work of one long document, where documents are cut over ranks or kernels do not know them.
+  double packed_share() const { return request_.attended_length() / static_cast<double>(request_.sequence_length); }
+
   // Grouped multiplies: as fast as one multiply with the tokens of all experts of the rank, each expert's rounded up to
   // a tile. Their weights are side by side in the gradient of weights.
   void count(const MoeShape& shape) {
@@ -210,17 +221,37 @@ PieceCosts sorted(const std::vector<Operator>& operators, const PieceRequest& re
   return costs;
 }
 
-void add_parameters(PieceCosts& costs, const std::vector<Operator>& operators, const ParallelPlan& plan, double sign) {
-  double trained = 0, shared = 0;
+// Those of the rank: all, and those that all data and context ranks hold.
+struct CountedParameters {
+  double all = 0, shared = 0;
+};
+
+CountedParameters trained_parameters_of(const std::vector<Operator>& operators, const ParallelPlan& plan) {
+  CountedParameters counted;
   for (const Operator& call : operators) {
-    if (call.name == "adam") trained = static_cast<double>(std::get<ElementwiseShape>(call.shape).elements);
+    if (call.name == "adam") counted.all = static_cast<double>(std::get<ElementwiseShape>(call.shape).elements);
     if (call.name == "grad_all_reduce") {
-      shared = std::get<CollectiveShape>(call.shape).bytes / bytes_per_element(DType::bf16);
+      counted.shared = std::get<CollectiveShape>(call.shape).bytes / bytes_per_element(DType::bf16);
     }
   }
-  if (plan.data * plan.context == 1) shared = trained;  // nothing is reduced
-  costs.shared_parameters += sign * shared;
-  costs.expert_parameters += sign * (trained - shared);
+  if (plan.data * plan.context == 1) counted.shared = counted.all;  // nothing is reduced
+  return counted;
+}
+
+// `operators_with` gives the operators of a stage for an adapter: frozen weights are those trained without one.
+void add_parameters(PieceCosts& costs, const PieceRequest& request, double sign,
+                    const std::function<std::vector<Operator>(const PieceRequest&)>& operators_with) {
+  const CountedParameters trained = trained_parameters_of(operators_with(request), request.parallel);
+  costs.shared_parameters += sign * trained.shared;
+  costs.expert_parameters += sign * (trained.all - trained.shared);
+  costs.held_shared += sign * trained.shared;
+  costs.held_experts += sign * (trained.all - trained.shared);
+  if (request.lora.rank == 0) return;
+  PieceRequest whole = request;
+  whole.lora = {};
+  const CountedParameters frozen = trained_parameters_of(operators_with(whole), request.parallel);
+  costs.held_shared += sign * frozen.shared;
+  costs.held_experts += sign * (frozen.all - frozen.shared);
 }
 
 // What `all` has beyond `some`: the calls of a stage that are not those of its layer.
@@ -255,11 +286,14 @@ void exchange_heads(PieceCosts& costs, const Attention& attention, const PieceRe
 PieceCosts share_of_whole(const Model& model, const PieceRequest& request, const TrainingMachine& machine) {
   const std::vector<Operator> operators = stage_operators(model, step_request(request), request.parallel, 0);
   PieceCosts costs = sorted(operators, request, machine);
-  add_parameters(costs, operators, request.parallel, 1);
+  add_parameters(costs, request, 1,
+                 [&](const PieceRequest& one) { return stage_operators(model, step_request(one), one.parallel, 0); });
   const double share = 1 / static_cast<double>(model.layers.size());
   for (PassCosts* pass : {&costs.forward, &costs.backward_input, &costs.backward_weight}) pass->scale(share);
-  costs.shared_parameters *= share;
-  costs.expert_parameters *= share;
+  for (double* parameters :
+       {&costs.shared_parameters, &costs.expert_parameters, &costs.held_shared, &costs.held_experts}) {
+    *parameters *= share;
+  }
   return costs;
 }
 
@@ -267,16 +301,25 @@ PieceCosts share_of_whole(const Model& model, const PieceRequest& request, const
 PieceCosts outer_costs(const Model& three, int64_t stage, const PieceRequest& request, const TrainingMachine& machine) {
   const std::vector<Operator> with = operators_of(three, request, stage), without = operators_of(three, request, 1);
   PieceCosts costs = sorted(beyond(with, without), request, machine);
-  add_parameters(costs, with, request.parallel, 1);
-  add_parameters(costs, without, request.parallel, -1);
+  add_parameters(costs, request, 1, [&](const PieceRequest& one) { return operators_of(three, one, stage); });
+  add_parameters(costs, request, -1, [&](const PieceRequest& one) { return operators_of(three, one, 1); });
   return costs;
 }
 
 }  // namespace
 
+double PieceRequest::attended_length() const {
+  const auto whole = static_cast<double>(sequence_length);
+  if (packed_length == 0 || packed_length >= sequence_length) return whole;
+  const auto document = static_cast<double>(packed_length);
+  const auto documents = static_cast<double>(sequence_length / packed_length);
+  const auto rest = static_cast<double>(sequence_length % packed_length);
+  return (documents * document * document + rest * rest) / whole;
+}
+
 void PassCosts::scale(double factor) {
   for (double* part : {&linear, &quantized, &cast_elements, &attention, &experts, &expert_elements, &passes, &tensor,
-                       &context, &expert, &kernels}) {
+                       &context, &expert}) {
     *part *= factor;
   }
 }
@@ -284,10 +327,11 @@ void PassCosts::scale(double factor) {
 PieceCosts layer_costs(const Model& model, const Layer& layer, const PieceRequest& request,
                        const TrainingMachine& machine) {
   if (!model.encoder_layers.empty()) return share_of_whole(model, request, machine);
-  const std::vector<Operator> operators = operators_of(of_three_layers(model, layer), request, 1);
+  const Model three = of_three_layers(model, layer);
+  const std::vector<Operator> operators = operators_of(three, request, 1);
   const auto* experts = std::get_if<Moe>(&layer.feed_forward);
   PieceCosts costs = sorted(operators, request, machine, experts != nullptr ? experts->top_k : 1);
-  add_parameters(costs, operators, request.parallel, 1);
+  add_parameters(costs, request, 1, [&](const PieceRequest& one) { return operators_of(three, one, 1); });
   const auto* attention = std::get_if<Attention>(&layer.mixer);
   if (attention != nullptr && request.parallel.context > 1 && request.context_exchange == ContextExchange::all_to_all) {
     exchange_heads(costs, *attention, request, machine);

@@ -24,17 +24,17 @@ struct PassCosts {
   double expert_elements = 0;  // of tokens and activations that are put in order for them, and back
   double passes = 0;           // what only streams memory: norms, activations, rotary, residuals, the loss
   double tensor = 0, context = 0, expert = 0;  // collectives, by the group they run in
-  double kernels = 0;                          // launches
 
   void scale(double factor);
 };
 
 struct PieceCosts {
   PassCosts forward;
-  PassCosts backward_input;      // gradients of what comes in; all of the backward that is not of weights
-  PassCosts backward_weight;     // gradients of weights
-  double shared_parameters = 0;  // trained ones on this rank that all data and context ranks hold
-  double expert_parameters = 0;  // and those of routed experts
+  PassCosts backward_input;                  // gradients of what comes in; all of the backward that is not of weights
+  PassCosts backward_weight;                 // gradients of weights
+  double shared_parameters = 0;              // trained ones on this rank that all data and context ranks hold
+  double expert_parameters = 0;              // and those of routed experts
+  double held_shared = 0, held_experts = 0;  // the same with those that are not trained
 };
 
 // How attention runs.
@@ -52,6 +52,8 @@ struct PieceRequest {
   Routing routing = Routing::balanced;
   double expert_capacity = 0;  // an expert takes at most so many times its even share of tokens; 0 = all that come
   int64_t packed_length = 0;   // tokens of each of the documents that fill a sequence; 0 = one document
+
+  double attended_length() const;  // keys in reach of a token, twice the mean: sum of squares over sum of documents
 };
 
 // The machine that trains. What it points to must outlive the calls.

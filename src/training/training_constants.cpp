@@ -31,9 +31,9 @@ constexpr TrainingConstantFacts facts_list[] = {
     {"send_exposed", 0.4, 0, 4, "share of traffic between pipeline stages that is not hidden"},
     {"sharded_exposed", 0.5, 0, 1.5, "share of the shorter of computing and gathering parameters that is not hidden"},
     {"sharded_factor", 1, 0.2, 20, "gathers of sharded parameters over the network layer's"},
-    {"host_layer_us", 200, 1, 1e5, "launching one layer both ways, recomputed"},
-    {"host_tensor", 0.1, 0, 4, "how much more with eight tensor ranks"},
-    {"host_micro_batch_us", 500, 1, 1e6, "host time of each micro-batch"},
+    {"host_layer_us", 2500, 1, 1e5, "launching one layer both ways, recomputed"},
+    {"host_tensor", 0.3, 0, 4, "how much more with eight tensor ranks"},
+    {"host_micro_batch_us", 2000, 1, 1e6, "host time of each micro-batch"},
     {"step_us", 20000, 1, 1e7, "once a step"},
 };
 static_assert(std::size(facts_list) == training_constant_count);

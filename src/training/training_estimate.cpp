@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
+#include "base/text.h"
 #include "model/weights.h"
 #include "training/scale/iteration_pieces.h"
 
@@ -18,13 +21,32 @@ void add_once_a_step(IterationEstimate& iteration, const TrainingPlan& plan, int
   iteration.tokens_per_second_per_device = iteration.tokens_per_second / static_cast<double>(plan.devices());
 }
 
+// Weights in 16 bits and the optimizer's state; of adapters, those alone.
+double checkpoint_bytes(const TrainingQuestion& question, const TrainingEstimate& estimate) {
+  double parameters = count_parameters(question.job.model).total;
+  if (question.job.lora.rank > 0) {
+    parameters = 0;
+    for (const double stage : estimate.iteration.stage_parameters) parameters += stage;
+    parameters *= static_cast<double>(question.plan.parallel.tensor);
+  }
+  return (2 + question.formats.optimizer.bytes()) * parameters;
+}
+
 LongRunEstimate long_run(const TrainingQuestion& question, const TrainingEstimate& estimate) {
   LongRun run = *question.run;
   const int64_t devices = question.plan.devices();
-  run.checkpoints.bytes = checkpoint_bytes_per_parameter * count_parameters(question.job.model).total;
+  run.checkpoints.bytes = checkpoint_bytes(question, estimate);
   LongRunEstimate result;
   result.reliability = job_reliability(run.failures, run.recovery, run.checkpoints, devices);
   result.goodput = job_goodput(result.reliability, run.checkpoints);
+  constexpr double least_goodput = 1e-4;
+  if (result.goodput.effective < least_goodput) {
+    throw InputError({.source = "--device-mtbf-hours",
+                      .value = fmt::format("{}", run.failures.device_mtbf_hours),
+                      .expected = fmt::format("a job that gets on: it would fail every {}, and needs {} to go on again",
+                                              duration_text(3600 * result.reliability.mtbf_hours),
+                                              duration_text(result.reliability.conditions.mean_recovery_seconds()))});
+  }
   const TrainingBudget budget{
       .tokens = run.tokens,
       .tokens_per_step = static_cast<double>(question.plan.global_batch * question.job.sequence_length),
@@ -43,6 +65,11 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
   const TrainingJob& job = question.job;
   const TrainingPlan& plan = question.plan;
   check_plan(job.model, job.sequence_length, plan, total_devices(question.cluster));
+  if (job.packed_length > job.sequence_length) {
+    throw InputError({.source = "--packed-length",
+                      .value = fmt::format("{}", job.packed_length),
+                      .expected = fmt::format("at most the {} tokens of a sequence", job.sequence_length)});
+  }
   TrainingEstimate result;
   IterationModel model(job, question.stack, machine.machine());
   result.iteration = model.estimate(plan);
@@ -71,10 +98,13 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
                             : plan.recompute_layers == 0      ? 1
                                                          : static_cast<double>(plan.recompute_layers * plan.chunks()) /
                                                                static_cast<double>(job.model.layers.size());
-  result.flops = token_flops(job.model, {.sequence_length = job.sequence_length,
-                                         .attended_length = static_cast<double>(job.packed_length),
-                                         .recomputed = std::min(1.0, recomputed),
-                                         .lora = job.lora});
+  result.flops = token_flops(
+      job.model,
+      {.sequence_length = job.sequence_length,
+       .attended_length =
+           PieceRequest{.sequence_length = job.sequence_length, .packed_length = job.packed_length}.attended_length(),
+       .recomputed = std::min(1.0, recomputed),
+       .lora = job.lora});
   ensure(question.convention != nullptr, "a question names how FLOPs are counted");
   result.use = flop_use(*question.convention, result.flops, result.iteration.tokens_per_second_per_device, device,
                         facts(job.recipe.scheme).math);

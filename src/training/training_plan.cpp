@@ -377,6 +377,11 @@ int64_t TrainingPlan::sharded_over() const {
   return shard_ranks > 0 ? shard_ranks : parallel.data * parallel.context;
 }
 
+int64_t TrainingPlan::experts_sharded_over() const {
+  const int64_t different_experts = std::max<int64_t>(1, parallel.expert / parallel.tensor);
+  return std::max<int64_t>(1, sharded_over() / different_experts);
+}
+
 ParallelPlan without_needless_replicas(ParallelPlan plan) {
   const int64_t replicas = plan.data;
   const int64_t for_experts = plan.expert > plan.tensor ? plan.expert / plan.tensor : 1;

@@ -59,7 +59,8 @@ struct TrainingPlan {
   int64_t devices() const { return parallel.tensor * parallel.context * parallel.pipeline * parallel.data; }
   int64_t stages() const { return parallel.pipeline; }
   int64_t chunks() const { return parallel.pipeline * virtual_stages; }
-  int64_t sharded_over() const;  // ranks that share the optimizer state of what all data x context ranks hold
+  int64_t sharded_over() const;          // ranks that share the optimizer state of what all data x context ranks hold
+  int64_t experts_sharded_over() const;  // of those, ranks that hold the same routed experts
 };
 
 // The fewest replicas of a single stage whose ranks do the same work and hold the same: others change that only through

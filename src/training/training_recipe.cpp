@@ -21,9 +21,10 @@ constexpr TrainingRecipe recipe_list[] = {
      fp8_cast_bytes},
     {"fp8-block", "FP8 linear layers, a scale for each block of 128", Scheme::fp8, DType::bf16, mxfp8_factor,
      mxfp8_cast_bytes},
-    {"mxfp8", "FP8 linear layers, a scale for each 32 values", Scheme::fp8, DType::bf16, mxfp8_factor,
-     mxfp8_cast_bytes},
-    {"nvfp4", "FP4 linear layers, a scale for each 16 values", Scheme::nvfp4, DType::bf16, fp4_factor, fp4_cast_bytes},
+    {"mxfp8", "FP8 linear layers, a scale for each 32 values", Scheme::fp8, DType::bf16, mxfp8_factor, mxfp8_cast_bytes,
+     true},
+    {"nvfp4", "FP4 linear layers, a scale for each 16 values", Scheme::nvfp4, DType::bf16, fp4_factor, fp4_cast_bytes,
+     true},
 };
 
 }  // namespace
@@ -47,6 +48,16 @@ const TrainingRecipe& training_recipe(std::string_view name) {
                     .value = printable(name),
                     .expected = fmt::format("one of {}", fmt::join(names, ", ")),
                     .suggestion = nearest_name(name, names).value_or("")});
+}
+
+void check_recipe(const TrainingRecipe& recipe, const Device& device) {
+  const DType math = facts(recipe.scheme).math;
+  const bool multiplies = device.type_or_fallback(math) == math;
+  if (multiplies && (!recipe.scales_blocks || device.type_or_fallback(DType::fp4) == DType::fp4)) return;
+  throw InputError({.source = "--precision",
+                    .value = std::string(recipe.name),
+                    .expected = fmt::format("a format that {} multiplies in", device.title),
+                    .suggestion = multiplies ? "fp8-block" : "bf16"});
 }
 
 Model with_recipe(Model model, const TrainingRecipe& recipe) {

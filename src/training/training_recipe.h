@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/number_format.h"
+#include "hardware/device.h"
 #include "model/model.h"
 #include "training/training_constants.h"
 
@@ -19,12 +20,16 @@ struct TrainingRecipe {
   DType dtype = DType::bf16;  // of activations
   TrainingConstant factor = linear_factor;  // of the multiplies
   std::optional<TrainingConstant> cast_bytes = std::nullopt;
+  bool scales_blocks = false;  // the multiply units apply a scale to each block: Blackwell's, which also take fp4
 };
 
 std::span<const TrainingRecipe> training_recipes();
 // InputError with the nearest name.
 const TrainingRecipe& training_recipe(std::string_view name);
 std::vector<std::string> training_recipe_names();
+
+// InputError where the device does not multiply in the recipe's format.
+void check_recipe(const TrainingRecipe& recipe, const Device& device);
 
 // The model with the recipe's formats.
 Model with_recipe(Model model, const TrainingRecipe& recipe);

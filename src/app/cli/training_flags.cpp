@@ -301,6 +301,7 @@ TrainingQuestion TrainingFlags::question(const Library& library) const {
   question.formats = usual_formats(job.recipe, job.lora, question.stack.attention);
   question.formats.gradient_bytes = question.stack.constants[gradient_bytes];
   question.formats.optimizer = optimizer_state_from_name(optimizer_).value();
+  job.optimizer_state_bytes = question.formats.optimizer.bytes();
   const bool offloads = offload_optimizer_ || (imported && imported->said.offloads_optimizer.value_or(false));
   question.formats.offloaded_optimizer = offloads ? optimizer_fraction_ : 0;
   question.formats.offloaded_activations = activation_fraction_;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "base/random.h"
 #include "base/statistics.h"
 
@@ -68,10 +69,16 @@ class StackTable {
                             .expected = "names of constants, or on.PLACE.NAME"});
         }
         const auto& [place, constant] = *parsed;
-        free_.push_back({.stack = i, .place = place, .constant = constant});
-        free_.back().value = current(i, place, constant);
+        // From its usual value: what ships may have seen the runs that a fold leaves out.
+        free_.push_back(
+            {.stack = i, .place = place, .constant = constant, .value = training_constant_facts()[constant].usual});
       }
     }
+  }
+
+  // All free constants at their values.
+  void apply() {
+    for (const FreeConstant& one : free_) set(one, one.value, users_of(one));
   }
 
   std::vector<FreeConstant>& free() { return free_; }
@@ -109,12 +116,6 @@ class StackTable {
   const TrainingStack& stack(size_t index) const { return stacks_[index]; }
 
  private:
-  double current(size_t stack, const std::string& place, TrainingConstant constant) const {
-    const auto on = stacks_[stack].on.find(place);
-    if (!place.empty() && on != stacks_[stack].on.end() && on->second.contains(constant))
-      return on->second.at(constant);
-    return stacks_[stack].constants[constant];
-  }
   bool says(size_t stack, const std::string& place, TrainingConstant constant) const {
     for (const FreeConstant& one : free_) {
       if (one.stack == stack && one.place == place && one.constant == constant) return true;
@@ -160,6 +161,7 @@ class TrainingFitter {
     const std::vector<FreeConstant>& free = table_.free();
     users_.clear();
     for (const FreeConstant& one : free) users_.push_back(table_.users_of(one));
+    table_.apply();
     for (size_t i = 0; i < cases_.size(); ++i) {
       if (weights_[i] > 0) errors_[i] = error_of(i);
     }
@@ -290,10 +292,12 @@ class TrainingFitter {
   std::vector<std::vector<size_t>> users_;  // stacks of each free constant
 };
 
+constexpr size_t least_runs = 5;  // that tell an interval
+
 // Central 90% of measured over predicted, beyond the sample's own for few runs, and never less than what the same job
 // measured twice may differ by (a few percent: NeMo's readings of one month).
 RunInterval interval_of(std::vector<double> ratios) {
-  if (ratios.size() < 5) return {};
+  if (ratios.size() < least_runs) return {};
   std::sort(ratios.begin(), ratios.end());
   const double tail = 0.05 * static_cast<double>(ratios.size() - 1);
   const auto at = [&](double place) {
@@ -319,6 +323,12 @@ std::vector<double> with_parents(std::vector<double> own, size_t stack, bool exp
     if (found != ratios.end()) own.insert(own.end(), found->second.begin(), found->second.end());
   }
   return own;
+}
+
+std::string basis_of(size_t own, size_t pooled) {
+  if (pooled < least_runs) return fmt::format("assumed: {} runs are too few", pooled);
+  if (pooled == own) return fmt::format("{} runs, each left out of its fit", own);
+  return fmt::format("{} runs of its own and {} of the stacks it extends, each left out of its fit", own, pooled - own);
 }
 
 struct FoldResult {
@@ -388,11 +398,7 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
       done.table = std::move(fitter.table());
     }
   };
-  {
-    std::vector<std::jthread> helpers;
-    for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) helpers.emplace_back(work);
-    work();
-  }
+  run_on_threads(std::max(1U, std::thread::hardware_concurrency()), work);
 
   TrainingFit result;
   ValidationTally seen_tally(0), unseen_tally(0);
@@ -429,12 +435,13 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
       const std::vector<double>& own = ratios[{i, experts}];
       stack.runs += own.size();
       if (own.empty()) continue;
-      const RunInterval interval = interval_of(with_parents(own, i, experts, *all.table, ratios));
+      const std::vector<double> pooled = with_parents(own, i, experts, *all.table, ratios);
+      const RunInterval interval = interval_of(pooled);
       (experts ? stack.experts_interval : stack.interval) = interval;
       stack.file.set(experts ? "experts_interval" : "interval",
                      Json::object({{"low", rounded(interval.low)},
                                    {"high", rounded(interval.high)},
-                                   {"basis", fmt::format("{} runs, each left out of its fit", own.size())}}));
+                                   {"basis", basis_of(own.size(), pooled.size())}}));
     }
     result.stacks.push_back(std::move(stack));
   }

@@ -159,6 +159,7 @@ std::optional<TrainingCase> TrainingCaseLibrary::find(const TrainingRow& row, co
     }
     result.machine = machine_of(row, why);
     if (result.machine == nullptr) return std::nullopt;
+    check_recipe(result.job.recipe, result.machine->device());
     return result;
   } catch (const InputError& error) {
     why = error.what();

@@ -1,0 +1,29 @@
+#include "base/parallel.h"
+
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace foretoken {
+
+void run_on_threads(unsigned threads, const std::function<void()>& work) {
+  std::exception_ptr failure;
+  std::mutex guard;
+  const auto guarded = [&]() noexcept {
+    try {
+      work();
+    } catch (...) {
+      const std::lock_guard lock(guard);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (unsigned i = 1; i < threads; ++i) others.emplace_back(guarded);
+    guarded();
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace foretoken

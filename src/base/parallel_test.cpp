@@ -1,0 +1,30 @@
+#include "base/parallel.h"
+
+#include <atomic>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+namespace foretoken {
+namespace {
+
+TEST(Parallel, every_thread_does_the_work_once) {
+  for (const unsigned threads : {1U, 2U, 7U}) {
+    std::atomic<unsigned> calls = 0;
+    run_on_threads(threads, [&] { ++calls; });
+    EXPECT_EQ(calls, threads);
+  }
+}
+
+TEST(Parallel, an_exception_of_any_thread_arrives_after_all_have_ended) {
+  std::atomic<int> calls = 0;
+  EXPECT_THROW(run_on_threads(4,
+                              [&] {
+                                if (++calls == 3) throw std::runtime_error("third");
+                              }),
+               std::runtime_error);
+  EXPECT_EQ(calls, 4);
+}
+
+}  // namespace
+}  // namespace foretoken
