@@ -74,18 +74,17 @@ class Sorter {
   }
   void count(const LatentProjectionShape& shape) { pass_->linear += seconds(shape); }
   void count(AttentionShape shape) {
-    if (request_.packed_length > 0 && request_.packed_length < shape.q_len) {
-      // Documents do not see each other.
-      shape.batch = shape.batch * shape.q_len / request_.packed_length;
-      shape.q_len = shape.kv_len = request_.packed_length;
-    }
+    pack(shape);
     if (request_.attention == AttentionKernel::unfused && shape.phase != AttentionPhase::decode) {
       pass_->attention += unfused_seconds(shape);
     } else {
       pass_->attention += seconds(shape);
     }
   }
-  void count(const LatentAttentionShape& shape) { pass_->attention += seconds(shape); }
+  void count(LatentAttentionShape shape) {
+    pack(shape);
+    pass_->attention += seconds(shape);
+  }
   void count(const LinearAttentionShape& shape) { pass_->attention += seconds(shape); }
   // Grouped multiplies: as fast as one multiply with the tokens of all experts of the rank, each expert's rounded up to
   // a tile. Their weights are side by side in the gradient of weights.
@@ -109,11 +108,13 @@ class Sorter {
       pass_->experts += multiply(all, first, shape.hidden) + multiply(all, shape.hidden, inter);
     } else {
       pass_->experts += multiply(all, shape.hidden, first) + multiply(all, inter, shape.hidden);
-      pass_ = &costs_.backward_weight;
-      pass_->experts +=
-          multiply(experts * first, shape.hidden, padded) + multiply(experts * inter, shape.hidden, padded);
-      if (casts) pass_->cast_elements += elements;
-      pass_ = &costs_.backward_input;
+      if (shape.pass == Pass::backward) {  // not frozen
+        pass_ = &costs_.backward_weight;
+        pass_->experts +=
+            multiply(experts * first, shape.hidden, padded) + multiply(experts * inter, shape.hidden, padded);
+        if (casts) pass_->cast_elements += elements;
+        pass_ = &costs_.backward_input;
+      }
     }
     if (casts) pass_->cast_elements += elements;
     pass_->expert_elements += moved;
@@ -134,6 +135,14 @@ class Sorter {
   template <class Shape>
   void count(const Shape& shape) {
     pass_->passes += seconds(shape);
+  }
+
+  // Documents do not see each other.
+  template <class Shape>
+  void pack(Shape& shape) const {
+    if (request_.packed_length <= 0 || request_.packed_length >= shape.q_len) return;
+    shape.batch = shape.batch * shape.q_len / request_.packed_length;
+    shape.q_len = shape.kv_len = request_.packed_length;
   }
 
   // A token goes once to each node that holds some of its experts, and is copied there (DeepEP): of its copies, the
