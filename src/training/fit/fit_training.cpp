@@ -389,8 +389,9 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
     }
   };
   {
-    std::vector<std::jthread> helpers;
-    for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) helpers.emplace_back(work);
+    const unsigned threads = request.threads > 0 ? request.threads : std::thread::hardware_concurrency();
+    std::vector<std::jthread> others;
+    for (unsigned i = 1; i < threads; ++i) others.emplace_back(work);
     work();
   }
 
