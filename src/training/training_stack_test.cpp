@@ -80,6 +80,17 @@ TEST(TrainingStack, attention_with_sinks_is_unfused_on_the_places_that_say_so) {
   EXPECT_EQ(stack.attention_of(plain, stack_device("h100_sxm")), AttentionKernel::flash);
 }
 
+TEST(TrainingStack, models_with_routed_experts_may_have_an_interval_of_their_own) {
+  const std::string one = R"("interval": {"low": 0.9, "high": 1.1})";
+  const TrainingStack same = parse_training_stack(stack_text("same", one), "stack.json");
+  EXPECT_EQ(same.interval_for(step_test::llama_like()).low, 0.9);
+  EXPECT_EQ(same.interval_for(step_test::mixtral_like()).low, 0.9);
+  const TrainingStack apart =
+      parse_training_stack(stack_text("apart", one + R"(, "experts_interval": {"low": 0.5, "high": 2})"), "stack.json");
+  EXPECT_EQ(apart.interval_for(step_test::llama_like()).high, 1.1);
+  EXPECT_EQ(apart.interval_for(step_test::mixtral_like()).high, 2);
+}
+
 TEST(TrainingStack, a_complaint_names_file_path_and_the_nearest_name) {
   InputProblem problem = stack_problem(stack_text("bad", R"("constants": {"linear_facter": 1})"));
   EXPECT_EQ(problem.source, "stack.json");
@@ -170,8 +181,8 @@ TEST(TrainingStackCatalogue, every_stack_that_ships_is_read_and_names_constants_
   const TrainingStackCatalogue catalogue(FORETOKEN_SOURCE_DIR "/data/training/stacks");
   EXPECT_GE(catalogue.all().size(), 10U);
   for (const TrainingStack& stack : catalogue.all()) {
-    EXPECT_LE(stack.interval_low, 1) << stack.name;
-    EXPECT_GE(stack.interval_high, 1) << stack.name;
+    EXPECT_LE(stack.interval.low, 1) << stack.name;
+    EXPECT_GE(stack.interval.high, 1) << stack.name;
     EXPECT_FALSE(stack.runs.empty()) << stack.name;
     for (const std::string& fitted : stack.fitted) {
       const std::string name = fitted.substr(fitted.rfind('.') + 1);

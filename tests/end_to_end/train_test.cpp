@@ -77,12 +77,12 @@ TEST(TrainCommand, text_and_json_say_the_same_of_a_step) {
 
 TEST(TrainCommand, one_message_lists_every_constraint_that_does_not_hold) {
   const Outcome run = run_foretoken(small_train +
-                                    " --devices 32 -tp 5 -pp 3 --num-virtual-stages-per-pipeline-rank 7 "
+                                    " --devices 32 -tp 5 -pp 3 --num-virtual-stages-per-pipeline-rank 12 "
                                     "--micro-batch-size 3 --global-batch-size 64 --context-parallel-size 3");
   EXPECT_EQ(run.status, 2);
   EXPECT_EQ(run.out, "");
   for (const char* flag : {"--tensor-model-parallel-size", "--num-virtual-stages-per-pipeline-rank",
-                           "--global-batch-size", "--context-parallel-size"}) {
+                           "--global-batch-size", "--seq-length"}) {
     EXPECT_THAT(run.err, HasSubstr(flag));
   }
 }

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       const TrainingConstantFacts& facts = training_constant_facts()[i];
       promise(constants[i] >= facts.least && constants[i] <= facts.most, "a constant is in its range");
     }
-    promise(stack.interval_low <= 1 && stack.interval_high >= 1, "an interval holds the prediction");
+    promise(stack.interval.low <= 1 && stack.interval.high >= 1, "an interval holds the prediction");
   } catch (const InputError& error) {
     promise(error.problem().source == "input", "a complaint names the file");
     promise(!error.problem().expected.empty(), "a complaint says what was expected");

@@ -42,8 +42,26 @@ TEST(TrainingCase, the_stack_of_a_run_is_that_of_its_source_release_and_task) {
   row.task = "lora";
   EXPECT_EQ(stack_found(library, row), "adapters");
   row.task = "pretrain";
-  row.notes = "release 3.0";
-  EXPECT_THAT(stack_found(library, row), HasSubstr("no training stack stands for made-up"));
+  row.source = "unknown";
+  EXPECT_THAT(stack_found(library, row), HasSubstr("no training stack stands for unknown"));
+}
+
+TEST(TrainingCase, a_release_that_no_stack_names_gets_the_newest_before_it_or_the_oldest) {
+  TrainingCaseLibrary library =
+      made_up_library({stack_for("newest", {{.source = "made-up", .releases = {"26.06"}}}),
+                       stack_for("oldest", {{.source = "made-up", .releases = {"25.09", "25.11"}}}),
+                       stack_for("middle", {{.source = "made-up", .releases = {"26.02", "26.04"}}})});
+  TrainingRow row = made_up_run("r");
+  for (const auto& [release, stack] : std::vector<std::pair<std::string, std::string>>{{"26.04.02", "middle"},
+                                                                                       {"26.05", "middle"},
+                                                                                       {"27.01", "newest"},
+                                                                                       {"25.12", "oldest"},
+                                                                                       {"24.01", "oldest"}}) {
+    row.notes = "release " + release;
+    EXPECT_EQ(stack_found(library, row), stack) << release;
+  }
+  row.notes = "none given";
+  EXPECT_EQ(stack_found(library, row), "newest");
 }
 
 TEST(TrainingCase, a_release_is_what_the_notes_say_after_the_word) {

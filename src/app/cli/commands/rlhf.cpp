@@ -84,7 +84,9 @@ class RlhfCommand : public Command {
         .plan = plan,
         .iteration = rlhf_iteration(
             plan, rollout_devices_ > 0 ? std::optional<int64_t>(rollout_devices_) : std::optional<int64_t>())};
-    return {.text = rlhf_text(report), .json = rlhf_json(report)};
+    Answer answer{.text = rlhf_text(report), .json = rlhf_json(report)};
+    training_.add_notes(answer);
+    return answer;
   }
 
  private:
