@@ -120,11 +120,13 @@ class Sorter {
       pass_->experts += multiply(all, first, shape.hidden) + multiply(all, shape.hidden, inter);
     } else {
       pass_->experts += multiply(all, shape.hidden, first) + multiply(all, inter, shape.hidden);
-      pass_ = &costs_.backward_weight;
-      pass_->experts +=
-          multiply(experts * first, shape.hidden, padded) + multiply(experts * inter, shape.hidden, padded);
-      if (casts) pass_->cast_elements += elements;
-      pass_ = &costs_.backward_input;
+      if (shape.pass == Pass::backward) {  // not frozen
+        pass_ = &costs_.backward_weight;
+        pass_->experts +=
+            multiply(experts * first, shape.hidden, padded) + multiply(experts * inter, shape.hidden, padded);
+        if (casts) pass_->cast_elements += elements;
+        pass_ = &costs_.backward_input;
+      }
     }
     if (casts) pass_->cast_elements += elements;
     pass_->expert_elements += moved;

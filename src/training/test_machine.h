@@ -10,10 +10,23 @@
 
 namespace foretoken::training_test {
 
+inline Cluster library_cluster(int nodes, const std::string& cluster = "h100_ib_rail") {
+  return cluster_with_nodes(HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").cluster(cluster), nodes);
+}
+
+inline std::unique_ptr<MachineModels> roofline_machine(const Cluster& cluster) {
+  return std::make_unique<MachineModels>(cluster, KernelPredictor(cluster.node.device), std::nullopt, std::nullopt);
+}
+
 inline std::unique_ptr<MachineModels> roofline_machine(int nodes, const std::string& cluster = "h100_ib_rail") {
-  const Cluster machine =
-      cluster_with_nodes(HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").cluster(cluster), nodes);
-  return std::make_unique<MachineModels>(machine, KernelPredictor(machine.node.device), std::nullopt, std::nullopt);
+  return roofline_machine(library_cluster(nodes, cluster));
+}
+
+// Usual constants, and a host that is never in the way.
+inline TrainingStack plain_stack() {
+  TrainingStack stack{.name = "plain", .summary = "made up", .source = "made up"};
+  for (const TrainingConstant host : {host_layer_us, host_micro_batch_us, step_us}) stack.constants[host] = 1;
+  return stack;
 }
 
 inline TrainingStack shipped_stack(const std::string& name = "megatron-bridge-26.08") {

@@ -146,7 +146,7 @@ TrainingStack TrainingStackCatalogue::stack(const std::string& name) const {
   TrainingStackFinder find = [&](const std::string& base) {
     if (std::find(chain.begin(), chain.end(), base) != chain.end() ||
         std::find(known.begin(), known.end(), base) == known.end()) {
-      throw InputError({.source = file.string(),
+      throw InputError({.source = (chain.size() == 1 ? file : file_of(chain.back())).string(),
                         .path = "extends",
                         .value = printable(base),
                         .expected = fmt::format("another of {}", fmt::join(known, ", ")),

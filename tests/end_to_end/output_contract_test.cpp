@@ -32,6 +32,9 @@ const std::vector<std::string>& commands() {
       "step --model Mixtral-8x7B-v0.1 --device h100_sxm --phase decode --batch 8 --context-len 512 -tp 2 --roofline",
       "step --model Llama-3.1-8B --device h100_sxm --phase train --input-len 512 -pp 2",
       "plan train --model Llama-3.1-8B --cluster h100_ib_rail --devices 8 --global-batch-size 32",
+      "train --model Llama-3.1-8B --cluster h100_ib_rail --devices 16 -tp 2 -pp 2 --global-batch-size 32 "
+      "--train-tokens 1T",
+      "rlhf --model Llama-3.1-8B --cluster h100_ib_rail --devices 16 --sharding parameters --global-batch-size 32",
       "serve --model Llama-3.1-8B --device h100_sxm --num-prompts 20 --request-rate 4 --goodput ttft:500",
       "serve --model Llama-3.1-8B --device h100_sxm --num-prompts 20 --request-rate 4 --prefill-pool count=1 "
       "--decode-pool "
@@ -67,8 +70,8 @@ TEST(OutputContract, the_same_command_prints_the_same_bytes) {
 
 TEST(OutputContract, help_succeeds_everywhere_and_names_json) {
   EXPECT_NE(run_foretoken("--help").out.find("--json"), std::string::npos);
-  for (const std::string command : {"demo", "devices", "models", "kernel", "kernel gemm", "step", "plan", "plan train",
-                                    "validate", "fit", "check"}) {
+  for (const std::string command : {"demo", "devices", "models", "kernel", "kernel gemm", "step", "train", "rlhf",
+                                    "plan", "plan train", "validate", "fit", "check"}) {
     const Outcome run = run_foretoken(command + " --help");
     EXPECT_EQ(run.status, 0) << command;
     EXPECT_NE(run.out.find("Usage"), std::string::npos) << command;

@@ -398,7 +398,7 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
       done.table = std::move(fitter.table());
     }
   };
-  run_on_threads(std::max(1U, std::thread::hardware_concurrency()), work);
+  run_on_threads(request.threads > 0 ? request.threads : std::max(1U, std::thread::hardware_concurrency()), work);
 
   TrainingFit result;
   ValidationTally seen_tally(0), unseen_tally(0);

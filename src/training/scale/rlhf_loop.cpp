@@ -137,6 +137,10 @@ std::vector<std::string> rlhf_algorithm_names() {
   return names;
 }
 
+std::string_view rlhf_placement_name(RlhfPlacement placement) {
+  return placement == RlhfPlacement::split ? "split" : "colocated";
+}
+
 double ResponseLengths::mean_tokens() const {
   if (sigma == 0) return std::min(mean, most);
   // Those below the cut have the mean of a log-normal shifted by sigma, the others the cut itself.

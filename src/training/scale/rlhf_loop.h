@@ -54,6 +54,7 @@ struct ModelCost {
 };
 
 enum class RlhfPlacement : uint8_t { colocated, split };
+std::string_view rlhf_placement_name(RlhfPlacement placement);
 enum class RlhfTiming : uint8_t { synchronous, one_step_behind };
 
 struct RlhfPlan {

@@ -1,7 +1,7 @@
 #include "training/validate/training_case.h"
 
 #include <algorithm>
-#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -98,21 +98,25 @@ std::string release_of(const TrainingRow& row) {
 }
 
 // One that names the row's task goes before one that stands for all of them; of those that name releases, the one with
-// the newest that the row's is not older than.
+// the newest that the row's is not older than, the oldest where it is older than all, the newest where it says none.
 std::optional<size_t> TrainingCaseLibrary::stack_of(const TrainingRow& row, const std::string& wanted) const {
   const std::string release = release_of(row);
   std::optional<size_t> found;
-  std::tuple<bool, bool, std::string> best;
+  std::pair<bool, bool> best;  // names the task, is not newer
+  std::string best_release;
   for (size_t i = 0; i < stacks_.size(); ++i) {
     if (stacks_[i].name == wanted) return i;
     if (!wanted.empty()) continue;
     for (const StackRuns& runs : stacks_[i].runs) {
       if (!fits_runs(runs, row)) continue;
       const std::string nearest = nearest_release(runs, release);
-      const std::tuple<bool, bool, std::string> rank{!runs.task.empty(), nearest <= release, nearest};
-      if (found && rank <= best) continue;
+      const std::pair<bool, bool> rank{!runs.task.empty(), nearest <= release};
+      const bool newest_counts = rank.second || release.empty();
+      const bool nearer = newest_counts ? nearest > best_release : nearest < best_release;
+      if (found && (rank < best || (rank == best && !nearer))) continue;
       found = i;
       best = rank;
+      best_release = nearest;
     }
   }
   return found;

@@ -12,6 +12,7 @@ constexpr CommandKind kinds[] = {
     {"kernel", "One kernel on one device, explained", make_kernel},
     {"step", "One step of a model (prefill, decode, mixed, train), by operator", make_step},
     {"train", "A training run on a cluster: step time, memory, how steps vary, days and cost", make_train},
+    {"rlhf", "An iteration of an RLHF loop: answers, scores, training, new weights", make_rlhf},
     {"plan", "Search: the fastest training plans of a job that fit", make_plan},
     {"collective", "One collective on a cluster, node or any topology, over sizes", make_collective},
     {"replay", "Execution traces (Chakra) of all ranks, run on a cluster", make_replay},

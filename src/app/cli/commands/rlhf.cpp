@@ -1,0 +1,121 @@
+#include <cmath>
+
+#include "app/cli/commands/list.h"
+#include "app/cli/tier_flag.h"
+#include "app/cli/training_flags.h"
+#include "base/error.h"
+#include "model/weights.h"
+#include "plan/rlhf_costs.h"
+#include "report/rlhf_report.h"
+#include "serving/steps/composed_steps.h"
+
+namespace foretoken {
+namespace {
+
+class RlhfCommand : public Command {
+ public:
+  void declare(Options& options) override {
+    options_ = &options;
+    training_.declare(options);
+    options.heading("Loop");
+    options.choice("--algorithm", algorithm_, rlhf_algorithm_names(),
+                   "Which models run, and how many answers a prompt gets");
+    options.integer("--prompts", prompts_, {.least = 1, .most = 100'000'000}, "Prompts of one iteration");
+    options.integer("--samples-per-prompt", samples_, {.least = 0, .most = 100'000},
+                    "Answers to each; 0 = the algorithm's");
+    options.number("--prompt-len", prompt_tokens_, {.least = 1, .most = 1e7}, "Tokens of a prompt");
+    options.number("--response-len", responses_.mean, {.least = 1, .most = 1e7}, "Tokens of an answer, in the mean");
+    options.number("--response-sigma", responses_.sigma, {.least = 0, .most = 3},
+                   "How much answers differ: deviation of the logarithm of their length");
+    options.number("--max-response-len", responses_.most, {.least = 1, .most = 1e9}, "Where answers are cut off");
+    options.flag("--rule-rewards", rule_rewards_, "Answers are scored by rules, not by a reward model");
+    options.heading("Placement");
+    options.choice("--placement", placement_, {"colocated", "split"},
+                   "All devices generate, then train; or a pool of devices for each");
+    options.flag("--one-step-behind", one_step_behind_,
+                 "split: generate with the weights before the last update while training on them");
+    options.integer("--rollout-devices", rollout_devices_, {.least = 0, .most = 1'000'000},
+                    "split: devices that generate; 0 = the best number");
+    options.integer("--rollout-tensor-parallel-size", engine_devices_, {.least = 1, .most = 1024},
+                    "Devices of one engine that generates");
+    options.integer("--max-num-seqs", most_sequences_, {.least = 1, .most = 65'536},
+                    "Answers an engine decodes together");
+    options.text("--rollout-stack", engine_stack_, "Software that generates (foretoken stacks)");
+    options.number("--sync-bandwidth", sync_gb_per_s_, {.least = 0.001, .most = 1e6},
+                   "GB/s at which new weights reach all engines");
+    options.heading("Prediction");
+    options.choice("--tier", tier_, tier_names(), tier_help);
+    options.footer(
+        "Critic, reference and reward model are of the actor's size. The flags of the plan say how the actor is "
+        "trained;\ncosts per token are assumed the same on any number of devices.\n"
+        "Example:\n"
+        "  foretoken rlhf --model Qwen3-8B --cluster h100_ib_rail --devices 16 --sharding parameters\n"
+        "      --global-batch-size 64 --algorithm grpo --prompts 64 --placement split --one-step-behind");
+  }
+
+  Answer run(const Library& library) const override {
+    options_->refuse({}, {"A long run", "Accounting"}, "an iteration of a loop");
+    const TrainingQuestion question = training_.question(library);
+    const Tier tier = tier_from_name(tier_).value();
+    const std::unique_ptr<MachineModels> machine = library.machine(question.cluster, tier);
+    const TrainingEstimate estimate = estimate_training(question, *machine);
+    RlhfPlan plan{.algorithm = *find_rlhf_algorithm(algorithm_),
+                  .prompts = prompts_,
+                  .prompt_tokens = prompt_tokens_,
+                  .responses = responses_,
+                  .engine = engine(library, question, tier),
+                  .weight_bytes = 2 * static_cast<double>(count_parameters(question.job.model).total),
+                  .sync_bytes_per_second = 1e9 * sync_gb_per_s_,
+                  .placement = placement_ == "split" ? RlhfPlacement::split : RlhfPlacement::colocated,
+                  .timing = one_step_behind_ ? RlhfTiming::one_step_behind : RlhfTiming::synchronous,
+                  .devices = question.devices};
+    if (samples_ > 0) plan.algorithm.samples_per_prompt = samples_;
+    if (rule_rewards_) plan.algorithm.reward_model = false;
+    plan.actor = model_cost(estimate.iteration, question.plan, question.job.sequence_length);
+    plan.critic = plan.reference = plan.reward = plan.actor;
+    const TrainingMemory& held = estimate.memory.most();
+    plan.switched_bytes_per_device = (held.gradients + held.optimizer).value();
+    if (question.cluster.node.device.host_bandwidth) {
+      plan.host_bytes_per_second = question.cluster.node.device.host_bandwidth->value.value();
+    }
+    const RlhfReport report{
+        .model = question.job.model.name,
+        .cluster = question.cluster.name,
+        .plan = plan,
+        .iteration = rlhf_iteration(
+            plan, rollout_devices_ > 0 ? std::optional<int64_t>(rollout_devices_) : std::optional<int64_t>())};
+    Answer answer{.text = rlhf_text(report), .json = rlhf_json(report)};
+    training_.add_notes(answer);
+    return answer;
+  }
+
+ private:
+  RolloutEngine engine(const Library& library, const TrainingQuestion& question, Tier tier) const {
+    const ParallelPlan plan{.tensor = engine_devices_};
+    const std::unique_ptr<StepTimes> steps =
+        compose_steps({.model = question.job.model,
+                       .plan = plan,
+                       .models = library.device_models(question.cluster.node.device.name, plan, tier),
+                       .stack = library.stacks().stack(engine_stack_)});
+    return rollout_engine(*steps, {.devices = engine_devices_,
+                                   .most_sequences = most_sequences_,
+                                   .prompt_tokens = prompt_tokens_,
+                                   .response_tokens = responses_.mean_tokens()});
+  }
+
+  const Options* options_ = nullptr;
+  TrainingFlags training_;
+  std::string algorithm_ = "grpo", placement_ = "colocated", engine_stack_ = "vllm", tier_ = "best";
+  int64_t prompts_ = 512, samples_ = 0, rollout_devices_ = 0, engine_devices_ = 1, most_sequences_ = 256;
+  double prompt_tokens_ = 512, sync_gb_per_s_ = 100;
+  ResponseLengths responses_{.mean = 2000, .sigma = 0.7, .most = 8192};
+  bool rule_rewards_ = false, one_step_behind_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_rlhf() {
+  return std::make_unique<RlhfCommand>();
+}
+
+}  // namespace foretoken

@@ -1,0 +1,24 @@
+// What the stages of an RLHF loop (training/scale/rlhf_loop.h) cost, from a training step and from steps of an engine.
+#pragma once
+
+#include <cstdint>
+
+#include "serving/steps/step_times.h"
+#include "training/iteration.h"
+#include "training/scale/rlhf_loop.h"
+
+namespace foretoken {
+
+// Training: the whole step. Forward: the forward passes of all stages, without their bubble.
+ModelCost model_cost(const IterationEstimate& iteration, const TrainingPlan& plan, int64_t sequence_length);
+
+struct RolloutRequest {
+  int64_t devices = 1;  // of one engine
+  int64_t most_sequences = 256;
+  double prompt_tokens = 512;
+  double response_tokens = 1000;  // in the mean
+};
+// Decode steps of one and of the most sequences, in the middle of their answers; prompts one at a time.
+RolloutEngine rollout_engine(StepTimes& steps, const RolloutRequest& request);
+
+}  // namespace foretoken

@@ -1,0 +1,381 @@
+#include "training/iteration.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "model/step_test_models.h"
+#include "model/weights.h"
+#include "training/test_machine.h"
+
+namespace foretoken {
+namespace {
+
+using step_test::deepseek_like;
+using step_test::llama_like;
+using step_test::mixtral_like;
+using training_test::library_cluster;
+using training_test::plain_stack;
+using training_test::roofline_machine;
+
+double part_of(const IterationEstimate& estimate, TimePart part) {
+  return estimate.parts[static_cast<size_t>(part)];
+}
+
+IterationEstimate step_of(const TrainingJob& job, const TrainingPlan& plan, const MachineModels& machine,
+                          const TrainingStack& stack = plain_stack()) {
+  check_plan(job.model, job.sequence_length, plan, 0);
+  return IterationModel(job, stack, machine.machine()).estimate(plan);
+}
+
+struct NamedPlan {
+  const char* name;
+  TrainingPlan plan;
+};
+
+// One of each kind of parallelism, on 32 devices.
+std::vector<NamedPlan> plans_of_all_kinds() {
+  return {
+      {"data", {.parallel = {.data = 32}, .global_batch = 64}},
+      {"tensor", {.parallel = {.tensor = 4, .data = 8}, .global_batch = 32}},
+      {"sequence", {.parallel = {.tensor = 4, .data = 8, .sequence = true}, .global_batch = 32}},
+      {"context", {.parallel = {.data = 8, .context = 4}, .global_batch = 32}},
+      {"all-to-all",
+       {.parallel = {.data = 8, .context = 4}, .global_batch = 32, .context_exchange = ContextExchange::all_to_all}},
+      {"pipeline", {.parallel = {.tensor = 2, .pipeline = 2, .data = 8}, .global_batch = 64}},
+      {"zero 1", {.parallel = {.data = 32}, .global_batch = 64, .sharding = Sharding::optimizer}},
+      {"zero 3", {.parallel = {.data = 32}, .global_batch = 64, .sharding = Sharding::parameters}},
+      {"hybrid", {.parallel = {.data = 32}, .global_batch = 64, .sharding = Sharding::parameters, .shard_ranks = 8}},
+      {"recompute", {.parallel = {.data = 32}, .global_batch = 64, .recompute = Recompute::full}},
+  };
+}
+
+TEST(TrainingIteration, sequence_parallelism_of_one_tensor_rank_changes_nothing) {
+  const auto machine = roofline_machine(4);
+  for (const Model& model : {llama_like(), mixtral_like(), deepseek_like()}) {
+    for (const int64_t pipeline : {1, 2}) {
+      TrainingPlan plan{.parallel = {.pipeline = pipeline, .data = 8}, .global_batch = 32};
+      const IterationEstimate without = step_of({.model = model}, plan, *machine);
+      plan.parallel.sequence = true;
+      EXPECT_EQ(step_of({.model = model}, plan, *machine).seconds.value, without.seconds.value) << model.name;
+      EXPECT_EQ(part_of(without, TimePart::tensor), 0) << model.name;
+    }
+  }
+}
+
+// Each change makes one thing of the machine faster.
+struct FasterPart {
+  const char* name;
+  void (*change)(Cluster&, double factor);
+};
+constexpr FasterPart faster_parts[] = {
+    {"links in a node",
+     [](Cluster& cluster, double factor) {
+       BytesPerSecond& fabric = cluster.node.fabric.bandwidth.value;
+       fabric = BytesPerSecond(fabric.value() * factor);
+       if (auto& links = cluster.node.device.link_bandwidth)
+         links->value = BytesPerSecond(links->value.value() * factor);
+     }},
+    {"network",
+     [](Cluster& cluster, double factor) {
+       BytesPerSecond& cards = cluster.node.network_cards->bandwidth.value;
+       cards = BytesPerSecond(cards.value() * factor);
+       BytesPerSecond& fabric = cluster.fabric.nic_bandwidth.value;
+       fabric = BytesPerSecond(fabric.value() * factor);
+     }},
+    {"memory",
+     [](Cluster& cluster, double factor) {
+       BytesPerSecond& memory = cluster.node.device.memory_bandwidth->value;
+       memory = BytesPerSecond(memory.value() * factor);
+     }},
+    {"multiplies",
+     [](Cluster& cluster, double factor) {
+       for (auto& peak : cluster.node.device.dense_peak) {
+         if (peak) peak->value = FlopsPerSecond(peak->value.value() * factor);
+       }
+     }},
+};
+
+TEST(TrainingIteration, is_never_slower_on_a_faster_machine) {
+  for (const FasterPart& part : faster_parts) {
+    std::vector<double> before(plans_of_all_kinds().size(), INFINITY);
+    double all_before = INFINITY;
+    for (const double factor : {0.05, 0.5, 1.0, 2.0, 10.0}) {
+      Cluster cluster = library_cluster(4);
+      part.change(cluster, factor);
+      const auto machine = roofline_machine(cluster);
+      double all = 0;
+      const std::vector<NamedPlan> plans = plans_of_all_kinds();
+      for (size_t i = 0; i < plans.size(); ++i) {
+        const double seconds = step_of({.model = llama_like()}, plans[i].plan, *machine).seconds.value;
+        EXPECT_LE(seconds, before[i] * (1 + 1e-12)) << part.name << " x " << factor << ", " << plans[i].name;
+        before[i] = seconds;
+        all += seconds;
+      }
+      EXPECT_LT(all, all_before) << part.name << " counts for some plan";
+      all_before = all;
+    }
+  }
+}
+
+TEST(TrainingIteration, parts_add_up_to_the_step_and_none_is_below_zero) {
+  const auto machine = roofline_machine(4);
+  for (const auto& [name, plan] : plans_of_all_kinds()) {
+    const IterationEstimate step = step_of({.model = llama_like()}, plan, *machine);
+    const double sum = std::accumulate(step.parts.begin(), step.parts.end(), 0.0);
+    EXPECT_NEAR(sum, step.seconds.value, 1e-12 * sum) << name;
+    EXPECT_NEAR(step.seconds.value,
+                step.run.seconds + part_of(step, TimePart::data) + part_of(step, TimePart::optimizer) +
+                    part_of(step, TimePart::step),
+                1e-12 * sum)
+        << name;
+    for (const double part : step.parts) EXPECT_GE(part, -1e-9 * sum) << name;
+    EXPECT_DOUBLE_EQ(step.tokens_per_second * step.seconds.value, static_cast<double>(plan.global_batch) * 2048);
+    EXPECT_DOUBLE_EQ(step.tokens_per_second, 32 * step.tokens_per_second_per_device);
+    EXPECT_LE(step.seconds.low, step.seconds.value);
+    EXPECT_GE(step.seconds.high, step.seconds.value);
+  }
+}
+
+TEST(TrainingIteration, of_one_stage_grows_by_the_same_with_every_micro_batch) {
+  const auto machine = roofline_machine(4);
+  for (auto [name, plan] : plans_of_all_kinds()) {
+    if (plan.stages() > 1) continue;
+    const auto seconds_of = [&](int64_t micro_batches) {
+      plan.global_batch = micro_batches * plan.parallel.data;
+      return step_of({.model = llama_like()}, plan, *machine).seconds.value;
+    };
+    const double two = seconds_of(2), three = seconds_of(3), many = seconds_of(1002);
+    EXPECT_NEAR(many - two, 1000 * (three - two), 1e-6 * many) << name;
+  }
+}
+
+// Steady states are found, not played: a billion micro-batches would take hours otherwise.
+TEST(TrainingIteration, costs_the_same_to_predict_whatever_is_accumulated) {
+  const auto machine = roofline_machine(4);
+  for (const char* schedule : {"1f1b", "gpipe"}) {
+    TrainingPlan plan{.parallel = {.pipeline = 4, .data = 1}, .global_batch = 1000, .schedule = schedule};
+    const double thousand = step_of({.model = llama_like()}, plan, *machine).run.seconds;
+    plan.global_batch = 2000;
+    const double two_thousand = step_of({.model = llama_like()}, plan, *machine).run.seconds;
+    plan.global_batch = 1'000'000'000;
+    const double expected = two_thousand + (two_thousand - thousand) / 1000 * (1e9 - 2000);
+    EXPECT_NEAR(step_of({.model = llama_like()}, plan, *machine).run.seconds, expected, 1e-6 * expected) << schedule;
+  }
+}
+
+TEST(TrainingIteration, recomputing_all_layers_adds_their_forward_pass_once_more) {
+  const auto machine = roofline_machine(1);
+  Model half = llama_like();
+  half.layers.resize(5);
+  TrainingPlan plan{.parallel = {.tensor = 2, .data = 4}, .global_batch = 16};
+  const auto forward_of = [&](const Model& model) {
+    return step_of({.model = model}, plan, *machine).pipeline.chunks.front().forward;
+  };
+  const double five_layers = forward_of(llama_like()) - forward_of(half);
+  const double kept = step_of({.model = llama_like()}, plan, *machine).seconds.value;
+  plan.recompute = Recompute::full;
+  const IterationEstimate recomputed = step_of({.model = llama_like()}, plan, *machine);
+  const double expected = 4 * 2 * five_layers;  // micro-batches, and twice five layers
+  EXPECT_NEAR(part_of(recomputed, TimePart::recompute), expected, 1e-9 * expected);
+  EXPECT_NEAR(recomputed.seconds.value - kept, expected, 1e-9 * kept);
+  plan.recompute_layers = 5;
+  EXPECT_NEAR(step_of({.model = llama_like()}, plan, *machine).seconds.value - kept, expected / 2, 1e-9 * kept);
+}
+
+TEST(TrainingIteration, selective_recomputation_repeats_the_cores_of_unfused_attention_alone) {
+  const auto machine = roofline_machine(1);
+  TrainingPlan plan{.parallel = {.data = 8}, .global_batch = 8};
+  TrainingStack unfused = plain_stack();
+  unfused.attention = AttentionKernel::unfused;
+  const auto recomputed = [&](Recompute recompute, const TrainingStack& stack) {
+    plan.recompute = recompute;
+    return part_of(step_of({.model = llama_like()}, plan, *machine, stack), TimePart::recompute);
+  };
+  EXPECT_EQ(recomputed(Recompute::selective, plain_stack()), 0);
+  EXPECT_GT(recomputed(Recompute::selective, unfused), 0);
+  EXPECT_LT(recomputed(Recompute::selective, unfused), recomputed(Recompute::full, unfused));
+  EXPECT_EQ(recomputed(Recompute::none, unfused), 0);
+}
+
+TEST(TrainingIteration, of_adapters_is_faster_and_has_hardly_an_optimizer) {
+  const auto machine = roofline_machine(1);
+  const TrainingPlan plan{.parallel = {.data = 8}, .global_batch = 32};
+  for (const Model& model : {llama_like(), mixtral_like(), deepseek_like()}) {
+    const IterationEstimate full = step_of({.model = model}, plan, *machine);
+    const IterationEstimate adapters = step_of({.model = model, .lora = {.rank = 4}}, plan, *machine);
+    EXPECT_LT(adapters.seconds.value, full.seconds.value) << model.name;
+    EXPECT_LT(part_of(adapters, TimePart::optimizer), 0.1 * part_of(full, TimePart::optimizer)) << model.name;
+    EXPECT_LT(adapters.stage_parameters.front(), 0.1 * full.stage_parameters.front()) << model.name;
+  }
+}
+
+class TrainingIterationTraffic : public testing::Test {
+ protected:
+  double seconds(CollectiveKind kind, double bytes, int64_t ranks, int64_t stride = 1) const {
+    return machine_->machine()
+        .network->estimate({.kind = kind, .bytes = bytes, .group = ProcessGroup::strided(0, ranks, stride)})
+        .seconds.value;
+  }
+  double data_seconds(const Model& model, const TrainingPlan& plan) const {
+    return part_of(step_of({.model = model}, plan, *machine_), TimePart::data);
+  }
+  std::unique_ptr<MachineModels> machine_ = roofline_machine(4);
+  const double parameters_ = static_cast<double>(count_parameters(llama_like()).total);
+};
+
+// 4 bytes of a gradient, 2 of a parameter.
+TEST_F(TrainingIterationTraffic, of_replicas_is_that_of_zero_s_stages) {
+  TrainingPlan plan{.parallel = {.data = 32}, .global_batch = 64};
+  const double reduced = seconds(CollectiveKind::all_reduce, 4 * parameters_, 32);
+  const double scattered = seconds(CollectiveKind::reduce_scatter, 4 * parameters_, 32) +
+                           seconds(CollectiveKind::all_gather, 2 * parameters_, 32);
+  EXPECT_NEAR(data_seconds(llama_like(), plan), reduced, 1e-6 * reduced);
+  for (const Sharding sharding : {Sharding::optimizer, Sharding::gradients}) {
+    plan.sharding = sharding;
+    EXPECT_NEAR(data_seconds(llama_like(), plan), scattered, 1e-6 * scattered);
+  }
+}
+
+TEST_F(TrainingIterationTraffic, of_hybrid_shards_adds_an_all_reduce_of_one_shard) {
+  TrainingPlan plan{.parallel = {.data = 32}, .global_batch = 64, .sharding = Sharding::optimizer, .shard_ranks = 8};
+  const double expected = seconds(CollectiveKind::reduce_scatter, 4 * parameters_, 8) +
+                          seconds(CollectiveKind::all_gather, 2 * parameters_, 8) +
+                          seconds(CollectiveKind::all_reduce, 4 * parameters_ / 8, 4, 8);
+  EXPECT_NEAR(data_seconds(llama_like(), plan), expected, 1e-6 * expected);
+}
+
+TEST_F(TrainingIterationTraffic, of_experts_stays_among_ranks_with_the_same_ones) {
+  const TrainingPlan apart{.parallel = {.data = 8, .expert = 8}, .global_batch = 8};
+  const TrainingPlan together{.parallel = {.data = 8}, .global_batch = 8};
+  Model model = mixtral_like();
+  const double expert_parameters = 6.0 * 8 * 3 * 1024 * 1536;
+  const double rest = static_cast<double>(count_parameters(model).total) - expert_parameters;
+  EXPECT_NEAR(data_seconds(model, apart), seconds(CollectiveKind::all_reduce, 4 * rest, 8), 1e-9);
+  const double both =
+      seconds(CollectiveKind::all_reduce, 4 * rest, 8) + seconds(CollectiveKind::all_reduce, 4 * expert_parameters, 8);
+  EXPECT_NEAR(data_seconds(model, together), both, 1e-6 * both);
+}
+
+// Nothing can be hidden where computing takes no time beside it: two gathers and a scatter for each micro-batch.
+TEST_F(TrainingIterationTraffic, of_sharded_parameters_is_two_gathers_and_a_scatter_for_every_micro_batch) {
+  Cluster slow = library_cluster(4);
+  slow.node.network_cards->bandwidth.value = slow.fabric.nic_bandwidth.value = BytesPerSecond(1e8);
+  machine_ = roofline_machine(slow);
+  TrainingStack stack = plain_stack();
+  stack.constants[sharded_exposed] = 1;
+  const TrainingPlan plan{.parallel = {.data = 32}, .global_batch = 96, .sharding = Sharding::parameters};
+  const double layer = 2 * 1024 * 1024 + 2 * 1024 * 256 + 3 * 1024 * 2816 + 2 * 1024;
+  const double traffic =
+      2 * seconds(CollectiveKind::all_gather, 2 * layer, 32) + seconds(CollectiveKind::reduce_scatter, 4 * layer, 32);
+  const IterationEstimate step = step_of({.model = llama_like()}, plan, *machine_, stack);
+  EXPECT_NEAR(part_of(step, TimePart::sharded), 3 * 10 * traffic, 1e-6 * 30 * traffic);
+  EXPECT_EQ(part_of(step, TimePart::data), 0);
+}
+
+TEST_F(TrainingIterationTraffic, of_sharded_parameters_never_pays_where_the_network_is_slow) {
+  for (const double gigabytes : {0.1, 1.0, 5.0}) {
+    Cluster slow = library_cluster(4);
+    slow.node.network_cards->bandwidth.value = slow.fabric.nic_bandwidth.value = BytesPerSecond(gigabytes * 1e9);
+    const auto machine = roofline_machine(slow);
+    TrainingPlan plan{.parallel = {.data = 32}, .global_batch = 128};
+    const double whole = step_of({.model = llama_like()}, plan, *machine).seconds.value;
+    plan.sharding = Sharding::parameters;
+    EXPECT_GT(step_of({.model = llama_like()}, plan, *machine).seconds.value, whole) << gigabytes;
+  }
+}
+
+TEST_F(TrainingIterationTraffic, between_stages_is_the_activations_of_a_micro_batch) {
+  const TrainingJob job{.model = llama_like(), .sequence_length = 4096};
+  TrainingStack whole = plain_stack();
+  whole.scatters_sends = false;
+  TrainingPlan plan{.parallel = {.tensor = 4, .pipeline = 2, .data = 2, .context = 2}, .micro_batch = 3};
+  const double all = 3 * 4096 / 2 * 1024 * 2;
+  EXPECT_EQ(pipeline_message_bytes(job, plan, whole), all);
+  EXPECT_EQ(pipeline_message_bytes(job, plan, plain_stack()), all / 4);
+  plan.parallel.sequence = true;
+  EXPECT_EQ(pipeline_message_bytes(job, plan, whole), all / 4);
+}
+
+TEST(TrainingIterationSchedule, each_kind_runs_and_its_bubble_is_what_the_busiest_stage_waits) {
+  const auto machine = roofline_machine(4);
+  Model model = llama_like();
+  model.layers.resize(8);
+  size_t run = 0;
+  for (const std::string& schedule : pipeline_schedule_names()) {
+    for (const int64_t chunks : {1, 2}) {
+      const TrainingPlan plan{
+          .parallel = {.pipeline = 4, .data = 8}, .global_batch = 128, .schedule = schedule, .virtual_stages = chunks};
+      if (!is_valid_plan(model, 2048, plan, 32)) continue;
+      ++run;
+      const IterationEstimate step = step_of({.model = model}, plan, *machine);
+      const double busiest = step.run.busy[static_cast<size_t>(step.slowest_stage)];
+      EXPECT_NEAR(part_of(step, TimePart::bubble), step.run.seconds - busiest, 1e-9 * busiest) << schedule;
+      EXPECT_GE(part_of(step, TimePart::bubble), -1e-9 * busiest) << schedule;
+    }
+  }
+  EXPECT_GE(run, pipeline_schedule_names().size());
+}
+
+TEST(TrainingIterationSchedule, without_a_bubble_is_never_slower_than_1f1b) {
+  const auto machine = roofline_machine(4);
+  Model model = llama_like();
+  model.layers.resize(8);
+  model.vocabulary = 1000;  // stages that are nearly equal
+  TrainingPlan plan{.parallel = {.pipeline = 4, .data = 8}, .global_batch = 64};
+  const double usual = step_of({.model = model}, plan, *machine).run.seconds;
+  for (const char* schedule : {"zb-h1", "zb-h2"}) {
+    plan.schedule = schedule;
+    EXPECT_LT(step_of({.model = model}, plan, *machine).run.seconds, usual) << schedule;
+  }
+}
+
+TEST(TrainingIteration, draft_layers_cost_a_layer_and_a_head_each) {
+  const auto machine = roofline_machine(1);
+  const TrainingPlan plan{.parallel = {.data = 8}, .global_batch = 8};
+  const auto forward_of = [&](const Model& model) {
+    return step_of({.model = model}, plan, *machine).pipeline.chunks.back().forward;
+  };
+  Model deeper = deepseek_like(), drafting = deepseek_like(), headless = deepseek_like();
+  deeper.layers.push_back(deeper.layers.back());
+  drafting.draft_layers.push_back(drafting.layers.back());
+  headless.vocabulary = 1;
+  const double layer = forward_of(deeper) - forward_of(deepseek_like());
+  const double head = forward_of(deepseek_like()) - forward_of(headless);
+  const double draft = forward_of(drafting) - forward_of(deepseek_like());
+  EXPECT_GT(layer, 0);
+  EXPECT_GT(draft, layer + 0.9 * head);
+  EXPECT_LT(draft, layer + 1.2 * head);
+}
+
+TEST(TrainingIteration, waits_for_a_slow_host_and_says_so) {
+  const auto machine = roofline_machine(1);
+  const TrainingPlan plan{.parallel = {.data = 8}, .global_batch = 16};
+  TrainingStack eager = plain_stack();
+  eager.constants[host_layer_us] = 100'000;
+  const IterationEstimate step = step_of({.model = llama_like()}, plan, *machine, eager);
+  // Two micro-batches of ten layers, three passes of four.
+  EXPECT_GT(step.seconds.value, 2 * 10 * 0.075);
+  EXPECT_GT(part_of(step, TimePart::host), 0.5 * step.seconds.value);
+}
+
+TEST(TrainingIteration, each_recipe_runs_and_narrower_formats_multiply_faster_and_cast) {
+  const auto machine = roofline_machine(1, "gb200_nvl72_ib");
+  const TrainingPlan plan{.parallel = {.data = 4}, .micro_batch = 4, .global_batch = 16};
+  const auto step = [&](std::string_view recipe) {
+    return step_of({.model = llama_like(), .recipe = training_recipe(recipe)}, plan, *machine);
+  };
+  const IterationEstimate wide = step("bf16");
+  for (const TrainingRecipe& recipe : training_recipes()) {
+    const IterationEstimate one = step(recipe.name);
+    const bool narrow = recipe.cast_bytes.has_value();
+    EXPECT_EQ(part_of(one, TimePart::linear) < part_of(wide, TimePart::linear), narrow) << recipe.name;
+    EXPECT_EQ(part_of(one, TimePart::passes) > part_of(wide, TimePart::passes), narrow) << recipe.name;
+    EXPECT_EQ(part_of(one, TimePart::attention), part_of(wide, TimePart::attention)) << recipe.name;
+  }
+  EXPECT_LT(part_of(step("nvfp4"), TimePart::linear), part_of(step("mxfp8"), TimePart::linear));
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,224 @@
+#include "training/piece_costs.h"
+
+#include <gtest/gtest.h>
+
+#include "model/step_test_models.h"
+#include "model/weights.h"
+#include "training/test_machine.h"
+
+namespace foretoken {
+namespace {
+
+using step_test::deepseek_like;
+using step_test::llama_like;
+using step_test::mixtral_like;
+using step_test::t5_like;
+using training_test::roofline_machine;
+
+constexpr int64_t piece_batch = 2, piece_length = 2048;
+
+PieceRequest piece_request(const ParallelPlan& plan) {
+  return {.micro_batch = piece_batch, .sequence_length = piece_length, .parallel = plan};
+}
+
+PieceCosts first_layer_costs(const Model& model, const PieceRequest& request, const MachineModels& machine) {
+  return layer_costs(model, model.layers.back(), request, machine.machine());
+}
+
+// What textbooks count, as times of the network layer: bytes as in nccl-tests (model/shapes.h).
+class PieceTraffic : public testing::Test {
+ protected:
+  double seconds(CollectiveKind kind, double bytes, int64_t ranks, int64_t stride = 1) const {
+    return machine_->machine()
+        .network->estimate({.kind = kind, .bytes = bytes, .group = ProcessGroup::strided(0, ranks, stride)})
+        .seconds.value;
+  }
+  std::unique_ptr<MachineModels> machine_ = roofline_machine(4);
+};
+
+constexpr double token_bytes = piece_batch * piece_length * 2.0;  // of one 16-bit value for each token
+
+TEST_F(PieceTraffic, of_tensor_ranks_is_two_all_reduces_each_way) {
+  for (const int64_t tensor : {2, 4}) {
+    const PieceCosts costs = first_layer_costs(llama_like(), piece_request({.tensor = tensor}), *machine_);
+    const double once = seconds(CollectiveKind::all_reduce, token_bytes * 1024, tensor);
+    EXPECT_NEAR(costs.forward.tensor, 2 * once, 1e-9 * once);
+    EXPECT_NEAR(costs.backward_input.tensor, 2 * once, 1e-9 * once);
+    EXPECT_EQ(costs.backward_weight.tensor, 0);
+  }
+}
+
+// What was gathered is not kept, so it is gathered twice more in the backward pass (arXiv 2205.05198, section 4.2.2).
+TEST_F(PieceTraffic, of_sequence_parallel_ranks_is_gathers_and_scatters_of_the_same_size) {
+  const PieceCosts costs = first_layer_costs(llama_like(), piece_request({.tensor = 4, .sequence = true}), *machine_);
+  const double gather = seconds(CollectiveKind::all_gather, token_bytes * 1024, 4);
+  const double scatter = seconds(CollectiveKind::reduce_scatter, token_bytes * 1024, 4);
+  EXPECT_NEAR(costs.forward.tensor, 2 * gather + 2 * scatter, 1e-9 * gather);
+  EXPECT_NEAR(costs.backward_input.tensor, 4 * gather + 2 * scatter, 1e-9 * gather);
+}
+
+// Keys and values of 4 heads of 64: a ring passes every block to all others, as a gather does.
+TEST_F(PieceTraffic, of_context_ranks_is_keys_and_values_once_forward_and_with_gradients_backward) {
+  const PieceCosts costs = first_layer_costs(llama_like(), piece_request({.tensor = 2, .context = 4}), *machine_);
+  const double bytes = token_bytes * 2 * 4 * 64 / 2;
+  const double gather = seconds(CollectiveKind::all_gather, bytes, 4, 2);
+  const double scatter = seconds(CollectiveKind::reduce_scatter, bytes, 4, 2);
+  EXPECT_NEAR(costs.forward.context, gather, 1e-9 * gather);
+  EXPECT_NEAR(costs.backward_input.context, gather + scatter, 1e-9 * gather);
+}
+
+// Queries and results of 16 heads, keys and values of 4 (arXiv 2309.14509, section 3.2).
+TEST_F(PieceTraffic, of_all_to_all_context_ranks_is_four_exchanges_of_heads_each_way) {
+  PieceRequest request = piece_request({.context = 4});
+  request.context_exchange = ContextExchange::all_to_all;
+  const PieceCosts costs = first_layer_costs(llama_like(), request, *machine_);
+  const double all = 2 * seconds(CollectiveKind::all_to_all, token_bytes / 4 * 16 * 64, 4) +
+                     2 * seconds(CollectiveKind::all_to_all, token_bytes / 4 * 4 * 64, 4);
+  EXPECT_NEAR(costs.forward.context, all, 1e-9 * all);
+  EXPECT_NEAR(costs.backward_input.context, all, 1e-9 * all);
+}
+
+TEST_F(PieceTraffic, of_expert_ranks_is_the_routed_copies_there_and_back_each_way) {
+  const PieceCosts costs = first_layer_costs(mixtral_like(), piece_request({.data = 8, .expert = 8}), *machine_);
+  const double once = seconds(CollectiveKind::all_to_all, token_bytes * 2 * 1024, 8);  // two experts for each token
+  EXPECT_NEAR(costs.forward.expert, 2 * once, 1e-9 * once);
+  EXPECT_NEAR(costs.backward_input.expert, 2 * once, 1e-9 * once);
+}
+
+TEST_F(PieceTraffic, between_nodes_carries_fewer_copies_than_experts_of_a_token) {
+  const PieceCosts costs = first_layer_costs(deepseek_like(), piece_request({.data = 16, .expert = 16}), *machine_);
+  const double all_copies = 2 * seconds(CollectiveKind::all_to_all, token_bytes * 4 * 1024, 16);
+  const double one_copy = 2 * seconds(CollectiveKind::all_to_all, token_bytes * 1024, 16);
+  EXPECT_LT(costs.forward.expert, all_copies);
+  EXPECT_GT(costs.forward.expert, one_copy);
+}
+
+TEST_F(PieceTraffic, of_one_rank_is_none) {
+  for (const Model& model : {llama_like(), mixtral_like(), deepseek_like()}) {
+    const PieceCosts costs = first_layer_costs(model, piece_request({.sequence = true}), *machine_);
+    for (const PassCosts* pass : {&costs.forward, &costs.backward_input, &costs.backward_weight}) {
+      EXPECT_EQ(pass->tensor + pass->context + pass->expert, 0) << model.name;
+    }
+  }
+}
+
+TEST(PieceCosts, of_all_pieces_hold_every_parameter_once) {
+  const auto machine = roofline_machine(1);
+  for (const Model& model : {llama_like(), mixtral_like(), deepseek_like()}) {
+    const PieceRequest request = piece_request({.data = 8});
+    double sum = 0;
+    const auto add = [&](const PieceCosts& costs) { sum += costs.shared_parameters + costs.expert_parameters; };
+    for (const Layer& layer : model.layers) add(layer_costs(model, layer, request, machine->machine()));
+    add(embedding_costs(model, request, machine->machine()));
+    add(head_costs(model, request, machine->machine()));
+    const double expected = static_cast<double>(count_parameters(model).total);
+    EXPECT_NEAR(sum, expected, 1e-6 * expected) << model.name;
+  }
+}
+
+TEST(PieceCosts, of_frozen_layers_have_no_gradients_of_their_weights) {
+  const auto machine = roofline_machine(1);
+  PieceRequest request = piece_request({});
+  request.lora = {.rank = 8};
+  double multiplies = 0;
+  ParallelPlan stages;
+  stages.pipeline = 10;  // the second has one layer, and nothing else
+  for (const Operator& call : stage_operators(
+           llama_like(),
+           {.phase = StepPhase::train, .batch = piece_batch, .input_len = piece_length, .lora = request.lora}, stages,
+           1)) {
+    if (!call.name.ends_with("_wgrad")) continue;
+    const auto shape = std::get<GemmShape>(call.shape);
+    EXPECT_NE(call.name.find("_lora_"), std::string::npos) << call.name;
+    multiplies += static_cast<double>(call.count) * machine->machine().kernels->estimate(shape).seconds.value;
+  }
+  const PieceCosts adapted = first_layer_costs(llama_like(), request, *machine);
+  EXPECT_GT(multiplies, 0);
+  EXPECT_NEAR(adapted.backward_weight.linear, multiplies, 1e-9 * multiplies);
+  // q and o 1024 x 1024, k and v 1024 x 256, gate, up and down 1024 x 2816.
+  EXPECT_EQ(adapted.shared_parameters, 8 * (2 * 2048 + 2 * 1280 + 3 * 3840));
+}
+
+TEST(PieceCosts, of_frozen_experts_have_no_gradients_of_their_weights_either) {
+  const auto machine = roofline_machine(1);
+  PieceRequest request = piece_request({});
+  const PieceCosts full = first_layer_costs(mixtral_like(), request, *machine);
+  request.lora = {.rank = 8, .on_mlp = false};
+  const PieceCosts adapted = first_layer_costs(mixtral_like(), request, *machine);
+  EXPECT_GT(full.backward_weight.experts, 0);
+  EXPECT_EQ(adapted.backward_weight.experts, 0);
+  EXPECT_DOUBLE_EQ(adapted.backward_input.experts, full.backward_input.experts);
+}
+
+TEST(PieceCosts, of_packed_documents_have_less_attention_and_the_same_of_everything_else) {
+  const auto machine = roofline_machine(1);
+  for (const Model& model : {llama_like(), deepseek_like()}) {
+    PieceRequest request = piece_request({});
+    request.sequence_length = 16384;
+    const PieceCosts whole = first_layer_costs(model, request, *machine);
+    double before = whole.forward.attention;
+    for (const int64_t length : {8192, 4096, 2048}) {
+      request.packed_length = length;
+      const PieceCosts packed = first_layer_costs(model, request, *machine);
+      EXPECT_LT(packed.forward.attention, before) << model.name;
+      EXPECT_LT(packed.backward_input.attention, whole.backward_input.attention) << model.name;
+      EXPECT_EQ(packed.forward.linear, whole.forward.linear) << model.name;
+      EXPECT_EQ(packed.forward.passes, whole.forward.passes) << model.name;
+      before = packed.forward.attention;
+    }
+    request.packed_length = 16384;
+    EXPECT_EQ(first_layer_costs(model, request, *machine).forward.attention, whole.forward.attention) << model.name;
+  }
+}
+
+TEST(PieceCosts, of_experts_grow_with_skew_up_to_their_capacity) {
+  const auto machine = roofline_machine(1);
+  PieceRequest request = piece_request({.data = 8, .expert = 8});
+  const double even = first_layer_costs(mixtral_like(), request, *machine).forward.experts;
+  request.routing = Routing::random;
+  const double skewed = first_layer_costs(mixtral_like(), request, *machine).forward.experts;
+  EXPECT_GE(skewed, even);
+  double before = skewed;
+  for (const double capacity : {1.5, 1.0, 0.5}) {
+    request.expert_capacity = capacity;
+    const double capped = first_layer_costs(mixtral_like(), request, *machine).forward.experts;
+    EXPECT_LE(capped, before) << capacity;
+    EXPECT_TRUE(capacity != 1 || capped == even) << capped << " is not " << even;
+    before = capped;
+  }
+  EXPECT_LT(before, even);
+}
+
+TEST(PieceCosts, of_unfused_attention_write_every_score) {
+  const auto machine = roofline_machine(1);
+  PieceRequest request = piece_request({});
+  const PieceCosts flash = first_layer_costs(llama_like(), request, *machine);
+  request.attention = AttentionKernel::unfused;
+  const PieceCosts unfused = first_layer_costs(llama_like(), request, *machine);
+  const double scores = 16.0 * piece_batch * piece_length * piece_length;
+  const double bandwidth = machine->device().memory_bandwidth->value.value();
+  EXPECT_GT(unfused.forward.attention, 2 * scores * 2 / bandwidth);
+  EXPECT_GT(unfused.forward.attention, flash.forward.attention);
+  EXPECT_EQ(unfused.forward.linear, flash.forward.linear);
+}
+
+// An encoder-decoder is one stage: its decoder layers stand for equal shares of all its operators.
+TEST(PieceCosts, of_an_encoder_decoder_are_equal_shares_of_the_whole_model) {
+  const auto machine = roofline_machine(1);
+  const Model model = t5_like();
+  const PieceRequest request = piece_request({});
+  double multiplies = 0;
+  for (const Operator& call :
+       stage_operators(model, {.phase = StepPhase::train, .batch = piece_batch, .input_len = piece_length}, {}, 0)) {
+    if (call.pass != Pass::forward || !step_test::is<GemmShape>(call)) continue;
+    multiplies += static_cast<double>(call.count) * machine->machine().kernels->estimate(call.shape).seconds.value;
+  }
+  const PieceCosts share = first_layer_costs(model, request, *machine);
+  EXPECT_NEAR(3 * share.forward.linear, multiplies, 1e-9 * multiplies);
+  EXPECT_NEAR(3 * share.shared_parameters, static_cast<double>(count_parameters(model).total), 1);
+  EXPECT_EQ(head_costs(model, request, machine->machine()).forward.linear, 0);
+  EXPECT_EQ(embedding_costs(model, request, machine->machine()).shared_parameters, 0);
+}
+
+}  // namespace
+}  // namespace foretoken

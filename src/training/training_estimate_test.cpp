@@ -1,0 +1,110 @@
+#include "training/training_estimate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "base/error.h"
+#include "model/catalogue.h"
+#include "model/step_test_models.h"
+#include "training/test_machine.h"
+
+namespace foretoken {
+namespace {
+
+using testing::HasSubstr;
+using training_test::library_cluster;
+using training_test::plain_stack;
+using training_test::roofline_machine;
+
+TrainingQuestion small_question() {
+  TrainingQuestion question{.job = {.model = step_test::llama_like()},
+                            .plan = {.parallel = {.data = 8}, .global_batch = 16},
+                            .devices = 8,
+                            .stack = plain_stack(),
+                            .cluster = library_cluster(1),
+                            .convention = &flop_convention_named("model-3x-causal-half")};
+  question.formats = usual_formats(question.job.recipe, question.job.lora, question.stack.attention);
+  return question;
+}
+
+// Too large for eight devices without sharding.
+TrainingQuestion large_question() {
+  TrainingQuestion question = small_question();
+  question.job.model = ModelCatalogue(FORETOKEN_SOURCE_DIR "/data/models").model("Llama-3.1-8B");
+  return question;
+}
+
+TrainingEstimate estimate_of(const TrainingQuestion& question) {
+  return estimate_training(question, *roofline_machine(question.cluster));
+}
+
+TEST(TrainingEstimate, lists_everything_that_is_wrong_with_a_plan) {
+  TrainingQuestion question = small_question();
+  question.plan.parallel = {.tensor = 3, .pipeline = 7, .data = 5};
+  question.plan.global_batch = 13;
+  try {
+    estimate_of(question);
+    FAIL() << "no InputError";
+  } catch (const InputError& error) {
+    for (const char* flag :
+         {"--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--global-batch-size", "105"}) {
+      EXPECT_THAT(error.what(), HasSubstr(flag));
+    }
+  }
+}
+
+TEST(TrainingEstimate, a_plan_that_does_not_fit_gets_changes_that_do) {
+  EXPECT_TRUE(estimate_of(small_question()).fits);
+  EXPECT_TRUE(estimate_of(small_question()).advice.empty());
+  const TrainingEstimate large = estimate_of(large_question());
+  EXPECT_FALSE(large.fits);
+  ASSERT_FALSE(large.advice.empty());
+  for (const MemoryAdvice& advice : large.advice) {
+    EXPECT_TRUE(fits(advice.need, *large.capacity)) << advice.sentence;
+    EXPECT_FALSE(fits(large.memory.most().total(), *large.capacity));
+  }
+}
+
+TEST(TrainingEstimate, an_optimizer_in_host_memory_takes_its_time_over_the_host_link) {
+  TrainingQuestion question = large_question();
+  const TrainingEstimate kept = estimate_of(question);
+  question.formats.offloaded_optimizer = 1;
+  const TrainingEstimate moved = estimate_of(question);
+  const IterationEstimate& iteration = moved.iteration;
+  EXPECT_GT(iteration.seconds.value, kept.iteration.seconds.value);
+  EXPECT_LT(moved.memory.most().total(), kept.memory.most().total());
+  EXPECT_NEAR(std::accumulate(iteration.parts.begin(), iteration.parts.end(), 0.0), iteration.seconds.value,
+              1e-9 * iteration.seconds.value);
+  EXPECT_NEAR(iteration.tokens_per_second * iteration.seconds.value, 16 * 2048, 1e-6);
+}
+
+TEST(TrainingEstimate, full_recomputation_executes_more_flops_and_trains_with_the_same) {
+  TrainingQuestion question = small_question();
+  const TrainingEstimate kept = estimate_of(question);
+  question.plan.recompute = Recompute::full;
+  const TrainingEstimate recomputed = estimate_of(question);
+  const double slower = kept.iteration.seconds.value / recomputed.iteration.seconds.value;
+  EXPECT_LT(slower, 1);
+  EXPECT_NEAR(recomputed.use.mfu, kept.use.mfu * slower, 1e-9);
+  EXPECT_GT(recomputed.use.hfu, recomputed.use.mfu);
+  EXPECT_GT(recomputed.use.hfu / recomputed.use.mfu, kept.use.hfu / kept.use.mfu);
+}
+
+TEST(TrainingEstimate, a_long_run_is_its_steps_and_what_failures_take) {
+  TrainingQuestion question = small_question();
+  question.run = LongRun{.tokens = 1e12};
+  question.run->checkpoints.storage_bytes_per_second = 1e9;
+  const TrainingEstimate estimate = estimate_of(question);
+  ASSERT_TRUE(estimate.run);
+  const LongRunEstimate& run = *estimate.run;
+  EXPECT_NEAR(run.run.steps, 1e12 / (16 * 2048), 1);
+  const double steps_alone = run.run.steps * estimate.variation.mean / 86400;
+  EXPECT_NEAR(run.run.days.value, steps_alone / run.goodput.effective, 0.01 * run.run.days.value);
+  EXPECT_GT(run.run.days.value, steps_alone);
+  EXPECT_FALSE(run.run.usd) << "no price was given";
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,195 @@
+#include "training/training_stack.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "hardware/catalogue.h"
+#include "model/step_test_models.h"
+
+namespace foretoken {
+namespace {
+
+using testing::HasSubstr;
+
+std::string stack_text(const std::string& name, const std::string& more = "") {
+  return fmt::format(R"({{"format": 1, "name": "{}", "summary": "made up", "source": "made up"{}{}}})", name,
+                     more.empty() ? "" : ", ", more);
+}
+
+InputProblem stack_problem(const std::string& text) {
+  try {
+    parse_training_stack(text, "stack.json");
+  } catch (const InputError& error) {
+    return error.problem();
+  }
+  ADD_FAILURE() << "no InputError: " << text;
+  return {};
+}
+
+Device stack_device(const std::string& name) {
+  return HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device(name);
+}
+
+TEST(TrainingConstants, names_read_back_and_usual_values_are_allowed) {
+  for (size_t i = 0; i < training_constant_facts().size(); ++i) {
+    const TrainingConstantFacts& facts = training_constant_facts()[i];
+    EXPECT_EQ(training_constant_from_name(facts.name), static_cast<TrainingConstant>(i));
+    EXPECT_LE(facts.least, facts.usual) << facts.name;
+    EXPECT_GE(facts.most, facts.usual) << facts.name;
+    EXPECT_EQ(usual_training_constants()[i], facts.usual) << facts.name;
+  }
+  EXPECT_EQ(training_constant_from_name("linear"), std::nullopt);
+}
+
+TEST(TrainingStack, a_file_that_says_nothing_has_usual_constants) {
+  const TrainingStack stack = parse_training_stack(stack_text("plain"), "stack.json");
+  EXPECT_EQ(stack.constants, usual_training_constants());
+  EXPECT_EQ(stack.attention, AttentionKernel::flash);
+  EXPECT_TRUE(stack.runs.empty());
+}
+
+// GB300 is of the generation sm_100 with the instruction set sm_103.
+TEST(TrainingStack, the_narrowest_place_of_a_device_counts) {
+  const TrainingStack stack = parse_training_stack(
+      stack_text("placed", R"("constants": {"board_factor": 1.1, "linear_factor": 1.2, "fp8_factor": 1.3},
+        "on": {"gb300": {"board_factor": 0.5}, "sm_103": {"board_factor": 0.6, "linear_factor": 0.7},
+               "sm_100": {"board_factor": 0.8, "linear_factor": 0.9, "fp8_factor": 0.95}})"),
+      "stack.json");
+  const auto values = [&](const char* device) {
+    const TrainingConstants constants = stack.constants_on(stack_device(device));
+    return std::vector<double>{constants[board_factor], constants[linear_factor], constants[fp8_factor]};
+  };
+  EXPECT_EQ(values("gb300"), (std::vector<double>{0.5, 0.7, 0.95}));
+  EXPECT_EQ(values("b300_sxm"), (std::vector<double>{0.6, 0.7, 0.95}));
+  EXPECT_EQ(values("gb200"), (std::vector<double>{0.8, 0.9, 0.95}));
+  EXPECT_EQ(values("h100_sxm"), (std::vector<double>{1.1, 1.2, 1.3}));
+}
+
+TEST(TrainingStack, attention_with_sinks_is_unfused_on_the_places_that_say_so) {
+  const TrainingStack stack =
+      parse_training_stack(stack_text("sinks", R"("unfused_sinks": ["sm_90", "gb200"])"), "stack.json");
+  Layer plain = step_test::llama_like().layers.front(), sinks = plain;
+  std::get<Attention>(sinks.mixer).sinks = true;
+  EXPECT_EQ(stack.attention_of(sinks, stack_device("h100_sxm")), AttentionKernel::unfused);
+  EXPECT_EQ(stack.attention_of(sinks, stack_device("gb200")), AttentionKernel::unfused);
+  EXPECT_EQ(stack.attention_of(sinks, stack_device("b200_sxm")), AttentionKernel::flash);
+  EXPECT_EQ(stack.attention_of(plain, stack_device("h100_sxm")), AttentionKernel::flash);
+}
+
+TEST(TrainingStack, models_with_routed_experts_may_have_an_interval_of_their_own) {
+  const std::string one = R"("interval": {"low": 0.9, "high": 1.1})";
+  const TrainingStack same = parse_training_stack(stack_text("same", one), "stack.json");
+  EXPECT_EQ(same.interval_for(step_test::llama_like()).low, 0.9);
+  EXPECT_EQ(same.interval_for(step_test::mixtral_like()).low, 0.9);
+  const TrainingStack apart =
+      parse_training_stack(stack_text("apart", one + R"(, "experts_interval": {"low": 0.5, "high": 2})"), "stack.json");
+  EXPECT_EQ(apart.interval_for(step_test::llama_like()).high, 1.1);
+  EXPECT_EQ(apart.interval_for(step_test::mixtral_like()).high, 2);
+}
+
+TEST(TrainingStack, a_complaint_names_file_path_and_the_nearest_name) {
+  InputProblem problem = stack_problem(stack_text("bad", R"("constants": {"linear_facter": 1})"));
+  EXPECT_EQ(problem.source, "stack.json");
+  EXPECT_EQ(problem.path, "constants.linear_facter");
+  EXPECT_EQ(problem.suggestion, "linear_factor");
+  problem = stack_problem(stack_text("bad", R"("on": {"sm_90": {"step_us": -1}})"));
+  EXPECT_EQ(problem.path, "on.sm_90.step_us");
+  EXPECT_EQ(problem.value, "-1");
+  EXPECT_EQ(stack_problem(stack_text("bad", R"("runs": [{"source": "a", "release": "1"}])")).path, "runs[0].release");
+  EXPECT_EQ(stack_problem(stack_text("bad", R"("interval": {"low": 1.2, "high": 1.3})")).path, "interval.low");
+  EXPECT_EQ(stack_problem(stack_text("bad", R"("attention": "fast")")).path, "attention");
+  EXPECT_EQ(stack_problem(stack_text("bad", R"("atention": "flash")")).suggestion, "attention");
+  EXPECT_EQ(stack_problem(stack_text("bad", R"("extends": "plain")")).path, "extends");
+  EXPECT_EQ(stack_problem("{\n\"format\": 1,\n\"name\": oops}").line, 3);
+}
+
+class TrainingStackFolder : public testing::Test {
+ protected:
+  TrainingStackFolder() {
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              (std::string("training_stacks_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  ~TrainingStackFolder() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  void add(const std::string& name, const std::string& more) const {
+    write_file(folder_ / (name + ".json"), stack_text(name, more));
+  }
+  InputProblem problem_of_stack(const std::string& name) const {
+    try {
+      TrainingStackCatalogue(folder_).stack(name);
+    } catch (const InputError& error) {
+      return error.problem();
+    }
+    ADD_FAILURE() << "no InputError";
+    return {};
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(TrainingStackFolder, a_stack_has_what_those_it_extends_say_and_its_own_instead) {
+  add("first", R"("attention": "unfused", "gathers_always": true, "fitted": ["step_us"], "runs": [{"source": "a"}],
+                  "constants": {"step_us": 1, "linear_factor": 2, "fp8_factor": 3},
+                  "on": {"sm_90": {"board_factor": 0.5, "loss_factor": 0.6}})");
+  add("second", R"("extends": "first", "constants": {"linear_factor": 1.5},
+                   "on": {"sm_90": {"board_factor": 0.7}})");
+  add("third", R"("extends": "second", "attention": "flash", "constants": {"fp8_factor": 3.5})");
+  const TrainingStack third = TrainingStackCatalogue(folder_).stack("third");
+  EXPECT_EQ(third.name, "third");
+  EXPECT_EQ(third.attention, AttentionKernel::flash);
+  EXPECT_TRUE(third.gathers_always);
+  EXPECT_EQ(third.constants[step_us], 1);
+  EXPECT_EQ(third.constants[linear_factor], 1.5);
+  EXPECT_EQ(third.constants[fp8_factor], 3.5);
+  EXPECT_EQ(third.on.at("sm_90").at(board_factor), 0.7);
+  EXPECT_EQ(third.on.at("sm_90").at(loss_factor), 0.6);
+  EXPECT_TRUE(third.fitted.empty());
+  EXPECT_TRUE(third.runs.empty());
+}
+
+TEST_F(TrainingStackFolder, stacks_that_extend_each_other_or_nobody_are_refused_where_they_say_so) {
+  add("one", R"("extends": "two")");
+  add("two", R"("extends": "three")");
+  add("three", R"("extends": "one")");
+  InputProblem problem = problem_of_stack("one");
+  EXPECT_EQ(problem.source, (folder_ / "three.json").string());
+  EXPECT_EQ(problem.path, "extends");
+  EXPECT_EQ(problem.value, "one");
+  add("three", R"("extends": "twoo")");
+  problem = problem_of_stack("one");
+  EXPECT_EQ(problem.source, (folder_ / "three.json").string());
+  EXPECT_EQ(problem.suggestion, "two");
+  add("self", R"("extends": "self")");
+  EXPECT_EQ(problem_of_stack("self").path, "extends");
+}
+
+TEST_F(TrainingStackFolder, an_unknown_name_gets_the_nearest_one) {
+  add("megatron", "");
+  const InputProblem problem = problem_of_stack("megatorn");
+  EXPECT_EQ(problem.source, "--stack");
+  EXPECT_EQ(problem.suggestion, "megatron");
+}
+
+TEST(TrainingStackCatalogue, every_stack_that_ships_is_read_and_names_constants_it_has) {
+  const TrainingStackCatalogue catalogue(FORETOKEN_SOURCE_DIR "/data/training/stacks");
+  EXPECT_GE(catalogue.all().size(), 10U);
+  for (const TrainingStack& stack : catalogue.all()) {
+    EXPECT_LE(stack.interval.low, 1) << stack.name;
+    EXPECT_GE(stack.interval.high, 1) << stack.name;
+    EXPECT_FALSE(stack.runs.empty()) << stack.name;
+    for (const std::string& fitted : stack.fitted) {
+      const std::string name = fitted.substr(fitted.rfind('.') + 1);
+      EXPECT_TRUE(training_constant_from_name(name)) << stack.name << " " << fitted;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,265 @@
+// foretoken train, rlhf and validate training as people call them.
+#include <filesystem>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "run.h"
+
+namespace foretoken {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::string small_train = "train --model Llama-3.1-8B --cluster h100_ib_rail --tier roofline";
+
+Json train_json(const std::string& line) {
+  const Outcome run = run_foretoken(line + " --json");
+  EXPECT_EQ(run.status, 0) << line << "\n" << run.err;
+  EXPECT_EQ(run.err, "") << line;
+  return parse_json(run.status == 0 ? run.out : "{}", line);
+}
+
+class TrainCommandFiles : public testing::Test {
+ protected:
+  TrainCommandFiles() {
+    folder_ = fs::path(testing::TempDir()) /
+              (std::string("train_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  ~TrainCommandFiles() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  std::string file(const std::string& name, const std::string& text) const {
+    write_file(folder_ / name, text);
+    return (folder_ / name).string();
+  }
+  fs::path folder_;
+};
+
+TEST(TrainCommand, text_and_json_say_the_same_of_a_step) {
+  const std::string line = small_train +
+                           " --devices 32 -tp 4 -pp 2 --sequence-parallel --global-batch-size 64 --sharding optimizer "
+                           "--train-tokens 1T";
+  const Json json = train_json(line);
+  const JsonView root(json, "train");
+  const double seconds = root.at("seconds").at("value").number();
+  double sum = 0;
+  for (const auto& [name, part] : root.at("parts_seconds").members()) sum += part.number();
+  EXPECT_NEAR(sum, seconds, 1e-9 * seconds);
+  EXPECT_LE(root.at("seconds").at("low").number(), seconds);
+  EXPECT_GE(root.at("seconds").at("high").number(), seconds);
+  EXPECT_EQ(root.at("plan").at("data").integer(), 4);
+  EXPECT_EQ(root.at("plan").at("micro_batches").integer(), 16);
+  EXPECT_EQ(root.at("memory").at("stages").items().size(), 2U);
+  EXPECT_EQ(root.at("stack").string(), "megatron-bridge-26.08");
+  for (const char* key : {"p05", "p50", "p95", "p99", "mean"}) EXPECT_GT(root.at("step_times").at(key).number(), 0);
+  EXPECT_GT(root.at("flops").at("mfu").number(), 0.05);
+  EXPECT_LT(root.at("flops").at("mfu").number(), 1);
+  EXPECT_GT(root.at("run").at("days").at("value").number(), 0);
+  EXPECT_TRUE(root.has("notes"));
+
+  const Outcome text = run_foretoken(line);
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("tensor 4 with sequence parallelism"), HasSubstr("MFU"), HasSubstr("bubble"),
+                              HasSubstr("1.00 T tokens"), HasSubstr("failures")));
+  std::istringstream lines(text.out);
+  for (std::string one; std::getline(lines, one);) EXPECT_LE(one.size(), 100U) << one;
+  EXPECT_EQ(run_foretoken(line).out, text.out);
+}
+
+TEST(TrainCommand, one_message_lists_every_constraint_that_does_not_hold) {
+  const Outcome run = run_foretoken(small_train +
+                                    " --devices 32 -tp 5 -pp 3 --num-virtual-stages-per-pipeline-rank 12 "
+                                    "--micro-batch-size 3 --global-batch-size 64 --context-parallel-size 3");
+  EXPECT_EQ(run.status, 2);
+  EXPECT_EQ(run.out, "");
+  for (const char* flag : {"--tensor-model-parallel-size", "--num-virtual-stages-per-pipeline-rank",
+                           "--global-batch-size", "--seq-length"}) {
+    EXPECT_THAT(run.err, HasSubstr(flag));
+  }
+}
+
+TEST(TrainCommand, wrong_input_ends_with_status_2_and_what_was_expected) {
+  for (const auto& [line, part] : std::vector<std::pair<std::string, std::string>>{
+           {"train --cluster h100_ib_rail", "--model"},
+           {"train --model Llama-3.1-8B", "--cluster"},
+           {small_train + " --devices 64 --nodes 2", "--devices"},
+           {small_train + " --stack megatorn", "--stack"},
+           {small_train + " --precision fp9", "fp8"},
+           {small_train + " --train-tokens lots", "--train-tokens"},
+           {small_train + " --checkpoint-interval 100", "--train-tokens"},
+           {small_train + " --schedule 1b1f", "1f1b"},
+           {small_train + " --num-layers-per-virtual-pipeline-stage 5 -pp 2", "divisor"},
+           {small_train + " --config nowhere.yaml", "nowhere.yaml"}}) {
+    const Outcome run = run_foretoken(line);
+    EXPECT_EQ(run.status, 2) << line;
+    EXPECT_THAT(run.err, HasSubstr(part)) << line;
+  }
+}
+
+TEST_F(TrainCommandFiles, a_megatron_script_says_model_plan_and_batch) {
+  const std::string script = file("train.sh", R"(#!/bin/bash
+GPUS_PER_NODE=8
+torchrun --nproc_per_node $GPUS_PER_NODE --nnodes 4 pretrain_gpt.py \
+  --num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 2048 --max-position-embeddings 2048 \
+  --tokenizer-type GPT2BPETokenizer --micro-batch-size 2 --global-batch-size 256 --tensor-model-parallel-size 4 \
+  --pipeline-model-parallel-size 2 --sequence-parallel --use-distributed-optimizer --bf16 --log-interval 7
+)");
+  const Json json = train_json("train --config " + script + " --cluster h100_ib_rail --tier roofline");
+  const JsonView plan = JsonView(json, "train").at("plan");
+  EXPECT_EQ(plan.at("devices").integer(), 32);
+  EXPECT_EQ(plan.at("tensor").integer(), 4);
+  EXPECT_EQ(plan.at("data").integer(), 4);
+  EXPECT_EQ(plan.at("micro_batch").integer(), 2);
+  EXPECT_EQ(plan.at("global_batch").integer(), 256);
+  EXPECT_EQ(plan.at("sharding").string(), "optimizer");
+  EXPECT_EQ(JsonView(json, "train").at("sequence_length").integer(), 2048);
+
+  const Json other = train_json("train --config " + script + " --cluster h100_ib_rail --tier roofline -tp 8");
+  EXPECT_EQ(JsonView(other, "train").at("plan").at("tensor").integer(), 8) << "a flag beside the file wins";
+}
+
+TEST_F(TrainCommandFiles, deepspeed_json_says_sharding_and_accumulation_of_a_model_that_is_named) {
+  const std::string config = file("ds.json", R"({"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4,
+    "zero_optimization": {"stage": 3}, "bf16": {"enabled": true}})");
+  const Json json = train_json(small_train + " --devices 16 --stack megatron-deepspeed --config " + config);
+  const JsonView plan = JsonView(json, "train").at("plan");
+  EXPECT_EQ(plan.at("sharding").string(), "parameters");
+  EXPECT_EQ(plan.at("micro_batches").integer(), 4);
+  EXPECT_EQ(plan.at("global_batch").integer(), 128);
+  const Outcome nameless = run_foretoken("train --cluster h100_ib_rail --config " + config);
+  EXPECT_EQ(nameless.status, 2);
+  EXPECT_THAT(nameless.err, HasSubstr("--model"));
+}
+
+TEST_F(TrainCommandFiles, llm_foundry_yaml_says_model_and_full_shards) {
+  const std::string config = file("mpt.yaml", R"(max_seq_len: 2048
+model:
+  name: mpt_causal_lm
+  d_model: 2048
+  n_heads: 16
+  n_layers: 24
+  expansion_ratio: 4
+  max_seq_len: ${max_seq_len}
+  vocab_size: 50368
+global_train_batch_size: 256
+device_train_microbatch_size: 4
+precision: amp_bf16
+fsdp_config:
+  sharding_strategy: FULL_SHARD
+  activation_checkpointing: true
+)");
+  const Json json = train_json(
+      "train --cluster a100_roce_fat_tree --devices 16 --tier roofline --stack llm-foundry "
+      "--config " +
+      config);
+  const JsonView plan = JsonView(json, "train").at("plan");
+  EXPECT_EQ(plan.at("sharding").string(), "parameters");
+  EXPECT_EQ(plan.at("recompute").string(), "full");
+  EXPECT_EQ(plan.at("micro_batch").integer(), 4);
+  EXPECT_EQ(plan.at("micro_batches").integer(), 4);
+}
+
+TEST_F(TrainCommandFiles, a_stack_of_the_user_is_a_file) {
+  const std::string stack = file("mine.json", R"({"format": 1, "name": "mine", "summary": "s", "source": "s",
+    "extends": "llm-foundry", "constants": {"step_us": 9e6}})");
+  const Json json = train_json(small_train + " --devices 8 --stack " + stack);
+  EXPECT_EQ(JsonView(json, "train").at("parts_seconds").at("step").number(), 9);
+  const std::string wrong = file("wrong.json", R"({"format": 1, "name": "mine", "summary": "s", "source": "s",
+    "constants": {"stepp_us": 9e6}})");
+  const Outcome run = run_foretoken(small_train + " --devices 8 --stack " + wrong);
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.err, AllOf(HasSubstr("wrong.json"), HasSubstr("constants.stepp_us"), HasSubstr("step_us")));
+}
+
+TEST_F(TrainCommandFiles, the_pipeline_is_drawn_and_written_for_other_tools) {
+  const std::string trace = (folder_ / "trace.json").string(), chakra = (folder_ / "pipeline").string();
+  const Outcome run = run_foretoken(small_train + " --devices 32 -pp 4 --global-batch-size 64 --timeline --trace " +
+                                    trace + " --export-chakra " + chakra);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_NO_THROW(parse_json(read_file(trace, 1 << 24), "trace"));
+  for (int stage = 0; stage < 4; ++stage) {
+    EXPECT_TRUE(fs::exists(chakra + "." + std::to_string(stage) + ".et")) << stage;
+  }
+}
+
+constexpr std::string_view runs_header =
+    "id,source,model,task,layers,hidden,heads,kv_heads,head_dim,ffn,gated,vocab,seq,experts,topk,shared_experts,moe_"
+    "ffn,"
+    "dense_layers,attn,gpu,gpus_per_node,n_gpus,tp,sp,cp,pp,vpp,dp,ep,zero,micro_batch,global_batch,dtype,recompute,"
+    "iter_time_s,tflops_per_gpu,tflops_def,mfu_pct,tokens_per_s_per_gpu,primary,steps_n,step_cv,config_grade,notes\n";
+
+TEST_F(TrainCommandFiles, validate_training_scores_a_table_of_runs_and_writes_every_row) {
+  const std::string sizes = "Tiny-GPT,pretrain,8,2048,16,16,128,8192,0,32000,2048,0,0,0,0,8,mha,";
+  const std::string plan = ",8,8,1,0,1,1,1,8,1,0,1,8,bf16,none,0.2,,,,,iter_time_s,,,A,\n";
+  const std::string runs = file("runs.csv", std::string(runs_header) + "mine-1,mine," + sizes + "H100" + plan +
+                                                "mine-2,mine," + sizes + "unheard-of" + plan);
+  const std::string out = (folder_ / "scored.csv").string();
+  const Outcome run =
+      run_foretoken("validate training --data " + runs + " --stack megatron-core-2024 --out " + out + " --json");
+  EXPECT_EQ(run.status, 0) << run.err;
+  const Json json = parse_json(run.out, "validate");
+  EXPECT_EQ(JsonView(json, "validate").at("overall").at("n").integer(), 1);
+  EXPECT_THAT(read_file(out, 1 << 20), HasSubstr("mine-1"));
+  EXPECT_THAT(run_foretoken("validate training --data " + runs + " --stack megatron-core-2024").out,
+              HasSubstr("unheard-of"));
+
+  const std::string wrong =
+      file("wrong.csv", std::string(runs_header) + "mine-1,mine," + sizes + "H100,8,8,x" + plan.substr(6));
+  const Outcome refused = run_foretoken("validate training --data " + wrong);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("wrong.csv"), HasSubstr("row 1, column tp")));
+}
+
+const std::string small_loop =
+    "rlhf --model Qwen3-8B --cluster h100_ib_rail --devices 16 --sharding parameters --global-batch-size 64 "
+    "--tier roofline";
+
+TEST(RlhfCommand, stages_add_up_and_pools_are_all_devices) {
+  for (const std::string more : {"", " --placement split", " --placement split --one-step-behind", " --algorithm ppo",
+                                 " --rule-rewards --placement split --rollout-devices 4"}) {
+    const Json json = train_json(small_loop + more);
+    const JsonView root(json, "rlhf");
+    double sum = 0;
+    int64_t devices = 0;
+    for (const JsonView& part : root.at("parts").items()) {
+      if (!part.at("hidden").boolean()) sum += part.at("seconds").number();
+    }
+    for (const JsonView& pool : root.at("pools").items()) devices += pool.at("devices").integer();
+    EXPECT_NEAR(sum, root.at("seconds").number(), 1e-9 * sum) << more;
+    EXPECT_EQ(devices, 16) << more;
+    EXPECT_THAT(run_foretoken(small_loop + more).out, HasSubstr("generation")) << more;
+  }
+}
+
+TEST(RlhfCommand, rules_cost_less_than_a_reward_model_and_a_critic_more_than_none) {
+  const auto part_seconds = [](const std::string& line, const std::string& name) {
+    const Json json = train_json(line);
+    for (const JsonView& part : JsonView(json, "rlhf").at("parts").items()) {
+      if (part.at("name").string() == name) return part.at("seconds").number();
+    }
+    return 0.0;
+  };
+  EXPECT_LT(part_seconds(small_loop + " --rule-rewards", "scoring"), part_seconds(small_loop, "scoring"));
+  EXPECT_NEAR(part_seconds(small_loop + " --algorithm ppo --samples-per-prompt 16", "training"),
+              2 * part_seconds(small_loop, "training"), 1e-9);
+}
+
+TEST(RlhfCommand, wrong_input_ends_with_status_2) {
+  for (const char* more : {" --one-step-behind", " --placement split --rollout-devices 16", " --train-tokens 1T",
+                           " --algorithm dpo", " --rollout-tensor-parallel-size 7"}) {
+    const Outcome run = run_foretoken(small_loop + more);
+    EXPECT_EQ(run.status, 2) << more << "\n" << run.out;
+  }
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,75 @@
+// Published training runs against the constants that ship: ceilings of the error of each source. The constants were
+// fitted to these runs, so this guards against getting worse and shows nothing about runs unseen: docs/accuracy.md has
+// the cross-validated figures.
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "app/cli/library.h"
+#include "training/validate/validate_training.h"
+
+namespace foretoken {
+namespace {
+
+struct SourceCeiling {
+  const char* name;
+  std::vector<const char*> sources;
+  const char* task;
+  double mape;
+};
+
+const std::vector<SourceCeiling>& source_ceilings() {
+  static const std::vector<SourceCeiling> ceilings = {
+      {"A100 Megatron and MT-NLG",
+       {"megatron-sc21-table1", "megatron-sc21-table2", "actrecomp-table5", "actrecomp-abstract", "mtnlg-530b"},
+       "",
+       3.5},
+      {"vTrain single-node", {"vtrain-single-node"}, "", 7.2},
+      {"vTrain multi-node", {"vtrain-multi-node"}, "", 7.2},
+      {"MLPerf GPT-3 and Llama 3.1 405B",
+       {"mlperf-v3.1", "mlperf-v4.0", "mlperf-v4.1", "mlperf-v5.0", "mlperf-v5.1"},
+       "pretrain",
+       1.5},
+      {"MPT FSDP", {"mosaic-foundry"}, "", 3.3},
+      {"NeMo 24.07", {"nemo-24.07"}, "", 3},
+  };
+  return ceilings;
+}
+
+TEST(PublishedTraining, runs_are_predicted_no_worse_than_when_the_constants_were_fitted) {
+  const char* folder = std::getenv("FORETOKEN_DATA");
+  if (folder == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder of measurements";
+  const Library library(FORETOKEN_SOURCE_DIR "/data");
+  const HardwareCatalogue hardware = library.hardware();
+  TrainingCaseLibrary cases(library.training_stacks().all(), library.run_clusters(), hardware,
+                            [&](const Cluster& cluster) { return library.machine(cluster); });
+  std::map<std::string, std::vector<double>> errors;  // percent, by the name of the ceiling
+  const Validation validation = validate_training(
+      {.data = std::filesystem::path(folder) / "training" / "runs.csv.gz"}, cases, [&](const ScoredTraining& scored) {
+        const TrainingRow& row = scored.run->row;
+        for (const SourceCeiling& ceiling : source_ceilings()) {
+          const bool is_source =
+              std::find(ceiling.sources.begin(), ceiling.sources.end(), row.source) != ceiling.sources.end();
+          if (!is_source || (*ceiling.task != '\0' && row.task != ceiling.task)) continue;
+          errors[ceiling.name].push_back(100 * std::abs(scored.predicted->seconds.value / scored.measured_s - 1));
+        }
+      });
+  for (const SourceCeiling& ceiling : source_ceilings()) {
+    EXPECT_GE(errors[ceiling.name].size(), 10U) << ceiling.name;
+    EXPECT_LT(mean(errors[ceiling.name]), ceiling.mape) << ceiling.name;
+  }
+  EXPECT_GE(validation.overall.coverage90, 85);
+  EXPECT_LE(validation.overall.coverage90, 95);
+  // Rows that have no time of a step are expressed and predicted; only others count as not expressible.
+  size_t not_expressible = 0;
+  for (const SkippedRows& skipped : validation.skipped) {
+    not_expressible += skipped.why.starts_with("no time of a step") ? 0U : 1U;
+  }
+  const size_t rows = validation.overall.n + validation.skipped.size();
+  EXPECT_LE(static_cast<double>(not_expressible), 0.02 * static_cast<double>(rows)) << rows << " rows";
+}
+
+}  // namespace
+}  // namespace foretoken
