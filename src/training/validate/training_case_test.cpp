@@ -86,10 +86,20 @@ TEST(TrainingCase, formats_and_tasks_of_a_run_are_those_of_the_job) {
   };
   EXPECT_EQ(job_of("bf16-amp", "pretrain").recipe.name, "bf16");
   EXPECT_EQ(job_of("fp8", "pretrain").recipe.name, "fp8-delayed");
-  EXPECT_EQ(job_of("nvfp4?", "pretrain").recipe.name, "nvfp4");
-  EXPECT_EQ(job_of("mxfp8", "pretrain").recipe.name, "mxfp8");
   EXPECT_EQ(job_of("bf16", "sft").lora.rank, 0);
   EXPECT_GT(job_of("bf16", "lora").lora.rank, 0);
+}
+
+TEST(TrainingCase, formats_that_the_device_does_not_multiply_in_are_refused) {
+  TrainingCaseLibrary library = made_up_library({stack_for("all", {{.source = "made-up"}})});
+  for (const std::string format : {"nvfp4", "mxfp8"}) {
+    TrainingRow row = made_up_run("r");
+    row.dtype = format + "?";
+    std::string why;
+    EXPECT_FALSE(library.find(row, "", why));
+    EXPECT_THAT(why, HasSubstr(format));
+    EXPECT_THAT(why, HasSubstr("H100"));
+  }
 }
 
 TEST(TrainingCase, what_cannot_be_expressed_says_why) {
