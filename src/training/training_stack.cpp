@@ -52,6 +52,24 @@ std::vector<StackRuns> read_runs(const std::optional<JsonView>& list) {
   return runs;
 }
 
+}  // namespace
+
+std::optional<FittedConstant> fitted_constant(std::string_view name) {
+  FittedConstant fitted;
+  if (name.starts_with("on.")) {
+    const size_t dot = name.rfind('.');
+    if (dot <= 3) return std::nullopt;
+    fitted.place = name.substr(3, dot - 3);
+    name.remove_prefix(dot + 1);
+  }
+  const auto constant = training_constant_from_name(name);
+  if (!constant) return std::nullopt;
+  fitted.constant = *constant;
+  return fitted;
+}
+
+namespace {
+
 RunInterval read_interval(const JsonView& view) {
   view.allow_only({"low", "high", "basis"});
   return {.low = view.at("low").number({.least = 0.1, .most = 1}),
@@ -120,6 +138,9 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
     }
   }
   stack.fitted = strings_of(root.find("fitted"));
+  for (const std::string& name : stack.fitted) {
+    if (!fitted_constant(name)) root.at("fitted").fail("names of constants, or on.PLACE.NAME");
+  }
   stack.runs = read_runs(root.find("runs"));
   if (const auto interval = root.find("interval")) stack.interval = read_interval(*interval);
   if (const auto interval = root.find("experts_interval")) stack.experts_interval = read_interval(*interval);

@@ -38,7 +38,7 @@ struct TrainingStack {
   TrainingConstants constants = usual_training_constants();
   // Where they differ on a generation of devices (sm_90), on some of it (sm_103) or on one device; the narrower counts.
   std::map<std::string, std::map<TrainingConstant, double>, std::less<>> on;
-  std::vector<std::string> fitted;  // "linear_factor", "on.hopper.attention_factor": fitted to published runs
+  std::vector<std::string> fitted;  // "linear_factor", "on.sm_90.attention_factor": fitted to published runs
   std::vector<StackRuns> runs;
   RunInterval interval;                         // of models without routed experts
   std::optional<RunInterval> experts_interval;  // and with some; nothing = the same
@@ -47,6 +47,13 @@ struct TrainingStack {
   AttentionKernel attention_of(const Layer& layer, const Device& device) const;
   const RunInterval& interval_for(const Model& model) const;
 };
+
+// What a name of TrainingStack::fitted says; nothing for one that is none.
+struct FittedConstant {
+  std::string place;  // empty = everywhere
+  TrainingConstant constant = linear_factor;
+};
+std::optional<FittedConstant> fitted_constant(std::string_view name);
 
 // InputError with file, path, value, expectation.
 using TrainingStackFinder = std::function<TrainingStack(const std::string& name)>;

