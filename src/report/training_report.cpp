@@ -11,21 +11,60 @@
 namespace foretoken {
 namespace {
 
+const char* plural(int64_t count) {
+  return count == 1 ? "" : "s";
+}
+
+// "full, 4 layers of each chunk".
+std::string recompute_words(const TrainingPlan& plan) {
+  const std::string name(recompute_name(plan.recompute));
+  if (plan.recompute_layers == 0) return name;
+  return fmt::format("{}, {} layer{} of each chunk", name, plan.recompute_layers, plural(plan.recompute_layers));
+}
+
+std::string sharding_words(const TrainingPlan& plan) {
+  const std::string name(sharding_name(plan.sharding));
+  return plan.shard_ranks > 0 ? fmt::format("{} over {} ranks", name, plan.shard_ranks) : name;
+}
+
 std::string plan_line(const TrainingQuestion& question) {
   const TrainingPlan& plan = question.plan;
   const ParallelPlan& p = plan.parallel;
   std::string text = fmt::format("  plan      tensor {}", p.tensor);
   if (p.sequence && p.tensor > 1) text += " with sequence parallelism";
-  if (p.context > 1) text += fmt::format(", context {}", p.context);
+  if (p.context > 1) text += fmt::format(", context {} ({})", p.context, context_exchange_name(plan.context_exchange));
   if (p.expert > 1) text += fmt::format(", expert {}", p.expert);
   text += fmt::format(", pipeline {}", p.pipeline);
   if (p.pipeline > 1) text += fmt::format(" ({})", plan.schedule);
   if (plan.virtual_stages > 1) text += fmt::format(" x {} chunks", plan.virtual_stages);
-  text += fmt::format(", data {}; {} micro-batches of {}; sharding {}, recompute {}; {}", p.data, plan.micro_batches(),
-                      plan.micro_batch, sharding_name(plan.sharding), recompute_name(plan.recompute),
-                      question.job.recipe.name);
+  text += fmt::format(", data {}; {} micro-batch{} of {}; sharding {}; recompute {}; {}", p.data, plan.micro_batches(),
+                      plan.micro_batches() == 1 ? "" : "es", plan.micro_batch, sharding_words(plan),
+                      recompute_words(plan), question.job.recipe.name);
   if (question.job.lora.rank > 0) text += fmt::format(", LoRA of rank {}", question.job.lora.rank);
   return text + fmt::format("; {}\n", question.stack.name);
+}
+
+// What else was asked for, where it is not the usual.
+std::string unusual_line(const TrainingQuestion& question) {
+  const TrainingJob& job = question.job;
+  const TrainingFormats& formats = question.formats;
+  std::vector<std::string> parts;
+  if (formats.optimizer != OptimizerState{}) {
+    parts.push_back(fmt::format("{:g} bytes of optimizer state for each parameter", formats.optimizer.bytes()));
+  }
+  if (formats.offloaded_optimizer > 0) {
+    parts.push_back(fmt::format("{:.0f}% of the optimizer's state in host memory", 100 * formats.offloaded_optimizer));
+  }
+  if (formats.offloaded_activations > 0) {
+    parts.push_back(fmt::format("{:.0f}% of the activations in host memory", 100 * formats.offloaded_activations));
+  }
+  if (job.packed_length > 0) parts.push_back(fmt::format("documents of {} tokens packed", job.packed_length));
+  if (job.routing == Routing::random) parts.emplace_back("random routing to experts");
+  if (job.expert_capacity > 0) parts.push_back(fmt::format("expert capacity {:g}", job.expert_capacity));
+  const TrainingPlan& plan = question.plan;
+  if (plan.first_stage_layers) parts.push_back(fmt::format("{} layers on the first stage", *plan.first_stage_layers));
+  if (plan.last_stage_layers) parts.push_back(fmt::format("{} layers on the last stage", *plan.last_stage_layers));
+  return parts.empty() ? "" : fmt::format("  also      {}\n", fmt::join(parts, ", "));
 }
 
 std::string parts_table(const IterationEstimate& iteration) {
@@ -60,12 +99,19 @@ std::string memory_lines(const TrainingEstimate& estimate) {
   return wrap_lines(lines, page_width, 2);
 }
 
+// Three digits, as the prefixed counts have.
+std::string rounded_text(double count) {
+  return count < 999.5 ? fmt::format("{:.3g}", count) : count_text(count);
+}
+
 std::string run_lines(const LongRunEstimate& long_run, const TrainingQuestion& question) {
   const TrainingRun& run = long_run.run;
+  const bool short_run = run.days.value < 1;
+  const double unit = short_run ? 24 : 1;
   std::string text = fmt::format(
-      "\n{} tokens: {:.1f} days (90% interval {:.1f} to {:.1f}), {} device-hours, {:.1f}% of the time counts.\n",
-      count_text(question.run->tokens), run.days.value, run.days.low, run.days.high, count_text(run.device_hours.value),
-      100 * long_run.goodput.effective);
+      "\n{} tokens: {:.1f} {} (90% interval {:.1f} to {:.1f}), {} device-hours, {:.1f}% of the time counts.\n",
+      count_text(question.run->tokens), unit * run.days.value, short_run ? "hours" : "days", unit * run.days.low,
+      unit * run.days.high, rounded_text(run.device_hours.value), 100 * long_run.goodput.effective);
   text += fmt::format("  {:.0f} steps, {:.0f} failures (one every {:.1f} h), a checkpoint every {}\n", run.steps,
                       run.failures, long_run.reliability.mtbf_hours, duration_text(long_run.goodput.interval_seconds));
   text += "  lost:";
@@ -73,14 +119,20 @@ std::string run_lines(const LongRunEstimate& long_run, const TrainingQuestion& q
   text.back() = '\n';
   if (run.usd) {
     text +=
-        fmt::format("  cost about {} USD ({} to {}) at {:.2f} USD per device and hour\n", count_text(run.usd->value),
-                    count_text(run.usd->low), count_text(run.usd->high), *question.run->usd_per_device_hour);
+        fmt::format("  cost about {} USD ({} to {}) at {:.2f} USD per device and hour\n", rounded_text(run.usd->value),
+                    rounded_text(run.usd->low), rounded_text(run.usd->high), *question.run->usd_per_device_hour);
   }
   if (run.megawatt_hours) {
-    text += fmt::format("  energy about {} MWh at {:.0f} W per device\n", count_text(run.megawatt_hours->value),
+    text += fmt::format("  energy about {} MWh at {:.0f} W per device\n", rounded_text(run.megawatt_hours->value),
                         *question.run->watts_per_device);
   }
   return wrap_lines(text, page_width, 2);
+}
+
+Json formats_json(const TrainingFormats& formats) {
+  return Json::object({{"optimizer_bytes_per_parameter", formats.optimizer.bytes()},
+                       {"offloaded_optimizer", formats.offloaded_optimizer},
+                       {"offloaded_activations", formats.offloaded_activations}});
 }
 
 Json memory_json(const TrainingMemory& memory) {
@@ -126,6 +178,11 @@ Json to_json(const TrainingPlan& plan) {
   json.set("shard_ranks", plan.shard_ranks);
   json.set("recompute", recompute_name(plan.recompute));
   json.set("recompute_layers", plan.recompute_layers);
+  json.set("context_exchange", context_exchange_name(plan.context_exchange));
+  if (plan.first_stage_layers) json.set("first_stage_layers", *plan.first_stage_layers);
+  if (plan.last_stage_layers) json.set("last_stage_layers", *plan.last_stage_layers);
+  json.set("embedding_in_split", plan.embedding_in_split);
+  json.set("loss_in_split", plan.loss_in_split);
   json.set("devices", plan.devices());
   return json;
 }
@@ -137,7 +194,7 @@ std::string training_text(const TrainingQuestion& question, const TrainingEstima
       fmt::format("{} on {} x {} ({}): a step of {} x {} tokens takes about {}.\n", question.job.model.name,
                   plan.devices(), question.cluster.node.device.title, question.cluster.name, plan.global_batch,
                   question.job.sequence_length, interval_text(iteration.seconds));
-  text += plan_line(question);
+  text += plan_line(question) + unusual_line(question);
   text += fmt::format("  speed     {} tokens/s, {:.0f} for each device\n", count_text(iteration.tokens_per_second),
                       iteration.tokens_per_second_per_device);
   const FlopUse& use = estimate.use;
@@ -179,6 +236,11 @@ Json training_json(const TrainingQuestion& question, const TrainingEstimate& est
       {"stack", question.stack.name},
       {"precision", question.job.recipe.name},
       {"sequence_length", question.job.sequence_length},
+      {"lora_rank", question.job.lora.rank},
+      {"routing", question.job.routing == Routing::balanced ? "balanced" : "random"},
+      {"expert_capacity", question.job.expert_capacity},
+      {"packed_length", question.job.packed_length},
+      {"formats", formats_json(question.formats)},
       {"plan", to_json(question.plan)},
       {"seconds", to_json(iteration.seconds)},
       {"tokens_per_second", iteration.tokens_per_second},

@@ -27,6 +27,10 @@ std::string recompute_text(const TrainingPlan& plan) {
   return text;
 }
 
+bool is_schedule_of_megatron(const TrainingPlan& plan) {
+  return plan.schedule == "1f1b" || plan.schedule == "interleaved";
+}
+
 std::string plans_table(const TrainingQuestion& question, const std::vector<RankedPlan>& plans) {
   Table table({{"step"},
                {"tokens/s/device"},
@@ -87,8 +91,13 @@ std::string training_search_text(const TrainingQuestion& question, const Trainin
       "micro-batch; recompute full 4: 4 layers of each chunk):\n";
   text = wrap_lines(text, page_width, 2) + plans_table(question, result.best);
   text += "\nLess memory, at what cost in time:\n" + plans_table(question, thinned(result.frontier));
+  const TrainingPlan& fastest = result.best.front().plan;
   text += "\nThe fastest, for Megatron-LM:\n";
-  return text + "  " + wrap_lines(megatron_flags(result.best.front().plan), page_width - 2, 4) + "\n";
+  if (!is_schedule_of_megatron(fastest)) {
+    text += fmt::format("  Megatron-LM has no schedule like {}: these flags run {} in its place.\n", fastest.schedule,
+                        fastest.virtual_stages > 1 ? "interleaved" : "1f1b");
+  }
+  return text + "  " + wrap_lines(megatron_flags(fastest), page_width - 2, 4) + "\n";
 }
 
 Json training_search_json(const TrainingQuestion& question, const TrainingSearchResult& result) {

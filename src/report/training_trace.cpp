@@ -46,4 +46,17 @@ Json pipeline_trace(std::string_view schedule, const PipelineTimeline& timeline)
   return trace_document(std::move(events));
 }
 
+Json timeline_json(const PipelineTimeline& timeline) {
+  Json tasks = Json::array();
+  for (const PipelineEvent& event : timeline.events) {
+    tasks.push(Json::object({{"stage", event.stage},
+                             {"kind", pipeline_task_name(event.kind)},
+                             {"chunk", event.chunk},
+                             {"micro_batch", event.micro_batch},
+                             {"start", event.start},
+                             {"seconds", event.seconds}}));
+  }
+  return Json::object({{"micro_batches", timeline.micro_batches}, {"tasks", std::move(tasks)}});
+}
+
 }  // namespace foretoken

@@ -43,5 +43,18 @@ TEST(TrainingTrace, kinds_differ_in_colour) {
   EXPECT_EQ(colours.size(), 3U);
 }
 
+TEST(TrainingTrace, a_timeline_for_programs_has_every_task) {
+  const PipelineTimeline timeline = example();
+  const Json json = timeline_json(timeline);
+  EXPECT_EQ(json.find("micro_batches")->integer(), 6);
+  const std::vector<Json>& tasks = json.find("tasks")->items();
+  ASSERT_EQ(tasks.size(), timeline.events.size());
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    EXPECT_EQ(tasks[i].find("stage")->integer(), timeline.events[i].stage);
+    EXPECT_EQ(tasks[i].find("start")->number(), timeline.events[i].start);
+    EXPECT_EQ(tasks[i].find("seconds")->number(), timeline.events[i].seconds);
+  }
+}
+
 }  // namespace
 }  // namespace foretoken

@@ -42,7 +42,7 @@ size_t depth_of(const CLI::App& app) {
 
 std::string help_text(const CLI::App& app) {
   const std::string above = app.get_parent() == nullptr ? "" : "foretoken " + command_path(*app.get_parent());
-  return wrap_lines(app.help(above.substr(0, above.find_last_not_of(' ') + 1)), 100, 36);
+  return wrap_lines(app.help(above.substr(0, above.find_last_not_of(' ') + 1)), page_width, 36);
 }
 
 // The parser's complaint in our own form: what was typed, what was expected, the nearest name.
@@ -153,7 +153,7 @@ int run_command_line(const std::vector<std::string>& arguments, std::ostream& ou
   try {
     return parse_and_run(arguments, out);
   } catch (const InputError& error) {
-    err << "error: " << error.what() << '\n';
+    err << wrap_lines(fmt::format("error: {}\n", error.what()), page_width, 4);
     return wrong_input;
   } catch (const std::runtime_error& error) {
     // The outside world: a full disk, a closed pipe.

@@ -173,8 +173,10 @@ std::string Options::first_given(const std::vector<std::string>& flags, const st
   };
   for (const CLI::Option* option : std::as_const(app_).get_options()) {
     if (option->count() == 0 || option->get_lnames().empty()) continue;
-    const std::string flag = "--" + option->get_lnames().front();
-    if ((has(flags, flag) || has(headings, option->get_group())) == listed) return flag;
+    const std::vector<std::string>& names = option->get_lnames();
+    const bool by_name =
+        std::any_of(names.begin(), names.end(), [&](const std::string& name) { return has(flags, "--" + name); });
+    if ((by_name || has(headings, option->get_group())) == listed) return "--" + names.front();
   }
   return "";
 }
@@ -185,17 +187,23 @@ void Options::allow_only(const std::vector<std::string>& flags, const std::vecto
   if (flag.empty()) return;
   std::string used = fmt::format("{}", fmt::join(flags, ", "));
   for (const std::string& heading : headings) used += fmt::format(", and those of \"{}\" in --help", heading);
-  fail(flag, fmt::format("together with {}, which does not use it", by), used);
+  throw InputError(
+      {.source = flag, .value = fmt::format("together with {}, which does not use it", by), .expected = used});
 }
 
 void Options::refuse(const std::vector<std::string>& flags, const std::vector<std::string>& headings,
                      const std::string& by) const {
   const std::string flag = first_given(flags, headings, true);
-  if (!flag.empty()) fail(flag, fmt::format("with {}, which does not use it", by), "no such flag here (see --help)");
+  if (flag.empty()) return;
+  throw InputError({.source = flag,
+                    .value = fmt::format("with {}, which does not use it", by),
+                    .expected = "no such flag here (see --help)"});
 }
 
 bool Options::was_given(const std::string& flag) const {
-  return !first_given({flag}, {}, true).empty();
+  const CLI::Option* option = std::as_const(app_).get_option_no_throw(flag);
+  ensure(option != nullptr, "only flags that were declared are asked for");
+  return option->count() > 0;
 }
 
 bool Options::was_chosen() const {

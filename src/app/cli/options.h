@@ -40,7 +40,7 @@ class Options {
   void footer(const std::string& examples);                                  // shown below the flags
   Options& subcommand(const std::string& name, const std::string& summary);  // exactly one must be chosen
   bool was_chosen() const;
-  bool was_given(const std::string& flag) const;  // after parsing; also as --no-x
+  bool was_given(const std::string& flag) const;  // after parsing, by any of its names; also as --no-x
 
   // After parsing: InputError for a flag that was given although what was asked for (`by`, in words) would not use it:
   // one that is not in the list and not below one of the headings; or, the other way round, one that is.

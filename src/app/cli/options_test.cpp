@@ -56,5 +56,39 @@ TEST(ParseSettings, keys_are_flags_without_their_dashes) {
   EXPECT_THROW(parse_settings("--replica", "tp=two", declare), InputError);
 }
 
+TEST(Options, a_flag_was_given_by_whichever_of_its_names) {
+  std::string schedule;
+  bool sharded = false;
+  const auto declare = [&](Options& options) {
+    options.text("--pipeline-schedule,--schedule", schedule, "");
+    options.flag("--sharded", sharded, "");
+  };
+  for (const char* typed : {"schedule=x", "pipeline-schedule=x"}) {
+    parse_settings("--set", typed, declare, [](const Options& options) {
+      EXPECT_TRUE(options.was_given("--schedule"));
+      EXPECT_TRUE(options.was_given("--pipeline-schedule"));
+      EXPECT_FALSE(options.was_given("--sharded"));
+      EXPECT_THROW(options.refuse({"--schedule"}, {}, "this"), InputError);
+      EXPECT_THROW(options.refuse({"--pipeline-schedule"}, {}, "this"), InputError);
+      EXPECT_THROW((void)options.was_given("--never-declared"), InternalError);
+    });
+  }
+}
+
+TEST(Options, a_refusal_says_all_of_why) {
+  std::string schedule;
+  const std::string why = "a reason that takes rather more than the sixty letters that values are cut to";
+  parse_settings(
+      "--set", "schedule=x", [&](Options& options) { options.text("--schedule", schedule, ""); },
+      [&](const Options& options) {
+        try {
+          options.refuse({"--schedule"}, {}, why);
+          FAIL();
+        } catch (const InputError& error) {
+          EXPECT_NE(error.problem().value.find(why), std::string::npos) << error.what();
+        }
+      });
+}
+
 }  // namespace
 }  // namespace foretoken

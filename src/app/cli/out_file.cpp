@@ -1,5 +1,9 @@
 #include "app/cli/out_file.h"
 
+#include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -19,6 +23,14 @@ void OutFile::close() {
   if (!wanted()) return;
   file_.close();
   if (!file_) throw InputError({.source = flag_, .value = printable(path_), .expected = "room to write all rows"});
+}
+
+void check_out_folder(const std::string& flag, const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error || !std::filesystem::is_directory(path) || access(path.c_str(), W_OK) != 0) {
+    throw InputError({.source = flag, .value = printable(path), .expected = "a folder that can be written to"});
+  }
 }
 
 }  // namespace foretoken

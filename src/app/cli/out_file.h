@@ -22,4 +22,7 @@ class OutFile {
   std::ofstream file_;
 };
 
+// Makes the folder where it is not there. InputError, before any long work, where files cannot be written in it.
+void check_out_folder(const std::string& flag, const std::string& path);
+
 }  // namespace foretoken

@@ -8,6 +8,16 @@
 #include "base/text.h"
 
 namespace foretoken {
+namespace {
+
+constexpr std::pair<std::string_view, ContextExchange> megatron_exchanges[] = {
+    {"p2p", ContextExchange::ring},
+    {"all_gather", ContextExchange::all_gather},
+    {"allgather", ContextExchange::all_gather},
+    {"a2a", ContextExchange::all_to_all},
+    {"a2a+p2p", ContextExchange::all_to_all}};
+
+}  // namespace
 
 size_t one_of(const ConfigValue& value, std::span<const std::string_view> words) {
   for (size_t i = 0; i < words.size(); ++i) {
@@ -23,8 +33,8 @@ void says_recompute_granularity(SaidSettings& said, const ConfigValue& value) {
 }
 
 void says_tokenizer(SaidSettings& said, const ConfigValue& value) {
-  constexpr std::pair<std::string_view, int64_t> vocabularies[] = {{"GPT2BPETokenizer", 50257},
-                                                                   {"Llama2Tokenizer", 32000}};
+  constexpr std::pair<std::string_view, int64_t> vocabularies[] = {
+      {"GPT2BPETokenizer", 50257}, {"Llama2Tokenizer", 32000}, {"meta-llama/Llama-2-7b-hf", 32000}};
   for (const auto& [name, size] : vocabularies) {
     if (value.text() == name && !said.vocabulary) said.vocabulary = size;
   }
@@ -42,12 +52,22 @@ void says_positions(SaidSettings& said, const ConfigValue& value) {
   said.learned_positions = one_of(value, words) == 0;
 }
 
+std::vector<std::string_view> megatron_exchange_names() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, exchange] : megatron_exchanges) names.push_back(name);
+  return names;
+}
+
+std::optional<ContextExchange> exchange_from_megatron_name(std::string_view name) {
+  for (const auto& [known, exchange] : megatron_exchanges) {
+    if (equal_ignoring_case(known, name)) return exchange;
+  }
+  return std::nullopt;
+}
+
 void says_context_exchange(SaidSettings& said, const ConfigValue& value) {
-  static constexpr std::string_view words[] = {"p2p", "all_gather", "allgather", "a2a", "a2a+p2p"};
-  const size_t word = one_of(value, words);
-  said.context_exchange = word == 0                ? ContextExchange::ring
-                          : word == 1 || word == 2 ? ContextExchange::all_gather
-                                                   : ContextExchange::all_to_all;
+  one_of(value, megatron_exchange_names());
+  said.context_exchange = exchange_from_megatron_name(value.text());
 }
 
 void says_fp8_recipe(SaidSettings& said, const ConfigValue& value) {
@@ -70,9 +90,13 @@ void says_full_sharding(SaidSettings& said, const ConfigValue& value) {
   }
 }
 
-void says_sharding_strategy(SaidSettings& said, const ConfigValue& value) {
+std::span<const std::string_view> sharding_strategy_names() {
   static constexpr std::string_view words[] = {"no_shard", "optim", "optim_grads", "optim_grads_params"};
-  said.sharding = static_cast<Sharding>(one_of(value, words));
+  return words;
+}
+
+void says_sharding_strategy(SaidSettings& said, const ConfigValue& value) {
+  said.sharding = static_cast<Sharding>(one_of(value, sharding_strategy_names()));
 }
 
 }  // namespace foretoken

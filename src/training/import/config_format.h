@@ -2,6 +2,7 @@
 // formats/list.cpp.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,6 +68,11 @@ void says_fp8_recipe(SaidSettings& said, const ConfigValue& value);             
 void says_optimizer_sharding(SaidSettings& said, const ConfigValue& value);     // true: ZeRO-1, unless more is said
 void says_full_sharding(SaidSettings& said, const ConfigValue& value);          // true: FSDP, unless less is said
 void says_sharding_strategy(SaidSettings& said, const ConfigValue& value);      // optim, optim_grads, ...
+
+// Names of --cp-comm-type, and of --data-parallel-sharding-strategy in the order of Sharding.
+std::vector<std::string_view> megatron_exchange_names();
+std::optional<ContextExchange> exchange_from_megatron_name(std::string_view name);
+std::span<const std::string_view> sharding_strategy_names();
 
 // The number of layers is that of recomputed ones with the method `block`; with `uniform` it is the size of pieces, all
 // of which are recomputed (Megatron-Core).

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "training/decoder_sizes.h"
 #include "training/import/config_format.h"
+#include "training/import/virtual_stages.h"
 
 namespace foretoken {
 namespace {
@@ -86,8 +87,8 @@ void read_entries(ImportedTraining& imported, const RecognisedConfig& config) {
                                   .line = entry.line,
                                   .nearest = hints ? nearest_key(*config.format, entry.key) : std::string()});
     } else if (entry.computed || equal_ignoring_case(entry.value, "auto")) {
-      imported.notes.push_back(fmt::format("line {}: {} = {} is chosen when the job starts; taken as not said",
-                                           entry.line, entry.key, printable(entry.value)));
+      imported.notes.push_back(fmt::format("{} line {}: {} = {} is chosen when the job starts; taken as not said",
+                                           config.entries.source, entry.line, entry.key, printable(entry.value)));
     } else {
       rule->read(imported.said, ConfigValue(config.entries.source, entry));
     }
@@ -98,16 +99,20 @@ int64_t padded(int64_t vocabulary, int64_t multiple) {
   return (vocabulary + multiple - 1) / multiple * multiple;
 }
 
-// Nothing, and a note, where a size is missing.
+// Nothing, and a note of them all, where sizes are missing.
 std::optional<Model> model_of_sizes(const SaidSettings& said, const std::string& source,
                                     std::vector<std::string>& notes) {
   if (!said.layers && !said.hidden && !said.heads) return std::nullopt;  // the file is not about a model
   const std::pair<const char*, const std::optional<int64_t>*> needed[] = {
       {"layers", &said.layers}, {"hidden size", &said.hidden},    {"attention heads", &said.heads},
       {"MLP width", &said.ffn}, {"vocabulary", &said.vocabulary}, {"sequence length", &said.sequence_length}};
+  std::vector<std::string> missing;
   for (const auto& [name, value] : needed) {
-    if (*value) continue;
-    notes.push_back(fmt::format("no model: its {} is not said", name));
+    if (!*value) missing.emplace_back(name);
+  }
+  if (!missing.empty()) {
+    notes.push_back(
+        fmt::format("no model: its {} {} not said", fmt::join(missing, ", "), missing.size() == 1 ? "is" : "are"));
     return std::nullopt;
   }
   const int64_t multiple = said.vocabulary_multiple.value_or(1) * said.tensor.value_or(1);
@@ -136,16 +141,11 @@ std::optional<Model> model_of_sizes(const SaidSettings& said, const std::string&
 }
 
 // Megatron-LM gives the layers of a virtual stage rather than the number of stages.
-void count_virtual_stages(SaidSettings& said, const std::string& source) {
+void count_virtual_stages(ImportedTraining& imported, const std::string& source) {
+  SaidSettings& said = imported.said;
   if (!said.layers_per_virtual_stage || said.virtual_stages || !said.layers) return;
-  const int64_t rank_layers = *said.layers / said.pipeline.value_or(1);
-  if (rank_layers < 1 || rank_layers % *said.layers_per_virtual_stage != 0) {
-    throw InputError({.source = source,
-                      .path = "layers of a virtual stage",
-                      .value = std::to_string(*said.layers_per_virtual_stage),
-                      .expected = fmt::format("a divisor of the {} layers of a pipeline rank", rank_layers)});
-  }
-  said.virtual_stages = rank_layers / *said.layers_per_virtual_stage;
+  said.virtual_stages = virtual_stages_of(plan_with({}, imported, 0), *said.layers, *said.layers_per_virtual_stage,
+                                          {.source = source, .path = "layers of a virtual stage"});
 }
 
 template <class T>
@@ -166,7 +166,7 @@ ImportedTraining parse_training_config(std::string_view text, const std::string&
   ImportedTraining imported{.format = std::string(config.format->name)};
   read_entries(imported, config);
   config.format->complete(imported.said, config.entries, imported.notes);
-  count_virtual_stages(imported.said, source);
+  count_virtual_stages(imported, source);
   imported.model = model_of_sizes(imported.said, source, imported.notes);
   return imported;
 }

@@ -211,6 +211,12 @@ TEST(ImportConfig, a_dump_of_megatron_bridge_without_a_vocabulary) {
   EXPECT_EQ(plan.virtual_stages, 4);
 }
 
+TEST(ImportConfig, all_missing_sizes_of_a_model_are_listed) {
+  const ImportedTraining imported = import("--num-layers 32 --hidden-size 4096 --num-attention-heads 32");
+  EXPECT_FALSE(imported.model);
+  EXPECT_EQ(imported.notes.back(), "no model: its vocabulary, sequence length are not said");
+}
+
 TEST(ImportConfig, a_config_of_llm_foundry) {
   const ImportedTraining imported = import(foundry_yaml);
   EXPECT_EQ(imported.format, "llm-foundry");

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/known_names.h"
+#include "app/cli/out_file.h"
 #include "app/cli/progress.h"
 #include "app/cli/tier_flag.h"
 #include "base/error.h"
@@ -197,6 +199,9 @@ class FitCommand : public Command {
   }
 
   Answer fit_training_stacks(const Library& library) const {
+    check_names("--stacks", stacks_, library.training_stacks().names());
+    check_out_folder("--out", out_);
+    OutFile rows_file("--rows", rows_);
     const HardwareCatalogue hardware = library.hardware();
     TrainingCaseLibrary cases(library.training_stacks().all(), library.run_clusters(), hardware,
                               [&](const Cluster& cluster) { return library.machine(cluster); });
@@ -206,13 +211,23 @@ class FitCommand : public Command {
       std::string why;
       if (auto run = cases.find(rows.read(), "", why)) runs.push_back(std::move(*run));
     }
+    const bool any = std::any_of(runs.begin(), runs.end(), [&](const TrainingCase& run) {
+      const std::string& stack = cases.stacks()[run.stack].name;
+      return stacks_.empty() || std::find(stacks_.begin(), stacks_.end(), stack) != stacks_.end();
+    });
+    if (!any) {
+      throw InputError({.source = training_data_,
+                        .value = "no run that can be predicted",
+                        .expected = "runs of a training stack, as validate training reads them"});
+    }
     const TrainingFit fit = fit_training(
         {.data = training_data_, .stacks = library.training_stacks().folder(), .only = stacks_, .folds = folds_}, cases,
         std::move(runs), show_progress);
     for (const FittedStack& stack : fit.stacks) {
       write_file(std::filesystem::path(out_) / (stack.name + ".json"), stack.file.dump() + "\n");
     }
-    if (!rows_.empty()) write_file(rows_, fitted_runs_csv(fit));
+    if (rows_file.wanted()) rows_file.stream() << fitted_runs_csv(fit);
+    rows_file.close();
     return {.text = training_fit_text(fit), .json = training_fit_json(fit)};
   }
 

@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/progress.h"
 #include "app/cli/tier_flag.h"
 #include "app/cli/training_flags.h"
 #include "plan/training_search.h"
@@ -27,6 +28,8 @@ class PlanCommand : public Command {
     train_->choice("--tier", tier_, tier_names(), tier_help);
     train_->footer(
         "Sizes, --schedule (1f1b and interleaved), --sharding and --recompute-granularity are tried out unless given.\n"
+        "Not accepted: --sequence-parallel and --shard-ranks (tensor ranks always share sequences, all replicas one\n"
+        "copy); uneven stages, layers of a chunk and --recompute-num-layers (the search chooses them).\n"
         "Examples:\n"
         "  foretoken plan train --model Llama-3.1-70B --cluster h100_ib_rail --devices 64 --seq-length 8192\n"
         "      --global-batch-size 128\n"
@@ -35,7 +38,8 @@ class PlanCommand : public Command {
   }
 
   Answer run(const Library& library) const override {
-    TrainingQuestion question = flags_.question(library);
+    TrainingRequest request = flags_.request(library, TrainingFlags::Use::search);
+    TrainingQuestion& question = request.question;
     const std::unique_ptr<MachineModels> machine = library.machine(question.cluster, tier_from_name(tier_).value());
     TrainingSearch search{
         .job = question.job,
@@ -47,12 +51,13 @@ class PlanCommand : public Command {
         .formats = question.formats,
         .overheads = question.overheads,
         .capacity = training_capacity(machine->device()),
-        .choices = flags_.choices(question.plan),
+        .choices = request.choices,
         .best = static_cast<size_t>(best_),
         .threads = threads_ > 0 ? static_cast<unsigned>(threads_) : std::max(1U, std::thread::hardware_concurrency())};
     search.start.context_exchange = question.plan.context_exchange;
     search.choices.most_tensor = most_tensor_;
     search.choices.most_micro_batch = most_micro_batch_;
+    show_progress("looking at all plans");
     const TrainingSearchResult result = search_training_plans(search);
 
     question.plan = result.best.front().plan;
@@ -60,7 +65,7 @@ class PlanCommand : public Command {
     Answer answer{.text = training_search_text(question, result) + training_text(question, estimate),
                   .json = training_search_json(question, result)};
     answer.json.set("fastest", training_json(question, estimate));
-    flags_.add_notes(answer);
+    add_notes(answer, request.notes);
     return answer;
   }
 

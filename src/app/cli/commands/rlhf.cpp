@@ -55,7 +55,8 @@ class RlhfCommand : public Command {
 
   Answer run(const Library& library) const override {
     options_->refuse({}, {"A long run", "Accounting"}, "an iteration of a loop");
-    const TrainingQuestion question = training_.question(library);
+    const TrainingRequest request = training_.request(library, TrainingFlags::Use::one_plan);
+    const TrainingQuestion& question = request.question;
     const Tier tier = tier_from_name(tier_).value();
     const std::unique_ptr<MachineModels> machine = library.machine(question.cluster, tier);
     const TrainingEstimate estimate = estimate_training(question, *machine);

@@ -20,7 +20,7 @@ class TrainCommand : public Command {
     options.heading("Prediction");
     options.choice("--tier", tier_, tier_names(), tier_help);
     options.heading("Output");
-    options.flag("--timeline", timeline_, "Also draw when each pipeline stage does what");
+    options.flag("--timeline", timeline_, "Also draw when each pipeline stage does what; with --json: its tasks");
     options.text("--trace", trace_, "Write the pipeline as a Chrome trace (.json, .json.gz), for ui.perfetto.dev");
     options.text("--export-chakra", chakra_, "Write the pipeline as Chakra execution traces, PREFIX.STAGE.et");
     options.footer(
@@ -33,21 +33,26 @@ class TrainCommand : public Command {
   }
 
   Answer run(const Library& library) const override {
-    const TrainingQuestion question = flags_.question(library);
+    const TrainingRequest request = flags_.request(library, TrainingFlags::Use::one_plan);
+    const TrainingQuestion& question = request.question;
     const std::unique_ptr<MachineModels> machine = library.machine(question.cluster, tier_from_name(tier_).value());
     const TrainingEstimate estimate = estimate_training(question, *machine);
     Answer answer{.text = training_text(question, estimate), .json = training_json(question, estimate)};
-    add_pipeline(question, estimate.iteration, answer.text);
-    flags_.add_notes(answer);
+    add_pipeline(question, estimate.iteration, answer);
+    add_notes(answer, request.notes);
     return answer;
   }
 
  private:
-  void add_pipeline(const TrainingQuestion& question, const IterationEstimate& iteration, std::string& text) const {
+  void add_pipeline(const TrainingQuestion& question, const IterationEstimate& iteration, Answer& answer) const {
     if (!timeline_ && trace_.empty() && chakra_.empty()) return;
     const std::string& schedule = question.plan.schedule;
     const PipelineTimeline timeline = pipeline_events(schedule, iteration.pipeline);
-    if (timeline_) text += "\n" + pipeline_chart(timeline);
+    std::string& text = answer.text;
+    if (timeline_) {
+      text += "\n" + pipeline_chart(timeline);
+      answer.json.set("timeline", timeline_json(timeline));
+    }
     if (!trace_.empty()) {
       write_file(trace_, pipeline_trace(schedule, timeline).dump(0) + "\n");
       text += fmt::format("\nwrote {}: open it at ui.perfetto.dev or chrome://tracing\n", trace_);

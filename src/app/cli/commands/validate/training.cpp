@@ -1,6 +1,12 @@
+#include <set>
+#include <span>
+#include <tuple>
+
 #include "app/cli/commands/validate/list.h"
+#include "app/cli/known_names.h"
 #include "app/cli/out_file.h"
 #include "base/csv.h"
+#include "base/error.h"
 #include "report/validation_report.h"
 #include "training/scale/validate_step_times.h"
 #include "training/validate/validate_training.h"
@@ -32,6 +38,7 @@ class ValidateTraining : public Command {
     if (is_step_times(table)) return step_times(std::move(table));
     TrainingValidationRequest request = request_;
     request.data = data_;
+    check_filters(library);
     OutFile rows("--out", out_);
     ScoredTrainingSink sink;
     if (rows.wanted()) {
@@ -43,10 +50,34 @@ class ValidateTraining : public Command {
                               [&](const Cluster& cluster) { return library.machine(cluster); });
     const Validation validation = validate_training(request, cases, sink);
     rows.close();
+    if (validation.overall.n == 0 && validation.skipped.empty()) {
+      throw InputError(
+          {.source = data_, .value = "no run", .expected = "at least one row, of all the filters at once"});
+    }
     return {.text = validation_text(validation), .json = validation_json(validation, "training")};
   }
 
  private:
+  // InputError for a stack that there is not, and for a source, model or device that the file does not name.
+  void check_filters(const Library& library) const {
+    if (!request_.stack.empty())
+      check_names("--stack", std::span(&request_.stack, 1), library.training_stacks().names());
+    const std::tuple<const char*, const char*, const std::vector<std::string>*> filters[] = {
+        {"--sources", "source", &request_.sources},
+        {"--models", "model", &request_.models},
+        {"--gpus", "gpu", &request_.gpus}};
+    for (const auto& [flag, column, wanted] : filters) {
+      if (!wanted->empty()) check_names(flag, *wanted, values_of(column));
+    }
+  }
+  std::vector<std::string> values_of(const char* column) const {
+    CsvReader table{std::filesystem::path(data_)};
+    const size_t index = table.column(column);
+    std::set<std::string> values;
+    while (table.next()) values.emplace(table.cell(index));
+    return {values.begin(), values.end()};
+  }
+
   // Distributions of the steps of single runs, instead of runs.
   static bool is_step_times(const CsvReader& table) { return table.find_column("p50") && table.find_column("p95"); }
   Answer step_times(CsvReader table) const {

@@ -1,0 +1,12 @@
+// Names in a list that a flag takes, against those that there are.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace foretoken {
+
+// InputError, with the nearest name, for the first that is not known.
+void check_names(const std::string& flag, std::span<const std::string> given, std::span<const std::string> known);
+
+}  // namespace foretoken

@@ -1,0 +1,206 @@
+// foretoken train, plan train, validate training and fit training: what flags and files say arrives, and what says
+// nothing is refused.
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "run.h"
+
+namespace foretoken {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Train : public testing::Test {
+ protected:
+  Train() : folder_(fs::temp_directory_path() / fs::path("foretoken_train_" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~Train() override { fs::remove_all(folder_); }
+
+  std::string write(const std::string& name, const std::string& content) const {
+    std::ofstream(folder_ / name, std::ios::binary) << content;
+    return (folder_ / name).string();
+  }
+
+  static Outcome train(const std::string& more) {
+    return run_foretoken("train --model Llama-3.1-8B --cluster h100_ib_rail --seq-length 2048 " + more);
+  }
+
+  static Json json_of(const Outcome& run) {
+    EXPECT_EQ(run.status, 0) << run.err;
+    return parse_json(run.out, "train");
+  }
+
+  fs::path folder_;
+};
+
+// Lines of an error are wrapped, so that what is looked for may be, too.
+std::string in_one_line(const std::string& text) {
+  std::string line;
+  for (const char letter : text) {
+    const bool space = letter == ' ' || letter == '\n';
+    if (!space || line.empty() || line.back() != ' ') line += space ? ' ' : letter;
+  }
+  return line;
+}
+
+void expect_refused(const Outcome& run, const std::string& mentions) {
+  EXPECT_EQ(run.status, 2) << run.err << run.out;
+  EXPECT_EQ(run.out, "");
+  EXPECT_NE(in_one_line(run.err).find(mentions), std::string::npos) << "should mention: " << mentions << "\n"
+                                                                    << run.err;
+}
+
+TEST_F(Train, flags_that_would_change_nothing_are_refused) {
+  for (const auto& [flags, mentions] : {
+           std::pair("--devices 8 --shard-ranks 4", "--shard-ranks: with --sharding none"),
+           std::pair("--devices 8 --recompute-method block", "--recompute-method: with --recompute-granularity none"),
+           std::pair("--devices 8 --recompute-num-layers 1", "--recompute-num-layers"),
+           std::pair("--devices 8 --recompute-granularity full --recompute-num-layers 2", "--recompute-method block"),
+           std::pair("--devices 8 --recompute-granularity full --recompute-method block", "--recompute-num-layers"),
+           std::pair("--devices 8 --optimizer-offload-fraction 0.5", "--optimizer-offload-fraction"),
+           std::pair("--devices 8 --lora-target mlp", "--lora-target"),
+           std::pair("--devices 8 --routing random", "a model without experts"),
+           std::pair("--devices 8 --moe-expert-capacity-factor 1", "a model without experts"),
+           std::pair("--devices 8 --cp-comm-type a2a", "--cp-comm-type"),
+           std::pair("--devices 8 --use-distributed-optimizer --sharding none", "contradict"),
+           std::pair("--devices 8 --data-parallel-sharding-strategy optim", "--use-megatron-fsdp"),
+           std::pair("--devices 8 -tp 4 --expert-tensor-parallel-size 2", "--expert-tensor-parallel-size"),
+           std::pair("--devices 8 --train-tokens 1B --gpu-price -0.5", "--gpu-price"),
+           std::pair("--devices 8 -pp 2 --num-virtual-stages-per-pipeline-rank 2 "
+                     "--num-layers-per-virtual-pipeline-stage 8",
+                     "one of the two"),
+       }) {
+    expect_refused(train(flags), mentions);
+  }
+}
+
+TEST_F(Train, devices_that_replicas_do_not_fill_are_refused) {
+  expect_refused(train("--devices 12 -tp 8"), "a multiple of 8 (8 tensor x 1 context x 1 pipeline ranks), such as 8");
+}
+
+TEST_F(Train, sizes_beyond_all_bounds_are_refused) {
+  expect_refused(train("--devices 8 -tp 1000000000 -pp 1000000000 -cp 1000000000"), "from 1 to 8192");
+}
+
+TEST_F(Train, what_a_search_prints_can_be_typed_again) {
+  const Json plan = json_of(
+      train("--devices 8 --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads --recompute-granularity "
+            "full --recompute-method uniform --recompute-num-layers 1 --cp-comm-type p2p -cp 2 --json"));
+  EXPECT_EQ(plan.find("plan")->find("sharding")->string(), "gradients");
+  EXPECT_EQ(plan.find("plan")->find("context_exchange")->string(), "ring");
+  EXPECT_EQ(plan.find("plan")->find("recompute_layers")->integer(), 0);
+}
+
+TEST_F(Train, adapters_are_counted_by_their_own_convention_unless_another_is_given) {
+  const auto convention = [](const std::string& more) {
+    return json_of(train("--devices 8 --json " + more)).find("flops")->find("convention")->string();
+  };
+  EXPECT_EQ(convention(""), "model-3x-causal-half");
+  EXPECT_EQ(convention("--lora-rank 16"), "lora-2x-causal-half");
+  EXPECT_EQ(convention("--lora-rank 16 --flops executed"), "executed");
+}
+
+TEST_F(Train, the_report_says_what_is_not_usual) {
+  const Outcome run = train(
+      "--devices 8 --sharding parameters --shard-ranks 4 --recompute-granularity full --recompute-method block "
+      "--recompute-num-layers 4 --optimizer adam-8bit --optimizer-cpu-offload --packed-length 512 -cp 2");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const std::string text = in_one_line(run.out);
+  for (const char* part :
+       {"context 2 (ring)", "1 micro-batch of 1", "parameters over 4 ranks", "full, 4 layers of each chunk",
+        "100% of the optimizer's state in host memory", "documents of 512 tokens packed", "bytes of optimizer state"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << run.out;
+  }
+  EXPECT_EQ(in_one_line(train("--devices 8").out).find("also "), std::string::npos);
+}
+
+TEST_F(Train, a_short_run_is_told_in_hours) {
+  EXPECT_NE(train("--devices 8 --train-tokens 100M").out.find(" hours (90% interval"), std::string::npos);
+}
+
+TEST_F(Train, a_timeline_is_in_the_json_too) {
+  const Json json = json_of(train("--devices 8 -pp 4 --global-batch-size 16 --timeline --json"));
+  EXPECT_EQ(json.find("timeline")->find("micro_batches")->integer(), 8);
+  EXPECT_EQ(json.find("timeline")->find("tasks")->items().size(), 4U * 8U * 2U);
+}
+
+TEST_F(Train, a_flag_beats_the_file) {
+  const std::string file = write("zero.json", R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization":
+      {"stage": 3, "offload_optimizer": {"device": "cpu"}, "offload_param": {"device": "cpu"}},
+      "activation_checkpointing": {"cpu_checkpointing": true}})");
+  const auto formats = [&](const std::string& more) {
+    return json_of(train("--devices 8 --json --config " + file + " " + more));
+  };
+  const Json as_said = formats("");
+  EXPECT_EQ(as_said.find("formats")->find("offloaded_optimizer")->number(), 1);
+  EXPECT_EQ(as_said.find("formats")->find("offloaded_activations")->number(), 1);
+  const std::string notes = as_said.find("notes")->dump(0);
+  EXPECT_NE(notes.find("parameters in host memory"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("no stack stands for DeepSpeed"), std::string::npos) << notes;
+  const Json without = formats("--no-optimizer-cpu-offload --activation-offload-fraction 0");
+  EXPECT_EQ(without.find("formats")->find("offloaded_optimizer")->number(), 0);
+  EXPECT_EQ(without.find("formats")->find("offloaded_activations")->number(), 0);
+}
+
+TEST_F(Train, a_file_without_all_sizes_of_a_model_says_which_are_missing) {
+  const std::string file = write("run.sh", "--num-layers 32 --hidden-size 4096 --num-attention-heads 32\n");
+  expect_refused(run_foretoken({"train", "--config", file, "--cluster", "h100_ib_rail", "--devices", "8"}),
+                 "its vocabulary, sequence length are not said");
+}
+
+TEST_F(Train, chunks_by_their_layers_count_embedding_and_loss) {
+  const std::string layout = "--devices 16 -pp 2 --global-batch-size 16 --num-layers-per-virtual-pipeline-stage ";
+  EXPECT_EQ(json_of(train(layout + "8 --json")).find("plan")->find("virtual_stages")->integer(), 2);
+  expect_refused(train(layout + "5"), "a divisor of the 16 layers of a pipeline rank");
+  expect_refused(train(layout + "8 --account-for-loss-in-pipeline-split"), "divide by 2 pipeline ranks");
+}
+
+TEST_F(Train, a_search_honours_a_schedule_and_says_what_megatron_lacks) {
+  const Outcome run = run_foretoken(
+      "plan train --model Llama-3.1-8B --cluster h100_ib_rail --devices 8 -pp 2 --global-batch-size 32 --schedule "
+      "zb-h1 --best 1");
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_NE(run.out.find("Megatron-LM has no schedule like zb-h1"), std::string::npos) << run.out;
+}
+
+TEST_F(Train, a_search_prints_the_notes_of_a_file) {
+  const std::string file = write("run.sh", "--global-batch-size 32 --no-such-flag-of-ours 3\n");
+  const Outcome run = run_foretoken({"plan", "train", "--model", "Llama-3.1-8B", "--cluster", "h100_ib_rail",
+                                     "--devices", "8", "--config", file, "--best", "1"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_NE(in_one_line(run.out).find("no-such-flag-of-ours is not used"), std::string::npos) << run.out;
+}
+
+TEST_F(Train, a_search_says_why_it_refuses_a_flag) {
+  expect_refused(run_foretoken("plan train --model Llama-3.1-8B --cluster h100_ib_rail --devices 8 "
+                               "--global-batch-size 32 --shard-ranks 4"),
+                 "all replicas share one copy");
+}
+
+const char* const no_runs = "id,source,model,gpu\n";
+
+TEST_F(Train, validation_refuses_names_that_there_are_not) {
+  const std::string file = write("runs.csv", "id,source,model,gpu\n1,mosaic-foundry,mpt-7b,h100\n");
+  const std::string command = "validate training --data " + file;
+  expect_refused(run_foretoken(command + " --stack llm-foundri"), "did you mean llm-foundry?");
+  expect_refused(run_foretoken(command + " --sources mosaik-foundry"), "did you mean mosaic-foundry?");
+  expect_refused(run_foretoken(command + " --models mpt-8b"), "did you mean mpt-7b?");
+  expect_refused(run_foretoken(command + " --gpus h200"), "did you mean h100?");
+}
+
+TEST_F(Train, a_fit_refuses_what_it_cannot_write_before_it_starts) {
+  const std::string file = write("runs.csv", no_runs);
+  expect_refused(run_foretoken({"fit", "training", "--data", file, "--out", file}), "a folder that can be written to");
+  expect_refused(
+      run_foretoken({"fit", "training", "--data", file, "--out", folder_.string(), "--stacks", "llm-fondry"}),
+      "did you mean llm-foundry?");
+}
+
+}  // namespace
+}  // namespace foretoken
