@@ -86,7 +86,7 @@ class RlhfCommand : public Command {
         .iteration = rlhf_iteration(
             plan, rollout_devices_ > 0 ? std::optional<int64_t>(rollout_devices_) : std::optional<int64_t>())};
     Answer answer{.text = rlhf_text(report), .json = rlhf_json(report)};
-    training_.add_notes(answer);
+    add_notes(answer, request.notes);
     return answer;
   }
 
