@@ -153,7 +153,7 @@ int run_command_line(const std::vector<std::string>& arguments, std::ostream& ou
   try {
     return parse_and_run(arguments, out);
   } catch (const InputError& error) {
-    err << wrap_lines(fmt::format("error: {}\n", error.what()), page_width, 4);
+    err << "error: " << error.what() << '\n';
     return wrong_input;
   } catch (const std::runtime_error& error) {
     // The outside world: a full disk, a closed pipe.

@@ -12,9 +12,9 @@
 namespace foretoken {
 namespace {
 
-constexpr Range<int64_t> at_least_one{.least = 1, .most = 1'000'000'000};
-constexpr Range<int64_t> none_or_more{.least = 0, .most = 1'000'000'000};
-constexpr Range<int64_t> ranks{.least = 1, .most = 8192};  // products of a few of them fit into 64 bits
+constexpr Range<int64_t> one_sequence_or_more{.least = 1, .most = 1'000'000'000};
+constexpr Range<int64_t> not_said_or_more{.least = 0, .most = 1'000'000'000};
+constexpr Range<int64_t> rank_range{.least = 1, .most = 8192};  // products of a few of them fit into 64 bits
 
 std::vector<std::string> exchange_names() {
   std::vector<std::string> names = context_exchange_names();
@@ -48,31 +48,32 @@ Sharding sharding_of_strategy(const std::string& name) {
 void TrainingPlanFlags::declare(Options& options) {
   options_ = &options;
   options.heading("Batch and parallelism");
-  options.integer("--micro-batch-size", micro_batch_, at_least_one, "Sequences of one micro-batch");
-  options.integer("--global-batch-size", global_batch_, none_or_more,
+  options.integer("--micro-batch-size", micro_batch_, one_sequence_or_more, "Sequences of one micro-batch");
+  options.integer("--global-batch-size", global_batch_, not_said_or_more,
                   "Sequences of one optimizer step; 0 = one micro-batch for each replica");
-  options.integer("--tensor-model-parallel-size,--tensor-parallel-size", tensor_, ranks,
+  options.integer("--tensor-model-parallel-size,--tensor-parallel-size", tensor_, rank_range,
                   "-tp: devices that share each layer");
-  options.integer("--pipeline-model-parallel-size,--pipeline-parallel-size", pipeline_, ranks,
+  options.integer("--pipeline-model-parallel-size,--pipeline-parallel-size", pipeline_, rank_range,
                   "-pp: stages the layers are cut into");
-  options.integer("--context-parallel-size", context_, ranks, "-cp: devices that share each sequence");
-  options.integer("--expert-model-parallel-size,--expert-parallel-size", expert_, ranks,
+  options.integer("--context-parallel-size", context_, rank_range, "-cp: devices that share each sequence");
+  options.integer("--expert-model-parallel-size,--expert-parallel-size", expert_, rank_range,
                   "-ep: devices the experts are spread over");
-  options.integer("--expert-tensor-parallel-size", expert_tensor_, {.least = 0, .most = ranks.most},
+  options.integer("--expert-tensor-parallel-size", expert_tensor_, {.least = 0, .most = rank_range.most},
                   "Devices that share each expert: tensor / expert ranks, at least 1; 0 = that");
   options.flag("--sequence-parallel", sequence_, "Norms on a share of the tokens; gather and scatter around layers");
   options.choice("--cp-comm-type", context_exchange_, exchange_names(), "How context ranks get keys and values");
-  options.integer("--num-virtual-stages-per-pipeline-rank", virtual_stages_, ranks,
+  options.integer("--num-virtual-stages-per-pipeline-rank", virtual_stages_, rank_range,
                   "Chunks of layers on each pipeline rank (interleaving)");
-  options.integer("--num-layers-per-virtual-pipeline-stage", layers_per_virtual_stage_, none_or_more,
+  options.integer("--num-layers-per-virtual-pipeline-stage", layers_per_virtual_stage_, not_said_or_more,
                   "The same by the layers of a chunk; 0 = as above");
-  options.integer("--microbatch-group-size-per-virtual-pipeline-stage", micro_batch_group_, none_or_more,
+  options.integer("--microbatch-group-size-per-virtual-pipeline-stage", micro_batch_group_, not_said_or_more,
                   "Micro-batches in a row through one chunk; 0 = the fewest that leave no small group, the only one");
   options.choice("--pipeline-schedule,--schedule", schedule_, pipeline_schedule_names(),
                  "Order of micro-batches; default 1f1b, or interleaved with virtual stages");
-  options.integer("--decoder-first-pipeline-num-layers", first_layers_, none_or_more,
+  options.integer("--decoder-first-pipeline-num-layers", first_layers_, not_said_or_more,
                   "Layers of the first pipeline rank; 0 = its even share");
-  options.integer("--decoder-last-pipeline-num-layers", last_layers_, none_or_more, "Layers of the last pipeline rank");
+  options.integer("--decoder-last-pipeline-num-layers", last_layers_, not_said_or_more,
+                  "Layers of the last pipeline rank");
   options.flag("--account-for-embedding-in-pipeline-split", embedding_in_split_,
                "The embedding counts as a layer when layers are shared out");
   options.flag("--account-for-loss-in-pipeline-split", loss_in_split_, "So does the loss");
@@ -82,7 +83,7 @@ void TrainingPlanFlags::declare(Options& options) {
   options.flag("--use-megatron-fsdp", megatron_fsdp_, "The same as --sharding parameters, or as the next flag says");
   options.choice("--data-parallel-sharding-strategy", sharding_strategy_, strategy_names(),
                  "What Megatron-FSDP shares out");
-  options.integer("--shard-ranks", shard_ranks_, none_or_more,
+  options.integer("--shard-ranks", shard_ranks_, not_said_or_more,
                   "Ranks that share one copy, as in hybrid sharding (HSDP); 0 = all");
 
   options.heading("Memory");
@@ -90,7 +91,7 @@ void TrainingPlanFlags::declare(Options& options) {
                  "What is computed again in the backward pass: nothing, attention cores, whole layers");
   options.choice("--recompute-method", recompute_method_, {"uniform", "block"},
                  "full: all layers of a chunk, or as many as the next flag says");
-  options.integer("--recompute-num-layers", recompute_layers_, none_or_more,
+  options.integer("--recompute-num-layers", recompute_layers_, not_said_or_more,
                   "block: so many layers of each chunk; uniform: 1");
 }
 
