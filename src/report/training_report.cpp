@@ -203,8 +203,9 @@ std::string training_text(const TrainingQuestion& question, const TrainingEstima
       rate_text(use.model_rate.value(), "FLOP/s"), 100 * use.mfu, 100 * use.hfu, dtype_name(use.peak_type),
       rate_text(use.peak.value(), "FLOP/s"), use.convention);
   const StepVariation& v = estimate.variation;
-  text += fmt::format("  varies    p05 {}, p50 {}, p95 {}, p99 {}\n", duration_text(v.p05), duration_text(v.p50),
-                      duration_text(v.p95), duration_text(v.p99));
+  text += fmt::format("  varies    p05 {}, p50 {}, p95 {}, p99 {}{}\n", duration_text(v.p05), duration_text(v.p50),
+                      duration_text(v.p95), duration_text(v.p99),
+                      v.kind > Confidence::interpolated ? " (extrapolated: no log of such a size)" : "");
   text = wrap_lines(text, page_width, 12);
   text += fmt::format("\nWhere the time goes, on stage {} (the busiest):\n", iteration.slowest_stage);
   text += parts_table(iteration) + "\n" + memory_lines(estimate);
@@ -253,7 +254,7 @@ Json training_json(const TrainingQuestion& question, const TrainingEstimate& est
                               {"hfu", use.hfu}})},
       {"parts_seconds", std::move(parts)},
       {"busiest_stage", iteration.slowest_stage},
-      {"step_times", Json::object({{"mean", v.mean}, {"p05", v.p05}, {"p50", v.p50}, {"p95", v.p95}, {"p99", v.p99}})},
+      {"step_times", Json::object({{"mean", v.mean}, {"p05", v.p05}, {"p50", v.p50}, {"p95", v.p95}, {"p99", v.p99}, {"confidence", confidence_name(v.kind)}})},
       {"memory", Json::object({{"fullest_stage", estimate.memory.fullest},
                                {"capacity_bytes", estimate.capacity ? Json(estimate.capacity->value()) : Json()},
                                {"fits", estimate.fits},
