@@ -123,8 +123,10 @@ std::string run_lines(const LongRunEstimate& long_run, const TrainingQuestion& q
                     rounded_text(run.usd->low), rounded_text(run.usd->high), *question.run->usd_per_device_hour);
   }
   if (run.megawatt_hours) {
-    text += fmt::format("  energy about {} MWh at {:.0f} W per device\n", rounded_text(run.megawatt_hours->value),
-                        *question.run->watts_per_device);
+    const double energy = run.megawatt_hours->value;
+    text +=
+        fmt::format("  energy about {} {} at {:.0f} W per device\n", rounded_text(energy < 1 ? 1000 * energy : energy),
+                    energy < 1 ? "kWh" : "MWh", *question.run->watts_per_device);
   }
   return wrap_lines(text, page_width, 2);
 }
