@@ -123,8 +123,10 @@ std::string run_lines(const LongRunEstimate& long_run, const TrainingQuestion& q
                     rounded_text(run.usd->low), rounded_text(run.usd->high), *question.run->usd_per_device_hour);
   }
   if (run.megawatt_hours) {
-    text += fmt::format("  energy about {} MWh at {:.0f} W per device\n", rounded_text(run.megawatt_hours->value),
-                        *question.run->watts_per_device);
+    const double energy = run.megawatt_hours->value;
+    text +=
+        fmt::format("  energy about {} {} at {:.0f} W per device\n", rounded_text(energy < 1 ? 1000 * energy : energy),
+                    energy < 1 ? "kWh" : "MWh", *question.run->watts_per_device);
   }
   return wrap_lines(text, page_width, 2);
 }
@@ -254,7 +256,12 @@ Json training_json(const TrainingQuestion& question, const TrainingEstimate& est
                               {"hfu", use.hfu}})},
       {"parts_seconds", std::move(parts)},
       {"busiest_stage", iteration.slowest_stage},
-      {"step_times", Json::object({{"mean", v.mean}, {"p05", v.p05}, {"p50", v.p50}, {"p95", v.p95}, {"p99", v.p99}, {"confidence", confidence_name(v.kind)}})},
+      {"step_times", Json::object({{"mean", v.mean},
+                                   {"p05", v.p05},
+                                   {"p50", v.p50},
+                                   {"p95", v.p95},
+                                   {"p99", v.p99},
+                                   {"confidence", confidence_name(v.kind)}})},
       {"memory", Json::object({{"fullest_stage", estimate.memory.fullest},
                                {"capacity_bytes", estimate.capacity ? Json(estimate.capacity->value()) : Json()},
                                {"fits", estimate.fits},

@@ -39,7 +39,8 @@ class BadInput : public testing::Test {
 void expect_refused(const Outcome& run, const std::string& mentions) {
   EXPECT_EQ(run.status, 2) << run.err << run.out;
   EXPECT_EQ(run.out, "");
-  EXPECT_NE(run.err.find(mentions), std::string::npos) << "should mention: " << mentions << "\n" << run.err;
+  EXPECT_NE(in_one_line(run.err).find(mentions), std::string::npos) << "should mention: " << mentions << "\n"
+                                                                    << run.err;
 }
 
 const char* const small_llama =

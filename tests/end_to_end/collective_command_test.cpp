@@ -36,7 +36,8 @@ void expect_refused(const std::string& line, const std::string& mentions) {
   const Outcome run = run_foretoken("collective " + line);
   EXPECT_EQ(run.status, 2) << line << "\n" << run.out << run.err;
   EXPECT_EQ(run.out, "");
-  EXPECT_NE(run.err.find(mentions), std::string::npos) << line << " should mention: " << mentions << "\n" << run.err;
+  EXPECT_NE(in_one_line(run.err).find(mentions), std::string::npos) << line << " should mention: " << mentions << "\n"
+                                                                    << run.err;
 }
 
 TEST(CollectiveCommand, a_range_of_sizes_gives_a_row_each_with_the_choice_and_its_reason) {

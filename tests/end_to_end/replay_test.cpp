@@ -58,7 +58,7 @@ class ReplayCommand : public testing::Test {
     const Outcome run = replay(std::move(more));
     EXPECT_EQ(run.status, 2) << run.err << run.out;
     EXPECT_EQ(run.out, "");
-    EXPECT_THAT(run.err, HasSubstr(mentions));
+    EXPECT_THAT(in_one_line(run.err), HasSubstr(mentions));
   }
 
   fs::path folder_;

@@ -47,4 +47,13 @@ Outcome run_foretoken(const std::string& line) {
   return run_foretoken(split_words(line));
 }
 
+std::string in_one_line(const std::string& text) {
+  std::string line;
+  for (const char letter : text) {
+    const bool space = letter == ' ' || letter == '\n';
+    if (!space || line.empty() || line.back() != ' ') line += space ? ' ' : letter;
+  }
+  return line;
+}
+
 }  // namespace foretoken

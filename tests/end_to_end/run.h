@@ -17,4 +17,7 @@ Outcome run_foretoken(const std::string& line);  // split at spaces; '...' and "
 
 std::vector<std::string> split_words(const std::string& line);
 
+// Every stretch of spaces and line ends as one space: what is looked for in a message may span lines.
+std::string in_one_line(const std::string& text);
+
 }  // namespace foretoken

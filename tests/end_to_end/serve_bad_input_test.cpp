@@ -41,7 +41,8 @@ class ServeBadInput : public testing::Test {
     const Outcome run = serve(flags);
     EXPECT_EQ(run.status, 2) << flags << "\n" << run.err;
     EXPECT_EQ(run.out, "");
-    EXPECT_NE(run.err.find(mentions), std::string::npos) << "should mention: " << mentions << "\n" << run.err;
+    EXPECT_NE(in_one_line(run.err).find(mentions), std::string::npos) << "should mention: " << mentions << "\n"
+                                                                      << run.err;
   }
 
   fs::path folder_;

@@ -24,7 +24,8 @@ void expect_refused(const std::string& flags, const std::string& mentions) {
   const Outcome run = run_foretoken(base + flags);
   EXPECT_EQ(run.status, 2) << flags << "\n" << run.err;
   EXPECT_EQ(run.out, "");
-  EXPECT_NE(run.err.find(mentions), std::string::npos) << "should mention: " << mentions << "\n" << run.err;
+  EXPECT_NE(in_one_line(run.err).find(mentions), std::string::npos) << "should mention: " << mentions << "\n"
+                                                                    << run.err;
 }
 
 TEST(ServeShapes, one_output_one_beam_and_a_block_of_one_token_are_the_plain_run) {

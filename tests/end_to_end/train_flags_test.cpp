@@ -39,16 +39,6 @@ class Train : public testing::Test {
   fs::path folder_;
 };
 
-// Lines of an error are wrapped, so that what is looked for may be, too.
-std::string in_one_line(const std::string& text) {
-  std::string line;
-  for (const char letter : text) {
-    const bool space = letter == ' ' || letter == '\n';
-    if (!space || line.empty() || line.back() != ' ') line += space ? ' ' : letter;
-  }
-  return line;
-}
-
 void expect_refused(const Outcome& run, const std::string& mentions) {
   EXPECT_EQ(run.status, 2) << run.err << run.out;
   EXPECT_EQ(run.out, "");
@@ -82,13 +72,21 @@ TEST_F(Train, flags_that_would_change_nothing_are_refused) {
 
 TEST_F(Train, devices_that_replicas_do_not_fill_are_refused) {
   expect_refused(train("--devices 12 -tp 8"), "a multiple of 8 (8 tensor x 1 context x 1 pipeline ranks), such as 8");
+  expect_refused(train("--devices 12 -tp 7"), "--tensor-model-parallel-size = 7");
 }
 
 TEST_F(Train, sizes_beyond_all_bounds_are_refused) {
   expect_refused(train("--devices 8 -tp 1000000000 -pp 1000000000 -cp 1000000000"), "from 1 to 8192");
 }
 
-TEST_F(Train, what_a_search_prints_can_be_typed_again) {
+TEST_F(Train, what_a_search_prints_is_the_plan_it_found) {
+  const std::string job = " --model Mixtral-8x7B-v0.1 --cluster h100_ib_rail --devices 16 --json ";
+  const Json search = json_of(run_foretoken("plan train --global-batch-size 32 -ep 8 --best 1" + job));
+  const Json again = json_of(run_foretoken("train" + job + search.find("megatron_flags")->string()));
+  EXPECT_EQ(again.find("plan")->dump(0), search.find("fastest")->find("plan")->dump(0));
+}
+
+TEST_F(Train, flags_of_megatron_mean_what_ours_do) {
   const Json plan = json_of(
       train("--devices 8 --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads --recompute-granularity "
             "full --recompute-method uniform --recompute-num-layers 1 --cp-comm-type p2p -cp 2 --json"));

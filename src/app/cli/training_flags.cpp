@@ -15,8 +15,6 @@ namespace foretoken {
 namespace {
 
 constexpr const char* usual_stack = "megatron-bridge-26.08";
-constexpr Range<int64_t> at_least_one{.least = 1, .most = 1'000'000'000};
-constexpr Range<int64_t> none_or_more{.least = 0, .most = 1'000'000'000};
 
 std::vector<std::string> convention_names() {
   std::vector<std::string> names;
@@ -61,6 +59,19 @@ std::vector<std::string> notes_of(const ImportedTraining& imported, const std::s
     notes.push_back(fmt::format("{}: parameters in host memory are not modelled; taken as on the device", file));
   }
   return notes;
+}
+
+// InputError for devices that no whole number of replicas fills. Anything else wrong with a plan says more: it is left
+// to the estimate.
+void check_devices(const TrainingQuestion& question) {
+  const ParallelPlan& p = question.plan.parallel;
+  const int64_t replica = p.tensor * p.context * p.pipeline, devices = question.devices;
+  if (devices % replica == 0) return;
+  if (!is_valid_plan(question.job.model, question.job.sequence_length, question.plan, devices)) return;
+  throw InputError({.source = "--devices",
+                    .value = fmt::format("{}", devices),
+                    .expected = fmt::format("a multiple of {} ({} tensor x {} context x {} pipeline ranks), such as {}",
+                                            replica, p.tensor, p.context, p.pipeline, devices / replica * replica)});
 }
 
 }  // namespace
@@ -249,6 +260,7 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use) const {
   question.devices = devices > 0 ? devices : total_devices(question.cluster);
   if (use == Use::one_plan) {
     question.plan = plan_.plan(imported, question.job.model, question.devices);
+    check_devices(question);
   } else {
     TrainingPlanFlags::OpenPlan open = plan_.open_plan(imported, question.devices);
     question.plan = std::move(open.start);

@@ -12,9 +12,7 @@
 namespace foretoken {
 namespace {
 
-constexpr Range<int64_t> one_sequence_or_more{.least = 1, .most = 1'000'000'000};
-constexpr Range<int64_t> not_said_or_more{.least = 0, .most = 1'000'000'000};
-constexpr Range<int64_t> rank_range{.least = 1, .most = 8192};  // products of a few of them fit into 64 bits
+constexpr Range<int64_t> rank_counts{.least = 1, .most = 8192};  // products of a few of them fit into 64 bits
 
 std::vector<std::string> exchange_names() {
   std::vector<std::string> names = context_exchange_names();
@@ -48,32 +46,31 @@ Sharding sharding_of_strategy(const std::string& name) {
 void TrainingPlanFlags::declare(Options& options) {
   options_ = &options;
   options.heading("Batch and parallelism");
-  options.integer("--micro-batch-size", micro_batch_, one_sequence_or_more, "Sequences of one micro-batch");
-  options.integer("--global-batch-size", global_batch_, not_said_or_more,
+  options.integer("--micro-batch-size", micro_batch_, at_least_one, "Sequences of one micro-batch");
+  options.integer("--global-batch-size", global_batch_, none_or_more,
                   "Sequences of one optimizer step; 0 = one micro-batch for each replica");
-  options.integer("--tensor-model-parallel-size,--tensor-parallel-size", tensor_, rank_range,
+  options.integer("--tensor-model-parallel-size,--tensor-parallel-size", tensor_, rank_counts,
                   "-tp: devices that share each layer");
-  options.integer("--pipeline-model-parallel-size,--pipeline-parallel-size", pipeline_, rank_range,
+  options.integer("--pipeline-model-parallel-size,--pipeline-parallel-size", pipeline_, rank_counts,
                   "-pp: stages the layers are cut into");
-  options.integer("--context-parallel-size", context_, rank_range, "-cp: devices that share each sequence");
-  options.integer("--expert-model-parallel-size,--expert-parallel-size", expert_, rank_range,
+  options.integer("--context-parallel-size", context_, rank_counts, "-cp: devices that share each sequence");
+  options.integer("--expert-model-parallel-size,--expert-parallel-size", expert_, rank_counts,
                   "-ep: devices the experts are spread over");
-  options.integer("--expert-tensor-parallel-size", expert_tensor_, {.least = 0, .most = rank_range.most},
+  options.integer("--expert-tensor-parallel-size", expert_tensor_, {.least = 0, .most = rank_counts.most},
                   "Devices that share each expert: tensor / expert ranks, at least 1; 0 = that");
   options.flag("--sequence-parallel", sequence_, "Norms on a share of the tokens; gather and scatter around layers");
   options.choice("--cp-comm-type", context_exchange_, exchange_names(), "How context ranks get keys and values");
-  options.integer("--num-virtual-stages-per-pipeline-rank", virtual_stages_, rank_range,
+  options.integer("--num-virtual-stages-per-pipeline-rank", virtual_stages_, rank_counts,
                   "Chunks of layers on each pipeline rank (interleaving)");
-  options.integer("--num-layers-per-virtual-pipeline-stage", layers_per_virtual_stage_, not_said_or_more,
+  options.integer("--num-layers-per-virtual-pipeline-stage", layers_per_virtual_stage_, none_or_more,
                   "The same by the layers of a chunk; 0 = as above");
-  options.integer("--microbatch-group-size-per-virtual-pipeline-stage", micro_batch_group_, not_said_or_more,
+  options.integer("--microbatch-group-size-per-virtual-pipeline-stage", micro_batch_group_, none_or_more,
                   "Micro-batches in a row through one chunk; 0 = the fewest that leave no small group, the only one");
   options.choice("--pipeline-schedule,--schedule", schedule_, pipeline_schedule_names(),
                  "Order of micro-batches; default 1f1b, or interleaved with virtual stages");
-  options.integer("--decoder-first-pipeline-num-layers", first_layers_, not_said_or_more,
+  options.integer("--decoder-first-pipeline-num-layers", first_layers_, none_or_more,
                   "Layers of the first pipeline rank; 0 = its even share");
-  options.integer("--decoder-last-pipeline-num-layers", last_layers_, not_said_or_more,
-                  "Layers of the last pipeline rank");
+  options.integer("--decoder-last-pipeline-num-layers", last_layers_, none_or_more, "Layers of the last pipeline rank");
   options.flag("--account-for-embedding-in-pipeline-split", embedding_in_split_,
                "The embedding counts as a layer when layers are shared out");
   options.flag("--account-for-loss-in-pipeline-split", loss_in_split_, "So does the loss");
@@ -83,7 +80,7 @@ void TrainingPlanFlags::declare(Options& options) {
   options.flag("--use-megatron-fsdp", megatron_fsdp_, "The same as --sharding parameters, or as the next flag says");
   options.choice("--data-parallel-sharding-strategy", sharding_strategy_, strategy_names(),
                  "What Megatron-FSDP shares out");
-  options.integer("--shard-ranks", shard_ranks_, not_said_or_more,
+  options.integer("--shard-ranks", shard_ranks_, none_or_more,
                   "Ranks that share one copy, as in hybrid sharding (HSDP); 0 = all");
 
   options.heading("Memory");
@@ -91,7 +88,7 @@ void TrainingPlanFlags::declare(Options& options) {
                  "What is computed again in the backward pass: nothing, attention cores, whole layers");
   options.choice("--recompute-method", recompute_method_, {"uniform", "block"},
                  "full: all layers of a chunk, or as many as the next flag says");
-  options.integer("--recompute-num-layers", recompute_layers_, not_said_or_more,
+  options.integer("--recompute-num-layers", recompute_layers_, none_or_more,
                   "block: so many layers of each chunk; uniform: 1");
 }
 
@@ -191,7 +188,7 @@ void TrainingPlanFlags::refuse_without_effect(const TrainingPlan& plan) const {
 }
 
 // Of flags that say what follows from others; Megatron-LM has a choice there.
-void TrainingPlanFlags::check_fixed_sizes(const TrainingPlan& plan, int64_t devices) const {
+void TrainingPlanFlags::check_fixed_sizes(const TrainingPlan& plan) const {
   const ParallelPlan& p = plan.parallel;
   const int64_t expert_tensor = std::max<int64_t>(1, p.tensor / p.expert);
   if (expert_tensor_ > 0 && expert_tensor_ != expert_tensor) {
@@ -199,11 +196,9 @@ void TrainingPlanFlags::check_fixed_sizes(const TrainingPlan& plan, int64_t devi
          fmt::format("{} with {} tensor and {} expert ranks: other layouts of experts are not modelled", expert_tensor,
                      p.tensor, p.expert));
   }
-  const int64_t replica = p.tensor * p.context * p.pipeline;
-  if (devices > replica && devices % replica != 0) {
-    fail("--devices", fmt::format("{}", devices),
-         fmt::format("a multiple of {} ({} tensor x {} context x {} pipeline ranks), such as {}", replica, p.tensor,
-                     p.context, p.pipeline, devices / replica * replica));
+  if (micro_batch_group_ > 0 && micro_batch_group_ != pipeline_work(plan).micro_batch_group) {
+    fail("--microbatch-group-size-per-virtual-pipeline-stage", fmt::format("{}", micro_batch_group_),
+         fmt::format("{}: other groups are not modelled", pipeline_work(plan).micro_batch_group));
   }
 }
 
@@ -213,24 +208,21 @@ TrainingPlan TrainingPlanFlags::plan(const ImportedTraining* imported, const Mod
   if (!given("--pipeline-schedule")) plan.schedule = plan.virtual_stages > 1 ? "interleaved" : "1f1b";
   plan.recompute_layers = said_recompute_layers(plan);
   refuse_without_effect(plan);
-  check_fixed_sizes(plan, devices);
-  if (micro_batch_group_ > 0 && micro_batch_group_ != pipeline_work(plan).micro_batch_group) {
-    fail("--microbatch-group-size-per-virtual-pipeline-stage", fmt::format("{}", micro_batch_group_),
-         fmt::format("{}: other groups are not modelled", pipeline_work(plan).micro_batch_group));
-  }
+  check_fixed_sizes(plan);
   return plan;
 }
 
 TrainingPlanFlags::OpenPlan TrainingPlanFlags::open_plan(const ImportedTraining* imported, int64_t devices) const {
-  options_->refuse({"--sequence-parallel"}, {}, "a search, where tensor ranks always share sequences too");
-  options_->refuse({"--num-layers-per-virtual-pipeline-stage", "--decoder-first-pipeline-num-layers",
-                    "--decoder-last-pipeline-num-layers", "--account-for-embedding-in-pipeline-split",
-                    "--account-for-loss-in-pipeline-split", "--microbatch-group-size-per-virtual-pipeline-stage",
-                    "--expert-tensor-parallel-size"},
-                   {}, "a search, which shares layers out by itself (fix -pp, -ep or virtual stages instead)");
+  options_->refuse({"--sequence-parallel"}, {}, "a search of plans (tensor ranks always come with it)");
+  options_->refuse(
+      {"--num-layers-per-virtual-pipeline-stage", "--decoder-first-pipeline-num-layers",
+       "--decoder-last-pipeline-num-layers", "--account-for-embedding-in-pipeline-split",
+       "--account-for-loss-in-pipeline-split", "--microbatch-group-size-per-virtual-pipeline-stage",
+       "--expert-tensor-parallel-size"},
+      {}, "a search of plans (it shares layers and experts out by itself; -pp, -ep and virtual stages can be fixed)");
   options_->refuse({"--recompute-method", "--recompute-num-layers"}, {},
-                   "a search, which tries how many layers are recomputed (--recompute-granularity alone is fixed)");
-  options_->refuse({"--shard-ranks"}, {}, "a search, where all replicas share one copy");
+                   "a search of plans (it tries how many layers; --recompute-granularity can be fixed)");
+  options_->refuse({"--shard-ranks"}, {}, "a search of plans (all replicas share one copy)");
   if (!given("--global-batch-size") && imported == nullptr) {
     fail("--global-batch-size", "not given",
          "the sequences of one optimizer step: plans are compared at the same batch");

@@ -11,11 +11,15 @@
 
 namespace foretoken {
 
+// Of flags that count tokens, sequences, layers or devices.
+inline constexpr Range<int64_t> at_least_one{.least = 1, .most = 1'000'000'000};
+inline constexpr Range<int64_t> none_or_more{.least = 0, .most = 1'000'000'000};
+
 struct TrainingPlanFlags {
   void declare(Options& options);
 
   // What the flags say, on top of a configuration file (nullptr = none). InputError for flags that contradict each
-  // other or change nothing, and for devices that no whole number of replicas fills.
+  // other or change nothing; whether the plan can run is not looked at.
   TrainingPlan plan(const ImportedTraining* imported, const Model& model, int64_t devices) const;
 
   // For searches: what was said as above, the rest as it comes, and which of it is fixed. InputError for flags that no
@@ -33,7 +37,7 @@ struct TrainingPlanFlags {
   int64_t said_recompute_layers(const TrainingPlan& plan) const;
   int64_t said_virtual_stages(const TrainingPlan& plan, const ImportedTraining* imported, int64_t layers) const;
   void refuse_without_effect(const TrainingPlan& plan) const;
-  void check_fixed_sizes(const TrainingPlan& plan, int64_t devices) const;
+  void check_fixed_sizes(const TrainingPlan& plan) const;
 
   const Options* options_ = nullptr;
   int64_t micro_batch_ = 1, global_batch_ = 0;
