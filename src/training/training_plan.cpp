@@ -98,7 +98,7 @@ struct PlannedRun {
 };
 
 // A number of the plan, in the order problems are listed.
-struct PlanNumber {
+struct NumberOfPlan {
   const char* flag;
   int64_t least, most;
   int64_t (*get)(const PlannedRun&);
@@ -140,7 +140,7 @@ enum PlanNumberIndex : uint8_t {
   recompute_number,
 };
 
-constexpr PlanNumber plan_numbers[] = {
+constexpr NumberOfPlan plan_numbers[] = {
     {"--tensor-model-parallel-size", 1, most_split, [](const PlannedRun& run) { return run.plan.parallel.tensor; },
      [](PlannedRun& run, int64_t value) { run.plan.parallel.tensor = value; }, any_number},
     {"--pipeline-model-parallel-size", 1, most_split, [](const PlannedRun& run) { return run.plan.parallel.pipeline; },
@@ -180,7 +180,7 @@ struct Finding {
 std::vector<Finding> numbers_out_of_range(const PlannedRun& run) {
   std::vector<Finding> findings;
   for (size_t i = 0; i < std::size(plan_numbers); ++i) {
-    const PlanNumber& number = plan_numbers[i];
+    const NumberOfPlan& number = plan_numbers[i];
     const int64_t value = number.get(run);
     if (value >= number.least && value <= number.most) continue;
     findings.push_back(
@@ -316,7 +316,7 @@ std::vector<std::string> nearest_values(const PlannedRun& run, PlanNumberIndex i
                                         const std::vector<Finding>& before) {
   constexpr int64_t farthest = 2048;
   constexpr size_t enough = 3;
-  const PlanNumber& number = plan_numbers[index];
+  const NumberOfPlan& number = plan_numbers[index];
   const bool schedule_works = schedule_complaint(run.plan).empty();
   const auto works = [&](int64_t candidate) {
     if (candidate < number.least || candidate > number.most) return false;
@@ -419,14 +419,14 @@ std::vector<PlanProblem> plan_problems(const Model& model, int64_t sequence_leng
   PlannedRun run{.model = model, .sequence_length = sequence_length, .plan = plan, .devices = devices};
   std::vector<PlanProblem> problems;
   const auto add = [&](const Finding& finding, std::vector<std::string> nearest) {
-    const PlanNumber& number = plan_numbers[finding.number];
+    const NumberOfPlan& number = plan_numbers[finding.number];
     problems.push_back({.flag = number.flag,
                         .value = std::to_string(number.get(run)),
                         .why = finding.why,
                         .nearest = std::move(nearest)});
   };
   for (const Finding& finding : numbers_out_of_range(run)) {
-    const PlanNumber& number = plan_numbers[finding.number];
+    const NumberOfPlan& number = plan_numbers[finding.number];
     add(finding, {std::to_string(std::clamp(number.get(run), number.least, number.most))});
   }
   if (!problems.empty()) return problems;  // the constraints divide by these numbers
