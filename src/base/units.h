@@ -78,5 +78,6 @@ constexpr Bytes gibibytes(double gib) {
 }
 
 inline constexpr double seconds_per_hour = 3600;
+inline constexpr double seconds_per_day = 24 * seconds_per_hour;
 
 }  // namespace foretoken

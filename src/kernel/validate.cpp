@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "kernel/forms/eager_form.h"
 #include "kernel/measurement_files.h"
 #include "kernel/measurement_rows.h"
@@ -265,10 +266,7 @@ Validation validate_kernels(const KernelValidationRequest& request, const Hardwa
   };
   const size_t cores = std::max(1u, std::thread::hardware_concurrency());
   const size_t wanted = sink ? 1 : request.threads > 0 ? static_cast<size_t>(request.threads) : cores;
-  std::vector<std::jthread> helpers;
-  for (size_t i = 1; i < std::min(wanted, results.size()); ++i) helpers.emplace_back(work);
-  work();
-  helpers.clear();  // joins
+  run_on_threads(static_cast<unsigned>(std::max<size_t>(1, std::min(wanted, results.size()))), work);
   for (const FileResult& result : results) {
     if (result.failure) std::rethrow_exception(result.failure);
   }

@@ -103,6 +103,11 @@ Model read_document(const JsonView& document, const std::string& name,
 
 }  // namespace
 
+bool Model::has_experts() const {
+  return std::any_of(layers.begin(), layers.end(),
+                     [](const Layer& layer) { return std::holds_alternative<Moe>(layer.feed_forward); });
+}
+
 bool Model::is_encoder_only() const {
   bool mixes = false;
   for (const Layer& layer : layers) {

@@ -153,6 +153,7 @@ struct Model {
   std::vector<std::string> notes;  // what a reader should know: an assumption, a part not modelled
 
   Scheme mixer_scheme() const { return attention_scheme.value_or(scheme); }
+  bool has_experts() const;      // some layer routes tokens
   bool is_encoder_only() const;  // tokens are mixed, and nowhere causally
 };
 

@@ -82,8 +82,6 @@ class IterationModel {
   // For fits: other constants than the stack's.
   void use_constants(const TrainingConstants& constants);
 
-  const TrainingJob& job() const { return job_; }
-
  private:
   struct PieceTime {
     ChunkTimes times;

@@ -96,7 +96,10 @@ class Sorter {
     return unfused ? unfused_seconds(shape) : seconds(shape);
   }
   // Of the work of one long document, where documents are cut over ranks or kernels do not know them.
-  double packed_share() const { return request_.attended_length() / static_cast<double>(request_.sequence_length); }
+  double packed_share() const {
+    return attended_length(request_.sequence_length, request_.packed_length) /
+           static_cast<double>(request_.sequence_length);
+  }
 
   // Grouped multiplies: as fast as one multiply with the tokens of all experts of the rank, each expert's rounded up to
   // a tile. Their weights are side by side in the gradient of weights.
@@ -310,7 +313,7 @@ PieceCosts outer_costs(const Model& three, int64_t stage, const PieceRequest& re
 
 }  // namespace
 
-double PieceRequest::attended_length() const {
+double attended_length(int64_t sequence_length, int64_t packed_length) {
   const auto whole = static_cast<double>(sequence_length);
   if (packed_length == 0 || packed_length >= sequence_length) return whole;
   const auto document = static_cast<double>(packed_length);

@@ -52,9 +52,10 @@ struct PieceRequest {
   Routing routing = Routing::balanced;
   double expert_capacity = 0;  // an expert takes at most so many times its even share of tokens; 0 = all that come
   int64_t packed_length = 0;   // tokens of each of the documents that fill a sequence; 0 = one document
-
-  double attended_length() const;  // keys in reach of a token, twice the mean: sum of squares over sum of documents
 };
+
+// Keys in reach of a token, twice the mean: sum of squares over sum of documents.
+double attended_length(int64_t sequence_length, int64_t packed_length);
 
 // The machine that trains. What it points to must outlive the calls.
 struct TrainingMachine {

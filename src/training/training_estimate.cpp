@@ -13,12 +13,12 @@ namespace foretoken {
 namespace {
 
 // More time of the optimizer's step.
-void add_once_a_step(IterationEstimate& iteration, const TrainingPlan& plan, int64_t sequence_length, Seconds added) {
+void add_once_a_step(IterationEstimate& iteration, Seconds added) {
   iteration.parts[static_cast<size_t>(TimePart::optimizer)] += added.value();
   const double factor = 1 + added.value() / iteration.seconds.value;
   iteration.seconds = scaled(iteration.seconds, factor);
-  iteration.tokens_per_second = static_cast<double>(plan.global_batch * sequence_length) / iteration.seconds.value;
-  iteration.tokens_per_second_per_device = iteration.tokens_per_second / static_cast<double>(plan.devices());
+  iteration.tokens_per_second /= factor;
+  iteration.tokens_per_second_per_device /= factor;
 }
 
 // Weights in 16 bits and the optimizer's state; of adapters, those alone.
@@ -44,7 +44,7 @@ LongRunEstimate long_run(const TrainingQuestion& question, const TrainingEstimat
     throw InputError({.source = "--device-mtbf-hours",
                       .value = fmt::format("{}", run.failures.device_mtbf_hours),
                       .expected = fmt::format("a job that gets on: it would fail every {}, and needs {} to go on again",
-                                              duration_text(3600 * result.reliability.mtbf_hours),
+                                              duration_text(seconds_per_hour * result.reliability.mtbf_hours),
                                               duration_text(result.reliability.conditions.mean_recovery_seconds()))});
   }
   const TrainingBudget budget{
@@ -78,9 +78,8 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
   result.memory = plan_memory(parts, plan, question.formats, question.overheads);
   const Device& device = machine.device();
   if (question.formats.offloaded_optimizer > 0 && device.host_bandwidth) {
-    add_once_a_step(
-        result.iteration, plan, job.sequence_length,
-        offload_seconds(result.memory.most(), question.formats.offloaded_optimizer, device.host_bandwidth->value));
+    add_once_a_step(result.iteration, offload_seconds(result.memory.most(), question.formats.offloaded_optimizer,
+                                                      device.host_bandwidth->value));
   }
   result.capacity = training_capacity(device);
   if (result.capacity) {
@@ -98,13 +97,10 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
                             : plan.recompute_layers == 0      ? 1
                                                          : static_cast<double>(plan.recompute_layers * plan.chunks()) /
                                                                static_cast<double>(job.model.layers.size());
-  result.flops = token_flops(
-      job.model,
-      {.sequence_length = job.sequence_length,
-       .attended_length =
-           PieceRequest{.sequence_length = job.sequence_length, .packed_length = job.packed_length}.attended_length(),
-       .recomputed = std::min(1.0, recomputed),
-       .lora = job.lora});
+  result.flops = token_flops(job.model, {.sequence_length = job.sequence_length,
+                                         .attended_length = attended_length(job.sequence_length, job.packed_length),
+                                         .recomputed = std::min(1.0, recomputed),
+                                         .lora = job.lora});
   ensure(question.convention != nullptr, "a question names how FLOPs are counted");
   result.use = flop_use(*question.convention, result.flops, result.iteration.tokens_per_second_per_device, device,
                         facts(job.recipe.scheme).math);

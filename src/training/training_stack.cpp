@@ -102,9 +102,7 @@ AttentionKernel TrainingStack::attention_of(const Layer& layer, const Device& de
 }
 
 const RunInterval& TrainingStack::interval_for(const Model& model) const {
-  const bool routes = std::any_of(model.layers.begin(), model.layers.end(),
-                                  [](const Layer& layer) { return std::holds_alternative<Moe>(layer.feed_forward); });
-  return routes && experts_interval ? *experts_interval : interval;
+  return model.has_experts() && experts_interval ? *experts_interval : interval;
 }
 
 TrainingStack parse_training_stack(std::string_view text, const std::string& source, const TrainingStackFinder& find) {

@@ -1,32 +1,17 @@
 // foretoken train, plan train, validate training and fit training: what flags and files say arrives, and what says
 // nothing is refused.
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "base/json.h"
-#include "run.h"
+#include "command_test.h"
 
 namespace foretoken {
 namespace {
 
-namespace fs = std::filesystem;
-
-class Train : public testing::Test {
+class Train : public CommandTest {
  protected:
-  Train() : folder_(fs::temp_directory_path() / fs::path("foretoken_train_" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
-  }
-  ~Train() override { fs::remove_all(folder_); }
-
-  std::string write(const std::string& name, const std::string& content) const {
-    std::ofstream(folder_ / name, std::ios::binary) << content;
-    return (folder_ / name).string();
-  }
-
   static Outcome train(const std::string& more) {
     return run_foretoken("train --model Llama-3.1-8B --cluster h100_ib_rail --seq-length 2048 " + more);
   }
@@ -35,16 +20,7 @@ class Train : public testing::Test {
     EXPECT_EQ(run.status, 0) << run.err;
     return parse_json(run.out, "train");
   }
-
-  fs::path folder_;
 };
-
-void expect_refused(const Outcome& run, const std::string& mentions) {
-  EXPECT_EQ(run.status, 2) << run.err << run.out;
-  EXPECT_EQ(run.out, "");
-  EXPECT_NE(in_one_line(run.err).find(mentions), std::string::npos) << "should mention: " << mentions << "\n"
-                                                                    << run.err;
-}
 
 TEST_F(Train, flags_that_would_change_nothing_are_refused) {
   for (const auto& [flags, mentions] : {

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "run.h"
+#include "command_test.h"
 
 namespace foretoken {
 namespace {
@@ -25,24 +25,7 @@ Json train_json(const std::string& line) {
   return parse_json(run.status == 0 ? run.out : "{}", line);
 }
 
-class TrainCommandFiles : public testing::Test {
- protected:
-  TrainCommandFiles() {
-    folder_ = fs::path(testing::TempDir()) /
-              (std::string("train_") + testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~TrainCommandFiles() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  std::string file(const std::string& name, const std::string& text) const {
-    write_file(folder_ / name, text);
-    return (folder_ / name).string();
-  }
-  fs::path folder_;
-};
+class TrainCommandFiles : public CommandTest {};
 
 TEST(TrainCommand, text_and_json_say_the_same_of_a_step) {
   const std::string line = small_train +
@@ -106,7 +89,7 @@ TEST(TrainCommand, wrong_input_ends_with_status_2_and_what_was_expected) {
 }
 
 TEST_F(TrainCommandFiles, a_megatron_script_says_model_plan_and_batch) {
-  const std::string script = file("train.sh", R"(#!/bin/bash
+  const std::string script = write("train.sh", R"(#!/bin/bash
 GPUS_PER_NODE=8
 torchrun --nproc_per_node $GPUS_PER_NODE --nnodes 4 pretrain_gpt.py \
   --num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 2048 --max-position-embeddings 2048 \
@@ -128,7 +111,7 @@ torchrun --nproc_per_node $GPUS_PER_NODE --nnodes 4 pretrain_gpt.py \
 }
 
 TEST_F(TrainCommandFiles, deepspeed_json_says_sharding_and_accumulation_of_a_model_that_is_named) {
-  const std::string config = file("ds.json", R"({"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4,
+  const std::string config = write("ds.json", R"({"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4,
     "zero_optimization": {"stage": 3}, "bf16": {"enabled": true}})");
   const Json json = train_json(small_train + " --devices 16 --stack megatron-deepspeed --config " + config);
   const JsonView plan = JsonView(json, "train").at("plan");
@@ -141,7 +124,7 @@ TEST_F(TrainCommandFiles, deepspeed_json_says_sharding_and_accumulation_of_a_mod
 }
 
 TEST_F(TrainCommandFiles, llm_foundry_yaml_says_model_and_full_shards) {
-  const std::string config = file("mpt.yaml", R"(max_seq_len: 2048
+  const std::string config = write("mpt.yaml", R"(max_seq_len: 2048
 model:
   name: mpt_causal_lm
   d_model: 2048
@@ -169,11 +152,11 @@ fsdp_config:
 }
 
 TEST_F(TrainCommandFiles, a_stack_of_the_user_is_a_file) {
-  const std::string stack = file("mine.json", R"({"format": 1, "name": "mine", "summary": "s", "source": "s",
+  const std::string stack = write("mine.json", R"({"format": 1, "name": "mine", "summary": "s", "source": "s",
     "extends": "llm-foundry", "constants": {"step_us": 9e6}})");
   const Json json = train_json(small_train + " --devices 8 --stack " + stack);
   EXPECT_EQ(JsonView(json, "train").at("parts_seconds").at("step").number(), 9);
-  const std::string wrong = file("wrong.json", R"({"format": 1, "name": "mine", "summary": "s", "source": "s",
+  const std::string wrong = write("wrong.json", R"({"format": 1, "name": "mine", "summary": "s", "source": "s",
     "constants": {"stepp_us": 9e6}})");
   const Outcome run = run_foretoken(small_train + " --devices 8 --stack " + wrong);
   EXPECT_EQ(run.status, 2);
@@ -200,8 +183,8 @@ constexpr std::string_view runs_header =
 TEST_F(TrainCommandFiles, validate_training_scores_a_table_of_runs_and_writes_every_row) {
   const std::string sizes = "Tiny-GPT,pretrain,8,2048,16,16,128,8192,0,32000,2048,0,0,0,0,8,mha,";
   const std::string plan = ",8,8,1,0,1,1,1,8,1,0,1,8,bf16,none,0.2,,,,,iter_time_s,,,A,\n";
-  const std::string runs = file("runs.csv", std::string(runs_header) + "mine-1,mine," + sizes + "H100" + plan +
-                                                "mine-2,mine," + sizes + "unheard-of" + plan);
+  const std::string runs = write("runs.csv", std::string(runs_header) + "mine-1,mine," + sizes + "H100" + plan +
+                                                 "mine-2,mine," + sizes + "unheard-of" + plan);
   const std::string out = (folder_ / "scored.csv").string();
   const Outcome run =
       run_foretoken("validate training --data " + runs + " --stack megatron-core-2024 --out " + out + " --json");
@@ -213,7 +196,7 @@ TEST_F(TrainCommandFiles, validate_training_scores_a_table_of_runs_and_writes_ev
               HasSubstr("unheard-of"));
 
   const std::string wrong =
-      file("wrong.csv", std::string(runs_header) + "mine-1,mine," + sizes + "H100,8,8,x" + plan.substr(6));
+      write("wrong.csv", std::string(runs_header) + "mine-1,mine," + sizes + "H100,8,8,x" + plan.substr(6));
   const Outcome refused = run_foretoken("validate training --data " + wrong);
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("wrong.csv"), HasSubstr("row 1, column tp")));

@@ -43,11 +43,6 @@ double parse_tokens(const std::string& text) {
   return *number * unit;
 }
 
-bool has_experts(const Model& model) {
-  return std::any_of(model.layers.begin(), model.layers.end(),
-                     [](const Layer& layer) { return std::holds_alternative<Moe>(layer.feed_forward); });
-}
-
 // What of a file was not used, and what it left open.
 std::vector<std::string> notes_of(const ImportedTraining& imported, const std::string& file) {
   std::vector<std::string> notes = imported.notes;
@@ -197,7 +192,7 @@ TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* i
   job.packed_length = packed_length_;
   job.routing = routing_ == "balanced" ? Routing::balanced : Routing::random;
   if (rank == 0) options_->refuse({"--lora-target"}, {}, "all weights trained (--lora-rank 0)");
-  if (!has_experts(job.model)) {
+  if (!job.model.has_experts()) {
     options_->refuse({"--routing", "--moe-expert-capacity-factor"}, {}, "a model without experts");
   }
   return job;

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <exception>
 #include <functional>
 #include <map>
 #include <set>
@@ -15,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "serving/engine_setup.h"
 #include "serving/load/closed_loop.h"
 #include "serving/load/listed_source.h"
@@ -60,11 +60,6 @@ void check_filters(const ServingValidationRequest& request) {
                         .suggestion = nearest_name(value, known).value_or("")});
     }
   }
-}
-
-bool has_experts(const Model& model) {
-  return std::any_of(model.layers.begin(), model.layers.end(),
-                     [](const Layer& layer) { return std::holds_alternative<Moe>(layer.feed_forward); });
 }
 
 struct Answered {
@@ -291,28 +286,16 @@ class ServingValidator {
     points_.push_back(std::move(point));
   }
 
-  bool is_dense(const std::string& model) { return !has_experts(find_model(model)); }
+  bool is_dense(const std::string& model) { return !find_model(model).has_experts(); }
 
   std::vector<Answered> answer(int threads) {
     std::vector<Answered> answers(points_.size());
     std::vector<const std::vector<size_t>*> work;
     for (const auto& [key, rows] : groups_) work.push_back(&rows);
     std::atomic<size_t> next = 0;
-    std::vector<std::exception_ptr> failures(static_cast<size_t>(std::max(1, threads)));
-    const auto run = [&](std::exception_ptr& failure) {
-      try {
-        for (size_t index = next++; index < work.size(); index = next++) answer_group(*work[index], answers);
-      } catch (...) {  // what leaves a thread ends the program
-        failure = std::current_exception();
-      }
-    };
-    std::vector<std::thread> others;
-    for (size_t i = 1; i < failures.size(); ++i) others.emplace_back(run, std::ref(failures[i]));
-    run(failures.front());
-    for (std::thread& other : others) other.join();
-    for (const std::exception_ptr& failure : failures) {
-      if (failure) std::rethrow_exception(failure);
-    }
+    run_on_threads(static_cast<unsigned>(std::max(1, threads)), [&] {
+      for (size_t index = next++; index < work.size(); index = next++) answer_group(*work[index], answers);
+    });
     return answers;
   }
 
@@ -333,7 +316,7 @@ class ServingValidator {
     for (int64_t tensor = 1; tensor <= std::min(point.devices, most); tensor *= 2) {
       if (point.devices % tensor != 0) continue;
       point.pool = {.replicas = point.devices / tensor, .plan = {.tensor = tensor, .expert = tensor}};
-      if (!has_experts(model)) point.pool.plan.expert = 1;
+      if (!model.has_experts()) point.pool.plan.expert = 1;
       const ServingMemory memory = serving_memory(model, device, point.pool.plan, point.flags);
       if (memory.kv_pool.value >= cache_share * allocatable_bytes(device).value) return;
     }

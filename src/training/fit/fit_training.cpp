@@ -124,7 +124,6 @@ class TrainingFitter {
       models_.emplace_back(one.job, table_.stack(one.stack), one.machine->machine());
       errors_.push_back(0);
     }
-    seen_.assign(cases_.size(), true);
   }
 
   // Log of predicted over measured.
@@ -311,7 +310,6 @@ std::string basis_of(size_t own, size_t pooled) {
 }
 
 struct FoldResult {
-  std::vector<bool> seen;
   std::vector<double> predicted;  // of every run
   std::optional<StackTable> table;
 };
@@ -370,7 +368,6 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
       TrainingFitter fitter(request, start, cases);
       fitter.fit(seen);
       FoldResult& done = results[fold];
-      done.seen = std::move(seen);
       for (size_t i = 0; i < cases.size(); ++i) {
         done.predicted.push_back(std::exp(fitter.error_of(i)) * *cases[i].row.iter_time_s);
       }

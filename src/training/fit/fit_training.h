@@ -16,7 +16,6 @@
 namespace foretoken {
 
 struct TrainingFitRequest {
-  std::filesystem::path data;         // as validate training reads it
   std::filesystem::path stacks;       // folder of stack files
   std::vector<std::string> only;      // runs of these stacks; empty = all
   int64_t folds = 5;                  // of the cross-validation; runs of one configuration are in one fold

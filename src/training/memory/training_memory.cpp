@@ -210,20 +210,4 @@ std::optional<Bytes> training_capacity(const Device& device) {
   return std::nullopt;
 }
 
-Seconds offload_seconds(const ModelParts& parts, const TrainingPlan& plan, const TrainingFormats& formats,
-                        const MemoryOverheads& overheads, BytesPerSecond host_link, double busy_seconds) {
-  TrainingFormats kept = formats;
-  kept.offloaded_optimizer = kept.offloaded_activations = 0;
-  const PlanMemory whole = plan_memory(parts, plan, kept, overheads);
-  Seconds added = offload_seconds(whole.most(), formats.offloaded_optimizer, host_link);
-  if (formats.offloaded_activations > 0) {
-    const int64_t in_flight = chunks_in_flight(plan.schedule, pipeline_work(plan), whole.fullest);
-    const double passes = static_cast<double>(plan.micro_batches() * plan.virtual_stages) /
-                          static_cast<double>(std::max<int64_t>(1, in_flight));
-    const Seconds moved = 2 * formats.offloaded_activations * passes * whole.most().activations / host_link;
-    added += std::max(Seconds(0), moved - Seconds(busy_seconds));
-  }
-  return added;
-}
-
 }  // namespace foretoken

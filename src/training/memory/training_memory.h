@@ -67,10 +67,6 @@ std::optional<Bytes> training_capacity(const Device& device);
 inline Seconds offload_seconds(const TrainingMemory& memory, double share, BytesPerSecond host_link) {
   return share * (memory.gradients + memory.parameters) / host_link;
 }
-// The same for all that the formats offload. Activations go out and come back behind the computing of a micro-batch, of
-// which the stage does `busy_seconds` in a step; what does not fit behind it is added.
-Seconds offload_seconds(const ModelParts& parts, const TrainingPlan& plan, const TrainingFormats& formats,
-                        const MemoryOverheads& overheads, BytesPerSecond host_link, double busy_seconds);
 
 // Of that capacity. Runs that worked come out up to 5% above that (docs/training.md), so only more is
 // called too much.

@@ -29,9 +29,6 @@ struct CheckpointPlan {
   std::optional<double> interval_seconds;  // nothing = the one with the most goodput
 };
 
-// 16-bit weights, fp32 master weights, both moments of Adam.
-inline constexpr double checkpoint_bytes_per_parameter = 14;
-
 // Storage as nodes see it: each node's share of the network, at most what the servers give in total (0 = no limit).
 double storage_bytes_per_second(double bytes_per_second_per_node, int64_t nodes, double total_bytes_per_second = 0);
 

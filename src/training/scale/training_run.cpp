@@ -9,7 +9,6 @@
 namespace foretoken {
 namespace {
 
-constexpr double seconds_per_day = 86400;
 constexpr double z_of_p95 = 1.6448536269514722;
 
 // Deviation of all time lost to failures: a Poisson number of them, each losing a uniform part of an interval and one
