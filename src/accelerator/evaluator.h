@@ -1,0 +1,94 @@
+// What a mapping costs: traffic of every tensor at every level, cycles and energy, in closed form from the loops.
+//
+// Counts follow Timeloop (Parashar et al., ISPASS 2019): data stay where they are while no loop that touches them
+// moves, a sliding window fetches only what is new, one read serves every instance that wants the word, the first pass
+// over a sum reads nothing. `cycles` assumes perfect overlap, as there; `latency` adds what that leaves out.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "accelerator/architecture.h"
+#include "accelerator/mapping.h"
+#include "accelerator/problem.h"
+
+namespace foretoken {
+
+struct EvaluationRules {
+  // A tile that slides keeps its overlap with the one before also when loops that do not touch the tensor ran in
+  // between. Timeloop 3.0.3 fetches it again, its later versions do not.
+  bool halo_across_unrelated_loops = true;
+  // Instances without work, where a dimension leaves a remainder, read nothing. In Timeloop they read in step.
+  bool idle_instances_rest = true;
+  // Multipliers, and instances of a level that a mapping leaves without work, leak as well. Timeloop counts neither.
+  bool idle_parts_leak = true;
+};
+
+// The rules of Timeloop, for comparisons with it.
+constexpr EvaluationRules timeloop_rules{.idle_instances_rest = false, .idle_parts_leak = false};
+
+// One tensor at one level: words of one instance over the whole run (the mean, where remainders make them differ).
+struct TensorTraffic {
+  bool kept = false;
+  double tile_words = 0;
+  double instances = 0;  // that hold it
+  double reads = 0, fills = 0, updates = 0;
+  double energy_pj = 0;       // of all instances
+  double words_to_below = 0;  // received by all instances below from all at this level: reads times multicast
+};
+
+struct LevelUse {
+  double used_words = 0;  // of one instance
+  double instances = 0;   // with work
+  double cycles = 0;      // that its bandwidth asks for
+  double access_pj = 0, leakage_pj = 0;
+};
+
+struct LatencyParts {
+  double fill_cycles = 0;   // first tiles on their way in
+  double drain_cycles = 0;  // last results on their way out
+  double stall_cycles = 0;  // transfers into levels with a single buffer, which nothing hides
+};
+
+struct Evaluation {
+  double operations = 0;
+  double compute_cycles = 0;
+  double cycles = 0;       // compute, or the level whose bandwidth asks for more
+  int slowest_level = -1;  // -1 = compute
+  LatencyParts latency;
+  double energy_pj = 0;
+  double compute_pj = 0;
+  std::vector<LevelUse> levels;        // without the compute level, but for leakage and instances
+  std::vector<TensorTraffic> traffic;  // levels x tensors
+
+  double latency_cycles() const { return cycles + latency.fill_cycles + latency.drain_cycles + latency.stall_cycles; }
+};
+
+class MappingEvaluator {
+ public:
+  // Both must outlive the evaluator. InternalError when either has a fault.
+  MappingEvaluator(const Architecture& architecture, const Problem& problem, EvaluationRules rules = {});
+  ~MappingEvaluator();
+  MappingEvaluator(MappingEvaluator&&) noexcept;
+
+  const Architecture& architecture() const;
+  const Problem& problem() const;
+
+  // Whether the mapping fits fan-outs and buffers; when not, the result is not to be used and mapping_faults says why.
+  // Loops must cover the problem. Allocates nothing once `result` has been used before.
+  bool evaluate(const Mapping& mapping, Evaluation& result) const;
+
+ private:
+  struct Plan;
+  std::unique_ptr<const Plan> plan_;
+};
+
+inline const TensorTraffic& traffic_at(const Evaluation& evaluation, const Problem& problem, size_t level,
+                                       size_t tensor) {
+  return evaluation.traffic[level * problem.tensors.size() + tensor];
+}
+
+// Operations done of those that all multipliers could have done.
+double utilization(const Evaluation& evaluation, const Architecture& architecture);
+
+}  // namespace foretoken
