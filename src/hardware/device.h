@@ -39,6 +39,9 @@ struct Device {
   std::string instruction_set;  // sm_90, gfx942; empty if not known
   DeviceKind kind = DeviceKind::gpu;
   std::string note;
+  // For hardware that is designed rather than bought: its design as JSON (accelerator/formats). Kernel times then come
+  // from mappings onto it.
+  std::string accelerator;
 
   MaybeFact<int> processors;  // SMs, CUs, tensor cores of a TPU, CPU cores
   MaybeFact<int> fp32_lanes_per_processor;

@@ -62,8 +62,8 @@ DeviceFact fact_row(std::string_view key, std::string_view unit, const Fact<Valu
 
 Device read_device(const JsonView& file) {
   Device device;
-  std::vector<std::string> keys = {"name", "title",        "aliases",         "vendor",
-                                   "kind", "architecture", "instruction_set", "note"};
+  std::vector<std::string> keys = {"name",         "title",           "aliases", "vendor",     "kind",
+                                   "architecture", "instruction_set", "note",    "accelerator"};
   for_each_fact(device, [&](const Field& field, auto&) { keys.emplace_back(field.key); });
   keys.emplace_back(peaks_key);
   reject_unknown_keys(file, keys);
@@ -76,6 +76,7 @@ Device read_device(const JsonView& file) {
   device.architecture = find_text(file, "architecture");
   device.instruction_set = find_text(file, "instruction_set");
   device.note = find_text(file, "note");
+  if (const std::optional<JsonView> design = file.find("accelerator")) device.accelerator = design->value().dump(0);
 
   for_each_fact(device, [&]<class Value>(const Field& field, MaybeFact<Value>& fact) {
     fact = find_fact<Value>(file, field.key, field.bounds, field.units);

@@ -89,6 +89,12 @@ KernelPredictor::KernelPredictor(Device device, RooflineIntervals intervals,
   }
 }
 
+KernelPredictor::KernelPredictor(Device device, std::shared_ptr<const DescribedKernels> described,
+                                 RooflineIntervals intervals)
+    : KernelPredictor(std::move(device), std::move(intervals)) {
+  described_ = std::move(described);
+}
+
 KernelEstimate KernelPredictor::estimate(const KernelShape& shape, std::string_view variant,
                                          LearnedBasis* basis) const {
   if (const std::optional<KernelShape> run = as_weight_only(shape, device_)) return estimate(*run, {}, basis);
@@ -105,6 +111,13 @@ KernelEstimate KernelPredictor::estimate(const KernelShape& shape, std::string_v
       result.seconds = at_least(learned->seconds, least);
       result.tier = learned->tier;
       result.inside_envelope = learned->inside_envelope;
+      return result;
+    }
+  }
+  if (described_) {
+    if (const std::optional<Estimate> mapped = described_->seconds(shape)) {
+      result.seconds = at_least(*mapped, least);
+      result.tier = Tier::mapped;
       return result;
     }
   }

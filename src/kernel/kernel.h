@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -16,6 +17,15 @@
 #include "model/work.h"
 
 namespace foretoken {
+
+// Kernel times that a device's own description gives, where there is nothing to measure yet. Safe to call from many
+// threads.
+class DescribedKernels {
+ public:
+  virtual ~DescribedKernels() = default;
+  // Nothing for a kernel that is left to the roofline.
+  virtual std::optional<Estimate> seconds(const KernelShape& shape) const = 0;
+};
 
 enum class Bound { compute, memory };
 std::string_view bound_name(Bound bound);
@@ -42,6 +52,8 @@ class KernelPredictor {
   explicit KernelPredictor(Device device, RooflineIntervals intervals = {},
                            std::shared_ptr<const LearnedKernels> learned = nullptr, Tier tier = Tier::best,
                            Caches caches = Caches::cold, ErrorCorrelations correlations = {});
+  // For a device that is only described so far.
+  KernelPredictor(Device device, std::shared_ptr<const DescribedKernels> described, RooflineIntervals intervals = {});
 
   const Device& device() const { return device_; }
   const ErrorCorrelations& correlations() const { return correlations_; }
@@ -64,6 +76,7 @@ class KernelPredictor {
   Device device_;
   RooflineIntervals intervals_;
   std::shared_ptr<const LearnedKernels> learned_;
+  std::shared_ptr<const DescribedKernels> described_;
   Tier tier_;
   Caches caches_;
   ErrorCorrelations correlations_;

@@ -19,7 +19,8 @@
 namespace foretoken {
 namespace {
 
-constexpr std::string_view names_of_tiers[] = {"best", "roofline", "cross", "sibling", "measured"};
+constexpr std::string_view names_of_tiers[] = {"best", "roofline", "cross", "sibling", "measured", "mapped"};
+constexpr size_t tiers_to_ask_for = 5;
 
 }  // namespace
 
@@ -28,7 +29,7 @@ std::string_view tier_name(Tier tier) {
 }
 
 std::vector<std::string> tier_names() {
-  return {std::begin(names_of_tiers), std::end(names_of_tiers)};
+  return {std::begin(names_of_tiers), std::begin(names_of_tiers) + tiers_to_ask_for};
 }
 
 std::optional<Tier> tier_from_name(std::string_view name) {

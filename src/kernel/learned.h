@@ -20,10 +20,11 @@
 
 namespace foretoken {
 
-// sibling: a sweep on a device of the same generation, carried over by the spec sheets.
-enum class Tier { best, roofline, cross, sibling, measured };
+// sibling: a sweep on a device of the same generation, carried over by the spec sheets. mapped: the best mapping onto a
+// described accelerator; nobody can ask for it elsewhere.
+enum class Tier { best, roofline, cross, sibling, measured, mapped };
 std::string_view tier_name(Tier tier);
-std::vector<std::string> tier_names();
+std::vector<std::string> tier_names();  // that can be asked for
 std::optional<Tier> tier_from_name(std::string_view name);
 
 // What a learned prediction rests on.

@@ -25,6 +25,8 @@ std::string tier_text(const KernelExplanation& explanation) {
                          explanation.swept_device);
     case Tier::cross:
       return "measurements of other devices, ported by the spec sheet";
+    case Tier::mapped:
+      return "the best mapping found onto the described accelerator";
     case Tier::best:
     case Tier::roofline:
       break;

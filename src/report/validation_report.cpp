@@ -200,4 +200,16 @@ std::string scored_step_row(const ScoredStep& scored) {
       number_text(stall * 1e3), number_text(gap * 1e3));
 }
 
+std::string scored_figure_header() {
+  return "file,case,figure,expected,predicted,error\n";
+}
+
+std::string scored_figure_row(const ScoredFigure& scored) {
+  const AcceleratorFigure& figure = *scored.figure;
+  const std::string error =
+      figure.expected > 0 ? fmt::format("{}", figure.predicted / figure.expected - 1) : std::string();
+  return fmt::format("{},{},{},{},{},{}\n", csv_cell(scored.file), csv_cell(figure.case_id),
+                     csv_cell(figure.figure), figure.expected, figure.predicted, error);
+}
+
 }  // namespace foretoken

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "accelerator/validate/validate_accelerator.h"
 #include "base/json.h"
 #include "compose/validate_steps.h"
 #include "kernel/validate.h"
@@ -24,6 +25,9 @@ std::string scored_training_row(const ScoredTraining& scored);
 
 std::string scored_serving_header();
 std::string scored_serving_row(const ScoredServing& scored);
+
+std::string scored_figure_header();
+std::string scored_figure_row(const ScoredFigure& scored);
 
 // Header and rows of `--out F.csv`.
 std::string scored_kernel_header();

@@ -14,6 +14,7 @@ constexpr CommandKind layers[] = {
     {"collectives", "Collectives: a table of measurements, or a folder of them", make_validate_collectives},
     {"training", "Training runs: one CSV file", make_validate_training},
     {"serving", "Operating points of serving engines: one CSV file", make_validate_serving},
+    {"accel", "Accelerators: files of published cases, or a folder of them", make_validate_accelerator},
 };
 
 class ValidateCommand : public Command {

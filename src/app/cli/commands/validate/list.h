@@ -10,5 +10,6 @@ std::unique_ptr<Command> make_validate_steps();
 std::unique_ptr<Command> make_validate_collectives();
 std::unique_ptr<Command> make_validate_training();
 std::unique_ptr<Command> make_validate_serving();
+std::unique_ptr<Command> make_validate_accelerator();
 
 }  // namespace foretoken

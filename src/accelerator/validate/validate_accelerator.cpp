@@ -1,0 +1,105 @@
+#include "accelerator/validate/validate_accelerator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+bool first_case_has(const JsonView& document, std::string_view key) {
+  if (!document.is(Json::Kind::object) || !document.has("cases")) return false;
+  const auto cases = document.at("cases").items();
+  return !cases.empty() && cases.front().is(Json::Kind::object) && cases.front().has(key);
+}
+
+bool is_dense(const JsonView& document) {
+  return first_case_has(document, "mapping_outer_to_inner") &&
+         document.at("cases").items().front().at("expected").at("summary").has("computes");
+}
+
+// Add your line here; the first that recognises a file reads it.
+constexpr AcceleratorCaseKind case_kinds[] = {
+    {"loop nests", is_dense, loop_nest_figures},
+};
+
+std::vector<std::filesystem::path> case_files(const std::filesystem::path& data) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(data, error)) return {data};
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(data)) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  if (files.empty()) {
+    throw InputError({.source = data.string(), .expected = "a JSON file of cases, or a folder with some"});
+  }
+  return files;
+}
+
+bool is_wanted_figure(const AcceleratorValidationRequest& request, const AcceleratorFigure& figure) {
+  const auto& cases = request.cases;
+  if (!cases.empty() && std::find(cases.begin(), cases.end(), figure.case_id) == cases.end()) return false;
+  const auto holds = [&](const std::string& part) { return figure.figure.find(part) != std::string::npos; };
+  return request.figures.empty() || std::any_of(request.figures.begin(), request.figures.end(), holds);
+}
+
+std::string group_of(const std::string& group_by, const std::string& file, const AcceleratorFigure& figure) {
+  if (group_by == "case") return figure.case_id;
+  if (group_by == "figure") return figure.figure.substr(figure.figure.rfind('.') + 1);
+  return file;
+}
+
+}  // namespace
+
+Validation validate_accelerator(const AcceleratorValidationRequest& request, const ScoredFigureSink& sink) {
+  Validation validation;
+  validation.has_intervals = false;
+  ValidationTally tally(std::numeric_limits<double>::infinity());  // figures are no times
+  size_t exact = 0, wrong_zeros = 0, all = 0;
+  for (const std::filesystem::path& path : case_files(request.data)) {
+    const auto start = std::chrono::steady_clock::now();
+    const Json document = read_json_file(path);
+    const JsonView view(document, path.string());
+    const auto kind = std::find_if(std::begin(case_kinds), std::end(case_kinds),
+                                   [&](const AcceleratorCaseKind& candidate) { return candidate.recognises(view); });
+    const std::string file = path.stem().string();
+    if (kind == std::end(case_kinds)) {
+      validation.skipped.push_back({.file = path.string(), .why = "not a file of cases of a kind we know"});
+      continue;
+    }
+    std::vector<AcceleratorFigure> figures = kind->figures(view);
+    std::erase_if(figures, [&](const AcceleratorFigure& figure) { return !is_wanted_figure(request, figure); });
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+    for (const AcceleratorFigure& figure : figures) {
+      const std::string group = group_of(request.group_by, file, figure);
+      ++all;
+      if (figure.predicted == figure.expected) ++exact;
+      if (figure.expected > 0) {
+        tally.add(group,
+                  {.measured = figure.expected,
+                   .predicted = figure.predicted,
+                   .low = figure.predicted,
+                   .high = figure.predicted},
+                  spent.count() / static_cast<double>(figures.size()));
+      } else if (figure.predicted != figure.expected) {
+        ++wrong_zeros;
+        validation.notes.push_back(fmt::format("{} {}: expected {}, predicted {}", figure.case_id, figure.figure,
+                                               figure.expected, figure.predicted));
+      }
+      if (sink) sink({.file = file, .group = group, .figure = &figure});
+    }
+  }
+  tally.write(validation);
+  validation.notes.push_back(fmt::format("{} of {} figures are met exactly", exact, all));
+  if (wrong_zeros > 0) {
+    validation.notes.push_back(fmt::format("{} figures should be zero, have no percentage and are not", wrong_zeros));
+  }
+  return validation;
+}
+
+}  // namespace foretoken

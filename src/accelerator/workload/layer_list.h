@@ -1,0 +1,32 @@
+// A network as the layers an accelerator runs one after another, equal ones counted rather than repeated.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "accelerator/problem.h"
+#include "base/json.h"
+#include "model/step.h"
+
+namespace foretoken {
+
+struct AcceleratorLayer {
+  std::string name;  // of the first of its kind
+  Problem problem;
+  double count = 1;
+  bool from_previous = false;  // its only input is what the layer before it puts out, unchanged but for an activation
+};
+
+// Layers with equal problems become one with the sum of their counts, at the place of the first.
+std::vector<AcceleratorLayer> merged_layers(std::vector<AcceleratorLayer> layers);
+
+// The multiplications of a model's step; operators without any are left out.
+std::vector<AcceleratorLayer> layers_of(std::span<const Operator> operators);
+
+// Our JSON: {"name", "source", "layers": [{"name", "count", "from_previous", and "conv": {...} or "gemm": {...}}]}.
+// In the order of the file, not merged.
+std::vector<AcceleratorLayer> read_layer_list(const JsonView& document);
+
+}  // namespace foretoken

@@ -1,0 +1,48 @@
+#include "accelerator/validate/validate_accelerator.h"
+#include "app/cli/commands/validate/list.h"
+#include "app/cli/out_file.h"
+#include "report/validation_report.h"
+
+namespace foretoken {
+namespace {
+
+class ValidateAccelerator : public Command {
+ public:
+  void declare(Options& options) override {
+    options.text("--data", data_, "JSON file of cases, or a folder of them", true);
+    options.list("--cases", request_.cases, "Only these cases (comma-separated)");
+    options.list("--figures", request_.figures, "Only figures whose names hold one of these: cycles, energy, reads");
+    options.choice("--group-by", request_.group_by, {"file", "case", "figure"}, "What makes a group");
+    options.text("--out", out_, "Write every figure with what was expected and predicted to this CSV file");
+    options.footer(
+        "Reads files of cases as Timeloop, Sparseloop, MAESTRO and SCALE-Sim answered them: architecture, problem,\n"
+        "mapping, and what came out. Figures are percentages off; figures of zero are compared, not averaged.\n"
+        "Example:\n  foretoken validate accel --data measurements/accelerator --group-by figure");
+  }
+
+  Answer run(const Library& /*library*/) const override {
+    AcceleratorValidationRequest request = request_;
+    request.data = data_;
+    OutFile rows("--out", out_);
+    ScoredFigureSink sink;
+    if (rows.wanted()) {
+      rows.stream() << scored_figure_header();
+      sink = [&](const ScoredFigure& scored) { rows.stream() << scored_figure_row(scored); };
+    }
+    const Validation validation = validate_accelerator(request, sink);
+    rows.close();
+    return {.text = validation_text(validation), .json = validation_json(validation, "accel")};
+  }
+
+ private:
+  std::string data_, out_;
+  AcceleratorValidationRequest request_{.group_by = "file"};
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_validate_accelerator() {
+  return std::make_unique<ValidateAccelerator>();
+}
+
+}  // namespace foretoken
