@@ -1,0 +1,75 @@
+#include "accelerator/mapper/objective.h"
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace foretoken {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, MappingMetric>, 4> metric_names{{
+    {"energy", MappingMetric::energy},
+    {"delay", MappingMetric::delay},
+    {"latency", MappingMetric::latency},
+    {"edp", MappingMetric::edp},
+}};
+
+MappingMetric metric_named(std::string_view name) {
+  std::vector<std::string> names;
+  for (const auto& [own, metric] : metric_names) {
+    if (own == name) return metric;
+    names.emplace_back(own);
+  }
+  throw InputError({.path = "objective",
+                    .value = printable(name),
+                    .expected = "energy, delay, latency or edp, or two of them as in delay,energy",
+                    .suggestion = nearest_name(name, names).value_or("")});
+}
+
+}  // namespace
+
+MappingObjective objective_named(std::string_view text) {
+  const auto parts = split(text, ",");
+  MappingObjective objective{.first = metric_named(parts.front())};
+  if (objective.first == MappingMetric::energy) objective.second = MappingMetric::delay;
+  if (parts.size() > 1) objective.second = metric_named(parts[1]);
+  if (parts.size() > 2) metric_named(text);
+  return objective;
+}
+
+double metric_value(MappingMetric metric, const Evaluation& evaluation) {
+  switch (metric) {
+    case MappingMetric::energy:
+      return evaluation.energy_pj;
+    case MappingMetric::delay:
+      return evaluation.cycles;
+    case MappingMetric::latency:
+      return evaluation.latency_cycles();
+    case MappingMetric::edp:
+      break;
+  }
+  return evaluation.energy_pj * evaluation.cycles;
+}
+
+double least_value(MappingMetric metric, const MappingBound& bound) {
+  switch (metric) {
+    case MappingMetric::energy:
+      return bound.energy_pj;
+    case MappingMetric::delay:
+    case MappingMetric::latency:
+      return bound.cycles;
+    case MappingMetric::edp:
+      break;
+  }
+  return bound.energy_pj * bound.cycles;
+}
+
+MappingScore score_of(const MappingObjective& objective, const Evaluation& evaluation) {
+  return {.first = metric_value(objective.first, evaluation), .second = metric_value(objective.second, evaluation)};
+}
+
+}  // namespace foretoken

@@ -1,0 +1,39 @@
+// What a search of mappings makes small.
+#pragma once
+
+#include <compare>
+#include <span>
+#include <string_view>
+
+#include "accelerator/evaluator.h"
+#include "accelerator/mapper/lower_bound.h"
+
+namespace foretoken {
+
+enum class MappingMetric {
+  energy,   // pJ
+  delay,    // cycles, with perfect overlap
+  latency,  // cycles, with filling, draining and stalls
+  edp,      // energy times delay
+};
+
+// The second decides between mappings that are equal by the first.
+struct MappingObjective {
+  MappingMetric first = MappingMetric::edp;
+  MappingMetric second = MappingMetric::energy;
+};
+
+struct MappingScore {
+  double first = 0, second = 0;
+  auto operator<=>(const MappingScore&) const = default;
+};
+
+// `energy`, `delay`, `latency`, `edp`, or two of them with a comma between, as in `delay,energy`. InputError for
+// others.
+MappingObjective objective_named(std::string_view text);
+
+double metric_value(MappingMetric metric, const Evaluation& evaluation);
+double least_value(MappingMetric metric, const MappingBound& bound);
+MappingScore score_of(const MappingObjective& objective, const Evaluation& evaluation);
+
+}  // namespace foretoken
