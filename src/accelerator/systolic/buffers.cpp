@@ -96,28 +96,27 @@ PrefetchingReadBuffer::PrefetchingReadBuffer(int64_t sram_words, int64_t address
   traffic_ = {.words = first_fetch * words_per_cycle, .first_cycle = -first_fetch, .last_cycle = -1};
 }
 
-bool PrefetchingReadBuffer::holds(int64_t address) const {
+// A fetch moves the active lines on by as many as it brings, never by more than are active, so no line is passed over.
+int64_t PrefetchingReadBuffer::fetches_until_held(int64_t address) const {
   const auto at = static_cast<size_t>(address);
+  int64_t fewest = lines_;
   for (int64_t i = line_begin_[at]; i < line_begin_[at + 1]; ++i) {
-    const int64_t distance = lines_of_address_[static_cast<size_t>(i)] - first_active_;
-    if ((distance < 0 ? distance + lines_ : distance) < active_lines_) return true;
+    int64_t distance = lines_of_address_[static_cast<size_t>(i)] - first_active_;
+    if (distance < 0) distance += lines_;
+    if (distance < active_lines_) return 0;
+    fewest = std::min(fewest, (distance - active_lines_) / prefetched_lines_ + 1);
   }
-  return false;
-}
-
-void PrefetchingReadBuffer::fetch_next_half() {
-  first_active_ = (first_active_ + prefetched_lines_) % lines_;
-  traffic_.last_cycle += fetch_cycles_ + dram_latency_cycles;
-  traffic_.words += fetch_words_;
+  ensure(fewest < lines_, "every word that is read lies in the order of prefetches");
+  return fewest;
 }
 
 int64_t PrefetchingReadBuffer::read(int64_t cycle, int64_t waited, int64_t address) {
-  int64_t wait = waited;
-  while (!holds(address)) {
-    fetch_next_half();
-    wait += std::max<int64_t>(0, traffic_.last_cycle - (cycle + hit_latency_cycles + wait));
-  }
-  return wait - waited;
+  const int64_t fetches = fetches_until_held(address);
+  if (fetches == 0) return 0;
+  first_active_ = (first_active_ + fetches * prefetched_lines_) % lines_;
+  traffic_.last_cycle += fetches * (fetch_cycles_ + dram_latency_cycles);
+  traffic_.words += fetches * fetch_words_;
+  return std::max<int64_t>(0, traffic_.last_cycle - (cycle + hit_latency_cycles + waited));
 }
 
 WriteBuffer::WriteBuffer(int64_t sram_words, int64_t words_per_cycle)

@@ -59,8 +59,7 @@ class PrefetchingReadBuffer : public ReadBuffer {
   DramTraffic finish() override { return traffic_; }
 
  private:
-  bool holds(int64_t address) const;
-  void fetch_next_half();
+  int64_t fetches_until_held(int64_t address) const;
 
   int64_t lines_ = 0;             // hundredths of the SRAM that the whole order fills
   int64_t active_lines_ = 0;      // as many of them as serve the array

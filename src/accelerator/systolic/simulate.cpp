@@ -17,12 +17,20 @@ namespace {
 constexpr int64_t fill_words_per_cycle = 10;
 
 void check_trace(const SystolicArray& array, const SystolicLayer& layer, const SystolicCompute& compute) {
-  const int64_t words = std::max({compute.input_reads, compute.weight_reads, compute.output_writes,
-                                  layer.input_height * layer.input_width * layer.channels});
-  if (words > largest_systolic_trace) {
-    throw InputError({.path = "layer",
-                      .value = fmt::format("{} words of one operand", words),
-                      .expected = fmt::format("at most {}; cycles alone have no such limit", largest_systolic_trace)});
+  const auto real = [](int64_t value) { return static_cast<double>(value); };
+  const SystolicProjection shape = project(array.dataflow, layer.gemm());
+  // Lanes without work count: they take up room in the order of prefetches.
+  const double row_lanes = real(compute.row_folds) * real(array.rows);
+  const double column_lanes = real(compute.column_folds) * real(array.columns);
+  const double words =
+      std::max({real(compute.input_reads), real(compute.weight_reads), real(compute.output_writes),
+                real(layer.input_height * layer.input_width) * real(layer.channels), row_lanes * real(shape.steps),
+                column_lanes * real(std::max(shape.steps, shape.rows))});
+  if (words > real(largest_systolic_trace) || compute.cycles > largest_systolic_trace) {
+    throw InputError(
+        {.path = "layer",
+         .value = fmt::format("{:.3g} words of one operand in {} cycles", words, compute.cycles),
+         .expected = fmt::format("at most {} of each; cycles alone have no such limit", largest_systolic_trace)});
   }
   for (const int64_t bytes : {array.input_sram_bytes, array.weight_sram_bytes, array.output_sram_bytes}) {
     if (bytes / array.word_bytes < 100) {

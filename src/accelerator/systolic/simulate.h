@@ -31,7 +31,7 @@ struct SystolicResult {
   OperandTraffic outputs;
 };
 
-// More words than this are refused (systolic_compute gives cycles and SRAM accesses of any size).
+// More words of an operand, or cycles, are refused (systolic_compute gives cycles and SRAM accesses of any size).
 inline constexpr int64_t largest_systolic_trace = int64_t{1} << 28;
 
 // InputError for sizes that are refused, an SRAM of less than 100 words, or a trace of too many words.
