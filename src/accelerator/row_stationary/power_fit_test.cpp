@@ -1,0 +1,51 @@
+#include "accelerator/row_stationary/power_fit.h"
+
+#include <gtest/gtest.h>
+
+#include "accelerator/row_stationary/estimate.h"
+#include "base/statistics.h"
+
+namespace foretoken {
+namespace {
+
+const std::filesystem::path power_test_data = FORETOKEN_SOURCE_DIR "/data";
+
+std::vector<PublishedConvLayer> alexnet_rows() {
+  return read_published_conv_layers(power_test_data / "accelerators/published/eyeriss_jssc2017.json")
+      .of_network("alexnet");
+}
+
+TEST(RowStationaryPowerFit, the_shipped_constants_are_the_fit_to_alexnet) {
+  const RowStationaryChip chip = eyeriss_v1(power_test_data);
+  const RowStationaryPower fit = fit_row_stationary_power(chip, alexnet_rows());
+  EXPECT_NEAR(fit.effective_mac_energy / chip.effective_mac_energy, 1, 1e-3);
+  EXPECT_NEAR(fit.idle_power / chip.idle_power, 1, 1e-3);
+}
+
+TEST(RowStationaryPowerFit, a_layer_left_out_of_the_fit_is_predicted_within_a_tenth) {
+  const std::vector<PublishedConvLayer> rows = alexnet_rows();
+  for (size_t left_out = 0; left_out < rows.size(); ++left_out) {
+    std::vector<PublishedConvLayer> others = rows;
+    others.erase(others.begin() + static_cast<ptrdiff_t>(left_out));
+    RowStationaryChip chip = eyeriss_v1(power_test_data);
+    const RowStationaryPower fit = fit_row_stationary_power(chip, others);
+    chip.effective_mac_energy = fit.effective_mac_energy;
+    chip.idle_power = fit.idle_power;
+    const Watts predicted = estimate_row_stationary(chip, rows[left_out].layer).power();
+    EXPECT_NEAR(predicted / rows[left_out].power, 1, 0.1) << rows[left_out].layer.name;
+  }
+}
+
+TEST(RowStationaryPowerFit, constants_that_made_the_rows_are_found_again) {
+  RowStationaryChip chip = eyeriss_v1(power_test_data);
+  chip.effective_mac_energy = Joules(3e-12);
+  chip.idle_power = Watts(0.05);
+  std::vector<PublishedConvLayer> rows = alexnet_rows();
+  for (PublishedConvLayer& row : rows) row.power = estimate_row_stationary(chip, row.layer).power();
+  const RowStationaryPower fit = fit_row_stationary_power(chip, rows);
+  EXPECT_NEAR(fit.effective_mac_energy.value(), 3e-12, 1e-18);
+  EXPECT_NEAR(fit.idle_power.value(), 0.05, 1e-9);
+}
+
+}  // namespace
+}  // namespace foretoken
