@@ -49,6 +49,7 @@ bool uses_dimension(const ProblemTensor& tensor, int dimension);
 
 struct GemmSize {
   int64_t m = 1, n = 1, k = 1, batch = 1;
+  bool operator==(const GemmSize&) const = default;
 };
 // Z[b,m,n] += A[b,m,k] B[b,k,n]; the batch dimension is left out when it is 1.
 Problem gemm_problem(const GemmSize& size);

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "accelerator/problem.h"
+
 namespace foretoken {
 
 // What stays in the array while the other operand streams through it.
@@ -33,14 +35,6 @@ struct SystolicArray {
   int64_t output_sram_bytes = 64 * 1024;
   int64_t word_bytes = 1;
   std::optional<DramWordsPerCycle> dram;  // without: reads never stall, and the bandwidth they needed is reported
-};
-
-// outputs (m x n) = inputs (m x k) times weights (k x n).
-struct GemmSize {
-  int64_t m = 1;
-  int64_t n = 1;
-  int64_t k = 1;
-  bool operator==(const GemmSize&) const = default;
 };
 
 // A convolution without padding; a GEMM is one whose filter spans a whole row of the input.

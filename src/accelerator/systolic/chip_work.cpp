@@ -58,14 +58,14 @@ ChipWork attention_work(int64_t heads, int64_t sequence, int64_t dimension) {
           .transcendental_elements = real(heads) * real(sequence) * real(sequence)};
 }
 
-MatrixProduct convolution_product(const ConvolutionSize& size) {
+MatrixProduct convolution_product(const PaddedConvolution& size) {
   return {.rows = size.batch * size.output_height() * size.output_width(),
           .depth = size.input_channels,
           .columns = size.output_channels,
           .repeats = real(size.kernel) * real(size.kernel)};
 }
 
-ChipWork convolution_work(const ConvolutionSize& size) {
+ChipWork convolution_work(const PaddedConvolution& size) {
   const MatrixProduct product = convolution_product(size);
   const double inputs = real(size.batch * size.height * size.width) * real(size.input_channels);
   const double weights = product.repeats * real(size.input_channels) * real(size.output_channels);

@@ -44,7 +44,7 @@ ChipWork softmax_work(int64_t rows, int64_t columns);
 ChipWork layernorm_work(int64_t rows, int64_t columns);
 ChipWork attention_work(int64_t heads, int64_t sequence, int64_t dimension);  // of one sequence, all keys
 
-struct ConvolutionSize {
+struct PaddedConvolution {
   int64_t batch = 1;
   int64_t height = 1;
   int64_t width = 1;
@@ -59,7 +59,7 @@ struct ConvolutionSize {
 };
 
 // One product per place of the kernel, so that a place with few channels leaves cells without work.
-MatrixProduct convolution_product(const ConvolutionSize& size);
-ChipWork convolution_work(const ConvolutionSize& size);
+MatrixProduct convolution_product(const PaddedConvolution& size);
+ChipWork convolution_work(const PaddedConvolution& size);
 
 }  // namespace foretoken

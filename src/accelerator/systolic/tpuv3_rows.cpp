@@ -35,7 +35,7 @@ std::string_view family_of(std::string_view workload) {
 std::optional<ChipWork> named_convolution(std::string_view text) {
   const std::vector<int64_t> sizes = named_sizes(text, 8);
   if (sizes.empty() || !all_positive({sizes.begin(), sizes.end() - 1})) return std::nullopt;
-  const ConvolutionSize size{.batch = sizes[0],
+  const PaddedConvolution size{.batch = sizes[0],
                              .height = sizes[1],
                              .width = sizes[2],
                              .input_channels = sizes[3],

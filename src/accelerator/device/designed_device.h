@@ -1,0 +1,25 @@
+// A designed accelerator as a device of the layers above: its sheet, and kernel times from mappings onto it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "accelerator/architecture.h"
+#include "accelerator/workload/network_map.h"
+#include "hardware/device.h"
+#include "kernel/kernel.h"
+
+namespace foretoken {
+
+// The sheet that a design implies: peak of its multipliers for number formats up to their width, bandwidth and size of
+// its outermost memory. InputError where that level says no bandwidth: nothing above a kernel can do without.
+Device device_of(const Architecture& architecture);
+
+// Multiplications by the best mapping found in so many tries, the rest left to the roofline of the sheet. Searches once
+// for each shape. Sizes that change from step to step (tokens, keys) are searched at four sizes to a doubling: times of
+// a layer are interpolated over its tokens, those of attention scaled by its operations.
+// The constraints are called from many threads.
+std::shared_ptr<const DescribedKernels> mapped_kernels(Architecture architecture, ConstraintsFor constraints,
+                                                       int64_t tries = 3000);
+
+}  // namespace foretoken

@@ -1,0 +1,38 @@
+// Every layer of a network mapped onto an accelerator, one after another.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "accelerator/mapper/mapper.h"
+#include "accelerator/workload/layer_list.h"
+
+namespace foretoken {
+
+// What a problem's mappings must obey: tensors have other names in a multiplication than in a convolution.
+using ConstraintsFor = std::function<Constraints(const Problem& problem)>;
+
+struct MappedLayer {
+  AcceleratorLayer layer;
+  MapperResult result;
+};
+
+struct NetworkTotals {
+  double operations = 0, cycles = 0, energy_pj = 0;
+  double outer_words = 0;  // read from and written to the outermost level
+};
+
+struct NetworkMap {
+  std::vector<MappedLayer> layers;  // equal ones merged
+  NetworkTotals totals;             // of all of them, counts included
+};
+
+// Layers share the threads: each is searched on one. InputError when a layer fits nowhere.
+NetworkMap map_network(const Architecture& architecture, std::vector<AcceleratorLayer> layers,
+                       const ConstraintsFor& constraints, const MapperOptions& options);
+
+// Words that pass between the outermost level and the rest in one run.
+double outer_words(const Evaluation& evaluation, const Problem& problem);
+
+}  // namespace foretoken
