@@ -56,9 +56,9 @@ void add_case(const LoopNestCase& own, const JsonView& document, std::vector<Acc
 
 }  // namespace
 
-std::vector<AcceleratorFigure> loop_nest_figures(const JsonView& document) {
+std::vector<AcceleratorFigure> loop_nest_figures(const AcceleratorCaseFile& file) {
   std::vector<AcceleratorFigure> figures;
-  for (const LoopNestCase& own : read_loop_nest_cases(document)) add_case(own, document, figures);
+  for (const LoopNestCase& own : read_loop_nest_cases(*file.document)) add_case(own, *file.document, figures);
   return figures;
 }
 

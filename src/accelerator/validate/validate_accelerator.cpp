@@ -11,20 +11,39 @@
 namespace foretoken {
 namespace {
 
-bool first_case_has(const JsonView& document, std::string_view key) {
-  if (!document.is(Json::Kind::object) || !document.has("cases")) return false;
-  const auto cases = document.at("cases").items();
+bool first_case_has(const AcceleratorCaseFile& file, std::string_view key) {
+  const JsonView* document = file.document;
+  if (document == nullptr || !document->is(Json::Kind::object) || !document->has("cases")) return false;
+  const auto cases = document->at("cases").items();
   return !cases.empty() && cases.front().is(Json::Kind::object) && cases.front().has(key);
 }
 
-bool is_dense(const JsonView& document) {
-  return first_case_has(document, "mapping_outer_to_inner") &&
-         document.at("cases").items().front().at("expected").at("summary").has("computes");
+bool has_key(const AcceleratorCaseFile& file, std::string_view key) {
+  return file.document != nullptr && file.document->is(Json::Kind::object) && file.document->has(key);
 }
 
+bool is_dense(const AcceleratorCaseFile& file) {
+  return first_case_has(file, "mapping_outer_to_inner") &&
+         file.document->at("cases").items().front().at("expected").at("summary").has("computes");
+}
+
+bool is_sparse(const AcceleratorCaseFile& file) {
+  return first_case_has(file, "mapping_outer_to_inner") && !is_dense(file);
+}
+
+struct CaseKind {
+  bool (*recognises)(const AcceleratorCaseFile& file);
+  CaseFigures figures;
+};
+
 // Add your line here; the first that recognises a file reads it.
-constexpr AcceleratorCaseKind case_kinds[] = {
-    {"loop nests", is_dense, loop_nest_figures},
+constexpr CaseKind case_kinds[] = {
+    {is_dense, loop_nest_figures},
+    {is_sparse, sparse_figures},
+    {[](const AcceleratorCaseFile& file) { return first_case_has(file, "sram_kB"); }, scalesim_figures_of},
+    {[](const AcceleratorCaseFile& file) { return has_key(file, "layers"); }, eyeriss_figures},
+    {[](const AcceleratorCaseFile& file) { return has_key(file, "workloads"); }, tpu_v1_figures},
+    {[](const AcceleratorCaseFile& file) { return file.document == nullptr; }, tpu_v3_figures},
 };
 
 std::vector<std::filesystem::path> case_files(const std::filesystem::path& data) {
@@ -32,11 +51,12 @@ std::vector<std::filesystem::path> case_files(const std::filesystem::path& data)
   if (!std::filesystem::is_directory(data, error)) return {data};
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(data)) {
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
+    const auto extension = entry.path().extension();
+    if (extension == ".json" || extension == ".csv") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
   if (files.empty()) {
-    throw InputError({.source = data.string(), .expected = "a JSON file of cases, or a folder with some"});
+    throw InputError({.source = data.string(), .expected = "a file of cases, or a folder with some"});
   }
   return files;
 }
@@ -63,16 +83,18 @@ Validation validate_accelerator(const AcceleratorValidationRequest& request, con
   size_t exact = 0, wrong_zeros = 0, all = 0;
   for (const std::filesystem::path& path : case_files(request.data)) {
     const auto start = std::chrono::steady_clock::now();
-    const Json document = read_json_file(path);
+    const bool is_table = path.extension() == ".csv";
+    const Json document = is_table ? Json() : read_json_file(path);
     const JsonView view(document, path.string());
+    const AcceleratorCaseFile cases{.path = path, .document = is_table ? nullptr : &view, .shipped = request.shipped};
     const auto kind = std::find_if(std::begin(case_kinds), std::end(case_kinds),
-                                   [&](const AcceleratorCaseKind& candidate) { return candidate.recognises(view); });
+                                   [&](const CaseKind& candidate) { return candidate.recognises(cases); });
     const std::string file = path.stem().string();
     if (kind == std::end(case_kinds)) {
       validation.skipped.push_back({.file = path.string(), .why = "not a file of cases of a kind we know"});
       continue;
     }
-    std::vector<AcceleratorFigure> figures = kind->figures(view);
+    std::vector<AcceleratorFigure> figures = kind->figures(cases);
     std::erase_if(figures, [&](const AcceleratorFigure& figure) { return !is_wanted_figure(request, figure); });
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     for (const AcceleratorFigure& figure : figures) {

@@ -18,19 +18,29 @@ struct AcceleratorFigure {
   double expected = 0, predicted = 0;
 };
 
-// A kind of file: whether a document is one, and the figures of its cases.
-struct AcceleratorCaseKind {
-  std::string_view name;
-  bool (*recognises)(const JsonView& document);
-  std::vector<AcceleratorFigure> (*figures)(const JsonView& document);
+// A file of cases, and the folder of what ships about accelerators (data/accelerators), which chips are read from.
+struct AcceleratorCaseFile {
+  std::filesystem::path path;
+  const JsonView* document = nullptr;  // null for a table
+  std::filesystem::path shipped;
 };
 
-// Cycles and energy, and every count of the traffic. Where versions of the tool differ, the later one's rule is used,
-// unless only the older one gives the figure.
-std::vector<AcceleratorFigure> loop_nest_figures(const JsonView& document);
+// Kinds of files: every figure of every case.
+using CaseFigures = std::vector<AcceleratorFigure> (*)(const AcceleratorCaseFile& file);
+
+// Timeloop: cycles, energy, and every count of the traffic. Where versions of the tool differ, the later one's rule is
+// used, unless only the older one gives the figure.
+std::vector<AcceleratorFigure> loop_nest_figures(const AcceleratorCaseFile& file);
+std::vector<AcceleratorFigure> sparse_figures(const AcceleratorCaseFile& file);  // Sparseloop
+std::vector<AcceleratorFigure> scalesim_figures_of(const AcceleratorCaseFile& file);
+// Real chips: Eyeriss by layer, TPU v1 by workload, TPU v3 by program.
+std::vector<AcceleratorFigure> eyeriss_figures(const AcceleratorCaseFile& file);
+std::vector<AcceleratorFigure> tpu_v1_figures(const AcceleratorCaseFile& file);
+std::vector<AcceleratorFigure> tpu_v3_figures(const AcceleratorCaseFile& file);
 
 struct AcceleratorValidationRequest {
   std::filesystem::path data;        // a file of cases, or a folder of them
+  std::filesystem::path shipped;     // data/accelerators
   std::vector<std::string> cases;    // only these; empty = all
   std::vector<std::string> figures;  // only those whose name holds one of these; empty = all
   std::string group_by;              // file (as when empty), case, figure

@@ -9,20 +9,23 @@ namespace {
 class ValidateAccelerator : public Command {
  public:
   void declare(Options& options) override {
-    options.text("--data", data_, "JSON file of cases, or a folder of them", true);
+    options.text("--data", data_,
+                 "File of cases, or a folder of them; default: what was published about real chips, as it ships");
     options.list("--cases", request_.cases, "Only these cases (comma-separated)");
     options.list("--figures", request_.figures, "Only figures whose names hold one of these: cycles, energy, reads");
     options.choice("--group-by", request_.group_by, {"file", "case", "figure"}, "What makes a group");
     options.text("--out", out_, "Write every figure with what was expected and predicted to this CSV file");
     options.footer(
         "Reads files of cases as Timeloop, Sparseloop, MAESTRO and SCALE-Sim answered them: architecture, problem,\n"
-        "mapping, and what came out. Figures are percentages off; figures of zero are compared, not averaged.\n"
+        "mapping, and what came out; and tables of programs measured on TPU v3 (workload,tpuv3_cycles). Figures are "
+        "percentages off; figures of zero are compared, not averaged.\n"
         "Example:\n  foretoken validate accel --data measurements/accelerator --group-by figure");
   }
 
-  Answer run(const Library& /*library*/) const override {
+  Answer run(const Library& library) const override {
     AcceleratorValidationRequest request = request_;
-    request.data = data_;
+    request.shipped = library.directory() / "accelerators";
+    request.data = data_.empty() ? request.shipped / "published" : std::filesystem::path(data_);
     OutFile rows("--out", out_);
     ScoredFigureSink sink;
     if (rows.wanted()) {
