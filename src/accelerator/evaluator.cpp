@@ -110,6 +110,8 @@ struct MappingEvaluator::Plan {
   };
   Flow flow(const FlatNest& nest, int tensor, int parent, int child, const TileSizes& tile) const;
   double shared_by_neighbours(const FlatNest& nest, const RankPlan& rank, int parent, int child, double extent) const;
+  double overlap_of_all(const FlatNest& nest, const RankPlan& rank, int moving, double overlap, const TileSizes& tile,
+                        const TileSizes& tiles) const;
   double copies(const FlatNest& nest, int tensor, int level) const;
   void count_tensor(const Mapping& mapping, const FlatNest& nest, int tensor, Evaluation& result,
                     std::span<const TileSizes> tiles) const;
@@ -190,6 +192,7 @@ double MappingEvaluator::Plan::shared_by_neighbours(const FlatNest& nest, const 
   for (int i = parent; i < child; ++i) {
     const LevelPlan& own = level[i];
     int found = 0;
+    uint32_t spread = 0;  // dimensions of those found
     std::array<double, 2> shift{}, bound{};
     for (int l = nest.first[i]; l < nest.first[i + 1]; ++l) {
       const FlatLoop& loop = nest.loop[l];
@@ -202,15 +205,41 @@ double MappingEvaluator::Plan::shared_by_neighbours(const FlatNest& nest, const 
         } else if (found < 2) {
           shift[found] = own_shift;
           bound[found] = loop.bound;
+          spread |= 1U << loop.dimension;
           ++found;
         }
       }
     }
-    if (found == 2 && own.multicast) {
+    // With a remainder tiles differ in size, so few are the same.
+    const bool alike = (spread & nest.uneven) == 0 || !rules.idle_instances_rest;
+    if (found == 2 && own.multicast && alike) {
       left *= distinct_sums(shift[0], bound[0], shift[1], bound[1]) / (bound[0] * bound[1]);
     }
   }
   return left;
+}
+
+// Words that a step of the loop over a rank's term `moving` leaves in place, summed over the tiles of the other terms:
+// `overlap` for full ones, less for the last of a dimension with a remainder.
+double MappingEvaluator::Plan::overlap_of_all(const FlatNest& nest, const RankPlan& rank, int moving, double overlap,
+                                              const TileSizes& tile, const TileSizes& tiles) const {
+  double all = 0;
+  for (unsigned lasts = 0; lasts < 1U << rank.terms; ++lasts) {
+    double count = 1, left = overlap;
+    for (int term = 0; term < rank.terms && count > 0; ++term) {
+      const int d = rank.dimension[term];
+      const bool uneven = (nest.uneven >> d & 1) != 0 && term != moving;
+      if ((lasts >> term & 1) == 0) {
+        if (term != moving) count *= uneven ? tiles[d] - 1 : tiles[d];
+      } else if (uneven) {
+        left -= rank.coefficient[term] * (tile[d] * tiles[d] - size[d]);
+      } else {
+        count = 0;
+      }
+    }
+    all += count * std::max(0.0, left);
+  }
+  return all;
 }
 
 MappingEvaluator::Plan::Flow MappingEvaluator::Plan::flow(const FlatNest& nest, int tensor_index, int parent, int child,
@@ -225,8 +254,8 @@ MappingEvaluator::Plan::Flow MappingEvaluator::Plan::flow(const FlatNest& nest, 
   int moves = computes ? end : -1;
   bool unrelated_inside = false;
   double unrelated_received = 1, unrelated_delivered = 1;
-  double apart = 1;                                  // different tiles below one parent at a time
-  std::array<double, max_problem_dimensions> tiles;  // of a dimension that the tensor uses
+  double apart = 1;  // different tiles below one parent at a time
+  TileSizes tiles;   // number: of a dimension that the tensor uses
   std::fill_n(tiles.begin(), dimensions, 1.0);
   for (int i = end - 1; i >= 0; --i) {
     const FlatLoop& loop = nest.loop[i];
@@ -299,7 +328,7 @@ MappingEvaluator::Plan::Flow MappingEvaluator::Plan::flow(const FlatNest& nest, 
         const double sweeps = (nest.uneven >> d & 1) != 0
                                   ? true_iterations(nest, d, end, [&](int i) { return i != moves; })
                                   : own_tiles / loop.bound;
-        words -= overlap * (own_tiles - sweeps) * (all_tiles / own_tiles);
+        words -= (own_tiles - sweeps) * overlap_of_all(nest, rank, term, overlap, tile, tiles);
       }
     }
     received *= words;
@@ -311,12 +340,17 @@ MappingEvaluator::Plan::Flow MappingEvaluator::Plan::flow(const FlatNest& nest, 
 
 // Instances of a level that hold a copy of the same words of a tensor.
 double MappingEvaluator::Plan::copies(const FlatNest& nest, int tensor_index, int level_index) const {
-  const TensorPlan& own = tensor[tensor_index];
+  const uint32_t unrelated = ~tensor[tensor_index].dimensions;
   const int end = nest.first[level_index];
   double copies = 1;
   for (int i = 0; i < end; ++i) {
     const FlatLoop& loop = nest.loop[i];
-    if (loop.spatial && (own.dimensions >> loop.dimension & 1) == 0) copies *= loop.bound;
+    if (loop.spatial && ((unrelated & ~nest.uneven) >> loop.dimension & 1) != 0) copies *= loop.bound;
+  }
+  if ((unrelated & nest.uneven) == 0) return copies;
+  for (int d = 0; d < dimensions; ++d) {
+    if (((unrelated & nest.uneven) >> d & 1) == 0) continue;
+    copies *= true_iterations(nest, d, end, [&](int i) { return nest.loop[i].spatial; });
   }
   return copies;
 }
