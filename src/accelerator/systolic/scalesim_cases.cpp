@@ -52,18 +52,18 @@ SystolicArray read_case_array(const JsonView& entry) {
   return array;
 }
 
-void add_figures(const JsonView& group, SystolicFigures& figures) {
+void add_scalesim_figures(const JsonView& group, SystolicFigures& figures) {
   for (const auto& [name, value] : group.members()) {
     if (value.is(Json::Kind::object)) {
-      add_figures(value, figures);
+      add_scalesim_figures(value, figures);
     } else {
       figures.emplace(name, value.number());
     }
   }
 }
 
-void add_operand(SystolicFigures& figures, const std::string& name, const std::string& title,
-                 const OperandTraffic& operand, const std::string& access) {
+void add_scalesim_operand(SystolicFigures& figures, const std::string& name, const std::string& title,
+                          const OperandTraffic& operand, const std::string& access) {
   const auto add_memory = [&](const std::string& memory, int64_t words, int64_t first, int64_t last, double rate) {
     const std::string prefix = fmt::format("{} {} ", memory, title);
     figures.emplace(prefix + "Start Cycle", static_cast<double>(first));
@@ -87,7 +87,7 @@ std::vector<ScaleSimCase> read_scalesim_cases(const std::filesystem::path& path)
                       .array = read_case_array(entry),
                       .layer = read_case_layer(entry.at("layer")),
                       .expected = {}};
-    add_figures(entry.at("expected"), read.expected);
+    add_scalesim_figures(entry.at("expected"), read.expected);
     cases.push_back(std::move(read));
   }
   return cases;
@@ -102,9 +102,9 @@ SystolicFigures scalesim_figures(const SystolicResult& result) {
       {"mapping_eff_pct", 100 * result.compute.mapping_efficiency},
       {"compute_util_pct", 100 * result.compute.compute_utilisation},
   };
-  add_operand(figures, "IFMAP", "IFMAP", result.inputs, "Reads");
-  add_operand(figures, "FILTER", "Filter", result.weights, "Reads");
-  add_operand(figures, "OFMAP", "OFMAP", result.outputs, "Writes");
+  add_scalesim_operand(figures, "IFMAP", "IFMAP", result.inputs, "Reads");
+  add_scalesim_operand(figures, "FILTER", "Filter", result.weights, "Reads");
+  add_scalesim_operand(figures, "OFMAP", "OFMAP", result.outputs, "Writes");
   return figures;
 }
 
