@@ -46,9 +46,10 @@ SystolicArray read_case_array(const JsonView& entry) {
                       .input_sram_bytes = 1024 * sram.at("ifmap").integer(kib),
                       .weight_sram_bytes = 1024 * sram.at("filter").integer(kib),
                       .output_sram_bytes = 1024 * sram.at("ofmap").integer(kib)};
-  if (entry.at("mode").string() == "estimate bandwidth") return array;
-  const int64_t words = entry.at("bandwidth").integer(case_size);
-  array.dram = DramWordsPerCycle{.inputs = words, .weights = words, .outputs = words};
+  if (const auto bandwidth = entry.find("bandwidth")) {
+    const int64_t words = bandwidth->integer(case_size);
+    array.dram = DramWordsPerCycle{.inputs = words, .weights = words, .outputs = words};
+  }
   return array;
 }
 
@@ -86,7 +87,11 @@ std::vector<ScaleSimCase> read_scalesim_cases(const std::filesystem::path& path)
     ScaleSimCase read{.id = entry.at("id").string(),
                       .array = read_case_array(entry),
                       .layer = read_case_layer(entry.at("layer")),
-                      .expected = {}};
+                      .expected = {},
+                      .why_not = {}};
+    if (!read.array.dram && entry.at("mode").string() != "estimate bandwidth") {
+      read.why_not = fmt::format("mode `{}` without a bandwidth", entry.at("mode").string());
+    }
     add_scalesim_figures(entry.at("expected"), read.expected);
     cases.push_back(std::move(read));
   }
