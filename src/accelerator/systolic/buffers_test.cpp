@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "base/random.h"
+
 namespace foretoken {
 namespace {
 
@@ -51,6 +55,68 @@ TEST(PrefetchingReadBuffer, a_word_that_was_passed_comes_again_only_after_all_ot
   buffer.read(2, 0, 5);
   EXPECT_GE(buffer.finish().words - before, 900);
   EXPECT_EQ(buffer.read(100'000, 0, 6), 0);
+}
+
+// The same buffer, one fetch after the other.
+class StepwiseBuffer {
+ public:
+  StepwiseBuffer(int64_t sram_words, int64_t words_per_cycle, const std::vector<int64_t>& order) : order_(order) {
+    words_per_line_ = (sram_words + 99) / 100;
+    lines_ = static_cast<int64_t>(order.size()) / words_per_line_ + 1;
+    const int64_t half = sram_words / 2;
+    active_ = std::min(lines_, (half + words_per_line_ - 1) / words_per_line_);
+    step_ = std::min(lines_ - active_, (half + words_per_line_ - 1) / words_per_line_);
+    fetch_cycles_ = (half + words_per_cycle - 1) / words_per_cycle;
+  }
+  int64_t read(int64_t cycle, int64_t address) {
+    int64_t wait = 0;
+    while (!holds(address)) {
+      start_ = (start_ + step_) % lines_;
+      last_ += fetch_cycles_ + 1;
+      wait += std::max<int64_t>(0, last_ - (cycle + 1 + wait));
+    }
+    return wait;
+  }
+  int64_t last_cycle() const { return last_; }
+
+ private:
+  bool holds(int64_t address) const {
+    for (int64_t i = 0; i < active_; ++i) {
+      const int64_t line = (start_ + i) % lines_;
+      for (int64_t word = line * words_per_line_; word < (line + 1) * words_per_line_; ++word) {
+        if (word < static_cast<int64_t>(order_.size()) && order_[static_cast<size_t>(word)] == address) return true;
+      }
+    }
+    return false;
+  }
+  std::vector<int64_t> order_;
+  int64_t words_per_line_ = 0;
+  int64_t lines_ = 0;
+  int64_t active_ = 0;
+  int64_t step_ = 0;
+  int64_t fetch_cycles_ = 0;
+  int64_t start_ = 0;
+  int64_t last_ = -1;
+};
+
+TEST(PrefetchingReadBuffer, several_fetches_at_once_are_the_same_as_one_after_the_other) {
+  RandomStream random(7, "prefetches");
+  for (int trial = 0; trial < 30; ++trial) {
+    const auto sram_words = static_cast<int64_t>(100 * (1 + random.below(4)));
+    const auto words_per_cycle = static_cast<int64_t>(1 + random.below(20));
+    std::vector<int64_t> order;  // addresses come several times, as those of a convolution do
+    for (int64_t i = 0; i < 1500; ++i) order.push_back(static_cast<int64_t>(random.below(400)));
+    PrefetchingReadBuffer buffer(sram_words, 400, words_per_cycle, order);
+    StepwiseBuffer stepwise(sram_words, words_per_cycle, order);
+    int64_t cycle = 0;
+    for (int read = 0; read < 60; ++read, ++cycle) {
+      const int64_t address = order[static_cast<size_t>(random.below(order.size()))];
+      const int64_t wait = buffer.read(cycle, 0, address);
+      ASSERT_EQ(wait, stepwise.read(cycle, address));
+      ASSERT_EQ(buffer.finish().last_cycle, stepwise.last_cycle());
+      cycle += wait;
+    }
+  }
 }
 
 TEST(WriteBuffer, words_drain_half_an_sram_at_a_time_and_all_of_them_in_the_end) {

@@ -8,7 +8,7 @@
 namespace foretoken {
 namespace {
 
-double real(int64_t value) {
+double chip_number(int64_t value) {
   return static_cast<double>(value);
 }
 
@@ -17,7 +17,7 @@ double product_cycles(const SystolicChip& chip, const MatrixProduct& product) {
   const int64_t column_tiles = ceil_quotient(product.columns, chip.array_columns.value);
   const int64_t tiles_per_array = ceil_quotient(column_tiles, chip.arrays.value);
   const int64_t tile_cycles = std::max(product.rows, chip.array_rows.value);
-  return product.repeats * real(depth_tiles) * real(tiles_per_array) * real(tile_cycles);
+  return product.repeats * chip_number(depth_tiles) * chip_number(tiles_per_array) * chip_number(tile_cycles);
 }
 
 }  // namespace
@@ -38,38 +38,40 @@ ChipCycles chip_cycles(const SystolicChip& chip, const ChipWork& work) {
 
 ChipWork gemm_work(int64_t rows, int64_t depth, int64_t columns) {
   return {.products = {{.rows = rows, .depth = depth, .columns = columns}},
-          .matrix_words = real(rows) * real(depth) + real(depth) * real(columns) + real(rows) * real(columns)};
+          .matrix_words = chip_number(rows) * chip_number(depth) + chip_number(depth) * chip_number(columns) +
+                          chip_number(rows) * chip_number(columns)};
 }
 
 ChipWork softmax_work(int64_t rows, int64_t columns) {
-  const double elements = real(rows) * real(columns);
+  const double elements = chip_number(rows) * chip_number(columns);
   return {.vector_words = 2 * elements, .transcendental_elements = elements};
 }
 
 ChipWork layernorm_work(int64_t rows, int64_t columns) {
-  const double elements = real(rows) * real(columns);
+  const double elements = chip_number(rows) * chip_number(columns);
   return {.vector_words = 2 * elements, .layernorm_elements = elements};
 }
 
 ChipWork attention_work(int64_t heads, int64_t sequence, int64_t dimension) {
-  return {.products = {{.rows = sequence, .depth = dimension, .columns = sequence, .repeats = real(heads)},
-                       {.rows = sequence, .depth = sequence, .columns = dimension, .repeats = real(heads)}},
-          .matrix_words = 4 * real(heads) * real(sequence) * real(dimension),
-          .transcendental_elements = real(heads) * real(sequence) * real(sequence)};
+  return {.products = {{.rows = sequence, .depth = dimension, .columns = sequence, .repeats = chip_number(heads)},
+                       {.rows = sequence, .depth = sequence, .columns = dimension, .repeats = chip_number(heads)}},
+          .matrix_words = 4 * chip_number(heads) * chip_number(sequence) * chip_number(dimension),
+          .transcendental_elements = chip_number(heads) * chip_number(sequence) * chip_number(sequence)};
 }
 
 MatrixProduct convolution_product(const PaddedConvolution& size) {
   return {.rows = size.batch * size.output_height() * size.output_width(),
           .depth = size.input_channels,
           .columns = size.output_channels,
-          .repeats = real(size.kernel) * real(size.kernel)};
+          .repeats = chip_number(size.kernel) * chip_number(size.kernel)};
 }
 
 ChipWork convolution_work(const PaddedConvolution& size) {
   const MatrixProduct product = convolution_product(size);
-  const double inputs = real(size.batch * size.height * size.width) * real(size.input_channels);
-  const double weights = product.repeats * real(size.input_channels) * real(size.output_channels);
-  return {.products = {product}, .matrix_words = inputs + weights + real(product.rows) * real(size.output_channels)};
+  const double inputs = chip_number(size.batch * size.height * size.width) * chip_number(size.input_channels);
+  const double weights = product.repeats * chip_number(size.input_channels) * chip_number(size.output_channels);
+  return {.products = {product},
+          .matrix_words = inputs + weights + chip_number(product.rows) * chip_number(size.output_channels)};
 }
 
 }  // namespace foretoken

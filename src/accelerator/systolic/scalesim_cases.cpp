@@ -46,24 +46,25 @@ SystolicArray read_case_array(const JsonView& entry) {
                       .input_sram_bytes = 1024 * sram.at("ifmap").integer(kib),
                       .weight_sram_bytes = 1024 * sram.at("filter").integer(kib),
                       .output_sram_bytes = 1024 * sram.at("ofmap").integer(kib)};
-  if (entry.at("mode").string() == "estimate bandwidth") return array;
-  const int64_t words = entry.at("bandwidth").integer(case_size);
-  array.dram = DramWordsPerCycle{.inputs = words, .weights = words, .outputs = words};
+  if (const auto bandwidth = entry.find("bandwidth")) {
+    const int64_t words = bandwidth->integer(case_size);
+    array.dram = DramWordsPerCycle{.inputs = words, .weights = words, .outputs = words};
+  }
   return array;
 }
 
-void add_figures(const JsonView& group, SystolicFigures& figures) {
+void add_scalesim_figures(const JsonView& group, SystolicFigures& figures) {
   for (const auto& [name, value] : group.members()) {
     if (value.is(Json::Kind::object)) {
-      add_figures(value, figures);
+      add_scalesim_figures(value, figures);
     } else {
       figures.emplace(name, value.number());
     }
   }
 }
 
-void add_operand(SystolicFigures& figures, const std::string& name, const std::string& title,
-                 const OperandTraffic& operand, const std::string& access) {
+void add_scalesim_operand(SystolicFigures& figures, const std::string& name, const std::string& title,
+                          const OperandTraffic& operand, const std::string& access) {
   const auto add_memory = [&](const std::string& memory, int64_t words, int64_t first, int64_t last, double rate) {
     const std::string prefix = fmt::format("{} {} ", memory, title);
     figures.emplace(prefix + "Start Cycle", static_cast<double>(first));
@@ -86,8 +87,12 @@ std::vector<ScaleSimCase> read_scalesim_cases(const std::filesystem::path& path)
     ScaleSimCase read{.id = entry.at("id").string(),
                       .array = read_case_array(entry),
                       .layer = read_case_layer(entry.at("layer")),
-                      .expected = {}};
-    add_figures(entry.at("expected"), read.expected);
+                      .expected = {},
+                      .why_not = {}};
+    if (!read.array.dram && entry.at("mode").string() != "estimate bandwidth") {
+      read.why_not = fmt::format("mode `{}` without a bandwidth", entry.at("mode").string());
+    }
+    add_scalesim_figures(entry.at("expected"), read.expected);
     cases.push_back(std::move(read));
   }
   return cases;
@@ -102,9 +107,9 @@ SystolicFigures scalesim_figures(const SystolicResult& result) {
       {"mapping_eff_pct", 100 * result.compute.mapping_efficiency},
       {"compute_util_pct", 100 * result.compute.compute_utilisation},
   };
-  add_operand(figures, "IFMAP", "IFMAP", result.inputs, "Reads");
-  add_operand(figures, "FILTER", "Filter", result.weights, "Reads");
-  add_operand(figures, "OFMAP", "OFMAP", result.outputs, "Writes");
+  add_scalesim_operand(figures, "IFMAP", "IFMAP", result.inputs, "Reads");
+  add_scalesim_operand(figures, "FILTER", "Filter", result.weights, "Reads");
+  add_scalesim_operand(figures, "OFMAP", "OFMAP", result.outputs, "Writes");
   return figures;
 }
 

@@ -20,6 +20,7 @@ struct ScaleSimCase {
   SystolicArray array;
   SystolicLayer layer;
   SystolicFigures expected;
+  std::string why_not;  // not empty: the case asks for something that is not read
 };
 
 std::vector<ScaleSimCase> read_scalesim_cases(const std::filesystem::path& path);

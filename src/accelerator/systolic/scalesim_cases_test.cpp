@@ -15,6 +15,7 @@ TEST(ScaleSimCases, every_figure_of_every_case_is_the_reported_one) {
   const auto cases = read_scalesim_cases(std::filesystem::path(data) / "accelerator" / "scalesim_cases.json");
   ASSERT_FALSE(cases.empty());
   for (const ScaleSimCase& one : cases) {
+    ASSERT_EQ(one.why_not, "") << one.id;
     const SystolicFigures figures = scalesim_figures(simulate_systolic(one.array, one.layer));
     EXPECT_EQ(figures.size(), one.expected.size()) << one.id;
     for (const auto& [name, expected] : one.expected) {

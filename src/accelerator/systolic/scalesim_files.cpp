@@ -18,7 +18,7 @@ constexpr size_t most_scalesim_layers = 100'000;
 constexpr Range<int64_t> scalesim_size{1, int64_t{1} << 31};
 constexpr Range<int64_t> scalesim_sram_kib{1, int64_t{1} << 20};
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
   constexpr std::string_view blanks = " \t\r\n";
   const size_t first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) return {};
@@ -33,7 +33,7 @@ class IniFile {
     int line = 0;
     for (const std::string_view raw : split(text, "\n")) {
       ++line;
-      const std::string_view content = trimmed(raw);
+      const std::string_view content = without_blanks(raw);
       if (content.empty() || content.front() == '#' || content.front() == ';') continue;
       if (content.front() == '[') {
         if (content.back() != ']' || content.size() < 3) fail(line, content, "a section such as [general]");
@@ -43,9 +43,10 @@ class IniFile {
       const size_t separator = content.find_first_of("=:");
       if (separator == std::string_view::npos || separator == 0) fail(line, content, "`key = value` or `key : value`");
       if (section.empty()) fail(line, content, "a section before the first key");
-      const std::string key = section + "." + lower_case(trimmed(content.substr(0, separator)));
+      const std::string key = section + "." + lower_case(without_blanks(content.substr(0, separator)));
       const bool is_new =
-          entries_.emplace(key, Entry{.value = std::string(trimmed(content.substr(separator + 1))), .line = line})
+          entries_
+              .emplace(key, Entry{.value = std::string(without_blanks(content.substr(separator + 1))), .line = line})
               .second;
       if (!is_new) fail(line, content, "a key that was not set before in its section");
     }
@@ -94,7 +95,7 @@ std::optional<DramWordsPerCycle> scalesim_bandwidth(const IniFile& file) {
     file.fail(mode.line, mode.value, "USER or CALC", "run_presets.InterfaceBandwidth");
   }
   const IniFile::Entry& given = file.at("architecture_presets.bandwidth");
-  const auto words = parse_integer(trimmed(split(given.value, ",").front()));
+  const auto words = parse_integer(without_blanks(split(given.value, ",").front()));
   if (!words || !scalesim_size.holds(*words)) {
     file.fail(given.line, given.value, "whole words per cycle, the first of which counts",
               "architecture_presets.Bandwidth");
@@ -112,7 +113,7 @@ std::optional<DramWordsPerCycle> scalesim_bandwidth(const IniFile& file) {
 // One line of a topology: cells without blanks, without the empty one after a closing comma.
 std::vector<std::string_view> topology_cells(std::string_view line) {
   std::vector<std::string_view> cells = split(line, ",");
-  for (std::string_view& cell : cells) cell = trimmed(cell);
+  for (std::string_view& cell : cells) cell = without_blanks(cell);
   while (!cells.empty() && cells.back().empty()) cells.pop_back();
   return cells;
 }

@@ -36,13 +36,13 @@ std::optional<ChipWork> named_convolution(std::string_view text) {
   const std::vector<int64_t> sizes = named_sizes(text, 8);
   if (sizes.empty() || !all_positive({sizes.begin(), sizes.end() - 1})) return std::nullopt;
   const PaddedConvolution size{.batch = sizes[0],
-                             .height = sizes[1],
-                             .width = sizes[2],
-                             .input_channels = sizes[3],
-                             .output_channels = sizes[4],
-                             .kernel = sizes[5],
-                             .stride = sizes[6],
-                             .padding = sizes[7]};
+                               .height = sizes[1],
+                               .width = sizes[2],
+                               .input_channels = sizes[3],
+                               .output_channels = sizes[4],
+                               .kernel = sizes[5],
+                               .stride = sizes[6],
+                               .padding = sizes[7]};
   if (size.kernel > size.height + 2 * size.padding || size.kernel > size.width + 2 * size.padding) return std::nullopt;
   return convolution_work(size);
 }

@@ -8,7 +8,7 @@
 namespace foretoken {
 namespace {
 
-double tile_cells(const SystolicChip& chip) {
+double weight_tile_cells(const SystolicChip& chip) {
   return static_cast<double>(chip.array_rows.value * chip.array_columns.value);
 }
 
@@ -24,7 +24,7 @@ struct TileCycles {
 };
 
 TileCycles tile_cycles(const SystolicChip& chip, const WeightFedPart& part) {
-  const double load = tile_cells(chip) * chip.matrix_word_bytes.value / chip.bytes_per_cycle();
+  const double load = weight_tile_cells(chip) * chip.matrix_word_bytes.value / chip.bytes_per_cycle();
   const double share = chip.non_matrix_share->value;
   TileCycles tile{.active = part.rows * part.cycles_per_row};
   const auto shift = static_cast<double>(chip.array_rows.value);
@@ -47,7 +47,7 @@ WeightFedRun run_weight_fed(const SystolicChip& chip, std::span<const WeightFedP
   double useful_cycles = 0;
   TileCycles sum;
   for (const WeightFedPart& part : parts) {
-    const double tiles = part.weights / (tile_cells(chip) * part.cell_share);
+    const double tiles = part.weights / (weight_tile_cells(chip) * part.cell_share);
     const TileCycles tile = tile_cycles(chip, part);
     sum.active += tiles * tile.active;
     sum.shift += tiles * tile.shift;
@@ -75,7 +75,7 @@ int64_t weight_tiles(const SystolicChip& chip, int64_t rows, int64_t columns) {
 }
 
 Seconds weight_load_time(const SystolicChip& chip, int64_t tiles) {
-  return Bytes(static_cast<double>(tiles) * tile_cells(chip) * chip.matrix_word_bytes.value) /
+  return Bytes(static_cast<double>(tiles) * weight_tile_cells(chip) * chip.matrix_word_bytes.value) /
          chip.memory_bandwidth.value;
 }
 
