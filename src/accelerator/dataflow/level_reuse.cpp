@@ -1,0 +1,220 @@
+#include "accelerator/dataflow/level_reuse.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+bool follows(std::span<const LayerDim> tensor, LayerDim dim) {
+  return std::ranges::find(tensor, dim) != tensor.end();
+}
+
+int64_t at_least_one_if_none(int64_t fresh) {
+  return fresh == 0 ? 1 : fresh;
+}
+
+}  // namespace
+
+LevelReuse::LevelReuse(const ClusterLevel& level) : level_(level) {
+  for (const MapDirective& map : level.maps) {
+    const int64_t size = level.sizes[map.dim];
+    const int64_t steady = std::max<int64_t>((size - map.size) / map.offset, 0);
+    const bool has_edge = steady * map.offset + map.size < size || map.size > size;
+    const int64_t left = size - (steady + 1) * map.offset;
+    const int64_t edge = left < 0 ? size : left;
+    const bool stays_in_place = !map.is_spatial && size <= map.size;
+    tiles_[map.dim] = {.whole = map.size,
+                       .fresh = stays_in_place ? 0 : std::min(map.size, map.offset),
+                       .edge = has_edge ? edge : map.size,
+                       .fresh_edge = std::max<int64_t>(map.offset - (map.size - edge), 0)};
+  }
+  for (const MapDirective& map : level.maps) {
+    const std::optional<LayerDim> window = window_of(map.dim);
+    if (!window) continue;
+    const Tile& rows = tiles_[map.dim];
+    const Tile& filter = tiles_[*window];
+    const int64_t edge = rows.edge - filter.edge + 1;
+    (map.dim == LayerDim::Y ? output_rows_ : output_columns_) = {.whole = rows.whole - filter.whole + 1,
+                                                                 .fresh = std::min(map.offset, map.size),
+                                                                 .edge = edge,
+                                                                 .fresh_edge = std::min(map.offset, edge)};
+  }
+}
+
+const LevelReuse::Tile& LevelReuse::output_tile(LayerDim dim) const {
+  if (dim == LayerDim::Y) return output_rows_;
+  if (dim == LayerDim::X) return output_columns_;
+  return tiles_[dim];
+}
+
+LevelReuse::SpatialStep LevelReuse::spatial_step(std::span<const LayerDim> tensor, const IterationCase& step) const {
+  SpatialStep spatial;
+  for (const LayerDim dim : tensor) {
+    if (!level_.map_of(dim).is_spatial) continue;
+    spatial.is_mapped = true;
+    spatial.is_partial |= step.along[dim].is_partial;
+    spatial.last_unit_partial = step.along[dim].last_unit_partial;
+  }
+  return spatial;
+}
+
+LevelReuse::SpatialStep LevelReuse::spatial_step_of_maps(const IterationCase& step) const {
+  SpatialStep spatial;
+  for (const MapDirective& map : level_.maps) {
+    if (!map.is_spatial) continue;
+    spatial.is_mapped = true;
+    spatial.is_partial |= step.along[map.dim].is_partial;
+    spatial.last_unit_partial = step.along[map.dim].last_unit_partial;
+  }
+  return spatial;
+}
+
+template <class Volume>
+int64_t LevelReuse::over_units(const SpatialStep& spatial, Sharing sharing, const Volume& volume) const {
+  const Unit other{.is_first = sharing == Sharing::none};
+  if (!spatial.is_mapped) return volume(Unit{});
+  if (!spatial.is_partial) return volume(Unit{}) + (level_.units - 1) * volume(other);
+  const int64_t partial_units = spatial.last_unit_partial ? 1 : 0;
+  if (level_.edge_units == 1) return volume(Unit{.is_last_partial = partial_units == 1});
+  return volume(Unit{}) + std::max<int64_t>(level_.edge_units - partial_units - 1, 0) * volume(other) +
+         partial_units * volume(Unit{.is_first = false, .is_last_partial = true});
+}
+
+int64_t LevelReuse::held(std::span<const LayerDim> tensor, const IterationCase& step, Unit unit) const {
+  int64_t volume = 1;
+  for (const MapDirective& map : level_.maps) {
+    if (!follows(tensor, map.dim)) continue;
+    const Tile& tile = tiles_[map.dim];
+    if (!step.along[map.dim].is_partial) {
+      volume *= tile.whole;
+    } else if (!map.is_spatial || unit.is_last_partial || (level_.edge_units == 1 && unit.is_first)) {
+      volume *= tile.edge;
+    } else if (level_.edge_units > 1) {
+      volume *= tile.whole;
+    }
+  }
+  return volume;
+}
+
+int64_t LevelReuse::loaded(std::span<const LayerDim> tensor, const IterationCase& step, Unit unit) const {
+  // The innermost loop that moved: everything inside it started anew, everything outside stood still.
+  int moved = -1;
+  for (size_t index = 0; index < level_.maps.size(); ++index) {
+    if (step.along[level_.maps[index].dim].position != StepPosition::first) moved = static_cast<int>(index);
+  }
+  if (moved < 0) return held(tensor, step, unit);
+  if (!follows(tensor, level_.maps[static_cast<size_t>(moved)].dim)) return 0;
+
+  bool started_anew = false;
+  for (size_t index = static_cast<size_t>(moved) + 1; index < level_.maps.size(); ++index) {
+    const LayerDim dim = level_.maps[index].dim;
+    started_anew |=
+        follows(tensor, dim) && step.along[dim].position == StepPosition::first && !step.along[dim].holds_all;
+  }
+
+  int64_t volume = 1;
+  for (size_t index = 0; index < level_.maps.size(); ++index) {
+    const MapDirective& map = level_.maps[index];
+    if (!follows(tensor, map.dim)) continue;
+    const DimStep& along = step.along[map.dim];
+    const Tile& tile = tiles_[map.dim];
+    const bool slides = static_cast<int>(index) == moved && !started_anew;
+    const bool is_first = along.position == StepPosition::first;
+    if (!map.is_spatial) {
+      const int64_t whole = is_first && along.is_partial ? tile.edge : tile.whole;
+      volume *= !is_first && slides ? std::max<int64_t>(tile.fresh, 1) : whole;
+      continue;
+    }
+    const bool neighbour_has_rest = is_first ? static_cast<int>(index) > moved : slides;
+    if (unit.is_first || !neighbour_has_rest) {
+      volume *= unit.is_last_partial ? tile.edge : tile.whole;
+    } else {
+      volume *= unit.is_last_partial ? tile.fresh_edge : tile.fresh;
+    }
+  }
+  return volume;
+}
+
+int64_t LevelReuse::outputs(std::span<const LayerDim> output, const IterationCase& step, Unit unit,
+                            Sharing sharing) const {
+  int64_t volume = 1;
+  for (const LayerDim dim : output) {
+    const DimStep& along = step.along[dim];
+    const Tile& tile = output_tile(dim);
+    if (!level_.map_of(dim).is_spatial) {
+      volume *= along.is_partial ? tile.edge : tile.whole;
+    } else if (along.position == StepPosition::last && level_.edge_units == 1) {
+      // MAESTRO counts rows of the input here, not of the output.
+      if (unit.is_first || unit.is_last_partial) volume *= tiles_[dim].edge;
+    } else if (along.is_partial && unit.is_last_partial) {
+      const bool shares = sharing == Sharing::with_neighbours || along.position == StepPosition::last;
+      volume *= shares && level_.edge_units > 1 ? tile.fresh_edge : tile.edge;
+    } else {
+      volume *= unit.is_first ? tile.whole : at_least_one_if_none(tile.fresh);
+    }
+  }
+  return volume;
+}
+
+int64_t LevelReuse::reductions(std::span<const LayerDim> output, const IterationCase& step, Unit unit) const {
+  int64_t volume = 1;
+  for (const MapDirective& map : level_.maps) {
+    if (follows(output, map.dim)) continue;
+    const DimStep& along = step.along[map.dim];
+    const Tile& tile = tiles_[map.dim];
+    if (!map.is_spatial) {
+      volume *= along.is_partial ? tile.edge : tile.whole;
+    } else if (along.position == StepPosition::last && level_.edge_units == 1) {
+      if (unit.is_first || unit.is_last_partial) volume *= tile.edge;
+    } else if (along.is_partial && unit.is_last_partial) {
+      volume *= along.position == StepPosition::last ? tile.fresh_edge : tile.edge;
+    } else {
+      volume *= unit.is_first ? tile.whole : at_least_one_if_none(tile.fresh);
+    }
+  }
+  return volume;
+}
+
+int64_t LevelReuse::ingress(std::span<const LayerDim> tensor, const IterationCase& step) const {
+  return over_units(spatial_step(tensor, step), Sharing::with_neighbours,
+                    [&](Unit unit) { return loaded(tensor, step, unit); });
+}
+
+int64_t LevelReuse::egress(std::span<const LayerDim> output, const IterationCase& step) const {
+  return over_units(spatial_step(output, step), Sharing::with_neighbours,
+                    [&](Unit unit) { return outputs(output, step, unit, Sharing::with_neighbours); });
+}
+
+int64_t LevelReuse::macs(std::span<const LayerDim> output, const IterationCase& step) const {
+  return over_units(spatial_step_of_maps(step), Sharing::none, [&](Unit unit) {
+    return reductions(output, step, unit) *
+           outputs(output, step, unit, unit.is_first ? Sharing::with_neighbours : Sharing::none);
+  });
+}
+
+int64_t LevelReuse::critical_macs(std::span<const LayerDim> output, const IterationCase& step) const {
+  const SpatialStep spatial = spatial_step(output, step);
+  const Unit busiest{.is_last_partial = spatial.is_partial && spatial.last_unit_partial && level_.edge_units == 1};
+  return reductions(output, step, busiest) * outputs(output, step, busiest, Sharing::with_neighbours);
+}
+
+int64_t LevelReuse::held_by_unit(std::span<const LayerDim> tensor) const {
+  int64_t volume = 1;
+  for (const LayerDim dim : tensor) volume *= tiles_[dim].whole;
+  return volume;
+}
+
+DimSizes LevelReuse::sizes_below(const IterationCase& step, bool last_unit) const {
+  DimSizes sizes;
+  for (const MapDirective& map : level_.maps) {
+    if (sizes[map.dim] != 0) continue;
+    const Tile& tile = tiles_[map.dim];
+    const bool is_edge = step.along[map.dim].is_partial && (!map.is_spatial || last_unit || level_.edge_units == 1);
+    sizes[map.dim] = is_edge ? tile.edge : tile.whole;
+  }
+  return sizes;
+}
+
+}  // namespace foretoken
