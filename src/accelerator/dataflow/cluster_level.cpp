@@ -12,6 +12,20 @@ namespace {
 constexpr size_t most_cluster_levels = 8;
 constexpr double most_work_of_a_step = 1e18;  // products of mapped sizes stay within an int64_t
 
+int64_t units_in_last_round(const ClusterLevel& level) {
+  const MapDirective& map = level.first_spatial_map();
+  const int64_t size = level.sizes[map.dim];
+  if (size <= map.size) return 1;
+  const int64_t one_round = map.offset * (level.units - 1) + map.size;
+  if (size <= one_round) {
+    const int64_t whole = (size - map.size) / map.offset + 1;
+    return whole + (map.offset * (whole - 1) + map.size < size ? 1 : 0);
+  }
+  const int64_t full_rounds = ((size - map.size) / map.offset + 1) / level.units;
+  const int64_t left = size - full_rounds * map.offset * level.units;
+  return left < map.size ? 1 : (left - map.size) / map.offset + 1;
+}
+
 class ClusterAnalysis {
  public:
   ClusterAnalysis(const DataflowLayer& layer, const std::string& source) : layer_(layer), source_(source) {}
@@ -90,7 +104,7 @@ class ClusterAnalysis {
     add_missing(level, above);
     for (MapDirective& map : level.maps) follow_stride(map, above == nullptr);
     check(level, index);
-    level.edge_units = edge_units(level);
+    level.edge_units = units_in_last_round(level);
   }
 
   void set_sizes(ClusterLevel& level, const ClusterLevel* above) const {
@@ -147,20 +161,6 @@ class ClusterAnalysis {
     }
   }
 
-  static int64_t edge_units(const ClusterLevel& level) {
-    const MapDirective& map = level.first_spatial_map();
-    const int64_t size = level.sizes[map.dim];
-    if (size <= map.size) return 1;
-    const int64_t one_round = map.offset * (level.units - 1) + map.size;
-    if (size <= one_round) {
-      const int64_t whole = (size - map.size) / map.offset + 1;
-      return whole + (map.offset * (whole - 1) + map.size < size ? 1 : 0);
-    }
-    const int64_t full_rounds = ((size - map.size) / map.offset + 1) / level.units;
-    const int64_t left = size - full_rounds * map.offset * level.units;
-    return left < map.size ? 1 : (left - map.size) / map.offset + 1;
-  }
-
   const DataflowLayer& layer_;
   const std::string& source_;
 };
@@ -177,6 +177,13 @@ const MapDirective& ClusterLevel::map_of(LayerDim dim) const {
   const auto found = std::ranges::find(maps, dim, &MapDirective::dim);
   ensure(found != maps.end(), "a level maps every dimension of the layer");
   return *found;
+}
+
+ClusterLevel resized(const ClusterLevel& level, const DimSizes& sizes) {
+  ClusterLevel other = level;
+  other.sizes = sizes;
+  other.edge_units = units_in_last_round(other);
+  return other;
 }
 
 std::vector<ClusterLevel> cluster_levels(const DataflowLayer& layer, std::span<const Directive> dataflow,

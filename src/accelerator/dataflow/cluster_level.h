@@ -23,6 +23,9 @@ struct ClusterLevel {
   const MapDirective& map_of(LayerDim dim) const;  // the outermost one
 };
 
+// The same level when it is given a tile of other sizes.
+ClusterLevel resized(const ClusterLevel& level, const DimSizes& sizes);
+
 // Completes the directives as MAESTRO does: a level takes over from the level above the dimensions it does not name
 // (outermost, in reverse order), holds the others whole, and steps along strided rows and columns by whole outputs.
 // InputError (about `source`, with the line) for directives that do not fit the layer or `num_pes` elements.

@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "accelerator/dataflow/cluster_level.h"
 #include "accelerator/dataflow/iteration_case.h"
 #include "accelerator/dataflow/level_reuse.h"
@@ -14,11 +16,6 @@ namespace foretoken {
 namespace {
 
 constexpr int64_t double_buffering = 2;
-
-// MAESTRO's energies: one multiplication, and one access to a buffer as a multiple of it.
-constexpr double mac_nanojoules = 0.00023;
-constexpr double l1_access_in_macs = 1.68;
-constexpr double l2_access_in_macs = 18.61;
 
 struct BufferNeed {
   int64_t input = 0;
@@ -45,12 +42,14 @@ struct LevelCost {
 class DataflowAnalysis {
  public:
   DataflowAnalysis(const DataflowLayer& layer, std::span<const Directive> dataflow, const DataflowHardware& hardware,
-                   const std::string& source)
-      : tensors_(tensors_of(layer)),
+                   DataflowReading reading, const std::string& source)
+      : layer_(reading == DataflowReading::physical ? without_unused_input(layer) : layer),
+        tensors_(tensors_of(layer)),
         hardware_(hardware),
-        levels_(cluster_levels(layer, dataflow, hardware.num_pes, source)),
+        reading_(reading),
+        levels_(cluster_levels(layer_, dataflow, hardware.num_pes, source)),
         known_costs_(levels_.size()) {
-    for (const ClusterLevel& level : levels_) reuse_.emplace_back(level);
+    if (reading == DataflowReading::physical) check_windows(source);
   }
 
   DataflowCost cost() {
@@ -76,12 +75,28 @@ class DataflowAnalysis {
     return known_costs_[index].emplace(sizes, cost).first->second;
   }
 
+  // An element that holds less of the input than of the filter would make no output.
+  void check_windows(const std::string& source) const {
+    for (const ClusterLevel& level : levels_) {
+      for (const MapDirective& map : level.maps) {
+        const std::optional<LayerDim> window = window_of(map.dim);
+        if (!window || map.size >= level.map_of(*window).size) continue;
+        throw InputError({.source = source,
+                          .value = fmt::format("{} of {}", map.size, layer_dim_name(map.dim)),
+                          .expected = fmt::format("at least as much as of {}, which is {}", layer_dim_name(*window),
+                                                  level.map_of(*window).size)});
+      }
+    }
+  }
+
   LevelCost analyse_level(size_t index, const DimSizes& sizes) {
-    const LevelReuse& reuse = reuse_[index];
+    // MAESTRO looks at every tile of a level as if it were the usual one, but for the number of steps.
+    const ClusterLevel level = reading_ == DataflowReading::physical ? resized(levels_[index], sizes) : levels_[index];
+    const LevelReuse reuse(level, layer_, reading_);
     LevelCost cost;
     int64_t steps = 0;
     double busy_units = 0;
-    for (const IterationCase& step : iteration_cases(levels_[index], sizes)) {
+    for (const IterationCase& step : iteration_cases(level, sizes)) {
       if (steps == 0) add_buffers(cost, reuse, sizes, step);
 
       const int64_t egress = reuse.egress(tensors_.output, step);
@@ -97,7 +112,7 @@ class DataflowAnalysis {
       count_input(cost.input, step.steps * input, step.steps * macs);
       count_input(cost.filter, step.steps * filter, step.steps * macs);
 
-      const UnitsBelow below = units_below(index, step);
+      const UnitsBelow below = units_below(index, level, reuse, step);
       const int64_t compute = below.cycles.value_or(critical_macs);
       cost.runtime += step.steps * step_cycles(index, step, cost.above,
                                                {.ingress = input + filter, .compute = compute, .egress = egress});
@@ -142,7 +157,8 @@ class DataflowAnalysis {
     int64_t product = 1;
     for (const LayerDim dim : tensors_.output) {
       const std::optional<LayerDim> window = window_of(dim);
-      product *= window ? sizes[dim] - sizes[*window] + 1 : sizes[dim];
+      const int64_t stride = reading_ == DataflowReading::physical ? layer_.stride(dim) : 1;
+      product *= window ? (sizes[dim] - sizes[*window]) / stride + 1 : sizes[dim];
     }
     return product;
   }
@@ -152,8 +168,7 @@ class DataflowAnalysis {
     std::optional<int64_t> cycles;  // until the slowest is done; nothing where the units are the elements
   };
 
-  UnitsBelow units_below(size_t index, const IterationCase& step) {
-    const ClusterLevel& level = levels_[index];
+  UnitsBelow units_below(size_t index, const ClusterLevel& level, const LevelReuse& reuse, const IterationCase& step) {
     const DimStep& along = step.along[level.first_spatial_map().dim];
     int64_t units = along.is_partial ? level.edge_units : level.units;
     const auto all_units = static_cast<double>(units);
@@ -161,7 +176,7 @@ class DataflowAnalysis {
     if (index + 1 == levels_.size()) return {.busy = all_units};
     below.cycles = 0;
     const auto add = [&](bool last_unit, int64_t count) {
-      const LevelCost& cost = level_cost(index + 1, reuse_[index].sizes_below(step, last_unit));
+      const LevelCost& cost = level_cost(index + 1, reuse.sizes_below(step, last_unit));
       below.cycles = std::max(*below.cycles, cost.runtime);
       below.busy += cost.average_units * static_cast<double>(count);
     };
@@ -196,10 +211,11 @@ class DataflowAnalysis {
     return hardware_.noc_latency_cycles + sends - 1;
   }
 
+  DataflowLayer layer_;
   DataflowTensors tensors_;
   const DataflowHardware& hardware_;
+  DataflowReading reading_;
   std::vector<ClusterLevel> levels_;
-  std::vector<LevelReuse> reuse_;                           // of each level
   std::vector<std::map<DimSizes, LevelCost>> known_costs_;  // of each level: tiles of one shape cost the same
   BufferNeed first_innermost_need_;
 };
@@ -217,13 +233,14 @@ double dataflow_energy_nanojoules(const DataflowCost& cost) {
     l1 += tensor.l1_read + tensor.l1_write;
     l2 += tensor.l2_read + tensor.l2_write;
   }
-  return mac_nanojoules * (static_cast<double>(cost.macs) + l1_access_in_macs * static_cast<double>(l1) +
-                           l2_access_in_macs * static_cast<double>(l2));
+  return 1e-3 * mac_picojoules *
+         (static_cast<double>(cost.macs) + l1_access_in_macs * static_cast<double>(l1) +
+          l2_access_in_macs * static_cast<double>(l2));
 }
 
 DataflowCost analyse_dataflow(const DataflowLayer& layer, std::span<const Directive> dataflow,
-                              const DataflowHardware& hardware, const std::string& source) {
-  return DataflowAnalysis(layer, dataflow, hardware, source).cost();
+                              const DataflowHardware& hardware, DataflowReading reading, const std::string& source) {
+  return DataflowAnalysis(layer, dataflow, hardware, reading, source).cost();
 }
 
 }  // namespace foretoken

@@ -13,6 +13,11 @@
 
 namespace foretoken {
 
+// MAESTRO's energies: one multiplication, and one access to a buffer as a multiple of it.
+inline constexpr double mac_picojoules = 0.23;
+inline constexpr double l1_access_in_macs = 1.68;
+inline constexpr double l2_access_in_macs = 18.61;
+
 // Numbers read from and written to the buffers, of one tensor.
 struct TensorAccesses {
   int64_t l1_read = 0;
@@ -41,6 +46,6 @@ double dataflow_energy_nanojoules(const DataflowCost& cost);
 
 // InputError (about `source`) for directives that do not fit the layer or the hardware.
 DataflowCost analyse_dataflow(const DataflowLayer& layer, std::span<const Directive> dataflow,
-                              const DataflowHardware& hardware, const std::string& source);
+                              const DataflowHardware& hardware, DataflowReading reading, const std::string& source);
 
 }  // namespace foretoken

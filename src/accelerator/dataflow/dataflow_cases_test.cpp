@@ -18,7 +18,8 @@ TEST(DataflowCases, every_figure_of_maestro_is_met_to_the_digits_it_prints) {
   ASSERT_FALSE(file.cases.empty());
   size_t energies = 0;
   for (const DataflowCase& one : file.cases) {
-    const DataflowCost cost = analyse_dataflow(one.layer, one.dataflow, file.hardware, one.id);
+    const DataflowCost cost =
+        analyse_dataflow(one.layer, one.dataflow, file.hardware, DataflowReading::maestro, one.id);
     for (const auto& [name, expected] : one.expected) {
       const std::optional<double> ours = dataflow_figure(one, cost, name);
       if (name == "energy_nJ") {

@@ -117,20 +117,28 @@ DataflowTensors tensors_of(const DataflowLayer& layer) {
   return tensors;
 }
 
+int64_t output_rows(int64_t rows, int64_t window, int64_t stride) {
+  return rows < window ? 0 : (rows - window) / stride + 1;
+}
+
 int64_t mac_count(const DataflowLayer& layer) {
   int64_t count = 1;
   for (const LayerDim dim : all_layer_dims) {
     const int64_t size = layer.sizes[dim];
     if (size == 0) continue;
     const std::optional<LayerDim> window = window_of(dim);
-    count *= window ? (size - layer.sizes[*window]) / layer.stride(dim) + 1 : size;
+    count *= window ? output_rows(size, layer.sizes[*window], layer.stride(dim)) : size;
   }
   return count;
 }
 
 DataflowLayer as_convolution(const DataflowLayer& layer) {
   using enum LayerDim;
-  if (layer.type != DataflowLayerType::gemm && layer.type != DataflowLayerType::bmm) return layer;
+  if (layer.type != DataflowLayerType::gemm && layer.type != DataflowLayerType::bmm) {
+    DataflowLayer convolution = layer;
+    if (layer.sizes[K] == 0) convolution.sizes[K] = 1;
+    return convolution;
+  }
   DataflowLayer convolution{.name = layer.name, .type = DataflowLayerType::conv};
   convolution.sizes[K] = layer.sizes[N];
   convolution.sizes[C] = layer.sizes[K];
@@ -141,6 +149,19 @@ DataflowLayer as_convolution(const DataflowLayer& layer) {
     convolution.sizes[G] = layer.sizes[B];
   }
   return convolution;
+}
+
+DataflowLayer without_unused_input(const DataflowLayer& layer) {
+  DataflowLayer used = layer;
+  for (const LayerDim dim : {LayerDim::Y, LayerDim::X}) {
+    if (layer.sizes[dim] == 0) continue;
+    const int64_t window = layer.sizes[*window_of(dim)];
+    const int64_t outputs = output_rows(layer.sizes[dim], window, layer.stride(dim));
+    int64_t& stride = dim == LayerDim::Y ? used.stride_y : used.stride_x;
+    stride = std::min(stride, window);
+    used.sizes[dim] = (outputs - 1) * stride + window;
+  }
+  return used;
 }
 
 void check_layer(const DataflowLayer& layer, const std::string& source, int line) {

@@ -77,12 +77,19 @@ struct DataflowTensors {
 
 DataflowTensors tensors_of(const DataflowLayer& layer);
 
+// Whole windows that fit along `rows` of input.
+int64_t output_rows(int64_t rows, int64_t window, int64_t stride);
+
 // What the layer computes: multiplications of real elements, strides respected.
 int64_t mac_count(const DataflowLayer& layer);
 
-// A GEMM written as the 1x1 convolution whose rows are its M, so that dataflows for convolutions apply to it; any other
-// layer as it is.
+// A GEMM written as the 1x1 convolution whose rows are its M, so that dataflows for convolutions apply to it; a
+// depthwise convolution with its one filter per channel as K; any other layer as it is.
 DataflowLayer as_convolution(const DataflowLayer& layer);
+
+// The layer without the rows and columns of the input that no window covers: left over at the end, or skipped by a
+// stride wider than the window.
+DataflowLayer without_unused_input(const DataflowLayer& layer);
 
 // InputError (about `source`, `line`) for a layer that lacks a dimension of its type, has one it does not know, or is
 // larger than counts can hold.

@@ -20,6 +20,10 @@ struct SizeExpression {
   bool operator==(const SizeExpression&) const = default;
 };
 
+// Where MAESTRO's own counts and what hardware so directed would do part; docs/accelerators/dataflow.md lists the
+// places.
+enum class DataflowReading : uint8_t { maestro, physical };
+
 enum class DirectiveKind : uint8_t { temporal_map, spatial_map, cluster };
 
 struct Directive {

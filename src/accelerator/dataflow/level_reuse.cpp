@@ -1,8 +1,7 @@
 #include "accelerator/dataflow/level_reuse.h"
 
 #include <algorithm>
-
-#include "base/error.h"
+#include <utility>
 
 namespace foretoken {
 namespace {
@@ -11,35 +10,46 @@ bool follows(std::span<const LayerDim> tensor, LayerDim dim) {
   return std::ranges::find(tensor, dim) != tensor.end();
 }
 
+// Rows of output that `rows` of input give; MAESTRO goes on below a whole window, and without strides.
+int64_t output_count(int64_t rows, int64_t window, int64_t stride, DataflowReading reading) {
+  return reading == DataflowReading::physical ? output_rows(rows, window, stride) : rows - window + 1;
+}
+
 int64_t at_least_one_if_none(int64_t fresh) {
   return fresh == 0 ? 1 : fresh;
 }
 
 }  // namespace
 
-LevelReuse::LevelReuse(const ClusterLevel& level) : level_(level) {
-  for (const MapDirective& map : level.maps) {
-    const int64_t size = level.sizes[map.dim];
+LevelReuse::LevelReuse(ClusterLevel level, const DataflowLayer& layer, DataflowReading reading)
+    : level_(std::move(level)), reading_(reading) {
+  for (const MapDirective& map : level_.maps) {
+    const int64_t size = level_.sizes[map.dim];
     const int64_t steady = std::max<int64_t>((size - map.size) / map.offset, 0);
     const bool has_edge = steady * map.offset + map.size < size || map.size > size;
     const int64_t left = size - (steady + 1) * map.offset;
-    const int64_t edge = left < 0 ? size : left;
+    // A tile larger than what there is: MAESTRO takes an offset off it where it can.
+    const bool holds_all = reading == DataflowReading::physical && map.size > size;
+    const int64_t edge = left < 0 || holds_all ? size : left;
     const bool stays_in_place = !map.is_spatial && size <= map.size;
     tiles_[map.dim] = {.whole = map.size,
                        .fresh = stays_in_place ? 0 : std::min(map.size, map.offset),
                        .edge = has_edge ? edge : map.size,
                        .fresh_edge = std::max<int64_t>(map.offset - (map.size - edge), 0)};
   }
-  for (const MapDirective& map : level.maps) {
+  for (const MapDirective& map : level_.maps) {
     const std::optional<LayerDim> window = window_of(map.dim);
     if (!window) continue;
     const Tile& rows = tiles_[map.dim];
     const Tile& filter = tiles_[*window];
-    const int64_t edge = rows.edge - filter.edge + 1;
-    (map.dim == LayerDim::Y ? output_rows_ : output_columns_) = {.whole = rows.whole - filter.whole + 1,
-                                                                 .fresh = std::min(map.offset, map.size),
-                                                                 .edge = edge,
-                                                                 .fresh_edge = std::min(map.offset, edge)};
+    const int64_t stride = reading == DataflowReading::physical ? layer.stride(map.dim) : 1;
+    const int64_t edge = output_count(rows.edge, filter.edge, stride, reading);
+    const int64_t fresh = std::max(std::min(map.offset, map.size) / stride, int64_t{1});
+    Tile& output = map.dim == LayerDim::Y ? output_rows_ : output_columns_;
+    output = {.whole = output_count(rows.whole, filter.whole, stride, reading),
+              .fresh = fresh,
+              .edge = edge,
+              .fresh_edge = std::min(map.offset / stride, edge)};
   }
 }
 
@@ -105,13 +115,17 @@ int64_t LevelReuse::loaded(std::span<const LayerDim> tensor, const IterationCase
     if (step.along[level_.maps[index].dim].position != StepPosition::first) moved = static_cast<int>(index);
   }
   if (moved < 0) return held(tensor, step, unit);
-  if (!follows(tensor, level_.maps[static_cast<size_t>(moved)].dim)) return 0;
 
   bool started_anew = false;
   for (size_t index = static_cast<size_t>(moved) + 1; index < level_.maps.size(); ++index) {
     const LayerDim dim = level_.maps[index].dim;
     started_anew |=
         follows(tensor, dim) && step.along[dim].position == StepPosition::first && !step.along[dim].holds_all;
+  }
+  if (!follows(tensor, level_.maps[static_cast<size_t>(moved)].dim)) {
+    // MAESTRO keeps the tensor even where its inner loops start over and need its beginning again.
+    const bool needs_reload = started_anew && reading_ == DataflowReading::physical;
+    return needs_reload ? held(tensor, step, unit) : 0;
   }
 
   int64_t volume = 1;
@@ -147,7 +161,8 @@ int64_t LevelReuse::outputs(std::span<const LayerDim> output, const IterationCas
       volume *= along.is_partial ? tile.edge : tile.whole;
     } else if (along.position == StepPosition::last && level_.edge_units == 1) {
       // MAESTRO counts rows of the input here, not of the output.
-      if (unit.is_first || unit.is_last_partial) volume *= tiles_[dim].edge;
+      const Tile& counted = reading_ == DataflowReading::maestro ? tiles_[dim] : tile;
+      if (unit.is_first || unit.is_last_partial) volume *= counted.edge;
     } else if (along.is_partial && unit.is_last_partial) {
       const bool shares = sharing == Sharing::with_neighbours || along.position == StepPosition::last;
       volume *= shares && level_.edge_units > 1 ? tile.fresh_edge : tile.edge;

@@ -13,8 +13,7 @@ namespace foretoken {
 
 class LevelReuse {
  public:
-  // The level must outlive this.
-  explicit LevelReuse(const ClusterLevel& level);
+  LevelReuse(ClusterLevel level, const DataflowLayer& layer, DataflowReading reading);
 
   // Numbers of an input tensor that the shared buffer sends in this step; one that several units need is sent once.
   int64_t ingress(std::span<const LayerDim> tensor, const IterationCase& step) const;
@@ -66,7 +65,8 @@ class LevelReuse {
   int64_t reductions(std::span<const LayerDim> output, const IterationCase& step, Unit unit) const;
   const Tile& output_tile(LayerDim dim) const;
 
-  const ClusterLevel& level_;
+  ClusterLevel level_;
+  DataflowReading reading_;
   PerDim<Tile> tiles_;
   Tile output_rows_;
   Tile output_columns_;
