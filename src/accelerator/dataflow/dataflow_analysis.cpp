@@ -96,7 +96,7 @@ class DataflowAnalysis {
     LevelCost cost;
     int64_t steps = 0;
     double busy_units = 0;
-    for (const IterationCase& step : iteration_cases(level, sizes)) {
+    for (const IterationCase& step : iteration_cases(level, sizes, reading_)) {
       if (steps == 0) add_buffers(cost, reuse, sizes, step);
 
       const int64_t egress = reuse.egress(tensors_.output, step);

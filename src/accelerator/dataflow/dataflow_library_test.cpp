@@ -31,7 +31,13 @@ DataflowCost physical_cost(const DataflowLayer& layer, const NamedDataflow& data
   return analyse_dataflow(layer, directives_for(layer, dataflow), hardware, DataflowReading::physical, dataflow.name);
 }
 
-TEST(DataflowLibrary, every_dataflow_does_each_multiplication_of_any_layer_once) {
+int64_t words(const DataflowLayer& layer, std::span<const LayerDim> tensor) {
+  int64_t product = 1;
+  for (const LayerDim dim : tensor) product *= layer.sizes[dim];
+  return product;
+}
+
+TEST(DataflowLibrary, every_dataflow_does_each_multiplication_of_any_layer_once_and_reads_each_number) {
   RandomStream random(1, "layers");
   const std::vector<NamedDataflow> library = shipped_dataflows();
   for (int round = 0; round < 200; ++round) {
@@ -39,10 +45,14 @@ TEST(DataflowLibrary, every_dataflow_does_each_multiplication_of_any_layer_once)
     const DataflowLayer layer =
         layer_of(1 + static_cast<int64_t>(random.below(200)), 1 + static_cast<int64_t>(random.below(200)), window,
                  window + static_cast<int64_t>(random.below(60)), 1 + static_cast<int64_t>(random.below(3)));
+    const DataflowLayer used = without_unused_input(layer);
     for (const NamedDataflow& dataflow : library) {
       const DataflowCost cost = physical_cost(layer, dataflow, array);
       EXPECT_EQ(cost.macs, mac_count(layer)) << dataflow.name << " round " << round;
       EXPECT_GE(cost.runtime_cycles * array.num_pes, cost.macs) << dataflow.name << " round " << round;
+      EXPECT_GE(cost.input.l2_read, words(used, tensors_of(used).input)) << dataflow.name << " round " << round;
+      EXPECT_GE(cost.filter.l2_read, words(used, tensors_of(used).filter)) << dataflow.name << " round " << round;
+      EXPECT_GE(cost.output.l2_write, cost.output.l2_read) << dataflow.name << " round " << round;
       EXPECT_LE(cost.average_pes, static_cast<double>(array.num_pes)) << dataflow.name;
     }
   }

@@ -35,7 +35,7 @@ Evaluation evaluation_of(const DataflowMapping& mapped) {
   return evaluation;
 }
 
-TEST(DataflowMapping, shipped_dataflows_do_the_same_multiplications_in_the_same_steps_as_loop_nests) {
+TEST(DataflowMapping, shipped_dataflows_take_the_cycles_and_the_traffic_of_their_loop_nests) {
   const DataflowLayer layer = layer_from(usual_convolution);
   for (const NamedDataflow& dataflow : dataflows_of_the_library()) {
     SCOPED_TRACE(dataflow.name);
@@ -51,6 +51,14 @@ TEST(DataflowMapping, shipped_dataflows_do_the_same_multiplications_in_the_same_
     const bool has_clusters = find_level(mapped.architecture, "cluster1") >= 0;
     const DataflowCost cost = analyse_dataflow(layer, directives, mapped_array, DataflowReading::physical, "test");
     EXPECT_EQ(static_cast<double>(cost.runtime_cycles), evaluation.cycles + (has_clusters ? steps : 0) + 1);
+
+    // What enters and leaves L2 for a step is what the analysis sends to and from the elements, shared parts once.
+    const auto traffic = [&](const char* tensor) {
+      return traffic_at(evaluation, mapped.problem, 1, static_cast<size_t>(find_tensor(mapped.problem, tensor)));
+    };
+    EXPECT_EQ(static_cast<double>(cost.input.l2_read), traffic("Inputs").fills);
+    EXPECT_EQ(static_cast<double>(cost.filter.l2_read), traffic("Weights").fills);
+    EXPECT_EQ(static_cast<double>(cost.output.l2_write), traffic("Outputs").updates);
   }
 }
 

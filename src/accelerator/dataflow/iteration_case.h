@@ -29,6 +29,6 @@ struct IterationCase {
 
 // All cases of `level` when it is given `sizes`. The first is the first step of all; the rest come in the order in
 // which MAESTRO visits them, which shows in its buffer sizes.
-std::vector<IterationCase> iteration_cases(const ClusterLevel& level, const DimSizes& sizes);
+std::vector<IterationCase> iteration_cases(const ClusterLevel& level, const DimSizes& sizes, DataflowReading reading);
 
 }  // namespace foretoken

@@ -28,9 +28,12 @@ LevelReuse::LevelReuse(ClusterLevel level, const DataflowLayer& layer, DataflowR
     const int64_t steady = std::max<int64_t>((size - map.size) / map.offset, 0);
     const bool has_edge = steady * map.offset + map.size < size || map.size > size;
     const int64_t left = size - (steady + 1) * map.offset;
-    // A tile larger than what there is: MAESTRO takes an offset off it where it can.
-    const bool holds_all = reading == DataflowReading::physical && map.size > size;
-    const int64_t edge = left < 0 || holds_all ? size : left;
+    // MAESTRO takes an offset off a tile larger than what there is where it can, and has no edge where tiles end
+    // evenly.
+    const bool is_maestro = reading == DataflowReading::maestro;
+    const bool holds_all = !is_maestro && map.size > size;
+    const int64_t rest = left < 0 || holds_all ? size : left;
+    const int64_t edge = is_maestro || has_edge ? rest : map.size;
     const bool stays_in_place = !map.is_spatial && size <= map.size;
     tiles_[map.dim] = {.whole = map.size,
                        .fresh = stays_in_place ? 0 : std::min(map.size, map.offset),
@@ -108,25 +111,31 @@ int64_t LevelReuse::held(std::span<const LayerDim> tensor, const IterationCase& 
   return volume;
 }
 
-int64_t LevelReuse::loaded(std::span<const LayerDim> tensor, const IterationCase& step, Unit unit) const {
-  // The innermost loop that moved: everything inside it started anew, everything outside stood still.
-  int moved = -1;
+LevelReuse::Movement LevelReuse::movement(std::span<const LayerDim> tensor, const IterationCase& step) const {
+  Movement movement;
   for (size_t index = 0; index < level_.maps.size(); ++index) {
-    if (step.along[level_.maps[index].dim].position != StepPosition::first) moved = static_cast<int>(index);
+    if (step.along[level_.maps[index].dim].position != StepPosition::first) movement.moved = static_cast<int>(index);
   }
-  if (moved < 0) return held(tensor, step, unit);
+  for (size_t index = 0; index < level_.maps.size(); ++index) {
+    const DimStep& along = step.along[level_.maps[index].dim];
+    if (!follows(tensor, level_.maps[index].dim)) continue;
+    if (static_cast<int>(index) == movement.moved) movement.of_tensor = true;
+    if (static_cast<int>(index) <= movement.moved) continue;
+    movement.started_anew |= along.position == StepPosition::first && !along.holds_all;
+  }
+  return movement;
+}
 
-  bool started_anew = false;
-  for (size_t index = static_cast<size_t>(moved) + 1; index < level_.maps.size(); ++index) {
-    const LayerDim dim = level_.maps[index].dim;
-    started_anew |=
-        follows(tensor, dim) && step.along[dim].position == StepPosition::first && !step.along[dim].holds_all;
-  }
-  if (!follows(tensor, level_.maps[static_cast<size_t>(moved)].dim)) {
-    // MAESTRO keeps the tensor even where its inner loops start over and need its beginning again.
-    const bool needs_reload = started_anew && reading_ == DataflowReading::physical;
-    return needs_reload ? held(tensor, step, unit) : 0;
-  }
+bool LevelReuse::stays(const Movement& movement) const {
+  if (movement.moved < 0 || movement.of_tensor) return false;
+  // MAESTRO keeps the tensor even where its inner loops start over and need its beginning again.
+  return !movement.started_anew || reading_ == DataflowReading::maestro;
+}
+
+int64_t LevelReuse::loaded(std::span<const LayerDim> tensor, const IterationCase& step, Unit unit) const {
+  const auto [moved, of_tensor, started_anew] = movement(tensor, step);
+  if (moved < 0 && reading_ == DataflowReading::maestro) return held(tensor, step, unit);
+  if (stays({moved, of_tensor, started_anew})) return 0;
 
   int64_t volume = 1;
   for (size_t index = 0; index < level_.maps.size(); ++index) {
@@ -137,11 +146,15 @@ int64_t LevelReuse::loaded(std::span<const LayerDim> tensor, const IterationCase
     const bool slides = static_cast<int>(index) == moved && !started_anew;
     const bool is_first = along.position == StepPosition::first;
     if (!map.is_spatial) {
-      const int64_t whole = is_first && along.is_partial ? tile.edge : tile.whole;
-      volume *= !is_first && slides ? std::max<int64_t>(tile.fresh, 1) : whole;
+      // To MAESTRO only the first tile can be a partial one.
+      const bool at_edge = along.is_partial && (is_first || reading_ == DataflowReading::physical);
+      const int64_t fresh = at_edge ? tile.fresh_edge : std::max<int64_t>(tile.fresh, 1);
+      volume *= !is_first && slides ? fresh : (at_edge ? tile.edge : tile.whole);
       continue;
     }
-    const bool neighbour_has_rest = is_first ? static_cast<int>(index) > moved : slides;
+    // Neighbours share by multicast; MAESTRO has them share only in steps along the map itself or outside it.
+    const bool neighbour_has_rest =
+        reading_ == DataflowReading::physical || (is_first ? static_cast<int>(index) > moved : slides);
     if (unit.is_first || !neighbour_has_rest) {
       volume *= unit.is_last_partial ? tile.edge : tile.whole;
     } else {
@@ -198,6 +211,8 @@ int64_t LevelReuse::ingress(std::span<const LayerDim> tensor, const IterationCas
 }
 
 int64_t LevelReuse::egress(std::span<const LayerDim> output, const IterationCase& step) const {
+  // MAESTRO sends partial sums up in every step, also where the next one adds to the same.
+  if (reading_ == DataflowReading::physical && stays(movement(output, step))) return 0;
   return over_units(spatial_step(output, step), Sharing::with_neighbours,
                     [&](Unit unit) { return outputs(output, step, unit, Sharing::with_neighbours); });
 }

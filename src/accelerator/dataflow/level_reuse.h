@@ -54,11 +54,20 @@ class LevelReuse {
     bool last_unit_partial = false;
   };
 
+  // What changed since the step before, as one tensor sees it.
+  struct Movement {
+    int moved = -1;             // the innermost map that went on: those inside started over, those outside stood still
+    bool of_tensor = false;     // it is one of the tensor's
+    bool started_anew = false;  // a map of the tensor inside it started over
+  };
+
   template <class Volume>
   int64_t over_units(const SpatialStep& spatial, Sharing sharing, const Volume& volume) const;
 
   SpatialStep spatial_step(std::span<const LayerDim> tensor, const IterationCase& step) const;
   SpatialStep spatial_step_of_maps(const IterationCase& step) const;
+  Movement movement(std::span<const LayerDim> tensor, const IterationCase& step) const;
+  bool stays(const Movement& movement) const;
   int64_t loaded(std::span<const LayerDim> tensor, const IterationCase& step, Unit unit) const;
   int64_t held(std::span<const LayerDim> tensor, const IterationCase& step, Unit unit) const;
   int64_t outputs(std::span<const LayerDim> output, const IterationCase& step, Unit unit, Sharing sharing) const;
