@@ -12,14 +12,6 @@
 namespace foretoken {
 namespace {
 
-std::string energy_text(double pj) {
-  constexpr std::pair<double, std::string_view> units[] = {{1e12, "J"}, {1e9, "mJ"}, {1e6, "uJ"}, {1e3, "nJ"}};
-  for (const auto& [size, name] : units) {
-    if (pj >= size) return fmt::format("{:.4g} {}", pj / size, name);
-  }
-  return fmt::format("{:.4g} pJ", pj);
-}
-
 std::string count_text(double words) {
   return words < 1e7 ? fmt::format("{:.0f}", words) : fmt::format("{:.4g}", words);
 }
@@ -70,7 +62,7 @@ std::string level_table(const MappingReport& report) {
                keeps ? count_text(use.used_words) : "",
                keeps && held > 0 ? fmt::format("{:.0f}%", 100 * use.used_words / held) : "",
                keeps ? count_text(reads) : "", keeps ? count_text(fills) : "", keeps ? count_text(updates) : "",
-               used_pj > 0 ? energy_text(used_pj) : "", used_pj > 0 ? fmt::format("{:.1f}%", 100 * share) : "",
+               used_pj > 0 ? picojoule_text(used_pj) : "", used_pj > 0 ? fmt::format("{:.1f}%", 100 * share) : "",
                bar(share, 12)});
   }
   return table.text();
@@ -148,15 +140,15 @@ std::vector<LevelEnergy> energies_by_level(const MappingReport& report) {
       own.parts.push_back({.value = traffic.energy_pj,
                            .colour = tensor_colours[t],
                            .tooltip = fmt::format("{} at {}: {}", report.problem.tensors[t].name, own.name,
-                                                  energy_text(traffic.energy_pj))});
+                                                  picojoule_text(traffic.energy_pj))});
     }
     if (i == compute) {
       own.parts.push_back({.value = report.evaluation.compute_pj,
                            .colour = compute_colour,
-                           .tooltip = "multiplications: " + energy_text(report.evaluation.compute_pj)});
+                           .tooltip = "multiplications: " + picojoule_text(report.evaluation.compute_pj)});
     }
     const double leakage = report.evaluation.levels[i].leakage_pj;
-    own.parts.push_back({.value = leakage, .colour = leakage_colour, .tooltip = "leakage: " + energy_text(leakage)});
+    own.parts.push_back({.value = leakage, .colour = leakage_colour, .tooltip = "leakage: " + picojoule_text(leakage)});
     for (const BarPart& part : own.parts) own.total += part.value;
     if (own.total > 0) levels.push_back(std::move(own));
   }
@@ -218,7 +210,7 @@ std::string summary_text(const MappingReport& report) {
   text += fmt::format("  utilization  {:.1f}% of {} multipliers\n", 100 * utilization(result, report.architecture),
                       instances(report.architecture.levels.back()));
   text += fmt::format("  energy       {}, {:.4g} pJ for each multiply-accumulate, {:.4g} J x cycles\n",
-                      energy_text(result.energy_pj), result.energy_pj / result.operations, energy_delay(result));
+                      picojoule_text(result.energy_pj), result.energy_pj / result.operations, energy_delay(result));
   const double watts = result.energy_pj * 1e-12 / seconds_of(result.cycles, report.architecture);
   text += fmt::format("  power        {:.4g} W", watts);
   if (const double area = area_um2(report.architecture); area > 0) text += fmt::format(", area {:.4g} mm2", area / 1e6);
@@ -238,6 +230,14 @@ std::string escaped_lines(const std::string& text) {
 }
 
 }  // namespace
+
+std::string picojoule_text(double picojoules) {
+  constexpr std::pair<double, std::string_view> units[] = {{1e12, "J"}, {1e9, "mJ"}, {1e6, "uJ"}, {1e3, "nJ"}};
+  for (const auto& [size, name] : units) {
+    if (picojoules >= size) return fmt::format("{:.4g} {}", picojoules / size, name);
+  }
+  return fmt::format("{:.4g} pJ", picojoules);
+}
 
 std::string mapping_text(const MappingReport& report) {
   return summary_text(report) + "\nWords moved, over all instances:\n" + level_table(report) + "\nMapping:\n" +
@@ -303,17 +303,17 @@ std::string mapping_svg(const MappingReport& report) {
   Svg svg(figure_width, height, fmt::format("{} on {}", report.problem.name, report.architecture.name));
   svg.text({24, 30},
            fmt::format("{} on {}: {} in {:.0f} cycles", report.problem.name, report.architecture.name,
-                       energy_text(report.evaluation.energy_pj), report.evaluation.cycles),
+                       picojoule_text(report.evaluation.energy_pj), report.evaluation.cycles),
            {.size = 16, .bold = true});
   svg.text({24, 66}, "Energy by level", {.size = 13, .bold = true});
   draw_legend(svg, report, 66);
   double most = 0;
   for (const LevelEnergy& level : levels) most = std::max(most, level.total);
   for (size_t i = 0; i < levels.size(); ++i) {
-    draw_bar(
-        svg, energy_top + row_height * static_cast<double>(i), levels[i].name, levels[i].parts,
-        (bar_right - bar_left) / most,
-        fmt::format("{} ({:.0f}%)", energy_text(levels[i].total), 100 * levels[i].total / report.evaluation.energy_pj));
+    draw_bar(svg, energy_top + row_height * static_cast<double>(i), levels[i].name, levels[i].parts,
+             (bar_right - bar_left) / most,
+             fmt::format("{} ({:.0f}%)", picojoule_text(levels[i].total),
+                         100 * levels[i].total / report.evaluation.energy_pj));
   }
   svg.text({24, use_top - 18}, "Use of what is there", {.size = 13, .bold = true});
   for (size_t i = 0; i < use_bars.size(); ++i) {

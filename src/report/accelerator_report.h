@@ -25,6 +25,8 @@ std::string mapping_csv(const MappingReport& report);
 // Bars of energy by level, stacked by tensor, and of how full buffers, links and multipliers are.
 std::string mapping_svg(const MappingReport& report);
 
+std::string picojoule_text(double picojoules);  // "282.8 uJ"
+
 // One page with all of it, without scripts or other files.
 std::string mapping_html(const MappingReport& report);
 

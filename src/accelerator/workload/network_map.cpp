@@ -27,12 +27,12 @@ NetworkMap map_network(const Architecture& architecture, std::vector<Accelerator
   std::atomic<int64_t> done = 0;
   run_on_threads(options.threads, [&] {
     for (size_t i = next++; i < map.layers.size(); i = next++) {
-      MappedLayer& own = map.layers[i];
+      SearchedLayer& own = map.layers[i];
       own.result = search_mappings(architecture, own.layer.problem, constraints(own.layer.problem), each);
       ++done;
     }
   });
-  for (const MappedLayer& own : map.layers) {
+  for (const SearchedLayer& own : map.layers) {
     if (!own.result.best) {
       throw InputError({.source = own.layer.name, .value = own.layer.problem.name, .expected = own.result.reason});
     }

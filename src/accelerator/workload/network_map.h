@@ -13,7 +13,7 @@ namespace foretoken {
 // What a problem's mappings must obey: tensors have other names in a multiplication than in a convolution.
 using ConstraintsFor = std::function<Constraints(const Problem& problem)>;
 
-struct MappedLayer {
+struct SearchedLayer {
   AcceleratorLayer layer;
   MapperResult result;
 };
@@ -24,7 +24,7 @@ struct NetworkTotals {
 };
 
 struct NetworkMap {
-  std::vector<MappedLayer> layers;  // equal ones merged
+  std::vector<SearchedLayer> layers;  // equal ones merged
   NetworkTotals totals;             // of all of them, counts included
 };
 

@@ -1,0 +1,23 @@
+// A network mapped onto an accelerator, layer by layer, alone or in fused groups.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "accelerator/workload/fusion.h"
+#include "accelerator/workload/network_map.h"
+#include "base/json.h"
+
+namespace foretoken {
+
+std::string network_map_text(const NetworkMap& map, const Architecture& architecture);
+Json network_map_json(const NetworkMap& map, const Architecture& architecture);
+// layer,count,operations,cycles,utilization,energy_pj,outer_words,gap
+std::string network_map_csv(const NetworkMap& map, const Architecture& architecture);
+
+std::string fusion_text(const FusionResult& result, std::span<const AcceleratorLayer> layers,
+                        const Architecture& architecture);
+Json fusion_json(const FusionResult& result, std::span<const AcceleratorLayer> layers,
+                 const Architecture& architecture);
+
+}  // namespace foretoken
