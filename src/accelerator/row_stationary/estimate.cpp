@@ -38,21 +38,21 @@ RowStationaryCycles cycles_of_pass(const RowStationaryChip& chip, const ConvLaye
 // Calls visit(pass, how often) for every kind of pass: whole ones, and those cut off at the edges of the layer.
 template <class Visit>
 void for_each_pass(const ConvLayer& layer, const RowStationaryMapping& mapping, const Visit& visit) {
-  const auto images = tiles_of(layer.batch, mapping.images);
-  const auto rows = tiles_of(layer.output_rows(), mapping.strip_rows);
-  const auto columns = tiles_of(layer.output_columns(), mapping.slice_columns);
-  const auto filters = tiles_of(layer.filters_per_group(), mapping.pass_filters());
-  const auto channels = tiles_of(layer.channels_per_group(), mapping.pass_channels());
-  for (const Tile& image : images) {
-    for (const Tile& row : rows) {
-      for (const Tile& column : columns) {
-        for (const Tile& filter : filters) {
-          for (const Tile& channel : channels) {
+  const auto images = parts_of_extent(layer.batch, mapping.images);
+  const auto rows = parts_of_extent(layer.output_rows(), mapping.strip_rows);
+  const auto columns = parts_of_extent(layer.output_columns(), mapping.slice_columns);
+  const auto filters = parts_of_extent(layer.filters_per_group(), mapping.pass_filters());
+  const auto channels = parts_of_extent(layer.channels_per_group(), mapping.pass_channels());
+  for (const ExtentPart& image : images) {
+    for (const ExtentPart& row : rows) {
+      for (const ExtentPart& column : columns) {
+        for (const ExtentPart& filter : filters) {
+          for (const ExtentPart& channel : channels) {
             const PassShape pass{.images = image.size,
                                  .rows = row.size,
                                  .columns = column.size,
-                                 .filters_per_pe = tile_count(filter.size, mapping.sets_over_filters),
-                                 .channels_per_pe = tile_count(channel.size, mapping.sets_over_channels),
+                                 .filters_per_pe = part_count(filter.size, mapping.sets_over_filters),
+                                 .channels_per_pe = part_count(channel.size, mapping.sets_over_channels),
                                  .channels = channel.size};
             visit(pass, static_cast<double>(layer.groups * image.count * row.count) *
                             static_cast<double>(column.count * filter.count * channel.count));
@@ -72,8 +72,8 @@ double output_words(const ConvLayer& layer) {
 // the banks.
 RowStationaryTraffic buffer_traffic(const RowStationaryChip& chip, const ConvLayer& layer,
                                     const RowStationaryMapping& mapping) {
-  const auto channel_passes = static_cast<double>(tile_count(layer.channels_per_group(), mapping.pass_channels()));
-  const auto filter_passes = static_cast<double>(tile_count(layer.filters_per_group(), mapping.pass_filters()));
+  const auto channel_passes = static_cast<double>(part_count(layer.channels_per_group(), mapping.pass_channels()));
+  const auto filter_passes = static_cast<double>(part_count(layer.filters_per_group(), mapping.pass_filters()));
   const double ifmap_words = plane_words(layer, mapping) * static_cast<double>(layer.batch * layer.channels);
   return {.ifmap = chip.word * (ifmap_words * filter_passes),
           .filter = Bytes(0),

@@ -22,7 +22,7 @@ int64_t word_bytes(const RowStationaryChip& chip) {
 
 int64_t psum_banks(const RowStationaryChip& chip, const RowStationaryMapping& mapping) {
   const int64_t words = mapping.images * mapping.buffered_filters * mapping.strip_rows * mapping.slice_columns;
-  return tile_count(words * word_bytes(chip), chip.buffer_bank_bytes);
+  return part_count(words * word_bytes(chip), chip.buffer_bank_bytes);
 }
 
 int64_t filter_bytes_of_pass(const RowStationaryChip& chip, const ConvLayer& layer,
@@ -59,7 +59,7 @@ bool spread_over_sets(const RowStationaryChip& chip, const ConvLayer& layer, int
                       RowStationaryMapping& mapping) {
   const int64_t buffered_channels = channels_in_buffer(chip, layer, mapping);
   if (buffered_channels < 1) return false;
-  const int64_t filter_blocks = tile_count(layer.filters_per_group(), mapping.filters_per_pe);
+  const int64_t filter_blocks = part_count(layer.filters_per_group(), mapping.filters_per_pe);
   const int64_t paired = std::min({preferred_sets_over_filters, sets, filter_blocks});
   const int64_t most_channels = std::min({chip.ifmap_spad_words / layer.filter_columns,
                                           chip.filter_spad_words / (mapping.filters_per_pe * layer.filter_columns),
@@ -70,7 +70,7 @@ bool spread_over_sets(const RowStationaryChip& chip, const ConvLayer& layer, int
   mapping.sets_over_filters = paired;
   for (int64_t q = most_channels; q >= 1; --q) {
     const int64_t most_sets =
-        std::min({sets / paired, buffered_channels / q, tile_count(layer.channels_per_group(), q)});
+        std::min({sets / paired, buffered_channels / q, part_count(layer.channels_per_group(), q)});
     for (int64_t r = 1; r <= most_sets; ++r) {
       mapping.channels_per_pe = q;
       mapping.sets_over_channels = r;
@@ -107,7 +107,7 @@ std::optional<MappingCandidate> best_for_strip(const RowStationaryChip& chip, co
   for (int64_t images = 1; images <= layer.batch; ++images) {
     RowStationaryMapping mapping{
         .images = images, .strip_rows = strip_rows, .slice_columns = slice_columns, .filters_per_pe = filters_per_pe};
-    const int64_t blocks = tile_count(layer.filters_per_group(), filters_per_pe);
+    const int64_t blocks = part_count(layer.filters_per_group(), filters_per_pe);
     int64_t block = 1;
     for (; block <= blocks; ++block) {
       mapping.buffered_filters = std::min(block * filters_per_pe, layer.filters_per_group());
@@ -152,30 +152,32 @@ void check_filter_size(const RowStationaryChip& chip, const ConvLayer& layer) {
 
 }  // namespace
 
-int64_t tile_count(int64_t extent, int64_t tile) {
-  return (extent + tile - 1) / tile;
+int64_t part_count(int64_t extent, int64_t part) {
+  return (extent + part - 1) / part;
 }
 
-std::vector<Tile> tiles_of(int64_t extent, int64_t tile) {
-  std::vector<Tile> tiles;
-  if (extent >= tile) tiles.push_back({.size = tile, .count = extent / tile});
-  if (extent % tile != 0) tiles.push_back({.size = extent % tile, .count = 1});
-  return tiles;
+std::vector<ExtentPart> parts_of_extent(int64_t extent, int64_t part) {
+  std::vector<ExtentPart> parts;
+  if (extent >= part) parts.push_back({.size = part, .count = extent / part});
+  if (extent % part != 0) parts.push_back({.size = extent % part, .count = 1});
+  return parts;
 }
 
 int64_t inputs_under(int64_t outputs, int64_t filter, int64_t stride) {
   return (outputs - 1) * std::min(stride, filter) + filter;
 }
 
-int64_t inputs_under_tiles(int64_t outputs, int64_t tile, int64_t filter, int64_t stride) {
+int64_t inputs_under_parts(int64_t outputs, int64_t part, int64_t filter, int64_t stride) {
   int64_t inputs = 0;
-  for (const Tile& part : tiles_of(outputs, tile)) inputs += part.count * inputs_under(part.size, filter, stride);
+  for (const ExtentPart& piece : parts_of_extent(outputs, part)) {
+    inputs += piece.count * inputs_under(piece.size, filter, stride);
+  }
   return inputs;
 }
 
 int64_t sets_on_array(const RowStationaryChip& chip, const ConvLayer& layer, int64_t strip_rows) {
-  const int64_t segments = tile_count(strip_rows, chip.array_columns);
-  const int64_t segment_columns = tile_count(strip_rows, segments);
+  const int64_t segments = part_count(strip_rows, chip.array_columns);
+  const int64_t segment_columns = part_count(strip_rows, segments);
   const int64_t segments_on_array = (chip.array_columns / segment_columns) * (chip.array_rows / layer.filter_rows);
   return segments_on_array / segments;
 }
@@ -186,15 +188,15 @@ int64_t active_pes(const ConvLayer& layer, const RowStationaryMapping& mapping) 
 
 double plane_words(const ConvLayer& layer, const RowStationaryMapping& mapping) {
   return static_cast<double>(
-      inputs_under_tiles(layer.output_rows(), mapping.strip_rows, layer.filter_rows, layer.stride) *
-      inputs_under_tiles(layer.output_columns(), mapping.slice_columns, layer.filter_columns, layer.stride));
+      inputs_under_parts(layer.output_rows(), mapping.strip_rows, layer.filter_rows, layer.stride) *
+      inputs_under_parts(layer.output_columns(), mapping.slice_columns, layer.filter_columns, layer.stride));
 }
 
 PlainDramReads plain_dram_reads(const ConvLayer& layer, const RowStationaryMapping& mapping) {
-  const int64_t ifmap_reads = tile_count(layer.filters_per_group(), mapping.buffered_filters);
-  const int64_t filter_reads = tile_count(layer.output_rows(), mapping.strip_rows) *
-                               tile_count(layer.output_columns(), mapping.slice_columns) *
-                               tile_count(layer.batch, mapping.images);
+  const int64_t ifmap_reads = part_count(layer.filters_per_group(), mapping.buffered_filters);
+  const int64_t filter_reads = part_count(layer.output_rows(), mapping.strip_rows) *
+                               part_count(layer.output_columns(), mapping.slice_columns) *
+                               part_count(layer.batch, mapping.images);
   const double filter_words = static_cast<double>(layer.filters * layer.channels_per_group()) *
                               static_cast<double>(layer.filter_rows * layer.filter_columns);
   return {.ifmap = plane_words(layer, mapping) * static_cast<double>(layer.batch * layer.channels) *

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "accelerator/conv_layer.h"
 #include "accelerator/row_stationary/chip.h"
-#include "accelerator/row_stationary/conv_layer.h"
 
 namespace foretoken {
 
@@ -26,18 +26,18 @@ struct RowStationaryMapping {
   bool operator==(const RowStationaryMapping&) const = default;
 };
 
-// A dimension cut into equal tiles and, perhaps, a smaller last one.
-struct Tile {
+// A dimension cut into equal parts and, perhaps, a smaller last one.
+struct ExtentPart {
   int64_t size = 0;
   int64_t count = 0;
 };
-std::vector<Tile> tiles_of(int64_t extent, int64_t tile);
-int64_t tile_count(int64_t extent, int64_t tile);
+std::vector<ExtentPart> parts_of_extent(int64_t extent, int64_t part);
+int64_t part_count(int64_t extent, int64_t part);
 
 // Input rows (or columns) under `outputs` neighbouring outputs; rows that a wide stride skips are not read.
 int64_t inputs_under(int64_t outputs, int64_t filter, int64_t stride);
-// The same summed over the tiles of all outputs: neighbours read their halo again.
-int64_t inputs_under_tiles(int64_t outputs, int64_t tile, int64_t filter, int64_t stride);
+// The same summed over the parts of all outputs: neighbours read their halo again.
+int64_t inputs_under_parts(int64_t outputs, int64_t part, int64_t filter, int64_t stride);
 
 // How many PE sets of this layer fit the array side by side when each computes `strip_rows` output rows. A set wider
 // than the array is cut into segments. 0: none fits.

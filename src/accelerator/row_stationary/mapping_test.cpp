@@ -99,21 +99,21 @@ TEST(RowStationaryMapping, what_does_not_fit_is_refused_by_name) {
   EXPECT_NE(complaint([&] { check_row_stationary_mapping(chip, layer, large); }).find("banks"), std::string::npos);
 }
 
-TEST(RowStationaryMapping, tiles_cover_an_extent_once) {
+TEST(RowStationaryMapping, parts_cover_an_extent_once) {
   for (int64_t extent = 1; extent <= 40; ++extent) {
-    for (int64_t tile = 1; tile <= 45; ++tile) {
+    for (int64_t size = 1; size <= 45; ++size) {
       int64_t covered = 0, count = 0;
-      for (const Tile& part : tiles_of(extent, tile)) {
+      for (const ExtentPart& part : parts_of_extent(extent, size)) {
         covered += part.size * part.count;
         count += part.count;
       }
       EXPECT_EQ(covered, extent);
-      EXPECT_EQ(count, tile_count(extent, tile));
+      EXPECT_EQ(count, part_count(extent, size));
     }
   }
   EXPECT_EQ(inputs_under(7, 11, 4), 35);
   EXPECT_EQ(inputs_under(7, 1, 2), 7);
-  EXPECT_EQ(inputs_under_tiles(55, 7, 11, 4), 276);
+  EXPECT_EQ(inputs_under_parts(55, 7, 11, 4), 276);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "accelerator/row_stationary/conv_layer.h"
+#include "accelerator/conv_layer.h"
 #include "base/units.h"
 
 namespace foretoken {

@@ -1,4 +1,4 @@
-#include "accelerator/row_stationary/conv_layer.h"
+#include "accelerator/conv_layer.h"
 
 #include <fmt/format.h>
 
