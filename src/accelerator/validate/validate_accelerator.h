@@ -33,10 +33,12 @@ using CaseFigures = std::vector<AcceleratorFigure> (*)(const AcceleratorCaseFile
 std::vector<AcceleratorFigure> loop_nest_figures(const AcceleratorCaseFile& file);
 std::vector<AcceleratorFigure> sparse_figures(const AcceleratorCaseFile& file);  // Sparseloop
 std::vector<AcceleratorFigure> scalesim_figures_of(const AcceleratorCaseFile& file);
-// Real chips: Eyeriss by layer, TPU v1 by workload, TPU v3 by program.
+std::vector<AcceleratorFigure> dataflow_figures(const AcceleratorCaseFile& file);  // MAESTRO
+// Real chips: Eyeriss by layer, TPU v1 by workload, TPU v3 by program; NVDLA as its vendor sizes it.
 std::vector<AcceleratorFigure> eyeriss_figures(const AcceleratorCaseFile& file);
 std::vector<AcceleratorFigure> tpu_v1_figures(const AcceleratorCaseFile& file);
 std::vector<AcceleratorFigure> tpu_v3_figures(const AcceleratorCaseFile& file);
+std::vector<AcceleratorFigure> nvdla_figures(const AcceleratorCaseFile& file);
 
 struct AcceleratorValidationRequest {
   std::filesystem::path data;        // a file of cases, or a folder of them
