@@ -1,6 +1,7 @@
 #include "accelerator/sparse/arrival.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "accelerator/sparse/fiber.h"
 #include "accelerator/tile.h"
@@ -82,10 +83,10 @@ double meets_nonzeros(const Problem& problem, const Mapping& mapping, const Arch
   }
   TileSizes tile = moves >= 0 ? tile_inside(mapping, problem, moves + 1) : tile_at(mapping, problem, home);
   if (moves >= 0) {
-    // An access brings several words, and is needed if one of them is.
+    // An access that brings the words of several turns of the loop is needed if one of them is.
+    const double turns = std::ceil(architecture.levels[home].words_per_access / tile_words(moved, tile));
     const int dimension = mapping.loops[moves].dimension;
-    tile[dimension] = std::min(tile[dimension] * architecture.levels[home].words_per_access,
-                               static_cast<double>(problem.dimensions[dimension].size));
+    tile[dimension] = std::min(tile[dimension] * turns, static_cast<double>(problem.dimensions[dimension].size));
   }
   return 1 - density.empty_probability(tile_extents(problem.tensors[on], tile));
 }

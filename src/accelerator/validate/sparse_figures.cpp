@@ -18,6 +18,13 @@ void add_sparse_case(const SparseCase& own, std::vector<AcceleratorFigure>& figu
   figures.push_back({own.id, "cycles", own.cycles, result.cycles});
   figures.push_back({own.id, "energy_pj", own.energy_pj, result.energy_pj});
   figures.push_back({own.id, "operations", own.operations, result.operations.actual});
+  figures.push_back({own.id, "compute_cycles", own.compute_cycles, result.compute_cycles});
+  figures.push_back({own.id, "compute_pj", own.compute_pj, result.compute_pj});
+  for (const ExpectedSparseLevel& expected : own.levels) {
+    const int level = find_level(own.architecture, expected.level);
+    if (level >= 0)
+      figures.push_back({own.id, expected.level + ".cycles", expected.cycles, result.levels[level].cycles});
+  }
   for (const ExpectedSparseTraffic& expected : own.traffic) {
     const int level = find_level(own.architecture, expected.level);
     const int tensor = find_tensor(own.problem, expected.tensor);

@@ -27,8 +27,11 @@ bool is_dense(const AcceleratorCaseFile& file) {
          file.document->at("cases").items().front().at("expected").at("summary").has("computes");
 }
 
+// Dense cases among sparse ones say densities as well, of which their chip makes no use.
 bool is_sparse(const AcceleratorCaseFile& file) {
-  return first_case_has(file, "mapping_outer_to_inner") && !is_dense(file);
+  if (!first_case_has(file, "mapping_outer_to_inner")) return false;
+  const JsonView problem = file.document->at("cases").items().front().at("problem");
+  return problem.has("instance") && problem.at("instance").has("densities");
 }
 
 struct CaseKind {
@@ -38,8 +41,8 @@ struct CaseKind {
 
 // Add your line here; the first that recognises a file reads it.
 constexpr CaseKind case_kinds[] = {
-    {is_dense, loop_nest_figures},
     {is_sparse, sparse_figures},
+    {is_dense, loop_nest_figures},
     {[](const AcceleratorCaseFile& file) { return first_case_has(file, "sram_kB"); }, scalesim_figures_of},
     {[](const AcceleratorCaseFile& file) { return first_case_has(file, "dataflow"); }, dataflow_figures},
     {[](const AcceleratorCaseFile& file) { return has_key(file, "networks"); }, eyeriss_figures},
