@@ -51,7 +51,14 @@ GemmSize SystolicLayer::gemm() const {
   return {.m = output_height() * output_width(), .n = filters, .k = filter_height * filter_width * channels};
 }
 
+void check_single_gemm(const GemmSize& gemm) {
+  if (gemm.batch == 1) return;
+  throw InputError(
+      {.path = "gemm.batch", .value = std::to_string(gemm.batch), .expected = "1; products of a batch run one by one"});
+}
+
 SystolicLayer as_layer(const GemmSize& gemm) {
+  check_single_gemm(gemm);
   return {.input_height = gemm.m, .input_width = gemm.k, .filter_width = gemm.k, .filters = gemm.n};
 }
 

@@ -54,6 +54,9 @@ struct SystolicLayer {
   GemmSize gemm() const;
 };
 
+// InputError for a batch above 1: its products run one after the other, so multiply instead.
+void check_single_gemm(const GemmSize& gemm);
+
 SystolicLayer as_layer(const GemmSize& gemm);
 
 // Ceiling of a / b for a >= 0, b > 0.

@@ -8,6 +8,7 @@
 namespace foretoken {
 
 SystolicProjection project(Dataflow dataflow, const GemmSize& gemm) {
+  check_single_gemm(gemm);
   switch (dataflow) {
     case Dataflow::output_stationary:
       return {.rows = gemm.m, .columns = gemm.n, .steps = gemm.k};

@@ -184,6 +184,7 @@ TEST(SystolicCompute, an_array_never_does_more_than_one_multiplication_per_cell_
 
 TEST(SystolicCompute, sizes_below_one_and_beyond_exact_integers_are_refused) {
   EXPECT_THROW(systolic_compute({.rows = 0}, {}), InputError);
+  EXPECT_THROW(systolic_compute({}, {.m = 4, .n = 4, .k = 4, .batch = 2}), InputError);
   EXPECT_THROW(systolic_compute({}, {.m = 4, .n = -1, .k = 4}), InputError);
   const int64_t huge = int64_t{1} << 30;
   EXPECT_THROW(systolic_compute({}, {.m = huge, .n = huge, .k = huge}), InputError);
