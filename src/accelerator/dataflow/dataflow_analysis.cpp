@@ -15,7 +15,7 @@
 namespace foretoken {
 namespace {
 
-constexpr int64_t double_buffering = 2;
+constexpr int64_t dataflow_buffers = 2;
 
 struct BufferNeed {
   int64_t input = 0;
@@ -26,7 +26,7 @@ struct BufferNeed {
 };
 
 // What one level costs for one tile it is given.
-struct LevelCost {
+struct ClusterCost {
   int64_t runtime = 0;
   int64_t macs = 0;
   TensorAccesses input;
@@ -49,11 +49,11 @@ class DataflowAnalysis {
         reading_(reading),
         levels_(cluster_levels(layer_, dataflow, hardware.num_pes, source)),
         known_costs_(levels_.size()) {
-    if (reading == DataflowReading::physical) check_windows(source);
+    if (reading == DataflowReading::physical) check_maps(source);
   }
 
   DataflowCost cost() {
-    const LevelCost& whole = level_cost(0, levels_.front().sizes);
+    const ClusterCost& whole = level_cost(0, levels_.front().sizes);
     return {.runtime_cycles = whole.runtime,
             .macs = whole.macs,
             .input = whole.input,
@@ -67,33 +67,37 @@ class DataflowAnalysis {
   }
 
  private:
-  const LevelCost& level_cost(size_t index, const DimSizes& sizes) {
+  const ClusterCost& level_cost(size_t index, const DimSizes& sizes) {
     const auto known = known_costs_[index].find(sizes);
     if (known != known_costs_[index].end()) return known->second;
-    const LevelCost cost = analyse_level(index, sizes);
+    const ClusterCost cost = analyse_level(index, sizes);
     if (index + 1 == levels_.size() && known_costs_[index].empty()) first_innermost_need_ = cost.below;
     return known_costs_[index].emplace(sizes, cost).first->second;
   }
 
-  // An element that holds less of the input than of the filter would make no output.
-  void check_windows(const std::string& source) const {
+  // MAESTRO goes on with these: it takes the last map of a dimension, and no output for no work.
+  void check_maps(const std::string& source) const {
+    const auto reject = [&](std::string value, std::string expected) {
+      throw InputError({.source = source, .value = std::move(value), .expected = std::move(expected)});
+    };
     for (const ClusterLevel& level : levels_) {
       for (const MapDirective& map : level.maps) {
+        const std::string_view name = layer_dim_name(map.dim);
+        if (&level.map_of(map.dim) != &map) reject(fmt::format("two maps of {}", name), "one in each cluster");
         const std::optional<LayerDim> window = window_of(map.dim);
-        if (!window || map.size >= level.map_of(*window).size) continue;
-        throw InputError({.source = source,
-                          .value = fmt::format("{} of {}", map.size, layer_dim_name(map.dim)),
-                          .expected = fmt::format("at least as much as of {}, which is {}", layer_dim_name(*window),
-                                                  level.map_of(*window).size)});
+        const int64_t window_size = window ? level.map_of(*window).size : 0;
+        if (map.size >= window_size) continue;
+        reject(fmt::format("{} of {} in an element", map.size, name),
+               fmt::format("at least a window, {} of {}", window_size, layer_dim_name(*window)));
       }
     }
   }
 
-  LevelCost analyse_level(size_t index, const DimSizes& sizes) {
+  ClusterCost analyse_level(size_t index, const DimSizes& sizes) {
     // MAESTRO looks at every tile of a level as if it were the usual one, but for the number of steps.
     const ClusterLevel level = reading_ == DataflowReading::physical ? resized(levels_[index], sizes) : levels_[index];
     const LevelReuse reuse(level, layer_, reading_);
-    LevelCost cost;
+    ClusterCost cost;
     int64_t steps = 0;
     double busy_units = 0;
     for (const IterationCase& step : iteration_cases(level, sizes, reading_)) {
@@ -121,7 +125,7 @@ class DataflowAnalysis {
       const int64_t traffic = std::max(input + filter, egress);
       cost.peak_bandwidth = std::max(cost.peak_bandwidth, traffic / std::max<int64_t>(compute, 1));
       const int64_t refill = std::max(cost.above.input + cost.above.filter, cost.above.output);
-      if (compute > 0) cost.offchip_bandwidth = std::max(cost.offchip_bandwidth, refill / compute / double_buffering);
+      if (compute > 0) cost.offchip_bandwidth = std::max(cost.offchip_bandwidth, refill / compute / dataflow_buffers);
       steps += step.steps;
     }
     cost.average_units = steps == 0 ? 0 : busy_units / static_cast<double>(steps);
@@ -135,13 +139,13 @@ class DataflowAnalysis {
   }
 
   // Called for the first step, and again for steps after it for as long as none had work to do: MAESTRO then adds up.
-  void add_buffers(LevelCost& cost, const LevelReuse& reuse, const DimSizes& sizes, const IterationCase& step) const {
-    cost.above.input += double_buffering * reuse.ingress(tensors_.input, step);
-    cost.above.filter += double_buffering * reuse.ingress(tensors_.filter, step);
-    cost.above.output = double_buffering * reuse.egress(tensors_.output, step);
-    cost.below.input += double_buffering * reuse.held_by_unit(tensors_.input);
-    cost.below.filter += double_buffering * reuse.held_by_unit(tensors_.filter);
-    cost.below.output = double_buffering * reuse.held_by_unit(tensors_.output);
+  void add_buffers(ClusterCost& cost, const LevelReuse& reuse, const DimSizes& sizes, const IterationCase& step) const {
+    cost.above.input += dataflow_buffers * reuse.ingress(tensors_.input, step);
+    cost.above.filter += dataflow_buffers * reuse.ingress(tensors_.filter, step);
+    cost.above.output = dataflow_buffers * reuse.egress(tensors_.output, step);
+    cost.below.input += dataflow_buffers * reuse.held_by_unit(tensors_.input);
+    cost.below.filter += dataflow_buffers * reuse.held_by_unit(tensors_.filter);
+    cost.below.output = dataflow_buffers * reuse.held_by_unit(tensors_.output);
     cost.input.l2_write = volume(tensors_.input, sizes);
     cost.filter.l2_write = volume(tensors_.filter, sizes);
     cost.output.l2_read = output_volume(sizes);
@@ -176,7 +180,7 @@ class DataflowAnalysis {
     if (index + 1 == levels_.size()) return {.busy = all_units};
     below.cycles = 0;
     const auto add = [&](bool last_unit, int64_t count) {
-      const LevelCost& cost = level_cost(index + 1, reuse.sizes_below(step, last_unit));
+      const ClusterCost& cost = level_cost(index + 1, reuse.sizes_below(step, last_unit));
       below.cycles = std::max(*below.cycles, cost.runtime);
       below.busy += cost.average_units * static_cast<double>(count);
     };
@@ -201,8 +205,8 @@ class DataflowAnalysis {
     const int64_t cycles =
         step.is_first_step() ? work.compute + ingress : std::max({ingress, work.compute, noc_cycles(work.egress)});
     if (index > 0) return cycles;
-    const int64_t offchip_in = (buffers.input + buffers.filter) / hardware_.offchip_bandwidth / double_buffering;
-    const int64_t offchip_out = buffers.output / hardware_.offchip_bandwidth / double_buffering;
+    const int64_t offchip_in = (buffers.input + buffers.filter) / hardware_.offchip_bandwidth / dataflow_buffers;
+    const int64_t offchip_out = buffers.output / hardware_.offchip_bandwidth / dataflow_buffers;
     return std::max({cycles, offchip_in, offchip_out});
   }
 
@@ -216,7 +220,7 @@ class DataflowAnalysis {
   const DataflowHardware& hardware_;
   DataflowReading reading_;
   std::vector<ClusterLevel> levels_;
-  std::vector<std::map<DimSizes, LevelCost>> known_costs_;  // of each level: tiles of one shape cost the same
+  std::vector<std::map<DimSizes, ClusterCost>> known_costs_;  // of each level: tiles of one shape cost the same
   BufferNeed first_innermost_need_;
 };
 

@@ -77,10 +77,13 @@ TEST(DataflowAnalysis, an_input_that_starts_over_is_loaded_again_but_in_maestro)
   EXPECT_EQ(physical - maestro, 7 * 4 * 9);
 }
 
-TEST(DataflowAnalysis, an_element_with_less_than_a_window_is_refused_but_in_maestro) {
-  const MappedLayer mapped = analysed_layer(small_sizes, "SpatialMap(1,1) K; TemporalMap(2,1) Y;");
-  EXPECT_THROW(cost_of(mapped, {.num_pes = 4}), InputError);
-  EXPECT_NO_THROW(cost_of(mapped, {.num_pes = 4}, DataflowReading::maestro));
+TEST(DataflowAnalysis, less_than_a_window_and_two_maps_of_a_dimension_are_refused_but_in_maestro) {
+  for (const char* dataflow :
+       {"SpatialMap(1,1) K; TemporalMap(2,1) Y;", "SpatialMap(1,1) K; TemporalMap(4,4) K; TemporalMap(Sz(R),1) Y;"}) {
+    const MappedLayer mapped = analysed_layer(small_sizes, dataflow);
+    EXPECT_THROW(cost_of(mapped, {.num_pes = 4}), InputError) << dataflow;
+    EXPECT_NO_THROW(cost_of(mapped, {.num_pes = 4}, DataflowReading::maestro)) << dataflow;
+  }
 }
 
 TEST(DataflowAnalysis, directives_that_do_not_fit_are_refused) {

@@ -9,15 +9,15 @@
 namespace foretoken {
 namespace {
 
-constexpr Range<int64_t> case_size{1, 1'000'000'000};
+constexpr Range<int64_t> dataflow_case_size{1, 1'000'000'000};
 
 DataflowHardware case_hardware(const JsonView& hardware) {
   hardware.allow_only({"num_pes", "l1_size", "l2_size", "noc_bw_elements_per_cycle", "offchip_bw"});
-  return {.num_pes = hardware.at("num_pes").integer(case_size),
-          .l1_bytes = hardware.at("l1_size").integer(case_size),
-          .l2_bytes = hardware.at("l2_size").integer(case_size),
-          .noc_bandwidth = hardware.at("noc_bw_elements_per_cycle").integer(case_size),
-          .offchip_bandwidth = hardware.at("offchip_bw").integer(case_size)};
+  return {.num_pes = hardware.at("num_pes").integer(dataflow_case_size),
+          .l1_bytes = hardware.at("l1_size").integer(dataflow_case_size),
+          .l2_bytes = hardware.at("l2_size").integer(dataflow_case_size),
+          .noc_bandwidth = hardware.at("noc_bw_elements_per_cycle").integer(dataflow_case_size),
+          .offchip_bandwidth = hardware.at("offchip_bw").integer(dataflow_case_size)};
 }
 
 // The parts of a case are the text of a mapping file, piece by piece; that file's reader takes them together.
@@ -25,7 +25,7 @@ MappedLayer case_layer(const JsonView& view) {
   std::string text = "Network case {\nLayer " + view.at("layer").string() + " {\nType: " + view.at("type").string();
   text += "\nStride { " + view.at("stride").string() + " }\nDimensions {";
   for (const auto& [name, size] : view.at("dims").members()) {
-    text += " " + name + ": " + std::to_string(size.integer(case_size));
+    text += " " + name + ": " + std::to_string(size.integer(dataflow_case_size));
   }
   text += " }\nDataflow {\n";
   for (const JsonView& directive : view.at("dataflow").items()) text += directive.string() + ";\n";

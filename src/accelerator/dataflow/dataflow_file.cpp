@@ -13,15 +13,15 @@ namespace foretoken {
 namespace {
 
 constexpr size_t most_mapping_bytes = size_t{8} << 20;
-constexpr size_t most_layers = 10'000;
+constexpr size_t most_mapped_layers = 10'000;
 constexpr size_t most_directives = 64;
 constexpr int most_size_terms = 16;
-constexpr Range<int64_t> allowed_size{1, 1'000'000'000};
-constexpr Range<int64_t> allowed_stride{1, 1'000};
+constexpr Range<int64_t> allowed_dim_size{1, 1'000'000'000};
+constexpr Range<int64_t> allowed_dim_stride{1, 1'000};
 
-class MappingReader {
+class DataflowFileReader {
  public:
-  MappingReader(std::string_view text, const std::string& source) : text_(text, source) {}
+  DataflowFileReader(std::string_view text, const std::string& source) : text_(text, source) {}
 
   MappedNetwork network() {
     MappedNetwork network;
@@ -54,7 +54,7 @@ class MappingReader {
  private:
   void read_constant() {
     const std::string name(text_.take_word("the name of a constant"));
-    constants_[name] = text_.take_integer(allowed_size);
+    constants_[name] = text_.take_integer(allowed_dim_size);
   }
 
   void read_network_body(MappedNetwork& network) {
@@ -62,7 +62,7 @@ class MappingReader {
     while (!text_.take('}')) {
       const std::string_view word = text_.take_word("Layer or }");
       if (word != "Layer") text_.fail_unknown(word, "Layer or }", std::vector<std::string>{"Layer"});
-      if (network.layers.size() == most_layers) text_.fail(fmt::format("at most {} layers", most_layers));
+      if (network.layers.size() == most_mapped_layers) text_.fail(fmt::format("at most {} layers", most_mapped_layers));
       MappedLayer layer = read_layer();
       if (layer.dataflow.empty()) {
         if (network.layers.empty()) text_.fail_at(text_.line(), layer.layer.name, "a Dataflow in the first layer");
@@ -115,7 +115,7 @@ class MappingReader {
     while (!text_.take('}')) {
       const std::string_view name = text_.take_word("Y or X");
       if (name != "Y" && name != "X") text_.fail_at(text_.line(), name, "Y or X, which alone have a stride");
-      (name == "Y" ? layer.stride_y : layer.stride_x) = number(allowed_stride);
+      (name == "Y" ? layer.stride_y : layer.stride_x) = number(allowed_dim_stride);
     }
   }
 
@@ -127,7 +127,7 @@ class MappingReader {
       if (layer.sizes[dim] != 0 || output_sizes_[dim] != 0) {
         text_.fail_at(text_.line(), layer_dim_name(dim), "each dimension once");
       }
-      size = number(allowed_size);
+      size = number(allowed_dim_size);
     }
   }
 
@@ -195,7 +195,7 @@ class MappingReader {
         text_.expect(')');
         sum.times[dim] += sign;
       } else {
-        sum.constant += sign * number(allowed_size);
+        sum.constant += sign * number(allowed_dim_size);
       }
       if (text_.take('+')) {
         sign = 1;
@@ -215,7 +215,7 @@ class MappingReader {
 }  // namespace
 
 MappedNetwork parse_mapped_network(std::string_view text, const std::string& source) {
-  return MappingReader(text, source).network();
+  return DataflowFileReader(text, source).network();
 }
 
 MappedNetwork read_mapped_network(const std::filesystem::path& path) {
@@ -223,7 +223,7 @@ MappedNetwork read_mapped_network(const std::filesystem::path& path) {
 }
 
 std::vector<Directive> parse_directives(std::string_view text, const std::string& source) {
-  return MappingReader(text, source).lone_directives();
+  return DataflowFileReader(text, source).lone_directives();
 }
 
 std::vector<Directive> read_directives(const std::filesystem::path& path) {

@@ -40,7 +40,7 @@ const LayerTypeEntry& entry_of(DataflowLayerType type) {
   return *found;
 }
 
-bool holds(std::span<const LayerDim> dims, LayerDim dim) {
+bool holds_dim(std::span<const LayerDim> dims, LayerDim dim) {
   return std::ranges::find(dims, dim) != dims.end();
 }
 
@@ -177,8 +177,9 @@ void check_layer(const DataflowLayer& layer, const std::string& source, int line
   for (const LayerDim dim : all_layer_dims) {
     const std::string name(layer_dim_name(dim));
     const int64_t size = layer.sizes[dim];
-    if (holds(entry.needed, dim) && size < 1) reject("no " + name, fmt::format("a {} layer to have one", entry.name));
-    if (size != 0 && !holds(entry.needed, dim) && !holds(entry.optional, dim)) {
+    if (holds_dim(entry.needed, dim) && size < 1)
+      reject("no " + name, fmt::format("a {} layer to have one", entry.name));
+    if (size != 0 && !holds_dim(entry.needed, dim) && !holds_dim(entry.optional, dim)) {
       reject(fmt::format("{}: {}", name, size), fmt::format("a dimension of {}", entry.name));
     }
     const std::optional<LayerDim> window = window_of(dim);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double memory_access_in_macs = 200;  // Chen et al., ISCA 2016, table IV
 
-Problem problem_of(const DataflowLayer& layer) {
+Problem dataflow_problem(const DataflowLayer& layer) {
   using enum LayerDim;
   const DimSizes& sizes = layer.sizes;
   if (layer.type == DataflowLayerType::gemm || layer.type == DataflowLayerType::bmm) {
@@ -36,7 +36,7 @@ Problem problem_of(const DataflowLayer& layer) {
                               .groups = groups});
 }
 
-std::string_view problem_dimension(const DataflowLayer& layer, LayerDim dim) {
+std::string_view dataflow_dimension(const DataflowLayer& layer, LayerDim dim) {
   if (layer.type == DataflowLayerType::gemm || layer.type == DataflowLayerType::bmm) {
     return dim == LayerDim::B ? "H" : layer_dim_name(dim);
   }
@@ -54,21 +54,21 @@ AcceleratorLevel buffer_level(std::string name, std::string component, double ac
           .energy = {.read_pj = access_pj, .fill_pj = access_pj, .update_pj = access_pj}};
 }
 
-std::optional<double> limit_of(int64_t words_per_cycle) {
+std::optional<double> dataflow_limit(int64_t words_per_cycle) {
   if (words_per_cycle == unlimited_hardware) return std::nullopt;
   return static_cast<double>(words_per_cycle);
 }
 
-Architecture architecture_of(const std::vector<ClusterLevel>& clusters, const DataflowHardware& hardware) {
+Architecture dataflow_architecture(const std::vector<ClusterLevel>& clusters, const DataflowHardware& hardware) {
   Architecture architecture{.name = "dataflow"};
   AcceleratorLevel memory = buffer_level("DRAM", "DRAM", memory_access_in_macs);
-  memory.bandwidth.shared = limit_of(hardware.offchip_bandwidth);
+  memory.bandwidth.shared = dataflow_limit(hardware.offchip_bandwidth);
   architecture.levels.push_back(memory);
   AcceleratorLevel shared_buffer = buffer_level("L2", "SRAM", l2_access_in_macs);
   shared_buffer.depth = hardware.l2_bytes == unlimited_hardware ? 0 : hardware.l2_bytes;
   shared_buffer.buffers = 2;
-  shared_buffer.bandwidth.read = limit_of(hardware.noc_bandwidth);
-  shared_buffer.bandwidth.write = limit_of(hardware.noc_bandwidth);
+  shared_buffer.bandwidth.read = dataflow_limit(hardware.noc_bandwidth);
+  shared_buffer.bandwidth.write = dataflow_limit(hardware.noc_bandwidth);
   architecture.levels.push_back(shared_buffer);
   int64_t instances = 1;
   for (size_t index = 0; index + 1 < clusters.size(); ++index) {
@@ -90,9 +90,9 @@ Architecture architecture_of(const std::vector<ClusterLevel>& clusters, const Da
   return architecture;
 }
 
-class LoopBuilder {
+class DataflowLoops {
  public:
-  LoopBuilder(const DataflowLayer& layer, const Problem& problem, const std::string& source)
+  DataflowLoops(const DataflowLayer& layer, const Problem& problem, const std::string& source)
       : layer_(layer), problem_(problem), source_(source) {}
 
   std::vector<Loop> loops(const std::vector<ClusterLevel>& clusters) {
@@ -178,13 +178,13 @@ class LoopBuilder {
   }
 
   bool has_loop(LayerDim dim) const {
-    const int dimension = find_dimension(problem_, problem_dimension(layer_, dim));
+    const int dimension = find_dimension(problem_, dataflow_dimension(layer_, dim));
     return std::ranges::any_of(loops_, [&](const Loop& loop) { return loop.dimension == dimension; });
   }
 
   void add_loop(int level, LayerDim dim, int64_t bound, LoopKind kind) {
     if (bound == 1) return;
-    const int dimension = find_dimension(problem_, problem_dimension(layer_, dim));
+    const int dimension = find_dimension(problem_, dataflow_dimension(layer_, dim));
     ensure(dimension >= 0, "a dimension with a loop is one of the problem");
     loops_.push_back({.level = level, .dimension = dimension, .bound = bound, .last = bound, .kind = kind});
   }
@@ -201,8 +201,8 @@ DataflowMapping to_mapping(const DataflowLayer& layer, std::span<const Directive
                            const DataflowHardware& hardware, const std::string& source) {
   const DataflowLayer used = without_unused_input(layer);
   const std::vector<ClusterLevel> clusters = cluster_levels(used, dataflow, hardware.num_pes, source);
-  DataflowMapping result{.architecture = architecture_of(clusters, hardware), .problem = problem_of(used)};
-  result.mapping.loops = LoopBuilder(used, result.problem, source).loops(clusters);
+  DataflowMapping result{.architecture = dataflow_architecture(clusters, hardware), .problem = dataflow_problem(used)};
+  result.mapping.loops = DataflowLoops(used, result.problem, source).loops(clusters);
   std::ranges::stable_sort(result.mapping.loops, {}, &Loop::level);
   const uint32_t all_tensors = (uint32_t{1} << result.problem.tensors.size()) - 1;
   for (size_t level = 0; level + 1 < result.architecture.levels.size(); ++level) {
