@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include "accelerator/nvdla.h"
 #include "accelerator/row_stationary/chip.h"
 #include "accelerator/row_stationary/estimate.h"
 #include "accelerator/row_stationary/published_layers.h"
@@ -17,6 +20,17 @@ std::vector<AcceleratorFigure> eyeriss_figures(const AcceleratorCaseFile& file) 
     figures.push_back({id, "buffer_mb", own.buffer.value() / mega, result.buffer.total().value() / mega});
     figures.push_back({id, "active_pes", static_cast<double>(own.active_pes), static_cast<double>(result.active_pes)});
     figures.push_back({id, "power_mw", own.power.value() * kilo, result.power().value() * kilo});
+  }
+  return figures;
+}
+
+std::vector<AcceleratorFigure> nvdla_figures(const AcceleratorCaseFile& file) {
+  const PublishedNvdla published = read_published_nvdla(file.path);
+  std::vector<AcceleratorFigure> figures;
+  for (const PublishedNvdlaRow& row : published.rows) {
+    const double predicted = 1 / nvdla_network_time(row.configuration, published.layers).value();
+    figures.push_back(
+        {fmt::format("{}_macs", row.configuration.macs), "frames_per_s", row.frames_per_second, predicted});
   }
   return figures;
 }

@@ -42,6 +42,7 @@ constexpr CaseKind case_kinds[] = {
     {is_sparse, sparse_figures},
     {[](const AcceleratorCaseFile& file) { return first_case_has(file, "sram_kB"); }, scalesim_figures_of},
     {[](const AcceleratorCaseFile& file) { return has_key(file, "networks"); }, eyeriss_figures},
+    {[](const AcceleratorCaseFile& file) { return has_key(file, "configurations"); }, nvdla_figures},
     {[](const AcceleratorCaseFile& file) { return has_key(file, "workloads"); }, tpu_v1_figures},
     {[](const AcceleratorCaseFile& file) { return file.document == nullptr; }, tpu_v3_figures},
 };

@@ -33,8 +33,9 @@ using CaseFigures = std::vector<AcceleratorFigure> (*)(const AcceleratorCaseFile
 std::vector<AcceleratorFigure> loop_nest_figures(const AcceleratorCaseFile& file);
 std::vector<AcceleratorFigure> sparse_figures(const AcceleratorCaseFile& file);  // Sparseloop
 std::vector<AcceleratorFigure> scalesim_figures_of(const AcceleratorCaseFile& file);
-// Real chips: Eyeriss by layer, TPU v1 by workload, TPU v3 by program.
+// Real chips: Eyeriss by layer, TPU v1 by workload, TPU v3 by program; NVDLA by configuration, as its vendor estimates.
 std::vector<AcceleratorFigure> eyeriss_figures(const AcceleratorCaseFile& file);
+std::vector<AcceleratorFigure> nvdla_figures(const AcceleratorCaseFile& file);
 std::vector<AcceleratorFigure> tpu_v1_figures(const AcceleratorCaseFile& file);
 std::vector<AcceleratorFigure> tpu_v3_figures(const AcceleratorCaseFile& file);
 
