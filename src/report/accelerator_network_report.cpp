@@ -72,7 +72,7 @@ Json network_map_json(const NetworkMap& map, const Architecture& architecture) {
   Json layers = Json::array();
   for (const SearchedLayer& own : map.layers) {
     const FoundMapping& best = *own.result.best;
-    Json entry = mapping_json({architecture, own.layer.problem, best.mapping, best.evaluation});
+    Json entry = mapping_report_json({architecture, own.layer.problem, best.mapping, best.evaluation});
     entry.set("layer", own.layer.name);
     entry.set("count", own.layer.count);
     entry.set("gap", own.result.gap);

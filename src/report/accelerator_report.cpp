@@ -239,12 +239,12 @@ std::string picojoule_text(double picojoules) {
   return fmt::format("{:.4g} pJ", picojoules);
 }
 
-std::string mapping_text(const MappingReport& report) {
+std::string mapping_report_text(const MappingReport& report) {
   return summary_text(report) + "\nWords moved, over all instances:\n" + level_table(report) + "\nMapping:\n" +
          loop_nest_text(report.mapping, report.architecture, report.problem);
 }
 
-Json mapping_json(const MappingReport& report) {
+Json mapping_report_json(const MappingReport& report) {
   const Evaluation& result = report.evaluation;
   Json levels = Json::array();
   for (size_t i = 0; i < report.architecture.levels.size(); ++i) {
@@ -281,7 +281,7 @@ Json mapping_json(const MappingReport& report) {
                        {"levels", std::move(levels)}});
 }
 
-std::string mapping_csv(const MappingReport& report) {
+std::string mapping_report_csv(const MappingReport& report) {
   std::string text = "level,tensor,tile_words,instances,reads,fills,updates,energy_pj\n";
   for (size_t i = 0; i + 1 < report.architecture.levels.size(); ++i) {
     for (size_t t = 0; t < report.problem.tensors.size(); ++t) {
@@ -295,7 +295,7 @@ std::string mapping_csv(const MappingReport& report) {
   return text;
 }
 
-std::string mapping_svg(const MappingReport& report) {
+std::string mapping_report_svg(const MappingReport& report) {
   const std::vector<LevelEnergy> levels = energies_by_level(report);
   const std::vector<UseBar> use_bars = uses(report);
   const double energy_top = 84, use_top = energy_top + row_height * static_cast<double>(levels.size()) + 70;
@@ -325,7 +325,7 @@ std::string mapping_svg(const MappingReport& report) {
   return svg.finish();
 }
 
-std::string mapping_html(const MappingReport& report) {
+std::string mapping_report_html(const MappingReport& report) {
   const std::string title = svg_escaped(fmt::format("{} on {}", report.problem.name, report.architecture.name));
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -333,7 +333,7 @@ std::string mapping_html(const MappingReport& report) {
       "<style>body{{font-family:system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem}}"
       "pre{{overflow-x:auto;background:#f5f7fa;padding:1rem}}svg{{max-width:100%;height:auto}}</style>\n"
       "</head>\n<body>\n<h1>{}</h1>\n{}\n<pre>{}</pre>\n</body>\n</html>\n",
-      title, title, mapping_svg(report), escaped_lines(mapping_text(report)));
+      title, title, mapping_report_svg(report), escaped_lines(mapping_report_text(report)));
 }
 
 }  // namespace foretoken

@@ -17,17 +17,17 @@ struct MappingReport {
 };
 
 // Cycles, energy and use of every level, what limits it, the loop nest.
-std::string mapping_text(const MappingReport& report);
-Json mapping_json(const MappingReport& report);
+std::string mapping_report_text(const MappingReport& report);
+Json mapping_report_json(const MappingReport& report);
 // level,tensor,tile_words,instances,reads,fills,updates,energy_pj
-std::string mapping_csv(const MappingReport& report);
+std::string mapping_report_csv(const MappingReport& report);
 
 // Bars of energy by level, stacked by tensor, and of how full buffers, links and multipliers are.
-std::string mapping_svg(const MappingReport& report);
+std::string mapping_report_svg(const MappingReport& report);
 
 std::string picojoule_text(double picojoules);  // "282.8 uJ"
 
 // One page with all of it, without scripts or other files.
-std::string mapping_html(const MappingReport& report);
+std::string mapping_report_html(const MappingReport& report);
 
 }  // namespace foretoken
