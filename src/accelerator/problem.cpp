@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <set>
 #include <utility>
 
 namespace foretoken {
@@ -28,7 +29,13 @@ std::string problem_fault(const Problem& problem) {
       return fmt::format("dimension {} has size {}; from 1 to {}", dimension.name, dimension.size, max_dimension_size);
     }
   }
+  std::set<std::string> dimension_names, tensor_names;
+  for (const ProblemDimension& dimension : problem.dimensions) {
+    if (!dimension_names.insert(dimension.name).second)
+      return fmt::format("two dimensions are named {}", dimension.name);
+  }
   for (const ProblemTensor& tensor : problem.tensors) {
+    if (!tensor_names.insert(tensor.name).second) return fmt::format("two tensors are named {}", tensor.name);
     std::array<int, max_problem_dimensions> uses{};
     if (tensor.ranks.size() > max_tensor_ranks) {
       return fmt::format("tensor {} has {} ranks; at most {}", tensor.name, tensor.ranks.size(), max_tensor_ranks);

@@ -51,6 +51,7 @@ class Json {
   const std::vector<Json>& items() const;
   const std::vector<Member>& members() const;
   int line() const { return line_; }  // 0 = not read from a file
+  void set_line(int line) { line_ = line; }
 
   // Members keep the order in which they were set; setting a key again replaces its value.
   Json& set(std::string key, Json value);

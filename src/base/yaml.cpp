@@ -26,7 +26,12 @@ class YamlBuilder : public YAML::EventHandler {
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add({.line = line_of(mark)}, anchor); }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    add({.kind = YamlNode::Kind::scalar, .line = line_of(mark), .scalar = value, .quoted = tag == "!"}, anchor);
+    add({.kind = YamlNode::Kind::scalar,
+         .line = line_of(mark),
+         .scalar = value,
+         .quoted = tag == "!",
+         .tag = written_tag(tag)},
+        anchor);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
@@ -35,13 +40,13 @@ class YamlBuilder : public YAML::EventHandler {
     if (static_cast<int>(open_.size()) + found->second.depth > limits_.max_depth) fail_depth(line_of(mark));
     add(found->second.node, YAML::NullAnchor);
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    open({.kind = YamlNode::Kind::sequence, .line = line_of(mark)}, anchor);
+    open({.kind = YamlNode::Kind::sequence, .line = line_of(mark), .tag = written_tag(tag)}, anchor);
   }
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    open({.kind = YamlNode::Kind::map, .line = line_of(mark)}, anchor);
+    open({.kind = YamlNode::Kind::map, .line = line_of(mark), .tag = written_tag(tag)}, anchor);
   }
   void OnSequenceEnd() override { close(); }
   void OnMapEnd() override { close(); }
@@ -62,8 +67,12 @@ class YamlBuilder : public YAML::EventHandler {
     int depth = 1;
   };
 
+  // The parser says `?` for a plain value and `!` for a quoted one without a tag.
+  static std::string written_tag(const std::string& tag) {
+    return tag.size() > 1 && tag.front() == '!' ? tag.substr(1) : "";
+  }
   // Long texts count as several values, so that aliases of them are bounded too.
-  static size_t weight_of(const YamlNode& node) { return 1 + node.scalar.size() / 64; }
+  static size_t weight_of(const YamlNode& node) { return 1 + (node.scalar.size() + node.tag.size()) / 64; }
   static int line_of(const YAML::Mark& mark) { return mark.line + 1; }
 
   [[noreturn]] void fail(int line, std::string expected, std::string value = "") const {

@@ -15,6 +15,7 @@ struct YamlNode {
   int line = 0;                   // 1-based
   std::string scalar;             // as it is written, without quotes
   bool quoted = false;            // a scalar in quotes is text, whatever it looks like
+  std::string tag;                // without its `!`; empty when none is written
   std::vector<YamlNode> items;    // of a sequence or a map, in the order of the file
   std::vector<std::string> keys;  // of a map: those of its items
 

@@ -34,6 +34,15 @@ TEST(Yaml, a_tree_remembers_its_lines_and_quotes) {
   EXPECT_EQ(root.find("e"), nullptr);
 }
 
+TEST(Yaml, a_tag_is_kept_without_its_mark) {
+  const YamlNode root = parse("- !Part {x: 1}\n- 'quoted'\n- plain\n- !List [1]\n- !Word w\n");
+  EXPECT_EQ(root.items[0].tag, "Part");
+  EXPECT_EQ(root.items[1].tag, "");
+  EXPECT_EQ(root.items[2].tag, "");
+  EXPECT_EQ(root.items[3].tag, "List");
+  EXPECT_EQ(root.items[4].tag, "Word");
+}
+
 TEST(Yaml, an_empty_text_is_null_and_only_the_first_document_counts) {
   EXPECT_EQ(parse("").kind, YamlNode::Kind::null);
   EXPECT_EQ(parse("# nothing\n").kind, YamlNode::Kind::null);

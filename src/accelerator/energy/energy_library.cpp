@@ -1,0 +1,316 @@
+#include "accelerator/energy/energy_library.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/error.h"
+#include "base/portable_math.h"
+#include "base/text.h"
+
+namespace foretoken {
+namespace {
+
+constexpr double assumed_nm = 45;  // of a design that does not say, as most published figures are
+constexpr size_t most_components = 256;
+constexpr Range<double> positive{.least = 1e-12, .most = 1e12};
+
+struct SizeFigure {
+  double size = 0, value = 0;
+};
+
+double log_slope(const SizeFigure& a, const SizeFigure& b) {
+  return portable_log(b.value / a.value) / portable_log(b.size / a.size);
+}
+
+// Straight between neighbours in the logarithms of both; the end pieces go on beyond the ends.
+double power_law(const std::vector<SizeFigure>& figures, double size) {
+  ensure(!figures.empty(), "a component has figures");
+  if (figures.size() == 1) return figures.front().value;
+  size_t upper = 1;
+  while (upper + 1 < figures.size() && figures[upper].size < size) ++upper;
+  const SizeFigure& a = figures[upper - 1];
+  return a.value * portable_pow(size / a.size, log_slope(a, figures[upper]));
+}
+
+void add_note(ComponentCosts& costs, const std::string& note) {
+  if (note.empty() || costs.note.find(note) != std::string::npos) return;
+  costs.note += (costs.note.empty() ? "" : "; ") + note;
+}
+
+void extrapolate(ComponentCosts& costs, const std::string& note) {
+  costs.kind = std::max(costs.kind, Confidence::extrapolated);
+  add_note(costs, note);
+}
+
+double memory_bytes(const AcceleratorLevel& level) {
+  return static_cast<double>(level.depth) * level.words_per_access * level.word_bits / 8;
+}
+
+EnergyComponent::Kind component_kind(const JsonView& view) {
+  const std::string name = view.string();
+  if (name == "dram") return EnergyComponent::Kind::dram;
+  if (name == "memory") return EnergyComponent::Kind::memory;
+  if (name == "multiplier") return EnergyComponent::Kind::multiplier;
+  if (name == "wire") return EnergyComponent::Kind::wire;
+  view.fail("dram, memory, multiplier or wire");
+}
+
+ComponentPoint read_point(const JsonView& view, EnergyComponent::Kind kind) {
+  ComponentPoint point{.source = view.at("source").string()};
+  const auto pj = [&](std::string_view key) { return view.at(key).number(positive); };
+  switch (kind) {
+    case EnergyComponent::Kind::dram:
+      view.allow_only({"pj_per_bit", "source"});
+      point.read_pj = pj("pj_per_bit");
+      break;
+    case EnergyComponent::Kind::memory:
+      view.allow_only({"technology_nm", "bytes", "read_pj", "write_pj", "source"});
+      point.size = pj("bytes");
+      point.read_pj = pj("read_pj");
+      break;
+    case EnergyComponent::Kind::multiplier:
+      view.allow_only({"technology_nm", "bits", "pj", "source"});
+      point.size = pj("bits");
+      point.read_pj = pj("pj");
+      break;
+    case EnergyComponent::Kind::wire:
+      view.allow_only({"technology_nm", "pj_per_bit_mm", "source"});
+      point.read_pj = pj("pj_per_bit_mm");
+      break;
+  }
+  point.write_pj = view.has("write_pj") ? pj("write_pj") : point.read_pj;
+  if (kind != EnergyComponent::Kind::dram)
+    point.technology_nm = view.at("technology_nm").number({.least = 1, .most = 1000});
+  return point;
+}
+
+EnergyComponent read_component(const std::string& name, const JsonView& view) {
+  view.allow_only({"kind", "also", "access_bits", "points", "area", "leakage"});
+  EnergyComponent own{.name = name, .kind = component_kind(view.at("kind"))};
+  if (const auto also = view.find("also")) {
+    for (const JsonView& other : also->items()) own.also.push_back(other.string());
+  }
+  if (own.kind == EnergyComponent::Kind::memory)
+    own.access_bits = view.at("access_bits").number({.least = 1, .most = 4096});
+  for (const JsonView& point : view.at("points").items()) own.points.push_back(read_point(point, own.kind));
+  if (own.points.empty()) view.at("points").fail("at least one figure");
+  for (size_t i = 1; i < own.points.size(); ++i) {
+    const ComponentPoint& a = own.points[i - 1];
+    const ComponentPoint& b = own.points[i];
+    if (b.technology_nm > a.technology_nm || (b.technology_nm == a.technology_nm && b.size > a.size)) continue;
+    view.at("points").items()[i].fail("figures in order of technology and size");
+  }
+  if (const auto area = view.find("area")) {
+    own.area_nm = area->at("technology_nm").number({.least = 1, .most = 1000});
+    own.area_source = area->at("source").string();
+    if (own.kind == EnergyComponent::Kind::multiplier) {
+      area->allow_only({"technology_nm", "um2_by_bits", "source"});
+      for (const auto& [bits, um2] : area->at("um2_by_bits").members()) {
+        const auto size = parse_number(bits);
+        if (!size || *size < 1) um2.fail("bits as keys");
+        own.multiplier_um2.emplace_back(*size, um2.number(positive));
+      }
+      std::sort(own.multiplier_um2.begin(), own.multiplier_um2.end());
+    } else {
+      area->allow_only({"technology_nm", "um2_per_bit", "source"});
+      own.area_um2_per_bit = area->at("um2_per_bit").number(positive);
+    }
+  }
+  if (const auto leakage = view.find("leakage")) {
+    leakage->allow_only({"microwatts_per_byte", "microwatts", "source"});
+    const bool memory = own.kind == EnergyComponent::Kind::memory;
+    own.leak_uw_per_size = leakage->at(memory ? "microwatts_per_byte" : "microwatts").number(positive);
+    own.leak_source = leakage->at("source").string();
+  }
+  return own;
+}
+
+}  // namespace
+
+EnergyLibrary EnergyLibrary::read(const JsonView& view) {
+  view.allow_only({"technology", "components"});
+  EnergyLibrary library;
+  const JsonView technology = view.at("technology");
+  technology.allow_only({"source", "factors"});
+  library.technology_source_ = technology.at("source").string();
+  for (const JsonView& item : technology.at("factors").items()) {
+    item.allow_only({"technology_nm", "energy", "area"});
+    const TechnologyFactor factor{.technology_nm = item.at("technology_nm").number({.least = 1, .most = 1000}),
+                                  .energy = item.at("energy").number(positive),
+                                  .area = item.at("area").number(positive)};
+    if (!library.technologies_.empty() && factor.technology_nm <= library.technologies_.back().technology_nm) {
+      item.fail("technologies in rising order");
+    }
+    library.technologies_.push_back(factor);
+  }
+  if (library.technologies_.size() < 2) technology.at("factors").fail("at least two technologies");
+  const auto components = view.at("components").members();
+  if (components.size() > most_components) view.at("components").fail(fmt::format("at most {}", most_components));
+  for (const auto& [name, component] : components) library.components_.push_back(read_component(name, component));
+  return library;
+}
+
+EnergyLibrary EnergyLibrary::read_file(const std::filesystem::path& path) {
+  const Json document = read_json_file(path);
+  return read(JsonView(document, path.string()));
+}
+
+std::vector<std::string> EnergyLibrary::component_names() const {
+  std::vector<std::string> names;
+  for (const EnergyComponent& component : components_) names.push_back(component.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+double EnergyLibrary::energy_factor(double technology_nm) const {
+  std::vector<SizeFigure> figures;
+  for (const TechnologyFactor& factor : technologies_) figures.push_back({factor.technology_nm, factor.energy});
+  return power_law(figures, technology_nm);
+}
+
+double EnergyLibrary::area_factor(double technology_nm) const {
+  std::vector<SizeFigure> figures;
+  for (const TechnologyFactor& factor : technologies_) figures.push_back({factor.technology_nm, factor.area});
+  return power_law(figures, technology_nm);
+}
+
+const EnergyComponent& EnergyLibrary::find(const AcceleratorLevel& level) const {
+  std::vector<std::string> names;
+  for (const EnergyComponent& component : components_) {
+    if (equal_ignoring_case(component.name, level.component)) return component;
+    names.push_back(component.name);
+    for (const std::string& other : component.also) {
+      if (equal_ignoring_case(other, level.component)) return component;
+      names.push_back(other);
+    }
+  }
+  throw InputError({.path = fmt::format("level {}: component", level.name),
+                    .value = printable(level.component),
+                    .expected = "energies of the level, or a component of the library of energies",
+                    .suggestion = nearest_name(level.component, names).value_or("")});
+}
+
+// Between two technologies with figures a power law through both; else the nearest one, scaled. Below the smallest size
+// all technologies follow the oldest one's law: their own, drawn on, would cross.
+double EnergyLibrary::energy_at(const EnergyComponent& component, double size, double technology_nm, bool write,
+                                ComponentCosts& costs) const {
+  std::vector<SizeFigure> by_technology;
+  double size_below = 1, slope_below = 0;
+  for (size_t first = 0; first < component.points.size();) {
+    const double own_nm = component.points[first].technology_nm;
+    std::vector<SizeFigure> by_size;
+    size_t end = first;
+    for (; end < component.points.size() && component.points[end].technology_nm == own_nm; ++end) {
+      const ComponentPoint& point = component.points[end];
+      by_size.push_back({.size = point.size, .value = write ? point.write_pj : point.read_pj});
+      add_note(costs, point.source);
+    }
+    const double smallest_size = by_size.front().size;
+    if (size > 0 && (size < smallest_size || size > by_size.back().size)) {
+      extrapolate(costs, fmt::format("size {} is outside the published {} to {}", number_text(size),
+                                     number_text(smallest_size), number_text(by_size.back().size)));
+    }
+    size_below = size > 0 ? std::min(1.0, size / smallest_size) : 1;
+    slope_below = by_size.size() > 1 ? log_slope(by_size[0], by_size[1]) : 0;
+    by_technology.push_back({.size = own_nm, .value = power_law(by_size, std::max(size, smallest_size))});
+    first = end;
+  }
+  for (SizeFigure& figure : by_technology) figure.value *= portable_pow(size_below, slope_below);
+  const SizeFigure& smallest = by_technology.front();
+  const SizeFigure& largest = by_technology.back();
+  if (technology_nm >= smallest.size && technology_nm <= largest.size) return power_law(by_technology, technology_nm);
+  const SizeFigure& nearest = technology_nm < smallest.size ? smallest : largest;
+  extrapolate(costs, fmt::format("scaled from {} nm with {}", number_text(nearest.size), technology_source_));
+  return nearest.value * energy_factor(technology_nm) / energy_factor(nearest.size);
+}
+
+ComponentCosts EnergyLibrary::costs(const AcceleratorLevel& level, const Architecture& architecture,
+                                    double below_um2) const {
+  const EnergyComponent& component = find(level);
+  ComponentCosts costs;
+  double nm = architecture.technology_nm;
+  if (nm == 0) {
+    nm = assumed_nm;
+    if (component.kind != EnergyComponent::Kind::dram) {
+      extrapolate(costs, fmt::format("the design names no technology, {} nm assumed", number_text(nm)));
+    }
+  }
+  const double access_bits = static_cast<double>(level.word_bits) * level.words_per_access;
+  double leaking_size = 1;
+  switch (component.kind) {
+    case EnergyComponent::Kind::dram:
+      costs.energy.read_pj = component.points.front().read_pj * access_bits;
+      costs.energy.fill_pj = costs.energy.update_pj = costs.energy.read_pj;
+      add_note(costs, component.points.front().source);
+      return costs;
+    case EnergyComponent::Kind::memory: {
+      const double bytes = memory_bytes(level);
+      if (bytes <= 0) {
+        throw InputError({.path = fmt::format("level {}: depth", level.name),
+                          .value = "unlimited",
+                          .expected = fmt::format("a size, on which the energy of {} depends", component.name)});
+      }
+      // Columns read together cost in proportion.
+      const double width = access_bits / component.access_bits;
+      costs.energy.read_pj = energy_at(component, bytes, nm, false, costs) * width;
+      costs.energy.fill_pj = energy_at(component, bytes, nm, true, costs) * width;
+      costs.energy.update_pj = costs.energy.fill_pj;
+      costs.area_um2 = component.area_um2_per_bit * bytes * 8;
+      leaking_size = bytes;
+      break;
+    }
+    case EnergyComponent::Kind::multiplier: {
+      costs.energy.compute_pj = energy_at(component, level.word_bits, nm, false, costs);
+      std::vector<SizeFigure> areas;
+      for (const auto& [bits, um2] : component.multiplier_um2) areas.push_back({bits, um2});
+      if (!areas.empty()) costs.area_um2 = power_law(areas, level.word_bits);
+      break;
+    }
+    case EnergyComponent::Kind::wire: {
+      const double millimetres = std::sqrt(below_um2) * 1e-3;  // from one instance to its neighbour
+      costs.energy.hop_pj_per_word = energy_at(component, 0, nm, false, costs) * level.word_bits * millimetres;
+      return costs;
+    }
+  }
+  if (component.area_nm > 0) {
+    costs.area_um2 *= area_factor(nm) / area_factor(component.area_nm);
+    add_note(costs, component.area_source);
+  }
+  if (component.leak_uw_per_size > 0) {
+    constexpr double pj_per_microjoule = 1e6;
+    costs.energy.leak_pj_per_cycle =
+        component.leak_uw_per_size * leaking_size * pj_per_microjoule / architecture.clock_hz;
+    add_note(costs, component.leak_source);
+  }
+  return costs;
+}
+
+std::vector<EnergyFill> fill_costs(Architecture& architecture, const std::vector<bool>& energies_given,
+                                   const std::vector<bool>& areas_given, const EnergyLibrary& library) {
+  const auto count = architecture.levels.size();
+  ensure(energies_given.size() == count && areas_given.size() == count, "each level says what it gives");
+  std::vector<EnergyFill> fills;
+  // From the inside, so that the area below a network is known.
+  double inside_um2 = 0;  // of all instances
+  for (size_t i = count; i-- > 0;) {
+    AcceleratorLevel& level = architecture.levels[i];
+    const bool nothing_to_fill = (energies_given[i] && areas_given[i]) || level.component.empty();
+    if (!nothing_to_fill) {
+      const auto below = i + 1 < count ? static_cast<double>(instances(architecture.levels[i + 1])) : 1;
+      const ComponentCosts costs = library.costs(level, architecture, inside_um2 / below);
+      if (!energies_given[i]) level.energy = costs.energy;
+      if (!areas_given[i]) level.area_um2 = costs.area_um2;
+      if (!energies_given[i]) {
+        fills.push_back({.level = level.name, .component = level.component, .kind = costs.kind, .note = costs.note});
+      }
+    }
+    inside_um2 += level.area_um2 * static_cast<double>(instances(level));
+  }
+  std::reverse(fills.begin(), fills.end());
+  return fills;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,86 @@
+// Published energies and areas of components (data/accelerators/energy.json), scaled to a level's size and technology.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "accelerator/architecture.h"
+#include "base/estimate.h"
+#include "base/json.h"
+
+namespace foretoken {
+
+// What one instance of a level costs.
+struct ComponentCosts {
+  AccessEnergy energy;
+  double area_um2 = 0;
+  Confidence kind = Confidence::interpolated;  // extrapolated beyond published sizes, or scaled to another technology
+  std::string note;                            // the sources, and what was extrapolated
+};
+
+// A figure at one size of a component made in one technology.
+struct ComponentPoint {
+  double technology_nm = 0;
+  double size = 0;  // bytes of a memory, bits of a multiplier
+  double read_pj = 0, write_pj = 0;
+  std::string source;
+};
+
+struct EnergyComponent {
+  enum class Kind { dram, memory, multiplier, wire };
+
+  std::string name;
+  std::vector<std::string> also;  // other names
+  Kind kind = Kind::memory;
+  double access_bits = 0;              // of a memory: those its points read
+  std::vector<ComponentPoint> points;  // dram: picojoules per bit; wire: per bit and millimetre
+  // Each in the technology its source gives.
+  double area_um2_per_bit = 0, area_nm = 0;               // of a memory
+  std::vector<std::pair<double, double>> multiplier_um2;  // bits -> um2, by bits
+  double leak_uw_per_size = 0;                            // per byte of a memory; of one multiplier
+  std::string area_source, leak_source;
+};
+
+// Energy and area of logic relative to 45 nm.
+struct TechnologyFactor {
+  double technology_nm = 0, energy = 1, area = 1;
+};
+
+class EnergyLibrary {
+ public:
+  static EnergyLibrary read(const JsonView& view);
+  static EnergyLibrary read_file(const std::filesystem::path& path);
+
+  // Energies between published sizes follow a power law, and so do those between technologies that were both published;
+  // beyond, the factors of Stillmaker and Baas (2017) scale the nearest. InputError for a component nobody knows.
+  // `below_um2` is the area of what hangs below one instance, which says how far a wire runs.
+  ComponentCosts costs(const AcceleratorLevel& level, const Architecture& architecture, double below_um2) const;
+
+  std::vector<std::string> component_names() const;  // sorted, without other names
+  double energy_factor(double technology_nm) const;  // relative to 45 nm
+  double area_factor(double technology_nm) const;
+
+ private:
+  const EnergyComponent& find(const AcceleratorLevel& level) const;
+  double energy_at(const EnergyComponent& component, double size, double technology_nm, bool write,
+                   ComponentCosts& costs) const;
+
+  std::vector<EnergyComponent> components_;
+  std::vector<TechnologyFactor> technologies_;  // by nm
+  std::string technology_source_;
+};
+
+struct EnergyFill {
+  std::string level, component;
+  Confidence kind = Confidence::interpolated;
+  std::string note;
+};
+
+// Fills the levels that give no energies or areas of their own, and says which and from where. A network without a
+// component has none to fill.
+std::vector<EnergyFill> fill_costs(Architecture& architecture, const std::vector<bool>& energies_given,
+                                   const std::vector<bool>& areas_given, const EnergyLibrary& library);
+
+}  // namespace foretoken

@@ -1,0 +1,97 @@
+#include "accelerator/energy/energy_library.h"
+
+#include <gtest/gtest.h>
+
+#include "accelerator/energy/power.h"
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+EnergyLibrary shipped_energies() {
+  return EnergyLibrary::read_file(FORETOKEN_SOURCE_DIR "/data/accelerators/energy.json");
+}
+
+AcceleratorLevel memory_of(const char* component, int64_t bytes, int access_bits) {
+  return {.name = "buffer", .component = component, .word_bits = access_bits, .depth = bytes * 8 / access_bits};
+}
+
+TEST(EnergyLibrary, published_figures_come_back_as_they_are) {
+  const EnergyLibrary library = shipped_energies();
+  const Architecture at_45{.technology_nm = 45};
+  const ComponentCosts small = library.costs(memory_of("SRAM", 8192, 64), at_45, 0);
+  EXPECT_NEAR(small.energy.read_pj, 10, 1e-9);
+  EXPECT_EQ(small.kind, Confidence::interpolated);
+  EXPECT_NEAR(library.costs(memory_of("smartbuffer_sram", 1 << 20, 64), at_45, 0).energy.read_pj, 100, 1e-9);
+  const AcceleratorLevel mac{.name = "mac", .component = "intmac", .word_bits = 8};
+  EXPECT_NEAR(library.costs(mac, at_45, 0).energy.compute_pj, 0.3, 1e-9);
+  const AcceleratorLevel dram{.name = "DRAM", .component = "LPDDR4", .word_bits = 8, .words_per_access = 8};
+  EXPECT_EQ(library.costs(dram, at_45, 0).energy.read_pj, 512);
+}
+
+TEST(EnergyLibrary, more_of_anything_never_costs_less) {
+  const EnergyLibrary library = shipped_energies();
+  double before = 0;
+  for (int64_t bytes = 64; bytes <= 64 << 20; bytes *= 2) {
+    const ComponentCosts costs = library.costs(memory_of("SRAM", bytes, 64), {.technology_nm = 28}, 0);
+    EXPECT_GT(costs.energy.read_pj, before) << bytes;
+    before = costs.energy.read_pj;
+  }
+  for (const char* component : {"SRAM", "regfile"}) {
+    double finer = 0;
+    for (const int nm : {5, 7, 10, 16, 28, 32, 45, 65, 90, 130}) {
+      const ComponentCosts costs = library.costs(memory_of(component, 384, 16), {.technology_nm = nm}, 0);
+      EXPECT_GT(costs.energy.read_pj, finer) << component << " at " << nm;
+      finer = costs.energy.read_pj;
+    }
+  }
+}
+
+TEST(EnergyLibrary, what_is_beyond_the_figures_says_so) {
+  const EnergyLibrary library = shipped_energies();
+  const ComponentCosts large = library.costs(memory_of("SRAM", 32 << 20, 64), {.technology_nm = 45}, 0);
+  EXPECT_EQ(large.kind, Confidence::extrapolated);
+  EXPECT_NE(large.note.find("outside the published"), std::string::npos);
+  const ComponentCosts finer = library.costs(memory_of("regfile", 64, 16), {.technology_nm = 7}, 0);
+  EXPECT_EQ(finer.kind, Confidence::extrapolated);
+  EXPECT_NE(finer.note.find("Stillmaker"), std::string::npos);
+  EXPECT_NE(library.costs(memory_of("SRAM", 8192, 64), {}, 0).note.find("45 nm assumed"), std::string::npos);
+}
+
+TEST(EnergyLibrary, an_unknown_component_and_an_unlimited_memory_are_refused) {
+  const EnergyLibrary library = shipped_energies();
+  try {
+    library.costs(memory_of("LPDDR44", 64, 8), {}, 0);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problem().suggestion, "LPDDR4");
+  }
+  EXPECT_THROW(library.costs(memory_of("SRAM", 0, 64), {}, 0), InputError);
+}
+
+TEST(EnergyLibrary, only_levels_that_give_nothing_are_filled) {
+  Architecture own{.clock_hz = 1e9,
+                   .technology_nm = 45,
+                   .levels = {{.name = "DRAM", .component = "HBM2", .energy = {.read_pj = 1, .fill_pj = 1}},
+                              {.name = "array", .kind = LevelKind::network, .component = "noc", .word_bits = 8},
+                              memory_of("SRAM", 8192, 64),
+                              {.name = "mac", .kind = LevelKind::compute, .component = "intmac"}}};
+  const auto fills = fill_costs(own, {true, false, false, false}, {true, false, false, false}, shipped_energies());
+  EXPECT_EQ(own.levels[0].energy.read_pj, 1);
+  ASSERT_EQ(fills.size(), 3);
+  EXPECT_EQ(fills[1].level, "buffer");
+  EXPECT_GT(own.levels[1].energy.hop_pj_per_word, 0);
+  EXPECT_NEAR(own.levels[2].energy.read_pj, 10, 1e-9);
+  EXPECT_GT(area_um2(own), 8192 * 8 * 0.69);
+  double watts = 0;
+  for (const AcceleratorLevel& level : own.levels) watts += level.energy.leak_pj_per_cycle * 1e-3;
+  EXPECT_NEAR(leakage_watts(own), watts, 1e-15);
+}
+
+TEST(Power, energy_over_the_time_of_the_run) {
+  const Evaluation run{.cycles = 1000, .energy_pj = 5e6};
+  EXPECT_NEAR(average_watts(run, {.clock_hz = 2e9}), 10, 1e-9);  // 5 uJ in 0.5 us
+}
+
+}  // namespace
+}  // namespace foretoken

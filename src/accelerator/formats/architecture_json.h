@@ -1,0 +1,49 @@
+// Our own description of an accelerator: levels inside each other, as a tree in JSON.
+//
+//   {"name": "small", "clock_ghz": 1, "technology_nm": 45, "levels": [
+//     {"name": "DRAM", "component": "LPDDR4", "word_bits": 8, "words_per_access": 8},
+//     {"name": "GLB", "inside": "DRAM", "component": "SRAM", "depth": 8192, "words_per_access": 8},
+//     {"name": "RF", "inside": "GLB", "component": "regfile", "grid": [16, 16], "depth": 64},
+//     {"name": "MAC", "inside": "RF", "kind": "compute", "component": "intmac"}]}
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "accelerator/architecture.h"
+#include "accelerator/problem.h"
+#include "base/json.h"
+
+namespace foretoken {
+
+// Which tensors a level takes, by name or by role: inputs, weights, outputs.
+struct LevelTensors {
+  std::vector<std::string> keep;  // empty = any that it does not bypass
+  std::vector<std::string> bypass;
+};
+
+struct AcceleratorDesign {
+  Architecture architecture;
+  std::string summary;
+  std::vector<std::string> sources;
+  std::vector<LevelTensors> tensors;  // by level
+  std::vector<bool> energies_given;   // by level; others are for the library to fill
+  std::vector<bool> areas_given;
+};
+
+// `grid` is how many of a level there are in one of the level it is inside, across and down. Levels beside each other
+// are buffers of different tensors: each says what it keeps, and they become levels in the order of the file, the one
+// that leads to the multipliers last. InputError for a parent nobody has, a circle, two roots and two compute levels.
+AcceleratorDesign read_architecture_json(const JsonView& view);
+
+// The design as read_architecture_json takes it, levels as a chain.
+Json architecture_json(const AcceleratorDesign& design);
+
+// Tensors of the problem that the level may keep, a bit for each. A role is `outputs` for a tensor that is written,
+// `weights` for one named so (or W, B, Filter, Kernel), `inputs` for the others. Names that mean no tensor of this
+// problem are left out: a design serves many problems.
+uint32_t tensors_allowed(const LevelTensors& tensors, const Problem& problem);
+
+}  // namespace foretoken
