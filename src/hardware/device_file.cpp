@@ -78,14 +78,20 @@ Device read_device(const JsonView& file) {
   device.note = find_text(file, "note");
   if (const std::optional<JsonView> design = file.find("accelerator")) device.accelerator = design->value().dump(0);
 
+  // A design may be as small as it likes; a slip of the unit would show against the rest of it.
+  const double smallest = device.accelerator.empty() ? 1 : 1e-6;
+  const auto bounds_of = [&](FactBounds bounds) {
+    if (!bounds.whole) bounds.least *= smallest;
+    return bounds;
+  };
   for_each_fact(device, [&]<class Value>(const Field& field, MaybeFact<Value>& fact) {
-    fact = find_fact<Value>(file, field.key, field.bounds, field.units);
+    fact = find_fact<Value>(file, field.key, bounds_of(field.bounds), field.units);
   });
   if (const std::optional<JsonView> peaks = file.find(peaks_key)) {
     reject_unknown_keys(*peaks, dtype_names());
     for (size_t type = 0; type < device.dense_peak.size(); ++type) {
       const std::string_view key = dtype_name(static_cast<DType>(type));
-      device.dense_peak[type] = find_fact<FlopsPerSecond>(*peaks, key, peak_bounds, tera);
+      device.dense_peak[type] = find_fact<FlopsPerSecond>(*peaks, key, bounds_of(peak_bounds), tera);
     }
   }
   return device;

@@ -10,6 +10,7 @@
 
 #include "accelerator/workload/operator_problems.h"
 #include "base/error.h"
+#include "hardware/device_file.h"
 
 namespace foretoken {
 namespace {
@@ -132,6 +133,26 @@ Device device_of(const Architecture& architecture) {
       device.dense_peak[type] = from_design(peak);
   }
   return device;
+}
+
+Json device_json(const AcceleratorDesign& design) {
+  const Device device = device_of(design.architecture);
+  Json file = Json::object({{"name", device.name},
+                            {"title", design.summary.empty() ? device.title : design.summary},
+                            {"vendor", device.vendor},
+                            {"kind", device_kind_name(device.kind)}});
+  Json peaks = Json::object();
+  for (const DeviceFact& fact : device_facts(device)) {
+    Json entry = Json::object({{"value", fact.value}, {"source", fact.source}});
+    const size_t point = fact.key.find('.');
+    if (point == std::string::npos) {
+      file.set(fact.key, std::move(entry));
+    } else {
+      peaks.set(fact.key.substr(point + 1), std::move(entry));
+      file.set(fact.key.substr(0, point), peaks);
+    }
+  }
+  return file.set("accelerator", architecture_json(design));
 }
 
 std::shared_ptr<const DescribedKernels> mapped_kernels(Architecture architecture, ConstraintsFor constraints,

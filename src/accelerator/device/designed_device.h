@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "accelerator/architecture.h"
+#include "accelerator/formats/architecture_json.h"
 #include "accelerator/workload/network_map.h"
+#include "base/json.h"
 #include "hardware/device.h"
 #include "kernel/kernel.h"
 
@@ -14,6 +16,9 @@ namespace foretoken {
 // The sheet that a design implies: peak of its multipliers for number formats up to their width, bandwidth and size of
 // its outermost memory. InputError where that level says no bandwidth: nothing above a kernel can do without.
 Device device_of(const Architecture& architecture);
+
+// That sheet as a device file with the design inside, which foretoken step, train and serve take.
+Json device_json(const AcceleratorDesign& design);
 
 // Multiplications by the best mapping found in so many tries, the rest left to the roofline of the sheet. Searches once
 // for each shape. Sizes that change from step to step (tokens, keys) are searched at four sizes to a doubling: times of

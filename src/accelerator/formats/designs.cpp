@@ -31,7 +31,12 @@ LoadedDesign AcceleratorCatalogue::design(const std::string& name_or_path) const
     path = folder_ / (*found + ".json");
   }
   const Json document = read_json_file(path);
-  LoadedDesign loaded{.design = read_architecture_json(JsonView(document, path.string()))};
+  return design_in(JsonView(document, path.string()));
+}
+
+LoadedDesign AcceleratorCatalogue::design_in(const JsonView& view) const {
+  if (view.is(Json::Kind::string)) return design(view.string());
+  LoadedDesign loaded{.design = read_architecture_json(view)};
   AcceleratorDesign& own = loaded.design;
   loaded.from_library = fill_costs(own.architecture, own.energies_given, own.areas_given, library_);
   return loaded;

@@ -23,6 +23,8 @@ class AcceleratorCatalogue {
 
   // InputError with the nearest name for one nobody knows.
   LoadedDesign design(const std::string& name_or_path) const;
+  // What a device file says about its accelerator: a name, or a whole design.
+  LoadedDesign design_in(const JsonView& view) const;
   const std::vector<std::string>& design_names() const { return names_; }  // sorted
   const EnergyLibrary& library() const { return library_; }
 

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "accelerator/device/designed_device.h"
+#include "accelerator/formats/mapper_constraints.h"
 #include "base/error.h"
 #include "compose/step_chakra.h"
 #include "hardware/rent.h"
@@ -121,6 +123,7 @@ MaybeFact<double> Library::rent_usd_per_hour(const Device& device) const {
 KernelPredictor Library::predictor(const std::string& device_name, Tier tier) const {
   const HardwareCatalogue catalogue = hardware();
   const Device device = catalogue.device(device_name);
+  if (!device.accelerator.empty()) return designed_predictor(device);
   const auto siblings = [catalogue, device, folder = calibrations()] {
     return swept_devices(device, catalogue, folder);
   };
@@ -136,6 +139,16 @@ KernelPredictor Library::predictor(const std::string& device_name, Tier tier) co
   Device own = device;
   if (!swept.empty()) own.name = device_name;
   return predictor_with(own, swept, {}, calibrations(), tier, Caches::cold);
+}
+
+KernelPredictor Library::designed_predictor(const Device& device) const {
+  const Json document = parse_json(device.accelerator, device.name);
+  AcceleratorDesign design = accelerator_designs().design_in(JsonView(document, device.name)).design;
+  Architecture architecture = design.architecture;
+  const ConstraintsFor constraints = [design = std::move(design)](const Problem& problem) {
+    return design_constraints(design, problem);
+  };
+  return KernelPredictor(device, mapped_kernels(std::move(architecture), constraints), roofline_intervals());
 }
 
 KernelPredictor Library::benchmark_predictor(const Device& device, Tier tier, const fs::path& calibrations,

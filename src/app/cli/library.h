@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "accelerator/formats/designs.h"
 #include "compose/device_models.h"
 #include "compose/layer_conventions.h"
 #include "compose/stack.h"
@@ -56,12 +57,14 @@ class Library {
   TrainingStackCatalogue training_stacks() const { return TrainingStackCatalogue(directory_ / "training" / "stacks"); }
   std::vector<RunCluster> run_clusters() const;  // of published training runs
   std::unique_ptr<MachineModels> machine(const Cluster& cluster, Tier tier = Tier::best) const;
+  AcceleratorCatalogue accelerator_designs() const { return AcceleratorCatalogue(directory_ / "accelerators"); }
   std::filesystem::path networks() const { return directory_ / "networks"; }
   // Programs for other machines, beside the data: tools/profile_cuda.py.
   std::filesystem::path tools() const { return directory_.parent_path() / "tools"; }
 
  private:
   static CalibrationPack calibration_pack();  // beside the program, or ../share/foretoken when installed
+  KernelPredictor designed_predictor(const Device& device) const;
   KernelPredictor predictor_with(const Device& device, const std::vector<Device>& swept,
                                  std::function<std::vector<Device>()> more_swept,
                                  const std::filesystem::path& calibrations, Tier tier, Caches caches) const;

@@ -1,0 +1,96 @@
+#include "accelerator/formats/mapper_constraints.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+int level_of(const TimeloopDirective& directive, const Architecture& architecture) {
+  const int level = find_level(architecture, directive.target);
+  if (level >= 0 && level + 1 < std::ssize(architecture.levels)) return level;
+  const std::vector<std::string> names = level_names(architecture);
+  fail_directive(directive, directive.target, "a level of the architecture that holds loops",
+                 nearest_name(directive.target, names).value_or(""));
+}
+
+std::vector<std::string> dimension_names(const Problem& problem) {
+  std::vector<std::string> names;
+  for (const ProblemDimension& dimension : problem.dimensions) names.push_back(dimension.name);
+  return names;
+}
+
+std::vector<FactorRule> factor_rules(const TimeloopDirective& directive, const Problem& problem) {
+  std::vector<FactorRule> rules;
+  for (const TimeloopFactor& factor : directive.factors) {
+    const int dimension = find_dimension(problem, factor.dimension);
+    if (dimension < 0) {
+      fail_directive(directive, factor.dimension, "a dimension of the problem",
+                     nearest_name(factor.dimension, dimension_names(problem)).value_or(""));
+    }
+    FactorRule rule{.dimension = dimension, .value = factor.bound};
+    rule.kind = factor.bound == 0                                      ? FactorRule::Kind::remaining
+                : factor.relation == TimeloopFactor::Relation::at_most ? FactorRule::Kind::at_most
+                                                                       : FactorRule::Kind::exactly;
+    rules.push_back(rule);
+  }
+  return rules;
+}
+
+void add_storage(const TimeloopDirective& directive, int level, const Problem& problem, Constraints& constraints) {
+  const auto add = [&](const std::vector<std::string>& names, bool keep) {
+    for (const std::string& name : names) {
+      const int tensor = find_tensor(problem, name);
+      if (tensor < 0) {
+        std::vector<std::string> known;
+        for (const ProblemTensor& own : problem.tensors) known.push_back(own.name);
+        fail_directive(directive, name, "a tensor of the problem", nearest_name(name, known).value_or(""));
+      }
+      constraints.storage.push_back({.level = level, .tensor = tensor, .keep = keep});
+    }
+  };
+  add(directive.keep, true);
+  add(directive.bypass, false);
+}
+
+}  // namespace
+
+Constraints design_constraints(const AcceleratorDesign& design, const Problem& problem) {
+  Constraints constraints{.source = design.architecture.name};
+  for (size_t level = 0; level + 1 < design.architecture.levels.size(); ++level) {
+    if (design.architecture.levels[level].kind != LevelKind::storage) continue;
+    const uint32_t allowed = tensors_allowed(design.tensors[level], problem);
+    const bool lists = !design.tensors[level].keep.empty();
+    for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor) {
+      const bool may = (allowed >> tensor & 1) != 0;
+      if (may && !lists) continue;
+      constraints.storage.push_back(
+          {.level = static_cast<int>(level), .tensor = static_cast<int>(tensor), .keep = may});
+    }
+  }
+  return constraints;
+}
+
+Constraints directive_constraints(std::span<const TimeloopDirective> directives, const Architecture& architecture,
+                                  const Problem& problem) {
+  Constraints constraints;
+  for (const TimeloopDirective& directive : directives) {
+    if (constraints.source.empty()) constraints.source = directive.source;
+    const int level = level_of(directive, architecture);
+    if (directive.kind == TimeloopDirective::Kind::dataspace) {
+      add_storage(directive, level, problem, constraints);
+      continue;
+    }
+    LoopConstraint loops{.level = level,
+                         .spatial = directive.kind != TimeloopDirective::Kind::temporal,
+                         .factors = factor_rules(directive, problem),
+                         .permutation = permutation_dimensions(directive, dimension_names(problem)),
+                         .split = directive.split,
+                         .least_utilization = directive.min_utilization.value_or(0)};
+    constraints.loops.push_back(std::move(loops));
+  }
+  return constraints;
+}
+
+}  // namespace foretoken

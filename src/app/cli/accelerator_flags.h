@@ -1,0 +1,44 @@
+// The flags that say which accelerator, and what runs on it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accelerator/formats/designs.h"
+#include "accelerator/formats/timeloop_files.h"
+#include "accelerator/workload/layer_list.h"
+#include "accelerator/workload/network_map.h"
+#include "app/cli/library.h"
+#include "app/cli/options.h"
+
+namespace foretoken {
+
+// An architecture with what its files say about energies, mappings and zeros.
+struct AcceleratorQuestion {
+  AcceleratorDesign design;
+  std::vector<std::string> notes;  // what was taken from the library, or read in another way than written
+  std::vector<TimeloopDirective> directives;
+  std::optional<Problem> problem;        // one operator, or
+  std::vector<AcceleratorLayer> layers;  // a network
+  std::optional<Mapping> mapping;        // to be evaluated; else one is searched
+  AcceleratorInputs timeloop;            // whatever came from YAML
+
+  Constraints constraints_for(const Problem& own) const;
+};
+
+struct AcceleratorFlags {
+  std::vector<std::string> arch, energy_tables, constraints;
+  std::string problem, gemm, conv, network, mapping;
+  std::string model, phase = "decode", quantization;
+  int64_t batch = 1, input_len = 1024, context_len = 0, tensor = 1;
+
+  void declare(Options& options);
+  // InputError where no architecture, or no work or more than one kind of it, is given.
+  AcceleratorQuestion question(const Library& library) const;
+
+ private:
+  void read_work(const Library& library, AcceleratorQuestion& question) const;
+};
+
+}  // namespace foretoken

@@ -1,0 +1,268 @@
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "accelerator/device/designed_device.h"
+#include "accelerator/formats/timeloop_output.h"
+#include "accelerator/mapper/mapper.h"
+#include "accelerator/sparse/description_file.h"
+#include "accelerator/sparse/sparse_evaluator.h"
+#include "accelerator/workload/fusion.h"
+#include "app/cli/accelerator_flags.h"
+#include "app/cli/commands/list.h"
+#include "app/cli/progress.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "report/accelerator_network_report.h"
+#include "report/accelerator_report.h"
+#include "report/table.h"
+
+namespace foretoken {
+namespace {
+
+class AccelCommand : public Command {
+ public:
+  void declare(Options& options) override {
+    options.flag("--list", list_, "List the designs and networks that ship");
+    flags_.declare(options);
+    options.heading("Search");
+    options.text("--objective", objective_, "energy, delay, latency, edp, or two with a comma: delay,energy");
+    options.integer("--tries", tries_, {.least = 1, .most = int64_t{1} << 40},
+                    "Mappings looked at for each operator; the result depends on nothing else but the seed");
+    options.number("--time-limit", time_limit_, {.least = 0, .most = 1e6},
+                   "CPU seconds after which a search ends with the best so far; 0 = none");
+    options.integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = as many as there are cores");
+    options.integer("--seed", seed_, {.least = 0}, "Of the search");
+    options.choice("--remainders", remainders_, {"never", "few", "always"},
+                   "Loops that do not divide a dimension: never, where it has few divisors, always");
+    options.flag("--pareto", pareto_, "Also the mappings that trade energy for cycles");
+    options.flag("--timeloop-rules", timeloop_rules_,
+                 "Count as Timeloop does: idle instances read in step, only storage at work leaks");
+    options.heading("Beyond one dense layer");
+    options.text("--fuse", fuse_, "With --network: keep what passes between layers at this level where it pays");
+    options.integer("--fuse-layers", fuse_layers_, {.least = 2, .most = 16}, "With --fuse: at most so many together");
+    options.text("--sparsity", sparsity_, "Zeros of tensors and what the levels do about them: a JSON file");
+    options.heading("Output");
+    options.text("--csv", csv_, "Write the traffic of every tensor and level, or of every layer, to this file");
+    options.text("--svg", svg_, "Draw energy by level and how full everything is");
+    options.text("--html", html_, "One page with the figures, the table and the loop nest");
+    options.text("--map", map_, "Write the mapping as Timeloop's YAML");
+    options.text("--stats", stats_, "Write the result in the form of Timeloop's stats file");
+    options.text("--device-file", device_file_,
+                 "Write the design as a device, for foretoken step, train and serve: --device FILE");
+    options.footer(
+        "Examples:\n"
+        "  foretoken accel --arch gemm_array_16x16 --gemm 128x3072x768\n"
+        "  foretoken accel --arch eyeriss_168_timeloop --conv 3x64x224x224x7x2 --objective delay,energy --svg a.svg\n"
+        "  foretoken accel --arch eyeriss_v1 --network resnet50 --objective energy --tries 20000\n"
+        "  foretoken accel --arch arch.yaml,problem.yaml,ert.yaml --mapping map.yaml --stats out.stats.txt\n"
+        "  foretoken accel --arch tpu_v4 --gemm 1024x1024x1024 --device-file my_chip.json\n"
+        "Without --mapping, mappings are searched under the constraints; the gap to a proven bound is printed.");
+  }
+
+  Answer run(const Library& library) const override {
+    if (list_) return listed(library);
+    const AcceleratorQuestion question = flags_.question(library);
+    if (!device_file_.empty()) write_device(question);
+    Answer answer = question.problem ? one(question) : network(question);
+    for (const std::string& note : question.notes) answer.text += "note: " + note + "\n";
+    answer.text = wrap_lines(answer.text, page_width, 2);
+    if (!device_file_.empty())
+      answer.text += fmt::format("wrote {}: use it as --device {}\n", device_file_, device_file_);
+    Json notes = Json::array();
+    for (const std::string& note : question.notes) notes.push(note);
+    answer.json.set("notes", std::move(notes));
+    return answer;
+  }
+
+ private:
+  static Answer listed(const Library& library) {
+    const std::filesystem::path folder = library.directory() / "accelerators";
+    const AcceleratorCatalogue catalogue = library.accelerator_designs();
+    Table table({{.title = "design", .align = Table::Align::left},
+                 {.title = "multipliers"},
+                 {.title = "levels"},
+                 {.title = "what it is", .align = Table::Align::left}});
+    Json designs = Json::array();
+    for (const std::string& name : catalogue.design_names()) {
+      const AcceleratorDesign design = catalogue.design(name).design;
+      const int64_t multipliers = instances(design.architecture.levels.back());
+      table.add(
+          {name, fmt::format("{}", multipliers), fmt::format("{}", design.architecture.levels.size()), design.summary});
+      designs.push(Json::object({{"name", name}, {"multipliers", multipliers}, {"summary", design.summary}}));
+    }
+    std::vector<std::string> networks;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "networks")) {
+      networks.push_back(entry.path().stem().string());
+    }
+    std::sort(networks.begin(), networks.end());
+    Json names = Json::array();
+    for (const std::string& name : networks) names.push(name);
+    return {.text = table.text() + fmt::format("\nnetworks: {}\n", fmt::join(networks, ", ")),
+            .json = Json::object({{"designs", std::move(designs)}, {"networks", std::move(names)}})};
+  }
+
+  MapperOptions mapper_options() const {
+    MapperOptions options{.objective = objective_named(objective_), .most_tries = tries_};
+    if (time_limit_ > 0) options.time_limit_seconds = time_limit_;
+    options.threads =
+        threads_ > 0 ? static_cast<unsigned>(threads_) : std::max(1U, std::thread::hardware_concurrency());
+    options.seed = static_cast<uint64_t>(seed_);
+    options.remainders = remainders_ == "never" ? Remainders::never
+                         : remainders_ == "few" ? Remainders::where_divisors_are_few
+                                                : Remainders::always;
+    if (timeloop_rules_) options.rules = timeloop_rules;
+    options.frontier = pareto_;
+    options.progress = [](const MapperProgress& progress) {
+      show_progress(fmt::format("{} mappings tried, best {:.4g}, bound {:.4g}", progress.tried,
+                                progress.found ? progress.best : 0, progress.bound));
+    };
+    return options;
+  }
+
+  FoundMapping given(const AcceleratorQuestion& question) const {
+    const Architecture& architecture = question.design.architecture;
+    const std::vector<std::string> faults = mapping_faults(*question.mapping, architecture, *question.problem);
+    if (!faults.empty()) {
+      throw InputError({.source = flags_.mapping.empty() ? "the mapping" : flags_.mapping,
+                        .value = faults.front(),
+                        .expected = faults.size() == 1
+                                        ? std::string("a mapping that can run")
+                                        : fmt::format("a mapping that can run; also: {}",
+                                                      fmt::join(faults.begin() + 1, faults.end(), "; "))});
+    }
+    FoundMapping found{.mapping = *question.mapping};
+    const MappingEvaluator evaluator(architecture, *question.problem,
+                                     timeloop_rules_ ? timeloop_rules : EvaluationRules());
+    ensure(evaluator.evaluate(found.mapping, found.evaluation), "a mapping without faults is evaluated");
+    return found;
+  }
+
+  Answer one(const AcceleratorQuestion& question) const {
+    const Architecture& architecture = question.design.architecture;
+    const Problem& problem = *question.problem;
+    if (!fuse_.empty()) throw InputError({.source = "--fuse", .expected = "several layers: --network"});
+    std::optional<MapperResult> search;
+    FoundMapping found;
+    if (question.mapping) {
+      found = given(question);
+    } else {
+      search = search_mappings(architecture, problem, question.constraints_for(problem), mapper_options());
+      if (!search->best) {
+        throw InputError({.source = architecture.name, .value = problem.name, .expected = search->reason});
+      }
+      found = *search->best;
+    }
+    const MappingReport report{architecture, problem, found.mapping, found.evaluation};
+    Answer answer{.text = mapping_report_text(report), .json = mapping_report_json(report)};
+    if (search) add_search(*search, answer);
+    if (!sparsity_.empty()) add_sparsity(question, found, answer);
+    const auto write = [&](const std::string& file, const std::string& content) {
+      if (file.empty()) return;
+      write_file(file, content);
+      answer.text += fmt::format("wrote {}\n", file);
+    };
+    write(csv_, mapping_report_csv(report));
+    write(svg_, mapping_report_svg(report));
+    write(html_, mapping_report_html(report));
+    write(map_, timeloop_map_yaml(found.mapping, architecture, problem));
+    write(stats_, timeloop_stats_text(found.evaluation, found.mapping, architecture, problem));
+    return answer;
+  }
+
+  static void add_search(const MapperResult& search, Answer& answer) {
+    answer.text += fmt::format(
+        "\nSearch: {} mappings tried, {} fit, of about 2^{:.0f}; {}{}\n", search.tried, search.evaluations,
+        search.log2_points,
+        search.exhausted ? std::string("all were looked at: this is the best")
+                         : fmt::format("the best may be {:.1f}% better, by a bound that is proven", 100 * search.gap),
+        search.out_of_time ? "; the time limit ended it, a rerun may end elsewhere" : "");
+    Json json = Json::object({{"tried", search.tried},
+                              {"evaluations", search.evaluations},
+                              {"log2_points", search.log2_points},
+                              {"bound", search.bound},
+                              {"gap", search.gap},
+                              {"exhausted", search.exhausted},
+                              {"out_of_time", search.out_of_time}});
+    if (!search.frontier.empty()) {
+      Json frontier = Json::array();
+      Table table({{.title = "cycles"}, {.title = "energy"}});
+      for (const FoundMapping& point : search.frontier) {
+        frontier.push(Json::object({{"cycles", point.evaluation.cycles}, {"energy_pj", point.evaluation.energy_pj}}));
+        table.add({fmt::format("{:.0f}", point.evaluation.cycles), picojoule_text(point.evaluation.energy_pj)});
+      }
+      json.set("frontier", std::move(frontier));
+      answer.text += "\nEnergy against cycles:\n" + table.text();
+    }
+    answer.json.set("search", std::move(json));
+  }
+
+  void add_sparsity(const AcceleratorQuestion& question, const FoundMapping& found, Answer& answer) const {
+    const Json document = read_json_file(sparsity_);
+    const SparsityDescription sparsity =
+        read_sparsity(JsonView(document, sparsity_), question.design.architecture, *question.problem);
+    const SparseEvaluation result =
+        evaluate_sparse(question.design.architecture, *question.problem, found.mapping, found.evaluation, sparsity);
+    answer.text += fmt::format(
+        "\nWith zeros: {:.0f} cycles ({:.2f} of dense), {} ({:.2f} of dense); {:.4g} multiplications, {:.4g} gated, "
+        "{:.4g} skipped\n",
+        result.cycles, result.cycles / found.evaluation.cycles, picojoule_text(result.energy_pj),
+        result.energy_pj / found.evaluation.energy_pj, result.operations.actual, result.operations.gated,
+        result.operations.skipped);
+    answer.json.set("sparse", Json::object({{"cycles", result.cycles},
+                                            {"energy_pj", result.energy_pj},
+                                            {"operations", result.operations.actual},
+                                            {"gated_operations", result.operations.gated},
+                                            {"skipped_operations", result.operations.skipped}}));
+  }
+
+  Answer network(const AcceleratorQuestion& question) const {
+    const Architecture& architecture = question.design.architecture;
+    if (!sparsity_.empty()) throw InputError({.source = "--sparsity", .expected = "one operator, not a network"});
+    for (const auto& [flag, file] :
+         {std::pair{"--svg", svg_}, {"--html", html_}, {"--map", map_}, {"--stats", stats_}}) {
+      if (!file.empty()) throw InputError({.source = flag, .value = file, .expected = "one operator, not a network"});
+    }
+    const ConstraintsFor constraints = [&](const Problem& problem) { return question.constraints_for(problem); };
+    if (!fuse_.empty()) return fused(question, constraints);
+    const NetworkMap map = map_network(architecture, question.layers, constraints, mapper_options());
+    if (!csv_.empty()) write_file(csv_, network_map_csv(map, architecture));
+    return {.text = network_map_text(map, architecture), .json = network_map_json(map, architecture)};
+  }
+
+  Answer fused(const AcceleratorQuestion& question, const ConstraintsFor& constraints) const {
+    const Architecture& architecture = question.design.architecture;
+    const int level = find_level(architecture, fuse_);
+    if (level < 1 || level + 1 >= std::ssize(architecture.levels) ||
+        architecture.levels[level].kind != LevelKind::storage) {
+      throw InputError({.source = "--fuse",
+                        .value = fuse_,
+                        .expected = "a level of storage inside the chip",
+                        .suggestion = nearest_name(fuse_, level_names(architecture)).value_or("")});
+    }
+    const FusionOptions options{
+        .mapper = mapper_options(), .level = level, .most_layers = static_cast<size_t>(fuse_layers_)};
+    const FusionResult result = fuse_layers(architecture, question.layers, constraints, options);
+    return {.text = fusion_text(result, question.layers, architecture),
+            .json = fusion_json(result, question.layers, architecture)};
+  }
+
+  void write_device(const AcceleratorQuestion& question) const {
+    write_file(device_file_, device_json(question.design).dump(2) + "\n");
+  }
+
+  AcceleratorFlags flags_;
+  std::string objective_ = "edp", remainders_ = "few", fuse_, sparsity_;
+  std::string csv_, svg_, html_, map_, stats_, device_file_;
+  int64_t tries_ = 30'000, threads_ = 0, seed_ = 1, fuse_layers_ = 3;
+  double time_limit_ = 0;
+  bool list_ = false, pareto_ = false, timeloop_rules_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_accel() {
+  return std::make_unique<AccelCommand>();
+}
+
+}  // namespace foretoken
