@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "base/units.h"
 
@@ -37,6 +38,7 @@ struct RowStationaryChip {
 };
 
 // InputError naming the entry that is missing, out of bounds or without a source.
+RowStationaryChip parse_row_stationary_chip(std::string_view text, const std::string& source);
 RowStationaryChip read_row_stationary_chip(const std::filesystem::path& file);
 
 // The chip of Y.-H. Chen et al., JSSC 52(1), 2017. `data`: the project's data folder.

@@ -23,14 +23,20 @@ TEST(RowStationaryChip, a_number_without_a_source_is_refused) {
   std::string bad = good;
   ASSERT_NE(bad.find(entry), std::string::npos);
   bad.replace(bad.find(entry), entry.size(), R"("array_rows": {"value": 12})");
-  const auto file = std::filesystem::path(testing::TempDir()) / "row_stationary_chip_without_source.json";
-  write_file(file, bad);
   try {
-    read_row_stationary_chip(file);
+    parse_row_stationary_chip(bad, "chip.json");
     FAIL() << "accepted";
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("array_rows"), std::string::npos) << error.what();
   }
+}
+
+TEST(RowStationaryChip, a_word_is_whole_bytes) {
+  std::string text = read_file(FORETOKEN_SOURCE_DIR "/data/accelerators/chips/eyeriss_v1.json", 1 << 20);
+  const std::string good = R"("word_bits": {"value": 16)";
+  ASSERT_NE(text.find(good), std::string::npos);
+  text.replace(text.find(good), good.size(), R"("word_bits": {"value": 12)");
+  EXPECT_THROW(parse_row_stationary_chip(text, "chip.json"), InputError);
 }
 
 }  // namespace
