@@ -94,6 +94,18 @@ int find_tensor(const Problem& problem, std::string_view name) {
   return -1;
 }
 
+std::vector<std::string> dimension_names(const Problem& problem) {
+  std::vector<std::string> names;
+  for (const ProblemDimension& dimension : problem.dimensions) names.push_back(dimension.name);
+  return names;
+}
+
+std::vector<std::string> tensor_names(const Problem& problem) {
+  std::vector<std::string> names;
+  for (const ProblemTensor& tensor : problem.tensors) names.push_back(tensor.name);
+  return names;
+}
+
 bool uses_dimension(const ProblemTensor& tensor, int dimension) {
   for (const auto& rank : tensor.ranks) {
     for (const ProjectionTerm& term : rank) {

@@ -45,6 +45,8 @@ double operations(const Problem& problem);                                 // mu
 double tensor_words(const ProblemTensor& tensor, const Problem& problem);  // of its bounding box
 int find_dimension(const Problem& problem, std::string_view name);         // -1 when there is none
 int find_tensor(const Problem& problem, std::string_view name);            // -1 when there is none
+std::vector<std::string> dimension_names(const Problem& problem);
+std::vector<std::string> tensor_names(const Problem& problem);
 bool uses_dimension(const ProblemTensor& tensor, int dimension);
 
 struct GemmSize {

@@ -15,12 +15,6 @@ int level_of(const TimeloopDirective& directive, const Architecture& architectur
                  nearest_name(directive.target, names).value_or(""));
 }
 
-std::vector<std::string> dimension_names(const Problem& problem) {
-  std::vector<std::string> names;
-  for (const ProblemDimension& dimension : problem.dimensions) names.push_back(dimension.name);
-  return names;
-}
-
 std::vector<FactorRule> factor_rules(const TimeloopDirective& directive, const Problem& problem) {
   std::vector<FactorRule> rules;
   for (const TimeloopFactor& factor : directive.factors) {
@@ -43,9 +37,8 @@ void add_storage(const TimeloopDirective& directive, int level, const Problem& p
     for (const std::string& name : names) {
       const int tensor = find_tensor(problem, name);
       if (tensor < 0) {
-        std::vector<std::string> known;
-        for (const ProblemTensor& own : problem.tensors) known.push_back(own.name);
-        fail_directive(directive, name, "a tensor of the problem", nearest_name(name, known).value_or(""));
+        fail_directive(directive, name, "a tensor of the problem",
+                       nearest_name(name, tensor_names(problem)).value_or(""));
       }
       constraints.storage.push_back({.level = level, .tensor = tensor, .keep = keep});
     }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t most_files = 64;
 constexpr size_t most_bytes = size_t{4} << 20;
-constexpr size_t most_directives = 512;
+constexpr size_t most_timeloop_directives = 512;
 
 constexpr std::array read_sections = {"architecture",
                                       "arch",
@@ -119,7 +119,8 @@ class SectionReader {
     }
     std::vector<TimeloopDirective> directives;
     for (const JsonView& item : list.items()) {
-      if (directives.size() == most_directives) list.fail(fmt::format("at most {} entries", most_directives));
+      if (directives.size() == most_timeloop_directives)
+        list.fail(fmt::format("at most {} entries", most_timeloop_directives));
       directives.push_back(read_timeloop_directive(item));
     }
     return directives;

@@ -11,18 +11,6 @@ namespace {
 
 using DirectiveKind = TimeloopDirective::Kind;
 
-std::vector<std::string> dimension_names(const Problem& problem) {
-  std::vector<std::string> names;
-  for (const ProblemDimension& dimension : problem.dimensions) names.push_back(dimension.name);
-  return names;
-}
-
-std::vector<std::string> tensor_names(const Problem& problem) {
-  std::vector<std::string> names;
-  for (const ProblemTensor& tensor : problem.tensors) names.push_back(tensor.name);
-  return names;
-}
-
 int target_level(const TimeloopDirective& directive, const Architecture& architecture) {
   // Files written against an architecture with ranges repeat them: `PE[0..15]`.
   const std::string name = directive.target.substr(0, directive.target.find('['));

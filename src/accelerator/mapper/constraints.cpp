@@ -21,12 +21,6 @@ namespace {
                     .suggestion = std::move(suggestion)});
 }
 
-std::vector<std::string> dimension_names(const Problem& problem) {
-  std::vector<std::string> names;
-  for (const ProblemDimension& dimension : problem.dimensions) names.push_back(dimension.name);
-  return names;
-}
-
 int dimension_of_rule(std::string_view name, const Problem& problem, const std::string& source) {
   const int dimension = find_dimension(problem, name);
   if (dimension >= 0) return dimension;

@@ -13,12 +13,6 @@ namespace {
 constexpr int max_metadata_bits = 4096;
 constexpr double max_action_pj = 1e12;
 
-std::vector<std::string> tensor_names(const Problem& problem) {
-  std::vector<std::string> names;
-  for (const ProblemTensor& tensor : problem.tensors) names.push_back(tensor.name);
-  return names;
-}
-
 [[noreturn]] void fail_unknown(const JsonView& view, std::string_view typed, std::string expected,
                                const std::vector<std::string>& names) {
   view.fail(std::move(expected), nearest_name(typed, names).value_or(""));

@@ -27,7 +27,7 @@ bool same_sizes(const Problem& a, const Problem& b) {
 
 constexpr Range<int64_t> sizes{.least = 1, .most = int64_t{1} << 30};
 
-Problem read_convolution(const JsonView& view) {
+Problem read_conv_layer(const JsonView& view) {
   view.allow_only({"batch", "in_channels", "out_channels", "height", "width", "kernel_height", "kernel_width", "stride",
                    "padding", "dilation", "groups"});
   const auto size = [&](std::string_view key, int64_t otherwise) {
@@ -55,7 +55,7 @@ Problem read_convolution(const JsonView& view) {
   return operator_problems(shape).front().problem;
 }
 
-Problem read_gemm(const JsonView& view) {
+Problem read_gemm_layer(const JsonView& view) {
   view.allow_only({"m", "n", "k", "batch"});
   GemmSize size{.m = view.at("m").integer(sizes), .n = view.at("n").integer(sizes), .k = view.at("k").integer(sizes)};
   if (const auto batch = view.find("batch")) size.batch = batch->integer(sizes);
@@ -98,7 +98,7 @@ std::vector<AcceleratorLayer> read_layer_list(const JsonView& document) {
     item.allow_only({"name", "count", "from_previous", "conv", "gemm"});
     if (item.has("conv") == item.has("gemm")) item.fail("a layer with either `conv` or `gemm`");
     AcceleratorLayer layer{.name = item.at("name").string()};
-    layer.problem = item.has("conv") ? read_convolution(item.at("conv")) : read_gemm(item.at("gemm"));
+    layer.problem = item.has("conv") ? read_conv_layer(item.at("conv")) : read_gemm_layer(item.at("gemm"));
     layer.problem.name = layer.name;
     if (const auto count = item.find("count")) layer.count = static_cast<double>(count->integer(sizes));
     if (const auto follows = item.find("from_previous")) layer.from_previous = follows->boolean();
