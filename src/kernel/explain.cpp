@@ -119,6 +119,10 @@ KernelExplanation explain_kernel(const KernelPredictor& predictor, const KernelS
   const KernelEstimate& estimate = result.estimate;
   result.roofline_seconds = std::max(estimate.compute, estimate.memory).value();
   result.efficiency = result.roofline_seconds / estimate.seconds.value;
+  if (estimate.tier == Tier::mapped) {
+    result.interval = {.basis = "models of chips", .reading = "How far such models lie from the chips they describe."};
+    return result;
+  }
   if (basis.form == nullptr && estimate.tier != Tier::roofline) {
     result.form = "attention_prefill and attention_decode";
     result.interval = {.basis = "sum", .reading = "A prefill and a decode, two launches: their intervals added."};

@@ -115,11 +115,10 @@ KernelEstimate KernelPredictor::estimate(const KernelShape& shape, std::string_v
     }
   }
   if (described_) {
-    if (const std::optional<Estimate> mapped = described_->seconds(shape)) {
-      result.seconds = at_least(*mapped, least);
-      result.tier = Tier::mapped;
-      return result;
-    }
+    const DescribedKernels::Time described = described_->time(shape);
+    result.seconds = at_least(described.seconds, least);
+    result.tier = described.mapped ? Tier::mapped : Tier::roofline;
+    return result;
   }
   const double seconds = std::max(roof.compute, roof.memory).value();
   const IntervalFactors factors = intervals_.factors(family_name(shape), seconds);

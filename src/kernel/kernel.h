@@ -23,8 +23,11 @@ namespace foretoken {
 class DescribedKernels {
  public:
   virtual ~DescribedKernels() = default;
-  // Nothing for a kernel that is left to the roofline.
-  virtual std::optional<Estimate> seconds(const KernelShape& shape) const = 0;
+  struct Time {
+    Estimate seconds;
+    bool mapped = false;  // onto the design; else by the roofline of its sheet
+  };
+  virtual Time time(const KernelShape& shape) const = 0;
 };
 
 enum class Bound { compute, memory };

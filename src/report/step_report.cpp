@@ -36,7 +36,7 @@ std::vector<const TimedOperator*> ordered(const StageEstimate& stage, bool by_ti
 
 // How much of the time each tier answers for: "92% a sweep on this device, 8% spec sheets": rooflines, wire times.
 std::string rests_on_text(const StepEstimate& step) {
-  double measured = 0, cross = 0;
+  double measured = 0, cross = 0, mapped = 0;
   for (const StageEstimate& stage : step.stages) {
     for (const TimedOperator& timed : stage.operators) {
       if (!timed.kernel) {
@@ -44,11 +44,16 @@ std::string rests_on_text(const StepEstimate& step) {
         continue;
       }
       if (timed.kernel->tier == Tier::measured) measured += timed.seconds.value;
+      if (timed.kernel->tier == Tier::mapped) mapped += timed.seconds.value;
       if (timed.kernel->tier == Tier::cross || timed.kernel->tier == Tier::sibling) cross += timed.seconds.value;
     }
   }
   double total = 0;
   for (const StageEstimate& stage : step.stages) total += stage.kernels.value;
+  if (mapped > 0) {
+    return fmt::format("  rests  {:.0f}% on mappings onto the design, {:.0f}% on its roofline\n", 100 * mapped / total,
+                       100 * (total - mapped) / total);
+  }
   return fmt::format("  rests  {:.0f}% on a sweep of this device, {:.0f}% on other devices, {:.0f}% on spec sheets\n",
                      100 * measured / total, 100 * cross / total, 100 * (total - measured - cross) / total);
 }

@@ -11,6 +11,7 @@
 #include "accelerator/workload/operator_problems.h"
 #include "base/error.h"
 #include "hardware/device_file.h"
+#include "model/work.h"
 
 namespace foretoken {
 namespace {
@@ -18,6 +19,9 @@ namespace {
 // Models of chips from their structure lie within these of the silicon (docs/accuracy.md: Eyeriss, TPU v1), and rather
 // below it: nobody's array waits less than its model says.
 constexpr double low_share = 0.9, high_share = 1.3;
+
+// What only moves data gets between half and all of the outermost memory's bandwidth.
+constexpr double slowest_stream = 2;
 
 constexpr int64_t exact_up_to = 16;
 
@@ -38,16 +42,25 @@ int64_t nearest_on_grid(int64_t size) {
 class MappedKernels : public DescribedKernels {
  public:
   MappedKernels(Architecture architecture, ConstraintsFor constraints, int64_t tries)
-      : architecture_(std::move(architecture)), constraints_(std::move(constraints)), tries_(tries) {}
+      : architecture_(std::move(architecture)),
+        memory_bandwidth_(device_of(architecture_).memory_bandwidth->value),
+        constraints_(std::move(constraints)),
+        tries_(tries) {}
 
-  std::optional<Estimate> seconds(const KernelShape& shape) const override {
+  Time time(const KernelShape& shape) const override {
     const std::vector<CountedProblem> problems = operator_problems(shape);
-    if (problems.empty()) return std::nullopt;
+    if (problems.empty()) {
+      const double moved = (count_work(shape).bytes() / memory_bandwidth_).value();
+      const Estimate seconds{
+          .value = moved, .low = moved, .high = slowest_stream * moved, .kind = Confidence::roofline};
+      return {.seconds = seconds};
+    }
     double cycles = 0;
     for (const CountedProblem& own : problems) cycles += own.count * cycles_of(own.problem);
     const double value = cycles / architecture_.clock_hz;
-    return Estimate{
+    const Estimate seconds{
         .value = value, .low = low_share * value, .high = high_share * value, .kind = Confidence::extrapolated};
+    return {.seconds = seconds, .mapped = true};
   }
 
  private:
@@ -94,6 +107,7 @@ class MappedKernels : public DescribedKernels {
   }
 
   Architecture architecture_;
+  BytesPerSecond memory_bandwidth_;
   ConstraintsFor constraints_;
   int64_t tries_;
   mutable std::mutex mutex_;
@@ -138,9 +152,10 @@ Device device_of(const Architecture& architecture) {
 Json device_json(const AcceleratorDesign& design) {
   const Device device = device_of(design.architecture);
   Json file = Json::object({{"name", device.name},
-                            {"title", design.summary.empty() ? device.title : design.summary},
+                            {"title", device.title},
                             {"vendor", device.vendor},
                             {"kind", device_kind_name(device.kind)}});
+  if (!design.summary.empty()) file.set("note", design.summary);
   Json peaks = Json::object();
   for (const DeviceFact& fact : device_facts(device)) {
     Json entry = Json::object({{"value", fact.value}, {"source", fact.source}});

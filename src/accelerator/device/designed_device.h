@@ -20,7 +20,7 @@ Device device_of(const Architecture& architecture);
 // That sheet as a device file with the design inside, which foretoken step, train and serve take.
 Json device_json(const AcceleratorDesign& design);
 
-// Multiplications by the best mapping found in so many tries, the rest left to the roofline of the sheet. Searches once
+// Multiplications by the best mapping found in so many tries, the rest by the bandwidth of the sheet. Searches once
 // for each shape. Sizes that change from step to step (tokens, keys) are searched at four sizes to a doubling: times of
 // a layer are interpolated over its tokens, those of attention scaled by its operations.
 // The constraints are called from many threads.

@@ -2,18 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "accelerator/formats/timeloop_mapping.h"
 #include "base/error.h"
 
 namespace foretoken {
 namespace {
-
-int level_of(const TimeloopDirective& directive, const Architecture& architecture) {
-  const int level = find_level(architecture, directive.target);
-  if (level >= 0 && level + 1 < std::ssize(architecture.levels)) return level;
-  const std::vector<std::string> names = level_names(architecture);
-  fail_directive(directive, directive.target, "a level of the architecture that holds loops",
-                 nearest_name(directive.target, names).value_or(""));
-}
 
 std::vector<FactorRule> factor_rules(const TimeloopDirective& directive, const Problem& problem) {
   std::vector<FactorRule> rules;
@@ -70,7 +63,7 @@ Constraints directive_constraints(std::span<const TimeloopDirective> directives,
   Constraints constraints;
   for (const TimeloopDirective& directive : directives) {
     if (constraints.source.empty()) constraints.source = directive.source;
-    const int level = level_of(directive, architecture);
+    const int level = target_level(directive, architecture);
     if (directive.kind == TimeloopDirective::Kind::dataspace) {
       add_storage(directive, level, problem, constraints);
       continue;

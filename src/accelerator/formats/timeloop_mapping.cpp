@@ -11,20 +11,6 @@ namespace {
 
 using DirectiveKind = TimeloopDirective::Kind;
 
-int target_level(const TimeloopDirective& directive, const Architecture& architecture) {
-  // Files written against an architecture with ranges repeat them: `PE[0..15]`.
-  const std::string name = directive.target.substr(0, directive.target.find('['));
-  const int level = find_level(architecture, name);
-  if (level < 0) {
-    fail_directive(directive, directive.target, "a level of the architecture",
-                   nearest_name(name, level_names(architecture)).value_or(""));
-  }
-  if (level + 1 == static_cast<int>(architecture.levels.size())) {
-    fail_directive(directive, directive.target, "a level above the one that computes, which has no loops");
-  }
-  return level;
-}
-
 int named_tensor(const TimeloopDirective& directive, const std::string& name, const Problem& problem) {
   const int tensor = find_tensor(problem, name);
   if (tensor < 0) {
@@ -109,6 +95,20 @@ void settle_dimension(Mapping& mapping, int dimension, const ProblemDimension& o
 }
 
 }  // namespace
+
+int target_level(const TimeloopDirective& directive, const Architecture& architecture) {
+  // Files written against an architecture with ranges repeat them: `PE[0..15]`.
+  const std::string name = directive.target.substr(0, directive.target.find('['));
+  const int level = find_level(architecture, name);
+  if (level < 0) {
+    fail_directive(directive, directive.target, "a level of the architecture",
+                   nearest_name(name, level_names(architecture)).value_or(""));
+  }
+  if (level + 1 == static_cast<int>(architecture.levels.size())) {
+    fail_directive(directive, directive.target, "a level above the one that computes, which has no loops");
+  }
+  return level;
+}
 
 Mapping timeloop_mapping(std::span<const TimeloopDirective> directives, const Architecture& architecture,
                          const Problem& problem) {

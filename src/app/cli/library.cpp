@@ -1,5 +1,6 @@
 #include "app/cli/library.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <system_error>
 
@@ -111,7 +112,7 @@ std::unique_ptr<MachineModels> Library::machine(const Cluster& cluster, Tier tie
   // Hosts differ in how PCIe devices reach each other; what was measured on one says little about others.
   const std::optional<Node> usual = hardware().node_with(device);
   const bool is_alike = cluster.node.fabric.kind != NodeFabricKind::pcie || !usual || usual->name == cluster.node.name;
-  return std::make_unique<MachineModels>(cluster, predictor(device.name, tier),
+  return std::make_unique<MachineModels>(cluster, predictor(device, tier),
                                          is_alike ? collectives(device, cluster.node, {}, step_laws) : std::nullopt,
                                          power_model(device));
 }
@@ -122,23 +123,30 @@ MaybeFact<double> Library::rent_usd_per_hour(const Device& device) const {
 
 KernelPredictor Library::predictor(const std::string& device_name, Tier tier) const {
   const HardwareCatalogue catalogue = hardware();
-  const Device device = catalogue.device(device_name);
+  Device device = catalogue.device(device_name);
+  if (!HardwareCatalogue::is_path(device_name) || !device.accelerator.empty()) return predictor(device, tier);
+  // A user's own file may keep the name of the device it was copied from; its sweep is a sibling's at best.
+  const std::vector<Device> swept = swept_devices(device, catalogue, calibrations());
+  if (!swept.empty()) device.name = device_name;
+  return predictor_with(device, swept, {}, calibrations(), tier, Caches::cold);
+}
+
+KernelPredictor Library::predictor(const Device& device, Tier tier) const {
   if (!device.accelerator.empty()) return designed_predictor(device);
+  const HardwareCatalogue catalogue = hardware();
   const auto siblings = [catalogue, device, folder = calibrations()] {
     return swept_devices(device, catalogue, folder);
   };
-  if (!HardwareCatalogue::is_path(device_name)) {
-    // Its own sweep comes first; the files of siblings are read only where it has none.
-    std::error_code error;
-    const bool is_swept = fs::is_directory(calibrations() / device.name, error);
-    return predictor_with(device, is_swept ? std::vector<Device>{device} : std::vector<Device>{}, siblings,
-                          calibrations(), tier, Caches::cold);
+  const std::vector<std::string>& names = catalogue.device_names();
+  if (std::find(names.begin(), names.end(), device.name) == names.end()) {
+    // A user's own, from a node file.
+    return predictor_with(device, siblings(), {}, calibrations(), tier, Caches::cold);
   }
-  // A user's own file may keep the name of the device it was copied from; its sweep is a sibling's at best.
-  const std::vector<Device> swept = siblings();
-  Device own = device;
-  if (!swept.empty()) own.name = device_name;
-  return predictor_with(own, swept, {}, calibrations(), tier, Caches::cold);
+  // Its own sweep comes first; the files of siblings are read only where it has none.
+  std::error_code error;
+  const bool is_swept = fs::is_directory(calibrations() / device.name, error);
+  return predictor_with(device, is_swept ? std::vector<Device>{device} : std::vector<Device>{}, siblings,
+                        calibrations(), tier, Caches::cold);
 }
 
 KernelPredictor Library::designed_predictor(const Device& device) const {
@@ -148,7 +156,7 @@ KernelPredictor Library::designed_predictor(const Device& device) const {
   const ConstraintsFor constraints = [design = std::move(design)](const Problem& problem) {
     return design_constraints(design, problem);
   };
-  return KernelPredictor(device, mapped_kernels(std::move(architecture), constraints), roofline_intervals());
+  return KernelPredictor(device, mapped_kernels(std::move(architecture), constraints));
 }
 
 KernelPredictor Library::benchmark_predictor(const Device& device, Tier tier, const fs::path& calibrations,

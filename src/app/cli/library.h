@@ -43,6 +43,7 @@ class Library {
   std::optional<PowerModel> power_model(const Device& device) const;
   MaybeFact<double> rent_usd_per_hour(const Device& device) const;
   KernelPredictor predictor(const std::string& device_name, Tier tier = Tier::best) const;
+  KernelPredictor predictor(const Device& device, Tier tier = Tier::best) const;
   // For comparison with measurements, whose weights may be warmer than a model's.
   KernelPredictor benchmark_predictor(const Device& device, Tier tier, const std::filesystem::path& calibrations,
                                       Caches caches) const;
