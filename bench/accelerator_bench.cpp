@@ -134,10 +134,44 @@ void search_on_gemm_array(benchmark::State& state) {
   search(state, gemm_array(), gemm_problem({.m = 128, .n = 3072, .k = 768}), {});
 }
 
+struct ConvolutionLayer {
+  int64_t in_channels, out_channels, out_side, kernel, stride;
+};
+
+// The distinct layers of ResNet-50 (stride in the 3x3 convolutions), its fully connected one last.
+constexpr ConvolutionLayer resnet50[] = {
+    {3, 64, 112, 7, 2},    {64, 64, 56, 1, 1},   {64, 64, 56, 3, 1},    {64, 256, 56, 1, 1},   {256, 64, 56, 1, 1},
+    {256, 128, 56, 1, 1},  {128, 128, 28, 3, 2}, {128, 512, 28, 1, 1},  {256, 512, 28, 1, 2},  {512, 128, 28, 1, 1},
+    {128, 128, 28, 3, 1},  {512, 256, 28, 1, 1}, {256, 256, 14, 3, 2},  {256, 1024, 14, 1, 1}, {512, 1024, 14, 1, 2},
+    {1024, 256, 14, 1, 1}, {256, 256, 14, 3, 1}, {1024, 512, 14, 1, 1}, {512, 512, 7, 3, 2},   {512, 2048, 7, 1, 1},
+    {1024, 2048, 7, 1, 2}, {2048, 512, 7, 1, 1}, {512, 512, 7, 3, 1},   {2048, 1000, 1, 1, 1},
+};
+
+void search_all_of_resnet50(benchmark::State& state) {
+  const Architecture architecture = eyeriss();
+  double gap = 0;
+  for (auto _ : state) {
+    gap = 0;
+    for (const ConvolutionLayer& layer : resnet50) {
+      const Problem problem = convolution_problem({.in_channels = layer.in_channels,
+                                                   .out_channels = layer.out_channels,
+                                                   .out_width = layer.out_side,
+                                                   .out_height = layer.out_side,
+                                                   .kernel_width = layer.kernel,
+                                                   .kernel_height = layer.kernel,
+                                                   .stride_width = layer.stride,
+                                                   .stride_height = layer.stride});
+      gap += search_mappings(architecture, problem, row_stationary(problem), {}).gap;
+    }
+  }
+  state.counters["mean_gap"] = gap / static_cast<double>(std::size(resnet50));
+}
+
 BENCHMARK(evaluate_on_eyeriss);
 BENCHMARK(evaluate_on_gemm_array);
 BENCHMARK(search_on_eyeriss)->Unit(benchmark::kMillisecond);
 BENCHMARK(search_on_gemm_array)->Unit(benchmark::kMillisecond);
+BENCHMARK(search_all_of_resnet50)->Unit(benchmark::kMillisecond)->Iterations(1);
 
 }  // namespace
 }  // namespace foretoken
