@@ -113,8 +113,8 @@ struct MappingEvaluator::Plan {
   double overlap_of_all(const FlatNest& nest, const RankPlan& rank, int moving, double overlap, const TileSizes& tile,
                         const TileSizes& tiles) const;
   double copies(const FlatNest& nest, int tensor, int level) const;
-  void count_tensor(const Mapping& mapping, const FlatNest& nest, int tensor, Evaluation& result,
-                    std::span<const TileSizes> tiles) const;
+  bool place_tiles(const Mapping& mapping, Evaluation& result, std::span<const TileSizes> tiles) const;
+  void count_tensor(const FlatNest& nest, int tensor, Evaluation& result, std::span<const TileSizes> tiles) const;
   void add_cycles_and_energy(Evaluation& result) const;
 };
 
@@ -355,8 +355,32 @@ double MappingEvaluator::Plan::copies(const FlatNest& nest, int tensor_index, in
   return copies;
 }
 
-void MappingEvaluator::Plan::count_tensor(const Mapping& mapping, const FlatNest& nest, int tensor_index,
-                                          Evaluation& result, std::span<const TileSizes> tiles) const {
+// Tiles of kept tensors; whether each level has room for its own.
+bool MappingEvaluator::Plan::place_tiles(const Mapping& mapping, Evaluation& result,
+                                         std::span<const TileSizes> tiles) const {
+  for (int i = levels - 1; i >= 0; --i) {
+    const LevelPlan& own = level[i];
+    const uint32_t kept = mapping.kept[i];
+    if (!own.stores && kept != 0) return false;
+    LevelUse& use = result.levels[i];
+    use.used_words = 0;
+    for (int t = 0; t < tensors; ++t) {
+      TensorTraffic& traffic = result.traffic[i * tensors + t];
+      if ((kept >> t & 1) == 0) {
+        traffic = {};
+        continue;
+      }
+      const double words = tile_words(problem->tensors[t], tiles[i]);
+      traffic = {.kept = true, .tile_words = words, .instances = use.instances};
+      use.used_words += words;
+    }
+    if (own.held > 0 && use.used_words > own.held) return false;
+  }
+  return true;
+}
+
+void MappingEvaluator::Plan::count_tensor(const FlatNest& nest, int tensor_index, Evaluation& result,
+                                          std::span<const TileSizes> tiles) const {
   const TensorPlan& own = tensor[tensor_index];
   const auto at = [&](int level_index) -> TensorTraffic& {
     return result.traffic[level_index * tensors + tensor_index];
@@ -364,15 +388,7 @@ void MappingEvaluator::Plan::count_tensor(const Mapping& mapping, const FlatNest
   int parent = -1;
   for (int child = 0; child <= levels; ++child) {
     const bool computes = child == levels;
-    if (!computes && (mapping.kept[child] >> tensor_index & 1) == 0) {
-      at(child) = {};
-      continue;
-    }
-    if (!computes) {
-      const double words = tile_words(problem->tensors[tensor_index], tiles[child]);
-      at(child) = {.kept = true, .tile_words = words, .instances = result.levels[child].instances};
-      result.levels[child].used_words += words;
-    }
+    if (!computes && !at(child).kept) continue;
     if (parent >= 0) {
       Flow moved = flow(nest, tensor_index, parent, child, tiles[child]);
       TensorTraffic& above = at(parent);
@@ -532,14 +548,9 @@ bool MappingEvaluator::evaluate(const Mapping& mapping, Evaluation& result) cons
       double& size = own[loop.dimension];
       size = std::min(size * loop.bound, plan.size[loop.dimension]);
     }
-    result.levels[i].used_words = 0;
   }
-  for (int t = 0; t < plan.tensors; ++t) plan.count_tensor(mapping, nest, t, result, tiles);
-  for (int i = 0; i < plan.levels; ++i) {
-    const LevelPlan& own = plan.level[i];
-    if (own.held > 0 && result.levels[i].used_words > own.held) return false;
-    if (!own.stores && mapping.kept[i] != 0) return false;
-  }
+  if (!plan.place_tiles(mapping, result, tiles)) return false;
+  for (int t = 0; t < plan.tensors; ++t) plan.count_tensor(nest, t, result, tiles);
   plan.add_cycles_and_energy(result);
   return true;
 }

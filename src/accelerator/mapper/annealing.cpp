@@ -48,7 +48,7 @@ AnnealingChain::AnnealingChain(const MappingSpace& space, const MappingEvaluator
   }
   for (int i = 0; i < space.levels; ++i) {
     if (space.may_keep[i] == 0) continue;
-    if (std::ssize(space.given_order[i]) + 1 < space.dimensions) ordered_levels_.push_back(i);
+    if (space.order_matters(i) && std::ssize(space.given_order[i]) + 1 < space.dimensions) ordered_levels_.push_back(i);
     for (int t = 0; t < space.tensors; ++t) {
       if (((space.may_keep[i] & ~space.must_keep[i]) >> t & 1) != 0) free_to_keep_.emplace_back(i, t);
     }
@@ -240,7 +240,7 @@ bool AnnealingChain::change(MappingPoint& point) {
   return changed;
 }
 
-void AnnealingChain::run(int64_t changes, const CoolingSchedule& cooling, const std::atomic<bool>& stop) {
+void AnnealingChain::run(int64_t changes, const CoolingSchedule& cooling, const SearchClock& clock) {
   if (!current_) return;
   double current_cost = cost(current_->score);
   constexpr int64_t step = 64;  // changes at one temperature
@@ -251,7 +251,7 @@ void AnnealingChain::run(int64_t changes, const CoolingSchedule& cooling, const 
   for (int64_t i = 0; tried_ < end; ++i) {
     if (i % step == step - 1) {
       temperature = std::max(temperature * factor, cooling.cold);
-      if (stop.load(std::memory_order_relaxed)) return;
+      if (clock.expired()) return;
     }
     candidate_.point.bound.assign(current_->point.bound.begin(), current_->point.bound.end());
     candidate_.point.order.assign(current_->point.order.begin(), current_->point.order.end());

@@ -1,7 +1,6 @@
 // Local search of mappings: one chain of random changes that accepts what is worse less and less often.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "accelerator/evaluator.h"
 #include "accelerator/mapper/mapping_space.h"
 #include "accelerator/mapper/objective.h"
+#include "accelerator/mapper/search_clock.h"
 #include "base/random.h"
 
 namespace foretoken {
@@ -38,8 +38,8 @@ class AnnealingChain {
   // Spreads work over the array in a random good way, all else outermost.
   void restart();
   void start_from(const ScoredPoint& point);
-  // So many changes; fewer when `stop` turns true.
-  void run(int64_t changes, const CoolingSchedule& cooling, const std::atomic<bool>& stop);
+  // So many changes; fewer when the time is up.
+  void run(int64_t changes, const CoolingSchedule& cooling, const SearchClock& clock);
 
   const std::optional<ScoredPoint>& best() const { return best_; }
   const MappingFrontier& frontier() const { return frontier_; }

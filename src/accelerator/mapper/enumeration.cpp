@@ -12,8 +12,8 @@ namespace {
 class Enumerator {
  public:
   Enumerator(const MappingSpace& space, const MappingEvaluator& evaluator, const MappingObjective& objective,
-             const EnumerationOptions& options)
-      : space_(space), evaluator_(evaluator), objective_(objective), options_(options) {}
+             const EnumerationOptions& options, const SearchClock& clock)
+      : space_(space), evaluator_(evaluator), objective_(objective), options_(options), clock_(clock) {}
 
   // Whether the space is small enough.
   bool prepare() {
@@ -61,8 +61,8 @@ class Enumerator {
     const int64_t most = space_.most[space_.slot_index(slots[bounds.size()], dimension)];
     // The last place takes what is left.
     const int64_t least = bounds.size() + 1 == slots.size() ? left : 1;
-    for (int64_t bound = least; bound <= std::min(left, most); ++bound) {
-      if (left % bound != 0) continue;
+    for (const int64_t bound : space_.divisors[dimension]) {
+      if (bound < least || bound > most || left % bound != 0) continue;
       bounds.push_back(bound);
       extend_factors(dimension, left / bound, bounds);
       bounds.pop_back();
@@ -71,13 +71,17 @@ class Enumerator {
 
   const std::vector<std::vector<int>>& orders_of(int level, uint32_t active) {
     const auto [place, added] = orders_.try_emplace({level, active});
-    if (added) place->second = distinct_orders(space_, active, space_.given_order[level]);
+    if (added) {
+      place->second = distinct_orders(space_, active, space_.given_order[level]);
+      if (!space_.order_matters(level)) place->second.resize(1);
+    }
     return place->second;
   }
 
   void choose_bounds(int dimension) {
-    if (!may_fit(dimension)) return;
+    if (!may_fit(dimension) || !result_.complete) return;
     if (dimension == space_.dimensions) {
+      result_.complete = !clock_.expired();
       choose_order(0);
       return;
     }
@@ -171,6 +175,7 @@ class Enumerator {
   const MappingEvaluator& evaluator_;
   MappingObjective objective_;
   EnumerationOptions options_;
+  const SearchClock& clock_;
   std::vector<std::vector<std::vector<int64_t>>> factors_;  // by dimension: bounds of its open slots
   std::map<std::pair<int, uint32_t>, std::vector<std::vector<int>>> orders_;
   ScoredPoint own_;
@@ -182,8 +187,9 @@ class Enumerator {
 }  // namespace
 
 std::optional<Enumeration> enumerate_mappings(const MappingSpace& space, const MappingEvaluator& evaluator,
-                                              const MappingObjective& objective, const EnumerationOptions& options) {
-  Enumerator all(space, evaluator, objective, options);
+                                              const MappingObjective& objective, const EnumerationOptions& options,
+                                              const SearchClock& clock) {
+  Enumerator all(space, evaluator, objective, options, clock);
   if (!all.prepare()) return std::nullopt;
   return all.run();
 }

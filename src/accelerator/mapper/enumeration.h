@@ -16,10 +16,12 @@ struct Enumeration {
   std::optional<ScoredPoint> best;
   MappingFrontier frontier;
   int64_t tried = 0, evaluations = 0;
+  bool complete = true;  // not ended by the clock
 };
 
 // Nothing when the space is larger than `most_tries` or has remainders, which are too many to write down.
 std::optional<Enumeration> enumerate_mappings(const MappingSpace& space, const MappingEvaluator& evaluator,
-                                              const MappingObjective& objective, const EnumerationOptions& options);
+                                              const MappingObjective& objective, const EnumerationOptions& options,
+                                              const SearchClock& clock);
 
 }  // namespace foretoken

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <ctime>
 
 #include "accelerator/mapper/annealing.h"
 #include "accelerator/mapper/enumeration.h"
@@ -15,13 +15,11 @@ namespace foretoken {
 namespace {
 
 constexpr int mapper_chains = 16;
+constexpr int64_t first_pass_tries = 300'000;
+constexpr int64_t most_enumerated = 2'000'000;  // larger spaces are annealed, however many tries there are
 constexpr std::array<CoolingSchedule, 3> mapper_rounds{{{.hot = 0.3, .cold = 0.01},  //
                                                         {.hot = 0.1, .cold = 0.002},
                                                         {.hot = 0.02, .cold = 0.0005}}};
-
-double cpu_seconds() {
-  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
-}
 
 // Chains by score, then by number: the same order for any number of threads.
 std::vector<int> chains_by_score(const std::vector<AnnealingChain>& chains) {
@@ -39,7 +37,8 @@ class MappingSearch {
                 const MapperOptions& options)
       : options_(options),
         space_(architecture, problem, constraints, options.remainders),
-        evaluator_(architecture, problem, options.rules) {
+        evaluator_(architecture, problem, options.rules),
+        clock_(options.time_limit_seconds) {
     result_.log2_points = space_.log2_points();
     const MappingBound bound = lower_bound(architecture, problem, space_, options.rules);
     result_.bound = least_value(options.objective.first, bound);
@@ -47,7 +46,6 @@ class MappingSearch {
   }
 
   MapperResult run() {
-    start_ = cpu_seconds();
     if (!enumerate()) anneal();
     finish();
     return std::move(result_);
@@ -56,9 +54,11 @@ class MappingSearch {
  private:
   bool enumerate() {
     std::optional<Enumeration> all = enumerate_mappings(
-        space_, evaluator_, options_.objective, {.most_tries = options_.most_tries, .frontier = options_.frontier});
+        space_, evaluator_, options_.objective,
+        {.most_tries = std::min(options_.most_tries, most_enumerated), .frontier = options_.frontier}, clock_);
     if (!all) return false;
-    result_.exhausted = true;
+    result_.exhausted = all->complete;
+    result_.out_of_time = !all->complete;
     result_.tried = all->tried;
     result_.evaluations = all->evaluations;
     best_ = std::move(all->best);
@@ -66,13 +66,26 @@ class MappingSearch {
     return true;
   }
 
+  // Passes, each with new chains and twice as long as the one before: a good mapping early, a better one later.
   void anneal() {
+    int64_t pass_tries = first_pass_tries;
+    for (int pass = 0; result_.tried < options_.most_tries && !clock_.expired(); ++pass) {
+      const int64_t tries = std::min(pass_tries, options_.most_tries - result_.tried);
+      if (!run_pass(pass, tries) || is_proven()) break;
+      pass_tries *= 2;
+    }
+    result_.out_of_time = clock_.expired();
+  }
+
+  // Whether any chain found a mapping that fits.
+  bool run_pass(int pass, int64_t tries) {
     std::vector<AnnealingChain> chains;
     for (int i = 0; i < mapper_chains; ++i) {
-      chains.emplace_back(space_, evaluator_, options_.objective, options_.seed, i, options_.frontier);
+      chains.emplace_back(space_, evaluator_, options_.objective, options_.seed, pass * mapper_chains + i,
+                          options_.frontier);
     }
-    const int64_t changes = std::max<int64_t>(1, options_.most_tries / mapper_chains / std::ssize(mapper_rounds));
-    for (size_t round = 0; round < mapper_rounds.size() && !stop_; ++round) {
+    const int64_t changes = std::max<int64_t>(1, tries / mapper_chains / std::ssize(mapper_rounds));
+    for (size_t round = 0; round < mapper_rounds.size() && !clock_.expired(); ++round) {
       std::vector<ScoredPoint> leaders;
       for (const int i : chains_by_score(chains)) leaders.push_back(*chains[i].best());
       if (round > 0 && leaders.empty()) break;
@@ -84,44 +97,40 @@ class MappingSearch {
         } else {
           chain.start_from(leaders[i % leaders.size()]);
         }
-        chain.run(changes, mapper_rounds[round], stop_);
+        chain.run(changes, mapper_rounds[round], clock_);
       });
-      if (is_proven(chains)) break;
+      report(chains);
     }
     for (const AnnealingChain& chain : chains) {
       result_.tried += chain.tried();
       result_.evaluations += chain.evaluations();
       for (const ScoredPoint& point : chain.frontier().points) frontier_.offer(point);
     }
-    const auto order = chains_by_score(chains);
-    if (!order.empty()) best_ = chains[order.front()].best();
+    return best_.has_value();
   }
 
   template <typename Work>
   void run_chains(std::vector<AnnealingChain>& chains, const Work& work) {
     std::atomic<int> next = 0;
     run_on_threads(std::max(1U, options_.threads), [&] {
-      for (int i = next++; i < std::ssize(chains); i = next++) {
-        work(chains[i], i);
-        if (options_.time_limit_seconds && cpu_seconds() - start_ > *options_.time_limit_seconds) stop_ = true;
-      }
+      for (int i = next++; i < std::ssize(chains); i = next++) work(chains[i], i);
     });
-    result_.out_of_time = stop_;
-    if (!options_.progress) return;
-    MapperProgress progress{.bound = result_.bound};
-    for (const AnnealingChain& chain : chains) progress.tried += chain.tried();
+  }
+
+  void report(const std::vector<AnnealingChain>& chains) {
     const auto order = chains_by_score(chains);
-    progress.found = !order.empty();
-    if (progress.found) progress.best = chains[order.front()].best()->score.first;
+    if (!order.empty()) {
+      const ScoredPoint& leader = *chains[order.front()].best();
+      if (!best_ || leader.score < best_->score) best_ = leader;
+    }
+    if (!options_.progress) return;
+    MapperProgress progress{.tried = result_.tried, .bound = result_.bound, .found = best_.has_value()};
+    for (const AnnealingChain& chain : chains) progress.tried += chain.tried();
+    if (best_) progress.best = best_->score.first;
     options_.progress(progress);
   }
 
-  bool is_proven(const std::vector<AnnealingChain>& chains) const {
-    const auto order = chains_by_score(chains);
-    if (order.empty()) return false;
-    const MappingScore& best = chains[order.front()].best()->score;
-    return best.first <= result_.bound && best.second <= second_bound_;
-  }
+  bool is_proven() const { return best_->score.first <= result_.bound && best_->score.second <= second_bound_; }
 
   FoundMapping found(const ScoredPoint& point) const {
     FoundMapping own;
@@ -159,9 +168,8 @@ class MappingSearch {
   MapperResult result_;
   std::optional<ScoredPoint> best_;
   MappingFrontier frontier_;
-  double start_ = 0;
   double second_bound_ = 0;
-  std::atomic<bool> stop_ = false;
+  SearchClock clock_;
 };
 
 }  // namespace

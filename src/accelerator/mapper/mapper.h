@@ -23,7 +23,7 @@ struct MapperProgress {
 
 struct MapperOptions {
   MappingObjective objective;
-  int64_t most_tries = 100'000;              // mappings looked at; the result depends on nothing else but the seed
+  int64_t most_tries = 300'000;              // mappings looked at; the result depends on nothing else but the seed
   std::optional<double> time_limit_seconds;  // CPU time of all threads; a guard
   unsigned threads = 1;
   uint64_t seed = 1;

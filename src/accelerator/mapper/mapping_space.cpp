@@ -22,24 +22,32 @@ std::vector<int64_t> distinct_primes(int64_t number) {
   return primes;
 }
 
-bool divisors_are_few(int64_t size) {
-  constexpr int64_t widest_gap = 4;
-  int64_t before = 1;
-  for (int64_t divisor = 2; divisor * divisor <= size; ++divisor) {
-    if (size % divisor != 0) continue;
-    if (divisor > widest_gap * before) return true;
-    before = divisor;
+std::vector<int64_t> all_divisors(int64_t number) {
+  std::vector<int64_t> divisors;
+  for (int64_t divisor = 1; divisor * divisor <= number; ++divisor) {
+    if (number % divisor != 0) continue;
+    divisors.push_back(divisor);
+    if (divisor * divisor != number) divisors.push_back(number / divisor);
   }
-  // Divisors above the root mirror those below.
-  return size / before > widest_gap * before;
+  std::ranges::sort(divisors);
+  return divisors;
 }
 
-int64_t largest_divisor(int64_t number, int64_t most) {
-  if (most >= number) return number;
-  for (int64_t divisor = most; divisor > 1; --divisor) {
-    if (number % divisor == 0) return divisor;
+bool divisors_are_few(const std::vector<int64_t>& divisors) {
+  constexpr int64_t widest_gap = 4;
+  for (size_t i = 1; i < divisors.size(); ++i) {
+    if (divisors[i] > widest_gap * divisors[i - 1]) return true;
   }
-  return 1;
+  return false;
+}
+
+// Of `number`, whose divisors are among those given.
+int64_t largest_divisor(int64_t number, int64_t most, const std::vector<int64_t>& divisors) {
+  int64_t largest = 1;
+  for (const int64_t divisor : divisors) {
+    if (divisor <= most && number % divisor == 0) largest = divisor;
+  }
+  return largest;
 }
 
 double log2_factorial(int n) {
@@ -69,12 +77,26 @@ struct OrderSearch {
       found.push_back(std::move(order));
       return;
     }
+    bool closed_all = false;
     for (int d = 0; d < space.dimensions; ++d) {
       if ((left >> d & 1) == 0) continue;
+      const uint32_t closed = closes(d, open);
+      // Which loop moves the last open tensors is the same to them, unless it makes their tiles slide.
+      if (closed == open && !slides(d, closed)) {
+        if (closed_all) continue;
+        closed_all = true;
+      }
       std::vector<int> longer = order;
       longer.push_back(d);
-      extend(std::move(longer), left & ~(1U << d), open & ~closes(d, open));
+      extend(std::move(longer), left & ~(1U << d), open & ~closed);
     }
+  }
+
+  bool slides(int dimension, uint32_t which) const {
+    for (int t = 0; t < space.tensors; ++t) {
+      if ((which >> t & 1) != 0 && (space.sliding[t] >> dimension & 1) != 0) return true;
+    }
+    return false;
   }
 
   uint32_t closes(int dimension, uint32_t open) const {
@@ -97,13 +119,19 @@ MappingSpace::MappingSpace(const Architecture& architecture, const Problem& prob
   for (const ProblemDimension& dimension : problem.dimensions) {
     size.push_back(dimension.size);
     primes.push_back(distinct_primes(dimension.size));
+    divisors.push_back(all_divisors(dimension.size));
     uneven.push_back(remainders == Remainders::always ||
-                     (remainders == Remainders::where_divisors_are_few && divisors_are_few(dimension.size)));
+                     (remainders == Remainders::where_divisors_are_few && divisors_are_few(divisors.back())));
   }
   for (const ProblemTensor& tensor : problem.tensors) {
     uint32_t bits = 0;
     for (int d = 0; d < dimensions; ++d) bits |= uses_dimension(tensor, d) ? 1U << d : 0;
     related.push_back(bits);
+    uint32_t added = 0;
+    for (const auto& rank : tensor.ranks) {
+      for (const ProjectionTerm& term : rank) added |= rank.size() > 1 ? 1U << term.dimension : 0;
+    }
+    sliding.push_back(added);
   }
   must_keep.assign(levels, 0);
   may_keep.assign(levels, 0);
@@ -279,8 +307,8 @@ MappingPoint MappingSpace::outermost() const {
     for (int s = 0; s < std::ssize(slots); ++s) covered *= point.bound[slot_index(s, d)];
     int64_t left = (size[d] + covered - 1) / covered;
     for (const int s : open_slots[d]) {
-      const int64_t own =
-          uneven[d] ? std::min(left, most[slot_index(s, d)]) : largest_divisor(left, most[slot_index(s, d)]);
+      const int64_t own = uneven[d] ? std::min(left, most[slot_index(s, d)])
+                                    : largest_divisor(left, most[slot_index(s, d)], divisors[d]);
       point.bound[slot_index(s, d)] = own;
       left = (left + own - 1) / own;
     }
@@ -295,12 +323,19 @@ MappingPoint MappingSpace::outermost() const {
   return point;
 }
 
+bool MappingSpace::order_matters(int level) const {
+  for (int i = level + 1; i < levels; ++i) {
+    if (may_keep[i] != 0) return true;
+  }
+  return false;
+}
+
 bool MappingSpace::fits_array(const MappingPoint& point) const {
   for (int s = 0; s < std::ssize(slots); ++s) {
     if (slots[s].kind == LoopKind::temporal) continue;
-    int64_t used = 1;
-    for (int d = 0; d < dimensions; ++d) used *= point.bound[slot_index(s, d)];
-    if (used > slots[s].fanout) return false;
+    double used = 1;
+    for (int d = 0; d < dimensions; ++d) used *= static_cast<double>(point.bound[slot_index(s, d)]);
+    if (used > static_cast<double>(slots[s].fanout)) return false;
   }
   if (!constrains_array) return true;
   for (int i = 0; i < levels; ++i) {

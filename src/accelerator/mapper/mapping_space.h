@@ -36,22 +36,26 @@ struct MappingSpace {
                Remainders remainders);
 
   int dimensions = 0, levels = 0, tensors = 0;
-  std::vector<LoopSlot> slots;                // in the order of loops: outermost first
-  std::vector<int64_t> size;                  // of dimensions
-  std::vector<int64_t> most;                  // slots x dimensions: largest bound; 1 = no loop there
-  std::vector<int64_t> fixed;                 // slots x dimensions: the only bound; 0 = free
-  std::vector<bool> uneven;                   // by dimension: remainders allowed
-  std::vector<std::vector<int>> open_slots;   // by dimension: those that a search may change, outermost first
-  std::vector<std::vector<int64_t>> primes;   // of sizes, each once
-  std::vector<std::vector<int>> given_order;  // by level: the innermost places of `order`
-  std::vector<int64_t> most_spread;           // levels x dimensions: X and Y together
-  bool constrains_array = false;              // least use or largest spread are to be looked at
+  std::vector<LoopSlot> slots;                 // in the order of loops: outermost first
+  std::vector<int64_t> size;                   // of dimensions
+  std::vector<int64_t> most;                   // slots x dimensions: largest bound; 1 = no loop there
+  std::vector<int64_t> fixed;                  // slots x dimensions: the only bound; 0 = free
+  std::vector<bool> uneven;                    // by dimension: remainders allowed
+  std::vector<std::vector<int>> open_slots;    // by dimension: those that a search may change, outermost first
+  std::vector<std::vector<int64_t>> divisors;  // of sizes, rising
+  std::vector<std::vector<int64_t>> primes;    // of sizes, each once
+  std::vector<std::vector<int>> given_order;   // by level: the innermost places of `order`
+  std::vector<int64_t> most_spread;            // levels x dimensions: X and Y together
+  bool constrains_array = false;               // least use or largest spread are to be looked at
   std::vector<uint32_t> must_keep, may_keep;
   std::vector<double> least_used;  // by level: instances below that a mapping has to use at least
+  std::vector<uint32_t> sliding;   // by tensor: bits of dimensions that an index adds to others, so that tiles overlap
   std::vector<uint32_t> related;   // by tensor: bits of dimensions
 
   // Everything outermost, nothing spread, all kept that may be. Not always a mapping that fits.
   MappingPoint outermost() const;
+  // Whether a level further in may keep a tensor; else every turn of the level's loops counts, in any order.
+  bool order_matters(int level) const;
   // Fan-outs and the least use of the array; buffers are the evaluator's.
   bool fits_array(const MappingPoint& point) const;
   // Overwrites `mapping`; allocates nothing once it has been used before.
