@@ -83,14 +83,14 @@ SparseAccesses expected_accesses(const JsonView& view, const std::string& name) 
 }
 
 // Cycles of storage levels are printed as text.
-double printed_number(const JsonView& view) {
+double printed_sparse_number(const JsonView& view) {
   if (view.is_number()) return view.number();
   const auto number = parse_number(view.string());
   if (!number) view.fail("a number");
   return *number;
 }
 
-void read_expected(const JsonView& view, SparseCase& own) {
+void read_expected_sparse(const JsonView& view, SparseCase& own) {
   const JsonView summary = view.at("summary");
   own.cycles = summary.at("cycles").number();
   own.energy_pj = summary.at("energy_pj_sum_of_levels").number();
@@ -102,7 +102,7 @@ void read_expected(const JsonView& view, SparseCase& own) {
       own.compute_pj = level.at("energy_pj").number();
       continue;
     }
-    own.levels.push_back({.level = level_name, .cycles = printed_number(level.at("cycles"))});
+    own.levels.push_back({.level = level_name, .cycles = printed_sparse_number(level.at("cycles"))});
     for (const auto& [tensor_name, tensor] : tensors->members()) {
       own.traffic.push_back({.level = level_name,
                              .tensor = tensor_name,
@@ -136,7 +136,7 @@ SparseCase read_sparse_case(const JsonView& item) {
     }
     read_timeloop_sparsity(*optimizations, own.architecture, own.problem, own.sparsity);
   }
-  read_expected(item.at("expected"), own);
+  read_expected_sparse(item.at("expected"), own);
   return own;
 }
 
