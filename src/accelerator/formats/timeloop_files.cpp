@@ -138,7 +138,7 @@ class SectionReader {
   }
 
   void read_tables() {
-    std::vector<AccelergyTable> energies;
+    std::vector<AccelergyTable>& energies = result_.energy_tables;
     const auto energy_sections = sections({"ERT"});
     for (const JsonView& section : energy_sections) {
       for (AccelergyTable& table : read_energy_tables(section)) energies.push_back(std::move(table));

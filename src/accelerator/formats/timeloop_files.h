@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "accelerator/architecture.h"
+#include "accelerator/formats/accelergy_tables.h"
 #include "accelerator/formats/timeloop_directive.h"
 #include "accelerator/formats/timeloop_problem.h"
 #include "accelerator/mapping.h"
@@ -22,8 +23,9 @@ struct AcceleratorInputs {
   std::optional<Mapping> mapping;
   std::vector<TimeloopDirective> constraints;  // on the architecture first, then those on the mapspace
   std::vector<TimeloopDensity> densities;
-  std::optional<Json> sparse_optimizations;  // as it is written
-  bool energies_given = false;               // by an ERT, for every level
+  std::optional<Json> sparse_optimizations;   // as it is written
+  std::vector<AccelergyTable> energy_tables;  // with actions that only sparse hardware has
+  bool energies_given = false;                // by an ERT, for every level
   bool areas_given = false;
   std::vector<std::string> notes;  // what was read in another way than written, or not at all
 };

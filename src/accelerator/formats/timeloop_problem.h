@@ -13,7 +13,7 @@ namespace foretoken {
 // Sparsity of a tensor as the file states it.
 struct TimeloopDensity {
   std::string tensor;
-  std::string distribution = "uniform";
+  std::string distribution = "fixed-structured";  // what Timeloop takes a bare number for
   double density = 1;
 };
 

@@ -10,7 +10,7 @@
 namespace foretoken {
 namespace {
 
-double product(const std::array<double, max_problem_tensors>& factors) {
+double product_of_chances(const std::array<double, max_problem_tensors>& factors) {
   double all = 1;
   for (const double factor : factors) all *= factor;
   return all;
@@ -25,9 +25,9 @@ struct PlacedCondition {
 };
 
 // An optimization at a level that does not keep its target acts on the next level out that does.
-PlacedCondition placed(const ReadCondition& condition, int level, const Architecture& architecture,
-                       const Problem& problem, const Mapping& mapping, const Evaluation& dense,
-                       const SparsityDescription& sparsity) {
+PlacedCondition placed_condition(const ReadCondition& condition, int level, const Architecture& architecture,
+                                 const Problem& problem, const Mapping& mapping, const Evaluation& dense,
+                                 const SparsityDescription& sparsity) {
   PlacedCondition own{.level = level_outside(mapping, condition.target, level + 1), .target = condition.target};
   if (own.level < 0) return own;
   double arriving = 1;
@@ -63,11 +63,11 @@ void Arrival::add(const Arrival& other) {
 }
 
 double Arrival::not_skipped() const {
-  return product(unskipped);
+  return product_of_chances(unskipped);
 }
 
 double Arrival::arriving() const {
-  return product(ungated);
+  return product_of_chances(ungated);
 }
 
 double meets_nonzeros(const Problem& problem, const Mapping& mapping, const Architecture& architecture, int level,
@@ -98,7 +98,7 @@ std::vector<Arrival> read_arrivals(const Architecture& architecture, const Probl
   for (const ReadOptimization& read : sparsity.reads) {
     PlacedCondition best;
     for (const ReadCondition& condition : read.options) {
-      PlacedCondition option = placed(condition, read.level, architecture, problem, mapping, dense, sparsity);
+      PlacedCondition option = placed_condition(condition, read.level, architecture, problem, mapping, dense, sparsity);
       if (option.level >= 0 && option.saved_pj > best.saved_pj) best = std::move(option);
     }
     if (best.level < 0) continue;

@@ -10,7 +10,7 @@
 namespace foretoken {
 namespace {
 
-double words_of(std::span<const double> extents) {
+double words_in_extents(std::span<const double> extents) {
   double words = 1;
   for (const double extent : extents) words *= extent;
   return words;
@@ -42,17 +42,17 @@ double miss_probability(double all, double marked, double drawn) {
   return portable_exp(sum * step / 6);
 }
 
-class Uniform : public DensityModel {
+class UniformDensity : public DensityModel {
  public:
-  Uniform(double density, double tensor_words)
+  UniformDensity(double density, double tensor_words)
       : density_(density), all_(tensor_words), nonzeros_(std::round(density * tensor_words)) {}
 
-  double mean_nonzeros(std::span<const double> extents) const override { return words_of(extents) * density_; }
+  double mean_nonzeros(std::span<const double> extents) const override { return words_in_extents(extents) * density_; }
   double most_nonzeros(std::span<const double> extents) const override {
-    return std::min(words_of(extents), nonzeros_);
+    return std::min(words_in_extents(extents), nonzeros_);
   }
   double empty_probability(std::span<const double> extents) const override {
-    const double words = std::min(words_of(extents), all_);
+    const double words = std::min(words_in_extents(extents), all_);
     return words == 1 ? 1 - density_ : miss_probability(all_, nonzeros_, words);
   }
 
@@ -60,11 +60,11 @@ class Uniform : public DensityModel {
   double density_, all_, nonzeros_;
 };
 
-class Even : public DensityModel {
+class EvenDensity : public DensityModel {
  public:
-  explicit Even(double density) : density_(density) {}
+  explicit EvenDensity(double density) : density_(density) {}
 
-  double mean_nonzeros(std::span<const double> extents) const override { return words_of(extents) * density_; }
+  double mean_nonzeros(std::span<const double> extents) const override { return words_in_extents(extents) * density_; }
   double most_nonzeros(std::span<const double> extents) const override { return std::ceil(mean_nonzeros(extents)); }
   double empty_probability(std::span<const double> extents) const override {
     return std::max(0.0, 1 - mean_nonzeros(extents));
@@ -74,23 +74,24 @@ class Even : public DensityModel {
   double density_;
 };
 
-class Structured : public DensityModel {
+class StructuredDensity : public DensityModel {
  public:
-  Structured(int nonzeros, int block, int rank) : nonzeros_(nonzeros), block_(block), rank_(rank) {}
+  StructuredDensity(int nonzeros, int block, int rank) : nonzeros_(nonzeros), block_(block), rank_(rank) {}
 
   double mean_nonzeros(std::span<const double> extents) const override {
-    return words_of(extents) * nonzeros_ / block_;
+    return words_in_extents(extents) * nonzeros_ / block_;
   }
   double most_nonzeros(std::span<const double> extents) const override {
     const double along = extents[rank_];
     const double blocks = std::floor(along / block_);
-    return words_of(extents) / along * (blocks * nonzeros_ + std::min<double>(nonzeros_, along - blocks * block_));
+    return words_in_extents(extents) / along *
+           (blocks * nonzeros_ + std::min<double>(nonzeros_, along - blocks * block_));
   }
   double empty_probability(std::span<const double> extents) const override {
     const double along = extents[rank_];
     if (nonzeros_ == 0) return 1;
     if (along >= block_) return 0;
-    return portable_pow(miss_probability(block_, nonzeros_, along), words_of(extents) / along);
+    return portable_pow(miss_probability(block_, nonzeros_, along), words_in_extents(extents) / along);
   }
 
  private:
@@ -103,7 +104,7 @@ struct GridCounts {
 };
 
 // A model that looks at every tile of a matrix which lies in the last two ranks.
-class Surveyed : public DensityModel {
+class SurveyedDensity : public DensityModel {
  public:
   double mean_nonzeros(std::span<const double> extents) const override {
     const GridCounts counts = survey(extents);
@@ -118,13 +119,13 @@ class Surveyed : public DensityModel {
   }
 
  protected:
-  Surveyed(int64_t rows, int64_t columns) : rows_(rows), columns_(columns) {}
+  SurveyedDensity(int64_t rows, int64_t columns) : rows_(rows), columns_(columns) {}
   virtual GridCounts grid_counts(int64_t tile_rows, int64_t tile_columns) const = 0;
 
   int64_t rows_, columns_;
 
  private:
-  static double repeats(std::span<const double> extents) { return words_of(extents.first(extents.size() - 2)); }
+  static double repeats(std::span<const double> extents) { return words_in_extents(extents.first(extents.size() - 2)); }
   GridCounts survey(std::span<const double> extents) const {
     ensure(extents.size() >= 2, "a matrix has two ranks");
     const auto cut = [](double extent, int64_t side) { return std::min(static_cast<int64_t>(extent), side); };
@@ -132,13 +133,14 @@ class Surveyed : public DensityModel {
   }
 };
 
-int64_t tiles_across(int64_t side, int64_t tile) {
+int64_t grid_tiles_across(int64_t side, int64_t tile) {
   return (side + tile - 1) / tile;
 }
 
-class Banded : public Surveyed {
+class BandedDensity : public SurveyedDensity {
  public:
-  Banded(int64_t rows, int64_t columns, int64_t half_width) : Surveyed(rows, columns), half_width_(half_width) {}
+  BandedDensity(int64_t rows, int64_t columns, int64_t half_width)
+      : SurveyedDensity(rows, columns), half_width_(half_width) {}
 
  private:
   // Sum over i < rows of i + shift, held between 0 and most.
@@ -158,8 +160,8 @@ class Banded : public Surveyed {
   }
 
   GridCounts grid_counts(int64_t tile_rows, int64_t tile_columns) const override {
-    const int64_t across = tiles_across(columns_, tile_columns);
-    GridCounts counts{.tiles = static_cast<double>(across) * static_cast<double>(tiles_across(rows_, tile_rows)),
+    const int64_t across = grid_tiles_across(columns_, tile_columns);
+    GridCounts counts{.tiles = static_cast<double>(across) * static_cast<double>(grid_tiles_across(rows_, tile_rows)),
                       .nonzeros = before(rows_, columns_)};
     for (int64_t row = 0; row < rows_; row += tile_rows) {
       const int64_t end = std::min(row + tile_rows, rows_);
@@ -180,20 +182,21 @@ class Banded : public Surveyed {
   int64_t half_width_;
 };
 
-class Measured : public Surveyed {
+class MeasuredDensity : public SurveyedDensity {
  public:
-  explicit Measured(NonzeroMatrix matrix) : Surveyed(matrix.rows, matrix.columns), places_(std::move(matrix.places)) {}
+  explicit MeasuredDensity(NonzeroMatrix matrix)
+      : SurveyedDensity(matrix.rows, matrix.columns), places_(std::move(matrix.places)) {}
 
  private:
   GridCounts grid_counts(int64_t tile_rows, int64_t tile_columns) const override {
-    const int64_t across = tiles_across(columns_, tile_columns);
+    const int64_t across = grid_tiles_across(columns_, tile_columns);
     std::vector<int64_t> tiles;
     tiles.reserve(places_.size());
     for (const NonzeroPlace& place : places_) {
       tiles.push_back(place.row / tile_rows * across + place.column / tile_columns);
     }
     std::sort(tiles.begin(), tiles.end());
-    GridCounts counts{.tiles = static_cast<double>(across) * static_cast<double>(tiles_across(rows_, tile_rows)),
+    GridCounts counts{.tiles = static_cast<double>(across) * static_cast<double>(grid_tiles_across(rows_, tile_rows)),
                       .nonzeros = static_cast<double>(tiles.size())};
     for (size_t i = 0, end = 0; i < tiles.size(); i = end) {
       while (end < tiles.size() && tiles[end] == tiles[i]) ++end;
@@ -214,27 +217,27 @@ std::unique_ptr<DensityModel> make_dense() {
 
 std::unique_ptr<DensityModel> make_uniform_density(double density, double tensor_words) {
   ensure(density >= 0 && density <= 1 && tensor_words >= 1, "a density is a share of some words");
-  return std::make_unique<Uniform>(density, tensor_words);
+  return std::make_unique<UniformDensity>(density, tensor_words);
 }
 
 std::unique_ptr<DensityModel> make_even_density(double density) {
   ensure(density >= 0 && density <= 1, "a density is a share");
-  return std::make_unique<Even>(density);
+  return std::make_unique<EvenDensity>(density);
 }
 
 std::unique_ptr<DensityModel> make_structured_density(int nonzeros, int block, int rank) {
   ensure(nonzeros >= 0 && nonzeros <= block && block >= 1 && rank >= 0, "a block holds at most its size");
-  return std::make_unique<Structured>(nonzeros, block, rank);
+  return std::make_unique<StructuredDensity>(nonzeros, block, rank);
 }
 
 std::unique_ptr<DensityModel> make_banded_density(int64_t rows, int64_t columns, int64_t half_width) {
   ensure(rows >= 1 && rows <= max_banded_rows && columns >= 1 && half_width >= 0, "a band lies in a matrix");
-  return std::make_unique<Banded>(rows, columns, half_width);
+  return std::make_unique<BandedDensity>(rows, columns, half_width);
 }
 
 std::unique_ptr<DensityModel> make_measured_density(NonzeroMatrix matrix) {
   ensure(matrix.rows >= 1 && matrix.columns >= 1, "a matrix has rows and columns");
-  return std::make_unique<Measured>(std::move(matrix));
+  return std::make_unique<MeasuredDensity>(std::move(matrix));
 }
 
 }  // namespace foretoken

@@ -13,42 +13,40 @@ namespace {
 constexpr int max_metadata_bits = 4096;
 constexpr double max_action_pj = 1e12;
 
-[[noreturn]] void fail_unknown(const JsonView& view, std::string_view typed, std::string expected,
-                               const std::vector<std::string>& names) {
+[[noreturn]] void fail_with_nearest(const JsonView& view, std::string_view typed, std::string expected,
+                                    const std::vector<std::string>& names) {
   view.fail(std::move(expected), nearest_name(typed, names).value_or(""));
 }
 
-int tensor_named(const JsonView& view, std::string_view name, const Problem& problem) {
+int sparse_tensor_named(const JsonView& view, std::string_view name, const Problem& problem) {
   const int tensor = find_tensor(problem, name);
-  if (tensor < 0) fail_unknown(view, name, "a tensor of the problem", tensor_names(problem));
+  if (tensor < 0) fail_with_nearest(view, name, "a tensor of the problem", tensor_names(problem));
   return tensor;
 }
 
-int tensor_in(const JsonView& view, const Problem& problem) {
-  return tensor_named(view, view.string(), problem);
+int sparse_tensor_in(const JsonView& view, const Problem& problem) {
+  return sparse_tensor_named(view, view.string(), problem);
 }
 
-int level_named(const JsonView& view, std::string_view name, const Architecture& architecture) {
+int sparse_level_named(const JsonView& view, std::string_view name, const Architecture& architecture) {
   const int level = find_level(architecture, name);
-  if (level < 0) fail_unknown(view, name, "a level of the architecture", level_names(architecture));
+  if (level < 0) fail_with_nearest(view, name, "a level of the architecture", level_names(architecture));
   return level;
 }
 
-int dimension_in(const JsonView& view, const Problem& problem) {
+int sparse_dimension_in(const JsonView& view, const Problem& problem) {
   const int dimension = find_dimension(problem, view.string());
   if (dimension >= 0) return dimension;
-  std::vector<std::string> names;
-  for (const ProblemDimension& known : problem.dimensions) names.push_back(known.name);
-  fail_unknown(view, view.string(), "a dimension of the problem", names);
+  fail_with_nearest(view, view.string(), "a dimension of the problem", dimension_names(problem));
 }
 
 FormatKind format_in(const JsonView& view) {
   const auto kind = find_format(view.string());
-  if (!kind) fail_unknown(view, view.string(), "a format: U, B, CP, RLE or UOP", format_names());
+  if (!kind) fail_with_nearest(view, view.string(), "a format: U, B, CP, RLE or UOP", format_names());
   return *kind;
 }
 
-int bits_in(const JsonView& view) {
+int metadata_bits_in(const JsonView& view) {
   return static_cast<int>(view.integer({.least = 1, .most = max_metadata_bits}));
 }
 
@@ -67,7 +65,7 @@ std::unique_ptr<DensityModel> read_structured_density(const JsonView& view, cons
   view.allow_only({"distribution", "nonzeros", "block", "along"});
   const auto block = static_cast<int>(view.at("block").integer({.least = 1, .most = 1024}));
   const auto nonzeros = static_cast<int>(view.at("nonzeros").integer({.least = 0, .most = block}));
-  const int along = dimension_in(view.at("along"), problem);
+  const int along = sparse_dimension_in(view.at("along"), problem);
   for (size_t r = 0; r < tensor.ranks.size(); ++r) {
     for (const ProjectionTerm& term : tensor.ranks[r]) {
       if (term.dimension == along) return make_structured_density(nonzeros, block, static_cast<int>(r));
@@ -98,18 +96,19 @@ std::unique_ptr<DensityModel> read_measured_density(const JsonView& view, const 
   return make_measured_density(std::move(matrix));
 }
 
-RankFormat read_rank(const JsonView& view, const Problem& problem) {
+RankFormat read_rank_format(const JsonView& view, const Problem& problem) {
   if (view.is(Json::Kind::string)) return {.kind = format_in(view)};
   view.allow_only({"format", "word_bits", "dimensions"});
   RankFormat rank{.kind = format_in(view.at("format"))};
-  if (const auto bits = view.find("word_bits")) rank.word_bits = bits_in(*bits);
+  if (const auto bits = view.find("word_bits")) rank.word_bits = metadata_bits_in(*bits);
   if (const auto dimensions = view.find("dimensions")) {
-    for (const JsonView& dimension : dimensions->items()) rank.dimensions.push_back(dimension_in(dimension, problem));
+    for (const JsonView& dimension : dimensions->items())
+      rank.dimensions.push_back(sparse_dimension_in(dimension, problem));
   }
   return rank;
 }
 
-ZeroAction read_action(const JsonView& view) {
+ZeroAction read_zero_action(const JsonView& view) {
   const std::string name = view.string();
   if (name == "gate" || name == "gating") return ZeroAction::gate;
   if (name == "skip" || name == "skipping") return ZeroAction::skip;
@@ -117,17 +116,17 @@ ZeroAction read_action(const JsonView& view) {
 }
 
 ComputeOptimization compute_optimization(const JsonView& view) {
-  return read_action(view) == ZeroAction::gate ? ComputeOptimization::gate : ComputeOptimization::skip;
+  return read_zero_action(view) == ZeroAction::gate ? ComputeOptimization::gate : ComputeOptimization::skip;
 }
 
 ReadCondition read_condition(const JsonView& target, const JsonView& on, const Problem& problem) {
-  ReadCondition condition{.target = tensor_in(target, problem)};
-  for (const JsonView& tensor : on.items()) condition.on.push_back(tensor_in(tensor, problem));
+  ReadCondition condition{.target = sparse_tensor_in(target, problem)};
+  for (const JsonView& tensor : on.items()) condition.on.push_back(sparse_tensor_in(tensor, problem));
   if (condition.on.empty()) on.fail("the tensors whose zeros decide");
   return condition;
 }
 
-void read_energy(const JsonView& view, SparseEnergy& energy) {
+void read_sparsity_energy(const JsonView& view, SparseEnergy& energy) {
   const std::initializer_list<std::pair<std::string_view, double*>> actions = {
       {"gated_read", &energy.gated_read_pj},
       {"gated_write", &energy.gated_write_pj},
@@ -146,27 +145,27 @@ void read_energy(const JsonView& view, SparseEnergy& energy) {
   }
 }
 
-void read_level(const JsonView& view, int index, const Problem& problem, SparsityDescription& sparsity) {
+void read_sparsity_level(const JsonView& view, int index, const Problem& problem, SparsityDescription& sparsity) {
   view.allow_only({"metadata_word_bits", "metadata_access_bits", "formats", "reads", "energy_pj"});
   SparseLevel& level = sparsity.levels[index];
   if (const auto bits = view.find("metadata_word_bits")) {
-    level.metadata_word_bits = level.metadata_access_bits = bits_in(*bits);
+    level.metadata_word_bits = level.metadata_access_bits = metadata_bits_in(*bits);
   }
-  if (const auto bits = view.find("metadata_access_bits")) level.metadata_access_bits = bits_in(*bits);
-  if (const auto energy = view.find("energy_pj")) read_energy(*energy, level.energy);
+  if (const auto bits = view.find("metadata_access_bits")) level.metadata_access_bits = metadata_bits_in(*bits);
+  if (const auto energy = view.find("energy_pj")) read_sparsity_energy(*energy, level.energy);
   const bool computes = index + 1 == std::ssize(sparsity.levels);
   if (const auto formats = view.find("formats")) {
     if (computes) formats->fail("formats at storage levels only");
     for (const auto& [name, ranks] : formats->members()) {
-      auto& own = level.formats[tensor_named(ranks, name, problem)];
-      for (const JsonView& rank : ranks.items()) own.push_back(read_rank(rank, problem));
+      auto& own = level.formats[sparse_tensor_named(ranks, name, problem)];
+      for (const JsonView& rank : ranks.items()) own.push_back(read_rank_format(rank, problem));
     }
   }
   if (const auto reads = view.find("reads")) {
     if (computes) reads->fail("reads at storage levels; `compute` is for the multipliers");
     for (const JsonView& read : reads->items()) {
       read.allow_only({"action", "target", "on"});
-      sparsity.reads.push_back({.action = read_action(read.at("action")),
+      sparsity.reads.push_back({.action = read_zero_action(read.at("action")),
                                 .level = index,
                                 .options = {read_condition(read.at("target"), read.at("on"), problem)}});
     }
@@ -174,37 +173,37 @@ void read_level(const JsonView& view, int index, const Problem& problem, Sparsit
 }
 
 // Timeloop writes `representation-format` in older versions and `representation_format` in newer ones.
-std::optional<JsonView> find_either(const JsonView& view, std::string key) {
+std::optional<JsonView> find_either_spelling(const JsonView& view, std::string key) {
   if (const auto found = view.find(key)) return found;
   std::ranges::replace(key, '-', '_');
   return view.find(key);
 }
 
-JsonView either_at(const JsonView& view, const std::string& key) {
-  const auto found = find_either(view, key);
+JsonView either_spelling_at(const JsonView& view, const std::string& key) {
+  const auto found = find_either_spelling(view, key);
   return found ? *found : view.at(key);
 }
 
 RankFormat read_timeloop_rank(const JsonView& view, const Problem& problem) {
   RankFormat rank{.kind = format_in(view.at("format"))};
   for (const char* key : {"payload-word-bits", "metadata-word-bits"}) {
-    if (const auto bits = find_either(view, key)) rank.word_bits = bits_in(*bits);
+    if (const auto bits = find_either_spelling(view, key)) rank.word_bits = metadata_bits_in(*bits);
   }
   // A list of lists, one for each way to flatten; the one there is in practice.
-  auto flattened = find_either(view, "flattened-rankIDs");
-  if (!flattened) flattened = find_either(view, "flattened-rank-ids");
+  auto flattened = find_either_spelling(view, "flattened-rankIDs");
+  if (!flattened) flattened = find_either_spelling(view, "flattened-rank-ids");
   if (!flattened) return rank;
   for (const JsonView& list : flattened->items()) {
-    for (const JsonView& dimension : list.items()) rank.dimensions.push_back(dimension_in(dimension, problem));
+    for (const JsonView& dimension : list.items()) rank.dimensions.push_back(sparse_dimension_in(dimension, problem));
   }
   return rank;
 }
 
 void read_timeloop_actions(const JsonView& view, int level, const Problem& problem, SparsityDescription& sparsity) {
   for (const JsonView& item : view.items()) {
-    ReadOptimization read{.action = read_action(item.at("type")), .level = level};
+    ReadOptimization read{.action = read_zero_action(item.at("type")), .level = level};
     for (const JsonView& option : item.at("options").items()) {
-      read.options.push_back(read_condition(option.at("target"), either_at(option, "condition-on"), problem));
+      read.options.push_back(read_condition(option.at("target"), either_spelling_at(option, "condition-on"), problem));
     }
     if (read.options.empty()) item.at("options").fail("one option or more");
     sparsity.reads.push_back(std::move(read));
@@ -228,8 +227,8 @@ std::unique_ptr<DensityModel> read_density(const JsonView& view, const ProblemTe
   if (name == "structured") return read_structured_density(view, tensor, problem);
   if (name == "banded") return read_banded_density(view, tensor, problem);
   if (name == "measured") return read_measured_density(view, tensor, problem);
-  fail_unknown(view.at("distribution"), name, "uniform, even, structured, banded or measured",
-               {"uniform", "even", "structured", "banded", "measured"});
+  fail_with_nearest(view.at("distribution"), name, "uniform, even, structured, banded or measured",
+                    {"uniform", "even", "structured", "banded", "measured"});
 }
 
 SparsityDescription read_sparsity(const JsonView& view, const Architecture& architecture, const Problem& problem) {
@@ -237,13 +236,13 @@ SparsityDescription read_sparsity(const JsonView& view, const Architecture& arch
   SparsityDescription sparsity = without_sparsity(architecture, problem);
   if (const auto densities = view.find("densities")) {
     for (const auto& [name, density] : densities->members()) {
-      const int tensor = tensor_named(density, name, problem);
+      const int tensor = sparse_tensor_named(density, name, problem);
       sparsity.densities[tensor] = read_density(density, problem.tensors[tensor], problem);
     }
   }
   if (const auto levels = view.find("levels")) {
     for (const auto& [name, level] : levels->members()) {
-      read_level(level, level_named(level, name, architecture), problem, sparsity);
+      read_sparsity_level(level, sparse_level_named(level, name, architecture), problem, sparsity);
     }
   }
   if (const auto compute = view.find("compute")) sparsity.compute = compute_optimization(*compute);
@@ -254,18 +253,18 @@ void read_timeloop_sparsity(const JsonView& view, const Architecture& architectu
                             SparsityDescription& sparsity) {
   for (const JsonView& target : view.at("targets").items()) {
     const JsonView name = target.at("name");
-    const int level = level_named(name, name.string(), architecture);
-    if (const auto representation = find_either(target, "representation-format")) {
-      for (const JsonView& tensor : either_at(*representation, "data-spaces").items()) {
-        auto& own = sparsity.levels[level].formats[tensor_in(tensor.at("name"), problem)];
+    const int level = sparse_level_named(name, name.string(), architecture);
+    if (const auto representation = find_either_spelling(target, "representation-format")) {
+      for (const JsonView& tensor : either_spelling_at(*representation, "data-spaces").items()) {
+        auto& own = sparsity.levels[level].formats[sparse_tensor_in(tensor.at("name"), problem)];
         for (const JsonView& rank : tensor.at("ranks").items()) own.push_back(read_timeloop_rank(rank, problem));
       }
     }
-    if (const auto actions = find_either(target, "action-optimization")) {
+    if (const auto actions = find_either_spelling(target, "action-optimization")) {
       if (level + 1 == std::ssize(sparsity.levels)) actions->fail("reads at storage levels only");
       read_timeloop_actions(*actions, level, problem, sparsity);
     }
-    if (const auto compute = find_either(target, "compute-optimization")) {
+    if (const auto compute = find_either_spelling(target, "compute-optimization")) {
       for (const JsonView& item : compute->items()) sparsity.compute = compute_optimization(item.at("type"));
     }
   }

@@ -8,7 +8,7 @@
 namespace foretoken {
 namespace {
 
-bool keeps(const Mapping& mapping, int tensor, int level) {
+bool level_keeps(const Mapping& mapping, int tensor, int level) {
   return (mapping.kept[level] >> tensor & 1) != 0;
 }
 
@@ -55,13 +55,13 @@ FiberRank rank_of_words(const ProblemTensor& tensor, const TileSizes& tile) {
 
 int level_inside(const Mapping& mapping, int tensor, int level) {
   ++level;
-  while (level < std::ssize(mapping.kept) && !keeps(mapping, tensor, level)) ++level;
+  while (level < std::ssize(mapping.kept) && !level_keeps(mapping, tensor, level)) ++level;
   return level;
 }
 
 int level_outside(const Mapping& mapping, int tensor, int level) {
   --level;
-  while (level >= 0 && !keeps(mapping, tensor, level)) --level;
+  while (level >= 0 && !level_keeps(mapping, tensor, level)) --level;
   return level;
 }
 

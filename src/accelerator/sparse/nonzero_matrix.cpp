@@ -95,7 +95,7 @@ bool next_market_line(MatrixLines& lines) {
   return false;
 }
 
-bool is_nonzero(const MatrixLines& lines, const std::vector<std::string_view>& words, size_t first) {
+bool entry_is_nonzero(const MatrixLines& lines, const std::vector<std::string_view>& words, size_t first) {
   bool nonzero = false;
   for (size_t i = first; i < words.size(); ++i) nonzero = lines.number(words[i]) != 0 || nonzero;
   return nonzero;
@@ -161,7 +161,7 @@ NonzeroMatrix parse_matrix_market(std::string_view text, const std::string& sour
       ++array_column;
       array_row = banner.mirrored ? array_column : 0;
     }
-    if (banner.has_values && !is_nonzero(lines, words, place_words)) continue;
+    if (banner.has_values && !entry_is_nonzero(lines, words, place_words)) continue;
     add_place(matrix, row, column, lines);
     if (banner.mirrored && row != column) add_place(matrix, column, row, lines);
   }

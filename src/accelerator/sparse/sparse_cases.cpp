@@ -1,6 +1,7 @@
 #include "accelerator/sparse/sparse_cases.h"
 
 #include "accelerator/sparse/description_file.h"
+#include "accelerator/sparse/timeloop_sparsity.h"
 #include "accelerator/validate/case_parts.h"
 #include "base/text.h"
 
@@ -48,27 +49,16 @@ void read_metadata_widths(const JsonView& attributes, SparseLevel& level) {
 }
 
 void read_sparse_energies(const JsonView& table, Architecture& architecture, SparsityDescription& sparsity) {
-  for (const auto& [name, actions] : table.members()) {
+  for (const auto& [name, entries] : table.members()) {
     const int index = find_level(architecture, name);
     if (index < 0) continue;
-    const auto pj = [&](std::initializer_list<std::string_view> keys) {
-      for (const std::string_view key : keys) {
-        if (const auto found = actions.find(key)) return found->number();
-      }
-      return 0.0;
-    };
-    const double write_pj = pj({"write"});
-    architecture.levels[index].energy = {
-        .read_pj = pj({"read"}), .fill_pj = write_pj, .update_pj = write_pj, .compute_pj = pj({"mac_random"})};
-    sparsity.levels[index].energy = {.gated_read_pj = pj({"gated_read"}),
-                                     .gated_write_pj = pj({"gated_write"}),
-                                     .metadata_read_pj = pj({"metadata_read"}),
-                                     .metadata_write_pj = pj({"metadata_write"}),
-                                     .gated_metadata_read_pj = pj({"gated_metadata_read", "metadata_gated_read"}),
-                                     .gated_metadata_write_pj = pj({"gated_metadata_write", "metadata_gated_write"}),
-                                     .decompress_pj = pj({"decompression_count"}),
-                                     .compress_pj = pj({"compression_count"}),
-                                     .gated_compute_pj = pj({"mac_gated"})};
+    std::map<std::string, double> actions;
+    for (const auto& [action, pj] : entries.members()) actions[action] = pj.number();
+    architecture.levels[index].energy = {.read_pj = actions["read"],
+                                         .fill_pj = actions["write"],
+                                         .update_pj = actions["write"],
+                                         .compute_pj = actions["mac_random"]};
+    sparsity.levels[index].energy = sparse_energy_of(actions);
   }
 }
 
@@ -83,14 +73,14 @@ SparseAccesses expected_accesses(const JsonView& view, const std::string& name) 
 }
 
 // Cycles of storage levels are printed as text.
-double printed_number(const JsonView& view) {
+double printed_sparse_number(const JsonView& view) {
   if (view.is_number()) return view.number();
   const auto number = parse_number(view.string());
   if (!number) view.fail("a number");
   return *number;
 }
 
-void read_expected(const JsonView& view, SparseCase& own) {
+void read_expected_sparse(const JsonView& view, SparseCase& own) {
   const JsonView summary = view.at("summary");
   own.cycles = summary.at("cycles").number();
   own.energy_pj = summary.at("energy_pj_sum_of_levels").number();
@@ -102,7 +92,7 @@ void read_expected(const JsonView& view, SparseCase& own) {
       own.compute_pj = level.at("energy_pj").number();
       continue;
     }
-    own.levels.push_back({.level = level_name, .cycles = printed_number(level.at("cycles"))});
+    own.levels.push_back({.level = level_name, .cycles = printed_sparse_number(level.at("cycles"))});
     for (const auto& [tensor_name, tensor] : tensors->members()) {
       own.traffic.push_back({.level = level_name,
                              .tensor = tensor_name,
@@ -136,7 +126,7 @@ SparseCase read_sparse_case(const JsonView& item) {
     }
     read_timeloop_sparsity(*optimizations, own.architecture, own.problem, own.sparsity);
   }
-  read_expected(item.at("expected"), own);
+  read_expected_sparse(item.at("expected"), own);
   return own;
 }
 

@@ -25,7 +25,7 @@ double whole_accesses(double words, double words_per_access) {
   return std::ceil(words / words_per_access - rounding_slack);
 }
 
-double busy(const SparseAccesses& counts) {
+double busy_accesses(const SparseAccesses& counts) {
   return counts.actual + counts.gated;
 }
 
@@ -181,13 +181,13 @@ class SparseAnalysis {
     result_.cycles = result_.compute_cycles;
     for (int i = 0; i < levels_; ++i) {
       const AcceleratorLevel& level = architecture_.levels[i];
-      const double words_per_metadata = double(sparsity_.levels[i].metadata_access_bits) / level.word_bits;
+      const double words_per_metadata = static_cast<double>(sparsity_.levels[i].metadata_access_bits) / level.word_bits;
       double reads = 0, writes = 0, used = 0;
       for (int t = 0; t < tensors_; ++t) {
         const SparseTraffic& own = at(i, t);
-        reads += busy(own.reads) + busy(own.metadata_reads) * words_per_metadata;
-        writes += busy(own.fills) + busy(own.updates) +
-                  (busy(own.metadata_fills) + busy(own.metadata_updates)) * words_per_metadata;
+        reads += busy_accesses(own.reads) + busy_accesses(own.metadata_reads) * words_per_metadata;
+        writes += busy_accesses(own.fills) + busy_accesses(own.updates) +
+                  (busy_accesses(own.metadata_fills) + busy_accesses(own.metadata_updates)) * words_per_metadata;
         used += own.most_words;
       }
       SparseLevelUse& use = result_.levels[i];
