@@ -1,22 +1,13 @@
 #include "accelerator/formats/mapper_constraints.h"
 
-#include <fmt/format.h>
-
-#include "accelerator/formats/timeloop_mapping.h"
-#include "base/error.h"
-
 namespace foretoken {
 namespace {
 
 std::vector<FactorRule> factor_rules(const TimeloopDirective& directive, const Problem& problem) {
   std::vector<FactorRule> rules;
   for (const TimeloopFactor& factor : directive.factors) {
-    const int dimension = find_dimension(problem, factor.dimension);
-    if (dimension < 0) {
-      fail_directive(directive, factor.dimension, "a dimension of the problem",
-                     nearest_name(factor.dimension, dimension_names(problem)).value_or(""));
-    }
-    FactorRule rule{.dimension = dimension, .value = factor.bound};
+    if (factor.last) fail_directive(directive, factor.dimension, "a factor without a remainder in a constraint");
+    FactorRule rule{.dimension = directive_dimension(directive, factor.dimension, problem), .value = factor.bound};
     rule.kind = factor.bound == 0                                      ? FactorRule::Kind::remaining
                 : factor.relation == TimeloopFactor::Relation::at_most ? FactorRule::Kind::at_most
                                                                        : FactorRule::Kind::exactly;
@@ -28,12 +19,8 @@ std::vector<FactorRule> factor_rules(const TimeloopDirective& directive, const P
 void add_storage(const TimeloopDirective& directive, int level, const Problem& problem, Constraints& constraints) {
   const auto add = [&](const std::vector<std::string>& names, bool keep) {
     for (const std::string& name : names) {
-      const int tensor = find_tensor(problem, name);
-      if (tensor < 0) {
-        fail_directive(directive, name, "a tensor of the problem",
-                       nearest_name(name, tensor_names(problem)).value_or(""));
-      }
-      constraints.storage.push_back({.level = level, .tensor = tensor, .keep = keep});
+      constraints.storage.push_back(
+          {.level = level, .tensor = directive_tensor(directive, name, problem), .keep = keep});
     }
   };
   add(directive.keep, true);
@@ -63,7 +50,7 @@ Constraints directive_constraints(std::span<const TimeloopDirective> directives,
   Constraints constraints;
   for (const TimeloopDirective& directive : directives) {
     if (constraints.source.empty()) constraints.source = directive.source;
-    const int level = target_level(directive, architecture);
+    const int level = directive_level(directive, architecture);
     if (directive.kind == TimeloopDirective::Kind::dataspace) {
       add_storage(directive, level, problem, constraints);
       continue;
@@ -71,7 +58,7 @@ Constraints directive_constraints(std::span<const TimeloopDirective> directives,
     LoopConstraint loops{.level = level,
                          .spatial = directive.kind != TimeloopDirective::Kind::temporal,
                          .factors = factor_rules(directive, problem),
-                         .permutation = permutation_dimensions(directive, dimension_names(problem)),
+                         .permutation = directive_permutation(directive, problem),
                          .split = directive.split,
                          .least_utilization = directive.min_utilization.value_or(0)};
     constraints.loops.push_back(std::move(loops));

@@ -12,18 +12,12 @@ namespace {
 
 constexpr Range<int64_t> size_bounds{.least = 1, .most = max_dimension_size};
 
-std::vector<std::string> problem_dimensions(const Problem& problem) {
-  std::vector<std::string> names;
-  for (const ProblemDimension& dimension : problem.dimensions) names.push_back(dimension.name);
-  return names;
-}
-
 int64_t size_or_one(const JsonView& view, std::string_view key) {
   const auto found = view.find(key);
   return found ? found->integer(size_bounds) : 1;
 }
 
-Problem read_gemm(const JsonView& view) {
+Problem read_gemm_problem(const JsonView& view) {
   view.allow_only({"operator", "name", "m", "n", "k", "batch"});
   return gemm_problem({.m = view.at("m").integer(size_bounds),
                        .n = view.at("n").integer(size_bounds),
@@ -31,7 +25,7 @@ Problem read_gemm(const JsonView& view) {
                        .batch = size_or_one(view, "batch")});
 }
 
-Problem read_convolution(const JsonView& view) {
+Problem read_convolution_problem(const JsonView& view) {
   view.allow_only({"operator", "name", "batch", "in_channels", "out_channels", "out_width", "out_height",
                    "kernel_width", "kernel_height", "stride_width", "stride_height", "dilation_width",
                    "dilation_height", "groups"});
@@ -78,7 +72,7 @@ ProjectionTerm read_index_term(const JsonView& view, std::string_view text, cons
       continue;
     }
     view.fail("a sum of dimensions times constants, such as 2*P + R",
-              nearest_name(word, problem_dimensions(problem)).value_or(""));
+              nearest_name(word, dimension_names(problem)).value_or(""));
   }
   if (term.dimension < 0) view.fail("a dimension in each term, such as 2*P + R");
   return term;
@@ -119,7 +113,7 @@ Loop read_loop(const JsonView& view, int level, const Problem& problem, bool& ha
   const JsonView name = view.at("dimension");
   Loop loop{.level = level, .dimension = find_dimension(problem, name.string())};
   if (loop.dimension < 0) {
-    name.fail("a dimension of the problem", nearest_name(name.string(), problem_dimensions(problem)).value_or(""));
+    name.fail("a dimension of the problem", nearest_name(name.string(), dimension_names(problem)).value_or(""));
   }
   loop.bound = loop.last = view.at("bound").integer(size_bounds);
   if (const auto last = view.find("last")) {
@@ -141,9 +135,9 @@ Problem read_problem_json(const JsonView& view) {
   if (const auto named = view.find("operator")) {
     const std::string name = named->string();
     if (name == "gemm") {
-      problem = read_gemm(view);
+      problem = read_gemm_problem(view);
     } else if (name == "convolution") {
-      problem = read_convolution(view);
+      problem = read_convolution_problem(view);
     } else {
       const std::vector<std::string> known = {"gemm", "convolution"};
       named->fail("gemm or convolution; others as dimensions and tensors", nearest_name(name, known).value_or(""));

@@ -6,7 +6,6 @@
 #include <array>
 #include <cctype>
 
-#include "accelerator/problem.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -160,23 +159,44 @@ std::vector<std::string> read_timeloop_permutation(const JsonView& view) {
   return name_list(view);
 }
 
-std::vector<int> permutation_dimensions(const TimeloopDirective& directive,
-                                        const std::vector<std::string>& dimensions) {
+int directive_level(const TimeloopDirective& directive, const Architecture& architecture) {
+  // Files written against an architecture with ranges repeat them: `PE[0..15]`.
+  const std::string name = directive.target.substr(0, directive.target.find('['));
+  const int level = find_level(architecture, name);
+  if (level < 0) {
+    fail_directive(directive, directive.target, "a level of the architecture",
+                   nearest_name(name, level_names(architecture)).value_or(""));
+  }
+  if (level + 1 == std::ssize(architecture.levels)) {
+    fail_directive(directive, directive.target, "a level above the one that computes, which has no loops");
+  }
+  return level;
+}
+
+int directive_tensor(const TimeloopDirective& directive, const std::string& name, const Problem& problem) {
+  const int tensor = find_tensor(problem, name);
+  if (tensor >= 0) return tensor;
+  fail_directive(directive, name, "a tensor of the problem", nearest_name(name, tensor_names(problem)).value_or(""));
+}
+
+int directive_dimension(const TimeloopDirective& directive, const std::string& name, const Problem& problem) {
+  const int dimension = find_dimension(problem, name);
+  if (dimension >= 0) return dimension;
+  fail_directive(directive, name, "a dimension of the problem",
+                 nearest_name(name, dimension_names(problem)).value_or(""));
+}
+
+std::vector<int> directive_permutation(const TimeloopDirective& directive, const Problem& problem) {
   std::vector<int> order;
   const auto add = [&](const std::string& name) {
-    const auto found = std::find(dimensions.begin(), dimensions.end(), name);
-    if (found == dimensions.end()) {
-      fail_directive(directive, name, "dimensions of the problem in its permutation",
-                     nearest_name(name, dimensions).value_or(""));
-    }
-    const int dimension = static_cast<int>(found - dimensions.begin());
+    const int dimension = directive_dimension(directive, name, problem);
     if (std::find(order.begin(), order.end(), dimension) != order.end()) {
       fail_directive(directive, name, "each dimension once in its permutation");
     }
     order.push_back(dimension);
   };
   for (const std::string& word : directive.permutation) {
-    if (std::find(dimensions.begin(), dimensions.end(), word) != dimensions.end()) {
+    if (find_dimension(problem, word) >= 0) {
       add(word);
     } else {
       for (const char letter : word) add(std::string(1, letter));

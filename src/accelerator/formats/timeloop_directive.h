@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "accelerator/architecture.h"
+#include "accelerator/problem.h"
 #include "base/json.h"
 
 namespace foretoken {
@@ -46,8 +48,13 @@ std::vector<TimeloopFactor> read_timeloop_factors(const JsonView& view);
 
 // A permutation as it was written; text without separators stands in one piece until dimensions are known.
 std::vector<std::string> read_timeloop_permutation(const JsonView& view);
-// The same in dimensions of the problem: `RPC` is three of them unless one has that name.
-std::vector<int> permutation_dimensions(const TimeloopDirective& directive, const std::vector<std::string>& dimensions);
+
+// What a directive names, in indices. InputError with the nearest name.
+int directive_level(const TimeloopDirective& directive, const Architecture& architecture);
+int directive_tensor(const TimeloopDirective& directive, const std::string& name, const Problem& problem);
+int directive_dimension(const TimeloopDirective& directive, const std::string& name, const Problem& problem);
+// Its permutation: `RPC` is three dimensions unless one has that name.
+std::vector<int> directive_permutation(const TimeloopDirective& directive, const Problem& problem);
 
 [[noreturn]] void fail_directive(const TimeloopDirective& directive, std::string value, std::string expected,
                                  std::string suggestion = "");

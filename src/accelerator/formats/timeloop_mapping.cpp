@@ -11,33 +11,20 @@ namespace {
 
 using DirectiveKind = TimeloopDirective::Kind;
 
-int named_tensor(const TimeloopDirective& directive, const std::string& name, const Problem& problem) {
-  const int tensor = find_tensor(problem, name);
-  if (tensor < 0) {
-    fail_directive(directive, name, "a tensor of the problem", nearest_name(name, tensor_names(problem)).value_or(""));
-  }
-  return tensor;
-}
-
 // Loops of one directive, outermost first; the permutation is written from the innermost.
 void add_loops(const TimeloopDirective& directive, int level, const Problem& problem, Mapping& mapping,
                std::vector<const TimeloopDirective*>& written_by) {
-  const std::vector<std::string> names = dimension_names(problem);
-  std::vector<const TimeloopFactor*> factor_of(names.size(), nullptr);
+  std::vector<const TimeloopFactor*> factor_of(problem.dimensions.size(), nullptr);
   for (const TimeloopFactor& factor : directive.factors) {
-    const int dimension = find_dimension(problem, factor.dimension);
-    if (dimension < 0) {
-      fail_directive(directive, factor.dimension, "a dimension of the problem",
-                     nearest_name(factor.dimension, names).value_or(""));
-    }
+    const int dimension = directive_dimension(directive, factor.dimension, problem);
     if (factor.relation != TimeloopFactor::Relation::equal) {
       fail_directive(directive, factor.dimension, "an exact factor in a mapping, such as R=3");
     }
     if (factor_of[dimension] != nullptr) fail_directive(directive, factor.dimension, "one factor for each dimension");
     factor_of[dimension] = &factor;
   }
-  std::vector<int> order = permutation_dimensions(directive, names);
-  for (int d = 0; d < static_cast<int>(names.size()); ++d) {
+  std::vector<int> order = directive_permutation(directive, problem);
+  for (int d = 0; d < std::ssize(problem.dimensions); ++d) {
     if (std::find(order.begin(), order.end(), d) == order.end()) order.push_back(d);
   }
   const int across = directive.split.value_or(static_cast<int>(order.size()));
@@ -96,20 +83,6 @@ void settle_dimension(Mapping& mapping, int dimension, const ProblemDimension& o
 
 }  // namespace
 
-int target_level(const TimeloopDirective& directive, const Architecture& architecture) {
-  // Files written against an architecture with ranges repeat them: `PE[0..15]`.
-  const std::string name = directive.target.substr(0, directive.target.find('['));
-  const int level = find_level(architecture, name);
-  if (level < 0) {
-    fail_directive(directive, directive.target, "a level of the architecture",
-                   nearest_name(name, level_names(architecture)).value_or(""));
-  }
-  if (level + 1 == static_cast<int>(architecture.levels.size())) {
-    fail_directive(directive, directive.target, "a level above the one that computes, which has no loops");
-  }
-  return level;
-}
-
 Mapping timeloop_mapping(std::span<const TimeloopDirective> directives, const Architecture& architecture,
                          const Problem& problem) {
   const int levels = static_cast<int>(architecture.levels.size()) - 1;
@@ -123,7 +96,7 @@ Mapping timeloop_mapping(std::span<const TimeloopDirective> directives, const Ar
     for (const DirectiveKind kind : {DirectiveKind::temporal, DirectiveKind::spatial}) {
       const TimeloopDirective* before = nullptr;
       for (const TimeloopDirective& directive : directives) {
-        if (directive.kind != kind || target_level(directive, architecture) != level) continue;
+        if (directive.kind != kind || directive_level(directive, architecture) != level) continue;
         if (before != nullptr) fail_directive(directive, directive.target, "one directive of a kind for each level");
         before = &directive;
         add_loops(directive, level, problem, mapping, written_by);
@@ -131,16 +104,16 @@ Mapping timeloop_mapping(std::span<const TimeloopDirective> directives, const Ar
     }
   }
   for (const TimeloopDirective& directive : directives) {
-    const int level = target_level(directive, architecture);
+    const int level = directive_level(directive, architecture);
     for (const std::string& name : directive.keep) {
-      const int tensor = named_tensor(directive, name, problem);
+      const int tensor = directive_tensor(directive, name, problem);
       if (architecture.levels[level].kind != LevelKind::storage) {
         fail_directive(directive, name, "nothing kept at a level that stores nothing");
       }
       mapping.kept[level] |= 1U << tensor;
     }
     for (const std::string& name : directive.bypass) {
-      mapping.kept[level] &= ~(1U << named_tensor(directive, name, problem));
+      mapping.kept[level] &= ~(1U << directive_tensor(directive, name, problem));
     }
   }
   for (int d = 0; d < static_cast<int>(problem.dimensions.size()); ++d) {

@@ -11,9 +11,6 @@
 
 namespace foretoken {
 
-// The level that a directive is about. InputError when there is none, or it has no loops.
-int target_level(const TimeloopDirective& directive, const Architecture& architecture);
-
 // A level keeps every tensor unless a directive says that it bypasses one. Factors multiply to the size of their
 // dimension exactly, but where a remainder is written (`N=8,4`) or one factor takes the rest (`N=0`). InputError for an
 // unknown target, dimension or tensor, and for factors that do not multiply to the size.

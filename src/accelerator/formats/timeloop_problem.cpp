@@ -68,9 +68,7 @@ ProjectionTerm read_projection_term(const JsonView& view, const Problem& problem
   const std::string name = parts[0].string();
   const int dimension = find_dimension(problem, name);
   if (dimension < 0) {
-    std::vector<std::string> names;
-    for (const ProblemDimension& known : problem.dimensions) names.push_back(known.name);
-    parts[0].fail("a dimension of the shape", nearest_name(name, names).value_or(""));
+    parts[0].fail("a dimension of the shape", nearest_name(name, dimension_names(problem)).value_or(""));
   }
   ProjectionTerm term{.dimension = dimension};
   if (parts.size() == 1) return term;
