@@ -44,6 +44,7 @@ struct AcceleratorLevel {
   int banks = 1;
   int buffers = 1;           // copies of a tile held at once; 2 = the next is filled while one is in use
   double access_cycles = 1;  // from asking for a word to having it
+  double hop_cycles = 0;  // from an instance below to its neighbour, where words travel through them: systolic arrays
   LevelBandwidth bandwidth;
   bool multicast = true;          // one read serves all instances below that want the same word
   bool spatial_reduction = true;  // partial sums of instances below are added on their way up

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <span>
 
@@ -36,7 +37,7 @@ struct LevelPlan {
   double fanout_x = 1, fanout_y = 1, instances = 1;
   double words_per_access = 1;
   double read_rate = 0, write_rate = 0, shared_rate = 0;  // 0 = no limit
-  double access_cycles = 0;
+  double access_cycles = 0, hop_cycles = 0;
   bool single_buffer = true, multicast = true, reduces = true, links = false;
   AccessEnergy energy;
 };
@@ -79,6 +80,12 @@ double distinct_sums(double a, double n, double b, double m) {
   return n * m - std::max(0.0, n - b / divisor) * std::max(0.0, m - a / divisor);
 }
 
+// Of a port that shares its cycles with another; 0 = no limit.
+double slower_rate(double own, double shared) {
+  if (own <= 0 || shared <= 0) return std::max(own, shared);
+  return std::min(own, shared);
+}
+
 double accesses(double words, double words_per_access) {
   return std::ceil(words / words_per_access - rounding_slack);
 }
@@ -115,6 +122,8 @@ struct MappingEvaluator::Plan {
   double copies(const FlatNest& nest, int tensor, int level) const;
   bool place_tiles(const Mapping& mapping, Evaluation& result, std::span<const TileSizes> tiles) const;
   void count_tensor(const FlatNest& nest, int tensor, Evaluation& result, std::span<const TileSizes> tiles) const;
+  void add_network_energy(const Flow& moved, int parent, int child, Evaluation& result) const;
+  void add_feeding(Evaluation& result) const;
   void add_cycles_and_energy(Evaluation& result) const;
 };
 
@@ -180,6 +189,8 @@ bool MappingEvaluator::Plan::fits(const Mapping& mapping, const FlatNest& nest, 
       across /= down;
     }
     if (across > own.fanout_x || down > own.fanout_y) return false;
+    result.levels[i].across = across;
+    result.levels[i].down = down;
   }
   result.levels[levels].instances = used;
   return true;
@@ -364,6 +375,7 @@ bool MappingEvaluator::Plan::place_tiles(const Mapping& mapping, Evaluation& res
     if (!own.stores && kept != 0) return false;
     LevelUse& use = result.levels[i];
     use.used_words = 0;
+    use.network_pj = 0;
     for (int t = 0; t < tensors; ++t) {
       TensorTraffic& traffic = result.traffic[i * tensors + t];
       if ((kept >> t & 1) == 0) {
@@ -411,15 +423,47 @@ void MappingEvaluator::Plan::count_tensor(const FlatNest& nest, int tensor_index
       }
       // First tiles go in before anything can run, last results come out after.
       const LevelPlan& from = level[parent];
-      const double rate = own.written ? from.write_rate : from.read_rate;
+      const double rate = slower_rate(own.written ? from.write_rate : from.read_rate, from.shared_rate);
       const double cycles = from.access_cycles + (rate > 0 ? moved.first / rate : 0);
       double& part = own.written ? result.latency.drain_cycles : result.latency.fill_cycles;
       part += cycles;
       if (!computes && level[child].single_buffer && rate > 0) {
         result.latency.stall_cycles += std::max(0.0, moved.delivered / above.instances - moved.first) / rate;
       }
+      add_network_energy(moved, parent, child, result);
     }
     parent = child;
+  }
+}
+
+// A word goes half way across and down to one instance, and one link further to each other one that wants it.
+void MappingEvaluator::Plan::add_network_energy(const Flow& moved, int parent, int child, Evaluation& result) const {
+  for (int i = parent; i < child; ++i) {
+    LevelUse& use = result.levels[i];
+    const double hop_pj = level[i].energy.hop_pj_per_word;
+    if (hop_pj <= 0 || use.across * use.down == 1) continue;
+    use.network_pj += hop_pj * (moved.delivered * (use.across + use.down - 2) / 2 + (moved.received - moved.delivered));
+  }
+}
+
+// Words that travel through an array reach its far corner so many hops later. It starts over when the tile that stays
+// longest below it changes, unless the next one is there already.
+void MappingEvaluator::Plan::add_feeding(Evaluation& result) const {
+  for (int i = 0; i < levels; ++i) {
+    const LevelUse& use = result.levels[i];
+    const double hops = use.across + use.down - 2;
+    if (level[i].hop_cycles <= 0 || hops <= 0) continue;
+    double starts = std::numeric_limits<double>::infinity();
+    for (int t = 0; t < tensors; ++t) {
+      int child = i + 1, parent = i;
+      while (child < levels && !result.traffic[child * tensors + t].kept) ++child;
+      while (parent >= 0 && !result.traffic[parent * tensors + t].kept) --parent;
+      if (child == levels || parent < 0 || !level[child].single_buffer) continue;
+      const TensorTraffic& held = result.traffic[child * tensors + t];
+      const double received = result.traffic[parent * tensors + t].words_to_below;
+      starts = std::min(starts, received / (held.tile_words * held.instances));
+    }
+    result.latency.feed_cycles += level[i].hop_cycles * hops * (std::isinf(starts) ? 1 : std::max(1.0, starts));
   }
 }
 
@@ -458,7 +502,7 @@ void MappingEvaluator::Plan::add_cycles_and_energy(Evaluation& result) const {
     const LevelPlan& own = level[i];
     const double leaking = rules.idle_parts_leak ? own.instances : i < levels ? use.instances : 0;
     use.leakage_pj = leaking * own.energy.leak_pj_per_cycle * result.cycles;
-    result.energy_pj += use.access_pj + use.leakage_pj;
+    result.energy_pj += use.access_pj + use.leakage_pj + use.network_pj;
   }
 }
 
@@ -489,6 +533,7 @@ MappingEvaluator::MappingEvaluator(const Architecture& architecture, const Probl
                       .write_rate = level.bandwidth.write.value_or(0),
                       .shared_rate = level.bandwidth.shared.value_or(0),
                       .access_cycles = level.access_cycles,
+                      .hop_cycles = level.hop_cycles,
                       .single_buffer = level.buffers == 1,
                       .multicast = level.multicast,
                       .reduces = level.spatial_reduction,
@@ -551,6 +596,7 @@ bool MappingEvaluator::evaluate(const Mapping& mapping, Evaluation& result) cons
   }
   if (!plan.place_tiles(mapping, result, tiles)) return false;
   for (int t = 0; t < plan.tensors; ++t) plan.count_tensor(nest, t, result, tiles);
+  plan.add_feeding(result);
   plan.add_cycles_and_energy(result);
   return true;
 }

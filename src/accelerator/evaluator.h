@@ -38,16 +38,19 @@ struct TensorTraffic {
 };
 
 struct LevelUse {
-  double used_words = 0;  // of one instance
-  double instances = 0;   // with work
-  double cycles = 0;      // that its bandwidth asks for
+  double used_words = 0;        // of one instance
+  double instances = 0;         // with work
+  double across = 1, down = 1;  // instances below one of these with work
+  double cycles = 0;            // that its bandwidth asks for
   double access_pj = 0, leakage_pj = 0;
+  double network_pj = 0;  // of words on their way to and from the level below
 };
 
 struct LatencyParts {
   double fill_cycles = 0;   // first tiles on their way in
   double drain_cycles = 0;  // last results on their way out
   double stall_cycles = 0;  // transfers into levels with a single buffer, which nothing hides
+  double feed_cycles = 0;   // words on their way through the array, each time it starts over
 };
 
 struct Evaluation {
@@ -61,7 +64,9 @@ struct Evaluation {
   std::vector<LevelUse> levels;        // without the compute level, but for leakage and instances
   std::vector<TensorTraffic> traffic;  // levels x tensors
 
-  double latency_cycles() const { return cycles + latency.fill_cycles + latency.drain_cycles + latency.stall_cycles; }
+  double latency_cycles() const {
+    return cycles + latency.fill_cycles + latency.drain_cycles + latency.stall_cycles + latency.feed_cycles;
+  }
 };
 
 class MappingEvaluator {

@@ -422,5 +422,71 @@ TEST(MappingEvaluatorAgainstCounting, convolutions_with_remainders) {
   }
 }
 
+// A weight-stationary systolic array of r x c cells that takes a weight of each column a cycle: SCALE-Sim's cycles of a
+// fold are r to load, m to stream, r + c - 2 until the last sum has left the far corner.
+TEST(Latency, of_a_systolic_array_is_that_of_its_folds) {
+  constexpr int64_t rows = 8, columns = 4, m = 32, n = 16, k = 24;
+  Architecture array{
+      .name = "array",
+      .levels = {{.name = "buffer", .access_cycles = 0, .hop_cycles = 1},
+                 {.name = "cell", .instances_x = columns, .instances_y = rows, .depth = 1, .access_cycles = 0},
+                 {.name = "multiplier", .kind = LevelKind::compute, .instances_x = columns, .instances_y = rows}}};
+  const Problem problem = gemm_problem({.m = m, .n = n, .k = k});
+  enum { over_m, over_n, over_k };
+  const Mapping mapping{
+      .loops = {{.level = 0, .dimension = over_n, .bound = n / columns, .last = n / columns},
+                {.level = 0, .dimension = over_k, .bound = k / rows, .last = k / rows},
+                {.level = 0, .dimension = over_n, .bound = columns, .last = columns, .kind = LoopKind::spatial_x},
+                {.level = 0, .dimension = over_k, .bound = rows, .last = rows, .kind = LoopKind::spatial_y},
+                {.level = 1, .dimension = over_m, .bound = m, .last = m}},
+      .kept = {0b111, 0b010}};
+  constexpr double folds = double{n / columns} * double{k / rows};
+  Evaluation result;
+  ASSERT_TRUE(MappingEvaluator(array, problem).evaluate(mapping, result));
+  EXPECT_EQ(result.cycles, folds * m);
+  EXPECT_EQ(result.latency.feed_cycles, folds * (rows + columns - 2));
+  // With a second buffer the next weights wait in the cells.
+  array.levels[1].depth = 2;
+  array.levels[1].buffers = 2;
+  ASSERT_TRUE(MappingEvaluator(array, problem).evaluate(mapping, result));
+  EXPECT_EQ(result.latency.feed_cycles, rows + columns - 2);
+}
+
+TEST(Latency, transfers_into_single_buffers_are_not_hidden) {
+  Architecture chip{.name = "chip",
+                    .levels = {{.name = "DRAM", .access_cycles = 0, .bandwidth = {.shared = 2}},
+                               {.name = "buffer", .depth = 64, .access_cycles = 0},
+                               {.name = "multiplier", .kind = LevelKind::compute}}};
+  const Problem problem = gemm_problem({.m = 4, .n = 4, .k = 4});
+  const Mapping mapping{.loops = {{.level = 0, .dimension = 0, .bound = 4, .last = 4},
+                                  {.level = 1, .dimension = 1, .bound = 4, .last = 4},
+                                  {.level = 1, .dimension = 2, .bound = 4, .last = 4}},
+                        .kept = {0b111, 0b111}};
+  Evaluation result;
+  ASSERT_TRUE(MappingEvaluator(chip, problem).evaluate(mapping, result));
+  // First tiles of A and B, then three more rows of A; the last row of Z goes out, three before it.
+  EXPECT_EQ(result.latency.fill_cycles, (4 + 16) / 2.0);
+  EXPECT_EQ(result.latency.drain_cycles, 4 / 2.0);
+  EXPECT_EQ(result.latency.stall_cycles, 12 / 2.0 + 12 / 2.0);
+  chip.levels[1].buffers = 2;
+  ASSERT_TRUE(MappingEvaluator(chip, problem).evaluate(mapping, result));
+  EXPECT_EQ(result.latency.stall_cycles, 0);
+}
+
+TEST(Network, words_pay_for_the_links_they_pass) {
+  const Architecture chip{.name = "chip",
+                          .levels = {{.name = "buffer", .energy = {.hop_pj_per_word = 1}},
+                                     {.name = "cell", .instances_x = 4, .depth = 8},
+                                     {.name = "multiplier", .kind = LevelKind::compute, .instances_x = 4}}};
+  const Problem problem = gemm_problem({.m = 2, .n = 4, .k = 1});
+  const Mapping mapping{.loops = {{.level = 0, .dimension = 1, .bound = 4, .last = 4, .kind = LoopKind::spatial_x},
+                                  {.level = 1, .dimension = 0, .bound = 2, .last = 2}},
+                        .kept = {0b111, 0b111}};
+  Evaluation result;
+  ASSERT_TRUE(MappingEvaluator(chip, problem).evaluate(mapping, result));
+  // Half of three links to a cell. A: 2 words, each on to three more cells; B: 4 words; Z: 8 words.
+  EXPECT_EQ(result.levels[0].network_pj, 1.5 * 2 + 6 + 1.5 * 4 + 1.5 * 8);
+}
+
 }  // namespace
 }  // namespace foretoken

@@ -47,7 +47,7 @@ std::string level_table(const MappingReport& report) {
   for (size_t i = 0; i <= compute; ++i) {
     const AcceleratorLevel& level = report.architecture.levels[i];
     const LevelUse& use = result.levels[i];
-    const double used_pj = use.access_pj + use.leakage_pj + (i == compute ? result.compute_pj : 0);
+    const double used_pj = use.access_pj + use.leakage_pj + use.network_pj + (i == compute ? result.compute_pj : 0);
     const double share = result.energy_pj > 0 ? used_pj / result.energy_pj : 0;
     double reads = 0, fills = 0, updates = 0;
     for (size_t t = 0; i < compute && t < tensors; ++t) {
@@ -99,7 +99,8 @@ Json loops_json(const MappingReport& report, size_t level) {
 
 constexpr std::string_view tensor_colours[] = {"#2374ab", "#f08a24", "#3a9d5d", "#8d5fb0",
                                                "#c81d25", "#7b8794", "#b58900", "#111827"};
-constexpr std::string_view leakage_colour = "#cbd2d9", compute_colour = "#1f2933", frame_colour = "#e4e7eb";
+constexpr std::string_view leakage_colour = "#cbd2d9", compute_colour = "#1f2933", network_colour = "#9fb3c8",
+                           frame_colour = "#e4e7eb";
 constexpr double figure_width = 920, bar_left = 190, bar_right = figure_width - 150, row_height = 30;
 
 struct BarPart {
@@ -147,6 +148,8 @@ std::vector<LevelEnergy> energies_by_level(const MappingReport& report) {
                            .colour = compute_colour,
                            .tooltip = "multiplications: " + picojoule_text(report.evaluation.compute_pj)});
     }
+    const double network = report.evaluation.levels[i].network_pj;
+    own.parts.push_back({.value = network, .colour = network_colour, .tooltip = "network: " + picojoule_text(network)});
     const double leakage = report.evaluation.levels[i].leakage_pj;
     own.parts.push_back({.value = leakage, .colour = leakage_colour, .tooltip = "leakage: " + picojoule_text(leakage)});
     for (const BarPart& part : own.parts) own.total += part.value;
@@ -194,6 +197,7 @@ void draw_legend(Svg& svg, const MappingReport& report, double y) {
   };
   for (size_t t = 0; t < report.problem.tensors.size(); ++t) entry(tensor_colours[t], report.problem.tensors[t].name);
   entry(compute_colour, "multiplications");
+  entry(network_colour, "network");
   entry(leakage_colour, "leakage");
 }
 
@@ -205,8 +209,9 @@ std::string summary_text(const MappingReport& report) {
                       duration_text(seconds_of(result.cycles, report.architecture)), report.architecture.clock_hz / 1e6,
                       limit_text(report));
   text += fmt::format(
-      "  latency      {:.0f}  with {:.0f} to fill, {:.0f} to drain, {:.0f} in stalls of single buffers\n",
-      result.latency_cycles(), result.latency.fill_cycles, result.latency.drain_cycles, result.latency.stall_cycles);
+      "  latency      {:.0f}  with {:.0f} to fill, {:.0f} to drain, {:.0f} in stalls, {:.0f} to feed the array\n",
+      result.latency_cycles(), result.latency.fill_cycles, result.latency.drain_cycles, result.latency.stall_cycles,
+      result.latency.feed_cycles);
   text += fmt::format("  utilization  {:.1f}% of {} multipliers\n", 100 * utilization(result, report.architecture),
                       instances(report.architecture.levels.back()));
   text += fmt::format("  energy       {}, {:.4g} pJ for each multiply-accumulate, {:.4g} J x cycles\n",
@@ -252,7 +257,8 @@ Json mapping_report_json(const MappingReport& report) {
     Json own = Json::object({{"name", report.architecture.levels[i].name},
                              {"instances", instances(report.architecture.levels[i])},
                              {"used_instances", use.instances},
-                             {"leakage_pj", use.leakage_pj}});
+                             {"leakage_pj", use.leakage_pj},
+                             {"network_pj", use.network_pj}});
     if (i + 1 < report.architecture.levels.size()) {
       own.set("used_words", use.used_words);
       own.set("cycles", use.cycles);
@@ -271,6 +277,7 @@ Json mapping_report_json(const MappingReport& report) {
                        {"fill_cycles", result.latency.fill_cycles},
                        {"drain_cycles", result.latency.drain_cycles},
                        {"stall_cycles", result.latency.stall_cycles},
+                       {"feed_cycles", result.latency.feed_cycles},
                        {"seconds", seconds_of(result.cycles, report.architecture)},
                        {"limited_by", limit_text(report)},
                        {"utilization", utilization(result, report.architecture)},

@@ -110,6 +110,7 @@ LevelEntry read_level_entry(const JsonView& view) {
                    "banks",
                    "buffers",
                    "access_cycles",
+                   "hop_cycles",
                    "bandwidth",
                    "multicast",
                    "spatial_reduction",
@@ -139,6 +140,7 @@ LevelEntry read_level_entry(const JsonView& view) {
   set_integer(view, "banks", {.least = 1, .most = 1 << 20}, level.banks);
   set_integer(view, "buffers", {.least = 1, .most = 64}, level.buffers);
   if (const auto cycles = view.find("access_cycles")) level.access_cycles = cycles->number({.least = 0, .most = 1e6});
+  if (const auto cycles = view.find("hop_cycles")) level.hop_cycles = cycles->number({.least = 0, .most = 1e6});
   if (const auto rates = view.find("bandwidth")) read_bandwidth(*rates, level.bandwidth);
   set_flag(view, "multicast", level.multicast);
   set_flag(view, "spatial_reduction", level.spatial_reduction);
@@ -326,6 +328,7 @@ Json architecture_json(const AcceleratorDesign& design) {
     entry.set("word_bits", level.word_bits).set("words_per_access", level.words_per_access);
     if (level.depth > 0) entry.set("depth", level.depth);
     entry.set("banks", level.banks).set("buffers", level.buffers).set("access_cycles", level.access_cycles);
+    if (level.hop_cycles > 0) entry.set("hop_cycles", level.hop_cycles);
     Json bandwidth = Json::object();
     add_optional(bandwidth, "read", level.bandwidth.read);
     add_optional(bandwidth, "write", level.bandwidth.write);

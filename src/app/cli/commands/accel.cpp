@@ -254,7 +254,7 @@ class AccelCommand : public Command {
   AcceleratorFlags flags_;
   std::string objective_ = "edp", remainders_ = "few", fuse_, sparsity_;
   std::string csv_, svg_, html_, map_, stats_, device_file_;
-  int64_t tries_ = 30'000, threads_ = 0, seed_ = 1, fuse_layers_ = 3;
+  int64_t tries_ = 300'000, threads_ = 0, seed_ = 1, fuse_layers_ = 3;
   double time_limit_ = 0;
   bool list_ = false, pareto_ = false, timeloop_rules_ = false;
 };
