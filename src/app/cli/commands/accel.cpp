@@ -27,8 +27,9 @@ class AccelCommand : public Command {
     flags_.declare(options);
     options.heading("Search");
     options.text("--objective", objective_, "energy, delay, latency, edp, or two with a comma: delay,energy");
-    options.integer("--tries", tries_, {.least = 1, .most = int64_t{1} << 40},
-                    "Mappings looked at for each operator; the result depends on nothing else but the seed");
+    options.integer("--tries", tries_, {.least = 0, .most = int64_t{1} << 40},
+                    "Mappings looked at in each search; the result depends on nothing else but the seed; 0 = 300,000 "
+                    "for one operator, 50,000 for each layer of a network, 3,000 for each way to fuse layers");
     options.number("--time-limit", time_limit_, {.least = 0, .most = 1e6},
                    "CPU seconds after which a search ends with the best so far; 0 = none");
     options.integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = as many as there are cores");
@@ -102,8 +103,8 @@ class AccelCommand : public Command {
             .json = Json::object({{"designs", std::move(designs)}, {"networks", std::move(names)}})};
   }
 
-  MapperOptions mapper_options() const {
-    MapperOptions options{.objective = objective_named(objective_), .most_tries = tries_};
+  MapperOptions mapper_options(int64_t usual_tries) const {
+    MapperOptions options{.objective = objective_named(objective_), .most_tries = tries_ > 0 ? tries_ : usual_tries};
     if (time_limit_ > 0) options.time_limit_seconds = time_limit_;
     options.threads =
         threads_ > 0 ? static_cast<unsigned>(threads_) : std::max(1U, std::thread::hardware_concurrency());
@@ -147,7 +148,7 @@ class AccelCommand : public Command {
     if (question.mapping) {
       found = given(question);
     } else {
-      search = search_mappings(architecture, problem, question.constraints_for(problem), mapper_options());
+      search = search_mappings(architecture, problem, question.constraints_for(problem), mapper_options(300'000));
       if (!search->best) {
         throw InputError({.source = architecture.name, .value = problem.name, .expected = search->reason});
       }
@@ -225,7 +226,7 @@ class AccelCommand : public Command {
     }
     const ConstraintsFor constraints = [&](const Problem& problem) { return question.constraints_for(problem); };
     if (!fuse_.empty()) return fused(question, constraints);
-    const NetworkMap map = map_network(architecture, question.layers, constraints, mapper_options());
+    const NetworkMap map = map_network(architecture, question.layers, constraints, mapper_options(50'000));
     if (!csv_.empty()) write_file(csv_, network_map_csv(map, architecture));
     return {.text = network_map_text(map, architecture), .json = network_map_json(map, architecture)};
   }
@@ -241,7 +242,7 @@ class AccelCommand : public Command {
                         .suggestion = nearest_name(fuse_, level_names(architecture)).value_or("")});
     }
     const FusionOptions options{
-        .mapper = mapper_options(), .level = level, .most_layers = static_cast<size_t>(fuse_layers_)};
+        .mapper = mapper_options(3'000), .level = level, .most_layers = static_cast<size_t>(fuse_layers_)};
     const FusionResult result = fuse_layers(architecture, question.layers, constraints, options);
     return {.text = fusion_text(result, question.layers, architecture),
             .json = fusion_json(result, question.layers, architecture)};
@@ -254,7 +255,7 @@ class AccelCommand : public Command {
   AcceleratorFlags flags_;
   std::string objective_ = "edp", remainders_ = "few", fuse_, sparsity_;
   std::string csv_, svg_, html_, map_, stats_, device_file_;
-  int64_t tries_ = 300'000, threads_ = 0, seed_ = 1, fuse_layers_ = 3;
+  int64_t tries_ = 0, threads_ = 0, seed_ = 1, fuse_layers_ = 3;
   double time_limit_ = 0;
   bool list_ = false, pareto_ = false, timeloop_rules_ = false;
 };
