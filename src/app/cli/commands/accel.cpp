@@ -7,6 +7,7 @@
 #include "accelerator/mapper/mapper.h"
 #include "accelerator/sparse/description_file.h"
 #include "accelerator/sparse/sparse_evaluator.h"
+#include "accelerator/sparse/timeloop_sparsity.h"
 #include "accelerator/workload/fusion.h"
 #include "app/cli/accelerator_flags.h"
 #include "app/cli/commands/list.h"
@@ -121,8 +122,14 @@ class AccelCommand : public Command {
     return options;
   }
 
+  bool has_zeros(const AcceleratorQuestion& question) const {
+    return !sparsity_.empty() || question.timeloop.sparse_optimizations.has_value();
+  }
+
   FoundMapping given(const AcceleratorQuestion& question) const {
-    const Architecture& architecture = question.design.architecture;
+    // Tiles may fit only when they are compressed; the sparse evaluation looks at that.
+    const Architecture architecture =
+        has_zeros(question) ? without_capacities(question.design.architecture) : question.design.architecture;
     const std::vector<std::string> faults = mapping_faults(*question.mapping, architecture, *question.problem);
     if (!faults.empty()) {
       throw InputError({.source = flags_.mapping.empty() ? "the mapping" : flags_.mapping,
@@ -157,7 +164,7 @@ class AccelCommand : public Command {
     const MappingReport report{architecture, problem, found.mapping, found.evaluation};
     Answer answer{.text = mapping_report_text(report), .json = mapping_report_json(report)};
     if (search) add_search(*search, answer);
-    if (!sparsity_.empty()) add_sparsity(question, found, answer);
+    if (has_zeros(question)) add_sparsity(question, found, answer);
     const auto write = [&](const std::string& file, const std::string& content) {
       if (file.empty()) return;
       write_file(file, content);
@@ -199,11 +206,21 @@ class AccelCommand : public Command {
   }
 
   void add_sparsity(const AcceleratorQuestion& question, const FoundMapping& found, Answer& answer) const {
-    const Json document = read_json_file(sparsity_);
+    const Architecture& architecture = question.design.architecture;
+    const auto read_file_of_zeros = [&] {
+      const Json document = read_json_file(sparsity_);
+      return read_sparsity(JsonView(document, sparsity_), architecture, *question.problem);
+    };
     const SparsityDescription sparsity =
-        read_sparsity(JsonView(document, sparsity_), question.design.architecture, *question.problem);
+        sparsity_.empty() ? timeloop_sparsity(question.timeloop) : read_file_of_zeros();
     const SparseEvaluation result =
-        evaluate_sparse(question.design.architecture, *question.problem, found.mapping, found.evaluation, sparsity);
+        evaluate_sparse(architecture, *question.problem, found.mapping, found.evaluation, sparsity);
+    for (size_t i = 0; i < result.levels.size() && i + 1 < architecture.levels.size(); ++i) {
+      if (result.levels[i].fits) continue;
+      throw InputError({.source = "the mapping",
+                        .value = architecture.levels[i].name,
+                        .expected = "room for its fullest tiles, also compressed"});
+    }
     answer.text += fmt::format(
         "\nWith zeros: {:.0f} cycles ({:.2f} of dense), {} ({:.2f} of dense); {:.4g} multiplications, {:.4g} gated, "
         "{:.4g} skipped\n",
