@@ -40,7 +40,8 @@ constexpr std::array skipped_sections = {"mapper",  "components", "compound_comp
 
 class SectionReader {
  public:
-  explicit SectionReader(std::span<const Json> documents, std::span<const TimeloopText> texts) {
+  SectionReader(std::span<const Json> documents, std::span<const TimeloopText> texts, AcceleratorInputs known)
+      : result_(std::move(known)) {
     for (size_t i = 0; i < documents.size(); ++i) {
       if (documents[i].kind() == Json::Kind::null) continue;
       documents_.emplace_back(documents[i], texts[i].source);
@@ -52,12 +53,14 @@ class SectionReader {
     TimeloopAttributes variables;
     for (const JsonView& section : sections({"variables"})) variables.add_variables(section);
     if (const auto view = only({"architecture", "arch"})) {
+      if (result_.architecture) view->fail("one architecture; " + result_.architecture->name + " was given as well");
       TimeloopArchitecture own = read_timeloop_architecture(*view, variables);
       result_.architecture = std::move(own.architecture);
       result_.constraints = std::move(own.constraints);
       add_notes(own.notes);
     }
     if (const auto view = only({"problem"})) {
+      if (result_.problem) view->fail("one problem; " + result_.problem->name + " was given as well");
       TimeloopProblem own = read_timeloop_problem(*view, variables);
       result_.problem = std::move(own.problem);
       result_.densities = std::move(own.densities);
@@ -146,7 +149,8 @@ class SectionReader {
     std::map<std::string, double> areas;
     const auto area_sections = sections({"ART"});
     for (const JsonView& section : area_sections) areas.merge(read_area_tables(section));
-    if (!result_.architecture) return;
+    const auto& unused = energy_sections.empty() ? area_sections : energy_sections;
+    if (!result_.architecture && !unused.empty()) unused.front().fail("an architecture that it is for");
     if (!energy_sections.empty()) {
       add_notes(apply_energy_tables(energies, *result_.architecture));
       result_.energies_given = true;
@@ -170,7 +174,7 @@ class SectionReader {
 
 }  // namespace
 
-AcceleratorInputs read_timeloop_texts(std::span<const TimeloopText> texts) {
+AcceleratorInputs read_timeloop_texts(std::span<const TimeloopText> texts, AcceleratorInputs known) {
   std::vector<Json> documents;
   for (const TimeloopText& text : texts) {
     for (const std::string_view mark : {"{{", "{%"}) {
@@ -181,10 +185,10 @@ AcceleratorInputs read_timeloop_texts(std::span<const TimeloopText> texts) {
     }
     documents.push_back(json_of_yaml(parse_yaml(text.text, text.source), text.source));
   }
-  return SectionReader(documents, texts).read();
+  return SectionReader(documents, texts, std::move(known)).read();
 }
 
-AcceleratorInputs read_timeloop_files(std::span<const std::filesystem::path> paths) {
+AcceleratorInputs read_timeloop_files(std::span<const std::filesystem::path> paths, AcceleratorInputs known) {
   if (paths.size() > most_files) {
     throw InputError({.value = std::to_string(paths.size()), .expected = fmt::format("at most {} files", most_files)});
   }
@@ -192,7 +196,7 @@ AcceleratorInputs read_timeloop_files(std::span<const std::filesystem::path> pat
   for (const std::filesystem::path& path : paths) {
     texts.push_back({.source = path.string(), .text = read_file(path, most_bytes)});
   }
-  return read_timeloop_texts(texts);
+  return read_timeloop_texts(texts, std::move(known));
 }
 
 }  // namespace foretoken

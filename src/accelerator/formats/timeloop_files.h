@@ -38,7 +38,8 @@ struct TimeloopText {
 // A section may stand once; constraints, tables and variables of several files add up. A mapping needs its architecture
 // and problem beside it. Sections that only steer Timeloop's own search are skipped with a note; others that nobody
 // here knows are errors, as is text with Jinja templates in it, which must be expanded first.
-AcceleratorInputs read_timeloop_texts(std::span<const TimeloopText> texts);
-AcceleratorInputs read_timeloop_files(std::span<const std::filesystem::path> paths);
+// `known`: an architecture and a problem that came from elsewhere, for tables, constraints and a mapping to apply to.
+AcceleratorInputs read_timeloop_texts(std::span<const TimeloopText> texts, AcceleratorInputs known = {});
+AcceleratorInputs read_timeloop_files(std::span<const std::filesystem::path> paths, AcceleratorInputs known = {});
 
 }  // namespace foretoken

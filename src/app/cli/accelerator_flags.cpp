@@ -62,6 +62,11 @@ Problem conv_of(const std::string& text) {
   return operator_problems(shape).front().problem;
 }
 
+std::string note_of(const EnergyFill& fill) {
+  return fmt::format("{}: energies of {} from the library ({}): {}", fill.level, fill.component,
+                     confidence_name(fill.kind), fill.note);
+}
+
 std::filesystem::path network_file(const Library& library, const std::string& name) {
   if (name.find('/') != std::string::npos || name.ends_with(".json")) return name;
   const std::filesystem::path folder = library.directory() / "accelerators" / "networks";
@@ -168,27 +173,26 @@ AcceleratorQuestion AcceleratorFlags::question(const Library& library) const {
     LoadedDesign loaded = catalogue.design(*own);
     question.design = std::move(loaded.design);
     for (const EnergyFill& fill : loaded.from_library) {
-      question.notes.push_back(fmt::format("{}: energies of {} from the library ({}): {}", fill.level, fill.component,
-                                           confidence_name(fill.kind), fill.note));
+      question.notes.push_back(note_of(fill));
     }
   }
+  read_work(library, question);
   if (!yaml.empty()) {
-    question.timeloop = read_timeloop_files(yaml);
+    AcceleratorInputs known{.problem = question.problem};
+    if (own) known.architecture = question.design.architecture;
+    question.timeloop = read_timeloop_files(yaml, std::move(known));
     const AcceleratorInputs& read = question.timeloop;
     question.directives = read.constraints;
     question.notes.insert(question.notes.end(), read.notes.begin(), read.notes.end());
     if (read.architecture) {
-      if (own) {
-        throw InputError(
-            {.source = "--arch", .value = *own, .expected = "one architecture; the YAML files hold another"});
-      }
       question.design.architecture = *read.architecture;
+      question.design.tensors.resize(read.architecture->levels.size());
+    }
+    if (read.architecture && !own) {
       const size_t levels = read.architecture->levels.size();
-      question.design.tensors.resize(levels);
       const std::vector<bool> energies(levels, read.energies_given), areas(levels, read.areas_given);
       for (const EnergyFill& fill : fill_costs(question.design.architecture, energies, areas, catalogue.library())) {
-        question.notes.push_back(fmt::format("{}: energies of {} from the library ({}): {}", fill.level, fill.component,
-                                             confidence_name(fill.kind), fill.note));
+        question.notes.push_back(note_of(fill));
       }
     }
     question.problem = read.problem;
@@ -197,7 +201,6 @@ AcceleratorQuestion AcceleratorFlags::question(const Library& library) const {
   if (question.design.architecture.levels.empty()) {
     throw InputError({.source = "--arch", .expected = "a design, or YAML files with an `architecture` section"});
   }
-  read_work(library, question);
   if (!question.problem && question.layers.empty()) {
     throw InputError(
         {.source = "--problem",

@@ -56,7 +56,7 @@ class AccelCommand : public Command {
         "Examples:\n"
         "  foretoken accel --arch gemm_array_16x16 --gemm 128x3072x768\n"
         "  foretoken accel --arch eyeriss_168_timeloop --conv 3x64x224x224x7x2 --objective delay,energy --svg a.svg\n"
-        "  foretoken accel --arch eyeriss_v1 --network resnet50 --objective energy --tries 20000\n"
+        "  foretoken accel --arch eyeriss_v1 --network resnet50 --objective energy\n"
         "  foretoken accel --arch arch.yaml,problem.yaml,ert.yaml --mapping map.yaml --stats out.stats.txt\n"
         "  foretoken accel --arch tpu_v4 --gemm 1024x1024x1024 --device-file my_chip.json\n"
         "Without --mapping, mappings are searched under the constraints; the gap to a proven bound is printed.");

@@ -1,0 +1,147 @@
+// foretoken accel as users run it: designs, files, wrong files, designs as devices.
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "command_test.h"
+
+namespace foretoken {
+namespace {
+
+const std::string chain_design = R"({"name": "chain", "levels": [
+  {"name": "DRAM", "component": "LPDDR4", "words_per_access": 8, "energy": {"read_pj": 100, "fill_pj": 100}},
+  {"name": "buffer", "inside": "DRAM", "component": "SRAM", "depth": 16, "energy": {"read_pj": 1, "fill_pj": 1}},
+  {"name": "mac", "inside": "buffer", "kind": "compute", "component": "intmac", "grid": [4, 1],
+   "energy": {"compute_pj": 0.2}}]})";
+
+class Accel : public CommandTest {
+ protected:
+  Json answer(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "accel");
+    arguments.push_back("--json");
+    const Outcome run = run_foretoken(arguments);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return parse_json(run.out, "answer");
+  }
+  // A mapping of a 4x4x4 product on the design above.
+  Outcome with_mapping(const std::string& levels) {
+    write("chain.json", chain_design);
+    write("map.json", "{\"levels\": [" + levels + "]}");
+    return run_foretoken({"accel", "--arch", path("chain.json"), "--gemm", "4x4x4", "--mapping", path("map.json")});
+  }
+};
+
+TEST_F(Accel, evaluates_a_mapping_of_ones_own_design) {
+  const Outcome run = with_mapping(
+      R"({"level": "DRAM", "keep": ["A", "B", "Z"], "loops": [{"dimension": "M", "bound": 4}]},
+         {"level": "buffer", "keep": ["Z"], "loops": [{"dimension": "K", "bound": 4},
+                                                      {"dimension": "N", "bound": 4, "across": "x"}]})");
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_NE(run.out.find("cycles       16"), std::string::npos) << run.out;
+}
+
+TEST_F(Accel, finds_the_same_mapping_on_any_number_of_threads) {
+  const std::vector<std::string> asked = {"--arch", "gemm_array_16x16", "--gemm", "96x128x80", "--tries", "3000"};
+  auto with_threads = [&](const std::string& threads) {
+    std::vector<std::string> arguments = asked;
+    arguments.insert(arguments.end(), {"--threads", threads});
+    return answer(arguments).dump();
+  };
+  EXPECT_EQ(with_threads("1"), with_threads("3"));
+}
+
+TEST_F(Accel, wrong_mappings_are_named) {
+  expect_refused(
+      with_mapping(R"({"level": "DRAM", "keep": ["A", "B", "Z"], "loops": [{"dimension": "M", "bound": 4}]})"),
+      "dimension N of size 4 has no loop");
+  expect_refused(with_mapping(R"({"level": "DRAM", "keep": ["A", "B", "Z"], "loops": [
+                     {"dimension": "M", "bound": 4}, {"dimension": "N", "bound": 4}, {"dimension": "K", "bound": 2}]})"),
+                 "the loops over K cover 2 of 4");
+  expect_refused(with_mapping(R"({"level": "DRAM", "keep": ["A", "B", "Z"], "loops": []},
+                                 {"level": "buffer", "keep": ["A", "B"], "loops": [{"dimension": "M", "bound": 4},
+                                  {"dimension": "N", "bound": 4}, {"dimension": "K", "bound": 4}]})"),
+                 "the tiles at buffer need 32 words");
+  expect_refused(with_mapping(R"({"level": "DRAM", "keep": ["A", "B", "Zed"], "loops": []})"), "Z");
+  expect_refused(with_mapping(R"({"level": "DRAM", "keep": ["A", "B", "Z"], "loops": [
+                     {"dimension": "M", "bound": 4}, {"dimension": "K", "bound": 4}]},
+                     {"level": "buffer", "loops": [{"dimension": "N", "bound": 4, "across": "y"}]})"),
+                 "spreads work over 1 x 4 instances but has 4 x 1 below it");
+}
+
+TEST_F(Accel, a_circle_of_levels_is_refused) {
+  write("circle.json", R"({"name": "circle", "levels": [{"name": "a", "inside": "b", "component": "SRAM"},
+                           {"name": "b", "inside": "a", "component": "SRAM"},
+                           {"name": "mac", "inside": "b", "kind": "compute", "component": "intmac"}]})");
+  expect_refused(run_foretoken({"accel", "--arch", path("circle.json"), "--gemm", "4x4x4"}), "inside");
+}
+
+TEST_F(Accel, contradictory_constraints_are_named) {
+  write("constraints.yaml",
+        "mapspace_constraints:\n"
+        "  targets:\n"
+        "  - {target: GLB, type: dataspace, keep: [A], bypass: [A]}\n"
+        "  - {target: RF, type: temporal, factors: M=3}\n");
+  const Outcome run = run_foretoken({"accel", "--arch", "gemm_array_16x16", "--gemm", "16x16x16", "--remainders", "never",
+                                 "--constraints", path("constraints.yaml")});
+  expect_refused(run, "A");
+}
+
+TEST_F(Accel, a_space_too_large_to_finish_answers_in_time_with_its_gap) {
+  const Json result = answer({"--arch", "gemm_array_16x16", "--gemm", "1048576x1048576x1048576", "--tries",
+                              "1000000000", "--time-limit", "0.2"});
+  const JsonView search = JsonView(result, "answer").at("search");
+  EXPECT_TRUE(search.at("out_of_time").boolean());
+  EXPECT_GT(search.at("log2_points").number(), 40);
+  EXPECT_GT(search.at("gap").number(), 0);
+}
+
+TEST_F(Accel, a_missing_energy_is_an_error_never_a_default) {
+  write("arch.yaml",
+        "architecture:\n  version: 0.4\n  nodes:\n"
+        "  - !Component {name: buffer, class: SRAM, attributes: {depth: 64, width: 8, datawidth: 8}}\n"
+        "  - !Component {name: mac, class: intmac, attributes: {width: 8}}\n");
+  write("ert.yaml",
+        "ERT:\n  version: 0.4\n  tables:\n"
+        "  - {name: system.buffer, actions: [{name: read, energy: 1}, {name: write, energy: 1}]}\n");
+  expect_refused(
+      run_foretoken({"accel", "--arch", path("arch.yaml"), "--energy-tables", path("ert.yaml"), "--gemm", "2x2x2"}),
+      "mac");
+}
+
+TEST_F(Accel, a_design_is_a_device_of_the_layers_above) {
+  ASSERT_EQ(run_foretoken({"accel", "--arch", "tpu_v3", "--gemm", "256x256x256", "--tries", "500", "--device-file",
+                           path("chip.json")})
+                .status,
+            0);
+  const Outcome step = run_foretoken({"step", "--model", "Qwen2.5-0.5B", "--device", path("chip.json"), "--batch", "4",
+                                  "--context-len", "128", "--json"});
+  ASSERT_EQ(step.status, 0) << step.err;
+  EXPECT_NE(step.out.find("\"mapped\""), std::string::npos);
+}
+
+TEST_F(Accel, writes_its_figures) {
+  const Outcome run = run_foretoken({"accel", "--arch", "gemm_array_16x16", "--gemm", "64x64x64", "--tries", "500", "--svg",
+                                 path("a.svg"), "--html", path("a.html"), "--csv", path("a.csv"), "--map",
+                                 path("map.yaml"), "--stats", path("stats.txt")});
+  ASSERT_EQ(run.status, 0) << run.err;
+  for (const char* name : {"a.svg", "a.html", "a.csv", "map.yaml", "stats.txt"}) {
+    EXPECT_GT(std::filesystem::file_size(path(name)), 100u) << name;
+  }
+  // The mapping that was written is read back to the same figures.
+  const Json again = answer({"--arch", "gemm_array_16x16", "--gemm", "64x64x64", "--mapping", path("map.yaml")});
+  const std::string cycles = "cycles       " + again.find("cycles")->dump(0);
+  EXPECT_NE(run.out.find(cycles), std::string::npos) << run.out;
+}
+
+TEST_F(Accel, work_that_is_missing_or_doubled_is_asked_for) {
+  expect_refused(run_foretoken({"accel", "--gemm", "4x4x4"}), "--arch");
+  expect_refused(run_foretoken({"accel", "--arch", "gemm_array_16x16"}), "--problem");
+  expect_refused(run_foretoken({"accel", "--arch", "gemm_array_16x16", "--gemm", "4x4x4", "--network", "alexnet"}),
+                 "not several");
+  expect_refused(run_foretoken({"accel", "--arch", "gemm_aray_16x16", "--gemm", "4x4x4"}), "gemm_array_16x16");
+  expect_refused(run_foretoken({"accel", "--arch", "gemm_array_16x16", "--network", "resnet5"}), "resnet50");
+  expect_refused(run_foretoken({"accel", "--arch", "gemm_array_16x16", "--network", "alexnet", "--fuse", "GLBs"}),
+                 "GLB");
+}
+
+}  // namespace
+}  // namespace foretoken
