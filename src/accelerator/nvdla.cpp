@@ -61,7 +61,10 @@ NvdlaTime nvdla_layer_time(const NvdlaConfiguration& configuration, const NvdlaL
   const double input_reads = std::ceil(weights / (weight_share_of_buffer * configuration.convolution_buffer.value()));
   const Bytes traffic(inputs * input_reads + weights + outputs * (layer.adds_shortcut ? 2 : 1));
   return {.mac = Seconds(granule_macs / static_cast<double>(configuration.macs) / configuration.clock.value()),
-          .dram = traffic / configuration.dram};
+          .dram = traffic / configuration.dram,
+          .counted_macs = granule_macs,
+          .input_reads = input_reads,
+          .traffic = traffic};
 }
 
 Seconds nvdla_network_time(const NvdlaConfiguration& configuration, std::span<const NvdlaLayer> layers) {

@@ -28,6 +28,9 @@ struct NvdlaLayer {
 
 struct NvdlaTime {
   Seconds mac, dram;
+  double counted_macs = 0;  // with channels and filters that fill up a multiple
+  double input_reads = 1;   // how often all inputs cross from DRAM
+  Bytes traffic;
   Seconds total() const { return mac > dram ? mac : dram; }
 };
 

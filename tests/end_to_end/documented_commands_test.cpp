@@ -113,8 +113,9 @@ std::vector<std::string> help_examples(const std::string& command) {
 }
 
 TEST(DocumentedCommands, the_examples_in_help_succeed) {
-  std::vector<std::string> commands = {"devices",    "models",         "stacks", "kernel", "step", "validate kernels",
-                                       "check data", "import profile", "replay", "train",  "rlhf"};
+  std::vector<std::string> commands = {
+      "devices",        "models", "stacks", "kernel", "step",     "validate kernels", "check data",
+      "import profile", "replay", "train",  "rlhf",   "systolic", "dataflow",         "chip"};
   for (const std::string& family : kernel_family_names()) commands.push_back("kernel " + family);
   size_t examples = 0;
   for (const std::string& command : commands) {

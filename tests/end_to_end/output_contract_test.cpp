@@ -41,6 +41,13 @@ const std::vector<std::string>& commands() {
       "count=1",
       "speculate --model Llama-3.1-8B --device h100_sxm --batch-sizes 1:8 --speculative-config "
       "'{\"method\": \"ngram\", \"num_speculative_tokens\": 3, \"acceptance_rate\": 0.5}'",
+      "systolic --array 16x16 --gemm 64x64x64",
+      "systolic --array 16x16 --network alexnet --cores 8",
+      "systolic --chip tpu_v3 --network resnet50",
+      "dataflow --network alexnet --l1 512",
+      "dataflow --conv 16x32x14x14x3",
+      "chip --chip eyeriss_v1 --network vgg16 --batch 3",
+      "chip --nvdla 2048,512,20 --network mobilenet_v2",
       "check data",
   };
   return lines;
@@ -71,7 +78,7 @@ TEST(OutputContract, the_same_command_prints_the_same_bytes) {
 TEST(OutputContract, help_succeeds_everywhere_and_names_json) {
   EXPECT_NE(run_foretoken("--help").out.find("--json"), std::string::npos);
   for (const std::string command : {"demo", "devices", "models", "kernel", "kernel gemm", "step", "train", "rlhf",
-                                    "plan", "plan train", "validate", "fit", "check"}) {
+                                    "plan", "plan train", "validate", "fit", "check", "systolic", "dataflow", "chip"}) {
     const Outcome run = run_foretoken(command + " --help");
     EXPECT_EQ(run.status, 0) << command;
     EXPECT_NE(run.out.find("Usage"), std::string::npos) << command;

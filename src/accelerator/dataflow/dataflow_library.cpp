@@ -33,19 +33,6 @@ std::string missing_buffer(const DataflowCost& cost, const DataflowHardware& har
   return "";
 }
 
-TriedDataflow try_dataflow(const DataflowLayer& layer, const NamedDataflow& dataflow,
-                           const DataflowHardware& hardware) {
-  TriedDataflow tried{.name = dataflow.name};
-  try {
-    tried.cost =
-        analyse_dataflow(layer, directives_for(layer, dataflow), hardware, DataflowReading::physical, dataflow.name);
-    tried.why_not = missing_buffer(tried.cost, hardware);
-  } catch (const InputError& error) {
-    tried.why_not = fmt::format("{}: expected {}", error.problem().value, error.problem().expected);
-  }
-  return tried;
-}
-
 }  // namespace
 
 std::vector<NamedDataflow> read_dataflow_library(const std::filesystem::path& folder) {
@@ -83,11 +70,30 @@ std::vector<Directive> directives_for(const DataflowLayer& layer, const NamedDat
   return directives;
 }
 
+TriedDataflow try_directives(const DataflowLayer& layer, const std::string& name, std::span<const Directive> directives,
+                             const DataflowHardware& hardware, DataflowReading reading) {
+  TriedDataflow tried{.name = name};
+  try {
+    tried.cost = analyse_dataflow(layer, directives, hardware, reading, name);
+    tried.why_not = missing_buffer(tried.cost, hardware);
+  } catch (const InputError& error) {
+    tried.why_not = fmt::format("{}: expected {}", error.problem().value, error.problem().expected);
+  }
+  return tried;
+}
+
+TriedDataflow try_dataflow(const DataflowLayer& layer, const NamedDataflow& dataflow, const DataflowHardware& hardware,
+                           DataflowReading reading) {
+  const DataflowLayer convolution = as_convolution(layer);
+  return try_directives(convolution, dataflow.name, directives_for(convolution, dataflow), hardware, reading);
+}
+
 std::vector<TriedDataflow> rank_dataflows(const DataflowLayer& layer, std::span<const NamedDataflow> library,
                                           const DataflowHardware& hardware, DataflowObjective objective) {
-  const DataflowLayer convolution = as_convolution(layer);
   std::vector<TriedDataflow> tried;
-  for (const NamedDataflow& dataflow : library) tried.push_back(try_dataflow(convolution, dataflow, hardware));
+  for (const NamedDataflow& dataflow : library) {
+    tried.push_back(try_dataflow(layer, dataflow, hardware, DataflowReading::physical));
+  }
   std::ranges::sort(tried, [&](const TriedDataflow& a, const TriedDataflow& b) {
     if (a.why_not.empty() != b.why_not.empty()) return a.why_not.empty();
     const double of_a = figure_to_beat(a.cost, objective);

@@ -33,10 +33,20 @@ struct TriedDataflow {
   std::string name;
   DataflowCost cost;
   std::string why_not;  // it cannot run, or its buffers are too small; empty for one that fits
+
+  bool has_cost() const { return cost.runtime_cycles > 0; }  // also where only buffers are too small
 };
 
-// Every dataflow of the library on `layer` (a GEMM is taken as a convolution): those that fit first, the best of them
-// first of all, ties by name.
+// `directives` as they stand, on `layer` as it is.
+TriedDataflow try_directives(const DataflowLayer& layer, const std::string& name, std::span<const Directive> directives,
+                             const DataflowHardware& hardware, DataflowReading reading);
+
+// A dataflow for convolutions on `layer` (a GEMM is taken as one).
+TriedDataflow try_dataflow(const DataflowLayer& layer, const NamedDataflow& dataflow, const DataflowHardware& hardware,
+                           DataflowReading reading);
+
+// Every dataflow of the library on `layer`, by the physical reading: those that fit first, the best of them first of
+// all, ties by name.
 std::vector<TriedDataflow> rank_dataflows(const DataflowLayer& layer, std::span<const NamedDataflow> library,
                                           const DataflowHardware& hardware, DataflowObjective objective);
 

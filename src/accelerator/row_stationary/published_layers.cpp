@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "accelerator/conv_layers.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "hardware/fact_reader.h"
 
 namespace foretoken {
@@ -46,10 +48,10 @@ std::vector<PublishedConvLayer> read_published_network(const JsonView& entry) {
   const int64_t batch = entry.at("batch").integer({.least = 1, .most = published_sizes.most});
   std::vector<PublishedConvLayer> rows;
   for (const JsonView& layer : entry.at("layers").items()) rows.push_back(read_published_layer(layer, network, batch));
-  for (size_t i = 0; i < rows.size(); ++i) {
-    rows[i].layer.ifmap_compressed = i > 0;
-    rows[i].layer.ofmap_zero_share = rows[std::min(i + 1, rows.size() - 1)].layer.ifmap_zero_share;
-  }
+  std::vector<ConvLayer> layers;
+  for (const PublishedConvLayer& row : rows) layers.push_back(row.layer);
+  chain_zero_shares(layers);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i].layer = layers[i];
   return rows;
 }
 
@@ -61,6 +63,20 @@ std::vector<PublishedConvLayer> PublishedConvLayers::of_network(const std::strin
     if (row.network == network) rows.push_back(row);
   }
   return rows;
+}
+
+std::optional<double> PublishedConvLayers::zero_share(std::string_view network, std::string_view layer) const {
+  // Networks here write conv1_1 for the paper's conv1-1.
+  const auto plain = [](std::string_view name) {
+    std::string text = lower_case(name);
+    std::replace(text.begin(), text.end(), '-', '_');
+    return text;
+  };
+  for (const PublishedConvLayer& row : layers) {
+    if (plain(row.network) == plain(network) && plain(row.layer.name) == plain(layer))
+      return row.layer.ifmap_zero_share;
+  }
+  return std::nullopt;
 }
 
 PublishedConvLayers read_published_conv_layers(const std::filesystem::path& file) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "accelerator/conv_layer.h"
@@ -27,10 +29,11 @@ struct PublishedConvLayers {
   std::vector<PublishedConvLayer> layers;  // in the order of the file
 
   std::vector<PublishedConvLayer> of_network(const std::string& network) const;
+  // Of the layer's inputs; - and _ in names are the same.
+  std::optional<double> zero_share(std::string_view network, std::string_view layer) const;
 };
 
-// The zeros a layer writes are those the next one of its network reads (the last one: as it reads itself); the image
-// that enters a network's first layer is not compressed. InputError with file, line and path.
+// Zeros go from layer to layer of a network as by chain_zero_shares(). InputError with file, line and path.
 PublishedConvLayers read_published_conv_layers(const std::filesystem::path& file);
 
 }  // namespace foretoken

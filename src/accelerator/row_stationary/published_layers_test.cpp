@@ -50,6 +50,13 @@ TEST(PublishedConvLayers, a_layer_writes_the_zeros_that_the_next_one_reads) {
   EXPECT_EQ(rows[4].layer.ofmap_zero_share, rows[4].layer.ifmap_zero_share);
 }
 
+TEST(PublishedConvLayers, zeros_are_found_by_the_names_of_our_networks) {
+  const PublishedConvLayers published = read_published_conv_layers(published_file);
+  EXPECT_EQ(published.zero_share("vgg16", "conv1_2"), 0.477);
+  EXPECT_EQ(published.zero_share("alexnet", "fc6"), std::nullopt);
+  EXPECT_EQ(published.zero_share("resnet50", "conv1"), std::nullopt);
+}
+
 TEST(PublishedConvLayers, a_wrong_value_is_named_with_its_place) {
   std::string text = read_file(published_file, 1 << 20);
   const std::string good = "\"groups\": 2";

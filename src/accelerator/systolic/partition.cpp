@@ -43,6 +43,12 @@ SystolicProjection largest_share(const SystolicProjection& whole, const Partitio
   return share;
 }
 
+void keep_better(std::optional<PartitionedGemm>& best, const PartitionedGemm& found) {
+  const bool better = !best || found.cycles < best->cycles ||
+                      (found.cycles == best->cycles && found.words_per_core < best->words_per_core);
+  if (better) best = found;
+}
+
 }  // namespace
 
 std::string_view partition_name(PartitionKind kind) {
@@ -78,12 +84,18 @@ PartitionedGemm best_partition(const SystolicArray& core, const GemmSize& gemm, 
   for (const PartitionKind kind : partition_kinds) {
     for (int64_t rows = 1; rows <= cores; ++rows) {
       if (cores % rows != 0) continue;
-      const PartitionedGemm found =
-          partitioned_gemm(core, gemm, {.kind = kind, .grid_rows = rows, .grid_columns = cores / rows});
-      const bool better = !best || found.cycles < best->cycles ||
-                          (found.cycles == best->cycles && found.words_per_core < best->words_per_core);
-      if (better) best = found;
+      keep_better(best, partitioned_gemm(core, gemm, {.kind = kind, .grid_rows = rows, .grid_columns = cores / rows}));
     }
+  }
+  return *best;
+}
+
+PartitionedGemm best_partition_on_grid(const SystolicArray& core, const GemmSize& gemm, int64_t grid_rows,
+                                       int64_t grid_columns) {
+  std::optional<PartitionedGemm> best;
+  for (const PartitionKind kind : partition_kinds) {
+    keep_better(best,
+                partitioned_gemm(core, gemm, {.kind = kind, .grid_rows = grid_rows, .grid_columns = grid_columns}));
   }
   return *best;
 }

@@ -36,4 +36,8 @@ PartitionedGemm partitioned_gemm(const SystolicArray& core, const GemmSize& gemm
 // The fewest cycles over all grids of `cores` and all kinds; of equal ones the fewest words, then the first in order.
 PartitionedGemm best_partition(const SystolicArray& core, const GemmSize& gemm, int64_t cores);
 
+// The same over all kinds on one grid.
+PartitionedGemm best_partition_on_grid(const SystolicArray& core, const GemmSize& gemm, int64_t grid_rows,
+                                       int64_t grid_columns);
+
 }  // namespace foretoken

@@ -16,17 +16,24 @@ namespace {
 // SCALE-Sim's own figure for the load before the array starts, where no bandwidth is given.
 constexpr int64_t fill_words_per_cycle = 10;
 
-void check_trace(const SystolicArray& array, const SystolicLayer& layer, const SystolicCompute& compute) {
+// Of the operand with the most. Lanes without work count: they take up room in the order of prefetches.
+double largest_trace_words(const SystolicArray& array, const SystolicLayer& layer, const SystolicCompute& compute) {
   const auto real = [](int64_t value) { return static_cast<double>(value); };
   const SystolicProjection shape = project(array.dataflow, layer.gemm());
-  // Lanes without work count: they take up room in the order of prefetches.
   const double row_lanes = real(compute.row_folds) * real(array.rows);
   const double column_lanes = real(compute.column_folds) * real(array.columns);
-  const double words =
-      std::max({real(compute.input_reads), real(compute.weight_reads), real(compute.output_writes),
-                real(layer.input_height * layer.input_width) * real(layer.channels), row_lanes * real(shape.steps),
-                column_lanes * real(std::max(shape.steps, shape.rows))});
-  if (words > real(largest_systolic_trace) || compute.cycles > largest_systolic_trace) {
+  return std::max({real(compute.input_reads), real(compute.weight_reads), real(compute.output_writes),
+                   real(layer.input_height * layer.input_width) * real(layer.channels), row_lanes * real(shape.steps),
+                   column_lanes * real(std::max(shape.steps, shape.rows))});
+}
+
+bool trace_fits(double words, const SystolicCompute& compute) {
+  return words <= static_cast<double>(largest_systolic_trace) && compute.cycles <= largest_systolic_trace;
+}
+
+void check_trace(const SystolicArray& array, const SystolicLayer& layer, const SystolicCompute& compute) {
+  const double words = largest_trace_words(array, layer, compute);
+  if (!trace_fits(words, compute)) {
     throw InputError(
         {.path = "layer",
          .value = fmt::format("{:.3g} words of one operand in {} cycles", words, compute.cycles),
@@ -227,6 +234,12 @@ void fill_rates(OperandTraffic& operand, int64_t cycles) {
 }
 
 }  // namespace
+
+bool systolic_trace_fits(const SystolicArray& array, const SystolicLayer& layer) {
+  check_layer(layer);
+  const SystolicCompute compute = systolic_compute(array, layer.gemm());
+  return trace_fits(largest_trace_words(array, layer, compute), compute);
+}
 
 SystolicResult simulate_systolic(const SystolicArray& array, const SystolicLayer& layer) {
   check_layer(layer);

@@ -34,6 +34,9 @@ struct SystolicResult {
 // More words of an operand, or cycles, are refused (systolic_compute gives cycles and SRAM accesses of any size).
 inline constexpr int64_t largest_systolic_trace = int64_t{1} << 28;
 
+// Whether simulate_systolic() would take a layer of this size.
+bool systolic_trace_fits(const SystolicArray& array, const SystolicLayer& layer);
+
 // InputError for sizes that are refused, an SRAM of less than 100 words, or a trace of too many words.
 SystolicResult simulate_systolic(const SystolicArray& array, const SystolicLayer& layer);
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "accelerator/problem.h"
-#include "base/json.h"
+#include "accelerator/workload/network_layer.h"
 #include "model/step.h"
 
 namespace foretoken {
@@ -25,8 +25,7 @@ std::vector<AcceleratorLayer> merged_layers(std::vector<AcceleratorLayer> layers
 // The multiplications of a model's step; operators without any are left out.
 std::vector<AcceleratorLayer> layers_of(std::span<const Operator> operators);
 
-// Our JSON: {"name", "source", "layers": [{"name", "count", "from_previous", and "conv": {...} or "gemm": {...}}]}.
-// In the order of the file, not merged.
-std::vector<AcceleratorLayer> read_layer_list(const JsonView& document);
+// In the order given, not merged.
+std::vector<AcceleratorLayer> accelerator_layers(std::span<const NetworkLayer> layers);
 
 }  // namespace foretoken

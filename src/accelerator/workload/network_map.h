@@ -25,7 +25,7 @@ struct NetworkTotals {
 
 struct NetworkMap {
   std::vector<SearchedLayer> layers;  // equal ones merged
-  NetworkTotals totals;             // of all of them, counts included
+  NetworkTotals totals;               // of all of them, counts included
 };
 
 // Layers share the threads: each is searched on one. InputError when a layer fits nowhere.

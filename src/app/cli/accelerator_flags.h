@@ -9,6 +9,7 @@
 #include "accelerator/formats/timeloop_files.h"
 #include "accelerator/workload/layer_list.h"
 #include "accelerator/workload/network_map.h"
+#include "app/cli/layer_flags.h"
 #include "app/cli/library.h"
 #include "app/cli/options.h"
 
@@ -29,7 +30,8 @@ struct AcceleratorQuestion {
 
 struct AcceleratorFlags {
   std::vector<std::string> arch, energy_tables, constraints;
-  std::string problem, gemm, conv, network, mapping;
+  std::string problem, mapping;
+  LayerFlags layers;
   std::string model, phase = "decode", quantization;
   int64_t batch = 1, input_len = 1024, context_len = 0, tensor = 1;
 

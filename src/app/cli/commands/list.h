@@ -7,7 +7,9 @@ namespace foretoken {
 
 std::unique_ptr<Command> make_accel();
 std::unique_ptr<Command> make_check();
+std::unique_ptr<Command> make_chip();
 std::unique_ptr<Command> make_collective();
+std::unique_ptr<Command> make_dataflow();
 std::unique_ptr<Command> make_demo();
 std::unique_ptr<Command> make_devices();
 std::unique_ptr<Command> make_fit();
@@ -22,6 +24,7 @@ std::unique_ptr<Command> make_serve();
 std::unique_ptr<Command> make_speculate();
 std::unique_ptr<Command> make_stacks();
 std::unique_ptr<Command> make_step();
+std::unique_ptr<Command> make_systolic();
 std::unique_ptr<Command> make_train();
 std::unique_ptr<Command> make_validate();
 

@@ -1,0 +1,183 @@
+#include <fmt/format.h>
+
+#include "accelerator/systolic/scalesim_files.h"
+#include "app/cli/commands/list.h"
+#include "app/cli/layer_flags.h"
+#include "app/cli/progress.h"
+#include "app/cli/shipped_file.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "report/json_rows_csv.h"
+#include "report/systolic_report.h"
+
+namespace foretoken {
+namespace {
+
+constexpr Range<int64_t> array_sides{.least = 1, .most = 65536};
+
+class SystolicCommand : public Command {
+ public:
+  void declare(Options& options) override {
+    options_ = &options;
+    options.heading("Array");
+    options.text("--array", array_, "Rows and columns of cells");
+    options.choice("--dataflow", dataflow_, {"os", "ws", "is", "best"},
+                   "What stays in the array: outputs, weights, inputs; best: the fastest for each layer");
+    options.list("--sram-kb", sram_,
+                 "KiB of the SRAMs for inputs, weights and outputs, one number or three; without, 64 each");
+    options.integer("--word-bytes", word_bytes_, {.least = 1, .most = 16}, "Of a word in SRAM");
+    options.list("--dram-bandwidth", dram_,
+                 "Words a cycle between DRAM and the SRAMs, one number or three; without, reads never wait");
+    options.text("--config", config_, "Instead: SCALE-Sim's configuration file (.cfg)");
+    options.text("--cores", cores_, "Split each layer over equal arrays: 16, or a grid of them: 4x4");
+    options.heading("Chip");
+    options.text("--chip", chip_, "Instead of an array: tpu_v1, tpu_v3, tpu_v4 or a chip's JSON file");
+    options.heading("Work");
+    layers_.declare(options);
+    layers_.declare_batch(options);
+    options.text("--topology", topology_, "Instead: SCALE-Sim's topology file (.csv)");
+    options.heading("Output");
+    options.text("--csv", csv_, "Write a row for each layer to this file");
+    options.footer(
+        "Examples:\n"
+        "  foretoken systolic --array 32x32 --dataflow best --gemm 512x4096x1024\n"
+        "  foretoken systolic --array 128x128 --dataflow ws --network resnet50\n"
+        "  foretoken systolic --array 16x16 --conv 64x64x56x56x3 --sram-kb 16,16,16 --dram-bandwidth 8\n"
+        "  foretoken systolic --array 32x32 --gemm 512x4096x1024 --cores 4x4\n"
+        "  foretoken systolic --chip tpu_v3 --network resnet50 --batch 8\n"
+        "  foretoken systolic --config path/to/scale.cfg --topology path/to/alexnet.csv --csv layers.csv\n"
+        "Cycles, stalls and words are those that SCALE-Sim v3 would report. Groups, images and products of a batch "
+        "run\n"
+        "one after the other (times). A chip adds its memory and what is not a matrix product.");
+  }
+
+  Answer run(const Library& library) const override {
+    if (!chip_.empty()) return on_chip(library);
+    const SystolicArray array = described_array();
+    const std::vector<RepeatedSystolicLayer> work = work_of(library);
+    Answer answer = cores_.empty() ? on_array(array, work) : on_cores(array, work);
+    return with_csv(std::move(answer));
+  }
+
+ private:
+  // The numbers of `text`, which stand between `separator`s.
+  static std::vector<int64_t> numbers_in(const std::string& flag, const std::string& text, std::string_view separator,
+                                         Range<int64_t> allowed, const std::string& expected) {
+    std::vector<int64_t> numbers;
+    for (const std::string_view part : split(text, separator)) {
+      const std::optional<int64_t> number = parse_integer(part);
+      if (!number || !allowed.holds(*number)) {
+        throw InputError({.source = flag, .value = printable(text), .expected = expected});
+      }
+      numbers.push_back(*number);
+    }
+    return numbers;
+  }
+
+  // One number for all three operands, or one for each.
+  static std::array<int64_t, 3> per_operand(const std::string& flag, const std::vector<std::string>& given,
+                                            Range<int64_t> allowed, const std::string& expected) {
+    const std::string text = fmt::format("{}", fmt::join(given, ","));
+    const std::vector<int64_t> numbers = numbers_in(flag, text, ",", allowed, expected);
+    if (numbers.size() == 1) return {numbers[0], numbers[0], numbers[0]};
+    if (numbers.size() != 3) throw InputError({.source = flag, .value = printable(text), .expected = expected});
+    return {numbers[0], numbers[1], numbers[2]};
+  }
+
+  SystolicArray described_array() const {
+    if (!config_.empty()) {
+      options_->refuse({"--array", "--sram-kb", "--dram-bandwidth", "--word-bytes"}, {}, "--config");
+      return read_scalesim_config(config_).array;
+    }
+    const std::vector<int64_t> sides =
+        numbers_in("--array", array_, "x", array_sides, "rows x columns of cells, up to 65536: 32x32");
+    if (sides.size() != 2) {
+      throw InputError({.source = "--array", .value = printable(array_), .expected = "rows x columns: 32x32"});
+    }
+    SystolicArray array{.rows = sides[0], .columns = sides[1], .word_bytes = word_bytes_};
+    if (!sram_.empty()) {
+      const auto kib = per_operand("--sram-kb", sram_, {.least = 1, .most = 1 << 20},
+                                   "KiB of inputs, weights and outputs, up to 1048576: 64,64,64");
+      array.input_sram_bytes = 1024 * kib[0];
+      array.weight_sram_bytes = 1024 * kib[1];
+      array.output_sram_bytes = 1024 * kib[2];
+    }
+    if (!dram_.empty()) {
+      const auto words = per_operand("--dram-bandwidth", dram_, {.least = 1, .most = 1 << 20},
+                                     "words a cycle of inputs, weights and outputs, up to 1048576: 10,10,10");
+      array.dram = DramWordsPerCycle{.inputs = words[0], .weights = words[1], .outputs = words[2]};
+    }
+    return array;
+  }
+
+  std::vector<RepeatedSystolicLayer> work_of(const Library& library) const {
+    std::vector<RepeatedSystolicLayer> work;
+    if (topology_.empty()) {
+      for (const NetworkLayer& layer : layers_.layers(library)) work.push_back(systolic_layer(layer));
+      return work;
+    }
+    options_->refuse({"--gemm", "--conv", "--network", "--batch"}, {}, "--topology");
+    for (const NamedSystolicLayer& layer : read_scalesim_topology(topology_)) {
+      work.push_back({.name = layer.name, .layer = layer.layer});
+    }
+    return work;
+  }
+
+  std::vector<Dataflow> tried(const SystolicArray& array) const {
+    if (dataflow_ == "best") return {dataflows.begin(), dataflows.end()};
+    const bool as_configured = !config_.empty() && !options_->was_given("--dataflow");
+    return {as_configured ? array.dataflow : find_dataflow(dataflow_).value()};
+  }
+
+  Answer on_array(const SystolicArray& array, const std::vector<RepeatedSystolicLayer>& work) const {
+    SystolicReport report{.array = array};
+    for (const RepeatedSystolicLayer& layer : work) {
+      show_progress(fmt::format("layer {} of {}: {}", report.rows.size() + 1, work.size(), layer.name));
+      report.rows.push_back({.layer = layer, .run = run_systolic_layer(array, layer.layer, tried(array))});
+    }
+    return {.text = systolic_text(report), .json = systolic_json(report)};
+  }
+
+  Answer on_cores(const SystolicArray& array, const std::vector<RepeatedSystolicLayer>& work) const {
+    const std::string expected = "a number of cores, up to 65536, or a grid of them: 4x4";
+    const std::vector<int64_t> sides = numbers_in("--cores", cores_, "x", array_sides, expected);
+    if (sides.size() > 2) throw InputError({.source = "--cores", .value = printable(cores_), .expected = expected});
+    CoreGrid grid{.cores = sides[0]};
+    if (sides.size() == 2) grid = {.cores = sides[0] * sides[1], .rows = sides[0]};
+    CoresReport report{.core = array, .cores = grid.cores};
+    for (const RepeatedSystolicLayer& layer : work) {
+      report.rows.push_back({.layer = layer, .run = run_on_cores(array, layer.layer, tried(array), grid)});
+    }
+    return {.text = cores_text(report), .json = cores_json(report)};
+  }
+
+  Answer on_chip(const Library& library) const {
+    options_->refuse({"--topology"}, {"Array"}, "--chip");
+    const SystolicChip chip = read_systolic_chip(
+        shipped_file("--chip", library.directory() / "accelerators" / "systolic", chip_, "a chip's file"));
+    const ChipNetworkRun run = run_chip_network(chip, layers_.layers(library));
+    return with_csv({.text = systolic_chip_text(chip, run), .json = systolic_chip_json(chip, run)});
+  }
+
+  Answer with_csv(Answer answer) const {
+    if (csv_.empty()) return answer;
+    write_file(csv_, json_rows_csv(*answer.json.find("layers")));
+    answer.text += fmt::format("wrote {}\n", csv_);
+    return answer;
+  }
+
+  const Options* options_ = nullptr;
+  LayerFlags layers_;
+  std::string array_ = "32x32", dataflow_ = "os", config_, cores_, chip_, topology_, csv_;
+  std::vector<std::string> sram_, dram_;
+  int64_t word_bytes_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_systolic() {
+  return std::make_unique<SystolicCommand>();
+}
+
+}  // namespace foretoken

@@ -1,0 +1,25 @@
+// The flags that say which layers run on an accelerator: one product, one convolution, or a network.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "accelerator/workload/network_layer.h"
+#include "app/cli/library.h"
+#include "app/cli/options.h"
+
+namespace foretoken {
+
+struct LayerFlags {
+  std::string gemm, conv, network;
+  int64_t batch = 1;
+
+  void declare(Options& options);
+  void declare_batch(Options& options);
+  int kinds_given() const;  // of --gemm, --conv and --network
+  // InputError unless exactly one kind of work is given.
+  std::vector<NetworkLayer> layers(const Library& library) const;
+};
+
+}  // namespace foretoken
