@@ -31,7 +31,7 @@ double used_share(double macs, double cycles, double cells) {
   return macs / (std::max(1.0, cycles) * cells);
 }
 
-std::string percent(double share) {
+std::string share_text(double share) {
   return fmt::format("{:.1f}%", 100 * share);
 }
 
@@ -131,16 +131,16 @@ std::string systolic_text(const SystolicReport& report) {
     table.add({row.layer.name, fmt::format("{}", row.layer.repeats), std::string(dataflow_name(run.dataflow)),
                fmt::format("{}", gemm.m), fmt::format("{}", gemm.n), fmt::format("{}", gemm.k),
                fmt::format("{}", run.cycles()), run.memory ? fmt::format("{}", run.memory->stall_cycles) : "-",
-               percent(used_share(macs_of(gemm), real(run.cycles()), cells_of(report.array))),
+               share_text(used_share(macs_of(gemm), real(run.cycles()), cells_of(report.array))),
                count_text(real(sram_words(run.compute))),
                run.memory ? count_text(real(dram_words(*run.memory))) : "-"});
   }
   const SystolicTotals totals = totals_of(report);
   std::string text = array_text(report.array) + "\n" + table.text();
-  text +=
-      fmt::format("\nTotal: {:.0f} cycles, {:.0f} of them stalls; {} of the cells; {} SRAM and {} DRAM words\n",
-                  totals.cycles, totals.stalls, percent(used_share(totals.macs, totals.cycles, cells_of(report.array))),
-                  count_text(totals.sram_words), count_text(totals.dram_words));
+  text += fmt::format("\nTotal: {:.0f} cycles, {:.0f} of them stalls; {} of the cells; {} SRAM and {} DRAM words\n",
+                      totals.cycles, totals.stalls,
+                      share_text(used_share(totals.macs, totals.cycles, cells_of(report.array))),
+                      count_text(totals.sram_words), count_text(totals.dram_words));
   if (!totals.all_in_memory) {
     text += "-: too large to be run word by word; its cycles are those of the array alone\n";
   }
@@ -230,7 +230,7 @@ std::string systolic_chip_text(const SystolicChip& chip, const ChipNetworkRun& r
                        const std::string& bound) {
     table.add({name, count_text(macs), fmt::format("{:.0f}", cycles.matrix), fmt::format("{:.0f}", cycles.memory),
                fmt::format("{:.0f}", cycles.vector), fmt::format("{:.0f}", total), duration_text(total / clock),
-               percent(2 * macs / (total / clock) / chip.peak().value()), bound});
+               share_text(2 * macs / (total / clock) / chip.peak().value()), bound});
   };
   for (const ChipLayerRun& layer : run.layers) {
     add(layer.name, layer.macs, layer.cycles, layer.cycles.total(),

@@ -87,7 +87,8 @@ TEST_F(AcceleratorCommands, the_best_dataflow_is_no_slower_than_any_that_fits) {
   const JsonView layer = JsonView(json, line).at("layers").items().front();
   ASSERT_EQ(layer.at("ranking").items().size(), 6u);
   for (const JsonView& tried : layer.at("ranking").items()) {
-    if (!tried.has("why_not")) EXPECT_GE(tried.at("cycles").number(), layer.at("cycles").number());
+    if (tried.has("why_not")) continue;
+    EXPECT_GE(tried.at("cycles").number(), layer.at("cycles").number());
   }
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 std::vector<AcceleratorLayer> parsed(const std::string& text) {
   const Json document = parse_json(text, "layers.json");
-  return read_layer_list(JsonView(document, "layers.json"));
+  return accelerator_layers(read_network_layers(JsonView(document, "layers.json")));
 }
 
 double operations_of(const std::vector<AcceleratorLayer>& layers) {
@@ -24,7 +24,7 @@ std::vector<AcceleratorLayer> shipped(const std::string& name) {
   const std::filesystem::path file =
       std::filesystem::path(FORETOKEN_SOURCE_DIR) / "data" / "accelerators" / "networks" / (name + ".json");
   const Json document = read_json_file(file);
-  return read_layer_list(JsonView(document, file.string()));
+  return accelerator_layers(read_network_layers(JsonView(document, file.string())));
 }
 
 // Multiply-accumulates as published: torchvision's GFLOPS of the weights of ResNet-50, VGG-16 and MobileNetV2; AlexNet
