@@ -1,4 +1,6 @@
 // What `foretoken systolic`, `dataflow` and `chip` say, and what they refuse.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "base/file.h"
@@ -88,7 +90,7 @@ TEST_F(AcceleratorCommands, the_best_dataflow_is_no_slower_than_any_that_fits) {
   ASSERT_EQ(layer.at("ranking").items().size(), 6u);
   for (const JsonView& tried : layer.at("ranking").items()) {
     if (tried.has("why_not")) continue;
-    EXPECT_GE(tried.at("cycles").number(), layer.at("cycles").number());
+    EXPECT_GE(tried.at("cycles").number(), layer.at("cycles").number()) << tried.at("dataflow").string();
   }
 }
 
