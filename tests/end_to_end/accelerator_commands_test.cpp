@@ -50,7 +50,7 @@ TEST_F(AcceleratorCommands, the_best_dataflow_of_an_array_is_the_fastest_of_the_
 }
 
 TEST_F(AcceleratorCommands, a_narrow_memory_stalls_an_array) {
-  const std::string line = "systolic --array 16x16 --gemm 64x64x64 --sram-kb 8,8,8";
+  const std::string line = "systolic --array 16x16 --gemm 256x256x256 --sram-kb 8,8,8";
   EXPECT_GT(total(line + " --dram-bandwidth 1", "stall_cycles"), total(line + " --dram-bandwidth 64", "stall_cycles"));
 }
 
