@@ -31,14 +31,12 @@ std::string bound_sentence(const RowStationaryResult& result) {
   const RowStationaryCycles& cycles = result.cycles;
   switch (result.bound) {
     case RowStationaryBound::mac:
-      return fmt::format("its elements multiply in {:.0f}% of the cycles", percent_of(cycles.mac, cycles.total()));
+      return fmt::format("multiplies in {:.0f}% of the cycles", percent_of(cycles.mac, cycles.total()));
     case RowStationaryBound::array_feeding:
-      return fmt::format(
-          "its elements wait for inputs and partial sums in {:.0f}% of the cycles, fill and drain in "
-          "{:.0f}%",
-          percent_of(cycles.feed, cycles.total()), percent_of(cycles.ramp, cycles.total()));
+      return fmt::format("waits for inputs and partial sums in {:.0f}% of the cycles, fills and drains in {:.0f}%",
+                         percent_of(cycles.feed, cycles.total()), percent_of(cycles.ramp, cycles.total()));
     case RowStationaryBound::dram:
-      return fmt::format("it stands still {:.0f}% of the time for the link to DRAM",
+      return fmt::format("stands still for DRAM in {:.0f}% of the time",
                          percent_of((result.total - result.processing).value(), result.total.value()));
   }
   return "";
@@ -195,7 +193,9 @@ std::string nvdla_text(const NvdlaReport& report) {
   const Seconds total = nvdla_total(report);
   return fmt::format("NVDLA, {} int8 multipliers at {:.0f} MHz, buffer {:.0f} KiB, DRAM {:.3g} GB/s\n\n", own.macs,
                      own.clock.value() / mega, own.convolution_buffer.value() / kibi, own.dram.value() / giga) +
-         table.text() + fmt::format("\nTotal: {}, {:.4g} a second\n", duration_text(total.value()), 1 / total.value());
+         table.text() + fmt::format("\nTotal: {}, {:.4g} a second\n", duration_text(total.value()), 1 / total.value()) +
+         "with work: channels and filters come in sixteens\n"
+         "read again: for every further quarter of the buffer that the weights fill\n";
 }
 
 Json nvdla_json(const NvdlaReport& report) {

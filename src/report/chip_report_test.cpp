@@ -59,7 +59,7 @@ TEST(ChipReport, a_layer_that_cannot_run_says_why_and_the_total_leaves_it_out) {
 }
 
 TEST(ChipReport, says_what_bounds_a_layer) {
-  EXPECT_NE(row_stationary_text(eyeriss_report("wide")).find("wait for inputs and partial sums"), std::string::npos);
+  EXPECT_NE(row_stationary_text(eyeriss_report("wide")).find("waits for inputs and partial sums"), std::string::npos);
   EXPECT_NE(nvdla_text(nvdla_report(small_nvdla)).find("multipliers"), std::string::npos);
   NvdlaConfiguration slow_memory = small_nvdla;
   slow_memory.dram = BytesPerSecond(1e6);
