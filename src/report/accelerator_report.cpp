@@ -100,7 +100,7 @@ Json loops_json(const MappingReport& report, size_t level) {
 constexpr std::string_view tensor_colours[] = {"#2374ab", "#f08a24", "#3a9d5d", "#8d5fb0",
                                                "#c81d25", "#7b8794", "#b58900", "#111827"};
 constexpr std::string_view leakage_colour = "#cbd2d9", compute_colour = "#1f2933", network_colour = "#9fb3c8",
-                           frame_colour = "#e4e7eb";
+                           outline_colour = "#e4e7eb";
 constexpr double figure_width = 920, bar_left = 190, bar_right = figure_width - 150, row_height = 30;
 
 struct BarPart {
@@ -325,7 +325,7 @@ std::string mapping_report_svg(const MappingReport& report) {
   svg.text({24, use_top - 18}, "Use of what is there", {.size = 13, .bold = true});
   for (size_t i = 0; i < use_bars.size(); ++i) {
     const double y = use_top + row_height * static_cast<double>(i);
-    svg.rectangle({bar_left, y}, bar_right - bar_left, row_height - 8, {.stroke = frame_colour});
+    svg.rectangle({bar_left, y}, bar_right - bar_left, row_height - 8, {.stroke = outline_colour});
     draw_bar(svg, y, use_bars[i].name, {{.value = use_bars[i].share, .colour = tensor_colours[0], .tooltip = ""}},
              bar_right - bar_left, fmt::format("{:.1f}%", 100 * use_bars[i].share));
   }

@@ -30,8 +30,11 @@ bool is_dense(const AcceleratorCaseFile& file) {
 // Dense cases among sparse ones say densities as well, of which their chip makes no use.
 bool is_sparse(const AcceleratorCaseFile& file) {
   if (!first_case_has(file, "mapping_outer_to_inner")) return false;
-  const JsonView problem = file.document->at("cases").items().front().at("problem");
-  return problem.has("instance") && problem.at("instance").has("densities");
+  for (const JsonView& one : file.document->at("cases").items()) {
+    const auto densities = one.at("problem").at("instance").find("densities");
+    if (densities && !densities->members().empty()) return true;
+  }
+  return false;
 }
 
 struct CaseKind {
