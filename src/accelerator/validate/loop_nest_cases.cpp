@@ -31,6 +31,7 @@ AcceleratorLevel read_case_level(const JsonView& view, bool innermost) {
   level.buffers = static_cast<int>(integer_or(attributes, "multiple_buffering", 1));
   if (const auto rate = attributes.find("read_bandwidth")) level.bandwidth.read = rate->number();
   if (const auto rate = attributes.find("write_bandwidth")) level.bandwidth.write = rate->number();
+  if (const auto rate = attributes.find("shared_bandwidth")) level.bandwidth.shared = rate->number();
   return level;
 }
 
@@ -42,6 +43,7 @@ std::optional<double> optional_number(const JsonView& view, size_t index) {
 
 // The small design of DRAM, a buffer and a grid of register files, with its defaults.
 Architecture read_small_design(const JsonView& view) {
+  view.allow_only({"levels", "defaults", "x", "y", "glb_kb", "rf", "word", "glb_bw", "dram_bw", "rf_bw"});
   const int64_t x = integer_or(view, "x", 16), y = integer_or(view, "y", 16);
   const int64_t word_bits = integer_or(view, "word", 8);
   constexpr int64_t bus_bits = 64;
