@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include "accelerator/formats/designs.h"
+#include "accelerator/row_stationary/chip.h"
+#include "accelerator/systolic/chip.h"
+#include "accelerator/workload/network_layer.h"
 #include "app/cli/commands/list.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -44,6 +48,33 @@ std::vector<DataProblem> check_vision_data(const std::filesystem::path& folder) 
   return problems;
 }
 
+// Every design, list of layers and chip reads, and a design gets its energies. A library need not have any.
+std::vector<DataProblem> check_accelerator_data(const std::filesystem::path& folder) {
+  std::vector<DataProblem> problems;
+  if (!std::filesystem::is_directory(folder)) return problems;
+  const auto check = [&](const std::filesystem::path& file, const auto& read) {
+    try {
+      read(file);
+    } catch (const InputError& error) {
+      problems.push_back({.file = file.string(), .message = error.what()});
+    }
+  };
+  const auto check_each = [&](const char* name, const auto& read) {
+    for (const std::string& stem : json_stems(folder / name)) check(folder / name / (stem + ".json"), read);
+  };
+  check(folder, [&](const std::filesystem::path& path) {
+    const AcceleratorCatalogue catalogue(path);
+    check_each("designs", [&](const std::filesystem::path& file) { catalogue.design(file.string()); });
+  });
+  check_each("networks", [](const std::filesystem::path& file) {
+    const Json document = read_json_file(file);
+    read_network_layers(JsonView(document, file.string()));
+  });
+  check_each("chips", read_row_stationary_chip);
+  check_each("systolic", read_systolic_chip);
+  return problems;
+}
+
 // Every calibration passes its own check, whether or not it was packed.
 std::vector<DataProblem> check_calibrations(const std::filesystem::path& folder) {
   std::vector<DataProblem> problems;
@@ -63,12 +94,13 @@ std::vector<DataProblem> check_calibrations(const std::filesystem::path& folder)
 class CheckCommand : public Command {
  public:
   void declare(Options& options) override {
-    Options& data = options.subcommand(
-        "data",
-        "Devices, nodes, clusters, models, vision encoders and calibrations: the shipped ones, or those of --dir");
-    data.text(
-        "--dir", directory_,
-        "A folder with hardware/ and models/, perhaps vision/ and kernels/calibrations/; default: the shipped one");
+    Options& data = options.subcommand("data",
+                                       "Devices, nodes, clusters, models, vision encoders, accelerators and "
+                                       "calibrations: the shipped ones, or those of "
+                                       "--dir");
+    data.text("--dir", directory_,
+              "A folder with hardware/ and models/, perhaps vision/, accelerators/ and kernels/calibrations/; default: "
+              "the shipped one");
     data.footer("Example:\n  foretoken check data --dir my-library");
   }
 
@@ -81,6 +113,7 @@ class CheckCommand : public Command {
     std::vector<DataProblem> problems = check_hardware_data(folder / "hardware");
     for (DataProblem& problem : check_model_data(folder / "models")) problems.push_back(std::move(problem));
     for (DataProblem& problem : check_vision_data(folder / "vision")) problems.push_back(std::move(problem));
+    for (DataProblem& problem : check_accelerator_data(folder / "accelerators")) problems.push_back(std::move(problem));
     for (DataProblem& problem : check_calibrations(folder / "kernels" / "calibrations"))
       problems.push_back(std::move(problem));
 
