@@ -18,13 +18,13 @@ constexpr std::array<std::pair<std::string_view, MappingMetric>, 4> metric_names
     {"edp", MappingMetric::edp},
 }};
 
-MappingMetric metric_named(std::string_view name) {
+MappingMetric metric_named(std::string_view name, const std::string& source) {
   std::vector<std::string> names;
   for (const auto& [own, metric] : metric_names) {
     if (own == name) return metric;
     names.emplace_back(own);
   }
-  throw InputError({.path = "objective",
+  throw InputError({.source = source,
                     .value = printable(name),
                     .expected = "energy, delay, latency or edp, or two of them as in delay,energy",
                     .suggestion = nearest_name(name, names).value_or("")});
@@ -32,12 +32,12 @@ MappingMetric metric_named(std::string_view name) {
 
 }  // namespace
 
-MappingObjective objective_named(std::string_view text) {
+MappingObjective objective_named(std::string_view text, const std::string& source) {
   const auto parts = split(text, ",");
-  MappingObjective objective{.first = metric_named(parts.front())};
+  MappingObjective objective{.first = metric_named(parts.front(), source)};
   if (objective.first == MappingMetric::energy) objective.second = MappingMetric::delay;
-  if (parts.size() > 1) objective.second = metric_named(parts[1]);
-  if (parts.size() > 2) metric_named(text);
+  if (parts.size() > 1) objective.second = metric_named(parts[1], source);
+  if (parts.size() > 2) metric_named(text, source);
   return objective;
 }
 

@@ -30,7 +30,8 @@ struct MappingScore {
 
 // `energy`, `delay`, `latency`, `edp`, or two of them with a comma between, as in `delay,energy`. InputError for
 // others.
-MappingObjective objective_named(std::string_view text);
+// `source` names the text in errors.
+MappingObjective objective_named(std::string_view text, const std::string& source = "objective");
 
 double metric_value(MappingMetric metric, const Evaluation& evaluation);
 double least_value(MappingMetric metric, const MappingBound& bound);

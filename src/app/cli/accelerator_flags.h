@@ -32,8 +32,8 @@ struct AcceleratorFlags {
   std::vector<std::string> arch, energy_tables, constraints;
   std::string problem, mapping;
   LayerFlags layers;
-  std::string model, phase = "decode", quantization;
-  int64_t batch = 1, input_len = 1024, context_len = 0, tensor = 1;
+  std::string model, phase = "decode";
+  int64_t batch = 1, input_len = 1024, context_len = 0;
 
   void declare(Options& options);
   // InputError where no architecture, or no work or more than one kind of it, is given.

@@ -24,6 +24,7 @@ namespace {
 class AccelCommand : public Command {
  public:
   void declare(Options& options) override {
+    options_ = &options;
     options.flag("--list", list_, "List the designs and networks that ship");
     flags_.declare(options);
     options.heading("Search");
@@ -63,7 +64,11 @@ class AccelCommand : public Command {
   }
 
   Answer run(const Library& library) const override {
-    if (list_) return listed(library);
+    if (list_) {
+      options_->allow_only({"--list"}, {}, "--list");
+      return listed(library);
+    }
+    refuse_unused_flags();
     const AcceleratorQuestion question = flags_.question(library);
     if (!device_file_.empty()) write_device(question);
     Answer answer = question.problem ? one(question) : network(question);
@@ -78,6 +83,22 @@ class AccelCommand : public Command {
   }
 
  private:
+  // A flag that would change nothing is a mistake about what it does.
+  void refuse_unused_flags() const {
+    const std::vector<std::string> search = {"--objective", "--tries",      "--time-limit", "--threads",
+                                             "--seed",      "--remainders", "--pareto"};
+    if (flags_.model.empty()) {
+      options_->refuse({"--phase", "--batch", "--input-len", "--context-len"}, {}, "work other than --model");
+    }
+    if (!flags_.mapping.empty()) options_->refuse(search, {}, "--mapping, which leaves nothing to search");
+    if (fuse_.empty()) options_->refuse({"--fuse-layers"}, {}, "layers that run apart (without --fuse)");
+    if (!flags_.layers.network.empty() || !flags_.model.empty()) {
+      options_->refuse({"--pareto", "--mapping", "--sparsity", "--svg", "--html", "--map", "--stats"}, {},
+                       "a network, whose layers each have their own");
+    }
+    if (!fuse_.empty()) options_->refuse({"--csv"}, {}, "--fuse");
+  }
+
   static Answer listed(const Library& library) {
     const std::filesystem::path folder = library.directory() / "accelerators";
     const AcceleratorCatalogue catalogue = library.accelerator_designs();
@@ -105,7 +126,8 @@ class AccelCommand : public Command {
   }
 
   MapperOptions mapper_options(int64_t usual_tries) const {
-    MapperOptions options{.objective = objective_named(objective_), .most_tries = tries_ > 0 ? tries_ : usual_tries};
+    MapperOptions options{.objective = objective_named(objective_, "--objective"),
+                          .most_tries = tries_ > 0 ? tries_ : usual_tries};
     if (time_limit_ > 0) options.time_limit_seconds = time_limit_;
     options.threads =
         threads_ > 0 ? static_cast<unsigned>(threads_) : std::max(1U, std::thread::hardware_concurrency());
@@ -179,12 +201,14 @@ class AccelCommand : public Command {
   }
 
   static void add_search(const MapperResult& search, Answer& answer) {
-    answer.text += fmt::format(
-        "\nSearch: {} mappings tried, {} fit, of about 2^{:.0f}; {}{}\n", search.tried, search.evaluations,
-        search.log2_points,
-        search.exhausted ? std::string("all were looked at: this is the best")
-                         : fmt::format("the best may be {:.1f}% better, by a bound that is proven", 100 * search.gap),
-        search.out_of_time ? "; the time limit ended it, a rerun may end elsewhere" : "");
+    answer.text +=
+        fmt::format("\nSearch: {} mappings tried, {} fit, of about 2^{:.0f}; {}{}\n", search.tried, search.evaluations,
+                    search.log2_points,
+                    search.exhausted ? std::string("all were looked at: this is the best")
+                    : search.gap < 5e-4
+                        ? std::string("none is better, by a bound that is proven")
+                        : fmt::format("the best may be {:.1f}% better, by a bound that is proven", 100 * search.gap),
+                    search.out_of_time ? "; the time limit ended it, a rerun may end elsewhere" : "");
     Json json = Json::object({{"tried", search.tried},
                               {"evaluations", search.evaluations},
                               {"log2_points", search.log2_points},
@@ -236,11 +260,6 @@ class AccelCommand : public Command {
 
   Answer network(const AcceleratorQuestion& question) const {
     const Architecture& architecture = question.design.architecture;
-    if (!sparsity_.empty()) throw InputError({.source = "--sparsity", .expected = "one operator, not a network"});
-    for (const auto& [flag, file] :
-         {std::pair{"--svg", svg_}, {"--html", html_}, {"--map", map_}, {"--stats", stats_}}) {
-      if (!file.empty()) throw InputError({.source = flag, .value = file, .expected = "one operator, not a network"});
-    }
     const ConstraintsFor constraints = [&](const Problem& problem) { return question.constraints_for(problem); };
     if (!fuse_.empty()) return fused(question, constraints);
     const NetworkMap map = map_network(architecture, question.layers, constraints, mapper_options(50'000));
@@ -269,6 +288,7 @@ class AccelCommand : public Command {
     write_file(device_file_, device_json(question.design).dump(2) + "\n");
   }
 
+  const Options* options_ = nullptr;
   AcceleratorFlags flags_;
   std::string objective_ = "edp", remainders_ = "few", fuse_, sparsity_;
   std::string csv_, svg_, html_, map_, stats_, device_file_;
