@@ -90,11 +90,11 @@ class AccelCommand : public Command {
     if (flags_.model.empty()) {
       options_->refuse({"--phase", "--batch", "--input-len", "--context-len"}, {}, "work other than --model");
     }
-    if (!flags_.mapping.empty()) options_->refuse(search, {}, "--mapping, which leaves nothing to search");
-    if (fuse_.empty()) options_->refuse({"--fuse-layers"}, {}, "layers that run apart (without --fuse)");
+    if (!flags_.mapping.empty()) options_->refuse(search, {}, "--mapping");
+    if (fuse_.empty()) options_->refuse({"--fuse-layers"}, {}, "layers that run apart");
     if (!flags_.layers.network.empty() || !flags_.model.empty()) {
       options_->refuse({"--pareto", "--mapping", "--sparsity", "--svg", "--html", "--map", "--stats"}, {},
-                       "a network, whose layers each have their own");
+                       "several layers");
     }
     if (!fuse_.empty()) options_->refuse({"--csv"}, {}, "--fuse");
   }
