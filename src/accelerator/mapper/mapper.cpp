@@ -158,7 +158,7 @@ class MappingSearch {
     point.kept = space_.must_keep;
     space_.write_mapping(point, evaluator_.problem(), least);
     const auto faults = mapping_faults(least, evaluator_.architecture(), evaluator_.problem());
-    result_.reason = fmt::format("none of {} mappings fits", result_.tried);
+    result_.reason = fmt::format("a mapping that fits; none was found in {} tries", result_.tried);
     if (!faults.empty()) result_.reason += fmt::format("; with all loops outermost, {}", fmt::join(faults, "; "));
   }
 

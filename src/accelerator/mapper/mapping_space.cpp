@@ -297,6 +297,20 @@ void MappingSpace::check_products(const Constraints& constraints, const Problem&
   }
 }
 
+int64_t MappingSpace::room_to_spread(const MappingPoint& point, int slot, int dimension) const {
+  int64_t used = 1, spread = 1;
+  for (int d = 0; d < dimensions; ++d) {
+    if (d != dimension) used *= point.bound[slot_index(slot, d)];
+  }
+  for (int s = 0; s < std::ssize(slots); ++s) {
+    const bool beside = s != slot && slots[s].level == slots[slot].level && slots[s].kind != LoopKind::temporal;
+    if (beside) spread *= point.bound[slot_index(s, dimension)];
+  }
+  const int64_t by_dimension = most_spread[slots[slot].level * dimensions + dimension] / spread;
+  const int64_t by_array = slots[slot].fanout > 0 ? slots[slot].fanout / used : by_dimension;
+  return std::max<int64_t>(1, std::min(by_array, by_dimension));
+}
+
 MappingPoint MappingSpace::outermost() const {
   MappingPoint point;
   point.kept = may_keep;
@@ -306,11 +320,15 @@ MappingPoint MappingSpace::outermost() const {
     int64_t covered = 1;
     for (int s = 0; s < std::ssize(slots); ++s) covered *= point.bound[slot_index(s, d)];
     int64_t left = (size[d] + covered - 1) / covered;
-    for (const int s : open_slots[d]) {
-      const int64_t own = uneven[d] ? std::min(left, most[slot_index(s, d)])
-                                    : largest_divisor(left, most[slot_index(s, d)], divisors[d]);
-      point.bound[slot_index(s, d)] = own;
-      left = (left + own - 1) / own;
+    // In time first; over the array only what has no other place, within what is left of it.
+    for (const bool spatial : {false, true}) {
+      for (const int s : open_slots[d]) {
+        if ((slots[s].kind != LoopKind::temporal) != spatial) continue;
+        const int64_t limit = std::min(most[slot_index(s, d)], spatial ? room_to_spread(point, s, d) : left);
+        const int64_t own = uneven[d] ? std::min(left, limit) : largest_divisor(left, limit, divisors[d]);
+        point.bound[slot_index(s, d)] = own;
+        left = (left + own - 1) / own;
+      }
     }
   }
   for (int i = 0; i < levels; ++i) {

@@ -66,6 +66,8 @@ struct MappingSpace {
   int slot_index(int slot, int dimension) const { return slot * dimensions + dimension; }
 
  private:
+  // How far a dimension may still be spread over a spatial slot.
+  int64_t room_to_spread(const MappingPoint& point, int slot, int dimension) const;
   void limit_slots(const LoopConstraint& own);
   void fix_spatial_factors(const LoopConstraint& own, const Constraints& constraints, const Problem& problem);
   void fix_remaining_factors(const Constraints& constraints, const Problem& problem);
