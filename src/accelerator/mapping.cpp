@@ -105,7 +105,19 @@ void add_storage_faults(const Mapping& mapping, const Architecture& architecture
     }
   }
   for (size_t t = 0; t < problem.tensors.size(); ++t) {
-    if ((kept_somewhere >> t & 1) == 0) faults.push_back(fmt::format("no level keeps {}", problem.tensors[t].name));
+    if ((kept_somewhere >> t & 1) == 0) {
+      faults.push_back(fmt::format("no level keeps {}", problem.tensors[t].name));
+      continue;
+    }
+    int home = 0;
+    while ((mapping.kept[home] >> t & 1) == 0) ++home;
+    for (const Loop& loop : mapping.loops) {
+      if (loop.level >= home || loop.bound == 1 || !uses_dimension(problem.tensors[t], loop.dimension)) continue;
+      faults.push_back(fmt::format(
+          "{} comes from nowhere: a loop over {} outside {} moves it, and no level there keeps it",
+          problem.tensors[t].name, problem.dimensions[loop.dimension].name, architecture.levels[home].name));
+      break;
+    }
   }
 }
 

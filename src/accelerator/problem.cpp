@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <utility>
@@ -33,6 +34,9 @@ std::string problem_fault(const Problem& problem) {
   for (const ProblemDimension& dimension : problem.dimensions) {
     if (!dimension_names.insert(dimension.name).second)
       return fmt::format("two dimensions are named {}", dimension.name);
+  }
+  if (std::none_of(problem.tensors.begin(), problem.tensors.end(), [](const auto& own) { return own.written; })) {
+    return "no tensor is written: one must hold the result";
   }
   for (const ProblemTensor& tensor : problem.tensors) {
     if (!tensor_names.insert(tensor.name).second) return fmt::format("two tensors are named {}", tensor.name);

@@ -1,6 +1,7 @@
 // foretoken accel as users run it: designs, files, wrong files, designs as devices.
 #include <gtest/gtest.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "command_test.h"
 
@@ -80,8 +81,8 @@ TEST_F(Accel, contradictory_constraints_are_named) {
         "  targets:\n"
         "  - {target: GLB, type: dataspace, keep: [A], bypass: [A]}\n"
         "  - {target: RF, type: temporal, factors: M=3}\n");
-  const Outcome run = run_foretoken({"accel", "--arch", "gemm_array_16x16", "--gemm", "16x16x16", "--remainders", "never",
-                                 "--constraints", path("constraints.yaml")});
+  const Outcome run = run_foretoken({"accel", "--arch", "gemm_array_16x16", "--gemm", "16x16x16", "--remainders",
+                                     "never", "--constraints", path("constraints.yaml")});
   expect_refused(run, "A");
 }
 
@@ -113,15 +114,15 @@ TEST_F(Accel, a_design_is_a_device_of_the_layers_above) {
                 .status,
             0);
   const Outcome step = run_foretoken({"step", "--model", "Qwen2.5-0.5B", "--device", path("chip.json"), "--batch", "4",
-                                  "--context-len", "128", "--json"});
+                                      "--context-len", "128", "--json"});
   ASSERT_EQ(step.status, 0) << step.err;
   EXPECT_NE(step.out.find("\"mapped\""), std::string::npos);
 }
 
 TEST_F(Accel, writes_its_figures) {
-  const Outcome run = run_foretoken({"accel", "--arch", "gemm_array_16x16", "--gemm", "64x64x64", "--tries", "500", "--svg",
-                                 path("a.svg"), "--html", path("a.html"), "--csv", path("a.csv"), "--map",
-                                 path("map.yaml"), "--stats", path("stats.txt")});
+  const Outcome run = run_foretoken({"accel", "--arch", "gemm_array_16x16", "--gemm", "64x64x64", "--tries", "500",
+                                     "--svg", path("a.svg"), "--html", path("a.html"), "--csv", path("a.csv"), "--map",
+                                     path("map.yaml"), "--stats", path("stats.txt")});
   ASSERT_EQ(run.status, 0) << run.err;
   for (const char* name : {"a.svg", "a.html", "a.csv", "map.yaml", "stats.txt"}) {
     EXPECT_GT(std::filesystem::file_size(path(name)), 100u) << name;
@@ -141,6 +142,64 @@ TEST_F(Accel, work_that_is_missing_or_doubled_is_asked_for) {
   expect_refused(run_foretoken({"accel", "--arch", "gemm_array_16x16", "--network", "resnet5"}), "resnet50");
   expect_refused(run_foretoken({"accel", "--arch", "gemm_array_16x16", "--network", "alexnet", "--fuse", "GLBs"}),
                  "GLB");
+}
+
+TEST_F(Accel, files_that_do_not_hold_what_their_flag_asks_for_are_refused) {
+  write("empty.yaml", "");
+  const std::vector<std::string> asked = {"accel", "--arch", "gemm_array_16x16", "--gemm", "16x16x16"};
+  for (const std::string flag : {"--energy-tables", "--constraints"}) {
+    std::vector<std::string> arguments = asked;
+    arguments.insert(arguments.end(), {flag, path("empty.yaml")});
+    expect_refused(run_foretoken(arguments), flag);
+  }
+  expect_refused(run_foretoken({"validate", "accel", "--cases", "nope"}), "filters");
+}
+
+TEST_F(Accel, a_tensor_without_a_home_is_refused) {
+  write("homeless.yaml", "constraints:\n  targets:\n  - {target: DRAM, type: dataspace, bypass: [A]}\n");
+  expect_refused(run_foretoken({"accel", "--arch", "gemm_array_16x16", "--gemm", "16x16x16", "--constraints",
+                                path("homeless.yaml")}),
+                 "A must pass by DRAM");
+  expect_refused(with_mapping(R"({"level": "DRAM", "keep": ["B", "Z"], "loops": [{"dimension": "M", "bound": 4}]},
+                                 {"level": "buffer", "keep": ["A"], "loops": [{"dimension": "K", "bound": 4},
+                                                                              {"dimension": "N", "bound": 4}]})"),
+                 "A comes from nowhere");
+}
+
+TEST_F(Accel, a_misspelt_tensor_of_a_design_is_refused) {
+  std::string text = chain_design;
+  text.replace(text.find("\"depth\": 16"), 0, "\"keep\": [\"outptus\"], ");
+  write("typo.json", text);
+  expect_refused(run_foretoken({"accel", "--arch", path("typo.json"), "--gemm", "4x4x4"}), "outputs");
+}
+
+TEST_F(Accel, constraints_that_leave_little_of_the_array_are_met) {
+  write("narrow.yaml",
+        "constraints:\n  targets:\n"
+        "  - {target: DRAM, type: temporal, factors: [M=1, N<=4]}\n"
+        "  - {target: GLB, type: temporal, factors: [N=1]}\n"
+        "  - {target: GLB, type: spatial, factors: [N<=4]}\n"
+        "  - {target: RF, type: temporal, factors: [M<=2]}\n"
+        "  - {target: RF, type: dataspace, bypass: [A]}\n");
+  for (const std::string remainders : {"never", "few", "always"}) {
+    const Json result = answer({"--arch", "gemm_array_16x16", "--gemm", "64x32x128", "--tries", "3000", "--remainders",
+                                remainders, "--constraints", path("narrow.yaml")});
+    EXPECT_GT(result.find("cycles")->number(), 0) << remainders;
+  }
+}
+
+TEST_F(Accel, a_device_file_whose_halves_disagree_is_refused) {
+  ASSERT_EQ(run_foretoken({"accel", "--arch", "tpu_v3", "--gemm", "256x256x256", "--tries", "500", "--device-file",
+                           path("chip.json")})
+                .status,
+            0);
+  std::string text = read_file(path("chip.json"), 1 << 20);
+  const std::string clock = "\"clock_ghz\": 0.94";
+  ASSERT_NE(text.find(clock), std::string::npos);
+  text.replace(text.find(clock), clock.size(), "\"clock_ghz\": 1.88");
+  write("faster.json", text);
+  expect_refused(run_foretoken({"step", "--model", "Qwen2.5-0.5B", "--device", path("faster.json"), "--batch", "4"}),
+                 "as the design in the file gives");
 }
 
 }  // namespace

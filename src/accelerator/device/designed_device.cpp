@@ -149,6 +149,26 @@ Device device_of(const Architecture& architecture) {
   return device;
 }
 
+void check_sheet(const Device& device, const Architecture& architecture) {
+  const Device implied = device_of(architecture);
+  const auto check = [&](const std::string& key, double stated, double own, double unit) {
+    if (std::abs(stated / own - 1) < 1e-3) return;
+    throw InputError({.source = device.name,
+                      .path = key,
+                      .value = fmt::format("{:.6g}", stated / unit),
+                      .expected = fmt::format("{:.6g}, as the design in the file gives", own / unit)});
+  };
+  if (device.memory_bandwidth) {
+    check("memory_bandwidth_gb_per_s", device.memory_bandwidth->value.value(), implied.memory_bandwidth->value.value(),
+          giga);
+  }
+  for (size_t type = 0; type < dtype_count; ++type) {
+    if (!device.dense_peak[type] || !implied.dense_peak[type]) continue;
+    check(fmt::format("dense_peak_tflops.{}", dtype_name(static_cast<DType>(type))),
+          device.dense_peak[type]->value.value(), implied.dense_peak[type]->value.value(), tera);
+  }
+}
+
 Json device_json(const AcceleratorDesign& design) {
   const Device device = device_of(design.architecture);
   Json file = Json::object({{"name", device.name},

@@ -1,5 +1,9 @@
 #include "accelerator/formats/mapper_constraints.h"
 
+#include <algorithm>
+
+#include "base/error.h"
+
 namespace foretoken {
 namespace {
 
@@ -27,12 +31,33 @@ void add_storage(const TimeloopDirective& directive, int level, const Problem& p
   add(directive.bypass, false);
 }
 
+// A design serves problems whose tensors have other names, so the usual ones pass; a misspelt one does not.
+void check_tensor_names(const AcceleratorDesign& design, size_t level, const Problem& problem) {
+  std::vector<std::string> known = {"inputs", "weights", "outputs", "Inputs", "Weights", "Outputs", "A", "B", "Z"};
+  for (const ProblemTensor& tensor : problem.tensors) known.push_back(tensor.name);
+  const LevelTensors& own = design.tensors[level];
+  for (const auto* names : {&own.keep, &own.bypass}) {
+    for (const std::string& name : *names) {
+      const bool twice =
+          names == &own.keep && std::find(own.bypass.begin(), own.bypass.end(), name) != own.bypass.end();
+      if (!twice && std::find(known.begin(), known.end(), name) != known.end()) continue;
+      throw InputError({.source = design.architecture.name,
+                        .path = design.architecture.levels[level].name,
+                        .value = printable(name),
+                        .expected = twice ? std::string("a tensor kept or passed by, not both")
+                                          : std::string("inputs, weights, outputs or a tensor of the problem"),
+                        .suggestion = twice ? std::string() : nearest_name(name, known).value_or("")});
+    }
+  }
+}
+
 }  // namespace
 
 Constraints design_constraints(const AcceleratorDesign& design, const Problem& problem) {
   Constraints constraints{.source = design.architecture.name};
   for (size_t level = 0; level + 1 < design.architecture.levels.size(); ++level) {
     if (design.architecture.levels[level].kind != LevelKind::storage) continue;
+    check_tensor_names(design, level, problem);
     const uint32_t allowed = tensors_allowed(design.tensors[level], problem);
     const bool lists = !design.tensors[level].keep.empty();
     for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor) {

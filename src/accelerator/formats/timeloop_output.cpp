@@ -132,6 +132,16 @@ std::string timeloop_map_yaml(const Mapping& mapping, const Architecture& archit
     const std::vector<Loop> across = joined_loops(own.across, problem);
     std::vector<Loop> spatial = joined_loops(own.down, problem);
     spatial.insert(spatial.end(), across.begin(), across.end());
+    for (const Loop& one : own.down) {
+      const bool twice = std::any_of(across.begin(), across.end(), [&](const Loop& other) {
+        return other.dimension == one.dimension && other.bound > 1 && one.bound > 1;
+      });
+      if (!twice) continue;
+      throw InputError({.source = "mapping",
+                        .path = name,
+                        .value = fmt::format("{} both across and down", problem.dimensions[one.dimension].name),
+                        .expected = "a dimension in one direction: Timeloop's files cannot say both; our JSON can"});
+    }
     text += directive_yaml(name, "spatial", spatial, problem, fmt::format("  split: {}\n", across.size()));
   }
   return text;

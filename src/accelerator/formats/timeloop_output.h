@@ -10,7 +10,8 @@
 
 namespace foretoken {
 
-// A `mapping:` section that reads back as the same mapping.
+// A `mapping:` section that reads back as the same mapping. InputError where a level spreads one dimension both across
+// and down, which the format cannot say.
 std::string timeloop_map_yaml(const Mapping& mapping, const Architecture& architecture, const Problem& problem);
 
 // The loops as in Timeloop's .map.txt: for each level what it keeps, then its loops between bars.

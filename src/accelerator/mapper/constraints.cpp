@@ -269,6 +269,31 @@ std::vector<int> read_permutation(std::string_view text, const Problem& problem,
   return order;
 }
 
+namespace {
+
+// A tensor that passes by the outermost level lives further in, where no loop outside may move it.
+void add_homeless_faults(const Constraints& constraints, const Architecture& architecture, const Problem& problem,
+                         std::vector<std::string>& faults) {
+  for (size_t t = 0; t < problem.tensors.size(); ++t) {
+    const auto says = [&](int level, bool keep) {
+      return std::ranges::any_of(constraints.storage, [&](const KeepConstraint& own) {
+        return own.tensor == static_cast<int>(t) && own.level == level && own.keep == keep;
+      });
+    };
+    if (!says(0, false)) continue;
+    bool may_live = false, lives = false;
+    for (int level = 1; level + 1 < std::ssize(architecture.levels); ++level) {
+      may_live = may_live || !says(level, false);
+      lives = lives || says(level, true);
+    }
+    if (lives || !may_live) continue;
+    faults.push_back(fmt::format("{} must pass by {}, the outermost level, and no level further in must keep it",
+                                 problem.tensors[t].name, architecture.levels.front().name));
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> constraint_faults(const Constraints& constraints, const Architecture& architecture,
                                            const Problem& problem) {
   std::vector<std::string> faults;
@@ -282,6 +307,7 @@ std::vector<std::string> constraint_faults(const Constraints& constraints, const
     add_product_faults(constraints, architecture, problem, static_cast<int>(d), faults);
   }
   add_keep_faults(constraints, architecture, problem, faults);
+  add_homeless_faults(constraints, architecture, problem, faults);
   add_fixed_tile_faults(constraints, architecture, problem, faults);
   return faults;
 }

@@ -118,6 +118,14 @@ AcceleratorQuestion AcceleratorFlags::question(const Library& library) const {
     question.timeloop = read_timeloop_files(yaml, std::move(known));
     const AcceleratorInputs& read = question.timeloop;
     question.directives = read.constraints;
+    if (!energy_tables.empty() && !read.energies_given && !read.areas_given) {
+      throw InputError(
+          {.source = "--energy-tables", .value = energy_tables.front(), .expected = "a file with an ERT or ART"});
+    }
+    if (!constraints.empty() && read.constraints.empty()) {
+      throw InputError(
+          {.source = "--constraints", .value = constraints.front(), .expected = "a file with constraints"});
+    }
     question.notes.insert(question.notes.end(), read.notes.begin(), read.notes.end());
     if (read.architecture) {
       question.design.architecture = *read.architecture;

@@ -153,6 +153,7 @@ KernelPredictor Library::designed_predictor(const Device& device) const {
   const Json document = parse_json(device.accelerator, device.name);
   AcceleratorDesign design = accelerator_designs().design_in(JsonView(document, device.name)).design;
   Architecture architecture = design.architecture;
+  check_sheet(device, architecture);
   const ConstraintsFor constraints = [design = std::move(design)](const Problem& problem) {
     return design_constraints(design, problem);
   };

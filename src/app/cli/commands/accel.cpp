@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "accelerator/device/designed_device.h"
+#include "accelerator/formats/problem_json.h"
 #include "accelerator/formats/timeloop_output.h"
 #include "accelerator/mapper/mapper.h"
 #include "accelerator/sparse/description_file.h"
@@ -49,7 +50,7 @@ class AccelCommand : public Command {
     options.text("--csv", csv_, "Write the traffic of every tensor and level, or of every layer, to this file");
     options.text("--svg", svg_, "Draw energy by level and how full everything is");
     options.text("--html", html_, "One page with the figures, the table and the loop nest");
-    options.text("--map", map_, "Write the mapping as Timeloop's YAML");
+    options.text("--map", map_, "Write the mapping: as our JSON where the name ends in .json, else as Timeloop's YAML");
     options.text("--stats", stats_, "Write the result in the form of Timeloop's stats file");
     options.text("--device-file", device_file_,
                  "Write the design as a device, for foretoken step, train and serve: --device FILE");
@@ -72,7 +73,13 @@ class AccelCommand : public Command {
     const AcceleratorQuestion question = flags_.question(library);
     if (!device_file_.empty()) write_device(question);
     Answer answer = question.problem ? one(question) : network(question);
-    for (const std::string& note : question.notes) answer.text += "note: " + note + "\n";
+    constexpr size_t most_notes = 3;
+    for (size_t i = 0; i < std::min(most_notes, question.notes.size()); ++i) {
+      answer.text += "note: " + question.notes[i] + "\n";
+    }
+    if (question.notes.size() > most_notes) {
+      answer.text += fmt::format("and {} more notes, which --json has\n", question.notes.size() - most_notes);
+    }
     answer.text = wrap_lines(answer.text, page_width, 2);
     if (!device_file_.empty())
       answer.text += fmt::format("wrote {}: use it as --device {}\n", device_file_, device_file_);
@@ -90,7 +97,13 @@ class AccelCommand : public Command {
     if (flags_.model.empty()) {
       options_->refuse({"--phase", "--batch", "--input-len", "--context-len"}, {}, "work other than --model");
     }
-    if (!flags_.mapping.empty()) options_->refuse(search, {}, "--mapping");
+    if (!flags_.mapping.empty()) {
+      options_->refuse(search, {}, "--mapping");
+      options_->refuse({"--constraints"}, {}, "--mapping");
+    }
+    if (!flags_.model.empty())
+      options_->refuse({"--fuse"}, {}, "--model, whose operators do not feed each other alone");
+    if (flags_.phase == "decode") options_->refuse({"--input-len"}, {}, "a decode step");
     if (fuse_.empty()) options_->refuse({"--fuse-layers"}, {}, "layers that run apart");
     if (!flags_.layers.network.empty() || !flags_.model.empty()) {
       options_->refuse({"--pareto", "--mapping", "--sparsity", "--svg", "--html", "--map", "--stats"}, {},
@@ -195,7 +208,11 @@ class AccelCommand : public Command {
     write(csv_, mapping_report_csv(report));
     write(svg_, mapping_report_svg(report));
     write(html_, mapping_report_html(report));
-    write(map_, timeloop_map_yaml(found.mapping, architecture, problem));
+    if (!map_.empty()) {
+      const bool as_json = map_.ends_with(".json");
+      write(map_, as_json ? mapping_json(found.mapping, architecture, problem).dump(2) + "\n"
+                          : timeloop_map_yaml(found.mapping, architecture, problem));
+    }
     write(stats_, timeloop_stats_text(found.evaluation, found.mapping, architecture, problem));
     return answer;
   }
@@ -246,7 +263,8 @@ class AccelCommand : public Command {
                         .expected = "room for its fullest tiles, also compressed"});
     }
     answer.text += fmt::format(
-        "\nWith zeros: {:.0f} cycles ({:.2f} of dense), {} ({:.2f} of dense); {:.4g} multiplications, {:.4g} gated, "
+        "\nWith zeros (the mapping was chosen without them in view): {:.0f} cycles ({:.2f} of dense), {} ({:.2f} of "
+        "dense); {:.4g} multiplications, {:.4g} gated, "
         "{:.4g} skipped\n",
         result.cycles, result.cycles / found.evaluation.cycles, picojoule_text(result.energy_pj),
         result.energy_pj / found.evaluation.energy_pj, result.operations.actual, result.operations.gated,
