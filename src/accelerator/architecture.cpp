@@ -24,6 +24,9 @@ std::string architecture_fault(const Architecture& architecture) {
     if (level.instances_x < 1 || level.instances_y < 1) return fmt::format("level {} has no instances", level.name);
     if (level.words_per_access < 1) return fmt::format("level {}: less than a word per access", level.name);
     if (level.buffers < 1) return fmt::format("level {}: fewer than one buffer", level.name);
+    if (level.depth > 0 && words_held(level) == 0) {
+      return fmt::format("level {}: {} buffers leave no word for each", level.name, level.buffers);
+    }
     if (i == 0) continue;
     const AcceleratorLevel& outer = levels[i - 1];
     if (level.instances_x % outer.instances_x != 0 || level.instances_y % outer.instances_y != 0) {

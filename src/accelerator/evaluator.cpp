@@ -4,81 +4,18 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <span>
 
+#include "accelerator/evaluation_plan.h"
+#include "accelerator/flat_nest.h"
+#include "accelerator/tensor_flow.h"
 #include "accelerator/tile.h"
 #include "base/error.h"
 
 namespace foretoken {
 namespace {
 
-constexpr int max_loops = 96;
 constexpr double rounding_slack = 1e-9;  // of counts, which are whole numbers up to the division by instances
-
-struct RankPlan {
-  int terms = 0;
-  std::array<int, max_rank_terms> dimension{};
-  std::array<double, max_rank_terms> coefficient{};
-  double full_extent = 1;
-};
-
-struct TensorPlan {
-  bool written = false;
-  double words = 1;
-  uint32_t dimensions = 0;  // bits
-  int ranks = 0;
-  std::array<RankPlan, max_tensor_ranks> rank;
-};
-
-struct LevelPlan {
-  bool stores = false;
-  double held = 0;  // 0 = unlimited
-  double fanout_x = 1, fanout_y = 1, instances = 1;
-  double words_per_access = 1;
-  double read_rate = 0, write_rate = 0, shared_rate = 0;  // 0 = no limit
-  double access_cycles = 0, hop_cycles = 0;
-  bool single_buffer = true, multicast = true, reduces = true, links = false;
-  AccessEnergy energy;
-};
-
-// A loop that runs more than once, with the size of one of its steps.
-struct FlatLoop {
-  int level = 0, dimension = 0;
-  double bound = 1, last = 1;
-  double step = 1;
-  bool spatial = false;
-};
-
-struct FlatNest {
-  int count = 0;
-  std::array<FlatLoop, max_loops> loop;
-  std::array<int, max_accelerator_levels + 1> first;  // index of the first loop at or inside the level
-  uint32_t uneven = 0;                                // dimensions with a remainder
-};
-
-// How often the loops over a dimension that `counts` picks run, with remainders, among the first `end` loops.
-template <typename Picks>
-double true_iterations(const FlatNest& nest, int dimension, int end, const Picks& counts) {
-  double full = 1, last = 1;
-  for (int i = end - 1; i >= 0; --i) {
-    const FlatLoop& loop = nest.loop[i];
-    if (loop.dimension != dimension) continue;
-    if (counts(i)) {
-      last = (loop.last - 1) * full + last;
-      full *= loop.bound;
-    } else if (loop.last > 1) {
-      last = full;
-    }
-  }
-  return last;
-}
-
-// Different values of a i + b j for i < n, j < m: those a step of (b, -a) / gcd apart coincide.
-double distinct_sums(double a, double n, double b, double m) {
-  const auto divisor = static_cast<double>(std::gcd(static_cast<int64_t>(a), static_cast<int64_t>(b)));
-  return n * m - std::max(0.0, n - b / divisor) * std::max(0.0, m - a / divisor);
-}
 
 // Of a port that shares its cycles with another; 0 = no limit.
 double slower_rate(double own, double shared) {
@@ -92,81 +29,16 @@ double accesses(double words, double words_per_access) {
 
 }  // namespace
 
-struct MappingEvaluator::Plan {
-  const Architecture* architecture = nullptr;
-  const Problem* problem = nullptr;
-  EvaluationRules rules;
-  int levels = 0;  // above the compute level
-  int tensors = 0;
-  int dimensions = 0;
-  double operations = 1;
-  std::array<double, max_problem_dimensions> size{};
-  std::array<LevelPlan, max_accelerator_levels> level;
-  std::array<TensorPlan, max_problem_tensors> tensor;
+struct MappingEvaluator::Plan : EvaluationPlan {
+  using EvaluationPlan::EvaluationPlan;
 
-  bool flatten(const Mapping& mapping, FlatNest& nest) const;
-  double compute_cycles(const FlatNest& nest) const;
   bool fits(const Mapping& mapping, const FlatNest& nest, Evaluation& result) const;
-
-  // What the tiles of one tensor at `child` (the compute level included) ask of the level `parent` that keeps it next
-  // further out, summed over all instances and the whole run.
-  struct Flow {
-    double received = 0;   // by the child level
-    double delivered = 0;  // by the parent level, a word that many want counted once
-    double first = 0;      // of those delivered, in the first tile of one parent
-  };
-  Flow flow(const FlatNest& nest, int tensor, int parent, int child, const TileSizes& tile) const;
-  double shared_by_neighbours(const FlatNest& nest, const RankPlan& rank, int parent, int child, double extent) const;
-  double overlap_of_all(const FlatNest& nest, const RankPlan& rank, int moving, double overlap, const TileSizes& tile,
-                        const TileSizes& tiles) const;
-  double copies(const FlatNest& nest, int tensor, int level) const;
   bool place_tiles(const Mapping& mapping, Evaluation& result, std::span<const TileSizes> tiles) const;
   void count_tensor(const FlatNest& nest, int tensor, Evaluation& result, std::span<const TileSizes> tiles) const;
-  void add_network_energy(const Flow& moved, int parent, int child, Evaluation& result) const;
+  void add_network_energy(const TensorFlow& moved, int parent, int child, Evaluation& result) const;
   void add_feeding(Evaluation& result) const;
   void add_cycles_and_energy(Evaluation& result) const;
 };
-
-bool MappingEvaluator::Plan::flatten(const Mapping& mapping, FlatNest& nest) const {
-  nest.count = 0;
-  nest.uneven = 0;
-  int filled = 0;
-  nest.first[0] = 0;
-  for (const Loop& loop : mapping.loops) {
-    while (filled < loop.level) nest.first[++filled] = nest.count;
-    if (loop.bound == 1) continue;
-    if (nest.count == max_loops) return false;
-    if (loop.last != loop.bound) nest.uneven |= 1U << loop.dimension;
-    nest.loop[nest.count++] = {.level = loop.level,
-                               .dimension = loop.dimension,
-                               .bound = static_cast<double>(loop.bound),
-                               .last = static_cast<double>(loop.last),
-                               .spatial = is_spatial(loop)};
-  }
-  while (filled < levels) nest.first[++filled] = nest.count;
-  TileSizes inside;
-  inside.fill(1);
-  for (int i = nest.count - 1; i >= 0; --i) {
-    FlatLoop& loop = nest.loop[i];
-    loop.step = inside[loop.dimension];
-    inside[loop.dimension] *= loop.bound;
-  }
-  return true;
-}
-
-double MappingEvaluator::Plan::compute_cycles(const FlatNest& nest) const {
-  double cycles = 1;
-  for (int i = 0; i < nest.count; ++i) {
-    const FlatLoop& loop = nest.loop[i];
-    if (!loop.spatial && (nest.uneven >> loop.dimension & 1) == 0) cycles *= loop.bound;
-  }
-  if (nest.uneven == 0) return cycles;
-  for (int d = 0; d < dimensions; ++d) {
-    if ((nest.uneven >> d & 1) == 0) continue;
-    cycles *= true_iterations(nest, d, nest.count, [&](int i) { return !nest.loop[i].spatial; });
-  }
-  return cycles;
-}
 
 // Fan-outs; used instances of each level.
 bool MappingEvaluator::Plan::fits(const Mapping& mapping, const FlatNest& nest, Evaluation& result) const {
@@ -192,178 +64,8 @@ bool MappingEvaluator::Plan::fits(const Mapping& mapping, const FlatNest& nest, 
     result.levels[i].across = across;
     result.levels[i].down = down;
   }
-  result.levels[levels].instances = used;
+  result.levels[levels] = {.instances = used};  // `result` may have served another architecture
   return true;
-}
-
-// The part of a rank's traffic that is left when instances below one parent want the same words.
-double MappingEvaluator::Plan::shared_by_neighbours(const FlatNest& nest, const RankPlan& rank, int parent, int child,
-                                                    double extent) const {
-  double left = 1;
-  for (int i = parent; i < child; ++i) {
-    const LevelPlan& own = level[i];
-    int found = 0;
-    uint32_t spread = 0;  // dimensions of those found
-    std::array<double, 2> shift{}, bound{};
-    for (int l = nest.first[i]; l < nest.first[i + 1]; ++l) {
-      const FlatLoop& loop = nest.loop[l];
-      if (!loop.spatial) continue;
-      for (int term = 0; term < rank.terms; ++term) {
-        if (rank.dimension[term] != loop.dimension) continue;
-        const double own_shift = rank.coefficient[term] * loop.step;
-        if (own.links && own_shift < extent) {
-          left *= (extent + (loop.bound - 1) * own_shift) / (loop.bound * extent);
-        } else if (found < 2) {
-          shift[found] = own_shift;
-          bound[found] = loop.bound;
-          spread |= 1U << loop.dimension;
-          ++found;
-        }
-      }
-    }
-    // With a remainder tiles differ in size, so few are the same.
-    const bool alike = (spread & nest.uneven) == 0 || !rules.idle_instances_rest;
-    if (found == 2 && own.multicast && alike) {
-      left *= distinct_sums(shift[0], bound[0], shift[1], bound[1]) / (bound[0] * bound[1]);
-    }
-  }
-  return left;
-}
-
-// Words that a step of the loop over a rank's term `moving` leaves in place, summed over the tiles of the other terms:
-// `overlap` for full ones, less for the last of a dimension with a remainder.
-double MappingEvaluator::Plan::overlap_of_all(const FlatNest& nest, const RankPlan& rank, int moving, double overlap,
-                                              const TileSizes& tile, const TileSizes& tiles) const {
-  double all = 0;
-  for (unsigned lasts = 0; lasts < 1U << rank.terms; ++lasts) {
-    double count = 1, left = overlap;
-    for (int term = 0; term < rank.terms && count > 0; ++term) {
-      const int d = rank.dimension[term];
-      const bool uneven = (nest.uneven >> d & 1) != 0 && term != moving;
-      if ((lasts >> term & 1) == 0) {
-        if (term != moving) count *= uneven ? tiles[d] - 1 : tiles[d];
-      } else if (uneven) {
-        left -= rank.coefficient[term] * (tile[d] * tiles[d] - size[d]);
-      } else {
-        count = 0;
-      }
-    }
-    all += count * std::max(0.0, left);
-  }
-  return all;
-}
-
-MappingEvaluator::Plan::Flow MappingEvaluator::Plan::flow(const FlatNest& nest, int tensor_index, int parent, int child,
-                                                          const TileSizes& tile) const {
-  const TensorPlan& own = tensor[tensor_index];
-  const bool computes = child == levels;
-  const int end = nest.first[child];
-  const int inside_parent = nest.first[parent];
-
-  // The innermost loop in time that moves the tile: loops inside it leave the tile where it is, and every turn of a
-  // loop outside it starts over. Multipliers hold no tile, so each turn of any loop counts.
-  int moves = computes ? end : -1;
-  bool unrelated_inside = false;
-  double unrelated_received = 1, unrelated_delivered = 1;
-  double apart = 1;  // different tiles below one parent at a time
-  TileSizes tiles;   // number: of a dimension that the tensor uses
-  std::fill_n(tiles.begin(), dimensions, 1.0);
-  for (int i = end - 1; i >= 0; --i) {
-    const FlatLoop& loop = nest.loop[i];
-    const bool related = (own.dimensions >> loop.dimension & 1) != 0;
-    if (!loop.spatial && moves < 0) {
-      if (!related) {
-        unrelated_inside = true;
-        continue;
-      }
-      moves = i;
-    }
-    if (related) {
-      tiles[loop.dimension] *= loop.bound;
-      if (loop.spatial && i >= inside_parent) apart *= loop.bound;
-      continue;
-    }
-    if ((nest.uneven >> loop.dimension & 1) != 0) continue;  // counted below
-    unrelated_received *= loop.bound;
-    const LevelPlan& at = level[loop.level];
-    const bool once = loop.spatial && i >= inside_parent && (own.written ? at.reduces : at.multicast);
-    if (!once) unrelated_delivered *= loop.bound;
-  }
-  if (nest.uneven != 0) {
-    for (int d = 0; d < dimensions; ++d) {
-      if ((nest.uneven >> d & 1) == 0) continue;
-      if ((own.dimensions >> d & 1) != 0) {
-        tiles[d] = true_iterations(nest, d, end, [](int) { return true; });
-        continue;
-      }
-      const auto counts = [&](int i) { return nest.loop[i].spatial || i <= moves; };
-      unrelated_received *= true_iterations(nest, d, end, counts);
-      unrelated_delivered *= true_iterations(nest, d, end, [&](int i) {
-        const FlatLoop& loop = nest.loop[i];
-        const LevelPlan& at = level[loop.level];
-        return counts(i) && !(loop.spatial && i >= inside_parent && (own.written ? at.reduces : at.multicast));
-      });
-    }
-  }
-
-  double received = unrelated_received;
-  double delivered = unrelated_delivered;
-  for (int r = 0; r < own.ranks; ++r) {
-    const RankPlan& rank = own.rank[r];
-    if (rank.terms == 1 && rank.coefficient[0] == 1) {
-      // Tiles of one dimension do not overlap: together they are the dimension.
-      received *= rank.full_extent;
-      delivered *= rank.full_extent;
-      continue;
-    }
-    // Sum of 1 + sum(coefficient (size - 1)) over all tiles.
-    double all_tiles = 1, extent = 1;
-    for (int term = 0; term < rank.terms; ++term) {
-      const auto d = rank.dimension[term];
-      all_tiles *= tiles[d];
-      extent += rank.coefficient[term] * (tile[d] - 1);
-    }
-    double words = all_tiles;
-    for (int term = 0; term < rank.terms; ++term) {
-      const auto d = rank.dimension[term];
-      words += rank.coefficient[term] * (size[d] - tiles[d]) * (all_tiles / tiles[d]);
-    }
-    if (!computes && moves >= 0 && (rules.halo_across_unrelated_loops || !unrelated_inside)) {
-      const FlatLoop& loop = nest.loop[moves];
-      for (int term = 0; term < rank.terms; ++term) {
-        const int d = rank.dimension[term];
-        if (d != loop.dimension) continue;
-        const double overlap = extent - rank.coefficient[term] * loop.step;
-        if (overlap <= 0) continue;
-        const double own_tiles = tiles[d];
-        const double sweeps = (nest.uneven >> d & 1) != 0
-                                  ? true_iterations(nest, d, end, [&](int i) { return i != moves; })
-                                  : own_tiles / loop.bound;
-        words -= (own_tiles - sweeps) * overlap_of_all(nest, rank, term, overlap, tile, tiles);
-      }
-    }
-    received *= words;
-    delivered *= words * shared_by_neighbours(nest, rank, parent, child, extent);
-  }
-  const double tile_size = computes ? 1 : tile_words(problem->tensors[tensor_index], tile);
-  return {.received = received, .delivered = delivered, .first = tile_size * apart};
-}
-
-// Instances of a level that hold a copy of the same words of a tensor.
-double MappingEvaluator::Plan::copies(const FlatNest& nest, int tensor_index, int level_index) const {
-  const uint32_t unrelated = ~tensor[tensor_index].dimensions;
-  const int end = nest.first[level_index];
-  double copies = 1;
-  for (int i = 0; i < end; ++i) {
-    const FlatLoop& loop = nest.loop[i];
-    if (loop.spatial && ((unrelated & ~nest.uneven) >> loop.dimension & 1) != 0) copies *= loop.bound;
-  }
-  if ((unrelated & nest.uneven) == 0) return copies;
-  for (int d = 0; d < dimensions; ++d) {
-    if (((unrelated & nest.uneven) >> d & 1) == 0) continue;
-    copies *= true_iterations(nest, d, end, [&](int i) { return nest.loop[i].spatial; });
-  }
-  return copies;
 }
 
 // Tiles of kept tensors; whether each level has room for its own.
@@ -402,7 +104,7 @@ void MappingEvaluator::Plan::count_tensor(const FlatNest& nest, int tensor_index
     const bool computes = child == levels;
     if (!computes && !at(child).kept) continue;
     if (parent >= 0) {
-      Flow moved = flow(nest, tensor_index, parent, child, tiles[child]);
+      TensorFlow moved = tensor_flow(*this, nest, tensor_index, parent, child, tiles[child]);
       TensorTraffic& above = at(parent);
       if (computes && !rules.idle_instances_rest && nest.uneven != 0 &&
           result.levels[levels].instances == above.instances) {
@@ -411,11 +113,12 @@ void MappingEvaluator::Plan::count_tensor(const FlatNest& nest, int tensor_index
       above.words_to_below = moved.received;
       if (own.written) {
         // The first pass over the words that an instance sees costs no read.
-        const double first_above = own.words * copies(nest, tensor_index, parent);
+        const double first_above = own.words * copies(*this, nest, tensor_index, parent);
         above.updates = moved.delivered / above.instances;
         above.reads = (moved.delivered - first_above) / above.instances;
         if (!computes) {
-          at(child).fills = (moved.received - own.words * copies(nest, tensor_index, child)) / at(child).instances;
+          at(child).fills =
+              (moved.received - own.words * copies(*this, nest, tensor_index, child)) / at(child).instances;
         }
       } else {
         above.reads = moved.delivered / above.instances;
@@ -437,7 +140,8 @@ void MappingEvaluator::Plan::count_tensor(const FlatNest& nest, int tensor_index
 }
 
 // A word goes half way across and down to one instance, and one link further to each other one that wants it.
-void MappingEvaluator::Plan::add_network_energy(const Flow& moved, int parent, int child, Evaluation& result) const {
+void MappingEvaluator::Plan::add_network_energy(const TensorFlow& moved, int parent, int child,
+                                                Evaluation& result) const {
   for (int i = parent; i < child; ++i) {
     LevelUse& use = result.levels[i];
     const double hop_pj = level[i].energy.hop_pj_per_word;
@@ -505,61 +209,8 @@ void MappingEvaluator::Plan::add_cycles_and_energy(Evaluation& result) const {
     result.energy_pj += use.access_pj + use.leakage_pj + use.network_pj;
   }
 }
-
-MappingEvaluator::MappingEvaluator(const Architecture& architecture, const Problem& problem, EvaluationRules rules) {
-  ensure(problem_fault(problem).empty(), "only a sound problem is evaluated");
-  ensure(architecture_fault(architecture).empty(), "only a sound architecture is evaluated");
-  auto plan = std::make_unique<Plan>();
-  plan->architecture = &architecture;
-  plan->problem = &problem;
-  plan->rules = rules;
-  plan->levels = static_cast<int>(architecture.levels.size()) - 1;
-  plan->tensors = static_cast<int>(problem.tensors.size());
-  plan->dimensions = static_cast<int>(problem.dimensions.size());
-  plan->operations = foretoken::operations(problem);
-  for (size_t d = 0; d < problem.dimensions.size(); ++d) {
-    plan->size[d] = static_cast<double>(problem.dimensions[d].size);
-  }
-  for (size_t i = 0; i < architecture.levels.size(); ++i) {
-    const AcceleratorLevel& level = architecture.levels[i];
-    const bool computes = level.kind == LevelKind::compute;
-    plan->level[i] = {.stores = level.kind == LevelKind::storage,
-                      .held = static_cast<double>(words_held(level)),
-                      .fanout_x = computes ? 1 : static_cast<double>(fanout_x(architecture, i)),
-                      .fanout_y = computes ? 1 : static_cast<double>(fanout_y(architecture, i)),
-                      .instances = static_cast<double>(instances(level)),
-                      .words_per_access = static_cast<double>(level.words_per_access),
-                      .read_rate = level.bandwidth.read.value_or(0),
-                      .write_rate = level.bandwidth.write.value_or(0),
-                      .shared_rate = level.bandwidth.shared.value_or(0),
-                      .access_cycles = level.access_cycles,
-                      .hop_cycles = level.hop_cycles,
-                      .single_buffer = level.buffers == 1,
-                      .multicast = level.multicast,
-                      .reduces = level.spatial_reduction,
-                      .links = level.neighbour_links,
-                      .energy = level.energy};
-  }
-  for (size_t t = 0; t < problem.tensors.size(); ++t) {
-    const ProblemTensor& tensor = problem.tensors[t];
-    TensorPlan& own = plan->tensor[t];
-    own.written = tensor.written;
-    own.words = tensor_words(tensor, problem);
-    own.ranks = static_cast<int>(tensor.ranks.size());
-    for (size_t r = 0; r < tensor.ranks.size(); ++r) {
-      RankPlan& rank = own.rank[r];
-      for (const ProjectionTerm& term : tensor.ranks[r]) {
-        own.dimensions |= 1U << term.dimension;
-        rank.dimension[rank.terms] = term.dimension;
-        rank.coefficient[rank.terms] = static_cast<double>(term.coefficient);
-        rank.full_extent += static_cast<double>(term.coefficient) * (plan->size[term.dimension] - 1);
-        ++rank.terms;
-      }
-    }
-  }
-  plan_ = std::move(plan);
-}
-
+MappingEvaluator::MappingEvaluator(const Architecture& architecture, const Problem& problem, EvaluationRules rules)
+    : plan_(std::make_unique<const Plan>(architecture, problem, rules)) {}
 MappingEvaluator::~MappingEvaluator() = default;
 MappingEvaluator::MappingEvaluator(MappingEvaluator&&) noexcept = default;
 
@@ -577,9 +228,9 @@ bool MappingEvaluator::evaluate(const Mapping& mapping, Evaluation& result) cons
   result.levels.resize(plan.levels + 1);
   result.traffic.resize(plan.levels * plan.tensors);
   FlatNest nest;
-  if (!plan.flatten(mapping, nest) || !plan.fits(mapping, nest, result)) return false;
+  if (!flatten(mapping, plan.levels, nest) || !plan.fits(mapping, nest, result)) return false;
   result.latency = {};
-  result.compute_cycles = plan.compute_cycles(nest);
+  result.compute_cycles = compute_cycles(nest);
 
   std::array<TileSizes, max_accelerator_levels> tiles;
   const auto dimensions = plan.dimensions;

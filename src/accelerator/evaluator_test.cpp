@@ -473,6 +473,24 @@ TEST(Latency, transfers_into_single_buffers_are_not_hidden) {
   EXPECT_EQ(result.latency.stall_cycles, 0);
 }
 
+TEST(Evaluator, a_result_forgets_the_architecture_it_served_before) {
+  const Problem problem = gemm_problem({.m = 2, .n = 2, .k = 2});
+  const AccessEnergy access{.read_pj = 1, .fill_pj = 1, .update_pj = 1};
+  const AcceleratorLevel multiplier{.name = "multiplier", .kind = LevelKind::compute};
+  const Architecture shallow{.name = "shallow", .levels = {{.name = "memory", .energy = access}, multiplier}};
+  const Architecture deep{
+      .name = "deep",
+      .levels = {{.name = "memory", .energy = access}, {.name = "buffer", .energy = access}, multiplier}};
+  const std::vector<Loop> loops = {{.dimension = 0, .bound = 2, .last = 2},
+                                   {.dimension = 1, .bound = 2, .last = 2},
+                                   {.dimension = 2, .bound = 2, .last = 2}};
+  Evaluation fresh, used;
+  ASSERT_TRUE(MappingEvaluator(shallow, problem).evaluate({.loops = loops, .kept = {0b111}}, fresh));
+  ASSERT_TRUE(MappingEvaluator(deep, problem).evaluate({.loops = loops, .kept = {0b111, 0b111}}, used));
+  ASSERT_TRUE(MappingEvaluator(shallow, problem).evaluate({.loops = loops, .kept = {0b111}}, used));
+  EXPECT_EQ(used.energy_pj, fresh.energy_pj);
+}
+
 TEST(Network, words_pay_for_the_links_they_pass) {
   const Architecture chip{.name = "chip",
                           .levels = {{.name = "buffer", .energy = {.hop_pj_per_word = 1}},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "accelerator/flat_nest.h"
 #include "accelerator/tile.h"
 
 namespace foretoken {
@@ -23,6 +24,7 @@ void add_loop_faults(const Mapping& mapping, const Architecture& architecture, c
                      std::vector<std::string>& faults) {
   const int compute = static_cast<int>(architecture.levels.size()) - 1;
   int before = 0;
+  int repeating = 0;
   for (const Loop& loop : mapping.loops) {
     if (loop.level < 0 || loop.level >= compute) {
       faults.push_back("a loop stands at a level that does not hold loops");
@@ -38,6 +40,10 @@ void add_loop_faults(const Mapping& mapping, const Architecture& architecture, c
       faults.push_back(fmt::format("a loop over {} runs {} times, {} at the end",
                                    problem.dimensions[loop.dimension].name, loop.bound, loop.last));
     }
+    if (loop.bound > 1) ++repeating;
+  }
+  if (repeating > max_flat_loops) {
+    faults.push_back(fmt::format("{} loops run more than once; at most {}", repeating, max_flat_loops));
   }
 }
 

@@ -43,6 +43,15 @@ PublishedNvdlaRow read_nvdla_row(const JsonView& entry, Hertz clock) {
           .frames_per_second = number("frames_per_s")};
 }
 
+PublishedNvdla published_nvdla_from(const JsonView& view) {
+  view.allow_only({"title", "source", "clock_mhz", "layers_source", "layers", "configurations"});
+  const Hertz clock(view.at("clock_mhz").number({.least = 1, .most = 1e5}) * mega);
+  PublishedNvdla published{.source = read_text(view.at("source"))};
+  for (const JsonView& layer : view.at("layers").items()) published.layers.push_back(read_nvdla_layer(layer));
+  for (const JsonView& row : view.at("configurations").items()) published.rows.push_back(read_nvdla_row(row, clock));
+  return published;
+}
+
 }  // namespace
 
 NvdlaTime nvdla_layer_time(const NvdlaConfiguration& configuration, const NvdlaLayer& layer) {
@@ -75,15 +84,14 @@ Seconds nvdla_network_time(const NvdlaConfiguration& configuration, std::span<co
   return total;
 }
 
+PublishedNvdla parse_published_nvdla(std::string_view text, const std::string& source) {
+  const Json json = parse_json(text, source);
+  return published_nvdla_from(JsonView(json, source));
+}
+
 PublishedNvdla read_published_nvdla(const std::filesystem::path& file) {
   const Json json = read_json_file(file);
-  const JsonView view(json, file.string());
-  view.allow_only({"title", "source", "clock_mhz", "layers_source", "layers", "configurations"});
-  const Hertz clock(view.at("clock_mhz").number({.least = 1, .most = 1e5}) * mega);
-  PublishedNvdla published{.source = read_text(view.at("source"))};
-  for (const JsonView& layer : view.at("layers").items()) published.layers.push_back(read_nvdla_layer(layer));
-  for (const JsonView& row : view.at("configurations").items()) published.rows.push_back(read_nvdla_row(row, clock));
-  return published;
+  return published_nvdla_from(JsonView(json, file.string()));
 }
 
 }  // namespace foretoken

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "accelerator/conv_layer.h"
@@ -54,6 +55,7 @@ struct PublishedNvdla {
 };
 
 // InputError with file, line and path.
+PublishedNvdla parse_published_nvdla(std::string_view text, const std::string& source);
 PublishedNvdla read_published_nvdla(const std::filesystem::path& file);
 
 }  // namespace foretoken

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "accelerator/energy/power.h"
 #include "base/text.h"
 #include "report/svg.h"
 #include "report/table.h"
@@ -216,8 +217,7 @@ std::string summary_text(const MappingReport& report) {
                       instances(report.architecture.levels.back()));
   text += fmt::format("  energy       {}, {:.4g} pJ for each multiply-accumulate, {:.4g} J x cycles\n",
                       picojoule_text(result.energy_pj), result.energy_pj / result.operations, energy_delay(result));
-  const double watts = result.energy_pj * 1e-12 / seconds_of(result.cycles, report.architecture);
-  text += fmt::format("  power        {:.4g} W", watts);
+  text += fmt::format("  power        {:.4g} W", average_watts(result, report.architecture));
   if (const double area = area_um2(report.architecture); area > 0) text += fmt::format(", area {:.4g} mm2", area / 1e6);
   return text + "\n";
 }

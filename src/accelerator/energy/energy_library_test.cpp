@@ -83,9 +83,6 @@ TEST(EnergyLibrary, only_levels_that_give_nothing_are_filled) {
   EXPECT_GT(own.levels[1].energy.hop_pj_per_word, 0);
   EXPECT_NEAR(own.levels[2].energy.read_pj, 10, 1e-9);
   EXPECT_GT(area_um2(own), 8192 * 8 * 0.69);
-  double watts = 0;
-  for (const AcceleratorLevel& level : own.levels) watts += level.energy.leak_pj_per_cycle * 1e-3;
-  EXPECT_NEAR(leakage_watts(own), watts, 1e-15);
 }
 
 TEST(Power, energy_over_the_time_of_the_run) {

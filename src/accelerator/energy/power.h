@@ -6,9 +6,6 @@
 
 namespace foretoken {
 
-// Of all instances, whether they work or not.
-double leakage_watts(const Architecture& architecture);
-
 // Mean over the cycles of a run.
 double average_watts(const Evaluation& evaluation, const Architecture& architecture);
 

@@ -197,6 +197,8 @@ std::string timeloop_stats_text(const Evaluation& evaluation, const Mapping& map
   part(architecture.levels[levels].name, evaluation.compute_pj + evaluation.levels[levels].leakage_pj);
   for (int i = levels - 1; i >= 0; --i) {
     part(architecture.levels[i].name, evaluation.levels[i].access_pj + evaluation.levels[i].leakage_pj);
+    const double network_pj = evaluation.levels[i].network_pj;
+    if (network_pj > 0) part(architecture.levels[i].name + " <==> below", network_pj);
   }
   return text + fmt::format("    {:<41} = {:.3f}\n", "Total", per_operation);
 }

@@ -12,23 +12,6 @@
 namespace foretoken {
 namespace {
 
-[[noreturn]] void fail_rule(const std::string& source, std::string_view value, std::string expected,
-                            std::string suggestion = "") {
-  throw InputError({.source = source,
-                    .path = "constraint",
-                    .value = printable(value),
-                    .expected = std::move(expected),
-                    .suggestion = std::move(suggestion)});
-}
-
-int dimension_of_rule(std::string_view name, const Problem& problem, const std::string& source) {
-  const int dimension = find_dimension(problem, name);
-  if (dimension >= 0) return dimension;
-  const auto names = dimension_names(problem);
-  fail_rule(source, name, fmt::format("a dimension of the problem: {}", fmt::join(names, ", ")),
-            nearest_name(name, names).value_or(""));
-}
-
 std::string place_of(const LoopConstraint& own, const Architecture& architecture) {
   return fmt::format("{} ({})", architecture.levels[own.level].name, own.spatial ? "spatial" : "temporal");
 }
@@ -230,46 +213,6 @@ void add_fixed_tile_faults(const Constraints& constraints, const Architecture& a
     }
   }
 }
-
-}  // namespace
-
-std::vector<FactorRule> read_factor_rules(std::string_view text, const Problem& problem, const std::string& source) {
-  std::string spaced(text);
-  std::ranges::replace(spaced, ',', ' ');
-  std::vector<FactorRule> rules;
-  for (const std::string_view word : split_words(spaced, " ")) {
-    const size_t sign = word.find('=');
-    if (sign == std::string_view::npos || sign == 0) fail_rule(source, word, "a rule like C=3, P<=8 or M=0");
-    const bool at_most = word[sign - 1] == '<';
-    const auto value = parse_integer(word.substr(sign + 1));
-    if (!value || *value < (at_most ? 1 : 0) || *value > max_dimension_size) {
-      fail_rule(source, word, "a whole number after the sign, as in C=3, P<=8 or M=0");
-    }
-    rules.push_back({.dimension = dimension_of_rule(word.substr(0, sign - (at_most ? 1 : 0)), problem, source),
-                     .kind = at_most       ? FactorRule::Kind::at_most
-                             : *value == 0 ? FactorRule::Kind::remaining
-                                           : FactorRule::Kind::exactly,
-                     .value = *value});
-  }
-  return rules;
-}
-
-std::vector<int> read_permutation(std::string_view text, const Problem& problem, const std::string& source) {
-  std::string spaced(text);
-  std::ranges::replace(spaced, ',', ' ');
-  std::vector<int> order;
-  const bool letters = std::ranges::all_of(problem.dimensions, [](const auto& own) { return own.name.size() == 1; });
-  for (const std::string_view word : split_words(spaced, " ")) {
-    if (!letters) {
-      order.push_back(dimension_of_rule(word, problem, source));
-      continue;
-    }
-    for (size_t i = 0; i < word.size(); ++i) order.push_back(dimension_of_rule(word.substr(i, 1), problem, source));
-  }
-  return order;
-}
-
-namespace {
 
 // A tensor that passes by the outermost level lives further in, where no loop outside may move it.
 void add_homeless_faults(const Constraints& constraints, const Architecture& architecture, const Problem& problem,

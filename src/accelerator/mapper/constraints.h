@@ -47,11 +47,6 @@ struct Constraints {
   std::vector<KeepConstraint> storage;
 };
 
-// `C=3 P<=8 M=0`, with spaces or commas between. InputError for anything else, an unknown dimension among it.
-std::vector<FactorRule> read_factor_rules(std::string_view text, const Problem& problem, const std::string& source);
-// `KNM` where all names are letters, else names with spaces or commas between.
-std::vector<int> read_permutation(std::string_view text, const Problem& problem, const std::string& source);
-
 // Every contradiction: of constraints with each other, with the problem's sizes and with the architecture.
 std::vector<std::string> constraint_faults(const Constraints& constraints, const Architecture& architecture,
                                            const Problem& problem);

@@ -138,17 +138,19 @@ TEST(Mapper, orders_left_out_are_no_better) {
 TEST(Mapper, obeys_constraints) {
   const Architecture architecture = array_of(8, 4, 2048, 32);
   const Problem problem = gemm_problem({.m = 64, .n = 48, .k = 100});
-  const auto rules = [&](std::string_view text) { return read_factor_rules(text, problem, "test"); };
+  const int m = find_dimension(problem, "M"), n = find_dimension(problem, "N"), k = find_dimension(problem, "K");
+  const auto exactly = [](int dimension, int64_t value) { return FactorRule{.dimension = dimension, .value = value}; };
   const Constraints constraints{
-      .loops = {{.level = 1, .spatial = true, .factors = rules("M=8 K=1"), .least_utilization = 0.5},
-                {.level = 1, .factors = rules("N<=3"), .permutation = read_permutation("KN", problem, "test")},
-                {.level = 2, .factors = rules("K=5 M=1")},
-                {.level = 0, .factors = rules("M=0")}},
+      .loops = {{.level = 1, .spatial = true, .factors = {exactly(m, 8), exactly(k, 1)}, .least_utilization = 0.5},
+                {.level = 1,
+                 .factors = {{.dimension = n, .kind = FactorRule::Kind::at_most, .value = 3}},
+                 .permutation = {k, n}},
+                {.level = 2, .factors = {exactly(k, 5), exactly(m, 1)}},
+                {.level = 0, .factors = {{.dimension = m, .kind = FactorRule::Kind::remaining}}}},
       .storage = {{.level = 1, .tensor = find_tensor(problem, "B"), .keep = false},
                   {.level = 2, .tensor = find_tensor(problem, "Z")}}};
   const MapperResult result = search_mappings(architecture, problem, constraints, {.most_tries = 20'000});
   ASSERT_TRUE(result.best) << result.reason;
-  const int m = find_dimension(problem, "M"), n = find_dimension(problem, "N"), k = find_dimension(problem, "K");
   double spread = 1;
   int64_t m_outside = 1, m_spread = 1, k_inside = 1;
   std::vector<int> buffer_order;  // outermost first
@@ -182,8 +184,7 @@ TEST(Mapper, obeys_constraints) {
 
 TEST(Mapper, contradictions_are_refused) {
   const Problem problem = gemm_problem({.m = 64, .n = 64, .k = 64});
-  const Constraints constraints{
-      .loops = {{.level = 1, .spatial = true, .factors = read_factor_rules("M=9", problem, "test")}}};
+  const Constraints constraints{.loops = {{.level = 1, .spatial = true, .factors = {{.dimension = 0, .value = 9}}}}};
   EXPECT_THROW(search_mappings(array_of(2, 2, 64, 8), problem, constraints, {}), InputError);
 }
 

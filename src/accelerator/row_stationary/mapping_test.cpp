@@ -16,8 +16,8 @@ std::vector<PublishedConvLayer> mapped_layers(const std::string& network) {
       .of_network(network);
 }
 
-// JSSC 52(1) 2017, table III, but CONV3: its table prints q = 4, r = 1, t = 4, which would move 69 MB through the
-// buffer; table V counts 50.2 MB there, which is what the parameters below move.
+// JSSC 52(1) 2017, table III, in part as recalled rather than read (docs/accelerators/eyeriss.md), but CONV3: q = 4,
+// r = 1, t = 4 would move 69 MB through the buffer; table V counts 50.2 MB there, which is what those below move.
 TEST(RowStationaryMapping, the_rules_choose_the_published_mapping_of_alexnet) {
   const RowStationaryChip chip = eyeriss_v1(mapping_test_data);
   const std::vector<PublishedConvLayer> rows = mapped_layers("alexnet");

@@ -55,6 +55,15 @@ std::vector<PublishedConvLayer> read_published_network(const JsonView& entry) {
   return rows;
 }
 
+PublishedConvLayers published_conv_layers_from(const JsonView& view) {
+  view.allow_only({"title", "source", "note", "networks"});
+  PublishedConvLayers published{.title = read_text(view.at("title")), .source = read_text(view.at("source"))};
+  for (const JsonView& network : view.at("networks").items()) {
+    for (PublishedConvLayer& row : read_published_network(network)) published.layers.push_back(std::move(row));
+  }
+  return published;
+}
+
 }  // namespace
 
 std::vector<PublishedConvLayer> PublishedConvLayers::of_network(const std::string& network) const {
@@ -79,15 +88,14 @@ std::optional<double> PublishedConvLayers::zero_share(std::string_view network, 
   return std::nullopt;
 }
 
+PublishedConvLayers parse_published_conv_layers(std::string_view text, const std::string& source) {
+  const Json json = parse_json(text, source);
+  return published_conv_layers_from(JsonView(json, source));
+}
+
 PublishedConvLayers read_published_conv_layers(const std::filesystem::path& file) {
   const Json json = read_json_file(file);
-  const JsonView view(json, file.string());
-  view.allow_only({"title", "source", "note", "networks"});
-  PublishedConvLayers published{.title = read_text(view.at("title")), .source = read_text(view.at("source"))};
-  for (const JsonView& network : view.at("networks").items()) {
-    for (PublishedConvLayer& row : read_published_network(network)) published.layers.push_back(std::move(row));
-  }
-  return published;
+  return published_conv_layers_from(JsonView(json, file.string()));
 }
 
 }  // namespace foretoken

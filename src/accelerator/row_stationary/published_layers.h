@@ -34,6 +34,7 @@ struct PublishedConvLayers {
 };
 
 // Zeros go from layer to layer of a network as by chain_zero_shares(). InputError with file, line and path.
+PublishedConvLayers parse_published_conv_layers(std::string_view text, const std::string& source);
 PublishedConvLayers read_published_conv_layers(const std::filesystem::path& file);
 
 }  // namespace foretoken

@@ -1,8 +1,11 @@
 #include "accelerator/systolic/systolic_network.h"
 
+#include <fmt/format.h>
+
 #include <tuple>
 
 #include "base/error.h"
+#include "base/range.h"
 
 namespace foretoken {
 namespace {
@@ -17,6 +20,17 @@ int64_t covered_input(int64_t outputs, int64_t kernel, int64_t stride) {
   return (outputs - 1) * stride + kernel;
 }
 
+int64_t repeats_of(const NetworkLayer& layer, int64_t batch, int64_t groups) {
+  const double repeats = static_cast<double>(layer.count) * static_cast<double>(batch) * static_cast<double>(groups);
+  if (repeats > static_cast<double>(largest_exact_integer)) {
+    throw InputError({.source = printable(layer.name),
+                      .path = "repeats",
+                      .value = fmt::format("{:.3g}", repeats),
+                      .expected = "at most 2^53"});
+  }
+  return layer.count * batch * groups;
+}
+
 }  // namespace
 
 RepeatedSystolicLayer systolic_layer(const NetworkLayer& layer) {
@@ -24,7 +38,7 @@ RepeatedSystolicLayer systolic_layer(const NetworkLayer& layer) {
   if (const auto* gemm = std::get_if<GemmSize>(&layer.work)) {
     return {.name = layer.name,
             .layer = as_layer({.m = gemm->m, .n = gemm->n, .k = gemm->k}),
-            .repeats = layer.count * gemm->batch};
+            .repeats = repeats_of(layer, gemm->batch, 1)};
   }
   const auto& conv = std::get<ConvShape>(layer.work);
   const ConvOutput output = conv_output(conv);
@@ -37,7 +51,7 @@ RepeatedSystolicLayer systolic_layer(const NetworkLayer& layer) {
                     .filters = conv.out_channels / conv.groups,
                     .stride_height = conv.stride,
                     .stride_width = conv.stride},
-          .repeats = layer.count * conv.batch * conv.groups};
+          .repeats = repeats_of(layer, conv.batch, conv.groups)};
 }
 
 SystolicLayerRun run_systolic_layer(const SystolicArray& array, const SystolicLayer& layer,

@@ -19,7 +19,7 @@ struct RepeatedSystolicLayer {
 };
 
 // A convolution on its padded input. Groups, images, products of a batch and equal layers of the network are repeats.
-// InputError for a convolution with dilation.
+// InputError for a convolution with dilation, and for more than 2^53 repeats.
 RepeatedSystolicLayer systolic_layer(const NetworkLayer& layer);
 
 // Of one repeat.

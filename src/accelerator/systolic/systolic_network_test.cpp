@@ -73,5 +73,10 @@ TEST(SystolicNetwork, dilation_is_refused) {
   EXPECT_THROW(systolic_layer(dilated), InputError);
 }
 
+TEST(SystolicNetwork, repeats_beyond_what_is_counted_are_refused) {
+  const ConvShape grouped{.batch = 1 << 30, .in_channels = 1 << 30, .out_channels = 1 << 30, .groups = 1 << 30};
+  EXPECT_THROW(systolic_layer({.name = "conv", .work = grouped, .count = 1 << 30}), InputError);
+}
+
 }  // namespace
 }  // namespace foretoken

@@ -1,6 +1,6 @@
 #include "accelerator/validate/case_parts.h"
 
-#include <charconv>
+#include "base/text.h"
 
 namespace foretoken {
 namespace {
@@ -18,7 +18,9 @@ Loop read_case_loop(const JsonView& view, int level, const Problem& problem) {
     if (mark == "X" || mark == "Y") {
       loop.kind = mark == "X" ? LoopKind::spatial_x : LoopKind::spatial_y;
     } else if (mark.starts_with("last=")) {
-      std::from_chars(mark.data() + 5, mark.data() + mark.size(), loop.last);
+      const std::optional<int64_t> last = parse_integer(mark.substr(5));
+      if (!last || *last < 1 || *last > loop.bound) parts[i].fail("last=n, from 1 to the bound");
+      loop.last = *last;
     } else {
       parts[i].fail("X, Y or last=n");
     }
@@ -50,7 +52,8 @@ Problem read_case_problem(const JsonView& shape, const JsonView& instance) {
       std::vector<ProjectionTerm> terms;
       for (const JsonView& term : rank.items()) {
         const auto parts = term.items();
-        const int dimension = find_dimension(problem, parts.at(0).string());
+        if (parts.empty()) term.fail("[dimension] or [dimension, coefficient]");
+        const int dimension = find_dimension(problem, parts[0].string());
         if (dimension < 0) term.fail("a dimension of `dims`");
         const int64_t coefficient = parts.size() > 1 ? integer_or(instance, parts[1].string(), 1) : 1;
         terms.push_back({.dimension = dimension, .coefficient = coefficient});
@@ -59,6 +62,8 @@ Problem read_case_problem(const JsonView& shape, const JsonView& instance) {
     }
     problem.tensors.push_back(std::move(own));
   }
+  const std::string fault = problem_fault(problem);
+  if (!fault.empty()) shape.fail("a problem that can be evaluated: " + fault);
   return problem;
 }
 
@@ -67,7 +72,9 @@ Mapping read_case_mapping(const JsonView& view, const Architecture& architecture
   mapping.kept.assign(architecture.levels.size() - 1, 0);
   for (const JsonView& entry : view.items()) {
     const int level = find_level(architecture, entry.at("level").string());
-    if (level < 0) entry.at("level").fail("a level of the architecture");
+    if (level < 0 || level + 1 == std::ssize(architecture.levels)) {
+      entry.at("level").fail("a level of the architecture above the one that computes");
+    }
     for (const auto& [name, words] : entry.at("keeps").members()) {
       const int tensor = find_tensor(problem, name);
       if (tensor < 0) entry.at("keeps").fail("tensors of the problem");

@@ -132,6 +132,11 @@ void read_replacements(const JsonView& item, LoopNestCase& own) {
 
 }  // namespace
 
+double timeloop_3_0_3_energy_pj(const Evaluation& evaluation, const Architecture& architecture) {
+  const double charged = evaluation.compute_cycles * evaluation.levels.back().instances;
+  return evaluation.energy_pj + (charged - evaluation.operations) * architecture.levels.back().energy.compute_pj;
+}
+
 std::vector<LoopNestCase> read_loop_nest_cases(const JsonView& document) {
   std::vector<LoopNestCase> cases;
   const auto items = document.at("cases").items();

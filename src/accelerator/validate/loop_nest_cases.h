@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "accelerator/architecture.h"
+#include "accelerator/evaluator.h"
 #include "accelerator/mapping.h"
 #include "accelerator/problem.h"
 #include "base/json.h"
@@ -30,6 +31,14 @@ struct LoopNestCase {
   std::vector<ExpectedTraffic> traffic;
   std::map<std::string, double> replaced;  // figures a later version gives instead, by name
 };
+
+// The version that made the cases fetches a sliding tile's overlap again when unrelated loops ran in between.
+constexpr EvaluationRules timeloop_3_0_3_rules{.halo_across_unrelated_loops = false,
+                                               .idle_instances_rest = timeloop_rules.idle_instances_rest,
+                                               .idle_parts_leak = timeloop_rules.idle_parts_leak};
+
+// It also charges a multiplication in every cycle of every multiplier with work, where remainders leave none.
+double timeloop_3_0_3_energy_pj(const Evaluation& evaluation, const Architecture& architecture);
 
 // A file of cases; later ones may say "as first case" for what they share with it.
 std::vector<LoopNestCase> read_loop_nest_cases(const JsonView& document);

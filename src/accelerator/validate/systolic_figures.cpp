@@ -8,7 +8,10 @@ namespace foretoken {
 std::vector<AcceleratorFigure> scalesim_figures_of(const AcceleratorCaseFile& file) {
   std::vector<AcceleratorFigure> figures;
   for (const ScaleSimCase& own : read_scalesim_cases(file.path)) {
-    if (!own.why_not.empty()) continue;
+    if (!own.why_not.empty()) {
+      figures.push_back({.case_id = own.id, .why_not = own.why_not});
+      continue;
+    }
     const SystolicFigures predicted = scalesim_figures(simulate_systolic(own.array, own.layer));
     for (const auto& [name, expected] : own.expected) {
       const auto found = predicted.find(name);
@@ -32,7 +35,10 @@ std::vector<AcceleratorFigure> tpu_v3_figures(const AcceleratorCaseFile& file) {
   const SystolicChip chip = read_systolic_chip(file.shipped / "systolic" / "tpu_v3.json");
   std::vector<AcceleratorFigure> figures;
   for (const TpuV3Row& row : read_tpuv3_rows(file.path)) {
-    if (!row.why_not.empty()) continue;
+    if (!row.why_not.empty()) {
+      figures.push_back({.case_id = row.workload, .why_not = row.why_not});
+      continue;
+    }
     figures.push_back({row.workload, "cycles", row.measured_cycles, chip_cycles(chip, row.work).total()});
   }
   return figures;

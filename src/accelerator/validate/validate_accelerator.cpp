@@ -106,6 +106,10 @@ Validation validate_accelerator(const AcceleratorValidationRequest& request, con
     std::erase_if(figures, [&](const AcceleratorFigure& figure) { return !is_wanted_figure(request, figure); });
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     for (const AcceleratorFigure& figure : figures) {
+      if (!figure.why_not.empty()) {
+        validation.skipped.push_back({.file = path.string(), .why = figure.case_id + ": " + figure.why_not});
+        continue;
+      }
       const std::string group = group_of(request.group_by, file, figure);
       ++all;
       if (figure.predicted == figure.expected) ++exact;

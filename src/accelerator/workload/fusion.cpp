@@ -191,7 +191,7 @@ class Fuser {
       AcceleratorLevel& level = smaller.levels[options_.level];
       if (level.depth > 0) {
         level.depth -= static_cast<int64_t>(others) * level.buffers / level.words_per_access;
-        if (level.depth < 1) return std::nullopt;
+        if (words_held(level) < 1) return std::nullopt;
       }
       if (!constraint_faults(constraints, smaller, turn[i]).empty()) return std::nullopt;
       MapperResult found = search_mappings(smaller, turn[i], constraints, options_.mapper);

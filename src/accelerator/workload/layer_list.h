@@ -1,7 +1,6 @@
 // A network as the layers an accelerator runs one after another, equal ones counted rather than repeated.
 #pragma once
 
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>

@@ -1,7 +1,10 @@
 #include "accelerator/workload/network_layer.h"
 
+#include <fmt/format.h>
+
 #include "accelerator/workload/operator_problems.h"
 #include "base/error.h"
+#include "base/range.h"
 #include "model/work.h"
 
 namespace foretoken {
@@ -70,12 +73,20 @@ std::vector<NetworkLayer> read_network_layers(const JsonView& document) {
 }
 
 NetworkLayer with_batch(NetworkLayer layer, int64_t batch) {
+  int64_t* rows = nullptr;
   if (auto* conv = std::get_if<ConvShape>(&layer.work)) {
-    conv->batch *= batch;
+    rows = &conv->batch;
   } else {
     auto& gemm = std::get<GemmSize>(layer.work);
-    (gemm.batch > 1 ? gemm.batch : gemm.m) *= batch;
+    rows = gemm.batch > 1 ? &gemm.batch : &gemm.m;
   }
+  if (*rows > layer_sizes_allowed.most / batch) {
+    throw InputError({.source = printable(layer.name),
+                      .path = "batch",
+                      .value = fmt::format("{} times {}", batch, *rows),
+                      .expected = range_text(layer_sizes_allowed)});
+  }
+  *rows *= batch;
   return layer;
 }
 

@@ -23,7 +23,7 @@ struct NetworkLayer {
 std::vector<NetworkLayer> read_network_layers(const JsonView& document);
 
 // `batch` times the input: images of a convolution, rows of a product. The products of a batch have both operands to
-// themselves, so there are more of them instead.
+// themselves, so there are more of them instead. InputError for a layer of more than 2^30 of either.
 NetworkLayer with_batch(NetworkLayer layer, int64_t batch);
 
 Problem layer_problem(const NetworkLayer& layer);

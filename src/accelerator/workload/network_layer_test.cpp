@@ -22,6 +22,12 @@ TEST(NetworkLayer, a_batch_of_products_keeps_its_operands_apart) {
   EXPECT_EQ(std::get<GemmSize>(with_batch(heads, 3).work), (GemmSize{.m = 5, .n = 6, .k = 7, .batch = 12}));
 }
 
+TEST(NetworkLayer, a_batch_beyond_what_is_counted_is_refused) {
+  const NetworkLayer layer{.name = "product", .work = GemmSize{.m = 1 << 20, .n = 6, .k = 7}};
+  EXPECT_NO_THROW(with_batch(layer, 1 << 10));
+  EXPECT_THROW(with_batch(layer, (1 << 10) + 1), InputError);
+}
+
 TEST(NetworkLayer, dilation_is_refused_with_the_name_of_its_layer) {
   const NetworkLayer dilated{.name = "atrous", .work = ConvShape{.height = 9, .width = 9, .dilation = 2}};
   try {

@@ -24,12 +24,10 @@ NetworkMap map_network(const Architecture& architecture, std::vector<Accelerator
   each.threads = 1;
   each.progress = {};
   std::atomic<size_t> next = 0;
-  std::atomic<int64_t> done = 0;
   run_on_threads(options.threads, [&] {
     for (size_t i = next++; i < map.layers.size(); i = next++) {
       SearchedLayer& own = map.layers[i];
       own.result = search_mappings(architecture, own.layer.problem, constraints(own.layer.problem), each);
-      ++done;
     }
   });
   for (const SearchedLayer& own : map.layers) {
