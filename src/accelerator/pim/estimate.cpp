@@ -77,6 +77,11 @@ Estimate PimEstimate::total() const {
   return sum_of_independent(std::array{kernel, to_dpus, from_dpus, between_dpus});
 }
 
+bool pim_kernel_fits(const PimDevice& device, const PimKernel& kernel) {
+  return kernel.dpus <= device.most_dpus.value && kernel.tasklets <= device.most_tasklets.value &&
+         kernel.resident_per_dpu <= device.memory.value;
+}
+
 PimEstimate estimate_pim(const PimDevice& device, const PimKernel& kernel) {
   check_pim_kernel(device, kernel);
   PimEstimate estimate{.to_dpus = pim_phase_seconds(device, kernel, PimPhase::to_dpus),

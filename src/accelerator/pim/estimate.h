@@ -44,10 +44,13 @@ struct PimEstimate {
   Estimate total() const;
 };
 
+// Whether the machine has the DPUs, threads and memory that the kernel asks for.
+bool pim_kernel_fits(const PimDevice& device, const PimKernel& kernel);
+
 // A DPU starts one instruction a cycle, and one thread only every cycles_per_tasklet of them: fewer threads leave
 // cycles idle, and so does a last block that only some threads have. DMA transfers of all threads share one engine and
 // overlap with instructions: the kernel takes the longer of both (Gomez-Luna et al., IEEE Access 10, 2022, section 3).
-// InputError for more DPUs or threads than there are, or data that do not fit.
+// InputError for a kernel that does not fit, or whose numbers make no sense.
 PimEstimate estimate_pim(const PimDevice& device, const PimKernel& kernel);
 
 }  // namespace foretoken

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <map>
 #include <set>
 
@@ -29,13 +28,10 @@ struct TransferSample {
   Seconds measured;
 };
 
-// Laws that are fitted together: out of the cache a transfer costs what it costs beyond, and never more.
-constexpr std::array<std::array<PimTransferKind, 2>, 5> transfer_groups = {
-    {{PimTransferKind::to_dpus, PimTransferKind::to_dpus_cached},
-     {PimTransferKind::broadcast, PimTransferKind::broadcast},
-     {PimTransferKind::from_dpus, PimTransferKind::from_dpus},
-     {PimTransferKind::from_dpus_serial, PimTransferKind::from_dpus_serial},
-     {PimTransferKind::scratchpad, PimTransferKind::scratchpad}}};
+// Inputs out of the cache and beyond it are fitted together, so that the cache never makes them slower.
+PimTransferKind fitted_with(PimTransferKind kind) {
+  return kind == PimTransferKind::to_dpus_cached ? PimTransferKind::to_dpus : kind;
+}
 
 // With a single DPU there is no difference between these, so a run on one speaks of all of them.
 constexpr std::array to_one_dpu = {PimTransferKind::to_dpus, PimTransferKind::to_dpus_cached,
@@ -44,18 +40,8 @@ constexpr std::array from_one_dpu = {PimTransferKind::from_dpus, PimTransferKind
 
 struct PimSamples {
   std::map<std::string, std::vector<KernelSample>> kernels;
-  std::vector<TransferSample> transfers;
-
-  std::vector<TransferSample> of_group(const std::array<PimTransferKind, 2>& group) const;
+  std::map<PimTransferKind, std::vector<TransferSample>> transfers;  // by fitted_with
 };
-
-std::vector<TransferSample> PimSamples::of_group(const std::array<PimTransferKind, 2>& group) const {
-  std::vector<TransferSample> own;
-  std::copy_if(transfers.begin(), transfers.end(), std::back_inserter(own), [&](const TransferSample& sample) {
-    return std::find(group.begin(), group.end(), sample.kind) != group.end();
-  });
-  return own;
-}
 
 Seconds measured_phase(const PrimRow& row, PimPhase phase) {
   if (phase == PimPhase::to_dpus) return row.to_dpus;
@@ -67,19 +53,19 @@ void add_transfer(PimSamples& samples, TransferSample sample) {
     if (std::find(kinds.begin(), kinds.end(), sample.kind) == kinds.end()) return false;
     for (const PimTransferKind kind : kinds) {
       sample.kind = kind;
-      samples.transfers.push_back(sample);
+      samples.transfers[fitted_with(kind)].push_back(sample);
     }
     return true;
   };
   if (sample.dpus == 1 && (share(to_one_dpu) || share(from_one_dpu))) return;
-  samples.transfers.push_back(sample);
+  samples.transfers[fitted_with(sample.kind)].push_back(sample);
 }
 
 PimSamples samples_of(const PimDevice& device, std::span<const PrimRow> rows) {
   PimSamples samples;
   for (const PrimRow& row : rows) {
     auto kernel = prim_kernel(device, row.benchmark, row.size, row.dpus);
-    if (!kernel) continue;
+    if (!kernel || !pim_kernel_fits(device, *kernel)) continue;
     kernel->instructions_per_element = 1;
     const double elements = estimate_pim(device, *kernel).pipeline_cycles;
     if (row.kernel > Seconds(0)) samples.kernels[row.benchmark].push_back({elements, row.kernel});
@@ -176,8 +162,7 @@ PimDevice fit_pim_device(const PimDevice& device, std::span<const PrimRow> rows)
     fit_program(own, device.clock.value, fitted.programs[name]);
     fitted.programs[name].assumed = false;
   }
-  for (const auto& group : transfer_groups) {
-    const std::vector<TransferSample> own = samples.of_group(group);
+  for (const auto& [kind, own] : samples.transfers) {
     if (own.size() >= least_rows) fit_transfer_group(own, fitted);
   }
   return fitted;
@@ -197,8 +182,7 @@ PimDevice with_fitted_intervals(const PimDevice& fitted, std::span<const PrimRow
     }
     device.programs[name].relative_error = relative_error_of(ratios);
   }
-  for (const auto& group : transfer_groups) {
-    const std::vector<TransferSample> own = samples.of_group(group);
+  for (const auto& [group, own] : samples.transfers) {
     std::map<PimTransferKind, std::vector<double>> ratios;
     for (const TransferSample& left_out : own) {
       std::vector<TransferSample> others = own;

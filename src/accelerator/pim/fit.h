@@ -10,8 +10,8 @@
 namespace foretoken {
 
 // The device with programs and transfer laws that the rows speak of set to what fits them; the others stay as they are.
-// Rows of unknown benchmarks are passed over. Kernels are taken to be bound by instructions: cycles per element are
-// called instructions, waits for locks among them.
+// Rows of unknown benchmarks, or that the machine cannot hold, are passed over. Kernels are taken to be bound by
+// instructions: cycles per element are called instructions, waits for locks among them.
 PimDevice fit_pim_device(const PimDevice& device, std::span<const PrimRow> rows);
 
 // The same device with intervals that hold 90% of the rows, each predicted by a fit that has not seen it.

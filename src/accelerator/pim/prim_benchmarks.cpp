@@ -37,6 +37,10 @@ PimTransfer inputs_just_read(const PrimSize& at, double bytes) {
   return transfer;
 }
 
+PimTransfer broadcast(double bytes) {
+  return {.phase = PimPhase::to_dpus, .kind = PimTransferKind::broadcast, .bytes = Bytes(bytes)};
+}
+
 PimTransfer results(double bytes, PimTransferKind kind = PimTransferKind::from_dpus) {
   return {.phase = PimPhase::from_dpus, .kind = kind, .bytes = Bytes(bytes)};
 }
@@ -72,16 +76,16 @@ PimKernel gemv(const PrimSize& at) {
 PimKernel mlp(const PrimSize& at) {
   const double matrix_bytes = word * at.elements() * at.elements();
   const double vector_bytes = word * at.elements();
+  const auto dpus = static_cast<double>(at.dpus);
   PimKernel kernel{.elements_per_dpu = mlp_layers * at.elements() * at.share(),
                    .read_per_element = Bytes(2 * word),
                    .resident_per_dpu = Bytes(word * at.elements() * at.share()),
                    .transfers = {inputs(matrix_bytes), results(vector_bytes)}};
   for (int layer = 1; layer < static_cast<int>(mlp_layers); ++layer) {
-    const PimPhase between = PimPhase::between_dpus;
-    kernel.transfers.push_back({between, PimTransferKind::from_dpus, Bytes(vector_bytes)});
-    kernel.transfers.push_back(
-        {between, PimTransferKind::broadcast, Bytes(vector_bytes * static_cast<double>(at.dpus))});
-    kernel.transfers.push_back({between, PimTransferKind::to_dpus, Bytes(matrix_bytes)});
+    for (PimTransfer transfer : {results(vector_bytes), broadcast(vector_bytes * dpus), inputs(matrix_bytes)}) {
+      transfer.phase = PimPhase::between_dpus;
+      kernel.transfers.push_back(transfer);
+    }
   }
   return kernel;
 }
@@ -138,9 +142,7 @@ PimKernel binary_search(const PrimSize& at) {
           .read_per_element = Bytes(double_word),
           .block = Bytes(double_word),
           .resident_per_dpu = Bytes(double_word * (at.elements() + queries)),
-          .transfers = {{.phase = PimPhase::to_dpus,
-                         .kind = PimTransferKind::broadcast,
-                         .bytes = Bytes(double_word * dpus * (at.elements() + queries))},
+          .transfers = {broadcast(double_word * dpus * (at.elements() + queries)),
                         thread_results(PimPhase::from_dpus, at, double_word)}};
 }
 

@@ -12,7 +12,7 @@ std::vector<AcceleratorFigure> prim_figures(const AcceleratorCaseFile& file) {
   std::vector<AcceleratorFigure> figures;
   for (const PrimRow& row : read_prim_rows(file.path)) {
     const auto kernel = prim_kernel(device, row.benchmark, row.size, row.dpus);
-    if (!kernel) continue;
+    if (!kernel || !pim_kernel_fits(device, *kernel)) continue;
     const PimEstimate estimate = estimate_pim(device, *kernel);
     const auto add = [&](std::string_view phase, Seconds measured, const Estimate& predicted) {
       if (measured <= Seconds(0)) return;  // the benchmark has no such phase
