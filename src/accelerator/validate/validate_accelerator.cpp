@@ -6,6 +6,7 @@
 #include <chrono>
 #include <limits>
 
+#include "accelerator/pim/prim_rows.h"
 #include "base/error.h"
 
 namespace foretoken {
@@ -51,6 +52,8 @@ constexpr CaseKind case_kinds[] = {
     {[](const AcceleratorCaseFile& file) { return has_key(file, "networks"); }, eyeriss_figures},
     {[](const AcceleratorCaseFile& file) { return has_key(file, "layers"); }, nvdla_figures},
     {[](const AcceleratorCaseFile& file) { return has_key(file, "workloads"); }, tpu_v1_figures},
+    {[](const AcceleratorCaseFile& file) { return file.document == nullptr && is_prim_table(file.path); },
+     prim_figures},
     {[](const AcceleratorCaseFile& file) { return file.document == nullptr; }, tpu_v3_figures},
 };
 

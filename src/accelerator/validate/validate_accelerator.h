@@ -39,6 +39,7 @@ std::vector<AcceleratorFigure> eyeriss_figures(const AcceleratorCaseFile& file);
 std::vector<AcceleratorFigure> tpu_v1_figures(const AcceleratorCaseFile& file);
 std::vector<AcceleratorFigure> tpu_v3_figures(const AcceleratorCaseFile& file);
 std::vector<AcceleratorFigure> nvdla_figures(const AcceleratorCaseFile& file);
+std::vector<AcceleratorFigure> prim_figures(const AcceleratorCaseFile& file);  // UPMEM by phase of a benchmark
 
 struct AcceleratorValidationRequest {
   std::filesystem::path data;        // a file of cases, or a folder of them
