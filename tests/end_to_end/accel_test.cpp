@@ -80,8 +80,8 @@ TEST_F(Accel, contradictory_constraints_are_named) {
         "  targets:\n"
         "  - {target: GLB, type: dataspace, keep: [A], bypass: [A]}\n"
         "  - {target: RF, type: temporal, factors: M=3}\n");
-  const Outcome run = run_foretoken({"accel", "--arch", "gemm_array_16x16", "--gemm", "16x16x16", "--remainders", "never",
-                                 "--constraints", path("constraints.yaml")});
+  const Outcome run = run_foretoken({"accel", "--arch", "gemm_array_16x16", "--gemm", "16x16x16", "--remainders",
+                                     "never", "--constraints", path("constraints.yaml")});
   expect_refused(run, "A");
 }
 
@@ -113,15 +113,15 @@ TEST_F(Accel, a_design_is_a_device_of_the_layers_above) {
                 .status,
             0);
   const Outcome step = run_foretoken({"step", "--model", "Qwen2.5-0.5B", "--device", path("chip.json"), "--batch", "4",
-                                  "--context-len", "128", "--json"});
+                                      "--context-len", "128", "--json"});
   ASSERT_EQ(step.status, 0) << step.err;
   EXPECT_NE(step.out.find("\"mapped\""), std::string::npos);
 }
 
 TEST_F(Accel, writes_its_figures) {
-  const Outcome run = run_foretoken({"accel", "--arch", "gemm_array_16x16", "--gemm", "64x64x64", "--tries", "500", "--svg",
-                                 path("a.svg"), "--html", path("a.html"), "--csv", path("a.csv"), "--map",
-                                 path("map.yaml"), "--stats", path("stats.txt")});
+  const Outcome run = run_foretoken({"accel", "--arch", "gemm_array_16x16", "--gemm", "64x64x64", "--tries", "500",
+                                     "--svg", path("a.svg"), "--html", path("a.html"), "--csv", path("a.csv"), "--map",
+                                     path("map.yaml"), "--stats", path("stats.txt")});
   ASSERT_EQ(run.status, 0) << run.err;
   for (const char* name : {"a.svg", "a.html", "a.csv", "map.yaml", "stats.txt"}) {
     EXPECT_GT(std::filesystem::file_size(path(name)), 100u) << name;
@@ -141,6 +141,15 @@ TEST_F(Accel, work_that_is_missing_or_doubled_is_asked_for) {
   expect_refused(run_foretoken({"accel", "--arch", "gemm_array_16x16", "--network", "resnet5"}), "resnet50");
   expect_refused(run_foretoken({"accel", "--arch", "gemm_array_16x16", "--network", "alexnet", "--fuse", "GLBs"}),
                  "GLB");
+}
+
+TEST_F(Accel, a_network_beside_a_problem_of_timeloop_is_refused) {
+  write("problem.yaml",
+        "problem:\n  shape:\n    name: copy\n    dimensions: [M]\n    data_spaces:\n"
+        "    - {name: A, projection: [[[M]]]}\n    - {name: Z, projection: [[[M]]], read_write: true}\n"
+        "  instance: {M: 4}\n");
+  expect_refused(run_foretoken({"accel", "--arch", "gemm_array_16x16," + path("problem.yaml"), "--network", "alexnet"}),
+                 "not both");
 }
 
 }  // namespace
