@@ -202,5 +202,14 @@ TEST_F(Accel, a_device_file_whose_halves_disagree_is_refused) {
                  "as the design in the file gives");
 }
 
+TEST_F(Accel, a_network_beside_a_problem_of_timeloop_is_refused) {
+  write("problem.yaml",
+        "problem:\n  shape:\n    name: copy\n    dimensions: [M]\n    data_spaces:\n"
+        "    - {name: A, projection: [[[M]]]}\n    - {name: Z, projection: [[[M]]], read_write: true}\n"
+        "  instance: {M: 4}\n");
+  expect_refused(run_foretoken({"accel", "--arch", "gemm_array_16x16," + path("problem.yaml"), "--network", "alexnet"}),
+                 "not both");
+}
+
 }  // namespace
 }  // namespace foretoken

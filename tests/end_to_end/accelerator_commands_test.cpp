@@ -155,6 +155,7 @@ TEST_F(AcceleratorCommands, sizes_out_of_range_say_what_is_expected) {
   refuse("systolic --gemm 8x8x8 --sram-kb 1,2", "--sram-kb");
   refuse("systolic --gemm 8x8x8 --dram-bandwidth 0", "--dram-bandwidth");
   refuse("systolic --gemm 8x8x8 --cores 0", "--cores");
+  refuse("systolic --gemm 8x8x8 --cores 4 --sram-kb 8", "--sram-kb");
   refuse("systolic --gemm 8x8", "MxNxK");
   refuse("systolic --conv 3x8x9x9x3x1x2", "groups that divide");
   refuse("dataflow --gemm 8x8x8 --pes 0", "--pes");

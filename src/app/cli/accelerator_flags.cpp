@@ -138,6 +138,11 @@ AcceleratorQuestion AcceleratorFlags::question(const Library& library) const {
         question.notes.push_back(note_of(fill));
       }
     }
+    if (read.problem && !question.layers.empty()) {
+      throw InputError({.source = layers.network.empty() ? "--model" : "--network",
+                        .value = read.problem->name,
+                        .expected = "a network, or a YAML file with a `problem`, not both"});
+    }
     question.problem = read.problem;
     question.mapping = read.mapping;
   }
@@ -153,6 +158,9 @@ AcceleratorQuestion AcceleratorFlags::question(const Library& library) const {
   if (!mapping.empty() && !is_yaml(mapping)) {
     if (!question.problem) {
       throw InputError({.source = "--mapping", .value = mapping, .expected = "one operator, not a network of them"});
+    }
+    if (question.mapping) {
+      throw InputError({.source = "--mapping", .value = mapping, .expected = "one mapping; a YAML file has another"});
     }
     const Json document = read_json_file(mapping);
     question.mapping = read_mapping_json(JsonView(document, mapping), question.design.architecture, *question.problem);

@@ -1,8 +1,8 @@
 #include "app/cli/layer_flags.h"
 
 #include "app/cli/shipped_file.h"
+#include "app/cli/whole_numbers.h"
 #include "base/error.h"
-#include "base/text.h"
 
 namespace foretoken {
 namespace {
@@ -12,14 +12,7 @@ constexpr Range<int64_t> layer_flag_sizes{.least = 1, .most = 1 << 30};
 // `512x4096x4096`: from `least` to `most` numbers.
 std::vector<int64_t> sizes_of(const std::string& flag, const std::string& text, size_t least, size_t most,
                               const std::string& expected) {
-  std::vector<int64_t> sizes;
-  for (const std::string_view part : split(text, "x")) {
-    const std::optional<int64_t> size = parse_integer(part);
-    if (!size || !layer_flag_sizes.holds(*size)) {
-      throw InputError({.source = flag, .value = printable(text), .expected = expected});
-    }
-    sizes.push_back(*size);
-  }
+  std::vector<int64_t> sizes = whole_numbers(flag, text, "x", layer_flag_sizes, expected);
   if (sizes.size() < least || sizes.size() > most) {
     throw InputError({.source = flag, .value = printable(text), .expected = expected});
   }

@@ -5,9 +5,9 @@
 #include "app/cli/layer_flags.h"
 #include "app/cli/progress.h"
 #include "app/cli/shipped_file.h"
+#include "app/cli/whole_numbers.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/text.h"
 #include "report/json_rows_csv.h"
 #include "report/systolic_report.h"
 
@@ -61,25 +61,11 @@ class SystolicCommand : public Command {
   }
 
  private:
-  // The numbers of `text`, which stand between `separator`s.
-  static std::vector<int64_t> numbers_in(const std::string& flag, const std::string& text, std::string_view separator,
-                                         Range<int64_t> allowed, const std::string& expected) {
-    std::vector<int64_t> numbers;
-    for (const std::string_view part : split(text, separator)) {
-      const std::optional<int64_t> number = parse_integer(part);
-      if (!number || !allowed.holds(*number)) {
-        throw InputError({.source = flag, .value = printable(text), .expected = expected});
-      }
-      numbers.push_back(*number);
-    }
-    return numbers;
-  }
-
   // One number for all three operands, or one for each.
   static std::array<int64_t, 3> per_operand(const std::string& flag, const std::vector<std::string>& given,
                                             Range<int64_t> allowed, const std::string& expected) {
     const std::string text = fmt::format("{}", fmt::join(given, ","));
-    const std::vector<int64_t> numbers = numbers_in(flag, text, ",", allowed, expected);
+    const std::vector<int64_t> numbers = whole_numbers(flag, text, ",", allowed, expected);
     if (numbers.size() == 1) return {numbers[0], numbers[0], numbers[0]};
     if (numbers.size() != 3) throw InputError({.source = flag, .value = printable(text), .expected = expected});
     return {numbers[0], numbers[1], numbers[2]};
@@ -91,7 +77,7 @@ class SystolicCommand : public Command {
       return read_scalesim_config(config_).array;
     }
     const std::vector<int64_t> sides =
-        numbers_in("--array", array_, "x", array_sides, "rows x columns of cells, up to 65536: 32x32");
+        whole_numbers("--array", array_, "x", array_sides, "rows x columns of cells, up to 65536: 32x32");
     if (sides.size() != 2) {
       throw InputError({.source = "--array", .value = printable(array_), .expected = "rows x columns: 32x32"});
     }
@@ -140,8 +126,9 @@ class SystolicCommand : public Command {
   }
 
   Answer on_cores(const SystolicArray& array, const std::vector<RepeatedSystolicLayer>& work) const {
+    options_->refuse({"--sram-kb", "--word-bytes", "--dram-bandwidth"}, {}, "--cores, which counts cycles alone");
     const std::string expected = "a number of cores, up to 65536, or a grid of them: 4x4";
-    const std::vector<int64_t> sides = numbers_in("--cores", cores_, "x", array_sides, expected);
+    const std::vector<int64_t> sides = whole_numbers("--cores", cores_, "x", array_sides, expected);
     if (sides.size() > 2) throw InputError({.source = "--cores", .value = printable(cores_), .expected = expected});
     CoreGrid grid{.cores = sides[0]};
     if (sides.size() == 2) grid = {.cores = sides[0] * sides[1], .rows = sides[0]};
