@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/graph_flags.h"
+#include "report/graph_report.h"
 #include "report/model_report.h"
 
 namespace foretoken {
@@ -12,15 +14,25 @@ namespace {
 class ModelsCommand : public Command {
  public:
   void declare(Options& options) override {
-    options.text("name", name_, "A built-in name, a config.json or a directory with one; without it, the list");
+    options.text("name", name_,
+                 "A built-in name, a config.json or a directory with one, or an ONNX file; without it, the list");
+    graph_.declare(options);
+    options_ = &options;
     options.footer(
         "Examples:\n"
         "  foretoken models\n"
         "  foretoken models Llama-3.1-8B\n"
-        "  foretoken models path/to/config.json --json");
+        "  foretoken models path/to/config.json --json\n"
+        "  foretoken models path/to/network.onnx --bind batch=8");
   }
 
   Answer run(const Library& library) const override {
+    if (is_graph_file(name_)) {
+      const OnnxGraph graph = read_onnx(name_, graph_.options());
+      const OnnxSummary summary = summarize(graph);
+      return {.text = graph_text(graph, summary), .json = graph_json(graph, summary)};
+    }
+    options_->refuse({"--bind"}, {}, "a model that is no ONNX file");
     const ModelCatalogue catalogue = library.models();
     if (!name_.empty()) {
       const DescribedModel described = describe(catalogue, name_);
@@ -42,6 +54,8 @@ class ModelsCommand : public Command {
   }
 
   std::string name_;
+  GraphFlags graph_;
+  const Options* options_ = nullptr;
 };
 
 }  // namespace

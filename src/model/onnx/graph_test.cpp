@@ -1,0 +1,272 @@
+#include "model/onnx/graph.h"
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "model/onnx/summary.h"
+#include "model/onnx/test_graphs.h"
+#include "model/onnx/work.h"
+#include "model/onnx/writer.h"
+
+namespace foretoken {
+namespace {
+
+// The problem that importing a graph ends in.
+InputProblem problem_of(const OnnxTestGraph& graph, const OnnxOptions& options = {}) {
+  try {
+    graph.graph(options);
+  } catch (const InputError& error) {
+    return error.problem();
+  }
+  return {};
+}
+
+const OnnxTensor& result(const OnnxGraph& graph) {
+  return graph.tensor(graph.outputs.at(0));
+}
+
+TEST(OnnxGraph, a_symbolic_batch_is_bound_and_scales_the_work) {
+  const OnnxTestGraph network = block_network(2, 2);
+  const OnnxGraph one = network.graph({.bind = {{"batch", 1}}}), eight = network.graph({.bind = {{"batch", 8}}});
+  EXPECT_EQ(result(one).dims, (OnnxDims{1, 10}));
+  EXPECT_EQ(result(eight).dims, (OnnxDims{8, 10}));
+  const OnnxSummary a = summarize(one), b = summarize(eight);
+  EXPECT_DOUBLE_EQ(b.flops.value(), 8 * a.flops.value());
+  EXPECT_EQ(b.parameters, a.parameters);
+  EXPECT_DOUBLE_EQ(b.peak_activations.value(), 8 * a.peak_activations.value());
+}
+
+TEST(OnnxGraph, a_dimension_without_a_size_is_listed_with_its_flag) {
+  const OnnxTestGraph network = block_network(1, 0);
+  const InputProblem problem = problem_of(network);
+  EXPECT_NE(problem.expected.find("--bind batch=SIZE"), std::string::npos);
+  EXPECT_EQ(result(network.graph({.batch_is_one = true})).dims, (OnnxDims{1, 10}));
+  EXPECT_EQ(result(network.graph({.bind = {{"image.0", 3}}})).dims, (OnnxDims{3, 10}));
+  EXPECT_EQ(problem_of(network, {.bind = {{"batch", 1}, {"btch", 2}}}).suggestion, "batch");
+}
+
+TEST(OnnxGraph, a_cycle_a_missing_tensor_and_a_second_producer_are_named) {
+  OnnxTestGraph cycle;
+  cycle.input("x", {4});
+  cycle.file().body.nodes = {{.name = "a", .operation = "Add", .inputs = {"x", "q"}, .outputs = {"p"}},
+                             {.name = "b", .operation = "Relu", .inputs = {"p"}, .outputs = {"q"}}};
+  EXPECT_EQ(problem_of(cycle).path, "node a");
+  EXPECT_EQ(problem_of(cycle).expected, "a graph without cycles");
+
+  OnnxTestGraph missing;
+  missing.input("x", {4});
+  missing.node("Add", {"x", "nowhere"});
+  EXPECT_NE(problem_of(missing).path.find("Add_0"), std::string::npos);
+  EXPECT_NE(problem_of(missing).value.find("nowhere"), std::string::npos);
+
+  OnnxTestGraph twice;
+  twice.input("x", {4});
+  twice.file().body.nodes = {{.name = "a", .operation = "Relu", .inputs = {"x"}, .outputs = {"y"}},
+                             {.name = "b", .operation = "Relu", .inputs = {"x"}, .outputs = {"y"}}};
+  EXPECT_NE(problem_of(twice).path.find("node b"), std::string::npos);
+}
+
+TEST(OnnxGraph, nodes_in_any_order_are_sorted) {
+  OnnxTestGraph graph;
+  graph.input("x", {4});
+  graph.file().body.nodes = {{.name = "last", .operation = "Relu", .inputs = {"p"}, .outputs = {"q"}},
+                             {.name = "first", .operation = "Neg", .inputs = {"x"}, .outputs = {"p"}}};
+  graph.output("q");
+  const OnnxGraph sorted = graph.graph();
+  EXPECT_EQ(sorted.nodes[0].name, "first");
+  EXPECT_EQ(result(sorted).producer, 1);
+}
+
+TEST(OnnxGraph, shapes_worked_out_in_the_graph_are_folded) {
+  const OnnxGraph graph = transformer_network(2).graph({.bind = {{"batch", 3}}});
+  EXPECT_EQ(result(graph).dims, (OnnxDims{3, 16, 64}));
+  for (const OnnxNode& node : graph.nodes) {
+    const bool on_shapes = node.operation == "Shape" || node.operation == "Gather" || node.operation == "Unsqueeze" ||
+                           node.operation == "Concat";
+    EXPECT_EQ(node.is_folded, on_shapes) << node.name;
+  }
+}
+
+TEST(OnnxGraph, a_function_is_the_same_as_its_nodes_in_place) {
+  OnnxTestGraph called;
+  called.file().functions.push_back({.domain = "mine",
+                                     .name = "Layer",
+                                     .inputs = {"a", "w"},
+                                     .outputs = {"c"},
+                                     .defaults = {with("transB", int64_t{1})},
+                                     .nodes = {{.operation = "Gemm",
+                                                .inputs = {"a", "w"},
+                                                .outputs = {"b"},
+                                                .attributes = {{.name = "transB", .reference = "transB"}}},
+                                               {.operation = "Relu", .inputs = {"b"}, .outputs = {"c"}}}});
+  called.input("x", {2, 8});
+  called.output(called.node("Layer", {"x", called.weight({5, 8})}, {}, 1, "mine"));
+  OnnxTestGraph plain;
+  plain.input("x", {2, 8});
+  plain.output(plain.node("Relu", {plain.node("Gemm", {"x", plain.weight({5, 8})}, {with("transB", int64_t{1})})}));
+  const OnnxSummary a = summarize(called.graph()), b = summarize(plain.graph());
+  EXPECT_EQ(result(called.graph()).dims, (OnnxDims{2, 5}));
+  EXPECT_EQ(a.flops, b.flops);
+  EXPECT_EQ(a.bytes, b.bytes);
+}
+
+TEST(OnnxGraph, a_function_that_calls_itself_is_refused) {
+  OnnxTestGraph graph;
+  graph.file().functions.push_back(
+      {.domain = "mine",
+       .name = "F",
+       .inputs = {"a"},
+       .outputs = {"b"},
+       .nodes = {{.operation = "F", .domain = "mine", .inputs = {"a"}, .outputs = {"c"}},
+                 {.operation = "F", .domain = "mine", .inputs = {"c"}, .outputs = {"b"}}}});
+  graph.input("x", {2});
+  graph.node("F", {"x"}, {}, 1, "mine");
+  EXPECT_NE(problem_of(graph).expected.find("levels"), std::string::npos);
+}
+
+// Relu of the outer x, and of that again `extra` times.
+OnnxBody branch_body(int extra) {
+  OnnxBody body;
+  std::string last = "x";
+  for (int i = 0; i <= extra; ++i) {
+    const std::string next = "r" + std::to_string(i);
+    body.nodes.push_back({.operation = "Relu", .inputs = {last}, .outputs = {next}});
+    last = next;
+  }
+  body.outputs.push_back({.name = last});
+  return body;
+}
+
+TEST(OnnxGraph, of_an_if_the_costlier_branch_is_counted_unless_the_condition_is_known) {
+  OnnxTestGraph open;
+  open.input("x", {100});
+  open.input("flag", {}, OnnxType::boolean);
+  open.output(
+      open.node("If", {"flag"}, {with_body("then_branch", branch_body(0)), with_body("else_branch", branch_body(2))}));
+  const OnnxSummary both = summarize(open.graph());
+  EXPECT_EQ(both.flops.value(), 300);
+  EXPECT_EQ(both.control_flow.size(), 1u);
+  EXPECT_EQ(result(open.graph()).dims, (OnnxDims{100}));
+
+  OnnxTestGraph known;
+  known.input("x", {100});
+  const std::string yes = known.node("Equal", {known.integers({1}), known.integers({1})});
+  known.output(
+      known.node("If", {yes}, {with_body("then_branch", branch_body(0)), with_body("else_branch", branch_body(2))}));
+  EXPECT_EQ(summarize(known.graph()).flops.value(), 100);
+}
+
+TEST(OnnxGraph, a_loop_is_counted_once_and_collects_a_row_for_each_run) {
+  OnnxBody body;
+  body.inputs = {{.name = "i"}, {.name = "go"}, {.name = "state"}};
+  body.nodes = {{.operation = "Identity", .inputs = {"go"}, .outputs = {"again"}},
+                {.operation = "Add", .inputs = {"state", "x"}, .outputs = {"sum"}},
+                {.operation = "Relu", .inputs = {"sum"}, .outputs = {"row"}}};
+  body.outputs = {{.name = "again"}, {.name = "sum"}, {.name = "row"}};
+  OnnxTestGraph graph;
+  graph.input("x", {7});
+  graph.output(graph.node("Loop", {graph.scalar(5), "", "x"}, {with_body("body", body)}, 2));
+  const OnnxGraph made = graph.graph();
+  const OnnxNode& loop = made.nodes.back();
+  EXPECT_EQ(made.tensor(loop.outputs[0]).dims, (OnnxDims{7}));
+  EXPECT_EQ(made.tensor(loop.outputs[1]).dims, (OnnxDims{5, 7}));
+  EXPECT_EQ(summarize(made).flops.value(), 14);
+  EXPECT_FALSE(made.notes.empty());
+}
+
+TEST(OnnxGraph, an_unknown_operator_is_listed_and_costed_as_traffic) {
+  OnnxTestGraph graph;
+  graph.input("x", {3, 4});
+  graph.output(graph.node("Relu", {graph.node("Mystery", {"x", graph.weight({10})}, {}, 1, "mine")}));
+  const OnnxGraph made = graph.graph();
+  const OnnxSummary summary = summarize(made);
+  EXPECT_EQ(summary.unknown, (std::vector<std::string>{"mine.Mystery"}));
+  const Work work = onnx_work(made, made.nodes[0]);
+  EXPECT_EQ(work.bytes().value(), 4 * (12 + 10 + 12));
+  EXPECT_EQ(onnx_operators(made, made.nodes[0]).size(), 1u);
+  EXPECT_EQ(result(made).origin, OnnxShapeOrigin::assumed);
+}
+
+TEST(OnnxGraph, what_the_exporter_says_of_an_unknown_operator_is_taken) {
+  OnnxTestGraph graph;
+  graph.input("x", {3, 4});
+  graph.output(graph.node("Mystery", {"x"}, {}, 1, "mine"));
+  graph.file().body.between.push_back({.name = graph.file().body.outputs[0].name,
+                                       .type = OnnxType::float16,
+                                       .has_shape = true,
+                                       .dims = {{.size = 6}, {.size = 2}}});
+  EXPECT_EQ(result(graph.graph()).dims, (OnnxDims{6, 2}));
+  EXPECT_EQ(result(graph.graph()).type, OnnxType::float16);
+}
+
+TEST(OnnxGraph, what_depends_on_data_is_bounded_and_says_so) {
+  OnnxTestGraph graph;
+  graph.input("x", {3, 4});
+  const std::string places = graph.node("NonZero", {"x"});
+  graph.output(graph.node("Transpose", {places}));
+  const OnnxGraph made = graph.graph();
+  EXPECT_EQ(result(made).dims, (OnnxDims{12, 2}));
+  EXPECT_EQ(result(made).origin, OnnxShapeOrigin::bounded);
+  EXPECT_FALSE(made.notes.empty());
+}
+
+TEST(OnnxGraph, the_peak_is_the_most_that_lives_at_one_time) {
+  OnnxTestGraph graph;  // x lives on: it is added at the end; views cost nothing
+  graph.input("x", {100});
+  const std::string wide = graph.node("Tile", {"x", graph.integers({3})});
+  const std::string view = graph.node("Reshape", {wide, graph.integers({3, 100})});
+  const std::string sum = graph.node("ReduceSum", {view, graph.integers({0})}, {with("keepdims", int64_t{0})});
+  graph.output(graph.node("Add", {sum, "x"}));
+  EXPECT_EQ(summarize(graph.graph()).peak_activations.value(), 4 * (100 + 300 + 100));
+}
+
+TEST(OnnxGraph, a_shared_weight_is_one_parameter_tensor) {
+  OnnxTestGraph graph;
+  graph.input("x", {2, 8});
+  const std::string weight = graph.weight({8, 8});
+  const std::string turned = graph.node("Transpose", {weight});
+  graph.output(graph.node("MatMul", {graph.node("MatMul", {"x", weight}), graph.node("Identity", {turned})}));
+  const OnnxSummary summary = summarize(graph.graph());
+  EXPECT_EQ(summary.parameters, 64);
+  EXPECT_EQ(summary.weights.value(), 256);
+}
+
+TEST(OnnxGraph, every_shape_of_the_exported_networks_is_known) {
+  const char* data = std::getenv("FORETOKEN_DATA");
+  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(data) / "edge" / "onnx")) {
+    const OnnxGraph graph = read_onnx(entry.path());
+    const OnnxSummary summary = summarize(graph);
+    EXPECT_TRUE(summary.unknown.empty()) << entry.path();
+    for (const OnnxTensor& tensor : graph.tensors) {
+      EXPECT_TRUE(tensor.origin == OnnxShapeOrigin::given || tensor.origin == OnnxShapeOrigin::inferred) << tensor.name;
+    }
+    ++files;
+  }
+  EXPECT_GT(files, 0);
+}
+
+TEST(OnnxGraph, published_parameters_and_flops_are_met) {
+  const char* data = std::getenv("FORETOKEN_DATA");
+  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
+  struct Published {
+    const char* file;
+    double parameters, multiplies;  // torchvision's model pages: millions, giga multiply-adds
+  };
+  for (const Published& own : {Published{"tv_resnet50", 25.6e6, 4.09e9}, Published{"tv_mobilenet_v2", 3.5e6, 0.30e9},
+                               Published{"tv_vit_b_16", 86.6e6, 17.56e9}, Published{"tv_swin_t", 28.3e6, 4.49e9},
+                               Published{"tv_densenet121", 8.0e6, 2.83e9}}) {
+    const auto path = std::filesystem::path(data) / "edge" / "onnx" / (std::string(own.file) + ".onnx");
+    if (!std::filesystem::exists(path)) continue;
+    const OnnxSummary summary = summarize(read_onnx(path));
+    EXPECT_NEAR(summary.parameters / own.parameters, 1, 0.02) << own.file;
+    EXPECT_NEAR(summary.flops.value() / 2 / own.multiplies, 1, 0.03) << own.file;
+  }
+}
+
+}  // namespace
+}  // namespace foretoken

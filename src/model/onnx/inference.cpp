@@ -1,0 +1,176 @@
+#include "model/onnx/inference.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "model/onnx/operators/list.h"
+#include "model/onnx/work.h"
+
+namespace foretoken {
+namespace {
+
+// Notes that differ only in the node would drown the others.
+constexpr size_t most_notes = 200;
+
+// All inputs known beforehand, and the operator is known to give the same every time.
+bool follows_from_constants(const OnnxGraph& graph, const OnnxNode& node) {
+  if (node.control != OnnxControl::none || find_onnx_operator(node) == nullptr) return false;
+  if (node.operation.starts_with("Random")) return false;
+  for (const int64_t input : node.inputs) {
+    if (input >= 0 && !graph.tensor(input).is_constant) return false;
+  }
+  return true;
+}
+
+// What no rule could tell: the exporter's word, or the shape of the first input.
+void settle_outputs(OnnxGraph& graph, const OnnxNode& node, NodeInference& inference) {
+  const OnnxTensor* first = nullptr;
+  for (const int64_t input : node.inputs) {
+    if (input >= 0 && first == nullptr) first = &graph.tensor(input);
+  }
+  for (const int64_t output : node.outputs) {
+    if (output < 0) continue;
+    OnnxTensor& tensor = graph.tensors[static_cast<size_t>(output)];
+    if (tensor.origin == OnnxShapeOrigin::unknown) {
+      tensor.type = tensor.type == OnnxType::undefined && first != nullptr ? first->type : tensor.type;
+      tensor.dims = first == nullptr ? OnnxDims{} : first->dims;
+      tensor.origin = OnnxShapeOrigin::assumed;
+      inference.note(fmt::format("the shape of its output {} depends on data or is not known: taken to be {}",
+                                 printable(tensor.name), dims_text(tensor.dims)));
+    }
+    if (tensor.type == OnnxType::undefined && first != nullptr) tensor.type = first->type;
+  }
+}
+
+// A rule whose inputs are bounds or assumptions may find sizes that contradict each other without any fault of the
+// file; and what it does find is no better than they are.
+void infer_doubtful(OnnxGraph& graph, const OnnxNode& node, const OnnxOperator& known, NodeInference& inference,
+                    OnnxShapeOrigin doubt) {
+  try {
+    known.infer(inference);
+  } catch (const InputError&) {
+    inference.note("sizes that are only assumed do not fit together here");
+  }
+  for (const int64_t output : node.outputs) {
+    if (output < 0) continue;
+    OnnxTensor& tensor = graph.tensors[static_cast<size_t>(output)];
+    if (tensor.origin == OnnxShapeOrigin::inferred && !tensor.values) tensor.origin = doubt;
+  }
+}
+
+void infer_node(OnnxGraph& graph, size_t index) {
+  OnnxNode& node = graph.nodes[index];
+  NodeInference inference(graph, index);
+  const bool constant = follows_from_constants(graph, node);
+  OnnxShapeOrigin doubt = OnnxShapeOrigin::inferred;
+  for (const int64_t input : node.inputs) {
+    if (input >= 0) doubt = std::max(doubt, graph.tensor(input).origin);
+  }
+  const OnnxOperator* known = find_onnx_operator(node);
+  if (known != nullptr && doubt < OnnxShapeOrigin::bounded) {
+    known->infer(inference);
+  } else if (known != nullptr) {
+    infer_doubtful(graph, node, *known, inference, doubt);
+  }
+  settle_outputs(graph, node, inference);
+  bool all_known = node.control == OnnxControl::none && !node.outputs.empty();
+  for (const int64_t output : node.outputs) {
+    if (output < 0) continue;
+    OnnxTensor& tensor = graph.tensors[static_cast<size_t>(output)];
+    tensor.is_constant = tensor.is_constant || constant || tensor.values.has_value();
+    all_known = all_known && tensor.is_constant;
+  }
+  node.is_folded = all_known;
+}
+
+// Of the two branches of an If whose condition is not known beforehand, the one with more to do.
+void choose_branches(OnnxGraph& graph) {
+  for (size_t first = 0; first < graph.regions.size(); ++first) {
+    for (size_t second = first + 1; second < graph.regions.size(); ++second) {
+      OnnxRegion& a = graph.regions[first];
+      OnnxRegion& b = graph.regions[second];
+      if (a.begin != b.begin || !a.is_counted || !b.is_counted) continue;
+      const double work_a = region_flops(graph, static_cast<int64_t>(first)).value();
+      const double work_b = region_flops(graph, static_cast<int64_t>(second)).value();
+      (work_a >= work_b ? b : a).is_counted = false;
+    }
+  }
+}
+
+void describe_regions(OnnxGraph& graph) {
+  for (const OnnxRegion& region : graph.regions) {
+    if (!region.is_counted || graph.notes.size() >= most_notes) continue;
+    const OnnxNode& node = graph.nodes[static_cast<size_t>(region.end)];
+    graph.notes.push_back(fmt::format("{} {}: {} is counted once", operation_text(node), printable(node.name),
+                                      node.operation == "If" ? "its " + region.branch : "its body"));
+  }
+}
+
+}  // namespace
+
+void infer_shapes(OnnxGraph& graph) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (graph.is_counted(graph.nodes[i])) infer_node(graph, i);
+  }
+  choose_branches(graph);
+  describe_regions(graph);
+}
+
+std::optional<OnnxDims> broadcast(const OnnxDims& a, const OnnxDims& b) {
+  const OnnxDims& longer = a.size() >= b.size() ? a : b;
+  const OnnxDims& shorter = a.size() >= b.size() ? b : a;
+  OnnxDims result = longer;
+  const size_t offset = longer.size() - shorter.size();
+  for (size_t i = 0; i < shorter.size(); ++i) {
+    int64_t& size = result[offset + i];
+    if (size == shorter[i] || shorter[i] == 1) continue;
+    if (size != 1) return std::nullopt;
+    size = shorter[i];
+  }
+  return result;
+}
+
+void NodeInference::output(size_t output, OnnxType type, OnnxDims dims, OnnxShapeOrigin origin) {
+  if (!wants(output)) return;
+  if (!onnx_elements(dims)) {
+    fail(fmt::format("an output of {}", dims_text(dims)), "sizes from 0 and at most 2^46 elements");
+  }
+  OnnxTensor& tensor = target(output);
+  tensor.type = type == OnnxType::undefined ? tensor.type : type;
+  tensor.dims = std::move(dims);
+  tensor.origin = origin;
+}
+
+void NodeInference::set_values(size_t output, OnnxValues values) {
+  if (!wants(output)) return;
+  OnnxTensor& tensor = target(output);
+  const int64_t elements = tensor.elements();
+  const auto found = static_cast<int64_t>(values.integers.size() + values.reals.size());
+  if (elements > most_onnx_values || found != elements) return;
+  tensor.values = std::move(values);
+}
+
+void NodeInference::view(size_t output, size_t input) {
+  if (!wants(output) || !has(input)) return;
+  const int64_t origin = node().inputs[input];
+  const int64_t before = graph_.tensor(origin).same_storage;
+  target(output).same_storage = before >= 0 ? before : origin;
+}
+
+void NodeInference::constant(size_t output) {
+  if (wants(output)) target(output).is_constant = true;
+}
+
+void NodeInference::leave_out(int64_t region) {
+  graph_.regions[static_cast<size_t>(region)].is_counted = false;
+}
+
+void NodeInference::note(const std::string& what) {
+  if (graph_.notes.size() < most_notes) {
+    graph_.notes.push_back(fmt::format("{} {}: {}", operation_text(node()), printable(node().name), what));
+  }
+}
+
+}  // namespace foretoken

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Writes ONNX files of well-known networks with random or constant weights. Needs Python 3.9 and nothing else.
+
+    python3 tools/make_onnx.py mobilenet_v2 mobilenet_v2.onnx
+    python3 tools/make_onnx.py encoder encoder.onnx --layers 12 --width 768 --heads 12 --length 128
+
+The files run in ONNX Runtime. With `--weights constant` large tensors are made by ConstantOfShape nodes, so that a
+file takes kilobytes; runtimes fold these when they load it. The batch is a symbolic dimension unless --batch is given.
+"""
+import argparse
+import array
+import random
+import struct
+
+FLOAT, INT64 = 1, 7
+
+
+def varint(value):
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def number(field, value):
+    return varint(field << 3) + varint(value)
+
+
+def data(field, value):
+    value = value.encode() if isinstance(value, str) else value
+    return varint(field << 3 | 2) + varint(len(value)) + value
+
+
+def tensor(name, kind, dims, raw):
+    return b"".join(number(1, d) for d in dims) + number(2, kind) + data(8, name) + data(9, raw)
+
+
+def attribute(name, value):
+    if isinstance(value, bytes):
+        return data(1, name) + data(5, value) + number(20, 4)
+    if isinstance(value, float):
+        return data(1, name) + varint(2 << 3 | 5) + struct.pack("<f", value) + number(20, 1)
+    if isinstance(value, int):
+        return data(1, name) + number(3, value) + number(20, 2)
+    return data(1, name) + b"".join(number(8, v) for v in value) + number(20, 7)
+
+
+def value_info(name, dims):
+    sides = b"".join(data(1, data(2, d) if isinstance(d, str) else number(1, d)) for d in dims)
+    return data(1, name) + data(2, data(1, number(1, FLOAT) + data(2, sides)))
+
+
+class Network:
+    def __init__(self, name, constant, seed):
+        self.name, self.constant = name, constant
+        self.nodes, self.tensors, self.inputs, self.outputs = [], [], [], []
+        self.count = 0
+        self.random = random.Random(seed)
+        self.table = array.array("f", [self.random.gauss(0, 0.02) for _ in range(1 << 15)])
+
+    def fresh(self, stem):
+        self.count += 1
+        return f"{stem}_{self.count}"
+
+    def input(self, name, dims):
+        self.inputs.append(value_info(name, dims))
+        return name
+
+    def output(self, name, dims):
+        self.outputs.append(value_info(name, dims))
+
+    def node(self, operation, inputs, **attributes):
+        result = self.fresh(operation)
+        body = b"".join(data(1, i) for i in inputs) + data(2, result) + data(3, "node_" + result) + data(4, operation)
+        self.nodes.append(body + b"".join(data(5, attribute(k, v)) for k, v in attributes.items()))
+        return result
+
+    def integers(self, values):
+        name = self.fresh("shape")
+        self.tensors.append(tensor(name, INT64, [len(values)], struct.pack(f"<{len(values)}q", *values)))
+        return name
+
+    def scalar(self, value):
+        name = self.fresh("value")
+        self.tensors.append(tensor(name, FLOAT, [], struct.pack("<f", value)))
+        return name
+
+    def weight(self, *dims):
+        elements = 1
+        for size in dims:
+            elements *= size
+        if self.constant and elements > 256:
+            fill = tensor("", FLOAT, [1], struct.pack("<f", 0.01))
+            return self.node("ConstantOfShape", [self.integers(list(dims))], value=fill)
+        values = array.array("f")
+        while len(values) < elements:
+            start = self.random.randrange(len(self.table))
+            values.extend(self.table[start:start + elements - len(values)])
+        name = self.fresh("weight")
+        self.tensors.append(tensor(name, FLOAT, dims, struct.pack(f"<{elements}f", *values)))
+        return name
+
+    def conv(self, x, inside, out, kernel, stride=1, groups=1):
+        pad = kernel // 2
+        return self.node("Conv", [x, self.weight(out, inside // groups, kernel, kernel), self.weight(out)],
+                         kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4, group=groups)
+
+    def linear(self, x, inside, out):
+        return self.node("Add", [self.node("MatMul", [x, self.weight(inside, out)]), self.weight(out)])
+
+    def relu6(self, x):
+        return self.node("Clip", [x, self.scalar(0.0), self.scalar(6.0)])
+
+    def classifier(self, x, channels, batch):
+        x = self.node("Flatten", [self.node("GlobalAveragePool", [x])])
+        x = self.node("Gemm", [x, self.weight(1000, channels), self.weight(1000)], transB=1)
+        self.output(x, [batch, 1000])
+
+    def bytes(self):
+        graph = b"".join(data(1, n) for n in self.nodes) + data(2, self.name)
+        graph += b"".join(data(5, t) for t in self.tensors)
+        graph += b"".join(data(11, i) for i in self.inputs) + b"".join(data(12, o) for o in self.outputs)
+        return number(1, 8) + data(2, "make_onnx") + data(7, graph) + data(8, number(2, 17))
+
+
+def resnet(net, batch, options, depths, bottleneck):
+    x = net.input("image", [batch, 3, options.size, options.size])
+    x = net.node("Relu", [net.conv(x, 3, 64, 7, 2)])
+    x = net.node("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    inside = 64
+    for stage, depth in enumerate(depths):
+        width = 64 << stage
+        out = width * (4 if bottleneck else 1)
+        for block in range(depth):
+            stride = 2 if stage > 0 and block == 0 else 1
+            skip = x if stride == 1 and inside == out else net.conv(x, inside, out, 1, stride)
+            if bottleneck:
+                y = net.node("Relu", [net.conv(x, inside, width, 1)])
+                y = net.conv(net.node("Relu", [net.conv(y, width, width, 3, stride)]), width, out, 1)
+            else:
+                y = net.conv(net.node("Relu", [net.conv(x, inside, out, 3, stride)]), out, out, 3)
+            x, inside = net.node("Relu", [net.node("Add", [y, skip])]), out
+    net.classifier(x, inside, batch)
+
+
+def inverted_residual(net, x, inside, out, factor, stride):
+    wide = inside * factor
+    y = x if factor == 1 else net.relu6(net.conv(x, inside, wide, 1))
+    y = net.conv(net.relu6(net.conv(y, wide, wide, 3, stride, wide)), wide, out, 1)
+    return net.node("Add", [x, y]) if stride == 1 and inside == out else y
+
+
+def mobilenet_v2(net, batch, options):
+    x = net.relu6(net.conv(net.input("image", [batch, 3, options.size, options.size]), 3, 32, 3, 2))
+    inside = 32
+    for factor, out, depth, first in [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
+                                      (6, 160, 3, 2), (6, 320, 1, 1)]:
+        for block in range(depth):
+            x = inverted_residual(net, x, inside, out, factor, first if block == 0 else 1)
+            inside = out
+    net.classifier(net.relu6(net.conv(x, inside, 1280, 1)), 1280, batch)
+
+
+def encoder(net, batch, options):
+    width, heads, length = options.width, options.heads, options.length
+    x = net.input("tokens", [batch, length, width])
+    for _ in range(options.layers):
+        def heads_of(order):
+            split = net.node("Reshape", [net.linear(x, width, width), net.integers([0, 0, heads, width // heads])])
+            return net.node("Transpose", [split], perm=order)
+        scores = net.node("MatMul", [heads_of([0, 2, 1, 3]), heads_of([0, 2, 3, 1])])
+        scores = net.node("Mul", [scores, net.scalar((width // heads) ** -0.5)])
+        mixed = net.node("MatMul", [net.node("Softmax", [scores], axis=-1), heads_of([0, 2, 1, 3])])
+        joined = net.node("Reshape", [net.node("Transpose", [mixed], perm=[0, 2, 1, 3]), net.integers([0, 0, width])])
+        x = net.node("Add", [net.linear(joined, width, width), x])
+        x = net.node("LayerNormalization", [x, net.weight(width), net.weight(width)], axis=-1)
+        y = net.linear(x, width, 4 * width)
+        gate = net.node("Add", [net.node("Erf", [net.node("Mul", [y, net.scalar(0.5 ** 0.5)])]), net.scalar(1.0)])
+        y = net.node("Mul", [net.node("Mul", [y, gate]), net.scalar(0.5)])
+        x = net.node("Add", [net.linear(y, 4 * width, width), x])
+        x = net.node("LayerNormalization", [x, net.weight(width), net.weight(width)], axis=-1)
+    net.output(x, [batch, length, width])
+
+
+NETWORKS = {
+    "resnet18": lambda net, batch, options: resnet(net, batch, options, [2, 2, 2, 2], False),
+    "resnet34": lambda net, batch, options: resnet(net, batch, options, [3, 4, 6, 3], False),
+    "resnet50": lambda net, batch, options: resnet(net, batch, options, [3, 4, 6, 3], True),
+    "mobilenet_v2": mobilenet_v2,
+    "encoder": encoder,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("network", choices=sorted(NETWORKS))
+    parser.add_argument("file")
+    parser.add_argument("--weights", choices=["random", "constant"], default="random")
+    parser.add_argument("--batch", type=int, help="a fixed batch; by default the dimension is called batch")
+    parser.add_argument("--size", type=int, default=224, help="side of the picture")
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--width", type=int, default=768)
+    parser.add_argument("--heads", type=int, default=12)
+    parser.add_argument("--length", type=int, default=128)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    net = Network(options.network, options.weights == "constant", options.seed)
+    NETWORKS[options.network](net, options.batch or "batch", options)
+    with open(options.file, "wb") as out:
+        out.write(net.bytes())
+
+
+if __name__ == "__main__":
+    main()
