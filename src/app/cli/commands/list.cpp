@@ -19,6 +19,7 @@ constexpr CommandKind kinds[] = {
     {"serve", "A simulated serving run: requests in, TTFT, TPOT and throughput out", make_serve},
     {"speculate", "When speculative decoding pays, over batch sizes and contexts", make_speculate},
     {"accel", "A custom accelerator: the best mapping of an operator or network, its cycles and energy", make_accel},
+    {"adapt", "A new device from ten timings: latencies of networks of a known space", make_adapt},
     {"profile", "Measure the kernels of the GPU of this machine", make_profile},
     {"validate", "Compare predictions with measurements, yours or published", make_validate},
     {"import", "Read what other tools wrote: profiler traces", make_import},
