@@ -1,0 +1,91 @@
+// One fused kernel as a CPU or phone runtime runs it: what is asked, apart from how long it takes. fp32 throughout.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "model/work.h"
+
+namespace foretoken {
+
+// `empty` is a call that computes nothing: what the runtime takes for being called. `traffic` is any operator that no
+// sweep has measured: its bytes are known, its kernel is not.
+enum class EdgeKernelKind {
+  convolution,
+  depthwise,
+  linear,
+  gemv,
+  batched_matmul,
+  add,
+  add_relu,
+  channel_scale,
+  concat,
+  global_pool,
+  sigmoid,
+  max_pool,
+  scaled_softmax,
+  layer_norm,
+  gelu,
+  transpose,
+  traffic,
+  empty,
+};
+
+// What a kernel applies to its output before it is stored, or right after. Names as in measurements: none, relu, clip,
+// swish.
+enum class EdgeActivation { none, relu, clip, swish };
+
+struct ConvolutionSizes {
+  int64_t batch = 1, groups = 1;
+  int64_t in_channels = 1, out_channels = 1;  // of all groups together
+  int64_t in_height = 1, in_width = 1, out_height = 1, out_width = 1;
+  int64_t kernel_height = 1, kernel_width = 1;
+  int64_t stride = 1;
+  EdgeActivation activation = EdgeActivation::none;
+  bool operator==(const ConvolutionSizes&) const = default;
+};
+
+// [m, k] x [k, n], `batch` times. The right-hand side of linear and gemv is a constant of the model.
+struct ProductSizes {
+  int64_t batch = 1, m = 1, k = 1, n = 1;
+  bool operator==(const ProductSizes&) const = default;
+};
+
+struct TensorSizes {
+  int64_t elements = 1;          // of the larger side: the input of a pool, the output of a concatenation
+  int64_t rows = 1;              // scaled_softmax, layer_norm: independent rows that make up the elements
+  int64_t outputs = 1;           // max_pool, traffic: elements written
+  int64_t window = 1;            // max_pool: side of the window
+  bool swaps_last_axes = false;  // transpose
+  bool operator==(const TensorSizes&) const = default;
+};
+
+struct EdgeKernel {
+  EdgeKernelKind kind = EdgeKernelKind::empty;
+  std::variant<std::monostate, ConvolutionSizes, ProductSizes, TensorSizes> sizes;  // as the kind asks
+  bool operator==(const EdgeKernel&) const = default;
+};
+
+EdgeKernel edge_convolution(const ConvolutionSizes& sizes);  // depthwise where every channel is its own group
+EdgeKernel edge_product(EdgeKernelKind kind, const ProductSizes& sizes);
+EdgeKernel edge_tensor(EdgeKernelKind kind, const TensorSizes& sizes);
+
+// The names of measurement files: conv, dwconv, linear, gemm1, bmm, ...
+std::string_view edge_kind_name(EdgeKernelKind kind);
+std::optional<EdgeKernelKind> edge_kind_from_name(std::string_view name);
+std::vector<std::string> edge_kind_names();
+
+// A kernel as measurement files write it: its kind, and "ic=24;oc=192;h=112;oh=112;k=1;s=1;act=none". The keys `ow`,
+// `w`, `kw`, `g`, `b` extend convolutions to other than square maps and windows, groups and batches.
+// InputError for unknown kinds and keys, missing keys and sizes out of range; `source` and `line` say where.
+EdgeKernel parse_edge_kernel(std::string_view kind, std::string_view parameters, const std::string& source, int line);
+std::string edge_parameters(const EdgeKernel& kernel);
+
+// FLOPs and least bytes, each tensor touched once.
+Work edge_work(const EdgeKernel& kernel);
+
+}  // namespace foretoken

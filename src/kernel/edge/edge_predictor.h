@@ -1,0 +1,46 @@
+// Times of fused kernels and of whole models on one device with one runtime, from the prices that a sweep of it gave.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/estimate.h"
+#include "kernel/edge/edge_laws.h"
+
+namespace foretoken {
+
+// What one sweep says about one kind of kernel.
+struct EdgeKindPrices {
+  std::vector<double> prices_ns;    // in the order of the kind's law
+  std::vector<double> least, most;  // amounts seen, in the same order; zeros left out of `least`
+  size_t rows = 0;
+  double half_width = 0;                // of the 90% interval, as a logarithm, from rows that were left out of a fit
+  double cross_validated_mape = 0;      // percent
+  double cross_validated_coverage = 0;  // percent of such rows inside intervals that they had no part in
+  bool operator==(const EdgeKindPrices&) const = default;
+};
+
+struct EdgePredictor {
+  std::string device, runtime, runtime_version;
+  int threads = 1;
+  std::string source, fitted_on;  // of the measurements; date
+  EdgeCore core;
+  std::map<EdgeKernelKind, EdgeKindPrices> kinds;
+  double cross_validated_mape = 0, cross_validated_coverage = 0;  // percent, over all rows
+
+  // Whether the sweep measured its kind, or one that can stand in for it.
+  bool knows(const EdgeKernel& kernel) const;
+
+  // Of one kernel called by itself, the runtime's call included. A tensor operation whose kind the sweep lacks is
+  // priced as the bytes it moves; a kernel that it does not know is an InputError.
+  Estimate kernel_seconds(const EdgeKernel& kernel) const;
+
+  // Of the kernels run one after the other in one call of the runtime.
+  Estimate model_seconds(std::span<const EdgeKernel> kernels) const;
+
+  bool operator==(const EdgePredictor&) const = default;
+};
+
+}  // namespace foretoken

@@ -1,0 +1,70 @@
+#include "kernel/edge/edge_predictor.h"
+
+#include <gtest/gtest.h>
+
+#include "kernel/edge/edge_test_sweep.h"
+#include "kernel/test_support.h"
+
+namespace foretoken {
+namespace {
+
+using namespace test_support;
+
+TEST(EdgePredictor, a_model_calls_the_runtime_once) {
+  const EdgePredictor predictor = made_up_predictor(1);
+  const EdgeKernel empty{.kind = EdgeKernelKind::empty};
+  const EdgeKernel product = edge_product(EdgeKernelKind::linear, {.m = 10, .k = 700, .n = 500});
+  const double call = predictor.kernel_seconds(empty).value, one = predictor.kernel_seconds(product).value;
+  EXPECT_DOUBLE_EQ(predictor.model_seconds({}).value, call);
+  const EdgeKernel three[] = {product, product, product};
+  EXPECT_DOUBLE_EQ(predictor.model_seconds(three).value, call + 3 * (one - call));
+}
+
+TEST(EdgePredictor, a_model_with_one_kernel_more_is_not_faster) {
+  const EdgePredictor predictor = made_up_predictor(1);
+  std::vector<EdgeKernel> kernels;
+  double before = 0;
+  for (const EdgeKernel& kernel : swept_kernels()) {
+    kernels.push_back(kernel);
+    const Estimate all = predictor.model_seconds(kernels);
+    EXPECT_GE(all.value, before);
+    EXPECT_LE(all.low, all.value);
+    EXPECT_GE(all.high, all.value);
+    before = all.value;
+  }
+}
+
+TEST(EdgePredictor, sizes_beyond_the_sweep_are_marked_and_less_certain) {
+  const EdgePredictor predictor = made_up_predictor(1);
+  const Estimate inside = predictor.kernel_seconds(edge_tensor(EdgeKernelKind::gelu, {.elements = 1'000'000}));
+  const Estimate beyond = predictor.kernel_seconds(edge_tensor(EdgeKernelKind::gelu, {.elements = 4'000'000'000}));
+  EXPECT_EQ(inside.kind, Confidence::interpolated);
+  EXPECT_EQ(beyond.kind, Confidence::extrapolated);
+  EXPECT_GT(beyond.high / beyond.value, inside.high / inside.value);
+  EXPECT_GT(beyond.value, 1000 * inside.value);
+}
+
+TEST(EdgePredictor, a_tensor_operation_without_a_sweep_is_priced_by_its_bytes) {
+  EdgePredictor predictor = made_up_predictor(1);
+  predictor.kinds[EdgeKernelKind::traffic] = {
+      .prices_ns = {1000, 1, 1}, .least = {1, 1, 1}, .most = {1, 1e9, 1e9}, .rows = 9, .half_width = 0.3};
+  const EdgeKernel pool = edge_tensor(EdgeKernelKind::max_pool, {.elements = 4000, .outputs = 1000, .window = 2});
+  const Estimate time = predictor.kernel_seconds(pool);
+  EXPECT_NEAR(time.value, (1000 + edge_work(pool).bytes().value()) * 1e-9, 1e-15);
+  EXPECT_EQ(time.kind, Confidence::extrapolated);
+}
+
+TEST(EdgePredictor, a_product_without_a_sweep_takes_the_prices_of_its_nearest_kind_or_is_refused) {
+  EdgePredictor predictor = made_up_predictor(1);
+  const EdgeKernel vector = edge_product(EdgeKernelKind::gemv, {.m = 1, .k = 64, .n = 500});
+  EdgeKernel matrix = vector;
+  matrix.kind = EdgeKernelKind::linear;
+  EXPECT_EQ(predictor.kernel_seconds(vector).value, predictor.kernel_seconds(matrix).value);
+  EXPECT_EQ(predictor.kernel_seconds(vector).kind, Confidence::extrapolated);
+  predictor.kinds.erase(EdgeKernelKind::linear);
+  EXPECT_FALSE(predictor.knows(vector));
+  EXPECT_EQ(problem_of([&] { predictor.kernel_seconds(vector); }).value, "gemm1");
+}
+
+}  // namespace
+}  // namespace foretoken

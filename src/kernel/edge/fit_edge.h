@@ -1,0 +1,32 @@
+// Prices of an edge device from a sweep of it, with errors from rows that were left out.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/statistics.h"
+#include "kernel/edge/edge_predictor.h"
+#include "kernel/edge/edge_rows.h"
+
+namespace foretoken {
+
+// What the sweep does not say itself; kept in the predictor.
+struct EdgeFitOptions {
+  std::string device, runtime, runtime_version, source, date;
+  int threads = 1;
+  double cache_bytes = 1 << 20;  // of the cache that one core has to itself
+  int folds = 5;                 // of the cross-validation
+};
+
+struct EdgeFit {
+  EdgePredictor predictor;
+  std::vector<PredictedRow> left_out;  // each row as predicted without its family of shapes, in the order of the rows
+};
+
+// Fits each kind of kernel by itself. Shapes of one family (convolutions of one window, stride and output side;
+// products of one k and n; tensors of one size) are left out together. InputError when no rows are given, or no empty
+// calls.
+EdgeFit fit_edge(std::span<const EdgeRow> rows, const EdgeFitOptions& options);
+
+}  // namespace foretoken
