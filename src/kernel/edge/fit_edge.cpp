@@ -123,7 +123,7 @@ FittedPrices fit_prices(EdgeKernelKind kind, std::span<const EdgeRow> rows, cons
 }
 
 // Five digits say more than a sweep knows.
-double five_digits(double value) {
+double stored_digits(double value) {
   return std::stod(fmt::format("{:.5g}", value));
 }
 
@@ -164,7 +164,7 @@ EdgePredictor fit_all(std::span<const EdgeRow> rows, const EdgeFitOptions& optio
   for (const auto& [kind, own] : groups) {
     EdgeKindPrices prices{.rows = own.size()};
     for (const double price : fit_prices(kind, own, predictor.core).prices_ns)
-      prices.prices_ns.push_back(five_digits(price));
+      prices.prices_ns.push_back(stored_digits(price));
     prices.least.assign(prices.prices_ns.size(), 0);
     prices.most = prices.least;
     for (const EdgeRow& row : own) {
@@ -243,7 +243,7 @@ std::vector<LeftOutRow> predict_unseen_kinds(const RowsByKind& groups, const Edg
 
 void add_errors(EdgeKindPrices& prices, double width, std::span<const PredictedRow> left_out) {
   const ErrorSummary summary = summarize_errors(left_out);
-  prices.half_width = five_digits(width);
+  prices.half_width = stored_digits(width);
   prices.cross_validated_mape = rounded_percent(summary.mape);
   prices.cross_validated_coverage = rounded_percent(summary.coverage90);
 }
