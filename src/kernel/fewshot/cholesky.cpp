@@ -1,0 +1,57 @@
+#include "kernel/fewshot/cholesky.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "base/portable_math.h"
+
+namespace foretoken {
+
+double dot(std::span<const double> a, std::span<const double> b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+Cholesky::Cholesky(std::vector<double> matrix, size_t size) : size_(size), factor_(std::move(matrix)) {
+  for (size_t i = 0; i < size_; ++i) {
+    double* row = factor_.data() + i * size_;
+    for (size_t j = 0; j <= i; ++j) {
+      const double* other = factor_.data() + j * size_;
+      const double rest = row[j] - dot({row, j}, {other, j});
+      if (j < i) {
+        row[j] = rest / other[j];
+      } else {
+        ensure(rest > 0, "a covariance is positive definite");
+        row[i] = std::sqrt(rest);
+      }
+    }
+  }
+}
+
+std::vector<double> Cholesky::half_solve(std::span<const double> right) const {
+  std::vector<double> result(size_);
+  for (size_t i = 0; i < size_; ++i) {
+    const double* row = factor_.data() + i * size_;
+    result[i] = (right[i] - dot({row, i}, {result.data(), i})) / row[i];
+  }
+  return result;
+}
+
+std::vector<double> Cholesky::solve(std::span<const double> right) const {
+  std::vector<double> result = half_solve(right);
+  for (size_t i = size_; i-- > 0;) {
+    const double* row = factor_.data() + i * size_;
+    result[i] /= row[i];
+    for (size_t j = 0; j < i; ++j) result[j] -= row[j] * result[i];
+  }
+  return result;
+}
+
+double Cholesky::log_determinant() const {
+  double sum = 0;
+  for (size_t i = 0; i < size_; ++i) sum += 2 * portable_log(factor_[i * size_ + i]);
+  return sum;
+}
+
+}  // namespace foretoken
