@@ -10,7 +10,7 @@
 namespace foretoken {
 namespace {
 
-constexpr size_t most_shown = 20;  // predictions in the text; files and JSON have all
+constexpr size_t most_predictions_shown = 20;  // predictions in the text; files and JSON have all
 
 std::string architecture_table(const ArchitectureSpace& space,
                                const std::vector<AdaptationReport::Architecture>& architectures, size_t shown) {
@@ -66,9 +66,10 @@ std::string adaptation_text(const AdaptationReport& report) {
     text += "\n";
   }
   if (!report.predicted.empty()) {
-    text += "\n" + architecture_table(*report.space, report.predicted, most_shown);
-    if (report.predicted.size() > most_shown)
-      text += fmt::format("... and {} more: --out FILE.csv or --json has all\n", report.predicted.size() - most_shown);
+    text += "\n" + architecture_table(*report.space, report.predicted, most_predictions_shown);
+    if (report.predicted.size() > most_predictions_shown)
+      text += fmt::format("... and {} more: --out FILE.csv or --json has all\n",
+                          report.predicted.size() - most_predictions_shown);
   }
   if (!report.measure_next.empty()) {
     text += "\nmeasure these next, the most useful first\n" +

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/portable_math.h"
 #include "base/statistics.h"
 #include "kernel/fewshot/fit_prior.h"
@@ -222,6 +223,14 @@ TEST(LatencyPrior, a_newer_or_damaged_file_is_refused_with_the_reason) {
   edited.replace(weight, text.find(',', weight) - weight, "3");
   EXPECT_NE(complaint(edited).find("check"), std::string::npos);
   EXPECT_NE(complaint(replaced(text, "\"space\":\"nasbench201\"", "\"space\":\"fbnet\"")), "");
+}
+
+TEST(LatencyPrior, the_shipped_ones_read_and_are_written_as_they_stand) {
+  for (const ArchitectureSpace& one : architecture_spaces()) {
+    const std::filesystem::path file =
+        std::filesystem::path(FORETOKEN_SOURCE_DIR "/data/edge/priors") / (std::string(one.name) + ".json");
+    EXPECT_EQ(latency_prior_json(read_latency_prior(file)), read_file(file, size_t{1} << 20)) << one.name;
+  }
 }
 
 TEST(FitPrior, odds_are_shares) {

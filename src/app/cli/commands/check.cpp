@@ -10,6 +10,7 @@
 #include "hardware/check.h"
 #include "kernel/calibration.h"
 #include "kernel/calibration_files.h"
+#include "kernel/fewshot/latency_prior.h"
 #include "model/vision.h"
 #include "model/weights.h"
 
@@ -34,13 +35,14 @@ std::vector<DataProblem> check_model_data(const std::filesystem::path& folder) {
   return problems;
 }
 
-// Every vision encoder reads.
-std::vector<DataProblem> check_vision_data(const std::filesystem::path& folder) {
+// Every JSON file of a folder that holds one kind of thing reads.
+template <class Read>
+std::vector<DataProblem> check_files(const std::filesystem::path& folder, const Read& read) {
   std::vector<DataProblem> problems;
   for (const std::string& stem : json_stems(folder)) {
     const std::filesystem::path file = folder / (stem + ".json");
     try {
-      read_vision_config(file);
+      read(file);
     } catch (const InputError& error) {
       problems.push_back({.file = file.string(), .message = error.what()});
     }
@@ -95,11 +97,11 @@ class CheckCommand : public Command {
  public:
   void declare(Options& options) override {
     Options& data = options.subcommand("data",
-                                       "Devices, nodes, clusters, models, vision encoders, accelerators and "
-                                       "calibrations: the shipped ones, or those of "
-                                       "--dir");
+                                       "Devices, nodes, clusters, models, vision encoders, accelerators, priors and "
+                                       "calibrations: the shipped ones, or those of --dir");
     data.text("--dir", directory_,
-              "A folder with hardware/ and models/, perhaps vision/, accelerators/ and kernels/calibrations/; default: "
+              "A folder with hardware/ and models/, perhaps vision/, accelerators/, edge/priors/ and "
+              "kernels/calibrations/; default: "
               "the shipped one");
     data.footer("Example:\n  foretoken check data --dir my-library");
   }
@@ -112,8 +114,12 @@ class CheckCommand : public Command {
     }
     std::vector<DataProblem> problems = check_hardware_data(folder / "hardware");
     for (DataProblem& problem : check_model_data(folder / "models")) problems.push_back(std::move(problem));
-    for (DataProblem& problem : check_vision_data(folder / "vision")) problems.push_back(std::move(problem));
+    for (DataProblem& problem : check_files(folder / "vision", [](const auto& file) { read_vision_config(file); }))
+      problems.push_back(std::move(problem));
     for (DataProblem& problem : check_accelerator_data(folder / "accelerators")) problems.push_back(std::move(problem));
+    for (DataProblem& problem :
+         check_files(folder / "edge" / "priors", [](const auto& file) { read_latency_prior(file); }))
+      problems.push_back(std::move(problem));
     for (DataProblem& problem : check_calibrations(folder / "kernels" / "calibrations"))
       problems.push_back(std::move(problem));
 

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "compose/fit_correlation.h"
 #include "kernel/family.h"
+#include "kernel/fewshot/fit_prior.h"
 #include "kernel/fit/fit_calibrations.h"
 #include "kernel/fit/fit_campaign.h"
 #include "kernel/fit/power_fit.h"
@@ -105,9 +106,19 @@ class FitCommand : public Command {
     declare_common(*power_, "The JSON file to write");
     power_->footer(
         "Example:\n  foretoken fit power --data measurements/ --source 'our lab' --date 2026-11-15 --out power.json");
+
+    edge_ = &options.subcommand("edge", "What known devices say about a space of architectures, for foretoken adapt");
+    edge_->text("--space", space_, "What the networks are: nasbench201, fbnet, ofa, hat", true);
+    edge_->text("--data", edge_data_, "CSV file of latencies: the space's columns and one per device", true);
+    declare_result(*edge_, "The JSON file to write");
+    edge_->footer(
+        "Example:\n  foretoken fit edge --space nasbench201 --data nasbench201_latency.csv.gz --source 'our lab' "
+        "--date "
+        "2026-11-15 --out nasbench201.json");
   }
 
   Answer run(const Library& library) const override {
+    if (edge_->was_chosen()) return fit_edge();
     if (power_->was_chosen()) return fit_boards(library);
     if (collectives_->was_chosen()) return fit_collectives(library);
     if (training_->was_chosen()) return fit_training_stacks(library);
@@ -255,6 +266,27 @@ class FitCommand : public Command {
             .json = communication_fit_json(fit.summary)};
   }
 
+  Answer fit_edge() const {
+    const ArchitectureSpace& space = architecture_space(space_);
+    const LatencyPrior prior =
+        fit_latency_prior(space, read_latency_table(space, edge_data_), {.source = source_, .date = date_});
+    write_file(out_, latency_prior_json(prior));
+    Json devices = Json::array();
+    std::string text;
+    for (const KnownDevice& known : prior.devices) {
+      text += fmt::format("{}: {} latencies, noise {:.1f}%{}{}\n", known.name, known.rows, 100 * known.noise,
+                          known.failed_rows > 0 ? fmt::format(", {} failed rows left out", known.failed_rows) : "",
+                          known.sum_of_blocks ? ", a sum of blocks" : "");
+      devices.push(Json::object({{"name", known.name},
+                                 {"rows", known.rows},
+                                 {"noise", known.noise},
+                                 {"failed_rows", known.failed_rows},
+                                 {"sum_of_blocks", known.sum_of_blocks}}));
+    }
+    return {.text = text + fmt::format("wrote {} devices to {}\n", prior.devices.size(), out_),
+            .json = Json::object({{"space", space.name}, {"devices", std::move(devices)}, {"out", out_}})};
+  }
+
   Answer fit_boards(const Library& library) const {
     const HardwareCatalogue hardware = library.hardware();
     std::vector<PowerCalibration> calibrations;
@@ -288,6 +320,8 @@ class FitCommand : public Command {
   }
 
   Options* power_ = nullptr;
+  Options* edge_ = nullptr;
+  std::string space_, edge_data_;
   Options* collectives_ = nullptr;
   Options* training_ = nullptr;
   std::string training_data_, rows_;

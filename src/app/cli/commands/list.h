@@ -6,6 +6,7 @@
 namespace foretoken {
 
 std::unique_ptr<Command> make_accel();
+std::unique_ptr<Command> make_adapt();
 std::unique_ptr<Command> make_check();
 std::unique_ptr<Command> make_chip();
 std::unique_ptr<Command> make_collective();

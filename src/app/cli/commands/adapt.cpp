@@ -1,0 +1,149 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "app/cli/commands/list.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "kernel/fewshot/latency_table.h"
+#include "kernel/fewshot/measure_next.h"
+#include "report/adaptation_report.h"
+
+namespace foretoken {
+namespace {
+
+constexpr size_t drawn_candidates = 300;  // for advice without --query
+constexpr size_t most_candidates = 2000;  // advice costs the square of their number
+constexpr size_t least_timings_to_leave_out = 4;
+
+std::vector<std::string> space_names() {
+  std::vector<std::string> names;
+  for (const ArchitectureSpace& space : architecture_spaces()) names.emplace_back(space.name);
+  return names;
+}
+
+class AdaptCommand : public Command {
+ public:
+  void declare(Options& options) override {
+    options.choice("--space", space_, space_names(), "What the networks are", true);
+    options.text("--samples", samples_,
+                 "CSV file of timings: the space's columns and one more with milliseconds; 10 to 50 rows do");
+    options.text("--query", query_, "CSV file of architectures to predict: the space's columns");
+    options.integer("--advise", advise_, {.least = 0, .most = 1000},
+                    "Name this many architectures whose timing helps most: of --query, else of the space");
+    options.text("--prior", prior_, "A prior of your own (foretoken fit edge); default: the one that ships");
+    options.text("--out", out_, "Write the predictions to this CSV file");
+    options.footer(
+        "Columns: nasbench201 and fbnet `ops`; ofa `ks`, `expand`, `res`; hat the ten averages of HAT's files.\n"
+        "docs/edge_adaptation.md says what is known about devices and how good predictions are.\n"
+        "Examples:\n"
+        "  foretoken adapt --space nasbench201 --advise 10\n"
+        "  foretoken adapt --space nasbench201 --samples timings.csv --query archs.csv --advise 5");
+  }
+
+  Answer run(const Library& library) const override {
+    const ArchitectureSpace& space = architecture_space(space_);
+    const LatencyPrior prior = read_prior(space, library);
+    AdaptationReport report{.space = &space};
+    const std::vector<Timing> timings = samples_.empty() ? std::vector<Timing>{} : read_timings(space, prior, report);
+    report.timings = timings.size();
+    if (timings.empty() && (!query_.empty() || advise_ == 0)) {
+      throw InputError({.source = "--samples",
+                        .value = samples_.empty() ? "not given" : "no timing",
+                        .expected = "timings, or --advise alone to learn which to take first"});
+    }
+    const std::optional<AdaptedDevice> device =
+        timings.empty() ? std::nullopt : std::make_optional<AdaptedDevice>(prior, timings);
+    if (device) report.resembles = device->resembles();
+    if (timings.size() >= least_timings_to_leave_out) report.own_mape = leave_one_out_mape(prior, timings);
+
+    const ArchitectureTable queries = query_.empty() ? ArchitectureTable{} : read_architectures(space, query_);
+    for (size_t q = 0; q < queries.cells.size(); ++q)
+      report.predicted.push_back(
+          {.cells = queries.cells[q], .milliseconds = device->milliseconds(queries.features[q])});
+    if (advise_ > 0) advise(prior, device, query_.empty() ? draw_architectures(space) : queries, report);
+    Answer answer{.text = adaptation_text(report), .json = adaptation_json(report)};
+    if (!out_.empty()) {
+      write_file(out_, adaptation_csv(report));
+      answer.text += fmt::format("wrote {} predictions to {}\n", report.predicted.size(), out_);
+    }
+    return answer;
+  }
+
+ private:
+  LatencyPrior read_prior(const ArchitectureSpace& space, const Library& library) const {
+    const std::filesystem::path shipped = library.directory() / "edge" / "priors" / fmt::format("{}.json", space.name);
+    LatencyPrior prior = read_latency_prior(prior_.empty() ? shipped : std::filesystem::path(prior_));
+    if (prior.space->name == space.name) return prior;
+    throw InputError({.source = "--prior",
+                      .value = fmt::format("a prior of {}", prior.space->name),
+                      .expected = fmt::format("one of {}", space.name)});
+  }
+
+  // Those that did not fail; the others go into the report.
+  std::vector<Timing> read_timings(const ArchitectureSpace& space, const LatencyPrior& prior,
+                                   AdaptationReport& report) const {
+    const LatencyTable table = read_latency_table(space, samples_);
+    if (table.devices.size() != 1) {
+      throw InputError({.source = samples_,
+                        .value = fmt::format("{} columns beside the architecture's", table.devices.size()),
+                        .expected = "one column with milliseconds"});
+    }
+    const DeviceLatencies& latencies = table.devices.front();
+    std::vector<Timing> timings;
+    for (size_t i = 0; i < latencies.rows.size(); ++i) {
+      timings.push_back(
+          {.features = table.architectures.features[latencies.rows[i]], .milliseconds = latencies.milliseconds[i]});
+    }
+    constexpr size_t most_timings = 1000;  // time grows with their cube
+    if (timings.size() > most_timings) {
+      throw InputError({.source = samples_,
+                        .value = fmt::format("{} timings", timings.size()),
+                        .expected = fmt::format("up to {}", most_timings)});
+    }
+    const std::vector<size_t> failed = failed_timings(prior, timings);
+    std::vector<Timing> kept;
+    for (size_t i = 0; i < timings.size(); ++i) {
+      if (!std::binary_search(failed.begin(), failed.end(), i)) {
+        kept.push_back(std::move(timings[i]));
+      } else {
+        report.failed.push_back({.row = latencies.rows[i] + 1,
+                                 .cells = table.architectures.cells[latencies.rows[i]],
+                                 .milliseconds = latencies.milliseconds[i]});
+      }
+    }
+    return kept;
+  }
+
+  static ArchitectureTable draw_architectures(const ArchitectureSpace& space) {
+    ArchitectureTable table;
+    RandomStream stream(0, "advised architectures");
+    for (size_t c = 0; c < drawn_candidates; ++c) {
+      table.cells.push_back(space.draw(stream));
+      table.features.push_back(drawn_features(space, table.cells.back()));
+    }
+    return table;
+  }
+
+  void advise(const LatencyPrior& prior, const std::optional<AdaptedDevice>& device,
+              const ArchitectureTable& candidates, AdaptationReport& report) const {
+    const std::span<const std::vector<double>> features(candidates.features.data(),
+                                                        std::min(candidates.features.size(), most_candidates));
+    const auto count = static_cast<size_t>(advise_);
+    for (const size_t c : device ? measure_next(*device, features, count) : measure_first(prior, features, count)) {
+      report.measure_next.push_back({.cells = candidates.cells[c]});
+      if (device) report.measure_next.back().milliseconds = device->milliseconds(features[c]);
+    }
+  }
+
+  std::string space_, samples_, query_, prior_, out_;
+  int64_t advise_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_adapt() {
+  return std::make_unique<AdaptCommand>();
+}
+
+}  // namespace foretoken
