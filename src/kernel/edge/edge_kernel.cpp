@@ -18,27 +18,28 @@ struct KindFacts {
   EdgeKernelKind kind;
   std::string_view name;
   SizesKind sizes;
+  int operators;
 };
 
 constexpr KindFacts kinds[] = {
-    {EdgeKernelKind::convolution, "conv", SizesKind::convolution},
-    {EdgeKernelKind::depthwise, "dwconv", SizesKind::convolution},
-    {EdgeKernelKind::linear, "linear", SizesKind::product},
-    {EdgeKernelKind::gemv, "gemm1", SizesKind::product},
-    {EdgeKernelKind::batched_matmul, "bmm", SizesKind::product},
-    {EdgeKernelKind::add, "add", SizesKind::tensor},
-    {EdgeKernelKind::add_relu, "addrelu", SizesKind::tensor},
-    {EdgeKernelKind::channel_scale, "semul", SizesKind::tensor},
-    {EdgeKernelKind::concat, "concat", SizesKind::tensor},
-    {EdgeKernelKind::global_pool, "gap", SizesKind::tensor},
-    {EdgeKernelKind::sigmoid, "sigmoid", SizesKind::tensor},
-    {EdgeKernelKind::max_pool, "maxpool", SizesKind::tensor},
-    {EdgeKernelKind::scaled_softmax, "scalesoftmax", SizesKind::tensor},
-    {EdgeKernelKind::layer_norm, "layernorm", SizesKind::tensor},
-    {EdgeKernelKind::gelu, "gelu", SizesKind::tensor},
-    {EdgeKernelKind::transpose, "transpose", SizesKind::tensor},
-    {EdgeKernelKind::traffic, "traffic", SizesKind::tensor},
-    {EdgeKernelKind::empty, "null", SizesKind::none},
+    {EdgeKernelKind::convolution, "conv", SizesKind::convolution, 1},
+    {EdgeKernelKind::depthwise, "dwconv", SizesKind::convolution, 1},
+    {EdgeKernelKind::linear, "linear", SizesKind::product, 2},
+    {EdgeKernelKind::gemv, "gemm1", SizesKind::product, 1},
+    {EdgeKernelKind::batched_matmul, "bmm", SizesKind::product, 1},
+    {EdgeKernelKind::add, "add", SizesKind::tensor, 1},
+    {EdgeKernelKind::add_relu, "addrelu", SizesKind::tensor, 2},
+    {EdgeKernelKind::channel_scale, "semul", SizesKind::tensor, 1},
+    {EdgeKernelKind::concat, "concat", SizesKind::tensor, 1},
+    {EdgeKernelKind::global_pool, "gap", SizesKind::tensor, 1},
+    {EdgeKernelKind::sigmoid, "sigmoid", SizesKind::tensor, 1},
+    {EdgeKernelKind::max_pool, "maxpool", SizesKind::tensor, 1},
+    {EdgeKernelKind::scaled_softmax, "scalesoftmax", SizesKind::tensor, 2},
+    {EdgeKernelKind::layer_norm, "layernorm", SizesKind::tensor, 9},
+    {EdgeKernelKind::gelu, "gelu", SizesKind::tensor, 5},
+    {EdgeKernelKind::transpose, "transpose", SizesKind::tensor, 1},
+    {EdgeKernelKind::traffic, "traffic", SizesKind::tensor, 1},
+    {EdgeKernelKind::empty, "null", SizesKind::none, 0},
 };
 
 const KindFacts& facts_of(EdgeKernelKind kind) {
@@ -298,6 +299,10 @@ std::vector<std::string> edge_kind_names() {
   std::vector<std::string> names;
   for (const KindFacts& facts : kinds) names.emplace_back(facts.name);
   return names;
+}
+
+int edge_operator_count(EdgeKernelKind kind) {
+  return facts_of(kind).operators;
 }
 
 EdgeKernel parse_edge_kernel(std::string_view kind, std::string_view parameters, const std::string& source, int line) {

@@ -79,6 +79,10 @@ std::string_view edge_kind_name(EdgeKernelKind kind);
 std::optional<EdgeKernelKind> edge_kind_from_name(std::string_view name);
 std::vector<std::string> edge_kind_names();
 
+// Operators of the graph that a kernel of this kind stands for where the runtime does not fuse them: 9 of a layer norm
+// written out as of opset 13.
+int edge_operator_count(EdgeKernelKind kind);
+
 // A kernel as measurement files write it: its kind, and "ic=24;oc=192;h=112;oh=112;k=1;s=1;act=none". The keys `ow`,
 // `w`, `kw`, `g`, `b` extend convolutions to other than square maps and windows, groups and batches.
 // InputError for unknown kinds and keys, missing keys and sizes out of range; `source` and `line` say where.

@@ -10,17 +10,6 @@ double round_up(double size, int64_t tile) {
   return ceil_ratio(size, as_double(tile)) * as_double(tile);
 }
 
-// Elements touched, split into those served by the core's own cache and those beyond it: n c / (n + c) and
-// n^2 / (n + c). Both grow with n, their sum is n, and the step at the capacity c is smooth.
-struct CacheSplit {
-  double near = 0, far = 0;
-};
-
-CacheSplit cache_split(double elements, double touched_bytes, const EdgeCore& core) {
-  const double far_share = touched_bytes / (touched_bytes + core.cache_bytes);
-  return {.near = elements * (1 - far_share), .far = elements * far_share};
-}
-
 // One of `count` equal products [m, k] x [k, n].
 struct MatrixWork {
   double count = 1, m = 1, n = 1, k = 1;
@@ -246,6 +235,11 @@ constexpr EdgeLaw traffic_law{"traffic", traffic_prices, traffic_amounts};
 constexpr EdgeLaw call_law{"call", call_prices, call_amounts};
 
 }  // namespace
+
+CacheSplit cache_split(double elements, double touched_bytes, const EdgeCore& core) {
+  const double far_share = touched_bytes / (touched_bytes + core.cache_bytes);
+  return {.near = elements * (1 - far_share), .far = elements * far_share};
+}
 
 const EdgeLaw& edge_law(EdgeKernelKind kind) {
   switch (kind) {

@@ -20,6 +20,13 @@ struct EdgeCore {
   bool operator==(const EdgeCore&) const = default;
 };
 
+// Elements touched, split into those served by the core's own cache and those beyond it: n c / (n + c) and
+// n^2 / (n + c). Both grow with n, their sum is n, and the step at the capacity c is smooth.
+struct CacheSplit {
+  double near = 0, far = 0;
+};
+CacheSplit cache_split(double elements, double touched_bytes, const EdgeCore& core);
+
 struct EdgePrice {
   std::string_view name;
   double start_ns;           // where a fit begins

@@ -44,6 +44,18 @@ std::optional<EdgeKernelKind> priced_kind(const EdgePredictor& predictor, EdgeKe
   return std::nullopt;
 }
 
+// Seconds of a kernel between others: the work that it is priced for, without the call and the copy of its output, and
+// the runtime's time for its operators. A quarter of the work remains whatever the copy is said to cost.
+double seconds_within_model(const EdgePredictor& predictor, const EdgeCallCosts& calls, const EdgeKernel& kernel) {
+  const EdgeKernelKind priced_as = priced_kind(predictor, kernel.kind).value();
+  const double call = predictor.kinds.at(priced_as).prices_ns.front() * 1e-9;
+  const double work = predictor.kernel_seconds(kernel).value - call;
+  const double bytes = edge_work(kernel).written.value(), elements = bytes / bytes_per_element(DType::fp32);
+  const CacheSplit split = cache_split(elements, 2 * bytes, predictor.core);
+  const double copy = (split.near * calls.copy_near_ns + split.far * calls.copy_far_ns) * 1e-9;
+  return std::max(work - copy, work / 4) + edge_operator_count(kernel.kind) * calls.node_ns * 1e-9;
+}
+
 }  // namespace
 
 bool EdgePredictor::knows(const EdgeKernel& kernel) const {
@@ -76,14 +88,11 @@ Estimate EdgePredictor::model_seconds(std::span<const EdgeKernel> kernels) const
   const Estimate call = kernel_seconds({.kind = EdgeKernelKind::empty});
   std::vector<Estimate> parts = {call};
   for (const EdgeKernel& kernel : kernels) {
-    Estimate part = kernel_seconds(kernel);
-    // A price list is for a kernel called by itself; within a model the runtime is called once.
-    const double own = std::max(part.value - call.value, 0.0);
-    parts.push_back(scaled(part, own / part.value));
+    const Estimate alone = kernel_seconds(kernel);
+    parts.push_back(calls ? scaled(alone, seconds_within_model(*this, *calls, kernel) / alone.value) : alone);
   }
-  // Kernels of one kind err together where a model repeats one shape; of several kinds, apart.
-  constexpr double correlation = 0.5;
-  return sum_with_correlation(parts, correlation);
+  // Kernels share prices, so that they err together.
+  return sum_of_correlated(parts);
 }
 
 }  // namespace foretoken

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,11 +23,20 @@ struct EdgeKindPrices {
   bool operator==(const EdgeKindPrices&) const = default;
 };
 
+// What a sweep of whole calls, each a model of one kernel, holds beside the kernels. Nothing where kernels were timed
+// by themselves.
+struct EdgeCallCosts {
+  double node_ns = 0;                        // the runtime's own time for one operator of a model
+  double copy_near_ns = 0, copy_far_ns = 0;  // the copy of an output element that a caller is handed
+  bool operator==(const EdgeCallCosts&) const = default;
+};
+
 struct EdgePredictor {
   std::string device, runtime, runtime_version;
   int threads = 1;
   std::string source, fitted_on;  // of the measurements; date
   EdgeCore core;
+  std::optional<EdgeCallCosts> calls;  // where each row of the sweep was a call of the runtime from outside
   std::map<EdgeKernelKind, EdgeKindPrices> kinds;
   double cross_validated_mape = 0, cross_validated_coverage = 0;  // percent, over all rows
 
@@ -37,7 +47,8 @@ struct EdgePredictor {
   // priced as the bytes it moves; a kernel that it does not know is an InputError.
   Estimate kernel_seconds(const EdgeKernel& kernel) const;
 
-  // Of the kernels run one after the other in one call of the runtime.
+  // Of the kernels run one after the other in one call of the runtime: called once, and only what leaves the model is
+  // copied, which is left out here.
   Estimate model_seconds(std::span<const EdgeKernel> kernels) const;
 
   bool operator==(const EdgePredictor&) const = default;

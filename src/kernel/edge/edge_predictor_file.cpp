@@ -89,6 +89,14 @@ EdgeCore read_core(const JsonView& view) {
           .depth_block = view.at("depth_block").integer(size)};
 }
 
+EdgeCallCosts read_calls(const JsonView& view) {
+  view.allow_only({"node_ns", "copy_near_ns", "copy_far_ns"});
+  constexpr Range<double> price{.least = 0, .most = 1e9};
+  return {.node_ns = view.at("node_ns").number(price),
+          .copy_near_ns = view.at("copy_near_ns").number(price),
+          .copy_far_ns = view.at("copy_far_ns").number(price)};
+}
+
 Json self_check_rows(const EdgePredictor& predictor) {
   Json rows = Json::array();
   for (const EdgeKernel& kernel : checked_kernels()) {
@@ -129,6 +137,11 @@ std::string edge_predictor_json(const EdgePredictor& predictor) {
                                  {"tile_rows", predictor.core.tile_rows},
                                  {"tile_columns", predictor.core.tile_columns},
                                  {"depth_block", predictor.core.depth_block}}));
+  if (predictor.calls) {
+    file.set("calls", Json::object({{"node_ns", predictor.calls->node_ns},
+                                    {"copy_near_ns", predictor.calls->copy_near_ns},
+                                    {"copy_far_ns", predictor.calls->copy_far_ns}}));
+  }
   Json kinds = Json::object();
   for (const auto& [kind, prices] : predictor.kinds)
     kinds.set(std::string(edge_kind_name(kind)), prices_json(kind, prices));
@@ -142,7 +155,7 @@ EdgePredictor parse_edge_predictor(std::string_view text, const std::string& sou
   const JsonView view(file, source);
   check_calibration_header(view, file_kind);
   view.allow_only({"kind", "version", "device", "runtime", "runtime_version", "threads", "source", "fitted_on",
-                   "cross_validated_mape", "cross_validated_coverage", "core", "kinds", "self_check"});
+                   "cross_validated_mape", "cross_validated_coverage", "core", "calls", "kinds", "self_check"});
   verify_digest(view);
   EdgePredictor predictor{.device = view.at("device").string(),
                           .runtime = view.at("runtime").string(),
@@ -153,6 +166,7 @@ EdgePredictor parse_edge_predictor(std::string_view text, const std::string& sou
                           .core = read_core(view.at("core")),
                           .cross_validated_mape = view.at("cross_validated_mape").number(),
                           .cross_validated_coverage = view.at("cross_validated_coverage").number()};
+  if (const std::optional<JsonView> calls = view.find("calls")) predictor.calls = read_calls(*calls);
   for (const auto& [name, kind_view] : view.at("kinds").members()) {
     const std::optional<EdgeKernelKind> kind = edge_kind_from_name(name);
     if (!kind) kind_view.fail(fmt::format("a kind among {}", fmt::join(edge_kind_names(), ", ")));

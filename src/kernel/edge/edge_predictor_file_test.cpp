@@ -22,6 +22,7 @@ EdgePredictor small_predictor() {
                           .source = "made up",
                           .fitted_on = "2026-11-15",
                           .core = {.cache_bytes = 262144, .tile_rows = 6, .tile_columns = 8, .depth_block = 512},
+                          .calls = EdgeCallCosts{.node_ns = 1250, .copy_near_ns = 0.25, .copy_far_ns = 0.125},
                           .cross_validated_mape = 4.5,
                           .cross_validated_coverage = 91.25};
   predictor.kinds[EdgeKernelKind::empty] = {
@@ -53,6 +54,11 @@ constexpr const char* file_of_today = R"({
     "tile_rows": 6,
     "tile_columns": 8,
     "depth_block": 512
+  },
+  "calls": {
+    "node_ns": 1250,
+    "copy_near_ns": 0.25,
+    "copy_far_ns": 0.125
   },
   "kinds": {
     "add": {
@@ -95,7 +101,7 @@ constexpr const char* file_of_today = R"({
     }
   },
   "self_check": {
-    "digest": "5ada13ec1fe4a6d9",
+    "digest": "7e238bd585dd3542",
     "rows": [
       {
         "kind": "add",

@@ -10,18 +10,23 @@ namespace {
 
 using namespace test_support;
 
-TEST(EdgePredictor, a_model_calls_the_runtime_once) {
-  const EdgePredictor predictor = made_up_predictor(1);
+TEST(EdgePredictor, a_model_calls_the_runtime_once_and_copies_nothing_between_its_kernels) {
+  EdgePredictor predictor = made_up_predictor(1);
   const EdgeKernel empty{.kind = EdgeKernelKind::empty};
   const EdgeKernel product = edge_product(EdgeKernelKind::linear, {.m = 10, .k = 700, .n = 500});
+  const EdgeKernel three[] = {product, product, product};
   const double call = predictor.kernel_seconds(empty).value, one = predictor.kernel_seconds(product).value;
   EXPECT_DOUBLE_EQ(predictor.model_seconds({}).value, call);
-  const EdgeKernel three[] = {product, product, product};
-  EXPECT_DOUBLE_EQ(predictor.model_seconds(three).value, call + 3 * (one - call));
+  EXPECT_DOUBLE_EQ(predictor.model_seconds(three).value, call + 3 * one) << "kernels timed by themselves";
+  predictor.calls = EdgeCallCosts{.node_ns = 1000, .copy_near_ns = 0.5, .copy_far_ns = 0.5};
+  const double own_call = predictor.kinds.at(EdgeKernelKind::linear).prices_ns.front() * 1e-9;
+  const double copy = 5000 * 0.5e-9, nodes = 2 * 1000e-9;  // a product and the addition of its bias
+  EXPECT_DOUBLE_EQ(predictor.model_seconds(three).value, call + 3 * (one - own_call - copy + nodes));
 }
 
 TEST(EdgePredictor, a_model_with_one_kernel_more_is_not_faster) {
-  const EdgePredictor predictor = made_up_predictor(1);
+  EdgePredictor predictor = made_up_predictor(1);
+  predictor.calls = EdgeCallCosts{.node_ns = 1000, .copy_near_ns = 10, .copy_far_ns = 10};
   std::vector<EdgeKernel> kernels;
   double before = 0;
   for (const EdgeKernel& kernel : swept_kernels()) {

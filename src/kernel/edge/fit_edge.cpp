@@ -152,6 +152,27 @@ EdgeCore best_core(const RowsByKind& groups, double cache_bytes) {
   return best;
 }
 
+// What calls from outside add, as far as the sweep shows it. An operator of a chain costs the runtime what the chain's
+// call costs beyond an empty one, shared among its operators. A concatenation copies its elements once, and the caller
+// is handed another copy: half its price each.
+EdgeCallCosts call_costs(const EdgePredictor& predictor) {
+  EdgeCallCosts costs;
+  const auto empty_call = predictor.kinds.find(EdgeKernelKind::empty);
+  const double empty = empty_call != predictor.kinds.end() ? empty_call->second.prices_ns.front() : 0;
+  std::vector<double> per_operator;
+  constexpr int chain_length = 5;
+  for (const auto& [kind, prices] : predictor.kinds) {
+    const int operators = edge_operator_count(kind);
+    if (operators >= chain_length) per_operator.push_back((prices.prices_ns.front() - empty) / operators);
+  }
+  if (!per_operator.empty()) costs.node_ns = five_digits(std::max(mean(per_operator), 0.0));
+  if (const auto concat = predictor.kinds.find(EdgeKernelKind::concat); concat != predictor.kinds.end()) {
+    costs.copy_near_ns = five_digits(concat->second.prices_ns[1] / 2);
+    costs.copy_far_ns = five_digits(concat->second.prices_ns[2] / 2);
+  }
+  return costs;
+}
+
 EdgePredictor fit_all(std::span<const EdgeRow> rows, const EdgeFitOptions& options) {
   const RowsByKind groups = rows_by_kind(rows);
   EdgePredictor predictor{.device = options.device,
@@ -176,6 +197,7 @@ EdgePredictor fit_all(std::span<const EdgeRow> rows, const EdgeFitOptions& optio
     }
     predictor.kinds[kind] = std::move(prices);
   }
+  if (options.whole_calls) predictor.calls = call_costs(predictor);
   return predictor;
 }
 

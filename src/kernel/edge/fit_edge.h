@@ -17,6 +17,9 @@ struct EdgeFitOptions {
   int threads = 1;
   double cache_bytes = 1 << 20;  // of the cache that one core has to itself
   int folds = 5;                 // of the cross-validation
+  // Each row is a model of one kernel that was called from outside, its output copied to the caller (ONNX Runtime from
+  // Python); else rows are kernels by themselves.
+  bool whole_calls = false;
 };
 
 struct EdgeFit {
