@@ -165,10 +165,10 @@ EdgeCallCosts call_costs(const EdgePredictor& predictor) {
     const int operators = edge_operator_count(kind);
     if (operators >= chain_length) per_operator.push_back((prices.prices_ns.front() - empty) / operators);
   }
-  if (!per_operator.empty()) costs.node_ns = five_digits(std::max(mean(per_operator), 0.0));
+  if (!per_operator.empty()) costs.node_ns = stored_digits(std::max(mean(per_operator), 0.0));
   if (const auto concat = predictor.kinds.find(EdgeKernelKind::concat); concat != predictor.kinds.end()) {
-    costs.copy_near_ns = five_digits(concat->second.prices_ns[1] / 2);
-    costs.copy_far_ns = five_digits(concat->second.prices_ns[2] / 2);
+    costs.copy_near_ns = stored_digits(concat->second.prices_ns[1] / 2);
+    costs.copy_far_ns = stored_digits(concat->second.prices_ns[2] / 2);
   }
   return costs;
 }
