@@ -15,7 +15,7 @@
 namespace foretoken {
 namespace {
 
-constexpr double weight_penalty = 3;  // rows; chosen by leaving devices out, flat from 1 to 10
+constexpr double weight_penalty = 3;  // rows; other strengths were not tried
 
 // Learning the odds.
 constexpr size_t odds_draws = 4, odds_timings = 10, odds_queries = 40;
