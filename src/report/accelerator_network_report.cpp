@@ -48,7 +48,9 @@ std::string network_map_text(const NetworkMap& map, const Architecture& architec
                {.title = "pJ/MAC"},
                {.title = "outer words"},
                {.title = "gap"}});
+  double layers = 0;
   for (const SearchedLayer& own : map.layers) {
+    layers += own.layer.count;
     const Evaluation& result = own.result.best->evaluation;
     table.add({own.layer.name, fmt::format("{:.4g}", own.layer.count), fmt::format("{:.4g}", result.operations),
                fmt::format("{:.0f}", result.cycles), fmt::format("{:.0f}%", 100 * utilization(result, architecture)),
@@ -56,14 +58,7 @@ std::string network_map_text(const NetworkMap& map, const Architecture& architec
                fmt::format("{:.4g}", outer_words(result, own.layer.problem)),
                fmt::format("{:.0f}%", 100 * own.result.gap)});
   }
-  return fmt::format(
-             "{} layers of {} kinds on {}\n\n",
-             [&] {
-               double layers = 0;
-               for (const SearchedLayer& own : map.layers) layers += own.layer.count;
-               return fmt::format("{:.4g}", layers);
-             }(),
-             map.layers.size(), architecture.name) +
+  return fmt::format("{:.4g} layers of {} kinds on {}\n\n", layers, map.layers.size(), architecture.name) +
          table.text() + "\nTotal: " + totals_line(map.totals, architecture) +
          "\ngap: how far the mapping may be from the best one, by a bound that is proven\n";
 }

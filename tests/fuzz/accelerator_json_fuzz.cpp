@@ -4,36 +4,22 @@
 #include "accelerator/energy/energy_library.h"
 #include "accelerator/formats/architecture_json.h"
 #include "accelerator/formats/problem_json.h"
-#include "base/error.h"
 #include "fuzz.h"
-
-namespace {
-
-template <class Read>
-void try_to_read(const Read& read) {
-  try {
-    read();
-  } catch (const foretoken::InputError& error) {
-    foretoken::promise(!error.problem().expected.empty(), "a complaint says what was expected");
-  }
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace foretoken;
-  try_to_read([&] {
+  read_or_refuse([&] {
     const Json document = parse_json(as_text(data, size), "input");
     const JsonView view(document, "input");
-    try_to_read([&] {
+    read_or_refuse([&] {
       const AcceleratorDesign design = read_architecture_json(view);
       promise(architecture_fault(design.architecture).empty(), "an architecture is sound");
       const Json written = architecture_json(design);
       promise(architecture_json(read_architecture_json(JsonView(written, "written"))).dump() == written.dump(),
               "what is written reads back");
     });
-    try_to_read([&] { promise(problem_fault(read_problem_json(view)).empty(), "a problem is sound"); });
-    try_to_read([&] {
+    read_or_refuse([&] { promise(problem_fault(read_problem_json(view)).empty(), "a problem is sound"); });
+    read_or_refuse([&] {
       const EnergyLibrary library = EnergyLibrary::read(view);
       for (const std::string& name : library.component_names()) {
         const AcceleratorLevel level{.name = "level", .component = name, .depth = 64};

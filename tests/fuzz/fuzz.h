@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "base/error.h"
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 namespace foretoken {
@@ -17,6 +19,16 @@ inline void promise(bool kept, const char* what) {
 
 inline std::string_view as_text(const uint8_t* data, size_t size) {
   return {reinterpret_cast<const char*>(data), size};
+}
+
+// Runs `read`, which either succeeds or complains as a reader of outside files should.
+template <class Read>
+void read_or_refuse(const Read& read) {
+  try {
+    read();
+  } catch (const InputError& error) {
+    promise(!error.problem().expected.empty(), "a complaint says what was expected");
+  }
 }
 
 }  // namespace foretoken

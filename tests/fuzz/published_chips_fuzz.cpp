@@ -3,21 +3,7 @@
 
 #include "accelerator/nvdla.h"
 #include "accelerator/row_stationary/published_layers.h"
-#include "base/error.h"
 #include "fuzz.h"
-
-namespace {
-
-template <class Read>
-void read_or_refuse(const Read& read) {
-  try {
-    read();
-  } catch (const foretoken::InputError& error) {
-    foretoken::promise(!error.problem().expected.empty(), "a complaint says what was expected");
-  }
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace foretoken;

@@ -1,7 +1,6 @@
 // Published evaluations of mappings (Timeloop's): architecture, problem, energies, loop nest, and what came out.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>

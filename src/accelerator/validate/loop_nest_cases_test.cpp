@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "accelerator/evaluator.h"
-#include "base/file.h"
+#include "base/text.h"
 
 namespace foretoken {
 namespace {
@@ -74,6 +74,13 @@ TEST_P(PublishedLoopNests, figures_of_the_later_version_are_met_too) {
         EXPECT_EQ(result.operations, figure) << own.id;
       } else if (name == "energy_pj_sum_of_levels") {
         EXPECT_NEAR(result.energy_pj / figure, 1, 1e-6) << own.id;
+      } else {
+        const std::vector<std::string_view> parts = split(name, ".");  // shared_glb.Inputs.fills
+        ASSERT_EQ(parts.size(), 3u) << own.id << " " << name;
+        const TensorTraffic& traffic =
+            traffic_at(result, own.problem, find_level(own.architecture, parts[0]), find_tensor(own.problem, parts[1]));
+        ASSERT_TRUE(parts[2] == "fills" || parts[2] == "reads") << own.id << " " << name;
+        EXPECT_EQ(parts[2] == "fills" ? traffic.fills : traffic.reads, figure) << own.id << " " << name;
       }
     }
   }

@@ -23,7 +23,7 @@ std::string note_of(const EnergyFill& fill) {
 
 Constraints AcceleratorQuestion::constraints_for(const Problem& own) const {
   Constraints all = design_constraints(design, own);
-  Constraints written = directive_constraints(directives, design.architecture, own);
+  Constraints written = directive_constraints(timeloop.constraints, design.architecture, own);
   all.loops = std::move(written.loops);
   all.storage.insert(all.storage.end(), written.storage.begin(), written.storage.end());
   if (!written.source.empty()) all.source = written.source;
@@ -117,7 +117,6 @@ AcceleratorQuestion AcceleratorFlags::question(const Library& library) const {
     if (own) known.architecture = question.design.architecture;
     question.timeloop = read_timeloop_files(yaml, std::move(known));
     const AcceleratorInputs& read = question.timeloop;
-    question.directives = read.constraints;
     if (!energy_tables.empty() && !read.energies_given && !read.areas_given) {
       throw InputError(
           {.source = "--energy-tables", .value = energy_tables.front(), .expected = "a file with an ERT or ART"});

@@ -18,8 +18,7 @@ namespace foretoken {
 // An architecture with what its files say about energies, mappings and zeros.
 struct AcceleratorQuestion {
   AcceleratorDesign design;
-  std::vector<std::string> notes;  // what was taken from the library, or read in another way than written
-  std::vector<TimeloopDirective> directives;
+  std::vector<std::string> notes;        // what was taken from the library, or read in another way than written
   std::optional<Problem> problem;        // one operator, or
   std::vector<AcceleratorLayer> layers;  // a network
   std::optional<Mapping> mapping;        // to be evaluated; else one is searched
