@@ -3,7 +3,7 @@
 
     foretoken profile cpu --plan > plan.csv
     python3 measure_ort.py plan.csv kernels.csv
-    foretoken fit edge --data kernels.csv --whole-calls --device NAME --runtime "ONNX Runtime" ...
+    foretoken fit edge-kernels --data kernels.csv --whole-calls --device NAME --runtime "ONNX Runtime" ...
 
 Needs numpy, onnx and onnxruntime. Each row is a model of one kernel, called through Python: process CPU time, least of
 the samples. Kinds that this script does not build are left out, and said on standard error.

@@ -188,7 +188,7 @@ EdgeCall xnnpack_call(const EdgeKernel& /*kernel*/) {
   throw InputError({.source = "foretoken profile cpu",
                     .value = "this program was built without XNNPACK",
                     .expected = "libxnnpack-dev and libpthreadpool-dev of Debian when foretoken is built; or a sweep "
-                                "through ONNX Runtime: tools/measure_ort.py, then foretoken fit edge"});
+                                "through ONNX Runtime: tools/measure_ort.py, then foretoken fit edge-kernels"});
 }
 
 #endif

@@ -82,7 +82,7 @@ class ProfileCommand : public Command {
     cpu_->footer(
         "Example:\n  foretoken profile cpu --plan\n\n"
         "ONNX Runtime instead of XNNPACK: tools/measure_ort.py reads the printed plan and writes the same table;\n"
-        "`foretoken fit edge --whole-calls` makes the predictor.");
+        "`foretoken fit edge-kernels --whole-calls` makes the predictor.");
   }
 
   Answer run(const Library& library) const override {

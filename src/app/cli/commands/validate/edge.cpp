@@ -12,7 +12,8 @@ class ValidateEdge : public Command {
  public:
   void declare(Options& options) override {
     options.text("--data", data_, "CSV file of measured kernels: kind, params, cpu_ms_min", true);
-    options.text("--device", device_, "Predictor of a device: a name of the library, or a file that fit edge wrote");
+    options.text("--device", device_,
+                 "Predictor of a device: a name of the library, or a file that fit edge-kernels wrote");
     options.text("--out", out_, "Write every kernel with what was measured and predicted to this CSV file");
     options.footer(
         "Example:\n  foretoken validate edge --data measurements/edge/host_ort_kernels.csv --device neoverse_v1_ort");
