@@ -1,5 +1,7 @@
 #include "kernel/edge/edge_laws.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "kernel/forms/form_math.h"
 
@@ -83,6 +85,8 @@ void convolution_amounts(const EdgeKernel& kernel, const EdgeCore& core, std::sp
 constexpr EdgePrice depthwise_prices[] = {
     {"call", 12000, "call"},
     {"channel", 100, "channel"},
+    {"window", 0.5, "tap of an output position, for all channels together: what channels-last runtimes walk"},
+    {"wide_window", 0.5, "the same, for taps beyond the ninth"},
     {"multiply", 0.05, "multiply-add"},
     {"copy", 0.1, "element copied from its window into the column matrix, stride 1"},
     {"copy_row", 4, "row of outputs whose elements are copied so, for each row of the column matrix"},
@@ -103,6 +107,9 @@ void depthwise_amounts(const EdgeKernel& kernel, const EdgeCore& /*core*/, std::
   size_t i = 0;
   out[i++] = 1;
   out[i++] = work.count;
+  const double positions = as_double(c.batch) * work.n;
+  out[i++] = positions * work.k;
+  out[i++] = positions * std::max(0.0, work.k - 9);
   out[i++] = work.multiply_adds();
   out[i++] = columns.copied;
   out[i++] = columns.copied_rows;

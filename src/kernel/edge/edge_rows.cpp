@@ -1,6 +1,9 @@
 #include "kernel/edge/edge_rows.h"
 
+#include <fmt/format.h>
+
 #include "base/csv.h"
+#include "base/text.h"
 
 namespace foretoken {
 
@@ -14,6 +17,15 @@ std::vector<EdgeRow> read_edge_rows(const std::filesystem::path& path) {
                     .seconds = csv.number(least, {.least = 1e-7, .most = 1e9}) * 1e-3});
   }
   return rows;
+}
+
+std::string edge_rows_csv(std::span<const EdgeRow> rows) {
+  std::string text = "kernel_id,kind,params,cpu_ms_min\n";
+  for (const EdgeRow& row : rows) {
+    text += fmt::format("{},{},{},{}\n", row.row, edge_kind_name(row.kernel.kind), edge_parameters(row.kernel),
+                        number_text(row.seconds * 1e3));
+  }
+  return text;
 }
 
 }  // namespace foretoken

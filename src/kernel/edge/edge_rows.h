@@ -19,4 +19,7 @@ struct EdgeRow {
 // InputError for a broken row, with its position.
 std::vector<EdgeRow> read_edge_rows(const std::filesystem::path& path);
 
+// The same table, to be read again.
+std::string edge_rows_csv(std::span<const EdgeRow> rows);
+
 }  // namespace foretoken

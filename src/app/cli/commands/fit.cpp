@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "compose/fit_correlation.h"
+#include "kernel/edge/edge_predictor_file.h"
+#include "kernel/edge/fit_edge.h"
 #include "kernel/family.h"
 #include "kernel/fewshot/fit_prior.h"
 #include "kernel/fit/fit_calibrations.h"
@@ -21,6 +23,7 @@
 #include "network/calibration/fit_communication.h"
 #include "report/calibration_report.h"
 #include "report/communication_report.h"
+#include "report/edge_report.h"
 #include "report/power_report.h"
 #include "report/training_fit_report.h"
 #include "training/fit/fit_training.h"
@@ -115,10 +118,26 @@ class FitCommand : public Command {
         "Example:\n  foretoken fit edge --space nasbench201 --data nasbench201_latency.csv.gz --source 'our lab' "
         "--date "
         "2026-11-15 --out nasbench201.json");
+
+    edge_kernels_ = &options.subcommand("edge-kernels", "Prices of a CPU or phone, from a sweep of its fused kernels");
+    edge_kernels_->text("--data", edge_kernel_data_, "CSV file of measured kernels: kind, params, cpu_ms_min", true);
+    declare_result(*edge_kernels_, "The JSON file to write");
+    edge_kernels_->text("--device", edge_options_.device, "Name of the processor; kept in the file", true);
+    edge_kernels_->text("--runtime", edge_options_.runtime, "Name of the runtime; kept in the file", true);
+    edge_kernels_->text("--runtime-version", edge_options_.runtime_version, "Its version; kept in the file");
+    edge_kernels_->integer("--threads", edge_threads_, {.least = 1, .most = 4096}, "Threads that the kernels ran on");
+    edge_kernels_->number("--cache-kib", edge_cache_kib_, {.least = 1, .most = 1e9},
+                          "Cache that one core has to itself, KiB");
+    edge_kernels_->flag("--whole-calls", edge_options_.whole_calls,
+                        "Rows are models of one kernel called from outside, outputs copied (ONNX Runtime from Python)");
+    edge_kernels_->footer(
+        "Example:\n  foretoken fit edge-kernels --data sweep.csv --device 'Arm Neoverse-V1' --runtime 'ONNX Runtime' "
+        "--whole-calls\n    --source 'own sweep' --date 2026-11-15 --out my_core.json");
   }
 
   Answer run(const Library& library) const override {
     if (edge_->was_chosen()) return fit_edge();
+    if (edge_kernels_->was_chosen()) return fit_edge_kernels();
     if (power_->was_chosen()) return fit_boards(library);
     if (collectives_->was_chosen()) return fit_collectives(library);
     if (training_->was_chosen()) return fit_training_stacks(library);
@@ -319,6 +338,22 @@ class FitCommand : public Command {
     return answer;
   }
 
+  Answer fit_edge_kernels() const {
+    EdgeFitOptions options = edge_options_;
+    options.source = source_;
+    options.date = date_;
+    options.threads = static_cast<int>(edge_threads_);
+    options.cache_bytes = edge_cache_kib_ * 1024;
+    const EdgeFit fit = foretoken::fit_edge(read_edge_rows(edge_kernel_data_), options);
+    write_file(out_, edge_predictor_json(fit.predictor));
+    return {.text = edge_fit_text(fit) + fmt::format("wrote {}\n", out_), .json = edge_fit_json(fit)};
+  }
+
+  Options* edge_kernels_ = nullptr;
+  std::string edge_kernel_data_;
+  EdgeFitOptions edge_options_;
+  int64_t edge_threads_ = 1;
+  double edge_cache_kib_ = 1024;
   Options* power_ = nullptr;
   Options* edge_ = nullptr;
   std::string space_, edge_data_;

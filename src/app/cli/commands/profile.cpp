@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/cpu_profile.h"
 #include "app/cli/progress.h"
 #include "base/child_process.h"
 #include "base/error.h"
@@ -71,9 +72,21 @@ class ProfileCommand : public Command {
         "Example:\n  foretoken profile cuda --plan\n\n"
         "Without a GPU here: tools/profile_cuda.py is one file; copy it to the machine with the GPU, run\n"
         "`python3 profile_cuda.py --out h200_sxm` there, and bring the folder back.");
+
+    cpu_ = &options.subcommand("cpu", "Sweep the CPU of this machine through XNNPACK, one thread, under three minutes");
+    cpu_->text("--out", cpu_request_.out, "Folder for kernels.csv and predictor.json");
+    cpu_->text("--device", cpu_request_.device, "Name of the processor; default: as the machine calls it");
+    cpu_->text("--date", cpu_request_.date, "Date of the sweep; kept in the predictor");
+    cpu_->flag("--quick", cpu_request_.quick, "Fewer and shorter samples of each kernel");
+    cpu_->flag("--plan", cpu_request_.plan, "Print the kernels that would be measured; measure nothing");
+    cpu_->footer(
+        "Example:\n  foretoken profile cpu --plan\n\n"
+        "ONNX Runtime instead of XNNPACK: tools/measure_ort.py reads the printed plan and writes the same table;\n"
+        "`foretoken fit edge-kernels --whole-calls` makes the predictor.");
   }
 
   Answer run(const Library& library) const override {
+    if (cpu_->was_chosen()) return profile_cpu(cpu_request_);
     const fs::path script = library.tools() / "profile_cuda.py";
     if (std::error_code ignored; !fs::exists(script, ignored)) {
       throw InputError({.source = std::string(command),
@@ -222,6 +235,8 @@ class ProfileCommand : public Command {
   }
 
   Options* cuda_ = nullptr;
+  Options* cpu_ = nullptr;
+  CpuProfileRequest cpu_request_;
   std::string out_ = "measured", python_ = "python3";
   std::vector<std::string> only_;
   double minutes_ = 6, scale_ = 1;

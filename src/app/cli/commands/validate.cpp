@@ -15,6 +15,7 @@ constexpr CommandKind layers[] = {
     {"training", "Training runs: one CSV file", make_validate_training},
     {"serving", "Operating points of serving engines: one CSV file", make_validate_serving},
     {"accel", "Accelerators: files of published cases, or a folder of them", make_validate_accelerator},
+    {"edge", "Fused kernels on CPUs and phones: one CSV file", make_validate_edge},
 };
 
 class ValidateCommand : public Command {

@@ -11,5 +11,6 @@ std::unique_ptr<Command> make_validate_collectives();
 std::unique_ptr<Command> make_validate_training();
 std::unique_ptr<Command> make_validate_serving();
 std::unique_ptr<Command> make_validate_accelerator();
+std::unique_ptr<Command> make_validate_edge();
 
 }  // namespace foretoken

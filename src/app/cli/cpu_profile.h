@@ -1,0 +1,20 @@
+// A sweep of this machine's CPU and the predictor that follows from it.
+#pragma once
+
+#include <string>
+
+#include "app/cli/command.h"
+
+namespace foretoken {
+
+struct CpuProfileRequest {
+  std::string out = "measured_cpu";  // folder for kernels.csv and predictor.json
+  std::string device;                // name of the processor; empty = as the machine calls it
+  std::string date;
+  bool quick = false;
+  bool plan = false;  // say which kernels would be measured, and measure nothing
+};
+
+Answer profile_cpu(const CpuProfileRequest& request);
+
+}  // namespace foretoken

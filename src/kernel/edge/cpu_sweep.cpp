@@ -1,0 +1,119 @@
+#include "kernel/edge/cpu_sweep.h"
+
+#include <algorithm>
+#include <ctime>
+
+namespace foretoken {
+namespace {
+
+double process_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+double least_seconds(const EdgeCall& call, const CpuSweepOptions& options) {
+  call();
+  double least = 0;
+  for (int sample = 0; sample < options.samples; ++sample) {
+    const double start = process_seconds();
+    double spent = 0;
+    int64_t calls = 0;
+    // The clock is read after 1, 2, 4, ... calls, so that it costs nothing beside them.
+    for (int64_t batch = 1; spent < options.sample_seconds; batch *= 2) {
+      for (int64_t i = 0; i < batch; ++i) call();
+      calls += batch;
+      spent = process_seconds() - start;
+    }
+    const double each = spent / static_cast<double>(calls);
+    least = sample == 0 ? each : std::min(least, each);
+  }
+  return least;
+}
+
+void add_convolutions(std::vector<EdgeKernel>& plan) {
+  constexpr EdgeActivation activations[] = {EdgeActivation::none, EdgeActivation::relu, EdgeActivation::clip};
+  for (const int64_t side : {7, 14, 20, 28, 56}) {
+    for (const int64_t channels : {8, 20, 32, 80, 192}) {
+      for (const int64_t window : {1, 3, 5}) {
+        for (const int64_t stride : {1, 2}) {
+          if (side * side * channels * channels * window * window > 300'000'000) continue;
+          ConvolutionSizes sizes{.in_channels = channels,
+                                 .out_channels = channels * (window == 1 ? 3 : 1) + 4,
+                                 .in_height = side,
+                                 .in_width = side,
+                                 .out_height = (side + stride - 1) / stride,
+                                 .out_width = (side + stride - 1) / stride,
+                                 .kernel_height = window,
+                                 .kernel_width = window,
+                                 .stride = stride,
+                                 .activation = activations[plan.size() % std::size(activations)]};
+          plan.push_back(edge_convolution(sizes));
+          if (window == 1) continue;
+          sizes.groups = sizes.out_channels = channels;
+          plan.push_back(edge_convolution(sizes));
+        }
+      }
+    }
+  }
+}
+
+void add_products(std::vector<EdgeKernel>& plan) {
+  for (const int64_t k : {64, 256, 768}) {
+    for (const int64_t n : {48, 256, 1000}) {
+      plan.push_back(edge_product(EdgeKernelKind::gemv, {.m = 1, .k = k, .n = n}));
+      for (const int64_t m : {8, 50, 197})
+        plan.push_back(edge_product(EdgeKernelKind::linear, {.m = m, .k = k, .n = n}));
+    }
+  }
+  for (const int64_t batch : {2, 8}) {
+    for (const int64_t length : {16, 64, 197}) {
+      plan.push_back(edge_product(EdgeKernelKind::batched_matmul, {.batch = batch, .m = length, .k = 64, .n = length}));
+      plan.push_back(edge_product(EdgeKernelKind::batched_matmul, {.batch = batch, .m = length, .k = length, .n = 64}));
+    }
+  }
+}
+
+// Tensors of 64 channels, so that every runtime can give them a shape.
+void add_tensors(std::vector<EdgeKernel>& plan) {
+  constexpr int64_t channels = 64;
+  for (const int64_t side : {3, 4, 6, 7, 10, 14, 18, 24, 30, 36, 40, 48, 56, 70, 90, 120}) {
+    const int64_t elements = channels * side * side;
+    for (const EdgeKernelKind kind : {EdgeKernelKind::add, EdgeKernelKind::add_relu, EdgeKernelKind::channel_scale,
+                                      EdgeKernelKind::concat, EdgeKernelKind::global_pool, EdgeKernelKind::sigmoid})
+      plan.push_back(edge_tensor(kind, {.elements = elements, .outputs = elements}));
+    plan.push_back(
+        edge_tensor(EdgeKernelKind::scaled_softmax, {.elements = elements, .rows = side * side, .outputs = elements}));
+    plan.push_back(
+        edge_tensor(EdgeKernelKind::scaled_softmax, {.elements = elements, .rows = 2 * side, .outputs = elements}));
+    for (const int64_t window : {2, 3}) {
+      const int64_t out_side = (side - window) / 2 + 1;
+      plan.push_back(edge_tensor(EdgeKernelKind::max_pool,
+                                 {.elements = elements, .outputs = channels * out_side * out_side, .window = window}));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<EdgeKernel> cpu_sweep_plan() {
+  std::vector<EdgeKernel> plan(3, EdgeKernel{.kind = EdgeKernelKind::empty});
+  add_convolutions(plan);
+  add_products(plan);
+  add_tensors(plan);
+  return plan;
+}
+
+std::vector<EdgeRow> sweep_cpu(std::span<const EdgeKernel> plan, const EdgeCallMaker& make_call,
+                               const CpuSweepOptions& options, const EdgeSweepProgress& progress) {
+  std::vector<EdgeRow> rows;
+  const double start = process_seconds();
+  for (size_t i = 0; i < plan.size() && process_seconds() - start < options.most_seconds; ++i) {
+    const EdgeCall call = make_call(plan[i]);
+    if (call) rows.push_back({.row = rows.size() + 1, .kernel = plan[i], .seconds = least_seconds(call, options)});
+    if (progress) progress(i + 1, plan.size());
+  }
+  return rows;
+}
+
+}  // namespace foretoken

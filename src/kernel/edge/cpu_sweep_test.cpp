@@ -1,0 +1,61 @@
+#include "kernel/edge/cpu_sweep.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+
+#include "base/file.h"
+
+namespace foretoken {
+namespace {
+
+constexpr CpuSweepOptions short_samples{.samples = 1, .sample_seconds = 1e-6};
+
+TEST(CpuSweep, every_kind_that_is_planned_has_enough_kernels_to_fit_and_check) {
+  std::map<EdgeKernelKind, size_t> count;
+  for (const EdgeKernel& kernel : cpu_sweep_plan()) ++count[kernel.kind];
+  for (const auto& [kind, kernels] : count) EXPECT_GE(kernels, 3u) << edge_kind_name(kind);
+  EXPECT_GE(count.size(), 13u);
+}
+
+TEST(CpuSweep, each_kernel_is_called_and_those_without_a_call_are_left_out) {
+  const std::vector<EdgeKernel> plan = cpu_sweep_plan();
+  size_t calls = 0, told = 0, skipped = 0;
+  const EdgeCallMaker make = [&](const EdgeKernel& kernel) -> EdgeCall {
+    if (kernel.kind == EdgeKernelKind::sigmoid) return ++skipped, EdgeCall{};
+    return [&] { ++calls; };
+  };
+  const std::vector<EdgeRow> rows = sweep_cpu(plan, make, short_samples, [&](size_t done, size_t) { told = done; });
+  EXPECT_GT(skipped, 0u);
+  EXPECT_EQ(rows.size() + skipped, plan.size());
+  EXPECT_GE(calls, 2 * rows.size());
+  EXPECT_EQ(told, plan.size());
+  for (const EdgeRow& row : rows) EXPECT_GT(row.seconds, 0);
+}
+
+TEST(CpuSweep, a_sweep_without_time_measures_nothing) {
+  CpuSweepOptions options = short_samples;
+  options.most_seconds = 0;
+  EXPECT_TRUE(sweep_cpu(
+                  cpu_sweep_plan(), [](const EdgeKernel&) { return EdgeCall([] {}); }, options)
+                  .empty());
+}
+
+TEST(CpuSweep, its_table_reads_back_as_the_same_rows) {
+  const std::vector<EdgeKernel> plan = cpu_sweep_plan();
+  std::vector<EdgeRow> rows;
+  for (const EdgeKernel& kernel : plan)
+    rows.push_back({.row = rows.size() + 1, .kernel = kernel, .seconds = 1e-6 * static_cast<double>(rows.size() + 1)});
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "edge_sweep.csv";
+  write_file(file, edge_rows_csv(rows));
+  const std::vector<EdgeRow> read = read_edge_rows(file);
+  ASSERT_EQ(read.size(), rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(read[i].kernel, rows[i].kernel) << edge_parameters(rows[i].kernel);
+    EXPECT_NEAR(read[i].seconds / rows[i].seconds, 1, 1e-12);
+  }
+}
+
+}  // namespace
+}  // namespace foretoken
