@@ -53,7 +53,6 @@ struct OnnxNode {
   bool is_folded = false;  // its results are known beforehand, so that nothing is left to run
 
   const OnnxAttribute* attribute(std::string_view name) const;
-  bool is_onnx() const { return domain.empty(); }
 };
 
 // A body of a control-flow node.

@@ -223,6 +223,17 @@ TEST(OnnxGraph, the_peak_is_the_most_that_lives_at_one_time) {
   EXPECT_EQ(summarize(graph.graph()).peak_activations.value(), 4 * (100 + 300 + 100));
 }
 
+TEST(OnnxGraph, readers_of_a_tensor_are_listed_once_and_in_order) {
+  OnnxTestGraph graph;
+  graph.input("x", {4});
+  const std::string square = graph.node("Mul", {"x", "x"});
+  graph.output(graph.node("Add", {square, "x"}));
+  const OnnxGraph made = graph.graph();
+  const auto readers = tensor_readers(made);
+  EXPECT_EQ(readers[static_cast<size_t>(made.inputs[0])], (std::vector<int64_t>{0, 1}));
+  EXPECT_TRUE(readers[static_cast<size_t>(made.outputs[0])].empty());
+}
+
 TEST(OnnxGraph, a_shared_weight_is_one_parameter_tensor) {
   OnnxTestGraph graph;
   graph.input("x", {2, 8});

@@ -57,11 +57,6 @@ int64_t OnnxNodeView::attribute(std::string_view name, int64_t otherwise) const 
   return value == nullptr ? otherwise : *value;
 }
 
-double OnnxNodeView::real_attribute(std::string_view name, double otherwise) const {
-  const auto* value = attribute_value<double>(*this, name, "a number");
-  return value == nullptr ? otherwise : *value;
-}
-
 std::string OnnxNodeView::text_attribute(std::string_view name, std::string_view otherwise) const {
   const auto* value = attribute_value<std::string>(*this, name, "a text");
   return value == nullptr ? std::string(otherwise) : *value;

@@ -32,7 +32,6 @@ class OnnxNodeView {
   // Attributes; what the operator takes where the file is silent. InputError for one of another kind.
   bool has_attribute(std::string_view name) const { return node_.attribute(name) != nullptr; }
   int64_t attribute(std::string_view name, int64_t otherwise) const;
-  double real_attribute(std::string_view name, double otherwise) const;
   std::string text_attribute(std::string_view name, std::string_view otherwise) const;
   std::vector<int64_t> list_attribute(std::string_view name, std::vector<int64_t> otherwise = {}) const;
   OnnxType type_attribute(std::string_view name, OnnxType otherwise) const;

@@ -236,8 +236,4 @@ void quantized_binary(NodeInference& node) {
   node.output(0, node.type(0), *dims);
 }
 
-void bias_binary(NodeInference& node) {
-  node.output(0, node.type(0), node.dims(0));
-}
-
 }  // namespace foretoken::onnx_rules

@@ -64,9 +64,9 @@ constexpr OnnxOperator operators[] = {
     {"Bernoulli", "", rules::random_like, elementwise, 10},
     {"Gelu", microsoft, rules::same, elementwise, 14},
     {"QuickGelu", microsoft, rules::same, elementwise, 12},
-    {"BiasGelu", microsoft, rules::bias_binary, elementwise, 15},
-    {"FastGelu", microsoft, rules::bias_binary, elementwise, 15},
-    {"BiasAdd", microsoft, rules::bias_binary, elementwise, 2},
+    {"BiasGelu", microsoft, rules::same, elementwise, 15},
+    {"FastGelu", microsoft, rules::same, elementwise, 15},
+    {"BiasAdd", microsoft, rules::same, elementwise, 2},
 
     // Several inputs, broadcast
     {"Add", "", rules::arithmetic, elementwise, 1},
@@ -173,7 +173,7 @@ constexpr OnnxOperator operators[] = {
     {"Conv", "", rules::convolution, convolution},
     {"ConvInteger", "", rules::integer_convolution, convolution},
     {"QLinearConv", "", rules::quantized_convolution, convolution},
-    {"DeformConv", "", rules::deformable_convolution, convolution},
+    {"DeformConv", "", rules::convolution, convolution},
     {"FusedConv", microsoft, rules::convolution, convolution},
     {"ConvTranspose", "", rules::transposed_convolution, transposed_convolution},
     {"MaxPool", "", rules::pool, pool},

@@ -17,7 +17,6 @@ void quantize(NodeInference& node);
 void dequantize(NodeInference& node);
 void dynamic_quantize(NodeInference& node);
 void quantized_binary(NodeInference& node);  // QLinearAdd, QLinearMul
-void bias_binary(NodeInference& node);       // BiasGelu, FastGelu
 
 // movement.cpp: elements move, none is computed
 void identity(NodeInference& node);
@@ -67,7 +66,6 @@ void convolution(NodeInference& node);
 void quantized_convolution(NodeInference& node);  // QLinearConv
 void integer_convolution(NodeInference& node);    // ConvInteger
 void transposed_convolution(NodeInference& node);
-void deformable_convolution(NodeInference& node);
 void pool(NodeInference& node);
 void global_pool(NodeInference& node);
 void max_unpool(NodeInference& node);

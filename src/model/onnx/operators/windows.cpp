@@ -50,10 +50,6 @@ void integer_convolution(NodeInference& node) {
   put_convolution(node, 1, OnnxType::int32);
 }
 
-void deformable_convolution(NodeInference& node) {
-  put_convolution(node, 1, node.type(0));
-}
-
 // output = stride (input - 1) + output_padding + dilation (kernel - 1) + 1 - pads (onnx/docs/Operators.md)
 void transposed_convolution(NodeInference& node) {
   const OnnxDims& input = node.dims(0);
