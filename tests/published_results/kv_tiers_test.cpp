@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "app/cli/library.h"
+#include "app/library.h"
 #include "serving/load/trace.h"
 #include "serving/results/metrics.h"
 #include "serving/simulation.h"

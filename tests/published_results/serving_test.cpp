@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "app/cli/library.h"
+#include "app/library.h"
 #include "serving/validate/validate_serving.h"
 
 namespace foretoken {

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "app/cli/library.h"
+#include "app/library.h"
 #include "training/validate/validate_training.h"
 
 namespace foretoken {

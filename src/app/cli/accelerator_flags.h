@@ -10,8 +10,8 @@
 #include "accelerator/workload/layer_list.h"
 #include "accelerator/workload/network_map.h"
 #include "app/cli/layer_flags.h"
-#include "app/cli/library.h"
 #include "app/cli/options.h"
+#include "app/library.h"
 
 namespace foretoken {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "app/cli/library.h"
 #include "app/cli/options.h"
 #include "app/cli/replica_flags.h"
+#include "app/library.h"
 #include "serving/colocation/colocation.h"
 #include "serving/serving_run.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "app/cli/library.h"
 #include "app/cli/options.h"
+#include "app/library.h"
 #include "base/json.h"
 
 namespace foretoken {

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "app/cli/library.h"
 #include "app/cli/options.h"
 #include "app/cli/replica_flags.h"
+#include "app/library.h"
 #include "report/energy_report.h"
 
 namespace foretoken {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "app/cli/library.h"
 #include "app/cli/options.h"
+#include "app/library.h"
 #include "serving/steps/attention_ffn_steps.h"
 
 namespace foretoken {

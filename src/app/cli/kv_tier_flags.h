@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "app/cli/library.h"
 #include "app/cli/options.h"
 #include "app/cli/replica_flags.h"
+#include "app/library.h"
 #include "serving/tiers/kv_tier.h"
 
 namespace foretoken {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "accelerator/workload/network_layer.h"
-#include "app/cli/library.h"
 #include "app/cli/options.h"
+#include "app/library.h"
 
 namespace foretoken {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "app/cli/library.h"
 #include "app/cli/options.h"
+#include "app/library.h"
 #include "network/collective_estimate.h"
 
 namespace foretoken {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "app/cli/library.h"
 #include "app/cli/options.h"
+#include "app/library.h"
 #include "model/step.h"
 
 namespace foretoken {

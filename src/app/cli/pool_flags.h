@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "app/cli/library.h"
 #include "app/cli/options.h"
 #include "app/cli/replica_flags.h"
+#include "app/library.h"
 #include "serving/disaggregation.h"
 
 namespace foretoken {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "app/cli/library.h"
 #include "app/cli/options.h"
+#include "app/library.h"
 #include "serving/load/passages.h"
 #include "serving/serving_run.h"
 #include "serving/stages/stage_list.h"

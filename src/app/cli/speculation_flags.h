@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "app/cli/library.h"
 #include "app/cli/options.h"
+#include "app/library.h"
 #include "serving/speculation/draft_engine.h"
 
 namespace foretoken {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "app/cli/command.h"
-#include "app/cli/library.h"
 #include "app/cli/options.h"
 #include "app/cli/training_plan_flags.h"
+#include "app/library.h"
 #include "training/training_estimate.h"
 
 namespace foretoken {

@@ -1,4 +1,4 @@
-#include "app/cli/library.h"
+#include "app/library.h"
 
 #include <algorithm>
 #include <cstdlib>
