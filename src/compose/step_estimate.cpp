@@ -9,6 +9,8 @@
 #include "compose/expert_kernels.h"
 #include "compose/linear_kernels.h"
 #include "compose/lowering.h"
+#include "model/onnx/summary.h"
+#include "model/onnx/work.h"
 #include "network/calibration/stack_collectives.h"
 
 namespace foretoken {
@@ -118,20 +120,30 @@ Estimate wall_estimate(const StageEstimate& stage, const Stack& stack, Dispatch 
           .kind = kernels.kind};
 }
 
-StageEstimate estimate_stage(const Model& model, const StepRequest& request, const ParallelPlan& plan, int64_t stage,
+// Operators in the order in which they run; memory is left to the caller.
+StageEstimate estimate_calls(std::vector<Operator> operators, StepPhase phase, std::string_view family,
                              const KernelPredictor& predictor, const Stack& stack, Dispatch kind,
-                             const ExecutionOptions& options, int64_t padded_batch) {
-  StageEstimate result;
-  result.calls = padded_operators(model, request, plan, stage, padded_batch > 0 ? padded_batch : request.batch);
+                             const ExecutionOptions& options) {
+  StageEstimate result{.calls = std::move(operators)};
   KernelSum kernels(predictor.correlations());
-  for (const Launch& launch : lower(stack, result.calls, request.phase, model.family)) {
-    result.launches.push_back(time_launch(launch, request.phase, predictor, stack, options.collectives));
+  for (const Launch& launch : lower(stack, result.calls, phase, family)) {
+    result.launches.push_back(time_launch(launch, phase, predictor, stack, options.collectives));
     kernels.add(result.launches.back().seconds, error_form(launch.shape, launch.variant));
   }
   result.operators = by_operator(result.calls, result.launches);
   result.kernels = kernels.total();
   result.time = dispatch(stack, plain_launches(result.launches), device_calls(result.launches), result.calls,
                          {.kind = kind, .host_factor = options.host_factor});
+  result.seconds = wall_estimate(result, stack, kind, options.host_factor);
+  return result;
+}
+
+StageEstimate estimate_stage(const Model& model, const StepRequest& request, const ParallelPlan& plan, int64_t stage,
+                             const KernelPredictor& predictor, const Stack& stack, Dispatch kind,
+                             const ExecutionOptions& options, int64_t padded_batch) {
+  StageEstimate result =
+      estimate_calls(padded_operators(model, request, plan, stage, padded_batch > 0 ? padded_batch : request.batch),
+                     request.phase, model.family, predictor, stack, kind, options);
   if (padded_batch > request.batch) {
     double real = 0;
     for (const Launch& launch :
@@ -140,7 +152,6 @@ StageEstimate estimate_stage(const Model& model, const StepRequest& request, con
     }
     result.padding = std::max(0.0, result.kernels.value - real);
   }
-  result.seconds = wall_estimate(result, stack, kind, options.host_factor);
   result.memory = rank_memory(model, request, plan, stage);
   return result;
 }
@@ -205,6 +216,15 @@ StepEstimate estimate_step(const Model& model, const StepRequest& request, const
     result.device_memory = device.memory->value;
     result.fits_in_memory = fullest <= result.device_memory.value();
   }
+  return result;
+}
+
+StageEstimate estimate_graph(const OnnxGraph& graph, const KernelPredictor& predictor, const Stack& stack,
+                             const ExecutionOptions& options) {
+  StageEstimate result = estimate_calls(onnx_operators(graph), StepPhase::prefill, {}, predictor, stack,
+                                        options.dispatch.value_or(Dispatch::fused), options);
+  const OnnxSummary summary = summarize(graph);
+  result.memory = {.weights = summary.weights, .activations = summary.peak_activations};
   return result;
 }
 

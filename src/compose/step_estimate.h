@@ -11,6 +11,7 @@
 #include "compose/stack.h"
 #include "kernel/kernel.h"
 #include "model/model.h"
+#include "model/onnx/graph.h"
 #include "model/step.h"
 
 namespace foretoken {
@@ -72,6 +73,10 @@ struct ExecutionOptions {
 StepEstimate estimate_step(const Model& model, const StepRequest& request, const ParallelPlan& plan,
                            const KernelPredictor& predictor, const Stack& stack = {},
                            const ExecutionOptions& options = {});
+
+// A network's graph on one device: each node is a kernel of its own, as eager frameworks run it; nothing is fused.
+StageEstimate estimate_graph(const OnnxGraph& graph, const KernelPredictor& predictor, const Stack& stack = {},
+                             const ExecutionOptions& options = {});
 
 // The host's and the device's events of one stage of an estimate made with the same stack and options.
 std::vector<TimelineEvent> step_timeline(const StageEstimate& stage, const Stack& stack, Dispatch dispatch,

@@ -12,6 +12,7 @@ namespace foretoken {
 class GraphFlags {
  public:
   void declare(Options& options);
+  bool given() const { return !bind_.empty(); }
   OnnxOptions options() const;  // InputError for a binding that is not NAME=SIZE
 
  private:

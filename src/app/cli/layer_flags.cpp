@@ -1,5 +1,6 @@
 #include "app/cli/layer_flags.h"
 
+#include "accelerator/workload/graph_layers.h"
 #include "app/cli/shipped_file.h"
 #include "app/cli/whole_numbers.h"
 #include "base/error.h"
@@ -56,8 +57,10 @@ void LayerFlags::declare(Options& options) {
   options.text("--gemm", gemm, "One multiplication: MxNxK or MxNxKxBATCH");
   options.text("--conv", conv,
                "One convolution: INxOUTxHEIGHTxWIDTHxKERNEL[xSTRIDE[xGROUPS]], padded by half its kernel");
-  options.text("--network", network,
-               "All layers of a network that ships (foretoken accel --list), or of a JSON file of layers");
+  options.text(
+      "--network", network,
+      "All layers of a network that ships (foretoken accel --list), of an ONNX file or of a JSON file of layers");
+  graph.declare(options);
 }
 
 void LayerFlags::declare_batch(Options& options) {
@@ -74,10 +77,17 @@ std::vector<NetworkLayer> LayerFlags::layers(const Library& library) const {
                       .value = kinds_given() == 0 ? "none of them" : "several of them",
                       .expected = "one of them: --gemm 512x4096x4096, --conv 3x64x224x224x7x2 or --network resnet50"});
   }
+  if (graph.given() && !is_graph_file(network)) {
+    throw InputError({.source = "--bind", .expected = "a graph file: --network FILE.onnx"});
+  }
   std::vector<NetworkLayer> layers;
   if (!gemm.empty()) layers = {{.name = "gemm", .work = gemm_of(gemm)}};
   if (!conv.empty()) layers = {{.name = "convolution", .work = conv_of(conv)}};
-  if (!network.empty()) layers = network_of(library, network);
+  if (is_graph_file(network)) {
+    layers = graph_layers(read_onnx(network, graph.options()));
+  } else if (!network.empty()) {
+    layers = network_of(library, network);
+  }
   for (NetworkLayer& layer : layers) layer = with_batch(std::move(layer), batch);
   return layers;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "accelerator/workload/network_layer.h"
+#include "app/cli/graph_flags.h"
 #include "app/cli/options.h"
 #include "app/library.h"
 
@@ -13,6 +14,7 @@ namespace foretoken {
 
 struct LayerFlags {
   std::string gemm, conv, network;
+  GraphFlags graph;  // of a network in a graph file
   int64_t batch = 1;
 
   void declare(Options& options);
