@@ -1,6 +1,7 @@
 #include "app/cli/command_line.h"
 
 #include <algorithm>
+#include <optional>
 #include <ostream>
 #include <stdexcept>
 
@@ -94,6 +95,60 @@ struct Declared {
   std::unique_ptr<Command> command;
 };
 
+// The program's commands and flags, and after parse() what was chosen of them.
+class ParsedLine {
+ public:
+  explicit ParsedLine(const std::vector<std::string>& arguments) : arguments_(arguments) {
+    app_.set_version_flag("--version", "foretoken " FORETOKEN_VERSION);
+    app_.footer(std::string(getting_started));
+    app_.get_formatter()->column_width(34);
+    app_.require_subcommand(1);
+    for (const CommandKind& kind : all_commands()) {
+      CLI::App* child = app_.add_subcommand(std::string(kind.name), std::string(kind.summary));
+      child->fallthrough();
+      // Declaring the flags of all commands takes longer than most answers; only a command that is named needs its own.
+      if (std::find(arguments.begin(), arguments.end(), kind.name) == arguments.end()) continue;
+      declared_.push_back({.app = child, .options = std::make_unique<Options>(*child), .command = kind.make()});
+      declared_.back().command->declare(*declared_.back().options);
+    }
+    app_.add_flag("--json", as_json_, "Print one JSON document instead of text");
+  }
+
+  // What to print instead of an answer: help, or the version. InputError for a line that says nothing sensible.
+  std::optional<std::string> parse() {
+    std::vector<std::string> reversed = with_library_flags(arguments_);
+    std::reverse(reversed.begin(), reversed.end());  // the parser takes them from the back
+    if (reversed.empty()) return help_text(app_);
+    try {
+      app_.parse(reversed);
+    } catch (const CLI::CallForHelp&) {
+      return help_text(innermost(app_));
+    } catch (const CLI::CallForVersion& version) {
+      return std::string(version.what()) + "\n";
+    } catch (const CLI::ParseError& error) {
+      throw input_error(app_, error, arguments_);
+    }
+    return std::nullopt;
+  }
+
+  Answer run(const Library& library) const {
+    for (const Declared& candidate : declared_) {
+      if (!candidate.app->parsed()) continue;
+      candidate.options->check_required();
+      return candidate.command->run(library);
+    }
+    throw InternalError("the parser requires a command");
+  }
+
+  bool as_json() const { return as_json_; }
+
+ private:
+  const std::vector<std::string>& arguments_;
+  CLI::App app_{std::string(about), "foretoken"};
+  std::vector<Declared> declared_;
+  bool as_json_ = false;
+};
+
 void print(const Answer& answer, bool as_json, std::ostream& out) {
   out << (as_json ? answer.json.dump() + "\n" : answer.text);
   out.flush();
@@ -101,52 +156,23 @@ void print(const Answer& answer, bool as_json, std::ostream& out) {
 }
 
 int parse_and_run(const std::vector<std::string>& arguments, std::ostream& out) {
-  CLI::App app{std::string(about), "foretoken"};
-  app.set_version_flag("--version", "foretoken " FORETOKEN_VERSION);
-  app.footer(std::string(getting_started));
-  app.get_formatter()->column_width(34);
-  app.require_subcommand(1);
-  bool as_json = false;
-  std::vector<Declared> declared;
-  for (const CommandKind& kind : all_commands()) {
-    CLI::App* child = app.add_subcommand(std::string(kind.name), std::string(kind.summary));
-    child->fallthrough();
-    // Declaring the flags of all commands takes longer than most answers; only a command that is named needs its own.
-    if (std::find(arguments.begin(), arguments.end(), kind.name) == arguments.end()) continue;
-    declared.push_back({.app = child, .options = std::make_unique<Options>(*child), .command = kind.make()});
-    declared.back().command->declare(*declared.back().options);
-  }
-  app.add_flag("--json", as_json, "Print one JSON document instead of text");
-
-  std::vector<std::string> reversed = with_library_flags(arguments);
-  std::reverse(reversed.begin(), reversed.end());  // the parser takes them from the back
-  if (reversed.empty()) {
-    out << help_text(app);
+  ParsedLine line(arguments);
+  if (const auto instead = line.parse()) {
+    out << *instead;
     return 0;
   }
-  try {
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    out << help_text(innermost(app));
-    return 0;
-  } catch (const CLI::CallForVersion& version) {
-    out << version.what() << '\n';
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    throw input_error(app, error, arguments);
-  }
-  const Library library(Library::find());
-  for (const Declared& candidate : declared) {
-    if (!candidate.app->parsed()) continue;
-    candidate.options->check_required();
-    const Answer answer = candidate.command->run(library);
-    print(answer, as_json, out);
-    return answer.exit_status;
-  }
-  throw InternalError("the parser requires a command");
+  const Answer answer = line.run(Library(Library::find()));
+  print(answer, line.as_json(), out);
+  return answer.exit_status;
 }
 
 }  // namespace
+
+Answer answer_command(const std::vector<std::string>& arguments, const Library& library) {
+  ParsedLine line(arguments);
+  if (const auto instead = line.parse()) return {.text = *instead, .json = Json::object({{"help", *instead}})};
+  return line.run(library);
+}
 
 int run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
   constexpr int wrong_input = 2, defect = 1;

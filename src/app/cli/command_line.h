@@ -5,7 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/command.h"
+
 namespace foretoken {
+
+// One command's answer, for those who print nothing: the suite, the web page, Python. InputError for wrong input.
+Answer answer_command(const std::vector<std::string>& arguments, const Library& library);
 
 // Returns the exit status: 0, 2 for wrong input, 1 for a defect of ours.
 int run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);
