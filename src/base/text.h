@@ -34,6 +34,9 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
 // Without the empty ones.
 std::vector<std::string_view> split_words(std::string_view text, std::string_view separator);
 
+// One word of a command for a POSIX shell: in single quotes where it must be.
+std::string shell_word(std::string_view word);
+
 // Case of the letters A-Z only, whatever the locale.
 char lower_case(char letter);
 std::string lower_case(std::string_view text);

@@ -118,6 +118,14 @@ TEST(Text, exactly_the_unicode_characters_are_well_formed_utf8) {
   }
 }
 
+TEST(ShellWords, are_quoted_where_a_shell_would_change_them) {
+  EXPECT_EQ(shell_word("--model"), "--model");
+  EXPECT_EQ(shell_word("Llama-3.1-8B"), "Llama-3.1-8B");
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("{\"k\": 4}"), "'{\"k\": 4}'");
+  EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
+}
+
 TEST(Range, says_what_it_allows) {
   EXPECT_EQ(range_text(Range<double>{}), "a number");
   EXPECT_EQ(range_text(Range<double>{.least = 0.5}), "a number of at least 0.5");

@@ -12,18 +12,14 @@ namespace {
 
 constexpr size_t most_shown = 12;
 
-struct OperatorShare {
-  std::string name;
-  double seconds = 0;
-};
-
 double busy_seconds(const std::vector<TypicalStep>& steps) {
   double sum = 0;
   for (const TypicalStep& typical : steps) sum += typical.share.seconds;
   return sum;
 }
 
-// Slowest first; what is between kernels comes as an entry of its own.
+}  // namespace
+
 std::vector<OperatorShare> operator_shares(const std::vector<TypicalStep>& steps) {
   std::map<std::string, double> seconds;
   for (const TypicalStep& typical : steps) {
@@ -43,8 +39,6 @@ std::vector<OperatorShare> operator_shares(const std::vector<TypicalStep>& steps
                    [](const OperatorShare& a, const OperatorShare& b) { return a.seconds > b.seconds; });
   return shares;
 }
-
-}  // namespace
 
 std::string serving_breakdown_text(const std::vector<TypicalStep>& steps, const std::string& title) {
   const double busy = busy_seconds(steps);

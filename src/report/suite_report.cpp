@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "report/table.h"
 
 namespace foretoken {
@@ -9,10 +10,7 @@ namespace {
 
 std::string command_text(const SuiteCard& card) {
   std::string text = "foretoken";
-  for (const std::string& word : card.command) {
-    const bool plain = word.find_first_of(" \"{}'") == std::string::npos;
-    text += plain ? " " + word : fmt::format(" '{}'", word);
-  }
+  for (const std::string& word : card.command) text += " " + shell_word(word);
   return text;
 }
 

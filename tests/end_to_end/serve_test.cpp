@@ -430,5 +430,18 @@ TEST_F(Serve, a_run_on_vidurs_tables_ends_every_request_when_vidur_says) {
   }
 }
 
+TEST_F(Serve, a_page_holds_the_answer_its_curves_and_the_command) {
+  const Outcome run = serve("--request-rate 4 --num-prompts 40 --goodput ttft:300 --html " + path("run.html"));
+  ASSERT_EQ(run.status, 0) << run.err;
+  const std::string html = read_file(path("run.html"), 1 << 22);
+  for (const char* part : {"serves 4 requests/s", "How long requests wait", "Latency against load", "The run over time",
+                           "Where the time goes", "Memory of a device", "foretoken serve --model Llama-3.1-8B"}) {
+    EXPECT_NE(html.find(part), std::string::npos) << part;
+  }
+  EXPECT_EQ(html.find("nan"), std::string::npos);
+  const Outcome again = serve("--request-rate 4 --num-prompts 40 --goodput ttft:300 --html " + path("run.html"));
+  EXPECT_EQ(read_file(path("run.html"), 1 << 22), html);
+}
+
 }  // namespace
 }  // namespace foretoken

@@ -10,6 +10,7 @@
 
 #include "app/cli/command.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "report/table.h"
 
 namespace foretoken {
@@ -89,6 +90,12 @@ InputError input_error(const CLI::App& root, const CLI::ParseError& error, const
   return InputError(problem);
 }
 
+std::string shell_line(const std::vector<std::string>& arguments) {
+  std::string line = "foretoken";
+  for (const std::string& word : arguments) line += " " + shell_word(word);
+  return line;
+}
+
 struct Declared {
   const CLI::App* app = nullptr;
   std::unique_ptr<Options> options;
@@ -110,6 +117,7 @@ class ParsedLine {
       if (std::find(arguments.begin(), arguments.end(), kind.name) == arguments.end()) continue;
       declared_.push_back({.app = child, .options = std::make_unique<Options>(*child), .command = kind.make()});
       declared_.back().command->declare(*declared_.back().options);
+      declared_.back().options->set_line(shell_line(arguments));
     }
     app_.add_flag("--json", as_json_, "Print one JSON document instead of text");
   }

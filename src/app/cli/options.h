@@ -40,6 +40,9 @@ class Options {
   void footer(const std::string& examples);                                  // shown below the flags
   Options& subcommand(const std::string& name, const std::string& summary);  // exactly one must be chosen
   bool was_chosen() const;
+  // The command line as it was typed, quoted for a shell: what reproduces an answer.
+  const std::string& line() const { return line_; }
+  void set_line(std::string line) { line_ = std::move(line); }
   bool was_given(const std::string& flag) const;  // after parsing, by any of its names; also as --no-x
 
   // After parsing: InputError for a flag that was given although what was asked for (`by`, in words) would not use it:
@@ -62,6 +65,7 @@ class Options {
   CLI::App& app_;
   std::vector<std::pair<std::string, const CLI::Option*>> required_;
   std::string heading_ = "Options";
+  std::string line_;
   std::vector<std::unique_ptr<Options>> children_;
 };
 

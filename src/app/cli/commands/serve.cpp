@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -18,6 +19,7 @@
 #include "app/cli/retrieval_flags.h"
 #include "app/cli/sampling_flags.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "report/colocation_report.h"
 #include "report/energy_report.h"
@@ -25,6 +27,7 @@
 #include "report/goal_report.h"
 #include "report/lora_report.h"
 #include "report/memory_report.h"
+#include "report/page/serving_page.h"
 #include "report/request_life_report.h"
 #include "report/request_shapes_report.h"
 #include "serving/engine_setup.h"
@@ -86,6 +89,10 @@ class ServeCommand : public Command {
     options.integer("--explain-request", explained_, {.least = -1, .most = std::numeric_limits<int64_t>::max()},
                     "Also tell the life of this request (0 = the first): queue, prefill, decode, operators");
     results_.declare(options);
+    options.text(
+        "--html", html_,
+        "Write one page: the answer, latencies of all requests and against other rates, the run over time, where "
+        "time and memory go");
     options.footer(
         "A request of no tokens, or one that can never fit, counts as failed; the rest of the run goes on.\n"
         "Examples:\n"
@@ -138,7 +145,7 @@ class ServeCommand : public Command {
     }
     refuse_unread_scheduler_flags(*options_, schedulers);
     StageList stages;
-    ServingRunRequest request = request_for(groups, stages, library);
+    ServingRunRequest request = request_for(load_, groups, stages, library);
     SharedDevice shared;
     if (colocation_.given()) {
       shared = colocation_.device(colocated, groups);
@@ -171,9 +178,11 @@ class ServeCommand : public Command {
       mixes.emplace_back(first, end);
       first = end;
     }
-    if (breakdown_) {
+    if (breakdown_ || !html_.empty()) {
       for (StepMix& mix : mixes) request.observers.push_back(&mix);
     }
+    LatencyCurves curves;
+    if (!html_.empty()) request.observers.push_back(&curves);
 
     std::optional<EnergyMeter> meter;
     if (metered) request.observers.push_back(&meter.emplace(energy_meter(groups)));
@@ -200,6 +209,16 @@ class ServeCommand : public Command {
     if (breakdown_) add_breakdown(answer, groups, mixes);
     if (explained_ >= 0) add_life(answer, groups, life);
     if (replica_.engine.wanted) add_memory(answer, groups);
+    if (!html_.empty()) {
+      ServingPage page{.report = report, .curves = curves, .goals = goals_.goals()};
+      page.rates = other_rates(groups, run.metrics, library);
+      page.steps = steps_with_operators(groups, mixes);
+      if (!groups.front().model.is_encoder_only()) page.memory = groups.front().memory;
+      page.command = options_->line();
+      page.more = answer.text;
+      write_file(html_, serving_page_html(page));
+      answer.text += fmt::format("wrote {}\n", html_);
+    }
     return answer;
   }
 
@@ -244,7 +263,8 @@ class ServeCommand : public Command {
   }
 
   // The run itself, watched by nobody yet. It uses groups and stages.
-  ServingRunRequest request_for(std::vector<ReplicaGroup>& groups, StageList& stages, const Library& library) const {
+  ServingRunRequest request_for(const LoadFlags& load, std::vector<ReplicaGroup>& groups, StageList& stages,
+                                const Library& library) const {
     ServingRunRequest request;
     request.config.router =
         router_ == "engine" ? usual_router(replica_.engine.engine.engine, ranks_of(groups)) : router_;
@@ -259,7 +279,7 @@ class ServeCommand : public Command {
       request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(group.count), group.config);
     }
     request.load = sampling_.changed(
-        pictures_.changed(retrieval_.changed(adapter_load_.load(fleet_.from_regions(load_.load()))), library));
+        pictures_.changed(retrieval_.changed(adapter_load_.load(fleet_.from_regions(load.load()))), library));
     retrieval_.add_stages(stages, replica_.model.device, library);
     pictures_.add_stage(stages, replica_.model.device, library);
     request.config.stages = stages.configs();
@@ -267,6 +287,38 @@ class ServeCommand : public Command {
     request.goals = goals_.goals();
     request.percentiles = goals_.percentiles();
     return request;
+  }
+
+  // The same engines under more and less of the same load; nothing where it has no rate.
+  std::vector<RatePoint> other_rates(std::vector<ReplicaGroup>& groups, const ServingMetrics& own,
+                                     const Library& library) const {
+    if (!std::isfinite(load_.rate()) || !load_.trace.empty() || fleet_.given() || colocation_.given()) return {};
+    std::vector<RatePoint> points;
+    for (const double factor : {0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0}) {
+      const double rate = factor * load_.rate();
+      if (factor == 1) {
+        points.push_back({rate, own});
+        continue;
+      }
+      show_progress(fmt::format("{:.3g} requests/s", rate));
+      LoadFlags load = load_;
+      load.request_rate = number_text(rate);
+      StageList stages;
+      ServingRunRequest request = request_for(load, groups, stages, library);
+      request.step_bounds = false;
+      points.push_back({rate, run_serving(request).metrics});
+    }
+    return points;
+  }
+
+  static std::vector<TypicalStep> steps_with_operators(const std::vector<ReplicaGroup>& groups,
+                                                       const std::vector<StepMix>& mixes) {
+    std::vector<TypicalStep> steps;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      if (!groups[i].has_operators) continue;
+      for (TypicalStep& step : groups[i].typical_steps(mixes[i], "--html")) steps.push_back(std::move(step));
+    }
+    return steps;
   }
 
   std::vector<ClockTrial> try_clocks(const Library& library, ReplicaFlags replica) const {
@@ -281,7 +333,7 @@ class ServeCommand : public Command {
       replica.power.clock = number_text(mhz);
       std::vector<ReplicaGroup> groups = build_groups(library, replica);
       StageList stages;
-      ServingRunRequest request = request_for(groups, stages, library);
+      ServingRunRequest request = request_for(load_, groups, stages, library);
       request.step_bounds = false;
       EnergyMeter meter = energy_meter(groups);
       request.observers.push_back(&meter);
@@ -462,7 +514,7 @@ class ServeCommand : public Command {
   PictureFlags pictures_;
   GoalFlags goals_;
   ResultFlags results_;
-  std::string router_ = "engine";
+  std::string router_ = "engine", html_;
   int64_t more_seeds_ = 0, explained_ = -1;
   bool intervals_ = true, breakdown_ = false;
 };

@@ -1,0 +1,87 @@
+#include "report/page/html_page.h"
+
+#include <fmt/format.h>
+
+#include "report/svg.h"
+
+namespace foretoken {
+namespace {
+
+// Figures are drawn on white, so in the dark they keep a light ground.
+constexpr std::string_view page_style =
+    ":root{color-scheme:light dark;--ground:#fff;--text:#1c2430;--soft:#5b6675;--line:#dfe4ea;--panel:#f5f7fa}"
+    "@media(prefers-color-scheme:dark){:root{--ground:#12161c;--text:#e6eaf0;--soft:#9aa6b5;--line:#2c3440;"
+    "--panel:#1a2029}}"
+    "body{font:16px/1.5 system-ui,sans-serif;background:var(--ground);color:var(--text);margin:0 auto;max-width:62rem;"
+    "padding:1.5rem 1rem 4rem}"
+    "h1{font-size:1.3rem;font-weight:600;color:var(--soft);margin:0 0 1rem}"
+    "h2{font-size:1.1rem;margin:2.5rem 0 .75rem;border-bottom:1px solid var(--line);padding-bottom:.25rem}"
+    ".answer{font-size:1.35rem;line-height:1.4;margin:0 0 1.5rem}"
+    "figure{margin:0 0 1rem}figure svg{max-width:100%;height:auto;background:#fff;border-radius:4px}"
+    "figcaption{color:var(--soft);font-size:.9rem}"
+    ".scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.95rem}"
+    "th,td{text-align:right;padding:.3rem .75rem;border-bottom:1px solid var(--line)}"
+    "th:first-child,td:first-child{text-align:left;padding-left:0}thead th{color:var(--soft);font-weight:500}"
+    "tbody th{font-weight:400}"
+    "pre{overflow-x:auto;background:var(--panel);padding:.75rem 1rem;border-radius:4px;font-size:.85rem}";
+
+// Text for a page, line ends kept: svg_escaped() takes them for control characters.
+std::string html_lines(std::string_view text) {
+  std::string result;
+  while (true) {
+    const size_t end = text.find('\n');
+    result += svg_escaped(text.substr(0, end));
+    if (end == std::string_view::npos) return result;
+    result += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+HtmlPage::HtmlPage(std::string_view title) : title_(svg_escaped(title)) {}
+
+void HtmlPage::sentence(std::string_view text) {
+  body_ += fmt::format("<p class=\"answer\">{}</p>\n", svg_escaped(text));
+}
+
+void HtmlPage::heading(std::string_view text) {
+  body_ += fmt::format("<h2>{}</h2>\n", svg_escaped(text));
+}
+
+void HtmlPage::paragraph(std::string_view text) {
+  body_ += fmt::format("<p>{}</p>\n", svg_escaped(text));
+}
+
+void HtmlPage::figure(const std::string& svg, std::string_view caption) {
+  body_ += fmt::format("<figure>\n{}<figcaption>{}</figcaption>\n</figure>\n", svg, svg_escaped(caption));
+}
+
+void HtmlPage::table(const std::vector<std::string>& titles, const std::vector<std::vector<std::string>>& rows) {
+  body_ += "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>";
+  for (const std::string& title : titles) body_ += fmt::format("<th scope=\"col\">{}</th>", svg_escaped(title));
+  body_ += "</tr></thead>\n<tbody>\n";
+  for (const std::vector<std::string>& row : rows) {
+    body_ += "<tr>";
+    for (size_t i = 0; i < row.size(); ++i) {
+      body_ += i == 0 ? fmt::format("<th scope=\"row\">{}</th>", svg_escaped(row[i]))
+                      : fmt::format("<td>{}</td>", svg_escaped(row[i]));
+    }
+    body_ += "</tr>\n";
+  }
+  body_ += "</tbody></table></div>\n";
+}
+
+void HtmlPage::preformatted(std::string_view text) {
+  body_ += fmt::format("<pre tabindex=\"0\">{}</pre>\n", html_lines(text));
+}
+
+std::string HtmlPage::finish() const {
+  return fmt::format(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{0}</title>\n"
+      "<style>{1}</style>\n</head>\n<body>\n<main>\n<h1>{0}</h1>\n{2}</main>\n</body>\n</html>\n",
+      title_, page_style, body_);
+}
+
+}  // namespace foretoken
