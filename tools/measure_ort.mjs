@@ -113,7 +113,7 @@ function convolution(graph, p, depthwise) {
 
 // The decomposed chains of opset 13, as exporters write them.
 function layerNorm(graph, p) {
-  const width = p.n / p.r, x = graph.addInput(1, p.r, width), mean = {axes: [-1], keepdims: 1};
+  const width = Math.floor(p.n / p.r), x = graph.addInput(1, p.r, width), mean = {axes: [-1], keepdims: 1};
   const centred = graph.add('Sub', [x, graph.add('ReduceMean', [x], mean)]);
   const variance = graph.add('ReduceMean', [graph.add('Pow', [centred, graph.scalar(2)])], mean);
   const deviation = graph.add('Sqrt', [graph.add('Add', [variance, graph.scalar(1e-5)])]);
@@ -135,15 +135,15 @@ const KERNELS = {
   bmm: (g, p) => g.add('MatMul', [g.addInput(p.b, p.m, p.k), g.addInput(p.b, p.k, p.n)]),
   add: (g, p) => g.add('Add', [g.addInput(p.n), g.addInput(p.n)]),
   addrelu: (g, p) => g.add('Relu', [g.add('Add', [g.addInput(p.n), g.addInput(p.n)])]),
-  semul: (g, p) => g.add('Mul', [g.addInput(1, 64, p.n / 64, 1), g.addInput(1, 64, 1, 1)]),
+  semul: (g, p) => g.add('Mul', [g.addInput(1, 64, p.n >> 6, 1), g.addInput(1, 64, 1, 1)]),
   concat: (g, p) => g.add('Concat', [g.addInput(1, p.n >> 1), g.addInput(1, p.n - (p.n >> 1))], {axis: 1}),
-  gap: (g, p) => g.add('GlobalAveragePool', [g.addInput(1, 64, p.n / 64, 1)]),
+  gap: (g, p) => g.add('GlobalAveragePool', [g.addInput(1, 64, p.n >> 6, 1)]),
   sigmoid: (g, p) => g.add('Sigmoid', [g.addInput(p.n)]),
   maxpool: (g, p) => {
     const side = Math.round(Math.sqrt(p.n / 64));
     g.add('MaxPool', [g.addInput(1, 64, side, side)], {kernel_shape: [p.k, p.k], strides: [2, 2]});
   },
-  scalesoftmax: (g, p) => g.add('Softmax', [g.add('Mul', [g.addInput(p.r, p.n / p.r), g.addConstant([1])])],
+  scalesoftmax: (g, p) => g.add('Softmax', [g.add('Mul', [g.addInput(p.r, Math.floor(p.n / p.r)), g.addConstant([1])])],
                                 {axis: -1}),
   layernorm: layerNorm,
   gelu,
@@ -328,6 +328,7 @@ async function main() {
                     seconds: Number(values.seconds), profiles: values.profiles,
                     bindings: Object.fromEntries(values.bind.map((b) => b.split('=')).map(([k, v]) => [k, Number(v)]))};
   const ort = runtime();
+  console.error(`runtime: ONNX Runtime ${ort.env.versions.node}`);
   await (values.models ? measureModels : measurePlan)(ort, positionals, settings);
 }
 
