@@ -1,14 +1,21 @@
 #include "base/child_process.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <optional>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/error.h"
 
@@ -53,10 +60,27 @@ class SpawnActions {
       {.source = program, .value = std::strerror(error), .expected = "a program that can be started from here"});
 }
 
-void hand_on_lines(int from, const std::function<void(std::string_view)>& take_line, size_t max_line_bytes) {
+using Clock = std::chrono::steady_clock;
+
+// False when nothing arrived before the deadline.
+bool wait_for_output(int from, std::optional<Clock::time_point> deadline) {
+  if (!deadline) return true;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now());
+    if (left.count() <= 0) return false;
+    constexpr int64_t longest_wait = 60'000;
+    pollfd waiting{.fd = from, .events = POLLIN, .revents = 0};
+    if (::poll(&waiting, 1, static_cast<int>(std::min(left.count(), longest_wait))) > 0) return true;
+  }
+}
+
+// False when the deadline passed before the end.
+bool hand_on_lines(int from, const std::function<void(std::string_view)>& take_line, size_t max_line_bytes,
+                   std::optional<Clock::time_point> deadline) {
   std::array<char, 4096> buffer{};
   std::string line;
   for (;;) {
+    if (!wait_for_output(from, deadline)) return false;
     const ssize_t count = ::read(from, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
@@ -68,6 +92,7 @@ void hand_on_lines(int from, const std::function<void(std::string_view)>& take_l
     }
   }
   if (!line.empty()) take_line(line);
+  return true;
 }
 
 int wait_for(pid_t child) {
@@ -100,12 +125,25 @@ int run_child(std::span<const std::string> arguments, const std::function<void(s
     cannot_start(arguments.front(), error);
   }
   input.close();  // else the pipe would never end
+  std::optional<Clock::time_point> deadline;
+  if (limits.most_seconds > 0) {
+    deadline =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limits.most_seconds));
+  }
+  bool in_time = true;
   try {
-    hand_on_lines(output.number(), take_line, limits.max_line_bytes);
+    in_time = hand_on_lines(output.number(), take_line, limits.max_line_bytes, deadline);
   } catch (...) {
     output.close();  // a child that still writes must not wait for us while we wait for it
     wait_for(child);
     throw;
+  }
+  if (!in_time) {
+    ::kill(child, SIGKILL);
+    wait_for(child);
+    throw InputError({.source = arguments.front(),
+                      .value = "still running",
+                      .expected = fmt::format("a program that ends within {:g} s", limits.most_seconds)});
   }
   return wait_for(child);
 }

@@ -50,6 +50,14 @@ TEST(ChildProcess, a_line_without_end_is_handed_on_in_pieces) {
   EXPECT_EQ(child.lines, (std::vector<std::string>{"abc", "def", "g"}));
 }
 
+TEST(ChildProcess, a_child_that_takes_too_long_is_ended) {
+  EXPECT_THROW(run({"sleep", "1000"}, {.most_seconds = 0.01}), InputError);
+}
+
+TEST(ChildProcess, a_child_within_its_time_is_left_alone) {
+  EXPECT_EQ(run({"echo", "soon"}, {.most_seconds = 1000}).lines, (std::vector<std::string>{"soon"}));
+}
+
 TEST(ChildProcess, a_program_that_does_not_exist_is_an_input_error) {
   EXPECT_THROW(run({"no-such-program-at-all"}), InputError);
 }

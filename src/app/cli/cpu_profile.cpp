@@ -15,16 +15,6 @@
 namespace foretoken {
 namespace {
 
-// As Linux on x86 says it; Arm machines name no model there.
-std::string processor_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "CPU of this machine";
-}
-
 double own_cache_bytes() {
   const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
   return bytes > 0 ? static_cast<double>(bytes) : EdgeFitOptions{}.cache_bytes;
@@ -43,6 +33,15 @@ Answer planned(std::span<const EdgeKernel> plan) {
 }
 
 }  // namespace
+
+std::string processor_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "CPU of this machine";
+}
 
 Answer profile_cpu(const CpuProfileRequest& request) {
   const std::vector<EdgeKernel> plan = cpu_sweep_plan();

@@ -15,6 +15,9 @@ struct CpuProfileRequest {
   bool plan = false;  // say which kernels would be measured, and measure nothing
 };
 
+// The processor of this machine, as Linux on x86 says it; Arm machines name no model there.
+std::string processor_name();
+
 Answer profile_cpu(const CpuProfileRequest& request);
 
 }  // namespace foretoken

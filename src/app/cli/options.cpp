@@ -157,6 +157,10 @@ Options& Options::subcommand(const std::string& name, const std::string& summary
   return *children_.back();
 }
 
+void Options::make_subcommand_optional() {
+  app_.require_subcommand(0, 1);
+}
+
 void Options::check_required() const {
   for (const auto& [flag, option] : required_) {
     if (option->count() == 0) fail(flag, "not given", "a value: this command needs it (see --help)");

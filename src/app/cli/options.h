@@ -39,6 +39,7 @@ class Options {
   void heading(const std::string& title);                                    // groups the flags that follow in --help
   void footer(const std::string& examples);                                  // shown below the flags
   Options& subcommand(const std::string& name, const std::string& summary);  // exactly one must be chosen
+  void make_subcommand_optional();  // once they are declared: flags of the command itself can do without
   bool was_chosen() const;
   // The command line as it was typed, quoted for a shell: what reproduces an answer.
   const std::string& line() const { return line_; }

@@ -159,6 +159,31 @@ TEST(OnnxGraph, of_an_if_the_costlier_branch_is_counted_unless_the_condition_is_
   EXPECT_EQ(summarize(known.graph()).flops.value(), 100);
 }
 
+// A product of the outer x and an outer weight.
+OnnxBody product_body(const std::string& weight) {
+  OnnxBody body;
+  body.nodes.push_back({.operation = "MatMul", .inputs = {"x", weight}, .outputs = {"y"}});
+  body.outputs.push_back({.name = "y"});
+  return body;
+}
+
+TEST(OnnxGraph, a_branch_whose_sizes_contradict_each_other_is_not_the_one_that_is_taken) {
+  const auto with_weights_of = [](int64_t then_rows, int64_t else_rows) {
+    OnnxTestGraph graph;
+    graph.input("x", {2, 3});
+    graph.input("flag", {}, OnnxType::boolean);
+    const std::string then_weight = graph.weight({then_rows, 4}), else_weight = graph.weight({else_rows, 5});
+    graph.output(graph.node(
+        "If", {"flag"},
+        {with_body("then_branch", product_body(then_weight)), with_body("else_branch", product_body(else_weight))}));
+    return graph;
+  };
+  EXPECT_EQ(result(with_weights_of(7, 3).graph()).dims, (OnnxDims{2, 5}));
+  EXPECT_EQ(result(with_weights_of(3, 7).graph()).dims, (OnnxDims{2, 4}));
+  EXPECT_FALSE(with_weights_of(3, 7).graph().notes.empty());
+  EXPECT_THROW(with_weights_of(7, 7).graph(), InputError);
+}
+
 TEST(OnnxGraph, a_loop_is_counted_once_and_collects_a_row_for_each_run) {
   OnnxBody body;
   body.inputs = {{.name = "i"}, {.name = "go"}, {.name = "state"}};
@@ -168,7 +193,7 @@ TEST(OnnxGraph, a_loop_is_counted_once_and_collects_a_row_for_each_run) {
   body.outputs = {{.name = "again"}, {.name = "sum"}, {.name = "row"}};
   OnnxTestGraph graph;
   graph.input("x", {7});
-  graph.output(graph.node("Loop", {graph.scalar(5), "", "x"}, {with_body("body", body)}, 2));
+  graph.output(graph.node("Loop", {graph.integer(5), "", "x"}, {with_body("body", body)}, 2));
   const OnnxGraph made = graph.graph();
   const OnnxNode& loop = made.nodes.back();
   EXPECT_EQ(made.tensor(loop.outputs[0]).dims, (OnnxDims{7}));

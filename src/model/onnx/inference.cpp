@@ -85,6 +85,27 @@ void infer_node(OnnxGraph& graph, size_t index) {
   node.is_folded = all_known;
 }
 
+// A branch whose sizes contradict each other cannot be the one that is taken, as long as its If has another: exporters
+// write one graph for several input sizes and choose by a flag. False where there is none.
+bool leave_out_branch(OnnxGraph& graph, const OnnxNode& failed, const InputError& error) {
+  for (int64_t at = failed.region; at >= 0; at = graph.regions[static_cast<size_t>(at)].parent) {
+    OnnxRegion& region = graph.regions[static_cast<size_t>(at)];
+    const auto is_other = [&](const OnnxRegion& other) {
+      return &other != &region && other.begin == region.begin && other.is_counted;
+    };
+    if (std::none_of(graph.regions.begin(), graph.regions.end(), is_other)) continue;
+    region.is_counted = false;
+    const OnnxNode& node = graph.nodes[static_cast<size_t>(region.end)];
+    if (graph.notes.size() < most_notes) {
+      graph.notes.push_back(fmt::format("{} {}: its {} does not fit the sizes, so it is left out: {}",
+                                        operation_text(node), printable(node.name), region.branch,
+                                        error.problem().value));
+    }
+    return true;
+  }
+  return false;
+}
+
 // Of the two branches of an If whose condition is not known beforehand, the one with more to do.
 void choose_branches(OnnxGraph& graph) {
   for (size_t first = 0; first < graph.regions.size(); ++first) {
@@ -112,7 +133,12 @@ void describe_regions(OnnxGraph& graph) {
 
 void infer_shapes(OnnxGraph& graph) {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (graph.is_counted(graph.nodes[i])) infer_node(graph, i);
+    if (!graph.is_counted(graph.nodes[i])) continue;
+    try {
+      infer_node(graph, i);
+    } catch (const InputError& error) {
+      if (!leave_out_branch(graph, graph.nodes[i], error)) throw;
+    }
   }
   choose_branches(graph);
   describe_regions(graph);

@@ -329,10 +329,14 @@ class NodeKernels {
     if (weight.size() != 3 || state.size() != 3 || input.size() != 3) return add_traffic();
     const bool batch_first = node_.attribute("layout", 0) != 0;
     const int64_t steps = batch_first ? input[1] : input[0], batch = batch_first ? input[0] : input[1];
-    const int64_t directions = weight[0], gates = weight[1], hidden = state[2];
+    // Weights are [directions, gates, width], or turned round (DynamicQuantizeLSTM): their sizes tell as much either
+    // way.
+    const int64_t directions = weight[0], width = input[2];
+    const int64_t gates = width == 0 ? 0 : weight[1] * weight[2] / width;
+    const int64_t hidden = gates == 0 ? 0 : state[1] * state[2] / gates;
     const Scheme scheme = multiply_scheme(node_.type(0));
-    if (steps * batch == 0 || gates == 0 || hidden == 0 || weight[2] == 0) return;
-    add(GemmShape{.m = steps * batch, .n = gates, .k = weight[2], .scheme = scheme}, directions);
+    if (steps * batch == 0 || hidden == 0) return;
+    add(GemmShape{.m = steps * batch, .n = gates, .k = width, .scheme = scheme}, directions);
     add(GemmShape{.m = batch, .n = gates, .k = hidden, .scheme = scheme}, steps * directions);
     add(ElementwiseShape{.elements = batch * hidden,
                          .inputs = std::max<int64_t>(1, gates / hidden),

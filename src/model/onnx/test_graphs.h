@@ -1,4 +1,4 @@
-// Small graphs for tests, benchmarks and the fuzzer: built node by node, or ready-made blocks.
+// Small graphs for tests, benchmarks and the fuzzer: ready-made blocks.
 #pragma once
 
 #include <memory>
@@ -6,84 +6,18 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include "model/onnx/file.h"
+#include "model/onnx/builder.h"
 #include "model/onnx/graph.h"
 
 namespace foretoken {
 
-class OnnxTestGraph {
+class OnnxTestGraph : public OnnxBuilder {
  public:
-  explicit OnnxTestGraph(int64_t opset = 17) {
-    file_.source = "test";
-    file_.producer = "test";
-    file_.opsets = {{"", opset}, {"com.microsoft", 1}};
-    file_.body.name = "graph";
-  }
+  explicit OnnxTestGraph(int64_t opset = 17) : OnnxBuilder("test", opset) {}
 
-  // A size below 0 is called "batch".
-  std::string input(const std::string& name, const OnnxDims& dims, OnnxType type = OnnxType::float32) {
-    OnnxValueInfo info{.name = name, .type = type, .has_shape = true};
-    for (const int64_t size : dims) {
-      info.dims.push_back(size >= 0 ? OnnxDimension{.size = size} : OnnxDimension{.symbol = "batch"});
-    }
-    file_.body.inputs.push_back(info);
-    return name;
-  }
-  std::string weight(OnnxDims dims, OnnxType type = OnnxType::float32) {
-    const std::string name = fmt::format("w{}", next_++);
-    file_.body.initializers.push_back({.name = name, .type = type, .dims = std::move(dims)});
-    return name;
-  }
-  std::string integers(std::vector<int64_t> values) {
-    const std::string name = fmt::format("i{}", next_++);
-    const auto count = static_cast<int64_t>(values.size());
-    file_.body.initializers.push_back(
-        {.name = name, .type = OnnxType::int64, .dims = {count}, .values = OnnxValues::of(std::move(values))});
-    return name;
-  }
-  std::string scalar(int64_t value) {
-    std::string name = integers({value});
-    file_.body.initializers.back().dims.clear();
-    return name;
-  }
-  std::string reals(std::vector<double> values) {
-    const std::string name = fmt::format("r{}", next_++);
-    const auto count = static_cast<int64_t>(values.size());
-    file_.body.initializers.push_back(
-        {.name = name, .type = OnnxType::float32, .dims = {count}, .values = OnnxValues::of_reals(std::move(values))});
-    return name;
-  }
-  // Its outputs are called after it; the first one is returned.
-  std::string node(const std::string& operation, std::vector<std::string> inputs,
-                   std::vector<OnnxAttribute> attributes = {}, size_t outputs = 1, const std::string& domain = "") {
-    const std::string name = fmt::format("{}_{}", operation, next_++);
-    OnnxFileNode node{.name = name, .operation = operation, .domain = domain, .inputs = std::move(inputs)};
-    for (size_t i = 0; i < outputs; ++i) node.outputs.push_back(fmt::format("{}.{}", name, i));
-    node.attributes = std::move(attributes);
-    file_.body.nodes.push_back(node);
-    return node.outputs[0];
-  }
-  void output(const std::string& name) { file_.body.outputs.push_back({.name = name}); }
-
-  OnnxFile& file() { return file_; }
-  OnnxGraph graph(const OnnxOptions& options = {}) const { return import_onnx(file_, options); }
-
- private:
-  OnnxFile file_;
-  int next_ = 0;
+  OnnxGraph graph(const OnnxOptions& options = {}) const { return import_onnx(file(), options); }
 };
 
-inline OnnxAttribute with(std::string name, int64_t value) {
-  return {.name = std::move(name), .value = value};
-}
-inline OnnxAttribute with(std::string name, std::vector<int64_t> values) {
-  return {.name = std::move(name), .value = std::move(values)};
-}
-inline OnnxAttribute with_text(std::string name, std::string value) {
-  return {.name = std::move(name), .value = std::move(value)};
-}
 inline OnnxAttribute with_body(std::string name, OnnxBody body) {
   return {.name = std::move(name), .value = std::make_shared<const OnnxBody>(std::move(body))};
 }
@@ -114,7 +48,7 @@ inline std::string add_inverted_residual(OnnxTestGraph& graph, const std::string
 inline std::string add_transformer_block(OnnxTestGraph& graph, const std::string& x, int64_t width, int64_t heads) {
   const std::string shape = graph.node("Shape", {x});
   const auto size = [&](int64_t axis) {
-    const std::string one = graph.node("Gather", {shape, graph.scalar(axis)}, {with("axis", 0)});
+    const std::string one = graph.node("Gather", {shape, graph.integer(axis)}, {with("axis", 0)});
     return graph.node("Unsqueeze", {one, graph.integers({0})});
   };
   const std::string split_shape = graph.node(

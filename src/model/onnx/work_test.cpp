@@ -126,16 +126,27 @@ TEST(OnnxWork, a_pool_looks_at_each_element_under_its_window) {
   EXPECT_EQ(single(graph).work.flops.value(), 8.0 * 56 * 56 * 9);
 }
 
-TEST(OnnxWork, a_recurrent_layer_multiplies_inputs_and_states) {
-  OnnxTestGraph graph;
-  graph.input("x", {9, 2, 8});
-  graph.node("LSTM", {"x", graph.weight({1, 40, 8}), graph.weight({1, 40, 10})}, {with("hidden_size", int64_t{10})});
+double flops_of_products(OnnxTestGraph& graph) {
   double products = 0;
   for (const Operator& own : single(graph).operators) {
     if (!std::holds_alternative<GemmShape>(own.shape)) continue;
     products += count_work(own.shape).flops.value() * static_cast<double>(own.count);
   }
-  EXPECT_EQ(products, 2.0 * 9 * 2 * 40 * (8 + 10));
+  return products;
+}
+
+TEST(OnnxWork, a_recurrent_layer_multiplies_inputs_and_states_whichever_way_its_weights_lie) {
+  const std::vector<OnnxAttribute> hidden = {with("hidden_size", int64_t{10})};
+  OnnxTestGraph plain;
+  plain.input("x", {9, 2, 8});
+  plain.node("LSTM", {"x", plain.weight({1, 40, 8}), plain.weight({1, 40, 10})}, hidden);
+  EXPECT_EQ(flops_of_products(plain), 2.0 * 9 * 2 * 40 * (8 + 10));
+
+  OnnxTestGraph turned;
+  turned.input("x", {9, 2, 8});
+  turned.node("DynamicQuantizeLSTM", {"x", turned.weight({1, 8, 40}), turned.weight({1, 10, 40})}, hidden, 1,
+              "com.microsoft");
+  EXPECT_EQ(flops_of_products(turned), flops_of_products(plain));
 }
 
 TEST(OnnxWork, flops_of_a_graph_are_those_of_its_kernels) {

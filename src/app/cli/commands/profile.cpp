@@ -5,6 +5,7 @@
 
 #include "app/cli/commands/list.h"
 #include "app/cli/cpu_profile.h"
+#include "app/cli/fusion_profile.h"
 #include "app/cli/progress.h"
 #include "base/child_process.h"
 #include "base/error.h"
@@ -81,12 +82,19 @@ class ProfileCommand : public Command {
     cpu_->flag("--plan", cpu_request_.plan, "Print the kernels that would be measured; measure nothing");
     cpu_->footer(
         "Example:\n  foretoken profile cpu --plan\n\n"
-        "ONNX Runtime instead of XNNPACK: tools/measure_ort.py reads the printed plan and writes the same table;\n"
+        "ONNX Runtime instead of XNNPACK: tools/measure_ort.py (or .mjs) reads the printed plan and writes the same "
+        "table;\n"
         "`foretoken fit edge-kernels --whole-calls` makes the predictor.");
+    declare_find_fusion(options);
   }
 
   Answer run(const Library& library) const override {
     if (cpu_->was_chosen()) return profile_cpu(cpu_request_);
+    if (find_fusion_) return profile_fusion(fusion_request_, library);
+    if (!cuda_->was_chosen()) {
+      throw InputError(
+          {.source = "foretoken profile", .value = "nothing chosen", .expected = "cuda, cpu, or --find-fusion"});
+    }
     const fs::path script = library.tools() / "profile_cuda.py";
     if (std::error_code ignored; !fs::exists(script, ignored)) {
       throw InputError({.source = std::string(command),
@@ -108,6 +116,26 @@ class ProfileCommand : public Command {
   }
 
  private:
+  void declare_find_fusion(Options& options) {
+    options.make_subcommand_optional();
+    options.heading("Fusion");
+    options.flag("--find-fusion", find_fusion_,
+                 "Find which operators a runtime fuses: time test models of chains and of their parts");
+    options.text("--runner", fusion_request_.runner,
+                 "Command that times models: called with --models FILE... --rounds N, prints a table with the columns "
+                 "model and cpu_ms_min; default: node tools/measure_ort.mjs (ONNX Runtime)");
+    options.text("--out", fusion_request_.out, "Folder for the test models and fusion.json");
+    options.text("--runtime", fusion_request_.runtime, "Name of the runtime; default: as the runner says");
+    options.text("--device", fusion_request_.device, "Name of the processor; default: as the machine calls it");
+    options.integer("--rounds", fusion_request_.rounds, {.least = 1, .most = 1000}, "Samples of each model in a pass");
+    options.integer("--passes", fusion_request_.passes, {.least = 2, .most = 100},
+                    "Most passes; after two, only chains that are not clear are timed again");
+    options.number("--noise", fusion_request_.noise_percent, {.least = 0.01, .most = 50},
+                   "Per cent by which a time may be off");
+    options.number("--minutes", fusion_request_.minutes, {.least = 0.01, .most = 600}, "Longest pass");
+    options.footer("Example:\n  foretoken profile cuda --plan\n\nWithout a subcommand: --find-fusion (docs/edge.md)");
+  }
+
   struct Output {
     int status = 0;
     std::vector<std::string> lines;
@@ -237,10 +265,11 @@ class ProfileCommand : public Command {
   Options* cuda_ = nullptr;
   Options* cpu_ = nullptr;
   CpuProfileRequest cpu_request_;
+  FusionProfileRequest fusion_request_;
   std::string out_ = "measured", python_ = "python3";
   std::vector<std::string> only_;
   double minutes_ = 6, scale_ = 1;
-  bool resume_ = false, plan_ = false;
+  bool resume_ = false, plan_ = false, find_fusion_ = false;
 };
 
 }  // namespace

@@ -222,6 +222,7 @@ constexpr OnnxOperator operators[] = {
     {"LogSoftmax", "", rules::same, softmax},
     {"Hardmax", "", rules::same, softmax},
     {"LSTM", "", rules::recurrent, recurrent},
+    {"DynamicQuantizeLSTM", microsoft, rules::recurrent, recurrent},
     {"GRU", "", rules::recurrent, recurrent},
     {"RNN", "", rules::recurrent, recurrent},
     {"Attention", "", rules::onnx_attention, attention},

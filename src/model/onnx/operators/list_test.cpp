@@ -103,6 +103,13 @@ TEST(OnnxOperators, shapes_follow_the_specification) {
       {"ArgMax", {{2, 3}}, {with("axis", int64_t{1}), with("keepdims", int64_t{0})}, {}, {2}},
       {"Shape", {{2, 3, 4}}, {with("start", int64_t{1})}, {}, {2}},
       {"LSTM", {{9, 2, 8}, {2, 40, 8}, {2, 40, 10}}, {with("hidden_size", int64_t{10})}, {}, {9, 2, 2, 10}},
+      {"DynamicQuantizeLSTM",
+       {{9, 2, 8}, {2, 8, 40}, {2, 10, 40}},
+       {with("hidden_size", int64_t{10})},
+       {},
+       {9, 2, 2, 10},
+       17,
+       "com.microsoft"},
       {"Attention", {{2, 16, 64}, {64, 192}}, {with("num_heads", int64_t{4})}, {}, {2, 16, 64}, 17, "com.microsoft"},
       {"MultiHeadAttention",
        {{2, 16, 64}, {2, 20, 64}, {2, 20, 32}},
@@ -165,7 +172,7 @@ TEST(OnnxOperators, constants_are_folded_as_a_runtime_computes_them) {
   EXPECT_EQ(binary("Gather", {5, 6, 7}, {-1, 0}), (Integers{7, 5}));
 
   OnnxTestGraph range;
-  range.output(range.node("Range", {range.scalar(1), range.scalar(8), range.scalar(3)}));
+  range.output(range.node("Range", {range.integer(1), range.integer(8), range.integer(3)}));
   EXPECT_EQ(folded(range), (Integers{1, 4, 7}));
 
   OnnxTestGraph chosen;
