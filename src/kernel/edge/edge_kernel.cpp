@@ -35,8 +35,11 @@ constexpr KindFacts kinds[] = {
     {EdgeKernelKind::sigmoid, "sigmoid", SizesKind::tensor, 1},
     {EdgeKernelKind::max_pool, "maxpool", SizesKind::tensor, 1},
     {EdgeKernelKind::scaled_softmax, "scalesoftmax", SizesKind::tensor, 2},
+    {EdgeKernelKind::softmax, "softmax", SizesKind::tensor, 1},
     {EdgeKernelKind::layer_norm, "layernorm", SizesKind::tensor, 9},
+    {EdgeKernelKind::fused_layer_norm, "fusedlayernorm", SizesKind::tensor, 1},
     {EdgeKernelKind::gelu, "gelu", SizesKind::tensor, 5},
+    {EdgeKernelKind::fused_gelu, "fusedgelu", SizesKind::tensor, 1},
     {EdgeKernelKind::transpose, "transpose", SizesKind::tensor, 1},
     {EdgeKernelKind::traffic, "traffic", SizesKind::tensor, 1},
     {EdgeKernelKind::empty, "null", SizesKind::none, 0},
@@ -50,6 +53,12 @@ const KindFacts& facts_of(EdgeKernelKind kind) {
 }
 
 constexpr std::string_view activation_names[] = {"none", "relu", "clip", "swish"};
+constexpr std::string_view no_yes[] = {"0", "1"};
+
+bool has_rows(EdgeKernelKind kind) {
+  return kind == EdgeKernelKind::scaled_softmax || kind == EdgeKernelKind::softmax ||
+         kind == EdgeKernelKind::layer_norm || kind == EdgeKernelKind::fused_layer_norm;
+}
 
 // The key=value pairs of one kernel, each asked for once.
 class ParameterText {
@@ -133,17 +142,15 @@ ConvolutionSizes parse_convolution(ParameterText& text, bool depthwise) {
   sizes.groups = text.size("g", depthwise ? sizes.in_channels : 1);
   sizes.batch = text.size("b", 1);
   sizes.activation = static_cast<EdgeActivation>(text.choice("act", activation_names));
+  sizes.accumulates = text.choice("sum", no_yes) == 1;
   return sizes;
 }
 
 TensorSizes parse_tensor(ParameterText& text, EdgeKernelKind kind) {
   TensorSizes sizes{.elements = text.size("n")};
   sizes.outputs = sizes.elements;
+  if (has_rows(kind)) sizes.rows = text.size("r");
   switch (kind) {
-    case EdgeKernelKind::scaled_softmax:
-    case EdgeKernelKind::layer_norm:
-      sizes.rows = text.size("r");
-      break;
     case EdgeKernelKind::max_pool:
       sizes.outputs = text.size("o");
       sizes.window = text.size("k");
@@ -151,11 +158,9 @@ TensorSizes parse_tensor(ParameterText& text, EdgeKernelKind kind) {
     case EdgeKernelKind::traffic:
       sizes.outputs = text.size("o");
       break;
-    case EdgeKernelKind::transpose: {
-      constexpr std::string_view no_yes[] = {"0", "1"};
+    case EdgeKernelKind::transpose:
       sizes.swaps_last_axes = text.choice("t", no_yes) == 1;
       break;
-    }
     default:
       break;
   }
@@ -174,15 +179,14 @@ std::string convolution_text(const ConvolutionSizes& c, bool depthwise) {
   add("kw", c.kernel_width, c.kernel_height);
   add("g", c.groups, depthwise ? c.in_channels : 1);
   add("b", c.batch, 1);
+  add("sum", c.accumulates ? 1 : 0, 0);
   return text;
 }
 
 std::string tensor_text(const TensorSizes& sizes, EdgeKernelKind kind) {
   std::string text = fmt::format("n={}", sizes.elements);
+  if (has_rows(kind)) text += fmt::format(";r={}", sizes.rows);
   switch (kind) {
-    case EdgeKernelKind::scaled_softmax:
-    case EdgeKernelKind::layer_norm:
-      return text + fmt::format(";r={}", sizes.rows);
     case EdgeKernelKind::max_pool:
       return text + fmt::format(";o={};k={}", sizes.outputs, sizes.window);
     case EdgeKernelKind::traffic:
@@ -228,8 +232,9 @@ Work convolution_work(const ConvolutionSizes& c) {
   const double weights =
       product_of({c.out_channels, c.in_channels, c.kernel_height, c.kernel_width}) / static_cast<double>(c.groups);
   const double window = product_of({c.in_channels, c.kernel_height, c.kernel_width}) / static_cast<double>(c.groups);
-  return work_of(outputs * (2 * window + activation_flops(c.activation)), weights,
-                 product_of({c.batch, c.in_channels, c.in_height, c.in_width}), outputs);
+  const double added = c.accumulates ? outputs : 0;
+  return work_of(outputs * (2 * window + activation_flops(c.activation)) + added, weights,
+                 product_of({c.batch, c.in_channels, c.in_height, c.in_width}) + added, outputs);
 }
 
 Work product_work(const ProductSizes& p, bool constant_right) {
@@ -256,9 +261,13 @@ Work tensor_work(const TensorSizes& t, EdgeKernelKind kind) {
       return work_of(outputs * product_of({t.window, t.window}), 0, n, outputs);
     case EdgeKernelKind::scaled_softmax:
       return work_of(6 * n, 0, n, n);
+    case EdgeKernelKind::softmax:
+      return work_of(5 * n, 0, n, n);
     case EdgeKernelKind::layer_norm:
+    case EdgeKernelKind::fused_layer_norm:
       return work_of(8 * n, 0, n, n);
     case EdgeKernelKind::gelu:
+    case EdgeKernelKind::fused_gelu:
       return work_of(8 * n, 0, n, n);
     case EdgeKernelKind::traffic:
       return work_of(outputs, 0, n, outputs);

@@ -13,7 +13,8 @@
 namespace foretoken {
 
 // `empty` is a call that computes nothing: what the runtime takes for being called. `traffic` is any operator that no
-// sweep has measured: its bytes are known, its kernel is not.
+// sweep has measured: its bytes are known, its kernel is not. `layer_norm` and `gelu` are chains of operators, the
+// fused ones single operators.
 enum class EdgeKernelKind {
   convolution,
   depthwise,
@@ -28,8 +29,11 @@ enum class EdgeKernelKind {
   sigmoid,
   max_pool,
   scaled_softmax,
+  softmax,
   layer_norm,
+  fused_layer_norm,
   gelu,
+  fused_gelu,
   transpose,
   traffic,
   empty,
@@ -46,6 +50,7 @@ struct ConvolutionSizes {
   int64_t kernel_height = 1, kernel_width = 1;
   int64_t stride = 1;
   EdgeActivation activation = EdgeActivation::none;
+  bool accumulates = false;  // onto a tensor that is there already: the other branch of a residual
   bool operator==(const ConvolutionSizes&) const = default;
 };
 
@@ -57,7 +62,7 @@ struct ProductSizes {
 
 struct TensorSizes {
   int64_t elements = 1;          // of the larger side: the input of a pool, the output of a concatenation
-  int64_t rows = 1;              // scaled_softmax, layer_norm: independent rows that make up the elements
+  int64_t rows = 1;              // softmaxes and layer norms: independent rows that make up the elements
   int64_t outputs = 1;           // max_pool, traffic: elements written
   int64_t window = 1;            // max_pool: side of the window
   bool swaps_last_axes = false;  // transpose
@@ -84,7 +89,7 @@ std::vector<std::string> edge_kind_names();
 int edge_operator_count(EdgeKernelKind kind);
 
 // A kernel as measurement files write it: its kind, and "ic=24;oc=192;h=112;oh=112;k=1;s=1;act=none". The keys `ow`,
-// `w`, `kw`, `g`, `b` extend convolutions to other than square maps and windows, groups and batches.
+// `w`, `kw`, `g`, `b`, `sum` extend convolutions to other than square maps and windows, groups, batches and residuals.
 // InputError for unknown kinds and keys, missing keys and sizes out of range; `source` and `line` say where.
 EdgeKernel parse_edge_kernel(std::string_view kind, std::string_view parameters, const std::string& source, int line);
 std::string edge_parameters(const EdgeKernel& kernel);

@@ -75,7 +75,8 @@ void convolution_amounts(const EdgeKernel& kernel, const EdgeCore& core, std::sp
   out[i++] = columns.copied_rows;
   out[i++] = columns.gathered;
   out[i++] = columns.gathered_rows;
-  out[i++] = work.stores(core);
+  // What it accumulates onto is one more partial result.
+  out[i++] = work.stores(core) + (c.accumulates ? outputs : 0);
   out[i++] = work.count * work.m * work.k * ceil_ratio(work.n, as_double(core.depth_block));
   out[i++] = as_double(c.batch) * as_double(c.in_channels) * as_double(c.in_height) * as_double(c.in_width);
   out[i++] = clamps ? outputs : 0;
@@ -115,7 +116,7 @@ void depthwise_amounts(const EdgeKernel& kernel, const EdgeCore& /*core*/, std::
   out[i++] = columns.copied_rows;
   out[i++] = columns.gathered;
   out[i++] = columns.gathered_rows;
-  out[i++] = outputs;
+  out[i++] = outputs * (c.accumulates ? 2 : 1);
   out[i++] = as_double(c.batch) * as_double(c.in_channels) * as_double(c.in_height) * as_double(c.in_width);
   out[i++] = clamps ? outputs : 0;
   out[i++] = c.activation == EdgeActivation::swish ? outputs : 0;
@@ -259,7 +260,9 @@ const EdgeLaw& edge_law(EdgeKernelKind kind) {
     case EdgeKernelKind::batched_matmul:
       return product_law;
     case EdgeKernelKind::scaled_softmax:
+    case EdgeKernelKind::softmax:
     case EdgeKernelKind::layer_norm:
+    case EdgeKernelKind::fused_layer_norm:
       return row_law;
     case EdgeKernelKind::max_pool:
       return pool_law;
@@ -274,6 +277,7 @@ const EdgeLaw& edge_law(EdgeKernelKind kind) {
     case EdgeKernelKind::global_pool:
     case EdgeKernelKind::sigmoid:
     case EdgeKernelKind::gelu:
+    case EdgeKernelKind::fused_gelu:
       return element_law;
     case EdgeKernelKind::traffic:
       return traffic_law;

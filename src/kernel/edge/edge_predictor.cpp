@@ -12,9 +12,15 @@
 namespace foretoken {
 namespace {
 
-// Kinds whose prices serve where a sweep lacks a kind's own.
+// The kind whose prices serve where a sweep lacks a kind's own; itself where there is none.
 EdgeKernelKind stand_in(EdgeKernelKind kind) {
   switch (kind) {
+    case EdgeKernelKind::softmax:
+      return EdgeKernelKind::scaled_softmax;
+    case EdgeKernelKind::fused_layer_norm:
+      return EdgeKernelKind::layer_norm;
+    case EdgeKernelKind::fused_gelu:
+      return EdgeKernelKind::gelu;
     case EdgeKernelKind::depthwise:
       return EdgeKernelKind::convolution;
     case EdgeKernelKind::gemv:
@@ -38,22 +44,35 @@ bool within(const EdgeKindPrices& kind, std::span<const double> amounts) {
 
 // The kind that a kernel is priced as; nothing when the sweep has neither its own nor one that can stand in.
 std::optional<EdgeKernelKind> priced_kind(const EdgePredictor& predictor, EdgeKernelKind kind) {
-  for (const EdgeKernelKind candidate : {kind, stand_in(kind)}) {
+  for (EdgeKernelKind candidate = kind;; candidate = stand_in(candidate)) {
     if (predictor.kinds.contains(candidate)) return candidate;
+    if (candidate == stand_in(candidate)) return std::nullopt;
   }
-  return std::nullopt;
 }
 
-// Seconds of a kernel between others: the work that it is priced for, without the call and the copy of its output, and
-// the runtime's time for its operators. A quarter of the work remains whatever the copy is said to cost.
-double seconds_within_model(const EdgePredictor& predictor, const EdgeCallCosts& calls, const EdgeKernel& kernel) {
-  const EdgeKernelKind priced_as = priced_kind(predictor, kernel.kind).value();
-  const double call = predictor.kinds.at(priced_as).prices_ns.front() * 1e-9;
-  const double work = predictor.kernel_seconds(kernel).value - call;
-  const double bytes = edge_work(kernel).written.value(), elements = bytes / bytes_per_element(DType::fp32);
-  const CacheSplit split = cache_split(elements, 2 * bytes, predictor.core);
-  const double copy = (split.near * calls.copy_near_ns + split.far * calls.copy_far_ns) * 1e-9;
-  return std::max(work - copy, work / 4) + edge_operator_count(kernel.kind) * calls.node_ns * 1e-9;
+// A kernel with the law that prices it. InputError for one that the predictor does not know.
+struct PricedKernel {
+  const EdgeKindPrices& kind;
+  const EdgeLaw& law;
+  bool own_kind = false;
+  std::array<double, most_edge_prices> room{};
+
+  PricedKernel(const EdgePredictor& predictor, const EdgeKernel& kernel, EdgeKernelKind priced_as)
+      : kind(predictor.kinds.at(priced_as)), law(edge_law(priced_as)), own_kind(priced_as == kernel.kind) {
+    law.amounts(kernel, predictor.core, {room.data(), law.prices.size()});
+  }
+  std::span<const double> amounts() const { return {room.data(), law.prices.size()}; }
+  double seconds() const { return priced_seconds(amounts(), kind.prices_ns); }
+};
+
+PricedKernel priced(const EdgePredictor& predictor, const EdgeKernel& kernel) {
+  const std::optional<EdgeKernelKind> priced_as = priced_kind(predictor, kernel.kind);
+  if (!priced_as) {
+    throw InputError({.source = fmt::format("edge predictor of {}, {}", predictor.device, predictor.runtime),
+                      .value = std::string(edge_kind_name(kernel.kind)),
+                      .expected = "a kind of kernel that its sweep has measured"});
+  }
+  return {predictor, kernel, *priced_as};
 }
 
 }  // namespace
@@ -63,34 +82,44 @@ bool EdgePredictor::knows(const EdgeKernel& kernel) const {
 }
 
 Estimate EdgePredictor::kernel_seconds(const EdgeKernel& kernel) const {
-  const std::optional<EdgeKernelKind> priced_as = priced_kind(*this, kernel.kind);
-  if (!priced_as) {
-    throw InputError({.source = fmt::format("edge predictor of {}, {}", device, runtime),
-                      .value = std::string(edge_kind_name(kernel.kind)),
-                      .expected = "a kind of kernel that its sweep has measured"});
-  }
-  const EdgeKindPrices& kind = kinds.at(*priced_as);
-  const EdgeLaw& law = edge_law(*priced_as);
-  std::array<double, most_edge_prices> amounts{};
-  const std::span<double> own(amounts.data(), law.prices.size());
-  law.amounts(kernel, core, own);
-  const double seconds = priced_seconds(own, kind.prices_ns);
-  const bool known = priced_as == kernel.kind && within(kind, own);
+  const PricedKernel own = priced(*this, kernel);
+  const double seconds = own.seconds();
+  const bool known = own.own_kind && within(own.kind, own.amounts());
   // Nobody has measured how wrong a price is outside its sweep: twice as wrong is assumed.
-  const double factor = portable_exp(kind.half_width * (known ? 1 : 2));
+  const double factor = portable_exp(own.kind.half_width * (known ? 1 : 2));
   return {.value = seconds,
           .low = seconds / factor,
           .high = seconds * factor,
           .kind = known ? Confidence::interpolated : Confidence::extrapolated};
 }
 
-Estimate EdgePredictor::model_seconds(std::span<const EdgeKernel> kernels) const {
-  const Estimate call = kernel_seconds({.kind = EdgeKernelKind::empty});
-  std::vector<Estimate> parts = {call};
-  for (const EdgeKernel& kernel : kernels) {
-    const Estimate alone = kernel_seconds(kernel);
-    parts.push_back(calls ? scaled(alone, seconds_within_model(*this, *calls, kernel) / alone.value) : alone);
+std::vector<EdgeTerm> EdgePredictor::kernel_terms(const EdgeKernel& kernel) const {
+  const PricedKernel own = priced(*this, kernel);
+  std::vector<EdgeTerm> terms;
+  for (size_t i = 0; i < own.law.prices.size(); ++i) {
+    const EdgePrice& price = own.law.prices[i];
+    terms.push_back(
+        {.name = price.name, .reading = price.reading, .seconds = own.amounts()[i] * own.kind.prices_ns[i] * 1e-9});
   }
+  return terms;
+}
+
+Estimate EdgePredictor::kernel_seconds_in_model(const EdgeKernel& kernel) const {
+  const Estimate alone = kernel_seconds(kernel);
+  if (!calls) return alone;
+  const PricedKernel own = priced(*this, kernel);
+  const double work = alone.value - own.kind.prices_ns.front() * 1e-9;
+  const double bytes = edge_work(kernel).written.value(), elements = bytes / bytes_per_element(DType::fp32);
+  const CacheSplit split = cache_split(elements, 2 * bytes, core);
+  const double copy = (split.near * calls->copy_near_ns + split.far * calls->copy_far_ns) * 1e-9;
+  // A quarter of the work remains whatever the copy is said to cost.
+  const double seconds = std::max(work - copy, work / 4) + edge_operator_count(kernel.kind) * calls->node_ns * 1e-9;
+  return scaled(alone, seconds / alone.value);
+}
+
+Estimate EdgePredictor::model_seconds(std::span<const EdgeKernel> kernels) const {
+  std::vector<Estimate> parts = {kernel_seconds({.kind = EdgeKernelKind::empty})};
+  for (const EdgeKernel& kernel : kernels) parts.push_back(kernel_seconds_in_model(kernel));
   // Kernels share prices, so that they err together.
   return sum_of_correlated(parts);
 }

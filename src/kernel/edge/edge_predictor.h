@@ -31,11 +31,18 @@ struct EdgeCallCosts {
   bool operator==(const EdgeCallCosts&) const = default;
 };
 
+// A part of a kernel's time: an amount at its price.
+struct EdgeTerm {
+  std::string_view name, reading;  // of the price: "tile", and what one unit of it is
+  double seconds = 0;
+};
+
 struct EdgePredictor {
   std::string device, runtime, runtime_version;
   int threads = 1;
   std::string source, fitted_on;  // of the measurements; date
   EdgeCore core;
+  std::optional<double> busy_watts;    // what the device draws while it computes
   std::optional<EdgeCallCosts> calls;  // where each row of the sweep was a call of the runtime from outside
   std::map<EdgeKernelKind, EdgeKindPrices> kinds;
   double cross_validated_mape = 0, cross_validated_coverage = 0;  // percent, over all rows
@@ -46,6 +53,12 @@ struct EdgePredictor {
   // Of one kernel called by itself, the runtime's call included. A tensor operation whose kind the sweep lacks is
   // priced as the bytes it moves; a kernel that it does not know is an InputError.
   Estimate kernel_seconds(const EdgeKernel& kernel) const;
+
+  // What that consists of, the call first; as many terms as the law has prices.
+  std::vector<EdgeTerm> kernel_terms(const EdgeKernel& kernel) const;
+
+  // Of the kernel between others of a model: no call, no copy of its output, the runtime's time for its operators.
+  Estimate kernel_seconds_in_model(const EdgeKernel& kernel) const;
 
   // Of the kernels run one after the other in one call of the runtime: called once, and only what leaves the model is
   // copied, which is left out here.

@@ -137,6 +137,7 @@ std::string edge_predictor_json(const EdgePredictor& predictor) {
                                  {"tile_rows", predictor.core.tile_rows},
                                  {"tile_columns", predictor.core.tile_columns},
                                  {"depth_block", predictor.core.depth_block}}));
+  if (predictor.busy_watts) file.set("busy_watts", *predictor.busy_watts);
   if (predictor.calls) {
     file.set("calls", Json::object({{"node_ns", predictor.calls->node_ns},
                                     {"copy_near_ns", predictor.calls->copy_near_ns},
@@ -155,7 +156,8 @@ EdgePredictor parse_edge_predictor(std::string_view text, const std::string& sou
   const JsonView view(file, source);
   check_calibration_header(view, file_kind);
   view.allow_only({"kind", "version", "device", "runtime", "runtime_version", "threads", "source", "fitted_on",
-                   "cross_validated_mape", "cross_validated_coverage", "core", "calls", "kinds", "self_check"});
+                   "cross_validated_mape", "cross_validated_coverage", "core", "busy_watts", "calls", "kinds",
+                   "self_check"});
   verify_digest(view);
   EdgePredictor predictor{.device = view.at("device").string(),
                           .runtime = view.at("runtime").string(),
@@ -166,6 +168,8 @@ EdgePredictor parse_edge_predictor(std::string_view text, const std::string& sou
                           .core = read_core(view.at("core")),
                           .cross_validated_mape = view.at("cross_validated_mape").number(),
                           .cross_validated_coverage = view.at("cross_validated_coverage").number()};
+  if (const std::optional<JsonView> watts = view.find("busy_watts"))
+    predictor.busy_watts = watts->number({.least = 0, .most = 1e6});
   if (const std::optional<JsonView> calls = view.find("calls")) predictor.calls = read_calls(*calls);
   for (const auto& [name, kind_view] : view.at("kinds").members()) {
     const std::optional<EdgeKernelKind> kind = edge_kind_from_name(name);

@@ -18,6 +18,14 @@ struct OnnxOperatorSummary {
   bool is_known = true;
 };
 
+// Distinct constants that nodes read, but for indices and single numbers; a weight that is shared, or also stored the
+// other way round, counts once.
+struct OnnxParameters {
+  double count = 0;
+  Bytes bytes;
+};
+OnnxParameters graph_parameters(const OnnxGraph& graph);
+
 struct OnnxSummary {
   int64_t nodes = 0;      // in the file's graph, functions inlined
   int64_t folded = 0;     // whose results are known beforehand

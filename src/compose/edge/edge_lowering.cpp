@@ -1,0 +1,258 @@
+#include "compose/edge/edge_lowering.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "compose/edge/transposes.h"
+#include "model/onnx/node_view.h"
+#include "model/onnx/work.h"
+
+namespace foretoken {
+namespace {
+
+using Kind = EdgeKernelKind;
+
+template <size_t size>
+bool is_one_of(const std::string& name, const std::array<std::string_view, size>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// As many fp32 elements as take these bytes.
+int64_t elements_of(Bytes bytes) {
+  return std::max<int64_t>(1, std::llround(bytes.value() / bytes_per_element(DType::fp32)));
+}
+
+EdgeKernel traffic_kernel(const OnnxGraph& graph, const OnnxNode& node) {
+  const Work work = onnx_traffic(graph, node);
+  return edge_tensor(Kind::traffic, {.elements = elements_of(work.weights_read + work.activations_read),
+                                     .outputs = elements_of(work.written)});
+}
+
+// A product whose right-hand side is a constant has it packed beforehand; a single row is a product with a vector.
+EdgeKernel product_kernel(const GemmShape& shape, bool constant_right) {
+  const ProductSizes sizes{.batch = shape.batch, .m = shape.m, .k = shape.k, .n = shape.n};
+  if (!constant_right || shape.batch > 1) return edge_product(Kind::batched_matmul, sizes);
+  return edge_product(shape.m == 1 ? Kind::gemv : Kind::linear, sizes);
+}
+
+EdgeKernel convolution_kernel(const ConvShape& shape) {
+  const auto positions = [&](int64_t size, int64_t kernel) {
+    return convolved_size(size, kernel, shape.stride, shape.padding, shape.dilation);
+  };
+  return edge_convolution({.batch = shape.batch,
+                           .groups = shape.groups,
+                           .in_channels = shape.in_channels,
+                           .out_channels = shape.out_channels,
+                           .in_height = shape.height,
+                           .in_width = shape.width,
+                           .out_height = positions(shape.height, shape.kernel_height),
+                           .out_width = positions(shape.width, shape.kernel_width),
+                           .kernel_height = shape.kernel_height,
+                           .kernel_width = shape.kernel_width,
+                           .stride = shape.stride});
+}
+
+// The calls of one node.
+class NodeLowering {
+ public:
+  NodeLowering(const OnnxGraph& graph, const OnnxNode& node) : view_(graph, node) {}
+
+  std::vector<EdgeCall> list() const {
+    std::vector<EdgeCall> calls;
+    for (const Operator& own : onnx_operators(view_.graph(), view_.node())) {
+      for (const EdgeKernel& kernel : kernels_of(own.shape)) calls.push_back({.kernel = kernel, .count = own.count});
+    }
+    return calls;
+  }
+
+ private:
+  std::vector<EdgeKernel> kernels_of(const KernelShape& shape) const {
+    if (const auto* conv = std::get_if<ConvShape>(&shape)) return {with_fused_parts(convolution_kernel(*conv))};
+    if (const auto* product = std::get_if<GemmShape>(&shape)) return {product_kernel(*product, has_constant_right())};
+    if (const auto* norm = std::get_if<NormShape>(&shape)) return norm_kernels(*norm);
+    if (const auto* softmax = std::get_if<SoftmaxShape>(&shape))
+      return {edge_tensor(Kind::softmax, {.elements = softmax->rows * softmax->width,
+                                          .rows = softmax->rows,
+                                          .outputs = softmax->rows * softmax->width})};
+    if (const auto* pool = std::get_if<PoolShape>(&shape)) return {pool_kernel(*pool)};
+    if (const auto* attention = std::get_if<AttentionShape>(&shape)) return attention_kernels(*attention);
+    return {tensor_kernel()};
+  }
+
+  // What ONNX Runtime's FusedConv does beside the convolution: an activation, a residual as the fourth input.
+  EdgeKernel with_fused_parts(EdgeKernel kernel) const {
+    auto& sizes = std::get<ConvolutionSizes>(kernel.sizes);
+    sizes.accumulates = view_.has(3) && view_.node().operation == "FusedConv";
+    const std::string activation = view_.text_attribute("activation", "");
+    if (activation == "Relu") sizes.activation = EdgeActivation::relu;
+    if (activation == "Clip" || activation == "HardSigmoid" || activation == "LeakyRelu")
+      sizes.activation = EdgeActivation::clip;
+    if (activation == "Sigmoid" || activation == "Tanh") sizes.activation = EdgeActivation::swish;
+    return kernel;
+  }
+
+  bool has_constant_right() const { return view_.has(1) && view_.input(1).is_constant; }
+
+  static std::vector<EdgeKernel> norm_kernels(const NormShape& norm) {
+    const TensorSizes sizes{.elements = norm.rows * norm.width, .rows = norm.rows, .outputs = norm.rows * norm.width};
+    std::vector<EdgeKernel> kernels = {edge_tensor(Kind::fused_layer_norm, sizes)};
+    if (norm.adds_residual) kernels.push_back(edge_tensor(Kind::add, sizes));
+    return kernels;
+  }
+
+  static EdgeKernel pool_kernel(const PoolShape& pool) {
+    const auto positions = [&](int64_t size) { return convolved_size(size, pool.kernel, pool.stride, 0, 1); };
+    const int64_t maps = pool.batch * pool.channels;
+    return edge_tensor(Kind::max_pool, {.elements = maps * pool.height * pool.width,
+                                        .outputs = maps * positions(pool.height) * positions(pool.width),
+                                        .window = pool.kernel});
+  }
+
+  // Scores, their softmax, and what they mix.
+  static std::vector<EdgeKernel> attention_kernels(const AttentionShape& a) {
+    const int64_t products = a.batch * a.heads, scores = products * a.q_len * a.kv_len;
+    const int64_t value_dim = a.value_dim > 0 ? a.value_dim : a.head_dim;
+    return {edge_product(Kind::batched_matmul, {.batch = products, .m = a.q_len, .k = a.head_dim, .n = a.kv_len}),
+            edge_tensor(Kind::softmax, {.elements = scores, .rows = products * a.q_len, .outputs = scores}),
+            edge_product(Kind::batched_matmul, {.batch = products, .m = a.q_len, .k = a.kv_len, .n = value_dim})};
+  }
+
+  // What works on the elements of tensors, by its operator.
+  EdgeKernel tensor_kernel() const {
+    const std::string& operation = view_.node().operation;
+    const int64_t inputs = std::max<int64_t>(1, view_.input(0).elements());
+    const int64_t outputs = std::max<int64_t>(1, output_elements());
+    const TensorSizes same{.elements = outputs, .outputs = outputs};
+    static constexpr std::array<std::string_view, 7> arithmetic = {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"};
+    // Operators that evaluate an exponential or the like for each element.
+    static constexpr std::array<std::string_view, 11> transcendental = {
+        "Sigmoid", "Tanh", "Erf", "Exp", "Log", "Softplus", "Elu", "Selu", "Mish", "QuickGelu", "Swish"};
+    if (is_one_of(operation, arithmetic)) return arithmetic_kernel(same);
+    if (is_one_of(operation, transcendental)) return edge_tensor(Kind::sigmoid, same);
+    if (operation == "Gelu" || operation == "FastGelu" || operation == "BiasGelu")
+      return edge_tensor(Kind::fused_gelu, same);
+    if (operation == "BatchNormalization") return edge_tensor(Kind::channel_scale, same);
+    if (operation == "Concat") return edge_tensor(Kind::concat, same);
+    // A reduction passes over its input once, as a global pool does.
+    if (operation == "GlobalAveragePool" || operation == "GlobalMaxPool" || operation.starts_with("Reduce"))
+      return edge_tensor(Kind::global_pool, {.elements = inputs, .outputs = outputs});
+    if (operation == "Transpose") {
+      const TransposeOrder order = transpose_order(view_);
+      if (!keeps_elements_in_order(order))
+        return edge_tensor(Kind::transpose,
+                           {.elements = outputs, .outputs = outputs, .swaps_last_axes = moves_last_axis(order)});
+    }
+    return traffic_kernel(view_.graph(), view_.node());
+  }
+
+  EdgeKernel arithmetic_kernel(const TensorSizes& same) const {
+    size_t whole = 0;
+    for (size_t i = 0; i < view_.inputs(); ++i) {
+      if (view_.input(i).elements() == same.elements) ++whole;
+    }
+    return edge_tensor(whole == 1 && view_.inputs() == 2 ? Kind::channel_scale : Kind::add, same);
+  }
+
+  int64_t output_elements() const {
+    return view_.wants(0) ? view_.graph().tensor(view_.node().outputs[0]).elements() : 0;
+  }
+
+  OnnxNodeView view_;
+};
+
+// The calls of nodes that a rule joins.
+std::vector<EdgeCall> fused_calls(const OnnxGraph& graph, const FusionMatch& match) {
+  const FusionRule& rule = *match.rule;
+  if (!rule.kernel) return {};
+  const OnnxNode& node = graph.nodes[static_cast<size_t>(match.nodes[rule.sizes_of])];
+  switch (*rule.kernel) {
+    case Kind::convolution:
+    case Kind::depthwise:
+    case Kind::linear:
+    case Kind::gemv:
+    case Kind::batched_matmul:
+    case Kind::max_pool:
+    case Kind::traffic: {
+      std::vector<EdgeCall> calls = NodeLowering(graph, node).list();
+      for (EdgeCall& call : calls) {
+        if (auto* sizes = std::get_if<ConvolutionSizes>(&call.kernel.sizes)) {
+          sizes->activation = rule.activation;
+          sizes->accumulates = rule.accumulates;
+        }
+      }
+      return calls;
+    }
+    case Kind::empty:
+      return {};
+    default: {
+      const OnnxTensor& output = graph.tensor(node.outputs.front());
+      const int64_t elements = std::max<int64_t>(1, output.elements());
+      const int64_t width = output.dims.empty() ? 1 : std::max<int64_t>(1, output.dims.back());
+      return {
+          {.kernel = edge_tensor(*rule.kernel, {.elements = elements, .rows = elements / width, .outputs = elements})}};
+    }
+  }
+}
+
+}  // namespace
+
+EdgeLowering lower_edge(const OnnxGraph& graph, const FusionRules& rules) {
+  EdgeLowering result;
+  const FusionMatcher matcher(graph, rules);
+  std::vector<bool> taken(graph.nodes.size(), false);
+  size_t other_types = 0;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const OnnxNode& node = graph.nodes[i];
+    if (taken[i] || node.is_folded || node.control != OnnxControl::none || !graph.is_counted(node)) continue;
+    EdgeStep step{.nodes = {static_cast<int64_t>(i)}};
+    if (const std::optional<FusionMatch> match = matcher.match(static_cast<int64_t>(i), taken)) {
+      step.rule = match->rule->name;
+      step.calls = fused_calls(graph, *match);
+      step.is_dispatched = match->rule->kernel.has_value();
+      for (size_t n = 1; n < match->nodes.size(); ++n) {
+        if (!match->rule->nodes[n].stays) step.nodes.push_back(match->nodes[n]);
+      }
+      std::sort(step.nodes.begin(), step.nodes.end());
+    } else {
+      step.calls = NodeLowering(graph, node).list();
+    }
+    for (const int64_t own : step.nodes) {
+      taken[static_cast<size_t>(own)] = true;
+      step.flops += onnx_work(graph, graph.nodes[static_cast<size_t>(own)]).flops;
+    }
+    const bool computes = !step.calls.empty() && step.flops.value() > 0;
+    if (computes && OnnxNodeView(graph, node).type(0) != OnnxType::float32) ++other_types;
+    result.steps.push_back(std::move(step));
+  }
+  std::stable_sort(result.steps.begin(), result.steps.end(),
+                   [](const EdgeStep& a, const EdgeStep& b) { return a.nodes.back() < b.nodes.back(); });
+  if (other_types > 0)
+    result.notes.push_back(
+        fmt::format("{} steps compute in other types than fp32 and are priced as fp32", other_types));
+  return result;
+}
+
+EdgeKernel with_batch_times(const EdgeKernel& kernel, int64_t factor) {
+  EdgeKernel result = kernel;
+  if (auto* conv = std::get_if<ConvolutionSizes>(&result.sizes)) {
+    conv->batch *= factor;
+  } else if (auto* product = std::get_if<ProductSizes>(&result.sizes)) {
+    if (kernel.kind == Kind::batched_matmul) {
+      product->batch *= factor;
+    } else {
+      product->m *= factor;
+      result.kind = product->m == 1 ? Kind::gemv : Kind::linear;
+    }
+  } else if (auto* tensor = std::get_if<TensorSizes>(&result.sizes)) {
+    tensor->elements *= factor;
+    tensor->rows *= factor;
+    tensor->outputs *= factor;
+  }
+  return result;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,41 @@
+// A network as the kernels that a runtime runs: nodes joined as its fusion rules say, the rest one by one.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "compose/edge/fusion_rules.h"
+#include "kernel/edge/edge_kernel.h"
+#include "model/onnx/graph.h"
+
+namespace foretoken {
+
+struct EdgeCall {
+  EdgeKernel kernel;
+  int64_t count = 1;
+};
+
+// What runs in one go. Nodes that leave nothing to do (views, what a runtime removes) are steps without calls.
+struct EdgeStep {
+  std::vector<int64_t> nodes;   // of the graph, in its order
+  std::string rule;             // that joined them; empty: a node by itself
+  std::vector<EdgeCall> calls;  // most often one; attention has several
+  bool is_dispatched = true;    // false: removed before the network runs
+  Flops flops;                  // of its nodes, by the graph's count
+};
+
+struct EdgeLowering {
+  std::vector<EdgeStep> steps;     // by the place of their last nodes
+  std::vector<std::string> notes;  // what a reader should know about prices
+};
+
+// Every counted node that is not folded stands in exactly one step. An operator without a kernel of its own becomes
+// traffic of its bytes.
+EdgeLowering lower_edge(const OnnxGraph& graph, const FusionRules& rules);
+
+// The kernel for `factor` times as many pictures or sequences; weights stay.
+EdgeKernel with_batch_times(const EdgeKernel& kernel, int64_t factor);
+
+}  // namespace foretoken

@@ -1,0 +1,144 @@
+#include "compose/edge/edge_model.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "model/onnx/activation_peak.h"
+#include "model/onnx/summary.h"
+
+namespace foretoken {
+namespace {
+
+constexpr EdgeKernelKind multiplying[] = {EdgeKernelKind::convolution, EdgeKernelKind::linear,
+                                          EdgeKernelKind::batched_matmul};
+
+double term_seconds(const std::vector<EdgeTerm>& terms, std::string_view name) {
+  for (const EdgeTerm& term : terms) {
+    if (term.name == name) return term.seconds;
+  }
+  return 0;
+}
+
+// Runtimes cut products into blocks for their threads; whether they do so with other kernels depends on sizes.
+bool divides(EdgeKernelKind kind) {
+  return kind == EdgeKernelKind::depthwise ||
+         std::find(std::begin(multiplying), std::end(multiplying), kind) != std::end(multiplying);
+}
+
+// On more threads than were measured: products divide by the threads. At best everything does, at worst nothing.
+Estimate on_threads(const Estimate& seconds, EdgeKernelKind kind, double threads) {
+  if (threads == 1) return seconds;
+  return {.value = divides(kind) ? seconds.value / threads : seconds.value,
+          .low = seconds.low / threads,
+          .high = seconds.high,
+          .kind = Confidence::extrapolated};
+}
+
+// The largest part of a kernel's time beside the call.
+void find_largest(const std::vector<EdgeTerm>& terms, EdgeStepTime& time) {
+  double all = 0;
+  for (size_t i = 1; i < terms.size(); ++i) {
+    all += terms[i].seconds;
+    if (terms[i].seconds > time.largest.seconds) time.largest = terms[i];
+  }
+  time.largest_share = all > 0 ? time.largest.seconds / all : 0;
+}
+
+void add(Work& sum, const Work& part, double count) {
+  sum.flops += part.flops * count;
+  sum.weights_read += part.weights_read * count;
+  sum.activations_read += part.activations_read * count;
+  sum.written += part.written * count;
+}
+
+}  // namespace
+
+double EdgeRoofline::seconds(const Work& work) const {
+  return std::max(work.flops.value() / flops_per_second, work.bytes().value() / bytes_per_second);
+}
+
+EdgeRoofline edge_roofline(const EdgePredictor& predictor) {
+  constexpr double none = std::numeric_limits<double>::infinity();
+  EdgeRoofline roofline{.flops_per_second = none, .bytes_per_second = none};
+  double least = none;
+  // Sizes that fill every tile, so that a multiply-add costs its two prices once.
+  const int64_t side = 64 * predictor.core.tile_rows * predictor.core.tile_columns;
+  const EdgeKernel full = edge_product(EdgeKernelKind::linear, {.m = side, .k = side, .n = side});
+  const EdgeKernel map = edge_convolution({.in_channels = side, .out_channels = side, .out_height = side});
+  for (const EdgeKernelKind kind : multiplying) {
+    if (!predictor.kinds.contains(kind)) continue;
+    EdgeKernel kernel = kind == EdgeKernelKind::convolution ? map : full;
+    kernel.kind = kind;
+    const std::vector<EdgeTerm> terms = predictor.kernel_terms(kernel);
+    const double seconds = term_seconds(terms, "multiply") + term_seconds(terms, "tile");
+    least = std::min(least, seconds / edge_work(kernel).flops.value());
+  }
+  if (least < none && least > 0) roofline.flops_per_second = 1 / least;
+  const EdgeKernel moved = edge_tensor(EdgeKernelKind::traffic, {.elements = 1000, .outputs = 1000});
+  if (predictor.knows(moved)) {
+    const std::vector<EdgeTerm> terms = predictor.kernel_terms(moved);
+    const double seconds = term_seconds(terms, "near") + term_seconds(terms, "far");
+    if (seconds > 0) roofline.bytes_per_second = edge_work(moved).bytes().value() / seconds;
+  }
+  return roofline;
+}
+
+EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePredictor& predictor,
+                                      const EdgeModelOptions& options) {
+  EdgeModelEstimate estimate;
+  const double threads =
+      options.threads > 0 ? static_cast<double>(options.threads) / static_cast<double>(predictor.threads) : 1;
+  const EdgeRoofline roofline = edge_roofline(predictor);
+  const double node_seconds = predictor.calls ? predictor.calls->node_ns * 1e-9 : 0;
+  const Estimate call = predictor.kernel_seconds({.kind = EdgeKernelKind::empty});
+  estimate.call_seconds = call.value;
+  std::vector<Estimate> parts = {call};
+  std::map<EdgeKernelKind, EdgeKindTime> kinds;
+  for (size_t s = 0; s < lowering.steps.size(); ++s) {
+    const EdgeStep& step = lowering.steps[s];
+    if (step.calls.empty()) {
+      if (step.is_dispatched) estimate.dispatch_seconds += node_seconds;
+      continue;
+    }
+    EdgeStepTime time{.step = s};
+    std::vector<Estimate> own;
+    for (const EdgeCall& call_of : step.calls) {
+      const EdgeKernel kernel = with_batch_times(call_of.kernel, options.batch_times);
+      const auto count = static_cast<double>(call_of.count);
+      own.push_back(on_threads(scaled(predictor.kernel_seconds_in_model(kernel), count), kernel.kind, threads));
+      const Work work = edge_work(kernel);
+      const double least = roofline.seconds(work) * count;
+      time.least_seconds += least;
+      find_largest(predictor.kernel_terms(kernel), time);
+      EdgeKindTime& kind = kinds[kernel.kind];
+      kind.kind = kernel.kind;
+      kind.calls += call_of.count;
+      kind.seconds += own.back().value;
+      kind.least_seconds += least;
+      add(kind.work, work, count);
+    }
+    time.seconds = sum_of_correlated(own);
+    estimate.seconds_by_confidence[time.seconds.kind] += time.seconds.value;
+    parts.push_back(time.seconds);
+    estimate.steps.push_back(time);
+  }
+  if (estimate.dispatch_seconds > 0) parts.push_back(scaled(call, estimate.dispatch_seconds / call.value));
+  // Kernels share prices, so that they err together.
+  estimate.seconds = sum_of_correlated(parts);
+  for (const auto& [kind, time] : kinds) estimate.kinds.push_back(time);
+  std::stable_sort(estimate.kinds.begin(), estimate.kinds.end(),
+                   [](const EdgeKindTime& a, const EdgeKindTime& b) { return a.seconds > b.seconds; });
+  if (predictor.busy_watts) estimate.joules = scaled(estimate.seconds, *predictor.busy_watts);
+  return estimate;
+}
+
+EdgeMemory edge_memory(const OnnxGraph& graph, const EdgeLowering& lowering) {
+  std::vector<int64_t> turns(graph.nodes.size());
+  for (size_t i = 0; i < turns.size(); ++i) turns[i] = static_cast<int64_t>(i);
+  for (const EdgeStep& step : lowering.steps) {
+    for (const int64_t node : step.nodes) turns[static_cast<size_t>(node)] = step.nodes.back();
+  }
+  return {.weights = graph_parameters(graph).bytes, .activations = activation_peak(graph, turns).bytes};
+}
+
+}  // namespace foretoken
