@@ -167,9 +167,9 @@ TEST(RequestLifeReport, phases_are_listed_with_what_was_lost) {
     life.request_stepped(
         own, {.begin = to_picoseconds(Seconds(begin)), .end = to_picoseconds(Seconds(end)), .repeats = repeats});
   };
-  step(1, 2, 1, {.request = 3, .new_tokens = 100, .context_tokens = 0, .yields_token = true});
-  step(2, 3, 5, {.request = 3, .new_tokens = 1, .context_tokens = 100, .decodes = true, .yields_token = true});
-  step(5, 6, 1, {.request = 3, .new_tokens = 42, .context_tokens = 64, .yields_token = true});
+  step(1, 2, 1, {.request = 3, .new_tokens = 100, .context_tokens = 0, .yields = 1});
+  step(2, 3, 5, {.request = 3, .new_tokens = 1, .context_tokens = 100, .decodes = true, .yields = 1});
+  step(5, 6, 1, {.request = 3, .new_tokens = 42, .context_tokens = 64, .yields = 1});
   life.request_ended({.id = 3,
                       .preemptions = 1,
                       .input_tokens = 100,

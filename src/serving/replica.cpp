@@ -1,7 +1,6 @@
 #include "serving/replica.h"
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -128,11 +127,36 @@ Sequence& Replica::new_sequence(Request&& request) {
   return sequence;
 }
 
+void Replica::free_place(Sequence& sequence) {
+  sequence.spare = true;
+  spare_sequences_.push_back(&sequence);
+}
+
+bool Replica::cancel(int64_t id) {
+  ensure(!repeat_decodes_ && !tiers_, "only steps that are decided one by one, without tiers, can lose a request");
+  const auto found = std::find_if(sequences_.begin(), sequences_.end(), [&](const Sequence& sequence) {
+    return sequence.request.id == id && !sequence.spare && !sequence.cancelled;
+  });
+  if (found == sequences_.end()) return false;
+  Sequence& sequence = *found;
+  const auto is_it = [&](const OnTheWay& one) { return one.sequence == &sequence; };
+  if (std::erase_if(on_the_way_, is_it) == 0 && std::erase(inbox_, &sequence) == 0) scheduler_->release(sequence);
+  --outstanding_;
+  watched_ -= sequence.watched ? 1 : 0;
+  sequence.watched = false;
+  if (sequence.steps_in_flight > 0) {
+    sequence.cancelled = true;
+  } else {
+    free_place(sequence);
+  }
+  return true;
+}
+
 void Replica::let_go(int64_t id, Picoseconds now) {
   const auto found = outside_.find(id);
   ensure(found != outside_.end(), "what is let go was kept");
   scheduler_->release(*found->second);
-  spare_sequences_.push_back(found->second);
+  free_place(*found->second);
   outside_.erase(found);
   if (in_flight_.empty()) wakes_ = now;
 }
@@ -150,7 +174,7 @@ std::optional<int64_t> Replica::expect(const Request& request, const RequestReco
   }
   if (!expected) {
     watched_ -= sequence.watched ? 1 : 0;
-    spare_sequences_.push_back(&sequence);
+    free_place(sequence);
     return std::nullopt;
   }
   const int32_t replica = sequence.record.replica;
@@ -224,10 +248,9 @@ std::vector<Replica::Interrupted> Replica::shut_down(Picoseconds now) {
       finish_run(run, run.last_begin);
     }
   }
-  const std::set<const Sequence*> spare(spare_sequences_.begin(), spare_sequences_.end());
   std::vector<Interrupted> interrupted;
   for (Sequence& sequence : sequences_) {
-    if (spare.contains(&sequence)) continue;
+    if (sequence.spare || sequence.cancelled) continue;
     observer_->request_interrupted(sequence.request.id);
     interrupted.push_back({.request = std::move(sequence.request), .tokens_out = sequence.produced});
   }
@@ -320,9 +343,9 @@ void Replica::shed_late(Picoseconds now) {
   while (Sequence* const late = scheduler_->first_late(start)) {
     scheduler_->release(*late);
     reject(late->request, Rejection::shed, now);
-    spare_sequences_.push_back(late);
     --outstanding_;
     watched_ -= late->watched ? 1 : 0;
+    free_place(*late);
   }
 }
 
@@ -480,6 +503,10 @@ void Replica::finish_step(Step& step) {
   for (const BatchEntry& entry : step.batch.entries()) {
     Sequence& sequence = *entry.sequence;
     --sequence.steps_in_flight;
+    if (sequence.cancelled) {
+      if (sequence.steps_in_flight == 0) free_place(sequence);
+      continue;
+    }
     if (entry.yields == 0) continue;
     if (entry.drafts.verified > 0) observer_->drafts_verified(entry.drafts.verified, entry.drafts.accepted);
     RequestRecord& record = sequence.record;
@@ -504,7 +531,7 @@ void Replica::end_sequence(Sequence& sequence, Picoseconds when) {
     outside_.emplace(record.id, &sequence);
   } else {
     scheduler_->release(sequence);
-    spare_sequences_.push_back(&sequence);
+    free_place(sequence);
   }
   observer_->request_ended(record);
   ended_.push_back({.id = record.id, .when = when});
@@ -543,7 +570,7 @@ void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64
                                 .new_tokens = entry.new_tokens + entry.drafts.verified,
                                 .context_tokens = entry.context_tokens,
                                 .decodes = entry.decodes,
-                                .yields_token = entry.yields > 0},
+                                .yields = entry.yields},
                                record);
   }
 }

@@ -50,6 +50,10 @@ class Replica {
   // the same settings is in its place.
   std::vector<Interrupted> shut_down(Picoseconds now);
 
+  // The client has gone: the request ends here without a record. Its blocks are free at once, as in vLLM, and steps
+  // that it is part of go on. False when it is not here. Only without repeat_decodes and tiers.
+  bool cancel(int64_t id);
+
   // Pools (disaggregated_simulation.h). Of a worker that keeps its cache: a request's has been moved.
   void let_go(int64_t id, Picoseconds now);
   // Takes blocks for a prompt that was computed elsewhere, whose record goes on here. The tokens that must move: those
@@ -121,6 +125,7 @@ class Replica {
   static void note_answer(Sequence& sequence, int64_t tokens, Picoseconds first, Picoseconds each);
   Request cut(Request&& request) const;  // its output, at max_model_len
   Sequence& new_sequence(Request&& request);
+  void free_place(Sequence& sequence);
   void end_sequence(Sequence& sequence, Picoseconds when);
   void report(const Step& step, Picoseconds begin, Picoseconds end, int64_t repeats);
   Picoseconds duration(const Estimate& seconds) const;

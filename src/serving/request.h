@@ -147,7 +147,7 @@ struct RequestStep {
   int64_t new_tokens = 0;      // that it computed
   int64_t context_tokens = 0;  // in the cache before; of a run before its first step
   bool decodes = false;        // else it computes its prompt, after a preemption its output so far too
-  bool yields_token = false;   // at the end of the step
+  int64_t yields = 0;          // tokens that come out at the end of the step
 };
 
 // Told what happens, for each replica in order of simulated time. Keeps what it needs; the simulation keeps nothing of

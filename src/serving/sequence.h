@@ -32,6 +32,8 @@ struct Sequence {
   Picoseconds latest_start = end_of_time;  // of its first step, to meet its TTFT goal
   bool running = false;                    // admitted; else it waits
   bool watched = false;                    // an observer wants to know its steps
+  bool cancelled = false;                  // its client has gone, and steps in flight still compute it
+  bool spare = false;                      // no request: to be used again
   bool outside = false;  // holds cache, but is in no queue: its prompt is computed elsewhere, or is to move there
   // The cache's, see kv_blocks.h.
   int64_t blocks = 0;                  // that it holds

@@ -4,38 +4,10 @@
 #include <cmath>
 
 #include "base/statistics.h"
+#include "serving/results/observer_list.h"
 
 namespace foretoken {
 namespace {
-
-class Observers : public RunObserver {
- public:
-  explicit Observers(std::vector<RunObserver*> all) : all_(std::move(all)) {}
-  void request_ended(const RequestRecord& record) override {
-    for (RunObserver* one : all_) one->request_ended(record);
-  }
-  void step_ran(const StepRecord& step) override {
-    for (RunObserver* one : all_) one->step_ran(step);
-  }
-  void token_gaps(Picoseconds gap, int64_t count) override {
-    for (RunObserver* one : all_) one->token_gaps(gap, count);
-  }
-  bool watches(int64_t request) const override {
-    return std::any_of(all_.begin(), all_.end(), [&](const RunObserver* one) { return one->watches(request); });
-  }
-  void request_stepped(const RequestStep& own, const StepRecord& step) override {
-    for (RunObserver* one : all_) one->request_stepped(own, step);
-  }
-  void request_interrupted(int64_t request) override {
-    for (RunObserver* one : all_) one->request_interrupted(request);
-  }
-  void drafts_verified(int64_t drafts, int64_t accepted) override {
-    for (RunObserver* one : all_) one->drafts_verified(drafts, accepted);
-  }
-
- private:
-  std::vector<RunObserver*> all_;
-};
 
 struct Outcome {
   SimulationTotals totals;
@@ -50,7 +22,7 @@ Outcome run_once(const ServingRunRequest& request, StepBound bound, uint64_t see
   const std::unique_ptr<RequestSource> source = request.load(seed);
   MetricsCollector collector(source->next_arrival().value_or(0), request.goals);
   observers.push_back(&collector);
-  Observers all(std::move(observers));
+  ObserverList all(std::move(observers));
   const SimulationTotals totals = simulate(config, *source, all);
   return {.totals = totals, .metrics = collector.metrics(request.percentiles)};
 }

@@ -18,7 +18,7 @@ void RequestDetails::add(Open& open, Picoseconds gap, int64_t count) {
 }
 
 void RequestDetails::request_stepped(const RequestStep& own, const StepRecord& step) {
-  if (!own.yields_token) return;
+  if (own.yields == 0) return;
   Open& open = open_[own.request];
   // Equal steps share their time evenly.
   const Picoseconds each = (step.end - step.begin) / step.repeats;

@@ -111,7 +111,7 @@ class Ledger : public RunObserver {
     EXPECT_GT(step.end, account.last_end) << "steps of a request end in order";
     account.computed = own.context_tokens + own.new_tokens * step.repeats;
     account.last_end = step.end;
-    if (own.yields_token) {
+    if (own.yields > 0) {
       account.tokens_out += step.repeats;
       account.last_token = step.end;
     }

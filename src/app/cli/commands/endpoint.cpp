@@ -1,0 +1,129 @@
+#include <signal.h>
+
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "app/cli/commands/list.h"
+#include "app/cli/replica_flags.h"
+#include "app/endpoint/endpoint.h"
+#include "app/http/server.h"
+#include "base/error.h"
+#include "serving/engine_setup.h"
+#include "serving/router.h"
+
+namespace foretoken {
+namespace {
+
+// The server reads these itself.
+void block_stop_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+class EndpointCommand : public Command {
+ public:
+  void declare(Options& options) override {
+    options_ = &options;
+    replica_.declare_model(options);
+    options.heading("Server");
+    options.text("--host", server_.host, "Address to listen at");
+    options.integer("--port", port_, {.least = 0, .most = 65'535}, "Port to listen at; 0 = any that is free");
+    options.integer("--max-connections", max_connections_, {.least = 1, .most = 1'000'000},
+                    "Connections at a time; further ones get status 429");
+    options.integer("--max-body-bytes", max_body_bytes_, {.least = 1, .most = int64_t{1} << 30},
+                    "Longest body of a request; a longer one gets status 413");
+    options.number("--grace", grace_s_, {.least = 0, .most = 3600},
+                   "Seconds in which answers may end after SIGINT or SIGTERM");
+    options.heading("Answers");
+    options.number("--time-scale", settings_.time_scale, {.least = 1e-3, .most = 1e6},
+                   "How many times as fast as the predicted deployment: 10 = ten times faster");
+    options.text("--served-model-name", settings_.model_name, "Name that clients ask for; default: the model's");
+    options.number("--mean-output-len", settings_.mean_output_tokens, {.least = 1, .most = 1e6},
+                   "Mean tokens of answers that end by themselves, before max_tokens");
+    options.number("--failure-rate", settings_.failure_rate, {.least = 0, .most = 1},
+                   "Share of requests that get status 500 at once");
+    options.integer("--seed", seed_, {.least = 0}, "Of words, lengths, failures and routers that draw");
+    replica_.declare_engine(options);
+    options.heading("Replicas");
+    options.integer("--replicas", replica_.count, {.least = 1, .most = 1000},
+                    "Engines behind the router, each with its own devices");
+    std::vector<std::string> routers = router_names();
+    routers.insert(routers.begin(), "engine");
+    options.choice("--router", router_, routers,
+                   "Which replica a request goes to; engine = round_robin, data_parallel over vLLM's ranks");
+    options.footer(
+        "Says on standard error where it listens, and serves until SIGINT or SIGTERM.\n"
+        "Examples:\n"
+        "  foretoken endpoint --model Llama-3.1-8B --device h100_sxm\n"
+        "  foretoken endpoint --model Llama-3.1-70B --device h100_sxm -tp 4 --replicas 2 --time-scale 10 --port 0\n"
+        "  curl http://127.0.0.1:8000/v1/completions -d '{\"prompt\": \"Hello\", \"max_tokens\": 5}'");
+  }
+
+  Answer run(const Library& library) const override {
+    replica_.lora.check_use(*options_);
+    if (replica_.lora.enabled) {
+      throw InputError({.source = "--enable-lora", .expected = "the model alone: requests cannot name adapters here"});
+    }
+    const ReplicaGroup group = replica_.build(library, false);
+    refuse_unread_scheduler_flags(*options_, {group.config.scheduler});
+    EndpointSettings settings = settings_;
+    settings.version = "foretoken " FORETOKEN_VERSION;
+    if (settings.model_name.empty()) settings.model_name = group.model.name;
+    settings.embedding_dimensions = group.model.hidden;
+    settings.generates = !group.model.is_encoder_only();
+    settings.config.seed = static_cast<uint64_t>(seed_);
+    settings.config.router =
+        router_ == "engine" ? usual_router(replica_.engine.engine.engine, group.data_parallel_ranks) : router_;
+    settings.config.replicas.assign(static_cast<size_t>(group.count), group.config);
+    HttpServerSettings server_settings = server_;
+    server_settings.port = static_cast<int>(port_);
+    server_settings.max_connections = static_cast<size_t>(max_connections_);
+    server_settings.limits.max_body_bytes = static_cast<size_t>(max_body_bytes_);
+    server_settings.grace = std::chrono::milliseconds(static_cast<int64_t>(grace_s_ * 1000));
+    server_settings.stop_at_signals = true;
+
+    block_stop_signals();
+    Endpoint endpoint(settings);
+    HttpServer server(server_settings, endpoint);
+    endpoint.answer_through(server);
+    std::cerr << fmt::format("{} on {} ({} replicas) at http://{}:{}\n", settings.model_name, replica_.model.device,
+                             group.count, server_.host, server.port())
+              << std::flush;
+    server.run();
+    return summary(endpoint.totals());
+  }
+
+ private:
+  static Answer summary(const EndpointTotals& totals) {
+    return {.text = fmt::format("{} requests: {} answered, {} refused, {} left by their clients; {} prompt tokens, "
+                                "{} generated\n",
+                                totals.requests, totals.completed, totals.refused, totals.cancelled,
+                                totals.prompt_tokens, totals.completion_tokens),
+            .json = Json::object({{"requests", totals.requests},
+                                  {"answered", totals.completed},
+                                  {"refused", totals.refused},
+                                  {"cancelled", totals.cancelled},
+                                  {"prompt_tokens", totals.prompt_tokens},
+                                  {"completion_tokens", totals.completion_tokens}})};
+  }
+
+  const Options* options_ = nullptr;
+  ReplicaFlags replica_;
+  HttpServerSettings server_;
+  EndpointSettings settings_;
+  std::string router_ = "engine";
+  int64_t port_ = 8000, max_connections_ = 4096, max_body_bytes_ = 4 << 20, seed_ = 0;
+  double grace_s_ = 10;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_endpoint() {
+  return std::make_unique<EndpointCommand>();
+}
+
+}  // namespace foretoken

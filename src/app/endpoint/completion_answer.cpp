@@ -1,0 +1,140 @@
+#include "app/endpoint/completion_answer.h"
+
+#include <bit>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "base/base64.h"
+
+namespace foretoken {
+namespace {
+
+std::string json_string(std::string_view text) {
+  return Json(text).dump(0);
+}
+
+Json timing_json(const RequestRecord& record) {
+  const auto since_arrival = [&](Picoseconds when) { return to_seconds(when - record.arrival).value(); };
+  return Json::object({{"replica", static_cast<int64_t>(record.replica)},
+                       {"queue_s", since_arrival(record.scheduled)},
+                       {"ttft_s", since_arrival(record.first_token)},
+                       {"e2e_s", since_arrival(record.last_token)},
+                       {"preemptions", static_cast<int64_t>(record.preemptions)}});
+}
+
+std::string_view error_type(int status) {
+  if (status == 404) return "NotFoundError";
+  if (status == 429) return "RateLimitError";
+  return status < 500 ? "BadRequestError" : "InternalServerError";
+}
+
+// Little-endian 32-bit floats, as OpenAI sends them.
+std::string base64_floats(const std::vector<float>& values) {
+  std::vector<uint8_t> bytes;
+  for (const float value : values) {
+    const auto bits = std::bit_cast<uint32_t>(value);
+    for (int shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<uint8_t>(bits >> shift));
+  }
+  return base64(bytes);
+}
+
+}  // namespace
+
+Json usage_json(const TokenUsage& usage) {
+  return Json::object({{"prompt_tokens", usage.prompt_tokens},
+                       {"completion_tokens", usage.completion_tokens},
+                       {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+                       {"prompt_tokens_details", Json::object({{"cached_tokens", usage.cached_tokens}})}});
+}
+
+ChunkWriter::ChunkWriter(const AnswerHead& head)
+    : chat_(head.kind == CompletionKind::chat),
+      open_(fmt::format(R"(data: {{"id":{},"object":"{}","created":{},"model":{},"choices":[)", json_string(head.id),
+                        chat_ ? "chat.completion.chunk" : "text_completion", head.created, json_string(head.model))) {}
+
+void ChunkWriter::add_choice(std::string& out, int64_t choice, std::string_view text, std::string_view end) const {
+  fmt::format_to(std::back_inserter(out), R"({}{{"index":{},{}{}"{},"logprobs":null,"finish_reason":{}}}]}})", open_,
+                 choice, chat_ ? R"("delta":{"content":")" : R"("text":")", text, chat_ ? "}" : "", end);
+  out += "\n\n";
+}
+
+void ChunkWriter::add_role(std::string& out, int64_t choice) const {
+  if (!chat_) return;
+  add_choice(out, choice, R"(","role":"assistant)", "null");
+}
+
+void ChunkWriter::add_text(std::string& out, int64_t choice, std::string_view text) const {
+  add_choice(out, choice, text, "null");
+}
+
+void ChunkWriter::add_last(std::string& out, const AnsweredChoice& choice) const {
+  add_choice(
+      out, choice.index, choice.text,
+      fmt::format(R"("{}","foretoken":{})", finish_reason_text(choice.reason), timing_json(choice.record).dump(0)));
+}
+
+void ChunkWriter::add_usage(std::string& out, const TokenUsage& usage) const {
+  out += open_;
+  fmt::format_to(std::back_inserter(out), "],\"usage\":{}}}\n\n", usage_json(usage).dump(0));
+}
+
+Json completion_json(const AnswerHead& head, std::span<const AnsweredChoice> choices, const TokenUsage& usage) {
+  const bool chat = head.kind == CompletionKind::chat;
+  Json list = Json::array();
+  for (const AnsweredChoice& choice : choices) {
+    Json one = Json::object({{"index", choice.index}});
+    if (chat) {
+      one.set("message", Json::object({{"role", "assistant"}, {"content", choice.text}}));
+    } else {
+      one.set("text", choice.text);
+    }
+    one.set("logprobs", Json()).set("finish_reason", finish_reason_text(choice.reason));
+    one.set("foretoken", timing_json(choice.record));
+    list.push(std::move(one));
+  }
+  return Json::object({{"id", head.id},
+                       {"object", chat ? "chat.completion" : "text_completion"},
+                       {"created", head.created},
+                       {"model", head.model},
+                       {"choices", std::move(list)},
+                       {"usage", usage_json(usage)}});
+}
+
+Json embedding_json(const AnswerHead& head, const std::vector<std::vector<float>>& embeddings, bool base64,
+                    const TokenUsage& usage) {
+  Json list = Json::array();
+  for (size_t i = 0; i < embeddings.size(); ++i) {
+    Json one = Json::object({{"object", "embedding"}, {"index", i}});
+    if (base64) {
+      one.set("embedding", base64_floats(embeddings[i]));
+    } else {
+      Json values = Json::array();
+      for (const float value : embeddings[i]) values.push(static_cast<double>(value));
+      one.set("embedding", std::move(values));
+    }
+    list.push(std::move(one));
+  }
+  return Json::object(
+      {{"id", head.id},
+       {"object", "list"},
+       {"created", head.created},
+       {"model", head.model},
+       {"data", std::move(list)},
+       {"usage", Json::object({{"prompt_tokens", usage.prompt_tokens}, {"total_tokens", usage.prompt_tokens}})}});
+}
+
+HttpResponse json_answer(const Json& json, int status) {
+  return {.status = status, .body = json.dump(0)};
+}
+
+HttpResponse error_answer(int status, const std::string& message) {
+  return json_answer(
+      Json::object(
+          {{"error",
+            Json::object(
+                {{"message", message}, {"type", error_type(status)}, {"param", Json()}, {"code", int64_t{status}}})}}),
+      status);
+}
+
+}  // namespace foretoken

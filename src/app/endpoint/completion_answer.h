@@ -1,0 +1,67 @@
+// Answers of an OpenAI-compatible server: whole documents, chunks of a stream, and errors.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/endpoint/completion_request.h"
+#include "app/http/message.h"
+#include "base/json.h"
+#include "serving/online/engine_metrics.h"
+#include "serving/request.h"
+
+namespace foretoken {
+
+// What all chunks of an answer share.
+struct AnswerHead {
+  CompletionKind kind = CompletionKind::chat;
+  std::string id;
+  int64_t created = 0;  // seconds since 1970
+  std::string model;
+};
+
+struct TokenUsage {
+  int64_t prompt_tokens = 0, completion_tokens = 0, cached_tokens = 0;
+};
+Json usage_json(const TokenUsage& usage);
+
+// One of the answers to a request.
+struct AnsweredChoice {
+  int64_t index = 0;
+  std::string text;
+  FinishReason reason = FinishReason::stop;
+  RequestRecord record;  // what was simulated: each choice says so in its member "foretoken"
+};
+
+// Chunks as server-sent events. They are written for every token, so without building documents.
+class ChunkWriter {
+ public:
+  explicit ChunkWriter(const AnswerHead& head);
+  // `text` of our own words: nothing in it needs escaping.
+  void add_role(std::string& out, int64_t choice) const;  // a chat begins with it; else nothing
+  void add_text(std::string& out, int64_t choice, std::string_view text) const;
+  void add_last(std::string& out, const AnsweredChoice& choice) const;  // its text: what was not sent yet
+  void add_usage(std::string& out, const TokenUsage& usage) const;
+  static void add_done(std::string& out) { out += "data: [DONE]\n\n"; }
+
+ private:
+  // `end`: the reason of the end and what follows it.
+  void add_choice(std::string& out, int64_t choice, std::string_view text, std::string_view end) const;
+
+  bool chat_;
+  std::string open_;
+};
+
+Json completion_json(const AnswerHead& head, std::span<const AnsweredChoice> choices, const TokenUsage& usage);
+// `embeddings`: by prompt.
+Json embedding_json(const AnswerHead& head, const std::vector<std::vector<float>>& embeddings, bool base64,
+                    const TokenUsage& usage);
+
+HttpResponse json_answer(const Json& json, int status = 200);
+// In the form of OpenAI's errors.
+HttpResponse error_answer(int status, const std::string& message);
+
+}  // namespace foretoken

@@ -1,0 +1,150 @@
+#include "app/endpoint/completion_request.h"
+
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/json.h"
+
+namespace foretoken {
+namespace {
+
+constexpr const char* body_name = "request body";
+constexpr Range<int64_t> token_counts{.least = 1, .most = int64_t{1} << 40};
+
+std::vector<TokenId> tokens_of_text(const std::string& text) {
+  std::vector<TokenId> tokens;
+  add_tokens(text, tokens);
+  return tokens;
+}
+
+std::vector<TokenId> tokens_of_ids(const JsonView& ids) {
+  std::vector<TokenId> tokens;
+  for (const JsonView& id : ids.items()) {
+    tokens.push_back(static_cast<TokenId>(id.integer({.least = 0, .most = std::numeric_limits<TokenId>::max()})));
+  }
+  return tokens;
+}
+
+bool holds_numbers(const JsonView& list) {
+  const std::vector<JsonView> items = list.items();
+  return !items.empty() && items.front().is_number();
+}
+
+// A text, token ids, or a list of either.
+std::vector<std::vector<TokenId>> read_prompts(const JsonView& prompt) {
+  if (prompt.is(Json::Kind::string)) return {tokens_of_text(prompt.string())};
+  if (!prompt.is(Json::Kind::array)) prompt.fail("a text, token ids, or a list of either");
+  if (holds_numbers(prompt)) return {tokens_of_ids(prompt)};
+  std::vector<std::vector<TokenId>> prompts;
+  for (const JsonView& one : prompt.items()) {
+    prompts.push_back(one.is(Json::Kind::array) ? tokens_of_ids(one) : tokens_of_text(one.string()));
+  }
+  if (prompts.empty()) prompt.fail("at least one prompt");
+  return prompts;
+}
+
+void add_content(const JsonView& content, std::vector<TokenId>& tokens) {
+  if (content.is(Json::Kind::string)) return add_tokens(content.string(), tokens);
+  if (!content.is(Json::Kind::array)) content.fail("a text or a list of parts");
+  for (const JsonView& part : content.items()) {
+    const std::string type = part.at("type").string();
+    if (type != "text" && type != "refusal") part.at("type").fail("text: other parts are not simulated");
+    add_tokens(part.at(type).string(), tokens);
+  }
+}
+
+// A token for its role, its text, a token for its end; then the answer's role.
+std::vector<TokenId> chat_tokens(const JsonView& messages) {
+  std::vector<TokenId> tokens;
+  for (const JsonView& message : messages.items()) {
+    tokens.push_back(special_token(message.at("role").string()));
+    if (const auto content = message.find("content")) add_content(*content, tokens);
+    tokens.push_back(special_token("<end>"));
+  }
+  if (tokens.empty()) messages.fail("at least one message");
+  tokens.push_back(special_token("assistant"));
+  return tokens;
+}
+
+bool asks(const JsonView& body, std::string_view field) {
+  const auto found = body.find(field);
+  if (!found) return false;
+  return found->is(Json::Kind::boolean) ? found->boolean() : true;
+}
+
+void refuse(const JsonView& body, std::string_view field, const char* why) {
+  if (asks(body, field)) body.at(field).fail(why);
+}
+
+void read_generation(const JsonView& body, CompletionRequest& request) {
+  refuse(body, "logprobs", "nothing: probabilities are not simulated");
+  refuse(body, "echo", "nothing: the prompt is not sent back");
+  refuse(body, "use_beam_search", "nothing: beams are not simulated");
+  if (const auto n = body.find("n")) request.samples = n->integer({.least = 1, .most = most_choices});
+  if (const auto most = body.find("max_completion_tokens")) {
+    request.max_tokens = most->integer(token_counts);
+  } else if (const auto older = body.find("max_tokens")) {
+    request.max_tokens = older->integer(token_counts);
+  }
+  if (const auto least = body.find("min_tokens")) request.min_tokens = least->integer({.least = 0});
+  if (const auto priority = body.find("priority")) {
+    request.priority = static_cast<int32_t>(priority->integer({.least = -1'000'000, .most = 1'000'000}));
+  }
+  request.ignore_eos = asks(body, "ignore_eos");
+  request.stream = asks(body, "stream");
+  if (const auto options = body.find("stream_options")) {
+    if (!request.stream) options->fail("only with \"stream\": true");
+    request.include_usage = asks(*options, "include_usage");
+  }
+}
+
+void read_embedding(const JsonView& body, CompletionRequest& request) {
+  if (const auto dimensions = body.find("dimensions")) {
+    request.dimensions = dimensions->integer({.least = 1, .most = 65'536});
+  }
+  if (const auto format = body.find("encoding_format")) {
+    const std::string name = format->string();
+    if (name != "float" && name != "base64") format->fail("float or base64");
+    request.base64 = name == "base64";
+  }
+}
+
+}  // namespace
+
+CompletionRequest read_completion_request(CompletionKind kind, const std::string& body) {
+  const Json json = parse_json(body, body_name);
+  const JsonView view(json, body_name);
+  if (!view.is(Json::Kind::object)) view.fail("an object");
+  CompletionRequest request{.kind = kind};
+  if (const auto model = view.find("model")) request.model = model->string();
+  switch (kind) {
+    case CompletionKind::chat:
+      request.prompts.push_back(chat_tokens(view.at("messages")));
+      read_generation(view, request);
+      break;
+    case CompletionKind::text:
+      request.prompts = read_prompts(view.at("prompt"));
+      read_generation(view, request);
+      if (!request.max_tokens) request.max_tokens = 16;  // OpenAI's and vLLM's default for this route
+      break;
+    case CompletionKind::embedding:
+      request.prompts = read_prompts(view.at("input"));
+      read_embedding(view, request);
+      break;
+  }
+  if (static_cast<int64_t>(request.prompts.size()) * request.samples > most_choices) {
+    view.fail(fmt::format("at most {} answers from one request", most_choices));
+  }
+  return request;
+}
+
+std::vector<TokenId> read_tokenize_request(const std::string& body) {
+  const Json json = parse_json(body, body_name);
+  const JsonView view(json, body_name);
+  if (const auto messages = view.find("messages")) return chat_tokens(*messages);
+  return tokens_of_text(view.at("prompt").string());
+}
+
+}  // namespace foretoken

@@ -1,0 +1,39 @@
+// What clients ask of an OpenAI-compatible server, read from their JSON.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/endpoint/tokens.h"
+
+namespace foretoken {
+
+enum class CompletionKind : uint8_t { chat, text, embedding };
+
+struct CompletionRequest {
+  CompletionKind kind = CompletionKind::chat;
+  std::string model;  // empty = whichever there is
+  std::vector<std::vector<TokenId>> prompts;
+  int64_t samples = 1;  // answers to each
+  std::optional<int64_t> max_tokens;
+  int64_t min_tokens = 0;
+  int32_t priority = 0;  // lower goes first
+  bool ignore_eos = false;
+  bool stream = false;
+  bool include_usage = false;         // in the last chunk of a stream
+  std::optional<int64_t> dimensions;  // of embeddings
+  bool base64 = false;                // embeddings as bytes
+};
+
+inline constexpr int64_t most_choices = 1024;  // of one request
+
+// Fields that change nothing here (temperature, stop, tools, ...) are ignored; those whose answer would lack what was
+// asked for (logprobs, echo) are refused. InputError names the field.
+CompletionRequest read_completion_request(CompletionKind kind, const std::string& body);
+
+// Of POST /tokenize: `prompt` or `messages`.
+std::vector<TokenId> read_tokenize_request(const std::string& body);
+
+}  // namespace foretoken

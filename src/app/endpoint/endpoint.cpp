@@ -1,0 +1,348 @@
+#include "app/endpoint/endpoint.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/endpoint/prometheus.h"
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+constexpr int64_t least_prefix_block = 16;  // tokens; caches of single tokens are described in such pieces
+
+enum class Route : uint8_t { chat, text, embedding, tokenize, reset_prefix_cache, look_up };
+
+struct RouteEntry {
+  std::string_view path;
+  std::string_view method;
+  Route route;
+};
+constexpr RouteEntry routes[] = {{"/v1/chat/completions", "POST", Route::chat},
+                                 {"/v1/completions", "POST", Route::text},
+                                 {"/v1/embeddings", "POST", Route::embedding},
+                                 {"/tokenize", "POST", Route::tokenize},
+                                 {"/reset_prefix_cache", "POST", Route::reset_prefix_cache},
+                                 {"/v1/models", "GET", Route::look_up},
+                                 {"/health", "GET", Route::look_up},
+                                 {"/health/ready", "GET", Route::look_up},
+                                 {"/ping", "GET", Route::look_up},
+                                 {"/version", "GET", Route::look_up},
+                                 {"/load", "GET", Route::look_up},
+                                 {"/metrics", "GET", Route::look_up}};
+
+int64_t unix_seconds() {
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(since_1970).count();
+}
+
+std::string answer_id(CompletionKind kind, int64_t number) {
+  constexpr std::string_view prefixes[] = {"chatcmpl", "cmpl", "embd"};
+  return fmt::format("{}-{:024x}", prefixes[static_cast<size_t>(kind)], number);
+}
+
+Json models_json(const EndpointSettings& settings, int64_t max_model_len) {
+  return Json::object({{"object", "list"},
+                       {"data", Json::array({Json::object({{"id", settings.model_name},
+                                                           {"object", "model"},
+                                                           {"created", int64_t{0}},
+                                                           {"owned_by", "foretoken"},
+                                                           {"max_model_len", max_model_len}})})}});
+}
+
+}  // namespace
+
+struct Endpoint::Choice {
+  uint64_t key = 0;  // of its words
+  int64_t output_tokens = 0;
+  int64_t sent = 0;  // tokens that have come out, but for those of the last step
+  int64_t held = 0;  // these: they go out with the reason of the end
+  AnsweredChoice answered;
+  bool ended = false;
+};
+
+struct Endpoint::Answer {
+  Answer(ConnectionId to, AnswerHead its_head) : connection(to), head(std::move(its_head)), chunks(head) {}
+
+  ConnectionId connection;
+  AnswerHead head;
+  ChunkWriter chunks;
+  bool stream = false, include_usage = false, base64 = false;
+  int64_t samples = 1, dimensions = 0;
+  int64_t first_request = 0;  // those of its choices follow each other
+  std::vector<Choice> choices;
+  size_t ended = 0;
+  TokenUsage usage;
+  Rejection rejection = Rejection::none;
+  int64_t rejected_input = 0;
+};
+
+Endpoint::Endpoint(const EndpointSettings& settings)
+    : settings_(settings),
+      clock_(std::chrono::steady_clock::now(), settings.time_scale),
+      metrics_(settings.config.replicas.size(), settings.config.replicas.front().options.max_model_len),
+      observers_({&metrics_, this}),
+      run_(settings.config, observers_),
+      failures_(settings.config.seed, "failures") {}
+Endpoint::~Endpoint() = default;
+
+std::optional<ServerTime> Endpoint::next_wake() const {
+  const Picoseconds next = run_.next_event();
+  if (next == end_of_time) return std::nullopt;
+  return clock_.wall(next);
+}
+
+HttpResponse Endpoint::refusal(int status, const std::string& why) {
+  ++totals_.refused;
+  return error_answer(status, why);
+}
+
+void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
+  ++totals_.requests;
+  const RouteEntry* found = nullptr;
+  for (const RouteEntry& entry : routes) {
+    if (entry.path == request.path) found = &entry;
+  }
+  if (found == nullptr) {
+    return server_->respond(connection, refusal(404, fmt::format("no route {}", printable(request.path))));
+  }
+  if (found->method != request.method) {
+    HttpResponse response = refusal(405, fmt::format("{} takes {}", found->path, found->method));
+    response.headers.emplace_back("Allow", found->method);
+    return server_->respond(connection, response);
+  }
+  try {
+    switch (found->route) {
+      case Route::chat:
+        return complete(CompletionKind::chat, connection, request.body);
+      case Route::text:
+        return complete(CompletionKind::text, connection, request.body);
+      case Route::embedding:
+        return complete(CompletionKind::embedding, connection, request.body);
+      case Route::look_up:
+        return server_->respond(connection, look_up(request.path));
+      case Route::tokenize: {
+        Json ids = Json::array();
+        for (const TokenId token : read_tokenize_request(request.body)) ids.push(int64_t{token});
+        const size_t count = ids.items().size();
+        return server_->respond(
+            connection, json_answer(Json::object({{"count", count},
+                                                  {"max_model_len", run_.replicas().front().limits().max_model_len},
+                                                  {"tokens", std::move(ids)}})));
+      }
+      case Route::reset_prefix_cache:
+        return server_->respond(connection, run_.forget_prefixes(now())
+                                                ? json_answer(Json::object({{"success", true}}))
+                                                : refusal(503, "requests are running: their prefixes are in use"));
+    }
+  } catch (const InputError& error) {
+    server_->respond(connection, refusal(400, error.what()));
+  }
+}
+
+HttpResponse Endpoint::look_up(const std::string& path) const {
+  if (path == "/v1/models") return json_answer(models_json(settings_, run_.replicas().front().limits().max_model_len));
+  if (path == "/version") return json_answer(Json::object({{"version", settings_.version}}));
+  if (path == "/load") return json_answer(Json::object({{"server_load", answers_.size()}}));
+  if (path == "/metrics") {
+    return {.body = prometheus_text(metrics_, run_.replicas(), settings_.model_name),
+            .content_type = "text/plain; version=0.0.4; charset=utf-8"};
+  }
+  if (stopping_) return error_answer(503, "the server is shutting down");
+  return {.content_type = "text/plain"};  // health
+}
+
+void Endpoint::complete(CompletionKind kind, ConnectionId connection, const std::string& body) {
+  const CompletionRequest asked = read_completion_request(kind, body);
+  if (!asked.model.empty() && asked.model != settings_.model_name) {
+    return server_->respond(connection, refusal(404, fmt::format("The model `{}` does not exist: this is `{}`.",
+                                                                 printable(asked.model), settings_.model_name)));
+  }
+  if (!settings_.generates && kind != CompletionKind::embedding) {
+    return server_->respond(connection, refusal(400, "an encoder generates no tokens: ask /v1/embeddings"));
+  }
+  if (settings_.failure_rate > 0 && failures_.uniform() < settings_.failure_rate) {
+    return server_->respond(connection, refusal(500, "a failure that --failure-rate asked for"));
+  }
+  auto made = std::make_unique<Answer>(connection, AnswerHead{.kind = kind,
+                                                              .id = answer_id(kind, next_answer_++),
+                                                              .created = unix_seconds(),
+                                                              .model = settings_.model_name});
+  Answer& answer = *made;
+  answer.stream = asked.stream;
+  answer.include_usage = asked.include_usage;
+  answer.base64 = asked.base64;
+  answer.samples = asked.samples;
+  answer.dimensions = asked.dimensions.value_or(settings_.embedding_dimensions);
+  answers_.emplace(connection, std::move(made));
+  submit(answer, asked);
+  if (answer.rejection != Rejection::none) {
+    server_->respond(connection, rejected(answer, answer.rejection));
+    forget(answer);
+  } else if (answer.stream) {
+    server_->begin_stream(
+        connection, {.content_type = "text/event-stream; charset=utf-8", .headers = {{"Cache-Control", "no-cache"}}});
+  }
+}
+
+void Endpoint::submit(Answer& answer, const CompletionRequest& asked) {
+  answer.first_request = next_request_;
+  const Picoseconds arrival = now();
+  std::vector<Request> requests;
+  for (const std::vector<TokenId>& prompt : asked.prompts) {
+    for (int64_t sample = 0; sample < asked.samples; ++sample) {
+      answer.choices.push_back(make_choice(prompt, asked, static_cast<int64_t>(answer.choices.size())));
+      requests.push_back(request_for(prompt, answer.choices.back(), asked));
+      requests.back().follows = sample > 0;
+    }
+    answer.usage.prompt_tokens += static_cast<int64_t>(prompt.size());
+  }
+  for (size_t i = 0; i < requests.size() && answer.rejection == Rejection::none; ++i) {
+    Request& request = requests[i];
+    request.arrival = arrival;
+    answer_of_[request.id] = &answer;
+    metrics_.submitted(request, asked.max_tokens.value_or(request.output_tokens), answer.choices[i].answered.reason);
+    run_.submit(std::move(request), arrival);
+  }
+}
+
+Endpoint::Choice Endpoint::make_choice(const std::vector<TokenId>& prompt, const CompletionRequest& asked,
+                                       int64_t index) const {
+  Choice choice{.key = answer_key(prompt, settings_.config.seed, index), .answered = {.index = index}};
+  if (asked.kind == CompletionKind::embedding) {
+    choice.output_tokens = 1;  // stands for the vector
+    return choice;
+  }
+  const Replica::Limits limits = run_.replicas().front().limits();
+  const int64_t longest = limits.max_model_len > 0 ? limits.max_model_len : limits.capacity_tokens + 1;
+  const int64_t room = std::max<int64_t>(1, longest - static_cast<int64_t>(prompt.size()));
+  const int64_t most = std::min(asked.max_tokens.value_or(room), room);
+  RandomStream stream(choice.key, "output length");
+  const int64_t own_end = std::max(
+      asked.min_tokens, 1 + static_cast<int64_t>(stream.exponential(std::max(0.0, settings_.mean_output_tokens - 1))));
+  const bool stops = !asked.ignore_eos && own_end <= most;
+  choice.output_tokens = stops ? own_end : most;
+  choice.answered.reason = stops ? FinishReason::stop : FinishReason::length;
+  return choice;
+}
+
+Request Endpoint::request_for(const std::vector<TokenId>& prompt, const Choice& choice,
+                              const CompletionRequest& asked) {
+  Request request{.id = next_request_++,
+                  .input_tokens = static_cast<int64_t>(prompt.size()),
+                  .output_tokens = choice.output_tokens,
+                  .priority = asked.priority,
+                  .pooled = asked.kind == CompletionKind::embedding};
+  // A next prompt of the conversation holds the answer too.
+  std::vector<TokenId> all = prompt;
+  if (!request.pooled) add_tokens(answer_text(choice.key, 0, choice.output_tokens), all);
+  const int64_t block = std::max(least_prefix_block, settings_.config.replicas.front().options.block_size);
+  request.prefix_block_tokens = static_cast<int32_t>(block);
+  request.prefix_blocks = block_numbers(all, block);
+  return request;
+}
+
+void Endpoint::request_stepped(const RequestStep& own, const StepRecord& /*step*/) {
+  if (own.yields == 0) return;
+  Answer& answer = *answer_of_.at(own.request);
+  Choice& choice = answer.choices[static_cast<size_t>(own.request - answer.first_request)];
+  if (choice.sent + own.yields == choice.output_tokens) {
+    choice.held = own.yields;
+    return;
+  }
+  if (answer.stream) {
+    std::string chunk;
+    if (choice.sent == 0) answer.chunks.add_role(chunk, choice.answered.index);
+    answer.chunks.add_text(chunk, choice.answered.index, answer_text(choice.key, choice.sent, own.yields));
+    server_->write(answer.connection, chunk);
+  }
+  choice.sent += own.yields;
+}
+
+void Endpoint::request_ended(const RequestRecord& record) {
+  Answer& answer = *answer_of_.at(record.id);
+  answer_of_.erase(record.id);
+  Choice& choice = answer.choices[static_cast<size_t>(record.id - answer.first_request)];
+  choice.ended = true;
+  if (record.outcome != RequestOutcome::completed) {
+    answer.rejection = record.rejection;
+    answer.rejected_input = record.input_tokens;
+    // Those that are refused when they come are answered there.
+    if (record.rejection <= last_unservable) return;
+    const HttpResponse why = rejected(answer, record.rejection);
+    if (answer.stream) {  // its status has gone out
+      server_->write(answer.connection, "data: " + why.body + "\n\n");
+      server_->end_stream(answer.connection);
+    } else {
+      server_->respond(answer.connection, why);
+    }
+    return forget(answer);
+  }
+  choice.answered.record = record;
+  if (choice.answered.index % answer.samples == 0) answer.usage.cached_tokens += record.cached_tokens;
+  answer.usage.completion_tokens += record.output_tokens;
+  if (answer.stream) {
+    std::string chunk;
+    if (choice.sent == 0) answer.chunks.add_role(chunk, choice.answered.index);
+    choice.answered.text = answer_text(choice.key, choice.sent, choice.held);
+    answer.chunks.add_last(chunk, choice.answered);
+    server_->write(answer.connection, chunk);
+  } else if (answer.head.kind != CompletionKind::embedding) {
+    choice.answered.text = answer_text(choice.key, 0, choice.output_tokens);
+  }
+  if (++answer.ended == answer.choices.size()) finish(answer);
+}
+
+void Endpoint::finish(Answer& answer) {
+  ++totals_.completed;
+  totals_.prompt_tokens += answer.usage.prompt_tokens;
+  totals_.completion_tokens += answer.usage.completion_tokens;
+  if (answer.stream) {
+    std::string chunk;
+    if (answer.include_usage) answer.chunks.add_usage(chunk, answer.usage);
+    ChunkWriter::add_done(chunk);
+    server_->write(answer.connection, chunk);
+    server_->end_stream(answer.connection);
+  } else if (answer.head.kind == CompletionKind::embedding) {
+    std::vector<std::vector<float>> vectors;
+    for (const Choice& choice : answer.choices) vectors.push_back(made_up_vector(choice.key, answer.dimensions));
+    server_->respond(answer.connection, json_answer(embedding_json(answer.head, vectors, answer.base64, answer.usage)));
+  } else {
+    std::vector<AnsweredChoice> choices;
+    for (const Choice& choice : answer.choices) choices.push_back(choice.answered);
+    server_->respond(answer.connection, json_answer(completion_json(answer.head, choices, answer.usage)));
+  }
+  forget(answer);
+}
+
+HttpResponse Endpoint::rejected(const Answer& answer, Rejection why) const {
+  const Replica::Limits limits = run_.replicas().front().limits();
+  if (why == Rejection::beyond_model_length) {
+    return error_answer(400, fmt::format("This model's maximum context length is {} tokens, and the prompt has {}.",
+                                         limits.max_model_len, answer.rejected_input));
+  }
+  const int status = why <= last_unservable ? 400 : 503;
+  return error_answer(status, fmt::format("{} (a prompt of {} tokens)", rejection_text(why), answer.rejected_input));
+}
+
+void Endpoint::left(ConnectionId connection) {
+  const auto found = answers_.find(connection);
+  if (found == answers_.end()) return;
+  ++totals_.cancelled;
+  forget(*found->second);
+}
+
+// What of it still runs is cancelled.
+void Endpoint::forget(Answer& answer) {
+  for (size_t i = 0; i < answer.choices.size(); ++i) {
+    const int64_t id = answer.first_request + static_cast<int64_t>(i);
+    if (answer.choices[i].ended || answer_of_.erase(id) == 0) continue;
+    run_.cancel(id, now());
+    metrics_.cancelled(id);
+  }
+  answers_.erase(answer.connection);
+}
+
+}  // namespace foretoken

@@ -1,0 +1,88 @@
+// An OpenAI-compatible server whose engines are simulated: it answers made-up words at the predicted speed.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "app/endpoint/completion_answer.h"
+#include "app/endpoint/completion_request.h"
+#include "app/http/server.h"
+#include "base/random.h"
+#include "serving/online/engine_metrics.h"
+#include "serving/online/online_run.h"
+#include "serving/online/scaled_clock.h"
+#include "serving/results/observer_list.h"
+
+namespace foretoken {
+
+struct EndpointSettings {
+  SimulationConfig config;  // replicas, router, seed
+  std::string model_name;   // that clients ask for
+  std::string version;
+  double time_scale = 1;             // 10 = ten times as fast as the engines would be
+  double mean_output_tokens = 256;   // of answers that end by themselves
+  double failure_rate = 0;           // share of requests answered with status 500
+  int64_t embedding_dimensions = 0;  // unless a request says
+  bool generates = true;             // false: an encoder, for embeddings alone
+};
+
+struct EndpointTotals {
+  int64_t requests = 0, completed = 0, refused = 0, cancelled = 0;
+  int64_t prompt_tokens = 0, completion_tokens = 0;
+};
+
+// Simulated time begins with the object.
+class Endpoint final : public HttpService, private RunObserver {
+ public:
+  explicit Endpoint(const EndpointSettings& settings);
+  ~Endpoint() override;
+
+  // Where answers go; to be set before it serves, and outlives that.
+  void answer_through(HttpServer& server) { server_ = &server; }
+  const EndpointTotals& totals() const { return totals_; }
+
+  void requested(ConnectionId connection, HttpRequest&& request) override;
+  void left(ConnectionId connection) override;
+  HttpResponse refusal(int status, const std::string& why) override;
+  std::optional<ServerTime> next_wake() const override;
+  void wake() override { run_.advance(now()); }
+  void stopping() override { stopping_ = true; }
+
+ private:
+  struct Answer;
+  struct Choice;
+
+  bool watches(int64_t /*request*/) const override { return true; }
+  void request_stepped(const RequestStep& own, const StepRecord& step) override;
+  void request_ended(const RequestRecord& record) override;
+
+  HttpResponse look_up(const std::string& path) const;  // GET
+  void complete(CompletionKind kind, ConnectionId connection, const std::string& body);
+  void submit(Answer& answer, const CompletionRequest& asked);
+  Choice make_choice(const std::vector<TokenId>& prompt, const CompletionRequest& asked, int64_t index) const;
+  Request request_for(const std::vector<TokenId>& prompt, const Choice& choice, const CompletionRequest& asked);
+  void finish(Answer& answer);
+  void forget(Answer& answer);
+  HttpResponse rejected(const Answer& answer, Rejection why) const;
+  Picoseconds now() const { return clock_.simulated(std::chrono::steady_clock::now()); }
+
+  EndpointSettings settings_;
+  ScaledClock clock_;
+  EngineMetrics metrics_;
+  ObserverList observers_;
+  OnlineRun run_;
+  HttpServer* server_ = nullptr;
+  RandomStream failures_;
+  int64_t next_request_ = 0, next_answer_ = 0;
+  std::unordered_map<ConnectionId, std::unique_ptr<Answer>> answers_;
+  std::unordered_map<int64_t, Answer*> answer_of_;  // by request
+  EndpointTotals totals_;
+  bool stopping_ = false;
+};
+
+}  // namespace foretoken

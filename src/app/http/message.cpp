@@ -1,0 +1,74 @@
+#include "app/http/message.h"
+
+#include <iterator>
+
+#include <fmt/format.h>
+
+namespace foretoken {
+namespace {
+
+std::string head(const HttpResponse& response, bool keep_alive, std::string_view length) {
+  std::string bytes =
+      fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n{}\r\nConnection: {}\r\n", response.status,
+                  status_text(response.status), response.content_type, length, keep_alive ? "keep-alive" : "close");
+  for (const auto& [name, value] : response.headers)
+    fmt::format_to(std::back_inserter(bytes), "{}: {}\r\n", name, value);
+  return bytes + "\r\n";
+}
+
+}  // namespace
+
+std::string_view HttpRequest::header(std::string_view lower_case_name) const {
+  for (const auto& [name, value] : headers) {
+    if (name == lower_case_name) return value;
+  }
+  return {};
+}
+
+std::string_view status_text(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 413:
+      return "Content Too Large";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Unknown";
+  }
+}
+
+std::string response_bytes(const HttpResponse& response, bool keep_alive) {
+  return head(response, keep_alive, fmt::format("Content-Length: {}", response.body.size())) + response.body;
+}
+
+std::string stream_head(const HttpResponse& response, bool keep_alive) {
+  return head(response, keep_alive, "Transfer-Encoding: chunked");
+}
+
+void append_chunk(std::string& out, std::string_view data) {
+  if (data.empty()) return;
+  fmt::format_to(std::back_inserter(out), "{:x}\r\n", data.size());
+  out += data;
+  out += "\r\n";
+}
+
+}  // namespace foretoken
