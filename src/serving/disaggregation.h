@@ -36,6 +36,14 @@ struct Disaggregation {
   int64_t overlapped_layers = 0;
 };
 
+// One of the pools: equal replicas, and the devices of each that hold its cache.
+struct KvPool {
+  int64_t replicas = 1, devices = 1;
+  BytesPerSecond device_bandwidth;  // one direction out of each device
+};
+// Every device sends its part of the cache. The rest of the settings are the usual ones.
+Disaggregation disaggregation_between(const KvPool& prefill, const KvPool& decode, Seconds latency);
+
 // To set up a transfer, on the hosts of both ends: an assumption.
 inline constexpr Seconds usual_transfer_latency{1e-3};
 

@@ -63,6 +63,20 @@ int64_t lock_step_ranks(const ParallelPlan& plan) {
   return std::max<int64_t>(1, plan.expert / plan.tensor);
 }
 
+EngineRanks engine_ranks(ParallelPlan plan) {
+  const int64_t data = plan.data;
+  if (plan.expert <= plan.tensor) plan.data = 1;
+  return {.plan = plan, .engines = data / lock_step_ranks(plan)};
+}
+
+EngineSetup set_up_engine(ServingMemory memory, const ParallelPlan& plan, Stack stack, const EngineSettings& settings) {
+  Stack captured = engine_stack(std::move(stack), memory.flags, settings.decode_tokens);
+  ReplicaConfig config{.scheduler = settings.scheduler,
+                       .options = scheduler_options(memory, plan),
+                       .front = engine_front(captured, settings.offline)};
+  return {.memory = std::move(memory), .stack = std::move(captured), .config = std::move(config)};
+}
+
 int64_t engine_devices(const ParallelPlan& plan) {
   return plan.tensor * plan.pipeline * plan.context * lock_step_ranks(plan);
 }
@@ -70,6 +84,10 @@ int64_t engine_devices(const ParallelPlan& plan) {
 std::string usual_router(std::string_view engine, int64_t data_parallel_ranks) {
   // SGLang's --load-balance-method is round_robin where not given.
   return engine_family(engine) == "vllm" && data_parallel_ranks > 1 ? "data_parallel" : "round_robin";
+}
+
+FirstToken usual_first_token(std::string_view engine) {
+  return engine_family(engine) == "vllm" ? FirstToken::decode : FirstToken::transfer;
 }
 
 }  // namespace foretoken

@@ -7,7 +7,8 @@
 
 #include "compose/serving_memory.h"
 #include "compose/stack.h"
-#include "serving/scheduler.h"
+#include "serving/disaggregation.h"
+#include "serving/simulation.h"
 
 namespace foretoken {
 
@@ -32,10 +33,34 @@ FrontCosts engine_front(const Stack& stack, bool offline);
 // Data-parallel ranks of one engine that share its experts, and so take every step together.
 int64_t lock_step_ranks(const ParallelPlan& plan);
 
+// Data-parallel ranks that share no experts are engines of their own: the plan of one of them, and their number.
+struct EngineRanks {
+  ParallelPlan plan;
+  int64_t engines = 1;
+};
+EngineRanks engine_ranks(ParallelPlan plan);
+
+// An engine before anybody knows how long its steps take.
+struct EngineSetup {
+  ServingMemory memory;
+  Stack stack;           // with the graphs it captures
+  ReplicaConfig config;  // its scheduler, sizes and front; step times are still to come
+};
+struct EngineSettings {
+  std::string scheduler;      // a kind
+  int64_t decode_tokens = 1;  // of each decode in a step: more with drafts
+  bool offline = false;       // requests do not come through a server
+};
+// `plan` of one engine; `stack` before it captures graphs. InputError when it would not start.
+EngineSetup set_up_engine(ServingMemory memory, const ParallelPlan& plan, Stack stack, const EngineSettings& settings);
+
 // Devices of one engine, all of whose ranks count.
 int64_t engine_devices(const ParallelPlan& plan);
 
 // How requests are spread where nobody says: over data-parallel ranks as the engine's own balancer does.
 std::string usual_router(std::string_view engine, int64_t data_parallel_ranks);
+
+// Who gives the client its first token where pools are apart and nobody says.
+FirstToken usual_first_token(std::string_view engine);
 
 }  // namespace foretoken

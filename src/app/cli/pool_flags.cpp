@@ -43,22 +43,21 @@ BytesPerSecond PoolFlags::device_bandwidth(const Device& device, int64_t all_dev
 
 Disaggregation PoolFlags::disaggregation(const ReplicaGroup& prefill_pool, const ReplicaGroup& decode_pool,
                                          const std::string& engine, const Library& library) const {
-  const bool token_comes_along = first_token == "engine" ? engine_family(engine) != "vllm" : first_token == "transfer";
-  const Model& model = decode_pool.model;
-  Disaggregation result{.prefill_replicas = static_cast<size_t>(prefill_pool.count),
-                        .decode_router = decode_router,
-                        .kv_bytes_per_token = kv_bytes_per_token(model, decode_pool.kv_dtype).value(),
-                        .ports = {},
-                        .first_token = token_comes_along ? FirstToken::transfer : FirstToken::decode,
-                        .overlapped_layers = by_layer ? static_cast<int64_t>(model.layers.size()) : 0};
+  const FirstToken chosen = first_token == "transfer" ? FirstToken::transfer : FirstToken::decode;
   int64_t devices = 0;
   for (const ReplicaGroup* pool : {&prefill_pool, &decode_pool}) devices += pool->count * pool->summary().devices_each;
-  for (const ReplicaGroup* pool : {&prefill_pool, &decode_pool}) {
-    const double each = device_bandwidth(pool->models.kernels.device(), devices, library).value();
-    const KvPort port{.bandwidth = BytesPerSecond(each * static_cast<double>(pool->cache_devices())),
-                      .latency = Seconds(latency_us * 1e-6)};
-    result.ports.insert(result.ports.end(), static_cast<size_t>(pool->count), port);
-  }
+  const auto kv_pool = [&](const ReplicaGroup& pool) {
+    return KvPool{.replicas = pool.count,
+                  .devices = pool.cache_devices(),
+                  .device_bandwidth = device_bandwidth(pool.models.kernels.device(), devices, library)};
+  };
+  Disaggregation result =
+      disaggregation_between(kv_pool(prefill_pool), kv_pool(decode_pool), Seconds(latency_us * 1e-6));
+  const Model& model = decode_pool.model;
+  result.decode_router = decode_router;
+  result.kv_bytes_per_token = kv_bytes_per_token(model, decode_pool.kv_dtype).value();
+  result.first_token = first_token == "engine" ? usual_first_token(engine) : chosen;
+  result.overlapped_layers = by_layer ? static_cast<int64_t>(model.layers.size()) : 0;
   return result;
 }
 

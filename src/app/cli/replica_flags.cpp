@@ -114,17 +114,13 @@ ReplicaFlags ReplicaFlags::with(const std::string& flag, const std::string& sett
 
 ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
   const Model parsed = model.read_model(library);
-  ParallelPlan plan = model.parallel_plan();
-  if (plan.expert <= plan.tensor) plan.data = 1;  // ranks are engines of their own
-  const int64_t ranks = model.parallel_plan().data / lock_step_ranks(plan);
+  const auto [plan, ranks] = engine_ranks(model.parallel_plan());
   DeviceModels models = library.device_models(model.device, plan, tier_from_name(tier).value());
   const bool held_busy = sustained || metered || power.given();
   if (held_busy) models.power = board_power(*this, models.kernels.device(), library);
   const DType kv_dtype = model.kv_dtype(parsed);
   std::optional<FfnPool> pool;
   if (ffn.given()) pool = ffn.read(parsed, models.kernels.device(), plan, tier_from_name(tier).value(), library);
-  ServingMemory memory = serving_memory(pool ? attention_part(parsed) : parsed, models.kernels.device(), plan,
-                                        engine.engine_flags(kv_dtype));
   const std::string stack_name = stack.empty() ? std::string(engine_family(engine.engine.engine)) : stack;
   std::optional<SpeculativeConfig> speculative;
   if (speculation.given()) speculative = speculation.read(parsed);
@@ -132,37 +128,40 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
     throw InputError({.source = "--diffusion-block", .value = "with --speculative-config", .expected = "one of them"});
   }
   const int64_t decode_tokens = diffusion.given() ? diffusion.diffusion.block_tokens : tokens_of_decode(speculative);
-  Stack captured = engine_stack(library.stacks().stack(stack_name), memory.flags, decode_tokens);
-  ReplicaConfig config{.scheduler = scheduler.name(engine.engine.engine), .options = scheduler_options(memory, plan)};
+  // Tables are of steps alone, from whoever made them: no server of ours stands before them.
+  const bool measured_steps = !op_tables.empty() || !vidur_tables.empty();
+  EngineSetup setup = set_up_engine(serving_memory(pool ? attention_part(parsed) : parsed, models.kernels.device(),
+                                                   plan, engine.engine_flags(kv_dtype)),
+                                    plan, library.stacks().stack(stack_name),
+                                    {.scheduler = scheduler.name(engine.engine.engine),
+                                     .decode_tokens = decode_tokens,
+                                     .offline = offline || measured_steps});
+  ReplicaConfig config = std::move(setup.config);
   scheduler.apply(config.options);
   if (pool) config.options.num_gpu_blocks *= pool->attention_groups;
   config.options.speculation = diffusion.speculation();
   if (parsed.is_encoder_only()) config.options = without_cache(config.options);
   config.receive_interval = receive_interval;
-  ReplicaGroup group{
-      .count = count * ranks,
-      .data_parallel_ranks = ranks,
-      .model = parsed,
-      .plan = plan,
-      .models = std::move(models),
-      .memory = std::move(memory),
-      .stack = std::move(captured),
-      .kv_dtype = kv_dtype,
-      .two_batch_overlap = two_batch_overlap,
-      .ffn = std::move(pool),
-      .has_operators = op_tables.empty() && vidur_tables.empty() && decode_tokens == 1 && !lora.enabled && !ffn.given(),
-      .sustained_grid = nullptr,
-      .times = nullptr,
-      .lora = std::nullopt,
-      .lora_times = nullptr,
-      .drafter = std::nullopt,
-      .drafting_times = nullptr,
-      .pictures = nullptr,
-      .picture_times = nullptr,
-      .config = std::move(config)};
-  // Tables are of steps alone, from whoever made them: no server of ours stands before them.
-  const bool measured_steps = !op_tables.empty() || !vidur_tables.empty();
-  group.config.front = engine_front(group.stack, offline || measured_steps);
+  ReplicaGroup group{.count = count * ranks,
+                     .data_parallel_ranks = ranks,
+                     .model = parsed,
+                     .plan = plan,
+                     .models = std::move(models),
+                     .memory = std::move(setup.memory),
+                     .stack = std::move(setup.stack),
+                     .kv_dtype = kv_dtype,
+                     .two_batch_overlap = two_batch_overlap,
+                     .ffn = std::move(pool),
+                     .has_operators = !measured_steps && decode_tokens == 1 && !lora.enabled && !ffn.given(),
+                     .sustained_grid = nullptr,
+                     .times = nullptr,
+                     .lora = std::nullopt,
+                     .lora_times = nullptr,
+                     .drafter = std::nullopt,
+                     .drafting_times = nullptr,
+                     .pictures = nullptr,
+                     .picture_times = nullptr,
+                     .config = std::move(config)};
   const ComposedStepsConfig composed = group.composed();
   group.times = group.ffn ? split_steps(*this, composed, *group.ffn) : step_times(*this, composed);
   if (held_busy) {

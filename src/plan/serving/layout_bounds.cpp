@@ -1,0 +1,143 @@
+#include "plan/serving/layout_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "serving/fleet/replica_capacity.h"
+
+namespace foretoken {
+namespace {
+
+constexpr double latency_slack = 1.05, throughput_slack = 1.15;
+// A limit for fewer requests than that says little about the mean.
+constexpr double least_percentile_of_mean = 90;
+
+double decode_alone_seconds(const ReadyEngine& engine, int64_t context) {
+  const StepBatch step{
+      .decodes = 1, .decode_context_tokens = context, .longest_decode_context = context, .prompts = {}};
+  return engine.plain_times->step_seconds(step).value / engine.tokens_per_decode;
+}
+
+double prompt_alone_seconds(const ReadyEngine& engine, int64_t tokens) {
+  const int64_t most = std::max<int64_t>(1, engine.config.options.max_num_batched_tokens);
+  double seconds = 0;
+  for (int64_t done = 0; done < tokens; done += most) {
+    const PromptChunk chunk{
+        .new_tokens = std::min(most, tokens - done), .context_tokens = done, .yields_token = done + most >= tokens};
+    seconds += engine.plain_times->step_seconds({.prompts = {&chunk, 1}}).value;
+  }
+  return seconds;
+}
+
+// Of the requests: the share that no engine of this cache could serve.
+double unservable_share(const ReadyEngine& engine, const TrafficLengths& lengths) {
+  const SchedulerOptions& options = engine.config.options;
+  const int64_t cache = make_scheduler(engine.config.scheduler, options)->capacity_tokens();
+  const int64_t most = options.max_model_len > 0 ? std::min(cache, options.max_model_len) : cache;
+  const auto first = std::upper_bound(lengths.totals.begin(), lengths.totals.end(), most);
+  return static_cast<double>(lengths.totals.end() - first) / static_cast<double>(lengths.totals.size());
+}
+
+std::optional<double> mean_tpot_limit(const ServingQuestion& question) {
+  std::optional<double> limit;
+  for (const LatencySlo& slo : question.slos) {
+    if (slo.metric != SloMetric::tpot || slo.percentile < least_percentile_of_mean) continue;
+    limit = std::min(limit.value_or(slo.limit_ms / 1e3), slo.limit_ms / 1e3);
+  }
+  return limit;
+}
+
+double most_requests(const ReadyEngine& engine, const EnginePool& pool, const ServingQuestion& question,
+                     const TrafficLengths& lengths, ReplicaWork work) {
+  const double tokens = engine.tokens_per_decode;
+  CapacityQuestion capacity{.input_tokens = lengths.mean_fresh_input,
+                            .output_tokens = std::max(1.0, lengths.mean_output / tokens),
+                            .work = work};
+  if (const std::optional<double> limit = mean_tpot_limit(question)) {
+    capacity.tpot_s = *limit * tokens * latency_slack;
+  }
+  SchedulerOptions options = engine.config.options;
+  const auto stages = static_cast<double>(options.pipeline_stages);
+  // A sequence holds its prompt and half its output in the mean; each stage has a batch of its own.
+  const double whole = capacity.input_tokens + capacity.output_tokens;
+  const double held = lengths.mean_fresh_input + lengths.mean_output / 2;
+  const bool keeps_all = options.cache_groups.empty();  // else windows and states hold more sequences than that
+  const double blocks = keeps_all ? static_cast<double>(options.num_gpu_blocks) : 1e12;
+  options.num_gpu_blocks = static_cast<int64_t>(std::ceil(blocks * whole / held / stages));
+  options.max_num_seqs = static_cast<int64_t>(std::ceil(static_cast<double>(options.max_num_seqs) / stages));
+  const double one = requests_per_second(*engine.plain_times, options, capacity);
+  return one * stages * static_cast<double>(options.lock_step_ranks * pool.replicas);
+}
+
+std::optional<PruneReason> broken_limit(const LatencySlo& slo, const TrafficLengths& lengths,
+                                        const ReadyEngine& prefill, const ReadyEngine& decode) {
+  const double limit = slo.limit_ms / 1e3 * latency_slack;
+  switch (slo.metric) {
+    case SloMetric::ttft: {
+      const int64_t prompt = TrafficLengths::at_percentile(lengths.fresh_inputs, slo.percentile);
+      if (prompt_alone_seconds(prefill, prompt) > limit) return PruneReason::slow_prefill;
+      break;
+    }
+    case SloMetric::tpot: {
+      if (lengths.mean_contexts.empty()) break;
+      const int64_t context = TrafficLengths::at_percentile(lengths.mean_contexts, slo.percentile);
+      if (decode_alone_seconds(decode, context) > limit) return PruneReason::slow_decode;
+      break;
+    }
+    case SloMetric::e2el: {
+      const int64_t output = TrafficLengths::at_percentile(lengths.outputs, slo.percentile);
+      if (static_cast<double>(output - 1) * decode_alone_seconds(decode, 1) > limit) return PruneReason::slow_answer;
+      break;
+    }
+    case SloMetric::itl:
+      break;  // several tokens may come out at once
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view prune_reason_text(PruneReason reason) {
+  switch (reason) {
+    case PruneReason::does_not_start:
+      return "does not fit in memory";
+    case PruneReason::cache_too_small:
+      return "KV cache too small for the requests";
+    case PruneReason::slow_decode:
+      return "one decode alone breaks TPOT";
+    case PruneReason::slow_prefill:
+      return "the prompt alone breaks TTFT";
+    case PruneReason::slow_answer:
+      return "a request alone breaks E2E";
+    case PruneReason::too_few_requests:
+      return "cannot serve the rate in steady state";
+  }
+  return "";
+}
+
+LayoutJudgement judge_layout(const ServingQuestion& question, const Traffic& traffic, const ServingLayout& layout,
+                             const std::optional<LayoutEngines>& engines) {
+  if (!engines) return {.pruned = PruneReason::does_not_start};
+  const TrafficLengths& lengths = traffic.lengths();
+  const ReadyEngine& prefill = *engines->pool;
+  const ReadyEngine& decode = engines->decode != nullptr ? *engines->decode : prefill;
+  double highest = 0;
+  for (const LatencySlo& slo : question.slos) highest = std::max(highest, slo.percentile);
+  if (unservable_share(decode, lengths) > 1 - highest / 100) return {.pruned = PruneReason::cache_too_small};
+  for (const LatencySlo& slo : question.slos) {
+    if (const auto reason = broken_limit(slo, lengths, prefill, decode)) return {.pruned = reason};
+  }
+  double most =
+      most_requests(prefill, layout.pool, question, lengths, layout.decode ? ReplicaWork::prompts : ReplicaWork::all);
+  if (layout.decode) {
+    most = std::min(most, most_requests(decode, *layout.decode, question, lengths, ReplicaWork::decodes));
+  }
+  LayoutJudgement judgement{.pruned = {}, .most_requests_per_s = most * throughput_slack};
+  if (question.rate && judgement.most_requests_per_s < *question.rate) {
+    judgement.pruned = PruneReason::too_few_requests;
+  }
+  return judgement;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,56 @@
+// From a layout to engines that can be simulated; layouts that differ in limits and numbers share their step times.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "plan/serving/serving_question.h"
+#include "serving/engine_setup.h"
+#include "serving/speculation/draft_engine.h"
+
+namespace foretoken {
+
+struct ReadyEngine {
+  ServingMemory memory;
+  ReplicaConfig config;
+  StepTimes* plain_times = nullptr;  // without drafts
+  double tokens_per_decode = 1;      // that come out of a decode's step, in the mean
+};
+
+// Those of one layout.
+struct LayoutEngines {
+  const ReadyEngine* pool = nullptr;
+  const ReadyEngine* decode = nullptr;  // null where one pool does all
+};
+
+// Keeps what it has made. Not thread-safe: one for each thread. `question` and `facts` outlive it.
+class EngineShelf {
+ public:
+  EngineShelf(const ServingQuestion& question, const ServingFacts& facts, const Traffic& traffic);
+  ~EngineShelf();
+
+  // Valid until the next call. Nothing: an engine of it would not start.
+  std::optional<LayoutEngines> engines(const ServingLayout& layout);
+
+ private:
+  struct Family;
+  Family& family(const EngineChoice& choice);
+  const ReadyEngine* engine(const EnginePool& pool);
+  std::optional<ReadyEngine> made(Family& family, const EnginePool& pool) const;
+  const DeviceModels& models(const std::string& device, const ParallelPlan& plan);
+
+  const ServingQuestion* question_;
+  const ServingFacts* facts_;
+  int64_t max_model_len_;
+  std::map<std::pair<std::string, bool>, DeviceModels> models_;  // by device, and whether of several ranks
+  std::map<std::string, std::unique_ptr<Family>> families_;      // by EngineChoice::key
+};
+
+// Tokens of the longest sequence that engines are set up for: what the question says, else the longest of the traffic
+// rounded up.
+int64_t planned_model_len(const ServingQuestion& question, const Traffic& traffic);
+
+}  // namespace foretoken

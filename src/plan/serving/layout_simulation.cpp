@@ -1,0 +1,194 @@
+#include "plan/serving/layout_simulation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "model/weights.h"
+#include "plan/serving/capacity_search.h"
+
+namespace foretoken {
+namespace {
+
+struct EffortSettings {
+  int64_t least_requests;
+  double service_times;  // that a run lasts
+  double tolerance;
+};
+
+constexpr EffortSettings settings_of(Effort effort) {
+  return effort == Effort::quick ? EffortSettings{.least_requests = 200, .service_times = 4, .tolerance = 0.08}
+                                 : EffortSettings{.least_requests = 1000, .service_times = 12, .tolerance = 0.02};
+}
+
+LatencyGoals goals_of(const std::vector<LatencySlo>& slos) {
+  LatencyGoals goals;
+  for (const LatencySlo& slo : slos) {
+    if (slo.metric == SloMetric::ttft) goals.ttft_ms = slo.limit_ms;
+    if (slo.metric == SloMetric::tpot) goals.tpot_ms = slo.limit_ms;
+    if (slo.metric == SloMetric::e2el) goals.e2el_ms = slo.limit_ms;
+  }
+  return goals;
+}
+
+bool limits_waiting(const LatencySlo& slo) {
+  return slo.metric == SloMetric::ttft || slo.metric == SloMetric::e2el;
+}
+
+// Without a limit on waiting, a queue that grows for ever would go unseen: in a run of so many seconds nobody may wait
+// longer than a twentieth of it.
+bool keeps_up(const ServingMetrics& metrics, const std::vector<double>& percentiles, double span_s) {
+  constexpr double most_waiting = 0.05;
+  const auto place = std::find(percentiles.begin(), percentiles.end(), 99.0);
+  ensure(place != percentiles.end(), "the 99th percentile is always asked for");
+  const double waited_ms = metrics.queue.percentiles_ms.at(static_cast<size_t>(place - percentiles.begin()));
+  return waited_ms / 1e3 <= most_waiting * span_s;
+}
+
+}  // namespace
+
+std::string_view effort_name(Effort effort) {
+  return effort == Effort::quick ? "quick" : "full";
+}
+
+const PlanRun* PlanPoint::at_capacity() const {
+  const PlanRun* best = nullptr;
+  for (const PlanRun& run : runs) {
+    if (run.attained && run.rate <= capacity.value) best = &run;
+  }
+  return best;
+}
+
+const PlanRun* PlanPoint::at_rate(double rate) const {
+  const auto found = std::find_if(runs.begin(), runs.end(), [&](const PlanRun& run) { return run.rate == rate; });
+  return found == runs.end() ? nullptr : &*found;
+}
+
+LayoutJudgement LayoutSimulator::judge(const ServingLayout& layout) {
+  return judge_layout(*question_, *traffic_, layout, shelf_->engines(layout));
+}
+
+// Requests that all limits are about decode for as long as those allow.
+int64_t LayoutSimulator::requests_for(Effort effort, double rate) const {
+  constexpr double usual_tpot_s = 0.05;
+  double tpot_s = usual_tpot_s;
+  for (const LatencySlo& slo : question_->slos) {
+    if (slo.metric == SloMetric::tpot) tpot_s = slo.limit_ms / 1e3;
+  }
+  const EffortSettings settings = settings_of(effort);
+  const double span_s = settings.service_times * traffic_->lengths().mean_output * tpot_s;
+  return std::clamp(static_cast<int64_t>(std::ceil(std::min(rate * span_s, 1e12))), settings.least_requests,
+                    std::max(settings.least_requests, traffic_->size()));
+}
+
+ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, const LayoutEngines& engines, double rate,
+                                               int64_t requests) const {
+  ServingRunRequest request;
+  const std::string& engine = layout.pool.engine.engine;
+  request.config.router = usual_router(engine, 1);
+  request.config.replicas.assign(static_cast<size_t>(layout.pool.replicas), engines.pool->config);
+  if (layout.decode) {
+    request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(layout.decode->replicas),
+                                   engines.decode->config);
+    const auto pool_of = [&](const EnginePool& pool) {
+      const std::optional<Node>& node = question_->hardware_of(pool.engine.device).node;
+      ensure(node.has_value(), "prompts are computed apart only where a link is known");
+      return KvPool{
+          .replicas = pool.replicas,
+          .devices = pool.engine.devices(),
+          .device_bandwidth = transfer_bandwidth_per_device(*node, layout.devices()).value_or(pair_bandwidth(*node))};
+    };
+    Disaggregation between =
+        disaggregation_between(pool_of(layout.pool), pool_of(*layout.decode), usual_transfer_latency);
+    between.decode_router = "least_outstanding";
+    between.kv_bytes_per_token = kv_bytes_per_token(question_->model, layout.pool.engine.kv_dtype).value();
+    between.first_token = usual_first_token(engine);
+    request.config.disaggregation = std::move(between);
+  }
+  request.load = [this, rate, requests](uint64_t /*seed*/) { return traffic_->at_rate(rate, requests); };
+  request.goals = goals_of(question_->slos);
+  request.percentiles = slo_percentiles(question_->slos);
+  request.step_bounds = false;
+  return request;
+}
+
+// All runs of one evaluation.
+struct LayoutSimulator::Trial {
+  const LayoutSimulator& simulator;
+  const ServingLayout& layout;  // what is simulated
+  const LayoutEngines& engines;
+  Effort effort;
+  double share;  // of the rate that what is simulated gets
+
+  PlanRun run(double rate, StepBound bound) const {
+    const ServingQuestion& question = *simulator.question_;
+    const double own_rate = rate * share;
+    const int64_t requests = simulator.requests_for(effort, own_rate);
+    ServingRunRequest request = simulator.run_request(layout, engines, own_rate, requests);
+    request.config.bound = bound;
+    const ServingMetrics metrics = run_serving(request).metrics;
+    const auto all = static_cast<double>(metrics.completed + metrics.rejected);
+    PlanRun result{.rate = rate,
+                   .requests = metrics.completed + metrics.rejected,
+                   .attained = true,
+                   .achieved_ms = {},
+                   .output_tokens_per_s = metrics.output_throughput / share,
+                   .tokens_per_s_of_user = metrics.tpot.mean_ms > 0 ? 1e3 / metrics.tpot.mean_ms : 0,
+                   .goodput = metrics.goodput.value_or(metrics.request_throughput) / share,
+                   .failed_share = static_cast<double>(metrics.rejected) / all};
+    bool waits = false;
+    for (const LatencySlo& slo : question.slos) {
+      const double achieved = achieved_ms(slo, metrics, request.percentiles);
+      result.achieved_ms.push_back(achieved);
+      const bool few_fail = result.failed_share <= 1 - slo.percentile / 100;
+      result.attained = result.attained && achieved <= slo.limit_ms && few_fail;
+      waits = waits || limits_waiting(slo);
+    }
+    if (!waits) {
+      result.attained = result.attained && keeps_up(metrics, request.percentiles, all / own_rate);
+    }
+    return result;
+  }
+};
+
+PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) {
+  PlanPoint point{.layout = layout, .effort = effort, .capacity = {}, .runs = {}};
+  const std::optional<LayoutEngines> engines = shelf_->engines(layout);
+  const LayoutJudgement judgement = judge_layout(*question_, *traffic_, layout, engines);
+  if (judgement.pruned) return point;
+  const SchedulerOptions& options = (engines->decode != nullptr ? *engines->decode : *engines->pool).config.options;
+  point.kv_tokens = options.num_gpu_blocks * options.block_size;
+
+  const bool one_of_many = effort == Effort::quick && !layout.decode && layout.pool.replicas > 1;
+  ServingLayout simulated = layout;
+  if (one_of_many) simulated.pool.replicas = 1;
+  const Trial trial{.simulator = *this,
+                    .layout = simulated,
+                    .engines = *engines,
+                    .effort = effort,
+                    .share = one_of_many ? 1 / static_cast<double>(layout.pool.replicas) : 1};
+  const double most = judgement.most_requests_per_s;
+  CapacitySearch search{
+      .start = most * 0.7, .lowest = most / 100, .highest = most * 2, .tolerance = settings_of(effort).tolerance};
+  const double capacity = highest_rate(search, [&](double rate) {
+    point.runs.push_back(trial.run(rate, StepBound::value));
+    return point.runs.back().attained;
+  });
+  point.capacity = {.value = capacity, .low = capacity, .high = capacity};
+  if (question_->rate && point.at_rate(*question_->rate) == nullptr) {
+    point.runs.push_back(trial.run(*question_->rate, StepBound::value));
+  }
+  std::sort(point.runs.begin(), point.runs.end(), [](const PlanRun& a, const PlanRun& b) { return a.rate < b.rate; });
+  if (effort == Effort::quick || capacity == 0) return point;
+
+  search.tolerance = settings_of(Effort::quick).tolerance / 2;
+  const auto at_bound = [&](StepBound bound, double start) {
+    search.start = start;
+    return highest_rate(search, [&](double rate) { return trial.run(rate, bound).attained; });
+  };
+  point.capacity.low = std::min(capacity, at_bound(StepBound::high, capacity * 0.85));
+  point.capacity.high = std::max(capacity, at_bound(StepBound::low, capacity * 1.15));
+  return point;
+}
+
+}  // namespace foretoken

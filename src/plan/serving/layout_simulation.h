@@ -1,0 +1,65 @@
+// Layouts under load: simulated runs at several rates, and the highest rate that keeps every limit.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "plan/serving/layout_bounds.h"
+#include "plan/serving/layout_engines.h"
+#include "serving/serving_run.h"
+
+namespace foretoken {
+
+enum class Effort : uint8_t {
+  quick,  // short runs of one replica at its share of the rate, capacity within 8%
+  full    // long runs of all replicas, capacity within 2% and at both ends of the step times' intervals
+};
+std::string_view effort_name(Effort effort);
+
+// One simulated run of the whole layout.
+struct PlanRun {
+  double rate = 0;  // requests/s offered
+  int64_t requests = 0;
+  bool attained = false;            // every limit is kept
+  std::vector<double> achieved_ms;  // of each limit, in the question's order
+  double output_tokens_per_s = 0;
+  double tokens_per_s_of_user = 0;  // 1 / mean TPOT; 0 where answers are single tokens
+  double goodput = 0;               // requests/s that meet all limits themselves
+  double failed_share = 0;          // of the requests
+};
+
+struct PlanPoint {
+  ServingLayout layout;
+  Effort effort = Effort::quick;
+  Headline capacity;          // requests/s; of quick effort without an interval
+  std::vector<PlanRun> runs;  // lowest rate first; with a rate asked for, one is at that
+  int64_t kv_tokens = 0;      // that the cache of one engine holds (of one that decodes)
+
+  const PlanRun* at_capacity() const;         // the fastest run that keeps the limits; null = none does
+  const PlanRun* at_rate(double rate) const;  // null = there was none
+};
+
+// Runs layouts one by one. Not thread-safe; what it is given outlives it.
+class LayoutSimulator {
+ public:
+  LayoutSimulator(const ServingQuestion& question, const Traffic& traffic, EngineShelf& shelf)
+      : question_(&question), traffic_(&traffic), shelf_(&shelf) {}
+
+  LayoutJudgement judge(const ServingLayout& layout);
+  // Depends on the question, the traffic and the arguments alone. A layout that is pruned has no capacity.
+  PlanPoint evaluate(const ServingLayout& layout, Effort effort);
+
+  // What a run of the layout at this rate is made of; `requests` of the traffic. The engines are those of the shelf.
+  ServingRunRequest run_request(const ServingLayout& layout, const LayoutEngines& engines, double rate,
+                                int64_t requests) const;
+  int64_t requests_for(Effort effort, double rate) const;
+
+ private:
+  struct Trial;
+
+  const ServingQuestion* question_;
+  const Traffic* traffic_;
+  EngineShelf* shelf_;
+};
+
+}  // namespace foretoken

@@ -1,0 +1,141 @@
+#include "plan/serving/layout_space.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "compose/serving_engine.h"
+
+namespace foretoken {
+namespace {
+
+constexpr int64_t most_stages = 4;
+
+std::vector<int64_t> powers_of_two(int64_t most) {
+  std::vector<int64_t> sizes;
+  for (int64_t size = 1; size <= most; size *= 2) sizes.push_back(size);
+  return sizes;
+}
+
+bool computes(const Device& device, const std::optional<Scheme>& scheme) {
+  if (!scheme) return true;
+  const DType math = facts(*scheme).math;
+  return device.type_or_fallback(math) == math;
+}
+
+bool suits(const Model& model, const ParallelPlan& plan) {
+  return plan_complaints(model, plan).empty();
+}
+
+// Ways to cut an engine over devices.
+std::vector<EngineChoice> engine_cuts(const ServingQuestion& question, const HardwareChoice& hardware) {
+  const LayoutChoices& choices = question.choices;
+  const int64_t domain = std::min(hardware.node_devices, hardware.most_devices);
+  const auto tensors = choices.tensor.empty() ? powers_of_two(domain) : choices.tensor;
+  const auto stages = choices.pipeline.empty() ? powers_of_two(most_stages) : choices.pipeline;
+  std::vector<EngineChoice> cuts;
+  const auto take = [&](const EngineChoice& cut) {
+    if (cut.devices() <= hardware.most_devices && suits(question.model, cut.plan())) cuts.push_back(cut);
+  };
+  for (const int64_t tensor : tensors) {
+    if (tensor > domain) continue;
+    for (const int64_t pipeline : stages) {
+      EngineChoice cut{.device = hardware.device.name, .tensor = tensor, .pipeline = pipeline};
+      take(cut);
+      if (!question.model.has_experts()) continue;
+      cut.expert_parallel = true;
+      if (tensor > 1) take(cut);
+      // Ranks in lock step have no stages: no engine has both.
+      for (cut.attention_ranks = 2; pipeline == 1 && tensor * cut.attention_ranks <= domain; cut.attention_ranks *= 2) {
+        take(cut);
+      }
+    }
+  }
+  return cuts;
+}
+
+// With every engine and number format.
+std::vector<EngineChoice> engine_choices(const ServingQuestion& question, const HardwareChoice& hardware) {
+  const LayoutChoices& choices = question.choices;
+  std::vector<EngineChoice> all;
+  for (const EngineChoice& cut : engine_cuts(question, hardware)) {
+    for (const std::string& engine : choices.engines) {
+      for (const std::optional<Scheme>& scheme : choices.schemes) {
+        if (!computes(hardware.device, scheme)) continue;
+        for (const DType kv_dtype : choices.kv_dtypes) {
+          EngineChoice choice = cut;
+          choice.engine = engine;
+          choice.scheme = scheme;
+          choice.kv_dtype = kv_dtype;
+          all.push_back(choice);
+          choice.speculates = true;
+          if (question.drafts && cut.pipeline == 1) all.push_back(choice);
+        }
+      }
+    }
+  }
+  return all;
+}
+
+int64_t affordable_devices(const ServingQuestion& question, const HardwareChoice& hardware) {
+  if (!question.budget_usd_per_hour || !hardware.usd_per_hour) return hardware.most_devices;
+  const double devices = std::floor(*question.budget_usd_per_hour / *hardware.usd_per_hour * (1 + 1e-9));
+  return std::min(hardware.most_devices, static_cast<int64_t>(std::min(devices, 1e9)));
+}
+
+void add_shared_pools(const ServingQuestion& question, const EngineChoice& engine, int64_t devices,
+                      std::vector<ServingLayout>& layouts) {
+  const int64_t most = devices / engine.devices();
+  for (int64_t replicas = question.rate ? 1 : most; replicas >= 1 && replicas <= most; ++replicas) {
+    for (const int64_t seqs : question.choices.max_num_seqs) {
+      for (const int64_t tokens : question.choices.max_num_batched_tokens) {
+        layouts.push_back(
+            {.pool = {.engine = engine, .replicas = replicas, .max_num_seqs = seqs, .max_num_batched_tokens = tokens},
+             .decode = {}});
+      }
+    }
+  }
+}
+
+// Prompts on engines of their own. With all the devices where no rate is asked for: what is left over is too little for
+// another engine of either kind.
+void add_separate_pools(const ServingQuestion& question, const EngineChoice& prefill, const EngineChoice& decode,
+                        int64_t devices, std::vector<ServingLayout>& layouts) {
+  const int64_t most = (devices - decode.devices()) / prefill.devices();
+  for (int64_t prompts = 1; prompts <= most; ++prompts) {
+    const int64_t decodes = (devices - prompts * prefill.devices()) / decode.devices();
+    const int64_t unused = devices - prompts * prefill.devices() - decodes * decode.devices();
+    if (!question.rate && unused >= std::min(prefill.devices(), decode.devices())) continue;
+    for (int64_t count = question.rate ? 1 : decodes; count >= 1 && count <= decodes; ++count) {
+      for (const int64_t seqs : question.choices.max_num_seqs) {
+        layouts.push_back({.pool = {.engine = prefill, .replicas = prompts},
+                           .decode = EnginePool{.engine = decode, .replicas = count, .max_num_seqs = seqs}});
+      }
+    }
+  }
+}
+
+// Engines that can hand caches over to each other: they differ only in how they are cut.
+bool share_caches(const EngineChoice& prefill, const EngineChoice& decode) {
+  return prefill.engine == decode.engine && prefill.scheme == decode.scheme && prefill.kv_dtype == decode.kv_dtype &&
+         prefill.pipeline == 1 && decode.pipeline == 1 && !prefill.speculates;
+}
+
+}  // namespace
+
+std::vector<ServingLayout> serving_layouts(const ServingQuestion& question) {
+  std::vector<ServingLayout> layouts;
+  for (const HardwareChoice& hardware : question.hardware) {
+    const int64_t devices = affordable_devices(question, hardware);
+    const std::vector<EngineChoice> engines = engine_choices(question, hardware);
+    for (const EngineChoice& engine : engines) add_shared_pools(question, engine, devices, layouts);
+    if (!question.choices.separate_pools || !hardware.node) continue;
+    for (const EngineChoice& prefill : engines) {
+      for (const EngineChoice& decode : engines) {
+        if (share_caches(prefill, decode)) add_separate_pools(question, prefill, decode, devices, layouts);
+      }
+    }
+  }
+  return layouts;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,76 @@
+#include "plan/serving/plan_evaluator.h"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+
+#include "base/parallel.h"
+
+namespace foretoken {
+namespace {
+
+class ThreadedEvaluator final : public PlanEvaluator {
+ public:
+  ThreadedEvaluator(const ServingQuestion& question, const ServingFacts& facts, const Traffic& traffic,
+                    unsigned threads) {
+    for (unsigned i = 0; i < std::max(1U, threads); ++i) {
+      workers_.push_back(std::make_unique<Worker>(question, facts, traffic));
+    }
+  }
+
+  std::vector<LayoutJudgement> judge(std::span<const ServingLayout> layouts) override {
+    std::vector<LayoutJudgement> judgements(layouts.size());
+    const std::vector<std::vector<size_t>> groups = by_engines(layouts);
+    on_all_threads(groups.size(), [&](LayoutSimulator& simulator, size_t group) {
+      for (const size_t i : groups[group]) judgements[i] = simulator.judge(layouts[i]);
+    });
+    return judgements;
+  }
+
+  std::vector<PlanPoint> evaluate(std::span<const ServingLayout> layouts, Effort effort) override {
+    std::vector<PlanPoint> points(layouts.size());
+    on_all_threads(layouts.size(),
+                   [&](LayoutSimulator& simulator, size_t i) { points[i] = simulator.evaluate(layouts[i], effort); });
+    return points;
+  }
+
+ private:
+  struct Worker {
+    Worker(const ServingQuestion& question, const ServingFacts& facts, const Traffic& traffic)
+        : shelf(question, facts, traffic), simulator(question, traffic, shelf) {}
+    EngineShelf shelf;
+    LayoutSimulator simulator;
+  };
+
+  // Layouts that share step times stay together: each thread has grids of its own.
+  static std::vector<std::vector<size_t>> by_engines(std::span<const ServingLayout> layouts) {
+    std::map<std::string, std::vector<size_t>> groups;
+    for (size_t i = 0; i < layouts.size(); ++i) {
+      std::string key = layouts[i].pool.engine.key();
+      if (layouts[i].decode) key += "+" + layouts[i].decode->engine.key();
+      groups[key].push_back(i);
+    }
+    std::vector<std::vector<size_t>> all;
+    for (auto& [key, members] : groups) all.push_back(std::move(members));
+    return all;
+  }
+
+  void on_all_threads(size_t tasks, const std::function<void(LayoutSimulator&, size_t)>& work) {
+    std::atomic<size_t> next_worker = 0, next_task = 0;
+    run_on_threads(static_cast<unsigned>(workers_.size()), [&] {
+      Worker& worker = *workers_[next_worker++];
+      for (size_t i = next_task++; i < tasks; i = next_task++) work(worker.simulator, i);
+    });
+  }
+
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace
+
+std::unique_ptr<PlanEvaluator> threaded_evaluator(const ServingQuestion& question, const ServingFacts& facts,
+                                                  const Traffic& traffic, unsigned threads) {
+  return std::make_unique<ThreadedEvaluator>(question, facts, traffic, threads);
+}
+
+}  // namespace foretoken

@@ -1,0 +1,26 @@
+// The seam between a search and whoever works its layouts out: threads here; a store of results or other machines may
+// stand in between.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "plan/serving/layout_simulation.h"
+
+namespace foretoken {
+
+// Answers in the order of the layouts. What comes out for a layout depends on it, the question and the traffic alone:
+// ServingQuestion::key(), effort_name() and ServingLayout::key() together name it.
+class PlanEvaluator {
+ public:
+  virtual ~PlanEvaluator() = default;
+  virtual std::vector<LayoutJudgement> judge(std::span<const ServingLayout> layouts) = 0;
+  virtual std::vector<PlanPoint> evaluate(std::span<const ServingLayout> layouts, Effort effort) = 0;
+};
+
+// On so many threads. What it is given outlives it.
+std::unique_ptr<PlanEvaluator> threaded_evaluator(const ServingQuestion& question, const ServingFacts& facts,
+                                                  const Traffic& traffic, unsigned threads);
+
+}  // namespace foretoken

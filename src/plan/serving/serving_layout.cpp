@@ -1,0 +1,61 @@
+#include "plan/serving/serving_layout.h"
+
+#include <fmt/format.h>
+
+namespace foretoken {
+namespace {
+
+std::string cut_text(const EngineChoice& engine) {
+  std::string text = fmt::format("TP{}", engine.tensor);
+  if (engine.attention_ranks > 1) text += fmt::format(" DP{}", engine.attention_ranks);
+  if (engine.expert_parallel) text += fmt::format(" EP{}", engine.plan().expert);
+  if (engine.pipeline > 1) text += fmt::format(" PP{}", engine.pipeline);
+  return text;
+}
+
+std::string limits_text(const EnginePool& pool) {
+  std::string text;
+  if (pool.max_num_seqs > 0) text += fmt::format(", {} seqs", pool.max_num_seqs);
+  if (pool.max_num_batched_tokens > 0) text += fmt::format(", {} tokens/step", pool.max_num_batched_tokens);
+  return text;
+}
+
+}  // namespace
+
+ParallelPlan EngineChoice::plan() const {
+  // How the engines send tokens to experts where nobody says.
+  return {.tensor = tensor,
+          .pipeline = pipeline,
+          .data = attention_ranks,
+          .expert = expert_parallel ? tensor * attention_ranks : 1,
+          .exchange = ExpertExchange::all_gather};
+}
+
+std::string EngineChoice::key() const {
+  return fmt::format("{}/{}/{}/kv-{}/tp{}/pp{}/dp{}{}{}", device, engine, scheme ? facts(*scheme).name : "config",
+                     dtype_name(kv_dtype), tensor, pipeline, attention_ranks, expert_parallel ? "/ep" : "",
+                     speculates ? "/spec" : "");
+}
+
+std::string EnginePool::key() const {
+  return fmt::format("{}/x{}/seqs{}/tokens{}", engine.key(), replicas, max_num_seqs, max_num_batched_tokens);
+}
+
+std::string ServingLayout::key() const {
+  return decode ? fmt::format("prefill:{}+decode:{}", pool.key(), decode->key()) : pool.key();
+}
+
+std::string layout_text(const ServingLayout& layout) {
+  const EngineChoice& engine = layout.pool.engine;
+  std::string text = fmt::format("{} x {}", layout.pool.replicas, cut_text(engine));
+  if (layout.decode) {
+    text += fmt::format(" prefill + {} x {} decode", layout.decode->replicas, cut_text(layout.decode->engine));
+  }
+  const std::string_view weights = engine.scheme ? facts(*engine.scheme).name : "as configured";
+  text += fmt::format(", {}, KV {}, {}", weights, dtype_name(engine.kv_dtype), engine.engine);
+  const EnginePool& limited = layout.decode ? *layout.decode : layout.pool;
+  if (limited.engine.speculates) text += ", speculating";
+  return text + limits_text(limited);
+}
+
+}  // namespace foretoken

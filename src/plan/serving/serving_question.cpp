@@ -1,0 +1,43 @@
+#include "plan/serving/serving_question.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace foretoken {
+
+const HardwareChoice& ServingQuestion::hardware_of(const std::string& device) const {
+  const auto found = std::find_if(hardware.begin(), hardware.end(),
+                                  [&](const HardwareChoice& one) { return one.device.name == device; });
+  ensure(found != hardware.end(), "layouts are of the hardware that was offered");
+  return *found;
+}
+
+std::optional<double> ServingQuestion::usd_per_hour(const ServingLayout& layout) const {
+  double sum = 0;
+  for (const EnginePool* pool : {&layout.pool, layout.decode ? &*layout.decode : nullptr}) {
+    if (pool == nullptr) continue;
+    const std::optional<double>& each = hardware_of(pool->engine.device).usd_per_hour;
+    if (!each) return std::nullopt;
+    sum += *each * static_cast<double>(pool->devices());
+  }
+  return sum;
+}
+
+std::string ServingQuestion::key(const Traffic& traffic) const {
+  std::string text = fmt::format("{}|{}", model.name, traffic.key());
+  for (const LatencySlo& slo : slos) text += "|" + slo_key(slo);
+  text += fmt::format("|rate {}|len {}|memory {}", rate ? number_text(*rate) : "any", max_model_len,
+                      number_text(memory_fraction));
+  if (drafts) {
+    text += fmt::format("|drafts {} {} {} {}", drafts->config.method->name, drafts->config.num_speculative_tokens,
+                        drafts->config.model,
+                        number_text(drafts->config.acceptance->expected_tokens(drafts->config.num_speculative_tokens)));
+  }
+  return text;
+}
+
+}  // namespace foretoken

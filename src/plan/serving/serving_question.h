@@ -1,0 +1,78 @@
+// What is asked of a search over serving layouts, and the facts it may use.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compose/device_models.h"
+#include "compose/stack.h"
+#include "hardware/node.h"
+#include "model/model.h"
+#include "plan/serving/latency_slo.h"
+#include "plan/serving/serving_layout.h"
+#include "plan/serving/traffic.h"
+#include "serving/speculation/speculative_config.h"
+
+namespace foretoken {
+
+struct HardwareChoice {
+  Device device;
+  int64_t most_devices = 8;
+  int64_t node_devices = 8;            // that share a fast fabric: the ranks of a tensor group stay inside
+  std::optional<Node> node;            // nothing = no link for caches is known, so prompts are not computed apart
+  std::optional<double> usd_per_hour;  // of one device
+};
+
+// What layouts are made of. Limits of 0 are the engine's own.
+struct LayoutChoices {
+  std::vector<std::string> engines = {"vllm"};
+  std::vector<std::optional<Scheme>> schemes = {std::nullopt};  // a device without the arithmetic is left out
+  std::vector<DType> kv_dtypes = {DType::bf16};
+  std::vector<int64_t> tensor, pipeline;  // empty = all that suit
+  std::vector<int64_t> max_num_seqs = {0}, max_num_batched_tokens = {0};
+  bool separate_pools = true;  // also with prompts computed apart
+};
+
+enum class PlanObjective : uint8_t {
+  capacity,         // most requests/s
+  cost,             // least USD/hour that serves the rate asked
+  cost_per_request  // at capacity
+};
+
+// Drafts that layouts may use.
+struct DraftChoice {
+  SpeculativeConfig config;
+  std::optional<Model> model;
+};
+
+struct ServingQuestion {
+  Model model;
+  std::vector<LatencySlo> slos;
+  std::optional<double> rate;  // requests/s to serve; nothing = as many as can be
+  std::optional<double> budget_usd_per_hour;
+  PlanObjective objective = PlanObjective::capacity;
+  std::vector<HardwareChoice> hardware;
+  LayoutChoices choices;
+  std::optional<DraftChoice> drafts;
+  int64_t max_model_len = 0;   // 0 = what the traffic needs
+  double memory_fraction = 0;  // 0 = the engine's own
+
+  const HardwareChoice& hardware_of(const std::string& device) const;
+  // USD/hour; nothing where the price is not known.
+  std::optional<double> usd_per_hour(const ServingLayout& layout) const;
+  // All that an answer about one layout depends on, besides the layout: for results that are kept.
+  std::string key(const Traffic& traffic) const;
+};
+
+// Where the numbers come from. Called from several threads.
+struct ServingFacts {
+  DeviceModelMaker device_models;
+  std::function<Stack(std::string_view engine_family)> stack;
+};
+
+}  // namespace foretoken

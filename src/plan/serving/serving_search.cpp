@@ -1,0 +1,271 @@
+#include "plan/serving/serving_search.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "plan/serving/layout_space.h"
+
+namespace foretoken {
+namespace {
+
+// Capacity by short runs may be off by so much.
+constexpr double quick_error = 1.1;
+// Layouts of a group whose bounds are as near as that are alike until they are simulated.
+constexpr double alike = 0.98;
+constexpr int most_rounds_of_finalists = 4;
+
+struct Candidate {
+  const ServingLayout* layout = nullptr;
+  double most_requests_per_s = 0;  // at least what it can serve
+  std::string group;               // the same but for limits
+  std::string kind;                // the same but for the number of replicas
+  bool stands_for_group = false;
+  std::optional<PlanPoint> point;
+};
+
+std::string engines_key(const ServingLayout& layout, bool with_limits) {
+  ServingLayout plain = layout;
+  if (!with_limits) {
+    for (EnginePool* pool : {&plain.pool, plain.decode ? &*plain.decode : nullptr}) {
+      if (pool != nullptr) pool->max_num_seqs = pool->max_num_batched_tokens = 0;
+    }
+  } else if (!plain.decode) {
+    plain.pool.replicas = 0;
+  }
+  return plain.key();
+}
+
+class LayoutSearch {
+ public:
+  LayoutSearch(const ServingQuestion& question, PlanEvaluator& evaluator, const SearchLimits& limits,
+               std::function<void(const std::string&)> tell)
+      : question_(question), evaluator_(evaluator), limits_(limits), tell_(std::move(tell)) {}
+
+  ServingSearchResult run() {
+    layouts_ = serving_layouts(question_);
+    say(fmt::format("{} layouts", layouts_.size()));
+    result_.layouts = static_cast<int64_t>(layouts_.size());
+    judge();
+    for (int round = 0; round < most_rounds_of_finalists; ++round) {
+      explore(true, limits_.quick * 2 / 3);
+      explore(false, limits_.quick);
+      if (!settle()) break;
+    }
+    return finished();
+  }
+
+ private:
+  void say(const std::string& text) const {
+    if (tell_) tell_(text);
+  }
+
+  void judge() {
+    const std::vector<LayoutJudgement> judgements = evaluator_.judge(layouts_);
+    for (size_t i = 0; i < layouts_.size(); ++i) {
+      if (judgements[i].pruned) {
+        ++result_.pruned[static_cast<size_t>(*judgements[i].pruned)];
+        continue;
+      }
+      candidates_.push_back({.layout = &layouts_[i],
+                             .most_requests_per_s = judgements[i].most_requests_per_s,
+                             .group = engines_key(layouts_[i], false),
+                             .kind = engines_key(layouts_[i], true),
+                             .point = {}});
+    }
+    std::map<std::string, double> most;
+    for (const Candidate& one : candidates_) most[one.group] = std::max(most[one.group], one.most_requests_per_s);
+    std::map<std::string, bool> stands;
+    for (Candidate& one : candidates_) {
+      if (stands[one.group] || one.most_requests_per_s < alike * most[one.group]) continue;
+      one.stands_for_group = stands[one.group] = true;
+    }
+    say(fmt::format("{} layouts left by their bounds, {} kinds of engines", candidates_.size(), most.size()));
+  }
+
+  std::optional<LayoutScore> best_hope(const Candidate& one) const {
+    return layout_score(question_, *one.layout, one.most_requests_per_s);
+  }
+  std::optional<LayoutScore> found(const Candidate& one) const {
+    return one.point ? layout_score(question_, *one.layout, one.point->capacity.value) : std::nullopt;
+  }
+
+  // Not simulated yet and better than anything found, as far as bounds tell; the most promising first.
+  std::vector<size_t> promising() const {
+    std::optional<LayoutScore> best;
+    for (const Candidate& one : candidates_) best = std::max(best, found(one));
+    std::vector<size_t> chosen;
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      if (candidates_[i].point) continue;
+      const std::optional<LayoutScore> hope = best_hope(candidates_[i]);
+      if (hope && hope > best) chosen.push_back(i);
+    }
+    std::stable_sort(chosen.begin(), chosen.end(),
+                     [&](size_t a, size_t b) { return best_hope(candidates_[a]) > best_hope(candidates_[b]); });
+    return chosen;
+  }
+
+  // Simulates until `most` in all, one of each group or any. Any: those of the groups that were best come first.
+  void explore(bool one_of_each_group, size_t most) {
+    while (simulated_ < most) {
+      std::vector<size_t> next = promising();
+      if (one_of_each_group) {
+        std::erase_if(next, [&](size_t i) { return !candidates_[i].stands_for_group; });
+      } else {
+        std::map<std::string, std::optional<LayoutScore>> best;
+        for (const Candidate& one : candidates_) best[one.group] = std::max(best[one.group], found(one));
+        std::stable_sort(next.begin(), next.end(),
+                         [&](size_t a, size_t b) { return best[candidates_[a].group] > best[candidates_[b].group]; });
+      }
+      next.resize(std::min({next.size(), limits_.round, most - simulated_}));
+      if (next.empty()) return;
+      evaluate(next, Effort::quick);
+      simulated_ += next.size();
+      say(fmt::format("{} layouts simulated", simulated_));
+    }
+  }
+
+  void evaluate(const std::vector<size_t>& chosen, Effort effort) {
+    std::vector<ServingLayout> layouts;
+    for (const size_t i : chosen) layouts.push_back(*candidates_[i].layout);
+    std::vector<PlanPoint> points = evaluator_.evaluate(layouts, effort);
+    for (size_t i = 0; i < chosen.size(); ++i) {
+      learn(candidates_[chosen[i]], points[i].capacity.value);
+      candidates_[chosen[i]].point = std::move(points[i]);
+    }
+  }
+
+  // More replicas of an engine serve as many more requests, give or take what a short run is off by.
+  void learn(const Candidate& from, double capacity) {
+    if (from.layout->decode) return;
+    const double each = capacity / static_cast<double>(from.layout->pool.replicas);
+    for (Candidate& one : candidates_) {
+      if (one.kind != from.kind) continue;
+      const double most = quick_error * each * static_cast<double>(one.layout->pool.replicas);
+      one.most_requests_per_s = std::min(one.most_requests_per_s, most);
+    }
+  }
+
+  // Simulates the best at length. True where none of them serves what is asked and there may be others that do.
+  bool settle() {
+    std::vector<size_t> next;
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      const Candidate& one = candidates_[i];
+      if (one.point && one.point->effort == Effort::quick && found(one)) next.push_back(i);
+    }
+    std::stable_sort(next.begin(), next.end(),
+                     [&](size_t a, size_t b) { return found(candidates_[a]) > found(candidates_[b]); });
+    next.resize(std::min(next.size(), limits_.full));
+    if (next.empty()) return false;
+    say(fmt::format("the best {} at length", next.size()));
+    evaluate(next, Effort::full);
+    for (const Candidate& one : candidates_) {
+      if (one.point && one.point->effort == Effort::full && found(one)) return false;
+    }
+    return true;
+  }
+
+  ServingSearchResult finished() {
+    std::optional<LayoutScore> best;
+    for (const Candidate& one : candidates_) {
+      if (one.point && one.point->effort == Effort::full) best = std::max(best, found(one));
+    }
+    for (Candidate& one : candidates_) {
+      if (one.point) {
+        result_.points.push_back(std::move(*one.point));
+      } else {
+        const std::optional<LayoutScore> hope = best_hope(one);
+        ++(hope && hope > best ? result_.unexplored : result_.beaten);
+      }
+    }
+    rank();
+    find_frontier();
+    return std::move(result_);
+  }
+
+  void rank() {
+    const auto score = [&](size_t i) {
+      const PlanPoint& point = result_.points[i];
+      return layout_score(question_, point.layout, point.capacity.value);
+    };
+    for (size_t i = 0; i < result_.points.size(); ++i) {
+      if (result_.points[i].effort == Effort::full && score(i)) result_.ranking.push_back(i);
+    }
+    std::stable_sort(result_.ranking.begin(), result_.ranking.end(),
+                     [&](size_t a, size_t b) { return score(a) > score(b); });
+  }
+
+  void find_frontier() {
+    std::vector<FrontierRun> all;
+    for (size_t i = 0; i < result_.points.size(); ++i) {
+      const PlanPoint& point = result_.points[i];
+      for (size_t j = 0; j < point.runs.size(); ++j) {
+        const PlanRun& run = point.runs[j];
+        if (!run.attained || run.tokens_per_s_of_user == 0) continue;
+        all.push_back(
+            {.point = i,
+             .run = j,
+             .tokens_per_s_of_user = run.tokens_per_s_of_user,
+             .tokens_per_s_of_device = run.output_tokens_per_s / static_cast<double>(point.layout.devices())});
+      }
+    }
+    std::stable_sort(all.begin(), all.end(), [](const FrontierRun& a, const FrontierRun& b) {
+      return a.tokens_per_s_of_user != b.tokens_per_s_of_user ? a.tokens_per_s_of_user > b.tokens_per_s_of_user
+                                                              : a.tokens_per_s_of_device > b.tokens_per_s_of_device;
+    });
+    for (const FrontierRun& one : all) {
+      const bool beats =
+          result_.frontier.empty() || one.tokens_per_s_of_device > result_.frontier.back().tokens_per_s_of_device;
+      if (beats) result_.frontier.push_back(one);
+    }
+  }
+
+  const ServingQuestion& question_;
+  PlanEvaluator& evaluator_;
+  SearchLimits limits_;
+  std::function<void(const std::string&)> tell_;
+  std::vector<ServingLayout> layouts_;
+  std::vector<Candidate> candidates_;
+  size_t simulated_ = 0;
+  ServingSearchResult result_;
+};
+
+}  // namespace
+
+std::optional<LayoutScore> layout_score(const ServingQuestion& question, const ServingLayout& layout,
+                                        double requests_per_s) {
+  if (requests_per_s <= 0 || (question.rate && requests_per_s < *question.rate)) return std::nullopt;
+  // Where nobody knows a price, devices are what a layout costs.
+  const double cost = question.usd_per_hour(layout).value_or(static_cast<double>(layout.devices()));
+  switch (question.objective) {
+    case PlanObjective::capacity:
+      return LayoutScore{.first = requests_per_s, .second = -cost};
+    case PlanObjective::cost:
+      return LayoutScore{.first = -cost, .second = requests_per_s};
+    case PlanObjective::cost_per_request:
+      return LayoutScore{.first = requests_per_s / cost, .second = requests_per_s};
+  }
+  return std::nullopt;
+}
+
+ServingSearchResult search_serving_layouts(const ServingQuestion& question, PlanEvaluator& evaluator,
+                                           const SearchLimits& limits,
+                                           const std::function<void(const std::string&)>& tell) {
+  return LayoutSearch(question, evaluator, limits, tell).run();
+}
+
+std::vector<size_t> indistinguishable(const ServingQuestion& question, const ServingSearchResult& result) {
+  std::vector<size_t> alike_points;
+  if (result.ranking.empty()) return alike_points;
+  const PlanPoint& winner = *result.winner();
+  const auto least = layout_score(question, winner.layout, winner.capacity.low);
+  for (size_t i = 1; i < result.ranking.size(); ++i) {
+    const PlanPoint& other = result.points[result.ranking[i]];
+    if (layout_score(question, other.layout, other.capacity.high) >= least) alike_points.push_back(result.ranking[i]);
+  }
+  return alike_points;
+}
+
+}  // namespace foretoken

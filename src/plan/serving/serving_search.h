@@ -1,0 +1,59 @@
+// The best layouts for a question: all are judged by closed forms, the promising ones simulated shortly, the best few
+// at length.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/serving/plan_evaluator.h"
+
+namespace foretoken {
+
+struct SearchLimits {
+  size_t quick = 96;  // most layouts to simulate shortly
+  size_t full = 6;    // most to simulate at length, unless none of them serves the rate
+  size_t round = 8;   // simulated before the next are chosen; the same for any number of threads
+};
+
+// A run that no other run beats in both.
+struct FrontierRun {
+  size_t point = 0, run = 0;  // places in ServingSearchResult::points and its runs
+  double tokens_per_s_of_user = 0;
+  double tokens_per_s_of_device = 0;
+};
+
+struct ServingSearchResult {
+  int64_t layouts = 0;
+  std::array<int64_t, prune_reasons> pruned = {};  // by PruneReason
+  int64_t beaten = 0;                              // not simulated: their bounds are no better than what was found
+  int64_t unexplored = 0;             // not simulated although their bounds are better: the search ended before
+  std::vector<PlanPoint> points;      // simulated, in the order of the layouts; the longest run of each
+  std::vector<size_t> ranking;        // of `points` at full effort that serve what is asked: best first
+  std::vector<FrontierRun> frontier;  // most tokens/s of a user first
+
+  const PlanPoint* winner() const { return ranking.empty() ? nullptr : &points[ranking.front()]; }
+};
+
+// Whether a layout serves what is asked, and how good it is: higher is better.
+struct LayoutScore {
+  double first = 0, second = 0;
+  auto operator<=>(const LayoutScore&) const = default;
+};
+// Nothing where it does not serve the rate asked for.
+std::optional<LayoutScore> layout_score(const ServingQuestion& question, const ServingLayout& layout,
+                                        double requests_per_s);
+
+// Deterministic. `tell` hears what is being done.
+ServingSearchResult search_serving_layouts(const ServingQuestion& question, PlanEvaluator& evaluator,
+                                           const SearchLimits& limits = {},
+                                           const std::function<void(const std::string&)>& tell = {});
+
+// Layouts of the ranking that cannot be told apart from the winner: at the good end of their intervals they are at
+// least as good as the winner is at the bad end of its own.
+std::vector<size_t> indistinguishable(const ServingQuestion& question, const ServingSearchResult& result);
+
+}  // namespace foretoken

@@ -1,0 +1,85 @@
+#include "plan/serving/traffic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/error.h"
+#include "serving/load/listed_source.h"
+
+namespace foretoken {
+namespace {
+
+// Counts a block as known if any earlier prompt had it: never less than a cache could find.
+TrafficLengths lengths_of(const std::vector<Request>& requests) {
+  TrafficLengths lengths;
+  std::set<int64_t> seen;
+  for (const Request& request : requests) {
+    int64_t known = 0;
+    for (const auto block : request.prefix_blocks) {
+      if (!seen.contains(static_cast<int64_t>(block))) break;
+      known += request.prefix_block_tokens;
+    }
+    for (const auto block : request.prefix_blocks) seen.insert(static_cast<int64_t>(block));
+    const int64_t fresh = std::max<int64_t>(1, request.input_tokens - known);
+    lengths.mean_input += static_cast<double>(request.input_tokens);
+    lengths.mean_fresh_input += static_cast<double>(fresh);
+    lengths.mean_output += static_cast<double>(request.output_tokens);
+    lengths.fresh_inputs.push_back(fresh);
+    lengths.outputs.push_back(request.output_tokens);
+    lengths.totals.push_back(request.input_tokens + request.output_tokens);
+    if (request.output_tokens > 1) {
+      lengths.mean_contexts.push_back(request.input_tokens + request.output_tokens / 2);
+    }
+  }
+  const auto count = static_cast<double>(requests.size());
+  lengths.mean_input /= count;
+  lengths.mean_fresh_input /= count;
+  lengths.mean_output /= count;
+  for (std::vector<int64_t>* all : {&lengths.fresh_inputs, &lengths.outputs, &lengths.totals, &lengths.mean_contexts}) {
+    std::sort(all->begin(), all->end());
+  }
+  return lengths;
+}
+
+}  // namespace
+
+int64_t TrafficLengths::at_percentile(const std::vector<int64_t>& sorted, double percentile) {
+  if (sorted.empty()) return 0;
+  const auto place = static_cast<size_t>(percentile / 100 * static_cast<double>(sorted.size() - 1));
+  return sorted[std::min(place, sorted.size() - 1)];
+}
+
+std::vector<Request> Traffic::taken_from(RequestSource& source, int64_t most) {
+  std::vector<Request> requests;
+  while (static_cast<int64_t>(requests.size()) < most && source.next_arrival()) {
+    requests.push_back(source.next());
+    source.ended(requests.back().id, requests.back().arrival);
+  }
+  return requests;
+}
+
+Traffic::Traffic(std::vector<Request> requests, std::string key)
+    : requests_(std::move(requests)), key_(std::move(key)) {
+  if (requests_.size() < 2 || requests_.back().arrival <= requests_.front().arrival) {
+    throw InputError({.source = "traffic",
+                      .value = requests_.size() < 2 ? "fewer than two requests" : "all requests at once",
+                      .expected = "requests that arrive one after the other"});
+  }
+  const Picoseconds begin = requests_.front().arrival;
+  for (Request& request : requests_) request.arrival -= begin;
+  own_rate_ = static_cast<double>(requests_.size() - 1) / to_seconds(requests_.back().arrival).value();
+  lengths_ = lengths_of(requests_);
+}
+
+std::unique_ptr<RequestSource> Traffic::at_rate(double rate, int64_t count) const {
+  ensure(rate > 0 && count > 0, "traffic has a rate and requests");
+  std::vector<Request> chosen(requests_.begin(), requests_.begin() + std::min(count, size()));
+  const double stretch = own_rate_ / rate;
+  for (Request& request : chosen) {
+    request.arrival = std::llround(static_cast<double>(request.arrival) * stretch);
+  }
+  return std::make_unique<ReplayedRequests>(std::move(chosen));
+}
+
+}  // namespace foretoken

@@ -1,0 +1,51 @@
+// The requests that a service must answer, whose rate is left open.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "serving/request.h"
+
+namespace foretoken {
+
+// What closed forms need to know of the requests, in rising order of each.
+struct TrafficLengths {
+  double mean_input = 0, mean_output = 0;
+  double mean_fresh_input = 0;         // of the prompt, what no earlier one began with
+  std::vector<int64_t> fresh_inputs;   // of each request
+  std::vector<int64_t> mean_contexts;  // prompt and half the output, of those with more than one token
+  std::vector<int64_t> outputs;
+  std::vector<int64_t> totals;  // prompt and output
+
+  // The value that a share of `percentile` stays within; `sorted` is one of the above.
+  static int64_t at_percentile(const std::vector<int64_t>& sorted, double percentile);
+};
+
+// A fixed list of requests: every rate has the same prompts and outputs in the same order, sooner or later. So two
+// rates differ in nothing else, and capacity is found by bisection.
+class Traffic {
+ public:
+  // `requests` in order of arrival, at least two, not all at once. `key` names them where results are kept.
+  Traffic(std::vector<Request> requests, std::string key);
+
+  // Takes requests from a source that does not wait for answers, at most so many.
+  static std::vector<Request> taken_from(RequestSource& source, int64_t most);
+
+  const std::string& key() const { return key_; }
+  int64_t size() const { return static_cast<int64_t>(requests_.size()); }
+  double own_rate() const { return own_rate_; }  // requests/s, as they came
+  const TrafficLengths& lengths() const { return lengths_; }
+
+  // The first `count` of them at this rate.
+  std::unique_ptr<RequestSource> at_rate(double rate, int64_t count) const;
+
+ private:
+  std::vector<Request> requests_;
+  std::string key_;
+  double own_rate_ = 1;
+  TrafficLengths lengths_;
+};
+
+}  // namespace foretoken
