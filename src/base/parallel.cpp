@@ -26,4 +26,8 @@ void run_on_threads(unsigned threads, const std::function<void()>& work) {
   if (failure) std::rethrow_exception(failure);
 }
 
+unsigned threads_to_use(int64_t asked) {
+  return asked > 0 ? static_cast<unsigned>(asked) : std::max(1U, std::thread::hardware_concurrency());
+}
+
 }  // namespace foretoken

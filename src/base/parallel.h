@@ -1,6 +1,7 @@
 // The same work on several threads.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 namespace foretoken {
@@ -8,5 +9,8 @@ namespace foretoken {
 // Calls `work` on so many threads at once, this one among them, and waits for all. The first exception that one of them
 // throws is thrown here.
 void run_on_threads(unsigned threads, const std::function<void()>& work);
+
+// As many threads as were asked for; all cores where that is 0.
+unsigned threads_to_use(int64_t asked);
 
 }  // namespace foretoken

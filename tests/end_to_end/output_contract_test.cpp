@@ -78,7 +78,7 @@ TEST(OutputContract, the_same_command_prints_the_same_bytes) {
 TEST(OutputContract, help_succeeds_everywhere_and_names_json) {
   EXPECT_NE(run_foretoken("--help").out.find("--json"), std::string::npos);
   for (const std::string command : {"demo", "devices", "models", "kernel", "kernel gemm", "step", "train", "rlhf",
-                                    "plan", "plan train", "validate", "fit", "check", "systolic", "dataflow", "chip"}) {
+                                    "plan", "plan serve", "plan train", "validate", "fit", "check", "systolic", "dataflow", "chip"}) {
     const Outcome run = run_foretoken(command + " --help");
     EXPECT_EQ(run.status, 0) << command;
     EXPECT_NE(run.out.find("Usage"), std::string::npos) << command;

@@ -51,8 +51,7 @@ SpeculativeConfig SpeculationFlags::read(const Model& target) const {
   return result;
 }
 
-DraftEngine SpeculationFlags::draft_engine(const SpeculativeConfig& read_config, const ComposedStepsConfig& target,
-                                           const Library& library) const {
+std::optional<Model> SpeculationFlags::draft_model(const SpeculativeConfig& read_config, const Library& library) const {
   std::optional<Model> draft;
   if (!read_config.model.empty() && read_config.method->network != nullptr) {
     draft = library.models().model(read_config.model);
@@ -67,7 +66,12 @@ DraftEngine SpeculationFlags::draft_engine(const SpeculativeConfig& read_config,
       draft = with_scheme(std::move(*draft), *scheme, *scheme);
     }
   }
-  return {read_config, target, draft};
+  return draft;
+}
+
+DraftEngine SpeculationFlags::draft_engine(const SpeculativeConfig& read_config, const ComposedStepsConfig& target,
+                                           const Library& library) const {
+  return {read_config, target, draft_model(read_config, library)};
 }
 
 }  // namespace foretoken

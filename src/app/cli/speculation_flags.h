@@ -18,6 +18,8 @@ struct SpeculationFlags {
   bool given() const { return !config.empty(); }
   // The drafter beside a target. InputError for a config that is wrong or says nothing of the acceptance.
   SpeculativeConfig read(const Model& target) const;
+  // The model that the config names; nothing where the method needs none.
+  std::optional<Model> draft_model(const SpeculativeConfig& read_config, const Library& library) const;
   DraftEngine draft_engine(const SpeculativeConfig& read_config, const ComposedStepsConfig& target,
                            const Library& library) const;
 };

@@ -101,7 +101,7 @@ std::optional<PruneReason> broken_limit(const LatencySlo& slo, const TrafficLeng
 std::string_view prune_reason_text(PruneReason reason) {
   switch (reason) {
     case PruneReason::does_not_start:
-      return "does not fit in memory";
+      return "does not start: memory, or limits that do not go together";
     case PruneReason::cache_too_small:
       return "KV cache too small for the requests";
     case PruneReason::slow_decode:

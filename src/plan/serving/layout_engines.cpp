@@ -50,7 +50,15 @@ const ReadyEngine* EngineShelf::engine(const EnginePool& pool) {
   Family& own = family(pool.engine);
   const std::pair limits(pool.max_num_seqs, pool.max_num_batched_tokens);
   auto found = own.engines.find(limits);
-  if (found == own.engines.end()) found = own.engines.emplace(limits, made(own, pool)).first;
+  if (found == own.engines.end()) {
+    std::optional<ReadyEngine> started;
+    try {
+      started = made(own, pool);
+    } catch (const InputError&) {
+      // Limits that do not go together, or no room beside a drafter: such an engine does not start either.
+    }
+    found = own.engines.emplace(limits, std::move(started)).first;
+  }
   return found->second ? &*found->second : nullptr;
 }
 
@@ -106,11 +114,7 @@ std::optional<ReadyEngine> EngineShelf::made(Family& family, const EnginePool& p
   if (!family.drafter) family.drafter.emplace(question_->drafts->config, composed, question_->drafts->model);
   std::unique_ptr<StepTimes>& drafting = family.drafting_times[graphs];
   if (!drafting) drafting = family.drafter->steps(*times);
-  try {
-    engine.config.options = family.drafter->beside(engine.config.options, engine.memory);
-  } catch (const InputError&) {
-    return std::nullopt;  // no room beside the drafter
-  }
+  engine.config.options = family.drafter->beside(engine.config.options, engine.memory);
   engine.config.times = drafting.get();
   const SpeculativeConfig& config = question_->drafts->config;
   engine.tokens_per_decode = config.acceptance->expected_tokens(config.num_speculative_tokens);

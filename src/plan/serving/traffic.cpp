@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "serving/load/listed_source.h"
 
@@ -16,11 +18,11 @@ TrafficLengths lengths_of(const std::vector<Request>& requests) {
   std::set<int64_t> seen;
   for (const Request& request : requests) {
     int64_t known = 0;
-    for (const auto block : request.prefix_blocks) {
-      if (!seen.contains(static_cast<int64_t>(block))) break;
+    for (const int64_t block : request.prefix_blocks) {
+      if (!seen.contains(block)) break;
       known += request.prefix_block_tokens;
     }
-    for (const auto block : request.prefix_blocks) seen.insert(static_cast<int64_t>(block));
+    for (const int64_t block : request.prefix_blocks) seen.insert(block);
     const int64_t fresh = std::max<int64_t>(1, request.input_tokens - known);
     lengths.mean_input += static_cast<double>(request.input_tokens);
     lengths.mean_fresh_input += static_cast<double>(fresh);
@@ -59,8 +61,7 @@ std::vector<Request> Traffic::taken_from(RequestSource& source, int64_t most) {
   return requests;
 }
 
-Traffic::Traffic(std::vector<Request> requests, std::string key)
-    : requests_(std::move(requests)), key_(std::move(key)) {
+Traffic::Traffic(std::vector<Request> requests) : requests_(std::move(requests)) {
   if (requests_.size() < 2 || requests_.back().arrival <= requests_.front().arrival) {
     throw InputError({.source = "traffic",
                       .value = requests_.size() < 2 ? "fewer than two requests" : "all requests at once",
@@ -70,6 +71,17 @@ Traffic::Traffic(std::vector<Request> requests, std::string key)
   for (Request& request : requests_) request.arrival -= begin;
   own_rate_ = static_cast<double>(requests_.size() - 1) / to_seconds(requests_.back().arrival).value();
   lengths_ = lengths_of(requests_);
+}
+
+std::string Traffic::key() const {
+  // FNV-1a, 64 bits.
+  uint64_t digest = 14695981039346656037ULL;
+  const auto mix = [&](int64_t value) { digest = (digest ^ static_cast<uint64_t>(value)) * 1099511628211ULL; };
+  for (const Request& request : requests_) {
+    for (const int64_t value : {request.arrival, request.input_tokens, request.output_tokens}) mix(value);
+    for (const int64_t block : request.prefix_blocks) mix(block);
+  }
+  return fmt::format("{} requests {:016x}", requests_.size(), digest);
 }
 
 std::unique_ptr<RequestSource> Traffic::at_rate(double rate, int64_t count) const {

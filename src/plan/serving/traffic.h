@@ -27,13 +27,13 @@ struct TrafficLengths {
 // rates differ in nothing else, and capacity is found by bisection.
 class Traffic {
  public:
-  // `requests` in order of arrival, at least two, not all at once. `key` names them where results are kept.
-  Traffic(std::vector<Request> requests, std::string key);
+  // `requests` in order of arrival, at least two, not all at once.
+  explicit Traffic(std::vector<Request> requests);
 
   // Takes requests from a source that does not wait for answers, at most so many.
   static std::vector<Request> taken_from(RequestSource& source, int64_t most);
 
-  const std::string& key() const { return key_; }
+  std::string key() const;  // names the requests where results are kept: a digest of all of them
   int64_t size() const { return static_cast<int64_t>(requests_.size()); }
   double own_rate() const { return own_rate_; }  // requests/s, as they came
   const TrafficLengths& lengths() const { return lengths_; }
@@ -43,7 +43,6 @@ class Traffic {
 
  private:
   std::vector<Request> requests_;
-  std::string key_;
   double own_rate_ = 1;
   TrafficLengths lengths_;
 };

@@ -1,42 +1,60 @@
 #include "app/cli/commands/list.h"
-#include "compose/step_estimate.h"
-#include "report/step_report.h"
-#include "report/table.h"
+#include "app/cli/plan_files.h"
+#include "app/cli/progress.h"
+#include "app/serving_planner.h"
+#include "base/parallel.h"
+#include "report/serving_plan_report.h"
+#include "serving/load/synthetic.h"
 
 namespace foretoken {
 namespace {
 
+// Chats of our own making: prompts of 1,024 tokens and answers of 256 in the mean, lognormal.
+std::vector<Request> chats() {
+  constexpr int64_t count = 8000;
+  constexpr uint64_t seed = 0;
+  constexpr LognormalLength prompt{.mean = 1024, .sigma = 0.7, .most = 8192};
+  constexpr LognormalLength answer{.mean = 256, .sigma = 0.7, .most = 4096};
+  const std::unique_ptr<RequestSource> source = synthetic_load(
+      {.rate = 1, .count = count}, lognormal_lengths(prompt, answer, seed), {.tokens = 0, .count = 1}, seed);
+  return Traffic::taken_from(*source, count);
+}
+
 class DemoCommand : public Command {
  public:
   void declare(Options& options) override {
-    options.footer("Shows a prefill and a decode step of Llama-3.1-70B in bf16 on one HGX H100 node.");
+    files_.declare(options);
+    options.footer(
+        "Asks how to serve Llama-3.1-70B to chat users on eight H100s so that 99 of 100 have their first token within\n"
+        "500 ms and each further one within 50 ms. The same question with other numbers: foretoken plan serve --help");
   }
 
   Answer run(const Library& library) const override {
-    const Model model = library.models().model("meta-llama/Llama-3.1-70B");
-    const ParallelPlan plan{.tensor = 8};
-    const DeviceModels models = library.device_models("h100_sxm", plan);
-    const KernelPredictor& predictor = models.kernels;
-    const StepRequest prompt{.phase = StepPhase::prefill, .batch = 1, .input_len = 2048};
-    const StepRequest tokens{.phase = StepPhase::decode, .batch = 64, .context_len = 2048};
-    const ExecutionOptions options{.collectives = models.collectives.get()};
-    const StepEstimate prefill = estimate_step(model, prompt, plan, predictor, {}, options);
-    const StepEstimate decode = estimate_step(model, tokens, plan, predictor, {}, options);
-
-    std::string text = wrap_lines(step_sentence(prefill, model, predictor.device()), 100, 2) +
-                       wrap_lines(step_sentence(decode, model, predictor.device()), 100, 2);
-    text +=
-        "\nA step is the sum of its kernels and collectives, one after the other: no launch gaps, no overlap.\n"
-        "Kernel and collective times come from measurements where there are any.\n\n";
-    text += "The decode step, operator by operator\n\n";
-    text += step_text(decode, model, predictor.device(), true);
-    text += "\nWhere its operators sit on the H100's roofline\n\n";
-    text += step_roofline(decode, model, predictor.device());
-    text += "\nNext: `foretoken step --help`, `foretoken devices`, `foretoken models`.\n";
-    return {.text = std::move(text),
-            .json = Json::object({{"prefill", step_json(prefill, model, predictor.device())},
-                                  {"decode", step_json(decode, model, predictor.device())}})};
+    files_.check();
+    ServingPlanner planner{.library = library,
+                           .question = {.model = library.models().model("meta-llama/Llama-3.1-70B"),
+                                        .slos = {{.metric = SloMetric::ttft, .limit_ms = 500},
+                                                 {.metric = SloMetric::tpot, .limit_ms = 50}},
+                                        .hardware = {hardware_choice(library, "h100_sxm", 8, std::nullopt)},
+                                        .choices = {.engines = {"vllm", "sglang", "trtllm"},
+                                                    .schemes = {std::nullopt, Scheme::fp8},
+                                                    .kv_dtypes = {DType::bf16, DType::fp8},
+                                                    .pipeline = {1}},
+                                        .drafts = {}},
+                           .traffic = Traffic(chats()),
+                           .limits = {.quick = 48, .full = 4},
+                           .threads = threads_to_use(0),
+                           .tell = show_progress};
+    const ServingSearchResult result = planner.search();
+    files_.write(planner, result);
+    const ServingPlanReport report{.question = planner.question, .traffic = planner.traffic, .result = result};
+    return {.text = "How to serve Llama-3.1-70B to chat users on eight H100s?\n\n" + serving_plan_text(report) +
+                    "\nNext: `foretoken plan serve --help`, `foretoken serve --help`, `foretoken step --help`.\n",
+            .json = serving_plan_json(report)};
   }
+
+ private:
+  PlanFileFlags files_;
 };
 
 }  // namespace

@@ -5,7 +5,7 @@ namespace {
 
 // Add your line here; the name is what users type. The order is that of --help.
 constexpr CommandKind kinds[] = {
-    {"demo", "The first thing to run: Llama-3.1-70B on eight H100s", make_demo},
+    {"demo", "The first thing to run: how to serve Llama-3.1-70B on eight H100s", make_demo},
     {"devices", "The hardware library: every number with its source", make_devices},
     {"models", "The model library: parameters, KV bytes, layers", make_models},
     {"stacks", "Software stacks: how each launches kernels, and which", make_stacks},
@@ -13,7 +13,7 @@ constexpr CommandKind kinds[] = {
     {"step", "One step of a model (prefill, decode, mixed, train), by operator", make_step},
     {"train", "A training run on a cluster: step time, memory, how steps vary, days and cost", make_train},
     {"rlhf", "An iteration of an RLHF loop: answers, scores, training, new weights", make_rlhf},
-    {"plan", "Search: the fastest training plans of a job that fit", make_plan},
+    {"plan", "Search: how to serve a model within its limits, how to train it fastest", make_plan},
     {"collective", "One collective on a cluster, node or any topology, over sizes", make_collective},
     {"replay", "Execution traces (Chakra) of all ranks, run on a cluster", make_replay},
     {"serve", "A simulated serving run: requests in, TTFT, TPOT and throughput out", make_serve},

@@ -1,79 +1,41 @@
-#include <algorithm>
-#include <thread>
+#include <vector>
 
 #include "app/cli/commands/list.h"
-#include "app/cli/progress.h"
-#include "app/cli/tier_flag.h"
-#include "app/cli/training_flags.h"
-#include "plan/training_search.h"
-#include "report/training_report.h"
-#include "report/training_search_report.h"
+#include "app/cli/commands/plan/list.h"
+#include "base/error.h"
 
 namespace foretoken {
 namespace {
 
+// Add your line here; the name is what users type after `plan`.
+constexpr CommandKind questions[] = {
+    {"serve", "Which hardware and layout serves a model within its limits, and for what", make_plan_serve},
+    {"train", "The fastest ways to lay a training job out on a cluster", make_plan_train},
+};
+
 class PlanCommand : public Command {
  public:
   void declare(Options& options) override {
-    train_ = &options.subcommand("train", "The fastest ways to lay a training job out on a cluster");
-    flags_.declare(*train_);
-    train_->heading("Search");
-    train_->integer("--best", best_, {.least = 1, .most = 1000}, "Plans to show");
-    train_->integer("--most-tensor", most_tensor_, {.least = 0, .most = 8192},
-                    "Most devices that share a layer; 0 = those of a node (NVLink domain)");
-    train_->integer("--most-micro-batch", most_micro_batch_, {.least = 1, .most = 8192},
-                    "Most sequences of a micro-batch");
-    train_->integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = all cores; the result is the same");
-    train_->heading("Prediction");
-    train_->choice("--tier", tier_, tier_names(), tier_help);
-    train_->footer(
-        "Sizes, --schedule (1f1b and interleaved), --sharding and --recompute-granularity are tried out unless given.\n"
-        "Not accepted: --sequence-parallel and --shard-ranks (tensor ranks always share sequences, all replicas one\n"
-        "copy); uneven stages, layers of a chunk and --recompute-num-layers (the search chooses them).\n"
-        "Examples:\n"
-        "  foretoken plan train --model Llama-3.1-70B --cluster h100_ib_rail --devices 64 --seq-length 8192\n"
-        "      --global-batch-size 128\n"
-        "  foretoken plan train --model Llama-3.1-405B --cluster h100_roce_pods --devices 16384 -tp 8\n"
-        "      --seq-length 8192 --global-batch-size 2048");
+    for (const CommandKind& question : questions) {
+      Options& own = options.subcommand(std::string(question.name), std::string(question.summary));
+      declared_.push_back({.options = &own, .command = question.make()});
+      declared_.back().command->declare(own);
+    }
   }
 
   Answer run(const Library& library) const override {
-    TrainingRequest request = flags_.request(library, TrainingFlags::Use::search);
-    TrainingQuestion& question = request.question;
-    const std::unique_ptr<MachineModels> machine = library.machine(question.cluster, tier_from_name(tier_).value());
-    TrainingSearch search{
-        .job = question.job,
-        .stack = question.stack,
-        .machine = machine->machine(),
-        .devices = question.devices,
-        .global_batch = question.plan.global_batch,
-        .fast_domain = devices_per_node(question.cluster),
-        .formats = question.formats,
-        .overheads = question.overheads,
-        .capacity = training_capacity(machine->device()),
-        .choices = request.choices,
-        .best = static_cast<size_t>(best_),
-        .threads = threads_ > 0 ? static_cast<unsigned>(threads_) : std::max(1U, std::thread::hardware_concurrency())};
-    search.start.context_exchange = question.plan.context_exchange;
-    search.choices.most_tensor = most_tensor_;
-    search.choices.most_micro_batch = most_micro_batch_;
-    show_progress("looking at all plans");
-    const TrainingSearchResult result = search_training_plans(search);
-
-    question.plan = result.best.front().plan;
-    const TrainingEstimate estimate = estimate_training(question, *machine);
-    Answer answer{.text = training_search_text(question, result) + training_text(question, estimate),
-                  .json = training_search_json(question, result)};
-    answer.json.set("fastest", training_json(question, estimate));
-    add_notes(answer, request.notes);
-    return answer;
+    for (const Declared& question : declared_) {
+      if (question.options->was_chosen()) return question.command->run(library);
+    }
+    throw InternalError("the parser requires a question");
   }
 
  private:
-  Options* train_ = nullptr;
-  TrainingFlags flags_;
-  int64_t best_ = 10, most_tensor_ = 0, most_micro_batch_ = 16, threads_ = 0;
-  std::string tier_ = "best";
+  struct Declared {
+    const Options* options = nullptr;
+    std::unique_ptr<Command> command;
+  };
+  std::vector<Declared> declared_;
 };
 
 }  // namespace

@@ -1,0 +1,20 @@
+// The files that a search over serving layouts leaves behind.
+#pragma once
+
+#include <string>
+
+#include "app/cli/options.h"
+#include "app/serving_planner.h"
+
+namespace foretoken {
+
+struct PlanFileFlags {
+  std::string html, trace_out, csv;
+
+  void declare(Options& options);
+  // InputError, before the search, for a name that cannot be written to.
+  void check() const;
+  void write(const ServingPlanner& planner, const ServingSearchResult& result) const;
+};
+
+}  // namespace foretoken

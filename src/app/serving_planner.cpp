@@ -1,0 +1,48 @@
+#include "app/serving_planner.h"
+
+#include "report/serving_files.h"
+
+namespace foretoken {
+
+HardwareChoice hardware_choice(const Library& library, const std::string& device, int64_t most_devices,
+                               std::optional<double> usd_per_hour) {
+  const HardwareCatalogue hardware = library.hardware();
+  HardwareChoice choice{.device = hardware.device(device), .most_devices = most_devices};
+  choice.node = hardware.node_with(choice.device);
+  choice.node_devices = choice.node ? choice.node->device_count : 1;
+  choice.usd_per_hour = usd_per_hour;
+  if (!usd_per_hour) {
+    if (const MaybeFact<double> rent = library.rent_usd_per_hour(choice.device)) choice.usd_per_hour = rent->value;
+  }
+  return choice;
+}
+
+ServingFacts ServingPlanner::facts() const {
+  return {.device_models =
+              [this](const Device& device, const ParallelPlan& plan) {
+                const auto file = device_files.find(device.name);
+                return library.device_models(file == device_files.end() ? device.name : file->second, plan, tier);
+              },
+          .stack = [stacks = library.stacks()](std::string_view name) { return stacks.stack(std::string(name)); }};
+}
+
+ServingSearchResult ServingPlanner::search() const {
+  const ServingFacts from = facts();
+  const std::unique_ptr<PlanEvaluator> evaluator = threaded_evaluator(question, from, traffic, threads);
+  return search_serving_layouts(question, *evaluator, limits, tell);
+}
+
+Json ServingPlanner::trace(const ServingLayout& layout, double rate) const {
+  const ServingFacts from = facts();
+  EngineShelf shelf(question, from, traffic);
+  const LayoutSimulator simulator(question, traffic, shelf);
+  const std::optional<LayoutEngines> engines = shelf.engines(layout);
+  RunTrace trace;
+  ServingRunRequest request =
+      simulator.run_request(layout, *engines, rate, simulator.requests_for(Effort::quick, rate));
+  request.observers.push_back(&trace);
+  run_serving(request);
+  return trace.document();
+}
+
+}  // namespace foretoken

@@ -1,0 +1,37 @@
+// A search over serving layouts with the facts that ship; the same for every front end.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "app/library.h"
+#include "plan/serving/serving_search.h"
+
+namespace foretoken {
+
+// Of a device of the library or a user's file, by the name that was typed. The price is that of the library where none
+// is given.
+HardwareChoice hardware_choice(const Library& library, const std::string& device, int64_t most_devices,
+                               std::optional<double> usd_per_hour);
+
+struct ServingPlanner {
+  const Library& library;
+  ServingQuestion question;
+  Traffic traffic;
+  std::map<std::string, std::string> device_files = {};  // of devices that users described, by their names
+  Tier tier = Tier::best;
+  SearchLimits limits = {};
+  unsigned threads = 1;
+  std::function<void(const std::string&)> tell = {};
+
+  ServingSearchResult search() const;
+  // One run of the layout, long enough to be looked at, as a Chrome trace.
+  Json trace(const ServingLayout& layout, double rate) const;
+
+ private:
+  ServingFacts facts() const;
+};
+
+}  // namespace foretoken

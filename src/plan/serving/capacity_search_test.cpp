@@ -1,0 +1,50 @@
+#include "plan/serving/capacity_search.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "base/random.h"
+
+namespace foretoken {
+namespace {
+
+TEST(CapacitySearch, finds_the_rate_at_which_a_limit_breaks_from_any_start) {
+  RandomStream stream(1, "capacity");
+  for (int i = 0; i < 200; ++i) {
+    const double limit = 0.01 + 100 * stream.uniform();
+    const CapacitySearch search{.start = 200 * stream.uniform(), .tolerance = 0.02};
+    const double found = highest_rate(search, [&](double rate) { return rate <= limit; });
+    EXPECT_LE(found, limit);
+    EXPECT_GE(found, limit / 1.02);
+  }
+}
+
+TEST(CapacitySearch, a_higher_limit_never_has_a_lower_rate) {
+  double before = 0;
+  for (double limit = 0.5; limit < 50; limit *= 1.3) {
+    const double found = highest_rate({.start = 5}, [&](double rate) { return rate <= limit; });
+    EXPECT_GE(found, before);
+    before = found;
+  }
+}
+
+TEST(CapacitySearch, stays_between_the_lowest_and_the_highest_rate) {
+  std::vector<double> tried;
+  const auto note = [&](bool answer) {
+    return [&tried, answer](double rate) {
+      tried.push_back(rate);
+      return answer;
+    };
+  };
+  const CapacitySearch search{.start = 10, .lowest = 1, .highest = 40};
+  EXPECT_EQ(highest_rate(search, note(false)), 0);
+  EXPECT_EQ(highest_rate(search, note(true)), 40);
+  for (const double rate : tried) {
+    EXPECT_GE(rate, 1);
+    EXPECT_LE(rate, 40);
+  }
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,22 @@
+// A layout as the lines that start it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/serving/serving_question.h"
+
+namespace foretoken {
+
+struct LaunchCommand {
+  int64_t count = 1;  // servers that are started so
+  std::string role;   // "prefill", "decode"; empty where one pool does all
+  std::string line;   // flags as of vLLM 0.19, SGLang 0.5, TensorRT-LLM 1.0
+  std::string note;   // what the line cannot say; empty = nothing
+};
+
+// `max_model_len` as planned_model_len() gives it.
+std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, const ServingLayout& layout,
+                                           int64_t max_model_len);
+
+}  // namespace foretoken

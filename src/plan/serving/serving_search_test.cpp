@@ -1,0 +1,189 @@
+#include "plan/serving/serving_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hardware/catalogue.h"
+#include "model/step_test_models.h"
+#include "plan/serving/launch_command.h"
+#include "plan/serving/layout_space.h"
+#include "serving/test_support.h"
+
+namespace foretoken {
+namespace {
+
+using testing::HasSubstr;
+
+// Kernels by roofline: quick, and no calibrations.
+ServingFacts roofline_facts() {
+  return {.device_models =
+              [](const Device& device, const ParallelPlan&) {
+                return DeviceModels{.kernels = KernelPredictor(device), .collectives = nullptr};
+              },
+          .stack =
+              [](std::string_view name) {
+                return StackCatalogue(FORETOKEN_SOURCE_DIR "/data/stacks").stack(std::string(name));
+              }};
+}
+
+// A small model on few devices: everything can be simulated.
+ServingQuestion small_question() {
+  const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
+  const Device device = hardware.device("l4");
+  return {.model = step_test::llama_like(),
+          .slos = parse_slos("ttft<60ms@p95,tpot<4ms@p95", "--slo"),
+          .hardware = {{.device = device,
+                        .most_devices = 2,
+                        .node_devices = 2,
+                        .node = hardware.node_with(hardware.device("h100_sxm")),
+                        .usd_per_hour = 1}},
+          .choices = {.pipeline = {1}, .max_num_seqs = {0, 8}, .max_num_batched_tokens = {0}},
+          .drafts = {}};
+}
+
+const Traffic& small_traffic() {
+  static const Traffic traffic(random_requests(3, 400, 10, 600, 60));
+  return traffic;
+}
+
+ServingSearchResult search_with(const ServingQuestion& question, const SearchLimits& limits, unsigned threads) {
+  const ServingFacts facts = roofline_facts();
+  return search_serving_layouts(question, *threaded_evaluator(question, facts, small_traffic(), threads), limits);
+}
+
+TEST(ServingSearch, finds_what_simulating_every_layout_finds) {
+  const ServingQuestion question = small_question();
+  const ServingFacts facts = roofline_facts();
+  EngineShelf shelf(question, facts, small_traffic());
+  LayoutSimulator simulator(question, small_traffic(), shelf);
+  double most = 0;
+  for (const ServingLayout& layout : serving_layouts(question)) {
+    most = std::max(most, simulator.evaluate(layout, Effort::full).capacity.value);
+  }
+  const ServingSearchResult result = search_with(question, {.quick = 1000, .full = 1000}, 1);
+  ASSERT_NE(result.winner(), nullptr);
+  EXPECT_EQ(result.winner()->capacity.value, most);
+  EXPECT_EQ(result.unexplored, 0);
+}
+
+TEST(ServingSearch, bounds_rule_out_nothing_that_a_simulation_finds_feasible) {
+  const ServingQuestion question = small_question();
+  // Judged by tight limits, simulated with the bounds of loose ones.
+  for (const char* slos : {"ttft<12ms@p95,tpot<1ms@p95", "ttft<25ms@p95,tpot<2ms@p95", "e2e<60ms@p90"}) {
+    ServingQuestion tight = question;
+    tight.slos = parse_slos(slos, "--slo");
+    const ServingFacts facts = roofline_facts();
+    EngineShelf shelf(tight, facts, small_traffic());
+    LayoutSimulator simulator(tight, small_traffic(), shelf);
+    for (const ServingLayout& layout : serving_layouts(tight)) {
+      const std::optional<LayoutEngines> engines = shelf.engines(layout);
+      if (!engines) continue;
+      const LayoutJudgement judgement = judge_layout(tight, small_traffic(), layout, engines);
+      for (const double rate : {0.2, 2.0, 20.0, 100.0}) {
+        const ServingRunRequest request = simulator.run_request(layout, *engines, rate, 300);
+        const ServingMetrics metrics = run_serving(request).metrics;
+        bool attained = true;
+        for (const LatencySlo& slo : tight.slos) {
+          attained = attained && achieved_ms(slo, metrics, request.percentiles) <= slo.limit_ms;
+        }
+        if (!attained) continue;
+        EXPECT_FALSE(judgement.pruned) << layout.key() << " at " << rate << " within " << slos;
+        EXPECT_GE(judgement.most_requests_per_s, rate) << layout.key() << " within " << slos;
+      }
+    }
+  }
+}
+
+TEST(ServingSearch, the_number_of_threads_changes_nothing) {
+  const ServingQuestion question = small_question();
+  const SearchLimits limits{.quick = 6, .full = 2, .round = 2};
+  const ServingSearchResult one = search_with(question, limits, 1), two = search_with(question, limits, 2);
+  ASSERT_EQ(one.points.size(), two.points.size());
+  EXPECT_EQ(one.ranking, two.ranking);
+  EXPECT_EQ(one.unexplored, two.unexplored);
+  for (size_t i = 0; i < one.points.size(); ++i) {
+    EXPECT_EQ(one.points[i].layout, two.points[i].layout);
+    EXPECT_EQ(one.points[i].capacity.value, two.points[i].capacity.value);
+    EXPECT_EQ(one.points[i].capacity.low, two.points[i].capacity.low);
+    EXPECT_EQ(one.points[i].capacity.high, two.points[i].capacity.high);
+  }
+}
+
+TEST(ServingSearch, the_cheapest_layout_that_serves_the_rate_wins) {
+  ServingQuestion question = small_question();
+  question.objective = PlanObjective::cost;
+  question.rate = 2;
+  const ServingSearchResult slow = search_with(question, {}, 1);
+  ASSERT_NE(slow.winner(), nullptr);
+  EXPECT_EQ(slow.winner()->layout.devices(), 1);
+  EXPECT_GE(slow.winner()->capacity.value, 2);
+  ASSERT_NE(slow.winner()->at_rate(2), nullptr);
+  EXPECT_TRUE(slow.winner()->at_rate(2)->attained);
+
+  question.rate = 1e6;
+  const ServingSearchResult none = search_with(question, {}, 1);
+  EXPECT_EQ(none.winner(), nullptr);
+  EXPECT_EQ(none.pruned[static_cast<size_t>(PruneReason::too_few_requests)], none.layouts);
+}
+
+TEST(ServingSearch, the_frontier_trades_speed_for_work) {
+  const ServingSearchResult result = search_with(small_question(), {.quick = 12, .full = 2}, 1);
+  ASSERT_FALSE(result.frontier.empty());
+  for (size_t i = 1; i < result.frontier.size(); ++i) {
+    EXPECT_LT(result.frontier[i].tokens_per_s_of_user, result.frontier[i - 1].tokens_per_s_of_user);
+    EXPECT_GT(result.frontier[i].tokens_per_s_of_device, result.frontier[i - 1].tokens_per_s_of_device);
+  }
+}
+
+TEST(LayoutSpace, every_layout_has_a_key_of_its_own_and_fits_the_devices) {
+  ServingQuestion question = small_question();
+  question.model = step_test::mixtral_like();
+  question.choices.engines = {"vllm", "sglang"};
+  question.choices.schemes = {std::nullopt, Scheme::fp8};
+  question.hardware[0].most_devices = 8;
+  question.hardware[0].node_devices = 4;
+  question.rate = 1;
+  question.budget_usd_per_hour = 6;
+  std::vector<std::string> keys;
+  for (const ServingLayout& layout : serving_layouts(question)) {
+    EXPECT_LE(layout.devices(), 6) << layout.key();
+    EXPECT_LE(layout.pool.engine.tensor * layout.pool.engine.attention_ranks, 4) << layout.key();
+    keys.push_back(layout.key());
+  }
+  EXPECT_GT(keys.size(), 100U);
+  std::sort(keys.begin(), keys.end());
+  EXPECT_EQ(std::adjacent_find(keys.begin(), keys.end()), keys.end());
+}
+
+TEST(ServingLayout, its_key_stays_what_it_is) {
+  const ServingLayout layout{
+      .pool = {.engine = {.device = "h100_sxm", .scheme = Scheme::fp8, .tensor = 4}, .replicas = 2, .max_num_seqs = 64},
+      .decode = {}};
+  EXPECT_EQ(layout.key(), "h100_sxm/vllm/fp8/kv-bf16/tp4/pp1/dp1/x2/seqs64/tokens0");
+}
+
+TEST(LaunchCommand, says_what_the_layout_says) {
+  ServingQuestion question = small_question();
+  question.model.name = "org/model";
+  EngineChoice engine{.device = "l4", .scheme = Scheme::fp8, .kv_dtype = DType::fp8, .tensor = 2};
+  ServingLayout layout{.pool = {.engine = engine, .replicas = 3, .max_num_seqs = 64}, .decode = {}};
+  const std::vector<LaunchCommand> vllm = launch_commands(question, layout, 4096);
+  ASSERT_EQ(vllm.size(), 1U);
+  EXPECT_EQ(vllm[0].count, 3);
+  EXPECT_EQ(
+      vllm[0].line,
+      "vllm serve org/model --tensor-parallel-size 2 --quantization fp8 --kv-cache-dtype fp8 --max-model-len 4096 "
+      "--max-num-seqs 64");
+  layout.pool.engine.engine = "sglang";
+  layout.decode = layout.pool;
+  const std::vector<LaunchCommand> sglang = launch_commands(question, layout, 4096);
+  ASSERT_EQ(sglang.size(), 2U);
+  EXPECT_THAT(sglang[0].line, HasSubstr("--disaggregation-mode prefill"));
+  EXPECT_THAT(sglang[1].line, HasSubstr("--disaggregation-mode decode"));
+  layout.decode.reset();
+  layout.pool.engine.engine = "trtllm";
+  EXPECT_THAT(launch_commands(question, layout, 4096)[0].note, HasSubstr("fp8"));
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,51 @@
+#include "plan/serving/traffic.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "serving/test_support.h"
+
+namespace foretoken {
+namespace {
+
+TEST(Traffic, every_rate_has_the_same_requests_sooner_or_later) {
+  const Traffic traffic(random_requests(1, 500, 3, 1000, 100));
+  for (const double rate : {0.1, 3.0, 40.0}) {
+    const auto source = traffic.at_rate(rate, 500);
+    const std::vector<Request> requests = Traffic::taken_from(*source, 1000);
+    ASSERT_EQ(requests.size(), 500U);
+    EXPECT_NEAR(499 / to_seconds(requests.back().arrival).value(), rate, 1e-6 * rate);
+    const auto own = traffic.at_rate(traffic.own_rate(), 500);
+    EXPECT_EQ(requests[17].input_tokens, Traffic::taken_from(*own, 18).back().input_tokens);
+  }
+  EXPECT_EQ(Traffic::taken_from(*traffic.at_rate(1, 20), 1000).size(), 20U);
+}
+
+TEST(Traffic, its_key_tells_other_requests_apart) {
+  const std::vector<Request> requests = random_requests(1, 50, 3, 1000, 100);
+  std::vector<Request> other = requests;
+  ++other[30].output_tokens;
+  EXPECT_EQ(Traffic(requests).key(), Traffic(requests).key());
+  EXPECT_NE(Traffic(requests).key(), Traffic(other).key());
+}
+
+TEST(Traffic, what_an_earlier_prompt_began_with_is_not_fresh) {
+  std::vector<Request> requests = random_requests(1, 2, 3, 1, 1);
+  for (Request& request : requests) {
+    request.input_tokens = 64;
+    request.prefix_block_tokens = 16;
+  }
+  requests[0].prefix_blocks = {1, 2, 3, 4};
+  requests[1].prefix_blocks = {1, 2, 9, 4};
+  EXPECT_EQ(Traffic(requests).lengths().fresh_inputs, (std::vector<int64_t>{32, 64}));
+}
+
+TEST(Traffic, refuses_requests_without_a_rate) {
+  EXPECT_THROW(Traffic({}), InputError);
+  std::vector<Request> at_once = random_requests(1, 3, 3, 10, 10);
+  for (Request& request : at_once) request.arrival = 5;
+  EXPECT_THROW(Traffic{at_once}, InputError);
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,343 @@
+#include "report/serving_plan_report.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "plan/serving/launch_command.h"
+#include "report/json_rows_csv.h"
+#include "report/page/html_page.h"
+#include "report/table.h"
+
+namespace foretoken {
+namespace {
+
+constexpr size_t most_plan_rows = 12;
+
+std::string rate_number(double requests_per_s) {
+  return requests_per_s >= 100  ? fmt::format("{:.0f}", requests_per_s)
+         : requests_per_s >= 10 ? fmt::format("{:.1f}", requests_per_s)
+                                : fmt::format("{:.2f}", requests_per_s);
+}
+
+std::string capacity_interval(const Headline& capacity) {
+  return fmt::format("{} requests/s ({} to {})", rate_number(capacity.value), rate_number(capacity.low),
+                     rate_number(capacity.high));
+}
+
+std::string slos_text(const ServingQuestion& question) {
+  std::string text;
+  for (const LatencySlo& slo : question.slos) text += (text.empty() ? "" : ", ") + slo_text(slo);
+  return text;
+}
+
+const Device& device_of(const ServingPlanReport& report, const ServingLayout& layout) {
+  return report.question.hardware_of(layout.pool.engine.device).device;
+}
+
+// The run that a point is shown by: at the rate asked for, else at capacity.
+const PlanRun* shown_run(const ServingQuestion& question, const PlanPoint& point) {
+  return question.rate ? point.at_rate(*question.rate) : point.at_capacity();
+}
+
+// USD for a million output tokens.
+std::optional<double> usd_per_million(const ServingQuestion& question, const PlanPoint& point, const PlanRun& run) {
+  const std::optional<double> usd = question.usd_per_hour(point.layout);
+  if (!usd || run.output_tokens_per_s <= 0) return std::nullopt;
+  return *usd / 3600 / run.output_tokens_per_s * 1e6;
+}
+
+std::string usd_text(const std::optional<double>& usd) {
+  return usd ? fmt::format("{:.2f}", *usd) : "-";
+}
+
+Json number_or_null(const std::optional<double>& number) {
+  return number ? Json(*number) : Json();
+}
+
+std::string cost_text(const ServingQuestion& question, const PlanPoint& point) {
+  const std::optional<double> usd = question.usd_per_hour(point.layout);
+  const PlanRun* run = shown_run(question, point);
+  if (!usd || run == nullptr) return "";
+  return fmt::format(" for ${:.2f} an hour (${:.2f} for a million output tokens)", *usd,
+                     usd_per_million(question, point, *run).value_or(0));
+}
+
+std::string achieved_text(const ServingQuestion& question, const PlanRun& run) {
+  std::string text;
+  for (size_t i = 0; i < question.slos.size(); ++i) {
+    const LatencySlo& slo = question.slos[i];
+    const std::string name = slo_text(slo);
+    text +=
+        fmt::format("{}{} {:.0f} ms", text.empty() ? "" : ", ", name.substr(0, name.find(" <")), run.achieved_ms[i]);
+  }
+  return text;
+}
+
+std::string no_answer(const ServingPlanReport& report) {
+  const ServingQuestion& question = report.question;
+  std::string text = fmt::format("None of {} layouts serves {}", report.result.layouts, question.model.name);
+  if (question.rate) text += fmt::format(" at {} requests/s", number_text(*question.rate));
+  text += fmt::format(" within {}.", slos_text(question));
+  const PlanPoint* best = nullptr;
+  for (const PlanPoint& point : report.result.points) {
+    if (best == nullptr || point.capacity.value > best->capacity.value) best = &point;
+  }
+  if (best != nullptr && best->capacity.value > 0) {
+    text += fmt::format(" The most that was found is {} requests/s, by {} on {}.", rate_number(best->capacity.value),
+                        layout_text(best->layout), device_of(report, best->layout).title);
+  }
+  return text + "\n";
+}
+
+// The points to show, best first: those simulated at length in their order, then by capacity.
+std::vector<size_t> shown_order(const ServingPlanReport& report) {
+  const ServingSearchResult& result = report.result;
+  std::vector<size_t> order = result.ranking, others;
+  for (size_t i = 0; i < result.points.size(); ++i) {
+    const bool ranked = std::find(order.begin(), order.end(), i) != order.end();
+    if (!ranked && result.points[i].capacity.value > 0) others.push_back(i);
+  }
+  const auto score = [&](size_t i) {
+    const PlanPoint& point = result.points[i];
+    const auto own = layout_score(report.question, point.layout, point.capacity.value);
+    return own.value_or(LayoutScore{.first = -1e300, .second = point.capacity.value});
+  };
+  std::stable_sort(others.begin(), others.end(), [&](size_t a, size_t b) { return score(a) > score(b); });
+  order.insert(order.end(), others.begin(), others.end());
+  return order;
+}
+
+Table layouts_table() {
+  return Table({{"layout", Table::Align::left},
+                {"device", Table::Align::left},
+                {"GPUs"},
+                {"req/s"},
+                {"tok/s/GPU"},
+                {"tok/s/user"},
+                {"$/h"},
+                {"$/Mtok"}});
+}
+
+void add_layout(Table& table, const ServingQuestion& question, const PlanPoint& point, const PlanRun* run) {
+  const auto devices = static_cast<double>(point.layout.devices());
+  const std::string about = point.effort == Effort::quick ? "~" : "";
+  table.add({layout_text(point.layout), point.layout.pool.engine.device, fmt::format("{}", point.layout.devices()),
+             about + rate_number(point.capacity.value),
+             run != nullptr ? fmt::format("{:.0f}", run->output_tokens_per_s / devices) : "-",
+             run != nullptr ? fmt::format("{:.1f}", run->tokens_per_s_of_user) : "-",
+             usd_text(question.usd_per_hour(point.layout)),
+             run != nullptr ? usd_text(usd_per_million(question, point, *run)) : "-"});
+}
+
+// The best layout by what tells kinds of layouts apart.
+std::string best_of_each(const ServingPlanReport& report) {
+  std::map<std::string, bool> seen;
+  Table table = layouts_table();
+  size_t rows = 0;
+  for (const size_t i : shown_order(report)) {
+    const PlanPoint& point = report.result.points[i];
+    const EngineChoice& engine = point.layout.pool.engine;
+    const std::string kind = fmt::format("{}/{}/{}", engine.device, engine.engine, point.layout.decode.has_value());
+    if (seen[kind] || rows == most_plan_rows) continue;
+    seen[kind] = true;
+    add_layout(table, report.question, point, shown_run(report.question, point));
+    ++rows;
+  }
+  return table.text();
+}
+
+std::string frontier_table(const ServingPlanReport& report) {
+  Table table({{"tok/s/user"}, {"tok/s/GPU"}, {"req/s"}, {"$/Mtok"}, {"layout", Table::Align::left}});
+  const std::vector<FrontierRun>& frontier = report.result.frontier;
+  const size_t step = std::max<size_t>(1, (frontier.size() + most_plan_rows - 1) / most_plan_rows);
+  for (size_t i = 0; i < frontier.size(); i += step) {
+    const PlanPoint& point = report.result.points[frontier[i].point];
+    const PlanRun& run = point.runs[frontier[i].run];
+    table.add({fmt::format("{:.1f}", frontier[i].tokens_per_s_of_user),
+               fmt::format("{:.0f}", frontier[i].tokens_per_s_of_device), rate_number(run.rate),
+               usd_text(usd_per_million(report.question, point, run)),
+               layout_text(point.layout) + " on " + point.layout.pool.engine.device});
+  }
+  return table.text();
+}
+
+std::string search_text(const ServingSearchResult& result) {
+  std::string text = fmt::format("Of {} layouts, {} were simulated", result.layouts, result.points.size());
+  for (size_t i = 0; i < prune_reasons; ++i) {
+    if (result.pruned[i] == 0) continue;
+    text += fmt::format("; {}: {}", prune_reason_text(static_cast<PruneReason>(i)), result.pruned[i]);
+  }
+  text += fmt::format("; no better by their bounds than what was found: {}", result.beaten);
+  if (result.unexplored > 0) {
+    text += fmt::format("; {} more might be better and were not tried (--most-simulated)", result.unexplored);
+  }
+  return text + ".\n";
+}
+
+Json plan_run_json(const ServingQuestion& question, const PlanPoint& point, const PlanRun& run) {
+  Json json =
+      Json::object({{"rate", run.rate},
+                    {"requests", run.requests},
+                    {"attained", run.attained},
+                    {"output_tokens_per_s", run.output_tokens_per_s},
+                    {"tokens_per_s_per_device", run.output_tokens_per_s / static_cast<double>(point.layout.devices())},
+                    {"tokens_per_s_per_user", run.tokens_per_s_of_user},
+                    {"goodput", run.goodput},
+                    {"failed_share", run.failed_share},
+                    {"usd_per_million_output_tokens", number_or_null(usd_per_million(question, point, run))}});
+  for (size_t i = 0; i < question.slos.size(); ++i) json.set(slo_key(question.slos[i]), run.achieved_ms[i]);
+  return json;
+}
+
+Json point_json(const ServingPlanReport& report, const PlanPoint& point) {
+  const ServingQuestion& question = report.question;
+  Json json = Json::object(
+      {{"key", point.layout.key()},
+       {"layout", layout_text(point.layout)},
+       {"device", point.layout.pool.engine.device},
+       {"engine", point.layout.pool.engine.engine},
+       {"devices", point.layout.devices()},
+       {"usd_per_hour", number_or_null(question.usd_per_hour(point.layout))},
+       {"effort", effort_name(point.effort)},
+       {"capacity_requests_per_s",
+        Json::object({{"value", point.capacity.value}, {"low", point.capacity.low}, {"high", point.capacity.high}})},
+       {"kv_tokens", point.kv_tokens}});
+  const PlanRun* run = shown_run(question, point);
+  json.set("run", run != nullptr ? plan_run_json(question, point, *run) : Json());
+  return json;
+}
+
+Json commands_json(const ServingPlanReport& report, const ServingLayout& layout) {
+  Json list = Json::array();
+  for (const LaunchCommand& command :
+       launch_commands(report.question, layout, planned_model_len(report.question, report.traffic))) {
+    list.push(Json::object(
+        {{"count", command.count}, {"role", command.role}, {"line", command.line}, {"note", command.note}}));
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string serving_plan_sentence(const ServingPlanReport& report) {
+  const ServingQuestion& question = report.question;
+  const PlanPoint* winner = report.result.winner();
+  if (winner == nullptr) return no_answer(report);
+  const Device& device = device_of(report, winner->layout);
+  std::string text = fmt::format("Serve {} on {} x {} as {}: it takes up to {} within {}", question.model.name,
+                                 winner->layout.devices(), device.title, layout_text(winner->layout),
+                                 capacity_interval(winner->capacity), slos_text(question));
+  text += cost_text(question, *winner) + ".";
+  if (question.rate) {
+    if (const PlanRun* run = winner->at_rate(*question.rate)) {
+      text += fmt::format(" At {} requests/s: {}.", number_text(*question.rate), achieved_text(question, *run));
+    }
+    if (winner->capacity.low < *question.rate) {
+      text += fmt::format(" If steps are as slow as their interval allows, it serves only {} requests/s.",
+                          rate_number(winner->capacity.low));
+    }
+  }
+  const std::vector<size_t> alike = indistinguishable(question, report.result);
+  if (!alike.empty()) {
+    const PlanPoint& second = report.result.points[alike.front()];
+    text += fmt::format(" Not distinguishable from {} on {} ({}){}.", layout_text(second.layout),
+                        device_of(report, second.layout).title, capacity_interval(second.capacity),
+                        alike.size() > 1 ? fmt::format(" and {} more", alike.size() - 1) : "");
+  }
+  return text + "\n";
+}
+
+std::string serving_plan_text(const ServingPlanReport& report) {
+  std::string text = wrap_lines(serving_plan_sentence(report), page_width, 2);
+  if (const PlanPoint* winner = report.result.winner()) {
+    text += "\nTo start it:\n";
+    for (const LaunchCommand& command :
+         launch_commands(report.question, winner->layout, planned_model_len(report.question, report.traffic))) {
+      if (command.count > 1 || !command.role.empty()) {
+        text += fmt::format("  # {} {}{}\n", command.count, command.role.empty() ? "such" : command.role,
+                            command.count > 1 ? " servers behind a router" : " server");
+      }
+      text += "  " + command.line + "\n";
+      if (!command.note.empty()) text += "  # " + command.note + "\n";
+    }
+  }
+  if (!report.result.points.empty()) {
+    text += "\nThe best of each kind (~ by short runs alone):\n" + best_of_each(report);
+  }
+  if (!report.result.frontier.empty()) {
+    text += "\nSpeed for a user against work of a GPU, within the limits:\n" + frontier_table(report);
+  }
+  const TrafficLengths& lengths = report.traffic.lengths();
+  text += "\n" + wrap_lines(search_text(report.result) +
+                                fmt::format("Requests have {:.0f} tokens in and {:.0f} out in the mean. Intervals are "
+                                            "those of the step times; which requests come is the same in all runs.\n",
+                                            lengths.mean_input, lengths.mean_output),
+                            page_width, 0);
+  return text;
+}
+
+Json serving_plan_json(const ServingPlanReport& report) {
+  const ServingQuestion& question = report.question;
+  const ServingSearchResult& result = report.result;
+  Json slos = Json::array(), ranking = Json::array(), frontier = Json::array(), points = Json::array();
+  for (const LatencySlo& slo : question.slos) slos.push(slo_key(slo));
+  for (const size_t i : result.ranking) ranking.push(point_json(report, result.points[i]));
+  for (const PlanPoint& point : result.points) points.push(point_json(report, point));
+  for (const FrontierRun& one : result.frontier) {
+    const PlanPoint& point = result.points[one.point];
+    Json row = plan_run_json(question, point, point.runs[one.run]);
+    row.set("key", point.layout.key());
+    frontier.push(std::move(row));
+  }
+  Json pruned = Json::object();
+  for (size_t i = 0; i < prune_reasons; ++i) {
+    pruned.set(std::string(prune_reason_text(static_cast<PruneReason>(i))), result.pruned[i]);
+  }
+  Json alike = Json::array();
+  for (const size_t i : indistinguishable(question, result)) alike.push(result.points[i].layout.key());
+  Json json = Json::object({{"sentence", serving_plan_sentence(report)},
+                            {"model", question.model.name},
+                            {"slos", std::move(slos)},
+                            {"rate", number_or_null(question.rate)},
+                            {"layouts", result.layouts},
+                            {"pruned", std::move(pruned)},
+                            {"beaten", result.beaten},
+                            {"unexplored", result.unexplored}});
+  const PlanPoint* winner = result.winner();
+  json.set("winner", winner != nullptr ? point_json(report, *winner) : Json());
+  json.set("commands", winner != nullptr ? commands_json(report, winner->layout) : Json::array());
+  json.set("not_distinguishable", std::move(alike));
+  json.set("ranking", std::move(ranking));
+  json.set("frontier", std::move(frontier));
+  json.set("points", std::move(points));
+  return json;
+}
+
+std::string serving_plan_csv(const ServingPlanReport& report) {
+  Json rows = Json::array();
+  for (const PlanPoint& point : report.result.points) {
+    for (const PlanRun& run : point.runs) {
+      Json row = Json::object({{"key", point.layout.key()},
+                               {"devices", point.layout.devices()},
+                               {"usd_per_hour", number_or_null(report.question.usd_per_hour(point.layout))},
+                               {"effort", effort_name(point.effort)},
+                               {"capacity", point.capacity.value}});
+      const Json run_columns = plan_run_json(report.question, point, run);
+      for (const Json::Member& member : run_columns.members()) row.set(member.first, member.second);
+      rows.push(std::move(row));
+    }
+  }
+  return json_rows_csv(rows);
+}
+
+std::string serving_plan_html(const ServingPlanReport& report) {
+  HtmlPage page(fmt::format("Serving {}", report.question.model.name));
+  page.figure(serving_plan_svg(report), "Speed for a user against work of a GPU: every run within the limits");
+  page.preformatted(serving_plan_text(report));
+  return page.finish();
+}
+
+}  // namespace foretoken
