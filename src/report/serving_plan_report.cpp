@@ -335,6 +335,7 @@ std::string serving_plan_csv(const ServingPlanReport& report) {
 
 std::string serving_plan_html(const ServingPlanReport& report) {
   HtmlPage page(fmt::format("Serving {}", report.question.model.name));
+  page.sentence(serving_plan_sentence(report));
   page.figure(serving_plan_svg(report), "Speed for a user against work of a GPU: every run within the limits");
   page.preformatted(serving_plan_text(report));
   return page.finish();
