@@ -164,6 +164,7 @@ void HttpServer::run() {
     flush_dirty();
     if (now_ >= next_sweep_) sweep();
   }
+  connections_.clear();
 }
 
 void HttpServer::stop() {
