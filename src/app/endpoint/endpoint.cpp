@@ -60,7 +60,6 @@ struct Endpoint::Choice {
   int64_t sent = 0;  // tokens that have come out, but for those of the last step
   int64_t held = 0;  // these: they go out with the reason of the end
   AnsweredChoice answered;
-  bool ended = false;
 };
 
 struct Endpoint::Answer {
@@ -94,12 +93,19 @@ std::optional<ServerTime> Endpoint::next_wake() const {
   return clock_.wall(next);
 }
 
+void Endpoint::wake() {
+  const Picoseconds when = now();
+  run_.advance(when);
+  for (const ConnectionId connection : std::exchange(shed_, {})) forget(*answers_.at(connection), when);
+}
+
 HttpResponse Endpoint::refusal(int status, const std::string& why) {
   ++totals_.refused;
   return error_answer(status, why);
 }
 
 void Endpoint::requested(ConnectionId connection, HttpRequest&& request) {
+  wake();  // an answer that the connection had is forgotten
   ++totals_.requests;
   const RouteEntry* found = nullptr;
   for (const RouteEntry& entry : routes) {
@@ -177,19 +183,19 @@ void Endpoint::complete(CompletionKind kind, ConnectionId connection, const std:
   answer.samples = asked.samples;
   answer.dimensions = asked.dimensions.value_or(settings_.embedding_dimensions);
   answers_.emplace(connection, std::move(made));
-  submit(answer, asked);
+  const Picoseconds arrival = now();
+  submit(answer, asked, arrival);
   if (answer.rejection != Rejection::none) {
     server_->respond(connection, rejected(answer, answer.rejection));
-    forget(answer);
+    forget(answer, arrival);
   } else if (answer.stream) {
     server_->begin_stream(
         connection, {.content_type = "text/event-stream; charset=utf-8", .headers = {{"Cache-Control", "no-cache"}}});
   }
 }
 
-void Endpoint::submit(Answer& answer, const CompletionRequest& asked) {
+void Endpoint::submit(Answer& answer, const CompletionRequest& asked, Picoseconds arrival) {
   answer.first_request = next_request_;
-  const Picoseconds arrival = now();
   std::vector<Request> requests;
   for (const std::vector<TokenId>& prompt : asked.prompts) {
     for (int64_t sample = 0; sample < asked.samples; ++sample) {
@@ -247,6 +253,7 @@ Request Endpoint::request_for(const std::vector<TokenId>& prompt, const Choice& 
 void Endpoint::request_stepped(const RequestStep& own, const StepRecord& /*step*/) {
   if (own.yields == 0) return;
   Answer& answer = *answer_of_.at(own.request);
+  if (answer.rejection != Rejection::none) return;
   Choice& choice = answer.choices[static_cast<size_t>(own.request - answer.first_request)];
   if (choice.sent + own.yields == choice.output_tokens) {
     choice.held = own.yields;
@@ -264,8 +271,8 @@ void Endpoint::request_stepped(const RequestStep& own, const StepRecord& /*step*
 void Endpoint::request_ended(const RequestRecord& record) {
   Answer& answer = *answer_of_.at(record.id);
   answer_of_.erase(record.id);
+  if (answer.rejection != Rejection::none) return;  // its answer was that
   Choice& choice = answer.choices[static_cast<size_t>(record.id - answer.first_request)];
-  choice.ended = true;
   if (record.outcome != RequestOutcome::completed) {
     answer.rejection = record.rejection;
     answer.rejected_input = record.input_tokens;
@@ -278,7 +285,9 @@ void Endpoint::request_ended(const RequestRecord& record) {
     } else {
       server_->respond(answer.connection, why);
     }
-    return forget(answer);
+    // The engines are in the middle of a step: the other choices are cancelled behind it.
+    shed_.push_back(answer.connection);
+    return;
   }
   choice.answered.record = record;
   if (choice.answered.index % answer.samples == 0) answer.usage.cached_tokens += record.cached_tokens;
@@ -314,7 +323,7 @@ void Endpoint::finish(Answer& answer) {
     for (const Choice& choice : answer.choices) choices.push_back(choice.answered);
     server_->respond(answer.connection, json_answer(completion_json(answer.head, choices, answer.usage)));
   }
-  forget(answer);
+  answers_.erase(answer.connection);
 }
 
 HttpResponse Endpoint::rejected(const Answer& answer, Rejection why) const {
@@ -328,18 +337,20 @@ HttpResponse Endpoint::rejected(const Answer& answer, Rejection why) const {
 }
 
 void Endpoint::left(ConnectionId connection) {
+  const Picoseconds when = now();
+  run_.advance(when);
   const auto found = answers_.find(connection);
-  if (found == answers_.end()) return;
+  if (found == answers_.end()) return;                      // it has just come to its end
+  if (found->second->rejection != Rejection::none) return;  // `wake` forgets it
   ++totals_.cancelled;
-  forget(*found->second);
+  forget(*found->second, when);
 }
 
-// What of it still runs is cancelled.
-void Endpoint::forget(Answer& answer) {
+void Endpoint::forget(Answer& answer, Picoseconds when) {
   for (size_t i = 0; i < answer.choices.size(); ++i) {
     const int64_t id = answer.first_request + static_cast<int64_t>(i);
-    if (answer.choices[i].ended || answer_of_.erase(id) == 0) continue;
-    run_.cancel(id, now());
+    if (answer_of_.erase(id) == 0) continue;  // ended, or never submitted
+    run_.cancel(id, when);
     metrics_.cancelled(id);
   }
   answers_.erase(answer.connection);

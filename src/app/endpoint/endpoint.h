@@ -50,7 +50,7 @@ class Endpoint final : public HttpService, private RunObserver {
   void left(ConnectionId connection) override;
   HttpResponse refusal(int status, const std::string& why) override;
   std::optional<ServerTime> next_wake() const override;
-  void wake() override { run_.advance(now()); }
+  void wake() override;
   void stopping() override { stopping_ = true; }
 
  private:
@@ -63,11 +63,12 @@ class Endpoint final : public HttpService, private RunObserver {
 
   HttpResponse look_up(const std::string& path) const;  // GET
   void complete(CompletionKind kind, ConnectionId connection, const std::string& body);
-  void submit(Answer& answer, const CompletionRequest& asked);
+  void submit(Answer& answer, const CompletionRequest& asked, Picoseconds arrival);
   Choice make_choice(const std::vector<TokenId>& prompt, const CompletionRequest& asked, int64_t index) const;
   Request request_for(const std::vector<TokenId>& prompt, const Choice& choice, const CompletionRequest& asked);
   void finish(Answer& answer);
-  void forget(Answer& answer);
+  // What of it still runs is cancelled; all before `when` has happened.
+  void forget(Answer& answer, Picoseconds when);
   HttpResponse rejected(const Answer& answer, Rejection why) const;
   Picoseconds now() const { return clock_.simulated(std::chrono::steady_clock::now()); }
 
@@ -81,6 +82,7 @@ class Endpoint final : public HttpService, private RunObserver {
   int64_t next_request_ = 0, next_answer_ = 0;
   std::unordered_map<ConnectionId, std::unique_ptr<Answer>> answers_;
   std::unordered_map<int64_t, Answer*> answer_of_;  // by request
+  std::vector<ConnectionId> shed_;                  // whose answers are over, but not all of their requests
   EndpointTotals totals_;
   bool stopping_ = false;
 };

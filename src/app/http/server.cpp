@@ -95,6 +95,13 @@ void watch(int poll, int descriptor, ConnectionId source) {
   if (epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event) != 0) fail("epoll_ctl");
 }
 
+// A client that fell behind once does not keep the memory of that for good.
+void empty(std::string& buffer) {
+  constexpr size_t most_kept = 4096;
+  if (buffer.capacity() > most_kept) buffer = std::string();
+  buffer.clear();
+}
+
 void drain(int descriptor) {
   std::array<char, 512> bytes;
   while (read(descriptor, bytes.data(), bytes.size()) > 0) {
@@ -157,6 +164,7 @@ void HttpServer::run() {
     flush_dirty();
     if (now_ >= next_sweep_) sweep();
   }
+  connections_.clear();
 }
 
 void HttpServer::stop() {
@@ -301,7 +309,7 @@ void HttpServer::end_stream(ConnectionId id) {
   Connection* connection = find(id);
   if (connection == nullptr) return;
   append_chunk(connection->unsent, connection->pending);
-  connection->pending.clear();
+  empty(connection->pending);
   connection->unsent += last_chunk;
   end_answer(*connection);
 }
@@ -331,7 +339,7 @@ void HttpServer::flush_dirty() {
 
 void HttpServer::flush(Connection& connection) {
   append_chunk(connection.unsent, connection.pending);
-  connection.pending.clear();
+  empty(connection.pending);
   const size_t before = connection.sent;
   while (connection.sent < connection.unsent.size()) {
     const ssize_t count = send(connection.socket.get(), connection.unsent.data() + connection.sent,
@@ -349,7 +357,7 @@ void HttpServer::flush(Connection& connection) {
     if ((connection.events & EPOLLOUT) == 0) connection.since = now_;  // until now it took all
     return listen_for(connection);
   }
-  connection.unsent.clear();
+  empty(connection.unsent);
   connection.sent = 0;
   if (connection.phase == Phase::leaving) {
     if (!connection.shut) shutdown(connection.socket.get(), SHUT_WR);

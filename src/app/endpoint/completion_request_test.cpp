@@ -1,0 +1,93 @@
+#include "app/endpoint/completion_request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+CompletionRequest chat(const std::string& fields) {
+  return read_completion_request(CompletionKind::chat,
+                                 R"({"messages": [{"role": "user", "content": "12345678"}])" + fields + "}");
+}
+
+std::string complaint(CompletionKind kind, const std::string& body) {
+  try {
+    read_completion_request(kind, body);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CompletionRequest, of_a_chat_has_a_token_for_each_role_and_end_and_one_for_the_answer) {
+  const CompletionRequest request = chat("");
+  ASSERT_EQ(request.prompts.size(), 1U);
+  EXPECT_EQ(request.prompts[0].size(), 5U);
+  EXPECT_FALSE(request.max_tokens);
+  EXPECT_FALSE(request.stream);
+}
+
+TEST(CompletionRequest, of_the_next_turn_begins_with_the_tokens_of_the_last_and_its_answer) {
+  const std::string said = answer_text(1, 0, 6);
+  const auto turn = [](const std::string& more) {
+    return read_completion_request(CompletionKind::chat,
+                                   R"({"messages": [{"role": "user", "content": "Hello"})" + more + "]}")
+        .prompts[0];
+  };
+  std::vector<TokenId> first = turn("");
+  add_tokens(said, first);
+  const std::vector<TokenId> second =
+      turn(R"(, {"role": "assistant", "content": ")" + said + R"("}, {"role": "user", "content": "More"})");
+  ASSERT_GT(second.size(), first.size());
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), second.begin()));
+}
+
+TEST(CompletionRequest, takes_parts_of_text_for_the_text) {
+  const std::string parts =
+      R"({"messages": [{"role": "user", "content": [{"type": "text", "text": "1234"}, {"type": "text", "text": "5678"}]}]})";
+  EXPECT_EQ(read_completion_request(CompletionKind::chat, parts).prompts, chat("").prompts);
+}
+
+TEST(CompletionRequest, reads_the_fields_that_change_the_answer) {
+  const CompletionRequest request = chat(
+      R"(, "max_tokens": 5, "max_completion_tokens": 7, "n": 3, "stream": true, "ignore_eos": true, "min_tokens": 2,
+         "stream_options": {"include_usage": true}, "temperature": 0.5, "stop": ["x"], "tools": [])");
+  EXPECT_EQ(request.max_tokens, 7) << "the newer name wins";
+  EXPECT_EQ(request.samples, 3);
+  EXPECT_EQ(request.min_tokens, 2);
+  EXPECT_TRUE(request.stream && request.ignore_eos && request.include_usage);
+}
+
+TEST(CompletionRequest, takes_prompts_as_texts_and_as_token_ids) {
+  const auto prompts = [](const std::string& prompt) {
+    return read_completion_request(CompletionKind::text, R"({"prompt": )" + prompt + "}").prompts;
+  };
+  EXPECT_EQ(prompts(R"("12345678")")[0].size(), 2U);
+  EXPECT_EQ(prompts(R"(["1234", "12345"])")[1].size(), 2U);
+  EXPECT_EQ(prompts("[5, 6, 7]"), (std::vector<std::vector<TokenId>>{{5, 6, 7}}));
+  EXPECT_EQ(prompts("[[5, 6], [7]]"), (std::vector<std::vector<TokenId>>{{5, 6}, {7}}));
+}
+
+TEST(CompletionRequest, complains_about_what_it_cannot_answer_and_names_the_field) {
+  using testing::HasSubstr;
+  EXPECT_THAT(complaint(CompletionKind::chat, "{"), HasSubstr("request body"));
+  EXPECT_THAT(complaint(CompletionKind::chat, "[]"), HasSubstr("an object"));
+  EXPECT_THAT(complaint(CompletionKind::chat, "{}"), HasSubstr("messages"));
+  EXPECT_THAT(complaint(CompletionKind::chat, R"({"messages": []})"), HasSubstr("at least one message"));
+  EXPECT_THAT(complaint(CompletionKind::text, R"({"prompt": "a", "logprobs": 2})"), HasSubstr("logprobs"));
+  EXPECT_THAT(complaint(CompletionKind::text, R"({"prompt": "a", "max_tokens": 0})"), HasSubstr("max_tokens"));
+  EXPECT_THAT(complaint(CompletionKind::text, R"({"prompt": "a", "n": -1})"), HasSubstr("n"));
+  EXPECT_THAT(complaint(CompletionKind::text, R"({"prompt": ["a", "b"], "n": 1000})"), HasSubstr("at most 1024"));
+  EXPECT_THAT(complaint(CompletionKind::text, R"({"prompt": [-1]})"), HasSubstr("prompt"));
+  EXPECT_THAT(complaint(CompletionKind::text, R"({"prompt": "a", "stream_options": {}})"), HasSubstr("stream"));
+  EXPECT_THAT(
+      complaint(CompletionKind::chat, R"({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})"),
+      HasSubstr("not simulated"));
+  EXPECT_EQ(complaint(CompletionKind::text, R"({"prompt": "a", "logprobs": null, "echo": false})"), "");
+}
+
+}  // namespace
+}  // namespace foretoken

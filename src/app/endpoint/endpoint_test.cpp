@@ -1,0 +1,237 @@
+#include "app/endpoint/endpoint.h"
+
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/http/test_client.h"
+#include "serving/test_support.h"
+
+namespace foretoken {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+
+Json parsed(const TestAnswer& answer) {
+  return parse_json(answer.body, "answer");
+}
+
+// The documents of a stream of events, without the last, which says that it is over.
+std::vector<Json> events_of(const std::string& body) {
+  std::vector<Json> events;
+  EXPECT_THAT(body, EndsWith("data: [DONE]\n\n"));
+  for (size_t at = 0; (at = body.find("data: {", at)) != std::string::npos; ++at) {
+    events.push_back(parse_json(body.substr(at + 6, body.find("\n\n", at) - at - 6), "event"));
+  }
+  return events;
+}
+
+class EndpointTest : public testing::Test {
+ protected:
+  void start(EndpointSettings settings = {}) {
+    const SchedulerOptions options{.max_model_len = 1000, .num_gpu_blocks = 500};
+    settings.config.replicas = {{.options = options, .times = &times_}, {.options = options, .times = &times_}};
+    settings.model_name = "tiny";
+    settings.time_scale = 1000;
+    settings.embedding_dimensions = 4;
+    endpoint_.emplace(settings);
+    server_.emplace(HttpServerSettings{.port = 0}, *endpoint_);
+    endpoint_->answer_through(*server_);
+    thread_ = std::thread([this] { server_->run(); });
+  }
+  ~EndpointTest() override { stop(); }
+  void stop() {
+    if (!thread_.joinable()) return;
+    server_->stop();
+    thread_.join();
+  }
+  TestAnswer post(std::string_view path, std::string_view body) { return ask(server_->port(), "POST", path, body); }
+  TestAnswer get(std::string_view path) { return ask(server_->port(), "GET", path); }
+  JsonView choice(const Json& answer) { return JsonView(answer, "answer").at("choices").items().front(); }
+  int64_t cached(const Json& answer) {
+    return JsonView(answer, "answer").at("usage").at("prompt_tokens_details").at("cached_tokens").integer();
+  }
+
+  LinearTimes times_{{}};
+  std::optional<Endpoint> endpoint_;
+  std::optional<HttpServer> server_;
+  std::thread thread_;
+};
+
+TEST_F(EndpointTest, streams_the_words_of_the_whole_answer_one_chunk_each) {
+  start();
+  const std::string prompt = R"({"prompt": "some text", "max_tokens": 20, "ignore_eos": true)";
+  const Json whole = parsed(post("/v1/completions", prompt + "}"));
+  const std::vector<Json> events = events_of(
+      post("/v1/completions", prompt + R"(, "stream": true, "stream_options": {"include_usage": true}})").body);
+  ASSERT_EQ(events.size(), 21U);
+  std::string text;
+  for (size_t i = 0; i < 20; ++i) {
+    text += choice(events[i]).at("text").string();
+    EXPECT_EQ(choice(events[i]).has("finish_reason"), i == 19);
+  }
+  EXPECT_EQ(text, choice(whole).at("text").string());
+  EXPECT_EQ(choice(whole).at("finish_reason").string(), "length");
+  const JsonView usage = JsonView(events[20], "event").at("usage");
+  EXPECT_EQ(usage.at("prompt_tokens").integer(), 3);
+  EXPECT_EQ(usage.at("completion_tokens").integer(), 20);
+  EXPECT_EQ(usage.at("total_tokens").integer(), 23);
+}
+
+TEST_F(EndpointTest, a_chat_begins_with_its_role_and_several_answers_come_side_by_side) {
+  start();
+  const std::vector<Json> events = events_of(
+      post(
+          "/v1/chat/completions",
+          R"({"model": "tiny", "messages": [{"role": "user", "content": "Hi"}], "n": 2, "stream": true, "max_tokens": 5,
+               "ignore_eos": true})")
+          .body);
+  ASSERT_EQ(events.size(), 12U);
+  std::string texts[2];
+  for (const Json& event : events) {
+    const auto index = static_cast<size_t>(choice(event).at("index").integer());
+    const JsonView delta = choice(event).at("delta");
+    EXPECT_EQ(delta.has("role"), delta.at("content").string().empty());
+    texts[index] += delta.at("content").string();
+  }
+  EXPECT_EQ(texts[0].size(), 5 * token_bytes);
+  EXPECT_EQ(texts[1].size(), 5 * token_bytes);
+  EXPECT_NE(texts[0], texts[1]);
+}
+
+TEST_F(EndpointTest, the_schedule_of_an_answer_alone_is_that_of_the_simulation) {
+  start();
+  const Json answer = parsed(post("/v1/completions", R"({"prompt": "12345678", "max_tokens": 3, "ignore_eos": true})"));
+  const JsonView schedule = choice(answer).at("foretoken");
+  SimulationConfig config{.replicas = {{.options = {.max_model_len = 1000, .num_gpu_blocks = 500}, .times = &times_}}};
+  const SimulatedRun run = simulated(config, {{.input_tokens = 2, .output_tokens = 3}});
+  EXPECT_NEAR(schedule.at("ttft_s").number(), to_seconds(run.told.requests[0].ttft()).value(), 1e-9);
+  EXPECT_NEAR(schedule.at("e2e_s").number(), to_seconds(run.told.requests[0].e2el()).value(), 1e-9);
+}
+
+TEST_F(EndpointTest, finds_prefixes_of_equal_prompts_and_of_its_own_answers_again) {
+  start();
+  const std::string question(200, 'q');
+  const auto turn = [&](const std::string& more) {
+    return R"({"max_tokens": 40, "ignore_eos": true, "messages": [{"role": "user", "content": ")" + question + "\"}" +
+           more + "]}";
+  };
+  // Twice: one for each replica.
+  const Json first = parsed(post("/v1/chat/completions", turn("")));
+  post("/v1/chat/completions", turn(""));
+  EXPECT_EQ(cached(first), 0);
+  EXPECT_EQ(cached(parsed(post("/v1/chat/completions", turn("")))), 48) << "of 53 tokens, in whole blocks";
+  const std::string said = choice(first).at("message").at("content").string();
+  const Json next = parsed(post("/v1/chat/completions", turn(R"(, {"role": "assistant", "content": ")" + said +
+                                                             R"("}, {"role": "user", "content": "go on"})")));
+  EXPECT_EQ(cached(next), 80) << "of the 93 tokens of the turn before, less the last, in whole blocks";
+  EXPECT_EQ(post("/reset_prefix_cache", "").status, 200);
+  EXPECT_EQ(cached(parsed(post("/v1/chat/completions", turn("")))), 0);
+}
+
+TEST_F(EndpointTest, answers_end_by_themselves_with_the_mean_that_was_asked_for) {
+  start({.mean_output_tokens = 20});
+  double tokens = 0;
+  int64_t stops = 0;
+  constexpr int64_t answers = 400;
+  std::vector<std::string> prompts;
+  for (int64_t i = 0; i < answers; ++i) prompts.push_back(fmt::format("[{}]", i));
+  const Json answer =
+      parsed(post("/v1/completions", fmt::format(R"({{"prompt": [{}], "max_tokens": 500}})", fmt::join(prompts, ","))));
+  for (const JsonView& one : JsonView(answer, "answer").at("choices").items()) {
+    tokens += static_cast<double>(one.at("text").string().size() / token_bytes);
+    stops += one.at("finish_reason").string() == "stop" ? 1 : 0;
+  }
+  EXPECT_EQ(stops, answers);
+  EXPECT_NEAR(tokens / answers, 20, 4 * 20 / std::sqrt(double{answers}));
+}
+
+TEST_F(EndpointTest, refuses_in_the_form_of_openai_errors) {
+  start();
+  const auto status = [](const TestAnswer& answer) {
+    const Json json = parsed(answer);
+    const JsonView error = JsonView(json, "answer").at("error");
+    EXPECT_FALSE(error.at("message").string().empty());
+    EXPECT_EQ(error.at("code").integer(), answer.status);
+    return answer.status;
+  };
+  EXPECT_EQ(status(post("/v1/completions", "{")), 400);
+  EXPECT_EQ(status(post("/v1/completions", R"({"prompt": ""})")), 400);
+  EXPECT_EQ(status(post("/v1/completions", R"({"model": "other", "prompt": "a"})")), 404);
+  EXPECT_EQ(status(post("/v1/nothing", "{}")), 404);
+  EXPECT_EQ(status(get("/v1/completions")), 405);
+  const TestAnswer too_long = post("/v1/completions", R"({"prompt": ")" + std::string(4 * 1001, 'x') + "\"}");
+  EXPECT_EQ(status(too_long), 400);
+  EXPECT_THAT(too_long.body, HasSubstr("maximum context length is 1000 tokens"));
+  EXPECT_EQ(endpoint_->totals().completed, 0);
+}
+
+TEST_F(EndpointTest, fails_requests_at_the_rate_that_was_asked_for) {
+  start({.failure_rate = 1});
+  EXPECT_EQ(post("/v1/completions", R"({"prompt": "a"})").status, 500);
+  EXPECT_EQ(get("/health").status, 200);
+}
+
+TEST_F(EndpointTest, says_what_it_is_and_how_it_is) {
+  start({.version = "1.2.3"});
+  EXPECT_THAT(get("/v1/models").body, HasSubstr(R"("id":"tiny")"));
+  EXPECT_THAT(get("/version").body, HasSubstr("1.2.3"));
+  EXPECT_THAT(get("/load").body, HasSubstr(R"("server_load":0)"));
+  for (const char* path : {"/health", "/health/ready", "/ping"}) EXPECT_EQ(get(path).status, 200);
+  EXPECT_THAT(post("/tokenize", R"({"prompt": "12345"})").body, HasSubstr(R"("count":2)"));
+}
+
+TEST_F(EndpointTest, metrics_count_what_was_served_under_the_names_of_vllm) {
+  start();
+  post("/v1/completions", R"({"prompt": "12345678", "max_tokens": 5, "ignore_eos": true})");
+  post("/v1/completions", R"({"prompt": "12345678", "max_tokens": 7, "ignore_eos": true})");
+  const std::string text = get("/metrics").body;
+  const auto labelled = [](int engine) { return fmt::format(R"(engine="{}",model_name="tiny")", engine); };
+  EXPECT_THAT(text, HasSubstr("# TYPE vllm:generation_tokens_total counter\n"));
+  EXPECT_THAT(text, HasSubstr("vllm:generation_tokens_total{" + labelled(0) + "} 5\n"));
+  EXPECT_THAT(text, HasSubstr("vllm:generation_tokens_total{" + labelled(1) + "} 7\n"));
+  EXPECT_THAT(text, HasSubstr("vllm:request_success_total{" + labelled(0) + ",finished_reason=\"length\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("vllm:time_to_first_token_seconds_bucket{" + labelled(0) + ",le=\"+Inf\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("vllm:time_to_first_token_seconds_bucket{" + labelled(0) + ",le=\"0.001\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("vllm:num_requests_running{" + labelled(0) + "} 0\n"));
+}
+
+TEST_F(EndpointTest, gives_embeddings_as_numbers_or_bytes) {
+  start();
+  const Json numbers = parsed(post("/v1/embeddings", R"({"input": ["a", "b"], "dimensions": 3})"));
+  const std::vector<JsonView> data = JsonView(numbers, "answer").at("data").items();
+  ASSERT_EQ(data.size(), 2U);
+  EXPECT_EQ(data[1].at("embedding").items().size(), 3U);
+  const Json bytes = parsed(post("/v1/embeddings", R"({"input": "a", "encoding_format": "base64"})"));
+  EXPECT_EQ(JsonView(bytes, "answer").at("data").items()[0].at("embedding").string().size(), 24U) << "of 4 x 4 bytes";
+}
+
+TEST_F(EndpointTest, a_client_that_leaves_frees_its_engine) {
+  start();
+  {
+    TestClient client(server_->port());
+    client.send_request("POST", "/v1/completions",
+                        R"({"prompt": "a", "max_tokens": 900, "ignore_eos": true, "stream": true})");
+    client.read_until("data: ");
+  }
+  while (get("/metrics").body.find("finished_reason=\"abort\"} 1\n") == std::string::npos) std::this_thread::yield();
+  EXPECT_THAT(get("/metrics").body, HasSubstr(R"(vllm:num_requests_running{engine="0",model_name="tiny"} 0)"));
+  stop();
+  EXPECT_EQ(endpoint_->totals().cancelled, 1);
+}
+
+TEST_F(EndpointTest, streams_that_are_under_way_end_before_the_server_does) {
+  start();
+  TestClient client(server_->port());
+  client.send_request("POST", "/v1/completions",
+                      R"({"prompt": "a", "max_tokens": 300, "ignore_eos": true, "stream": true})");
+  std::string bytes = client.read_until("data: ");
+  stop();
+  bytes += client.read_all();
+  EXPECT_EQ(events_of(parsed_answer(bytes).body).size(), 300U);
+}
+
+}  // namespace
+}  // namespace foretoken
