@@ -210,6 +210,11 @@ bool Options::was_given(const std::string& flag) const {
   return option->count() > 0;
 }
 
+void Options::set_line(const std::string& line) {
+  line_ = line;
+  for (const std::unique_ptr<Options>& child : children_) child->set_line(line);
+}
+
 bool Options::was_chosen() const {
   return app_.parsed();
 }

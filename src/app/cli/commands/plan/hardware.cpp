@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include "app/cli/commands/plan/list.h"
+#include "app/cli/step_flags.h"
+#include "app/cli/tier_flag.h"
+#include "base/file.h"
+#include "compose/step_estimate.h"
+#include "plan/hardware/sensitivity.h"
+#include "report/hardware_plan_report.h"
+
+namespace foretoken {
+namespace {
+
+class PlanHardwareCommand : public Command {
+ public:
+  void declare(Options& options) override {
+    options_ = &options;
+    flags_.declare(options);
+    options.heading("What if");
+    options.list("--change", changes_,
+                 "Numbers of the device that are others: sms, clock, memory-bandwidth, cache, memory, link-bandwidth, "
+                 "each with =+20%, =1.5x or a new number (memory-bandwidth=8TB/s)");
+    options.heading("Execution");
+    options.text("--stack", stack_, "Software that runs the step (foretoken stacks); default: as foretoken step");
+    options.heading("Output");
+    options.text("--svg", svg_, "Draw the step's time against each number");
+    options.text("--html", html_, "One page with the answer, the figure and the table");
+    options.footer(
+        "The step's time comes from the best tier there is; how it changes with the sheet, from the tier that ports\n"
+        "between GPUs by their sheets, and start-up and wire time of collectives.\n"
+        "Examples:\n"
+        "  foretoken plan hardware --model Llama-3.1-70B --device h100_sxm -tp 8 --batch 64 --context-len 4096\n"
+        "  foretoken plan hardware --model Llama-3.1-8B --device h100_sxm --phase prefill --input-len 4096\n"
+        "      --change memory-bandwidth=4.8TB/s,memory=141GB");
+  }
+
+  Answer run(const Library& library) const override {
+    const Model model = flags_.read_model(library);
+    const StepRequest request = flags_.step_request(model);
+    const ParallelPlan plan = flags_.parallel_plan();
+    const Stack stack = library.stacks().stack(!stack_.empty()                     ? stack_
+                                               : request.phase == StepPhase::train ? "fused"
+                                                                                   : "vllm");
+    const DeviceModels models = library.device_models(flags_.device, plan);
+    const Device& device = models.kernels.device();
+    const SecondsOnDevice seconds = [&](const Device& changed) {
+      const KernelPredictor ported = library.predictor(changed, Tier::cross);
+      return estimate_step(model, request, plan, ported, stack).seconds.value;
+    };
+
+    constexpr double factors[] = {0.5, 0.7, 0.85, 1, 1.15, 1.4, 2};
+    HardwarePlanReport report{
+        .model = model.name,
+        .device = device,
+        .step = estimate_step(model, request, plan, models.kernels, stack, {.collectives = models.collectives.get()}),
+        .sensitivities = sensitivities(device, seconds, factors),
+        .command = options_->line()};
+    if (!changes_.empty()) {
+      Device changed = device;
+      for (const std::string& text : changes_) {
+        const DeviceChange change = parse_device_change("--change", text, device);
+        changed = with_factor(std::move(changed), change.number, change.factor);
+        report.changes.push_back(change);
+      }
+      report.changed_ratio = seconds(changed) / seconds(device);
+      report.changed_device = std::move(changed);
+    }
+    Answer answer{.text = hardware_plan_text(report), .json = hardware_plan_json(report)};
+    const auto write = [&](const std::string& file, const std::string& content) {
+      if (file.empty()) return;
+      write_file(file, content);
+      answer.text += fmt::format("wrote {}\n", file);
+    };
+    write(svg_, hardware_plan_svg(report));
+    write(html_, hardware_plan_html(report));
+    return answer;
+  }
+
+ private:
+  const Options* options_ = nullptr;
+  StepFlags flags_;
+  std::vector<std::string> changes_;
+  std::string stack_, svg_, html_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_plan_hardware() {
+  return std::make_unique<PlanHardwareCommand>();
+}
+
+}  // namespace foretoken
