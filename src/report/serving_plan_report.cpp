@@ -220,6 +220,24 @@ Json commands_json(const ServingPlanReport& report, const ServingLayout& layout)
   return list;
 }
 
+// A command that a shell reads as one line, though it is broken before flags.
+std::string shell_lines(const std::string& command) {
+  constexpr size_t most = page_width - 4;  // the indent, and what follows a line
+  std::string text;
+  size_t width = 0;
+  for (const std::string_view word : split(command, " ")) {
+    if (width > 0 && width + 1 + word.size() > most) {
+      text += " \\\n    ";
+      width = 4;
+    } else if (width > 0) {
+      text += ' ';
+    }
+    text += word;
+    width += 1 + word.size();
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string serving_plan_sentence(const ServingPlanReport& report) {
@@ -260,7 +278,7 @@ std::string serving_plan_text(const ServingPlanReport& report) {
         text += fmt::format("  # {} {}{}\n", command.count, command.role.empty() ? "such" : command.role,
                             command.count > 1 ? " servers behind a router" : " server");
       }
-      text += "  " + command.line + "\n";
+      text += "  " + shell_lines(command.line) + "\n";
       if (!command.note.empty()) text += "  # " + command.note + "\n";
     }
   }

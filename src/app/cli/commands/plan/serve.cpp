@@ -59,8 +59,8 @@ class PlanServe : public Command {
                  "Of the weights: config (as the model's says), fp8, int4_wo, ...; default: config and fp8, where the "
                  "device computes in it");
     options.list("--kv-cache-dtype", kv_dtypes_, "Of the KV cache; default: auto (the model's) and fp8");
-    options.list("--tensor-parallel-sizes,-tp", tensor_, "Default: powers of two within a node");
-    options.list("--pipeline-parallel-sizes,-pp", pipeline_, "Default: 1, 2, 4");
+    options.list("--tensor-parallel-sizes,--tensor-parallel-size,-tp", tensor_, "Default: powers of two within a node");
+    options.list("--pipeline-parallel-sizes,--pipeline-parallel-size,-pp", pipeline_, "Default: 1, 2, 4");
     options.list("--max-num-seqs", seqs_, "Most sequences of a step; default: the engine's, 32, 64, 128, 256");
     options.list("--max-num-batched-tokens", tokens_, "Most tokens of a step; default: the engine's, 2048, 8192");
     options.flag("--disaggregate", separate_pools_, "Also compute prompts on engines of their own [on]");
