@@ -97,6 +97,34 @@ std::string shell_word(std::string_view word) {
   return quoted + "'";
 }
 
+std::optional<std::vector<std::string>> shell_words(std::string_view line) {
+  std::vector<std::string> words;
+  std::string word;
+  char quote = '\0';
+  bool in_word = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    const bool escapes = c == '\\' && quote != '\'' && i + 1 < line.size();
+    if (escapes) {
+      word += line[++i];
+      in_word = true;
+    } else if (quote != '\0' ? c == quote : c == '\'' || c == '"') {
+      quote = quote != '\0' ? '\0' : c;
+      in_word = true;
+    } else if (quote == '\0' && (c == ' ' || c == '\t' || c == '\n')) {
+      if (in_word) words.push_back(word);
+      word.clear();
+      in_word = false;
+    } else {
+      word += c;
+      in_word = true;
+    }
+  }
+  if (quote != '\0') return std::nullopt;
+  if (in_word) words.push_back(word);
+  return words;
+}
+
 std::string count_text(double count) {
   constexpr Prefix prefixes[] = {{1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "k"}};
   if (std::abs(count) < 999.5) return fmt::format("{:g}", count);

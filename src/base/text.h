@@ -36,6 +36,9 @@ std::vector<std::string_view> split_words(std::string_view text, std::string_vie
 
 // One word of a command for a POSIX shell: in single quotes where it must be.
 std::string shell_word(std::string_view word);
+// The words of a command: split at white space; '...' and "..." keep a word together, a backslash the next character
+// (but within single quotes). Nothing where a quote is not closed. No variables, no patterns.
+std::optional<std::vector<std::string>> shell_words(std::string_view line);
 
 // Case of the letters A-Z only, whatever the locale.
 char lower_case(char letter);

@@ -126,6 +126,15 @@ TEST(ShellWords, are_quoted_where_a_shell_would_change_them) {
   EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
 }
 
+TEST(ShellWords, what_was_quoted_is_read_back) {
+  const std::vector<std::string> words = {"step", "--model", "a b", "it's", "{\"k\": \"v\"}", "", "back\\slash"};
+  std::string line;
+  for (const std::string& word : words) line += shell_word(word) + "  ";
+  EXPECT_EQ(shell_words(line), words);
+  EXPECT_FALSE(shell_words("an 'open quote"));
+  EXPECT_EQ(shell_words("\"a \\\" b\""), std::vector<std::string>{"a \" b"});
+}
+
 TEST(Range, says_what_it_allows) {
   EXPECT_EQ(range_text(Range<double>{}), "a number");
   EXPECT_EQ(range_text(Range<double>{.least = 0.5}), "a number of at least 0.5");

@@ -13,9 +13,7 @@ struct Outcome {
 };
 
 Outcome run_foretoken(const std::vector<std::string>& arguments);
-Outcome run_foretoken(const std::string& line);  // split at spaces; '...' and "..." keep a word together
-
-std::vector<std::string> split_words(const std::string& line);
+Outcome run_foretoken(const std::string& line);  // split as a shell does
 
 // Every stretch of spaces and line ends as one space: what is looked for in a message may span lines.
 std::string in_one_line(const std::string& text);

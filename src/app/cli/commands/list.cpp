@@ -23,6 +23,7 @@ constexpr CommandKind kinds[] = {
     {"dataflow", "MAESTRO's dataflows: cycles, buffers and energy by layer, and which one suits it", make_dataflow},
     {"chip", "Eyeriss and NVDLA as built: time, traffic, power and what bounds each layer", make_chip},
     {"adapt", "A new device from ten timings: latencies of networks of a known space", make_adapt},
+    {"compare", "Two answers side by side: what changed, and which parts made the difference", make_compare},
     {"suite", "The benchmark suite: every scenario's answer, and scores of any tool's answers", make_suite},
     {"profile", "Measure the kernels of the GPU of this machine", make_profile},
     {"validate", "Compare predictions with measurements, yours or published", make_validate},

@@ -10,6 +10,7 @@ std::unique_ptr<Command> make_adapt();
 std::unique_ptr<Command> make_check();
 std::unique_ptr<Command> make_chip();
 std::unique_ptr<Command> make_collective();
+std::unique_ptr<Command> make_compare();
 std::unique_ptr<Command> make_dataflow();
 std::unique_ptr<Command> make_demo();
 std::unique_ptr<Command> make_devices();

@@ -5,6 +5,7 @@
 #include "app/cli/training_flags.h"
 #include "base/file.h"
 #include "network/chakra/chakra.h"
+#include "report/page/training_page.h"
 #include "report/pipeline_chart.h"
 #include "report/training_report.h"
 #include "report/training_trace.h"
@@ -16,6 +17,7 @@ namespace {
 class TrainCommand : public Command {
  public:
   void declare(Options& options) override {
+    options_ = &options;
     flags_.declare(options);
     options.heading("Prediction");
     options.choice("--tier", tier_, tier_names(), tier_help);
@@ -23,6 +25,7 @@ class TrainCommand : public Command {
     options.flag("--timeline", timeline_, "Also draw when each pipeline stage does what; with --json: its tasks");
     options.text("--trace", trace_, "Write the pipeline as a Chrome trace (.json, .json.gz), for ui.perfetto.dev");
     options.text("--export-chakra", chakra_, "Write the pipeline as Chakra execution traces, PREFIX.STAGE.et");
+    options.text("--html", html_, "Write one page: the answer, where time and memory go, the pipeline");
     options.footer(
         "Examples:\n"
         "  foretoken train --model Llama-3.1-405B --cluster h100_roce_pods --devices 16384 -tp 8 -pp 16\n"
@@ -40,6 +43,18 @@ class TrainCommand : public Command {
     Answer answer{.text = training_text(question, estimate), .json = training_json(question, estimate)};
     add_pipeline(question, estimate.iteration, answer);
     add_notes(answer, request.notes);
+    if (!html_.empty()) {
+      // Enough of the pipeline to see its shape.
+      constexpr int64_t most_drawn = 4000;
+      const PipelineTimeline timeline =
+          pipeline_events(question.plan.schedule, estimate.iteration.pipeline, most_drawn);
+      write_file(html_, training_page_html({.question = question,
+                                            .estimate = estimate,
+                                            .timeline = timeline,
+                                            .command = options_->line(),
+                                            .more = answer.text}));
+      answer.text += fmt::format("wrote {}\n", html_);
+    }
     return answer;
   }
 
@@ -73,9 +88,10 @@ class TrainCommand : public Command {
     }
   }
 
+  const Options* options_ = nullptr;
   TrainingFlags flags_;
   bool timeline_ = false;
-  std::string trace_, chakra_;
+  std::string trace_, chakra_, html_;
   std::string tier_ = "best";
 };
 

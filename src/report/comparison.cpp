@@ -1,0 +1,241 @@
+#include "report/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "report/page/html_page.h"
+#include "report/page/line_chart.h"
+#include "report/table.h"
+
+namespace foretoken {
+namespace {
+
+// A number of a command's document.
+struct HeadlineKey {
+  std::string_view path, name, unit;
+};
+using Parts = std::map<std::string, double>;
+
+constexpr HeadlineKey step_keys[] = {
+    {"seconds.value", "step", "s"}, {"tokens_per_second", "tokens", "/s"}, {"mfu", "model FLOP utilisation", ""}};
+constexpr HeadlineKey train_keys[] = {{"seconds.value", "iteration", "s"},
+                                      {"tokens_per_second_per_device", "tokens of a device", "/s"},
+                                      {"flops.mfu", "model FLOP utilisation", ""}};
+constexpr HeadlineKey serve_keys[] = {{"median_ttft_ms", "median TTFT", "ms"},     {"p99_ttft_ms", "p99 TTFT", "ms"},
+                                      {"median_tpot_ms", "median TPOT", "ms"},     {"p99_tpot_ms", "p99 TPOT", "ms"},
+                                      {"request_throughput", "requests", "/s"},    {"request_goodput", "goodput", "/s"},
+                                      {"output_throughput", "output tokens", "/s"}};
+
+std::optional<double> number_at(const Json& document, std::string_view path) {
+  JsonView view(document, "the answer");
+  for (const std::string_view key : split(path, ".")) {
+    const auto next = view.find(key);
+    if (!next) return std::nullopt;
+    view = *next;
+  }
+  return view.is_number() ? std::optional(view.number()) : std::nullopt;
+}
+
+Parts step_parts(const Json& document) {
+  Parts parts;
+  const JsonView view(document, "the answer");
+  for (const JsonView& stage : view.at("stages").items()) {
+    for (const JsonView& own : stage.at("operators").items()) {
+      parts[own.at("name").string()] += own.at("seconds").at("value").number();
+    }
+  }
+  for (const char* gap : {"launch_gap_seconds", "host_stall_seconds"}) {
+    parts["host and gaps"] += number_at(document, fmt::format("gap.{}", gap)).value_or(0);
+  }
+  return parts;
+}
+
+Parts train_parts(const Json& document) {
+  Parts parts;
+  const JsonView view(document, "the answer");
+  for (const auto& [name, seconds] : view.at("parts_seconds").members()) parts[name] = seconds.number();
+  return parts;
+}
+
+Parts serve_parts(const Json& document) {
+  Parts parts;
+  const JsonView view(document, "the answer");
+  const auto breakdown = view.find("breakdown");
+  if (!breakdown) return parts;
+  for (const JsonView& own : breakdown->at("operators").items()) {
+    parts[own.at("operator").string()] = own.at("seconds").number();
+  }
+  return parts;
+}
+
+struct ComparableCommand {
+  std::string_view name;
+  std::span<const HeadlineKey> headlines;
+  std::string_view parts_of;
+  Parts (*parts)(const Json& document);
+};
+constexpr ComparableCommand comparable[] = {{"step", step_keys, "step", step_parts},
+                                            {"train", train_keys, "iteration", train_parts},
+                                            {"serve", serve_keys, "time of all steps", serve_parts}};
+
+std::string change_text(const ComparedNumber& number) {
+  return number.first == 0 ? "" : fmt::format("{:+.1f}%", 100 * (number.second / number.first - 1));
+}
+
+std::string figure_text(double value, const std::string& unit) {
+  return unit == "s" ? duration_text(value) : fmt::format("{:.4g} {}", value, unit);
+}
+
+std::string sentence(const Comparison& comparison) {
+  const ComparedNumber& head = comparison.headlines.front();
+  std::string text = fmt::format("{}: {} becomes {} ({})", head.name, figure_text(head.first, head.unit),
+                                 figure_text(head.second, head.unit), change_text(head));
+  if (comparison.parts.empty()) return text + ".";
+  const double all = comparison.parts_difference();
+  const ComparedNumber& most = comparison.parts.front();
+  const double own = most.second - most.first;
+  if (own == 0) return text + "; no part of it changed.";
+  text += fmt::format("; most of the change of the {} is {} ({}{}", comparison.parts_of, most.name, own < 0 ? "-" : "+",
+                      duration_text(std::abs(own)));
+  return text + fmt::format(" of {}{}).", all < 0 ? "-" : "+", duration_text(std::abs(all)));
+}
+
+constexpr size_t most_parts = 12;
+
+std::vector<std::vector<std::string>> part_rows(const Comparison& comparison) {
+  std::vector<std::vector<std::string>> rows;
+  for (size_t i = 0; i < std::min(most_parts, comparison.parts.size()); ++i) {
+    const ComparedNumber& part = comparison.parts[i];
+    const double difference = part.second - part.first;
+    rows.push_back({part.name, duration_text(part.first), duration_text(part.second),
+                    fmt::format("{}{}", difference < 0 ? "-" : "+", duration_text(std::abs(difference))),
+                    change_text(part)});
+  }
+  return rows;
+}
+
+std::vector<std::vector<std::string>> headline_rows(const Comparison& comparison) {
+  std::vector<std::vector<std::string>> rows;
+  for (const ComparedNumber& number : comparison.headlines) {
+    rows.push_back({number.name, figure_text(number.first, number.unit), figure_text(number.second, number.unit),
+                    change_text(number)});
+  }
+  return rows;
+}
+
+std::string table_of(std::vector<std::string> titles, std::vector<std::vector<std::string>> rows) {
+  std::vector<Table::Column> columns;
+  for (std::string& title : titles) {
+    columns.push_back({.title = std::move(title), .align = columns.empty() ? Table::Align::left : Table::Align::right});
+  }
+  Table table(std::move(columns));
+  for (std::vector<std::string>& row : rows) table.add(std::move(row));
+  return table.text();
+}
+
+Json numbers_json(const std::vector<ComparedNumber>& numbers) {
+  Json list = Json::array();
+  for (const ComparedNumber& number : numbers) {
+    list.push(Json::object(
+        {{"name", number.name}, {"unit", number.unit}, {"first", number.first}, {"second", number.second}}));
+  }
+  return list;
+}
+
+}  // namespace
+
+double Comparison::parts_difference() const {
+  double sum = 0;
+  for (const ComparedNumber& part : parts) sum += part.second - part.first;
+  return sum;
+}
+
+std::vector<std::string> comparable_commands() {
+  std::vector<std::string> names;
+  for (const ComparableCommand& one : comparable) names.emplace_back(one.name);
+  return names;
+}
+
+Comparison compare_answers(const std::string& command, const Json& first, const Json& second) {
+  const auto* kind = std::find_if(std::begin(comparable), std::end(comparable),
+                                  [&](const ComparableCommand& one) { return one.name == command; });
+  ensure(kind != std::end(comparable), "the command can be compared");
+  Comparison result{.parts_of = std::string(kind->parts_of)};
+  for (const HeadlineKey& key : kind->headlines) {
+    const auto a = number_at(first, key.path), b = number_at(second, key.path);
+    if (a && b) result.headlines.push_back({std::string(key.name), std::string(key.unit), *a, *b});
+  }
+  ensure(!result.headlines.empty(), "every document has a headline");
+  const Parts before = kind->parts(first), after = kind->parts(second);
+  Parts names = before;
+  names.insert(after.begin(), after.end());
+  const auto of = [](const Parts& parts, const std::string& name) {
+    const auto found = parts.find(name);
+    return found == parts.end() ? 0.0 : found->second;
+  };
+  for (const auto& [name, unused] : names) result.parts.push_back({name, "s", of(before, name), of(after, name)});
+  std::stable_sort(result.parts.begin(), result.parts.end(), [](const ComparedNumber& a, const ComparedNumber& b) {
+    return std::abs(a.second - a.first) > std::abs(b.second - b.first);
+  });
+  return result;
+}
+
+std::string comparison_text(const Comparison& comparison) {
+  std::string text = wrap_lines(sentence(comparison) + "\n\n", page_width, 2);
+  text += wrap_lines("first:  " + comparison.first_command + "\n", page_width, 8);
+  text += wrap_lines("second: " + comparison.second_command + "\n\n", page_width, 8);
+  text += table_of({"", "first", "second", "change"}, headline_rows(comparison));
+  if (comparison.parts.empty()) return text;
+  return text + fmt::format("\nWhat the {} is made of, largest difference first:\n", comparison.parts_of) +
+         table_of({"", "first", "second", "difference", "change"}, part_rows(comparison));
+}
+
+Json comparison_json(const Comparison& comparison) {
+  return Json::object({{"first", comparison.first_command},
+                       {"second", comparison.second_command},
+                       {"headlines", numbers_json(comparison.headlines)},
+                       {"parts_of", comparison.parts_of},
+                       {"parts", numbers_json(comparison.parts)},
+                       {"parts_difference_seconds", comparison.parts_difference()}});
+}
+
+std::string comparison_html(const Comparison& comparison) {
+  HtmlPage page("foretoken: two answers compared");
+  page.sentence(sentence(comparison));
+  page.table({"", "first", "second", "change"}, headline_rows(comparison));
+  if (!comparison.parts.empty()) {
+    page.heading(fmt::format("What the {} is made of", comparison.parts_of));
+    // One scale for both bars, and parts in the same order, so that colours mean the same.
+    double longest = 0;
+    for (const bool is_second : {false, true}) {
+      double sum = 0;
+      for (const ComparedNumber& part : comparison.parts) sum += is_second ? part.second : part.first;
+      longest = std::max(longest, sum);
+    }
+    for (const bool is_second : {false, true}) {
+      std::vector<BarPart> bar;
+      for (const ComparedNumber& part : comparison.parts) {
+        const double seconds = is_second ? part.second : part.first;
+        bar.push_back({part.name, seconds, duration_text(seconds)});
+      }
+      page.figure(parts_bar_svg(is_second ? "second" : "first", bar, longest),
+                  fmt::format("Parts of the {} of the {} command, both bars on one scale", comparison.parts_of,
+                              is_second ? "second" : "first"));
+    }
+    page.table({"", "first", "second", "difference", "change"}, part_rows(comparison));
+  }
+  page.heading("To reproduce");
+  page.preformatted(comparison.first_command + "\n" + comparison.second_command);
+  return page.finish();
+}
+
+}  // namespace foretoken

@@ -1,0 +1,34 @@
+// Two answers of one command side by side: what changed, and which parts of the time made the difference.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace foretoken {
+
+struct ComparedNumber {
+  std::string name, unit;
+  double first = 0, second = 0;
+};
+
+struct Comparison {
+  std::string first_command, second_command;
+  std::vector<ComparedNumber> headlines;
+  std::string parts_of;               // what the parts are parts of: "step", "iteration", "all steps"
+  std::vector<ComparedNumber> parts;  // seconds; largest difference first
+  double parts_difference() const;
+};
+
+// Commands that can be compared.
+std::vector<std::string> comparable_commands();
+
+// Documents of that command. Parts that only one has count as zero in the other.
+Comparison compare_answers(const std::string& command, const Json& first, const Json& second);
+
+std::string comparison_text(const Comparison& comparison);
+Json comparison_json(const Comparison& comparison);
+std::string comparison_html(const Comparison& comparison);
+
+}  // namespace foretoken

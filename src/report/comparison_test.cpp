@@ -1,0 +1,42 @@
+#include "report/comparison.h"
+
+#include <gtest/gtest.h>
+
+namespace foretoken {
+namespace {
+
+Json train_answer(double seconds, double linear, double bubble) {
+  return Json::object({{"seconds", Json::object({{"value", seconds}})},
+                       {"parts_seconds", Json::object({{"linear", linear}, {"bubble", bubble}})}});
+}
+
+TEST(Comparison, parts_explain_the_difference_largest_first) {
+  const Comparison found = compare_answers("train", train_answer(3, 2, 1), train_answer(2.5, 1.9, 0.6));
+  ASSERT_EQ(found.parts.size(), 2U);
+  EXPECT_EQ(found.parts.front().name, "bubble");
+  EXPECT_NEAR(found.parts_difference(), -0.5, 1e-12);
+  EXPECT_EQ(found.headlines.front().first, 3);
+  EXPECT_NE(comparison_text(found).find("-16.7%"), std::string::npos);
+}
+
+TEST(Comparison, the_other_way_round_the_difference_changes_its_sign) {
+  const Json a = train_answer(3, 2, 1), b = train_answer(2.5, 1.9, 0.6);
+  EXPECT_NEAR(compare_answers("train", a, b).parts_difference(), -compare_answers("train", b, a).parts_difference(),
+              1e-12);
+}
+
+TEST(Comparison, parts_that_only_one_has_are_nothing_in_the_other) {
+  Json other = train_answer(2, 2, 0);
+  other.set("parts_seconds", Json::object({{"linear", 2.0}, {"expert", 0.5}}));
+  const Comparison found = compare_answers("train", train_answer(3, 2, 1), other);
+  EXPECT_EQ(found.parts.size(), 3U);
+  EXPECT_NEAR(found.parts_difference(), -0.5, 1e-12);
+}
+
+TEST(Comparison, equal_answers_say_that_nothing_changed) {
+  const Json same = train_answer(3, 2, 1);
+  EXPECT_NE(comparison_text(compare_answers("train", same, same)).find("no part of it changed"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace foretoken
