@@ -7,6 +7,7 @@
 
 #include "accelerator/energy/power.h"
 #include "base/text.h"
+#include "report/html_page.h"
 #include "report/svg.h"
 #include "report/table.h"
 
@@ -222,18 +223,6 @@ std::string summary_text(const MappingReport& report) {
   return text + "\n";
 }
 
-// Escaping replaces line ends, which a page shows as they are inside <pre>.
-std::string escaped_lines(const std::string& text) {
-  std::string escaped;
-  size_t from = 0;
-  while (from < text.size()) {
-    const size_t end = std::min(text.find('\n', from), text.size());
-    escaped += svg_escaped(std::string_view(text).substr(from, end - from)) + "\n";
-    from = end + 1;
-  }
-  return escaped;
-}
-
 }  // namespace
 
 std::string picojoule_text(double picojoules) {
@@ -333,14 +322,8 @@ std::string mapping_report_svg(const MappingReport& report) {
 }
 
 std::string mapping_report_html(const MappingReport& report) {
-  const std::string title = svg_escaped(fmt::format("{} on {}", report.problem.name, report.architecture.name));
-  return fmt::format(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n"
-      "<style>body{{font-family:system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem}}"
-      "pre{{overflow-x:auto;background:#f5f7fa;padding:1rem}}svg{{max-width:100%;height:auto}}</style>\n"
-      "</head>\n<body>\n<h1>{}</h1>\n{}\n<pre>{}</pre>\n</body>\n</html>\n",
-      title, title, mapping_report_svg(report), escaped_lines(mapping_report_text(report)));
+  return html_page(fmt::format("{} on {}", report.problem.name, report.architecture.name), mapping_report_svg(report),
+                   mapping_report_text(report));
 }
 
 }  // namespace foretoken
