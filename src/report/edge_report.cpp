@@ -43,6 +43,59 @@ Json edge_fit_json(const EdgeFit& fit) {
                        {"kinds", std::move(kinds)}});
 }
 
+std::string fewshot_text(std::span<const FewshotSpace> spaces) {
+  Table table({{"space", Table::Align::left},
+               {"device", Table::Align::left},
+               {"queries"},
+               {"Spearman"},
+               {"MAPE %"},
+               {"inside 90%"},
+               {"all: Spearman"},
+               {"MAPE %"}});
+  const auto add = [&](const std::string& space, const std::string& device, const FewshotGroup& group) {
+    table.add({space, device, fmt::format("{}", group.queries), fmt::format("{:.4f}", group.trimmed.spearman),
+               fmt::format("{:.2f}", group.trimmed.mape), fmt::format("{:.0f}%", group.trimmed.coverage90),
+               fmt::format("{:.4f}", group.untrimmed.spearman), fmt::format("{:.2f}", group.untrimmed.mape)});
+  };
+  for (const FewshotSpace& space : spaces) {
+    for (const FewshotGroup& group : space.validation.groups)
+      add(space.name, group.device + (group.sum_of_blocks ? " (sums of blocks)" : ""), group);
+    add(space.name, "mean of measured devices", space.validation.measured);
+    if (space.validation.sums.queries > 0) add(space.name, "mean of sums of blocks", space.validation.sums);
+    table.add_rule();
+  }
+  return "Withheld devices from ten timings each (without the fastest and slowest tenth; then all queries)\n" +
+         table.text();
+}
+
+Json fewshot_json(std::span<const FewshotSpace> spaces) {
+  const auto errors_json = [](const FewshotErrors& errors) {
+    return Json::object({{"spearman", errors.spearman}, {"mape", errors.mape}, {"coverage90", errors.coverage90}});
+  };
+  const auto group_json = [&](const FewshotGroup& group) {
+    return Json::object({{"queries", group.queries},
+                         {"failed_rows", group.failed_rows},
+                         {"sum_of_blocks", group.sum_of_blocks},
+                         {"trimmed", errors_json(group.trimmed)},
+                         {"untrimmed", errors_json(group.untrimmed)}});
+  };
+  Json list = Json::array();
+  for (const FewshotSpace& space : spaces) {
+    Json devices = Json::array();
+    for (const FewshotGroup& group : space.validation.groups) {
+      Json own = Json::object({{"device", group.device}});
+      for (const auto& [key, value] : group_json(group).members()) own.set(key, value);
+      devices.push(std::move(own));
+    }
+    const FewshotGroup& sums = space.validation.sums;
+    list.push(Json::object({{"space", space.name},
+                            {"devices", std::move(devices)},
+                            {"measured", group_json(space.validation.measured)},
+                            {"sums_of_blocks", sums.queries > 0 ? group_json(sums) : Json()}}));
+  }
+  return list;
+}
+
 std::string scored_edge_header() {
   return "row,kind,params,measured_ms,predicted_ms,low_ms,high_ms,confidence,error_percent\n";
 }

@@ -17,7 +17,7 @@ namespace {
 using Kind = EdgeKernelKind;
 
 template <size_t size>
-bool is_one_of(const std::string& name, const std::array<std::string_view, size>& names) {
+bool is_listed(const std::string& name, const std::array<std::string_view, size>& names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -131,8 +131,8 @@ class NodeLowering {
     // Operators that evaluate an exponential or the like for each element.
     static constexpr std::array<std::string_view, 11> transcendental = {
         "Sigmoid", "Tanh", "Erf", "Exp", "Log", "Softplus", "Elu", "Selu", "Mish", "QuickGelu", "Swish"};
-    if (is_one_of(operation, arithmetic)) return arithmetic_kernel(same);
-    if (is_one_of(operation, transcendental)) return edge_tensor(Kind::sigmoid, same);
+    if (is_listed(operation, arithmetic)) return arithmetic_kernel(same);
+    if (is_listed(operation, transcendental)) return edge_tensor(Kind::sigmoid, same);
     if (operation == "Gelu" || operation == "FastGelu" || operation == "BiasGelu")
       return edge_tensor(Kind::fused_gelu, same);
     if (operation == "BatchNormalization") return edge_tensor(Kind::channel_scale, same);

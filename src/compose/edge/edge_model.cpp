@@ -44,11 +44,33 @@ void find_largest(const std::vector<EdgeTerm>& terms, EdgeStepTime& time) {
   time.largest_share = all > 0 ? time.largest.seconds / all : 0;
 }
 
-void add(Work& sum, const Work& part, double count) {
+void add_work(Work& sum, const Work& part, double count) {
   sum.flops += part.flops * count;
   sum.weights_read += part.weights_read * count;
   sum.activations_read += part.activations_read * count;
   sum.written += part.written * count;
+}
+
+// The most bytes per second that any kind moves, within the core's own cache or beyond it: a sweep may find either one
+// faster. Infinite where the sweep has none of them.
+double best_byte_rate(const EdgePredictor& predictor) {
+  std::vector<EdgeKernel> kernels;
+  for (const int64_t side : {32, 8192}) {
+    const TensorSizes sizes{.elements = side * side, .outputs = side * side};
+    kernels.push_back(edge_product(EdgeKernelKind::gemv, {.k = side, .n = side}));
+    for (const EdgeKernelKind kind : {EdgeKernelKind::add, EdgeKernelKind::channel_scale, EdgeKernelKind::concat,
+                                      EdgeKernelKind::global_pool, EdgeKernelKind::transpose, EdgeKernelKind::traffic})
+      kernels.push_back(edge_tensor(kind, sizes));
+  }
+  double best = 0;
+  for (const EdgeKernel& kernel : kernels) {
+    if (!predictor.kinds.contains(kernel.kind)) continue;
+    const double overhead = predictor.calls ? edge_operator_count(kernel.kind) * predictor.calls->node_ns * 1e-9
+                                            : predictor.kernel_terms(kernel).front().seconds;
+    const double seconds = predictor.kernel_seconds_in_model(kernel).value - overhead;
+    if (seconds > 0) best = std::max(best, edge_work(kernel).bytes().value() / seconds);
+  }
+  return best > 0 ? best : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace
@@ -74,12 +96,7 @@ EdgeRoofline edge_roofline(const EdgePredictor& predictor) {
     least = std::min(least, seconds / edge_work(kernel).flops.value());
   }
   if (least < none && least > 0) roofline.flops_per_second = 1 / least;
-  const EdgeKernel moved = edge_tensor(EdgeKernelKind::traffic, {.elements = 1000, .outputs = 1000});
-  if (predictor.knows(moved)) {
-    const std::vector<EdgeTerm> terms = predictor.kernel_terms(moved);
-    const double seconds = term_seconds(terms, "near") + term_seconds(terms, "far");
-    if (seconds > 0) roofline.bytes_per_second = edge_work(moved).bytes().value() / seconds;
-  }
+  roofline.bytes_per_second = best_byte_rate(predictor);
   return roofline;
 }
 
@@ -115,7 +132,7 @@ EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePr
       kind.calls += call_of.count;
       kind.seconds += own.back().value;
       kind.least_seconds += least;
-      add(kind.work, work, count);
+      add_work(kind.work, work, count);
     }
     time.seconds = sum_of_correlated(own);
     estimate.seconds_by_confidence[time.seconds.kind] += time.seconds.value;

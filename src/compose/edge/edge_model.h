@@ -22,7 +22,7 @@ struct EdgeModelOptions {
 // The most a core does, by the prices of its kernels: what a kernel could take at best.
 struct EdgeRoofline {
   double flops_per_second = 0;  // full register tiles, nothing else
-  double bytes_per_second = 0;  // moved within the core's own cache
+  double bytes_per_second = 0;  // of the kind that moves most
   double seconds(const Work& work) const;
 };
 EdgeRoofline edge_roofline(const EdgePredictor& predictor);

@@ -28,7 +28,7 @@ constexpr NamedCondition conditions[] = {
     {"same_shapes", FusionCondition::same_shapes},
 };
 
-constexpr std::string_view activations[] = {"none", "relu", "clip", "swish"};
+constexpr std::string_view activation_kinds[] = {"none", "relu", "clip", "swish"};
 
 FusionCondition read_condition(const JsonView& view) {
   const std::string name = view.string();
@@ -104,9 +104,9 @@ FusionNode read_node(const JsonView& view, const std::vector<FusionNode>& earlie
 
 EdgeActivation read_activation(const JsonView& view) {
   const std::string name = view.string();
-  const auto* found = std::find(std::begin(activations), std::end(activations), name);
-  if (found == std::end(activations)) view.fail(fmt::format("one of {}", fmt::join(activations, ", ")));
-  return static_cast<EdgeActivation>(found - std::begin(activations));
+  const auto* found = std::find(std::begin(activation_kinds), std::end(activation_kinds), name);
+  if (found == std::end(activation_kinds)) view.fail(fmt::format("one of {}", fmt::join(activation_kinds, ", ")));
+  return static_cast<EdgeActivation>(found - std::begin(activation_kinds));
 }
 
 WrittenRule read_rule(const JsonView& view) {

@@ -1,4 +1,4 @@
-// Predicts measured kernels and models of an edge device and says how far off the predictions are.
+// Predicts measured kernels of an edge device and says how far off the predictions are.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,6 @@
 
 namespace foretoken {
 
-// A whole model as its runtime runs it, and what it was measured to take.
-struct EdgeModelCase {
-  std::string name;
-  std::vector<EdgeKernel> kernels;
-  double seconds = 0;
-};
-
 // One measurement and its prediction. The texts are valid during the call only.
 struct ScoredEdge {
   std::string_view group, name, parameters;  // parameters: empty for a model
@@ -28,12 +21,23 @@ struct ScoredEdge {
 };
 using ScoredEdgeSink = std::function<void(const ScoredEdge&)>;
 
-// By kind of kernel. A kernel that the predictor does not know is listed as skipped; `file` names where the rows lie.
-Validation validate_edge_kernels(const EdgePredictor& predictor, std::span<const EdgeRow> rows, const std::string& file,
-                                 const ScoredEdgeSink& sink = {});
+// Collects predictions and the time they took.
+class EdgeScores {
+ public:
+  explicit EdgeScores(ScoredEdgeSink sink = {}) : sink_(std::move(sink)) {}
 
-// Each model is a group of its own.
-Validation validate_edge_models(const EdgePredictor& predictor, std::span<const EdgeModelCase> models,
-                                const ScoredEdgeSink& sink = {});
+  void add(ScoredEdge scored, const std::function<Estimate()>& predict);
+  void skip(SkippedRows rows) { skipped_.push_back(std::move(rows)); }
+  Validation result() const;
+
+ private:
+  ScoredEdgeSink sink_;
+  ValidationTally tally_{20e-6};
+  std::vector<SkippedRows> skipped_;
+};
+
+// By device and kind of kernel. A kernel that the predictor does not know is skipped; `file` names where the rows lie.
+void score_edge_kernels(const EdgePredictor& predictor, std::span<const EdgeRow> rows, const std::string& file,
+                        EdgeScores& scores);
 
 }  // namespace foretoken

@@ -14,6 +14,7 @@ std::unique_ptr<Command> make_compare();
 std::unique_ptr<Command> make_dataflow();
 std::unique_ptr<Command> make_demo();
 std::unique_ptr<Command> make_devices();
+std::unique_ptr<Command> make_edge();
 std::unique_ptr<Command> make_endpoint();
 std::unique_ptr<Command> make_fit();
 std::unique_ptr<Command> make_import();

@@ -1,0 +1,94 @@
+#include <fmt/format.h>
+
+#include "app/cli/commands/list.h"
+#include "app/cli/edge_flags.h"
+#include "app/cli/graph_flags.h"
+#include "base/file.h"
+#include "report/edge_model_report.h"
+#include "report/json_rows_csv.h"
+
+namespace foretoken {
+namespace {
+
+constexpr Range<int64_t> batch_range{.least = 1, .most = 4096};
+
+class EdgeCommand : public Command {
+ public:
+  void declare(Options& options) override {
+    options.heading("Network");
+    options.text("--onnx", onnx_, "An ONNX file, or a graph of another framework (.graph.json)", true);
+    graph_.declare(options);
+    options.list("--batch-sizes", batches_, "Also for so many times the graph's batch: 1,2,4");
+    options.heading("Device");
+    device_.declare(options);
+    options.integer(
+        "--threads", threads_, {.least = 0, .most = 4096},
+        "Other than the sweep's: products are divided, the interval goes from all work divided to none; 0 = "
+        "the sweep's");
+    options.heading("Output");
+    options.integer("--top", top_, {.least = 1, .most = 100'000}, "So many of the longest steps");
+    options.flag("--all", all_, "All steps, in the order they run");
+    options.text("--svg", svg_, "Draw the time by kind and by step");
+    options.text("--html", html_, "One page with the figure and the tables");
+    options.text("--csv", csv_, "Write a row for each step to this file");
+    options.footer(
+        "Examples:\n"
+        "  foretoken edge --onnx examples/onnx/mobilenet_v2.onnx --device neoverse_v1_ort\n"
+        "  foretoken edge --onnx examples/onnx/encoder.onnx --bind batch=8 --all\n"
+        "  foretoken edge --onnx net.onnx --device mine.json --fusion xnnpack --batch-sizes 1,2,4 --html net.html\n"
+        "A dimension called batch is 1 unless bound. `foretoken profile cpu` makes a predictor of the machine it runs "
+        "on.\n"
+        "Time is what the core computes (CPU time), inputs ready in memory.");
+  }
+
+  Answer run(const Library& library) const override {
+    const EdgePredictor predictor = device_.predictor(library);
+    const FusionRules rules = device_.fusion_rules(library);
+    OnnxOptions options = graph_.options();
+    options.batch_is_one = true;
+    const OnnxGraph graph = read_onnx(onnx_, options);
+    const EdgeLowering lowering = lower_edge(graph, rules);
+    const EdgeModelEstimate estimate = estimate_edge_model(lowering, predictor, {.threads = threads_});
+    EdgeModelReport report{.graph = graph,
+                           .rules = rules,
+                           .lowering = lowering,
+                           .predictor = predictor,
+                           .estimate = estimate,
+                           .memory = edge_memory(graph, lowering),
+                           .threads = threads_ > 0 ? threads_ : predictor.threads};
+    report.advice = edge_advice(lowering, predictor, estimate);
+    for (const std::string& text : batches_) {
+      const int64_t times = parse_size("--batch-sizes", text, batch_range);
+      report.batches.push_back(
+          {.times = times,
+           .seconds = estimate_edge_model(lowering, predictor, {.batch_times = times, .threads = threads_}).seconds});
+    }
+    Answer answer{.text = edge_model_text(report, all_ ? 0 : static_cast<size_t>(top_)),
+                  .json = edge_model_json(report)};
+    const auto write = [&](const std::string& file, const std::string& content) {
+      if (file.empty()) return;
+      write_file(file, content);
+      answer.text += fmt::format("wrote {}\n", file);
+    };
+    if (!csv_.empty()) write(csv_, json_rows_csv(*answer.json.find("steps")));
+    if (!svg_.empty()) write(svg_, edge_model_svg(report));
+    if (!html_.empty()) write(html_, edge_model_html(report));
+    return answer;
+  }
+
+ private:
+  std::string onnx_, svg_, html_, csv_;
+  GraphFlags graph_;
+  EdgeFlags device_;
+  std::vector<std::string> batches_;
+  int64_t threads_ = 0, top_ = 15;
+  bool all_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_edge() {
+  return std::make_unique<EdgeCommand>();
+}
+
+}  // namespace foretoken

@@ -1,0 +1,140 @@
+#include "compose/edge/edge_lowering.h"
+
+#include <gtest/gtest.h>
+
+#include "model/onnx/test_graphs.h"
+#include "model/onnx/work.h"
+
+namespace foretoken {
+namespace {
+
+FusionRules shipped_rules() {
+  return read_fusion_rules(FORETOKEN_SOURCE_DIR "/data/edge/fusion/onnxruntime.json");
+}
+
+std::vector<EdgeKernel> kernels_of(const OnnxGraph& graph) {
+  std::vector<EdgeKernel> kernels;
+  for (const EdgeStep& step : lower_edge(graph, shipped_rules()).steps) {
+    for (const EdgeCall& call : step.calls) kernels.push_back(call.kernel);
+  }
+  return kernels;
+}
+
+// One node of an operator on the given inputs.
+EdgeKernel only_kernel(const OnnxTestGraph& test) {
+  const std::vector<EdgeKernel> kernels = kernels_of(test.graph());
+  EXPECT_EQ(kernels.size(), 1U);
+  return kernels.at(0);
+}
+
+TEST(EdgeLowering, every_node_stands_in_one_step_and_no_work_is_lost) {
+  for (const OnnxTestGraph& test : {block_network(3, 3), transformer_network(2)}) {
+    const OnnxGraph graph = test.graph({.bind = {{"batch", 2}}});
+    const EdgeLowering lowering = lower_edge(graph, shipped_rules());
+    std::vector<int> seen(graph.nodes.size(), 0);
+    double flops = 0, products = 0;
+    for (const EdgeStep& step : lowering.steps) {
+      for (const int64_t node : step.nodes) ++seen[static_cast<size_t>(node)];
+      flops += step.flops.value();
+      for (const EdgeCall& call : step.calls) {
+        EdgeKernel kernel = call.kernel;
+        if (auto* conv = std::get_if<ConvolutionSizes>(&kernel.sizes)) {
+          conv->activation = EdgeActivation::none;
+          conv->accumulates = false;
+        }
+        if (!std::holds_alternative<TensorSizes>(kernel.sizes)) products += edge_work(kernel).flops.value();
+      }
+    }
+    double wanted = 0, wanted_products = 0;
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      EXPECT_EQ(seen[i], graph.nodes[i].is_folded ? 0 : 1) << graph.nodes[i].name;
+      wanted += onnx_work(graph, graph.nodes[i]).flops.value();
+      for (const Operator& own : onnx_operators(graph, graph.nodes[i])) {
+        const bool multiplies =
+            std::holds_alternative<ConvShape>(own.shape) || std::holds_alternative<GemmShape>(own.shape);
+        if (multiplies) wanted_products += count_work(own.shape).flops.value() * static_cast<double>(own.count);
+      }
+    }
+    EXPECT_DOUBLE_EQ(flops, wanted);
+    EXPECT_DOUBLE_EQ(products, wanted_products);
+  }
+}
+
+TEST(EdgeLowering, a_residual_block_is_two_convolutions) {
+  OnnxTestGraph test;
+  test.output(add_residual_block(test, test.input("x", {1, 16, 8, 8}), 16));
+  const std::vector<EdgeKernel> kernels = kernels_of(test.graph());
+  ASSERT_EQ(kernels.size(), 2U);
+  EXPECT_EQ(edge_parameters(kernels[0]), "ic=16;oc=16;h=8;oh=8;k=3;s=1;act=relu");
+  EXPECT_EQ(edge_parameters(kernels[1]), "ic=16;oc=16;h=8;oh=8;k=3;s=1;act=relu;sum=1");
+}
+
+TEST(EdgeLowering, products_are_told_apart_by_their_right_hand_side_and_rows) {
+  const auto product = [](const OnnxDims& left, const OnnxDims& right, bool constant) {
+    OnnxTestGraph test;
+    const std::string x = test.input("x", left), y = constant ? test.weight(right) : test.input("y", right);
+    test.output(test.node("MatMul", {x, y}));
+    const EdgeKernel kernel = only_kernel(test);
+    return std::string(edge_kind_name(kernel.kind)) + " " + edge_parameters(kernel);
+  };
+  EXPECT_EQ(product({2, 5, 8}, {8, 3}, true), "linear m=10;k=8;n=3");
+  EXPECT_EQ(product({1, 8}, {8, 3}, true), "gemm1 m=1;k=8;n=3");
+  EXPECT_EQ(product({2, 4, 5, 8}, {2, 4, 8, 3}, false), "bmm b=8;m=5;k=8;n=3");
+  EXPECT_EQ(product({6, 5, 8}, {1, 8, 3}, false), "bmm b=1;m=30;k=8;n=3");
+}
+
+TEST(EdgeLowering, grouped_dilated_and_flat_windows_keep_their_sizes) {
+  OnnxTestGraph test;
+  const std::string x = test.input("x", {2, 8, 10, 20});
+  test.output(test.node("Conv", {x, test.weight({16, 2, 1, 3})},
+                        {with("group", int64_t{4}), with("dilations", {1, 2}), with("pads", {0, 2, 0, 2})}));
+  const auto sizes = std::get<ConvolutionSizes>(only_kernel(test).sizes);
+  EXPECT_EQ(sizes.batch, 2);
+  EXPECT_EQ(sizes.groups, 4);
+  EXPECT_EQ(sizes.kernel_height, 1);
+  EXPECT_EQ(sizes.kernel_width, 3);
+  EXPECT_EQ(sizes.out_height * sizes.out_width, 200);
+}
+
+TEST(EdgeLowering, an_unknown_operator_is_traffic_of_its_bytes) {
+  OnnxTestGraph test;
+  test.output(test.node("Mystery", {test.input("x", {10, 10})}, {}, 1, "some.domain"));
+  const EdgeKernel kernel = only_kernel(test);
+  EXPECT_EQ(kernel.kind, EdgeKernelKind::traffic);
+  EXPECT_EQ(edge_work(kernel).bytes().value(), 2 * 4 * 100);
+}
+
+TEST(EdgeLowering, a_transpose_that_a_product_reads_is_gone_and_others_are_not) {
+  const auto kinds = [](std::vector<int64_t> order) {
+    OnnxTestGraph test;
+    const std::string turned = test.node("Transpose", {test.input("y", {8, 8, 8})}, {with("perm", std::move(order))});
+    test.output(test.node("MatMul", {test.input("x", {8, 8, 8}), turned}));
+    return kernels_of(test.graph()).size();
+  };
+  EXPECT_EQ(kinds({0, 2, 1}), 1U);
+  EXPECT_EQ(kinds({1, 0, 2}), 1U);
+  EXPECT_EQ(kinds({2, 1, 0}), 2U);
+}
+
+TEST(EdgeLowering, what_a_graph_was_optimised_to_before_costs_the_same) {
+  OnnxTestGraph plain, fused;
+  plain.output(plain.node("Relu", {add_conv(plain, plain.input("x", {1, 8, 6, 6}), 8, 8, 1)}));
+  fused.output(fused.node("FusedConv", {fused.input("x", {1, 8, 6, 6}), fused.weight({8, 8, 1, 1}), fused.weight({8})},
+                          {with("kernel_shape", {1, 1}), with_text("activation", "Relu")}, 1, "com.microsoft"));
+  EXPECT_EQ(only_kernel(plain), only_kernel(fused));
+}
+
+TEST(EdgeLowering, a_larger_batch_is_the_same_as_one_that_is_bound) {
+  const OnnxTestGraph test = block_network(2, 2);
+  const std::vector<EdgeKernel> one = kernels_of(test.graph({.bind = {{"batch", 1}}}));
+  const std::vector<EdgeKernel> eight = kernels_of(test.graph({.bind = {{"batch", 8}}}));
+  ASSERT_EQ(one.size(), eight.size());
+  for (size_t i = 0; i < one.size(); ++i) {
+    const EdgeKernel larger = with_batch_times(one[i], 8);
+    EXPECT_EQ(larger.kind, eight[i].kind);
+    EXPECT_EQ(edge_parameters(larger), edge_parameters(eight[i]));
+  }
+}
+
+}  // namespace
+}  // namespace foretoken

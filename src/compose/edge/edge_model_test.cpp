@@ -1,0 +1,101 @@
+#include "compose/edge/edge_model.h"
+
+#include <gtest/gtest.h>
+
+#include "compose/edge/edge_advice.h"
+#include "kernel/edge/edge_predictor_file.h"
+#include "model/onnx/test_graphs.h"
+
+namespace foretoken {
+namespace {
+
+EdgePredictor shipped_predictor() {
+  return read_edge_predictor(FORETOKEN_SOURCE_DIR "/data/edge/devices/neoverse_v1_ort.json");
+}
+
+EdgeLowering lowered(const OnnxGraph& graph) {
+  return lower_edge(graph, read_fusion_rules(FORETOKEN_SOURCE_DIR "/data/edge/fusion/onnxruntime.json"));
+}
+
+TEST(EdgeModel, steps_kinds_and_calls_add_up_to_the_whole) {
+  const EdgeModelEstimate estimate =
+      estimate_edge_model(lowered(transformer_network(2).graph({.bind = {{"batch", 1}}})), shipped_predictor());
+  double steps = estimate.call_seconds + estimate.dispatch_seconds, kinds = steps, sure = steps;
+  for (const EdgeStepTime& time : estimate.steps) steps += time.seconds.value;
+  for (const EdgeKindTime& time : estimate.kinds) kinds += time.seconds;
+  for (const auto& [kind, seconds] : estimate.seconds_by_confidence) sure += seconds;
+  EXPECT_DOUBLE_EQ(steps, estimate.seconds.value);
+  EXPECT_DOUBLE_EQ(kinds, estimate.seconds.value);
+  EXPECT_DOUBLE_EQ(sure, estimate.seconds.value);
+  EXPECT_LT(estimate.seconds.low, estimate.seconds.value);
+  EXPECT_GT(estimate.seconds.high, estimate.seconds.value);
+}
+
+TEST(EdgeModel, a_larger_batch_takes_longer_but_shares_the_call) {
+  const EdgeLowering lowering = lowered(block_network(2, 2).graph({.bind = {{"batch", 1}}}));
+  const EdgePredictor predictor = shipped_predictor();
+  double before = 0, each = 1e9;
+  for (const int64_t times : {1, 2, 4, 8}) {
+    const double seconds = estimate_edge_model(lowering, predictor, {.batch_times = times}).seconds.value;
+    EXPECT_GT(seconds, before);
+    EXPECT_LT(seconds / static_cast<double>(times), each);
+    before = seconds;
+    each = seconds / static_cast<double>(times);
+  }
+}
+
+TEST(EdgeModel, threads_that_nobody_measured_are_between_all_work_divided_and_none) {
+  const EdgeLowering lowering = lowered(block_network(2, 2).graph({.bind = {{"batch", 1}}}));
+  const EdgePredictor predictor = shipped_predictor();
+  const Estimate one = estimate_edge_model(lowering, predictor).seconds;
+  const Estimate four = estimate_edge_model(lowering, predictor, {.threads = 4}).seconds;
+  EXPECT_EQ(four.kind, Confidence::extrapolated);
+  EXPECT_LT(four.value, one.value);
+  EXPECT_GT(four.value, one.value / 4);
+  EXPECT_LT(four.low, one.low);
+  EXPECT_DOUBLE_EQ(four.high, one.high);
+}
+
+TEST(EdgeModel, no_kernel_beats_its_roofline) {
+  const EdgePredictor predictor = shipped_predictor();
+  const EdgeRoofline roofline = edge_roofline(predictor);
+  EXPECT_GT(roofline.flops_per_second, 1e9);
+  EXPECT_GT(roofline.bytes_per_second, 1e9);
+  const EdgeModelEstimate estimate =
+      estimate_edge_model(lowered(block_network(4, 4).graph({.bind = {{"batch", 8}}})), predictor);
+  for (const EdgeStepTime& time : estimate.steps)
+    EXPECT_LE(time.least_seconds, time.seconds.value) << time.largest.name;
+}
+
+TEST(EdgeModel, energy_follows_from_power_where_that_is_known) {
+  const EdgeLowering lowering = lowered(block_network(1, 1).graph({.bind = {{"batch", 1}}}));
+  EdgePredictor predictor = shipped_predictor();
+  EXPECT_FALSE(estimate_edge_model(lowering, predictor).joules);
+  predictor.busy_watts = 2;
+  const EdgeModelEstimate estimate = estimate_edge_model(lowering, predictor);
+  ASSERT_TRUE(estimate.joules);
+  EXPECT_DOUBLE_EQ(estimate.joules->value, 2 * estimate.seconds.value);
+}
+
+TEST(EdgeModel, tensors_inside_a_step_take_no_memory) {
+  OnnxTestGraph test;
+  const std::string x = test.input("x", {1, 8, 10, 10});
+  test.output(test.node("Relu", {add_conv(test, x, 8, 8, 1)}));
+  const OnnxGraph graph = test.graph();
+  const EdgeMemory memory = edge_memory(graph, lowered(graph));
+  EXPECT_EQ(memory.activations.value(), 4 * (800 + 800));
+  EXPECT_EQ(memory.weights.value(), 4 * (64 + 8));
+}
+
+TEST(EdgeAdvice, depthwise_convolutions_are_named_where_they_take_the_time) {
+  OnnxTestGraph test;
+  test.output(add_conv(test, test.input("x", {1, 64, 56, 56}), 64, 64, 3, 1, 64));
+  const EdgeLowering lowering = lowered(test.graph());
+  const EdgePredictor predictor = shipped_predictor();
+  const std::vector<EdgeAdvice> advice = edge_advice(lowering, predictor, estimate_edge_model(lowering, predictor));
+  ASSERT_FALSE(advice.empty());
+  EXPECT_NE(advice.front().text.find("depthwise"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace foretoken

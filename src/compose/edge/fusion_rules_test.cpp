@@ -1,0 +1,113 @@
+#include "compose/edge/fusion_rules.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "model/onnx/test_graphs.h"
+
+namespace foretoken {
+namespace {
+
+std::string rules_file(const std::string& rules) {
+  return R"({"format": "foretoken-fusion-rules", "version": 1, "runtime": "test", "about": "a test", "rules": [)" +
+         rules + "]}";
+}
+
+const std::string conv_relu = R"({"name": "conv_relu", "source": "a test", "kernel": "conv", "sizes_of": "conv",
+  "activation": "relu", "adds": "add", "nodes": [
+    {"id": "conv", "op": "Conv"},
+    {"id": "add", "op": "Add", "inputs": ["conv", "other"], "where": "same_shapes", "optional": true},
+    {"id": "relu", "op": "Relu", "inputs": ["add"]}]})";
+
+std::optional<FusionMatch> first_match(const OnnxGraph& graph, const FusionRules& rules, int64_t node = 0) {
+  return FusionMatcher(graph, rules).match(node, std::vector<bool>(graph.nodes.size(), false));
+}
+
+TEST(FusionRules, optional_nodes_are_written_out_longest_first) {
+  const FusionRules rules = parse_fusion_rules(rules_file(conv_relu), "test");
+  ASSERT_EQ(rules.rules.size(), 2U);
+  EXPECT_EQ(rules.rules[0].nodes.size(), 3U);
+  EXPECT_TRUE(rules.rules[0].accumulates);
+  ASSERT_EQ(rules.rules[1].nodes.size(), 2U);
+  EXPECT_FALSE(rules.rules[1].accumulates);
+  EXPECT_EQ(rules.rules[1].nodes[1].inputs[0].index, 0U) << "the activation reads the convolution itself";
+}
+
+TEST(FusionRules, a_residual_is_joined_with_its_operands_either_way_round) {
+  const FusionRules rules = parse_fusion_rules(rules_file(conv_relu), "test");
+  for (const bool swapped : {false, true}) {
+    OnnxTestGraph test;
+    const std::string x = test.input("x", {1, 8, 4, 4}), y = add_conv(test, x, 8, 8, 3);
+    test.output(test.node("Relu", {swapped ? test.node("Add", {x, y}) : test.node("Add", {y, x})}));
+    const OnnxGraph graph = test.graph();
+    const std::optional<FusionMatch> match = first_match(graph, rules);
+    ASSERT_TRUE(match);
+    EXPECT_EQ(match->nodes.size(), 3U);
+    EXPECT_TRUE(match->rule->accumulates);
+  }
+}
+
+TEST(FusionRules, what_others_read_is_not_joined) {
+  const FusionRules rules = parse_fusion_rules(rules_file(conv_relu), "test");
+  OnnxTestGraph test;
+  const std::string y = add_conv(test, test.input("x", {1, 8, 4, 4}), 8, 8, 3);
+  test.output(test.node("Relu", {y}));
+  EXPECT_TRUE(first_match(test.graph(), rules));
+  test.output(y);
+  EXPECT_FALSE(first_match(test.graph(), rules)) << "the convolution's result leaves the graph";
+}
+
+TEST(FusionRules, numbers_and_shared_tensors_have_to_agree) {
+  const FusionRules rules = parse_fusion_rules(
+      rules_file(R"({"name": "gelu", "source": "a test", "kernel": "gelu", "sizes_of": "half", "nodes": [
+        {"id": "scaled", "op": "Div", "inputs": ["x", 1.41421]}, {"id": "erf", "op": "Erf", "inputs": ["scaled"]},
+        {"id": "shifted", "op": "Add", "inputs": ["erf", 1]}, {"id": "gated", "op": "Mul", "inputs": ["x", "shifted"]},
+        {"id": "half", "op": "Mul", "inputs": ["gated", 0.5]}]})"),
+      "test");
+  const auto matches = [&](double divisor, bool same_tensor) {
+    OnnxTestGraph test;
+    const std::string x = test.input("x", {2, 8}), other = test.input("y", {2, 8});
+    const std::string erf = test.node("Erf", {test.node("Div", {x, test.reals({divisor})})});
+    const std::string gated = test.node("Mul", {test.node("Add", {erf, test.reals({1})}), same_tensor ? x : other});
+    test.output(test.node("Mul", {gated, test.reals({0.5})}));
+    return first_match(test.graph(), rules).has_value();
+  };
+  EXPECT_TRUE(matches(1.4142135, true));
+  EXPECT_FALSE(matches(1.5, true));
+  EXPECT_FALSE(matches(1.4142135, false));
+}
+
+TEST(FusionRules, mistakes_are_named_with_their_place) {
+  const auto path_of = [](const std::string& text) {
+    try {
+      parse_fusion_rules(text, "rules.json");
+    } catch (const InputError& error) {
+      EXPECT_EQ(error.problem().source, "rules.json");
+      EXPECT_FALSE(error.problem().expected.empty());
+      return error.problem().path;
+    }
+    return std::string("accepted");
+  };
+  const auto rule = [](const std::string& nodes, const std::string& kernel) {
+    return rules_file(R"({"name": "r", "source": "s", "kernel": ")" + kernel + R"(", "nodes": [)" + nodes + "]}");
+  };
+  EXPECT_EQ(path_of(rule(R"({"id": "a", "op": "Conv"})", "convv")), "rules[0].kernel");
+  EXPECT_EQ(path_of(rule("", "conv")), "rules[0].nodes");
+  EXPECT_EQ(path_of(rule(R"({"id": "a", "op": "Conv", "where": "here"})", "conv")), "rules[0].nodes[0].where");
+  EXPECT_EQ(path_of(rule(R"({"id": "a", "op": "Conv"}, {"id": "b", "op": "Relu", "inputs": ["x"]})", "conv")),
+            "rules[0].nodes[1]");
+  EXPECT_EQ(path_of(rule(R"({"id": "a", "op": "Conv", "optional": true})", "conv")), "rules[0].nodes[0].optional");
+  EXPECT_EQ(path_of(R"({"format": "foretoken-fusion-rules", "version": 2, "runtime": "r", "about": "", "rules": []})"),
+            "version");
+}
+
+TEST(FusionRules, those_that_ship_are_read) {
+  for (const char* name : {"onnxruntime", "xnnpack"}) {
+    const FusionRules rules =
+        read_fusion_rules(std::string(FORETOKEN_SOURCE_DIR "/data/edge/fusion/") + name + ".json");
+    EXPECT_FALSE(rules.rules.empty()) << name;
+  }
+}
+
+}  // namespace
+}  // namespace foretoken
