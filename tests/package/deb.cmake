@@ -24,3 +24,7 @@ expect("${contents}" "\\./usr/bin/foretoken\n" "\\./usr/share/foretoken/data/"
   "/libforetoken_base\\.a\n" "/cmake/foretoken/foretokenConfig\\.cmake\n" "\\./usr/share/doc/foretoken/copyright\n"
   "\\./usr/share/man/man1/foretoken\\.1\n" "\\./usr/share/bash-completion/completions/foretoken\n"
   "\\./usr/share/zsh/vendor-completions/_foretoken\n" "\\./usr/share/fish/vendor_completions\\.d/foretoken\\.fish\n")
+if(EXISTS ${BUILD}/python/foretoken/commands.pyi)
+  expect("${contents}" "\\./usr/lib/python3/dist-packages/foretoken/__init__\\.py\n"
+    "\\./usr/lib/python3/dist-packages/foretoken/_foretoken\\.[^\n]*so\n")
+endif()
