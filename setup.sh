@@ -6,7 +6,7 @@ usage() {
 Usage: ./setup.sh [--help]
 
 Installs the Debian packages foretoken needs (only those missing; as root or through sudo) and builds the program:
-build/foretoken. Safe to run again: it then builds only what has changed.
+build/foretoken, and the Python module in build/python. Safe to run again: it then builds only what has changed.
 END
 }
 
@@ -22,11 +22,14 @@ source scripts/packages.sh
 echo "[1/2] Packages"
 install_packages "${build_packages[@]}"
 
-echo "[2/2] Building build/foretoken"
+echo "[2/2] Building build/foretoken and build/python"
 # A build folder in which test.sh has switched the tests on keeps them.
 if [[ ! -f build/build.ninja ]]; then
   cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DFORETOKEN_TESTS=OFF -DFORETOKEN_QUICK_BUILD=ON -DFORETOKEN_WERROR=OFF
 fi
-cmake --build build --target foretoken
+cmake --build build --target front_ends
 
 echo "Done. Try: ./build/foretoken demo"
+if [[ -d build/python ]]; then
+  echo "From Python: PYTHONPATH=build/python python3 -c 'import foretoken; print(foretoken.demo())'"
+fi

@@ -3,7 +3,8 @@
 
 # To build and run the program.
 build_packages=(g++ cmake ninja-build libeigen3-dev libfmt-dev libcli11-dev libyaml-cpp-dev zlib1g-dev
-  libxnnpack-dev libpthreadpool-dev)  # the last two for `profile cpu`; a build without them says so
+  libxnnpack-dev libpthreadpool-dev  # for `profile cpu`; a build without them says so
+  python3-dev pybind11-dev)          # for `import foretoken`; likewise
 # To build and run the tests.
 test_packages=(libgtest-dev libgmock-dev)
 # For test.sh --all: lint, fuzzing, and building the .deb.

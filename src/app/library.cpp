@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 #include <system_error>
 
 #include "accelerator/device/designed_device.h"
@@ -17,39 +18,44 @@ namespace foretoken {
 namespace fs = std::filesystem;
 namespace {
 
-fs::path program_path() {
-  std::error_code error;
-  return fs::read_symlink("/proc/self/exe", error);
+// The first of these names that exists, seen from the program's folder, then from those above it: a Python module lies
+// a few folders deeper than an executable (build/python/foretoken, lib/python3/dist-packages/foretoken). Empty: none.
+fs::path find_near(const fs::path& program, std::initializer_list<const char*> names) {
+  constexpr int most_folders = 4;
+  fs::path folder = program.parent_path();
+  for (int i = 0; i < most_folders; ++i, folder = folder.parent_path()) {
+    for (const char* name : names) {
+      std::error_code error;
+      if (fs::exists(folder / name, error)) return (folder / name).lexically_normal();
+    }
+  }
+  return {};
 }
 
 }  // namespace
 
-Library::Library(fs::path data_directory) : directory_(std::move(data_directory)) {}
+fs::path Library::this_program() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error);
+}
 
-fs::path Library::find() {
+Library::Library(fs::path data_directory, const fs::path& program)
+    : directory_(std::move(data_directory)),
+      calibration_pack_(find_near(program, {"calibrations.pack", "../share/foretoken/calibrations.pack"})) {}
+
+fs::path Library::find(const fs::path& program) {
   if (const char* given = std::getenv("FORETOKEN_LIBRARY")) {
     if (std::error_code ignored; fs::is_directory(fs::path(given) / "hardware", ignored)) return given;
     throw InputError({.source = "FORETOKEN_LIBRARY",
                       .value = printable(given),
                       .expected = "a folder that holds hardware/, models/ and kernels/"});
   }
-  std::error_code error;
-  const fs::path program = program_path();
-  for (const fs::path& candidate :
-       {program.parent_path() / "../data", program.parent_path() / "../share/foretoken/data"}) {
-    if (fs::is_directory(candidate / "hardware", error)) return candidate.lexically_normal();
-  }
+  const fs::path hardware = find_near(program, {"../data/hardware", "../share/foretoken/data/hardware"});
+  if (!hardware.empty()) return hardware.parent_path();
   throw InputError({.source = program.string(),
                     .path = "library of devices and models",
                     .value = "not found beside the program",
                     .expected = "FORETOKEN_LIBRARY to name the folder that holds hardware/, models/ and kernels/"});
-}
-
-CalibrationPack Library::calibration_pack() {
-  const fs::path folder = program_path().parent_path();
-  std::error_code error;
-  const fs::path built = folder / "calibrations.pack";
-  return CalibrationPack(fs::exists(built, error) ? built : folder / "../share/foretoken/calibrations.pack");
 }
 
 HardwareCatalogue Library::hardware() const {
@@ -168,8 +174,9 @@ KernelPredictor Library::benchmark_predictor(const Device& device, Tier tier, co
 KernelPredictor Library::predictor_with(const Device& device, const std::vector<Device>& swept,
                                         std::function<std::vector<Device>()> more_swept, const fs::path& calibrations,
                                         Tier tier, Caches caches) const {
-  auto learned = std::make_shared<LearnedKernels>(device, CalibrationFolder(calibrations, calibration_pack()), caches,
-                                                  swept, std::move(more_swept));
+  auto learned =
+      std::make_shared<LearnedKernels>(device, CalibrationFolder(calibrations, CalibrationPack(calibration_pack_)),
+                                       caches, swept, std::move(more_swept));
   return KernelPredictor(device, roofline_intervals(), std::move(learned), tier, caches, error_correlations());
 }
 

@@ -26,11 +26,12 @@ namespace foretoken {
 
 class Library {
  public:
-  explicit Library(std::filesystem::path data_directory);
+  // `program`: the executable or Python module; packed calibrations lie beside it.
+  explicit Library(std::filesystem::path data_directory, const std::filesystem::path& program = this_program());
 
-  // Beside the executable (../data in a build tree, ../share/foretoken/data when installed), or where FORETOKEN_LIBRARY
-  // points. InputError when there is none.
-  static std::filesystem::path find();
+  // Where FORETOKEN_LIBRARY points, or seen from the program's folder or one a few above it: ../data in a build tree,
+  // ../share/foretoken/data when installed. InputError when there is none.
+  static std::filesystem::path find(const std::filesystem::path& program = this_program());
 
   const std::filesystem::path& directory() const { return directory_; }
   HardwareCatalogue hardware() const;
@@ -64,12 +65,13 @@ class Library {
   std::filesystem::path tools() const { return directory_.parent_path() / "tools"; }
 
  private:
-  static CalibrationPack calibration_pack();  // beside the program, or ../share/foretoken when installed
+  static std::filesystem::path this_program();
   KernelPredictor designed_predictor(const Device& device) const;
   KernelPredictor predictor_with(const Device& device, const std::vector<Device>& swept,
                                  std::function<std::vector<Device>()> more_swept,
                                  const std::filesystem::path& calibrations, Tier tier, Caches caches) const;
   std::filesystem::path directory_;
+  std::filesystem::path calibration_pack_;  // beside the program, or ../share/foretoken when installed
 };
 
 }  // namespace foretoken

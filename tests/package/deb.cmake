@@ -21,4 +21,10 @@ expect("${fields}" "Package: foretoken\n" "Depends: [^\n]*libc6" "Depends: [^\n]
 execute_process(COMMAND ${DPKG_DEB} --contents ${package} OUTPUT_VARIABLE contents COMMAND_ERROR_IS_FATAL ANY)
 expect("${contents}" "\\./usr/bin/foretoken\n" "\\./usr/share/foretoken/data/"
   "\\./usr/share/foretoken/calibrations\\.pack\n" "\\./usr/include/foretoken/base/json\\.h\n"
-  "/libforetoken_base\\.a\n" "/cmake/foretoken/foretokenConfig\\.cmake\n" "\\./usr/share/doc/foretoken/copyright\n")
+  "/libforetoken_base\\.a\n" "/cmake/foretoken/foretokenConfig\\.cmake\n" "\\./usr/share/doc/foretoken/copyright\n"
+  "\\./usr/share/man/man1/foretoken\\.1\n" "\\./usr/share/bash-completion/completions/foretoken\n"
+  "\\./usr/share/zsh/vendor-completions/_foretoken\n" "\\./usr/share/fish/vendor_completions\\.d/foretoken\\.fish\n")
+if(EXISTS ${BUILD}/python/foretoken/commands.pyi)
+  expect("${contents}" "\\./usr/lib/python3/dist-packages/foretoken/__init__\\.py\n"
+    "\\./usr/lib/python3/dist-packages/foretoken/_foretoken\\.[^\n]*so\n")
+endif()

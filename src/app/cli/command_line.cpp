@@ -16,15 +16,6 @@
 namespace foretoken {
 namespace {
 
-constexpr std::string_view about =
-    "foretoken predicts how fast an ML workload will run, and what memory it needs,\n"
-    "before anyone rents the hardware.";
-
-constexpr std::string_view getting_started =
-    "Start with `foretoken demo`. Each command teaches its flags: `foretoken step --help`.\n"
-    "Every command takes --json: one JSON document on standard output and nothing else.\n"
-    "Exit status: 0 fine, 2 wrong input, 1 a defect of foretoken.";
-
 // The innermost (sub)command that was named on the line.
 const CLI::App& innermost(const CLI::App& app) {
   const auto chosen = app.get_subcommands();
@@ -107,7 +98,7 @@ class ParsedLine {
  public:
   explicit ParsedLine(const std::vector<std::string>& arguments) : arguments_(arguments) {
     app_.set_version_flag("--version", "foretoken " FORETOKEN_VERSION);
-    app_.footer(std::string(getting_started));
+    app_.footer(std::string(program_notes));
     app_.get_formatter()->column_width(34);
     app_.require_subcommand(1);
     for (const CommandKind& kind : all_commands()) {
@@ -152,7 +143,7 @@ class ParsedLine {
 
  private:
   const std::vector<std::string>& arguments_;
-  CLI::App app_{std::string(about), "foretoken"};
+  CLI::App app_{std::string(program_about), "foretoken"};
   std::vector<Declared> declared_;
   bool as_json_ = false;
 };
@@ -180,6 +171,14 @@ Answer answer_command(const std::vector<std::string>& arguments, const Library& 
   ParsedLine line(arguments);
   if (const auto instead = line.parse()) return {.text = *instead, .json = Json::object({{"help", *instead}})};
   return line.run(library);
+}
+
+CommandDeclaration declaration_of(const CommandKind& kind) {
+  CLI::App app{std::string(kind.summary), std::string(kind.name)};
+  Options options(app);
+  const std::unique_ptr<Command> command = kind.make();
+  command->declare(options);
+  return options.declaration();
 }
 
 int run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {

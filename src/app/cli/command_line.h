@@ -12,6 +12,9 @@ namespace foretoken {
 // One command's answer, for those who print nothing: the suite, the web page, Python. InputError for wrong input.
 Answer answer_command(const std::vector<std::string>& arguments, const Library& library);
 
+// A command with all its flags and subcommands.
+CommandDeclaration declaration_of(const CommandKind& kind);
+
 // Returns the exit status: 0, 2 for wrong input, 1 for a defect of ours.
 int run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);
 

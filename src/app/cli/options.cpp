@@ -13,26 +13,18 @@
 namespace foretoken {
 namespace {
 
-// "--tensor-parallel-size,-tp" -> "--tensor-parallel-size": the library knows one-letter short names only; longer ones
-// are rewritten before it sees them (command_line.cpp).
-std::string library_names(const std::string& names) {
+// The library knows one-letter short names only; longer ones are rewritten before it sees them (with_library_flags).
+std::string library_names(const std::vector<std::string>& names) {
   std::string kept;
-  for (size_t begin = 0; begin <= names.size();) {
-    const size_t end = std::min(names.find(',', begin), names.size());
-    const std::string name = names.substr(begin, end - begin);
+  for (const std::string& name : names) {
     const bool long_short_name = name.size() > 2 && name[0] == '-' && name[1] != '-';
     if (!long_short_name) kept += (kept.empty() ? "" : ",") + name;
-    begin = end + 1;
   }
   return kept;
 }
 
 std::string without_dashes(const std::string& flag) {
   return flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
-}
-
-std::string first_name(const std::string& names) {
-  return names.substr(0, names.find(','));
 }
 
 [[noreturn]] void fail(const std::string& flag, const std::string& value, std::string expected,
@@ -78,41 +70,54 @@ Options::Options(CLI::App& app) : app_(app) {}
 Options::~Options() = default;
 
 void Options::flag(const std::string& names, bool& target, const std::string& help) {
-  const std::string positive = first_name(names);
-  app_.add_flag(library_names(names) + ",!--no-" + positive.substr(2), target, help)->group(heading_);
+  declared_.push_back({.names = comma_separated(names), .kind = FlagKind::flag, .help = help, .heading = heading_});
+  const std::vector<std::string>& all = declared_.back().names;
+  app_.add_flag(library_names(all) + ",!--no-" + all.front().substr(2), target, help)->group(heading_);
 }
 
-void Options::add(const std::string& names, const std::string& help, const std::string& shown_default, bool required,
-                  std::function<void(const std::string&, const std::string&)> take) {
-  const std::string flag = first_name(names);
+void Options::add(FlagDeclaration declaration, std::function<void(const std::string&, const std::string&)> take) {
+  const std::string flag = declaration.names.front();
   const auto callback = [flag, take = std::move(take)](const CLI::results_t& results) {
     for (const std::string& value : results) take(flag, value);
     return true;
   };
-  CLI::Option* option = app_.add_option(library_names(names), callback, help);
+  std::string help = declaration.help;
+  if (!declaration.choices.empty()) help += fmt::format(": {}", fmt::join(declaration.choices, ", "));
+  std::string remark = declaration.required ? "(required)" : "";
+  if (!declaration.fallback.empty()) remark = fmt::format("[{}]", declaration.fallback);
+  CLI::Option* option = app_.add_option(library_names(declaration.names), callback, help);
   option->group(heading_)->type_name("")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  option->option_text(shown_default.empty() ? (required ? "(required)" : "") : fmt::format("[{}]", shown_default));
+  option->option_text(remark);
   option->expected(1, 1);
-  if (required) required_.emplace_back(flag, option);
+  if (declaration.required) required_.emplace_back(flag, option);
+  declaration.heading = heading_;
+  declared_.push_back(std::move(declaration));
 }
 
 void Options::text(const std::string& names, std::string& target, const std::string& help, bool required) {
-  add(names, help, target, required, [&target](const std::string&, const std::string& value) { target = value; });
+  add({.names = comma_separated(names), .kind = FlagKind::text, .help = help, .fallback = target, .required = required},
+      [&target](const std::string&, const std::string& value) { target = value; });
 }
 
 void Options::list(const std::string& names, std::vector<std::string>& target, const std::string& help, bool required) {
-  add(names, help, "", required, [&target](const std::string&, const std::string& value) {
-    for (std::string& part : comma_separated(value)) target.push_back(std::move(part));
-  });
+  add({.names = comma_separated(names), .kind = FlagKind::list, .help = help, .required = required},
+      [&target](const std::string&, const std::string& value) {
+        for (std::string& part : comma_separated(value)) target.push_back(std::move(part));
+      });
 }
 
 void Options::texts(const std::string& names, std::vector<std::string>& target, const std::string& help) {
-  add(names, help, "", false, [&target](const std::string&, const std::string& value) { target.push_back(value); });
+  add({.names = comma_separated(names), .kind = FlagKind::texts, .help = help},
+      [&target](const std::string&, const std::string& value) { target.push_back(value); });
 }
 
 void Options::integer(const std::string& names, int64_t& target, Range<int64_t> allowed, const std::string& help,
                       bool required) {
-  add(names, help, required ? "" : fmt::format("{}", target), required,
+  add({.names = comma_separated(names),
+       .kind = FlagKind::integer,
+       .help = help,
+       .fallback = required ? "" : fmt::format("{}", target),
+       .required = required},
       [&target, allowed](const std::string& flag, const std::string& value) {
         target = parse_size(flag, value, allowed);
       });
@@ -120,7 +125,11 @@ void Options::integer(const std::string& names, int64_t& target, Range<int64_t> 
 
 void Options::number(const std::string& names, double& target, Range<double> allowed, const std::string& help,
                      bool required) {
-  add(names, help, required ? "" : number_text(target), required,
+  add({.names = comma_separated(names),
+       .kind = FlagKind::number,
+       .help = help,
+       .fallback = required ? "" : number_text(target),
+       .required = required},
       [&target, allowed](const std::string& flag, const std::string& value) {
         const std::optional<double> number = parse_number(value);
         if (!number || *number < allowed.least || *number > allowed.most)
@@ -131,9 +140,13 @@ void Options::number(const std::string& names, double& target, Range<double> all
 
 void Options::choice(const std::string& names, std::string& target, std::vector<std::string> allowed,
                      const std::string& help, bool required) {
-  const std::string full_help = fmt::format("{}: {}", help, fmt::join(allowed, ", "));
-  add(names, full_help, target, required,
-      [&target, allowed = std::move(allowed)](const std::string& flag, const std::string& value) {
+  add({.names = comma_separated(names),
+       .kind = FlagKind::choice,
+       .help = help,
+       .fallback = target,
+       .choices = allowed,
+       .required = required},
+      [&target, allowed](const std::string& flag, const std::string& value) {
         const auto found = std::find_if(allowed.begin(), allowed.end(),
                                         [&](const std::string& name) { return lower_case(name) == lower_case(value); });
         if (found == allowed.end()) {
@@ -159,6 +172,16 @@ Options& Options::subcommand(const std::string& name, const std::string& summary
 
 void Options::make_subcommand_optional() {
   app_.require_subcommand(0, 1);
+}
+
+CommandDeclaration Options::declaration() const {
+  CommandDeclaration declaration{.name = app_.get_name(),
+                                 .summary = app_.get_description(),
+                                 .footer = app_.get_footer(),
+                                 .flags = declared_,
+                                 .subcommands = {}};
+  for (const auto& child : children_) declaration.subcommands.push_back(child->declaration());
+  return declaration;
 }
 
 void Options::check_required() const {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/cli/declarations.h"
 #include "base/json.h"
 
 namespace CLI {
@@ -39,7 +40,8 @@ class Options {
   void heading(const std::string& title);                                    // groups the flags that follow in --help
   void footer(const std::string& examples);                                  // shown below the flags
   Options& subcommand(const std::string& name, const std::string& summary);  // exactly one must be chosen
-  void make_subcommand_optional();  // once they are declared: flags of the command itself can do without
+  void make_subcommand_optional();         // once they are declared: flags of the command itself can do without
+  CommandDeclaration declaration() const;  // all of the above
   bool was_chosen() const;
   // The command line as it was typed, quoted for a shell: what reproduces an answer.
   const std::string& line() const { return line_; }
@@ -61,13 +63,13 @@ class Options {
   // The first flag that was given and (if `listed`) is one of those, or is none of them. Empty: no such flag.
   std::string first_given(const std::vector<std::string>& flags, const std::vector<std::string>& headings,
                           bool listed) const;
-  void add(const std::string& names, const std::string& help, const std::string& shown_default, bool required,
-           std::function<void(const std::string& flag, const std::string& value)> take);
+  void add(FlagDeclaration declaration, std::function<void(const std::string& flag, const std::string& value)> take);
   CLI::App& app_;
   std::vector<std::pair<std::string, const CLI::Option*>> required_;
   std::string heading_ = "Options";
   std::string line_;
   std::vector<std::unique_ptr<Options>> children_;
+  std::vector<FlagDeclaration> declared_;
 };
 
 // Short flags of more than one letter, as vLLM users type them (-tp), in the form that the parser knows.

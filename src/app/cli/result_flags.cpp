@@ -52,6 +52,7 @@ void refuse_equal_paths(const ResultFlags& flags) {
 void ResultFlags::declare(Options& options) {
   options.flag("--save-result", save_result, "Write vLLM's result JSON");
   options.flag("--save-detailed", save_detailed, "With lengths, TTFT, gaps between tokens and error of each request");
+  options.flag("--details-in-json", details_in_json, "The same of each request in the answer of --json");
   options.flag("--append-result", append_result, "Add it to the file as a line of its own");
   options.text("--result-dir", result_dir, "Folder of it");
   options.text("--result-filename", result_filename, "Name of it");
@@ -105,7 +106,7 @@ ResultFiles::ResultFiles(const ResultFlags& flags) : parts_(std::make_unique<Par
     OutFile("--out-trace", flags.out_trace).close();  // written whole at the end
     parts.trace.emplace();
   }
-  if (flags.save_detailed) parts.details.emplace();
+  if (flags.save_detailed || flags.details_in_json) parts.details.emplace();
 }
 ResultFiles::~ResultFiles() = default;
 
@@ -130,12 +131,16 @@ std::string ResultFiles::finish(const ServingReport& report) {
   if (parts.trace) write_file(parts.flags.out_trace, parts.trace->document().dump(0) + "\n");
   if (parts.result.wanted()) {
     Json result = vllm_result_json(report);
-    if (parts.details) add_request_arrays(result, parts.details->by_id());
+    if (parts.flags.save_detailed) add_request_arrays(result, parts.details->by_id());
     parts.result.stream() << result.dump(parts.flags.append_result ? 0 : 2) << "\n";
     parts.result.close();
   }
   const bool cut = parts.trace && !parts.trace->is_complete();
   return cut ? "The trace holds the beginning of the run only: viewers stop being useful beyond.\n" : "";
+}
+
+void ResultFiles::add_details(Json& answer) const {
+  if (parts_->flags.details_in_json) add_request_arrays(answer, parts_->details->by_id());
 }
 
 }  // namespace foretoken

@@ -14,6 +14,7 @@ namespace foretoken {
 
 struct ResultFlags {
   bool save_result = false, save_detailed = false, append_result = false;
+  bool details_in_json = false;
   std::string result_dir = ".", result_filename = "foretoken_serve.json", label;
   std::vector<std::string> metadata;
   std::string out_requests, out_steps, out_series, out_trace;
@@ -33,6 +34,8 @@ class ResultFiles {
   std::vector<RunObserver*> observers();
   // Returns what a person should know about the files: empty when they hold everything.
   std::string finish(const ServingReport& report);
+  // Arrays with a value for each request, where --details-in-json asks for them.
+  void add_details(Json& answer) const;
 
  private:
   struct Parts;

@@ -32,6 +32,8 @@ constexpr CommandKind kinds[] = {
     {"endpoint", "An OpenAI-compatible server that answers at the predicted speed", make_endpoint},
     {"fit", "Fit coefficients from measurements", make_fit},
     {"check", "Check data files for mistakes", make_check},
+    {"man", "The manual page of all commands, for man; with --json, every flag", make_man},
+    {"completions", "What a shell completes: a script for bash, zsh or fish", make_completions},
 };
 
 }  // namespace

@@ -191,6 +191,7 @@ class ServeCommand : public Command {
     const ServingReport report = make_report(run, groups, priorities, request.percentiles);
     const std::string remark = files.finish(report);
     Answer answer{.text = serving_text(report) + remark, .json = serving_json(report)};
+    files.add_details(answer.json);
     if (metered) add_energy(answer, energy_.report(*meter, groups, run, library), trials);
     if (!ttft_goals.counts().empty()) {
       answer.text += "\n" + goals_text(ttft_goals.counts());
@@ -243,6 +244,7 @@ class ServeCommand : public Command {
     const bool several = sampling_.settings().count > 1;  // whose samples such results would mix up
     const Feature by_sample[] = {{"--kv-tier", tiers_.given()},
                                  {"--save-detailed", results_.save_detailed},
+                                 {"--details-in-json", results_.details_in_json},
                                  {"--explain-request", explained_ >= 0}};
     for (const Feature& one : by_sample) {
       if (!several || !one.given) continue;

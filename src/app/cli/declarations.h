@@ -1,0 +1,51 @@
+// What can be said to the program, as its commands declare it: the manual page, shell completions and Python are made
+// from this, as --help is.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace foretoken {
+
+inline constexpr std::string_view program_about =
+    "foretoken predicts how fast an ML workload will run, and what memory it needs,\n"
+    "before anyone rents the hardware.";
+
+inline constexpr std::string_view program_notes =
+    "Start with `foretoken demo`. Each command teaches its flags: `foretoken step --help`.\n"
+    "Every command takes --json: one JSON document on standard output and nothing else.\n"
+    "Exit status: 0 fine, 2 wrong input, 1 a defect of foretoken.";
+
+enum class FlagKind { flag, text, list, texts, integer, number, choice };
+
+std::string_view flag_kind_name(FlagKind kind);
+
+struct FlagDeclaration {
+  std::vector<std::string> names;  // --tensor-parallel-size, -tp; without dashes: a word at its place
+  FlagKind kind = FlagKind::text;
+  std::string help;
+  std::string fallback = {};  // what holds when it is not given; empty where there is nothing to show
+  std::vector<std::string> choices = {};
+  std::string heading = {};
+  bool required = false;
+
+  bool is_positional() const { return !names.front().starts_with("-"); }
+};
+
+struct CommandDeclaration {
+  std::string name, summary, footer;
+  std::vector<FlagDeclaration> flags;
+  std::vector<CommandDeclaration> subcommands;
+};
+
+// Nothing where none has that name.
+const FlagDeclaration* find_flag(const CommandDeclaration& command, std::string_view name);
+const CommandDeclaration* find_command(std::span<const CommandDeclaration> commands, std::string_view name);
+
+Json declaration_json(const CommandDeclaration& command);
+
+}  // namespace foretoken

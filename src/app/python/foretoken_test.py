@@ -1,0 +1,255 @@
+"""Tests of `import foretoken`: flags, results, errors, threads and types."""
+
+import ast
+import contextlib
+import io
+import json
+import os
+import pathlib
+import pickle
+import re
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import foretoken
+from foretoken import _foretoken, commands
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+PACKAGE = pathlib.Path(foretoken.__file__).parent
+SERVE = {"model": "Llama-3.1-8B", "device": "h100_sxm", "request_rate": 4, "num_prompts": 20, "intervals": False}
+
+
+def flag_words(command, *words, **flags):
+    return commands._flag_words(commands._declared_flags(command, words), flags)
+
+
+def python(code, environment):
+    """What an interpreter of its own prints."""
+    line = [sys.executable, "-c", code]
+    return subprocess.run(line, env=environment, stdout=subprocess.PIPE, text=True, timeout=120, check=True).stdout
+
+
+class Flags(unittest.TestCase):
+    def test_underscores_are_dashes_and_values_are_texts(self):
+        self.assertEqual(flag_words("serve", request_rate=4.5), ["--request-rate", "4.5"])
+        self.assertEqual(flag_words("serve", request_rate=float("inf")), ["--request-rate", "inf"])
+        self.assertEqual(flag_words("serve", trace=pathlib.Path("a.csv")), ["--trace", "a.csv"])
+
+    def test_any_name_of_a_flag_will_do(self):
+        for name in ("tp", "tensor_parallel_size"):
+            self.assertEqual(flag_words("serve", **{name: 8}), ["--tensor-parallel-size", "8"])
+
+    def test_true_false_and_none_switch_on_off_and_leave_out(self):
+        words = flag_words("serve", energy=True, intervals=False, breakdown=None)
+        self.assertEqual(words, ["--energy", "--no-intervals"])
+
+    def test_true_is_no_value_and_a_value_is_not_true(self):
+        for flags in ({"request_rate": True}, {"energy": 1}):
+            with self.assertRaisesRegex(foretoken.InputError, "True or False"):
+                flag_words("serve", **flags)
+
+    def test_lists_are_repeated_where_a_flag_takes_several_and_joined_where_it_takes_one_text(self):
+        words = flag_words("serve", goodput=["ttft:500", "tpot:50"])
+        self.assertEqual(words, ["--goodput", "ttft:500", "--goodput", "tpot:50"])
+        self.assertEqual(flag_words("serve", replica=["tp=1", "tp=2"]), ["--replica", "tp=1", "--replica", "tp=2"])
+        self.assertEqual(flag_words("speculate", batch_sizes=[1, 8]), ["--batch-sizes", "1,8"])
+
+    def test_a_dict_is_json(self):
+        words = flag_words("serve", speculative_config={"method": "ngram"})
+        self.assertEqual(words, ["--speculative-config", '{"method": "ngram"}'])
+
+    def test_a_value_that_begins_with_a_dash_is_not_taken_for_a_flag(self):
+        self.assertEqual(flag_words("serve", explain_request=-1), ["--explain-request=-1"])
+
+    def test_flags_of_a_subcommand_are_known(self):
+        self.assertEqual(flag_words("kernel", "gemm", kernel="any", m=1), ["--kernel", "any", "--m", "1"])
+
+    @unittest.skipIf(numpy is None, "NumPy is not installed")
+    def test_numbers_and_arrays_of_numpy_are_taken(self):
+        self.assertEqual(flag_words("serve", num_prompts=numpy.int64(3)), ["--num-prompts", "3"])
+        self.assertEqual(flag_words("serve", energy=numpy.bool_(True)), ["--energy"])
+        self.assertEqual(flag_words("speculate", batch_sizes=numpy.array([1, 2])), ["--batch-sizes", "1,2"])
+
+
+class Results(unittest.TestCase):
+    def test_text_and_json_are_those_of_the_command_line(self):
+        result = foretoken.kernel("gemm", device="h100_sxm", m=128, n=4096, k=4096)
+        self.assertEqual(result.command, "foretoken kernel gemm --device h100_sxm --m 128 --n 4096 --k 4096")
+        program = PACKAGE.parent.parent / "foretoken"
+        if not program.exists():
+            self.skipTest("the program was not built")
+        line = [str(program), *result.command.split()[1:]]
+        self.assertEqual(subprocess.run(line, capture_output=True, text=True, check=True).stdout, result.text)
+        printed = subprocess.run([*line, "--json"], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(json.loads(printed), result)
+
+    def test_a_path_leads_into_lists_and_dicts(self):
+        step = foretoken.step(model="Llama-3.1-8B", device="h100_sxm", batch=1, context_len=128)
+        self.assertEqual(step.at("seconds.value"), step["seconds"]["value"])
+        operators = step["stages"][0]["operators"]
+        self.assertEqual(step.at("stages.0.operators.name"), [operator["name"] for operator in operators])
+        with self.assertRaisesRegex(KeyError, "nothing at 'valeu'; there are value, low"):
+            step.at("seconds.valeu")
+
+    @unittest.skipIf(numpy is None, "NumPy is not installed")
+    def test_lists_become_arrays(self):
+        run = foretoken.serve(**SERVE, details_in_json=True)
+        ttfts = run.array("ttfts")
+        self.assertEqual(ttfts.shape, (20,))
+        self.assertAlmostEqual(float(ttfts.mean()) * 1000, run["mean_ttft_ms"], places=6)
+        self.assertEqual(run.array("itls").shape[0], 20)
+        self.assertEqual(run.array("time_series.points.running").ndim, 1)
+        uneven = foretoken.Result({"rows": [[1], [2, 3]]}, "", "").array("rows")
+        self.assertEqual([row.tolist() for row in uneven], [[1], [2, 3]])
+        with self.assertRaises(TypeError):
+            run.array("duration")
+
+    def test_details_are_only_there_when_asked_for(self):
+        self.assertNotIn("ttfts", foretoken.serve(**SERVE))
+        self.assertEqual(len(foretoken.serve(**SERVE, details_in_json=True)["ttfts"]), 20)
+
+    def test_a_notebook_shows_a_table_without_scripts_and_with_everything_escaped(self):
+        result = foretoken.Result({"a<b": "x&y", "t": {"value": 1.5, "low": 1.0, "high": 2.0}, "deep": [1]}, "<&>", "c")
+        page = result._repr_html_()
+        self.assertIn("a&lt;b</th><td>x&amp;y", page)
+        self.assertIn("1.5 [1 to 2]", page)
+        self.assertIn("<pre>&lt;&amp;&gt;</pre>", page)
+        self.assertNotIn("<script", page)
+        self.assertNotIn("http", page)
+
+    def test_a_copy_keeps_what_it_knows(self):
+        result = foretoken.devices("h100_sxm")
+        again = pickle.loads(pickle.dumps(result))
+        self.assertEqual((again, again.text, again.command), (result, result.text, result.command))
+
+    def test_help_is_that_of_the_program(self):
+        for words, expected in (((), "serve"), (("serve",), "--request-rate"), (("kernel", "gemm"), "--m")):
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                foretoken.help(*words)
+            self.assertIn(expected, printed.getvalue())
+
+
+class Failures(unittest.TestCase):
+    def test_wrong_input_is_a_value_error_with_the_message_of_the_command_line(self):
+        with self.assertRaisesRegex(foretoken.InputError, "h100_sxn(.|\n)*did you mean h100_sxm"):
+            foretoken.step(model="Llama-3.1-8B", device="h100_sxn")
+        self.assertTrue(issubclass(foretoken.InputError, ValueError))
+        self.assertEqual(foretoken.InputError.__module__, "foretoken")
+
+    def test_an_unknown_flag_or_command_is_answered_with_the_nearest(self):
+        with self.assertRaisesRegex(foretoken.InputError, "did you mean --request-rate"):
+            foretoken.serve(model="Llama-3.1-8B", device="h100_sxm", request_rat=4)
+        with self.assertRaisesRegex(foretoken.InputError, "did you mean serve"):
+            foretoken.run("serv")
+
+    def test_a_library_that_is_not_there_is_said_to_be_missing(self):
+        code = "import foretoken\ntry: foretoken.devices()\nexcept foretoken.InputError as error: print(error)"
+        self.assertIn("FORETOKEN_LIBRARY", python(code, {**os.environ, "FORETOKEN_LIBRARY": "/nowhere"}))
+
+    def test_the_package_finds_the_library_by_itself(self):
+        environment = {key: value for key, value in os.environ.items() if key != "FORETOKEN_LIBRARY"}
+        if not (PACKAGE.parents[2] / "data" / "hardware").exists():
+            self.skipTest("the build folder does not lie in the source folder")
+        code = "import foretoken; print(len(foretoken.devices()['devices']))"
+        self.assertGreater(int(python(code, environment)), 10)
+
+    def test_an_interrupted_command_raises_at_once(self):
+        code = (
+            "import foretoken, threading, os, signal\n"
+            "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+            "try: foretoken.serve(model='Llama-3.1-8B', device='h100_sxm', request_rate=100, num_prompts=50_000_000)\n"
+            "except KeyboardInterrupt: print('interrupted')\n"
+        )
+        self.assertEqual(python(code, os.environ), "interrupted\n")
+
+
+class Threads(unittest.TestCase):
+    def test_threads_get_the_answers_that_one_gets_alone(self):
+        questions = [dict(SERVE, request_rate=rate) for rate in (2, 8)] * 2
+        alone = [foretoken.serve(**question) for question in questions]
+        together = [None] * len(questions)
+
+        def ask(i):
+            together[i] = foretoken.serve(**questions[i])
+
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(questions))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(together, alone)
+
+    def test_python_runs_on_while_a_command_works(self):
+        done = threading.Event()
+
+        def ask():
+            foretoken.serve(**dict(SERVE, num_prompts=20_000, request_rate=20))
+            done.set()
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        turns = 0
+        while not done.is_set():
+            turns += 1
+            time.sleep(0.001)
+        thread.join()
+        self.assertGreater(turns, 5)
+
+
+class Types(unittest.TestCase):
+    """What the stubs promise is what there is, and the other way round."""
+
+    @staticmethod
+    def functions(stub):
+        tree = ast.parse((PACKAGE / stub).read_text())
+        return {node.name: node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+
+    def test_every_function_has_a_stub_and_every_stub_a_function(self):
+        stubs = set(self.functions("commands.pyi"))
+        there = {
+            name
+            for name, value in vars(commands).items()
+            if callable(value) and value.__module__ == commands.__name__ and not name.startswith("_")
+        }
+        self.assertEqual(stubs, there)
+        native = set(self.functions("_foretoken.pyi"))
+        self.assertEqual(native, {name for name in vars(_foretoken) if not name.startswith("_")} - {"version"})
+        self.assertIsInstance(_foretoken.version, str)
+        self.assertTrue((PACKAGE / "py.typed").exists())
+
+    def test_every_command_is_a_function_of_the_package(self):
+        for name, _ in _foretoken.commands():
+            self.assertTrue(callable(getattr(foretoken, commands.python_name(name))), name)
+
+    def test_stubs_name_every_flag(self):
+        stubs = self.functions("commands.pyi")
+        for command in foretoken.man()["commands"]:
+            arguments = stubs[commands.python_name(command["name"])].args
+            named = {argument.arg for argument in arguments.kwonlyargs}
+            for level in [command, *command["subcommands"]]:
+                for flag in level["flags"]:
+                    self.assertLessEqual({commands.python_name(name) for name in flag["names"]}, named, command["name"])
+
+
+class Documentation(unittest.TestCase):
+    def test_the_python_in_the_documentation_runs(self):
+        for file in ("docs/python.md", "README.md"):
+            blocks = re.findall(r"^```python\n(.*?)^```", pathlib.Path(file).read_text(), re.MULTILINE | re.DOTALL)
+            self.assertTrue(blocks)
+            for number, code in enumerate(blocks):
+                if numpy is None and ".array(" in code:
+                    continue
+                with self.subTest(file=file, block=number), contextlib.redirect_stdout(io.StringIO()):
+                    exec(compile(code, f"{file} block {number}", "exec"), {})
+
+
+if __name__ == "__main__":
+    unittest.main()
