@@ -8,8 +8,8 @@
 namespace foretoken {
 namespace {
 
-const std::string encoder = FORETOKEN_SOURCE_DIR "/examples/onnx/encoder.onnx";
-const std::string mobilenet = FORETOKEN_SOURCE_DIR "/examples/onnx/mobilenet_v2.onnx";
+const std::string encoder = FORETOKEN_SOURCE_DIR "/data/edge/networks/encoder.onnx";
+const std::string mobilenet = FORETOKEN_SOURCE_DIR "/data/edge/networks/mobilenet_v2.onnx";
 
 using EdgeCommandTest = CommandTest;
 

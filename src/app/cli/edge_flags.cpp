@@ -1,5 +1,7 @@
 #include "app/cli/edge_flags.h"
 
+#include <algorithm>
+
 #include "app/cli/shipped_file.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -9,10 +11,17 @@ namespace foretoken {
 
 void EdgeFlags::declare(Options& options) {
   options.text("--device", device_,
-               "Predictor of a device: a name of the library, or a file of profile cpu or fit edge-kernels");
+               "Predictor of a CPU: a name of the library, or a file of profile cpu or fit edge-kernels; or a GPU "
+               "(foretoken devices)");
   options.text("--fusion", fusion_,
                "What the runtime joins: a name of the library (onnxruntime, xnnpack) or a rules file; default: as the "
                "device's runtime does");
+}
+
+bool EdgeFlags::is_hardware(const Library& library) const {
+  const HardwareCatalogue hardware = library.hardware();
+  return std::find(hardware.device_names().begin(), hardware.device_names().end(), device_) !=
+         hardware.device_names().end();
 }
 
 EdgePredictor EdgeFlags::predictor(const Library& library) const {

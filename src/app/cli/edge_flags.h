@@ -17,6 +17,8 @@ class EdgeFlags {
   // Those asked for; default: those of the device's runtime. InputError where none ship for it.
   FusionRules fusion_rules(const Library& library) const;
   const std::string& device() const { return device_; }
+  // It is a device of the hardware library (foretoken devices) and not a predictor.
+  bool is_hardware(const Library& library) const;
 
  private:
   std::string device_ = "neoverse_v1_ort", fusion_;

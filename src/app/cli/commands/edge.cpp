@@ -4,7 +4,9 @@
 #include "app/cli/edge_flags.h"
 #include "app/cli/graph_flags.h"
 #include "base/file.h"
+#include "compose/step_estimate.h"
 #include "report/edge_model_report.h"
+#include "report/graph_run_report.h"
 #include "report/json_rows_csv.h"
 
 namespace foretoken {
@@ -15,6 +17,7 @@ constexpr Range<int64_t> batch_range{.least = 1, .most = 4096};
 class EdgeCommand : public Command {
  public:
   void declare(Options& options) override {
+    options_ = &options;
     options.heading("Network");
     options.text("--onnx", onnx_, "An ONNX file, or a graph of another framework (.graph.json)", true);
     graph_.declare(options);
@@ -33,19 +36,24 @@ class EdgeCommand : public Command {
     options.text("--csv", csv_, "Write a row for each step to this file");
     options.footer(
         "Examples:\n"
-        "  foretoken edge --onnx examples/onnx/mobilenet_v2.onnx --device neoverse_v1_ort\n"
-        "  foretoken edge --onnx examples/onnx/encoder.onnx --bind batch=8 --all\n"
+        "  foretoken edge --onnx data/edge/networks/mobilenet_v2.onnx --device neoverse_v1_ort\n"
+        "  foretoken edge --onnx data/edge/networks/encoder.onnx --bind batch=8 --all\n"
         "  foretoken edge --onnx net.onnx --device mine.json --fusion xnnpack --batch-sizes 1,2,4 --html net.html\n"
+        "  foretoken edge --onnx data/edge/networks/encoder.onnx --device h100_sxm\n"
+        "On a GPU (foretoken devices) each node is a kernel of its own; `accel`, `systolic` and `chip` take the same "
+        "file "
+        "as\n--network.\n"
         "A dimension called batch is 1 unless bound. `foretoken profile cpu` makes a predictor of the machine it runs "
         "on.\n"
         "Time is what the core computes (CPU time), inputs ready in memory.");
   }
 
   Answer run(const Library& library) const override {
-    const EdgePredictor predictor = device_.predictor(library);
-    const FusionRules rules = device_.fusion_rules(library);
     OnnxOptions options = graph_.options();
     options.batch_is_one = true;
+    if (device_.is_hardware(library)) return on_gpu(library, read_onnx(onnx_, options));
+    const EdgePredictor predictor = device_.predictor(library);
+    const FusionRules rules = device_.fusion_rules(library);
     const OnnxGraph graph = read_onnx(onnx_, options);
     const EdgeLowering lowering = lower_edge(graph, rules);
     const EdgeModelEstimate estimate = estimate_edge_model(lowering, predictor, {.threads = threads_});
@@ -77,6 +85,21 @@ class EdgeCommand : public Command {
   }
 
  private:
+  // Of a device of the hardware library, whose kernels are those of GPUs.
+  Answer on_gpu(const Library& library, const OnnxGraph& graph) const {
+    options_->refuse({"--fusion", "--threads", "--batch-sizes", "--svg", "--html"}, {}, "a device that is no CPU");
+    const KernelPredictor predictor = library.predictor(device_.device());
+    const StageEstimate run = estimate_graph(graph, predictor);
+    const GraphRunReport report{.graph = graph, .device = predictor.device(), .run = run};
+    Answer answer{.text = graph_run_text(report, all_ ? 0 : static_cast<size_t>(top_)), .json = graph_run_json(report)};
+    if (!csv_.empty()) {
+      write_file(csv_, json_rows_csv(*answer.json.find("steps")));
+      answer.text += fmt::format("wrote {}\n", csv_);
+    }
+    return answer;
+  }
+
+  const Options* options_ = nullptr;
   std::string onnx_, svg_, html_, csv_;
   GraphFlags graph_;
   EdgeFlags device_;

@@ -1,0 +1,23 @@
+// A network's graph on a GPU: its time by node and by kind of operator.
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "compose/step_estimate.h"
+#include "hardware/device.h"
+#include "model/onnx/graph.h"
+
+namespace foretoken {
+
+struct GraphRunReport {
+  const OnnxGraph& graph;
+  const Device& device;
+  const StageEstimate& run;
+};
+
+// The longest `most` nodes; 0 = all.
+std::string graph_run_text(const GraphRunReport& report, size_t most);
+Json graph_run_json(const GraphRunReport& report);
+
+}  // namespace foretoken
