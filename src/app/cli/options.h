@@ -45,7 +45,7 @@ class Options {
   bool was_chosen() const;
   // The command line as it was typed, quoted for a shell: what reproduces an answer.
   const std::string& line() const { return line_; }
-  void set_line(const std::string& line);  // also of its subcommands
+  void set_line(const std::string& line);         // also of its subcommands
   bool was_given(const std::string& flag) const;  // after parsing, by any of its names; also as --no-x
 
   // After parsing: InputError for a flag that was given although what was asked for (`by`, in words) would not use it:
