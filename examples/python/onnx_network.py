@@ -4,6 +4,6 @@ from pathlib import Path
 
 import foretoken
 
-network = Path(__file__).parent.parent / "onnx" / "mobilenet_v2.onnx"
+network = Path(__file__).parents[2] / "data" / "edge" / "networks" / "mobilenet_v2.onnx"
 print(foretoken.models(str(network), bind="batch=1"))
 print(foretoken.systolic(array="32x32", network=network, bind="batch=1"))

@@ -109,11 +109,11 @@ std::string sentence(const Comparison& comparison) {
   return text + fmt::format(" of {}{}).", all < 0 ? "-" : "+", duration_text(std::abs(all)));
 }
 
-constexpr size_t most_parts = 12;
+constexpr size_t most_compared_parts = 12;
 
 std::vector<std::vector<std::string>> part_rows(const Comparison& comparison) {
   std::vector<std::vector<std::string>> rows;
-  for (size_t i = 0; i < std::min(most_parts, comparison.parts.size()); ++i) {
+  for (size_t i = 0; i < std::min(most_compared_parts, comparison.parts.size()); ++i) {
     const ComparedNumber& part = comparison.parts[i];
     const double difference = part.second - part.first;
     rows.push_back({part.name, duration_text(part.first), duration_text(part.second),

@@ -84,7 +84,8 @@ Json fewshot_json(std::span<const FewshotSpace> spaces) {
     Json devices = Json::array();
     for (const FewshotGroup& group : space.validation.groups) {
       Json own = Json::object({{"device", group.device}});
-      for (const auto& [key, value] : group_json(group).members()) own.set(key, value);
+      const Json figures = group_json(group);
+      for (const auto& [key, value] : figures.members()) own.set(key, value);
       devices.push(std::move(own));
     }
     const FewshotGroup& sums = space.validation.sums;

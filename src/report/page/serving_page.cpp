@@ -120,9 +120,9 @@ void add_steps(HtmlPage& page, const ServingPage& own) {
   for (const TypicalStep& typical : own.steps) busy += typical.share.seconds;
   std::vector<BarPart> parts;
   const std::vector<OperatorShare> shares = operator_shares(own.steps);
-  constexpr size_t most_parts = 8;
+  constexpr size_t most_page_parts = 8;
   double shown = 0;
-  for (size_t i = 0; i < std::min(most_parts, shares.size()); ++i) {
+  for (size_t i = 0; i < std::min(most_page_parts, shares.size()); ++i) {
     parts.push_back({shares[i].name, shares[i].seconds, fmt::format("{:.3g} s", shares[i].seconds)});
     shown += shares[i].seconds;
   }
