@@ -18,8 +18,8 @@ constexpr double chart_width = 760, chart_height = 330;
 constexpr double chart_left = 72, chart_right = 740, chart_top = 62, chart_bottom = 280;
 constexpr std::string_view grid_colour = "#e4e8ee", chart_ink = "#5b6675", mark_colour = "#b4232a";
 // Told apart also without colour vision (Okabe and Ito).
-constexpr std::array<std::string_view, 7> line_colours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                                          "#56b4e9", "#e69f00", "#4d4d4d"};
+constexpr std::array<std::string_view, 10> line_colours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9",
+                                                           "#e69f00", "#4d4d4d", "#882255", "#88ccee", "#999933"};
 
 struct Extent {
   double least = std::numeric_limits<double>::infinity(), most = -std::numeric_limits<double>::infinity();

@@ -23,6 +23,7 @@ constexpr CommandKind kinds[] = {
     {"dataflow", "MAESTRO's dataflows: cycles, buffers and energy by layer, and which one suits it", make_dataflow},
     {"chip", "Eyeriss and NVDLA as built: time, traffic, power and what bounds each layer", make_chip},
     {"edge", "A network on a CPU: milliseconds by fused kernel from its ONNX file, and what to change", make_edge},
+    {"pim", "Memory that computes (UPMEM): kernel and transfers of the PrIM benchmarks", make_pim},
     {"adapt", "A new device from ten timings: latencies of networks of a known space", make_adapt},
     {"compare", "Two answers side by side: what changed, and which parts made the difference", make_compare},
     {"suite", "The benchmark suite: every scenario's answer, and scores of any tool's answers", make_suite},

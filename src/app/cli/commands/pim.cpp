@@ -1,0 +1,57 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "accelerator/pim/prim_benchmarks.h"
+#include "app/cli/commands/list.h"
+#include "app/cli/shipped_file.h"
+#include "base/error.h"
+#include "report/pim_report.h"
+
+namespace foretoken {
+namespace {
+
+class PimCommand : public Command {
+ public:
+  void declare(Options& options) override {
+    options.text("--device", device_, "A machine that ships (upmem) or its JSON file");
+    options.choice("--program", program_, prim_benchmark_names(), "A PrIM benchmark", true);
+    options.integer("--size", size_, {.least = 1, .most = int64_t{1} << 40}, "Its elements, or rows of its matrix",
+                    true);
+    options.integer("--dpus", dpus_, {.least = 1, .most = 1 << 20}, "DRAM processing units that share them");
+    options.integer("--tasklets", tasklets_, {.least = 0, .most = 1024}, "Threads of each; 0 = as PrIM has them");
+    options.footer(
+        "The kernel is the longer of its instructions and its DMA transfers; around it the host moves data.\n"
+        "Examples:\n"
+        "  foretoken pim --program VA --size 1048576 --dpus 64\n"
+        "  foretoken pim --program GEMV --size 8192 --dpus 512 --tasklets 8 --json");
+  }
+
+  Answer run(const Library& library) const override {
+    const PimDevice device = read_pim_device(shipped_file("--device", library.directory() / "accelerators" / "pim",
+                                                          device_, "a machine that computes in its memory"));
+    PimKernel kernel = prim_kernel(device, program_, size_, dpus_).value();
+    if (tasklets_ > 0) {
+      kernel.tasklets = tasklets_;
+      kernel.confidence = std::max(kernel.confidence, Confidence::extrapolated);  // only PrIM's own were measured
+    }
+    const PimReport report{.device = device,
+                           .program = program_,
+                           .size = size_,
+                           .kernel = kernel,
+                           .estimate = estimate_pim(device, kernel)};
+    return {.text = pim_text(report), .json = pim_json(report)};
+  }
+
+ private:
+  std::string device_ = "upmem", program_;
+  int64_t size_ = 0, dpus_ = 64, tasklets_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_pim() {
+  return std::make_unique<PimCommand>();
+}
+
+}  // namespace foretoken

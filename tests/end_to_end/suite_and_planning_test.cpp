@@ -1,0 +1,78 @@
+// The benchmark suite, comparisons and small planning commands from the command line.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/json.h"
+#include "run.h"
+
+namespace foretoken {
+namespace {
+
+TEST(SuiteCommand, every_scenario_is_answered) {
+  const Outcome outcome = run_foretoken("suite --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.out.substr(0, 400) << outcome.err;
+  const Json document = parse_json(outcome.out, "suite");
+  const JsonView view(document, "suite");
+  EXPECT_EQ(view.at("answered").integer(), view.at("of").integer());
+  EXPECT_GE(view.at("of").integer(), 40);
+  for (const JsonView& scenario : view.at("scenarios").items()) {
+    EXPECT_GT(scenario.at("answer").at("value").number(), 0) << scenario.at("id").string();
+  }
+}
+
+TEST(SuiteCommand, answers_written_are_scored_as_our_own) {
+  const std::string file = (std::filesystem::path(testing::TempDir()) / "suite_answers.csv").string();
+  const Outcome own = run_foretoken("suite --only T2.1,T3 --mtap --csv " + file + " --json");
+  ASSERT_EQ(own.status, 0) << own.err;
+  const Outcome given = run_foretoken("suite --mtap --answers " + file + " --json");
+  const Json first = parse_json(own.out, "own"), second = parse_json(given.out, "given");
+  EXPECT_EQ(JsonView(first, "own").at("mtap").at("mape").number(),
+            JsonView(second, "given").at("mtap").at("mape").number());
+  EXPECT_EQ(JsonView(second, "given").at("mtap").at("answered").integer(), 4);
+}
+
+TEST(SuiteCommand, wrong_flags_say_what_is_missing) {
+  EXPECT_EQ(run_foretoken("suite --only T99").status, 2);
+  EXPECT_EQ(run_foretoken("suite --tool foretoken").status, 2);
+  EXPECT_EQ(run_foretoken("suite --answers nothing.csv").status, 2);
+}
+
+TEST(CompareCommand, the_second_takes_the_flags_of_the_first_but_for_those_given) {
+  const Outcome outcome = run_foretoken(
+      "compare --first 'step --model Llama-3.1-8B --device h100_sxm --batch 8' --second '--device a100_sxm' --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json document = parse_json(outcome.out, "comparison");
+  const JsonView view(document, "comparison");
+  EXPECT_EQ(view.at("second").string(), "foretoken step --model Llama-3.1-8B --batch 8 --device a100_sxm");
+  const JsonView step = view.at("headlines").items().at(0);
+  EXPECT_NEAR(view.at("parts_difference_seconds").number(), step.at("second").number() - step.at("first").number(),
+              1e-3 * step.at("second").number());
+  EXPECT_EQ(run_foretoken("compare --first 'devices' --second 'devices'").status, 2);
+  EXPECT_EQ(run_foretoken("compare --first \"step '\" --second step").status, 2);
+}
+
+TEST(PlanHardwareCommand, more_bandwidth_makes_a_decode_faster) {
+  const Outcome outcome = run_foretoken(
+      "plan hardware --model Llama-3.1-8B --device h100_sxm --batch 8 --context-len 1024 --change "
+      "memory-bandwidth=+50% --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json document = parse_json(outcome.out, "plan");
+  const JsonView view(document, "plan");
+  EXPECT_LT(view.at("changed").at("seconds_ratio").number(), 0.9);
+  EXPECT_EQ(view.at("sensitivities").items().at(0).at("number").string(), "memory-bandwidth");
+  EXPECT_EQ(run_foretoken("plan hardware --model Llama-3.1-8B --device h100_sxm --change bandwith=+50%").status, 2);
+}
+
+TEST(PimCommand, twice_the_elements_take_about_twice_the_kernel) {
+  const auto kernel_seconds = [](const std::string& size) {
+    const Outcome outcome = run_foretoken("pim --program VA --dpus 64 --json --size " + size);
+    const Json document = parse_json(outcome.out, "pim");
+    return JsonView(document, "pim").at("kernel_seconds").at("value").number();
+  };
+  EXPECT_NEAR(kernel_seconds("33554432") / kernel_seconds("16777216"), 2, 0.05);
+  EXPECT_EQ(run_foretoken("pim --program VA --size 1000 --dpus 1000000").status, 2);
+}
+
+}  // namespace
+}  // namespace foretoken
