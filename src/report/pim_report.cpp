@@ -14,7 +14,7 @@ namespace foretoken {
 namespace {
 
 using Phase = std::pair<std::string_view, Estimate PimEstimate::*>;
-constexpr std::array<Phase, 4> phases = {{{"to_dpus", &PimEstimate::to_dpus},
+constexpr std::array<Phase, 4> pim_phases = {{{"to_dpus", &PimEstimate::to_dpus},
                                           {"kernel", &PimEstimate::kernel},
                                           {"between_dpus", &PimEstimate::between_dpus},
                                           {"from_dpus", &PimEstimate::from_dpus}}};
@@ -35,7 +35,7 @@ std::string pim_text(const PimReport& report) {
                {.title = "high"},
                {.title = "share"},
                {.title = "rests on", .align = Table::Align::left}});
-  for (const auto& [name, part] : phases) {
+  for (const auto& [name, part] : pim_phases) {
     const Estimate& seconds = estimate.*part;
     if (seconds.value <= 0) continue;
     table.add({std::string(name), duration_text(seconds.value), duration_text(seconds.low), duration_text(seconds.high),
@@ -54,7 +54,7 @@ Json pim_json(const PimReport& report) {
                             {"bound", report.estimate.memory_bound() ? "memory" : "instructions"},
                             {"pipeline_cycles", report.estimate.pipeline_cycles},
                             {"dma_cycles", report.estimate.dma_cycles}});
-  for (const auto& [name, part] : phases) json.set(fmt::format("{}_seconds", name), to_json(report.estimate.*part));
+  for (const auto& [name, part] : pim_phases) json.set(fmt::format("{}_seconds", name), to_json(report.estimate.*part));
   return json;
 }
 
