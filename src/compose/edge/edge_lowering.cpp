@@ -26,6 +26,12 @@ int64_t elements_of(Bytes bytes) {
   return std::max<int64_t>(1, std::llround(bytes.value() / bytes_per_element(DType::fp32)));
 }
 
+Flops flops_of(std::span<const Operator> operators) {
+  Flops sum;
+  for (const Operator& own : operators) sum += count_work(own.shape).flops * static_cast<double>(own.count);
+  return sum;
+}
+
 EdgeKernel traffic_kernel(const OnnxGraph& graph, const OnnxNode& node) {
   const Work work = onnx_traffic(graph, node);
   return edge_tensor(Kind::traffic, {.elements = elements_of(work.weights_read + work.activations_read),
@@ -61,9 +67,9 @@ class NodeLowering {
  public:
   NodeLowering(const OnnxGraph& graph, const OnnxNode& node) : view_(graph, node) {}
 
-  std::vector<EdgeCall> list() const {
+  std::vector<EdgeCall> list(std::span<const Operator> operators) const {
     std::vector<EdgeCall> calls;
-    for (const Operator& own : onnx_operators(view_.graph(), view_.node())) {
+    for (const Operator& own : operators) {
       for (const EdgeKernel& kernel : kernels_of(own.shape)) calls.push_back({.kernel = kernel, .count = own.count});
     }
     return calls;
@@ -177,7 +183,7 @@ std::vector<EdgeCall> fused_calls(const OnnxGraph& graph, const FusionMatch& mat
     case Kind::batched_matmul:
     case Kind::max_pool:
     case Kind::traffic: {
-      std::vector<EdgeCall> calls = NodeLowering(graph, node).list();
+      std::vector<EdgeCall> calls = NodeLowering(graph, node).list(onnx_operators(graph, node));
       for (EdgeCall& call : calls) {
         if (auto* sizes = std::get_if<ConvolutionSizes>(&call.kernel.sizes)) {
           sizes->activation = rule.activation;
@@ -218,11 +224,13 @@ EdgeLowering lower_edge(const OnnxGraph& graph, const FusionRules& rules) {
       }
       std::sort(step.nodes.begin(), step.nodes.end());
     } else {
-      step.calls = NodeLowering(graph, node).list();
+      const std::vector<Operator> operators = onnx_operators(graph, node);
+      step.calls = NodeLowering(graph, node).list(operators);
+      step.flops = flops_of(operators);
     }
     for (const int64_t own : step.nodes) {
       taken[static_cast<size_t>(own)] = true;
-      step.flops += onnx_work(graph, graph.nodes[static_cast<size_t>(own)]).flops;
+      if (!step.rule.empty()) step.flops += flops_of(onnx_operators(graph, graph.nodes[static_cast<size_t>(own)]));
     }
     const bool computes = !step.calls.empty() && step.flops.value() > 0;
     if (computes && OnnxNodeView(graph, node).type(0) != OnnxType::float32) ++other_types;

@@ -41,7 +41,7 @@ class ValidateEdge : public Command {
     options.text("--out", out_, "Write every kernel and model with what was measured and predicted to this CSV file");
     options.footer(
         "Examples:\n"
-        "  foretoken validate edge --data measurements/edge --device neoverse_v1_ort --draws 5\n"
+        "  foretoken validate edge --data measurements/edge --device neoverse_v1_ort --draws 20\n"
         "  foretoken validate edge --data measurements/edge/host_ort_kernels.csv\n"
         "Models are predicted from their graphs by kernel prices alone. Of a space of architectures every device is\n"
         "predicted from ten of its timings by a prior of the others; latencies that were added up from blocks stand\n"
@@ -72,8 +72,9 @@ class ValidateEdge : public Command {
                         .value = data_,
                         .expected = fmt::format("{}, {} or tables of spaces in the folder", kernel_file, model_file)});
     }
-    Answer answer{.text = validation_text(validation), .json = validation_json(validation, "edge")};
-    if (!spaces.empty()) answer.text += "\n" + fewshot_text(spaces);
+    Answer answer{.json = validation_json(validation, "edge")};
+    if (validation.overall.n > 0) answer.text = validation_text(validation) + "\n";
+    if (!spaces.empty()) answer.text += fewshot_text(spaces);
     answer.json.set("fewshot", fewshot_json(spaces));
     return answer;
   }
@@ -99,7 +100,7 @@ class ValidateEdge : public Command {
 
   std::string data_, out_;
   EdgeFlags device_;
-  int64_t draws_ = 20;
+  int64_t draws_ = 5;
 };
 
 }  // namespace
