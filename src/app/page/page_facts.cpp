@@ -31,7 +31,7 @@ Json names(const std::vector<std::string>& all) {
   return list;
 }
 
-Json commands() {
+Json command_facts() {
   Json all = Json::object();
   for (const PageCommand& command : page_commands()) {
     Json flags = Json::array();
@@ -48,7 +48,7 @@ Json page_facts(const Library& library) {
     const Answer answer = answer_command(arguments, library);
     return *answer.json.find(key);
   };
-  return Json::object({{"commands", commands()},
+  return Json::object({{"commands", command_facts()},
                        {"devices", devices(library)},
                        {"clusters", names(library.hardware().cluster_names())},
                        {"models", from({"models"}, "models")},
