@@ -30,7 +30,7 @@ set(CPACK_DEBIAN_PACKAGE_MAINTAINER ${CPACK_PACKAGE_CONTACT})
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # Only those who link the static libraries need these.
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libfmt-dev, libyaml-cpp-dev, zlib1g-dev")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libfmt-dev, libyaml-cpp-dev, zlib1g-dev, libsqlite3-dev")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "predicts time, memory, energy and cost of ML workloads")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 "Tells how long a training or serving workload will take on given accelerators,

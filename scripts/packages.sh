@@ -2,7 +2,7 @@
 # The Debian packages foretoken needs, and how to install them. Sourced by setup.sh and test.sh.
 
 # To build and run the program.
-build_packages=(g++ cmake ninja-build libeigen3-dev libfmt-dev libcli11-dev libyaml-cpp-dev zlib1g-dev
+build_packages=(g++ cmake ninja-build libeigen3-dev libfmt-dev libcli11-dev libyaml-cpp-dev zlib1g-dev libsqlite3-dev
   libxnnpack-dev libpthreadpool-dev)  # the last two for `profile cpu`; a build without them says so
 # To build and run the tests.
 test_packages=(libgtest-dev libgmock-dev)
