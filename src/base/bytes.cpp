@@ -25,4 +25,8 @@ uint64_t digest(std::span<const uint8_t> bytes) {
   return hash;
 }
 
+uint64_t digest(std::string_view text) {
+  return digest({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+}
+
 }  // namespace foretoken

@@ -69,5 +69,6 @@ class ByteReader {
 // Tells whether bytes are still the same: words of eight bytes are multiplied in one after the other, with the high
 // bits folded back so that no two flipped bits cancel. No protection against intent.
 uint64_t digest(std::span<const uint8_t> bytes);
+uint64_t digest(std::string_view text);
 
 }  // namespace foretoken

@@ -20,7 +20,8 @@ class ThreadedEvaluator final : public PlanEvaluator {
 
   std::vector<LayoutJudgement> judge(std::span<const ServingLayout> layouts) override {
     std::vector<LayoutJudgement> judgements(layouts.size());
-    const std::vector<std::vector<size_t>> groups = by_engines(layouts);
+    // Each thread has step times of its own.
+    const std::vector<std::vector<size_t>> groups = layouts_by_engines(layouts);
     on_all_threads(groups.size(), [&](LayoutSimulator& simulator, size_t group) {
       for (const size_t i : groups[group]) judgements[i] = simulator.judge(layouts[i]);
     });
@@ -42,19 +43,6 @@ class ThreadedEvaluator final : public PlanEvaluator {
     LayoutSimulator simulator;
   };
 
-  // Layouts that share step times stay together: each thread has grids of its own.
-  static std::vector<std::vector<size_t>> by_engines(std::span<const ServingLayout> layouts) {
-    std::map<std::string, std::vector<size_t>> groups;
-    for (size_t i = 0; i < layouts.size(); ++i) {
-      std::string key = layouts[i].pool.engine.key();
-      if (layouts[i].decode) key += "+" + layouts[i].decode->engine.key();
-      groups[key].push_back(i);
-    }
-    std::vector<std::vector<size_t>> all;
-    for (auto& [key, members] : groups) all.push_back(std::move(members));
-    return all;
-  }
-
   void on_all_threads(size_t tasks, const std::function<void(LayoutSimulator&, size_t)>& work) {
     std::atomic<size_t> next_worker = 0, next_task = 0;
     run_on_threads(static_cast<unsigned>(workers_.size()), [&] {
@@ -67,6 +55,18 @@ class ThreadedEvaluator final : public PlanEvaluator {
 };
 
 }  // namespace
+
+std::vector<std::vector<size_t>> layouts_by_engines(std::span<const ServingLayout> layouts) {
+  std::map<std::string, std::vector<size_t>> groups;
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    std::string key = layouts[i].pool.engine.key();
+    if (layouts[i].decode) key += "+" + layouts[i].decode->engine.key();
+    groups[key].push_back(i);
+  }
+  std::vector<std::vector<size_t>> all;
+  for (auto& [key, members] : groups) all.push_back(std::move(members));
+  return all;
+}
 
 std::unique_ptr<PlanEvaluator> threaded_evaluator(const ServingQuestion& question, const ServingFacts& facts,
                                                   const Traffic& traffic, unsigned threads) {

@@ -1,5 +1,5 @@
-// The seam between a search and whoever works its layouts out: threads here; a store of results or other machines may
-// stand in between.
+// The seam between a search and whoever works its layouts out: threads here; with a store of results and other
+// processes in stored_evaluator.h.
 #pragma once
 
 #include <memory>
@@ -18,6 +18,9 @@ class PlanEvaluator {
   virtual std::vector<LayoutJudgement> judge(std::span<const ServingLayout> layouts) = 0;
   virtual std::vector<PlanPoint> evaluate(std::span<const ServingLayout> layouts, Effort effort) = 0;
 };
+
+// Places of layouts that share step times: whoever works one out has half the work of the others done.
+std::vector<std::vector<size_t>> layouts_by_engines(std::span<const ServingLayout> layouts);
 
 // On so many threads. What it is given outlives it.
 std::unique_ptr<PlanEvaluator> threaded_evaluator(const ServingQuestion& question, const ServingFacts& facts,

@@ -33,9 +33,10 @@ std::string ServingQuestion::key(const Traffic& traffic) const {
   text += fmt::format("|rate {}|len {}|memory {}", rate ? number_text(*rate) : "any", max_model_len,
                       number_text(memory_fraction));
   if (drafts) {
-    text += fmt::format("|drafts {} {} {} {}", drafts->config.method->name, drafts->config.num_speculative_tokens,
+    text += fmt::format("|drafts {} {} {} {} {}", drafts->config.method->name, drafts->config.num_speculative_tokens,
                         drafts->config.model,
-                        number_text(drafts->config.acceptance->expected_tokens(drafts->config.num_speculative_tokens)));
+                        number_text(drafts->config.acceptance->expected_tokens(drafts->config.num_speculative_tokens)),
+                        drafts->text);
   }
   return text;
 }

@@ -48,6 +48,7 @@ enum class PlanObjective : uint8_t {
 struct DraftChoice {
   SpeculativeConfig config;
   std::optional<Model> model;
+  std::string text = {};  // the config as it was given
 };
 
 struct ServingQuestion {

@@ -1,0 +1,77 @@
+#include "plan/serving/plan_result_json.h"
+
+#include <limits>
+
+namespace foretoken {
+namespace {
+
+// JSON has no NaN: null stands for it.
+double number_or_nan(const JsonView& json) {
+  return json.is(Json::Kind::null) ? std::numeric_limits<double>::quiet_NaN() : json.number();
+}
+
+Json run_json(const PlanRun& run) {
+  Json achieved = Json::array();
+  for (const double each : run.achieved_ms) achieved.push(each);
+  return Json::object({{"rate", run.rate},
+                       {"requests", run.requests},
+                       {"attained", run.attained},
+                       {"achieved_ms", std::move(achieved)},
+                       {"output_tokens_per_s", run.output_tokens_per_s},
+                       {"tokens_per_s_of_user", run.tokens_per_s_of_user},
+                       {"goodput", run.goodput},
+                       {"failed_share", run.failed_share}});
+}
+
+PlanRun read_run(const JsonView& json) {
+  PlanRun run{.rate = json.at("rate").number(),
+              .requests = json.at("requests").integer(),
+              .attained = json.at("attained").boolean(),
+              .achieved_ms = {},
+              .output_tokens_per_s = number_or_nan(json.at("output_tokens_per_s")),
+              .tokens_per_s_of_user = number_or_nan(json.at("tokens_per_s_of_user")),
+              .goodput = number_or_nan(json.at("goodput")),
+              .failed_share = number_or_nan(json.at("failed_share"))};
+  for (const JsonView& each : json.at("achieved_ms").items()) run.achieved_ms.push_back(number_or_nan(each));
+  return run;
+}
+
+}  // namespace
+
+Json judgement_json(const LayoutJudgement& judgement) {
+  return Json::object({{"pruned", judgement.pruned ? Json(static_cast<int64_t>(*judgement.pruned)) : Json()},
+                       {"most_requests_per_s", judgement.most_requests_per_s}});
+}
+
+LayoutJudgement read_judgement(const JsonView& json) {
+  LayoutJudgement judgement{.pruned = {}, .most_requests_per_s = json.at("most_requests_per_s").number()};
+  if (const auto pruned = json.find("pruned")) {
+    judgement.pruned = static_cast<PruneReason>(pruned->integer({.least = 0, .most = prune_reasons - 1}));
+  }
+  return judgement;
+}
+
+Json point_json(const PlanPoint& point) {
+  Json runs = Json::array();
+  for (const PlanRun& run : point.runs) runs.push(run_json(run));
+  const Headline& capacity = point.capacity;
+  return Json::object(
+      {{"capacity", Json::object({{"value", capacity.value}, {"low", capacity.low}, {"high", capacity.high}})},
+       {"kv_tokens", point.kv_tokens},
+       {"runs", std::move(runs)}});
+}
+
+PlanPoint read_point(const JsonView& json, const ServingLayout& layout, Effort effort) {
+  const JsonView capacity = json.at("capacity");
+  PlanPoint point{.layout = layout,
+                  .effort = effort,
+                  .capacity = {.value = capacity.at("value").number(),
+                               .low = capacity.at("low").number(),
+                               .high = capacity.at("high").number()},
+                  .runs = {},
+                  .kv_tokens = json.at("kv_tokens").integer()};
+  for (const JsonView& run : json.at("runs").items()) point.runs.push_back(read_run(run));
+  return point;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,21 @@
+// What is worked out for layouts as JSON, for stores of results: written and read back, nothing changes.
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "plan/serving/layout_simulation.h"
+
+namespace foretoken {
+
+// Of these forms; other numbers where they change.
+inline constexpr int plan_result_format = 1;
+
+Json judgement_json(const LayoutJudgement& judgement);
+LayoutJudgement read_judgement(const JsonView& json);
+
+// Without the layout, which is part of the key.
+Json point_json(const PlanPoint& point);
+PlanPoint read_point(const JsonView& json, const ServingLayout& layout, Effort effort);
+
+}  // namespace foretoken

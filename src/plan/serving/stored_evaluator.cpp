@@ -1,0 +1,103 @@
+#include "plan/serving/stored_evaluator.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "plan/serving/plan_result_json.h"
+#include "plan/store/shared_work.h"
+
+namespace foretoken {
+namespace {
+
+// What was written by other means than ours is complained of with this name.
+constexpr const char* source_name = "store";
+
+// Places of layouts whose judgements are one result, since each of them takes less time than to write it down.
+std::vector<std::vector<size_t>> judged_together(std::span<const ServingLayout> layouts) {
+  constexpr size_t most_results = 48;
+  std::vector<std::vector<size_t>> all;
+  for (const std::vector<size_t>& group : layouts_by_engines(layouts)) {
+    if (all.empty() || all.back().size() * most_results >= layouts.size()) all.emplace_back();
+    all.back().insert(all.back().end(), group.begin(), group.end());
+  }
+  return all;
+}
+
+class StoredEvaluator final : public PlanEvaluator {
+ public:
+  StoredEvaluator(const ServingQuestion& question, const ServingFacts& facts, const Traffic& traffic, unsigned threads,
+                  ResultStore& store)
+      : store_(store) {
+    for (unsigned i = 0; i < std::max(1U, threads); ++i) {
+      workers_.push_back(threaded_evaluator(question, facts, traffic, 1));
+    }
+  }
+
+  std::vector<LayoutJudgement> judge(std::span<const ServingLayout> layouts) override {
+    const std::vector<std::vector<size_t>> places = judged_together(layouts);
+    std::vector<std::vector<ServingLayout>> groups;
+    std::vector<std::string> keys;
+    for (const std::vector<size_t>& members : places) {
+      groups.emplace_back();
+      std::string all;
+      for (const size_t i : members) {
+        groups.back().push_back(layouts[i]);
+        all += layouts[i].key() + "\n";
+      }
+      keys.push_back(fmt::format("bounds of {} layouts {:016x}", members.size(), digest(all)));
+    }
+    const std::vector<std::string> results = shared(keys, [&](PlanEvaluator& worker, size_t i) {
+      Json judgements = Json::array();
+      for (const LayoutJudgement& each : worker.judge(groups[i])) judgements.push(judgement_json(each));
+      return judgements;
+    });
+    std::vector<LayoutJudgement> judgements(layouts.size());
+    for (size_t group = 0; group < groups.size(); ++group) {
+      const Json json = parse_json(results[group], source_name);
+      const JsonView view(json, source_name, keys[group]);
+      const std::vector<JsonView> items = view.items();
+      if (items.size() != places[group].size()) view.fail("a judgement of each layout");
+      for (size_t i = 0; i < items.size(); ++i) judgements[places[group][i]] = read_judgement(items[i]);
+    }
+    return judgements;
+  }
+
+  std::vector<PlanPoint> evaluate(std::span<const ServingLayout> layouts, Effort effort) override {
+    std::vector<std::string> keys;
+    for (const ServingLayout& layout : layouts) keys.push_back(fmt::format("{} {}", effort_name(effort), layout.key()));
+    const std::vector<std::string> results = shared(keys, [&](PlanEvaluator& worker, size_t i) {
+      return point_json(worker.evaluate(layouts.subspan(i, 1), effort).front());
+    });
+    std::vector<PlanPoint> points;
+    for (size_t i = 0; i < layouts.size(); ++i) {
+      const Json json = parse_json(results[i], source_name);
+      points.push_back(read_point(JsonView(json, source_name, keys[i]), layouts[i], effort));
+    }
+    return points;
+  }
+
+ private:
+  std::vector<std::string> shared(const std::vector<std::string>& keys,
+                                  const std::function<Json(PlanEvaluator& worker, size_t index)>& work) {
+    return shared_results(store_, keys, static_cast<unsigned>(workers_.size()),
+                          [&](unsigned thread, size_t index) { return work(*workers_[thread], index).dump(0); });
+  }
+
+  ResultStore& store_;
+  std::vector<std::unique_ptr<PlanEvaluator>> workers_;  // one for each thread
+};
+
+}  // namespace
+
+std::string stored_question(const ServingQuestion& question, const Traffic& traffic, const std::string& facts) {
+  return fmt::format("serving results {}|{}|{}", plan_result_format, facts, question.key(traffic));
+}
+
+std::unique_ptr<PlanEvaluator> stored_evaluator(const ServingQuestion& question, const ServingFacts& facts,
+                                                const Traffic& traffic, unsigned threads, ResultStore& store) {
+  return std::make_unique<StoredEvaluator>(question, facts, traffic, threads, store);
+}
+
+}  // namespace foretoken
