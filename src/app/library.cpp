@@ -130,10 +130,12 @@ MaybeFact<double> Library::rent_usd_per_hour(const Device& device) const {
 KernelPredictor Library::predictor(const std::string& device_name, Tier tier) const {
   const HardwareCatalogue catalogue = hardware();
   Device device = catalogue.device(device_name);
-  if (!HardwareCatalogue::is_path(device_name) || !device.accelerator.empty()) return predictor(device, tier);
+  const bool is_content = device_name.starts_with('{');  // and so no name of ours either
+  const bool is_own = is_content || HardwareCatalogue::is_path(device_name);
+  if (!is_own || !device.accelerator.empty()) return predictor(device, tier);
   // A user's own file may keep the name of the device it was copied from; its sweep is a sibling's at best.
   const std::vector<Device> swept = swept_devices(device, catalogue, calibrations());
-  if (!swept.empty()) device.name = device_name;
+  if (!swept.empty()) device.name = is_content ? device.name + "_changed" : device_name;
   return predictor_with(device, swept, {}, calibrations(), tier, Caches::cold);
 }
 

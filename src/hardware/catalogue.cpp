@@ -58,6 +58,7 @@ bool HardwareCatalogue::is_path(const std::string& name_or_path) {
 }
 
 Device HardwareCatalogue::device(const std::string& name_or_path) const {
+  if (name_or_path.starts_with('{')) return parse_device(name_or_path, "device");
   return find(name_or_path, folder_ / "devices", devices_, "device", read_device_file);
 }
 

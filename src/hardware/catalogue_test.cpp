@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "hardware/device_file.h"
 
 namespace foretoken {
@@ -114,6 +115,12 @@ TEST(Catalogue, a_path_reads_the_users_own_file) {
   EXPECT_THAT(complaint_of([&] { catalogue.device("./h100_sxm"); }), HasSubstr("./h100_sxm"));
   EXPECT_THAT(complaint_of([&] { catalogue.device(FORETOKEN_SOURCE_DIR "/data/hardware/devices"); }),
               HasSubstr("devices"));
+}
+
+TEST(Catalogue, a_device_may_be_given_as_the_content_of_its_file) {
+  const std::string text = read_file(FORETOKEN_SOURCE_DIR "/data/hardware/devices/h100_sxm.json", 1 << 20);
+  EXPECT_EQ(device_facts(shipped().device(text)).size(), device_facts(shipped().device("h100_sxm")).size());
+  EXPECT_THAT(complaint_of([] { shipped().device(R"({"name": "x", "colour": 1})"); }), HasSubstr("colour"));
 }
 
 TEST(Catalogue, a_users_node_may_point_at_a_device_file_beside_it) {

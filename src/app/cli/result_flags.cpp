@@ -62,6 +62,7 @@ void ResultFlags::declare(Options& options) {
   options.text("--out-steps", out_steps, "Write each step to this CSV file");
   options.text("--out-series", out_series, "Write requests, KV use and tokens/s over time to this CSV file");
   options.text("--out-trace", out_trace, "Write the run as a Chrome trace (.json, .json.gz), for ui.perfetto.dev");
+  options.flag("--trace-in-json", trace_in_json, "The same trace in the answer of --json");
 }
 
 std::vector<std::pair<std::string, std::string>> ResultFlags::metadata_pairs() const {
@@ -104,8 +105,8 @@ ResultFiles::ResultFiles(const ResultFlags& flags) : parts_(std::make_unique<Par
   if (parts.steps.wanted()) parts.step_csv.emplace(parts.steps.stream());
   if (!flags.out_trace.empty()) {
     OutFile("--out-trace", flags.out_trace).close();  // written whole at the end
-    parts.trace.emplace();
   }
+  if (!flags.out_trace.empty() || flags.trace_in_json) parts.trace.emplace();
   if (flags.save_detailed || flags.details_in_json) parts.details.emplace();
 }
 ResultFiles::~ResultFiles() = default;
@@ -128,7 +129,7 @@ std::string ResultFiles::finish(const ServingReport& report) {
   parts.steps.close();
   if (parts.series.wanted()) parts.series.stream() << time_series_csv(report.run);
   parts.series.close();
-  if (parts.trace) write_file(parts.flags.out_trace, parts.trace->document().dump(0) + "\n");
+  if (!parts.flags.out_trace.empty()) write_file(parts.flags.out_trace, parts.trace->document().dump(0) + "\n");
   if (parts.result.wanted()) {
     Json result = vllm_result_json(report);
     if (parts.flags.save_detailed) add_request_arrays(result, parts.details->by_id());
@@ -141,6 +142,7 @@ std::string ResultFiles::finish(const ServingReport& report) {
 
 void ResultFiles::add_details(Json& answer) const {
   if (parts_->flags.details_in_json) add_request_arrays(answer, parts_->details->by_id());
+  if (parts_->flags.trace_in_json) answer.set("trace", parts_->trace->document());
 }
 
 }  // namespace foretoken

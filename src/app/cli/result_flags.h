@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/cli/options.h"
+#include "base/json.h"
 #include "report/serving_report.h"
 #include "serving/serving_run.h"
 
@@ -18,6 +19,7 @@ struct ResultFlags {
   std::string result_dir = ".", result_filename = "foretoken_serve.json", label;
   std::vector<std::string> metadata;
   std::string out_requests, out_steps, out_series, out_trace;
+  bool trace_in_json = false;
 
   void declare(Options& options);
   // KEY=VALUE of --metadata.
@@ -34,7 +36,7 @@ class ResultFiles {
   std::vector<RunObserver*> observers();
   // Returns what a person should know about the files: empty when they hold everything.
   std::string finish(const ServingReport& report);
-  // Arrays with a value for each request, where --details-in-json asks for them.
+  // Arrays with a value for each request, where --details-in-json asks for them; the trace of --trace-in-json.
   void add_details(Json& answer) const;
 
  private:

@@ -82,11 +82,16 @@ int port_of(int listener) {
                                              : reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
-FileDescriptor stop_signals() {
+sigset_t stop_signal_set() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
+  return set;
+}
+
+FileDescriptor stop_signals() {
+  const sigset_t set = stop_signal_set();
   return opened(signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC), "signalfd");
 }
 
@@ -109,6 +114,11 @@ void drain(int descriptor) {
 }
 
 }  // namespace
+
+void block_stop_signals() {
+  const sigset_t set = stop_signal_set();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
 
 HttpServer::HttpServer(const HttpServerSettings& settings, HttpService& service)
     : settings_(settings),

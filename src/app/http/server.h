@@ -32,6 +32,9 @@ struct HttpServerSettings {
   bool stop_at_signals = false;                       // SIGINT and SIGTERM, which must be blocked in all threads
 };
 
+// SIGINT and SIGTERM, in this thread and those that it starts: a server that is to stop at them reads them itself.
+void block_stop_signals();
+
 // Answers requests. All calls come from the thread that is in HttpServer::run.
 class HttpService {
  public:

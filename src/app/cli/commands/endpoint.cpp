@@ -1,5 +1,3 @@
-#include <signal.h>
-
 #include <iostream>
 
 #include <fmt/format.h>
@@ -14,15 +12,6 @@
 
 namespace foretoken {
 namespace {
-
-// The server reads these itself.
-void block_stop_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-}
 
 class EndpointCommand : public Command {
  public:

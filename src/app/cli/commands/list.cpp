@@ -29,6 +29,7 @@ constexpr CommandKind kinds[] = {
     {"profile", "Measure the kernels of the GPU of this machine", make_profile},
     {"validate", "Compare predictions with measurements, yours or published", make_validate},
     {"import", "Read what other tools wrote: profiler traces", make_import},
+    {"ui", "A page in the browser: ask, compare, explore", make_ui},
     {"endpoint", "An OpenAI-compatible server that answers at the predicted speed", make_endpoint},
     {"fit", "Fit coefficients from measurements", make_fit},
     {"check", "Check data files for mistakes", make_check},

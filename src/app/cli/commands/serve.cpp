@@ -43,10 +43,12 @@ namespace {
 class ShownProgress : public RunObserver {
  public:
   void request_ended(const RequestRecord& /*record*/) override {
-    if (++ended_ % 100'000 == 0) show_progress(fmt::format("{} requests served", ended_));
+    if (++ended_ % each_ == 0) show_progress(fmt::format("{} requests served", ended_));
   }
+  void step_ran(const StepRecord& /*record*/) override { check_still_wanted(); }
 
  private:
+  int64_t each_ = has_progress_listener() ? 100 : 100'000;  // a terminal shows a line for each
   int64_t ended_ = 0;
 };
 

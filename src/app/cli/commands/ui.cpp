@@ -1,0 +1,77 @@
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "app/cli/commands/list.h"
+#include "app/http/server.h"
+#include "app/page/page_service.h"
+
+namespace foretoken {
+namespace {
+
+// In the usual browser of a desktop, where there is one.
+void open_browser(const std::string& address) {
+  if (std::getenv("DISPLAY") == nullptr && std::getenv("WAYLAND_DISPLAY") == nullptr) return;
+  const pid_t child = fork();
+  if (child != 0) return;
+  execlp("xdg-open", "xdg-open", address.c_str(), static_cast<char*>(nullptr));
+  _exit(127);
+}
+
+class UiCommand : public Command {
+ public:
+  void declare(Options& options) override {
+    options.text("--host", server_.host, "Address to listen at; any other than this machine's own lets others in");
+    options.integer("--port", port_, {.least = 0, .most = 65'535}, "Port to listen at; 0 = any that is free");
+    options.list("--allow-host", settings_.further_hosts,
+                 "Names, beside addresses and localhost, under which browsers reach it");
+    options.flag("--open", open_, "Open the page in the browser of this desktop [on]");
+    options.integer("--threads", threads_, {.least = 1, .most = 256}, "Questions that are answered at a time");
+    options.footer(
+        "Serves the page until SIGINT or SIGTERM (Ctrl-C). It reads and writes no file that a browser names.\n"
+        "Examples:\n"
+        "  foretoken ui\n"
+        "  foretoken ui --port 9000 --no-open");
+  }
+
+  Answer run(const Library& library) const override {
+    PageSettings settings = settings_;
+    settings.pool.threads = static_cast<size_t>(threads_);
+    HttpServerSettings server_settings = server_;
+    server_settings.port = static_cast<int>(port_);
+    server_settings.max_connections = 256;
+    server_settings.limits.max_body_bytes = 256 * 1024;
+    server_settings.max_pending_bytes = size_t{256} << 20;  // a trace of a long run
+    server_settings.grace = std::chrono::milliseconds(2000);
+    server_settings.stop_at_signals = true;
+
+    block_stop_signals();
+    PageService service(library, settings);
+    HttpServer server(server_settings, service);
+    service.answer_through(server);
+    const bool is_six = server_.host.find(':') != std::string::npos;
+    const std::string address =
+        fmt::format("http://{}:{}/", is_six ? "[" + server_.host + "]" : server_.host, server.port());
+    std::cerr << fmt::format("foretoken at {} (Ctrl-C ends it)\n", address) << std::flush;
+    if (open_) open_browser(address);
+    server.run();
+    return {.text = "", .json = Json::object({{"address", address}})};
+  }
+
+ private:
+  HttpServerSettings server_;
+  PageSettings settings_;
+  int64_t port_ = 8080, threads_ = 2;
+  bool open_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_ui() {
+  return std::make_unique<UiCommand>();
+}
+
+}  // namespace foretoken

@@ -1,0 +1,11 @@
+// What the page knows from the start: hardware, models, software, scenarios and published accuracy, each with sources.
+#pragma once
+
+#include "app/library.h"
+#include "base/json.h"
+
+namespace foretoken {
+
+Json page_facts(const Library& library);
+
+}  // namespace foretoken

@@ -1,0 +1,35 @@
+// What the page may ask the program to run: commands and flags by name, and nothing that names a file.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/range.h"
+
+namespace foretoken {
+
+enum class PageFlagKind {
+  value,         // a number, a switch, a choice or a list of them
+  model,         // a name of the library; the flag itself would also take a file
+  device,        // the same
+  device_count,  // the same with a number behind: h100_sxm:8
+  cluster,       // the same
+  stack,         // the same
+  job_stack      // the same, of training
+};
+
+struct PageFlag {
+  std::string_view name;  // without dashes
+  PageFlagKind kind = PageFlagKind::value;
+  Range<int64_t> allowed = {};  // of whole numbers: where a larger one would keep the server busy for hours
+};
+
+struct PageCommand {
+  std::string_view name;  // "step", "plan serve"
+  std::span<const PageFlag> flags;
+};
+
+std::span<const PageCommand> page_commands();
+
+}  // namespace foretoken

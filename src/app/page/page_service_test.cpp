@@ -1,0 +1,140 @@
+#include "app/page/page_service.h"
+
+#include <optional>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/http/test_client.h"
+#include "app/page/page_html.h"
+#include "base/json.h"
+
+namespace foretoken {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr const char* small_step =
+    R"({"command": "step", "flags": {"model": "Llama-3.1-8B", "device": "h100_sxm", "batch": 1}})";
+
+class PageServiceTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    service_.emplace(Library(FORETOKEN_SOURCE_DIR "/data"), PageSettings{.further_hosts = {}, .pool = {.threads = 1}});
+    HttpServerSettings settings{.port = 0};
+    settings.limits.max_body_bytes = 4096;
+    server_.emplace(settings, *service_);
+    service_->answer_through(*server_);
+    thread_ = std::thread([] { server_->run(); });
+  }
+  static void TearDownTestSuite() {
+    server_->stop();
+    thread_.join();
+    server_.reset();
+    service_.reset();
+  }
+
+  static TestAnswer send(std::string_view method, std::string_view path, std::string_view body = "",
+                         std::string_view headers = "Content-Type: application/json\r\n",
+                         std::string_view host = "127.0.0.1") {
+    TestClient client(server_->port());
+    client.send_bytes(fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{}Content-Length: {}\r\n\r\n{}",
+                                  method, path, host, headers, body.size(), body));
+    return parsed_answer(client.read_all());
+  }
+  static std::string error_of(const TestAnswer& answer) {
+    const Json document = parse_json(answer.body, "answer");
+    return JsonView(document, "answer").at("error").at("message").string();
+  }
+
+  static inline std::optional<PageService> service_;
+  static inline std::optional<HttpServer> server_;
+  static inline std::thread thread_;
+};
+
+TEST_F(PageServiceTest, the_page_comes_whole_and_cannot_be_framed) {
+  const TestAnswer answer = send("GET", "/");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, page_html());
+  EXPECT_THAT(answer.head, HasSubstr("X-Frame-Options: DENY"));
+}
+
+TEST_F(PageServiceTest, the_page_asks_no_other_server) {
+  // Addresses in it are names of namespaces and texts for people: nothing is fetched, no style or script lies
+  // elsewhere.
+  for (const char* reference : {"src=\"http", "href=\"http", "@import", "url(http", "<script src"}) {
+    EXPECT_THAT(std::string(page_html()), Not(HasSubstr(reference)));
+  }
+  EXPECT_THAT(std::string(page_html()), HasSubstr("default-src 'none'"));
+}
+
+TEST_F(PageServiceTest, the_library_holds_devices_models_and_accuracy) {
+  const Json facts = parse_json(send("GET", "/api/library").body, "facts");
+  for (const char* key : {"commands", "devices", "models", "stacks", "scenarios", "accuracy"}) {
+    EXPECT_NE(facts.find(key), nullptr) << key;
+  }
+  EXPECT_GT(facts.find("devices")->items().size(), 40U);
+}
+
+TEST_F(PageServiceTest, a_command_answers_with_the_line_that_repeats_it) {
+  const TestAnswer answer = send("POST", "/api/run", small_step);
+  EXPECT_EQ(answer.status, 200);
+  const Json document = parse_json(answer.body, "answer");
+  EXPECT_EQ(document.find("command_line")->string(), "foretoken step --model Llama-3.1-8B --device h100_sxm --batch 1");
+  EXPECT_GT(document.find("answer")->find("seconds")->find("value")->number(), 0);
+}
+
+TEST_F(PageServiceTest, events_tell_progress_and_end_with_the_answer) {
+  const TestAnswer answer =
+      send("POST", "/api/run",
+           R"({"command": "serve", "flags": {"model": "Llama-3.1-8B", "device": "h100_sxm", "num-prompts": 200,
+               "random-output-len": 8, "intervals": false}})",
+           "Content-Type: application/json; charset=utf-8\r\nAccept: text/event-stream\r\n");
+  EXPECT_THAT(answer.head, HasSubstr("text/event-stream"));
+  EXPECT_THAT(answer.body, StartsWith("event: progress\ndata: {"));
+  EXPECT_THAT(answer.body, HasSubstr("event: answer\ndata: {\"command_line\""));
+}
+
+TEST_F(PageServiceTest, wrong_input_is_told_with_what_was_expected) {
+  const TestAnswer unknown = send("POST", "/api/run", R"({"command": "step", "flags": {"modle": "x"}})");
+  EXPECT_EQ(unknown.status, 400);
+  EXPECT_THAT(error_of(unknown), HasSubstr("model"));
+  const TestAnswer wrong = send("POST", "/api/run", R"({"command": "step", "flags": {"model": "Llama-3.1-8B"}})");
+  EXPECT_EQ(wrong.status, 422);
+  EXPECT_THAT(error_of(wrong), HasSubstr("--device"));
+  EXPECT_EQ(send("POST", "/api/run", "{").status, 400);
+}
+
+TEST_F(PageServiceTest, other_sites_bodies_and_methods_are_refused) {
+  EXPECT_EQ(send("POST", "/api/run", small_step, "Content-Type: text/plain\r\n").status, 415);
+  EXPECT_EQ(
+      send("POST", "/api/run", small_step, "Content-Type: application/json\r\nOrigin: http://evil.example\r\n").status,
+      403);
+  EXPECT_EQ(send("GET", "/", "", "", "evil.example").status, 403);
+  EXPECT_EQ(send("GET", "/api/library", "", "", "evil.example").status, 403);
+  EXPECT_EQ(send("POST", "/api/run", std::string(5000, ' ')).status, 413);
+  EXPECT_EQ(send("GET", "/api/run").status, 405);
+  EXPECT_EQ(send("POST", "/").status, 405);
+  EXPECT_EQ(send("GET", "/../data").status, 404);
+}
+
+TEST_F(PageServiceTest, a_client_that_leaves_frees_the_only_worker) {
+  const std::string long_run =
+      R"({"command": "serve", "flags": {"model": "Llama-3.1-8B", "device": "h100_sxm", "num-prompts": 20000,
+          "random-output-len": 100000, "intervals": false}})";
+  {
+    TestClient client(server_->port());
+    client.send_bytes(
+        fmt::format("POST /api/run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                    "Accept: text/event-stream\r\nContent-Length: {}\r\n\r\n{}",
+                    long_run.size(), long_run));
+    client.read_until("\r\n\r\n");
+  }
+  EXPECT_EQ(send("POST", "/api/run", small_step).status, 200);
+}
+
+}  // namespace
+}  // namespace foretoken

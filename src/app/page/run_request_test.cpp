@@ -1,0 +1,178 @@
+#include "app/page/run_request.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "app/cli/command_line.h"
+#include "app/cli/declarations.h"
+#include "app/page/page_flags.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+
+namespace foretoken {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const Library& shipped() {
+  static const Library library(FORETOKEN_SOURCE_DIR "/data");
+  return library;
+}
+
+std::string complaint_about(const std::string& body) {
+  try {
+    read_run_request(body, shipped());
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+CommandDeclaration declared(const PageCommand& command) {
+  const std::vector<std::string_view> words = split_words(command.name, " ");
+  for (const CommandKind& kind : all_commands()) {
+    if (kind.name != words.front()) continue;
+    CommandDeclaration found = declaration_of(kind);
+    if (words.size() == 1) return found;
+    return *find_command(found.subcommands, words.back());
+  }
+  throw std::logic_error("the page names a command that is not there");
+}
+
+// Without its dashes; empty for a name that is not written out.
+std::string bare(const std::string& name) {
+  return name.starts_with("--") ? name.substr(2) : "";
+}
+
+const PageFlag* listed(const PageCommand& command, const std::string& name) {
+  const auto found =
+      std::find_if(command.flags.begin(), command.flags.end(), [&](const PageFlag& flag) { return flag.name == name; });
+  return found == command.flags.end() ? nullptr : &*found;
+}
+
+bool speaks_of_files(const std::string& help) {
+  const std::string_view words[] = {"file", "folder", "directory", "path", ".json", "csv", "write", "tables"};
+  const std::string lower = lower_case(help);
+  return std::any_of(std::begin(words), std::end(words),
+                     [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+}
+
+TEST(RunRequest, flags_become_a_command_line) {
+  const RunRequest request = read_run_request(
+      R"({"command": "step", "flags": {"model": "Llama-3.1-8B", "device": "h100_sxm", "batch": 64, "memory": true,
+          "sequence-parallel": false}})",
+      shipped());
+  EXPECT_THAT(request.arguments, ElementsAre("step", "--model=Llama-3.1-8B", "--device=h100_sxm", "--batch=64",
+                                             "--memory", "--no-sequence-parallel"));
+  EXPECT_EQ(command_line_text(request),
+            "foretoken step --model Llama-3.1-8B --device h100_sxm --batch 64 --memory --no-sequence-parallel");
+}
+
+TEST(RunRequest, every_flag_of_the_page_is_one_of_its_command) {
+  for (const PageCommand& command : page_commands()) {
+    const CommandDeclaration declaration = declared(command);
+    for (const PageFlag& flag : command.flags) {
+      EXPECT_NE(find_flag(declaration, fmt::format("--{}", flag.name)), nullptr) << command.name << " --" << flag.name;
+    }
+  }
+}
+
+TEST(RunRequest, no_flag_whose_help_speaks_of_files_takes_free_text) {
+  for (const PageCommand& command : page_commands()) {
+    for (const FlagDeclaration& declaration : declared(command).flags) {
+      if (!speaks_of_files(declaration.help)) continue;
+      for (const std::string& name : declaration.names) {
+        const PageFlag* flag = listed(command, bare(name));
+        EXPECT_TRUE(flag == nullptr || flag->kind != PageFlagKind::value) << command.name << " " << name;
+      }
+    }
+  }
+}
+
+TEST(RunRequest, every_flag_that_is_not_listed_is_refused) {
+  size_t refused = 0;
+  for (const PageCommand& command : page_commands()) {
+    for (const FlagDeclaration& declaration : declared(command).flags) {
+      for (const std::string& name : declaration.names) {
+        if (listed(command, bare(name)) != nullptr) continue;
+        const Json body = Json::object({{"command", command.name}, {"flags", Json::object({{bare(name), "1"}})}});
+        EXPECT_THAT(complaint_about(body.dump()), HasSubstr("that the page may use")) << name;
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 100U);
+}
+
+TEST(RunRequest, names_of_the_library_cannot_be_files) {
+  for (const PageCommand& command : page_commands()) {
+    for (const PageFlag& flag : command.flags) {
+      if (flag.kind == PageFlagKind::value) continue;
+      for (const char* value : {"/etc/passwd", "../data/x.json", "own.json", ".", "", "{\"name\": \"x\"}",
+                                "h100_sxm:8,/etc/passwd.json:1", "/etc/passwd.json:1"}) {
+        const Json body = Json::object(
+            {{"command", command.name}, {"flags", Json::object({{std::string(flag.name), Json(std::string(value))}})}});
+        EXPECT_NE(complaint_about(body.dump()), "") << flag.name << " " << value;
+      }
+    }
+  }
+}
+
+TEST(RunRequest, values_cannot_become_flags_or_lines) {
+  const RunRequest request = read_run_request(
+      R"({"command": "serve", "flags": {"model": "Llama-3.1-8B", "scheduler": "--out-trace=/tmp/x"}})", shipped());
+  EXPECT_THAT(request.arguments, ElementsAre("serve", "--model=Llama-3.1-8B", "--scheduler=--out-trace=/tmp/x"));
+  EXPECT_THROW(answer_command(request.arguments, shipped()), InputError);
+  EXPECT_NE(complaint_about(R"({"command": "serve", "flags": {"engine": "vllm\nsglang"}})"), "");
+}
+
+TEST(RunRequest, what_would_keep_the_server_busy_for_hours_is_refused) {
+  EXPECT_THAT(complaint_about(R"({"command": "serve", "flags": {"num-prompts": 1000000}})"), HasSubstr("20000"));
+}
+
+TEST(RunRequest, other_commands_and_broken_bodies_are_refused) {
+  EXPECT_THAT(complaint_about(R"({"command": "fit", "flags": {}})"), HasSubstr("one of step, serve"));
+  EXPECT_THAT(complaint_about(R"({"command": "step", "flags": {}, "file": "x"})"), HasSubstr("file"));
+  EXPECT_NE(complaint_about("{"), "");
+  EXPECT_NE(complaint_about("[]"), "");
+  EXPECT_NE(complaint_about(R"({"command": 3, "flags": {}})"), "");
+  EXPECT_NE(complaint_about(std::string(300'000, ' ') + "{}"), "");
+}
+
+TEST(RunRequest, a_device_of_the_pages_own_needs_no_file) {
+  const std::string device = read_file(FORETOKEN_SOURCE_DIR "/data/hardware/devices/h100_sxm.json", 1 << 20);
+  const std::string asked = R"({"command": "step", "flags": {"model": "Llama-3.1-8B"}, "device": )";
+  const RunRequest request = read_run_request(asked + device + "}", shipped());
+  EXPECT_EQ(command_line_text(request), "foretoken step --model Llama-3.1-8B --device h100_sxm_changed.json");
+  EXPECT_EQ(answer_command(request.arguments, shipped()).json.find("device")->string(), "h100_sxm_changed");
+
+  EXPECT_THAT(complaint_about(R"({"command": "train", "flags": {}, "device": {"name": "x"}})"),
+              HasSubstr("a command with a device"));
+  EXPECT_THAT(complaint_about(asked + R"({"name": "x", "accelerator": "tpu_v1"}})"), HasSubstr("read from files only"));
+  EXPECT_THAT(complaint_about(asked + R"({"name": "x"}})"), testing::Not(IsEmpty()));
+}
+
+TEST(RunRequest, more_memory_bandwidth_never_slows_a_step_down) {
+  const Json base = read_json_file(FORETOKEN_SOURCE_DIR "/data/hardware/devices/h100_sxm.json");
+  double before = 1e9;
+  for (const double bandwidth : {2000.0, 3350.0, 5000.0, 8000.0}) {
+    Json device = base;
+    device.set("memory_bandwidth_gb_per_s", Json::object({{"value", bandwidth}, {"source", "a test of what-if"}}));
+    const Json body = Json::object(
+        {{"command", "step"}, {"flags", Json::object({{"model", "Llama-3.1-8B"}, {"batch", 32}})}, {"device", device}});
+    const Answer answer = answer_command(read_run_request(body.dump(), shipped()).arguments, shipped());
+    const double seconds = answer.json.find("seconds")->find("value")->number();
+    EXPECT_LT(seconds, before) << bandwidth;
+    before = seconds;
+  }
+}
+
+}  // namespace
+}  // namespace foretoken

@@ -1,0 +1,153 @@
+// The server: the library of facts, and commands run with progress.
+
+export interface Fact { value: number; source: string; assumed?: boolean; note?: string }
+
+// A device file as it ships (data/hardware/README.md); numbers are facts.
+export interface DeviceFile {
+  name: string; title: string; vendor: string; kind: string; architecture: string; note?: string; aliases?: string[];
+  dense_peak_tflops?: Record<string, Fact>;
+  [key: string]: unknown;
+}
+
+export interface DeviceEntry {
+  file: DeviceFile;
+  units: Record<string, string>;
+  rent_usd_per_hour?: { value: number; source: string };
+}
+
+export interface ModelEntry {
+  name: string; family: string; parameters: number; active_parameters: number; weight_bytes: number; kv_bytes_per_token: number;
+  hidden: number; vocabulary: number; max_positions: number; dtype: string; scheme: string;
+  layers: { count: number; layer: string }[]; aliases: string[]; notes: string[];
+  source: string; checked: string; published_parameters: number | null;
+}
+
+export interface Scenario {
+  id: string; name: string; model: string; hardware: string; strategy: string; metric: string; unit: string;
+  status?: string; measured?: { value: number; source: string };
+  validation?: { status: string; against: string };
+}
+
+export interface AccuracyGroup {
+  layer: string; group: string; quantity: string; unit: string; count: number;
+  measured: number; predicted: number; mape: number; within_interval?: number; seen: string; source: string;
+}
+
+export interface Facts {
+  commands: Record<string, string[]>;
+  devices: DeviceEntry[];
+  clusters: string[];
+  models: ModelEntry[];
+  stacks: { name: string; summary: string }[];
+  scenarios: Scenario[];
+  accuracy: { note: string; groups: AccuracyGroup[] };
+}
+
+export interface Estimate { value: number; low: number; high: number; confidence?: string }
+
+export interface Operator {
+  name: string; part: string; family: string; count: number; seconds: Estimate; bound: string; tier: string;
+  work: { flops: number; math: string; weight_bytes: number; activation_bytes: number; written_bytes: number };
+}
+
+export interface StepAnswer {
+  model: string; device: string; devices: number; phase: string; batch: number;
+  seconds: Estimate; tokens_per_second: number; mfu: number; device_memory_bytes: number; fits_in_memory: boolean;
+  gap: { kernels_seconds: number; communication_seconds: number; launch_gap_seconds: number; host_stall_seconds: number; verdict: string };
+  stages: { seconds: Estimate; memory_bytes: Record<string, number>; operators: Operator[] }[];
+  serving_memory?: ServingMemory;
+}
+
+export interface ServingMemory {
+  bytes: Record<string, Estimate>;
+  tokens: Estimate; sequences: Estimate; starts: boolean; short_by_bytes: number; remedies: string[];
+}
+
+export interface TimePoint {
+  begin_s: number; running: number; waiting: number; kv_blocks_used: number; prefill_tokens_per_s: number; decode_tokens_per_s: number;
+}
+
+export interface ServeAnswer {
+  model_id: string; device: string; devices: number; replicas: number; label: string;
+  request_rate: number | null; max_concurrency: number | null; num_prompts: number; completed: number; failed: number; duration: number;
+  request_throughput: number; request_goodput?: number; output_throughput: number; total_token_throughput: number;
+  preemptions: number; peak_kv_use: number; kv_blocks: number; mean_queue_ms: number;
+  intervals: Record<string, Estimate>;
+  time_series: { interval_s: number; points: TimePoint[] };
+  breakdown?: { operators: { operator: string; seconds: number }[]; step_kinds: { kind: string; steps: number; seconds: number }[] };
+  serving_memory?: ServingMemory;
+  trace?: unknown;
+  [latency: string]: unknown;
+}
+
+export interface PlanRun {
+  rate: number; output_tokens_per_s: number; tokens_per_s_per_device: number; tokens_per_s_per_user: number; attained: number;
+  usd_per_million_output_tokens: number | null;
+}
+
+export interface PlanPoint {
+  key: string; layout: string; device: string; devices: number; usd_per_hour: number | null; effort: string;
+  capacity_requests_per_s: Estimate; run: PlanRun | null;
+}
+
+export interface PlanAnswer {
+  sentence: string; layouts: number; winner: PlanPoint | null; ranking: PlanPoint[]; frontier: (PlanRun & { key: string })[];
+  commands: { count: number; role: string; line: string; note: string }[];
+}
+
+export type FlagValue = string | number | boolean | (string | number)[];
+
+export interface RunRequest {
+  command: string;
+  flags: Record<string, FlagValue>;
+  device?: DeviceFile;
+}
+
+export interface RunResult<Answer> { command_line: string; answer: Answer; text: string }
+
+export class AnswerError extends Error {}
+
+export async function loadFacts(): Promise<Facts> {
+  const response = await fetch('/api/library');
+  if (!response.ok) throw new AnswerError(`the library could not be read (status ${response.status})`);
+  return await response.json() as Facts;
+}
+
+interface ServerEvent { kind: string; data: string }
+
+// Events of a stream, from the bytes as they come.
+async function* serverEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let pending = '';
+  while (true) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    pending += decoder.decode(value, { stream: true });
+    for (let end = pending.indexOf('\n\n'); end >= 0; end = pending.indexOf('\n\n')) {
+      const lines = pending.slice(0, end).split('\n');
+      pending = pending.slice(end + 2);
+      const field = (name: string) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2) ?? '';
+      yield { kind: field('event'), data: field('data') };
+    }
+  }
+}
+
+// Runs a command; leaving (the signal) ends it on the server too.
+export async function run<Answer>(
+  request: RunRequest, signal?: AbortSignal, onProgress: (text: string) => void = () => {}): Promise<RunResult<Answer>> {
+  const response = await fetch('/api/run', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream' },
+    body: JSON.stringify(request),
+    signal,
+  });
+  if (!response.ok || !response.body) throw new AnswerError((await response.json()).error.message);
+  for await (const event of serverEvents(response.body)) {
+    const data = JSON.parse(event.data);
+    if (event.kind === 'progress') onProgress(data.text);
+    if (event.kind === 'error') throw new AnswerError(data.error.message);
+    if (event.kind === 'answer') return data as RunResult<Answer>;
+  }
+  throw new AnswerError('the server ended before it had answered');
+}

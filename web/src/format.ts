@@ -1,0 +1,43 @@
+// Numbers as people read them.
+
+export function compact(value: number, digits = 3): string {
+  if (!Number.isFinite(value)) return '–';
+  if (value === 0) return '0';
+  const size = Math.abs(value);
+  if (size >= 1000) return Math.round(value).toLocaleString('en-US');
+  return String(Number(value.toPrecision(digits)));
+}
+
+export function milliseconds(ms: number): string {
+  if (ms >= 10_000) return `${compact(ms / 1000)} s`;
+  if (ms >= 0.1) return `${compact(ms)} ms`;
+  return `${compact(ms * 1000)} µs`;
+}
+
+export const seconds = (s: number): string => milliseconds(s * 1000);
+
+export function bytes(count: number): string {
+  if (count >= 1e12) return `${compact(count / 1e12)} TB`;
+  if (count >= 1e9) return `${compact(count / 1e9)} GB`;
+  return `${compact(count / 1e6)} MB`;
+}
+
+export const percent = (share: number): string => `${compact(100 * share)}%`;
+
+export function parameters(count: number): string {
+  if (count >= 1e9) return `${compact(count / 1e9)} B`;
+  return `${compact(count / 1e6)} M`;
+}
+
+export function dollars(value: number): string {
+  return `$${value >= 100 ? compact(value) : value.toFixed(2)}`;
+}
+
+// What changed from a to b: "1.9 times faster" where less is better.
+export function speed(before: number, after: number): string {
+  if (Math.abs(after / before - 1) < 0.005) return 'as fast';
+  return after < before ? `${compact(before / after)} times faster` : `${compact(after / before)} times slower`;
+}
+
+export const shortName = (id: string): string => id.slice(id.indexOf('/') + 1);
+export const words = (id: string): string => id.replaceAll('_', ' ');

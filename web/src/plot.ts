@@ -1,0 +1,113 @@
+// A chart in a figure: title, export, and its numbers as a table for those who cannot or would not see it.
+import { BarChart, LineChart, ScatterChart } from 'echarts/charts';
+import { GridComponent, LegendComponent, MarkLineComponent, TooltipComponent } from 'echarts/components';
+import * as echarts from 'echarts/core';
+import type { EChartsCoreOption, EChartsType } from 'echarts/core';
+import { LabelLayout } from 'echarts/features';
+import { SVGRenderer } from 'echarts/renderers';
+import { download, fill, h, table, type Column } from './dom';
+
+echarts.use([BarChart, LineChart, ScatterChart, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent, LabelLayout, SVGRenderer]);
+
+export interface Colours { ink: string; muted: string; line: string; surface: string; accent: string; bad: string; series: string[] }
+
+// Apart for most kinds of colour blindness (after Okabe and Ito), darkened or lightened to stand out.
+const seriesColours = {
+  light: ['#1f6fb5', '#c4561b', '#17806d', '#8a4f9e', '#94700a', '#5d6670', '#b23a5e', '#3f8fa8'],
+  dark: ['#6fb3f2', '#f0935b', '#56c7b0', '#c79be0', '#dcb94f', '#a8b0b9', '#f08aa8', '#7fd0e6'],
+};
+
+export function colours(): Colours {
+  const style = getComputedStyle(document.documentElement);
+  const of = (name: string) => style.getPropertyValue(`--${name}`).trim();
+  const dark = document.documentElement.dataset.theme === 'dark';
+  return { ink: of('ink'), muted: of('muted'), line: of('line'), surface: of('surface'), accent: of('accent'), bad: of('bad'),
+    series: dark ? seriesColours.dark : seriesColours.light };
+}
+
+export interface PlotContent {
+  option: (colours: Colours) => EChartsCoreOption;
+  summary: string;  // what one sees
+  columns: Column[];
+  rows: string[][];
+}
+
+interface LivePlot { chart: EChartsType; content: PlotContent; box: HTMLElement }
+const live = new Set<LivePlot>();
+
+function draw(plot: LivePlot): void {
+  const theme = colours();
+  const common: EChartsCoreOption = {
+    color: theme.series, animationDuration: 250, backgroundColor: 'transparent',
+    textStyle: { fontFamily: getComputedStyle(document.body).fontFamily, color: theme.ink },
+    tooltip: { backgroundColor: theme.surface, borderColor: theme.line, textStyle: { color: theme.ink }, confine: true },
+    legend: { textStyle: { color: theme.muted }, top: 0, right: 0, icon: 'roundRect', itemWidth: 12, itemHeight: 8 },
+  };
+  const option = plot.content.option(theme) as Record<string, unknown>;
+  const merged: Record<string, unknown> = { ...common, ...option };
+  for (const key of ['tooltip', 'legend'] as const) {
+    merged[key] = option[key] === undefined && key === 'legend' ? undefined : { ...(common[key] as object), ...(option[key] as object | undefined) };
+  }
+  plot.chart.setOption(merged, { notMerge: true });
+}
+
+// Axes in the page's colours; `rest` overrides.
+export function axis(theme: Colours, name: string, rest: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    name, nameTextStyle: { color: theme.muted, fontSize: 11, ...(rest.nameLocation ? {} : { align: 'left' }) }, axisLabel: { color: theme.muted, fontSize: 11 },
+    axisLine: { lineStyle: { color: theme.line } }, axisTick: { lineStyle: { color: theme.line } },
+    splitLine: { lineStyle: { color: theme.line, opacity: 0.6 } }, ...rest,
+  };
+}
+export const below = { nameLocation: 'middle', nameGap: 26 };
+export const room = { left: 12, right: 18, top: 42, bottom: 30, containLabel: true };
+
+export class Plot {
+  readonly element: HTMLElement;
+  private readonly box: HTMLElement;
+  private readonly numbers = h('details');
+  private plot: LivePlot | undefined;
+
+  constructor(readonly title: string, size: '' | 'tall' | 'flat' = '', wide = false) {
+    this.box = h('div', { class: `plot ${size}`, role: 'img', 'aria-label': title });
+    this.element = h('figure', { class: wide ? 'card wide' : 'card' },
+      h('figcaption', {}, h('h2', {}, title),
+        h('button', { type: 'button', class: 'small', 'aria-label': `Save ${title} as SVG`, onclick: () => this.save() }, 'SVG')),
+      this.box, this.numbers);
+  }
+
+  show(content: PlotContent): void {
+    if (!this.plot) {
+      this.plot = { chart: echarts.init(this.box, undefined, { renderer: 'svg' }), content, box: this.box };
+      live.add(this.plot);
+    }
+    this.plot.content = content;
+    this.box.setAttribute('aria-label', `${this.title}: ${content.summary}`);
+    draw(this.plot);
+    fill(this.numbers, h('summary', {}, 'Numbers'), table(`${this.title}, numbers`, content.columns, content.rows));
+  }
+
+  private save(): void {
+    if (!this.plot) return;
+    const svg = this.plot.chart.renderToSVGString();
+    download(`${this.title.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}.svg`, 'image/svg+xml', svg);
+  }
+}
+
+export function redrawAll(): void {
+  for (const plot of live) {
+    if (plot.box.isConnected) {
+      plot.chart.resize();
+      draw(plot);
+    } else {
+      plot.chart.dispose();
+      live.delete(plot);
+    }
+  }
+}
+
+let waiting = 0;
+window.addEventListener('resize', () => {
+  clearTimeout(waiting);
+  waiting = window.setTimeout(redrawAll, 120);
+});

@@ -1,0 +1,73 @@
+// Latencies of a serving run: distribution, and how they grow with the load.
+import type { Estimate, ServeAnswer } from '../api';
+import { compact, milliseconds } from '../format';
+import { axis, below, room, type PlotContent } from '../plot';
+
+export const cdfPercentiles = [1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99];
+
+export interface Goal { metric: 'ttft' | 'tpot'; ms: number }
+
+const named = { ttft: 'first token', tpot: 'per output token', e2el: 'whole request' } as const;
+type Metric = keyof typeof named;
+
+export function estimate(answer: ServeAnswer, key: string): Estimate {
+  const interval = answer.intervals?.[key];
+  if (interval) return interval;
+  const value = Number(answer[key]);
+  return { value, low: value, high: value };
+}
+
+export function latencyCdf(answer: ServeAnswer, goals: Goal[]): PlotContent {
+  const metrics = Object.keys(named) as Metric[];
+  const at = (metric: Metric, percentile: number) => Number(answer[`p${percentile}_${metric}_ms`]);
+  return {
+    summary: metrics.map((metric) => `half of ${named[metric]} times below ${milliseconds(at(metric, 50))}, 99% below ${milliseconds(at(metric, 99))}`).join('; '),
+    columns: [{ title: 'percentile', number: true }, ...metrics.map((metric) => ({ title: named[metric], number: true }))],
+    rows: cdfPercentiles.map((percentile) => [`${percentile}%`, ...metrics.map((metric) => milliseconds(at(metric, percentile)))]),
+    option: (theme) => ({
+      grid: room,
+      legend: { data: metrics.map((metric) => named[metric]) },
+      tooltip: { trigger: 'item', formatter: (point: { seriesName: string; value: [number, number] }) => `${point.seriesName}: ${point.value[1]}% within ${milliseconds(point.value[0])}` },
+      xAxis: axis(theme, 'ms', { type: 'log', ...below }),
+      yAxis: axis(theme, '% of requests', { type: 'value', min: 0, max: 100 }),
+      series: metrics.map((metric, i) => ({
+        name: named[metric], type: 'line', symbolSize: 5, smooth: 0.15, data: cdfPercentiles.map((percentile) => [at(metric, percentile), percentile]),
+        markLine: {
+          symbol: 'none', silent: true, lineStyle: { color: theme.series[i], type: 'dashed' }, label: { formatter: 'goal', color: theme.muted, fontSize: 10 },
+          data: goals.filter((goal) => goal.metric === metric).map((goal) => ({ xAxis: goal.ms })),
+        },
+      })),
+    }),
+  };
+}
+
+export interface LoadPoint { load: number; ttft: Estimate; tpot: Estimate; throughput: number }
+
+// Where the time to first token leaves its level: the last load at which it is below twice that of the lightest.
+export function knee(points: LoadPoint[]): LoadPoint | undefined {
+  const level = points[0]?.ttft.value ?? 0;
+  return points.filter((point) => point.ttft.value <= 2 * level).at(-1);
+}
+
+export function latencyAgainstLoad(points: LoadPoint[], loadName: string, asked: number, percentile: number): PlotContent {
+  const bend = points.length > 2 ? knee(points) : undefined;
+  const isLast = bend === points.at(-1);
+  return {
+    summary: bend ? `${isLast ? 'no knee up to' : 'the knee is near'} ${compact(bend.load)} ${loadName}` : 'under way',
+    columns: [{ title: loadName, number: true }, { title: `p${percentile} first token`, number: true }, { title: `p${percentile} per output token`, number: true }, { title: 'output tokens/s', number: true }],
+    rows: points.map((point) => [compact(point.load), milliseconds(point.ttft.value), milliseconds(point.tpot.value), compact(point.throughput)]),
+    option: (theme) => ({
+      grid: { ...room, right: 30 },
+      legend: { data: ['first token', 'per output token'] },
+      tooltip: { trigger: 'axis', valueFormatter: (value: number) => milliseconds(value) },
+      xAxis: axis(theme, loadName, { type: 'value', min: 0, ...below }),
+      yAxis: axis(theme, `p${percentile}, ms`, { type: 'log' }),
+      series: [
+        { name: 'first token', type: 'line', symbolSize: 6, data: points.map((point) => [point.load, point.ttft.value]),
+          markLine: { symbol: 'none', silent: true, label: { color: theme.muted, fontSize: 10 }, lineStyle: { color: theme.muted, type: 'dotted' },
+            data: [{ xAxis: asked, label: { formatter: 'asked' } }, ...(bend && !isLast && bend.load !== asked ? [{ xAxis: bend.load, label: { formatter: 'knee' } }] : [])] } },
+        { name: 'per output token', type: 'line', symbolSize: 6, data: points.map((point) => [point.load, point.tpot.value]) },
+      ],
+    }),
+  };
+}

@@ -1,0 +1,97 @@
+// What is served, on what, under which load: the fields of a serving question.
+import type { Facts, FlagValue } from './api';
+import { h } from './dom';
+import { cacheTypes, choiceField, deviceField, engines, modelField, numberField, quantizations, setFlag, tensorSizes } from './fields';
+
+export interface Load { kind: 'rate' | 'concurrency'; value: number }
+
+export class ServingForm {
+  readonly fieldsets: HTMLElement[];
+  private readonly model;
+  private readonly device;
+  private readonly tensor = choiceField('Devices for each replica', tensorSizes, '1');
+  private readonly replicas = numberField('Replicas', 1, { max: 256 });
+  private readonly rate = numberField('Requests per second', 8, { min: 0.01, step: 'any', inputmode: 'decimal' });
+  private readonly concurrency = numberField('Requests at a time', 32, { max: 100000 });
+  private readonly input = numberField('Prompt tokens', 1024, { max: 1000000 });
+  private readonly output = numberField('Output tokens', 256, { max: 1000000 });
+  private readonly spread = numberField('Spread of lengths, %', 50, { min: 0, max: 100 });
+  private readonly requests = numberField('Requests', 400, { max: 20000 });
+  private readonly quantization = choiceField('Weights', quantizations, '');
+  private readonly cache = choiceField('KV cache', cacheTypes, 'auto');
+  private readonly engine = choiceField('Engine', engines, 'vllm');
+  private readonly batchedTokens = numberField('Tokens in a step', '', { placeholder: 'engine’s' });
+  private readonly available = numberField('Devices there are', 8, { max: 4096 });
+  private readonly open: HTMLInputElement;
+  private readonly closed: HTMLInputElement;
+  private finds = false;
+
+  constructor(facts: Facts, group: string, usual: { model: string; device: string }) {
+    this.model = modelField(facts, usual.model);
+    this.device = deviceField(facts, usual.device);
+    this.open = h('input', { type: 'radio', name: `${group}-load`, value: 'rate', checked: true });
+    this.closed = h('input', { type: 'radio', name: `${group}-load`, value: 'concurrency' });
+    const loads = h('div', { class: 'choices', role: 'radiogroup', 'aria-label': 'Load is given as' },
+      h('label', {}, this.open, 'a rate'), h('label', {}, this.closed, 'requests at a time'));
+    for (const radio of [this.open, this.closed]) radio.addEventListener('change', () => this.choose());
+    this.choose();
+    this.fieldsets = [
+      h('fieldset', {}, h('legend', {}, 'Model and hardware'), this.model.element, this.device.element,
+        h('div', { class: 'row' }, this.tensor.element, this.replicas.element, this.available.element)),
+      h('fieldset', {}, h('legend', {}, 'Traffic'), loads, h('div', { class: 'row' }, this.rate.element, this.concurrency.element, this.requests.element),
+        h('div', { class: 'row' }, this.input.element, this.output.element), h('div', { class: 'row' }, this.spread.element)),
+      h('details', {}, h('summary', {}, 'More: numbers, engine'),
+        h('fieldset', {}, h('div', { class: 'row' }, this.quantization.element, this.cache.element),
+          h('div', { class: 'row' }, this.engine.element, this.batchedTokens.element))),
+    ];
+  }
+
+  // Whether a layout is looked for; else it is given.
+  findLayout(finds: boolean): void {
+    this.finds = finds;
+    if (finds) this.open.checked = true;
+    this.choose();
+  }
+
+  private choose(): void {
+    this.rate.element.hidden = !this.open.checked;
+    this.concurrency.element.hidden = this.open.checked;
+    this.closed.disabled = this.finds;
+    this.available.element.hidden = !this.finds;
+    const given = [this.tensor, this.replicas, this.quantization, this.cache, this.batchedTokens];
+    for (const field of given) field.element.hidden = this.finds;
+  }
+
+  load(): Load {
+    return this.open.checked ? { kind: 'rate', value: Number(this.rate.control.value) } : { kind: 'concurrency', value: Number(this.concurrency.control.value) };
+  }
+
+  // Flags of `serve`; another load than the form's where one is given.
+  flags(load: Load = this.load()): Record<string, FlagValue> {
+    const flags: Record<string, FlagValue> = { model: this.model.control.value, device: this.device.control.value };
+    setFlag(flags, 'tensor-parallel-size', this.tensor.control, '1');
+    setFlag(flags, 'replicas', this.replicas.control, '1');
+    this.setTraffic(flags, load);
+    setFlag(flags, 'quantization', this.quantization.control);
+    setFlag(flags, 'kv-cache-dtype', this.cache.control, 'auto');
+    setFlag(flags, 'engine', this.engine.control, 'vllm');
+    setFlag(flags, 'max-num-batched-tokens', this.batchedTokens.control);
+    return flags;
+  }
+
+  // Flags of `plan serve`, without the goals.
+  planFlags(): Record<string, FlagValue> {
+    const flags: Record<string, FlagValue> = { model: this.model.control.value, hardware: `${this.device.control.value}:${this.available.control.value}` };
+    this.setTraffic(flags, this.load());
+    flags.engines = this.engine.control.value;
+    return flags;
+  }
+
+  private setTraffic(flags: Record<string, FlagValue>, load: Load): void {
+    flags[load.kind === 'rate' ? 'request-rate' : 'max-concurrency'] = load.value;
+    setFlag(flags, 'num-prompts', this.requests.control);
+    setFlag(flags, 'random-input-len', this.input.control);
+    setFlag(flags, 'random-output-len', this.output.control);
+    if (Number(this.spread.control.value) > 0) flags['random-range-ratio'] = Number(this.spread.control.value) / 100;
+  }
+}

@@ -1,0 +1,149 @@
+// Explore: change a number of the hardware and watch the step, the roofline and the memory move.
+import { run, type DeviceFile, type Fact, type Facts, type StepAnswer } from '../api';
+import { announce, download, fill, h } from '../dom';
+import { compact, percent, seconds, speed } from '../format';
+import { commandCard, exportButtons, figures, withRange } from '../parts';
+import { Plot } from '../plot';
+import { roofline } from '../plots/roofline';
+import { engineMemory, timeParts } from '../plots/shares';
+import { StepForm } from '../step_form';
+import { stepParts } from '../step_parts';
+import { Task } from '../task';
+
+interface Knob { key: string; label: string; unit: string }
+
+const knobs: Knob[] = [
+  { key: 'memory_bandwidth_gb_per_s', label: 'Memory bandwidth', unit: 'GB/s' },
+  { key: 'dense_peak_tflops', label: 'Peak, all number formats', unit: 'times' },
+  { key: 'processors', label: 'Processors (SMs)', unit: '' },
+  { key: 'last_level_cache_mib', label: 'Last-level cache', unit: 'MiB' },
+  { key: 'memory_gb', label: 'Memory', unit: 'GB' },
+  { key: 'link_bandwidth_gb_per_s', label: 'Link, one direction', unit: 'GB/s' },
+];
+const whole = new Set(['processors']);
+const steps = 20;  // of the slider, to each side: a quarter and four times
+
+const clone = (device: DeviceFile): DeviceFile => JSON.parse(JSON.stringify(device)) as DeviceFile;
+
+// The device with its number(s) at `factor` times what the file says.
+function change(device: DeviceFile, key: string, factor: number): void {
+  const scale = (fact: Fact) => {
+    fact.value = whole.has(key) ? Math.max(1, Math.round(fact.value * factor)) : fact.value * factor;
+    fact.source = `changed by hand from ${fact.source}`;
+    fact.assumed = true;
+  };
+  if (key === 'dense_peak_tflops') {
+    Object.values(device.dense_peak_tflops ?? {}).forEach(scale);
+    return;
+  }
+  scale(device[key] as Fact);
+  // Less than the whole is offered to programs; it grows with it.
+  if (key === 'memory_gb' && device.allocatable_memory_mib) scale(device.allocatable_memory_mib as Fact);
+}
+
+export function exploreTab(facts: Facts): HTMLElement {
+  const output = h('div', { class: 'stack' });
+  const task = new Task(output);
+  const form = new StepForm(facts, 'Step', { model: 'Llama-3.1-8B', device: 'h100_sxm', batch: 32 });
+  const sliders = h('div', { class: 'stack' });
+  const factors = new Map<string, number>();
+  const plots = { roof: new Plot('Roofline', 'tall', true), time: new Plot('Where the step’s time goes'), memory: new Plot('Memory of a device', 'flat') };
+  const answer = h('section', { class: 'card', 'aria-live': 'polite', 'aria-label': 'Answer' });
+  const numbers = h('div');
+  const commands = h('div');
+  const shipped = () => facts.devices.find((entry) => entry.file.name === form.deviceName())!.file;
+
+  const changed = (): DeviceFile => {
+    const device = clone(shipped());
+    for (const [key, factor] of factors) change(device, key, factor);
+    return device;
+  };
+
+  const predict = () => void task.start(async (signal, say) => {
+    say('Predicting…');
+    const flags = { ...form.flags(), memory: true };
+    const device = changed();
+    const isChanged = factors.size > 0;
+    // Both as devices of their own, so that what was measured on the real one moves neither away from the other.
+    const now = isChanged ? await run<StepAnswer>({ command: 'step', flags, device }, signal)
+      : await run<StepAnswer>({ command: 'step', flags: { ...flags, device: device.name } }, signal);
+    const before = isChanged ? await run<StepAnswer>({ command: 'step', flags, device: clone(shipped()) }, signal) : now;
+    if (!plots.roof.element.isConnected) {
+      fill(output, answer, numbers, h('div', { class: 'plots' }, plots.roof.element, plots.time.element, plots.memory.element), commands);
+    }
+    fill(answer, h('p', { class: 'sentence' }, `A ${now.answer.phase} step takes `, withRange(now.answer.seconds, seconds),
+      isChanged ? `, ${speed(before.answer.seconds.value, now.answer.seconds.value)}${now.answer.seconds.value === before.answer.seconds.value ? ' as' : ' than'} with the numbers as they ship` : '',
+      now.answer.fits_in_memory ? '.' : '. It does not fit in memory.'));
+    fill(numbers, figures([
+      { name: 'Step', value: seconds(now.answer.seconds.value), note: isChanged ? `before ${seconds(before.answer.seconds.value)}` : undefined },
+      { name: 'Tokens/s', value: compact(now.answer.tokens_per_second), note: isChanged ? `before ${compact(before.answer.tokens_per_second)}` : undefined },
+      { name: 'Share of the peak', value: percent(now.answer.mfu) },
+      { name: 'Host and device', value: now.answer.gap.verdict },
+    ]));
+    plots.roof.show(roofline(now.answer, device, isChanged ? shipped() : undefined));
+    plots.time.show(timeParts(stepParts(now.answer)));
+    if (now.answer.serving_memory) plots.memory.show(engineMemory(now.answer.serving_memory));
+    const fileName = `${device.name}_changed.json`;
+    fill(commands, commandCard([now.command_line], [
+      ...exportButtons('foretoken-step', now.answer, [['part', 'seconds'], ...stepParts(now.answer).map((part) => [part.name, part.value])]),
+      ...(isChanged ? [h('button', { type: 'button', onclick: () => download(fileName, 'application/json', JSON.stringify(device, null, 2)) }, `Save ${fileName}`)] : [])]));
+    announce(task.status, `Step: ${seconds(now.answer.seconds.value)}.`);
+  });
+
+  let waiting = 0;
+  const soon = () => {
+    clearTimeout(waiting);
+    waiting = window.setTimeout(predict, 250);
+  };
+
+  const slider = (knob: Knob): HTMLElement | null => {
+    const file = shipped();
+    const isPeak = knob.key === 'dense_peak_tflops';
+    const base = isPeak ? 1 : (file[knob.key] as Fact | undefined)?.value;
+    if (base === undefined) return null;
+    const shown = (factor: number) => String(whole.has(knob.key) ? Math.round(base * factor) : Number((base * factor).toPrecision(4)));
+    const range = h('input', { type: 'range', min: -steps, max: steps, step: 1, value: '0', 'aria-label': `${knob.label}, slider` });
+    const number = h('input', { type: 'number', min: 0, step: 'any', value: shown(1), 'aria-label': `${knob.label}${knob.unit ? `, ${knob.unit}` : ''}` });
+    const set = (factor: number) => {
+      if (factor === 1) factors.delete(knob.key);
+      else factors.set(knob.key, factor);
+      soon();
+    };
+    range.addEventListener('input', () => {
+      const factor = 4 ** (Number(range.value) / steps);
+      range.setAttribute('aria-valuetext', `${shown(factor)} ${knob.unit}`);
+      number.value = shown(factor);
+      set(factor);
+    });
+    number.addEventListener('change', () => {
+      const factor = Number(number.value) / base;
+      if (!(factor > 0)) return;
+      range.value = String(Math.round(steps * Math.log(factor) / Math.log(4)));
+      set(Math.abs(factor - 1) < 1e-3 ? 1 : factor);
+    });
+    return h('div', { class: 'slider' }, h('span', { class: 'label' }, h('span', {}, knob.label), h('span', {}, isPeak ? '× as it ships' : knob.unit)), range, number);
+  };
+
+  const reset = () => {
+    factors.clear();
+    fill(sliders, ...knobs.map(slider));
+  };
+  reset();
+  let device = form.deviceName();
+  form.element.addEventListener('change', () => {
+    if (form.deviceName() !== device) reset();
+    device = form.deviceName();
+    soon();
+  });
+
+  const section = h('section', { 'aria-labelledby': 'explore-title' },
+    h('h1', { id: 'explore-title' }, 'What if the hardware were different?'),
+    h('p', { class: 'lead' }, 'Move a number of the device and watch the step, its operators on the roofline, and the memory. Numbers move alone: more processors do not raise the peak by themselves.'),
+    h('div', { class: 'split' },
+      h('form', { class: 'card', 'aria-label': 'Step and hardware', onsubmit: (event: Event) => { event.preventDefault(); predict(); } }, form.element,
+        h('fieldset', {}, h('legend', {}, 'Hardware numbers'), sliders,
+          h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Predict'),
+            h('button', { type: 'button', onclick: () => { reset(); predict(); } }, 'Reset'), task.stop))),
+      h('div', { class: 'stack' }, h('div', {}, task.bar, task.status), output)));
+  return section;
+}

@@ -1,0 +1,45 @@
+// Timeline: a serving run over time, and as a trace for Perfetto.
+import { run, type Facts, type ServeAnswer } from '../api';
+import { download, fill, h } from '../dom';
+import { compact, milliseconds, percent } from '../format';
+import { commandCard, exportButtons, figures } from '../parts';
+import { Plot } from '../plot';
+import { cachePlot, queuePlot, tokenPlot } from '../plots/timeline';
+import { ServingForm } from '../serving_form';
+import { Task } from '../task';
+
+export function timelineTab(facts: Facts): HTMLElement {
+  const output = h('div', { class: 'stack' });
+  const task = new Task(output);
+  const form = new ServingForm(facts, 'timeline', { model: 'Llama-3.1-8B', device: 'h100_sxm' });
+  const simulate = (event: Event) => {
+    event.preventDefault();
+    void task.start(async (signal, say) => {
+      say('Simulating…');
+      const result = await run<ServeAnswer>({ command: 'serve', flags: { ...form.flags(), intervals: false, 'trace-in-json': true } }, signal, say);
+      const { trace, ...rest } = result.answer;
+      const answer = rest as ServeAnswer;
+      const plots = [new Plot('Requests', '', true), new Plot('KV cache', '', true), new Plot('Tokens', '', true)] as const;
+      fill(output,
+        figures([{ name: 'Duration', value: `${compact(answer.duration)} s` }, { name: 'Mean time in the queue', value: milliseconds(answer.mean_queue_ms) },
+          { name: 'KV cache, most used', value: percent(answer.peak_kv_use) }, { name: 'Preemptions', value: String(answer.preemptions) }]),
+        h('div', { class: 'plots' }, ...plots.map((plot) => plot.element)),
+        commandCard([result.command_line.replace('--trace-in-json', '--out-trace trace.json')], [
+          h('button', { type: 'button', class: 'primary', onclick: () => download('foretoken-trace.json', 'application/json', JSON.stringify(trace)) }, 'Save trace for Perfetto'),
+          ...exportButtons('foretoken-timeline', answer, [['begin_s', 'running', 'waiting', 'kv_blocks_used', 'prefill_tokens_per_s', 'decode_tokens_per_s'],
+            ...answer.time_series.points.map((point) => [point.begin_s, point.running, point.waiting, point.kv_blocks_used, point.prefill_tokens_per_s, point.decode_tokens_per_s])])]),
+        h('p', { class: 'muted' }, 'The trace shows every request and step; open it at ui.perfetto.dev or in a Perfetto of your own. Nothing is sent there by this page.'));
+      plots[0].show(queuePlot(answer));
+      plots[1].show(cachePlot(answer));
+      plots[2].show(tokenPlot(answer));
+      say('Done.');
+    });
+  };
+  return h('section', { 'aria-labelledby': 'timeline-title' },
+    h('h1', { id: 'timeline-title' }, 'How does a run go?'),
+    h('p', { class: 'lead' }, 'Requests that run and wait, the KV cache, and tokens over time.'),
+    h('div', { class: 'split' },
+      h('form', { class: 'card', onsubmit: simulate, 'aria-label': 'Run' }, ...form.fieldsets,
+        h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Simulate'), task.stop)),
+      h('div', { class: 'stack' }, h('div', {}, task.bar, task.status), output)));
+}

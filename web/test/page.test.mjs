@@ -1,0 +1,234 @@
+// The page in a real Chromium against the program itself: FORETOKEN names it (default: build/foretoken).
+// Skipped where there is no Chromium. With SHOTS=FOLDER it leaves screenshots there.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import axe from 'axe-core';
+import puppeteer from 'puppeteer-core';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+const program = process.env.FORETOKEN ?? join(root, 'build/foretoken');
+const chromium = process.env.CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
+const skip = !chromium ? 'no Chromium here' : !existsSync(program) ? `no program at ${program}` : false;
+const sections = ['ask', 'compare', 'explore', 'timeline', 'accuracy', 'library'];
+const patience = 180_000;
+
+let server, browser, address;
+const complaints = [];
+
+before(async () => {
+  if (skip) return;
+  server = spawn(program, ['ui', '--port', '0', '--no-open']);
+  address = await new Promise((resolve, reject) => {
+    server.stderr.on('data', (data) => {
+      const found = /http:\S+/.exec(String(data));
+      if (found) resolve(found[0]);
+    });
+    server.on('exit', (status) => reject(new Error(`foretoken ui ended with status ${status}`)));
+  });
+  browser = await puppeteer.launch({ executablePath: chromium, args: ['--no-sandbox'], protocolTimeout: patience });
+});
+
+after(async () => {
+  await browser?.close();
+  server?.kill('SIGTERM');
+});
+
+// A page of its own for each test; what it logs as wrong, and what it asks of other servers, is a complaint.
+async function open(section, { width = 1280, theme = 'light' } = {}) {
+  const page = await browser.newPage();
+  page.on('console', (message) => ['error', 'warning', 'warn'].includes(message.type()) && complaints.push(message.text()));
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('request', (request) => /^https?:/.test(request.url()) && !request.url().startsWith(address) && complaints.push(`asks ${request.url()}`));
+  await page.setViewport({ width, height: 900 });
+  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }, { name: 'prefers-reduced-motion', value: 'reduce' }]);
+  await page.goto(`${address}#${section}`);
+  await page.waitForSelector('main > section h1');
+  return page;
+}
+
+const shown = 'main > section:not([hidden])';
+
+async function press(page, text) {
+  const button = await page.waitForSelector(`${shown} ::-p-xpath(.//button[normalize-space()="${text}"])`);
+  await button.click();
+}
+
+async function answered(page, pattern = /Done|Step:/) {
+  await page.waitForFunction((selector, source) => new RegExp(source).test(document.querySelector(`${selector} .status`)?.textContent ?? ''),
+    { timeout: patience }, shown, pattern.source);
+  assert.equal(await page.$(`${shown} .error`), null);
+}
+
+const textOf = (page, selector) => page.$eval(`${shown} ${selector}`, (element) => element.textContent);
+
+async function type(page, label, value) {
+  const field = await page.waitForSelector(`${shown} ::-p-aria([name="${label}"])`);
+  await field.click({ count: 3 });
+  await field.type(String(value));
+}
+
+async function violations(page) {
+  await page.evaluate(axe.source);
+  const result = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  return result.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target.join(' ')} ${node.failureSummary}`));
+}
+
+async function shot(page, name) {
+  if (!process.env.SHOTS) return;
+  await page.evaluate(() => window.scrollTo(0, 0));
+  await page.screenshot({ path: join(process.env.SHOTS, `ui-${name}.png`), optimizeForSpeed: false });
+}
+
+test('a question is answered with a sentence, figures, plots and the command', { skip }, async () => {
+  const page = await open('ask');
+  await type(page, 'Requests', 120);
+  await press(page, 'Ask');
+  await answered(page, /Done/);
+  assert.match(await textOf(page, '.sentence'), /Meets both goals.*Llama-3\.1-8B on 1 × NVIDIA H100/);
+  assert.match(await textOf(page, '.command pre'), /^foretoken serve --model Llama-3\.1-8B --device h100_sxm --request-rate 8 --num-prompts 120/);
+  assert.equal(await page.$$eval(`${shown} .plot svg`, (plots) => plots.length), 4);
+  assert.deepEqual(await violations(page), []);
+  await shot(page, 'ask');
+  await page.close();
+});
+
+test('answers are exported as JSON, CSV and SVG', { skip }, async () => {
+  const page = await open('ask');
+  const folder = mkdtempSync(join(tmpdir(), 'foretoken-page-'));
+  const client = await page.createCDPSession();
+  await client.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: folder });
+  await type(page, 'Requests', 60);
+  await press(page, 'Ask');
+  await answered(page, /Done/);
+  for (const button of ['Export JSON', 'Export CSV', 'SVG']) await press(page, button);
+  const names = ['foretoken-serve.json', 'foretoken-serve.csv', 'latency-distribution.svg'];
+  for (const end = Date.now() + 10_000; !names.every((name) => readdirSync(folder).includes(name)) && Date.now() < end;) await new Promise((resolve) => setTimeout(resolve, 50));
+  const [json, csv, svg] = names.map((name) => readFileSync(join(folder, name), 'utf8'));
+  assert.equal(JSON.parse(json).completed, 60);
+  assert.match(csv, /^metric,value,low,high\n/);
+  assert.match(svg, /^<svg/);
+  await page.close();
+});
+
+test('wrong input is told where the answer would be', { skip }, async () => {
+  const page = await open('ask');
+  await type(page, 'Prompt tokens', 900000);
+  await press(page, 'Ask');
+  await page.waitForSelector(`${shown} .error, ${shown} .sentence`, { timeout: patience });
+  assert.match(await textOf(page, '.error, .sentence'), /fail|error|expected/);
+  await page.close();
+});
+
+test('a search finds a layout and says how to start it', { skip }, async () => {
+  const page = await open('ask');
+  await page.click(`${shown} input[value="find"]`);
+  await type(page, 'Devices there are', 2);
+  await type(page, 'Requests', 200);
+  await press(page, 'Ask');
+  await answered(page, /Done/);
+  assert.match(await textOf(page, '.sentence'), /^Serve /);
+  assert.match(await textOf(page, 'section[aria-label="To start it"]'), /vllm serve/);
+  assert.deepEqual(await violations(page), []);
+  await shot(page, 'find');
+  await page.close();
+});
+
+test('two configurations are compared and the difference is explained', { skip }, async () => {
+  const page = await open('compare');
+  await press(page, 'Compare');
+  await answered(page);
+  assert.match(await textOf(page, '.sentence'), /B is .* times faster than A.*Most of it is/);
+  assert.deepEqual(await violations(page), []);
+  await shot(page, 'compare');
+  await page.close();
+});
+
+test('a changed hardware number moves the step', { skip }, async () => {
+  const page = await open('explore');
+  await press(page, 'Predict');
+  await answered(page);
+  const before = await textOf(page, '.sentence');
+  await type(page, 'Memory bandwidth, GB/s', 6700);
+  await page.keyboard.press('Tab');
+  await page.waitForFunction((selector) => /times faster/.test(document.querySelector(`${selector} .sentence`)?.textContent ?? ''), { timeout: patience }, shown);
+  assert.notEqual(await textOf(page, '.sentence'), before);
+  assert.match(await textOf(page, '.command pre'), /--device h100_sxm_changed\.json/);
+  // By keyboard alone, as those without a mouse do it.
+  await page.focus(`${shown} input[type="range"]`);
+  for (let i = 0; i < 5; ++i) await page.keyboard.press('ArrowLeft');
+  await answered(page);
+  assert.deepEqual(await violations(page), []);
+  await shot(page, 'explore');
+  await page.close();
+});
+
+test('a run is drawn over time and saved as a trace', { skip }, async () => {
+  const page = await open('timeline');
+  const folder = mkdtempSync(join(tmpdir(), 'foretoken-page-'));
+  const client = await page.createCDPSession();
+  await client.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: folder });
+  await press(page, 'Simulate');
+  await answered(page, /Done/);
+  assert.equal(await page.$$eval(`${shown} .plot svg`, (plots) => plots.length), 3);
+  await press(page, 'Save trace for Perfetto');
+  const file = join(folder, 'foretoken-trace.json');
+  for (const end = Date.now() + 10_000; !existsSync(file) && Date.now() < end;) await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.ok(JSON.parse(readFileSync(file, 'utf8')).traceEvents.length > 100);
+  await shot(page, 'timeline');
+  await page.close();
+});
+
+test('accuracy shows every layer and predicts measured scenarios', { skip }, async () => {
+  const page = await open('accuracy');
+  assert.match(await page.$eval(`${shown} .plot`, (plot) => plot.getAttribute('aria-label')), /points lie within 10%/);
+  await shot(page, 'accuracy');
+  await press(page, 'Predict');
+  await answered(page, /Done/);
+  assert.ok(await page.$$eval(`${shown} table[aria-label^="Measured scenarios"] tbody tr`, (rows) => rows.length) >= 3);
+  await page.close();
+});
+
+test('the library finds entries by words', { skip }, async () => {
+  const page = await open('library');
+  await page.type(`${shown} input[type="search"]`, 'h200');
+  assert.match(await textOf(page, 'section[aria-label="Entry"]'), /H200[^]*memory bandwidth[^]*GB\/s/);
+  await shot(page, 'library');
+  await page.close();
+});
+
+for (const theme of ['light', 'dark']) {
+  for (const width of [1280, 390]) {
+    test(`every section is accessible and fits: ${theme}, ${width} pixels`, { skip }, async () => {
+      for (const section of sections) {
+        const page = await open(section, { width, theme });
+        assert.deepEqual(await violations(page), [], section);
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${section} is wider than ${width} pixels`);
+        if (section === 'ask' && width === 390 && theme === 'light') await shot(page, 'ask-light-390');
+        await page.close();
+      }
+    });
+  }
+}
+
+test('an answer in dark on a small screen', { skip }, async () => {
+  const page = await open('explore', { width: 390, theme: 'dark' });
+  await press(page, 'Predict');
+  await answered(page);
+  assert.deepEqual(await violations(page), []);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth));
+  if (process.env.SHOTS) {
+    await page.$eval(`${shown} .sentence`, (element) => element.scrollIntoView());
+    await page.evaluate(() => window.scrollBy(0, -120));
+    await page.screenshot({ path: join(process.env.SHOTS, 'ui-explore-dark-390.png') });
+  }
+  await page.close();
+});
+
+test('nothing was logged as wrong, and no other server was asked', { skip }, () => {
+  assert.deepEqual(complaints, []);
+});
