@@ -8,7 +8,7 @@ namespace foretoken {
 namespace {
 
 // Device files as they are, which the page changes and sends back; and what else is known of each.
-Json devices(const Library& library) {
+Json known_devices(const Library& library) {
   Json list = Json::array();
   const HardwareCatalogue catalogue = library.hardware();
   for (const std::string& name : catalogue.device_names()) {
@@ -25,13 +25,13 @@ Json devices(const Library& library) {
   return list;
 }
 
-Json names(const std::vector<std::string>& all) {
+Json name_list(const std::vector<std::string>& all) {
   Json list = Json::array();
   for (const std::string& name : all) list.push(name);
   return list;
 }
 
-Json command_facts() {
+Json allowed_flags() {
   Json all = Json::object();
   for (const PageCommand& command : page_commands()) {
     Json flags = Json::array();
@@ -48,9 +48,9 @@ Json page_facts(const Library& library) {
     const Answer answer = answer_command(arguments, library);
     return *answer.json.find(key);
   };
-  return Json::object({{"commands", command_facts()},
-                       {"devices", devices(library)},
-                       {"clusters", names(library.hardware().cluster_names())},
+  return Json::object({{"commands", allowed_flags()},
+                       {"devices", known_devices(library)},
+                       {"clusters", name_list(library.hardware().cluster_names())},
                        {"models", from({"models"}, "models")},
                        {"stacks", from({"stacks"}, "stacks")},
                        {"scenarios", from({"suite", "--list"}, "scenarios")},

@@ -3,15 +3,13 @@
 namespace foretoken {
 namespace {
 
-using enum PageFlagKind;
-
 constexpr Range<int64_t> some_requests{.least = 1, .most = 20'000};
 constexpr Range<int64_t> some_tokens{.least = 1, .most = 1'000'000};
 constexpr Range<int64_t> some_replicas{.least = 1, .most = 256};
 
 constexpr PageFlag step_flags[] = {
-    {"model", model},
-    {"device", device},
+    {"model", PageFlagKind::model},
+    {"device", PageFlagKind::device},
     {"quantization"},
     {"kv-cache-dtype"},
     {"phase"},
@@ -27,7 +25,7 @@ constexpr PageFlag step_flags[] = {
     {"context-parallel-size"},
     {"enable-expert-parallel"},
     {"sequence-parallel"},
-    {"stack", stack},
+    {"stack", PageFlagKind::stack},
     {"dispatch"},
     {"host-factor"},
     {"tier"},
@@ -41,22 +39,22 @@ constexpr PageFlag step_flags[] = {
 };
 
 constexpr PageFlag serve_flags[] = {
-    {"model", model},
-    {"device", device},
+    {"model", PageFlagKind::model},
+    {"device", PageFlagKind::device},
     {"quantization"},
     {"kv-cache-dtype"},
     {"tensor-parallel-size"},
     {"pipeline-parallel-size"},
     {"data-parallel-size"},
     {"enable-expert-parallel"},
-    {"num-prompts", value, some_requests},
+    {.name = "num-prompts", .allowed = some_requests},
     {"request-rate"},
     {"burstiness"},
     {"max-concurrency"},
     {"seed"},
     {"dataset-name"},
-    {"random-input-len", value, some_tokens},
-    {"random-output-len", value, some_tokens},
+    {.name = "random-input-len", .allowed = some_tokens},
+    {.name = "random-output-len", .allowed = some_tokens},
     {"random-range-ratio"},
     {"lognormal-sigma"},
     {"random-prefix-len"},
@@ -69,7 +67,7 @@ constexpr PageFlag serve_flags[] = {
     {"enable-chunked-prefill"},
     {"enable-prefix-caching"},
     {"memory"},
-    {"replicas", value, some_replicas},
+    {.name = "replicas", .allowed = some_replicas},
     {"router"},
     {"energy"},
     {"goodput"},
@@ -81,11 +79,11 @@ constexpr PageFlag serve_flags[] = {
 };
 
 constexpr PageFlag train_flags[] = {
-    {"model", model},
-    {"cluster", cluster},
+    {"model", PageFlagKind::model},
+    {"cluster", PageFlagKind::cluster},
     {"devices"},
     {"nodes"},
-    {"stack", job_stack},
+    {"stack", PageFlagKind::job_stack},
     {"seq-length"},
     {"precision"},
     {"micro-batch-size"},
@@ -101,18 +99,18 @@ constexpr PageFlag train_flags[] = {
 };
 
 constexpr PageFlag plan_serve_flags[] = {
-    {"model", model},
-    {"hardware", device_count},
+    {"model", PageFlagKind::model},
+    {"hardware", PageFlagKind::device_count},
     {"slo"},
     {"budget-usd-hour"},
     {"objective"},
     {"request-rate"},
-    {"num-prompts", value, some_requests},
+    {.name = "num-prompts", .allowed = some_requests},
     {"burstiness"},
     {"seed"},
     {"dataset-name"},
-    {"random-input-len", value, some_tokens},
-    {"random-output-len", value, some_tokens},
+    {.name = "random-input-len", .allowed = some_tokens},
+    {.name = "random-output-len", .allowed = some_tokens},
     {"random-range-ratio"},
     {"lognormal-sigma"},
     {"engines"},
@@ -120,23 +118,23 @@ constexpr PageFlag plan_serve_flags[] = {
     {"kv-cache-dtype"},
     {"disaggregate"},
     {"max-model-len"},
-    {"most-simulated", value, {.least = 1, .most = 500}},
-    {"finalists", value, {.least = 1, .most = 50}},
+    {.name = "most-simulated", .allowed = {.least = 1, .most = 500}},
+    {.name = "finalists", .allowed = {.least = 1, .most = 50}},
 };
 
 constexpr PageFlag suite_flags[] = {{"only"}, {"list"}};
 
 // Add a command here. A test reads the help of each flag and fails on one that speaks of files.
-constexpr PageCommand commands[] = {{"step", step_flags},
-                                    {"serve", serve_flags},
-                                    {"plan serve", plan_serve_flags},
-                                    {"train", train_flags},
-                                    {"suite", suite_flags}};
+constexpr PageCommand allowed_commands[] = {{"step", step_flags},
+                                            {"serve", serve_flags},
+                                            {"plan serve", plan_serve_flags},
+                                            {"train", train_flags},
+                                            {"suite", suite_flags}};
 
 }  // namespace
 
 std::span<const PageCommand> page_commands() {
-  return commands;
+  return allowed_commands;
 }
 
 }  // namespace foretoken
