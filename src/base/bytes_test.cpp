@@ -68,7 +68,7 @@ TEST(Bytes, one_or_two_flipped_bits_and_another_length_change_the_digest) {
     flip(first);
   }
   EXPECT_NE(digest(std::vector<uint8_t>(8)), digest(std::vector<uint8_t>(16)));
-  EXPECT_NE(digest({}), digest(std::vector<uint8_t>(1)));
+  EXPECT_NE(digest(std::vector<uint8_t>()), digest(std::vector<uint8_t>(1)));
 }
 
 }  // namespace
