@@ -1,5 +1,9 @@
 #include "app/serving_planner.h"
 
+#include <fmt/format.h>
+
+#include "app/facts_digest.h"
+#include "plan/serving/stored_evaluator.h"
 #include "report/serving_files.h"
 
 namespace foretoken {
@@ -26,9 +30,19 @@ ServingFacts ServingPlanner::facts() const {
           .stack = [stacks = library.stacks()](std::string_view name) { return stacks.stack(std::string(name)); }};
 }
 
+std::string ServingPlanner::facts_name() const {
+  std::vector<std::filesystem::path> files(other_files.begin(), other_files.end());
+  for (const auto& [device, file] : device_files) files.emplace_back(file);
+  return fmt::format("{}, tier {}", facts_digest(library, files), tier_name(tier));
+}
+
 ServingSearchResult ServingPlanner::search() const {
   const ServingFacts from = facts();
-  const std::unique_ptr<PlanEvaluator> evaluator = threaded_evaluator(question, from, traffic, threads);
+  std::optional<ResultStore> results;
+  if (!store.empty()) results.emplace(store, stored_question(question, traffic, facts_name()));
+  const std::unique_ptr<PlanEvaluator> evaluator = results
+                                                       ? stored_evaluator(question, from, traffic, threads, *results)
+                                                       : threaded_evaluator(question, from, traffic, threads);
   return search_serving_layouts(question, *evaluator, limits, tell);
 }
 

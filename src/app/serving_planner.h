@@ -1,10 +1,12 @@
 // A search over serving layouts with the facts that ship; the same for every front end.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/library.h"
 #include "plan/serving/serving_search.h"
@@ -21,9 +23,11 @@ struct ServingPlanner {
   ServingQuestion question;
   Traffic traffic;
   std::map<std::string, std::string> device_files = {};  // of devices that users described, by their names
+  std::vector<std::string> other_files = {};             // of users, or their folders, that the question is read from
   Tier tier = Tier::best;
   SearchLimits limits = {};
   unsigned threads = 1;
+  std::filesystem::path store = {};  // where results are kept and shared; empty = nowhere
   std::function<void(const std::string&)> tell = {};
 
   ServingSearchResult search() const;
@@ -32,6 +36,7 @@ struct ServingPlanner {
 
  private:
   ServingFacts facts() const;
+  std::string facts_name() const;  // the same for facts with the same content
 };
 
 }  // namespace foretoken

@@ -12,7 +12,7 @@
 
 namespace foretoken {
 
-// The same result for people and for programs; exactly one of them is printed.
+// The same result for people and for programs; one of them is printed, an empty one not at all.
 struct Answer {
   std::string text;
   Json json;

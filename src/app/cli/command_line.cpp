@@ -149,7 +149,8 @@ class ParsedLine {
 };
 
 void print(const Answer& answer, bool as_json, std::ostream& out) {
-  out << (as_json ? answer.json.dump() + "\n" : answer.text);
+  if (!as_json) out << answer.text;
+  if (as_json && answer.json.kind() != Json::Kind::null) out << answer.json.dump() << "\n";
   out.flush();
   if (!out) throw std::runtime_error("the answer could not be written to standard output");
 }

@@ -9,6 +9,7 @@
 #include "app/cli/plan_files.h"
 #include "app/cli/progress.h"
 #include "app/cli/speculation_flags.h"
+#include "app/cli/store_flags.h"
 #include "app/cli/tier_flag.h"
 #include "app/serving_planner.h"
 #include "base/error.h"
@@ -75,6 +76,7 @@ class PlanServe : public Command {
     options.integer("--finalists", finalists_, {.least = 1, .most = 10'000}, "Layouts to simulate at length");
     options.integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = all cores; the result is the same");
     options.choice("--tier", tier_, tier_names(), tier_help);
+    store_.declare(options);
     files_.declare(options);
     options.footer(
         "Examples:\n"
@@ -86,16 +88,22 @@ class PlanServe : public Command {
 
   Answer run(const Library& library) const override {
     load_.check_use(*options_);
-    files_.check();
+    const Rank rank = store_.own_rank();
+    if (rank.answers()) files_.check();
     ServingPlanner planner{
         .library = library,
         .question = question(library),
         .traffic = Traffic(requests()),
+        .device_files = device_files(library),
+        .other_files = {model_},
         .tier = tier_from_name(tier_).value(),
         .limits = {.quick = static_cast<size_t>(most_simulated_), .full = static_cast<size_t>(finalists_)},
         .threads = threads_to_use(threads_),
+        .store = store_.store,
         .tell = show_progress};
+    if (planner.question.drafts) planner.other_files.push_back(planner.question.drafts->config.model);
     const ServingSearchResult result = planner.search();
+    if (!rank.answers()) return {.text = {}, .json = {}};
     files_.write(planner, result);
     const ServingPlanReport report{.question = planner.question, .traffic = planner.traffic, .result = result};
     return {.text = serving_plan_text(report), .json = serving_plan_json(report)};
@@ -141,7 +149,9 @@ class PlanServe : public Command {
     asked.choices = choices(asked.model);
     if (speculation_.given()) {
       const SpeculativeConfig config = speculation_.read(asked.model);
-      asked.drafts = DraftChoice{.config = config, .model = speculation_.draft_model(config, library)};
+      asked.drafts = DraftChoice{.config = config,
+                                 .model = speculation_.draft_model(config, library),
+                                 .text = speculation_.config + " " + speculation_.acceptance};
     }
     return asked;
   }
@@ -238,6 +248,7 @@ class PlanServe : public Command {
   int64_t max_model_len_ = 0, most_simulated_ = 96, finalists_ = 6, threads_ = 0;
   LoadFlags load_;
   SpeculationFlags speculation_;
+  StoreFlags store_;
   PlanFileFlags files_;
 };
 

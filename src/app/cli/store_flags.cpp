@@ -1,0 +1,36 @@
+#include "app/cli/store_flags.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace foretoken {
+
+void StoreFlags::declare(Options& options) {
+  options.text(
+      "--store", store,
+      "Keep every result in this SQLite file: a search that was ended goes on where it was, and processes with "
+      "the same file share the work");
+  options.integer("--ranks", ranks, {.least = 0, .most = 1'000'000},
+                  "Processes that share the work; only rank 0 answers; 0 = as mpirun, srun or a Slurm array says");
+  options.integer("--rank", rank, {.least = 0, .most = 1'000'000}, "Of these, this one; from 0");
+}
+
+Rank StoreFlags::own_rank(const Environment& environment) const {
+  if (rank > 0 && rank >= ranks) {
+    throw InputError({.source = "--rank",
+                      .value = fmt::format("{}", rank),
+                      .expected = ranks == 0 ? "--ranks with it" : fmt::format("less than --ranks {}", ranks)});
+  }
+  const Rank own = ranks > 0 ? Rank{.number = rank, .count = ranks, .launcher = "--ranks"} : rank_from(environment);
+  if (!store.empty()) return own;
+  // Tasks of an array may well be questions of their own.
+  if (own.count == 1 || own.launcher == array_launcher) return {};
+  throw InputError({.source = "--store",
+                    .value = "",
+                    .expected = fmt::format("a file that all {} processes of {} can reach: through it they share the "
+                                            "work (--ranks 1: each answers on its own)",
+                                            own.count, own.launcher)});
+}
+
+}  // namespace foretoken
