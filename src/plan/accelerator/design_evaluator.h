@@ -1,7 +1,6 @@
 // What designs cost: the seam between a search and whoever works them out.
 #pragma once
 
-#include <limits>
 #include <map>
 #include <optional>
 #include <span>

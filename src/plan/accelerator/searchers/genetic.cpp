@@ -21,7 +21,7 @@ class GeneticSearcher final : public DesignSearcher {
     std::vector<DesignPoint> points;
     while (points.size() < count) {
       std::optional<DesignPoint> point;
-      for (int i = 0; i < most_attempts && !point && told_.size() + points.size() >= first_generation; ++i) {
+      for (int i = 0; i < most_attempts && !point && told_.size() >= first_generation; ++i) {
         DesignPoint born = child();
         if (fresh_.is_fresh(born)) point = std::move(born);
       }
@@ -57,7 +57,6 @@ class GeneticSearcher final : public DesignSearcher {
   }
 
   DesignPoint child() {
-    if (population_.empty()) return DesignPoint(fresh_.grid().choices.size());
     RandomStream& stream = fresh_.stream();
     DesignPoint own = parent();
     if (stream.uniform() < crossover_share) {
