@@ -32,6 +32,7 @@ const std::vector<std::string>& commands() {
       "step --model Mixtral-8x7B-v0.1 --device h100_sxm --phase decode --batch 8 --context-len 512 -tp 2 --roofline",
       "step --model Llama-3.1-8B --device h100_sxm --phase train --input-len 512 -pp 2",
       "plan train --model Llama-3.1-8B --cluster h100_ib_rail --devices 8 --global-batch-size 32",
+      "plan accel --arch eyeriss_v1 --conv 16x32x14x14x3 --evaluations 12 --tries 100 --final-tries 500 --compare",
       "train --model Llama-3.1-8B --cluster h100_ib_rail --devices 16 -tp 2 -pp 2 --global-batch-size 32 "
       "--train-tokens 1T",
       "rlhf --model Llama-3.1-8B --cluster h100_ib_rail --devices 16 --sharding parameters --global-batch-size 32",
@@ -77,8 +78,9 @@ TEST(OutputContract, the_same_command_prints_the_same_bytes) {
 
 TEST(OutputContract, help_succeeds_everywhere_and_names_json) {
   EXPECT_NE(run_foretoken("--help").out.find("--json"), std::string::npos);
-  for (const std::string command : {"demo", "devices", "models", "kernel", "kernel gemm", "step", "train", "rlhf",
-                                    "plan", "plan serve", "plan train", "validate", "fit", "check", "systolic", "dataflow", "chip"}) {
+  for (const std::string command :
+       {"demo", "devices", "models", "kernel", "kernel gemm", "step", "train", "rlhf", "plan", "plan serve",
+        "plan train", "plan accel", "validate", "fit", "check", "systolic", "dataflow", "chip"}) {
     const Outcome run = run_foretoken(command + " --help");
     EXPECT_EQ(run.status, 0) << command;
     EXPECT_NE(run.out.find("Usage"), std::string::npos) << command;

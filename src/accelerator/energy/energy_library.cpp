@@ -177,20 +177,32 @@ double EnergyLibrary::area_factor(double technology_nm) const {
   return power_law(figures, technology_nm);
 }
 
-const EnergyComponent& EnergyLibrary::find(const AcceleratorLevel& level) const {
+const EnergyComponent* EnergyLibrary::find(const std::string& name) const {
+  for (const EnergyComponent& component : components_) {
+    if (equal_ignoring_case(component.name, name)) return &component;
+    for (const std::string& other : component.also) {
+      if (equal_ignoring_case(other, name)) return &component;
+    }
+  }
+  return nullptr;
+}
+
+const EnergyComponent& EnergyLibrary::component_of(const AcceleratorLevel& level) const {
+  if (const EnergyComponent* found = find(level.component)) return *found;
   std::vector<std::string> names;
   for (const EnergyComponent& component : components_) {
-    if (equal_ignoring_case(component.name, level.component)) return component;
     names.push_back(component.name);
-    for (const std::string& other : component.also) {
-      if (equal_ignoring_case(other, level.component)) return component;
-      names.push_back(other);
-    }
+    names.insert(names.end(), component.also.begin(), component.also.end());
   }
   throw InputError({.path = fmt::format("level {}: component", level.name),
                     .value = printable(level.component),
                     .expected = "energies of the level, or a component of the library of energies",
                     .suggestion = nearest_name(level.component, names).value_or("")});
+}
+
+bool EnergyLibrary::has_costs(const AcceleratorLevel& level) const {
+  const EnergyComponent* component = find(level.component);
+  return component != nullptr && (component->kind != EnergyComponent::Kind::memory || memory_bytes(level) > 0);
 }
 
 // Between two technologies with figures a power law through both; else the nearest one, scaled. Below the smallest size
@@ -229,7 +241,7 @@ double EnergyLibrary::energy_at(const EnergyComponent& component, double size, d
 
 ComponentCosts EnergyLibrary::costs(const AcceleratorLevel& level, const Architecture& architecture,
                                     double below_um2) const {
-  const EnergyComponent& component = find(level);
+  const EnergyComponent& component = component_of(level);
   ComponentCosts costs;
   double nm = architecture.technology_nm;
   if (nm == 0) {
@@ -311,6 +323,35 @@ std::vector<EnergyFill> fill_costs(Architecture& architecture, const std::vector
   }
   std::reverse(fills.begin(), fills.end());
   return fills;
+}
+
+void refill_costs(const Architecture& base, Architecture& changed, const std::vector<bool>& energies_given,
+                  const std::vector<bool>& areas_given, const EnergyLibrary& library) {
+  ensure(base.levels.size() == changed.levels.size(), "a changed design has the levels of its base");
+  std::vector<bool> unknown;
+  for (const AcceleratorLevel& level : base.levels) unknown.push_back(!library.has_costs(level));
+  Architecture of_base = base, of_changed = changed;
+  fill_costs(of_base, unknown, unknown, library);
+  fill_costs(of_changed, unknown, unknown, library);
+  for (size_t i = 0; i < base.levels.size(); ++i) {
+    if (unknown[i]) continue;
+    const AcceleratorLevel& before = of_base.levels[i];
+    const AcceleratorLevel& after = of_changed.levels[i];
+    const auto grow = [](double& given, double library_before, double library_after) {
+      if (library_before > 0) given *= library_after / library_before;
+    };
+    if (energies_given[i]) {
+      AccessEnergy& own = changed.levels[i].energy;
+      grow(own.read_pj, before.energy.read_pj, after.energy.read_pj);
+      grow(own.fill_pj, before.energy.fill_pj, after.energy.fill_pj);
+      grow(own.update_pj, before.energy.update_pj, after.energy.update_pj);
+      grow(own.compute_pj, before.energy.compute_pj, after.energy.compute_pj);
+      grow(own.leak_pj_per_cycle, before.energy.leak_pj_per_cycle, after.energy.leak_pj_per_cycle);
+      grow(own.hop_pj_per_word, before.energy.hop_pj_per_word, after.energy.hop_pj_per_word);
+    }
+    if (areas_given[i]) grow(changed.levels[i].area_um2, before.area_um2, after.area_um2);
+  }
+  fill_costs(changed, energies_given, areas_given, library);
 }
 
 }  // namespace foretoken

@@ -58,12 +58,16 @@ class EnergyLibrary {
   // `below_um2` is the area of what hangs below one instance, which says how far a wire runs.
   ComponentCosts costs(const AcceleratorLevel& level, const Architecture& architecture, double below_um2) const;
 
+  // Whether costs() has figures for such a level: a component it knows, and of a memory the size.
+  bool has_costs(const AcceleratorLevel& level) const;
+
   std::vector<std::string> component_names() const;  // sorted, without other names
   double energy_factor(double technology_nm) const;  // relative to 45 nm
   double area_factor(double technology_nm) const;
 
  private:
-  const EnergyComponent& find(const AcceleratorLevel& level) const;
+  const EnergyComponent* find(const std::string& name) const;  // null when there is none
+  const EnergyComponent& component_of(const AcceleratorLevel& level) const;
   double energy_at(const EnergyComponent& component, double size, double technology_nm, bool write,
                    ComponentCosts& costs) const;
 
@@ -82,5 +86,11 @@ struct EnergyFill {
 // component has none to fill.
 std::vector<EnergyFill> fill_costs(Architecture& architecture, const std::vector<bool>& energies_given,
                                    const std::vector<bool>& areas_given, const EnergyLibrary& library);
+
+// Costs of `changed`, which is `base` with other sizes. What the library filled in `base` it fills again. What was
+// given is multiplied by the ratio of the library's figures for the two sizes: a figure measured on a chip stays the
+// anchor, the library says only how it grows. Figures of levels that the library does not know stay as they are.
+void refill_costs(const Architecture& base, Architecture& changed, const std::vector<bool>& energies_given,
+                  const std::vector<bool>& areas_given, const EnergyLibrary& library);
 
 }  // namespace foretoken

@@ -41,31 +41,35 @@ MappingObjective objective_named(std::string_view text, const std::string& sourc
   return objective;
 }
 
-double metric_value(MappingMetric metric, const Evaluation& evaluation) {
+std::string_view metric_name(MappingMetric metric) {
+  for (const auto& [name, own] : metric_names) {
+    if (own == metric) return name;
+  }
+  throw InternalError("a metric without a name");
+}
+
+double metric_value(MappingMetric metric, const RunCosts& costs) {
   switch (metric) {
     case MappingMetric::energy:
-      return evaluation.energy_pj;
+      return costs.energy_pj;
     case MappingMetric::delay:
-      return evaluation.cycles;
+      return costs.cycles;
     case MappingMetric::latency:
-      return evaluation.latency_cycles();
+      return costs.latency_cycles;
     case MappingMetric::edp:
       break;
   }
-  return evaluation.energy_pj * evaluation.cycles;
+  return costs.energy_pj * costs.cycles;
+}
+
+double metric_value(MappingMetric metric, const Evaluation& evaluation) {
+  return metric_value(
+      metric,
+      {.energy_pj = evaluation.energy_pj, .cycles = evaluation.cycles, .latency_cycles = evaluation.latency_cycles()});
 }
 
 double least_value(MappingMetric metric, const MappingBound& bound) {
-  switch (metric) {
-    case MappingMetric::energy:
-      return bound.energy_pj;
-    case MappingMetric::delay:
-    case MappingMetric::latency:
-      return bound.cycles;
-    case MappingMetric::edp:
-      break;
-  }
-  return bound.energy_pj * bound.cycles;
+  return metric_value(metric, {.energy_pj = bound.energy_pj, .cycles = bound.cycles, .latency_cycles = bound.cycles});
 }
 
 MappingScore score_of(const MappingObjective& objective, const Evaluation& evaluation) {

@@ -32,7 +32,16 @@ struct MappingScore {
 // others.
 // `source` names the text in errors.
 MappingObjective objective_named(std::string_view text, const std::string& source = "objective");
+std::string_view metric_name(MappingMetric metric);
 
+// What one run of anything costs: an operator, or all layers of a network together.
+struct RunCosts {
+  double energy_pj = 0;
+  double cycles = 0;          // with perfect overlap
+  double latency_cycles = 0;  // with filling, draining and stalls
+};
+
+double metric_value(MappingMetric metric, const RunCosts& costs);
 double metric_value(MappingMetric metric, const Evaluation& evaluation);
 double least_value(MappingMetric metric, const MappingBound& bound);
 MappingScore score_of(const MappingObjective& objective, const Evaluation& evaluation);

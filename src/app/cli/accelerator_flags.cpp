@@ -50,6 +50,13 @@ void AcceleratorFlags::declare(Options& options) {
   options.text("--mapping", mapping, "Evaluate this mapping (JSON or YAML) instead of searching one");
 }
 
+void AcceleratorFlags::refuse_unused(const Options& options) const {
+  if (model.empty()) {
+    options.refuse({"--phase", "--batch", "--input-len", "--context-len"}, {}, "work other than --model");
+  }
+  if (phase == "decode") options.refuse({"--input-len"}, {}, "a decode step");
+}
+
 void AcceleratorFlags::read_work(const Library& library, AcceleratorQuestion& question) const {
   if (!problem.empty() && !is_yaml(problem)) {
     const Json document = read_json_file(problem);
@@ -128,12 +135,15 @@ AcceleratorQuestion AcceleratorFlags::question(const Library& library) const {
     question.notes.insert(question.notes.end(), read.notes.begin(), read.notes.end());
     if (read.architecture) {
       question.design.architecture = *read.architecture;
-      question.design.tensors.resize(read.architecture->levels.size());
+      const size_t levels = read.architecture->levels.size();
+      question.design.tensors.resize(levels);
+      if (!own || read.energies_given) question.design.energies_given.assign(levels, read.energies_given);
+      if (!own || read.areas_given) question.design.areas_given.assign(levels, read.areas_given);
     }
     if (read.architecture && !own) {
-      const size_t levels = read.architecture->levels.size();
-      const std::vector<bool> energies(levels, read.energies_given), areas(levels, read.areas_given);
-      for (const EnergyFill& fill : fill_costs(question.design.architecture, energies, areas, catalogue.library())) {
+      AcceleratorDesign& design = question.design;
+      for (const EnergyFill& fill :
+           fill_costs(design.architecture, design.energies_given, design.areas_given, catalogue.library())) {
         question.notes.push_back(note_of(fill));
       }
     }

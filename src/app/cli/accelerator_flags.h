@@ -35,6 +35,8 @@ struct AcceleratorFlags {
   int64_t batch = 1, input_len = 1024, context_len = 0;
 
   void declare(Options& options);
+  // A flag of --model's step that would change nothing is a mistake about what it does: InputError.
+  void refuse_unused(const Options& options) const;
   // InputError where no architecture, or no work or more than one kind of it, is given.
   AcceleratorQuestion question(const Library& library) const;
 

@@ -94,16 +94,13 @@ class AccelCommand : public Command {
   void refuse_unused_flags() const {
     const std::vector<std::string> search = {"--objective", "--tries",      "--time-limit", "--threads",
                                              "--seed",      "--remainders", "--pareto"};
-    if (flags_.model.empty()) {
-      options_->refuse({"--phase", "--batch", "--input-len", "--context-len"}, {}, "work other than --model");
-    }
+    flags_.refuse_unused(*options_);
     if (!flags_.mapping.empty()) {
       options_->refuse(search, {}, "--mapping");
       options_->refuse({"--constraints"}, {}, "--mapping");
     }
     if (!flags_.model.empty())
       options_->refuse({"--fuse"}, {}, "--model, whose operators do not feed each other alone");
-    if (flags_.phase == "decode") options_->refuse({"--input-len"}, {}, "a decode step");
     if (fuse_.empty()) options_->refuse({"--fuse-layers"}, {}, "layers that run apart");
     if (!flags_.layers.network.empty() || !flags_.model.empty()) {
       options_->refuse({"--pareto", "--mapping", "--sparsity", "--svg", "--html", "--map", "--stats"}, {},

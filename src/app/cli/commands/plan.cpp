@@ -12,6 +12,7 @@ constexpr CommandKind questions[] = {
     {"serve", "Which hardware and layout serves a model within its limits, and for what", make_plan_serve},
     {"train", "The fastest ways to lay a training job out on a cluster", make_plan_train},
     {"hardware", "What a step's time hangs on: what if the device had other numbers", make_plan_hardware},
+    {"accel", "Search the designs around an accelerator: the best sizes for some work", make_plan_accel},
 };
 
 class PlanCommand : public Command {

@@ -5,6 +5,7 @@
 
 namespace foretoken {
 
+std::unique_ptr<Command> make_plan_accel();
 std::unique_ptr<Command> make_plan_hardware();
 std::unique_ptr<Command> make_plan_serve();
 std::unique_ptr<Command> make_plan_train();

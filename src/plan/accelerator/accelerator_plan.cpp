@@ -1,0 +1,93 @@
+#include "plan/accelerator/accelerator_plan.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/parallel.h"
+
+namespace foretoken {
+namespace {
+
+constexpr double most_bounds = 400'000;  // of a layer on a design: tens of seconds
+constexpr size_t most_of_a_frontier = 16;
+
+void check_exhaustive(const AcceleratorPlanQuestion& question, const ChoiceGrid& grid) {
+  const auto& methods = question.methods;
+  if (std::find(methods.begin(), methods.end(), "exhaustive") == methods.end()) return;
+  if (grid.size() <= static_cast<double>(question.budget.evaluations)) return;
+  throw InputError({.source = "exhaustive",
+                    .value = fmt::format("{:.6g} designs", grid.size()),
+                    .expected = fmt::format("a space of no more than the {} evaluations allowed, or another method",
+                                            question.budget.evaluations)});
+}
+
+// Of all searches, each point once.
+std::vector<EvaluatedDesign> all_designs(const std::vector<DesignSearchResult>& searches) {
+  std::vector<EvaluatedDesign> all;
+  std::set<DesignPoint> seen;
+  for (const DesignSearchResult& search : searches) {
+    for (const EvaluatedDesign& own : search.designs) {
+      if (seen.insert(own.point).second) all.push_back(own);
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+AcceleratorPlan plan_accelerator(const AcceleratorPlanQuestion& question, const DesignSpace& space,
+                                 const std::function<void(const std::string&)>& tell) {
+  MappedDesigns evaluator(space, question.work);
+  ChoiceGrid grid = space.grid();
+  grid.allowed = [&](const DesignPoint& point) { return evaluator.is_allowed(point); };
+  check_exhaustive(question, grid);
+
+  const DesignObjective& objective = question.objective;
+  AcceleratorPlan plan{.designs = grid.size(),
+                       .base = evaluator.costs_of(space.base().architecture, question.final_tries)};
+  if (plan.base.run.cycles == 0) {
+    throw InputError({.source = space.base().architecture.name, .expected = "work that fits it: " + plan.base.fault});
+  }
+  for (const std::string& method : question.methods) {
+    const auto hear = [&](const DesignSearchResult& so_far) {
+      if (!tell) return;
+      tell(fmt::format("{}: {} of {} designs evaluated, {} ruled out, best {:.4g} of the base", method,
+                       so_far.designs.size(), question.budget.evaluations, so_far.ruled_out,
+                       so_far.best_so_far.empty() ? 0 : so_far.best_so_far.back() / objective.value(plan.base.run)));
+    };
+    plan.searches.push_back(search_designs(objective, question.budget, searcher_named(method), question.seed, grid,
+                                           space.base_point(), evaluator, hear));
+    plan.evaluations += std::ssize(plan.searches.back().designs);
+    plan.ruled_out += plan.searches.back().ruled_out;
+  }
+  const std::vector<EvaluatedDesign> designs = all_designs(plan.searches);
+  plan.effects = knob_effects(objective, designs, grid.choices);
+
+  const bool has_frontier = objective.metrics.size() > 1;
+  std::vector<EvaluatedDesign> best =
+      ranked_designs(has_frontier ? design_frontier(designs, objective) : designs, objective);
+  best.resize(std::min(best.size(), has_frontier ? most_of_a_frontier : question.finalists));
+  if (tell) tell(fmt::format("{} designs with {} tries of each layer", best.size(), question.final_tries));
+  std::atomic<size_t> next = 0;
+  run_on_threads(question.work.mapper.threads, [&] {
+    for (size_t i = next++; i < best.size(); i = next++) {
+      best[i].costs = evaluator.costs_of(space.design(best[i].point).architecture, question.final_tries);
+    }
+  });
+  plan.finalists = ranked_designs(best, objective);
+  if (has_frontier) plan.frontier = design_frontier(best, objective);
+  if (const EvaluatedDesign* winner = plan.winner()) {
+    plan.winner_least = evaluator.least(winner->point);
+    if (!has_frontier) {
+      const auto most = static_cast<int64_t>(most_bounds / static_cast<double>(question.work.layers.size()));
+      plan.bound = space_bound(objective, grid, evaluator, objective.value(winner->costs.run), most,
+                               question.work.mapper.threads);
+    }
+  }
+  return plan;
+}
+
+}  // namespace foretoken

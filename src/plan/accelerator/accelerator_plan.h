@@ -1,0 +1,43 @@
+// The answer to a question about an accelerator's design: search with few tries of mappings, then the best with many.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/accelerator/design_search.h"
+#include "plan/accelerator/knob_effects.h"
+
+namespace foretoken {
+
+struct AcceleratorPlanQuestion {
+  DesignWork work;
+  DesignObjective objective;
+  DesignBudget budget;
+  std::vector<std::string> methods = {"bayesian"};  // names of searchers; several are compared, the best of all wins
+  uint64_t seed = 1;
+  size_t finalists = 3;          // of one objective; of two, the designs of the frontier
+  int64_t final_tries = 20'000;  // mappings of each layer of the base and the finalists
+};
+
+struct AcceleratorPlan {
+  double designs = 0;                        // in the space
+  DesignCosts base;                          // with final_tries, as are all but `searches`
+  std::vector<DesignSearchResult> searches;  // one for each method
+  std::vector<EvaluatedDesign> finalists;    // best first; empty = nothing found keeps the limits
+  std::vector<EvaluatedDesign> frontier;     // of two objectives
+  std::optional<RunCosts> winner_least;      // what no mapping onto the winner can beat
+  std::optional<SpaceBound> bound;           // of a space that is small enough to look at all its bounds
+  std::vector<KnobEffect> effects;
+  int64_t evaluations = 0, ruled_out = 0;  // of all methods; a design that two evaluated counts twice
+
+  const EvaluatedDesign* winner() const { return finalists.empty() ? nullptr : &finalists.front(); }
+};
+
+// The same for any number of threads. InputError for an exhaustive search of more designs than the budget, and where
+// the base itself cannot run the work. `tell` hears how far the searches are.
+AcceleratorPlan plan_accelerator(const AcceleratorPlanQuestion& question, const DesignSpace& space,
+                                 const std::function<void(const std::string&)>& tell = {});
+
+}  // namespace foretoken

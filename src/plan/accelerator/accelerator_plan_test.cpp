@@ -1,0 +1,102 @@
+#include "plan/accelerator/accelerator_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "accelerator/formats/designs.h"
+#include "accelerator/formats/mapper_constraints.h"
+#include "accelerator/problem.h"
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+class AcceleratorPlanTest : public testing::Test {
+ protected:
+  AcceleratorPlanTest()
+      : catalogue_(FORETOKEN_SOURCE_DIR "/data/accelerators"),
+        base_(catalogue_.design("gemm_array_16x16").design),
+        space_(base_, automatic_knobs(base_.architecture), catalogue_.library()) {}
+
+  AcceleratorPlanQuestion question() const {
+    return {.work = {.layers = {{.name = "product", .problem = gemm_problem({.m = 64, .n = 96, .k = 32})}},
+                     .constraints = [this](const Problem& problem) { return design_constraints(base_, problem); },
+                     .mapper = {.most_tries = 200}},
+            .budget = {.evaluations = 30},
+            .final_tries = 1000};
+  }
+
+  AcceleratorCatalogue catalogue_;
+  AcceleratorDesign base_;
+  DesignSpace space_;
+};
+
+TEST_F(AcceleratorPlanTest, the_winner_is_no_worse_than_the_base_and_not_below_its_bounds) {
+  const AcceleratorPlanQuestion asked = question();
+  const AcceleratorPlan plan = plan_accelerator(asked, space_);
+  ASSERT_NE(plan.winner(), nullptr);
+  const double value = asked.objective.value(plan.winner()->costs.run);
+  EXPECT_LE(value, asked.objective.value(plan.base.run));
+  EXPECT_GE(value, asked.objective.value(*plan.winner_least));
+  ASSERT_TRUE(plan.bound);
+  EXPECT_GE(value, plan.bound->value);
+  EXPECT_EQ(plan.designs, 225);
+}
+
+TEST_F(AcceleratorPlanTest, is_the_same_for_any_number_of_threads) {
+  AcceleratorPlanQuestion asked = question();
+  asked.methods = {"random", "genetic", "bayesian"};
+  const AcceleratorPlan one = plan_accelerator(asked, space_);
+  asked.work.mapper.threads = 2;
+  const AcceleratorPlan two = plan_accelerator(asked, space_);
+  ASSERT_EQ(one.searches.size(), two.searches.size());
+  for (size_t m = 0; m < one.searches.size(); ++m) {
+    EXPECT_EQ(one.searches[m].best_so_far, two.searches[m].best_so_far);
+  }
+  EXPECT_EQ(one.winner()->point, two.winner()->point);
+  EXPECT_EQ(one.winner()->costs.run.energy_pj, two.winner()->costs.run.energy_pj);
+}
+
+TEST_F(AcceleratorPlanTest, answers_keep_the_limits_whatever_they_are) {
+  const AcceleratorPlan free = plan_accelerator(question(), space_);
+  for (const double share : {1.0, 0.6, 0.3}) {
+    AcceleratorPlanQuestion asked = question();
+    asked.work.limits = {.area_mm2 = share * free.base.area_mm2, .watts = share * free.base.watts};
+    const AcceleratorPlan plan = plan_accelerator(asked, space_);
+    for (const EvaluatedDesign& own : plan.searches[0].designs) {
+      EXPECT_LE(own.costs.area_mm2, *asked.work.limits.area_mm2);
+    }
+    for (const EvaluatedDesign& own : plan.finalists) EXPECT_LE(own.costs.watts, *asked.work.limits.watts);
+  }
+}
+
+TEST_F(AcceleratorPlanTest, the_design_of_the_winner_reads_back_to_the_same_costs) {
+  const AcceleratorPlanQuestion asked = question();
+  const AcceleratorPlan plan = plan_accelerator(asked, space_);
+  const Json written = architecture_json(space_.design(plan.winner()->point));
+  const AcceleratorDesign read = catalogue_.design_in(JsonView(written, "the winner")).design;
+  const DesignCosts again = MappedDesigns(space_, asked.work).costs_of(read.architecture, asked.final_tries);
+  EXPECT_EQ(again.run.energy_pj, plan.winner()->costs.run.energy_pj);
+  EXPECT_EQ(again.run.cycles, plan.winner()->costs.run.cycles);
+  EXPECT_EQ(again.area_mm2, plan.winner()->costs.area_mm2);
+}
+
+TEST_F(AcceleratorPlanTest, bounds_of_designs_are_below_what_is_found) {
+  MappedDesigns designs(space_, question().work);
+  for (int64_t i = 0; i < 225; i += 16) {
+    const DesignPoint point = space_.grid().at(i);
+    const DesignCosts costs = designs.evaluate({&point, 1}).front();
+    const auto least = designs.least(point);
+    ASSERT_TRUE(least);
+    EXPECT_LE(least->energy_pj, costs.run.energy_pj);
+    EXPECT_LE(least->cycles, costs.run.cycles);
+  }
+}
+
+TEST_F(AcceleratorPlanTest, an_exhaustive_search_beyond_the_budget_is_refused) {
+  AcceleratorPlanQuestion asked = question();
+  asked.methods = {"exhaustive"};
+  EXPECT_THROW(plan_accelerator(asked, space_), InputError);
+}
+
+}  // namespace
+}  // namespace foretoken
