@@ -26,6 +26,11 @@ double base_value(const AcceleratorPlanReport& report) {
   return report.question.objective.value(report.plan.base.run);
 }
 
+// What the best so far is compared with: both come from few tries of mappings.
+double quick_base_value(const AcceleratorPlanReport& report) {
+  return report.question.objective.value(report.plan.base_quickly.run);
+}
+
 double ratio_to_base(const AcceleratorPlanReport& report, const DesignCosts& costs) {
   return report.question.objective.value(costs.run) / base_value(report);
 }
@@ -142,7 +147,7 @@ TextTable method_table(const AcceleratorPlanReport& report) {
     const bool found = !own.best_so_far.empty() && std::isfinite(own.best_so_far.back());
     const size_t after = evaluations_to_best(report, own);
     table.rows.push_back({own.method, fmt::format("{}", own.designs.size()), fmt::format("{}", own.ruled_out),
-                          found ? fmt::format("{:.3f}", own.best_so_far.back() / base_value(report)) : "none",
+                          found ? fmt::format("{:.3f}", own.best_so_far.back() / quick_base_value(report)) : "none",
                           after > 0 ? fmt::format("{}", after) : "never"});
   }
   return table;
@@ -187,7 +192,7 @@ Json methods_json(const AcceleratorPlanReport& report) {
   Json methods = Json::array();
   for (const DesignSearchResult& own : report.plan.searches) {
     Json curve = Json::array();
-    for (const double best : own.best_so_far) curve.push(best / base_value(report));
+    for (const double best : own.best_so_far) curve.push(best / quick_base_value(report));
     methods.push(Json::object({{"method", own.method},
                                {"evaluated", own.designs.size()},
                                {"ruled_out", own.ruled_out},
@@ -297,7 +302,7 @@ std::string learning_curve_svg(const AcceleratorPlanReport& report) {
     ChartLine line{.name = own.method};
     for (size_t i = 0; i < own.best_so_far.size(); ++i) {
       if (!std::isfinite(own.best_so_far[i])) continue;
-      line.points.emplace_back(static_cast<double>(i + 1), own.best_so_far[i] / base_value(report));
+      line.points.emplace_back(static_cast<double>(i + 1), own.best_so_far[i] / quick_base_value(report));
     }
     chart.lines.push_back(std::move(line));
   }

@@ -47,16 +47,19 @@ AcceleratorPlan plan_accelerator(const AcceleratorPlanQuestion& question, const 
 
   const DesignObjective& objective = question.objective;
   AcceleratorPlan plan{.designs = grid.size(),
-                       .base = evaluator.costs_of(space.base().architecture, question.final_tries)};
-  if (plan.base.run.cycles == 0) {
-    throw InputError({.source = space.base().architecture.name, .expected = "work that fits it: " + plan.base.fault});
+                       .base = evaluator.costs_of(space.base().architecture, question.final_tries),
+                       .base_quickly = evaluator.costs_of(space.base().architecture, question.work.mapper.most_tries)};
+  if (plan.base.run.cycles == 0 || plan.base_quickly.run.cycles == 0) {
+    throw InputError(
+        {.source = space.base().architecture.name, .expected = "work that fits it: " + plan.base_quickly.fault});
   }
   for (const std::string& method : question.methods) {
     const auto hear = [&](const DesignSearchResult& so_far) {
       if (!tell) return;
-      tell(fmt::format("{}: {} of {} designs evaluated, {} ruled out, best {:.4g} of the base", method,
-                       so_far.designs.size(), question.budget.evaluations, so_far.ruled_out,
-                       so_far.best_so_far.empty() ? 0 : so_far.best_so_far.back() / objective.value(plan.base.run)));
+      tell(fmt::format(
+          "{}: {} of {} designs evaluated, {} ruled out, best {:.4g} of the base", method, so_far.designs.size(),
+          question.budget.evaluations, so_far.ruled_out,
+          so_far.best_so_far.empty() ? 0 : so_far.best_so_far.back() / objective.value(plan.base_quickly.run)));
     };
     plan.searches.push_back(search_designs(objective, question.budget, searcher_named(method), question.seed, grid,
                                            space.base_point(), evaluator, hear));

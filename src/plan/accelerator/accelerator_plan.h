@@ -23,7 +23,8 @@ struct AcceleratorPlanQuestion {
 
 struct AcceleratorPlan {
   double designs = 0;                        // in the space
-  DesignCosts base;                          // with final_tries, as are all but `searches`
+  DesignCosts base;                          // with final_tries, as are the finalists and the frontier
+  DesignCosts base_quickly;                  // with the tries of the searches, to compare them with
   std::vector<DesignSearchResult> searches;  // one for each method
   std::vector<EvaluatedDesign> finalists;    // best first; empty = nothing found keeps the limits
   std::vector<EvaluatedDesign> frontier;     // of two objectives

@@ -153,7 +153,7 @@ class PlanAccelCommand : public Command {
   std::vector<std::string> knobs_;
   std::string objective_ = "edp", method_ = "bayesian";
   std::string csv_, svg_, html_, out_design_;
-  int64_t evaluations_ = 200, tries_ = 1000, final_tries_ = 20'000, finalists_ = 3, seed_ = 1, threads_ = 0;
+  int64_t evaluations_ = 200, tries_ = 2000, final_tries_ = 20'000, finalists_ = 3, seed_ = 1, threads_ = 0;
   double most_area_ = 0, most_power_ = 0;
   bool compare_ = false;
 };
