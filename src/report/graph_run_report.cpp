@@ -59,11 +59,11 @@ Json graph_run_json(const GraphRunReport& report) {
                              {"calls", timed.call.count},
                              {"seconds", to_json(timed.seconds)}}));
   }
-  return Json::object({{"network", report.graph.name},
+  return Json::object({{"model", report.graph.name},
                        {"device", report.device.name},
                        {"seconds", to_json(run.kernels)},
-                       {"weights_bytes", run.memory.weights.value()},
-                       {"activations_bytes", run.memory.activations.value()},
+                       {"weight_bytes", run.memory.weights.value()},
+                       {"activation_bytes", run.memory.activations.value()},
                        {"steps", std::move(nodes)}});
 }
 

@@ -1,5 +1,8 @@
 #include "report/hardware_plan_report.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -43,7 +46,8 @@ std::string sentence(const HardwarePlanReport& report) {
 }
 
 std::string percent_text(double ratio) {
-  return fmt::format("{:+.0f}%", 100 * (ratio - 1));
+  const double percent = std::round(100 * (ratio - 1));
+  return percent == 0 ? "0%" : fmt::format("{:+.0f}%", percent);
 }
 
 std::vector<std::string> table_titles(const HardwarePlanReport& report) {
@@ -58,7 +62,7 @@ std::vector<std::vector<std::string>> table_rows(const HardwarePlanReport& repor
   for (const Sensitivity& one : report.sensitivities) {
     std::vector<std::string> row = {std::string(device_number_name(one.number)),
                                     device_number_text(report.device, one.number),
-                                    fmt::format("{:.2f}%", one.elasticity)};
+                                    fmt::format("{:.2f}%", std::abs(one.elasticity) < 0.005 ? 0.0 : one.elasticity)};
     for (const auto& [factor, ratio] : one.times) row.push_back(percent_text(ratio));
     rows.push_back(std::move(row));
   }

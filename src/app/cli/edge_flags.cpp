@@ -19,14 +19,20 @@ void EdgeFlags::declare(Options& options) {
 }
 
 bool EdgeFlags::is_hardware(const Library& library) const {
-  const HardwareCatalogue hardware = library.hardware();
-  return std::find(hardware.device_names().begin(), hardware.device_names().end(), device_) !=
-         hardware.device_names().end();
+  const std::vector<std::string> predictors = json_stems(library.directory() / "edge" / "devices");
+  const bool is_file = device_.find('/') != std::string::npos || device_.ends_with(".json");
+  if (is_file || std::find(predictors.begin(), predictors.end(), device_) != predictors.end()) return false;
+  try {
+    library.hardware().device(device_);  // by any of its names
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
 }
 
 EdgePredictor EdgeFlags::predictor(const Library& library) const {
-  return read_edge_predictor(
-      shipped_file("--device", library.directory() / "edge" / "devices", device_, "edge predictor"));
+  return read_edge_predictor(shipped_file("--device", library.directory() / "edge" / "devices", device_,
+                                          "a predictor of a CPU (foretoken profile cpu), a GPU (foretoken devices)"));
 }
 
 FusionRules EdgeFlags::fusion_rules(const Library& library) const {

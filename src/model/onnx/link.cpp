@@ -1,7 +1,10 @@
 // From names to edges: every tensor gets one number, functions are inlined, bodies of control flow are put between the
 // nodes that begin and end them, and nodes are brought into an order in which they can run.
 #include <algorithm>
+#include <array>
+#include <filesystem>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -14,11 +17,19 @@
 namespace foretoken {
 namespace {
 
+// The graph's own name, or the file's where an exporter gave it the one that it gives to all.
+std::string name_of(const OnnxFile& file) {
+  constexpr std::array<std::string_view, 5> usual = {"", "torch_jit", "torch-jit-export", "main_graph", "tf2onnx"};
+  if (std::find(usual.begin(), usual.end(), file.body.name) == usual.end()) return file.body.name;
+  const std::string stem = std::filesystem::path(file.source).stem().string();
+  return stem.empty() ? file.body.name : stem;
+}
+
 class OnnxLinker {
  public:
   OnnxLinker(const OnnxFile& file, const OnnxOptions& options) : file_(file), options_(options) {
     graph_.source = file.source;
-    graph_.name = file.body.name;
+    graph_.name = name_of(file);
     graph_.producer = file.producer;
     for (const auto& [domain, version] : file.opsets) graph_.opsets[domain] = version;
     for (const OnnxFunction& function : file.functions) functions_[{function.domain, function.name}] = &function;

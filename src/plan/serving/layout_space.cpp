@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include <fmt/format.h>
+
+#include "base/error.h"
 #include "compose/serving_engine.h"
 
 namespace foretoken {
@@ -82,6 +86,19 @@ int64_t affordable_devices(const ServingQuestion& question, const HardwareChoice
   return std::min(hardware.most_devices, static_cast<int64_t>(std::min(devices, 1e9)));
 }
 
+// Not one device is affordable: a question about nothing.
+void check_budget(const ServingQuestion& question) {
+  std::optional<double> cheapest;
+  for (const HardwareChoice& hardware : question.hardware) {
+    if (affordable_devices(question, hardware) > 0) return;
+    cheapest = std::min(cheapest.value_or(*hardware.usd_per_hour), *hardware.usd_per_hour);
+  }
+  if (!cheapest) return;
+  throw InputError({.source = "--budget-usd-hour",
+                    .value = fmt::format("{:g}", *question.budget_usd_per_hour),
+                    .expected = fmt::format("at least {:g}, the price of the cheapest device", *cheapest)});
+}
+
 void add_shared_pools(const ServingQuestion& question, const EngineChoice& engine, int64_t devices,
                       std::vector<ServingLayout>& layouts) {
   const int64_t most = devices / engine.devices();
@@ -124,6 +141,7 @@ bool share_caches(const EngineChoice& prefill, const EngineChoice& decode) {
 
 std::vector<ServingLayout> serving_layouts(const ServingQuestion& question) {
   std::vector<ServingLayout> layouts;
+  check_budget(question);
   for (const HardwareChoice& hardware : question.hardware) {
     const int64_t devices = affordable_devices(question, hardware);
     const std::vector<EngineChoice> engines = engine_choices(question, hardware);

@@ -26,7 +26,7 @@ std::string_view colour_of(PipelineTaskKind kind) {
   }
 }
 
-std::vector<BarPart> time_parts(const IterationEstimate& iteration) {
+std::vector<BarPart> page_time_parts(const IterationEstimate& iteration) {
   std::vector<BarPart> parts;
   for (size_t i = 0; i < iteration.parts.size(); ++i) {
     const double seconds = iteration.parts[i];
@@ -37,7 +37,7 @@ std::vector<BarPart> time_parts(const IterationEstimate& iteration) {
   return parts;
 }
 
-std::vector<BarPart> memory_parts(const TrainingMemory& memory) {
+std::vector<BarPart> page_memory_parts(const TrainingMemory& memory) {
   const auto part = [](const char* name, Bytes bytes) {
     return BarPart{name, bytes.value(), bytes_text(bytes.value())};
   };
@@ -98,7 +98,7 @@ std::string training_page_html(const TrainingPage& own) {
   HtmlPage page(fmt::format("foretoken: training {}", own.question.job.model.name));
   page.sentence(sentence(own));
   page.heading("Where the step's time goes");
-  page.figure(parts_bar_svg(duration_text(estimate.iteration.seconds.value), time_parts(estimate.iteration)),
+  page.figure(parts_bar_svg(duration_text(estimate.iteration.seconds.value), page_time_parts(estimate.iteration)),
               "Parts of one step; bubble is time in which stages of the pipeline wait");
   if (own.question.plan.parallel.pipeline > 1) {
     page.figure(pipeline_svg(own.timeline), "When each stage of the pipeline does what, from left to right");
@@ -108,7 +108,7 @@ std::string training_page_html(const TrainingPage& own) {
   page.figure(parts_bar_svg(estimate.capacity ? fmt::format("{} of {}", bytes_text(memory.total().value()),
                                                             bytes_text(estimate.capacity->value()))
                                               : bytes_text(memory.total().value()),
-                            memory_parts(memory), estimate.capacity ? estimate.capacity->value() : 0),
+                            page_memory_parts(memory), estimate.capacity ? estimate.capacity->value() : 0),
               fmt::format("Stage {} holds most", estimate.memory.fullest));
   if (!estimate.advice.empty()) {
     page.paragraph("To make it fit:");

@@ -1,8 +1,11 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
 #include "app/cli/edge_flags.h"
 #include "app/cli/graph_flags.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "compose/step_estimate.h"
 #include "report/edge_model_report.h"
@@ -56,6 +59,10 @@ class EdgeCommand : public Command {
     const FusionRules rules = device_.fusion_rules(library);
     const OnnxGraph graph = read_onnx(onnx_, options);
     const EdgeLowering lowering = lower_edge(graph, rules);
+    const auto has_calls = [](const EdgeStep& step) { return !step.calls.empty(); };
+    if (std::none_of(lowering.steps.begin(), lowering.steps.end(), has_calls)) {
+      throw InputError({.source = onnx_, .expected = "a network that computes something; is a dimension bound to 0?"});
+    }
     const EdgeModelEstimate estimate = estimate_edge_model(lowering, predictor, {.threads = threads_});
     EdgeModelReport report{.graph = graph,
                            .rules = rules,

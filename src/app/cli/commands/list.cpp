@@ -27,7 +27,7 @@ constexpr CommandKind kinds[] = {
     {"adapt", "A new device from ten timings: latencies of networks of a known space", make_adapt},
     {"compare", "Two answers side by side: what changed, and which parts made the difference", make_compare},
     {"suite", "The benchmark suite: every scenario's answer, and scores of any tool's answers", make_suite},
-    {"profile", "Measure the kernels of the GPU of this machine", make_profile},
+    {"profile", "Measure this machine: kernels of its GPU or CPU, what a runtime fuses", make_profile},
     {"validate", "Compare predictions with measurements, yours or published", make_validate},
     {"import", "Read what other tools wrote: profiler traces", make_import},
     {"ui", "A page in the browser: ask, compare, explore", make_ui},

@@ -5,6 +5,7 @@
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/edge_flags.h"
 #include "app/cli/out_file.h"
+#include "app/cli/progress.h"
 #include "base/error.h"
 #include "compose/edge/validate_edge_models.h"
 #include "kernel/fewshot/validate_fewshot.h"
@@ -18,13 +19,29 @@ constexpr const char* kernel_file = "host_ort_kernels.csv";
 constexpr const char* model_file = "host_ort_models.csv";
 constexpr const char* model_folder = "onnx";
 
-// The table of a space: plain or compressed. Empty where there is none.
-std::filesystem::path latency_file(const std::filesystem::path& folder, std::string_view space) {
-  for (const char* end : {".csv", ".csv.gz"}) {
-    const std::filesystem::path path = folder / fmt::format("{}_latency{}", space, end);
-    if (std::filesystem::exists(path)) return path;
+// What there is to compare with; empty: no such table.
+struct EdgeTables {
+  std::filesystem::path kernels, models;
+  std::vector<std::pair<std::string, std::filesystem::path>> spaces;
+};
+
+// A folder's tables, plain or compressed, or one table, known by its name; a name that says nothing is one of kernels.
+EdgeTables tables_of(const std::filesystem::path& data) {
+  const bool is_folder = std::filesystem::is_directory(data);
+  const auto found = [&](const std::string& name) -> std::filesystem::path {
+    for (const std::string& own : {name, name + ".gz"}) {
+      if (is_folder && std::filesystem::exists(data / own)) return data / own;
+      if (!is_folder && data.filename() == own) return data;
+    }
+    return {};
+  };
+  EdgeTables tables{.kernels = found(kernel_file), .models = found(model_file)};
+  for (const ArchitectureSpace& space : architecture_spaces()) {
+    const std::filesystem::path path = found(fmt::format("{}_latency.csv", space.name));
+    if (!path.empty()) tables.spaces.emplace_back(space.name, path);
   }
-  return {};
+  if (!is_folder && tables.models.empty() && tables.spaces.empty()) tables.kernels = data;
+  return tables;
 }
 
 class ValidateEdge : public Command {
@@ -32,8 +49,8 @@ class ValidateEdge : public Command {
   void declare(Options& options) override {
     options.text(
         "--data", data_,
-        "Folder with host_ort_kernels.csv, host_ort_models.csv (graphs in onnx/) and SPACE_latency.csv, or one "
-        "CSV file of kernels: kind, params, cpu_ms_min",
+        "Folder with host_ort_kernels.csv, host_ort_models.csv (graphs in onnx/) and SPACE_latency.csv, or one of "
+        "them; a file of another name holds kernels: kind, params, cpu_ms_min",
         true);
     device_.declare(options);
     options.integer("--draws", draws_, {.least = 0, .most = 1000},
@@ -44,7 +61,9 @@ class ValidateEdge : public Command {
         "  foretoken validate edge --data measurements/edge --device neoverse_v1_ort --draws 20\n"
         "  foretoken validate edge --data measurements/edge/host_ort_kernels.csv\n"
         "Models are predicted from their graphs by kernel prices alone. Of a space of architectures every device is\n"
-        "predicted from ten of its timings by a prior of the others; latencies that were added up from blocks stand\n"
+        "predicted from ten of its timings by a prior of the others, or by the one that ships where that does not know "
+        "it;\n"
+        "latencies that were added up from blocks stand\n"
         "apart from measured ones, and failed measurements are listed as skipped.");
   }
 
@@ -57,14 +76,17 @@ class ValidateEdge : public Command {
       sink = [&](const ScoredEdge& scored) { file.stream() << scored_edge_row(scored); };
     }
     EdgeScores scores(sink);
-    const std::filesystem::path data(data_);
-    const bool is_folder = std::filesystem::is_directory(data);
-    const std::filesystem::path kernels = is_folder ? data / kernel_file : data;
-    if (!is_folder || std::filesystem::exists(kernels))
-      score_edge_kernels(predictor, read_edge_rows(kernels), kernels.string(), scores);
-    if (is_folder && std::filesystem::exists(data / model_file))
-      score_edge_models(predictor, device_.fusion_rules(library), data / model_file, data / model_folder, scores);
-    const std::vector<FewshotSpace> spaces = is_folder ? spaces_of(data, scores) : std::vector<FewshotSpace>{};
+    const EdgeTables tables = tables_of(data_);
+    if (!tables.kernels.empty()) {
+      show_progress("kernels");
+      score_edge_kernels(predictor, read_edge_rows(tables.kernels), tables.kernels.string(), scores);
+    }
+    if (!tables.models.empty()) {
+      show_progress("whole models");
+      score_edge_models(predictor, device_.fusion_rules(library), tables.models,
+                        tables.models.parent_path() / model_folder, scores);
+    }
+    const std::vector<FewshotSpace> spaces = spaces_of(tables, library, scores);
     file.close();
     const Validation validation = scores.result();
     if (validation.overall.n == 0 && spaces.empty()) {
@@ -80,13 +102,17 @@ class ValidateEdge : public Command {
   }
 
  private:
-  std::vector<FewshotSpace> spaces_of(const std::filesystem::path& folder, EdgeScores& scores) const {
+  std::vector<FewshotSpace> spaces_of(const EdgeTables& tables, const Library& library, EdgeScores& scores) const {
     std::vector<FewshotSpace> spaces;
-    for (const ArchitectureSpace& space : architecture_spaces()) {
-      const std::filesystem::path path = latency_file(folder, space.name);
-      if (draws_ == 0 || path.empty()) continue;
-      FewshotSpace own{.name = std::string(space.name)};
-      own.validation = validate_fewshot(space, read_latency_table(space, path), {.draws = static_cast<size_t>(draws_)});
+    for (const auto& [space_name, path] : tables.spaces) {
+      if (draws_ == 0) continue;
+      show_progress(fmt::format("{}: devices from ten timings", space_name));
+      const ArchitectureSpace& space = architecture_space(space_name);
+      const LatencyPrior shipped =
+          read_latency_prior(library.directory() / "edge" / "priors" / fmt::format("{}.json", space_name));
+      FewshotSpace own{.name = space_name};
+      own.validation =
+          validate_fewshot(space, read_latency_table(space, path), {.draws = static_cast<size_t>(draws_)}, &shipped);
       for (const std::string& why : own.validation.skipped) scores.skip({.file = path.string(), .why = why});
       for (const FewshotGroup& group : own.validation.groups) {
         if (group.failed_rows == 0) continue;
