@@ -4,7 +4,8 @@ function(foretoken_tests target)
   cmake_parse_arguments(arg "SLOW" "" "SOURCES;LINKS" ${ARGN})
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LINKS} foretoken_flags fmt::fmt GTest::gtest_main GTest::gmock)
-  target_compile_options(${target} PRIVATE -O1)  # test code is compiled more often than it runs
+  # Test code is compiled more often than it runs.
+  target_compile_options(${target} PRIVATE $<IF:$<BOOL:${FORETOKEN_QUICK_BUILD}>,-O0,-O1>)
   target_compile_definitions(${target} PRIVATE FORETOKEN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if(FORETOKEN_QUICK_BUILD)
     get_property(first GLOBAL PROPERTY FORETOKEN_FIRST_TEST)  # whose compiled headers the others use
