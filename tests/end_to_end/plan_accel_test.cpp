@@ -23,8 +23,8 @@ TEST_F(PlanAccelCommand, answers_in_a_sentence_and_writes_what_was_asked_for) {
   const Outcome run = plan("--evaluations 20 --csv " + path("designs.csv") + " --html " + path("plan.html") +
                            " --svg " + path("curve.svg"));
   ASSERT_EQ(run.status, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("of the base's edp"));
-  EXPECT_THAT(run.out, HasSubstr("not proven to be the best of 225 designs"));
+  EXPECT_THAT(in_one_line(run.out), HasSubstr("of the base's edp"));
+  EXPECT_THAT(in_one_line(run.out), HasSubstr("not proven to be the best of 225 designs"));
   EXPECT_THAT(run.out, HasSubstr("GLB.capacity"));
   EXPECT_THAT(read_file(path("designs.csv"), 1U << 24U), HasSubstr("method,evaluation,GLB.capacity,RF.capacity"));
   EXPECT_THAT(read_file(path("plan.html"), 1U << 24U), HasSubstr("<svg"));
