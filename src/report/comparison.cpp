@@ -104,8 +104,8 @@ std::string sentence(const Comparison& comparison) {
   const ComparedNumber& most = comparison.parts.front();
   const double own = most.second - most.first;
   if (own == 0) return text + "; no part of it changed.";
-  text += fmt::format("; the largest part of the change of the {} is {} ({}{}", comparison.parts_of, most.name, own < 0 ? "-" : "+",
-                      duration_text(std::abs(own)));
+  text += fmt::format("; the largest part of the change of the {} is {} ({}{}", comparison.parts_of, most.name,
+                      own < 0 ? "-" : "+", duration_text(std::abs(own)));
   return text + fmt::format(" of {}{}).", all < 0 ? "-" : "+", duration_text(std::abs(all)));
 }
 

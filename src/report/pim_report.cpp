@@ -15,9 +15,9 @@ namespace {
 
 using Phase = std::pair<std::string_view, Estimate PimEstimate::*>;
 constexpr std::array<Phase, 4> pim_phases = {{{"to_dpus", &PimEstimate::to_dpus},
-                                          {"kernel", &PimEstimate::kernel},
-                                          {"between_dpus", &PimEstimate::between_dpus},
-                                          {"from_dpus", &PimEstimate::from_dpus}}};
+                                              {"kernel", &PimEstimate::kernel},
+                                              {"between_dpus", &PimEstimate::between_dpus},
+                                              {"from_dpus", &PimEstimate::from_dpus}}};
 
 }  // namespace
 

@@ -208,8 +208,8 @@ std::string scored_figure_row(const ScoredFigure& scored) {
   const AcceleratorFigure& figure = *scored.figure;
   const std::string error =
       figure.expected > 0 ? fmt::format("{}", figure.predicted / figure.expected - 1) : std::string();
-  return fmt::format("{},{},{},{},{},{}\n", csv_cell(scored.file), csv_cell(figure.case_id),
-                     csv_cell(figure.figure), figure.expected, figure.predicted, error);
+  return fmt::format("{},{},{},{},{},{}\n", csv_cell(scored.file), csv_cell(figure.case_id), csv_cell(figure.figure),
+                     figure.expected, figure.predicted, error);
 }
 
 }  // namespace foretoken

@@ -17,8 +17,8 @@ namespace foretoken {
 // its outermost memory. InputError where that level says no bandwidth: nothing above a kernel can do without.
 Device device_of(const Architecture& architecture);
 
-// InputError where a device file's bandwidth or peaks are not those of the design inside it, as when only one of the two
-// was changed.
+// InputError where a device file's bandwidth or peaks are not those of the design inside it, as when only one of the
+// two was changed.
 void check_sheet(const Device& device, const Architecture& architecture);
 
 // That sheet as a device file with the design inside, which foretoken step, train and serve take.

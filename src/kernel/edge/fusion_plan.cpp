@@ -106,14 +106,26 @@ std::vector<ProbeKind> probe_kinds() {
          const std::string x = conv(b);
          return b.node("Mul", {x, b.node("Sigmoid", {x})});
        }},
-      {"conv_add", {1, 1}, [](B& b) { return b.node("Add", {conv(b), picture(b, "residual")}); }},
+      {"conv_add",
+       {1, 1},
+       [](B& b) {
+         return b.node("Add", {conv(b), picture(b, "residual")});
+       }},
       {"conv_add_relu",
        {2, 1},
        [](B& b) {
          return b.node("Relu", {b.node("Add", {conv(b), picture(b, "residual")})});
        }},
-      {"conv_scale", {1, 1}, [](B& b) { return b.node("Mul", {conv(b), b.filled_weight({1, channels, 1, 1})}); }},
-      {"conv_shift", {1, 1}, [](B& b) { return b.node("Add", {conv(b), b.filled_weight({1, channels, 1, 1})}); }},
+      {"conv_scale",
+       {1, 1},
+       [](B& b) {
+         return b.node("Mul", {conv(b), b.filled_weight({1, channels, 1, 1})});
+       }},
+      {"conv_shift",
+       {1, 1},
+       [](B& b) {
+         return b.node("Add", {conv(b), b.filled_weight({1, channels, 1, 1})});
+       }},
       {"conv_max_pool",
        {1, 1},
        [](B& b) {
@@ -122,11 +134,17 @@ std::vector<ProbeKind> probe_kinds() {
       {"conv_conv", {1, 1}, [](B& b) { return pointwise(b, conv(b), channels); }},
       {"pad_conv",
        {1, 1},
-       [](B& b) { return pointwise(b, b.node("Pad", {picture(b), b.integers({0, 0, 1, 1, 0, 0, 1, 1})}), channels); }},
+       [](B& b) {
+         return pointwise(b, b.node("Pad", {picture(b), b.integers({0, 0, 1, 1, 0, 0, 1, 1})}), channels);
+       }},
       {"depthwise_bn_clip", {2, 1}, [](B& b) { return clip(b, batch_norm(b, depthwise(b))); }},
       {"depthwise_relu", {1, 1}, [](B& b) { return b.node("Relu", {depthwise(b)}); }},
       {"bn_relu", {1, 1}, [](B& b) { return b.node("Relu", {batch_norm(b, picture(b))}); }},
-      {"add_relu", {1, 1}, [](B& b) { return b.node("Relu", {b.node("Add", {picture(b), picture(b, "y")})}); }},
+      {"add_relu",
+       {1, 1},
+       [](B& b) {
+         return b.node("Relu", {b.node("Add", {picture(b), picture(b, "y")})});
+       }},
       {"max_pool_relu",
        {1, 1},
        [](B& b) {
@@ -147,7 +165,11 @@ std::vector<ProbeKind> probe_kinds() {
       {"matmul_bias", {1, 1}, [](B& b) { return with_bias(b, matmul(b)); }},
       {"matmul_bias_relu", {2, 1}, [](B& b) { return b.node("Relu", {with_bias(b, matmul(b))}); }},
       {"matmul_bias_gelu", {2, 5}, [](B& b) { return gelu(b, with_bias(b, matmul(b))); }},
-      {"matmul_add", {1, 1}, [](B& b) { return b.node("Add", {matmul(b), sequence(b, "residual")}); }},
+      {"matmul_add",
+       {1, 1},
+       [](B& b) {
+         return b.node("Add", {matmul(b), sequence(b, "residual")});
+       }},
       {"gemm_relu", {1, 1}, [](B& b) { return b.node("Relu", {gemm(b)}); }},
       {"gemm_sigmoid", {1, 1}, [](B& b) { return b.node("Sigmoid", {gemm(b)}); }},
       {"bias_gelu", {1, 5}, [](B& b) { return gelu(b, with_bias(b, sequence(b))); }},
@@ -166,8 +188,16 @@ std::vector<ProbeKind> probe_kinds() {
          const std::string key = b.node("Transpose", {b.input("key", {4, rows, 16})}, {with("perm", {0, 2, 1})});
          return b.node("MatMul", {b.input("query", {4, 8, 16}), key});
        }},
-      {"matmul_scale", {1, 1}, [](B& b) { return b.node("Mul", {scores(b), b.real(0.25)}); }},
-      {"matmul_divide", {1, 1}, [](B& b) { return b.node("Div", {scores(b), b.real(4)}); }},
+      {"matmul_scale",
+       {1, 1},
+       [](B& b) {
+         return b.node("Mul", {scores(b), b.real(0.25)});
+       }},
+      {"matmul_divide",
+       {1, 1},
+       [](B& b) {
+         return b.node("Div", {scores(b), b.real(4)});
+       }},
       {"scale_softmax",
        {1, 1},
        [](B& b) {

@@ -34,8 +34,8 @@ struct FusionPlan {
   std::vector<FusionModel> models;  // no name twice
 };
 
-// Chains that exporters write and runtimes are known to fuse, and some that few fuse. Sizes are such that the parts take
-// about as long as each other where they can: what fusing would save is then large beside the noise.
+// Chains that exporters write and runtimes are known to fuse, and some that few fuse. Sizes are such that the parts
+// take about as long as each other where they can: what fusing would save is then large beside the noise.
 FusionPlan fusion_plan();
 
 }  // namespace foretoken
