@@ -65,6 +65,7 @@ class PlanServe : public Command {
     options.list("--max-num-seqs", seqs_, "Most sequences of a step; default: the engine's, 32, 64, 128, 256");
     options.list("--max-num-batched-tokens", tokens_, "Most tokens of a step; default: the engine's, 2048, 8192");
     options.flag("--disaggregate", separate_pools_, "Also compute prompts on engines of their own [on]");
+    options.flag("--mix-hardware", mixed_pools_, "Also compute prompts on other devices than those that decode");
     options.integer("--max-model-len", max_model_len_, {.least = 0, .most = 100'000'000},
                     "Longest sequence, prompt and output; 0 = what the requests need");
     options.number("--gpu-memory-utilization,--mem-fraction-static,--free-gpu-memory-fraction", memory_fraction_,
@@ -210,7 +211,8 @@ class PlanServe : public Command {
                          .max_num_batched_tokens = tokens_.empty()
                                                        ? std::vector<int64_t>{0, 2048, 8192}
                                                        : listed_sizes("--max-num-batched-tokens", tokens_, 0),
-                         .separate_pools = separate_pools_};
+                         .separate_pools = separate_pools_,
+                         .mixed_pools = mixed_pools_};
     for (const std::string& engine : result.engines) engine_kind(engine);
     const auto add = [](auto& list, const auto& one) {
       if (std::find(list.begin(), list.end(), one) == list.end()) list.push_back(one);
@@ -244,7 +246,7 @@ class PlanServe : public Command {
   std::vector<std::string> slos_, hardware_, prices_, engines_, schemes_, kv_dtypes_, tensor_, pipeline_, seqs_,
       tokens_;
   double budget_ = 0, memory_fraction_ = 0;
-  bool separate_pools_ = true;
+  bool separate_pools_ = true, mixed_pools_ = false;
   int64_t max_model_len_ = 0, most_simulated_ = 96, finalists_ = 6, threads_ = 0;
   LoadFlags load_;
   SpeculationFlags speculation_;
