@@ -190,16 +190,6 @@ Json point_json(const ServingPlanReport& report, const PlanPoint& point) {
   return json;
 }
 
-Json commands_json(const ServingPlanReport& report, const ServingLayout& layout) {
-  Json list = Json::array();
-  for (const LaunchCommand& command :
-       launch_commands(report.question, layout, planned_model_len(report.question, report.traffic))) {
-    list.push(Json::object(
-        {{"count", command.count}, {"role", command.role}, {"line", command.line}, {"note", command.note}}));
-  }
-  return list;
-}
-
 // A command that a shell reads as one line, though it is broken before flags.
 std::string shell_lines(const std::string& command) {
   constexpr size_t most = page_width - 4;  // the indent, and what follows a line
@@ -247,19 +237,35 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
   return text + "\n";
 }
 
+std::string launch_text(const ServingPlanReport& report, const ServingLayout& layout,
+                        const std::optional<HostPlace>& shared) {
+  std::string text;
+  for (const LaunchCommand& command :
+       launch_commands(report.question, layout, planned_model_len(report.question, report.traffic), shared)) {
+    if (command.count > 1) {
+      text += fmt::format("  # {} {}servers, each on devices of its own\n", command.count,
+                          command.role.empty() ? "" : command.role + " ");
+    }
+    if (!command.line.empty()) text += "  " + shell_lines(command.line) + "\n";
+    if (!command.note.empty()) text += "  # " + command.note + "\n";
+  }
+  return text;
+}
+
+Json launch_json(const ServingPlanReport& report, const ServingLayout& layout, const std::optional<HostPlace>& shared) {
+  Json list = Json::array();
+  for (const LaunchCommand& command :
+       launch_commands(report.question, layout, planned_model_len(report.question, report.traffic), shared)) {
+    list.push(Json::object(
+        {{"count", command.count}, {"role", command.role}, {"line", command.line}, {"note", command.note}}));
+  }
+  return list;
+}
+
 std::string serving_plan_text(const ServingPlanReport& report) {
   std::string text = wrap_lines(serving_plan_sentence(report), page_width, 2);
   if (const PlanPoint* winner = report.result.winner()) {
-    text += "\nTo start it:\n";
-    for (const LaunchCommand& command :
-         launch_commands(report.question, winner->layout, planned_model_len(report.question, report.traffic))) {
-      if (command.count > 1) {
-        text += fmt::format("  # {} {}servers, each on devices of its own\n", command.count,
-                            command.role.empty() ? "" : command.role + " ");
-      }
-      if (!command.line.empty()) text += "  " + shell_lines(command.line) + "\n";
-      if (!command.note.empty()) text += "  # " + command.note + "\n";
-    }
+    text += "\nTo start it:\n" + launch_text(report, winner->layout);
   }
   if (!report.result.points.empty()) {
     text += "\nThe best of each kind (~ by short runs alone):\n" + best_of_each(report);
@@ -304,6 +310,7 @@ Json serving_plan_json(const ServingPlanReport& report) {
   Json json = Json::object({{"sentence", serving_plan_sentence(report)},
                             {"model", question.model.name},
                             {"slos", std::move(slos)},
+                            {"attainment_percent", number_or_null(question.joint_percent)},
                             {"rate", number_or_null(question.rate)},
                             {"layouts", result.layouts},
                             {"pruned", std::move(pruned)},
@@ -311,7 +318,7 @@ Json serving_plan_json(const ServingPlanReport& report) {
                             {"unexplored", result.unexplored}});
   const PlanPoint* winner = result.winner();
   json.set("winner", winner != nullptr ? point_json(report, *winner) : Json());
-  json.set("commands", winner != nullptr ? commands_json(report, winner->layout) : Json::array());
+  json.set("commands", winner != nullptr ? launch_json(report, winner->layout) : Json::array());
   json.set("not_distinguishable", std::move(alike));
   json.set("ranking", std::move(ranking));
   json.set("frontier", std::move(frontier));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+
 namespace foretoken {
 
 std::string rate_number(double requests_per_s) {
@@ -17,6 +19,10 @@ std::string capacity_interval(const Headline& capacity) {
 
 std::string slos_text(const ServingQuestion& question) {
   std::string text;
+  if (question.joint_percent) {
+    for (const LatencySlo& slo : question.slos) text += (text.empty() ? "" : " and ") + limit_text(slo);
+    return fmt::format("{} for {}% of the requests", text, number_text(*question.joint_percent));
+  }
   for (const LatencySlo& slo : question.slos) text += (text.empty() ? "" : ", ") + slo_text(slo);
   return text;
 }

@@ -59,6 +59,23 @@ TEST_F(PlanServeCommand, a_rate_is_served_by_no_more_devices_than_it_needs) {
   EXPECT_THAT(in_one_line(none.out), HasSubstr("such devices"));
 }
 
+TEST_F(PlanServeCommand, several_models_share_the_devices) {
+  const Outcome run = plan("--request-rate 2 --also Qwen2.5-7B@2:256/32 --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json document = parse_json(run.out, "plan");
+  const JsonView view(document, "plan");
+  EXPECT_TRUE(view.at("fits").boolean());
+  const std::vector<JsonView> models = view.at("models").items();
+  ASSERT_EQ(models.size(), 2U);
+  EXPECT_THAT(models[0].at("commands").items()[0].at("line").string(), HasSubstr("CUDA_VISIBLE_DEVICES=0 "));
+  EXPECT_THAT(models[1].at("commands").items()[0].at("line").string(), HasSubstr("CUDA_VISIBLE_DEVICES=1 "));
+  const Outcome large = plan("--request-rate 2 --also Llama-3.1-70B@1000");
+  EXPECT_THAT(in_one_line(large.out), HasSubstr("cannot be served together"));
+  EXPECT_EQ(plan("--also Qwen2.5-7B@2").status, 2);
+  EXPECT_EQ(plan("--request-rate 2 --also Qwen2.5-7B").status, 2);
+  EXPECT_EQ(plan("--request-rate 2 --also Qwen2.5-7B@2:256").status, 2);
+}
+
 TEST_F(PlanServeCommand, says_what_is_out_of_reach) {
   const Outcome fast = run_foretoken(
       "plan serve --model Llama-3.1-8B --hardware l4:1 --slo ttft:1,tpot:50 --engines vllm --random-output-len 64 "

@@ -102,6 +102,10 @@ std::string slo_text(const LatencySlo& slo) {
                      number_text(slo.limit_ms));
 }
 
+std::string limit_text(const LatencySlo& slo) {
+  return fmt::format("{} < {} ms", names_of_metric(slo.metric).shown, number_text(slo.limit_ms));
+}
+
 std::string slo_key(const LatencySlo& slo) {
   return fmt::format("{}<{}ms@p{}", names_of_metric(slo.metric).name, number_text(slo.limit_ms),
                      number_text(slo.percentile));

@@ -70,17 +70,17 @@ void add_format_flags(const EngineChoice& engine, const Model& model, const Laun
   }
 }
 
-constexpr int64_t first_port = 8001, router_port = 8000;
 constexpr int64_t first_bootstrap_port = 8998;     // SGLang's own where there is one server
 constexpr int64_t first_side_channel_port = 5600;  // vLLM's NIXL connector; each rank adds its number
 constexpr int64_t most_lines = 16;
 
 // One server of several on a host.
 struct ServerPlace {
-  int64_t number = 0;        // of the host's servers
+  HostPlace host;            // of the first
+  int64_t number = 0;        // of the servers
   int64_t first_device = 0;  // of the host's
-  int64_t port() const { return first_port + number; }
-  int64_t bootstrap_port() const { return first_bootstrap_port + number; }
+  int64_t port() const { return host.router_port + 1 + number; }
+  int64_t bootstrap_port() const { return first_bootstrap_port + host.first_device + number; }
 };
 
 void add_role_flags(std::string_view role, std::string_view family, const std::optional<ServerPlace>& place,
@@ -151,7 +151,7 @@ struct ServerUrl {
 };
 
 // Before several servers; nothing in front of one alone.
-LaunchCommand router(std::string_view family, const std::vector<ServerUrl>& servers) {
+LaunchCommand router(std::string_view family, const std::vector<ServerUrl>& servers, int64_t router_port) {
   LaunchCommand command{.role = "router", .line = {}, .note = {}};
   const bool pools = !servers.front().role.empty();
   if (family == "trtllm") {
@@ -198,20 +198,22 @@ std::vector<PoolOfRole> pools_of(const ServingLayout& layout) {
   return {{&layout.pool, "prefill"}, {&*layout.decode, "decode"}};
 }
 
-bool fits_one_host(const ServingQuestion& question, const ServingLayout& layout) {
-  return !layout.is_mixed() && layout.devices() <= question.hardware_of(layout.pool.engine.device).node_devices;
+bool fits_one_host(const ServingQuestion& question, const ServingLayout& layout, const HostPlace& host) {
+  const int64_t devices = question.hardware_of(layout.pool.engine.device).node_devices;
+  return !layout.is_mixed() && host.first_device + layout.devices() <= devices;
 }
 
 }  // namespace
 
 std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, const ServingLayout& layout,
-                                           int64_t max_model_len) {
+                                           int64_t max_model_len, const std::optional<HostPlace>& shared) {
+  const HostPlace host = shared.value_or(HostPlace{});
   const int64_t servers = layout.pool.replicas + (layout.decode ? layout.decode->replicas : 0);
   const std::string_view family = flags_of(engine_family(layout.pool.engine.engine)).family;
-  const bool placed = servers > 1 && servers <= most_lines && fits_one_host(question, layout);
+  const bool placed = (servers > 1 || shared) && servers <= most_lines && fits_one_host(question, layout, host);
   std::vector<LaunchCommand> commands;
   std::vector<ServerUrl> urls;
-  ServerPlace place;
+  ServerPlace place{.host = host, .first_device = host.first_device};
   for (const auto& [pool, role] : pools_of(layout)) {
     if (!placed) {
       commands.push_back(launch(question, *pool, role, max_model_len, std::nullopt));
@@ -231,7 +233,7 @@ std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, cons
     }
   }
   if (servers == 1) return commands;
-  commands.push_back(router(family, urls));
+  commands.push_back(router(family, urls, host.router_port));
   if (!placed) {
     std::string& note = commands.back().note;
     note += fmt::format("{}every server's own host and port for HOST", note.empty() ? "" : "; ");

@@ -1,6 +1,7 @@
 // A layout as the lines that start it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,16 @@ struct LaunchCommand {
   std::string note;   // what the line cannot say; empty = nothing
 };
 
+// Where on a host that others use too the first server goes.
+struct HostPlace {
+  int64_t first_device = 0;
+  int64_t router_port = 8000;  // servers have those behind it
+};
+
 // Servers that share one node, and are few, have a line each with their devices and port; then comes the router in
-// front of them. `max_model_len` as planned_model_len() gives it.
+// front of them. `max_model_len` as planned_model_len() gives it. `shared`: nothing = they have the host for
+// themselves.
 std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, const ServingLayout& layout,
-                                           int64_t max_model_len);
+                                           int64_t max_model_len, const std::optional<HostPlace>& shared = {});
 
 }  // namespace foretoken

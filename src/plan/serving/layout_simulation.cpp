@@ -149,6 +149,10 @@ struct LayoutSimulator::Trial {
       result.attained = result.attained && achieved <= slo.limit_ms && few_fail;
       waits = waits || limits_waiting(slo);
     }
+    if (question.joint_percent) {
+      const double good = metrics.goodput.value_or(0) * metrics.duration_s;
+      result.attained = good >= *question.joint_percent / 100 * all;
+    }
     if (!waits) {
       result.attained = result.attained && keeps_up(metrics, request.percentiles, all / own_rate);
     }

@@ -56,6 +56,9 @@ struct DraftChoice {
 struct ServingQuestion {
   Model model;
   std::vector<LatencySlo> slos;
+  // Percent of the requests that must each meet all limits; the limits' percentiles are the same then, since fewer
+  // cannot do. Nothing = each limit is kept at its own percentile.
+  std::optional<double> joint_percent = {};
   std::optional<double> rate;  // requests/s to serve; nothing = as many as can be
   std::optional<double> budget_usd_per_hour;
   PlanObjective objective = PlanObjective::capacity;

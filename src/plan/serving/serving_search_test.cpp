@@ -118,6 +118,24 @@ TEST(ServingSearch, says_how_fast_a_request_alone_would_be) {
   }
 }
 
+// Requests that meet both limits are no more than those that meet one.
+TEST(ServingSearch, limits_together_are_harder_to_keep_than_each_alone) {
+  ServingQuestion question = small_question();
+  const double apart = search_with(question, {}, 1).winner()->capacity.value;
+  question.joint_percent = 95;
+  const ServingSearchResult together = search_with(question, {}, 1);
+  ASSERT_NE(together.winner(), nullptr);
+  EXPECT_LE(together.winner()->capacity.value, apart * 1.02);
+  for (const PlanRun& run : together.winner()->runs) {
+    for (size_t i = 0; run.attained && i < question.slos.size(); ++i) {
+      EXPECT_LE(run.achieved_ms[i], question.slos[i].limit_ms * 1.001);
+    }
+  }
+  question.joint_percent = 50;
+  for (LatencySlo& slo : question.slos) slo.percentile = 50;
+  EXPECT_GT(search_with(question, {}, 1).winner()->capacity.value, apart);
+}
+
 // Answers as it is told.
 class FixedEvaluator : public PlanEvaluator {
  public:
