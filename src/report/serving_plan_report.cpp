@@ -223,8 +223,10 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
       text += fmt::format(" At {} requests/s: {}.", number_text(*question.rate), achieved_text(question, *run));
     }
     if (winner->capacity.low < *question.rate) {
-      text += fmt::format(" If steps are as slow as their interval allows, it serves only {} requests/s.",
-                          rate_number(winner->capacity.low));
+      text += fmt::format(
+          " If steps are as slow as their interval allows, it serves only {} requests/s (--pessimistic plans for "
+          "that).",
+          rate_number(winner->capacity.low));
     }
   }
   const std::vector<size_t> alike = indistinguishable(question, report.result);

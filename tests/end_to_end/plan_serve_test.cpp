@@ -59,6 +59,21 @@ TEST_F(PlanServeCommand, a_rate_is_served_by_no_more_devices_than_it_needs) {
   EXPECT_THAT(in_one_line(none.out), HasSubstr("such devices"));
 }
 
+TEST_F(PlanServeCommand, a_pessimist_gets_the_low_end_of_the_interval) {
+  const auto capacity = [](const std::string& flags) {
+    const Outcome run = plan("-tp 2 --no-disaggregate --json " + flags);
+    EXPECT_EQ(run.status, 0) << run.err;
+    const Json document = parse_json(run.out, "plan");
+    const JsonView view = JsonView(document, "plan").at("winner").at("capacity_requests_per_s");
+    return std::pair(view.at("low").number(), view.at("value").number());
+  };
+  const auto [usual_low, usual] = capacity("");
+  const auto [slow_low, slow] = capacity("--pessimistic");
+  EXPECT_EQ(slow_low, slow);
+  EXPECT_NEAR(slow, usual_low, usual_low * 0.05);
+  EXPECT_LT(slow, usual * 0.95);
+}
+
 TEST_F(PlanServeCommand, several_models_share_the_devices) {
   const Outcome run = plan("--request-rate 2 --also Qwen2.5-7B@2:256/32 --json");
   ASSERT_EQ(run.status, 0) << run.err;

@@ -217,10 +217,8 @@ std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, cons
   for (const auto& [pool, role] : pools_of(layout)) {
     if (!placed) {
       commands.push_back(launch(question, *pool, role, max_model_len, std::nullopt));
-      const std::string host = fmt::format("{}HOST:8000", role == "prefill"  ? "PREFILL-"
-                                                          : role == "decode" ? "DECODE-"
-                                                                             : "");
-      urls.push_back({.url = host, .role = std::string(role), .bootstrap_port = {}});
+      const std::string_view prefix = role == "prefill" ? "PREFILL-" : role == "decode" ? "DECODE-" : "";
+      urls.push_back({.url = fmt::format("{}HOST:8000", prefix), .role = std::string(role), .bootstrap_port = {}});
       continue;
     }
     for (int64_t i = 0; i < pool->replicas; ++i) {

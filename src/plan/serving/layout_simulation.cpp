@@ -122,6 +122,8 @@ struct LayoutSimulator::Trial {
   Effort effort;
   double share;  // of the rate that what is simulated gets
 
+  StepBound usual_bound() const { return simulator.question_->pessimistic ? StepBound::high : StepBound::value; }
+
   PlanRun run(double rate, StepBound bound) const {
     const ServingQuestion& question = *simulator.question_;
     const double own_rate = rate * share;
@@ -129,7 +131,7 @@ struct LayoutSimulator::Trial {
     ServingRunRequest request = simulator.run_request(layout, engines, own_rate, requests);
     request.config.bound = bound;
     std::optional<EnergyMeter> meter;
-    if (bound == StepBound::value && draw_is_known()) request.observers.push_back(&meter.emplace(replica_watts()));
+    if (bound == usual_bound() && draw_is_known()) request.observers.push_back(&meter.emplace(replica_watts()));
     const ServingMetrics metrics = run_serving(request).metrics;
     const auto all = static_cast<double>(metrics.completed + metrics.rejected);
     PlanRun result{.rate = rate,
@@ -209,12 +211,12 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) 
   CapacitySearch search{
       .start = most * 0.7, .lowest = most / 100, .highest = most * 2, .tolerance = settings_of(effort).tolerance};
   const double capacity = highest_rate(search, [&](double rate) {
-    point.runs.push_back(trial.run(rate, StepBound::value));
+    point.runs.push_back(trial.run(rate, trial.usual_bound()));
     return point.runs.back().attained;
   });
   point.capacity = {.value = capacity, .low = capacity, .high = capacity};
   if (question_->rate && point.at_rate(*question_->rate) == nullptr) {
-    point.runs.push_back(trial.run(*question_->rate, StepBound::value));
+    point.runs.push_back(trial.run(*question_->rate, trial.usual_bound()));
   }
   std::sort(point.runs.begin(), point.runs.end(), [](const PlanRun& a, const PlanRun& b) { return a.rate < b.rate; });
   if (effort == Effort::quick || capacity == 0) return point;
@@ -224,7 +226,7 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) 
     search.start = start;
     return highest_rate(search, [&](double rate) { return trial.run(rate, bound).attained; });
   };
-  point.capacity.low = std::min(capacity, at_bound(StepBound::high, capacity * 0.85));
+  if (!question_->pessimistic) point.capacity.low = std::min(capacity, at_bound(StepBound::high, capacity * 0.85));
   point.capacity.high = std::max(capacity, at_bound(StepBound::low, capacity * 1.15));
   return point;
 }

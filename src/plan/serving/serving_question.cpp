@@ -41,6 +41,7 @@ std::string ServingQuestion::key(const Traffic& traffic) const {
   std::string text = fmt::format("{}|{}", model.name, traffic.key());
   for (const LatencySlo& slo : slos) text += "|" + slo_key(slo);
   if (joint_percent) text += fmt::format("|together {}", number_text(*joint_percent));
+  if (pessimistic) text += "|pessimistic";
   text += fmt::format("|rate {}|len {}|memory {}", rate ? number_text(*rate) : "any", max_model_len,
                       number_text(memory_fraction));
   if (drafts) {

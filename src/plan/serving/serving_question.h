@@ -60,6 +60,7 @@ struct ServingQuestion {
   // cannot do. Nothing = each limit is kept at its own percentile.
   std::optional<double> joint_percent = {};
   std::optional<double> rate;  // requests/s to serve; nothing = as many as can be
+  bool pessimistic = false;    // steps are as slow as their interval allows
   std::optional<double> budget_usd_per_hour;
   PlanObjective objective = PlanObjective::capacity;
   std::vector<HardwareChoice> hardware;

@@ -147,6 +147,7 @@ class LayoutSearch {
 
   void evaluate(const std::vector<size_t>& chosen, Effort effort) {
     std::vector<ServingLayout> layouts;
+    layouts.reserve(chosen.size());
     for (const size_t i : chosen) layouts.push_back(*candidates_[i].layout);
     std::vector<PlanPoint> points = evaluator_.evaluate(layouts, effort);
     for (size_t i = 0; i < chosen.size(); ++i) {
@@ -179,10 +180,9 @@ class LayoutSearch {
     if (next.empty()) return false;
     say(fmt::format("the best {} at length", next.size()));
     evaluate(next, Effort::full);
-    for (const Candidate& one : candidates_) {
-      if (one.point && one.point->effort == Effort::full && found(one)) return false;
-    }
-    return true;
+    return std::none_of(candidates_.begin(), candidates_.end(), [&](const Candidate& one) {
+      return one.point && one.point->effort == Effort::full && found(one);
+    });
   }
 
   ServingSearchResult finished() {

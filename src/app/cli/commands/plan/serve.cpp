@@ -36,6 +36,7 @@ std::pair<std::string, std::string> named_value(const char* flag, const std::str
 
 std::vector<int64_t> listed_sizes(const char* flag, const std::vector<std::string>& texts, int64_t least) {
   std::vector<int64_t> numbers;
+  numbers.reserve(texts.size());
   for (const std::string& text : texts)
     numbers.push_back(parse_size(flag, text, {.least = least, .most = 100'000'000}));
   return numbers;
@@ -57,6 +58,8 @@ class PlanServe : public Command {
     options.number("--budget-usd-hour", budget_, {.least = 0, .most = 1e9}, "Most USD an hour; 0 = any");
     options.choice("--objective", objective_, {"auto", "capacity", "cost"},
                    "auto = least cost for --request-rate, most requests/s where that is not given");
+    options.flag("--pessimistic", pessimistic_,
+                 "Plan for steps that are as slow as their 90% interval allows, so that the answer holds in that case");
     options.list("--also", also_,
                  "Another model on the same devices, with engines of its own: MODEL@RATE, or MODEL@RATE:IN/OUT with "
                  "lengths of its own; each model then has a rate");
@@ -198,6 +201,7 @@ class PlanServe : public Command {
                           .max_model_len = max_model_len_,
                           .memory_fraction = memory_fraction_};
     if (attainment_ > 0) set_attainment(asked);
+    asked.pessimistic = pessimistic_;
     if (asked.model.is_encoder_only()) {
       throw InputError({.source = "--model", .value = asked.model.name, .expected = "a model that generates tokens"});
     }
@@ -325,7 +329,7 @@ class PlanServe : public Command {
   std::vector<std::string> slos_, also_, hardware_, prices_, engines_, schemes_, kv_dtypes_, tensor_, pipeline_, seqs_,
       tokens_;
   double budget_ = 0, memory_fraction_ = 0, attainment_ = 0;
-  bool separate_pools_ = true, mixed_pools_ = false;
+  bool separate_pools_ = true, mixed_pools_ = false, pessimistic_ = false;
   int64_t max_model_len_ = 0, most_simulated_ = 96, finalists_ = 6, threads_ = 0;
   LoadFlags load_;
   SpeculationFlags speculation_;
