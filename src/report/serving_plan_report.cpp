@@ -33,8 +33,9 @@ std::string cost_text(const ServingQuestion& question, const PlanPoint& point) {
   const std::optional<double> usd = question.usd_per_hour(point.layout);
   const PlanRun* run = shown_run(question, point);
   if (!usd || run == nullptr) return "";
-  return fmt::format(" for ${:.2f} an hour (${:.2f} for a million output tokens)", *usd,
-                     usd_per_million_tokens(question, point.layout, *run).value_or(0));
+  return fmt::format(" for ${:.2f} an hour (${:.2f} for a million output tokens{})", *usd,
+                     usd_per_million_tokens(question, point.layout, *run).value_or(0),
+                     question.rate ? fmt::format(" at {} requests/s", number_text(*question.rate)) : "");
 }
 
 std::string joules_text(const PlanRun& run) {
@@ -71,7 +72,7 @@ Table layouts_table() {
   return Table({{"layout", Table::Align::left},
                 {"device", Table::Align::left},
                 {"GPUs"},
-                {"req/s"},
+                {"most req/s"},
                 {"tok/s/GPU"},
                 {"tok/s/user"},
                 {"$/h"},
@@ -82,8 +83,9 @@ Table layouts_table() {
 void add_layout(Table& table, const ServingQuestion& question, const PlanPoint& point, const PlanRun* run) {
   const auto devices = static_cast<double>(point.layout.devices());
   const std::string about = point.effort == Effort::quick ? "~" : "";
+  const bool serves = !question.rate || point.capacity.value >= *question.rate;
   table.add({layout_text(point.layout), devices_text(point.layout), fmt::format("{}", point.layout.devices()),
-             about + rate_number(point.capacity.value),
+             about + rate_number(point.capacity.value) + (serves ? "" : "!"),
              run != nullptr ? fmt::format("{:.0f}", run->output_tokens_per_s / devices) : "-",
              run != nullptr ? fmt::format("{:.1f}", run->tokens_per_s_of_user) : "-",
              usd_text(question.usd_per_hour(point.layout)),
@@ -119,6 +121,20 @@ std::string best_in_text(const FrontierRun& one) {
   return text;
 }
 
+// Devices that were offered and are in no row.
+std::string devices_not_tried(const ServingPlanReport& report) {
+  std::string names;
+  for (const HardwareChoice& choice : report.question.hardware) {
+    const bool tried =
+        std::any_of(report.result.points.begin(), report.result.points.end(), [&](const PlanPoint& point) {
+          return point.layout.pool.engine.device == choice.device.name && point.capacity.value > 0;
+        });
+    if (!tried) names += (names.empty() ? "" : ", ") + choice.device.name;
+  }
+  return names.empty() ? ""
+                       : "Nothing better is possible on " + names + " by the bounds of its layouts, or none runs.\n";
+}
+
 std::string frontier_table(const ServingPlanReport& report) {
   Table table({{"tok/s/user"},
                {"tok/s/GPU"},
@@ -149,6 +165,10 @@ std::string search_text(const ServingSearchResult& result) {
   text += fmt::format("; no better by their bounds than what was found: {}", result.beaten);
   if (result.unexplored > 0) {
     text += fmt::format("; {} more might be better and were not tried (--most-simulated)", result.unexplored);
+  }
+  if (result.without_rate) {
+    text += fmt::format("; to see what is possible without the rate, {} more were simulated",
+                        result.without_rate->points.size());
   }
   return text + ".\n";
 }
@@ -229,6 +249,10 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
           rate_number(winner->capacity.low));
     }
   }
+  constexpr double least_share = 0.33;
+  if (winner->capacity.low < least_share * winner->capacity.value) {
+    text += " That interval is too wide to rely on: little was measured on such devices, or few requests decide.";
+  }
   const std::vector<size_t> alike = indistinguishable(question, report.result);
   if (!alike.empty()) {
     const PlanPoint& second = report.result.points[alike.front()];
@@ -270,18 +294,25 @@ std::string serving_plan_text(const ServingPlanReport& report) {
     text += "\nTo start it:\n" + launch_text(report, winner->layout);
   }
   if (!report.result.points.empty()) {
-    text += "\nThe best of each kind (~ by short runs alone):\n" + best_of_each(report);
+    text += fmt::format("\nThe best by device, engine and pools (~ by short runs alone{}):\n",
+                        report.question.rate ? fmt::format("; ! below the rate; the rest at {} requests/s",
+                                                           number_text(*report.question.rate))
+                                             : "") +
+            best_of_each(report) + devices_not_tried(report);
   }
   if (!report.result.frontier.empty()) {
     text += "\nSpeed for a user against work of a GPU, cost and energy (of the facility), within the limits:\n" +
             frontier_table(report);
   }
   const TrafficLengths& lengths = report.traffic.lengths();
-  text += "\n" + wrap_lines(search_text(report.result) +
-                                fmt::format("Requests have {:.0f} tokens in and {:.0f} out in the mean. Intervals are "
-                                            "those of the step times; which requests come is the same in all runs.\n",
-                                            lengths.mean_input, lengths.mean_output),
-                            page_width, 0);
+  text +=
+      "\n" +
+      wrap_lines(search_text(report.result) +
+                     fmt::format("Requests have {:.0f} tokens in and {:.0f} out in the mean, and came at {} a second; "
+                                 "engines are set up for the longest of them. Intervals hold the doubt of "
+                                 "step times and what other requests of the same kind would change.\n",
+                                 lengths.mean_input, lengths.mean_output, rate_number(report.traffic.own_rate())),
+                 page_width, 0);
   return text;
 }
 

@@ -25,9 +25,11 @@ const PlanPoint* most_capable(const ServingPlanReport& report) {
   return best;
 }
 
-// Such layouts side by side.
+// Such engines side by side; of separate pools, such pools.
 int64_t devices_for(double rate, const PlanPoint& point) {
-  return static_cast<int64_t>(std::ceil(rate / point.capacity.value)) * point.layout.devices();
+  const int64_t parts = point.layout.decode ? 1 : point.layout.pool.replicas;
+  const double each = point.capacity.value / static_cast<double>(parts);
+  return static_cast<int64_t>(std::ceil(rate / each)) * (point.layout.devices() / parts);
 }
 
 // How far a run is from keeping its limits: above 1 where it breaks one.
@@ -78,14 +80,35 @@ std::string too_little_memory(const ServingPlanReport& report) {
   const double weights = weight_bytes(report.question.model).value();
   std::string offered;
   for (const HardwareChoice& choice : report.question.hardware) {
-    if (!choice.device.memory) continue;
-    offered += fmt::format("{}{} x {:.0f} GB of {}", offered.empty() ? "" : ", ", choice.most_devices,
-                           choice.device.memory->value.value() / 1e9, choice.device.name);
+    const MaybeFact<Bytes>& memory = choice.device.memory;
+    offered += fmt::format("{}{} x {} of {}", offered.empty() ? "" : ", ", choice.most_devices,
+                           memory ? fmt::format("{:.0f} GB", memory->value.value() / 1e9) : "unknown memory",
+                           choice.device.name);
   }
   return fmt::format(
       " No engine has room for the weights ({:.0f} GB as the model's config says) and its longest "
       "request on {}: offer more devices, or a narrower format (--quantizations).",
       weights / 1e9, offered);
+}
+
+// Why not one engine starts.
+std::string does_not_start(const ServingPlanReport& report) {
+  const ServingQuestion& question = report.question;
+  const int64_t longest = report.traffic.lengths().totals.back();
+  if (report.result.layouts == 0) {
+    return " No way to cut the model over these devices is left: its heads, experts and layers must divide by the "
+           "sizes "
+           "asked for (-tp, -pp), and the devices must compute in the formats asked for (--quantizations).";
+  }
+  if (question.model.max_positions > 0 && longest > question.model.max_positions) {
+    return fmt::format(" Its longest request has {} tokens, more than the {} positions of the model.", longest,
+                       question.model.max_positions);
+  }
+  if (question.max_model_len > 0 && longest > question.max_model_len) {
+    return fmt::format(" Its longest request has {} tokens, more than --max-model-len {}.", longest,
+                       question.max_model_len);
+  }
+  return too_little_memory(report);
 }
 
 }  // namespace
@@ -96,7 +119,10 @@ std::string unmet_plan_text(const ServingPlanReport& report) {
   std::string text = fmt::format("None of {} layouts serves {}", result.layouts, question.model.name);
   if (question.rate) text += fmt::format(" at {} requests/s", number_text(*question.rate));
   text += fmt::format(" within {}.", slos_text(question));
-  if (result.fastest_alone.empty()) return text + too_little_memory(report) + "\n";
+  if (result.fastest_alone.empty()) return text + does_not_start(report) + "\n";
+  if (result.unexplored > 0) {
+    text += fmt::format(" {} of them might and were not tried (--most-simulated).", result.unexplored);
+  }
   if (const PlanPoint* best = most_capable(report)) {
     text += fmt::format(" The most that they serve is {}, by {}.", capacity_interval(best->capacity),
                         on_hardware(question, best->layout));
@@ -108,6 +134,9 @@ std::string unmet_plan_text(const ServingPlanReport& report) {
                             *usd * static_cast<double>(devices) / static_cast<double>(best->layout.devices()));
       }
       text += ".";
+      if (question.budget_usd_per_hour) {
+        text += fmt::format(" The budget is ${:.2f} an hour.", *question.budget_usd_per_hour);
+      }
     }
     return text + "\n";
   }

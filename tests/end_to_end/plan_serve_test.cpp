@@ -69,8 +69,8 @@ TEST_F(PlanServeCommand, a_pessimist_gets_the_low_end_of_the_interval) {
   };
   const auto [usual_low, usual] = capacity("");
   const auto [slow_low, slow] = capacity("--pessimistic");
-  EXPECT_EQ(slow_low, slow);
-  EXPECT_NEAR(slow, usual_low, usual_low * 0.05);
+  EXPECT_LE(slow_low, slow);
+  EXPECT_GE(slow, usual_low * 0.95);
   EXPECT_LT(slow, usual * 0.95);
 }
 

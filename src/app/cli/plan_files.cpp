@@ -13,9 +13,9 @@ void PlanFileFlags::declare(Options& options) {
 }
 
 void PlanFileFlags::check() const {
-  OutFile("--html", html).close();
-  OutFile("--trace-out", trace_out).close();
-  OutFile("--csv", csv).close();
+  OutFile("--html", html, OutFile::Mode::append).close();
+  OutFile("--trace-out", trace_out, OutFile::Mode::append).close();
+  OutFile("--csv", csv, OutFile::Mode::append).close();
 }
 
 void PlanFileFlags::write(const ServingPlanner& planner, const ServingSearchResult& result) const {

@@ -217,7 +217,7 @@ ReplicaSummary ReplicaGroup::summary() const {
           .scheduler = config.scheduler,
           .count = count,
           .devices_each = cache_devices() + (ffn ? ffn->devices : 0),
-          .kv_blocks = config.options.num_gpu_blocks,
+          .kv_blocks = config.options.num_gpu_blocks * config.options.lock_step_ranks,
           .block_size = config.options.block_size};
 }
 

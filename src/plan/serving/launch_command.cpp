@@ -1,9 +1,11 @@
 #include "plan/serving/launch_command.h"
 
+#include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "serving/engine_setup.h"
 
@@ -30,6 +32,26 @@ const LaunchFlags& flags_of(std::string_view family) {
   return launch_flags[0];
 }
 
+// What TensorRT-LLM reads from a YAML file only.
+void add_option_of_file(const std::string& option, std::string& line, std::string& note) {
+  constexpr std::string_view flag = " --extra_llm_api_options options.yaml";
+  if (line.find(flag) == std::string::npos) line += flag;
+  note += fmt::format("options.yaml holds `{}`; ", option);
+}
+
+void add_node_flags(std::string_view family, int64_t nodes, std::string& line, std::string& note) {
+  if (nodes < 2) return;
+  if (family == "sglang") {
+    line += fmt::format(" --nnodes {} --node-rank 0 --dist-init-addr FIRST-HOST:5000", nodes);
+    note += "on each of its nodes, with --node-rank of its own; ";
+  } else if (family == "vllm") {
+    line += " --distributed-executor-backend ray";
+    note += fmt::format("on the head of a Ray cluster of {} nodes; ", nodes);
+  } else {
+    note += fmt::format("by `mpirun` or `srun` over {} nodes with trtllm-llmapi-launch; ", nodes);
+  }
+}
+
 void add_expert_flags(const EngineChoice& engine, std::string_view family, std::string& line, std::string& note) {
   if (!engine.expert_parallel) return;
   if (family == "vllm") {
@@ -46,7 +68,7 @@ void add_expert_flags(const EngineChoice& engine, std::string_view family, std::
     return;
   }
   line += fmt::format(" --ep_size {}", experts);
-  if (engine.attention_ranks > 1) note += "with enable_attention_dp: true in its options file; ";
+  if (engine.attention_ranks > 1) add_option_of_file("enable_attention_dp: true", line, note);
 }
 
 void add_format_flags(const EngineChoice& engine, const Model& model, const LaunchFlags& flags, std::string& line,
@@ -57,14 +79,17 @@ void add_format_flags(const EngineChoice& engine, const Model& model, const Laun
     if (*engine.scheme == Scheme::fp8 && flags.family != "trtllm") {
       line += " --quantization fp8";
     } else {
-      note += fmt::format("MODEL is a checkpoint in {}; ", scheme);
+      note += fmt::format("MODEL is a checkpoint of it in {}; ", scheme);
+      const size_t name = line.find(model.name);
+      ensure(name != std::string::npos, "the line names the model");
+      line.replace(name, model.name.size(), "MODEL");
     }
   }
   if (engine.kv_dtype == model.dtype) return;
   const std::string_view type =
       engine.kv_dtype == DType::fp8 && flags.family == "sglang" ? "fp8_e4m3" : dtype_name(engine.kv_dtype);
   if (flags.kv_dtype.empty()) {
-    note += fmt::format("with kv_cache_config.dtype: {} in its options file; ", type);
+    add_option_of_file(fmt::format("kv_cache_config: {{dtype: {}}}", type), line, note);
   } else {
     line += fmt::format(" {} {}", flags.kv_dtype, type);
   }
@@ -92,7 +117,7 @@ void add_role_flags(std::string_view role, std::string_view family, const std::o
     line += fmt::format(" --disaggregation-mode {}", role);
     if (place) line += fmt::format(" --disaggregation-bootstrap-port {}", place->bootstrap_port());
   } else {
-    note += "with cache_transceiver_config.backend: UCX in its options file; ";
+    add_option_of_file("cache_transceiver_config: {backend: UCX}", line, note);
   }
 }
 
@@ -137,6 +162,8 @@ LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, st
   if (question.memory_fraction > 0) {
     line += fmt::format(" {} {}", flags.memory, number_text(question.memory_fraction));
   }
+  const int64_t node_devices = std::max<int64_t>(1, question.hardware_of(engine.device).node_devices);
+  add_node_flags(flags.family, (engine.devices() + node_devices - 1) / node_devices, line, command.note);
   add_role_flags(role, flags.family, place, line, command.note);
   if (engine.speculates && question.drafts) add_draft_flags(*question.drafts, flags.family, line, command.note);
   if (place) add_place(*place, engine.devices(), role, flags.family, line);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/error.h"
 #include "model/weights.h"
@@ -20,6 +21,24 @@ struct EffortSettings {
 constexpr EffortSettings settings_of(Effort effort) {
   return effort == Effort::quick ? EffortSettings{.least_requests = 200, .service_times = 4, .tolerance = 0.08}
                                  : EffortSettings{.least_requests = 1000, .service_times = 12, .tolerance = 0.02};
+}
+
+// Other stretches of the traffic that capacity is also found for.
+constexpr int64_t other_parts = 2;
+
+// Equal engines need not all be simulated: at most 8 of them, and at least 2, until there are requests enough.
+ServingLayout part_of(const ServingLayout& layout, Effort effort, double requests_of_replica) {
+  constexpr double enough_requests = 12'000;
+  ServingLayout part = layout;
+  if (!layout.decode) {
+    const auto wanted = static_cast<int64_t>(std::clamp(enough_requests / requests_of_replica, 2.0, 8.0));
+    part.pool.replicas = std::min<int64_t>(layout.pool.replicas, effort == Effort::quick ? 1 : wanted);
+  } else {
+    const int64_t equal = std::gcd(layout.pool.replicas, layout.decode->replicas);
+    part.pool.replicas /= equal;
+    part.decode->replicas /= equal;
+  }
+  return part;
 }
 
 LatencyGoals goals_of(const std::vector<LatencySlo>& slos) {
@@ -78,12 +97,13 @@ int64_t LayoutSimulator::requests_for(Effort effort, double rate) const {
   }
   const EffortSettings settings = settings_of(effort);
   const double span_s = settings.service_times * traffic_->lengths().mean_output * tpot_s;
+  constexpr int64_t most_requests = 200'000;  // only separate pools of very many engines come near
   return std::clamp(static_cast<int64_t>(std::ceil(std::min(rate * span_s, 1e12))), settings.least_requests,
-                    std::max(settings.least_requests, traffic_->size()));
+                    most_requests);
 }
 
 ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, const LayoutEngines& engines, double rate,
-                                               int64_t requests) const {
+                                               int64_t requests, int64_t first_request) const {
   ServingRunRequest request;
   const std::string& engine = layout.pool.engine.engine;
   request.config.router = usual_router(engine, 1);
@@ -107,7 +127,9 @@ ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, cons
     between.first_token = usual_first_token(engine);
     request.config.disaggregation = std::move(between);
   }
-  request.load = [this, rate, requests](uint64_t /*seed*/) { return traffic_->at_rate(rate, requests); };
+  request.load = [this, rate, requests, first_request](uint64_t /*seed*/) {
+    return traffic_->at_rate(rate, requests, first_request);
+  };
   request.goals = goals_of(question_->slos);
   request.percentiles = slo_percentiles(question_->slos);
   request.step_bounds = false;
@@ -124,11 +146,12 @@ struct LayoutSimulator::Trial {
 
   StepBound usual_bound() const { return simulator.question_->pessimistic ? StepBound::high : StepBound::value; }
 
-  PlanRun run(double rate, StepBound bound) const {
+  // `part` of the traffic: 0 is its beginning.
+  PlanRun run(double rate, StepBound bound, int64_t part = 0) const {
     const ServingQuestion& question = *simulator.question_;
     const double own_rate = rate * share;
     const int64_t requests = simulator.requests_for(effort, own_rate);
-    ServingRunRequest request = simulator.run_request(layout, engines, own_rate, requests);
+    ServingRunRequest request = simulator.run_request(layout, engines, own_rate, requests, part * requests);
     request.config.bound = bound;
     std::optional<EnergyMeter> meter;
     if (bound == usual_bound() && draw_is_known()) request.observers.push_back(&meter.emplace(replica_watts()));
@@ -142,7 +165,7 @@ struct LayoutSimulator::Trial {
                    .tokens_per_s_of_user = metrics.tpot.mean_ms > 0 ? 1e3 / metrics.tpot.mean_ms : 0,
                    .goodput = metrics.goodput.value_or(metrics.request_throughput) / share,
                    .failed_share = static_cast<double>(metrics.rejected) / all,
-                   .joules_per_token = meter ? joules_per_token(*meter, metrics) : Headline{}};
+                   .joules_per_token = {}};
     bool waits = false;
     for (const LatencySlo& slo : question.slos) {
       const double achieved = achieved_ms(slo, metrics, request.percentiles);
@@ -158,6 +181,11 @@ struct LayoutSimulator::Trial {
     if (!waits) {
       result.attained = result.attained && keeps_up(metrics, request.percentiles, all / own_rate);
     }
+    // One that keeps up does so for ever: the end of the run, when requests have stopped coming, says nothing.
+    const double lasts_s = result.attained ? all / own_rate : metrics.duration_s;
+    result.output_tokens_per_s *= metrics.duration_s / lasts_s;
+    result.goodput *= metrics.duration_s / lasts_s;
+    if (meter) result.joules_per_token = joules_per_token(*meter, metrics, lasts_s);
     return result;
   }
 
@@ -179,14 +207,14 @@ struct LayoutSimulator::Trial {
     }
     return watts;
   }
-  Headline joules_per_token(const EnergyMeter& meter, const ServingMetrics& metrics) const {
+  Headline joules_per_token(const EnergyMeter& meter, const ServingMetrics& metrics, double lasts_s) const {
     std::vector<MeteredBoards> boards;
     for (const auto& [engine, replicas] : pools()) {
       boards.push_back(engine->boards);
       boards.back().replicas = replicas;
     }
-    const Estimate each = energy_account(meter, boards, FacilityRates(), metrics, exactly(metrics.duration_s))
-                              .facility_joules_per_output_token;
+    const Estimate each =
+        energy_account(meter, boards, FacilityRates(), metrics, exactly(lasts_s)).facility_joules_per_output_token;
     return {.value = each.value, .low = each.low, .high = each.high};
   }
 };
@@ -199,15 +227,14 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) 
   const SchedulerOptions& options = (engines.decode != nullptr ? *engines.decode : *engines.pool).config.options;
   point.kv_tokens = options.num_gpu_blocks * options.block_size;
 
-  const bool one_of_many = effort == Effort::quick && !layout.decode && layout.pool.replicas > 1;
-  ServingLayout simulated = layout;
-  if (one_of_many) simulated.pool.replicas = 1;
+  const double most = judgement.most_requests_per_s;
+  const double most_of_replica = most / static_cast<double>(layout.pool.replicas);
+  const ServingLayout simulated = part_of(layout, effort, static_cast<double>(requests_for(effort, most_of_replica)));
   const Trial trial{.simulator = *this,
                     .layout = simulated,
                     .engines = engines,
                     .effort = effort,
-                    .share = one_of_many ? 1 / static_cast<double>(layout.pool.replicas) : 1};
-  const double most = judgement.most_requests_per_s;
+                    .share = static_cast<double>(simulated.devices()) / static_cast<double>(layout.devices())};
   CapacitySearch search{
       .start = most * 0.7, .lowest = most / 100, .highest = most * 2, .tolerance = settings_of(effort).tolerance};
   const double capacity = highest_rate(search, [&](double rate) {
@@ -222,12 +249,20 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) 
   if (effort == Effort::quick || capacity == 0) return point;
 
   search.tolerance = settings_of(Effort::quick).tolerance / 2;
-  const auto at_bound = [&](StepBound bound, double start) {
+  const auto capacity_with = [&](StepBound bound, int64_t part, double start) {
     search.start = start;
-    return highest_rate(search, [&](double rate) { return trial.run(rate, bound).attained; });
+    return highest_rate(search, [&](double rate) { return trial.run(rate, bound, part).attained; });
   };
-  if (!question_->pessimistic) point.capacity.low = std::min(capacity, at_bound(StepBound::high, capacity * 0.85));
-  point.capacity.high = std::max(capacity, at_bound(StepBound::low, capacity * 1.15));
+  double low = capacity, squares = 0;
+  if (!question_->pessimistic) low = std::min(capacity, capacity_with(StepBound::high, 0, capacity * 0.85));
+  const double high = std::max(capacity, capacity_with(StepBound::low, 0, capacity * 1.15));
+  for (int64_t part = 1; part <= other_parts; ++part) {
+    squares += std::pow(capacity_with(trial.usual_bound(), part, capacity) - capacity, 2);
+  }
+  // 90% of the requests that might come, as far as a few draws tell; independent of the step times.
+  const double spread = 1.645 * std::sqrt(squares / static_cast<double>(other_parts));
+  point.capacity.low = std::max(0.0, capacity - std::hypot(capacity - low, spread));
+  point.capacity.high = capacity + std::hypot(high - capacity, spread);
   return point;
 }
 

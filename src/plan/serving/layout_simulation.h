@@ -12,7 +12,8 @@ namespace foretoken {
 
 enum class Effort : uint8_t {
   quick,  // short runs of one replica at its share of the rate, capacity within 8%
-  full    // long runs of all replicas, capacity within 2% and at both ends of the step times' intervals
+  full    // long runs of several replicas, capacity within 2%, at both ends of the step times' intervals and with other
+          // requests of the traffic
 };
 std::string_view effort_name(Effort effort);
 
@@ -22,7 +23,7 @@ struct PlanRun {
   int64_t requests = 0;
   bool attained = false;            // every limit is kept
   std::vector<double> achieved_ms;  // of each limit, in the question's order
-  double output_tokens_per_s = 0;
+  double output_tokens_per_s = 0;   // where the limits are kept: of a service that goes on for ever
   double tokens_per_s_of_user = 0;  // 1 / mean TPOT; 0 where answers are single tokens
   double goodput = 0;               // requests/s that meet all limits themselves
   double failed_share = 0;          // of the requests
@@ -54,7 +55,7 @@ class LayoutSimulator {
 
   // What a run of the layout at this rate is made of; `requests` of the traffic. The engines are those of the shelf.
   ServingRunRequest run_request(const ServingLayout& layout, const LayoutEngines& engines, double rate,
-                                int64_t requests) const;
+                                int64_t requests, int64_t first_request = 0) const;
   int64_t requests_for(Effort effort, double rate) const;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -14,6 +15,8 @@ namespace {
 
 // Capacity by short runs may be off by so much.
 constexpr double quick_error = 1.1;
+// Between engines or devices by so much.
+constexpr double quick_doubt = 1.4;
 // Layouts of a group whose bounds are as near as that are alike until they are simulated.
 constexpr double alike = 0.98;
 constexpr int most_rounds_of_finalists = 4;
@@ -167,6 +170,22 @@ class LayoutSearch {
     }
   }
 
+  // Short runs do not tell engines, devices and pools apart as well as limits of one of them: the best of each that
+  // might still win come first. `sorted`: the best by short runs first.
+  void best_of_each_first(std::vector<size_t>& sorted) const {
+    if (sorted.empty()) return;
+    const std::optional<LayoutScore> best = found(candidates_[sorted.front()]);
+    std::set<std::string> seen;
+    std::stable_partition(sorted.begin(), sorted.end(), [&](size_t i) {
+      const Candidate& one = candidates_[i];
+      const EngineChoice& engine = one.layout->pool.engine;
+      const bool first =
+          seen.insert(fmt::format("{}/{}/{}", devices_text(*one.layout), engine.engine, one.layout->decode.has_value()))
+              .second;
+      return first && layout_score(question_, *one.layout, one.point->capacity.value * quick_doubt) > best;
+    });
+  }
+
   // Simulates the best at length. True where none of them serves what is asked and there may be others that do.
   bool settle() {
     std::vector<size_t> next;
@@ -176,6 +195,7 @@ class LayoutSearch {
     }
     std::stable_sort(next.begin(), next.end(),
                      [&](size_t a, size_t b) { return found(candidates_[a]) > found(candidates_[b]); });
+    best_of_each_first(next);
     next.resize(std::min(next.size(), limits_.full));
     if (next.empty()) return false;
     say(fmt::format("the best {} at length", next.size()));

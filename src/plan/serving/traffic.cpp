@@ -68,7 +68,11 @@ Traffic::Traffic(std::vector<Request> requests) : requests_(std::move(requests))
                       .expected = "requests that arrive one after the other"});
   }
   const Picoseconds begin = requests_.front().arrival;
-  for (Request& request : requests_) request.arrival -= begin;
+  for (Request& request : requests_) {
+    request.arrival -= begin;
+    most_session_ = std::max(most_session_, request.session);
+    for (const int64_t block : request.prefix_blocks) most_block_ = std::max(most_block_, block);
+  }
   own_rate_ = static_cast<double>(requests_.size() - 1) / to_seconds(requests_.back().arrival).value();
   lengths_ = lengths_of(requests_);
 }
@@ -84,12 +88,23 @@ std::string Traffic::key() const {
   return fmt::format("{} requests {:016x}", requests_.size(), digest);
 }
 
-std::unique_ptr<RequestSource> Traffic::at_rate(double rate, int64_t count) const {
-  ensure(rate > 0 && count > 0, "traffic has a rate and requests");
-  std::vector<Request> chosen(requests_.begin(), requests_.begin() + std::min(count, size()));
+std::unique_ptr<RequestSource> Traffic::at_rate(double rate, int64_t count, int64_t first) const {
+  ensure(rate > 0 && count > 0 && first >= 0, "traffic has a rate and requests");
   const double stretch = own_rate_ / rate;
-  for (Request& request : chosen) {
-    request.arrival = std::llround(static_cast<double>(request.arrival) * stretch);
+  const double lap_length =
+      static_cast<double>(requests_.back().arrival) * static_cast<double>(size()) / static_cast<double>(size() - 1);
+  const auto begin = static_cast<double>(requests_[static_cast<size_t>(first % size())].arrival);
+  std::vector<Request> chosen;
+  chosen.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t lap = (first % size() + i) / size();
+    Request request = requests_[static_cast<size_t>((first + i) % size())];
+    request.id = i;
+    request.arrival =
+        std::llround((static_cast<double>(request.arrival) + static_cast<double>(lap) * lap_length - begin) * stretch);
+    if (request.session >= 0) request.session += lap * (most_session_ + 1);
+    for (int64_t& block : request.prefix_blocks) block += lap * (most_block_ + 1);
+    chosen.push_back(std::move(request));
   }
   return std::make_unique<ReplayedRequests>(std::move(chosen));
 }

@@ -38,12 +38,14 @@ class Traffic {
   double own_rate() const { return own_rate_; }  // requests/s, as they came
   const TrafficLengths& lengths() const { return lengths_; }
 
-  // The first `count` of them at this rate.
-  std::unique_ptr<RequestSource> at_rate(double rate, int64_t count) const;
+  // So many of them at this rate, from the one numbered `first`. Where they are fewer, they come again, with prompts
+  // that nobody had before.
+  std::unique_ptr<RequestSource> at_rate(double rate, int64_t count, int64_t first = 0) const;
 
  private:
   std::vector<Request> requests_;
   double own_rate_ = 1;
+  int64_t most_block_ = 0, most_session_ = 0;
   TrafficLengths lengths_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -107,11 +108,15 @@ SuiteCard read_suite_card(const JsonView& document) {
 
 std::vector<SuiteCard> read_suite(const std::filesystem::path& folder) {
   std::vector<SuiteCard> cards;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+  std::error_code error;
+  const std::filesystem::directory_iterator entries(folder, error);
+  if (error) throw InputError({.source = folder.string(), .expected = "a folder of cards that can be read"});
+  for (const auto& entry : entries) {
     if (entry.path().extension() != ".json") continue;
     const Json document = read_json_file(entry.path());
     cards.push_back(read_suite_card(JsonView(document, entry.path().string())));
   }
+  if (cards.empty()) throw InputError({.source = folder.string(), .expected = "at least one card (*.json)"});
   std::sort(cards.begin(), cards.end(),
             [](const SuiteCard& a, const SuiteCard& b) { return order_of(a.id) < order_of(b.id); });
   for (size_t i = 1; i < cards.size(); ++i) {

@@ -432,12 +432,13 @@ class ServeCommand : public Command {
                             .duration_s = run.metrics.duration_s,
                             .percentiles = percentiles};
     for (size_t i = 0; i < groups.size(); ++i) {
-      ColocationReport::Engine engine{.model = groups[i].model.name,
-                                      .kv_blocks = groups[i].config.options.num_gpu_blocks,
-                                      .latencies = {.ttft = latency_summary(LatencyDistribution(), percentiles),
-                                                    .tpot = latency_summary(LatencyDistribution(), percentiles),
-                                                    .e2el = latency_summary(LatencyDistribution(), percentiles)},
-                                      .use = run.totals.device_use[i]};
+      ColocationReport::Engine engine{
+          .model = groups[i].model.name,
+          .kv_blocks = groups[i].config.options.num_gpu_blocks * groups[i].config.options.lock_step_ranks,
+          .latencies = {.ttft = latency_summary(LatencyDistribution(), percentiles),
+                        .tpot = latency_summary(LatencyDistribution(), percentiles),
+                        .e2el = latency_summary(LatencyDistribution(), percentiles)},
+          .use = run.totals.device_use[i]};
       for (const PriorityLatencies& one : latencies) {
         if (one.priority == static_cast<int32_t>(i)) engine.latencies = one;
       }

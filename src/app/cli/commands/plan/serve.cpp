@@ -42,6 +42,13 @@ std::vector<int64_t> listed_sizes(const char* flag, const std::vector<std::strin
   return numbers;
 }
 
+// Not their older versions.
+std::vector<std::string> newest_engines() {
+  std::vector<std::string> names = engine_names();
+  std::erase_if(names, [](const std::string& name) { return engine_family(name) != name; });
+  return names;
+}
+
 class PlanServe : public Command {
  public:
   void declare(Options& options) override {
@@ -249,6 +256,14 @@ class PlanServe : public Command {
                           parse_listed_number("--price", usd, {.least = 1e-6, .most = 1e6}, "USD an hour above 0"));
     }
     std::vector<HardwareChoice> all;
+    for (const auto& [name, usd] : prices) {
+      const bool offered = std::any_of(hardware_.begin(), hardware_.end(), [&, priced = name](const std::string& text) {
+        return library.hardware().device(named_value("--hardware", text, ':', form).first).name == priced;
+      });
+      if (!offered) {
+        throw InputError({.source = "--price", .value = name, .expected = "a device that --hardware offers"});
+      }
+    }
     for (const std::string& text : hardware_) {
       const auto [device, count] = named_value("--hardware", text, ':', form);
       const int64_t devices = parse_size("--hardware", count, {.least = 1, .most = 100'000});
@@ -284,7 +299,7 @@ class PlanServe : public Command {
   }
 
   LayoutChoices choices(const Model& model) const {
-    LayoutChoices result{.engines = engines_.empty() ? engine_names() : engines_,
+    LayoutChoices result{.engines = engines_.empty() ? newest_engines() : engines_,
                          .schemes = {},
                          .kv_dtypes = {},
                          .tensor = listed_sizes("--tensor-parallel-sizes", tensor_, 1),
