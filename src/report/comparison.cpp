@@ -104,9 +104,9 @@ std::string sentence(const Comparison& comparison) {
   const ComparedNumber& most = comparison.parts.front();
   const double own = most.second - most.first;
   if (own == 0) return text + "; no part of it changed.";
-  text += fmt::format("; the largest part of the change of the {} is {} ({}{}", comparison.parts_of, most.name,
-                      own < 0 ? "-" : "+", duration_text(std::abs(own)));
-  return text + fmt::format(" of {}{}).", all < 0 ? "-" : "+", duration_text(std::abs(all)));
+  const auto signed_text = [](double seconds) { return (seconds < 0 ? "-" : "+") + duration_text(std::abs(seconds)); };
+  return text + fmt::format(". In the {} ({} in all), {} changes most: {}.", comparison.parts_of, signed_text(all),
+                            most.name, signed_text(own));
 }
 
 constexpr size_t most_compared_parts = 12;

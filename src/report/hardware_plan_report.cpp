@@ -69,6 +69,13 @@ std::vector<std::vector<std::string>> table_rows(const HardwarePlanReport& repor
   return rows;
 }
 
+// Times are those of steps that fit, whatever is changed.
+std::string memory_text(const HardwarePlanReport& report) {
+  if (report.step.fits_in_memory.value_or(true)) return "";
+  return fmt::format(" It does not fit the {} of one device: the time is that of a device with more.",
+                     bytes_text(report.step.device_memory.value()));
+}
+
 }  // namespace
 
 std::string hardware_plan_text(const HardwarePlanReport& report) {
@@ -78,7 +85,7 @@ std::string hardware_plan_text(const HardwarePlanReport& report) {
   }
   Table table(columns);
   for (std::vector<std::string>& row : table_rows(report)) table.add(std::move(row));
-  return wrap_lines(sentence(report) + "\n\n", page_width, 2) + table.text() +
+  return wrap_lines(sentence(report) + memory_text(report) + "\n\n", page_width, 2) + table.text() +
          "\nx2 and so on: what becomes of the time when the device has so many times of the number.\n";
 }
 
@@ -96,6 +103,7 @@ Json hardware_plan_json(const HardwarePlanReport& report) {
   }
   Json json = Json::object({{"model", report.model},
                             {"device", report.device.name},
+                            {"fits_in_memory", report.step.fits_in_memory.value_or(true)},
                             {"phase", std::string(step_phase_name(report.step.request.phase))},
                             {"seconds", to_json(report.step.seconds)},
                             {"sensitivities", std::move(rows)}});

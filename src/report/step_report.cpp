@@ -55,7 +55,8 @@ std::string rests_on_text(const StepEstimate& step) {
                        100 * (total - mapped) / total);
   }
   return fmt::format("  rests  {:.0f}% on a sweep of this device, {:.0f}% on other devices, {:.0f}% on spec sheets\n",
-                     100 * measured / total, 100 * cross / total, 100 * (total - measured - cross) / total);
+                     100 * measured / total, 100 * cross / total,
+                     100 * std::max(0.0, total - measured - cross) / total);
 }
 
 // The sum over stages.
