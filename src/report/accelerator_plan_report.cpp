@@ -108,6 +108,14 @@ std::vector<std::string> notes(const AcceleratorPlanReport& report) {
   std::vector<std::string> all;
   const EvaluatedDesign* winner = report.plan.winner();
   if (winner == nullptr) return all;
+  constexpr double roughly_mapped = 1.25;
+  const double roughness = quick_base_value(report) / base_value(report);
+  if (roughness > roughly_mapped) {
+    all.push_back(fmt::format(
+        "with the {} tries of the search the base has {:.3g} times the {} of {} tries, so designs were "
+        "partly chosen for being easy to map: more --tries choose better",
+        report.question.work.mapper.most_tries, roughness, objective_text(report), report.question.final_tries));
+  }
   const auto knobs = report.space.knobs();
   for (size_t k = 0; k < knobs.size(); ++k) {
     const double now = knob_value(report.space.base().architecture, knobs[k]);
