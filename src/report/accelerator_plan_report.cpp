@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/statistics.h"
 #include "base/text.h"
 #include "report/accelerator_report.h"
 #include "report/json_rows_csv.h"
@@ -59,9 +60,11 @@ std::string certainty_text(const AcceleratorPlanReport& report) {
   text += saw_all(plan) ? std::string(", which are all within the limits; their mappings were searched, not proven")
                         : fmt::format(", not proven to be the best of {:.6g} designs", plan.designs);
   const double value = report.question.objective.value(plan.winner()->costs.run);
-  if (plan.bound) {
+  const double below = plan.bound ? std::max(0.0, 1 - plan.bound->value / value) : 1;
+  constexpr double says_something = 0.95;
+  if (plan.bound && (below < says_something || plan.bound->no_better > 0)) {
     text += fmt::format("; by bounds, none is more than {:.0f}% below it, and {} of the {} within limits are no better",
-                        100 * std::max(0.0, 1 - plan.bound->value / value), plan.bound->no_better, plan.bound->designs);
+                        100 * below, plan.bound->no_better, plan.bound->designs);
   } else if (plan.winner_least) {
     text += fmt::format("; a better mapping may bring it down by at most {:.0f}%",
                         100 * (1 - report.question.objective.value(*plan.winner_least) / value));
@@ -81,20 +84,43 @@ std::string sentence(const AcceleratorPlanReport& report) {
   std::string text = fmt::format("For {}, {} with {}: {:.3g} of the base's {} ({} against {}). ", report.work, name,
                                  report.space.changes_text(winner->point), ratio, objective_text(report),
                                  figures_text(winner->costs), figures_text(plan.base));
+  if (ratio >= 1) text += "Nothing found is better than the base. ";
   if (!plan.base.is_usable()) text += fmt::format("The base itself breaks a limit: {}. ", plan.base.fault);
   return text + certainty_text(report);
+}
+
+// What more bandwidth costs in this model: of the outermost memory its interface, of others nothing is published.
+std::string bandwidth_note(const AcceleratorPlanReport& report, const Knob& knob, const Architecture& changed) {
+  const Architecture& base = report.space.base().architecture;
+  const AcceleratorLevel& before = base.levels.front();
+  const AcceleratorLevel& after = changed.levels.front();
+  const std::string values = fmt::format("{} {} instead of {} words a cycle", knob.name(),
+                                         number_text(knob_value(changed, knob)), number_text(knob_value(base, knob)));
+  if (knob.level != before.name || after.area_um2 <= before.area_um2) {
+    return values + ": no cost of it is known here, neither area nor energy";
+  }
+  const double milliwatts = (after.energy.leak_pj_per_cycle - before.energy.leak_pj_per_cycle) * base.clock_hz * 1e-9;
+  return fmt::format("{}: its interface takes {:.3g} mm2 instead of {:.3g}, and draws {:.3g} mW more, busy or not",
+                     values, after.area_um2 * 1e-6, before.area_um2 * 1e-6, milliwatts);
 }
 
 std::vector<std::string> notes(const AcceleratorPlanReport& report) {
   std::vector<std::string> all;
   const EvaluatedDesign* winner = report.plan.winner();
   if (winner == nullptr) return all;
+  constexpr double roughly_mapped = 1.25;
+  const double roughness = quick_base_value(report) / base_value(report);
+  if (roughness > roughly_mapped) {
+    all.push_back(fmt::format(
+        "with the {} tries of the search the base has {:.3g} times the {} of {} tries, so designs were "
+        "partly chosen for being easy to map: more --tries choose better",
+        report.question.work.mapper.most_tries, roughness, objective_text(report), report.question.final_tries));
+  }
   const auto knobs = report.space.knobs();
   for (size_t k = 0; k < knobs.size(); ++k) {
     const double now = knob_value(report.space.base().architecture, knobs[k]);
     if (knobs[k].kind == KnobKind::bandwidth && report.space.value(winner->point, k) > now) {
-      all.push_back(
-          fmt::format("{} is free here: a faster memory costs neither area nor energy in this model", knobs[k].name()));
+      all.push_back(bandwidth_note(report, knobs[k], report.space.design(winner->point).architecture));
     }
   }
   return all;
@@ -141,7 +167,47 @@ size_t evaluations_to_best(const AcceleratorPlanReport& report, const DesignSear
   return 0;
 }
 
-TextTable method_table(const AcceleratorPlanReport& report) {
+std::vector<std::string> method_names(const AcceleratorPlanReport& report) {
+  std::vector<std::string> names;
+  for (const DesignSearchResult& own : report.plan.searches) {
+    if (names.empty() || names.back() != own.method) names.push_back(own.method);
+  }
+  return names;
+}
+
+// Of the best so far after so many evaluations, against the base, over the seeds of a method. A search that ended
+// sooner has its last.
+double best_of_base(const AcceleratorPlanReport& report, const std::string& method, size_t evaluations, double share) {
+  std::vector<double> values;
+  for (const DesignSearchResult& own : report.plan.searches) {
+    if (own.method != method || own.best_so_far.empty()) continue;
+    values.push_back(own.best_so_far[std::min(evaluations, own.best_so_far.size()) - 1] / quick_base_value(report));
+  }
+  return values.empty() ? std::numeric_limits<double>::infinity() : quantile(values, share);
+}
+
+// How the methods learn, by median and quartiles: one search says little of a method.
+TextTable seeds_table(const AcceleratorPlanReport& report) {
+  TextTable table{.titles = {"method"}};
+  std::vector<size_t> checkpoints;
+  for (size_t own = report.question.budget.evaluations; own >= 10 && checkpoints.size() < 4; own /= 2) {
+    checkpoints.insert(checkpoints.begin(), own);
+  }
+  for (const size_t own : checkpoints) table.titles.push_back(fmt::format("after {}", own));
+  for (const std::string& method : method_names(report)) {
+    std::vector<std::string> row = {method};
+    for (const size_t own : checkpoints) {
+      const auto of_base = [&](double share) { return best_of_base(report, method, own, share); };
+      row.push_back(std::isfinite(of_base(0.75))
+                        ? fmt::format("{:.3f} ({:.3f}-{:.3f})", of_base(0.5), of_base(0.25), of_base(0.75))
+                        : "none");
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+TextTable searches_table(const AcceleratorPlanReport& report) {
   TextTable table{.titles = {"method", "evaluated", "ruled out", "best, of base", "within 1% of the best after"}};
   for (const DesignSearchResult& own : report.plan.searches) {
     const bool found = !own.best_so_far.empty() && std::isfinite(own.best_so_far.back());
@@ -153,6 +219,16 @@ TextTable method_table(const AcceleratorPlanReport& report) {
   return table;
 }
 
+TextTable method_table(const AcceleratorPlanReport& report) {
+  return report.question.seeds > 1 ? seeds_table(report) : searches_table(report);
+}
+
+std::string method_heading(const AcceleratorPlanReport& report) {
+  if (report.question.seeds == 1) return "Methods, with few tries of mappings";
+  return fmt::format("The best so far, of base, with few tries of mappings: median (quartiles) of {} seeds",
+                     report.question.seeds);
+}
+
 std::string table_text(const TextTable& own) {
   std::vector<Table::Column> columns;
   for (size_t i = 0; i < own.titles.size(); ++i) {
@@ -162,6 +238,19 @@ std::string table_text(const TextTable& own) {
   Table table(columns);
   for (const std::vector<std::string>& row : own.rows) table.add(row);
   return table.text();
+}
+
+// Words that would be cut stand below the table, by number: what tells designs apart is often at the end.
+std::string table_with_legend(TextTable own) {
+  std::string legend;
+  constexpr size_t most_width = 50;
+  for (size_t i = 0; i < own.rows.size(); ++i) {
+    std::string& cell = own.rows[i][own.left_column];
+    if (cell.size() <= most_width) continue;
+    legend += fmt::format("{}: {}\n", i + 1, cell);
+    cell = fmt::format("{} below", i + 1);
+  }
+  return table_text(own) + wrap_lines(legend, page_width, 3);
 }
 
 Json costs_json(const AcceleratorPlanReport& report, const DesignCosts& costs) {
@@ -194,6 +283,7 @@ Json methods_json(const AcceleratorPlanReport& report) {
     Json curve = Json::array();
     for (const double best : own.best_so_far) curve.push(best / quick_base_value(report));
     methods.push(Json::object({{"method", own.method},
+                               {"seed", static_cast<double>(own.seed)},
                                {"evaluated", own.designs.size()},
                                {"ruled_out", own.ruled_out},
                                {"exhausted", own.exhausted},
@@ -242,11 +332,11 @@ std::string accelerator_plan_text(const AcceleratorPlanReport& report) {
   std::string text = wrap_lines(sentence(report) + "\n\n", page_width, 2);
   if (report.plan.winner() != nullptr) {
     text += report.plan.frontier.empty() ? "The best:\n" : "Designs that no other beats in both:\n";
-    text += table_text(best_table(report)) + "\n";
+    text += table_with_legend(best_table(report)) + "\n";
   }
   text += "What each knob does to " + objective_text(report) + ", the others alike:\n" + table_text(knob_table(report));
   if (report.plan.searches.size() > 1) {
-    text += "\nMethods, with few tries of mappings:\n" + table_text(method_table(report));
+    text += "\n" + method_heading(report) + ":\n" + table_text(method_table(report));
   }
   for (const std::string& note : notes(report)) text += wrap_lines("note: " + note + "\n", page_width, 2);
   return text;
@@ -281,7 +371,8 @@ std::string accelerator_plan_csv(const AcceleratorPlanReport& report) {
   for (const DesignSearchResult& search : report.plan.searches) {
     for (size_t i = 0; i < search.designs.size(); ++i) {
       const EvaluatedDesign& own = search.designs[i];
-      Json row = Json::object({{"method", search.method}, {"evaluation", i + 1}});
+      Json row =
+          Json::object({{"method", search.method}, {"seed", static_cast<double>(search.seed)}, {"evaluation", i + 1}});
       for (size_t k = 0; k < own.point.size(); ++k) {
         row.set(report.space.knobs()[k].name(), report.space.value(own.point, k));
       }
@@ -298,11 +389,15 @@ std::string learning_curve_svg(const AcceleratorPlanReport& report) {
                   .x_label = "designs evaluated",
                   .y_label = "of the base",
                   .logarithmic_y = true};
-  for (const DesignSearchResult& own : report.plan.searches) {
-    ChartLine line{.name = own.method};
-    for (size_t i = 0; i < own.best_so_far.size(); ++i) {
-      if (!std::isfinite(own.best_so_far[i])) continue;
-      line.points.emplace_back(static_cast<double>(i + 1), own.best_so_far[i] / quick_base_value(report));
+  for (const std::string& method : method_names(report)) {
+    ChartLine line{.name = method};
+    size_t longest = 0;
+    for (const DesignSearchResult& own : report.plan.searches) {
+      if (own.method == method) longest = std::max(longest, own.best_so_far.size());
+    }
+    for (size_t i = 1; i <= longest; ++i) {
+      const double best = best_of_base(report, method, i, 0.5);
+      if (std::isfinite(best)) line.points.emplace_back(static_cast<double>(i), best);
     }
     chart.lines.push_back(std::move(line));
   }

@@ -74,8 +74,8 @@ std::string_view nvdla_bound(const NvdlaTime& time) {
 
 std::string nvdla_sentence(const NvdlaReport::Row& row) {
   if (row.time.mac >= row.time.dram) {
-    return fmt::format("multipliers, {:.0f}% with work",
-                       percent_of(row.layer.convolution.macs(), row.time.counted_macs));
+    const double share = percent_of(row.layer.convolution.macs(), row.time.counted_macs);
+    return fmt::format("multipliers, {:.{}f}% with work", share, share < 1 ? 1 : 0);
   }
   if (row.time.input_reads > 1) return fmt::format("DRAM, inputs read {:.0f} times", row.time.input_reads);
   return "DRAM, all read once";
@@ -90,7 +90,7 @@ Seconds nvdla_total(const NvdlaReport& report) {
 }  // namespace
 
 std::string row_stationary_text(const RowStationaryReport& report) {
-  Table table({{.title = "layer", .align = Table::Align::left},
+  Table table({{.title = "layer", .align = Table::Align::name},
                {.title = "times"},
                {.title = "processing"},
                {.title = "total"},
@@ -177,7 +177,7 @@ Json row_stationary_json(const RowStationaryReport& report) {
 }
 
 std::string nvdla_text(const NvdlaReport& report) {
-  Table table({{.title = "layer", .align = Table::Align::left},
+  Table table({{.title = "layer", .align = Table::Align::name},
                {.title = "times"},
                {.title = "multiply"},
                {.title = "DRAM"},

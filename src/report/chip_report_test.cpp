@@ -67,5 +67,13 @@ TEST(ChipReport, says_what_bounds_a_layer) {
       << nvdla_text(nvdla_report(slow_memory));
 }
 
+TEST(ChipReport, few_multipliers_with_work_are_not_rounded_to_none) {
+  NvdlaReport report{.configuration = small_nvdla};
+  NvdlaLayer depthwise{.convolution = wide_conv};
+  depthwise.convolution.groups = 64;
+  report.rows.push_back({.layer = depthwise, .time = nvdla_layer_time(small_nvdla, depthwise)});
+  EXPECT_NE(nvdla_text(report).find("multipliers, 0.4% with work"), std::string::npos) << nvdla_text(report);
+}
+
 }  // namespace
 }  // namespace foretoken

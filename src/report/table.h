@@ -8,7 +8,8 @@ namespace foretoken {
 
 class Table {
  public:
-  enum class Align { left, right };
+  // What is too long loses its end; a name its middle, as ends tell the layers of a network apart.
+  enum class Align { left, right, name };
   struct Column {
     std::string title;
     Align align = Align::right;

@@ -28,6 +28,17 @@ TEST(Table, a_wide_table_is_cut_to_the_width_at_its_widest_left_column) {
   EXPECT_NE(table.text(100).find("...     42"), std::string::npos);
 }
 
+TEST(Table, a_long_name_keeps_its_start_and_its_end) {
+  Table table({{"layer", Table::Align::name}, {"value", Table::Align::right}});
+  table.add({"/features/features.1/conv/conv.0/conv.0.0/Conv", "42"});
+  table.add({"/features/features.1/conv/conv.0/conv.0.1/Relu", "1"});
+  EXPECT_EQ(table.text(30),
+            "layer                    value\n"
+            "------------------------------\n"
+            "/features/...v.0.0/Conv     42\n"
+            "/features/...v.0.1/Relu      1\n");
+}
+
 TEST(Table, characters_beyond_ascii_count_once) {
   Table table({{"name", Table::Align::left}, {"v", Table::Align::right}});
   table.add({"\xC3\xA9t\xC3\xA9", "1"});

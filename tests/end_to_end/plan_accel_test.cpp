@@ -26,7 +26,7 @@ TEST_F(PlanAccelCommand, answers_in_a_sentence_and_writes_what_was_asked_for) {
   EXPECT_THAT(in_one_line(run.out), HasSubstr("of the base's edp"));
   EXPECT_THAT(in_one_line(run.out), HasSubstr("not proven to be the best of 225 designs"));
   EXPECT_THAT(run.out, HasSubstr("GLB.capacity"));
-  EXPECT_THAT(read_file(path("designs.csv"), 1U << 24U), HasSubstr("method,evaluation,GLB.capacity,RF.capacity"));
+  EXPECT_THAT(read_file(path("designs.csv"), 1U << 24U), HasSubstr("method,seed,evaluation,GLB.capacity,RF.capacity"));
   EXPECT_THAT(read_file(path("plan.html"), 1U << 24U), HasSubstr("<svg"));
   EXPECT_THAT(read_file(path("curve.svg"), 1U << 24U), HasSubstr("designs evaluated"));
 }
@@ -50,6 +50,37 @@ TEST_F(PlanAccelCommand, methods_are_compared_and_threads_change_nothing) {
   const Json document = parse_json(run.out, "plan");
   EXPECT_EQ(JsonView(document, "plan").at("methods").items().size(), 3);
   EXPECT_EQ(plan("--compare --evaluations 24 --json --threads 1").out, run.out);
+}
+
+TEST_F(PlanAccelCommand, of_several_seeds_medians_and_quartiles_are_shown) {
+  const Outcome run = plan("--compare --seeds 3 --evaluations 20 --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json document = parse_json(run.out, "plan");
+  const auto methods = JsonView(document, "plan").at("methods").items();
+  ASSERT_EQ(methods.size(), 9);
+  EXPECT_EQ(methods[1].at("seed").integer(), 2);
+  const Outcome text = plan("--compare --seeds 3 --evaluations 20");
+  EXPECT_THAT(text.out, HasSubstr("median (quartiles) of 3 seeds"));
+  EXPECT_THAT(text.out, HasSubstr("after 20"));
+}
+
+TEST_F(PlanAccelCommand, too_few_tries_to_rank_designs_by_are_said) {
+  const std::string work =
+      "plan accel --arch eyeriss_v1 --conv 64x64x14x14x3 --knob GLB.capacity=50K,100K --evaluations 2 ";
+  const Outcome rough = run_foretoken(work + "--tries 20 --final-tries 20000");
+  ASSERT_EQ(rough.status, 0) << rough.err;
+  EXPECT_THAT(in_one_line(rough.out), HasSubstr("chosen for being easy to map"));
+  const Outcome fair = run_foretoken(work + "--tries 2000 --final-tries 2000");
+  EXPECT_THAT(in_one_line(fair.out), testing::Not(HasSubstr("easy to map")));
+}
+
+TEST_F(PlanAccelCommand, more_bandwidth_has_a_price) {
+  const Outcome run = run_foretoken(
+      "plan accel --arch nvdla_small --gemm 64x64x64 --knob DRAM.bandwidth=1,2 --method exhaustive --objective delay "
+      "--tries 200 --final-tries 200");
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(in_one_line(run.out),
+              HasSubstr("DRAM.bandwidth 2 instead of 1 words a cycle: its interface takes 0.226 mm2"));
 }
 
 TEST_F(PlanAccelCommand, two_objectives_have_a_frontier) {
@@ -76,6 +107,7 @@ TEST_F(PlanAccelCommand, wrong_flags_are_named) {
   refused("--objective speed", "energy, delay, latency or edp");
   refused("--objective edp,edp", "two that differ");
   refused("--compare --method random", "--compare");
+  refused("--seeds 4", "--compare");
   refused("--input-len 5", "--model");
   refused("--knob RF.x=8 --knob RF.x=16", "one knob for a number");
 }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/portable_math.h"
 #include "base/text.h"
+#include "base/units.h"
 
 namespace foretoken {
 namespace {
@@ -43,6 +44,15 @@ void add_note(ComponentCosts& costs, const std::string& note) {
 void extrapolate(ComponentCosts& costs, const std::string& note) {
   costs.kind = std::max(costs.kind, Confidence::extrapolated);
   add_note(costs, note);
+}
+
+// Words a cycle that cross the level's boundary; 0 = not limited, and so not known.
+double words_per_cycle(const LevelBandwidth& bandwidth) {
+  return bandwidth.shared ? *bandwidth.shared : bandwidth.read.value_or(0) + bandwidth.write.value_or(0);
+}
+
+bool is_outermost(const AcceleratorLevel& level, const Architecture& architecture) {
+  return !architecture.levels.empty() && architecture.levels.front().name == level.name;
 }
 
 double memory_bytes(const AcceleratorLevel& level) {
@@ -88,7 +98,7 @@ ComponentPoint read_point(const JsonView& view, EnergyComponent::Kind kind) {
 }
 
 EnergyComponent read_component(const std::string& name, const JsonView& view) {
-  view.allow_only({"kind", "also", "access_bits", "points", "area", "leakage"});
+  view.allow_only({"kind", "also", "access_bits", "points", "area", "leakage", "interface"});
   EnergyComponent own{.name = name, .kind = component_kind(view.at("kind"))};
   if (const auto also = view.find("also")) {
     for (const JsonView& other : also->items()) own.also.push_back(other.string());
@@ -118,6 +128,13 @@ EnergyComponent read_component(const std::string& name, const JsonView& view) {
       area->allow_only({"technology_nm", "um2_per_bit", "source"});
       own.area_um2_per_bit = area->at("um2_per_bit").number(positive);
     }
+  }
+  if (const auto interface = view.find("interface")) {
+    if (own.kind != EnergyComponent::Kind::dram) interface->fail("an interface of a dram only");
+    interface->allow_only({"mm2_per_gb_s", "standing_share", "source"});
+    own.interface_mm2_per_gb_s = interface->at("mm2_per_gb_s").number(positive);
+    own.standing_share = interface->at("standing_share").number({.least = 0, .most = 1});
+    own.interface_source = interface->at("source").string();
   }
   if (const auto leakage = view.find("leakage")) {
     leakage->allow_only({"microwatts_per_byte", "microwatts", "source"});
@@ -205,6 +222,11 @@ bool EnergyLibrary::has_costs(const AcceleratorLevel& level) const {
   return component != nullptr && (component->kind != EnergyComponent::Kind::memory || memory_bytes(level) > 0);
 }
 
+bool EnergyLibrary::is_dram(const AcceleratorLevel& level) const {
+  const EnergyComponent* component = find(level.component);
+  return component != nullptr && component->kind == EnergyComponent::Kind::dram;
+}
+
 // Between two technologies with figures a power law through both; else the nearest one, scaled. Below the smallest size
 // all technologies follow the oldest one's law: their own, drawn on, would cross.
 double EnergyLibrary::energy_at(const EnergyComponent& component, double size, double technology_nm, bool write,
@@ -257,6 +279,14 @@ ComponentCosts EnergyLibrary::costs(const AcceleratorLevel& level, const Archite
       costs.energy.read_pj = component.points.front().read_pj * access_bits;
       costs.energy.fill_pj = costs.energy.update_pj = costs.energy.read_pj;
       add_note(costs, component.points.front().source);
+      // Memory inside the chip's package, such as banks with arithmetic, has no interface of this kind.
+      if (component.interface_mm2_per_gb_s > 0 && is_outermost(level, architecture)) {
+        const double bits_per_cycle = words_per_cycle(level.bandwidth) * level.word_bits;
+        const double gb_per_second = bits_per_cycle / 8 * architecture.clock_hz / giga;
+        costs.area_um2 = component.interface_mm2_per_gb_s * gb_per_second * mega;
+        costs.energy.leak_pj_per_cycle = component.standing_share * component.points.front().read_pj * bits_per_cycle;
+        add_note(costs, component.interface_source);
+      }
       return costs;
     case EnergyComponent::Kind::memory: {
       const double bytes = memory_bytes(level);
@@ -346,7 +376,11 @@ void refill_costs(const Architecture& base, Architecture& changed, const std::ve
       grow(own.fill_pj, before.energy.fill_pj, after.energy.fill_pj);
       grow(own.update_pj, before.energy.update_pj, after.energy.update_pj);
       grow(own.compute_pj, before.energy.compute_pj, after.energy.compute_pj);
-      grow(own.leak_pj_per_cycle, before.energy.leak_pj_per_cycle, after.energy.leak_pj_per_cycle);
+      if (library.is_dram(before) && own.leak_pj_per_cycle == 0) {
+        own.leak_pj_per_cycle = std::max(0.0, after.energy.leak_pj_per_cycle - before.energy.leak_pj_per_cycle);
+      } else {
+        grow(own.leak_pj_per_cycle, before.energy.leak_pj_per_cycle, after.energy.leak_pj_per_cycle);
+      }
       grow(own.hop_pj_per_word, before.energy.hop_pj_per_word, after.energy.hop_pj_per_word);
     }
     if (areas_given[i]) grow(changed.levels[i].area_um2, before.area_um2, after.area_um2);

@@ -40,7 +40,9 @@ struct EnergyComponent {
   double area_um2_per_bit = 0, area_nm = 0;               // of a memory
   std::vector<std::pair<double, double>> multiplier_um2;  // bits -> um2, by bits
   double leak_uw_per_size = 0;                            // per byte of a memory; of one multiplier
-  std::string area_source, leak_source;
+  // Of a dram: what its interface takes of the chip, and the share of its power at full rate that it always draws.
+  double interface_mm2_per_gb_s = 0, standing_share = 0;
+  std::string area_source, leak_source, interface_source;
 };
 
 // Energy and area of logic relative to 45 nm.
@@ -55,11 +57,14 @@ class EnergyLibrary {
 
   // Energies between published sizes follow a power law, and so do those between technologies that were both published;
   // beyond, the factors of Stillmaker and Baas (2017) scale the nearest. InputError for a component nobody knows.
-  // `below_um2` is the area of what hangs below one instance, which says how far a wire runs.
+  // `below_um2` is the area of what hangs below one instance, which says how far a wire runs. A memory outside the chip
+  // takes the area of its interface, and draws power by its bandwidth even when nothing crosses it.
   ComponentCosts costs(const AcceleratorLevel& level, const Architecture& architecture, double below_um2) const;
 
   // Whether costs() has figures for such a level: a component it knows, and of a memory the size.
   bool has_costs(const AcceleratorLevel& level) const;
+
+  bool is_dram(const AcceleratorLevel& level) const;
 
   std::vector<std::string> component_names() const;  // sorted, without other names
   double energy_factor(double technology_nm) const;  // relative to 45 nm
@@ -89,7 +94,8 @@ std::vector<EnergyFill> fill_costs(Architecture& architecture, const std::vector
 
 // Costs of `changed`, which is `base` with other sizes. What the library filled in `base` it fills again. What was
 // given is multiplied by the ratio of the library's figures for the two sizes: a figure measured on a chip stays the
-// anchor, the library says only how it grows. Figures of levels that the library does not know stay as they are.
+// anchor, the library says only how it grows. A DRAM given without standing power draws what more bandwidth adds by the
+// library. Figures of levels that the library does not know stay as they are.
 void refill_costs(const Architecture& base, Architecture& changed, const std::vector<bool>& energies_given,
                   const std::vector<bool>& areas_given, const EnergyLibrary& library);
 

@@ -69,6 +69,42 @@ TEST(EnergyLibrary, an_unknown_component_and_an_unlimited_memory_are_refused) {
   EXPECT_THROW(library.costs(memory_of("SRAM", 0, 64), {}, 0), InputError);
 }
 
+Architecture with_dram(const char* component, std::optional<double> words_per_cycle) {
+  return {.clock_hz = 1e9,
+          .levels = {{.name = "DRAM",
+                      .component = component,
+                      .word_bits = 8,
+                      .words_per_access = 8,
+                      .bandwidth = {.shared = words_per_cycle}},
+                     {.name = "mac", .kind = LevelKind::compute, .component = "intmac"}}};
+}
+
+TEST(EnergyLibrary, a_faster_interface_takes_more_of_the_chip_and_draws_more) {
+  const EnergyLibrary library = shipped_energies();
+  for (const char* component : {"LPDDR", "LPDDR4", "DDR3", "DDR4", "GDDR5", "GDDR6", "HBM2", "HBM3"}) {
+    const auto costs = [&](std::optional<double> rate) {
+      const Architecture own = with_dram(component, rate);
+      return library.costs(own.levels.front(), own, 0);
+    };
+    EXPECT_GT(costs(16).area_um2, 0) << component;
+    EXPECT_DOUBLE_EQ(costs(32).area_um2, 2 * costs(16).area_um2) << component;
+    EXPECT_DOUBLE_EQ(costs(32).energy.leak_pj_per_cycle, 2 * costs(16).energy.leak_pj_per_cycle) << component;
+    // At its full rate, less than what its words cost.
+    EXPECT_LT(costs(8).energy.leak_pj_per_cycle, costs(8).energy.read_pj) << component;
+    EXPECT_EQ(costs({}).area_um2, 0) << component;
+    EXPECT_EQ(costs({}).energy.leak_pj_per_cycle, 0) << component;
+  }
+  // 256 GB/s of HBM2 are a stack, with a PHY of 10.45 mm2.
+  const Architecture stack = with_dram("HBM2", 256);
+  EXPECT_NEAR(library.costs(stack.levels.front(), stack, 0).area_um2 * 1e-6, 10.45, 0.05);
+}
+
+TEST(EnergyLibrary, memory_inside_the_chip_has_no_interface) {
+  Architecture own = with_dram("HBM2", 16);
+  own.levels.insert(own.levels.begin(), {.name = "outside", .component = "LPDDR4"});
+  EXPECT_EQ(shipped_energies().costs(own.levels[1], own, 0).area_um2, 0);
+}
+
 TEST(EnergyLibrary, only_levels_that_give_nothing_are_filled) {
   Architecture own{.clock_hz = 1e9,
                    .technology_nm = 45,

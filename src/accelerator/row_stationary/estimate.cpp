@@ -99,29 +99,9 @@ RowStationaryEnergy energy_of(const RowStationaryChip& chip, const ConvLayer& la
           .idle = chip.idle_power * result.total};
 }
 
-}  // namespace
-
-std::string_view row_stationary_bound_name(RowStationaryBound bound) {
-  switch (bound) {
-    case RowStationaryBound::mac:
-      return "mac";
-    case RowStationaryBound::array_feeding:
-      return "array feeding";
-    case RowStationaryBound::dram:
-      return "dram";
-  }
-  return "";
-}
-
-RowStationaryResult estimate_row_stationary(const RowStationaryChip& chip, const ConvLayer& layer,
-                                            const std::optional<RowStationaryMapping>& mapping) {
-  RowStationaryResult result;
-  if (mapping) {
-    check_row_stationary_mapping(chip, layer, *mapping);
-    result.mapping = *mapping;
-  } else {
-    result.mapping = choose_row_stationary_mapping(chip, layer);
-  }
+RowStationaryResult estimate_fitting(const RowStationaryChip& chip, const ConvLayer& layer,
+                                     const RowStationaryMapping& mapping) {
+  RowStationaryResult result{.mapping = mapping};
   result.active_pes = active_pes(layer, result.mapping);
   for_each_pass(layer, result.mapping, [&](const PassShape& pass, double times) {
     const RowStationaryCycles cycles = cycles_of_pass(chip, layer, result.mapping, pass);
@@ -147,6 +127,42 @@ RowStationaryResult estimate_row_stationary(const RowStationaryChip& chip, const
     result.bound = RowStationaryBound::array_feeding;
   }
   return result;
+}
+
+}  // namespace
+
+std::string_view row_stationary_bound_name(RowStationaryBound bound) {
+  switch (bound) {
+    case RowStationaryBound::mac:
+      return "mac";
+    case RowStationaryBound::array_feeding:
+      return "array feeding";
+    case RowStationaryBound::dram:
+      return "dram";
+  }
+  return "";
+}
+
+RowStationaryResult estimate_row_stationary(const RowStationaryChip& chip, const ConvLayer& layer,
+                                            const std::optional<RowStationaryMapping>& mapping) {
+  if (!mapping) return estimate_fitting(chip, layer, choose_row_stationary_mapping(chip, layer));
+  check_row_stationary_mapping(chip, layer, *mapping);
+  return estimate_fitting(chip, layer, *mapping);
+}
+
+RowStationaryMapping choose_row_stationary_mapping(const RowStationaryChip& chip, const ConvLayer& layer) {
+  if (layer.filter_rows > 1) return published_rule_mapping(chip, layer);
+  const std::vector<RowStationaryMapping> all = fitting_mappings(chip, layer);
+  const RowStationaryMapping* fastest = nullptr;
+  std::pair<Seconds, Seconds> least;  // where DRAM alone decides the total, the array's own time does
+  for (const RowStationaryMapping& own : all) {
+    const RowStationaryResult result = estimate_fitting(chip, layer, own);
+    const std::pair time(result.total, result.processing);
+    if (fastest != nullptr && time >= least) continue;
+    fastest = &own;
+    least = time;
+  }
+  return *fastest;
 }
 
 }  // namespace foretoken

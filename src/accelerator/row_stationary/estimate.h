@@ -46,6 +46,11 @@ struct RowStationaryResult {
   Watts power() const { return energy.total() / total; }
 };
 
+// Filters of several rows lie as the published rule says. Of filters of one row (pointwise layers, products) none is
+// published, and least DRAM traffic would give up channels of a pass until the array starves: the fastest one that
+// fits.
+RowStationaryMapping choose_row_stationary_mapping(const RowStationaryChip& chip, const ConvLayer& layer);
+
 // With `mapping`, InputError unless it fits; without, by choose_row_stationary_mapping().
 RowStationaryResult estimate_row_stationary(const RowStationaryChip& chip, const ConvLayer& layer,
                                             const std::optional<RowStationaryMapping>& mapping = std::nullopt);

@@ -53,14 +53,18 @@ int64_t channels_in_buffer(const RowStationaryChip& chip, const ConvLayer& layer
   return room >= channel_bytes(chip, layer, mapping, mapping.slice_columns) ? 1 : 0;
 }
 
-// Spreads channels and filters over scratch pads and sets: as many channels a pass as fit, as they save partial sums
-// trips to the buffer; then filters take the sets that are left. False: not even one channel fits.
-bool spread_over_sets(const RowStationaryChip& chip, const ConvLayer& layer, int64_t sets,
+int64_t filter_blocks(const ConvLayer& layer, const RowStationaryMapping& mapping) {
+  return part_count(layer.filters_per_group(), mapping.filters_per_pe);
+}
+
+// Spreads channels and filters over scratch pads and sets: beside the first sets over filters as many channels a pass
+// as fit, as they save partial sums trips to the buffer; then filters take the sets that are left. False: not even one
+// channel fits.
+bool spread_over_sets(const RowStationaryChip& chip, const ConvLayer& layer, int64_t sets, int64_t first_over_filters,
                       RowStationaryMapping& mapping) {
   const int64_t buffered_channels = channels_in_buffer(chip, layer, mapping);
   if (buffered_channels < 1) return false;
-  const int64_t filter_blocks = part_count(layer.filters_per_group(), mapping.filters_per_pe);
-  const int64_t paired = std::min({preferred_sets_over_filters, sets, filter_blocks});
+  const int64_t paired = std::min(first_over_filters, sets);
   const int64_t most_channels = std::min({chip.ifmap_spad_words / layer.filter_columns,
                                           chip.filter_spad_words / (mapping.filters_per_pe * layer.filter_columns),
                                           layer.channels_per_group(), buffered_channels});
@@ -79,7 +83,7 @@ bool spread_over_sets(const RowStationaryChip& chip, const ConvLayer& layer, int
   }
   if (best.channels_per_pe == 0) return false;
   mapping = best;
-  const int64_t most_filter_sets = std::min(sets / mapping.sets_over_channels, filter_blocks);
+  const int64_t most_filter_sets = std::min(sets / mapping.sets_over_channels, filter_blocks(layer, mapping));
   while (mapping.sets_over_filters < most_filter_sets) {
     ++mapping.sets_over_filters;
     if (prefetched()) continue;
@@ -89,36 +93,47 @@ bool spread_over_sets(const RowStationaryChip& chip, const ConvLayer& layer, int
   return true;
 }
 
+// Calls visit(mapping, sets) for all images and filters whose partial sums the buffer can hold beside inputs, in strips
+// of this size. Nothing is spread over the sets yet.
+template <class Visit>
+void for_each_buffered(const RowStationaryChip& chip, const ConvLayer& layer, int64_t strip_rows, int64_t slice_columns,
+                       const Visit& visit) {
+  const int64_t sets = sets_on_array(chip, layer, strip_rows);
+  if (sets < 1) return;
+  const auto largest_power = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(chip.psum_spad_words)));
+  const int64_t filters_per_pe =
+      std::min({largest_power, chip.filter_spad_words / layer.filter_columns, layer.filters_per_group()});
+  for (int64_t images = 1; images <= layer.batch; ++images) {
+    RowStationaryMapping mapping{
+        .images = images, .strip_rows = strip_rows, .slice_columns = slice_columns, .filters_per_pe = filters_per_pe};
+    const int64_t blocks = filter_blocks(layer, mapping);
+    int64_t block = 1;
+    for (; block <= blocks; ++block) {
+      mapping.buffered_filters = std::min(block * filters_per_pe, layer.filters_per_group());
+      if (psum_banks(chip, mapping) >= chip.buffer_banks) break;
+      visit(mapping, sets);
+    }
+    if (block == 1) break;  // more images need more room still
+  }
+}
+
 // Chosen by plain traffic, as the share of zeros is not known when a chip is configured.
 struct MappingCandidate {
   RowStationaryMapping mapping;
   double dram_words = 0;
 };
 
-// The best images and filters to buffer for strips of this size.
 std::optional<MappingCandidate> best_for_strip(const RowStationaryChip& chip, const ConvLayer& layer,
                                                int64_t strip_rows, int64_t slice_columns) {
-  const int64_t sets = sets_on_array(chip, layer, strip_rows);
-  if (sets < 1) return std::nullopt;
-  const auto largest_power = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(chip.psum_spad_words)));
-  const int64_t filters_per_pe =
-      std::min({largest_power, chip.filter_spad_words / layer.filter_columns, layer.filters_per_group()});
   std::optional<MappingCandidate> best;
-  for (int64_t images = 1; images <= layer.batch; ++images) {
-    RowStationaryMapping mapping{
-        .images = images, .strip_rows = strip_rows, .slice_columns = slice_columns, .filters_per_pe = filters_per_pe};
-    const int64_t blocks = part_count(layer.filters_per_group(), filters_per_pe);
-    int64_t block = 1;
-    for (; block <= blocks; ++block) {
-      mapping.buffered_filters = std::min(block * filters_per_pe, layer.filters_per_group());
-      if (psum_banks(chip, mapping) >= chip.buffer_banks) break;
-      if (!spread_over_sets(chip, layer, sets, mapping)) continue;
-      if (block != blocks && block % mapping.sets_over_filters != 0) continue;
-      const double words = plain_dram_reads(layer, mapping).total();
-      if (!best || words < best->dram_words) best = {.mapping = mapping, .dram_words = words};
-    }
-    if (block == 1) break;  // more images need more room still
-  }
+  for_each_buffered(chip, layer, strip_rows, slice_columns, [&](RowStationaryMapping mapping, int64_t sets) {
+    const int64_t paired = std::min(preferred_sets_over_filters, filter_blocks(layer, mapping));
+    if (!spread_over_sets(chip, layer, sets, paired, mapping)) return;
+    const bool all = mapping.buffered_filters == layer.filters_per_group();
+    if (!all && mapping.buffered_filters % mapping.pass_filters() != 0) return;
+    const double words = plain_dram_reads(layer, mapping).total();
+    if (!best || words < best->dram_words) best = {.mapping = mapping, .dram_words = words};
+  });
   return best;
 }
 
@@ -136,6 +151,19 @@ std::vector<int64_t> divisors_of(int64_t value) {
                     .path = fmt::format("layer {}: {}", printable(layer.name), what),
                     .value = fmt::format("{}", value),
                     .expected = std::move(expected)});
+}
+
+[[noreturn]] void fail_strip(const RowStationaryChip& chip, const ConvLayer& layer) {
+  fail_mapping(chip, layer, "width", layer.width, "a strip that fits the chip's buffer");
+}
+
+// Calls visit(rows, columns) for the strips of at most an array's width; slices of columns are equal.
+template <class Visit>
+void for_each_strip(const RowStationaryChip& chip, const ConvLayer& layer, const Visit& visit) {
+  const std::vector<int64_t> slices = divisors_of(layer.output_columns());
+  for (int64_t rows = std::min(chip.array_columns, layer.output_rows()); rows >= 1; --rows) {
+    for (const int64_t columns : slices) visit(rows, columns);
+  }
 }
 
 void check_filter_size(const RowStationaryChip& chip, const ConvLayer& layer) {
@@ -204,34 +232,49 @@ PlainDramReads plain_dram_reads(const ConvLayer& layer, const RowStationaryMappi
           .filter = filter_words * static_cast<double>(filter_reads)};
 }
 
-RowStationaryMapping choose_row_stationary_mapping(const RowStationaryChip& chip, const ConvLayer& layer) {
+RowStationaryMapping published_rule_mapping(const RowStationaryChip& chip, const ConvLayer& layer) {
   check_conv_layer(layer, chip.name);
   check_filter_size(chip, layer);
   // A plane that fits array and buffer whole reads no halo twice.
   if (const auto whole = best_for_strip(chip, layer, layer.output_rows(), layer.output_columns())) {
     return whole->mapping;
   }
-  const std::vector<int64_t> slices = divisors_of(layer.output_columns());
   std::vector<MappingCandidate> candidates;
   int64_t most_active = 0;
-  for (int64_t rows = std::min(chip.array_columns, layer.output_rows()); rows >= 1; --rows) {
-    for (const int64_t columns : slices) {
-      const auto candidate = best_for_strip(chip, layer, rows, columns);
-      if (!candidate) continue;
-      candidates.push_back(*candidate);
-      most_active = std::max(most_active, active_pes(layer, candidate->mapping));
-    }
-  }
+  for_each_strip(chip, layer, [&](int64_t rows, int64_t columns) {
+    const auto candidate = best_for_strip(chip, layer, rows, columns);
+    if (!candidate) return;
+    candidates.push_back(*candidate);
+    most_active = std::max(most_active, active_pes(layer, candidate->mapping));
+  });
   const MappingCandidate* best = nullptr;
   for (const MappingCandidate& candidate : candidates) {
     const double active = static_cast<double>(active_pes(layer, candidate.mapping));
     if (active < (1 - tolerated_idle_share) * static_cast<double>(most_active)) continue;
     if (best == nullptr || candidate.dram_words < best->dram_words) best = &candidate;
   }
-  if (best == nullptr) {
-    fail_mapping(chip, layer, "width", layer.width, "a strip that fits the chip's buffer");
-  }
+  if (best == nullptr) fail_strip(chip, layer);
   return best->mapping;
+}
+
+std::vector<RowStationaryMapping> fitting_mappings(const RowStationaryChip& chip, const ConvLayer& layer) {
+  check_conv_layer(layer, chip.name);
+  check_filter_size(chip, layer);
+  std::vector<RowStationaryMapping> all;
+  const auto add = [&](int64_t rows, int64_t columns) {
+    for_each_buffered(chip, layer, rows, columns, [&](const RowStationaryMapping& buffered, int64_t sets) {
+      // Up to the next power of two: a set may work on a filter fewer, and so be padded.
+      const auto most = std::bit_ceil(static_cast<uint64_t>(filter_blocks(layer, buffered)));
+      for (int64_t over_filters = 1; over_filters <= std::min(sets, static_cast<int64_t>(most)); over_filters *= 2) {
+        RowStationaryMapping mapping = buffered;
+        if (spread_over_sets(chip, layer, sets, over_filters, mapping)) all.push_back(mapping);
+      }
+    });
+  };
+  if (layer.output_rows() > chip.array_columns) add(layer.output_rows(), layer.output_columns());
+  for_each_strip(chip, layer, add);
+  if (all.empty()) fail_strip(chip, layer);
+  return all;
 }
 
 void check_row_stationary_mapping(const RowStationaryChip& chip, const ConvLayer& layer,

@@ -56,9 +56,12 @@ struct PlainDramReads {
 };
 PlainDramReads plain_dram_reads(const ConvLayer& layer, const RowStationaryMapping& mapping);
 
-// The mapping by fixed rules (docs/accelerators/eyeriss.md). InputError where the filter is taller than the array or
-// wider than a scratch pad.
-RowStationaryMapping choose_row_stationary_mapping(const RowStationaryChip& chip, const ConvLayer& layer);
+// The mapping by the rules that the published ones follow (docs/accelerators/eyeriss.md): least plain DRAM traffic.
+// InputError where the filter is taller than the array or wider than a scratch pad.
+RowStationaryMapping published_rule_mapping(const RowStationaryChip& chip, const ConvLayer& layer);
+
+// Many that fit: any strip, any filters and images to buffer, several ways to share the sets out. InputError as above.
+std::vector<RowStationaryMapping> fitting_mappings(const RowStationaryChip& chip, const ConvLayer& layer);
 
 // InputError when a mapping that somebody wrote down does not fit scratch pads, array or buffer.
 void check_row_stationary_mapping(const RowStationaryChip& chip, const ConvLayer& layer,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "accelerator/row_stationary/estimate.h"
 #include "accelerator/row_stationary/published_layers.h"
 #include "base/error.h"
 #include "base/random.h"

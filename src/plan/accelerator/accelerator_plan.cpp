@@ -24,6 +24,21 @@ void check_exhaustive(const AcceleratorPlanQuestion& question, const ChoiceGrid&
                                             question.budget.evaluations)});
 }
 
+struct MethodSeed {
+  const SearcherKind& method;
+  uint64_t seed = 0;
+};
+
+// What sees all designs sees them whatever the seed.
+std::vector<MethodSeed> wanted_searches(const AcceleratorPlanQuestion& question) {
+  std::vector<MethodSeed> all;
+  for (const std::string& name : question.methods) {
+    const size_t seeds = name == "exhaustive" ? 1 : question.seeds;
+    for (size_t i = 0; i < seeds; ++i) all.push_back({.method = searcher_named(name), .seed = question.seed + i});
+  }
+  return all;
+}
+
 // Of all searches, each point once.
 std::vector<EvaluatedDesign> all_designs(const std::vector<DesignSearchResult>& searches) {
   std::vector<EvaluatedDesign> all;
@@ -53,16 +68,18 @@ AcceleratorPlan plan_accelerator(const AcceleratorPlanQuestion& question, const 
     throw InputError(
         {.source = space.base().architecture.name, .expected = "work that fits it: " + plan.base_quickly.fault});
   }
-  for (const std::string& method : question.methods) {
+  const std::vector<MethodSeed> wanted = wanted_searches(question);
+  for (const MethodSeed& own : wanted) {
     const auto hear = [&](const DesignSearchResult& so_far) {
       if (!tell) return;
       tell(fmt::format(
-          "{}: {} of {} designs evaluated, {} ruled out, best {:.4g} of the base", method, so_far.designs.size(),
-          question.budget.evaluations, so_far.ruled_out,
+          "search {} of {}, {}: {} of {} designs evaluated, {} ruled out, best {:.4g} of the base",
+          plan.searches.size() + 1, wanted.size(), own.method.name, so_far.designs.size(), question.budget.evaluations,
+          so_far.ruled_out,
           so_far.best_so_far.empty() ? 0 : so_far.best_so_far.back() / objective.value(plan.base_quickly.run)));
     };
-    plan.searches.push_back(search_designs(objective, question.budget, searcher_named(method), question.seed, grid,
-                                           space.base_point(), evaluator, hear));
+    plan.searches.push_back(
+        search_designs(objective, question.budget, own.method, own.seed, grid, space.base_point(), evaluator, hear));
     plan.evaluations += std::ssize(plan.searches.back().designs);
     plan.ruled_out += plan.searches.back().ruled_out;
   }

@@ -17,6 +17,7 @@ struct AcceleratorPlanQuestion {
   DesignBudget budget;
   std::vector<std::string> methods = {"bayesian"};  // names of searchers; several are compared, the best of all wins
   uint64_t seed = 1;
+  size_t seeds = 1;              // searches of each method, with seeds from `seed` on: how much of a result is luck
   size_t finalists = 3;          // of one objective; of two, the designs of the frontier
   int64_t final_tries = 20'000;  // mappings of each layer of the base and the finalists
 };
@@ -25,13 +26,13 @@ struct AcceleratorPlan {
   double designs = 0;                        // in the space
   DesignCosts base;                          // with final_tries, as are the finalists and the frontier
   DesignCosts base_quickly;                  // with the tries of the searches, to compare them with
-  std::vector<DesignSearchResult> searches;  // one for each method
+  std::vector<DesignSearchResult> searches;  // one for each method and seed
   std::vector<EvaluatedDesign> finalists;    // best first; empty = nothing found keeps the limits
   std::vector<EvaluatedDesign> frontier;     // of two objectives
   std::optional<RunCosts> winner_least;      // what no mapping onto the winner can beat
   std::optional<SpaceBound> bound;           // of a space that is small enough to look at all its bounds
   std::vector<KnobEffect> effects;
-  int64_t evaluations = 0, ruled_out = 0;  // of all methods; a design that two evaluated counts twice
+  int64_t evaluations = 0, ruled_out = 0;  // of all searches; a design that two evaluated counts twice
 
   const EvaluatedDesign* winner() const { return finalists.empty() ? nullptr : &finalists.front(); }
 };

@@ -98,6 +98,7 @@ DesignSearchResult search_designs(const DesignObjective& objective, const Design
   const std::unique_ptr<DesignSearcher> searcher = method.make(grid, seed);
   DesignSearch search(objective, evaluator, *searcher);
   search.result.method = method.name;
+  search.result.seed = seed;
   if (base && grid.allowed(*base)) search.evaluate({&*base, 1});
   size_t asked = 0;
   while (search.result.designs.size() < budget.evaluations && asked < budget.evaluations * most_asked_per_evaluation) {

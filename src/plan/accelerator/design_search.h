@@ -32,6 +32,7 @@ struct EvaluatedDesign {
 
 struct DesignSearchResult {
   std::string method;
+  uint64_t seed = 0;
   std::vector<EvaluatedDesign> designs;  // in the order of their evaluation
   std::vector<double> best_so_far;       // of the objective's value, after each of them; infinity = none can be used
   int64_t ruled_out = 0;                 // by their bounds: no mapping makes them better than what was found before

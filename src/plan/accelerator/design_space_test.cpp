@@ -126,6 +126,26 @@ TEST(DesignSpace, given_energies_grow_as_the_librarys_do) {
   EXPECT_EQ(changed.architecture.levels[2].energy.read_pj, base.architecture.levels[2].energy.read_pj);
 }
 
+TEST(DesignSpace, more_bandwidth_of_the_memory_outside_costs_area_and_power_on_every_design_that_ships) {
+  const AcceleratorCatalogue catalogue = shipped();
+  int limited = 0;
+  for (const std::string& name : catalogue.design_names()) {
+    const AcceleratorDesign base = catalogue.design(name).design;
+    Knob knob{.level = base.architecture.levels.front().name, .kind = KnobKind::bandwidth};
+    const double now = knob_value(base.architecture, knob);
+    if (now == 0) continue;
+    ++limited;
+    knob.values = {now, 2 * now};
+    const DesignSpace space(base, {knob}, catalogue.library());
+    const AcceleratorLevel same = space.design({0}).architecture.levels.front();
+    const AcceleratorLevel faster = space.design({1}).architecture.levels.front();
+    EXPECT_GT(faster.area_um2, same.area_um2) << name;
+    EXPECT_GT(faster.energy.leak_pj_per_cycle, same.energy.leak_pj_per_cycle) << name;
+    EXPECT_EQ(faster.energy.read_pj, same.energy.read_pj) << name;
+  }
+  EXPECT_GE(limited, 5);
+}
+
 TEST(DesignSpace, two_knobs_for_one_number_are_refused) {
   const AcceleratorCatalogue catalogue = shipped();
   const AcceleratorDesign base = catalogue.design("gemm_array_16x16").design;

@@ -6,8 +6,10 @@
 namespace foretoken {
 namespace {
 
-constexpr size_t first_generation = 16;  // drawn at random
-constexpr size_t population_size = 24;   // the best of all so far; nothing good dies
+// Small, for budgets of tens to hundreds of designs: in a large population parents are hardly better than chance until
+// several hundred designs are known.
+constexpr size_t first_generation = 10;  // drawn at random
+constexpr size_t population_size = 10;   // the best of all so far; nothing good dies
 constexpr int most_attempts = 20;        // at a child that is new
 constexpr double crossover_share = 0.9;
 constexpr double short_step_share = 0.5;  // of mutations: to a neighbouring value; others to any

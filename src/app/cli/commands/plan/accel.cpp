@@ -31,7 +31,8 @@ class PlanAccelCommand : public Command {
                   "A number to change and its values, may be repeated: GLB.capacity=32K,64K; also depth, x and y (how "
                   "many in the level around it), bandwidth (words per cycle), all.word-bits. None: sizes a quarter to "
                   "four times, sides of arrays and the outermost bandwidth half to twice");
-    options.number("--most-area", most_area_, {.least = 0, .most = 1e6}, "mm2 of storage and multipliers; 0 = any");
+    options.number("--most-area", most_area_, {.least = 0, .most = 1e6},
+                   "mm2 of storage, multipliers and the interface to memory outside; 0 = any");
     options.number("--most-power", most_power_, {.least = 0, .most = 1e6}, "W, mean over the run; 0 = any");
     options.heading("Search");
     options.text("--objective", objective_, "energy, delay, latency, edp, or the frontier of two: delay,energy");
@@ -45,6 +46,10 @@ class PlanAccelCommand : public Command {
                     "And for the base and the finalists, whose figures are shown");
     options.integer("--finalists", finalists_, {.least = 1, .most = 100}, "Of one objective");
     options.integer("--seed", seed_, {.least = 0}, "Of the search");
+    options.integer(
+        "--seeds", seeds_, {.least = 1, .most = 1000},
+        "With --compare: searches of each method, with seeds from --seed on; the table then shows medians and "
+        "quartiles");
     options.integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = all cores; the result is the same");
     options.heading("Output");
     options.text("--csv", csv_, "Write every design evaluated");
@@ -64,6 +69,7 @@ class PlanAccelCommand : public Command {
   Answer run(const Library& library) const override {
     options_->refuse({"--mapping"}, {}, "a search of designs");
     if (compare_) options_->refuse({"--method"}, {}, "--compare");
+    if (!compare_) options_->refuse({"--seeds"}, {}, "one search (--compare has several)");
     flags_.refuse_unused(*options_);
     AcceleratorQuestion asked = flags_.question(library);
     if (asked.timeloop.sparse_optimizations) {
@@ -111,6 +117,7 @@ class PlanAccelCommand : public Command {
         .budget = {.evaluations = static_cast<size_t>(evaluations_)},
         .methods = methods(space),
         .seed = static_cast<uint64_t>(seed_),
+        .seeds = static_cast<size_t>(seeds_),
         .finalists = static_cast<size_t>(finalists_),
         .final_tries = final_tries_};
     if (asked.problem) question.work.layers = {{.name = asked.problem->name, .problem = *asked.problem}};
@@ -153,7 +160,7 @@ class PlanAccelCommand : public Command {
   std::vector<std::string> knobs_;
   std::string objective_ = "edp", method_ = "bayesian";
   std::string csv_, svg_, html_, out_design_;
-  int64_t evaluations_ = 200, tries_ = 2000, final_tries_ = 20'000, finalists_ = 3, seed_ = 1, threads_ = 0;
+  int64_t evaluations_ = 200, tries_ = 2000, final_tries_ = 20'000, finalists_ = 3, seed_ = 1, seeds_ = 1, threads_ = 0;
   double most_area_ = 0, most_power_ = 0;
   bool compare_ = false;
 };
