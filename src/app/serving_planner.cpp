@@ -25,7 +25,10 @@ ServingFacts ServingPlanner::facts() const {
   return {.device_models =
               [this](const Device& device, const ParallelPlan& plan) {
                 const auto file = device_files.find(device.name);
-                return library.device_models(file == device_files.end() ? device.name : file->second, plan, tier);
+                DeviceModels models =
+                    library.device_models(file == device_files.end() ? device.name : file->second, plan, tier);
+                models.power = library.power_model(device);
+                return models;
               },
           .stack = [stacks = library.stacks()](std::string_view name) { return stacks.stack(std::string(name)); }};
 }
@@ -50,10 +53,9 @@ Json ServingPlanner::trace(const ServingLayout& layout, double rate) const {
   const ServingFacts from = facts();
   EngineShelf shelf(question, from, traffic);
   const LayoutSimulator simulator(question, traffic, shelf);
-  const std::optional<LayoutEngines> engines = shelf.engines(layout);
+  const LayoutEngines engines = shelf.engines(layout);
   RunTrace trace;
-  ServingRunRequest request =
-      simulator.run_request(layout, *engines, rate, simulator.requests_for(Effort::quick, rate));
+  ServingRunRequest request = simulator.run_request(layout, engines, rate, simulator.requests_for(Effort::quick, rate));
   request.observers.push_back(&trace);
   run_serving(request);
   return trace.document();
