@@ -43,9 +43,9 @@ ServingSearchResult ServingPlanner::search() const {
   const ServingFacts from = facts();
   std::optional<ResultStore> results;
   if (!store.empty()) results.emplace(store, stored_question(question, traffic, facts_name()));
-  const std::unique_ptr<PlanEvaluator> evaluator = results
-                                                       ? stored_evaluator(question, from, traffic, threads, *results)
-                                                       : threaded_evaluator(question, from, traffic, threads);
+  const std::unique_ptr<PlanEvaluator> evaluator =
+      results ? stored_evaluator(question, from, traffic, threads, *results)
+              : threaded_evaluator(question, from, traffic, threads, check_wanted);
   return search_serving_layouts(question, *evaluator, limits, tell);
 }
 

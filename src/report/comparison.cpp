@@ -23,10 +23,17 @@ namespace {
 struct HeadlineKey {
   std::string_view path, name, unit;
 };
+// Words of it, or what a switch says.
+struct OutcomeKey {
+  std::string_view path, name;
+};
 using Parts = std::map<std::string, double>;
 
-constexpr HeadlineKey step_keys[] = {
-    {"seconds.value", "step", "s"}, {"tokens_per_second", "tokens", "/s"}, {"mfu", "model FLOP utilisation", ""}};
+constexpr HeadlineKey step_keys[] = {{"seconds.value", "step", "s"},
+                                     {"tokens_per_second", "tokens", "/s"},
+                                     {"mfu", "model FLOP utilisation", ""},
+                                     {"serving_memory.tokens.value", "room in the KV cache", "tokens"}};
+constexpr OutcomeKey step_words[] = {{"fits_in_memory", "fits in memory"}, {"seconds.confidence", "rests on"}};
 constexpr HeadlineKey train_keys[] = {{"seconds.value", "iteration", "s"},
                                       {"tokens_per_second_per_device", "tokens of a device", "/s"},
                                       {"flops.mfu", "model FLOP utilisation", ""}};
@@ -34,15 +41,45 @@ constexpr HeadlineKey serve_keys[] = {{"median_ttft_ms", "median TTFT", "ms"},  
                                       {"median_tpot_ms", "median TPOT", "ms"},     {"p99_tpot_ms", "p99 TPOT", "ms"},
                                       {"request_throughput", "requests", "/s"},    {"request_goodput", "goodput", "/s"},
                                       {"output_throughput", "output tokens", "/s"}};
+// Of a search: what its winner costs and can do.
+constexpr HeadlineKey plan_serve_keys[] = {
+    {"winner.run.usd_per_million_output_tokens", "a million output tokens", "USD"},
+    {"winner.usd_per_hour", "rent", "USD/h"},
+    {"winner.devices", "devices", ""},
+    {"winner.capacity_requests_per_s.value", "capacity", "requests/s"},
+    {"winner.run.tokens_per_s_per_device", "output tokens of a device", "/s"},
+    {"winner.run.tokens_per_s_per_user", "output tokens for a user", "/s"},
+    {"winner.run.joules_per_output_token.value", "energy of an output token", "J"}};
+constexpr OutcomeKey plan_serve_words[] = {{"winner.layout", "layout"}, {"winner.device", "device"}};
 
-std::optional<double> number_at(const Json& document, std::string_view path) {
+std::optional<JsonView> value_at(const Json& document, std::string_view path) {
   JsonView view(document, "the answer");
   for (const std::string_view key : split(path, ".")) {
-    const auto next = view.find(key);
+    const auto next = view.is(Json::Kind::object) ? view.find(key) : std::nullopt;
     if (!next) return std::nullopt;
     view = *next;
   }
-  return view.is_number() ? std::optional(view.number()) : std::nullopt;
+  return view;
+}
+
+std::optional<double> number_at(const Json& document, std::string_view path) {
+  const auto view = value_at(document, path);
+  return view && view->is_number() ? std::optional(view->number()) : std::nullopt;
+}
+
+// An estimate has its bounds beside its value; latencies have theirs under `intervals`.
+std::optional<Range<double>> interval_at(const Json& document, std::string_view path) {
+  const std::string estimate =
+      path.ends_with(".value") ? std::string(path.substr(0, path.rfind('.'))) : fmt::format("intervals.{}", path);
+  const auto low = number_at(document, estimate + ".low"), high = number_at(document, estimate + ".high");
+  return low && high ? std::optional(Range<double>{.least = *low, .most = *high}) : std::nullopt;
+}
+
+std::optional<std::string> words_at(const Json& document, std::string_view path) {
+  const auto view = value_at(document, path);
+  if (!view) return std::nullopt;
+  if (view->is(Json::Kind::boolean)) return view->boolean() ? "yes" : "no";
+  return view->is(Json::Kind::string) ? std::optional(view->string()) : std::nullopt;
 }
 
 Parts step_parts(const Json& document) {
@@ -77,15 +114,22 @@ Parts serve_parts(const Json& document) {
   return parts;
 }
 
+// What a search finds is a layout, whose steps are not in its document.
+Parts no_parts(const Json& /*document*/) {
+  return {};
+}
+
 struct ComparableCommand {
   std::string_view name;
   std::span<const HeadlineKey> headlines;
+  std::span<const OutcomeKey> outcomes;
   std::string_view parts_of;
   Parts (*parts)(const Json& document);
 };
-constexpr ComparableCommand comparable[] = {{"step", step_keys, "step", step_parts},
-                                            {"train", train_keys, "iteration", train_parts},
-                                            {"serve", serve_keys, "time of all steps", serve_parts}};
+constexpr ComparableCommand comparable[] = {{"step", step_keys, step_words, "step", step_parts},
+                                            {"train", train_keys, {}, "iteration", train_parts},
+                                            {"serve", serve_keys, {}, "time of all steps", serve_parts},
+                                            {"plan serve", plan_serve_keys, plan_serve_words, "", no_parts}};
 
 std::string change_text(const ComparedNumber& number) {
   return number.first == 0 ? "" : fmt::format("{:+.1f}%", 100 * (number.second / number.first - 1));
@@ -95,18 +139,40 @@ std::string figure_text(double value, const std::string& unit) {
   return unit == "s" ? duration_text(value) : fmt::format("{:.4g} {}", value, unit);
 }
 
-std::string sentence(const Comparison& comparison) {
-  const ComparedNumber& head = comparison.headlines.front();
+bool intervals_overlap(const ComparedNumber& number) {
+  const auto& a = number.first_interval;
+  const auto& b = number.second_interval;
+  return a && b && a->least <= b->most && b->least <= a->most;
+}
+
+std::string headline_text(const ComparedNumber& head) {
   std::string text = fmt::format("{}: {} becomes {} ({})", head.name, figure_text(head.first, head.unit),
                                  figure_text(head.second, head.unit), change_text(head));
-  if (comparison.parts.empty()) return text + ".";
+  if (intervals_overlap(head) && head.first != head.second) text += ", though their 90% intervals overlap";
+  return text;
+}
+
+std::string parts_sentence(const Comparison& comparison) {
   const double all = comparison.parts_difference();
   const ComparedNumber& most = comparison.parts.front();
   const double own = most.second - most.first;
-  if (own == 0) return text + "; no part of it changed.";
-  const auto signed_text = [](double seconds) { return (seconds < 0 ? "-" : "+") + duration_text(std::abs(seconds)); };
-  return text + fmt::format(". In the {} ({} in all), {} changes most: {}.", comparison.parts_of, signed_text(all),
-                            most.name, signed_text(own));
+  if (own == 0) return "; no part of it changed";
+  const auto difference = [](double seconds) {
+    return fmt::format("{}{}", seconds < 0 ? "-" : "+", duration_text(std::abs(seconds)));
+  };
+  return fmt::format(". In the {} ({} in all), {} changes most: {}", comparison.parts_of, difference(all), most.name,
+                     difference(own));
+}
+
+std::string sentence(const Comparison& comparison) {
+  std::string text =
+      comparison.headlines.empty() ? "no figure is in both answers" : headline_text(comparison.headlines.front());
+  if (!comparison.parts.empty()) text += parts_sentence(comparison);
+  for (const ComparedText& outcome : comparison.outcomes) {
+    if (outcome.first == outcome.second) continue;
+    text += fmt::format(". {}: {} becomes {}", outcome.name, outcome.first, outcome.second);
+  }
+  return text + ".";
 }
 
 constexpr size_t most_compared_parts = 12;
@@ -132,6 +198,12 @@ std::vector<std::vector<std::string>> headline_rows(const Comparison& comparison
   return rows;
 }
 
+std::vector<std::vector<std::string>> text_rows(const std::vector<ComparedText>& texts) {
+  std::vector<std::vector<std::string>> rows;
+  for (const ComparedText& text : texts) rows.push_back({text.name, text.first, text.second});
+  return rows;
+}
+
 std::string table_of(std::vector<std::string> titles, std::vector<std::vector<std::string>> rows) {
   std::vector<Table::Column> columns;
   for (std::string& title : titles) {
@@ -145,8 +217,22 @@ std::string table_of(std::vector<std::string> titles, std::vector<std::vector<st
 Json numbers_json(const std::vector<ComparedNumber>& numbers) {
   Json list = Json::array();
   for (const ComparedNumber& number : numbers) {
-    list.push(Json::object(
-        {{"name", number.name}, {"unit", number.unit}, {"first", number.first}, {"second", number.second}}));
+    Json one = Json::object(
+        {{"name", number.name}, {"unit", number.unit}, {"first", number.first}, {"second", number.second}});
+    const auto set_interval = [&](const char* key, const std::optional<Range<double>>& interval) {
+      if (interval) one.set(key, Json::object({{"low", interval->least}, {"high", interval->most}}));
+    };
+    set_interval("first_interval", number.first_interval);
+    set_interval("second_interval", number.second_interval);
+    list.push(std::move(one));
+  }
+  return list;
+}
+
+Json texts_json(const std::vector<ComparedText>& texts) {
+  Json list = Json::array();
+  for (const ComparedText& text : texts) {
+    list.push(Json::object({{"name", text.name}, {"first", text.first}, {"second", text.second}}));
   }
   return list;
 }
@@ -172,9 +258,19 @@ Comparison compare_answers(const std::string& command, const Json& first, const 
   Comparison result{.parts_of = std::string(kind->parts_of)};
   for (const HeadlineKey& key : kind->headlines) {
     const auto a = number_at(first, key.path), b = number_at(second, key.path);
-    if (a && b) result.headlines.push_back({std::string(key.name), std::string(key.unit), *a, *b});
+    if (!a || !b) continue;
+    result.headlines.push_back({.name = std::string(key.name),
+                                .unit = std::string(key.unit),
+                                .first = *a,
+                                .second = *b,
+                                .first_interval = interval_at(first, key.path),
+                                .second_interval = interval_at(second, key.path)});
   }
-  ensure(!result.headlines.empty(), "every document has a headline");
+  for (const OutcomeKey& key : kind->outcomes) {
+    result.outcomes.push_back({std::string(key.name), words_at(first, key.path).value_or("none"),
+                               words_at(second, key.path).value_or("none")});
+  }
+  ensure(!result.headlines.empty() || !result.outcomes.empty(), "every document says something to compare");
   const Parts before = kind->parts(first), after = kind->parts(second);
   Parts names = before;
   names.insert(after.begin(), after.end());
@@ -182,7 +278,9 @@ Comparison compare_answers(const std::string& command, const Json& first, const 
     const auto found = parts.find(name);
     return found == parts.end() ? 0.0 : found->second;
   };
-  for (const auto& [name, unused] : names) result.parts.push_back({name, "s", of(before, name), of(after, name)});
+  for (const auto& [name, unused] : names) {
+    result.parts.push_back({.name = name, .unit = "s", .first = of(before, name), .second = of(after, name)});
+  }
   std::stable_sort(result.parts.begin(), result.parts.end(), [](const ComparedNumber& a, const ComparedNumber& b) {
     return std::abs(a.second - a.first) > std::abs(b.second - b.first);
   });
@@ -193,7 +291,14 @@ std::string comparison_text(const Comparison& comparison) {
   std::string text = wrap_lines(sentence(comparison) + "\n\n", page_width, 2);
   text += wrap_lines("first:  " + comparison.first_command + "\n", page_width, 8);
   text += wrap_lines("second: " + comparison.second_command + "\n\n", page_width, 8);
-  text += table_of({"", "first", "second", "change"}, headline_rows(comparison));
+  const auto texts = [&](const char* title, const std::vector<ComparedText>& of) {
+    if (!of.empty()) text += table_of({title, "first", "second"}, text_rows(of)) + "\n";
+  };
+  texts("flag", comparison.settings);
+  texts("", comparison.outcomes);
+  if (!comparison.headlines.empty()) {
+    text += table_of({"", "first", "second", "change"}, headline_rows(comparison));
+  }
   if (comparison.parts.empty()) return text;
   return text + fmt::format("\nWhat the {} is made of, largest difference first:\n", comparison.parts_of) +
          table_of({"", "first", "second", "difference", "change"}, part_rows(comparison));
@@ -202,6 +307,9 @@ std::string comparison_text(const Comparison& comparison) {
 Json comparison_json(const Comparison& comparison) {
   return Json::object({{"first", comparison.first_command},
                        {"second", comparison.second_command},
+                       {"sentence", sentence(comparison)},
+                       {"settings", texts_json(comparison.settings)},
+                       {"outcomes", texts_json(comparison.outcomes)},
                        {"headlines", numbers_json(comparison.headlines)},
                        {"parts_of", comparison.parts_of},
                        {"parts", numbers_json(comparison.parts)},
@@ -211,7 +319,11 @@ Json comparison_json(const Comparison& comparison) {
 std::string comparison_html(const Comparison& comparison) {
   HtmlPage page("foretoken: two answers compared");
   page.sentence(sentence(comparison));
-  page.table({"", "first", "second", "change"}, headline_rows(comparison));
+  if (!comparison.settings.empty()) page.table({"flag", "first", "second"}, text_rows(comparison.settings));
+  if (!comparison.outcomes.empty()) page.table({"", "first", "second"}, text_rows(comparison.outcomes));
+  if (!comparison.headlines.empty()) {
+    page.table({"", "first", "second", "change"}, headline_rows(comparison));
+  }
   if (!comparison.parts.empty()) {
     page.heading(fmt::format("What the {} is made of", comparison.parts_of));
     // One scale for both bars, and parts in the same order, so that colours mean the same.

@@ -1,23 +1,32 @@
 // Two answers of one command side by side: what changed, and which parts of the time made the difference.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
+#include "base/range.h"
 
 namespace foretoken {
 
 struct ComparedNumber {
   std::string name, unit;
   double first = 0, second = 0;
+  std::optional<Range<double>> first_interval = {}, second_interval = {};  // 90%, where the answers have them
+};
+
+struct ComparedText {
+  std::string name, first, second;
 };
 
 struct Comparison {
   std::string first_command, second_command;
-  std::vector<ComparedNumber> headlines;
-  std::string parts_of;               // what the parts are parts of: "step", "iteration", "all steps"
-  std::vector<ComparedNumber> parts;  // seconds; largest difference first
+  std::vector<ComparedText> settings;     // flags in which the commands differ
+  std::vector<ComparedText> outcomes;     // what the answers say in words, as the layout a search chose
+  std::vector<ComparedNumber> headlines;  // those that both have
+  std::string parts_of;                   // what the parts are parts of: "step", "iteration", "all steps"
+  std::vector<ComparedNumber> parts;      // seconds; largest difference first
   double parts_difference() const;
 };
 

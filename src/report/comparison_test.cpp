@@ -33,6 +33,44 @@ TEST(Comparison, parts_that_only_one_has_are_nothing_in_the_other) {
   EXPECT_NEAR(found.parts_difference(), -0.5, 1e-12);
 }
 
+Json plan_answer(const char* layout, double capacity) {
+  const Json winner =
+      Json::object({{"layout", layout},
+                    {"devices", 2},
+                    {"capacity_requests_per_s",
+                     Json::object({{"value", capacity}, {"low", capacity - 2}, {"high", capacity + 2}})}});
+  return Json::object({{"winner", winner}});
+}
+
+TEST(Comparison, searches_are_compared_by_what_their_winners_are_and_can_do) {
+  const Comparison found = compare_answers("plan serve", plan_answer("TP1", 10), plan_answer("TP2", 13));
+  EXPECT_EQ(found.outcomes.front().first, "TP1");
+  EXPECT_EQ(found.outcomes.front().second, "TP2");
+  EXPECT_TRUE(found.parts.empty());
+  ASSERT_EQ(found.headlines.size(), 2U);  // devices, capacity
+  EXPECT_EQ(found.headlines.back().second, 13);
+  EXPECT_EQ(found.headlines.back().first_interval->most, 12);
+  EXPECT_NE(comparison_text(found).find("layout: TP1 becomes TP2"), std::string::npos);
+}
+
+TEST(Comparison, a_search_that_found_nothing_is_said) {
+  const Comparison found = compare_answers("plan serve", Json::object({{"winner", Json()}}), plan_answer("TP2", 13));
+  EXPECT_TRUE(found.headlines.empty());
+  EXPECT_NE(comparison_text(found).find("no figure is in both answers. layout: none becomes TP2"), std::string::npos);
+}
+
+TEST(Comparison, intervals_that_overlap_are_said) {
+  const auto step = [](double value) {
+    return Json::object({{"seconds", Json::object({{"value", value}, {"low", value - 1}, {"high", value + 1}})},
+                         {"stages", Json::array()}});
+  };
+  const auto said = [&](double second) {
+    return comparison_text(compare_answers("step", step(10), step(second))).find("overlap") != std::string::npos;
+  };
+  EXPECT_TRUE(said(11.5));
+  EXPECT_FALSE(said(12.5));
+}
+
 TEST(Comparison, equal_answers_say_that_nothing_changed) {
   const Json same = train_answer(3, 2, 1);
   EXPECT_NE(comparison_text(compare_answers("train", same, same)).find("no part of it changed"), std::string::npos);

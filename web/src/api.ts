@@ -28,9 +28,14 @@ export interface Scenario {
   validation?: { status: string; against: string };
 }
 
-export interface AccuracyGroup {
-  layer: string; group: string; quantity: string; unit: string; count: number;
-  measured: number; predicted: number; mape: number; within_interval?: number; seen: string; source: string;
+// What one command of validation says about measurements of one source (data/accuracy/README.md).
+export interface AccuracySet {
+  layer: string; quantity: string; unit: string; source: string; command: string;
+  groups: {
+    group: string; count: number; mape: number; median: number; within_interval?: number; seen: string;
+    points: [measured: number, predicted: number][];
+    worst: { row: string; measured: number; predicted: number }[];
+  }[];
 }
 
 export interface Facts {
@@ -40,7 +45,7 @@ export interface Facts {
   models: ModelEntry[];
   stacks: { name: string; summary: string }[];
   scenarios: Scenario[];
-  accuracy: { note: string; groups: AccuracyGroup[] };
+  accuracy: { note: string; sets: AccuracySet[] };
 }
 
 export interface Estimate { value: number; low: number; high: number; confidence?: string }
@@ -82,8 +87,10 @@ export interface ServeAnswer {
 
 export interface PlanRun {
   rate: number; output_tokens_per_s: number; tokens_per_s_per_device: number; tokens_per_s_per_user: number; attained: number;
-  usd_per_million_output_tokens: number | null;
+  usd_per_million_output_tokens: number | null; joules_per_output_token: Estimate | null;
 }
+
+export type BestIn = 'work' | 'cost' | 'energy';
 
 export interface PlanPoint {
   key: string; layout: string; device: string; devices: number; usd_per_hour: number | null; effort: string;
@@ -91,17 +98,27 @@ export interface PlanPoint {
 }
 
 export interface PlanAnswer {
-  sentence: string; layouts: number; winner: PlanPoint | null; ranking: PlanPoint[]; frontier: (PlanRun & { key: string })[];
+  sentence: string; layouts: number; winner: PlanPoint | null; ranking: PlanPoint[]; frontier: (PlanRun & { key: string; best_in: BestIn[] })[];
   commands: { count: number; role: string; line: string; note: string }[];
+  reachable: { alone: { slo: string; least_ms: number }[]; most_requests_per_s: number | null; devices_for_rate: number | null } | null;
+}
+
+export interface ComparedNumber {
+  name: string; unit: string; first: number; second: number;
+  first_interval?: { low: number; high: number }; second_interval?: { low: number; high: number };
+}
+export interface ComparedText { name: string; first: string; second: string }
+
+export interface CompareAnswer {
+  sentence: string; settings: ComparedText[]; outcomes: ComparedText[]; headlines: ComparedNumber[];
+  parts_of: string; parts: ComparedNumber[]; parts_difference_seconds: number;
 }
 
 export type FlagValue = string | number | boolean | (string | number)[];
 
-export interface RunRequest {
-  command: string;
-  flags: Record<string, FlagValue>;
-  device?: DeviceFile;
-}
+export interface Question { command: string; flags: Record<string, FlagValue> }
+
+export type RunRequest = (Question & { device?: DeviceFile }) | { command: 'compare'; first: Question; second: Question };
 
 export interface RunResult<Answer> { command_line: string; answer: Answer; text: string }
 

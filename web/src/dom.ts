@@ -40,13 +40,47 @@ export function table(caption: string, columns: Column[], rows: (string | Node)[
 
 let fieldCount = 0;
 
-// A label tied to its control.
-export function labelled(label: string, control: HTMLElement, hint?: string): HTMLElement {
+export type Control = HTMLInputElement | HTMLSelectElement;
+
+// A label tied to its control, and what is wrong with what stands in it.
+export function labelled(label: string, control: Control): HTMLElement {
   control.id ||= `field-${++fieldCount}`;
-  const hintId = `${control.id}-hint`;
-  if (hint) control.setAttribute('aria-describedby', hintId);
-  return h('div', { class: 'field' }, h('label', { for: control.id }, label), control,
-    hint ? h('span', { class: 'hint', id: hintId }, hint) : null);
+  return h('div', { class: 'field' }, h('label', { for: control.id }, label), control, problemOf(control));
+}
+
+// Beside the control rather than in the browser's bubble, which goes away and looks different everywhere.
+export function problemOf(control: Control): HTMLElement {
+  control.id ||= `field-${++fieldCount}`;
+  const problem = h('span', { class: 'problem', id: `${control.id}-problem` });
+  control.setAttribute('aria-describedby', problem.id);
+  control.addEventListener('invalid', () => {
+    problem.textContent = control.validationMessage;
+    control.setAttribute('aria-invalid', 'true');
+  });
+  const clear = () => {
+    if (!control.validity.valid) return;
+    problem.textContent = '';
+    control.removeAttribute('aria-invalid');
+  };
+  control.addEventListener('input', clear);
+  control.addEventListener('change', clear);
+  return problem;
+}
+
+// Whether all that a form asks for is there; else says what is not, and goes to the first of it.
+export function isComplete(form: HTMLFormElement): boolean {
+  if (form.checkValidity()) return true;
+  const wrong = [...form.elements].find((element) => element.matches('input:invalid, select:invalid')) as HTMLElement | undefined;
+  const folded = wrong?.closest('details');
+  if (folded) folded.open = true;
+  wrong?.focus();
+  return false;
+}
+
+// What is not shown is not asked for either.
+export function showField(field: { element: HTMLElement; control: Control }, isShown: boolean): void {
+  field.element.hidden = !isShown;
+  field.control.disabled = !isShown;
 }
 
 export function announce(status: HTMLElement, text: string): void {
@@ -60,4 +94,12 @@ export function download(name: string, type: string, text: string): void {
   link.click();
   link.remove();
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+// What a form's submission does once the form is complete.
+export function submits(work: () => void): (event: Event) => void {
+  return (event) => {
+    event.preventDefault();
+    if (isComplete(event.currentTarget as HTMLFormElement)) work();
+  };
 }

@@ -1,9 +1,7 @@
 // Form fields that several tabs share, and what they say as flags.
 import type { Facts, FlagValue } from './api';
-import { h, labelled } from './dom';
+import { h, labelled, type Control } from './dom';
 import { shortName } from './format';
-
-export type Control = HTMLInputElement | HTMLSelectElement;
 
 export function modelField(facts: Facts, usual: string, label = 'Model'): { element: HTMLElement; control: HTMLInputElement } {
   if (!document.getElementById('models')) {
@@ -23,14 +21,15 @@ export function deviceField(facts: Facts, usual: string, label = 'Device'): { el
   return { element: labelled(label, control), control };
 }
 
-export function numberField(label: string, value: number | '', rest: Record<string, unknown> = {}, hint?: string): { element: HTMLElement; control: HTMLInputElement } {
-  const control = h('input', { type: 'number', min: 1, step: 1, inputmode: 'numeric', value: String(value), ...rest });
-  return { element: labelled(label, control, hint), control };
+// A whole number of at least one unless `rest` says otherwise.
+export function numberField(label: string, value: number | '', rest: Record<string, unknown> = {}): { element: HTMLElement; control: HTMLInputElement } {
+  const control = h('input', { type: 'number', min: 1, step: 1, required: true, inputmode: 'numeric', value: String(value), ...rest });
+  return { element: labelled(label, control), control };
 }
 
-export function choiceField(label: string, choices: [value: string, text: string][], usual: string, hint?: string): { element: HTMLElement; control: HTMLSelectElement } {
+export function choiceField(label: string, choices: [value: string, text: string][], usual: string): { element: HTMLElement; control: HTMLSelectElement } {
   const control = h('select', {}, ...choices.map(([value, text]) => h('option', { value, selected: value === usual }, text)));
-  return { element: labelled(label, control, hint), control };
+  return { element: labelled(label, control), control };
 }
 
 export const quantizations: [string, string][] = [['', 'as published'], ['bf16', 'bf16'], ['fp8', 'fp8'], ['fp8_block', 'fp8, blocks'], ['int8', 'int8'], ['int4_wo', 'int4 weights'], ['nvfp4', 'nvfp4']];

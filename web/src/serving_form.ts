@@ -1,6 +1,6 @@
 // What is served, on what, under which load: the fields of a serving question.
 import type { Facts, FlagValue } from './api';
-import { h } from './dom';
+import { h, showField } from './dom';
 import { cacheTypes, choiceField, deviceField, engines, modelField, numberField, quantizations, setFlag, tensorSizes } from './fields';
 
 export interface Load { kind: 'rate' | 'concurrency'; value: number }
@@ -11,22 +11,23 @@ export class ServingForm {
   private readonly device;
   private readonly tensor = choiceField('Devices for each replica', tensorSizes, '1');
   private readonly replicas = numberField('Replicas', 1, { max: 256 });
-  private readonly rate = numberField('Requests per second', 8, { min: 0.01, step: 'any', inputmode: 'decimal' });
+  private readonly rate = numberField('Requests per second', 8, { min: 0.01, max: 100000, step: 'any', inputmode: 'decimal' });
   private readonly concurrency = numberField('Requests at a time', 32, { max: 100000 });
   private readonly input = numberField('Prompt tokens', 1024, { max: 1000000 });
   private readonly output = numberField('Output tokens', 256, { max: 1000000 });
   private readonly spread = numberField('Spread of lengths, %', 50, { min: 0, max: 100 });
   private readonly requests = numberField('Requests', 400, { max: 20000 });
-  private readonly quantization = choiceField('Weights', quantizations, '');
+  private readonly quantization;
   private readonly cache = choiceField('KV cache', cacheTypes, 'auto');
   private readonly engine = choiceField('Engine', engines, 'vllm');
-  private readonly batchedTokens = numberField('Tokens in a step', '', { placeholder: 'engine’s' });
+  private readonly batchedTokens = numberField('Tokens in a step', '', { max: 1000000, placeholder: 'engine’s', required: false });
   private readonly available = numberField('Devices there are', 8, { max: 4096 });
   private readonly open: HTMLInputElement;
   private readonly closed: HTMLInputElement;
   private finds = false;
 
-  constructor(facts: Facts, group: string, usual: { model: string; device: string }) {
+  constructor(facts: Facts, group: string, usual: { model: string; device: string; quantization?: string }) {
+    this.quantization = choiceField('Weights', quantizations, usual.quantization ?? '');
     this.model = modelField(facts, usual.model);
     this.device = deviceField(facts, usual.device);
     this.open = h('input', { type: 'radio', name: `${group}-load`, value: 'rate', checked: true });
@@ -54,12 +55,11 @@ export class ServingForm {
   }
 
   private choose(): void {
-    this.rate.element.hidden = !this.open.checked;
-    this.concurrency.element.hidden = this.open.checked;
+    showField(this.rate, this.open.checked);
+    showField(this.concurrency, !this.open.checked);
     this.closed.disabled = this.finds;
-    this.available.element.hidden = !this.finds;
-    const given = [this.tensor, this.replicas, this.quantization, this.cache, this.batchedTokens];
-    for (const field of given) field.element.hidden = this.finds;
+    showField(this.available, this.finds);
+    for (const field of [this.tensor, this.replicas, this.quantization, this.cache, this.batchedTokens]) showField(field, !this.finds);
   }
 
   load(): Load {

@@ -1,6 +1,6 @@
 // One step of a model on a device: the fields that Compare and Explore share.
 import type { Facts, FlagValue } from './api';
-import { h } from './dom';
+import { h, showField } from './dom';
 import { cacheTypes, choiceField, deviceField, modelField, numberField, quantizations, setFlag, tensorSizes } from './fields';
 
 export interface StepDefaults { model: string; device: string; quantization?: string; batch?: number }
@@ -22,7 +22,7 @@ export class StepForm {
     this.device = deviceField(facts, usual.device);
     this.batch = numberField('Sequences', usual.batch ?? 64, { max: 100000 });
     this.quantization = choiceField('Weights', quantizations, usual.quantization ?? '');
-    const choose = () => { this.prompt.element.hidden = this.phase.control.value === 'decode'; };
+    const choose = () => showField(this.prompt, this.phase.control.value !== 'decode');
     this.phase.control.addEventListener('change', choose);
     choose();
     this.element = h('fieldset', {}, h('legend', {}, legend), this.model.element, this.device.element,

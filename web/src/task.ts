@@ -5,7 +5,7 @@ import { announce, fill, h } from './dom';
 export class Task {
   readonly status = h('p', { class: 'status', role: 'status', 'aria-live': 'polite' });
   readonly bar = h('div', { class: 'bar', hidden: true, 'aria-hidden': 'true' }, h('i'));
-  readonly stop = h('button', { type: 'button', hidden: true, onclick: () => this.cancel() }, 'Stop');
+  readonly stop = h('button', { type: 'button', hidden: true, onclick: () => this.cancel() }, 'Cancel');
   private controller: AbortController | undefined;
 
   constructor(private readonly output: HTMLElement) {}
@@ -26,7 +26,7 @@ export class Task {
     } catch (error) {
       if (!isCurrent()) return;
       if (controller.signal.aborted) {
-        announce(this.status, 'Stopped.');
+        announce(this.status, 'Cancelled: the server works on it no more.');
       } else {
         announce(this.status, '');
         const message = error instanceof AnswerError ? error.message : `The page has a defect: ${String(error)}`;

@@ -66,8 +66,8 @@ async function answered(page, pattern = /Done|Step:/) {
 
 const textOf = (page, selector) => page.$eval(`${shown} ${selector}`, (element) => element.textContent);
 
-async function type(page, label, value) {
-  const field = await page.waitForSelector(`${shown} ::-p-aria([name="${label}"])`);
+async function type(page, label, value, within = '') {
+  const field = await page.waitForSelector(`${shown} ${within} ::-p-aria([name="${label}"])`);
   await field.click({ count: 3 });
   await field.type(String(value));
 }
@@ -124,6 +124,73 @@ test('wrong input is told where the answer would be', { skip }, async () => {
   await page.close();
 });
 
+test('what is missing or out of range is told at its field, and nothing is asked', { skip }, async () => {
+  const page = await open('ask');
+  let asked = 0;
+  page.on('request', (request) => { asked += request.url().endsWith('/api/run') ? 1 : 0; });
+  const refused = async (label, value, complaint) => {
+    await type(page, label, value);
+    await press(page, 'Ask');
+    const field = await page.waitForSelector(`${shown} ::-p-aria([name="${label}"])`);
+    assert.equal(await field.evaluate((element) => document.activeElement === element), true, label);
+    assert.equal(await field.evaluate((element) => element.getAttribute('aria-invalid')), 'true', label);
+    assert.match(await field.evaluate((element) => document.getElementById(element.getAttribute('aria-describedby')).textContent), complaint);
+  };
+  await page.$eval(`${shown} details`, (details) => { details.open = true; });
+  await refused('Tokens in a step', '0', /1/);
+  await page.$eval(`${shown} details`, (details) => { details.open = false; });
+  await press(page, 'Ask');
+  assert.equal(await page.$eval(`${shown} details`, (details) => details.open), true, 'a folded part opens where something in it is wrong');
+  await type(page, 'Tokens in a step', '2048');
+  await refused('Requests', '99999999999999', /20000/);
+  await type(page, 'Requests', 100);
+  await refused('Requests per second', '-3', /0\.01/);
+  assert.deepEqual(await violations(page), []);
+  await type(page, 'Requests per second', 8);
+  assert.equal(await page.$(`${shown} [aria-invalid]`), null, 'a mended field complains no more');
+  await (await page.waitForSelector(`${shown} ::-p-aria([name="Output tokens"])`)).evaluate((element) => { element.value = ''; });
+  await press(page, 'Ask');
+  assert.equal(await page.$eval(`${shown} [aria-invalid]`, (element) => element.labels[0].textContent), 'Output tokens');
+  await type(page, 'Output tokens', 100);
+  await page.click(`${shown} input[value="find"]`);
+  for (const label of ['First token, ms', 'Per output token, ms']) {
+    const field = await page.waitForSelector(`${shown} ::-p-aria([name="${label}"])`);
+    await field.click({ count: 3 });
+    await page.keyboard.press('Backspace');
+  }
+  await press(page, 'Ask');
+  assert.match(await textOf(page, '.problem:not(:empty)'), /needs a goal/);
+  assert.equal(asked, 0);
+  await page.close();
+});
+
+test('a search that is cancelled makes room for the next question', { skip }, async () => {
+  const page = await open('ask');
+  await page.click(`${shown} input[value="find"]`);
+  await type(page, 'Devices there are', 512);
+  await type(page, 'Requests', 20000);
+  await press(page, 'Ask');
+  await press(page, 'Cancel');
+  await answered(page, /Cancelled: the server works on it no more/);
+  await page.click(`${shown} input[value="check"]`);
+  await type(page, 'Requests', 40);
+  await press(page, 'Ask');
+  await answered(page, /Done/);
+  await page.close();
+});
+
+test('a question is asked and answered by keyboard alone', { skip }, async () => {
+  const page = await open('timeline');
+  await page.focus(`${shown} input[list]`);
+  for (let i = 0; i < 40; ++i) {
+    await page.keyboard.press('Tab');
+    if (await page.evaluate(() => document.activeElement?.textContent === 'Simulate')) break;
+  }
+  await page.keyboard.press('Enter');
+  await answered(page, /Done/);
+  await page.close();
+});
+
 test('a search finds a layout and says how to start it', { skip }, async () => {
   const page = await open('ask');
   await page.click(`${shown} input[value="find"]`);
@@ -133,20 +200,45 @@ test('a search finds a layout and says how to start it', { skip }, async () => {
   await answered(page, /Done/);
   assert.match(await textOf(page, '.sentence'), /^Serve /);
   assert.match(await textOf(page, 'section[aria-label="To start it"]'), /vllm serve/);
+  assert.match(await textOf(page, 'table[aria-label="Layouts, best first"]'), /J for an output token/);
+  assert.match(await textOf(page, 'figure table'), /best in.*work of a device/s);
   assert.deepEqual(await violations(page), []);
   await shot(page, 'find');
   await page.close();
 });
 
-test('two configurations are compared and the difference is explained', { skip }, async () => {
-  const page = await open('compare');
-  await press(page, 'Compare');
-  await answered(page);
-  assert.match(await textOf(page, '.sentence'), /B is .* times faster than A.*Most of it is/);
-  assert.deepEqual(await violations(page), []);
-  await shot(page, 'compare');
+test('a search that nothing answers says what is within reach', { skip }, async () => {
+  const page = await open('ask');
+  await page.click(`${shown} input[value="find"]`);
+  await type(page, 'Devices there are', 1);
+  await type(page, 'Requests', 100);
+  await type(page, 'Requests per second', 5000);
+  await press(page, 'Ask');
+  await answered(page, /Done/);
+  assert.match(await textOf(page, 'section[aria-label="Within reach"]'), /requests\/s within the goals at the most.*devices for the load/s);
   await page.close();
 });
+
+for (const [kind, explained, command] of [
+  ['step', /B is .* times faster than A.*Most of it is/, /^foretoken compare --first 'step --model/],
+  ['serve', /For median TTFT B takes .*Of the time of all steps, most of the difference is/, /--quantization fp8/],
+  ['train', /B is .* times faster than A.*Most of it is/, /--precision fp8-delayed/],
+  ['plan', /For a million output tokens B takes .*Layout: .* →/, /--second 'plan serve .*a100_sxm/],
+]) {
+  test(`two questions are compared and the difference is explained: ${kind}`, { skip }, async () => {
+    const page = await open('compare');
+    const field = await page.waitForSelector(`${shown} ::-p-aria([name="Compare"][role="combobox"])`);
+    await field.select(kind);
+    if (kind === 'plan') for (const side of ['A', 'B']) await type(page, 'Devices there are', 2, `[role="group"][aria-label="${side}"]`);
+    await press(page, 'Compare');
+    await answered(page);
+    assert.match(await textOf(page, '.sentence'), explained);
+    assert.match(await textOf(page, '.command pre'), command);
+    assert.deepEqual(await violations(page), []);
+    await shot(page, kind === 'step' ? 'compare' : `compare-${kind}`);
+    await page.close();
+  });
+}
 
 test('a changed hardware number moves the step', { skip }, async () => {
   const page = await open('explore');
@@ -186,6 +278,17 @@ test('a run is drawn over time and saved as a trace', { skip }, async () => {
 test('accuracy shows every layer and predicts measured scenarios', { skip }, async () => {
   const page = await open('accuracy');
   assert.match(await page.$eval(`${shown} .plot`, (plot) => plot.getAttribute('aria-label')), /points lie within 10%/);
+  const layers = await page.$$eval(`${shown} table[aria-label="Layers"] tbody th`, (cells) => cells.map((cell) => cell.textContent));
+  for (const layer of ['kernels', 'attention', 'collectives', 'steps', 'serving', 'training', 'edge', 'accelerators']) assert.ok(layers.includes(layer), layer);
+  await (await page.waitForSelector(`${shown} ::-p-aria([name="Layer"])`)).select('serving');
+  await press(page, 'ttft_ms of each request, vLLM 0.19, RTX4090');
+  const group = await textOf(page, 'section[aria-label="Group"]');
+  assert.match(group, /Mean error[^]*%[^]*Median error[^]*Rows300/);
+  assert.match(await textOf(page, '.command pre'), /^foretoken validate serving --run/);
+  assert.equal(await page.$$eval(`${shown} table[aria-label="Its worst rows"] tbody tr`, (rows) => rows.length), 3);
+  assert.equal(await page.$$eval(`${shown} .plot svg`, (plots) => plots.length), 2);
+  assert.deepEqual(await violations(page), []);
+  await (await page.waitForSelector(`${shown} ::-p-aria([name="Layer"])`)).select('');
   await shot(page, 'accuracy');
   await press(page, 'Predict');
   await answered(page, /Done/);

@@ -36,4 +36,10 @@ void check_still_wanted() {
   if (current_listener != nullptr) current_listener->check_wanted();
 }
 
+std::function<void()> wanted_check() {
+  return [listener = current_listener] {
+    if (listener != nullptr) listener->check_wanted();
+  };
+}
+
 }  // namespace foretoken

@@ -1,6 +1,7 @@
 // Progress of long work, for whoever waits: a person at a terminal, or a program that asked for the work.
 #pragma once
 
+#include <functional>
 #include <string>
 
 namespace foretoken {
@@ -9,7 +10,7 @@ class ProgressListener {
  public:
   virtual ~ProgressListener() = default;
   virtual void progressed(const std::string& text) = 0;
-  virtual void check_wanted() = 0;  // throws where the work need not go on
+  virtual void check_wanted() = 0;  // throws where the work need not go on; on any thread
 };
 
 // While it lives, work of this thread tells its progress to the listener.
@@ -29,5 +30,7 @@ void show_progress(const std::string& text);
 bool has_progress_listener();
 // Where long work can end early. Throws what the listener throws.
 void check_still_wanted();
+// The same for other threads that work for this one: asks the listener that this thread has now.
+std::function<void()> wanted_check();
 
 }  // namespace foretoken

@@ -53,7 +53,7 @@ bool is_json(std::string_view content_type) {
 std::string run_answer(const RunRequest& request, const Library& library) {
   try {
     const Answer answer = answer_command(request.arguments, library);
-    return Json::object({{"command_line", command_line_text(request)}, {"answer", answer.json}, {"text", answer.text}})
+    return Json::object({{"command_line", request.command_line}, {"answer", answer.json}, {"text", answer.text}})
         .dump(0);
   } catch (const InputError& error) {
     return error_json(error.what(), error.problem()).dump(0);

@@ -121,19 +121,38 @@ TEST_F(PageServiceTest, other_sites_bodies_and_methods_are_refused) {
   EXPECT_EQ(send("GET", "/../data").status, 404);
 }
 
+TEST_F(PageServiceTest, two_questions_are_answered_side_by_side) {
+  const TestAnswer answer = send("POST", "/api/run",
+                                 R"({"command": "compare",
+          "first": {"command": "step", "flags": {"model": "Llama-3.1-8B", "device": "h100_sxm", "batch": 1}},
+          "second": {"command": "step", "flags": {"model": "Llama-3.1-8B", "device": "a100_sxm", "batch": 1}}})");
+  EXPECT_EQ(answer.status, 200);
+  const Json document = parse_json(answer.body, "answer");
+  const JsonView compared = JsonView(document, "answer").at("answer");
+  EXPECT_EQ(compared.at("settings").items().size(), 1U);
+  EXPECT_EQ(compared.at("settings").items().front().at("second").string(), "a100_sxm");
+  EXPECT_LT(compared.at("headlines").items().front().at("first").number(),
+            compared.at("headlines").items().front().at("second").number());
+}
+
 TEST_F(PageServiceTest, a_client_that_leaves_frees_the_only_worker) {
-  const std::string long_run =
+  // Each would run for hours: a simulation, and a search on threads of its own.
+  const std::string long_runs[] = {
       R"({"command": "serve", "flags": {"model": "Llama-3.1-8B", "device": "h100_sxm", "num-prompts": 20000,
-          "random-output-len": 100000, "intervals": false}})";
-  {
-    TestClient client(server_->port());
-    client.send_bytes(
-        fmt::format("POST /api/run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                    "Accept: text/event-stream\r\nContent-Length: {}\r\n\r\n{}",
-                    long_run.size(), long_run));
-    client.read_until("\r\n\r\n");
+          "random-output-len": 100000, "intervals": false}})",
+      R"({"command": "plan serve", "flags": {"model": "Llama-3.1-8B", "hardware": "h100_sxm:64", "slo": "ttft:500",
+          "most-simulated": 500, "finalists": 50, "random-output-len": 500}})"};
+  for (const std::string& long_run : long_runs) {
+    {
+      TestClient client(server_->port());
+      client.send_bytes(
+          fmt::format("POST /api/run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                      "Accept: text/event-stream\r\nContent-Length: {}\r\n\r\n{}",
+                      long_run.size(), long_run));
+      client.read_until("\r\n\r\n");
+    }
+    EXPECT_EQ(send("POST", "/api/run", small_step).status, 200);
   }
-  EXPECT_EQ(send("POST", "/api/run", small_step).status, 200);
 }
 
 }  // namespace

@@ -13,8 +13,7 @@
 namespace foretoken {
 namespace {
 
-constexpr size_t longest_value = 400;
-constexpr JsonLimits body_limits{.max_bytes = 256 * 1024, .max_depth = 8, .max_values = 5'000};
+constexpr JsonLimits body_limits{.max_bytes = most_body_bytes, .max_depth = 8, .max_values = 5'000};
 
 const PageCommand& command_named(const JsonView& name) {
   std::vector<std::string> known;
@@ -59,8 +58,8 @@ std::vector<std::string> library_names(PageFlagKind kind, const Library& library
 std::string plain_value(const JsonView& value) {
   std::string text = value.is_number() ? number_text(value.number()) : value.string();
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' '; };
-  if (text.empty() || text.size() > longest_value || std::any_of(text.begin(), text.end(), is_control)) {
-    value.fail(fmt::format("one line of at most {} bytes", longest_value));
+  if (text.empty() || text.size() > longest_flag_value || std::any_of(text.begin(), text.end(), is_control)) {
+    value.fail(fmt::format("one line of at most {} bytes", longest_flag_value));
   }
   return text;
 }
@@ -90,6 +89,9 @@ void add_flag(std::vector<std::string>& arguments, const PageFlag& flag, const J
     return;
   }
   std::vector<std::string> items;
+  if (value.is(Json::Kind::array) && (value.items().empty() || value.items().size() > most_flag_values)) {
+    value.fail(fmt::format("1 to {} values", most_flag_values));
+  }
   for (const JsonView& item : value.is(Json::Kind::array) ? value.items() : std::vector<JsonView>{value}) {
     items.push_back(checked_item(flag, item, library));
   }
@@ -104,42 +106,75 @@ std::string device_text(const JsonView& description) {
   return text;
 }
 
+// The words of a question: its command and flags.
+std::vector<std::string> question_words(const JsonView& question, const Library& library) {
+  const PageCommand& command = command_named(question.at("command"));
+  std::vector<std::string> words;
+  for (const std::string_view word : split_words(command.name, " ")) words.emplace_back(word);
+  for (const auto& [name, value] : question.at("flags").members()) {
+    add_flag(words, flag_named(command, name, value), value, library);
+  }
+  return words;
+}
+
+bool takes_device(const PageCommand& command) {
+  return std::any_of(command.flags.begin(), command.flags.end(),
+                     [](const PageFlag& flag) { return flag.kind == PageFlagKind::device; });
+}
+
+// "--batch=8" as people write it. A value that begins with a dash stays where it is: it would be read as a flag.
+std::string shown_line(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) {
+    const size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
+    const bool apart = equals != std::string::npos && equals + 1 < word.size() && word[equals + 1] != '-';
+    if (!line.empty()) line += " ";
+    line += apart ? word.substr(0, equals) + " " + shell_word(word.substr(equals + 1)) : shell_word(word);
+  }
+  return line;
+}
+
+std::string exact_line(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
+  return line;
+}
+
+RunRequest read_comparison(const JsonView& request, const Library& library) {
+  request.allow_only({"command", "first", "second"});
+  RunRequest result{.arguments = {"compare"}, .command_line = "foretoken compare"};
+  for (const char* side : {"first", "second"}) {
+    const JsonView question = request.at(side);
+    question.allow_only({"command", "flags"});
+    const std::vector<std::string> words = question_words(question, library);
+    result.arguments.push_back(fmt::format("--{}={}", side, exact_line(words)));
+    result.command_line += fmt::format(" --{} {}", side, shell_word(shown_line(words)));
+  }
+  return result;
+}
+
+RunRequest read_question(const JsonView& request, const Library& library) {
+  request.allow_only({"command", "flags", "device"});
+  RunRequest result{.arguments = question_words(request, library)};
+  std::vector<std::string> shown = result.arguments;
+  if (const auto description = request.find("device")) {
+    if (!takes_device(command_named(request.at("command"))) || request.at("flags").has("device")) {
+      description->fail("a command with a device, and no flag that names another");
+    }
+    result.arguments.push_back("--device=" + device_text(*description));
+    shown.push_back(fmt::format("--device={}_changed.json", description->at("name").string()));
+  }
+  result.command_line = "foretoken " + shown_line(shown);
+  return result;
+}
+
 }  // namespace
 
 RunRequest read_run_request(std::string_view body, const Library& library) {
   const Json document = parse_json(body, "request", body_limits);
   const JsonView request(document, "request");
-  request.allow_only({"command", "flags", "device"});
-  const PageCommand& command = command_named(request.at("command"));
-  RunRequest result;
-  for (const std::string_view word : split_words(command.name, " ")) result.arguments.emplace_back(word);
-  for (const auto& [name, value] : request.at("flags").members()) {
-    const PageFlag& flag = flag_named(command, name, value);
-    add_flag(result.arguments, flag, value, library);
-  }
-  if (const auto description = request.find("device")) {
-    const bool takes_device = std::any_of(command.flags.begin(), command.flags.end(),
-                                          [](const PageFlag& flag) { return flag.kind == PageFlagKind::device; });
-    if (!takes_device || request.at("flags").has("device")) {
-      description->fail("a command with a device, and no flag that names another");
-    }
-    result.arguments.push_back("--device=" + device_text(*description));
-    result.device_name = description->at("name").string() + "_changed";
-  }
-  return result;
-}
-
-std::string command_line_text(const RunRequest& request) {
-  std::string text = "foretoken";
-  for (const std::string& argument : request.arguments) {
-    const size_t equals = argument.starts_with("--") ? argument.find('=') : std::string::npos;
-    text += " " + argument.substr(0, equals);
-    if (equals == std::string::npos) continue;
-    std::string value = argument.substr(equals + 1);
-    if (!request.device_name.empty() && argument.starts_with("--device=")) value = request.device_name + ".json";
-    text += " " + shell_word(value);
-  }
-  return text;
+  const bool compares = request.at("command").string() == "compare";
+  return compares ? read_comparison(request, library) : read_question(request, library);
 }
 
 }  // namespace foretoken

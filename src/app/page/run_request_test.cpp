@@ -71,7 +71,7 @@ TEST(RunRequest, flags_become_a_command_line) {
       shipped());
   EXPECT_THAT(request.arguments, ElementsAre("step", "--model=Llama-3.1-8B", "--device=h100_sxm", "--batch=64",
                                              "--memory", "--no-sequence-parallel"));
-  EXPECT_EQ(command_line_text(request),
+  EXPECT_EQ(request.command_line,
             "foretoken step --model Llama-3.1-8B --device h100_sxm --batch 64 --memory --no-sequence-parallel");
 }
 
@@ -150,13 +150,58 @@ TEST(RunRequest, a_device_of_the_pages_own_needs_no_file) {
   const std::string device = read_file(FORETOKEN_SOURCE_DIR "/data/hardware/devices/h100_sxm.json", 1 << 20);
   const std::string asked = R"({"command": "step", "flags": {"model": "Llama-3.1-8B"}, "device": )";
   const RunRequest request = read_run_request(asked + device + "}", shipped());
-  EXPECT_EQ(command_line_text(request), "foretoken step --model Llama-3.1-8B --device h100_sxm_changed.json");
+  EXPECT_EQ(request.command_line, "foretoken step --model Llama-3.1-8B --device h100_sxm_changed.json");
   EXPECT_EQ(answer_command(request.arguments, shipped()).json.find("device")->string(), "h100_sxm_changed");
 
   EXPECT_THAT(complaint_about(R"({"command": "train", "flags": {}, "device": {"name": "x"}})"),
               HasSubstr("a command with a device"));
   EXPECT_THAT(complaint_about(asked + R"({"name": "x", "accelerator": "tpu_v1"}})"), HasSubstr("read from files only"));
   EXPECT_THAT(complaint_about(asked + R"({"name": "x"}})"), testing::Not(IsEmpty()));
+}
+
+TEST(RunRequest, two_questions_become_one_comparison_of_the_same_words) {
+  const RunRequest request = read_run_request(
+      R"({"command": "compare",
+          "first": {"command": "plan serve", "flags": {"model": "Llama-3.1-8B", "hardware": "h100_sxm:2",
+                    "slo": ["ttft<500ms@p99", "tpot<50ms@p99"]}},
+          "second": {"command": "plan serve", "flags": {"model": "Llama-3.1-8B", "objective": "-x' 'y"}}})",
+      shipped());
+  ASSERT_EQ(request.arguments.size(), 3U);
+  EXPECT_EQ(request.arguments[0], "compare");
+  const auto words = [&](size_t i) {
+    return *shell_words(request.arguments[i].substr(request.arguments[i].find('=') + 1));
+  };
+  EXPECT_THAT(words(1), ElementsAre("plan", "serve", "--model=Llama-3.1-8B", "--hardware=h100_sxm:2",
+                                    "--slo=ttft<500ms@p99,tpot<50ms@p99"));
+  EXPECT_THAT(words(2), ElementsAre("plan", "serve", "--model=Llama-3.1-8B", "--objective=-x' 'y"));
+  EXPECT_THAT(request.command_line,
+              HasSubstr("foretoken compare --first 'plan serve --model Llama-3.1-8B --hardware "));
+}
+
+TEST(RunRequest, each_side_of_a_comparison_passes_the_same_gate) {
+  const auto side = [](const std::string& first) {
+    return complaint_about(R"({"command": "compare", "first": )" + first +
+                           R"(, "second": {"command": "step", "flags": {"batch": 1}}})");
+  };
+  EXPECT_EQ(side(R"({"command": "step", "flags": {"batch": 8}})"), "");
+  EXPECT_THAT(side(R"({"command": "step", "flags": {"trace": "x"}})"), HasSubstr("that the page may use"));
+  EXPECT_THAT(side(R"({"command": "step", "flags": {"model": "/etc/passwd"}})"), HasSubstr("a name of the library"));
+  EXPECT_THAT(side(R"({"command": "serve", "flags": {"num-prompts": 1000000}})"), HasSubstr("20000"));
+  EXPECT_THAT(side(R"({"command": "compare", "flags": {}})"), HasSubstr("one of step"));
+  EXPECT_THAT(side(R"({"command": "step", "flags": {}, "device": {}})"), HasSubstr("device"));
+  EXPECT_NE(complaint_about(R"({"command": "compare", "first": {"command": "step", "flags": {}}})"), "");
+}
+
+TEST(RunRequest, a_list_has_a_limit_and_something_in_it) {
+  const auto with = [](size_t count) {
+    Json list = Json::array();
+    for (size_t i = 0; i < count; ++i) list.push("B");
+    return complaint_about(
+        Json::object({{"command", "suite"}, {"flags", Json::object({{"only", std::move(list)}})}}).dump());
+  };
+  EXPECT_EQ(with(most_flag_values), "");
+  EXPECT_THAT(with(most_flag_values + 1), HasSubstr("1 to 64 values"));
+  EXPECT_THAT(with(0), HasSubstr("1 to 64 values"));
 }
 
 TEST(RunRequest, more_memory_bandwidth_never_slows_a_step_down) {

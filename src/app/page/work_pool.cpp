@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "app/cli/progress.h"
 
 namespace foretoken {
@@ -47,6 +49,10 @@ bool WorkPool::submit(uint64_t id, std::function<std::string()> work, std::strin
   {
     const std::lock_guard lock(mutex_);
     if (waiting_.size() >= settings_.most_waiting) return false;
+    const size_t before = running_ + waiting_.size();
+    if (before >= settings_.threads) {
+      news_.push_back({.id = id, .text = fmt::format("waiting for {} asked before", before)});
+    }
     auto job = std::make_shared<Job>(*this, id, std::move(work), std::move(too_late));
     jobs_[id] = job;
     waiting_.push_back(std::move(job));
@@ -92,6 +98,7 @@ void WorkPool::serve() {
       if (ending_) return;
       job = waiting_.front();
       waiting_.pop_front();
+      ++running_;
     }
     job->end = std::chrono::steady_clock::now() + settings_.most_time;
     std::string result;
@@ -100,6 +107,10 @@ void WorkPool::serve() {
       result = job->work();
     } catch (const NotWanted&) {
       result = job->too_late;
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      --running_;
     }
     tell(*job, {.id = job->id, .is_result = true, .text = std::move(result)});
   }

@@ -35,8 +35,8 @@ class WorkPool {
   WorkPool(const WorkPool&) = delete;
   WorkPool& operator=(const WorkPool&) = delete;
 
-  // False when too many wait already. The work returns its result, in which it must say what went wrong: it throws only
-  // what check_still_wanted (app/cli/progress.h) throws; `too_late` is then its result.
+  // False when too many wait already; work that has to wait tells so. The work returns its result, in which it must say
+  // what went wrong: it throws only what check_still_wanted (app/cli/progress.h) throws; `too_late` is then its result.
   bool submit(uint64_t id, std::function<std::string()> work, std::string too_late);
   void cancel(uint64_t id);           // no more news of it
   std::vector<WorkNews> take_news();  // in the order in which they came
@@ -53,6 +53,7 @@ class WorkPool {
   std::deque<std::shared_ptr<Job>> waiting_;
   std::map<uint64_t, std::shared_ptr<Job>> jobs_;  // waiting, running, or with news that were not taken
   std::vector<WorkNews> news_;
+  size_t running_ = 0;
   bool ending_ = false;
   std::vector<std::thread> threads_;
 };

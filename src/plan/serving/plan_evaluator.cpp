@@ -12,7 +12,8 @@ namespace {
 class ThreadedEvaluator final : public PlanEvaluator {
  public:
   ThreadedEvaluator(const ServingQuestion& question, const ServingFacts& facts, const Traffic& traffic,
-                    unsigned threads) {
+                    unsigned threads, std::function<void()> check_wanted)
+      : check_wanted_(std::move(check_wanted)) {
     for (unsigned i = 0; i < std::max(1U, threads); ++i) {
       workers_.push_back(std::make_unique<Worker>(question, facts, traffic));
     }
@@ -47,10 +48,19 @@ class ThreadedEvaluator final : public PlanEvaluator {
     std::atomic<size_t> next_worker = 0, next_task = 0;
     run_on_threads(static_cast<unsigned>(workers_.size()), [&] {
       Worker& worker = *workers_[next_worker++];
-      for (size_t i = next_task++; i < tasks; i = next_task++) work(worker.simulator, i);
+      for (size_t i = next_task++; i < tasks; i = next_task++) {
+        try {
+          if (check_wanted_) check_wanted_();
+          work(worker.simulator, i);
+        } catch (...) {
+          next_task = tasks;  // the others need not go on either
+          throw;
+        }
+      }
     });
   }
 
+  std::function<void()> check_wanted_;
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 
@@ -70,8 +80,9 @@ std::vector<std::vector<size_t>> layouts_by_engines(std::span<const ServingLayou
 }
 
 std::unique_ptr<PlanEvaluator> threaded_evaluator(const ServingQuestion& question, const ServingFacts& facts,
-                                                  const Traffic& traffic, unsigned threads) {
-  return std::make_unique<ThreadedEvaluator>(question, facts, traffic, threads);
+                                                  const Traffic& traffic, unsigned threads,
+                                                  std::function<void()> check_wanted) {
+  return std::make_unique<ThreadedEvaluator>(question, facts, traffic, threads, std::move(check_wanted));
 }
 
 }  // namespace foretoken

@@ -2,6 +2,7 @@
 // processes in stored_evaluator.h.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -22,8 +23,10 @@ class PlanEvaluator {
 // Places of layouts that share step times: whoever works one out has half the work of the others done.
 std::vector<std::vector<size_t>> layouts_by_engines(std::span<const ServingLayout> layouts);
 
-// On so many threads. What it is given outlives it.
+// On so many threads. What it is given outlives it. `check_wanted`, where there is one, is called before each layout,
+// on any of the threads; what it throws ends the work of all of them.
 std::unique_ptr<PlanEvaluator> threaded_evaluator(const ServingQuestion& question, const ServingFacts& facts,
-                                                  const Traffic& traffic, unsigned threads);
+                                                  const Traffic& traffic, unsigned threads,
+                                                  std::function<void()> check_wanted = {});
 
 }  // namespace foretoken

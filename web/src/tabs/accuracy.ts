@@ -1,40 +1,93 @@
 // Accuracy: predictions against what was measured, by layer, and scenarios of the suite that were measured.
-import { run, type AccuracyGroup, type Facts } from '../api';
+import { run, type AccuracySet, type Facts } from '../api';
 import { fill, h, table } from '../dom';
 import { choiceField } from '../fields';
 import { compact } from '../format';
-import { commandCard } from '../parts';
+import { commandCard, figures } from '../parts';
 import { Plot } from '../plot';
-import { predictedAgainstMeasured } from '../plots/accuracy';
+import { predictedAgainstMeasured, type ComparedPoint } from '../plots/accuracy';
 import { Task } from '../task';
 
 interface SuiteAnswer { scenarios: { id: string; answer?: { value: number; low: number | null; high: number | null }; error?: string }[] }
 
+type Group = AccuracySet['groups'][number] & Omit<AccuracySet, 'groups'>;
+
+const mostDrawn = 1500;  // of all groups together
+
 export function accuracyTab(facts: Facts): HTMLElement {
-  const { groups, note } = facts.accuracy;
-  const layers = [...new Set(groups.map((group) => group.layer))];
-  const layer = choiceField('Layer', [['', 'all layers'], ...layers.map((name): [string, string] => [name, name])], '');
-  const seen = choiceField('Rows', [['', 'all'], ...[...new Set(groups.map((group) => group.seen))].map((name): [string, string] => [name, name])], '');
+  const { sets, note } = facts.accuracy;
+  const groups: Group[] = sets.flatMap(({ groups: own, ...of }) => own.map((group) => ({ ...of, ...group })));
+  const choices = (names: string[], all: string): [string, string][] => [['', all], ...[...new Set(names)].map((name): [string, string] => [name, name])];
+  const layer = choiceField('Layer', choices(groups.map((group) => group.layer), 'all layers'), '');
+  const seen = choiceField('What was known of the rows', choices(groups.map((group) => group.seen), 'any'), '');
   const plot = new Plot('Predicted against measured', 'tall', true);
-  const rows = h('div');
+  const rows = h('div', { class: 'stack' });
+  const detail = h('div', { class: 'stack', 'aria-live': 'polite' });
+  const choose = (group: Group) => {
+    const own = new Plot(`${group.group}: predicted against measured`, 'tall', true);
+    fill(detail, ...groupParts(group, own));
+    own.show(predictedAgainstMeasured(pointsOf(group)));
+    for (const button of rows.querySelectorAll('button')) button.setAttribute('aria-pressed', String(button.textContent === group.group));
+  };
   const show = () => {
     const chosen = groups.filter((group) => (layer.control.value === '' || group.layer === layer.control.value) && (seen.control.value === '' || group.seen === seen.control.value));
-    plot.show(predictedAgainstMeasured(chosen.map((group) => ({ layer: group.layer, name: group.group, unit: group.unit, measured: group.measured, predicted: group.predicted }))));
-    fill(rows, groupTable(chosen));
+    plot.show(predictedAgainstMeasured(thinned(chosen.flatMap(pointsOf))));
+    fill(rows, layerTable(chosen), groupTable(chosen, (group) => {
+      choose(group);
+      detail.scrollIntoView({ block: 'nearest' });
+    }));
+    if (chosen[0]) choose(chosen[0]);
   };
   for (const control of [layer.control, seen.control]) control.addEventListener('change', show);
   const section = h('section', { 'aria-labelledby': 'accuracy-title' },
     h('h1', { id: 'accuracy-title' }, 'How far off are the predictions?'),
     h('p', { class: 'lead' }, note),
-    h('div', { class: 'stack' }, h('div', { class: 'card row' }, layer.element, seen.element), h('div', { class: 'plots' }, plot.element), rows, scenarioCard(facts)));
+    h('div', { class: 'stack' }, h('div', { class: 'card row' }, layer.element, seen.element), h('div', { class: 'plots' }, plot.element), rows, detail, scenarioCard(facts)));
   queueMicrotask(show);
   return section;
 }
 
-function groupTable(groups: AccuracyGroup[]): HTMLElement {
+const pointsOf = (group: Group): ComparedPoint[] => group.points.map(([measured, predicted]) => ({ layer: group.layer, name: group.group, unit: group.unit, measured, predicted }));
+
+// Every n-th, so that no group is favoured.
+function thinned(points: ComparedPoint[]): ComparedPoint[] {
+  const each = Math.ceil(points.length / mostDrawn);
+  return points.filter((_, i) => i % each === 0);
+}
+
+const off = (value: number): string => `${compact(value, 2)}%`;
+
+// Means of a layer: over its rows, whatever the group.
+function layerTable(groups: Group[]): HTMLElement {
+  const layers = [...new Set(groups.map((group) => group.layer))];
+  return table('Layers', [{ title: 'layer' }, { title: 'groups', number: true }, { title: 'rows', number: true }, { title: 'mean error of all rows', number: true }, { title: 'median over the groups', number: true }],
+    layers.map((name) => {
+      const own = groups.filter((group) => group.layer === name);
+      const count = own.reduce((sum, group) => sum + group.count, 0);
+      const medians = own.map((group) => group.median).sort((a, b) => a - b);
+      return [name, String(own.length), compact(count), off(own.reduce((sum, group) => sum + group.mape * group.count, 0) / count), off(medians[medians.length >> 1] ?? 0)];
+    }));
+}
+
+function groupTable(groups: Group[], onChoose: (group: Group) => void): HTMLElement {
   return table('Groups of measurements',
-    [{ title: 'group' }, { title: 'layer' }, { title: 'rows', number: true }, { title: 'mean error', number: true }, { title: 'in the 90% interval', number: true }, { title: 'fit' }, { title: 'source' }],
-    groups.map((group) => [group.group, group.layer, compact(group.count), `${compact(group.mape, 2)}%`, group.within_interval === undefined ? '–' : `${compact(group.within_interval, 2)}%`, group.seen, group.source]));
+    [{ title: 'group' }, { title: 'layer' }, { title: 'rows', number: true }, { title: 'mean error', number: true }, { title: 'median', number: true }, { title: 'in the 90% interval', number: true }, { title: 'what was known' }],
+    groups.map((group) => [h('button', { type: 'button', class: 'link', onclick: () => onChoose(group) }, group.group), group.layer, compact(group.count), off(group.mape), off(group.median),
+      group.within_interval === undefined ? '–' : off(group.within_interval), group.seen]));
+}
+
+function groupParts(group: Group, plot: Plot): HTMLElement[] {
+  const errorOf = (row: { measured: number; predicted: number }) => `${compact(100 * (row.predicted / row.measured - 1), 2)}%`;
+  return [
+    h('section', { class: 'card', 'aria-label': 'Group' }, h('h2', {}, group.group),
+      h('p', { class: 'muted' }, `${group.quantity[0]!.toUpperCase()}${group.quantity.slice(1)}; ${group.seen}. Source: ${group.source}.`),
+      figures([{ name: 'Mean error', value: off(group.mape) }, { name: 'Median error', value: off(group.median) }, { name: 'Rows', value: compact(group.count), note: `${group.points.length} drawn` },
+        ...(group.within_interval === undefined ? [] : [{ name: 'In the 90% interval', value: off(group.within_interval) }])])),
+    h('div', { class: 'plots' }, plot.element),
+    table('Its worst rows', [{ title: 'row' }, { title: 'measured', number: true }, { title: 'predicted', number: true }, { title: 'off by', number: true }],
+      group.worst.map((row) => [row.row, `${compact(row.measured)} ${group.unit}`, `${compact(row.predicted)} ${group.unit}`, errorOf(row)])),
+    commandCard(group.command.split(' && ')),
+  ];
 }
 
 function scenarioCard(facts: Facts): HTMLElement {

@@ -1,8 +1,8 @@
 // Ask: a serving question in, one sentence out, and what stands behind it.
 import { run, type Facts, type PlanAnswer, type RunResult, type ServeAnswer } from '../api';
-import { fill, h } from '../dom';
-import { choiceField, numberField } from '../fields';
+import { fill, h, submits } from '../dom';
 import { compact, dollars, milliseconds, percent, shortName } from '../format';
+import { GoalFields } from '../goal_fields';
 import { commandCard, exportButtons, figures, rangeNote, withRange, type Figure } from '../parts';
 import { Plot } from '../plot';
 import { cdfPercentiles, estimate, latencyAgainstLoad, latencyCdf, type Goal, type LoadPoint } from '../plots/latency';
@@ -17,51 +17,46 @@ export function askTab(facts: Facts): HTMLElement {
   const output = h('div', { class: 'stack' });
   const task = new Task(output);
   const form = new ServingForm(facts, 'ask', { model: 'Llama-3.1-8B', device: 'h100_sxm' });
-  const ttft = numberField('First token, ms', 500);
-  const tpot = numberField('Per output token, ms', 50);
-  const percentile = choiceField('At', [['50', 'median'], ['90', '90th percentile'], ['95', '95th percentile'], ['99', '99th percentile']], '99');
-
-  const goals = (): Goal[] => [{ metric: 'ttft' as const, ms: Number(ttft.control.value) }, { metric: 'tpot' as const, ms: Number(tpot.control.value) }]
-    .filter((goal) => goal.ms > 0);
+  const goals = new GoalFields();
 
   const find = h('input', { type: 'radio', name: 'ask-mode', value: 'find' });
   const check = h('input', { type: 'radio', name: 'ask-mode', value: 'check', checked: true });
-  for (const radio of [find, check]) radio.addEventListener('change', () => form.findLayout(find.checked));
+  for (const radio of [find, check]) {
+    radio.addEventListener('change', () => {
+      form.findLayout(find.checked);
+      goals.need(find.checked);
+    });
+  }
   form.findLayout(false);
 
-  const ask = (event: Event) => {
-    event.preventDefault();
-    void task.start(async (signal, say) => {
-      if (find.checked) {
-        say('Looking at layouts…');
-        const slo = goals().map((goal) => `${goal.metric}<${goal.ms}ms@p${percentile.control.value}`);
-        const result = await run<PlanAnswer>({ command: 'plan serve', flags: { ...form.planFlags(), slo } }, signal, say);
-        fill(output, ...planParts(result));
-        say('Done.');
-        return;
-      }
-      say('Simulating…');
-      const wanted = goals();
-      const flags = { ...form.flags(), memory: true, breakdown: true, 'percentile-metrics': ['ttft', 'tpot', 'itl', 'e2el'], 'metric-percentiles': cdfPercentiles,
-        ...(wanted.length > 0 ? { goodput: wanted.map((goal) => `${goal.metric}:${goal.ms}`) } : {}) };
-      const result = await run<ServeAnswer>({ command: 'serve', flags }, signal, say);
-      const at = Number(percentile.control.value);
-      const curve = new Plot(`Latency against ${form.load().kind === 'rate' ? 'rate' : 'requests at a time'}`);
-      fill(output, ...answerParts(result, facts, wanted, at, curve));
-      await sweep(form, at, curve, signal, say);
+  const ask = () => void task.start(async (signal, say) => {
+    if (find.checked) {
+      say('Looking at layouts…');
+      const result = await run<PlanAnswer>({ command: 'plan serve', flags: { ...form.planFlags(), ...goals.slo() } }, signal, say);
+      fill(output, ...planParts(result));
       say('Done.');
-    });
-  };
+      return;
+    }
+    say('Simulating…');
+    const flags = { ...form.flags(), memory: true, breakdown: true, 'percentile-metrics': ['ttft', 'tpot', 'itl', 'e2el'], 'metric-percentiles': cdfPercentiles, ...goals.goodput() };
+    const wanted = goals.goals();
+    const at = goals.percentile();
+    const result = await run<ServeAnswer>({ command: 'serve', flags }, signal, say);
+    const curve = new Plot(`Latency against ${form.load().kind === 'rate' ? 'rate' : 'requests at a time'}`);
+    fill(output, ...answerParts(result, facts, wanted, at, curve));
+    await sweep(form, at, curve, signal, say);
+    say('Done.');
+  });
 
   return h('section', { 'aria-labelledby': 'ask-title' },
     h('h1', { id: 'ask-title' }, 'Will it hold the load?'),
     h('p', { class: 'lead' }, 'Say what you serve, on what, and how much of it: a simulated run answers, request by request, with an interval on every figure.'),
     h('div', { class: 'split' },
-      h('form', { class: 'card', onsubmit: ask, 'aria-label': 'Question' },
+      h('form', { class: 'card', novalidate: true, onsubmit: submits(ask), 'aria-label': 'Question' },
         facts.commands['plan serve'] ? h('div', { class: 'choices', role: 'radiogroup', 'aria-label': 'What to do' },
           h('label', {}, check, 'check a layout'), h('label', {}, find, 'find the best one')) : null,
         ...form.fieldsets,
-        h('fieldset', {}, h('legend', {}, 'Goals'), h('div', { class: 'row' }, ttft.element, tpot.element), percentile.element),
+        goals.element,
         h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Ask'), task.stop)),
       h('div', { class: 'stack' }, h('div', {}, task.bar, task.status), output)));
 }

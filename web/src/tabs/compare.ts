@@ -1,94 +1,153 @@
-// Compare: two configurations of a step side by side, and which part made the difference.
-import { run, type Facts, type RunResult, type StepAnswer } from '../api';
-import { fill, h, table } from '../dom';
-import { bytes, compact, percent, seconds, shortName, speed, words } from '../format';
+// Compare: two questions of one kind side by side, and which parts made the difference.
+import { run, type CompareAnswer, type ComparedNumber, type Facts, type Question, type RunResult } from '../api';
+import { fill, h, submits, table } from '../dom';
+import { choiceField } from '../fields';
+import { compact, dollars, milliseconds, percent, seconds, speed, words } from '../format';
+import { GoalFields } from '../goal_fields';
 import { commandCard, exportButtons } from '../parts';
 import { axis, Plot, room, type PlotContent } from '../plot';
+import { ServingForm } from '../serving_form';
 import { StepForm } from '../step_form';
-import { stepParts } from '../step_parts';
 import { Task } from '../task';
+import { TrainForm } from '../train_form';
+
+interface Side { elements: HTMLElement[]; question: () => Question }
+type MakeSide = (facts: Facts, name: string, isSecond: boolean) => Side;
+
+const usual = { model: 'Llama-3.1-8B', device: 'h100_sxm' };
+
+// What can be compared. The second side begins with one thing different, so that there is something to see.
+const kinds: { id: string; title: string; side: MakeSide }[] = [
+  { id: 'step', title: 'one step of a model', side: (facts, name, isSecond) => {
+    const form = new StepForm(facts, name, { ...usual, quantization: isSecond ? 'fp8' : '' });
+    return { elements: [form.element], question: () => ({ command: 'step', flags: { ...form.flags(), device: form.deviceName(), memory: true } }) };
+  } },
+  { id: 'serve', title: 'a serving run', side: (facts, name, isSecond) => {
+    const form = new ServingForm(facts, `compare-serve-${name}`, { ...usual, quantization: isSecond ? 'fp8' : '' });
+    const goals = new GoalFields();
+    form.findLayout(false);
+    return { elements: [...form.fieldsets, goals.element], question: () => ({ command: 'serve', flags: { ...form.flags(), ...goals.goodput() } }) };
+  } },
+  { id: 'plan', title: 'a search for a layout', side: (facts, name, isSecond) => {
+    const form = new ServingForm(facts, `compare-plan-${name}`, { ...usual, device: isSecond ? 'a100_sxm' : usual.device });
+    const goals = new GoalFields();
+    form.findLayout(true);
+    goals.need(true);
+    return { elements: [...form.fieldsets, goals.element], question: () => ({ command: 'plan serve', flags: { ...form.planFlags(), ...goals.slo() } }) };
+  } },
+  { id: 'train', title: 'a training job', side: (facts, _name, isSecond) => {
+    const form = new TrainForm(facts, { precision: isSecond ? 'fp8-delayed' : 'bf16' });
+    return { elements: [form.element], question: () => form.question() };
+  } },
+];
 
 export function compareTab(facts: Facts): HTMLElement {
   const output = h('div', { class: 'stack' });
   const task = new Task(output);
-  const first = new StepForm(facts, 'A', { model: 'Llama-3.1-8B', device: 'h100_sxm' });
-  const second = new StepForm(facts, 'B', { model: 'Llama-3.1-8B', device: 'h100_sxm', quantization: 'fp8' });
-  const compare = (event: Event) => {
-    event.preventDefault();
-    void task.start(async (signal, say) => {
-      say('Predicting both…');
-      const ask = (form: StepForm) => run<StepAnswer>({ command: 'step', flags: { ...form.flags(), device: form.deviceName(), memory: true } }, signal);
-      const results = await Promise.all([ask(first), ask(second)]);
-      fill(output, ...comparison(results[0], results[1]));
-      say('Done.');
-    });
+  const kind = choiceField('Compare', kinds.map(({ id, title }): [string, string] => [id, title]), 'step');
+  const pair = h('div', { class: 'pair' });
+  const made = new Map<string, [Side, Side]>();  // kept: what was typed stays while one looks at another kind
+  const sides = (): [Side, Side] => {
+    const chosen = kinds.find(({ id }) => id === kind.control.value)!;
+    const known = made.get(chosen.id) ?? [chosen.side(facts, 'A', false), chosen.side(facts, 'B', true)] as [Side, Side];
+    made.set(chosen.id, known);
+    return known;
   };
+  const show = () => {
+    task.cancel();
+    fill(output);
+    fill(pair, ...sides().map((side, i) => h('div', { class: 'card stack', role: 'group', 'aria-label': 'AB'[i] }, h('h2', {}, 'AB'[i]!), ...side.elements)));
+  };
+  kind.control.addEventListener('change', show);
+  show();
+  const compare = () => void task.start(async (signal, say) => {
+    say('Working both out…');
+    const [first, second] = sides();
+    const result = await run<CompareAnswer>({ command: 'compare', first: first.question(), second: second.question() }, signal, say);
+    fill(output, ...comparison(result));
+    say('Done.');
+  });
   return h('section', { 'aria-labelledby': 'compare-title' },
-    h('h1', { id: 'compare-title' }, 'Which is faster, and why?'),
-    h('p', { class: 'lead' }, 'One step of a model, twice: change the device, the numbers, the batch, and see which operators the difference comes from.'),
-    h('form', { onsubmit: compare, 'aria-label': 'Two configurations' },
-      h('div', { class: 'pair' }, h('div', { class: 'card' }, first.element), h('div', { class: 'card' }, second.element)),
+    h('h1', { id: 'compare-title' }, 'Which is better, and why?'),
+    h('p', { class: 'lead' }, 'The same question twice: change the device, the numbers, the load or the layout, and see what the difference comes from.'),
+    h('form', { novalidate: true, onsubmit: submits(compare), 'aria-label': 'Two questions' },
+      h('div', { class: 'card narrow' }, kind.element), pair,
       h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Compare'), task.stop)),
     h('div', { class: 'stack' }, h('div', {}, task.bar, task.status), output));
 }
 
-interface Difference { name: string; a: number; b: number }
-
-function differences(a: StepAnswer, b: StepAnswer): Difference[] {
-  const of = (answer: StepAnswer) => new Map(stepParts(answer).map((part) => [part.name, part.value]));
-  const [left, right] = [of(a), of(b)];
-  return [...new Set([...left.keys(), ...right.keys()])].map((name) => ({ name, a: left.get(name) ?? 0, b: right.get(name) ?? 0 }))
-    .sort((x, y) => Math.abs(y.b - y.a) - Math.abs(x.b - x.a));
+function figure(value: number, unit: string): string {
+  if (unit === 's') return seconds(value);
+  if (unit === 'ms') return milliseconds(value);
+  if (unit === 'USD') return dollars(value);
+  if (unit === 'USD/h') return `${dollars(value)}/h`;
+  return unit.startsWith('/') ? `${compact(value)}${unit}` : `${compact(value)} ${unit}`.trim();
 }
 
-function comparison(a: RunResult<StepAnswer>, b: RunResult<StepAnswer>): HTMLElement[] {
-  const parts = differences(a.answer, b.answer);
-  const times = new Plot('Time of each part', 'tall', true);
-  const longest = [...parts].sort((x, y) => Math.max(y.a, y.b) - Math.max(x.a, x.b)).slice(0, 10);
-  queueMicrotask(() => times.show(partBars(longest)));
-  const rows: [string, (answer: StepAnswer) => string][] = [
-    ['Model', (answer) => shortName(answer.model)], ['Devices', (answer) => `${answer.devices} × ${answer.device}`],
-    ['Step', (answer) => `${seconds(answer.seconds.value)} (${seconds(answer.seconds.low)} to ${seconds(answer.seconds.high)})`],
-    ['Tokens/s', (answer) => compact(answer.tokens_per_second)], ['Tokens/s for each device', (answer) => compact(answer.tokens_per_second / answer.devices)],
-    ['Share of the peak', (answer) => percent(answer.mfu)],
-    ['Memory of the step', (answer) => bytes(answer.stages[0]?.memory_bytes.total ?? 0) + (answer.fits_in_memory ? '' : ', does not fit')],
-    ['Room in the KV cache', (answer) => answer.serving_memory ? `${compact(answer.serving_memory.tokens.value)} tokens` : '–'],
-    ['Rests on', (answer) => answer.seconds.confidence ?? ''],
-  ];
+function shown(number: ComparedNumber, side: 'first' | 'second'): string {
+  const of = (value: number) => number.name.endsWith('utilisation') ? percent(value) : figure(value, number.unit);
+  const interval = number[`${side}_interval`];
+  return of(number[side]) + (interval && interval.high > interval.low ? ` (${of(interval.low)} to ${of(interval.high)})` : '');
+}
+
+const change = (number: ComparedNumber): string => number.first === 0 ? '–' : `${number.second < number.first ? '−' : '+'}${compact(Math.abs(100 * (number.second / number.first - 1)), 2)}%`;
+
+function comparison(result: RunResult<CompareAnswer>): HTMLElement[] {
+  const { answer } = result;
+  const times = new Plot(`Time of each part of the ${answer.parts_of}`, 'tall', true);
+  const longest = [...answer.parts].sort((x, y) => Math.max(y.first, y.second) - Math.max(x.first, x.second)).slice(0, 10);
+  if (longest.length > 0) queueMicrotask(() => times.show(partBars(longest)));
+  const rows = [
+    ...answer.settings.map((setting) => [setting.name, setting.first, setting.second, '']),
+    ...answer.outcomes.map((outcome) => [outcome.name, outcome.first, outcome.second, '']),
+    ...answer.headlines.map((number) => [number.name, shown(number, 'first'), shown(number, 'second'), change(number)])];
   return [
-    h('section', { class: 'card', 'aria-live': 'polite', 'aria-label': 'Answer' }, explanation(a.answer, b.answer, parts)),
-    table('Both configurations', [{ title: 'figure' }, { title: 'A', number: true }, { title: 'B', number: true }], rows.map(([name, of]) => [name, of(a.answer), of(b.answer)])),
-    h('div', { class: 'plots' }, times.element),
-    commandCard([a.command_line, b.command_line], exportButtons('foretoken-compare', { a: a.answer, b: b.answer },
-      [['part', 'a_seconds', 'b_seconds'], ...parts.map((part) => [part.name, part.a, part.b])])),
+    h('section', { class: 'card', 'aria-live': 'polite', 'aria-label': 'Answer' }, explanation(answer)),
+    table('Both answers, after what was asked differently', [{ title: 'figure' }, { title: 'A', number: true }, { title: 'B', number: true }, { title: 'change', number: true }], rows),
+    ...(longest.length > 0 ? [h('div', { class: 'plots' }, times.element)] : []),
+    commandCard([result.command_line], exportButtons('foretoken-compare', answer,
+      [['name', 'unit', 'first', 'second'], ...[...answer.headlines, ...answer.parts].map((number) => [number.name, number.unit, number.first, number.second])])),
   ];
 }
 
-function explanation(a: StepAnswer, b: StepAnswer, parts: Difference[]): HTMLElement {
-  const change = b.seconds.value - a.seconds.value;
-  const overlap = b.seconds.low <= a.seconds.high && a.seconds.low <= b.seconds.high;
-  // Those that pull the same way as the whole, as shares of what they gain together.
-  const helpers = parts.filter((part) => (part.b - part.a) * change > 0).slice(0, 3);
-  const against = parts.filter((part) => (part.b - part.a) * change < 0 && Math.abs(part.b - part.a) > 0.02 * Math.abs(change)).slice(0, 2);
-  const told = (part: Difference) => `${words(part.name)} (${seconds(part.a)} → ${seconds(part.b)}, ${percent(Math.abs((part.b - part.a) / change))} of the difference)`;
-  if (Math.abs(change) < 0.005 * a.seconds.value) return h('p', { class: 'sentence' }, 'A and B take the same time.');
-  return h('p', { class: 'sentence' }, 'B is ', h('strong', {}, speed(a.seconds.value, b.seconds.value)), ` than A: ${seconds(a.seconds.value)} → ${seconds(b.seconds.value)}. `,
-    `Most of it is ${helpers.map(told).join('; ')}.`,
-    against.length > 0 ? ` The other way: ${against.map(told).join('; ')}.` : '',
-    overlap ? h('span', { class: 'range' }, ' The intervals of the two overlap.') : '');
+function verdict(head: ComparedNumber): (Node | string)[] {
+  const both = `${shown({ ...head, first_interval: undefined }, 'first')} → ${shown({ ...head, second_interval: undefined }, 'second')}. `;
+  if (Math.abs(head.second / head.first - 1) < 0.005) return [`A and B are the same in ${head.name}: ${both}`];
+  if (head.unit === 's') return ['B is ', h('strong', {}, speed(head.first, head.second)), ` than A: ${both}`];
+  const size = `${compact(Math.abs(100 * (head.second / head.first - 1)), 2)}% ${head.second < head.first ? 'less' : 'more'}`;
+  return [`For ${head.name} B takes `, h('strong', {}, size), ` than A: ${both}`];
 }
 
-function partBars(parts: Difference[]): PlotContent {
+function explanation(answer: CompareAnswer): HTMLElement {
+  const head = answer.headlines[0];
+  const differing = answer.outcomes.filter((outcome) => outcome.first !== outcome.second)
+    .map((outcome) => `${outcome.name[0]!.toUpperCase()}${outcome.name.slice(1)}: ${outcome.first} → ${outcome.second}. `);
+  if (!head) return h('p', { class: 'sentence' }, 'At most one of the two has an answer. ', ...differing);
+  const all = answer.parts_difference_seconds;
+  const off = (part: ComparedNumber) => part.second - part.first;
+  const told = (part: ComparedNumber) => `${words(part.name)} (${seconds(part.first)} → ${seconds(part.second)}, ${percent(Math.abs(off(part) / all))} of the difference)`;
+  // Those that pull the same way as the whole, and those that pull against it.
+  const helpers = answer.parts.filter((part) => off(part) * all > 0).slice(0, 3);
+  const against = answer.parts.filter((part) => off(part) * all < 0 && Math.abs(off(part)) > 0.02 * Math.abs(all)).slice(0, 2);
+  const [a, b] = [head.first_interval, head.second_interval];
+  const overlap = a && b && head.first !== head.second && a.low <= b.high && b.low <= a.high;
+  return h('p', { class: 'sentence' }, ...verdict(head),
+    helpers.length > 0 ? `${head.unit === 's' ? 'Most of it is' : `Of the ${answer.parts_of}, most of the difference is`} ${helpers.map(told).join('; ')}. ` : '',
+    against.length > 0 ? `The other way: ${against.map(told).join('; ')}. ` : '', ...differing,
+    overlap ? h('span', { class: 'range' }, 'The intervals of the two overlap.') : '');
+}
+
+function partBars(parts: ComparedNumber[]): PlotContent {
   return {
-    summary: parts.slice(0, 3).map((part) => `${words(part.name)} ${seconds(part.a)} in A, ${seconds(part.b)} in B`).join('; '),
+    summary: parts.slice(0, 3).map((part) => `${words(part.name)} ${seconds(part.first)} in A, ${seconds(part.second)} in B`).join('; '),
     columns: [{ title: 'part' }, { title: 'A', number: true }, { title: 'B', number: true }, { title: 'B - A', number: true }],
-    rows: parts.map((part) => [words(part.name), seconds(part.a), seconds(part.b), `${part.b < part.a ? '−' : '+'}${seconds(Math.abs(part.b - part.a))}`]),
+    rows: parts.map((part) => [words(part.name), seconds(part.first), seconds(part.second), `${part.second < part.first ? '−' : '+'}${seconds(Math.abs(part.second - part.first))}`]),
     option: (theme) => ({
       grid: { ...room, right: 24 }, legend: { data: ['A', 'B'] },
       tooltip: { trigger: 'axis', axisPointer: { type: 'shadow' }, valueFormatter: (value: number) => seconds(value) },
       xAxis: axis(theme, '', { type: 'value', axisLabel: { color: theme.muted, fontSize: 11, formatter: (value: number) => seconds(value) } }),
       yAxis: axis(theme, '', { type: 'category', inverse: true, data: parts.map((part) => words(part.name)) }),
-      series: (['a', 'b'] as const).map((key) => ({ name: key.toUpperCase(), type: 'bar', barMaxWidth: 11, itemStyle: { borderRadius: 2 }, data: parts.map((part) => part[key]) })),
+      series: (['first', 'second'] as const).map((key, i) => ({ name: 'AB'[i], type: 'bar', barMaxWidth: 11, itemStyle: { borderRadius: 2 }, data: parts.map((part) => part[key]) })),
     }),
   };
 }

@@ -1,6 +1,6 @@
 // Explore: change a number of the hardware and watch the step, the roofline and the memory move.
 import { run, type DeviceFile, type Fact, type Facts, type StepAnswer } from '../api';
-import { announce, download, fill, h } from '../dom';
+import { announce, download, fill, h, problemOf, submits } from '../dom';
 import { compact, percent, seconds, speed } from '../format';
 import { commandCard, exportButtons, figures, withRange } from '../parts';
 import { Plot } from '../plot';
@@ -93,7 +93,9 @@ export function exploreTab(facts: Facts): HTMLElement {
   let waiting = 0;
   const soon = () => {
     clearTimeout(waiting);
-    waiting = window.setTimeout(predict, 250);
+    waiting = window.setTimeout(() => {
+      if (section.querySelector('form')!.checkValidity()) predict();
+    }, 250);
   };
 
   const slider = (knob: Knob): HTMLElement | null => {
@@ -103,7 +105,7 @@ export function exploreTab(facts: Facts): HTMLElement {
     if (base === undefined) return null;
     const shown = (factor: number) => String(whole.has(knob.key) ? Math.round(base * factor) : Number((base * factor).toPrecision(4)));
     const range = h('input', { type: 'range', min: -steps, max: steps, step: 1, value: '0', 'aria-label': `${knob.label}, slider` });
-    const number = h('input', { type: 'number', min: 0, step: 'any', value: shown(1), 'aria-label': `${knob.label}${knob.unit ? `, ${knob.unit}` : ''}` });
+    const number = h('input', { type: 'number', min: base / 1000, max: base * 1000, step: 'any', required: true, value: shown(1), 'aria-label': `${knob.label}${knob.unit ? `, ${knob.unit}` : ''}` });
     const set = (factor: number) => {
       if (factor === 1) factors.delete(knob.key);
       else factors.set(knob.key, factor);
@@ -116,12 +118,12 @@ export function exploreTab(facts: Facts): HTMLElement {
       set(factor);
     });
     number.addEventListener('change', () => {
+      if (!number.checkValidity()) return;
       const factor = Number(number.value) / base;
-      if (!(factor > 0)) return;
       range.value = String(Math.round(steps * Math.log(factor) / Math.log(4)));
       set(Math.abs(factor - 1) < 1e-3 ? 1 : factor);
     });
-    return h('div', { class: 'slider' }, h('span', { class: 'label' }, h('span', {}, knob.label), h('span', {}, isPeak ? '× as it ships' : knob.unit)), range, number);
+    return h('div', { class: 'slider' }, h('span', { class: 'label' }, h('span', {}, knob.label), h('span', {}, isPeak ? '× as it ships' : knob.unit)), range, number, problemOf(number));
   };
 
   const reset = () => {
@@ -140,10 +142,10 @@ export function exploreTab(facts: Facts): HTMLElement {
     h('h1', { id: 'explore-title' }, 'What if the hardware were different?'),
     h('p', { class: 'lead' }, 'Move a number of the device and watch the step, its operators on the roofline, and the memory. Numbers move alone: more processors do not raise the peak by themselves.'),
     h('div', { class: 'split' },
-      h('form', { class: 'card', 'aria-label': 'Step and hardware', onsubmit: (event: Event) => { event.preventDefault(); predict(); } }, form.element,
+      h('form', { class: 'card', 'aria-label': 'Step and hardware', novalidate: true, onsubmit: submits(predict) }, form.element,
         h('fieldset', {}, h('legend', {}, 'Hardware numbers'), sliders,
           h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Predict'),
-            h('button', { type: 'button', onclick: () => { reset(); predict(); } }, 'Reset'), task.stop))),
+            h('button', { type: 'button', onclick: () => { reset(); soon(); } }, 'Reset'), task.stop))),
       h('div', { class: 'stack' }, h('div', {}, task.bar, task.status), output)));
   return section;
 }

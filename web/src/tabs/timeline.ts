@@ -1,6 +1,6 @@
 // Timeline: a serving run over time, and as a trace for Perfetto.
 import { run, type Facts, type ServeAnswer } from '../api';
-import { download, fill, h } from '../dom';
+import { download, fill, h, submits } from '../dom';
 import { compact, milliseconds, percent } from '../format';
 import { commandCard, exportButtons, figures } from '../parts';
 import { Plot } from '../plot';
@@ -12,8 +12,7 @@ export function timelineTab(facts: Facts): HTMLElement {
   const output = h('div', { class: 'stack' });
   const task = new Task(output);
   const form = new ServingForm(facts, 'timeline', { model: 'Llama-3.1-8B', device: 'h100_sxm' });
-  const simulate = (event: Event) => {
-    event.preventDefault();
+  const simulate = () => {
     void task.start(async (signal, say) => {
       say('Simulating…');
       const result = await run<ServeAnswer>({ command: 'serve', flags: { ...form.flags(), intervals: false, 'trace-in-json': true } }, signal, say);
@@ -39,7 +38,7 @@ export function timelineTab(facts: Facts): HTMLElement {
     h('h1', { id: 'timeline-title' }, 'How does a run go?'),
     h('p', { class: 'lead' }, 'Requests that run and wait, the KV cache, and tokens over time.'),
     h('div', { class: 'split' },
-      h('form', { class: 'card', onsubmit: simulate, 'aria-label': 'Run' }, ...form.fieldsets,
+      h('form', { class: 'card', novalidate: true, onsubmit: submits(simulate), 'aria-label': 'Run' }, ...form.fieldsets,
         h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Simulate'), task.stop)),
       h('div', { class: 'stack' }, h('div', {}, task.bar, task.status), output)));
 }

@@ -15,7 +15,8 @@ namespace {
 class CompareCommand : public Command {
  public:
   void declare(Options& options) override {
-    options.text("--first", first_, "A foretoken command in quotes: step, train or serve with its flags", true);
+    options.text("--first", first_, "A foretoken command in quotes: step, train, serve or plan serve with its flags",
+                 true);
     options.text("--second", second_,
                  "The other one. What does not begin with a command's name are flags that replace those of the first",
                  true);
@@ -31,17 +32,16 @@ class CompareCommand : public Command {
 
   Answer run(const Library& library) const override {
     const std::vector<std::string> first = words_of("--first", first_);
-    const std::string& command = first.front();
     std::vector<std::string> second = words_of("--second", second_);
     if (second.front().starts_with("-")) second = replaced(first, second);
-    check_command("--first", first);
-    check_command("--second", second);
-    if (second.front() != command) {
-      throw InputError({.source = "--second", .value = second.front(), .expected = "the same command: " + command});
+    const std::string command = checked_command("--first", first);
+    if (const std::string other = checked_command("--second", second); other != command) {
+      throw InputError({.source = "--second", .value = other, .expected = "the same command: " + command});
     }
     Comparison comparison = compare_answers(command, answer_of(first, library), answer_of(second, library));
     comparison.first_command = line_of(first);
     comparison.second_command = line_of(second);
+    comparison.settings = differing_settings(first, second);
     Answer answer{.text = comparison_text(comparison), .json = comparison_json(comparison)};
     if (!html_.empty()) {
       write_file(html_, comparison_html(comparison));
@@ -51,13 +51,17 @@ class CompareCommand : public Command {
   }
 
  private:
-  static void check_command(const std::string& flag, const std::vector<std::string>& words) {
+  // The words before the first flag: "plan serve".
+  static std::string checked_command(const std::string& flag, const std::vector<std::string>& words) {
+    const auto* end = std::find_if(words.data(), words.data() + words.size(),
+                                   [](const std::string& word) { return word.starts_with("-"); });
+    std::string name = fmt::format("{}", fmt::join(words.data(), end, " "));
     const std::vector<std::string> known = comparable_commands();
-    if (std::find(known.begin(), known.end(), words.front()) != known.end()) return;
+    if (std::find(known.begin(), known.end(), name) != known.end()) return name;
     throw InputError({.source = flag,
-                      .value = printable(words.front()),
+                      .value = printable(name),
                       .expected = fmt::format("a command: {}", fmt::join(known, ", ")),
-                      .suggestion = nearest_name(words.front(), known).value_or("")});
+                      .suggestion = nearest_name(name, known).value_or("")});
   }
 
   static std::vector<std::string> words_of(const std::string& flag, const std::string& text) {
@@ -71,17 +75,71 @@ class CompareCommand : public Command {
     return result;
   }
 
+  struct Setting {
+    std::string name, value;    // a switch has no value
+    size_t begin = 0, end = 0;  // of its words
+  };
+
+  // "--batch 8" and "--batch=8"; a switch stands alone.
+  static std::vector<Setting> settings_of(const std::vector<std::string>& words) {
+    std::vector<Setting> all;
+    for (size_t i = 0; i < words.size();) {
+      const size_t begin = i++;
+      if (!words[begin].starts_with("-")) continue;
+      const size_t equals = words[begin].find('=');
+      Setting one{.name = words[begin].substr(0, equals)};
+      if (equals != std::string::npos) {
+        one.value = words[begin].substr(equals + 1);
+      } else if (i < words.size() && !words[i].starts_with("--")) {
+        one.value = words[i++];
+      }
+      one.begin = begin;
+      one.end = i;
+      all.push_back(std::move(one));
+    }
+    return all;
+  }
+
   // The first command with these flags in place of its own of the same names.
   static std::vector<std::string> replaced(std::vector<std::string> words, const std::vector<std::string>& flags) {
-    for (size_t i = 0; i < flags.size(); ++i) {
-      if (!flags[i].starts_with("-")) continue;
-      const auto found = std::find(words.begin(), words.end(), flags[i]);
-      if (found == words.end()) continue;
-      const bool has_value = found + 1 != words.end() && !(found + 1)->starts_with("--");
-      words.erase(found, found + (has_value ? 2 : 1));
+    std::vector<Setting> own = settings_of(words);
+    const std::vector<Setting> others = settings_of(flags);
+    std::reverse(own.begin(), own.end());  // so that places of those before stay
+    for (const Setting& one : own) {
+      const auto same = [&](const Setting& other) { return other.name == one.name; };
+      if (std::none_of(others.begin(), others.end(), same)) continue;
+      words.erase(words.begin() + static_cast<ptrdiff_t>(one.begin), words.begin() + static_cast<ptrdiff_t>(one.end));
     }
     words.insert(words.end(), flags.begin(), flags.end());
     return words;
+  }
+
+  static std::vector<ComparedText> differing_settings(const std::vector<std::string>& first,
+                                                      const std::vector<std::string>& second) {
+    const std::vector<Setting> before = settings_of(first), after = settings_of(second);
+    // What a flag says, all its uses together.
+    const auto value_in = [](const std::vector<Setting>& settings, const std::string& name) {
+      std::vector<std::string> values;
+      for (const Setting& one : settings) {
+        if (one.name == name) values.push_back(one.value.empty() ? "yes" : shortened(one.value));
+      }
+      return values.empty() ? std::string("not given") : fmt::format("{}", fmt::join(values, ", "));
+    };
+    std::vector<ComparedText> all;
+    for (const std::vector<Setting>* settings : {&before, &after}) {
+      for (const Setting& one : *settings) {
+        const bool known = std::any_of(all.begin(), all.end(), [&](const auto& text) { return text.name == one.name; });
+        if (!known) all.push_back({one.name, value_in(before, one.name), value_in(after, one.name)});
+      }
+    }
+    std::erase_if(all, [](const ComparedText& text) { return text.first == text.second; });
+    return all;
+  }
+
+  // A device may be written out in place of its name.
+  static std::string shortened(const std::string& value) {
+    constexpr size_t longest = 60;
+    return value.size() <= longest ? value : value.substr(0, longest) + "...";
   }
 
   static Json answer_of(std::vector<std::string> words, const Library& library) {

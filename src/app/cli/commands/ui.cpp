@@ -8,6 +8,7 @@
 #include "app/cli/commands/list.h"
 #include "app/http/server.h"
 #include "app/page/page_service.h"
+#include "app/page/run_request.h"
 
 namespace foretoken {
 namespace {
@@ -43,7 +44,7 @@ class UiCommand : public Command {
     HttpServerSettings server_settings = server_;
     server_settings.port = static_cast<int>(port_);
     server_settings.max_connections = 256;
-    server_settings.limits.max_body_bytes = 256 * 1024;
+    server_settings.limits.max_body_bytes = most_body_bytes;
     server_settings.max_pending_bytes = size_t{256} << 20;  // a trace of a long run
     server_settings.grace = std::chrono::milliseconds(2000);
     server_settings.stop_at_signals = true;

@@ -178,7 +178,8 @@ class PlanServe : public Command {
         .limits = {.quick = static_cast<size_t>(most_simulated_), .full = static_cast<size_t>(finalists_)},
         .threads = threads_to_use(threads_),
         .store = store_.store,
-        .tell = show_progress};
+        .tell = show_progress,
+        .check_wanted = wanted_check()};
     if (planner.question.drafts) planner.other_files.push_back(planner.question.drafts->config.model);
     return planner;
   }
