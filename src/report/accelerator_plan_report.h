@@ -19,8 +19,8 @@ struct AcceleratorPlanReport {
 
 std::string accelerator_plan_text(const AcceleratorPlanReport& report);
 Json accelerator_plan_json(const AcceleratorPlanReport& report);
-// method,seed,evaluation, a column for each knob, energy_pj,cycles,latency_cycles,area_mm2,watts,fault: every design in the
-// order of its evaluation.
+// method,seed,evaluation, a column for each knob, energy_pj,cycles,latency_cycles,area_mm2,watts,fault: every design in
+// the order of its evaluation.
 std::string accelerator_plan_csv(const AcceleratorPlanReport& report);
 // The best so far against evaluations, a line for each method: the median of its seeds.
 std::string learning_curve_svg(const AcceleratorPlanReport& report);
