@@ -44,9 +44,9 @@ def step_of(row):
     return f"{short(row['model'])}, {row['batch']} x {row['input_len']}, context {row['context_len']}"
 
 
-def kernel_set(file, command, source, group, seen, keep=None):
-    return dict(file=file, command=command, layer="attention" if "attention" in file else "kernels", quantity="time of a kernel",
-                unit="us", columns=("measured_us", "predicted_us", "low_us", "high_us"), group=group, seen=lambda row: seen,
+def kernel_set(file, command, source, group, seen, layer="kernels", keep=None):
+    return dict(file=file, command=command, layer=layer, quantity="time of a kernel", unit="us",
+                columns=("measured_us", "predicted_us", "low_us", "high_us"), group=group, seen=lambda row: seen,
                 row=file_and_row, source=source, keep=keep)
 
 
@@ -58,10 +58,9 @@ def withheld_sets(device, fit_without):
                f"foretoken validate kernels --data $FORETOKEN_DATA/kernels --devices {device} --families {measured} --tier cross "
                f"--calibration FOLDER/without_{fit_without} --out FOLDER/withheld_{device}.csv")
     for layer, is_attention in (("kernels", False), ("attention", True)):
-        yield dict(kernel_set(f"withheld_{device}.csv", command, f"{AIC}; the whole generation withheld from the fit",
-                              lambda row: f"{row['family']}, {row['device']}", LEFT_OUT,
-                              keep=lambda row, wanted=is_attention: row["family"].startswith(("attention", "mla")) == wanted),
-                   layer=layer)
+        yield kernel_set(f"withheld_{device}.csv", command, f"{AIC}; the whole generation withheld from the fit",
+                         lambda row: f"{row['family']}, {row['device']}", LEFT_OUT, layer,
+                         keep=lambda row, wanted=is_attention: row["family"].startswith(("attention", "mla")) == wanted)
 
 
 # One MLPerf row spells out a build of its own.
@@ -88,11 +87,6 @@ SETS = [
                "foretoken validate kernels --data $FORETOKEN_DATA/llmservingsim/v1 --devices rtx_4090 --families gemm "
                "--out FOLDER/kernels_rtx4090.csv",
                f"{LLMSERVINGSIM}, projections inside vLLM 0.19", lambda row: "gemm, RTX 4090, inside vLLM", UNSEEN),
-    kernel_set("attention_unequal.csv",
-               "foretoken validate kernels --data $FORETOKEN_DATA/llmservingsim/v1 --families attention_mixed "
-               "--out FOLDER/attention_unequal.csv",
-               f"{LLMSERVINGSIM}, decodes of unequal length", lambda row: f"decodes of unequal length, {row['device']}", IN_SIGHT,
-               keep=lambda row: "skew" in short(row["file"])),
     dict(file="collectives_vidur.csv", layer="collectives", quantity="time of a collective", unit="us",
          command="foretoken validate collectives --data $FORETOKEN_DATA/comm/vidur_collectives.csv.gz "
                  "--out FOLDER/collectives_vidur.csv",
@@ -115,10 +109,10 @@ SETS = [
          columns=("measured_s", "unseen_s", None, None), group=lambda row: row["source"], seen=lambda row: LEFT_OUT,
          row=lambda row: row["id"], source="published training runs, five folds by configuration (docs/accuracy.md)"),
     *(serving_set(f"serving_{kind}.csv",
-                  f"foretoken validate serving --data $FORETOKEN_DATA/serving/cases.csv.gz --kinds {kind} --tiers B,C "
+                  f"foretoken validate serving --data $FORETOKEN_DATA/serving/cases.csv.gz --kinds {kind} --tiers {tiers} "
                   f"--out FOLDER/serving_{kind}.csv",
                   lambda row, kind=kind: f"{row['metric']}, {kind}, {engine_of(row)}, {row['device']}", CHOSEN,
-                  "published operating points (docs/accuracy.md, Serving)") for kind in ("dense", "moe")),
+                  "published operating points (docs/accuracy.md, Serving)") for kind, tiers in (("dense", "B,C"), ("moe", "B"))),
     *(serving_set(f"run_{gpu}.csv",
                   f"foretoken validate serving --run $FORETOKEN_DATA/serving/vllm_runs/{gpu}_Llama-3.1-8B --own-blocks "
                   f"--out FOLDER/run_{gpu}.csv",

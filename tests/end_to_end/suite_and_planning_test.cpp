@@ -48,6 +48,10 @@ TEST(CompareCommand, the_second_takes_the_flags_of_the_first_but_for_those_given
   const JsonView step = view.at("headlines").items().at(0);
   EXPECT_NEAR(view.at("parts_difference_seconds").number(), step.at("second").number() - step.at("first").number(),
               1e-3 * step.at("second").number());
+  const Outcome joined = run_foretoken(
+      "compare --first 'step --model=Llama-3.1-8B --device=h100_sxm --batch=8' --second '--device a100_sxm'");
+  EXPECT_EQ(joined.status, 0);
+  EXPECT_NE(joined.out.find("--device  h100_sxm  a100_sxm"), std::string::npos);
   EXPECT_EQ(run_foretoken("compare --first 'devices' --second 'devices'").status, 2);
   EXPECT_EQ(run_foretoken("compare --first \"step '\" --second step").status, 2);
 }

@@ -78,9 +78,13 @@ async function violations(page) {
   return result.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target.join(' ')} ${node.failureSummary}`));
 }
 
-async function shot(page, name) {
+// From the top of the page, or of what `selector` names.
+async function shot(page, name, selector) {
   if (!process.env.SHOTS) return;
-  await page.evaluate(() => window.scrollTo(0, 0));
+  await page.evaluate((of) => {
+    window.scrollTo(0, 0);
+    if (of) window.scrollTo(0, document.querySelector(of).getBoundingClientRect().top - 80);
+  }, selector && `${shown} ${selector}`);
   await page.screenshot({ path: join(process.env.SHOTS, `ui-${name}.png`), optimizeForSpeed: false });
 }
 
@@ -235,7 +239,7 @@ for (const [kind, explained, command] of [
     assert.match(await textOf(page, '.sentence'), explained);
     assert.match(await textOf(page, '.command pre'), command);
     assert.deepEqual(await violations(page), []);
-    await shot(page, kind === 'step' ? 'compare' : `compare-${kind}`);
+    if (kind === 'step' || kind === 'serve') await shot(page, kind === 'step' ? 'compare' : 'compare-serve', '.sentence');
     await page.close();
   });
 }
@@ -290,6 +294,7 @@ test('accuracy shows every layer and predicts measured scenarios', { skip }, asy
   assert.deepEqual(await violations(page), []);
   await (await page.waitForSelector(`${shown} ::-p-aria([name="Layer"])`)).select('');
   await shot(page, 'accuracy');
+  await shot(page, 'accuracy-group', 'section[aria-label="Group"]');
   await press(page, 'Predict');
   await answered(page, /Done/);
   assert.ok(await page.$$eval(`${shown} table[aria-label^="Measured scenarios"] tbody tr`, (rows) => rows.length) >= 3);
@@ -311,6 +316,7 @@ for (const theme of ['light', 'dark']) {
         const page = await open(section, { width, theme });
         assert.deepEqual(await violations(page), [], section);
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${section} is wider than ${width} pixels`);
+        assert.ok(await page.$eval('.top nav', (nav) => nav.scrollWidth <= nav.clientWidth), `sections are cut off at ${width} pixels`);
         if (section === 'ask' && width === 390 && theme === 'light') await shot(page, 'ask-light-390');
         await page.close();
       }

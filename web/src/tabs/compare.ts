@@ -18,8 +18,8 @@ const usual = { model: 'Llama-3.1-8B', device: 'h100_sxm' };
 
 // What can be compared. The second side begins with one thing different, so that there is something to see.
 const kinds: { id: string; title: string; side: MakeSide }[] = [
-  { id: 'step', title: 'one step of a model', side: (facts, name, isSecond) => {
-    const form = new StepForm(facts, name, { ...usual, quantization: isSecond ? 'fp8' : '' });
+  { id: 'step', title: 'one step of a model', side: (facts, _name, isSecond) => {
+    const form = new StepForm(facts, 'Step', { ...usual, quantization: isSecond ? 'fp8' : '' });
     return { elements: [form.element], question: () => ({ command: 'step', flags: { ...form.flags(), device: form.deviceName(), memory: true } }) };
   } },
   { id: 'serve', title: 'a serving run', side: (facts, name, isSecond) => {
@@ -94,7 +94,7 @@ const change = (number: ComparedNumber): string => number.first === 0 ? '–' : 
 
 function comparison(result: RunResult<CompareAnswer>): HTMLElement[] {
   const { answer } = result;
-  const times = new Plot(`Time of each part of the ${answer.parts_of}`, 'tall', true);
+  const times = new Plot(`Parts of the ${answer.parts_of}`, 'tall', true);
   const longest = [...answer.parts].sort((x, y) => Math.max(y.first, y.second) - Math.max(x.first, x.second)).slice(0, 10);
   if (longest.length > 0) queueMicrotask(() => times.show(partBars(longest)));
   const rows = [
@@ -125,7 +125,9 @@ function explanation(answer: CompareAnswer): HTMLElement {
   if (!head) return h('p', { class: 'sentence' }, 'At most one of the two has an answer. ', ...differing);
   const all = answer.parts_difference_seconds;
   const off = (part: ComparedNumber) => part.second - part.first;
-  const told = (part: ComparedNumber) => `${words(part.name)} (${seconds(part.first)} → ${seconds(part.second)}, ${percent(Math.abs(off(part) / all))} of the difference)`;
+  // A share says nothing where parts that cancel each other are larger than what is left.
+  const share = (part: ComparedNumber) => Math.abs(off(part)) <= Math.abs(all) ? `, ${percent(Math.abs(off(part) / all))} of the difference` : '';
+  const told = (part: ComparedNumber) => `${words(part.name)} (${seconds(part.first)} → ${seconds(part.second)}${share(part)})`;
   // Those that pull the same way as the whole, and those that pull against it.
   const helpers = answer.parts.filter((part) => off(part) * all > 0).slice(0, 3);
   const against = answer.parts.filter((part) => off(part) * all < 0 && Math.abs(off(part)) > 0.02 * Math.abs(all)).slice(0, 2);
