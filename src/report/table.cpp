@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <sstream>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -15,17 +16,20 @@ size_t display_width(const std::string& text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
+// Cut in the middle: names of one family begin alike, and what tells them apart is often their end.
 std::string shortened(const std::string& text, size_t width) {
-  if (display_width(text) <= width) return text;
+  constexpr std::string_view gap = "...";
+  const size_t all = display_width(text);
+  if (all <= width) return text;
+  const size_t kept = width - std::min(width, gap.size());
+  const size_t head = (kept + 1) / 2, tail = kept - head;
   std::string result;
-  size_t used = 0;
+  size_t position = 0;  // of the character, from 1
   for (const char c : text) {
-    const bool starts_character = (c & 0xC0) != 0x80;
-    if (starts_character && used + 3 >= width) break;
-    used += starts_character ? 1 : 0;
-    result += c;
+    if ((c & 0xC0) != 0x80 && ++position == head + 1) result += gap;
+    if (position <= head || position > all - tail) result += c;
   }
-  return result + "...";
+  return result;
 }
 
 }  // namespace
