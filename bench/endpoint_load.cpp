@@ -10,11 +10,16 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
+#include <iterator>
 #include <map>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -25,6 +30,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/statistics.h"
+#include "base/text.h"
 
 namespace foretoken {
 namespace {
@@ -65,9 +71,20 @@ class Stream {
     setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     sockaddr_in address{.sin_family = AF_INET, .sin_port = htons(static_cast<uint16_t>(settings_->port))};
     inet_pton(AF_INET, settings_->host.c_str(), &address.sin_addr);
-    connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    if (connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
+        errno != EINPROGRESS) {
+      no_server(errno);
+    }
     epoll_event event{.events = EPOLLOUT, .data = {.ptr = this}};
     epoll_ctl(poll, EPOLL_CTL_ADD, socket_.get(), &event);
+  }
+
+  // The socket has become writable, or could not: then nothing listens, and no stream will be better.
+  void check_connected() const {
+    int error = 0;
+    socklen_t size = sizeof error;
+    getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0) no_server(error);
   }
 
   void ask(int poll) {
@@ -111,6 +128,12 @@ class Stream {
   bool ended() const { return ended_; }
 
  private:
+  [[noreturn]] void no_server(int error) const {
+    throw InputError({.source = "--port",
+                      .value = fmt::format("{} of {}: {}", settings_->port, settings_->host, std::strerror(error)),
+                      .expected = "where `foretoken endpoint` listens"});
+  }
+
   bool read_head() {
     const size_t end = answer_.find("\r\n\r\n");
     if (end == std::string::npos) return false;
@@ -197,6 +220,18 @@ class Stream {
   Clock::time_point sent_at_, first_at_, last_at_;
 };
 
+// That the process has used so far, of user and system.
+double cpu_seconds(int64_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string stat((std::istreambuf_iterator<char>(file)), {});
+  std::istringstream fields(stat.substr(std::min(stat.rfind(')') + 1, stat.size())));  // its name may hold spaces
+  std::string skipped;
+  for (int i = 0; i < 11; ++i) fields >> skipped;
+  double user = 0, system = 0;
+  fields >> user >> system;
+  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
 int64_t resident_kib(int64_t pid) {
   std::ifstream status(fmt::format("/proc/{}/status", pid));
   for (std::string line; std::getline(status, line);) {
@@ -215,14 +250,25 @@ Settings read_settings(int argc, char** argv) {
                                                     {"--pid", &settings.pid}};
   const std::map<std::string, double*> numbers = {
       {"--seconds", &settings.seconds}, {"--ramp", &settings.ramp}, {"--time-scale", &settings.time_scale}};
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string flag = argv[i];
-    if (const auto integer = integers.find(flag); integer != integers.end()) {
-      *integer->second = std::stoll(argv[i + 1]);
-    } else if (const auto number = numbers.find(flag); number != numbers.end()) {
-      *number->second = std::stod(argv[i + 1]);
+  const auto usage = [&] {
+    std::string flags;
+    for (const auto& [name, value] : integers) flags += fmt::format(" [{} {}]", name, *value);
+    for (const auto& [name, value] : numbers) flags += fmt::format(" [{} {:g}]", name, *value);
+    return "usage: endpoint_load" + flags;
+  };
+  const std::string defaults = usage();
+  for (int i = 1; i < argc; i += 2) {
+    const std::string flag = argv[i], text = i + 1 < argc ? argv[i + 1] : "";
+    const auto integer = integers.find(flag);
+    const auto number = numbers.find(flag);
+    const std::optional<double> value = parse_number(text);
+    const std::optional<int64_t> whole = parse_integer(text);
+    if (integer != integers.end() && whole) {
+      *integer->second = *whole;
+    } else if (number != numbers.end() && value) {
+      *number->second = *value;
     } else {
-      throw InputError({.source = flag, .expected = "--port, --streams, --seconds, ... and a number"});
+      throw InputError({.source = flag, .value = printable(text), .expected = "a flag and a number\n" + defaults});
     }
   }
   return settings;
@@ -248,6 +294,7 @@ int run(const Settings& settings) {
   int64_t started = 0, running = 0, most_running = 0;
   double next_sample = 0;
   std::vector<int64_t> resident;
+  const double cpu_before = settings.pid > 0 ? cpu_seconds(settings.pid) : 0;
   while (started < settings.streams || running > 0) {
     while (started < settings.streams &&
            elapsed() >= settings.ramp * static_cast<double>(started) / static_cast<double>(settings.streams)) {
@@ -259,6 +306,7 @@ int run(const Settings& settings) {
     for (int i = 0; i < count; ++i) {
       Stream& stream = *static_cast<Stream*>(events[static_cast<size_t>(i)].data.ptr);
       if ((events[static_cast<size_t>(i)].events & EPOLLOUT) != 0) {
+        stream.check_connected();
         stream.ask(poll.get());
       } else if (stream.read_some()) {
         if (!stream.ended() && elapsed() < settings.seconds) {
@@ -280,6 +328,11 @@ int run(const Settings& settings) {
   if (results.wrong > 0) fmt::print("first wrong: {}\n", results.first_wrong);
   print_deviation("TTFT", results.ttft);
   print_deviation("end to end", results.e2el);
+  if (settings.pid > 0 && results.chunks > 0) {
+    const double cpu = cpu_seconds(settings.pid) - cpu_before;
+    fmt::print("CPU time of the server: {:.2f} s, {:.2f} s for a million chunks\n", cpu,
+               cpu * 1e6 / static_cast<double>(results.chunks));
+  }
   if (!resident.empty()) fmt::print("resident memory of the server, MiB every 5 s:");
   for (const int64_t kib : resident) fmt::print(" {}", kib / 1024);
   if (!resident.empty()) fmt::print("\n");

@@ -5,24 +5,25 @@
 
 namespace foretoken {
 
-ModelCost model_cost(const IterationEstimate& iteration, const TrainingPlan& plan, int64_t sequence_length) {
+ModelCost model_cost(const IterationEstimate& iteration, const TrainingPlan& plan, int64_t sequence_length,
+                     StepBound bound) {
   double forward = 0;
   for (const ChunkTimes& chunk : iteration.pipeline.chunks) forward += chunk.forward;
   const auto devices_of_stage = static_cast<double>(plan.parallel.tensor * plan.parallel.context);
   const auto tokens = static_cast<double>(plan.micro_batch * sequence_length);
-  return {.forward_device_seconds = forward * devices_of_stage / tokens,
-          .training_device_seconds = 1 / iteration.tokens_per_second_per_device};
+  const double at = at_bound(iteration.seconds, bound) / iteration.seconds.value;
+  return {.forward_device_seconds = at * forward * devices_of_stage / tokens,
+          .training_device_seconds = at / iteration.tokens_per_second_per_device};
 }
 
-RolloutEngine rollout_engine(StepTimes& steps, const RolloutRequest& request) {
+RolloutEngine rollout_engine(StepTimes& steps, const RolloutRequest& request, StepBound bound) {
   const auto context = static_cast<int64_t>(std::ceil(request.prompt_tokens + request.response_tokens / 2));
   const auto decode_seconds = [&](int64_t sequences) {
-    return steps
-        .step_seconds({.decodes = sequences,
-                       .decode_context_tokens = sequences * context,
-                       .longest_decode_context = context,
-                       .prompts = {}})
-        .value;
+    return at_bound(steps.step_seconds({.decodes = sequences,
+                                        .decode_context_tokens = sequences * context,
+                                        .longest_decode_context = context,
+                                        .prompts = {}}),
+                    bound);
   };
   RolloutEngine engine{.devices = request.devices, .most_sequences = request.most_sequences};
   const double one = decode_seconds(1);
@@ -33,7 +34,7 @@ RolloutEngine rollout_engine(StepTimes& steps, const RolloutRequest& request) {
   engine.step_seconds = one - engine.sequence_seconds;
   const PromptChunk prompt{.new_tokens = std::max<int64_t>(1, std::llround(request.prompt_tokens))};
   engine.prompt_token_seconds =
-      steps.step_seconds({.prompts = {&prompt, 1}}).value / static_cast<double>(prompt.new_tokens);
+      at_bound(steps.step_seconds({.prompts = {&prompt, 1}}), bound) / static_cast<double>(prompt.new_tokens);
   return engine;
 }
 

@@ -3,14 +3,17 @@
 
 #include <cstdint>
 
+#include "serving/simulation.h"
 #include "serving/steps/step_times.h"
 #include "training/iteration.h"
 #include "training/scale/rlhf_loop.h"
 
 namespace foretoken {
 
-// Training: the whole step. Forward: the forward passes of all stages, without their bubble.
-ModelCost model_cost(const IterationEstimate& iteration, const TrainingPlan& plan, int64_t sequence_length);
+// Training: the whole step. Forward: the forward passes of all stages, without their bubble. At a bound both are as
+// much shorter or longer as the step.
+ModelCost model_cost(const IterationEstimate& iteration, const TrainingPlan& plan, int64_t sequence_length,
+                     StepBound bound = StepBound::value);
 
 struct RolloutRequest {
   int64_t devices = 1;  // of one engine
@@ -19,6 +22,6 @@ struct RolloutRequest {
   double response_tokens = 1000;  // in the mean
 };
 // Decode steps of one and of the most sequences, in the middle of their answers; prompts one at a time.
-RolloutEngine rollout_engine(StepTimes& steps, const RolloutRequest& request);
+RolloutEngine rollout_engine(StepTimes& steps, const RolloutRequest& request, StepBound bound = StepBound::value);
 
 }  // namespace foretoken

@@ -33,12 +33,15 @@ TEST(RlhfCosts, an_engine_of_one_sequence_has_no_slope) {
 }
 
 TEST(RlhfCosts, a_token_costs_all_devices_and_its_forward_pass_those_of_each_stage) {
-  IterationEstimate iteration{.tokens_per_second_per_device = 400};
+  IterationEstimate iteration{.seconds = {.value = 2, .low = 1, .high = 3}, .tokens_per_second_per_device = 400};
   iteration.pipeline.chunks = {{.forward = 0.1, .backward_input = 0.2}, {.forward = 0.3, .backward_input = 0.2}};
   const TrainingPlan plan{.parallel = {.tensor = 2, .pipeline = 2, .context = 2}, .micro_batch = 4};
   const ModelCost cost = model_cost(iteration, plan, 1000);
   EXPECT_DOUBLE_EQ(cost.training_device_seconds, 1.0 / 400);
   EXPECT_DOUBLE_EQ(cost.forward_device_seconds, 0.4 * 4 / 4000);
+  const ModelCost most = model_cost(iteration, plan, 1000, StepBound::high);
+  EXPECT_DOUBLE_EQ(most.training_device_seconds, 1.5 * cost.training_device_seconds);
+  EXPECT_DOUBLE_EQ(most.forward_device_seconds, 1.5 * cost.forward_device_seconds);
 }
 
 }  // namespace

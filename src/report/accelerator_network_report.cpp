@@ -39,7 +39,7 @@ std::string group_name(const FusedGroup& group, std::span<const AcceleratorLayer
 }  // namespace
 
 std::string network_map_text(const NetworkMap& map, const Architecture& architecture) {
-  Table table({{.title = "layer", .align = Table::Align::name},
+  Table table({{.title = "layer", .align = Table::Align::left},
                {.title = "count"},
                {.title = "MACs"},
                {.title = "cycles"},

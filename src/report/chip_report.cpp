@@ -90,7 +90,7 @@ Seconds nvdla_total(const NvdlaReport& report) {
 }  // namespace
 
 std::string row_stationary_text(const RowStationaryReport& report) {
-  Table table({{.title = "layer", .align = Table::Align::name},
+  Table table({{.title = "layer", .align = Table::Align::left},
                {.title = "times"},
                {.title = "processing"},
                {.title = "total"},
@@ -177,7 +177,7 @@ Json row_stationary_json(const RowStationaryReport& report) {
 }
 
 std::string nvdla_text(const NvdlaReport& report) {
-  Table table({{.title = "layer", .align = Table::Align::name},
+  Table table({{.title = "layer", .align = Table::Align::left},
                {.title = "times"},
                {.title = "multiply"},
                {.title = "DRAM"},

@@ -144,7 +144,7 @@ Json limit_json(int64_t limit) {
 }  // namespace
 
 std::string dataflow_text(const DataflowReport& report) {
-  Table table(cost_columns({{.title = "layer", .align = Table::Align::name},
+  Table table(cost_columns({{.title = "layer", .align = Table::Align::left},
                             {.title = "times"},
                             {.title = "type", .align = Table::Align::left},
                             {.title = "dataflow", .align = Table::Align::left}}));

@@ -8,8 +8,8 @@
 #include "model/onnx/node_view.h"
 #include "report/json_parts.h"
 #include "report/page/html_page.h"
-#include "report/svg.h"
 #include "report/table.h"
+#include "report/time_bars.h"
 
 namespace foretoken {
 namespace {
@@ -91,27 +91,6 @@ std::string model_energy_text(const EdgeModelReport& report) {
                 : fmt::format("not known: {}", no_power);
 }
 
-// The rows of a figure: a name, its share, what it says at the end.
-struct Bar {
-  std::string name;
-  double seconds = 0;
-};
-
-void draw_bars(Svg& svg, double top, std::string_view title, const std::vector<Bar>& bars, double whole) {
-  constexpr double left = 330, width = 480, height = 18, room = 22;
-  svg.text({24, top}, title, {.size = 13, .bold = true});
-  const double longest = bars.empty() ? 1 : bars.front().seconds;
-  for (size_t i = 0; i < bars.size(); ++i) {
-    const double y = top + 12 + room * static_cast<double>(i);
-    constexpr size_t most_letters = 48;
-    svg.text({left - 8, y + 13}, bars[i].name.substr(0, most_letters), {.size = 11, .anchor = SvgAnchor::end});
-    const double length = longest > 0 ? width * bars[i].seconds / longest : 0;
-    svg.rectangle({left, y}, length, height, {.fill = "#4477aa"});
-    svg.text({left + length + 6, y + 13},
-             fmt::format("{} ({:.1f}%)", duration_text(bars[i].seconds), 100 * bars[i].seconds / whole), {.size = 11});
-  }
-}
-
 }  // namespace
 
 std::string edge_model_text(const EdgeModelReport& report, size_t most) {
@@ -135,22 +114,14 @@ std::string edge_model_text(const EdgeModelReport& report, size_t most) {
     text += "\nWhat to change:\n";
     for (const EdgeAdvice& advice : report.advice) text += wrap_lines("- " + advice.text + "\n", page_width, 2);
   }
-  if (!report.batches.empty()) {
-    Table table({{"batch"}, {"time"}, {"each"}, {"confidence", Table::Align::left}});
-    for (const EdgeBatch& batch : report.batches) {
-      table.add({fmt::format("x{}", batch.times), interval_text(batch.seconds),
-                 duration_text(batch.seconds.value / static_cast<double>(batch.times)),
-                 std::string(confidence_name(batch.seconds.kind))});
-    }
-    text += "\n" + table.text();
-  }
+  text += batches_text(report.batches);
   for (const std::string& note : report.lowering.notes) text += wrap_lines("note: " + note + "\n", page_width, 2);
   return text;
 }
 
 Json edge_model_json(const EdgeModelReport& report) {
   const EdgeModelEstimate& estimate = report.estimate;
-  Json steps = Json::array(), kinds = Json::array(), batches = Json::array(), advice = Json::array();
+  Json steps = Json::array(), kinds = Json::array(), advice = Json::array();
   for (const EdgeStepTime& time : estimate.steps) {
     const EdgeStep& step = step_of(report, time);
     Json nodes = Json::array();
@@ -177,8 +148,6 @@ Json edge_model_json(const EdgeModelReport& report) {
                              {"least_seconds", time.least_seconds},
                              {"work", to_json(time.work)}}));
   }
-  for (const EdgeBatch& batch : report.batches)
-    batches.push(Json::object({{"times", batch.times}, {"seconds", to_json(batch.seconds)}}));
   for (const EdgeAdvice& own : report.advice) advice.push(Json::object({{"share", own.share}, {"text", own.text}}));
   Json confidence = Json::object();
   for (const auto& [kind, seconds] : estimate.seconds_by_confidence)
@@ -200,24 +169,24 @@ Json edge_model_json(const EdgeModelReport& report) {
                        {"no_joules", estimate.joules ? Json() : Json(no_power)},
                        {"kinds", std::move(kinds)},
                        {"advice", std::move(advice)},
-                       {"batches", std::move(batches)},
+                       {"batches", batches_json(report.batches)},
                        {"notes", std::move(notes)},
                        {"steps", std::move(steps)}});
 }
 
 std::string edge_model_svg(const EdgeModelReport& report) {
   const double whole = report.estimate.seconds.value;
-  std::vector<Bar> kinds, steps;
+  std::vector<TimeBar> kinds, steps;
   for (const EdgeKindTime& time : report.estimate.kinds)
     kinds.push_back({.name = std::string(edge_kind_name(time.kind)), .seconds = time.seconds});
   for (const EdgeStepTime& time : longest_steps(report, longest_in_figure))
     steps.push_back({.name = kernel_text_of(step_of(report, time)), .seconds = time.seconds.value});
-  const double kinds_top = 70, steps_top = kinds_top + 60 + 22 * static_cast<double>(kinds.size());
-  Svg svg(960, steps_top + 40 + 22 * static_cast<double>(steps.size()), title_of(report));
+  const double kinds_top = 70, steps_top = kinds_top + 20 + time_bars_height(kinds.size());
+  Svg svg(time_bars_width, steps_top + time_bars_height(steps.size()), title_of(report));
   svg.text({24, 30}, title_of(report), {.size = 15, .bold = true});
   svg.text({24, 48}, interval_text(report.estimate.seconds), {.size = 12});
-  draw_bars(svg, kinds_top, "By kind of kernel", kinds, whole);
-  draw_bars(svg, steps_top, "The longest steps", steps, whole);
+  draw_time_bars(svg, kinds_top, "By kind of kernel", kinds, whole);
+  draw_time_bars(svg, steps_top, "The longest steps", steps, whole);
   return svg.finish();
 }
 

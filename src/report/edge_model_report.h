@@ -7,14 +7,9 @@
 #include "base/json.h"
 #include "compose/edge/edge_advice.h"
 #include "compose/edge/edge_model.h"
+#include "report/graph_batches.h"
 
 namespace foretoken {
-
-// The same network at another batch.
-struct EdgeBatch {
-  int64_t times = 1;  // the graph's own batch
-  Estimate seconds;
-};
 
 // What was estimated, with what came out. Looks at its parts, which must outlive it.
 struct EdgeModelReport {
@@ -25,7 +20,7 @@ struct EdgeModelReport {
   const EdgeModelEstimate& estimate;
   EdgeMemory memory;
   int64_t threads = 1;
-  std::vector<EdgeBatch> batches;
+  std::vector<GraphBatch> batches;
   std::vector<EdgeAdvice> advice;
 };
 

@@ -7,7 +7,9 @@
 #include "base/text.h"
 #include "kernel/kernel.h"
 #include "report/json_parts.h"
+#include "report/page/html_page.h"
 #include "report/table.h"
+#include "report/time_bars.h"
 
 namespace foretoken {
 namespace {
@@ -46,13 +48,17 @@ std::string graph_run_text(const GraphRunReport& report, size_t most) {
   }
   text += table.text();
   if (shown < operators.size()) text += fmt::format("and {} more nodes (--all)\n", operators.size() - shown);
-  return text + fmt::format("\nmemory: {} of weights, {} of activations at most\n",
-                            bytes_text(run.memory.weights.value()), bytes_text(run.memory.activations.value()));
+  text += fmt::format("\nmemory: {} of weights, {} of activations at most\n", bytes_text(run.memory.weights.value()),
+                      bytes_text(run.memory.activations.value()));
+  text += batches_text(report.batches);
+  for (const std::string& note : report.graph.notes) text += wrap_lines("note: " + note + "\n", page_width, 2);
+  return text;
 }
 
 Json graph_run_json(const GraphRunReport& report) {
   const StageEstimate& run = report.run;
-  Json nodes = Json::array();
+  Json nodes = Json::array(), notes = Json::array();
+  for (const std::string& note : report.graph.notes) notes.push(note);
   for (const TimedOperator& timed : run.operators) {
     nodes.push(Json::object({{"node", timed.call.name},
                              {"family", std::string(family_name(timed.call.shape))},
@@ -64,7 +70,27 @@ Json graph_run_json(const GraphRunReport& report) {
                        {"seconds", to_json(run.kernels)},
                        {"weight_bytes", run.memory.weights.value()},
                        {"activation_bytes", run.memory.activations.value()},
+                       {"batches", batches_json(report.batches)},
+                       {"notes", std::move(notes)},
                        {"steps", std::move(nodes)}});
+}
+
+std::string graph_run_html(const GraphRunReport& report) {
+  constexpr size_t most_bars = 20;
+  const std::string title = fmt::format("{} on {}", report.graph.name, report.device.name);
+  std::vector<TimeBar> bars;
+  for (const TimedOperator* timed : longest_first(report.run)) {
+    if (bars.size() < most_bars) bars.push_back({.name = timed->call.name, .seconds = timed->seconds.value});
+  }
+  constexpr double top = 70;
+  Svg svg(time_bars_width, top + time_bars_height(bars.size()), title);
+  svg.text({24, 30}, title, {.size = 15, .bold = true});
+  svg.text({24, 48}, interval_text(report.run.kernels), {.size = 12});
+  draw_time_bars(svg, top, "The longest nodes", bars, report.run.kernels.value);
+  HtmlPage page(title);
+  page.figure(svg.finish(), "Time by node");
+  page.preformatted(graph_run_text(report, 0));
+  return page.finish();
 }
 
 }  // namespace foretoken

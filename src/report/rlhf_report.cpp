@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "report/json_parts.h"
 #include "report/table.h"
 
 namespace foretoken {
@@ -14,7 +15,7 @@ std::string rlhf_text(const RlhfReport& report) {
       fmt::format("{} with {} on {} devices ({}), {}{}: an iteration of {} prompts x {} answers takes about {}.\n",
                   report.model, plan.algorithm.name, plan.devices, report.cluster, rlhf_placement_name(plan.placement),
                   plan.timing == RlhfTiming::one_step_behind ? ", one step behind" : "", plan.prompts,
-                  plan.algorithm.samples_per_prompt, duration_text(iteration.seconds));
+                  plan.algorithm.samples_per_prompt, interval_text(report.seconds));
   text += fmt::format("  answers   {} tokens in all, the longest about {:.0f}; {} tokens/s, prompts included\n",
                       count_text(iteration.response_tokens), iteration.longest_response,
                       count_text(iteration.tokens_per_second));
@@ -52,6 +53,7 @@ Json rlhf_json(const RlhfReport& report) {
                        {"prompts", plan.prompts},
                        {"samples_per_prompt", plan.algorithm.samples_per_prompt},
                        {"seconds", iteration.seconds},
+                       {"intervals", Json::object({{"seconds", to_json(report.seconds)}})},
                        {"tokens_per_second", iteration.tokens_per_second},
                        {"response_tokens", iteration.response_tokens},
                        {"longest_response_tokens", iteration.longest_response},

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/estimate.h"
 #include "base/json.h"
 #include "training/scale/rlhf_loop.h"
 
@@ -12,6 +13,7 @@ struct RlhfReport {
   std::string model, cluster;
   RlhfPlan plan;
   RlhfIteration iteration;
+  Estimate seconds;  // of the iteration: with all kernels at the lower and at the upper end of their intervals
 };
 
 std::string rlhf_text(const RlhfReport& report);

@@ -20,6 +20,7 @@ RlhfReport overlapped_loop() {
                  .timing = RlhfTiming::one_step_behind,
                  .devices = 8};
   report.iteration = rlhf_iteration(report.plan, 4);
+  report.seconds = {.value = report.iteration.seconds, .low = 0.9 * report.iteration.seconds, .high = 999};
   return report;
 }
 
@@ -40,6 +41,7 @@ TEST(RlhfReport, json_has_every_part_and_those_not_hidden_add_up) {
   }
   EXPECT_NEAR(sum, json.find("seconds")->number(), 1e-12);
   EXPECT_EQ(json.find("pools")->items().size(), 2U);
+  EXPECT_EQ(json.find("intervals")->find("seconds")->find("high")->number(), 999);
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ double cells_of(const SystolicArray& array) {
 }  // namespace
 
 std::string systolic_text(const SystolicReport& report) {
-  Table table({{.title = "layer", .align = Table::Align::name},
+  Table table({{.title = "layer", .align = Table::Align::left},
                {.title = "times"},
                {.title = "flow"},
                {.title = "M"},
@@ -164,7 +164,7 @@ Json systolic_json(const SystolicReport& report) {
 }
 
 std::string cores_text(const CoresReport& report) {
-  Table table({{.title = "layer", .align = Table::Align::name},
+  Table table({{.title = "layer", .align = Table::Align::left},
                {.title = "times"},
                {.title = "flow"},
                {.title = "partition", .align = Table::Align::left},
@@ -216,7 +216,7 @@ Json cores_json(const CoresReport& report) {
 
 std::string systolic_chip_text(const SystolicChip& chip, const ChipNetworkRun& run) {
   const std::string other = chip.vector ? "vector" : "other";
-  Table table({{.title = "layer", .align = Table::Align::name},
+  Table table({{.title = "layer", .align = Table::Align::left},
                {.title = "MACs"},
                {.title = "arrays"},
                {.title = "memory"},

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <sstream>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -15,26 +16,19 @@ size_t display_width(const std::string& text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-std::vector<std::string> characters(const std::string& text) {
-  std::vector<std::string> all;
-  for (const char c : text) {
-    const bool starts_character = (c & 0xC0) != 0x80;
-    if (starts_character || all.empty()) all.emplace_back();
-    all.back() += c;
-  }
-  return all;
-}
-
-std::string shortened(const std::string& text, size_t width, Table::Align align) {
-  if (align == Table::Align::right || display_width(text) <= width) return text;
-  constexpr std::string_view dots = "...";
-  const std::vector<std::string> all = characters(text);
-  const size_t kept = width > dots.size() ? width - dots.size() : 0;
-  const size_t at_end = align == Table::Align::name ? kept / 2 : 0;
+// Cut in the middle: names of one family begin alike, and what tells them apart is often their end.
+std::string shortened(const std::string& text, size_t width) {
+  constexpr std::string_view gap = "...";
+  const size_t all = display_width(text);
+  if (all <= width) return text;
+  const size_t kept = width - std::min(width, gap.size());
+  const size_t head = (kept + 1) / 2, tail = kept - head;
   std::string result;
-  for (size_t i = 0; i < kept - at_end; ++i) result += all[i];
-  result += dots;
-  for (size_t i = all.size() - at_end; i < all.size(); ++i) result += all[i];
+  size_t position = 0;  // of the character, from 1
+  for (const char c : text) {
+    if ((c & 0xC0) != 0x80 && ++position == head + 1) result += gap;
+    if (position <= head || position > all - tail) result += c;
+  }
   return result;
 }
 
@@ -65,7 +59,7 @@ std::string Table::text(size_t max_width) const {
   while (total() > max_width) {
     size_t widest = widths.size();
     for (size_t i = 0; i < widths.size(); ++i) {
-      const bool can_shrink = columns_[i].align != Align::right && widths[i] > least_width;
+      const bool can_shrink = columns_[i].align == Align::left && widths[i] > least_width;
       if (can_shrink && (widest == widths.size() || widths[i] > widths[widest])) widest = i;
     }
     if (widest == widths.size()) break;
@@ -76,12 +70,12 @@ std::string Table::text(size_t max_width) const {
   const auto append_line = [&](auto cell_of) {
     std::string line;
     for (size_t i = 0; i < columns_.size(); ++i) {
-      const std::string cell = shortened(cell_of(i), widths[i], columns_[i].align);
+      const std::string cell = columns_[i].align == Align::left ? shortened(cell_of(i), widths[i]) : cell_of(i);
       const size_t padding = widths[i] - std::min(widths[i], display_width(cell));
       if (i > 0) line.append(gap, ' ');
       if (columns_[i].align == Align::right) line.append(padding, ' ');
       line += cell;
-      if (columns_[i].align != Align::right) line.append(padding, ' ');
+      if (columns_[i].align == Align::left) line.append(padding, ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + '\n';

@@ -8,8 +8,7 @@ namespace foretoken {
 
 class Table {
  public:
-  // What is too long loses its end; a name its middle, as ends tell the layers of a network apart.
-  enum class Align { left, right, name };
+  enum class Align { left, right };
   struct Column {
     std::string title;
     Align align = Align::right;
@@ -19,7 +18,7 @@ class Table {
   void add(std::vector<std::string> cells);  // as many as there are columns
   void add_rule();                           // a line between groups of rows
 
-  // Left-aligned cells are shortened ("...") where the table would be wider than `max_width`.
+  // Left-aligned cells are shortened in their middle ("...") where the table would be wider than `max_width`.
   std::string text(size_t max_width = 100) const;
 
  private:

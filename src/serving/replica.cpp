@@ -69,7 +69,7 @@ Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationCon
 }
 Replica::~Replica() = default;
 
-void Replica::arrive(Request&& request, Picoseconds now) {
+void Replica::arrive(Request&& request, Picoseconds now, int64_t body) {
   if (const Rejection why = rejection(request); why != Rejection::none) {
     reject(request, why, now);
     return;
@@ -77,7 +77,11 @@ void Replica::arrive(Request&& request, Picoseconds now) {
   ++outstanding_;
   Sequence& sequence = new_sequence(cut(std::move(request)));
   if (front_.takes_time()) {
-    on_the_way_.push_back({&sequence, front_.through(sequence.request.input_tokens, now)});
+    const Picoseconds through = front_.through(sequence.request.input_tokens, now);
+    for (auto one = on_the_way_.rbegin(); body >= 0 && one != on_the_way_.rend() && one->body == body; ++one) {
+      one->through = through;
+    }
+    on_the_way_.push_back({&sequence, through, body});
   } else {
     enter(sequence, now);
   }

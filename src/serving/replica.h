@@ -25,8 +25,9 @@ class Replica {
           KvTiers* tiers = nullptr);
   ~Replica();
 
-  // A client sends it here: the engine has it when it is through the front.
-  void arrive(Request&& request, Picoseconds now);
+  // A client sends it here: the engine has it when it is through the front. Requests with the same `body`, sent at one
+  // instant, get through together; -1 = alone.
+  void arrive(Request&& request, Picoseconds now, int64_t body = -1);
 
   // Why a request could not be served here even alone; none = it can run.
   Rejection rejection(const Request& request) const;
@@ -100,6 +101,7 @@ class Replica {
   struct OnTheWay {
     Sequence* sequence = nullptr;
     Picoseconds through = 0;
+    int64_t body = -1;
   };
 
   void enter(Sequence& sequence, Picoseconds now);

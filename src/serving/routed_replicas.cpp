@@ -12,7 +12,8 @@ RoutedReplicas::RoutedReplicas(const SimulationConfig& config, RunObserver& obse
     : tiers_(config.kv_tiers ? std::make_optional<KvTiers>(*config.kv_tiers) : std::nullopt),
       events_(config.replicas.size()),
       replicas_(make_replicas(config, observer, tiers_ ? &*tiers_ : nullptr)),
-      placement_(router_kind(config.router).make(config.seed), replicas_, 0, replicas_.size()) {}
+      placement_(router_kind(config.router).make(config.seed), replicas_, 0, replicas_.size()),
+      ranks_of_one_server_(router_kind(config.router).within_server) {}
 
 void RoutedReplicas::advance() {
   ensure(events_.when() >= now_, "time never goes back");
@@ -22,12 +23,14 @@ void RoutedReplicas::advance() {
   note(replica);
 }
 
-void RoutedReplicas::arrive(Request&& request, Picoseconds when) {
+void RoutedReplicas::arrive(Request&& request, Picoseconds when, int64_t body) {
   ensure(when >= now_ && when <= events_.when(), "requests arrive in order of time");
   now_ = when;
-  const size_t chosen = placement_.choose(request);
-  replicas_[chosen].arrive(std::move(request), now_);
-  note(chosen);
+  const bool goes_along = body >= 0 && body == last_body_ && !ranks_of_one_server_;
+  if (!goes_along) last_chosen_ = placement_.choose(request);
+  last_body_ = body;
+  replicas_[last_chosen_].arrive(std::move(request), now_, body);
+  note(last_chosen_);
 }
 
 bool RoutedReplicas::cancel(int64_t id) {

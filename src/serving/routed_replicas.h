@@ -22,8 +22,9 @@ class RoutedReplicas {
   Picoseconds next_event() const { return events_.when(); }
   // Handles it.
   void advance();
-  // `when` lies between now and the next event.
-  void arrive(Request&& request, Picoseconds when);
+  // `when` lies between now and the next event. Requests with the same `body` came in one message, one after the
+  // other: they go to one server, and reach its engine together; -1 = alone.
+  void arrive(Request&& request, Picoseconds when, int64_t body = -1);
   // As Replica::cancel, wherever it is.
   bool cancel(int64_t id);
   // Requests that ended since the last call, in order.
@@ -42,6 +43,9 @@ class RoutedReplicas {
   NextEvent events_;
   std::deque<Replica> replicas_;
   Placement placement_;
+  bool ranks_of_one_server_;
+  int64_t last_body_ = -1;
+  size_t last_chosen_ = 0;
   std::vector<Replica::Ended> ended_;
   Picoseconds now_ = 0;
 };

@@ -33,6 +33,7 @@ struct RouterKind {
   std::string_view name;  // what users type
   std::string_view summary;
   std::unique_ptr<RequestRouter> (*make)(uint64_t seed);
+  bool within_server = false;  // it chooses among the ranks of one server, else among servers
 };
 std::span<const RouterKind> router_kinds();
 std::vector<std::string> router_names();

@@ -89,18 +89,18 @@ TEST(DocumentedCommands, each_one_succeeds) {
 // Examples in --help: indented lines that start with the program's name. Those that name a file of the reader's are
 // left out.
 std::vector<std::string> help_examples(const std::string& command) {
-  const std::string start = "  foretoken ", continued(20, ' ');
+  const std::string start = "  foretoken ";
   std::vector<std::string> examples;
-  bool in_example = false;
+  bool goes_on = false;
   std::istringstream lines(run_foretoken(command + " --help").out);
   for (std::string text; std::getline(lines, text);) {
+    const bool more_of_it = goes_on;
+    goes_on = text.ends_with(" \\");
+    if (goes_on) text.resize(text.size() - 2);
     if (text.starts_with(start)) {
       examples.push_back(text.substr(start.size()));
-      in_example = true;
-    } else if (in_example && text.starts_with(continued)) {
+    } else if (more_of_it) {
       examples.back() += text.substr(text.find_first_not_of(' ') - 1);
-    } else {
-      in_example = false;
     }
   }
   std::erase_if(examples, [](const std::string& example) {

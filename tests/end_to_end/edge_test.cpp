@@ -38,6 +38,25 @@ TEST_F(EdgeCommandTest, a_bound_batch_agrees_with_one_that_is_scaled) {
                    bound.find("seconds")->find("value")->number());
 }
 
+TEST_F(EdgeCommandTest, a_gpu_has_batches_and_a_page_too) {
+  const std::string html = path("gpu.html");
+  const Json answer = edge_answer("--onnx " + encoder + " --device h100_sxm --batch-sizes 1,4 --html " + html);
+  const Json& batches = *answer.find("batches");
+  ASSERT_EQ(batches.items().size(), 2U);
+  EXPECT_EQ(batches.items()[0].find("seconds")->find("value")->number(),
+            answer.find("seconds")->find("value")->number());
+  const Json bound = edge_answer("--onnx " + encoder + " --device h100_sxm --bind batch=4");
+  EXPECT_EQ(batches.items()[1].find("seconds")->find("value")->number(),
+            bound.find("seconds")->find("value")->number());
+  EXPECT_GT(std::filesystem::file_size(html), 1000U);
+}
+
+TEST_F(EdgeCommandTest, what_is_assumed_of_batch_and_threads_is_said) {
+  const Outcome run = run_foretoken("edge --onnx " + encoder + " --threads 4");
+  EXPECT_NE(run.out.find("batch is taken as 1"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("4 threads, where the sweep had 1"), std::string::npos) << run.out;
+}
+
 TEST_F(EdgeCommandTest, files_are_written_and_wrong_names_refused) {
   const std::string svg = path("net.svg"), html = path("net.html"), csv = path("net.csv");
   const Outcome run = run_foretoken("edge --onnx " + encoder + " --svg " + svg + " --html " + html + " --csv " + csv);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <ostream>
+#include <sstream>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -35,7 +36,15 @@ size_t depth_of(const CLI::App& app) {
 
 std::string help_text(const CLI::App& app) {
   const std::string above = app.get_parent() == nullptr ? "" : "foretoken " + command_path(*app.get_parent());
-  return wrap_lines(app.help(above.substr(0, above.find_last_not_of(' ') + 1)), page_width, 36);
+  const std::string page = app.help(above.substr(0, above.find_last_not_of(' ') + 1));
+  // Notes are laid out where they are declared.
+  const size_t notes = app.get_footer().empty() ? page.size() : page.rfind(app.get_footer());
+  std::string text;
+  std::istringstream lines(page.substr(0, notes));
+  for (std::string line; std::getline(lines, line);) {
+    text += wrap_lines(line + "\n", page_width, line.starts_with(' ') ? 36 : 0);
+  }
+  return text + page.substr(notes);
 }
 
 // The parser's complaint in our own form: what was typed, what was expected, the nearest name.

@@ -7,11 +7,12 @@
 namespace foretoken {
 
 void GraphFlags::declare(Options& options) {
-  options.list("--bind", bind_, "ONNX: sizes of symbolic dimensions, such as batch=8,sequence=128");
+  options.list("--bind", bind_,
+               "ONNX: sizes of symbolic dimensions, such as batch=8,sequence=128; a batch is 1 unless bound");
 }
 
 OnnxOptions GraphFlags::options() const {
-  OnnxOptions result;
+  OnnxOptions result{.batch_is_one = true};
   for (const std::string& binding : bind_) {
     const size_t sign = binding.rfind('=');
     if (sign == std::string::npos || sign == 0) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "app/cli/help_layout.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -161,7 +162,7 @@ void Options::heading(const std::string& title) {
   heading_ = title;
 }
 void Options::footer(const std::string& examples) {
-  app_.footer(examples);
+  app_.footer(laid_out_notes(examples));
 }
 
 Options& Options::subcommand(const std::string& name, const std::string& summary) {

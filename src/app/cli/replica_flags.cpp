@@ -5,6 +5,7 @@
 #include "app/cli/tier_flag.h"
 #include "base/error.h"
 #include "serving/engine_setup.h"
+#include "serving/router.h"
 #include "serving/steps/composed_steps.h"
 #include "serving/steps/op_tables.h"
 #include "serving/steps/sustained_steps.h"
@@ -85,6 +86,21 @@ void ReplicaFlags::declare_engine(Options& options) {
   options.flag("--sustained", sustained,
                "Steps of a board that is always busy: the power limit lengthens those with prompts");
   power.declare(options);
+}
+
+void ReplicaFlags::declare_replicas(Options& options, Range<int64_t> allowed,
+                                    const std::function<void()>& declare_more) {
+  options.heading("Replicas");
+  options.integer("--replicas", count, allowed, "Engines behind the router, each with its own devices");
+  if (declare_more) declare_more();
+  std::vector<std::string> routers = router_names();
+  routers.insert(routers.begin(), "engine");
+  options.choice("--router", router, routers,
+                 "Which replica a request goes to; engine = round_robin, data_parallel over vLLM's ranks");
+}
+
+std::string ReplicaFlags::router_name(int64_t ranks) const {
+  return router == "engine" ? usual_router(engine.engine.engine, ranks) : router;
 }
 
 ReplicaFlags ReplicaFlags::with(const std::string& flag, const std::string& settings,

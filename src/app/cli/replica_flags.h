@@ -73,9 +73,14 @@ struct ReplicaFlags {
   int64_t receive_interval = 1;
   bool two_batch_overlap = false;
   int64_t count = 1;
+  std::string router = "engine";
 
   void declare_model(Options& options);
   void declare_engine(Options& options);
+  // How many there are behind which router. `declare_more` declares flags between the two.
+  void declare_replicas(Options& options, Range<int64_t> allowed, const std::function<void()>& declare_more = {});
+  // The router of a run of `ranks` data-parallel ranks a server: the one asked for, or the engine's.
+  std::string router_name(int64_t ranks) const;
   // The same with some flags changed: "device=a100_sxm,tp=2,count=4". `flag` is the one that says so. `declare_more`
   // declares further flags, in place of count, of engines that may have another model.
   ReplicaFlags with(const std::string& flag, const std::string& settings,

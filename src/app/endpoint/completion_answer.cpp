@@ -51,12 +51,14 @@ Json usage_json(const TokenUsage& usage) {
 ChunkWriter::ChunkWriter(const AnswerHead& head)
     : chat_(head.kind == CompletionKind::chat),
       open_(fmt::format(R"(data: {{"id":{},"object":"{}","created":{},"model":{},"choices":[)", json_string(head.id),
-                        chat_ ? "chat.completion.chunk" : "text_completion", head.created, json_string(head.model))) {}
+                        chat_ ? "chat.completion.chunk" : "text_completion", head.created, json_string(head.model))),
+      before_text_(chat_ ? R"(,"delta":{"content":")" : R"(,"text":")"),
+      after_text_(chat_ ? R"("},"logprobs":null,"finish_reason":)" : R"(","logprobs":null,"finish_reason":)") {}
 
 void ChunkWriter::add_choice(std::string& out, int64_t choice, std::string_view text, std::string_view end) const {
-  fmt::format_to(std::back_inserter(out), R"({}{{"index":{},{}{}"{},"logprobs":null,"finish_reason":{}}}]}})", open_,
-                 choice, chat_ ? R"("delta":{"content":")" : R"("text":")", text, chat_ ? "}" : "", end);
-  out += "\n\n";
+  const fmt::format_int index(choice);
+  out.append(open_).append(R"({"index":)").append(index.data(), index.size());
+  out.append(before_text_).append(text).append(after_text_).append(end).append("}]}\n\n");
 }
 
 void ChunkWriter::add_role(std::string& out, int64_t choice) const {

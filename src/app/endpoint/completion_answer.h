@@ -52,7 +52,8 @@ class ChunkWriter {
   void add_choice(std::string& out, int64_t choice, std::string_view text, std::string_view end) const;
 
   bool chat_;
-  std::string open_;
+  std::string open_;  // up to the choice
+  std::string_view before_text_, after_text_;
 };
 
 Json completion_json(const AnswerHead& head, std::span<const AnsweredChoice> choices, const TokenUsage& usage);

@@ -172,6 +172,9 @@ void Endpoint::complete(CompletionKind kind, ConnectionId connection, const std:
   if (settings_.failure_rate > 0 && failures_.uniform() < settings_.failure_rate) {
     return server_->respond(connection, refusal(500, "a failure that --failure-rate asked for"));
   }
+  if (const std::string why = beyond_length(asked); !why.empty()) {
+    return server_->respond(connection, refusal(400, why));
+  }
   auto made = std::make_unique<Answer>(connection, AnswerHead{.kind = kind,
                                                               .id = answer_id(kind, next_answer_++),
                                                               .created = unix_seconds(),
@@ -194,6 +197,38 @@ void Endpoint::complete(CompletionKind kind, ConnectionId connection, const std:
   }
 }
 
+int64_t Endpoint::longest_sequence() const {
+  const Replica::Limits limits = run_.replicas().front().limits();
+  return limits.max_model_len > 0 ? limits.max_model_len : limits.capacity_tokens + 1;
+}
+
+std::string Endpoint::beyond_length(const CompletionRequest& asked) const {
+  const int64_t longest = longest_sequence();
+  for (const std::vector<TokenId>& prompt : asked.prompts) {
+    const auto tokens = static_cast<int64_t>(prompt.size());
+    if (asked.kind == CompletionKind::embedding) {
+      if (tokens <= longest) continue;
+      return fmt::format(
+          "This model's maximum context length is {} tokens. However, you requested {} tokens in the input for "
+          "embedding generation. Please reduce the length of the input.",
+          longest, tokens);
+    }
+    if (tokens >= longest) {
+      return fmt::format(
+          "This model's maximum context length is {} tokens. However, your request has {} input tokens. Please reduce "
+          "the length of the input messages.",
+          longest, tokens);
+    }
+    if (asked.max_tokens && tokens + *asked.max_tokens > longest) {
+      return fmt::format(
+          "'max_tokens' or 'max_completion_tokens' is too large: {}. This model's maximum context length is {} tokens "
+          "and your request has {} input tokens ({} > {} - {}).",
+          *asked.max_tokens, longest, tokens, *asked.max_tokens, longest, tokens);
+    }
+  }
+  return "";
+}
+
 void Endpoint::submit(Answer& answer, const CompletionRequest& asked, Picoseconds arrival) {
   answer.first_request = next_request_;
   std::vector<Request> requests;
@@ -210,7 +245,7 @@ void Endpoint::submit(Answer& answer, const CompletionRequest& asked, Picosecond
     request.arrival = arrival;
     answer_of_[request.id] = &answer;
     metrics_.submitted(request, asked.max_tokens.value_or(request.output_tokens), answer.choices[i].answered.reason);
-    run_.submit(std::move(request), arrival);
+    run_.submit(std::move(request), arrival, answer.first_request);
   }
 }
 
@@ -221,10 +256,7 @@ Endpoint::Choice Endpoint::make_choice(const std::vector<TokenId>& prompt, const
     choice.output_tokens = 1;  // stands for the vector
     return choice;
   }
-  const Replica::Limits limits = run_.replicas().front().limits();
-  const int64_t longest = limits.max_model_len > 0 ? limits.max_model_len : limits.capacity_tokens + 1;
-  const int64_t room = std::max<int64_t>(1, longest - static_cast<int64_t>(prompt.size()));
-  const int64_t most = std::min(asked.max_tokens.value_or(room), room);
+  const int64_t most = asked.max_tokens.value_or(longest_sequence() - static_cast<int64_t>(prompt.size()));
   RandomStream stream(choice.key, "output length");
   const int64_t own_end = std::max(
       asked.min_tokens, 1 + static_cast<int64_t>(stream.exponential(std::max(0.0, settings_.mean_output_tokens - 1))));
@@ -259,11 +291,9 @@ void Endpoint::request_stepped(const RequestStep& own, const StepRecord& /*step*
     choice.held = own.yields;
     return;
   }
-  if (answer.stream) {
-    std::string chunk;
-    if (choice.sent == 0) answer.chunks.add_role(chunk, choice.answered.index);
-    answer.chunks.add_text(chunk, choice.answered.index, answer_text(choice.key, choice.sent, own.yields));
-    server_->write(answer.connection, chunk);
+  if (std::string* const out = answer.stream ? server_->stream_buffer(answer.connection) : nullptr) {
+    if (choice.sent == 0) answer.chunks.add_role(*out, choice.answered.index);
+    answer.chunks.add_text(*out, choice.answered.index, answer_text(choice.key, choice.sent, own.yields));
   }
   choice.sent += own.yields;
 }
@@ -280,7 +310,7 @@ void Endpoint::request_ended(const RequestRecord& record) {
     if (record.rejection <= last_unservable) return;
     const HttpResponse why = rejected(answer, record.rejection);
     if (answer.stream) {  // its status has gone out
-      server_->write(answer.connection, "data: " + why.body + "\n\n");
+      if (std::string* const out = server_->stream_buffer(answer.connection)) *out += "data: " + why.body + "\n\n";
       server_->end_stream(answer.connection);
     } else {
       server_->respond(answer.connection, why);
@@ -293,11 +323,11 @@ void Endpoint::request_ended(const RequestRecord& record) {
   if (choice.answered.index % answer.samples == 0) answer.usage.cached_tokens += record.cached_tokens;
   answer.usage.completion_tokens += record.output_tokens;
   if (answer.stream) {
-    std::string chunk;
-    if (choice.sent == 0) answer.chunks.add_role(chunk, choice.answered.index);
     choice.answered.text = answer_text(choice.key, choice.sent, choice.held);
-    answer.chunks.add_last(chunk, choice.answered);
-    server_->write(answer.connection, chunk);
+    if (std::string* const out = server_->stream_buffer(answer.connection)) {
+      if (choice.sent == 0) answer.chunks.add_role(*out, choice.answered.index);
+      answer.chunks.add_last(*out, choice.answered);
+    }
   } else if (answer.head.kind != CompletionKind::embedding) {
     choice.answered.text = answer_text(choice.key, 0, choice.output_tokens);
   }
@@ -309,10 +339,10 @@ void Endpoint::finish(Answer& answer) {
   totals_.prompt_tokens += answer.usage.prompt_tokens;
   totals_.completion_tokens += answer.usage.completion_tokens;
   if (answer.stream) {
-    std::string chunk;
-    if (answer.include_usage) answer.chunks.add_usage(chunk, answer.usage);
-    ChunkWriter::add_done(chunk);
-    server_->write(answer.connection, chunk);
+    if (std::string* const out = server_->stream_buffer(answer.connection)) {
+      if (answer.include_usage) answer.chunks.add_usage(*out, answer.usage);
+      ChunkWriter::add_done(*out);
+    }
     server_->end_stream(answer.connection);
   } else if (answer.head.kind == CompletionKind::embedding) {
     std::vector<std::vector<float>> vectors;
@@ -326,12 +356,7 @@ void Endpoint::finish(Answer& answer) {
   answers_.erase(answer.connection);
 }
 
-HttpResponse Endpoint::rejected(const Answer& answer, Rejection why) const {
-  const Replica::Limits limits = run_.replicas().front().limits();
-  if (why == Rejection::beyond_model_length) {
-    return error_answer(400, fmt::format("This model's maximum context length is {} tokens, and the prompt has {}.",
-                                         limits.max_model_len, answer.rejected_input));
-  }
+HttpResponse Endpoint::rejected(const Answer& answer, Rejection why) {
   const int status = why <= last_unservable ? 400 : 503;
   return error_answer(status, fmt::format("{} (a prompt of {} tokens)", rejection_text(why), answer.rejected_input));
 }

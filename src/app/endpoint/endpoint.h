@@ -69,7 +69,10 @@ class Endpoint final : public HttpService, private RunObserver {
   void finish(Answer& answer);
   // What of it still runs is cancelled; all before `when` has happened.
   void forget(Answer& answer, Picoseconds when);
-  HttpResponse rejected(const Answer& answer, Rejection why) const;
+  static HttpResponse rejected(const Answer& answer, Rejection why);
+  int64_t longest_sequence() const;  // tokens of a prompt and its answer
+  // Why vLLM's server would refuse it, in its words; empty = it does not.
+  std::string beyond_length(const CompletionRequest& asked) const;
   Picoseconds now() const { return clock_.simulated(std::chrono::steady_clock::now()); }
 
   EndpointSettings settings_;

@@ -32,9 +32,10 @@ class EndpointTest : public testing::Test {
  protected:
   void start(EndpointSettings settings = {}) {
     const SchedulerOptions options{.max_model_len = 1000, .num_gpu_blocks = 500};
-    settings.config.replicas = {{.options = options, .times = &times_}, {.options = options, .times = &times_}};
+    const ReplicaConfig replica{.options = options, .times = &times_, .front = front_};
+    settings.config.replicas = {replica, replica};
     settings.model_name = "tiny";
-    settings.time_scale = 1000;
+    settings.time_scale = time_scale_;
     settings.embedding_dimensions = 4;
     endpoint_.emplace(settings);
     server_.emplace(HttpServerSettings{.port = 0}, *endpoint_);
@@ -55,6 +56,8 @@ class EndpointTest : public testing::Test {
   }
 
   LinearTimes times_{{}};
+  FrontCosts front_;
+  double time_scale_ = 1000;
   std::optional<Endpoint> endpoint_;
   std::optional<HttpServer> server_;
   std::thread thread_;
@@ -168,6 +171,38 @@ TEST_F(EndpointTest, refuses_in_the_form_of_openai_errors) {
   EXPECT_EQ(endpoint_->totals().completed, 0);
 }
 
+TEST_F(EndpointTest, more_tokens_than_the_model_has_room_for_are_refused_in_the_words_of_vllm) {
+  start();
+  const auto asked = [&](std::string_view path, std::string_view prompt, std::string_view limit, int64_t tokens) {
+    return post(path, fmt::format(R"({{{}, "{}": {}, "ignore_eos": true}})", prompt, limit, tokens));
+  };
+  constexpr std::string_view text = R"("prompt": [1, 2, 3, 4])";
+  const TestAnswer refused = asked("/v1/completions", text, "max_tokens", 997);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("'max_tokens' or 'max_completion_tokens' is too large: 997. This model's maximum "
+                                      "context length is 1000 tokens and your request has 4 input tokens (997 > 1000 - "
+                                      "4)."));
+  EXPECT_EQ(asked("/v1/completions", text, "max_tokens", 996).status, 200);
+  constexpr std::string_view chat = R"("messages": [{"role": "user", "content": "Hi"}])";
+  EXPECT_EQ(asked("/v1/chat/completions", chat, "max_completion_tokens", 1000).status, 400);
+  stop();
+  EXPECT_EQ(endpoint_->totals().refused, 2);
+}
+
+TEST_F(EndpointTest, the_prompts_of_one_body_enter_the_same_first_step) {
+  front_ = {.request = Seconds(0.02)};  // so long that single ones would come one by one
+  start();
+  const Json answer = parsed(
+      post("/v1/completions", R"({"prompt": [[1, 2], [3, 4], [5, 6]], "n": 2, "max_tokens": 3, "ignore_eos": true})"));
+  const std::vector<JsonView> choices = JsonView(answer, "answer").at("choices").items();
+  ASSERT_EQ(choices.size(), 6U);
+  for (const JsonView& one : choices) {
+    const JsonView own = one.at("foretoken"), first = choices.front().at("foretoken");
+    EXPECT_EQ(own.at("replica").integer(), first.at("replica").integer());
+    EXPECT_EQ(own.at("ttft_s").number(), first.at("ttft_s").number());
+  }
+}
+
 TEST_F(EndpointTest, fails_requests_at_the_rate_that_was_asked_for) {
   start({.failure_rate = 1});
   EXPECT_EQ(post("/v1/completions", R"({"prompt": "a"})").status, 500);
@@ -209,6 +244,7 @@ TEST_F(EndpointTest, gives_embeddings_as_numbers_or_bytes) {
 }
 
 TEST_F(EndpointTest, a_client_that_leaves_frees_its_engine) {
+  time_scale_ = 1;  // so that it leaves before its answer ends, however busy the machine is
   start();
   {
     TestClient client(server_->port());

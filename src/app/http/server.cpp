@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
@@ -26,7 +27,15 @@ namespace foretoken {
 namespace {
 
 // What epoll calls those that are no connection.
-enum Source : ConnectionId { listener_source, timer_source, stop_source, signal_source, first_connection };
+enum Source : ConnectionId { listener_source, timer_source, stop_source, signal_source };
+
+// Above every Source, as numbers begin with 1.
+constexpr ConnectionId connection_id(size_t place, uint64_t number) {
+  return number << 32 | place;
+}
+constexpr size_t place_of(ConnectionId id) {
+  return id & 0xffff'ffff;
+}
 
 constexpr std::chrono::milliseconds sweep_interval{500};
 constexpr std::chrono::milliseconds leave_timeout{2000};
@@ -107,6 +116,44 @@ void empty(std::string& buffer) {
   buffer.clear();
 }
 
+// Sends `unsent`, then `chunk` as one of a stream, without joining them first; what is left is in `unsent` then. The
+// bytes that went out; nothing when the client has gone.
+std::optional<size_t> send_some(int socket, std::string& unsent, std::string& chunk) {
+  std::array<char, 24> size_line;
+  size_t size_length = 0;
+  if (!chunk.empty()) {
+    size_length = static_cast<size_t>(fmt::format_to(size_line.data(), "{:x}\r\n", chunk.size()) - size_line.data());
+  }
+  char end_line[] = "\r\n";
+  std::array<iovec, 4> parts = {iovec{unsent.data(), unsent.size()}, iovec{size_line.data(), size_length},
+                                iovec{chunk.data(), chunk.size()},
+                                iovec{end_line, chunk.empty() ? 0 : sizeof end_line - 1}};
+  size_t all = 0;
+  for (const iovec& part : parts) all += part.iov_len;
+  if (all == 0) return 0;
+  const msghdr message{.msg_iov = parts.data(), .msg_iovlen = parts.size()};
+  ssize_t count = -1;
+  do {
+    count = sendmsg(socket, &message, MSG_NOSIGNAL);
+  } while (count < 0 && errno == EINTR);
+  if (count < 0 && errno != EAGAIN) return std::nullopt;
+  const size_t sent = count < 0 ? 0 : static_cast<size_t>(count);
+  if (sent == all) {
+    unsent.clear();
+    return sent;
+  }
+  std::string left;
+  left.reserve(all - sent);
+  size_t skip = sent;
+  for (const iovec& part : parts) {
+    const size_t gone = std::min(skip, part.iov_len);
+    left.append(static_cast<const char*>(part.iov_base) + gone, part.iov_len - gone);
+    skip -= gone;
+  }
+  unsent = std::move(left);
+  return sent;
+}
+
 void drain(int descriptor) {
   std::array<char, 512> bytes;
   while (read(descriptor, bytes.data(), bytes.size()) > 0) {
@@ -126,7 +173,6 @@ HttpServer::HttpServer(const HttpServerSettings& settings, HttpService& service)
       poll_(opened(epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
       timer_(opened(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create")),
       stop_event_(opened(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd")),
-      next_id_(first_connection),
       buffer_(most_unread_bytes) {
   allow_descriptors(settings_.max_connections + more_descriptors);
   listener_ = listening(settings_.host, settings_.port);
@@ -174,7 +220,9 @@ void HttpServer::run() {
     flush_dirty();
     if (now_ >= next_sweep_) sweep();
   }
-  connections_.clear();
+  places_.clear();
+  free_places_.clear();
+  connections_ = 0;
 }
 
 void HttpServer::stop() {
@@ -199,9 +247,8 @@ void HttpServer::begin_stop() {
 bool HttpServer::may_end() const {
   if (!stopping_) return false;
   if (now_ >= stop_by_) return true;
-  return std::all_of(connections_.begin(), connections_.end(), [](const auto& entry) {
-    const Connection& connection = *entry.second;
-    return connection.phase != Phase::answering && connection.unsent.empty();
+  return std::all_of(places_.begin(), places_.end(), [](const std::unique_ptr<Connection>& connection) {
+    return connection == nullptr || (connection->phase != Phase::answering && connection->unsent.empty());
   });
 }
 
@@ -222,28 +269,40 @@ void HttpServer::arm_timer() {
 void HttpServer::accept_all() {
   while (true) {
     FileDescriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (socket.get() < 0) return;                                                           // no more, or none for now
-    if (connections_.size() >= settings_.max_connections + more_descriptors / 2) continue;  // closed at once
+    if (socket.get() < 0) return;                                                    // no more, or none for now
+    if (connections_ >= settings_.max_connections + more_descriptors / 2) continue;  // closed at once
     const int on = 1;
     setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    auto connection = std::make_unique<Connection>(settings_.limits);
-    connection->id = next_id_++;
-    connection->socket = std::move(socket);
-    connection->since = now_;
-    connection->events = EPOLLIN | EPOLLRDHUP;
-    epoll_event event{.events = connection->events, .data = {.u64 = connection->id}};
-    if (epoll_ctl(poll_.get(), EPOLL_CTL_ADD, connection->socket.get(), &event) != 0) continue;
-    Connection& added = *connection;
-    connections_.emplace(added.id, std::move(connection));
-    if (connections_.size() > settings_.max_connections) {
+    Connection& added = add(std::make_unique<Connection>(settings_.limits));
+    added.socket = std::move(socket);
+    added.since = now_;
+    added.events = EPOLLIN | EPOLLRDHUP;
+    epoll_event event{.events = added.events, .data = {.u64 = added.id}};
+    if (epoll_ctl(poll_.get(), EPOLL_CTL_ADD, added.socket.get(), &event) != 0) {
+      drop(added.id);
+    } else if (connections_ > settings_.max_connections) {
       refuse(added, 429, fmt::format("more than {} connections", settings_.max_connections));
     }
   }
 }
 
+HttpServer::Connection& HttpServer::add(std::unique_ptr<Connection> connection) {
+  if (free_places_.empty()) {
+    free_places_.push_back(places_.size());
+    places_.emplace_back();
+  }
+  const size_t place = free_places_.back();
+  free_places_.pop_back();
+  connection->id = connection_id(place, next_number_++);
+  ++connections_;
+  places_[place] = std::move(connection);
+  return *places_[place];
+}
+
 HttpServer::Connection* HttpServer::find(ConnectionId id) {
-  const auto found = connections_.find(id);
-  return found == connections_.end() ? nullptr : found->second.get();
+  const size_t place = place_of(id);
+  Connection* const there = place < places_.size() ? places_[place].get() : nullptr;
+  return there != nullptr && there->id == id ? there : nullptr;
 }
 
 void HttpServer::handle(ConnectionId id, uint32_t events) {
@@ -309,10 +368,14 @@ void HttpServer::begin_stream(ConnectionId id, const HttpResponse& head) {
 }
 
 void HttpServer::write(ConnectionId id, std::string_view data) {
+  if (std::string* const out = stream_buffer(id)) *out += data;
+}
+
+std::string* HttpServer::stream_buffer(ConnectionId id) {
   Connection* connection = find(id);
-  if (connection == nullptr) return;
-  connection->pending += data;
+  if (connection == nullptr) return nullptr;
   mark_dirty(*connection);
+  return &connection->pending;
 }
 
 void HttpServer::end_stream(ConnectionId id) {
@@ -348,27 +411,16 @@ void HttpServer::flush_dirty() {
 }
 
 void HttpServer::flush(Connection& connection) {
-  append_chunk(connection.unsent, connection.pending);
+  const std::optional<size_t> sent = send_some(connection.socket.get(), connection.unsent, connection.pending);
+  if (!sent) return drop(connection.id);
+  if (*sent > 0) connection.since = now_;
   empty(connection.pending);
-  const size_t before = connection.sent;
-  while (connection.sent < connection.unsent.size()) {
-    const ssize_t count = send(connection.socket.get(), connection.unsent.data() + connection.sent,
-                               connection.unsent.size() - connection.sent, MSG_NOSIGNAL);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == EAGAIN) break;
-    if (count < 0) return drop(connection.id);
-    connection.sent += static_cast<size_t>(count);
-  }
-  if (connection.sent > before) connection.since = now_;
-  if (connection.sent < connection.unsent.size()) {
-    connection.unsent.erase(0, connection.sent);
-    connection.sent = 0;
+  if (!connection.unsent.empty()) {
     if (connection.unsent.size() > settings_.max_pending_bytes) return drop(connection.id);
     if ((connection.events & EPOLLOUT) == 0) connection.since = now_;  // until now it took all
     return listen_for(connection);
   }
   empty(connection.unsent);
-  connection.sent = 0;
   if (connection.phase == Phase::leaving) {
     if (!connection.shut) shutdown(connection.socket.get(), SHUT_WR);
     connection.shut = true;
@@ -391,16 +443,19 @@ void HttpServer::listen_for(Connection& connection) {
 }
 
 void HttpServer::drop(ConnectionId id) {
-  const auto found = connections_.find(id);
-  const bool answering = found->second->phase == Phase::answering;
-  connections_.erase(found);
+  const size_t place = place_of(id);
+  const bool answering = places_[place]->phase == Phase::answering;
+  places_[place].reset();
+  free_places_.push_back(place);
+  --connections_;
   if (answering) service_->left(id);
 }
 
 void HttpServer::sweep() {
   next_sweep_ = now_ + sweep_interval;
   std::vector<ConnectionId> late;
-  for (const auto& [id, connection] : connections_) {
+  for (const std::unique_ptr<Connection>& connection : places_) {
+    if (connection == nullptr) continue;
     const auto waited = now_ - connection->since;
     const bool blocked = !connection->unsent.empty();
     const bool too_late = blocked                                 ? waited > settings_.write_timeout
@@ -408,7 +463,7 @@ void HttpServer::sweep() {
                           : connection->phase == Phase::answering ? false
                           : connection->parser.started()          ? waited > settings_.request_timeout
                                                                   : waited > settings_.idle_timeout;
-    if (too_late) late.push_back(id);
+    if (too_late) late.push_back(connection->id);
   }
   for (const ConnectionId id : late) drop(id);
 }

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "app/http/file_descriptor.h"
@@ -61,7 +60,7 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
 
   int port() const { return port_; }
-  size_t connections() const { return connections_.size(); }
+  size_t connections() const { return connections_; }
 
   // Serves until `stop`, or a signal.
   void run();
@@ -71,6 +70,8 @@ class HttpServer {
   void respond(ConnectionId connection, const HttpResponse& response);
   void begin_stream(ConnectionId connection, const HttpResponse& head);  // its body is not used
   void write(ConnectionId connection, std::string_view data);
+  // The same without a copy: where more of the stream is to be appended, in this turn; null for one that has left.
+  std::string* stream_buffer(ConnectionId connection);
   void end_stream(ConnectionId connection);
 
  private:
@@ -84,10 +85,9 @@ class HttpServer {
     ConnectionId id = 0;
     FileDescriptor socket;
     HttpRequestParser parser;
-    std::string unread;   // of requests behind the one that is answered
-    std::string unsent;   // from `sent` on
+    std::string unread;  // of requests behind the one that is answered
+    std::string unsent;
     std::string pending;  // of a stream, to go out as one chunk
-    size_t sent = 0;
     Phase phase = Phase::reading;
     uint32_t events = 0;  // that it is registered for
     bool keep_alive = true, told_to_continue = false, dirty = false, shut = false;
@@ -104,6 +104,7 @@ class HttpServer {
   void flush_dirty();
   void flush(Connection& connection);
   void listen_for(Connection& connection);
+  Connection& add(std::unique_ptr<Connection> connection);
   void drop(ConnectionId id);
   void sweep();
   void begin_stop();
@@ -115,8 +116,11 @@ class HttpServer {
   HttpService* service_;
   FileDescriptor listener_, poll_, timer_, stop_event_, signals_;
   int port_ = 0;
-  ConnectionId next_id_;
-  std::unordered_map<ConnectionId, std::unique_ptr<Connection>> connections_;
+  // Places of connections, null where free. An id is the place and a number of its own.
+  std::vector<std::unique_ptr<Connection>> places_;
+  std::vector<size_t> free_places_;
+  uint64_t next_number_ = 1;
+  size_t connections_ = 0;
   std::vector<ConnectionId> dirty_;
   std::vector<char> buffer_;
   ServerTime now_, next_sweep_, stop_by_;

@@ -65,6 +65,15 @@ class Flags(unittest.TestCase):
         words = flag_words("serve", speculative_config={"method": "ngram"})
         self.assertEqual(words, ["--speculative-config", '{"method": "ngram"}'])
 
+    def test_a_dict_of_a_flag_that_takes_several_is_names_and_values(self):
+        words = flag_words("edge", bind={"batch": 8, "sequence": 128})
+        self.assertEqual(words, ["--bind", "batch=8", "--bind", "sequence=128"])
+
+    def test_a_command_that_is_not_there_is_named_with_the_nearest(self):
+        for ask in (lambda: foretoken.run("serv", model="x"), lambda: foretoken.help("serv")):
+            with self.assertRaisesRegex(foretoken.InputError, "foretoken: serv\n  expected one of .*did you mean serve"):
+                ask()
+
     def test_a_value_that_begins_with_a_dash_is_not_taken_for_a_flag(self):
         self.assertEqual(flag_words("serve", explain_request=-1), ["--explain-request=-1"])
 

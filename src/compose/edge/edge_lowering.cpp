@@ -70,7 +70,11 @@ class NodeLowering {
   std::vector<EdgeCall> list(std::span<const Operator> operators) const {
     std::vector<EdgeCall> calls;
     for (const Operator& own : operators) {
-      for (const EdgeKernel& kernel : kernels_of(own.shape)) calls.push_back({.kernel = kernel, .count = own.count});
+      const bool is_stand_in =
+          std::holds_alternative<PoolShape>(own.shape) && view_.node().operation.find("MaxPool") == std::string::npos;
+      for (const EdgeKernel& kernel : kernels_of(own.shape)) {
+        calls.push_back({.kernel = kernel, .count = own.count, .is_stand_in = is_stand_in});
+      }
     }
     return calls;
   }

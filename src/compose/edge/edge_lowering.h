@@ -15,6 +15,7 @@ namespace foretoken {
 struct EdgeCall {
   EdgeKernel kernel;
   int64_t count = 1;
+  bool is_stand_in = false;  // of a kernel that no sweep has: an average pool as a max pool
 };
 
 // What runs in one go. Nodes that leave nothing to do (views, what a runtime removes) are steps without calls.

@@ -51,6 +51,16 @@ void add_work(Work& sum, const Work& part, double count) {
   sum.written += part.written * count;
 }
 
+// The graph's count of a step's FLOPs, which is that of `models`, shared among its calls as the kernels count.
+Flops flops_by_graph(const EdgeStep& step, const EdgeCall& call, int64_t batch_times) {
+  if (step.calls.size() == 1) return step.flops * static_cast<double>(batch_times);
+  double all = 0;
+  for (const EdgeCall& one : step.calls) all += edge_work(one.kernel).flops.value() * static_cast<double>(one.count);
+  const double own = edge_work(call.kernel).flops.value() * static_cast<double>(call.count);
+  const double share = all > 0 ? own / all : 1 / static_cast<double>(step.calls.size());
+  return step.flops * (share * static_cast<double>(batch_times));
+}
+
 // The most bytes per second that any kind moves, within the core's own cache or beyond it: a sweep may find either one
 // faster. Infinite where the sweep has none of them.
 double best_byte_rate(const EdgePredictor& predictor) {
@@ -123,6 +133,7 @@ EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePr
       const EdgeKernel kernel = with_batch_times(call_of.kernel, options.batch_times);
       const auto count = static_cast<double>(call_of.count);
       own.push_back(on_threads(scaled(predictor.kernel_seconds_in_model(kernel), count), kernel.kind, threads));
+      if (call_of.is_stand_in) own.back().kind = std::max(own.back().kind, Confidence::extrapolated);
       const Work work = edge_work(kernel);
       const double least = roofline.seconds(work) * count;
       time.least_seconds += least;
@@ -133,6 +144,7 @@ EdgeModelEstimate estimate_edge_model(const EdgeLowering& lowering, const EdgePr
       kind.seconds += own.back().value;
       kind.least_seconds += least;
       add_work(kind.work, work, count);
+      kind.work.flops += flops_by_graph(step, call_of, options.batch_times) - work.flops * count;
     }
     time.seconds = sum_of_correlated(own);
     estimate.seconds_by_confidence[time.seconds.kind] += time.seconds.value;

@@ -56,6 +56,29 @@ TEST(EdgeModel, threads_that_nobody_measured_are_between_all_work_divided_and_no
   EXPECT_DOUBLE_EQ(four.high, one.high);
 }
 
+TEST(EdgeModel, flops_by_kind_are_those_of_the_graph) {
+  for (const OnnxTestGraph& test : {block_network(2, 2), transformer_network(2)}) {
+    const EdgeLowering lowering = lowered(test.graph({.bind = {{"batch", 1}}}));
+    double by_graph = 0, by_kind = 0;
+    for (const EdgeStep& step : lowering.steps) by_graph += step.calls.empty() ? 0 : step.flops.value();
+    for (const EdgeKindTime& time : estimate_edge_model(lowering, shipped_predictor(), {.batch_times = 2}).kinds) {
+      by_kind += time.work.flops.value();
+    }
+    EXPECT_NEAR(by_kind, 2 * by_graph, 1e-9 * by_graph);
+  }
+}
+
+TEST(EdgeModel, an_average_pool_priced_as_a_max_pool_is_extrapolated) {
+  const auto confidence = [](const std::string& operation) {
+    OnnxTestGraph test;
+    test.output(test.node(operation, {test.input("x", {1, 32, 32, 32})},
+                          {with("kernel_shape", {2, 2}), with("strides", {2, 2})}));
+    return estimate_edge_model(lowered(test.graph()), shipped_predictor()).steps.at(0).seconds.kind;
+  };
+  EXPECT_EQ(confidence("MaxPool"), Confidence::interpolated);
+  EXPECT_EQ(confidence("AveragePool"), Confidence::extrapolated);
+}
+
 TEST(EdgeModel, no_kernel_beats_its_roofline) {
   const EdgePredictor predictor = shipped_predictor();
   const EdgeRoofline roofline = edge_roofline(predictor);

@@ -24,7 +24,7 @@ bool is_batch_like(const std::string& symbol, size_t axis) {
 }  // namespace
 
 std::vector<OnnxDims> bound_shapes(std::span<const OnnxValueInfo> inputs, const OnnxOptions& options,
-                                   const std::string& source) {
+                                   const std::string& source, std::vector<std::string>& assumed) {
   std::vector<OnnxDims> shapes;
   std::vector<std::string> unbound;
   std::set<std::string> names;
@@ -46,6 +46,7 @@ std::vector<OnnxDims> bound_shapes(std::span<const OnnxValueInfo> inputs, const 
         dims.push_back(by_symbol->second);
       } else if (options.batch_is_one && is_batch_like(symbol, axis)) {
         dims.push_back(1);
+        if (std::find(assumed.begin(), assumed.end(), symbol) == assumed.end()) assumed.push_back(symbol);
       } else {
         if (std::find(unbound.begin(), unbound.end(), symbol) == unbound.end()) unbound.push_back(symbol);
         dims.push_back(1);

@@ -1,5 +1,6 @@
 #include "model/onnx/file.h"
 
+#include <algorithm>
 #include <bit>
 
 #include <fmt/format.h>
@@ -46,7 +47,8 @@ class OnnxParser {
           break;
       }
     }
-    if (!has_graph) reader.fail("a message without a graph", "an ONNX model (ModelProto with its field 7)");
+    if (!has_graph)
+      reader.fail("not an ONNX file: no graph in it", "a model as onnx.save or torch.onnx.export writes it");
     return file;
   }
 
@@ -413,10 +415,34 @@ class OnnxParser {
   size_t nodes_ = 0, tensors_ = 0, names_ = 0;
 };
 
+// What a file that is no ONNX model is instead; empty = it may be one. A model begins with its version (field 1) or
+// another of its first fields, so with a byte that is no letter.
+std::string other_content(std::string_view content) {
+  if (content.empty()) return "it is empty";
+  constexpr std::string_view lfs = "version https://git-lfs";
+  if (content.starts_with(lfs)) return "a pointer of Git LFS: the file itself was not fetched";
+  if (content.starts_with("PK\x03\x04")) return "a zip archive, such as PyTorch's files";
+  if (content.starts_with("\x89HDF")) return "an HDF5 file, such as those of Keras";
+  if (content.starts_with("GGUF")) return "a GGUF file";
+  constexpr size_t most_looked_at = 64, most_shown = 24;
+  const std::string_view begin = content.substr(0, most_looked_at);
+  const bool is_text = std::all_of(
+      begin.begin(), begin.end(), [](char c) { return (c >= ' ' && c < 0x7f) || c == '\n' || c == '\r' || c == '\t'; });
+  if (!is_text) return "";
+  const std::string_view line = begin.substr(0, std::min(begin.find_first_of("\r\n"), most_shown));
+  return fmt::format("text that begins with '{}'", printable(std::string(line)));
+}
+
 }  // namespace
 
 OnnxFile parse_onnx(std::string_view content, const std::string& source, const std::filesystem::path& folder,
                     const OnnxLimits& limits) {
+  if (const std::string other = other_content(content); !other.empty()) {
+    throw InputError({.source = source,
+                      .path = "byte 0",
+                      .value = "not an ONNX file: " + other,
+                      .expected = "a model as onnx.save or torch.onnx.export writes it"});
+  }
   return OnnxParser(folder, limits).model(WireReader(content, source), source);
 }
 

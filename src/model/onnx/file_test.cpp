@@ -39,6 +39,25 @@ TEST(OnnxFile, a_cut_file_is_an_error_with_its_place) {
   EXPECT_GT(refused, 0);
 }
 
+TEST(OnnxFile, what_is_no_model_is_called_what_it_is) {
+  const auto complaint = [](const std::string& content) -> std::string {
+    try {
+      parse_onnx(content, "net.onnx");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "read";
+  };
+  EXPECT_NE(complaint("").find("not an ONNX file: it is empty"), std::string::npos);
+  EXPECT_NE(complaint("{\"nodes\": []}\n").find("not an ONNX file: text that begins with '{\"nodes\": []}'"),
+            std::string::npos);
+  EXPECT_NE(complaint("version https://git-lfs.github.com/spec/v1\n").find("Git LFS"), std::string::npos);
+  EXPECT_NE(complaint(std::string("PK\x03\x04\0\0", 6)).find("zip"), std::string::npos);
+  WireWriter other;
+  other.varint(1, 8);
+  EXPECT_NE(complaint(other.text()).find("not an ONNX file: no graph in it"), std::string::npos);
+}
+
 // A model with one initializer, whose message is given.
 std::string model_with_tensor(const std::string& tensor) {
   WireWriter graph;

@@ -103,7 +103,12 @@ class OnnxLinker {
     for (const OnnxValueInfo& input : file_.body.inputs) {
       if (!stored.contains(input.name)) inputs.push_back(input);
     }
-    const std::vector<OnnxDims> shapes = bound_shapes(inputs, options_, file_.source);
+    std::vector<std::string> assumed;
+    const std::vector<OnnxDims> shapes = bound_shapes(inputs, options_, file_.source, assumed);
+    for (const std::string& symbol : assumed) {
+      graph_.notes.push_back(
+          fmt::format("{} is taken as 1; --bind {}=SIZE sets it", printable(symbol), printable(symbol)));
+    }
     for (size_t i = 0; i < inputs.size(); ++i) {
       const int64_t tensor = add_tensor(
           {.name = inputs[i].name, .type = inputs[i].type, .dims = shapes[i], .origin = OnnxShapeOrigin::given});

@@ -25,10 +25,10 @@ void OnlineRun::advance(Picoseconds now) {
   engines_.take_ended();  // the observer knows
 }
 
-void OnlineRun::submit(Request&& request, Picoseconds now) {
+void OnlineRun::submit(Request&& request, Picoseconds now, int64_t body) {
   advance(now);
   request.arrival = now;
-  engines_.arrive(std::move(request), now);
+  engines_.arrive(std::move(request), now, body);
 }
 
 bool OnlineRun::cancel(int64_t id, Picoseconds now) {

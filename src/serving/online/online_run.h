@@ -14,8 +14,8 @@ class OnlineRun {
 
   // Everything before `now` happens. Not what is due at `now` itself: a request may still arrive at this moment.
   void advance(Picoseconds now);
-  // Its arrival is `now`. The observer hears at once of one that is rejected.
-  void submit(Request&& request, Picoseconds now);
+  // Its arrival is `now`. The observer hears at once of one that is rejected. `body` as RoutedReplicas::arrive.
+  void submit(Request&& request, Picoseconds now, int64_t body = -1);
   // Its client has gone. False when it has ended.
   bool cancel(int64_t id, Picoseconds now);
   // As after a restart; false while an engine has requests.

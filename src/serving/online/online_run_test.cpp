@@ -28,6 +28,32 @@ SimulationConfig two_engines(LinearTimes& times, const std::string& scheduler) {
   return {.replicas = {replica, replica}, .router = "least_outstanding", .repeat_decodes = false};
 }
 
+TEST(OnlineRun, requests_of_one_body_go_to_one_server_and_enter_its_engine_together) {
+  LinearTimes times({});
+  for (const std::string router : {"round_robin", "data_parallel"}) {
+    SCOPED_TRACE(router);
+    SimulationConfig config = two_engines(times, "vllm");
+    config.router = router;
+    for (ReplicaConfig& replica : config.replicas) replica.front = {.request = Seconds(0.5)};
+    RecordedRun told;
+    OnlineRun run(config, told);
+    for (int64_t id = 0; id < 4; ++id) run.submit({.id = id, .input_tokens = 10, .output_tokens = 2}, 0, 7);
+    run.submit({.id = 4, .input_tokens = 10, .output_tokens = 2}, 0);
+    while (run.next_event() != end_of_time) run.advance(run.next_event() + 1);
+    const std::vector<RequestRecord> records = told.sorted();
+    ASSERT_EQ(records.size(), 5U);
+    std::map<int32_t, std::vector<Picoseconds>> scheduled;  // of the body, by replica
+    for (size_t i = 0; i < 4; ++i) scheduled[records[i].replica].push_back(records[i].scheduled);
+    EXPECT_EQ(scheduled.size(), router == "data_parallel" ? 2U : 1U) << "ranks of one server share a body";
+    for (const auto& [replica, starts] : scheduled) {
+      for (const Picoseconds start : starts) EXPECT_EQ(start, starts.front());
+    }
+    if (router == "round_robin") {
+      EXPECT_NE(records[4].replica, records[0].replica);
+    }
+  }
+}
+
 TEST(OnlineRun, gives_what_the_simulation_of_the_same_arrivals_gives_however_often_time_is_told) {
   for (const SchedulerKind& kind : scheduler_kinds()) {
     SCOPED_TRACE(kind.name);

@@ -12,7 +12,8 @@ constexpr RouterKind kinds[] = {
     {"least_outstanding", "the one with the fewest requests that have not ended", make_least_outstanding},
     {"join_shortest_queue", "the one with the fewest waiting requests", make_join_shortest_queue},
     {"power_of_two", "the less loaded of two drawn at random", make_power_of_two},
-    {"data_parallel", "least of 4 x waiting + running, as vLLM balances its data-parallel ranks", make_data_parallel},
+    {"data_parallel", "least of 4 x waiting + running, as vLLM balances its data-parallel ranks", make_data_parallel,
+     true},
     {"prefix_aware", "the one that has seen more than half of the prompt, unless it is overloaded", make_prefix_aware},
     {"session_sticky", "the requests of a session all to one; new sessions to the least loaded", make_session_sticky},
 };

@@ -44,21 +44,26 @@ class EdgeCommand : public Command {
         "  foretoken edge --onnx net.onnx --device mine.json --fusion xnnpack --batch-sizes 1,2,4 --html net.html\n"
         "  foretoken edge --onnx data/edge/networks/encoder.onnx --device h100_sxm\n"
         "On a GPU (foretoken devices) each node is a kernel of its own; `accel`, `systolic` and `chip` take the same "
-        "file "
-        "as\n--network.\n"
+        "file as --network.\n"
         "A dimension called batch is 1 unless bound. `foretoken profile cpu` makes a predictor of the machine it runs "
         "on.\n"
         "Time is what the core computes (CPU time), inputs ready in memory.");
   }
 
   Answer run(const Library& library) const override {
-    OnnxOptions options = graph_.options();
-    options.batch_is_one = true;
+    const OnnxOptions options = graph_.options();
     if (device_.is_hardware(library)) return on_gpu(library, read_onnx(onnx_, options));
     const EdgePredictor predictor = device_.predictor(library);
     const FusionRules rules = device_.fusion_rules(library);
     const OnnxGraph graph = read_onnx(onnx_, options);
-    const EdgeLowering lowering = lower_edge(graph, rules);
+    EdgeLowering lowering = lower_edge(graph, rules);
+    lowering.notes.insert(lowering.notes.begin(), graph.notes.begin(), graph.notes.end());
+    if (threads_ > 0 && threads_ != predictor.threads) {
+      lowering.notes.push_back(fmt::format(
+          "{} threads, where the sweep had {}: convolutions and products are taken to divide among them and "
+          "nothing else; the interval goes from all work divided to none",
+          threads_, predictor.threads));
+    }
     const auto has_calls = [](const EdgeStep& step) { return !step.calls.empty(); };
     if (std::none_of(lowering.steps.begin(), lowering.steps.end(), has_calls)) {
       throw InputError({.source = onnx_, .expected = "a network that computes something; is a dimension bound to 0?"});
@@ -94,16 +99,35 @@ class EdgeCommand : public Command {
  private:
   // Of a device of the hardware library, whose kernels are those of GPUs.
   Answer on_gpu(const Library& library, const OnnxGraph& graph) const {
-    options_->refuse({"--fusion", "--threads", "--batch-sizes", "--svg", "--html"}, {}, "a device that is no CPU");
+    options_->refuse({"--fusion", "--threads", "--svg"}, {}, "a device that is no CPU");
     const KernelPredictor predictor = library.predictor(device_.device());
     const StageEstimate run = estimate_graph(graph, predictor);
-    const GraphRunReport report{.graph = graph, .device = predictor.device(), .run = run};
+    GraphRunReport report{.graph = graph, .device = predictor.device(), .run = run, .batches = {}};
+    for (const std::string& text : batches_) {
+      const int64_t times = parse_size("--batch-sizes", text, batch_range);
+      const OnnxGraph larger = read_onnx(onnx_, with_batch_times(graph, times));
+      report.batches.push_back({.times = times, .seconds = estimate_graph(larger, predictor).kernels});
+    }
     Answer answer{.text = graph_run_text(report, all_ ? 0 : static_cast<size_t>(top_)), .json = graph_run_json(report)};
     if (!csv_.empty()) {
       write_file(csv_, json_rows_csv(*answer.json.find("steps")));
       answer.text += fmt::format("wrote {}\n", csv_);
     }
+    if (!html_.empty()) {
+      write_file(html_, graph_run_html(report));
+      answer.text += fmt::format("wrote {}\n", html_);
+    }
     return answer;
+  }
+
+  // The first dimension of every input is its batch.
+  OnnxOptions with_batch_times(const OnnxGraph& graph, int64_t times) const {
+    OnnxOptions options = graph_.options();
+    for (const int64_t input : graph.inputs) {
+      const OnnxTensor& tensor = graph.tensor(input);
+      if (!tensor.dims.empty()) options.bind[fmt::format("{}.0", tensor.name)] = tensor.dims.front() * times;
+    }
+    return options;
   }
 
   const Options* options_ = nullptr;

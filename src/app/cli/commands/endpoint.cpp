@@ -7,8 +7,6 @@
 #include "app/endpoint/endpoint.h"
 #include "app/http/server.h"
 #include "base/error.h"
-#include "serving/engine_setup.h"
-#include "serving/router.h"
 
 namespace foretoken {
 namespace {
@@ -37,13 +35,7 @@ class EndpointCommand : public Command {
                    "Share of requests that get status 500 at once");
     options.integer("--seed", seed_, {.least = 0}, "Of words, lengths, failures and routers that draw");
     replica_.declare_engine(options);
-    options.heading("Replicas");
-    options.integer("--replicas", replica_.count, {.least = 1, .most = 1000},
-                    "Engines behind the router, each with its own devices");
-    std::vector<std::string> routers = router_names();
-    routers.insert(routers.begin(), "engine");
-    options.choice("--router", router_, routers,
-                   "Which replica a request goes to; engine = round_robin, data_parallel over vLLM's ranks");
+    replica_.declare_replicas(options, {.least = 1, .most = 1000});
     options.footer(
         "Says on standard error where it listens, and serves until SIGINT or SIGTERM.\n"
         "Examples:\n"
@@ -65,8 +57,7 @@ class EndpointCommand : public Command {
     settings.embedding_dimensions = group.model.hidden;
     settings.generates = !group.model.is_encoder_only();
     settings.config.seed = static_cast<uint64_t>(seed_);
-    settings.config.router =
-        router_ == "engine" ? usual_router(replica_.engine.engine.engine, group.data_parallel_ranks) : router_;
+    settings.config.router = replica_.router_name(group.data_parallel_ranks);
     settings.config.replicas.assign(static_cast<size_t>(group.count), group.config);
     HttpServerSettings server_settings = server_;
     server_settings.port = static_cast<int>(port_);
@@ -104,7 +95,6 @@ class EndpointCommand : public Command {
   ReplicaFlags replica_;
   HttpServerSettings server_;
   EndpointSettings settings_;
-  std::string router_ = "engine";
   int64_t port_ = 8000, max_connections_ = 4096, max_body_bytes_ = 4 << 20, seed_ = 0;
   double grace_s_ = 10;
 };

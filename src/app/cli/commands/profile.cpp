@@ -75,7 +75,7 @@ class ProfileCommand : public Command {
         "`python3 profile_cuda.py --out h200_sxm` there, and bring the folder back.");
 
     cpu_ = &options.subcommand("cpu", "Sweep the CPU of this machine through XNNPACK, one thread, under three minutes");
-    cpu_->text("--out", cpu_request_.out, "Folder for kernels.csv and predictor.json");
+    cpu_->text("--out", cpu_request_.out, "Folder for kernels.csv and predictor.json; without it nothing is written");
     cpu_->text("--device", cpu_request_.device, "Name of the processor; default: as the machine calls it");
     cpu_->text("--date", cpu_request_.date, "Date of the sweep; kept in the predictor");
     cpu_->flag("--quick", cpu_request_.quick, "Fewer and shorter samples of each kernel");

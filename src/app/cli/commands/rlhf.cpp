@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "app/cli/commands/list.h"
@@ -60,11 +61,12 @@ class RlhfCommand : public Command {
     const Tier tier = tier_from_name(tier_).value();
     const std::unique_ptr<MachineModels> machine = library.machine(question.cluster, tier);
     const TrainingEstimate estimate = estimate_training(question, *machine);
+    const std::unique_ptr<StepTimes> steps = engine_steps(library, question, tier);
     RlhfPlan plan{.algorithm = *find_rlhf_algorithm(algorithm_),
                   .prompts = prompts_,
                   .prompt_tokens = prompt_tokens_,
                   .responses = responses_,
-                  .engine = engine(library, question, tier),
+                  .engine = {},
                   .weight_bytes = 2 * static_cast<double>(count_parameters(question.job.model).total),
                   .sync_bytes_per_second = 1e9 * sync_gb_per_s_,
                   .placement = placement_ == "split" ? RlhfPlacement::split : RlhfPlacement::colocated,
@@ -72,36 +74,49 @@ class RlhfCommand : public Command {
                   .devices = question.devices};
     if (samples_ > 0) plan.algorithm.samples_per_prompt = samples_;
     if (rule_rewards_) plan.algorithm.reward_model = false;
-    plan.actor = model_cost(estimate.iteration, question.plan, question.job.sequence_length);
-    plan.critic = plan.reference = plan.reward = plan.actor;
     const TrainingMemory& held = estimate.memory.most();
     plan.switched_bytes_per_device = (held.gradients + held.optimizer).value();
     if (question.cluster.node.device.host_bandwidth) {
       plan.host_bytes_per_second = question.cluster.node.device.host_bandwidth->value.value();
     }
-    const RlhfReport report{
-        .model = question.job.model.name,
-        .cluster = question.cluster.name,
-        .plan = plan,
-        .iteration = rlhf_iteration(
-            plan, rollout_devices_ > 0 ? std::optional<int64_t>(rollout_devices_) : std::optional<int64_t>())};
+    const auto set_costs = [&](StepBound bound) {
+      plan.engine = rollout_engine(*steps, rollout_request(), bound);
+      plan.actor = model_cost(estimate.iteration, question.plan, question.job.sequence_length, bound);
+      plan.critic = plan.reference = plan.reward = plan.actor;
+    };
+    const auto split = rollout_devices_ > 0 ? std::optional<int64_t>(rollout_devices_) : std::optional<int64_t>();
+    set_costs(StepBound::low);
+    const double low = rlhf_iteration(plan, split).seconds;
+    set_costs(StepBound::high);
+    const double high = rlhf_iteration(plan, split).seconds;
+    set_costs(StepBound::value);
+    RlhfReport report{.model = question.job.model.name,
+                      .cluster = question.cluster.name,
+                      .plan = plan,
+                      .iteration = rlhf_iteration(plan, split)};
+    report.seconds = {.value = report.iteration.seconds,
+                      .low = std::min(low, report.iteration.seconds),
+                      .high = std::max(high, report.iteration.seconds),
+                      .kind = estimate.iteration.seconds.kind};
     Answer answer{.text = rlhf_text(report), .json = rlhf_json(report)};
     add_notes(answer, request.notes);
     return answer;
   }
 
  private:
-  RolloutEngine engine(const Library& library, const TrainingQuestion& question, Tier tier) const {
+  std::unique_ptr<StepTimes> engine_steps(const Library& library, const TrainingQuestion& question, Tier tier) const {
     const ParallelPlan plan{.tensor = engine_devices_};
-    const std::unique_ptr<StepTimes> steps =
-        compose_steps({.model = question.job.model,
-                       .plan = plan,
-                       .models = library.device_models(question.cluster.node.device.name, plan, tier),
-                       .stack = library.stacks().stack(engine_stack_)});
-    return rollout_engine(*steps, {.devices = engine_devices_,
-                                   .most_sequences = most_sequences_,
-                                   .prompt_tokens = prompt_tokens_,
-                                   .response_tokens = responses_.mean_tokens()});
+    return compose_steps({.model = question.job.model,
+                          .plan = plan,
+                          .models = library.device_models(question.cluster.node.device.name, plan, tier),
+                          .stack = library.stacks().stack(engine_stack_)});
+  }
+
+  RolloutRequest rollout_request() const {
+    return {.devices = engine_devices_,
+            .most_sequences = most_sequences_,
+            .prompt_tokens = prompt_tokens_,
+            .response_tokens = responses_.mean_tokens()};
   }
 
   const Options* options_ = nullptr;

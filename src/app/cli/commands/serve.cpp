@@ -63,17 +63,12 @@ class ServeCommand : public Command {
     retrieval_.declare(options);
     pictures_.declare(options);
     replica_.declare_engine(options);
-    options.heading("Replicas");
-    options.integer("--replicas", replica_.count, {.least = 1, .most = 100'000},
-                    "Engines behind the router, each with its own devices");
-    options.texts("--replica", replica_kinds_,
-                  "Replicas that differ, once for each kind: flags of model, engine, scheduler and step times without "
-                  "their dashes, as in "
-                  "device=a100_sxm,tp=2,count=4. What is not named is as the command says");
-    std::vector<std::string> routers = router_names();
-    routers.insert(routers.begin(), "engine");
-    options.choice("--router", router_, routers,
-                   "Which replica a request goes to; engine = round_robin, data_parallel over vLLM's ranks");
+    replica_.declare_replicas(options, {.least = 1, .most = 100'000}, [&] {
+      options.texts("--replica", replica_kinds_,
+                    "Replicas that differ, once for each kind: flags of model, engine, scheduler and step times "
+                    "without their dashes, as in device=a100_sxm,tp=2,count=4. What is not named is as the command "
+                    "says");
+    });
     pools_.declare(options);
     tiers_.declare(options);
     replica_.ffn.declare(options);
@@ -270,8 +265,7 @@ class ServeCommand : public Command {
   ServingRunRequest request_for(const LoadFlags& load, std::vector<ReplicaGroup>& groups, StageList& stages,
                                 const Library& library) const {
     ServingRunRequest request;
-    request.config.router =
-        router_ == "engine" ? usual_router(replica_.engine.engine.engine, ranks_of(groups)) : router_;
+    request.config.router = replica_.router_name(ranks_of(groups));
     request.config.seed = static_cast<uint64_t>(load_.seed);
     if (fleet_.given()) request.config.fleet = fleet_.fleet(groups, pools_.given());
     if (pools_.given()) {
@@ -519,7 +513,7 @@ class ServeCommand : public Command {
   PictureFlags pictures_;
   GoalFlags goals_;
   ResultFlags results_;
-  std::string router_ = "engine", html_;
+  std::string html_;
   int64_t more_seeds_ = 0, explained_ = -1;
   bool intervals_ = true, breakdown_ = false;
 };

@@ -22,7 +22,8 @@ def run(command: str, *words: str, **flags: Any) -> Result:
         request_rate=4       --request-rate 4
         energy=True          --energy, and False --no-energy
         drain_at=[10, 20]    several values
-        speculative_config={"method": "ngram"}     a dict is JSON
+        bind={"batch": 8}    --bind batch=8, where a flag takes several
+        speculative_config={"method": "ngram"}     a dict is JSON, where it takes one
         trace=None           as if it were not there
     """
     arguments = [command, *words, *_flag_words(_declared_flags(command, words), flags)]
@@ -32,6 +33,8 @@ def run(command: str, *words: str, **flags: Any) -> Result:
 
 def help(*command: str) -> None:
     """Prints what the program says about itself, a command or a subcommand: help("kernel", "gemm")."""
+    if command:
+        _check_command(command[0])
     print(_foretoken.answer([*command, "--help"], _foretoken.__file__)[0], end="")
 
 
@@ -47,8 +50,15 @@ def declaration(command: str) -> dict[str, Any]:
     return json.loads(_foretoken.answer(["man", command], _foretoken.__file__)[1])["commands"][0]
 
 
+def _check_command(command: str) -> None:
+    """Raises the program's own error for a command that is not there: `man` and --help would speak of themselves."""
+    if command not in dict(_foretoken.commands()):
+        _foretoken.answer([command], _foretoken.__file__)
+
+
 def _declared_flags(command: str, words: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """By their names in Python, those of subcommands among the words included."""
+    _check_command(command)
     level = declaration(command)
     flags = list(level["flags"])
     for word in words:
@@ -78,7 +88,9 @@ def _one_flag(name: str, kind: str, value: Any) -> list[str]:
         raise _foretoken.InputError(f"{name} = {value}\n  expected {expected}")
     if kind == "flag":
         return [name if value else "--no-" + name[2:]]
-    if isinstance(value, (list, tuple, range)):
+    if isinstance(value, dict) and kind in ("list", "texts"):  # sizes by name: batch=8
+        texts = [f"{key}={_value_text(item)}" for key, item in value.items()]
+    elif isinstance(value, (list, tuple, range)):
         texts = [_value_text(item) for item in value]
         if kind not in ("list", "texts"):  # one text, in which the command looks for commas
             texts = [",".join(texts)]
