@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "plan/serving/launch_command.h"
 #include "report/json_rows_csv.h"
-#include "report/page/html_page.h"
 #include "report/table.h"
 
 namespace foretoken {
@@ -35,18 +34,6 @@ std::string slos_text(const ServingQuestion& question) {
 
 const Device& device_of(const ServingPlanReport& report, const ServingLayout& layout) {
   return report.question.hardware_of(layout.pool.engine.device).device;
-}
-
-// The run that a point is shown by: at the rate asked for, else at capacity.
-const PlanRun* shown_run(const ServingQuestion& question, const PlanPoint& point) {
-  return question.rate ? point.at_rate(*question.rate) : point.at_capacity();
-}
-
-// USD for a million output tokens.
-std::optional<double> usd_per_million(const ServingQuestion& question, const PlanPoint& point, const PlanRun& run) {
-  const std::optional<double> usd = question.usd_per_hour(point.layout);
-  if (!usd || run.output_tokens_per_s <= 0) return std::nullopt;
-  return *usd / 3600 / run.output_tokens_per_s * 1e6;
 }
 
 std::string usd_text(const std::optional<double>& usd) {
@@ -220,7 +207,18 @@ Json commands_json(const ServingPlanReport& report, const ServingLayout& layout)
   return list;
 }
 
-// A command that a shell reads as one line, though it is broken before flags.
+}  // namespace
+
+const PlanRun* shown_run(const ServingQuestion& question, const PlanPoint& point) {
+  return question.rate ? point.at_rate(*question.rate) : point.at_capacity();
+}
+
+std::optional<double> usd_per_million(const ServingQuestion& question, const PlanPoint& point, const PlanRun& run) {
+  const std::optional<double> usd = question.usd_per_hour(point.layout);
+  if (!usd || run.output_tokens_per_s <= 0) return std::nullopt;
+  return *usd / 3600 / run.output_tokens_per_s * 1e6;
+}
+
 std::string shell_lines(const std::string& command) {
   constexpr size_t most = page_width - 4;  // the indent, and what follows a line
   std::string text;
@@ -237,8 +235,6 @@ std::string shell_lines(const std::string& command) {
   }
   return text;
 }
-
-}  // namespace
 
 std::string serving_plan_sentence(const ServingPlanReport& report) {
   const ServingQuestion& question = report.question;
@@ -349,14 +345,6 @@ std::string serving_plan_csv(const ServingPlanReport& report) {
     }
   }
   return json_rows_csv(rows);
-}
-
-std::string serving_plan_html(const ServingPlanReport& report) {
-  HtmlPage page(fmt::format("Serving {}", report.question.model.name));
-  page.sentence(serving_plan_sentence(report));
-  page.figure(serving_plan_svg(report), "Speed for a user against work of a GPU: every run within the limits");
-  page.preformatted(serving_plan_text(report));
-  return page.finish();
 }
 
 }  // namespace foretoken

@@ -109,7 +109,10 @@ std::optional<ReadyEngine> EngineShelf::made(Family& family, const EnginePool& p
   std::unique_ptr<StepTimes>& times = family.times[graphs];
   if (!times) times = compose_steps(composed);
   setup.config.times = times.get();
-  ReadyEngine engine{.memory = std::move(setup.memory), .config = std::move(setup.config), .plain_times = times.get()};
+  ReadyEngine engine{.memory = std::move(setup.memory),
+                     .config = std::move(setup.config),
+                     .plain_times = times.get(),
+                     .stack = std::move(setup.stack)};
   if (!drafts) return engine;
   if (!family.drafter) family.drafter.emplace(question_->drafts->config, composed, question_->drafts->model);
   std::unique_ptr<StepTimes>& drafting = family.drafting_times[graphs];

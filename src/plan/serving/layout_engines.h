@@ -18,6 +18,7 @@ struct ReadyEngine {
   ReplicaConfig config;
   StepTimes* plain_times = nullptr;  // without drafts
   double tokens_per_decode = 1;      // that come out of a decode's step, in the mean
+  Stack stack;                       // as this engine captures graphs
 };
 
 // Those of one layout.
