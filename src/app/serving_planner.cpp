@@ -27,7 +27,10 @@ ServingFacts ServingPlanner::facts() const {
   return {.device_models =
               [this](const Device& device, const ParallelPlan& plan) {
                 const auto file = device_files.find(device.name);
-                return library.device_models(file == device_files.end() ? device.name : file->second, plan, tier);
+                DeviceModels models =
+                    library.device_models(file == device_files.end() ? device.name : file->second, plan, tier);
+                models.power = library.power_model(device);
+                return models;
               },
           .stack = [stacks = library.stacks()](std::string_view name) { return stacks.stack(std::string(name)); }};
 }
@@ -52,10 +55,9 @@ Json ServingPlanner::trace(const ServingLayout& layout, double rate) const {
   const ServingFacts from = facts();
   EngineShelf shelf(question, from, traffic);
   const LayoutSimulator simulator(question, traffic, shelf);
-  const std::optional<LayoutEngines> engines = shelf.engines(layout);
+  const LayoutEngines engines = shelf.engines(layout);
   RunTrace trace;
-  ServingRunRequest request =
-      simulator.run_request(layout, *engines, rate, simulator.requests_for(Effort::quick, rate));
+  ServingRunRequest request = simulator.run_request(layout, engines, rate, simulator.requests_for(Effort::quick, rate));
   request.observers.push_back(&trace);
   run_serving(request);
   return trace.document();
@@ -65,10 +67,12 @@ ShownLayout ServingPlanner::show(const ServingLayout& layout, double rate, doubl
   const ServingFacts from = facts();
   EngineShelf shelf(question, from, traffic);
   const LayoutSimulator simulator(question, traffic, shelf);
-  const std::optional<LayoutEngines> engines = shelf.engines(layout);
+  const LayoutEngines engines = shelf.engines(layout);
   const auto request_at = [&](double requests_per_s) {
-    return simulator.run_request(layout, *engines, requests_per_s,
-                                 simulator.requests_for(Effort::full, requests_per_s));
+    ServingRunRequest request =
+        simulator.run_request(layout, engines, requests_per_s, simulator.requests_for(Effort::full, requests_per_s));
+    request.config.bound = question.pessimistic ? StepBound::high : StepBound::value;
+    return request;
   };
   ServingRunRequest request = request_at(rate);
   request.step_bounds = true;
@@ -81,7 +85,7 @@ ShownLayout ServingPlanner::show(const ServingLayout& layout, double rate, doubl
                     .curves = {},
                     .rates = {},
                     .steps = {},
-                    .memory = (engines->decode != nullptr ? *engines->decode : *engines->pool).memory,
+                    .memory = (engines.decode != nullptr ? *engines.decode : *engines.pool).memory,
                     .device = question.hardware_of(layout.pool.engine.device).device};
   request.observers = {&of_pool, &of_decode, &shown.curves};
   shown.run = run_serving(request);
@@ -100,8 +104,8 @@ ShownLayout ServingPlanner::show(const ServingLayout& layout, double rate, doubl
         .kv_dtype = choice.kv_dtype};
     for (TypicalStep& step : typical_steps(composed, mix)) shown.steps.push_back(std::move(step));
   };
-  add_steps(layout.pool, *engines->pool, of_pool);
-  if (layout.decode) add_steps(*layout.decode, *engines->decode, of_decode);
+  add_steps(layout.pool, *engines.pool, of_pool);
+  if (layout.decode) add_steps(*layout.decode, *engines.decode, of_decode);
   return shown;
 }
 

@@ -56,6 +56,7 @@ struct ParameterCount {
   double draft = 0;   // multi-token-prediction layers
 };
 ParameterCount count_parameters(const Model& model);
+Bytes weight_bytes(const Model& model);  // in their formats, unsharded
 
 // Bytes of KV cache that one more token adds, over all layers, unsharded: layers whose cache grows with context.
 // Window layers count while the context is inside the window (see cache_bytes for beyond).

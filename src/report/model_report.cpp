@@ -99,19 +99,6 @@ Json layers_json(const std::vector<Layer>& layers) {
   return list;
 }
 
-Bytes weight_bytes(const Model& model) {
-  Bytes total;
-  const auto add = [&](const std::vector<Weight>& weights) {
-    for (const Weight& weight : weights) total += Bytes(weight.parameters() * facts(weight.scheme).weight_bytes);
-  };
-  add(embedding_weights(model));
-  for (const std::vector<Layer>* stack : {&model.encoder_layers, &model.layers}) {
-    for (const Layer& layer : *stack) add(layer_weights(model, layer));
-  }
-  add(head_weights(model));
-  return total;
-}
-
 std::string scheme_text(const Model& model) {
   const std::string linear(facts(model.scheme).name);
   return model.expert_scheme == model.scheme ? linear

@@ -1,6 +1,7 @@
 #include "report/serving_plan_report.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include <fmt/format.h>
@@ -8,33 +9,16 @@
 #include "base/text.h"
 #include "plan/serving/launch_command.h"
 #include "report/json_rows_csv.h"
+#include "report/serving_plan_words.h"
 #include "report/table.h"
+#include "report/unmet_plan.h"
 
 namespace foretoken {
 namespace {
 
 constexpr size_t most_plan_rows = 12;
-
-std::string rate_number(double requests_per_s) {
-  return requests_per_s >= 100  ? fmt::format("{:.0f}", requests_per_s)
-         : requests_per_s >= 10 ? fmt::format("{:.1f}", requests_per_s)
-                                : fmt::format("{:.2f}", requests_per_s);
-}
-
-std::string capacity_interval(const Headline& capacity) {
-  return fmt::format("{} requests/s ({} to {})", rate_number(capacity.value), rate_number(capacity.low),
-                     rate_number(capacity.high));
-}
-
-std::string slos_text(const ServingQuestion& question) {
-  std::string text;
-  for (const LatencySlo& slo : question.slos) text += (text.empty() ? "" : ", ") + slo_text(slo);
-  return text;
-}
-
-const Device& device_of(const ServingPlanReport& report, const ServingLayout& layout) {
-  return report.question.hardware_of(layout.pool.engine.device).device;
-}
+constexpr std::pair<FrontierMeasure, const char*> frontier_measure_names[] = {
+    {FrontierMeasure::work, "work"}, {FrontierMeasure::cost, "cost"}, {FrontierMeasure::energy, "energy"}};
 
 std::string usd_text(const std::optional<double>& usd) {
   return usd ? fmt::format("{:.2f}", *usd) : "-";
@@ -49,34 +33,19 @@ std::string cost_text(const ServingQuestion& question, const PlanPoint& point) {
   const PlanRun* run = shown_run(question, point);
   if (!usd || run == nullptr) return "";
   return fmt::format(" for ${:.2f} an hour (${:.2f} for a million output tokens)", *usd,
-                     usd_per_million(question, point, *run).value_or(0));
+                     usd_per_million_tokens(question, point.layout, *run).value_or(0));
 }
 
-std::string achieved_text(const ServingQuestion& question, const PlanRun& run) {
-  std::string text;
-  for (size_t i = 0; i < question.slos.size(); ++i) {
-    const LatencySlo& slo = question.slos[i];
-    const std::string name = slo_text(slo);
-    text +=
-        fmt::format("{}{} {:.0f} ms", text.empty() ? "" : ", ", name.substr(0, name.find(" <")), run.achieved_ms[i]);
-  }
-  return text;
+std::string joules_text(const PlanRun& run) {
+  return run.joules_per_token.value > 0 ? fmt::format("{:.2f}", run.joules_per_token.value) : "-";
 }
 
-std::string no_answer(const ServingPlanReport& report) {
-  const ServingQuestion& question = report.question;
-  std::string text = fmt::format("None of {} layouts serves {}", report.result.layouts, question.model.name);
-  if (question.rate) text += fmt::format(" at {} requests/s", number_text(*question.rate));
-  text += fmt::format(" within {}.", slos_text(question));
-  const PlanPoint* best = nullptr;
-  for (const PlanPoint& point : report.result.points) {
-    if (best == nullptr || point.capacity.value > best->capacity.value) best = &point;
-  }
-  if (best != nullptr && best->capacity.value > 0) {
-    text += fmt::format(" The most that was found is {} requests/s, by {} on {}.", rate_number(best->capacity.value),
-                        layout_text(best->layout), device_of(report, best->layout).title);
-  }
-  return text + "\n";
+std::string energy_text(const ServingQuestion& question, const PlanPoint& point) {
+  const PlanRun* run = shown_run(question, point);
+  if (run == nullptr || run->joules_per_token.value <= 0) return "";
+  const Headline& each = run->joules_per_token;
+  return fmt::format(", with {:.2f} J ({:.2f} to {:.2f}) of the facility for an output token", each.value, each.low,
+                     each.high);
 }
 
 // The points to show, best first: those simulated at length in their order, then by capacity.
@@ -105,18 +74,20 @@ Table layouts_table() {
                 {"tok/s/GPU"},
                 {"tok/s/user"},
                 {"$/h"},
-                {"$/Mtok"}});
+                {"$/Mtok"},
+                {"J/tok"}});
 }
 
 void add_layout(Table& table, const ServingQuestion& question, const PlanPoint& point, const PlanRun* run) {
   const auto devices = static_cast<double>(point.layout.devices());
   const std::string about = point.effort == Effort::quick ? "~" : "";
-  table.add({layout_text(point.layout), point.layout.pool.engine.device, fmt::format("{}", point.layout.devices()),
+  table.add({layout_text(point.layout), devices_text(point.layout), fmt::format("{}", point.layout.devices()),
              about + rate_number(point.capacity.value),
              run != nullptr ? fmt::format("{:.0f}", run->output_tokens_per_s / devices) : "-",
              run != nullptr ? fmt::format("{:.1f}", run->tokens_per_s_of_user) : "-",
              usd_text(question.usd_per_hour(point.layout)),
-             run != nullptr ? usd_text(usd_per_million(question, point, *run)) : "-"});
+             run != nullptr ? usd_text(usd_per_million_tokens(question, point.layout, *run)) : "-",
+             run != nullptr ? joules_text(*run) : "-"});
 }
 
 // The best layout by what tells kinds of layouts apart.
@@ -127,7 +98,8 @@ std::string best_of_each(const ServingPlanReport& report) {
   for (const size_t i : shown_order(report)) {
     const PlanPoint& point = report.result.points[i];
     const EngineChoice& engine = point.layout.pool.engine;
-    const std::string kind = fmt::format("{}/{}/{}", engine.device, engine.engine, point.layout.decode.has_value());
+    const std::string kind =
+        fmt::format("{}/{}/{}", devices_text(point.layout), engine.engine, point.layout.decode.has_value());
     if (seen[kind] || rows == most_plan_rows) continue;
     seen[kind] = true;
     add_layout(table, report.question, point, shown_run(report.question, point));
@@ -136,8 +108,24 @@ std::string best_of_each(const ServingPlanReport& report) {
   return table.text();
 }
 
+// What a run of the frontier is best in: "work $ J".
+std::string best_in_text(const FrontierRun& one) {
+  constexpr std::array<std::string_view, frontier_measures> names = {"work", "$", "J"};
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (one.best_in[i]) text += (text.empty() ? "" : " ") + std::string(names[i]);
+  }
+  return text;
+}
+
 std::string frontier_table(const ServingPlanReport& report) {
-  Table table({{"tok/s/user"}, {"tok/s/GPU"}, {"req/s"}, {"$/Mtok"}, {"layout", Table::Align::left}});
+  Table table({{"tok/s/user"},
+               {"tok/s/GPU"},
+               {"req/s"},
+               {"$/Mtok"},
+               {"J/tok"},
+               {"best in", Table::Align::left},
+               {"layout", Table::Align::left}});
   const std::vector<FrontierRun>& frontier = report.result.frontier;
   const size_t step = std::max<size_t>(1, (frontier.size() + most_plan_rows - 1) / most_plan_rows);
   for (size_t i = 0; i < frontier.size(); i += step) {
@@ -145,8 +133,8 @@ std::string frontier_table(const ServingPlanReport& report) {
     const PlanRun& run = point.runs[frontier[i].run];
     table.add({fmt::format("{:.1f}", frontier[i].tokens_per_s_of_user),
                fmt::format("{:.0f}", frontier[i].tokens_per_s_of_device), rate_number(run.rate),
-               usd_text(usd_per_million(report.question, point, run)),
-               layout_text(point.layout) + " on " + point.layout.pool.engine.device});
+               usd_text(usd_per_million_tokens(report.question, point.layout, run)), joules_text(run),
+               best_in_text(frontier[i]), layout_text(point.layout) + " on " + devices_text(point.layout)});
   }
   return table.text();
 }
@@ -165,16 +153,20 @@ std::string search_text(const ServingSearchResult& result) {
 }
 
 Json plan_run_json(const ServingQuestion& question, const PlanPoint& point, const PlanRun& run) {
-  Json json =
-      Json::object({{"rate", run.rate},
-                    {"requests", run.requests},
-                    {"attained", run.attained},
-                    {"output_tokens_per_s", run.output_tokens_per_s},
-                    {"tokens_per_s_per_device", run.output_tokens_per_s / static_cast<double>(point.layout.devices())},
-                    {"tokens_per_s_per_user", run.tokens_per_s_of_user},
-                    {"goodput", run.goodput},
-                    {"failed_share", run.failed_share},
-                    {"usd_per_million_output_tokens", number_or_null(usd_per_million(question, point, run))}});
+  Json json = Json::object(
+      {{"rate", run.rate},
+       {"requests", run.requests},
+       {"attained", run.attained},
+       {"output_tokens_per_s", run.output_tokens_per_s},
+       {"tokens_per_s_per_device", run.output_tokens_per_s / static_cast<double>(point.layout.devices())},
+       {"tokens_per_s_per_user", run.tokens_per_s_of_user},
+       {"goodput", run.goodput},
+       {"failed_share", run.failed_share},
+       {"usd_per_million_output_tokens", number_or_null(usd_per_million_tokens(question, point.layout, run))}});
+  const Headline& joules = run.joules_per_token;
+  json.set(
+      "joules_per_output_token",
+      joules.value > 0 ? Json::object({{"value", joules.value}, {"low", joules.low}, {"high", joules.high}}) : Json());
   for (size_t i = 0; i < question.slos.size(); ++i) json.set(slo_key(question.slos[i]), run.achieved_ms[i]);
   return json;
 }
@@ -184,7 +176,7 @@ Json point_json(const ServingPlanReport& report, const PlanPoint& point) {
   Json json = Json::object(
       {{"key", point.layout.key()},
        {"layout", layout_text(point.layout)},
-       {"device", point.layout.pool.engine.device},
+       {"device", devices_text(point.layout)},
        {"engine", point.layout.pool.engine.engine},
        {"devices", point.layout.devices()},
        {"usd_per_hour", number_or_null(question.usd_per_hour(point.layout))},
@@ -197,28 +189,7 @@ Json point_json(const ServingPlanReport& report, const PlanPoint& point) {
   return json;
 }
 
-Json commands_json(const ServingPlanReport& report, const ServingLayout& layout) {
-  Json list = Json::array();
-  for (const LaunchCommand& command :
-       launch_commands(report.question, layout, planned_model_len(report.question, report.traffic))) {
-    list.push(Json::object(
-        {{"count", command.count}, {"role", command.role}, {"line", command.line}, {"note", command.note}}));
-  }
-  return list;
-}
-
-}  // namespace
-
-const PlanRun* shown_run(const ServingQuestion& question, const PlanPoint& point) {
-  return question.rate ? point.at_rate(*question.rate) : point.at_capacity();
-}
-
-std::optional<double> usd_per_million(const ServingQuestion& question, const PlanPoint& point, const PlanRun& run) {
-  const std::optional<double> usd = question.usd_per_hour(point.layout);
-  if (!usd || run.output_tokens_per_s <= 0) return std::nullopt;
-  return *usd / 3600 / run.output_tokens_per_s * 1e6;
-}
-
+// A command that a shell reads as one line, though it is broken before flags.
 std::string shell_lines(const std::string& command) {
   constexpr size_t most = page_width - 4;  // the indent, and what follows a line
   std::string text;
@@ -236,53 +207,73 @@ std::string shell_lines(const std::string& command) {
   return text;
 }
 
+}  // namespace
+
 std::string serving_plan_sentence(const ServingPlanReport& report) {
   const ServingQuestion& question = report.question;
   const PlanPoint* winner = report.result.winner();
-  if (winner == nullptr) return no_answer(report);
-  const Device& device = device_of(report, winner->layout);
-  std::string text = fmt::format("Serve {} on {} x {} as {}: it takes up to {} within {}", question.model.name,
-                                 winner->layout.devices(), device.title, layout_text(winner->layout),
+  if (winner == nullptr) return unmet_plan_text(report);
+  std::string text = fmt::format("Serve {} on {} as {}: it takes up to {} within {}", question.model.name,
+                                 hardware_text(question, winner->layout), layout_text(winner->layout),
                                  capacity_interval(winner->capacity), slos_text(question));
-  text += cost_text(question, *winner) + ".";
+  text += cost_text(question, *winner) + energy_text(question, *winner) + ".";
   if (question.rate) {
     if (const PlanRun* run = winner->at_rate(*question.rate)) {
       text += fmt::format(" At {} requests/s: {}.", number_text(*question.rate), achieved_text(question, *run));
     }
     if (winner->capacity.low < *question.rate) {
-      text += fmt::format(" If steps are as slow as their interval allows, it serves only {} requests/s.",
-                          rate_number(winner->capacity.low));
+      text += fmt::format(
+          " If steps are as slow as their interval allows, it serves only {} requests/s (--pessimistic plans for "
+          "that).",
+          rate_number(winner->capacity.low));
     }
   }
   const std::vector<size_t> alike = indistinguishable(question, report.result);
   if (!alike.empty()) {
     const PlanPoint& second = report.result.points[alike.front()];
     text += fmt::format(" Not distinguishable from {} on {} ({}){}.", layout_text(second.layout),
-                        device_of(report, second.layout).title, capacity_interval(second.capacity),
+                        hardware_text(question, second.layout), capacity_interval(second.capacity),
                         alike.size() > 1 ? fmt::format(" and {} more", alike.size() - 1) : "");
   }
   return text + "\n";
 }
 
+std::string launch_text(const ServingPlanReport& report, const ServingLayout& layout,
+                        const std::optional<HostPlace>& shared) {
+  std::string text;
+  for (const LaunchCommand& command :
+       launch_commands(report.question, layout, planned_model_len(report.question, report.traffic), shared)) {
+    if (command.count > 1) {
+      text += fmt::format("  # {} {}servers, each on devices of its own\n", command.count,
+                          command.role.empty() ? "" : command.role + " ");
+    }
+    if (!command.line.empty()) text += "  " + shell_lines(command.line) + "\n";
+    if (!command.note.empty()) text += "  # " + command.note + "\n";
+  }
+  return text;
+}
+
+Json launch_json(const ServingPlanReport& report, const ServingLayout& layout, const std::optional<HostPlace>& shared) {
+  Json list = Json::array();
+  for (const LaunchCommand& command :
+       launch_commands(report.question, layout, planned_model_len(report.question, report.traffic), shared)) {
+    list.push(Json::object(
+        {{"count", command.count}, {"role", command.role}, {"line", command.line}, {"note", command.note}}));
+  }
+  return list;
+}
+
 std::string serving_plan_text(const ServingPlanReport& report) {
   std::string text = wrap_lines(serving_plan_sentence(report), page_width, 2);
   if (const PlanPoint* winner = report.result.winner()) {
-    text += "\nTo start it:\n";
-    for (const LaunchCommand& command :
-         launch_commands(report.question, winner->layout, planned_model_len(report.question, report.traffic))) {
-      if (command.count > 1 || !command.role.empty()) {
-        text += fmt::format("  # {} {}{}\n", command.count, command.role.empty() ? "such" : command.role,
-                            command.count > 1 ? " servers behind a router" : " server");
-      }
-      text += "  " + shell_lines(command.line) + "\n";
-      if (!command.note.empty()) text += "  # " + command.note + "\n";
-    }
+    text += "\nTo start it:\n" + launch_text(report, winner->layout);
   }
   if (!report.result.points.empty()) {
     text += "\nThe best of each kind (~ by short runs alone):\n" + best_of_each(report);
   }
   if (!report.result.frontier.empty()) {
-    text += "\nSpeed for a user against work of a GPU, within the limits:\n" + frontier_table(report);
+    text += "\nSpeed for a user against work of a GPU, cost and energy (of the facility), within the limits:\n" +
+            frontier_table(report);
   }
   const TrafficLengths& lengths = report.traffic.lengths();
   text += "\n" + wrap_lines(search_text(report.result) +
@@ -304,6 +295,11 @@ Json serving_plan_json(const ServingPlanReport& report) {
     const PlanPoint& point = result.points[one.point];
     Json row = plan_run_json(question, point, point.runs[one.run]);
     row.set("key", point.layout.key());
+    Json best_in = Json::array();
+    for (const auto& [measure, name] : frontier_measure_names) {
+      if (one.best_in[static_cast<size_t>(measure)]) best_in.push(name);
+    }
+    row.set("best_in", std::move(best_in));
     frontier.push(std::move(row));
   }
   Json pruned = Json::object();
@@ -315,6 +311,7 @@ Json serving_plan_json(const ServingPlanReport& report) {
   Json json = Json::object({{"sentence", serving_plan_sentence(report)},
                             {"model", question.model.name},
                             {"slos", std::move(slos)},
+                            {"attainment_percent", number_or_null(question.joint_percent)},
                             {"rate", number_or_null(question.rate)},
                             {"layouts", result.layouts},
                             {"pruned", std::move(pruned)},
@@ -322,11 +319,12 @@ Json serving_plan_json(const ServingPlanReport& report) {
                             {"unexplored", result.unexplored}});
   const PlanPoint* winner = result.winner();
   json.set("winner", winner != nullptr ? point_json(report, *winner) : Json());
-  json.set("commands", winner != nullptr ? commands_json(report, winner->layout) : Json::array());
+  json.set("commands", winner != nullptr ? launch_json(report, winner->layout) : Json::array());
   json.set("not_distinguishable", std::move(alike));
   json.set("ranking", std::move(ranking));
   json.set("frontier", std::move(frontier));
   json.set("points", std::move(points));
+  json.set("reachable", winner == nullptr ? reachable_json(report) : Json());
   return json;
 }
 

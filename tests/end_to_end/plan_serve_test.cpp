@@ -36,7 +36,8 @@ TEST_F(PlanServeCommand, answers_in_a_sentence_with_the_line_that_starts_it) {
        {"Serve meta-llama/Llama-3.1-8B on 2 x NVIDIA H100", "To start it", "Speed for a user against work of a GPU",
         "The best layouts", "Latency against load", ">capacity</text>", ">limit</text>", "The winner at",
         "How long requests wait", "The run over time", "Where the time goes", "Roofline", "Memory of a device",
-        "How far to trust it", "Serving engine", "To reproduce", "foretoken plan serve --model Llama-3.1-8B"}) {
+        "Energy and cost", "Facility, for an output token", "How far to trust it", "Serving engine", "To reproduce",
+        "foretoken plan serve --model Llama-3.1-8B"}) {
     EXPECT_THAT(html, HasSubstr(part));
   }
   EXPECT_THAT(html, testing::Not(HasSubstr("nan")));
@@ -49,6 +50,9 @@ TEST_F(PlanServeCommand, answers_in_a_sentence_with_the_line_that_starts_it) {
   EXPECT_GT(capacity.at("low").number(), 0);
   EXPECT_LE(capacity.at("low").number(), capacity.at("value").number());
   EXPECT_GE(capacity.at("high").number(), capacity.at("value").number());
+  const JsonView joules = JsonView(document, "plan").at("winner").at("run").at("joules_per_output_token");
+  EXPECT_GT(joules.at("low").number(), 0);
+  EXPECT_GT(joules.at("high").number(), joules.at("low").number());
   EXPECT_EQ(plan("--json --threads 1").out, json.out);
 }
 
@@ -60,10 +64,57 @@ TEST_F(PlanServeCommand, a_rate_is_served_by_no_more_devices_than_it_needs) {
   const Outcome none = plan("--request-rate 100000");
   EXPECT_EQ(none.status, 0) << none.err;
   EXPECT_THAT(none.out, HasSubstr("None of"));
+  EXPECT_THAT(in_one_line(none.out), HasSubstr("The most that they serve is"));
+  EXPECT_THAT(in_one_line(none.out), HasSubstr("such devices"));
   EXPECT_EQ(plan("--request-rate 100000 --html " + path("none.html")).status, 0);
   const std::string html = read_file(path("none.html"), 1U << 24U);
   EXPECT_THAT(html, HasSubstr("None of"));
   EXPECT_THAT(html, HasSubstr("How far to trust it"));
+}
+
+TEST_F(PlanServeCommand, a_pessimist_gets_the_low_end_of_the_interval) {
+  const auto capacity = [](const std::string& flags) {
+    const Outcome run = plan("-tp 2 --no-disaggregate --json " + flags);
+    EXPECT_EQ(run.status, 0) << run.err;
+    const Json document = parse_json(run.out, "plan");
+    const JsonView view = JsonView(document, "plan").at("winner").at("capacity_requests_per_s");
+    return std::pair(view.at("low").number(), view.at("value").number());
+  };
+  const auto [usual_low, usual] = capacity("");
+  const auto [slow_low, slow] = capacity("--pessimistic");
+  EXPECT_EQ(slow_low, slow);
+  EXPECT_NEAR(slow, usual_low, usual_low * 0.05);
+  EXPECT_LT(slow, usual * 0.95);
+}
+
+TEST_F(PlanServeCommand, several_models_share_the_devices) {
+  const Outcome run = plan("--request-rate 2 --also Qwen2.5-7B@2:256/32 --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json document = parse_json(run.out, "plan");
+  const JsonView view(document, "plan");
+  EXPECT_TRUE(view.at("fits").boolean());
+  const std::vector<JsonView> models = view.at("models").items();
+  ASSERT_EQ(models.size(), 2U);
+  EXPECT_THAT(models[0].at("commands").items()[0].at("line").string(), HasSubstr("CUDA_VISIBLE_DEVICES=0 "));
+  EXPECT_THAT(models[1].at("commands").items()[0].at("line").string(), HasSubstr("CUDA_VISIBLE_DEVICES=1 "));
+  const Outcome large = plan("--request-rate 2 --also Llama-3.1-70B@1000");
+  EXPECT_THAT(in_one_line(large.out), HasSubstr("cannot be served together"));
+  EXPECT_EQ(plan("--also Qwen2.5-7B@2").status, 2);
+  EXPECT_EQ(plan("--request-rate 2 --also Qwen2.5-7B").status, 2);
+  EXPECT_EQ(plan("--request-rate 2 --also Qwen2.5-7B@2:256").status, 2);
+}
+
+TEST_F(PlanServeCommand, says_what_is_out_of_reach) {
+  const Outcome fast = run_foretoken(
+      "plan serve --model Llama-3.1-8B --hardware l4:1 --slo ttft:1,tpot:50 --engines vllm --random-output-len 64 "
+      "--num-prompts 300");
+  ASSERT_EQ(fast.status, 0) << fast.err;
+  EXPECT_THAT(in_one_line(fast.out), HasSubstr("TTFT p99 < 1 ms is out of reach"));
+  const Outcome large = run_foretoken(
+      "plan serve --model Llama-3.1-70B --hardware l4:1 --slo ttft:500,tpot:50 --engines vllm --random-output-len 64 "
+      "--num-prompts 300");
+  ASSERT_EQ(large.status, 0) << large.err;
+  EXPECT_THAT(in_one_line(large.out), HasSubstr("No engine has room for the weights (141 GB"));
 }
 
 TEST_F(PlanServeCommand, wrong_flags_are_named) {

@@ -32,18 +32,11 @@ bool EnergyFlags::wanted(const Options& options) const {
 
 MeteredBoards EnergyFlags::boards_of(const ReplicaGroup& group, const Library& library) const {
   const Device& device = group.models.kernels.device();
-  const PowerModel& power = *group.models.power;
-  MeteredBoards boards{.device = device.name,
-                       .replicas = group.count,
-                       .boards_each = group.cache_devices(),
-                       .idle_watts = power.idle_watts(),
-                       .limit_watts = power.limit_watts(),
-                       .host_watts = host_watts,
-                       .usd_per_hour = std::nullopt,
-                       .price_source = ""};
-  if (host_watts < 0) {
-    boards.host_watts = host_watts_per_board(device, library.hardware().node_with(device), rates.supply_efficiency);
-  }
+  MeteredBoards boards =
+      metered_boards(device, library.hardware().node_with(device), *group.models.power, rates.supply_efficiency);
+  boards.replicas = group.count;
+  boards.boards_each = group.cache_devices();
+  if (host_watts >= 0) boards.host_watts = host_watts;
   if (gpu_price >= 0) {
     boards.usd_per_hour = gpu_price;
     boards.price_source = "--gpu-price";
@@ -68,15 +61,8 @@ EnergyReport EnergyFlags::report(const EnergyMeter& meter, const std::vector<Rep
 EnergyMeter energy_meter(const std::vector<ReplicaGroup>& groups) {
   std::vector<StepWatts> watts;
   for (const ReplicaGroup& group : groups) {
-    SustainedGrid* grid = group.sustained_grid.get();
-    const auto ranks = static_cast<double>(group.config.options.lock_step_ranks);
-    const StepWatts of_replica = [grid, ranks](const SustainedGrid::Step& step) {
-      const SustainedGrid::Step of_rank{.prompt_tokens = step.prompt_tokens / ranks,
-                                        .decodes = step.decodes / ranks,
-                                        .mean_context = step.mean_context};
-      return scaled(grid->watts_above_idle(of_rank), ranks);
-    };
-    watts.insert(watts.end(), static_cast<size_t>(group.count), of_replica);
+    watts.insert(watts.end(), static_cast<size_t>(group.count),
+                 watts_of_replica(*group.sustained_grid, group.config.options.lock_step_ranks));
   }
   return EnergyMeter(std::move(watts));
 }

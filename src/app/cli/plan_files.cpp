@@ -41,8 +41,10 @@ std::string PlanFileFlags::page(const ServingPlanner& planner, const ServingSear
   if (winner == nullptr) {
     for (const HardwareChoice& choice : planner.question.hardware) devices.push_back(choice.device);
   } else {
-    devices.push_back(planner.question.hardware_of(winner->layout.pool.engine.device).device);
-    if (winner->layout.pool.engine.devices() > 1) layers.insert(layers.begin() + 1, "collectives");
+    for (const auto& [choice, count] : planner.question.hardware_of(winner->layout)) devices.push_back(choice->device);
+    const bool has_ranks = winner->layout.pool.engine.devices() > 1 ||
+                           (winner->layout.decode && winner->layout.decode->engine.devices() > 1);
+    if (has_ranks) layers.insert(layers.begin() + 1, "collectives");
   }
   ServingPlanPage page{.report = report,
                        .winner = std::nullopt,

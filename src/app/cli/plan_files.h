@@ -12,6 +12,7 @@ struct PlanFileFlags {
   std::string html, trace_out, csv;
 
   void declare(Options& options);
+  bool any() const { return !html.empty() || !trace_out.empty() || !csv.empty(); }
   // InputError, before the search, for a name that cannot be written to.
   void check() const;
   void write(const ServingPlanner& planner, const ServingSearchResult& result) const;

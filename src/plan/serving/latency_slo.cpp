@@ -57,7 +57,7 @@ LatencySlo parse_slo(std::string_view text, const std::string& flag) {
   if (const size_t at = limit.find('@'); at != std::string_view::npos) {
     const std::string_view share = without_spaces(limit.substr(at + 1));
     const bool has_p = share.starts_with('p') || share.starts_with('P');
-    const std::optional<double> percentile = has_p ? parse_number(share.substr(1)) : std::nullopt;
+    const std::optional<double> percentile = parse_number(has_p ? share.substr(1) : share);
     if (!percentile || *percentile <= 0 || *percentile > 100) {
       throw slo_error(flag, share, "a percentile from p1 to p100, as in ttft<500ms@p99");
     }
@@ -85,7 +85,13 @@ std::vector<LatencySlo> parse_slos(std::string_view text, const std::string& fla
   std::vector<LatencySlo> slos;
   for (const std::string_view part : split_words(text, ",")) {
     const std::string_view one = without_spaces(part);
-    if (!one.empty()) slos.push_back(parse_slo(one, flag));
+    if (one.empty()) continue;
+    const LatencySlo slo = parse_slo(one, flag);
+    const bool twice = std::any_of(slos.begin(), slos.end(), [&](const LatencySlo& other) {
+      return other.metric == slo.metric && other.percentile == slo.percentile;
+    });
+    if (twice) throw slo_error(flag, one, "one limit for each metric and percentile");
+    slos.push_back(slo);
   }
   if (slos.empty()) throw slo_error(flag, text, "limits such as ttft<500ms@p99,tpot<50ms@p99");
   return slos;
@@ -94,6 +100,10 @@ std::vector<LatencySlo> parse_slos(std::string_view text, const std::string& fla
 std::string slo_text(const LatencySlo& slo) {
   return fmt::format("{} p{} < {} ms", names_of_metric(slo.metric).shown, number_text(slo.percentile),
                      number_text(slo.limit_ms));
+}
+
+std::string limit_text(const LatencySlo& slo) {
+  return fmt::format("{} < {} ms", names_of_metric(slo.metric).shown, number_text(slo.limit_ms));
 }
 
 std::string slo_key(const LatencySlo& slo) {

@@ -21,12 +21,13 @@ struct LatencySlo {
 };
 
 // "ttft<500ms@p99,tpot<50ms@p95,e2e<20s", or as vLLM's --goodput has it: "ttft:500,tpot:50" (milliseconds). Metrics:
-// ttft, tpot, itl, e2e (also e2el); units: ms where none is given; p99 where none is given. InputError names the flag
-// and the part that is wrong.
+// ttft, tpot, itl, e2e (also e2el); units: ms where none is given; p99 where none is given (the p may be left out). No
+// metric twice at a percentile. InputError names the flag and the part that is wrong.
 std::vector<LatencySlo> parse_slos(std::string_view text, const std::string& flag);
 
-std::string slo_text(const LatencySlo& slo);  // "TTFT p99 < 500 ms"
-std::string slo_key(const LatencySlo& slo);   // "ttft<500ms@p99": parse_slos reads it
+std::string slo_text(const LatencySlo& slo);    // "TTFT p99 < 500 ms"
+std::string limit_text(const LatencySlo& slo);  // "TTFT < 500 ms"
+std::string slo_key(const LatencySlo& slo);     // "ttft<500ms@p99": parse_slos reads it
 
 // As metrics must be asked for to judge these.
 std::vector<double> slo_percentiles(std::span<const LatencySlo> slos);

@@ -17,6 +17,7 @@ TEST(LatencySlo, both_spellings_say_the_same) {
   EXPECT_EQ(parse_slos("ttft<500ms@p99,tpot<50ms@p99,e2e<20s@p99", "--slo"), expected);
   EXPECT_EQ(parse_slos("TTFT <= 0.5s, tpot < 50, e2el<20s", "--slo"), expected);
   EXPECT_EQ(parse_slos("ttft:500,tpot:50,e2el:20000", "--slo"), expected);
+  EXPECT_EQ(parse_slos("ttft<500ms@99,tpot<50ms@99,e2e<20s@P99", "--slo"), expected);
 }
 
 TEST(LatencySlo, its_key_is_read_back) {
@@ -37,7 +38,8 @@ TEST(LatencySlo, a_wrong_part_is_named) {
   EXPECT_THAT(complaint("tttf<500ms"), HasSubstr("ttft"));
   EXPECT_THAT(complaint("ttft=500"), HasSubstr("METRIC<TIME@pN"));
   EXPECT_THAT(complaint("ttft<fast"), HasSubstr("500ms"));
-  EXPECT_THAT(complaint("ttft<500ms@99"), HasSubstr("percentile"));
+  EXPECT_THAT(complaint("ttft<500ms@often"), HasSubstr("percentile"));
+  EXPECT_THAT(complaint("ttft<500ms,tpot<9,ttft<400ms@p99"), HasSubstr("one limit for each metric"));
   EXPECT_THAT(complaint("ttft<500ms@p0"), HasSubstr("percentile"));
   EXPECT_THAT(complaint("ttft<0"), HasSubstr("above 0"));
   EXPECT_THAT(complaint(","), HasSubstr("limits such as"));

@@ -1,5 +1,7 @@
 #include "plan/serving/launch_command.h"
 
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -68,15 +70,42 @@ void add_format_flags(const EngineChoice& engine, const Model& model, const Laun
   }
 }
 
-void add_role_flags(std::string_view role, std::string_view family, std::string& line, std::string& note) {
+constexpr int64_t first_bootstrap_port = 8998;     // SGLang's own where there is one server
+constexpr int64_t first_side_channel_port = 5600;  // vLLM's NIXL connector; each rank adds its number
+constexpr int64_t most_lines = 16;
+
+// One server of several on a host.
+struct ServerPlace {
+  HostPlace host;            // of the first
+  int64_t number = 0;        // of the servers
+  int64_t first_device = 0;  // of the host's
+  int64_t port() const { return host.router_port + 1 + number; }
+  int64_t bootstrap_port() const { return first_bootstrap_port + host.first_device + number; }
+};
+
+void add_role_flags(std::string_view role, std::string_view family, const std::optional<ServerPlace>& place,
+                    std::string& line, std::string& note) {
   if (role.empty()) return;
   if (family == "vllm") {
     line += R"( --kv-transfer-config '{"kv_connector":"NixlConnector","kv_role":"kv_both"}')";
   } else if (family == "sglang") {
     line += fmt::format(" --disaggregation-mode {}", role);
+    if (place) line += fmt::format(" --disaggregation-bootstrap-port {}", place->bootstrap_port());
   } else {
-    note += "behind `trtllm-serve disaggregated`; ";
+    note += "with cache_transceiver_config.backend: UCX in its options file; ";
   }
+}
+
+// Devices and ports of its own, before the line and behind it.
+void add_place(const ServerPlace& place, int64_t devices, std::string_view role, std::string_view family,
+               std::string& line) {
+  std::string visible;
+  for (int64_t i = 0; i < devices; ++i) visible += fmt::format("{}{}", i > 0 ? "," : "", place.first_device + i);
+  std::string before = fmt::format("CUDA_VISIBLE_DEVICES={} ", visible);
+  if (family == "vllm" && !role.empty()) {
+    before += fmt::format("VLLM_NIXL_SIDE_CHANNEL_PORT={} ", first_side_channel_port + place.first_device);
+  }
+  line = before + line + fmt::format(" --port {}", place.port());
 }
 
 void add_draft_flags(const DraftChoice& drafts, std::string_view family, std::string& line, std::string& note) {
@@ -91,10 +120,10 @@ void add_draft_flags(const DraftChoice& drafts, std::string_view family, std::st
 }
 
 LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, std::string_view role,
-                     int64_t max_model_len) {
+                     int64_t max_model_len, const std::optional<ServerPlace>& place) {
   const EngineChoice& engine = pool.engine;
   const LaunchFlags& flags = flags_of(engine_family(engine.engine));
-  LaunchCommand command{.count = pool.replicas, .role = std::string(role), .line = {}, .note = {}};
+  LaunchCommand command{.count = place ? 1 : pool.replicas, .role = std::string(role), .line = {}, .note = {}};
   std::string& line = command.line;
   line = fmt::format(fmt::runtime(flags.program), question.model.name);
   const int64_t tensor = engine.tensor * (flags.tensor_counts_attention_ranks ? engine.attention_ranks : 1);
@@ -108,19 +137,106 @@ LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, st
   if (question.memory_fraction > 0) {
     line += fmt::format(" {} {}", flags.memory, number_text(question.memory_fraction));
   }
-  add_role_flags(role, flags.family, line, command.note);
+  add_role_flags(role, flags.family, place, line, command.note);
   if (engine.speculates && question.drafts) add_draft_flags(*question.drafts, flags.family, line, command.note);
+  if (place) add_place(*place, engine.devices(), role, flags.family, line);
   if (command.note.ends_with("; ")) command.note.resize(command.note.size() - 2);
   return command;
+}
+
+// Where servers answer: as the router is told.
+struct ServerUrl {
+  std::string url, role;
+  std::optional<int64_t> bootstrap_port;
+};
+
+// Before several servers; nothing in front of one alone.
+LaunchCommand router(std::string_view family, const std::vector<ServerUrl>& servers, int64_t router_port) {
+  LaunchCommand command{.role = "router", .line = {}, .note = {}};
+  const bool pools = !servers.front().role.empty();
+  if (family == "trtllm") {
+    if (pools) {
+      const auto urls = [&](std::string_view role) {
+        std::string text;
+        for (const ServerUrl& server : servers) {
+          if (server.role == role) text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", server.url);
+        }
+        return text;
+      };
+      command.line = "trtllm-serve disaggregated -c pools.yaml";
+      command.note = fmt::format(
+          "pools.yaml: {{hostname: localhost, port: {}, context_servers: {{urls: [{}]}}, "
+          "generation_servers: {{urls: [{}]}}}}",
+          router_port, urls("prefill"), urls("decode"));
+    } else {
+      command.note = "any balancer of HTTP connections in front of these ports";
+    }
+    return command;
+  }
+  command.line = family == "sglang" ? "python -m sglang_router.launch_router" : "vllm-router";
+  if (!pools) {
+    command.line += " --worker-urls";
+    for (const ServerUrl& server : servers) command.line += " http://" + server.url;
+  } else {
+    command.line += family == "sglang" ? " --pd-disaggregation" : " --vllm-pd-disaggregation";
+    for (const ServerUrl& server : servers) {
+      command.line += fmt::format(" --{} http://{}", server.role, server.url);
+      if (server.role == "prefill" && server.bootstrap_port) command.line += fmt::format(" {}", *server.bootstrap_port);
+    }
+  }
+  command.line += fmt::format(" --port {}", router_port);
+  return command;
+}
+
+struct PoolOfRole {
+  const EnginePool* pool;
+  std::string_view role;
+};
+
+std::vector<PoolOfRole> pools_of(const ServingLayout& layout) {
+  if (!layout.decode) return {{&layout.pool, ""}};
+  return {{&layout.pool, "prefill"}, {&*layout.decode, "decode"}};
+}
+
+bool fits_one_host(const ServingQuestion& question, const ServingLayout& layout, const HostPlace& host) {
+  const int64_t devices = question.hardware_of(layout.pool.engine.device).node_devices;
+  return !layout.is_mixed() && host.first_device + layout.devices() <= devices;
 }
 
 }  // namespace
 
 std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, const ServingLayout& layout,
-                                           int64_t max_model_len) {
-  if (!layout.decode) return {launch(question, layout.pool, "", max_model_len)};
-  return {launch(question, layout.pool, "prefill", max_model_len),
-          launch(question, *layout.decode, "decode", max_model_len)};
+                                           int64_t max_model_len, const std::optional<HostPlace>& shared) {
+  const HostPlace host = shared.value_or(HostPlace{});
+  const int64_t servers = layout.pool.replicas + (layout.decode ? layout.decode->replicas : 0);
+  const std::string_view family = flags_of(engine_family(layout.pool.engine.engine)).family;
+  const bool placed = (servers > 1 || shared) && servers <= most_lines && fits_one_host(question, layout, host);
+  std::vector<LaunchCommand> commands;
+  std::vector<ServerUrl> urls;
+  ServerPlace place{.host = host, .first_device = host.first_device};
+  for (const auto& [pool, role] : pools_of(layout)) {
+    if (!placed) {
+      commands.push_back(launch(question, *pool, role, max_model_len, std::nullopt));
+      const std::string_view prefix = role == "prefill" ? "PREFILL-" : role == "decode" ? "DECODE-" : "";
+      urls.push_back({.url = fmt::format("{}HOST:8000", prefix), .role = std::string(role), .bootstrap_port = {}});
+      continue;
+    }
+    for (int64_t i = 0; i < pool->replicas; ++i) {
+      commands.push_back(launch(question, *pool, role, max_model_len, place));
+      urls.push_back({.url = fmt::format("localhost:{}", place.port()),
+                      .role = std::string(role),
+                      .bootstrap_port = place.bootstrap_port()});
+      ++place.number;
+      place.first_device += pool->engine.devices();
+    }
+  }
+  if (servers == 1) return commands;
+  commands.push_back(router(family, urls, host.router_port));
+  if (!placed) {
+    std::string& note = commands.back().note;
+    note += fmt::format("{}every server's own host and port for HOST", note.empty() ? "" : "; ");
+  }
+  return commands;
 }
 
 }  // namespace foretoken

@@ -1,6 +1,7 @@
 // A layout as the lines that start it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,14 +10,22 @@
 namespace foretoken {
 
 struct LaunchCommand {
-  int64_t count = 1;  // servers that are started so
-  std::string role;   // "prefill", "decode"; empty where one pool does all
+  int64_t count = 1;  // servers that are started so, each on devices and, on one host, a port of its own
+  std::string role;   // "prefill", "decode", "router"; empty where one pool does all
   std::string line;   // flags as of vLLM 0.19, SGLang 0.5, TensorRT-LLM 1.0
   std::string note;   // what the line cannot say; empty = nothing
 };
 
-// `max_model_len` as planned_model_len() gives it.
+// Where on a host that others use too the first server goes.
+struct HostPlace {
+  int64_t first_device = 0;
+  int64_t router_port = 8000;  // servers have those behind it
+};
+
+// Servers that share one node, and are few, have a line each with their devices and port; then comes the router in
+// front of them. `max_model_len` as planned_model_len() gives it. `shared`: nothing = they have the host for
+// themselves.
 std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, const ServingLayout& layout,
-                                           int64_t max_model_len);
+                                           int64_t max_model_len, const std::optional<HostPlace>& shared = {});
 
 }  // namespace foretoken

@@ -70,38 +70,39 @@ double most_requests(const ReadyEngine& engine, const EnginePool& pool, const Se
   return one * stages * static_cast<double>(options.lock_step_ranks * pool.replicas);
 }
 
-std::optional<PruneReason> broken_limit(const LatencySlo& slo, const TrafficLengths& lengths,
-                                        const ReadyEngine& prefill, const ReadyEngine& decode) {
-  const double limit = slo.limit_ms / 1e3 * latency_slack;
+// What no request at the limit's percentile can beat; 0 where nothing is known.
+double alone_seconds(const LatencySlo& slo, const TrafficLengths& lengths, const ReadyEngine& prefill,
+                     const ReadyEngine& decode) {
   switch (slo.metric) {
-    case SloMetric::ttft: {
-      const int64_t prompt = TrafficLengths::at_percentile(lengths.fresh_inputs, slo.percentile);
-      if (prompt_alone_seconds(prefill, prompt) > limit) return PruneReason::slow_prefill;
-      break;
-    }
-    case SloMetric::tpot: {
-      if (lengths.mean_contexts.empty()) break;
-      const int64_t context = TrafficLengths::at_percentile(lengths.mean_contexts, slo.percentile);
-      if (decode_alone_seconds(decode, context) > limit) return PruneReason::slow_decode;
-      break;
-    }
+    case SloMetric::ttft:
+      return prompt_alone_seconds(prefill, TrafficLengths::at_percentile(lengths.fresh_inputs, slo.percentile));
+    case SloMetric::tpot:
+      if (lengths.mean_contexts.empty()) return 0;
+      return decode_alone_seconds(decode, TrafficLengths::at_percentile(lengths.mean_contexts, slo.percentile));
     case SloMetric::e2el: {
       const int64_t output = TrafficLengths::at_percentile(lengths.outputs, slo.percentile);
-      if (static_cast<double>(output - 1) * decode_alone_seconds(decode, 1) > limit) return PruneReason::slow_answer;
-      break;
+      return static_cast<double>(output - 1) * decode_alone_seconds(decode, 1);
     }
     case SloMetric::itl:
-      break;  // several tokens may come out at once
+      return 0;  // several tokens may come out at once
   }
-  return std::nullopt;
+  return 0;
+}
+
+PruneReason reason_of_slow(SloMetric metric) {
+  return metric == SloMetric::ttft   ? PruneReason::slow_prefill
+         : metric == SloMetric::tpot ? PruneReason::slow_decode
+                                     : PruneReason::slow_answer;
 }
 
 }  // namespace
 
 std::string_view prune_reason_text(PruneReason reason) {
   switch (reason) {
-    case PruneReason::does_not_start:
-      return "does not start: memory, or limits that do not go together";
+    case PruneReason::no_room:
+      return "weights and the longest request do not fit the memory";
+    case PruneReason::clash:
+      return "limits do not go together, or no room for the drafter";
     case PruneReason::cache_too_small:
       return "KV cache too small for the requests";
     case PruneReason::slow_decode:
@@ -117,26 +118,30 @@ std::string_view prune_reason_text(PruneReason reason) {
 }
 
 LayoutJudgement judge_layout(const ServingQuestion& question, const Traffic& traffic, const ServingLayout& layout,
-                             const std::optional<LayoutEngines>& engines) {
-  if (!engines) return {.pruned = PruneReason::does_not_start};
+                             const LayoutEngines& engines) {
+  if (!engines.start()) return {.pruned = engines.clash ? PruneReason::clash : PruneReason::no_room, .alone_ms = {}};
   const TrafficLengths& lengths = traffic.lengths();
-  const ReadyEngine& prefill = *engines->pool;
-  const ReadyEngine& decode = engines->decode != nullptr ? *engines->decode : prefill;
+  const ReadyEngine& prefill = *engines.pool;
+  const ReadyEngine& decode = engines.decode != nullptr ? *engines.decode : prefill;
+  LayoutJudgement judgement{.pruned = {}, .alone_ms = {}};
   double highest = 0;
   for (const LatencySlo& slo : question.slos) highest = std::max(highest, slo.percentile);
-  if (unservable_share(decode, lengths) > 1 - highest / 100) return {.pruned = PruneReason::cache_too_small};
-  for (const LatencySlo& slo : question.slos) {
-    if (const auto reason = broken_limit(slo, lengths, prefill, decode)) return {.pruned = reason};
+  if (unservable_share(decode, lengths) > 1 - highest / 100) {
+    judgement.pruned = PruneReason::cache_too_small;
+    return judgement;
   }
+  for (const LatencySlo& slo : question.slos) {
+    const double alone = alone_seconds(slo, lengths, prefill, decode);
+    judgement.alone_ms.push_back(alone * 1e3);
+    if (!judgement.pruned && alone * 1e3 > slo.limit_ms * latency_slack) judgement.pruned = reason_of_slow(slo.metric);
+  }
+  if (judgement.pruned) return judgement;
   double most =
       most_requests(prefill, layout.pool, question, lengths, layout.decode ? ReplicaWork::prompts : ReplicaWork::all);
   if (layout.decode) {
     most = std::min(most, most_requests(decode, *layout.decode, question, lengths, ReplicaWork::decodes));
   }
-  LayoutJudgement judgement{.pruned = {}, .most_requests_per_s = most * throughput_slack};
-  if (question.rate && judgement.most_requests_per_s < *question.rate) {
-    judgement.pruned = PruneReason::too_few_requests;
-  }
+  judgement.most_requests_per_s = most * throughput_slack;
   return judgement;
 }
 

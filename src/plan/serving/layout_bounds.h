@@ -4,32 +4,35 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "plan/serving/layout_engines.h"
 
 namespace foretoken {
 
 enum class PruneReason : uint8_t {
-  does_not_start,   // weights, activations and one sequence of the longest length do not fit
+  no_room,          // weights, activations and one sequence of the longest length do not fit
+  clash,            // its limits do not go together, or a drafter finds no room
   cache_too_small,  // more requests than may fail are longer than the KV cache
   slow_decode,      // the decode step of a single sequence breaks the TPOT limit
   slow_prefill,     // the prompt alone breaks the TTFT limit
   slow_answer,      // all steps of a request alone break the E2E limit
-  too_few_requests  // cannot serve the rate asked for, however long the queue
+  too_few_requests  // cannot serve the rate asked for, however long the queue; a search says so, not judge_layout
 };
-inline constexpr size_t prune_reasons = 6;
+inline constexpr size_t prune_reasons = 7;
 std::string_view prune_reason_text(PruneReason reason);
 
 struct LayoutJudgement {
   std::optional<PruneReason> pruned;
   double most_requests_per_s = 0;  // of the whole layout; 0 where it does not start
+  std::vector<double> alone_ms;    // of each limit: at least what a request alone takes; empty where it does not start
 };
 
-// Lower bounds of latencies are those of requests that run alone, at the percentile that the limit is about: a request
-// in company waits longer. The bound of throughput is that of mean requests in steady state
-// (serving/fleet/replica_capacity.h), with caches that hold the mean occupancy rather than whole sequences. All have 5%
-// to spare (throughput 15%), for step times that are not quite monotone in the batch.
+// The same whatever rate is asked for. Lower bounds of latencies are those of requests that run alone, at the
+// percentile that the limit is about: a request in company waits longer. The bound of throughput is that of mean
+// requests in steady state (serving/fleet/replica_capacity.h), with caches that hold the mean occupancy rather than
+// whole sequences. All have 5% to spare (throughput 15%), for step times that are not quite monotone in the batch.
 LayoutJudgement judge_layout(const ServingQuestion& question, const Traffic& traffic, const ServingLayout& layout,
-                             const std::optional<LayoutEngines>& engines);
+                             const LayoutEngines& engines);
 
 }  // namespace foretoken

@@ -23,7 +23,8 @@ struct EngineShelf::Family {
   std::map<size_t, std::unique_ptr<StepTimes>> times;  // by the number of graphs that are captured
   std::optional<DraftEngine> drafter;
   std::map<size_t, std::unique_ptr<StepTimes>> drafting_times;
-  std::map<std::pair<int64_t, int64_t>, std::optional<ReadyEngine>> engines;  // by their limits
+  std::unique_ptr<SustainedGrid> draw;                     // null where nobody asked yet, or nothing is known
+  std::map<std::pair<int64_t, int64_t>, Attempt> engines;  // by their limits
 };
 
 int64_t planned_model_len(const ServingQuestion& question, const Traffic& traffic) {
@@ -37,29 +38,28 @@ EngineShelf::EngineShelf(const ServingQuestion& question, const ServingFacts& fa
     : question_(&question), facts_(&facts), max_model_len_(planned_model_len(question, traffic)) {}
 EngineShelf::~EngineShelf() = default;
 
-std::optional<LayoutEngines> EngineShelf::engines(const ServingLayout& layout) {
+LayoutEngines EngineShelf::engines(const ServingLayout& layout) {
   if (families_.size() > most_families_kept) families_.clear();
-  LayoutEngines result{.pool = engine(layout.pool)};
-  if (result.pool == nullptr) return std::nullopt;
-  if (!layout.decode) return result;
-  result.decode = engine(*layout.decode);
-  return result.decode == nullptr ? std::nullopt : std::optional(result);
+  const Attempt& first = engine(layout.pool);
+  const Attempt& second = layout.decode ? engine(*layout.decode) : first;
+  if (!first.engine || !second.engine) return {.clash = first.clash || second.clash};
+  return {.pool = &*first.engine, .decode = layout.decode ? &*second.engine : nullptr};
 }
 
-const ReadyEngine* EngineShelf::engine(const EnginePool& pool) {
+const EngineShelf::Attempt& EngineShelf::engine(const EnginePool& pool) {
   Family& own = family(pool.engine);
   const std::pair limits(pool.max_num_seqs, pool.max_num_batched_tokens);
   auto found = own.engines.find(limits);
   if (found == own.engines.end()) {
-    std::optional<ReadyEngine> started;
+    Attempt attempt;
     try {
-      started = made(own, pool);
+      attempt.engine = made(own, pool);
     } catch (const InputError&) {
-      // Limits that do not go together, or no room beside a drafter: such an engine does not start either.
+      attempt.clash = true;
     }
-    found = own.engines.emplace(limits, std::move(started)).first;
+    found = own.engines.emplace(limits, std::move(attempt)).first;
   }
-  return found->second ? &*found->second : nullptr;
+  return found->second;
 }
 
 const DeviceModels& EngineShelf::models(const std::string& device, const ParallelPlan& plan) {
@@ -82,6 +82,7 @@ EngineShelf::Family& EngineShelf::family(const EngineChoice& choice) {
                                               .times = {},
                                               .drafter = {},
                                               .drafting_times = {},
+                                              .draw = {},
                                               .engines = {}});
   return *families_.emplace(key, std::move(made)).first->second;
 }
@@ -113,6 +114,13 @@ std::optional<ReadyEngine> EngineShelf::made(Family& family, const EnginePool& p
                      .config = std::move(setup.config),
                      .plain_times = times.get(),
                      .stack = std::move(setup.stack)};
+  if (const std::optional<PowerModel>& power = family.models.power) {
+    if (!family.draw) family.draw = std::make_unique<SustainedGrid>(composed);
+    const HardwareChoice& hardware = question_->hardware_of(choice.device);
+    engine.draw = family.draw.get();
+    engine.boards = metered_boards(hardware.device, hardware.node, *power, FacilityRates().supply_efficiency);
+    engine.boards.boards_each = choice.devices();
+  }
   if (!drafts) return engine;
   if (!family.drafter) family.drafter.emplace(question_->drafts->config, composed, question_->drafts->model);
   std::unique_ptr<StepTimes>& drafting = family.drafting_times[graphs];

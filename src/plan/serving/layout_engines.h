@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plan/serving/serving_question.h"
+#include "serving/energy/energy_account.h"
 #include "serving/engine_setup.h"
 #include "serving/speculation/draft_engine.h"
 
@@ -19,12 +20,17 @@ struct ReadyEngine {
   StepTimes* plain_times = nullptr;  // without drafts
   double tokens_per_decode = 1;      // that come out of a decode's step, in the mean
   Stack stack;                       // as this engine captures graphs
+  SustainedGrid* draw = nullptr;     // null where it is not known what the boards draw
+  MeteredBoards boards = {};         // of one engine; where that is known
 };
 
 // Those of one layout.
 struct LayoutEngines {
-  const ReadyEngine* pool = nullptr;
+  const ReadyEngine* pool = nullptr;    // null where one of its engines does not start
   const ReadyEngine* decode = nullptr;  // null where one pool does all
+  bool clash = false;  // does not start for other reasons than its weights and cache: limits, or a drafter
+
+  bool start() const { return pool != nullptr; }
 };
 
 // Keeps what it has made. Not thread-safe: one for each thread. `question` and `facts` outlive it.
@@ -33,13 +39,17 @@ class EngineShelf {
   EngineShelf(const ServingQuestion& question, const ServingFacts& facts, const Traffic& traffic);
   ~EngineShelf();
 
-  // Valid until the next call. Nothing: an engine of it would not start.
-  std::optional<LayoutEngines> engines(const ServingLayout& layout);
+  // Valid until the next call.
+  LayoutEngines engines(const ServingLayout& layout);
 
  private:
   struct Family;
+  struct Attempt {
+    std::optional<ReadyEngine> engine;
+    bool clash = false;
+  };
   Family& family(const EngineChoice& choice);
-  const ReadyEngine* engine(const EnginePool& pool);
+  const Attempt& engine(const EnginePool& pool);
   std::optional<ReadyEngine> made(Family& family, const EnginePool& pool) const;
   const DeviceModels& models(const std::string& device, const ParallelPlan& plan);
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "model/weights.h"
 #include "plan/serving/capacity_search.h"
+#include "serving/energy/energy_account.h"
 
 namespace foretoken {
 namespace {
@@ -93,10 +94,11 @@ ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, cons
     const auto pool_of = [&](const EnginePool& pool) {
       const std::optional<Node>& node = question_->hardware_of(pool.engine.device).node;
       ensure(node.has_value(), "prompts are computed apart only where a link is known");
-      return KvPool{
-          .replicas = pool.replicas,
-          .devices = pool.engine.devices(),
-          .device_bandwidth = transfer_bandwidth_per_device(*node, layout.devices()).value_or(pair_bandwidth(*node))};
+      // Other devices are in other nodes.
+      const int64_t apart = layout.is_mixed() ? node->device_count + 1 : layout.devices();
+      return KvPool{.replicas = pool.replicas,
+                    .devices = pool.engine.devices(),
+                    .device_bandwidth = transfer_bandwidth_per_device(*node, apart).value_or(pair_bandwidth(*node))};
     };
     Disaggregation between =
         disaggregation_between(pool_of(layout.pool), pool_of(*layout.decode), usual_transfer_latency);
@@ -120,12 +122,16 @@ struct LayoutSimulator::Trial {
   Effort effort;
   double share;  // of the rate that what is simulated gets
 
+  StepBound usual_bound() const { return simulator.question_->pessimistic ? StepBound::high : StepBound::value; }
+
   PlanRun run(double rate, StepBound bound) const {
     const ServingQuestion& question = *simulator.question_;
     const double own_rate = rate * share;
     const int64_t requests = simulator.requests_for(effort, own_rate);
     ServingRunRequest request = simulator.run_request(layout, engines, own_rate, requests);
     request.config.bound = bound;
+    std::optional<EnergyMeter> meter;
+    if (bound == usual_bound() && draw_is_known()) request.observers.push_back(&meter.emplace(replica_watts()));
     const ServingMetrics metrics = run_serving(request).metrics;
     const auto all = static_cast<double>(metrics.completed + metrics.rejected);
     PlanRun result{.rate = rate,
@@ -135,7 +141,8 @@ struct LayoutSimulator::Trial {
                    .output_tokens_per_s = metrics.output_throughput / share,
                    .tokens_per_s_of_user = metrics.tpot.mean_ms > 0 ? 1e3 / metrics.tpot.mean_ms : 0,
                    .goodput = metrics.goodput.value_or(metrics.request_throughput) / share,
-                   .failed_share = static_cast<double>(metrics.rejected) / all};
+                   .failed_share = static_cast<double>(metrics.rejected) / all,
+                   .joules_per_token = meter ? joules_per_token(*meter, metrics) : Headline{}};
     bool waits = false;
     for (const LatencySlo& slo : question.slos) {
       const double achieved = achieved_ms(slo, metrics, request.percentiles);
@@ -144,19 +151,52 @@ struct LayoutSimulator::Trial {
       result.attained = result.attained && achieved <= slo.limit_ms && few_fail;
       waits = waits || limits_waiting(slo);
     }
+    if (question.joint_percent) {
+      const double good = metrics.goodput.value_or(0) * metrics.duration_s;
+      result.attained = good >= *question.joint_percent / 100 * all;
+    }
     if (!waits) {
       result.attained = result.attained && keeps_up(metrics, request.percentiles, all / own_rate);
     }
     return result;
   }
+
+ private:
+  // Prompts first, as replicas are.
+  std::vector<std::pair<const ReadyEngine*, int64_t>> pools() const {
+    std::vector<std::pair<const ReadyEngine*, int64_t>> all = {{engines.pool, layout.pool.replicas}};
+    if (layout.decode) all.emplace_back(engines.decode, layout.decode->replicas);
+    return all;
+  }
+  bool draw_is_known() const {
+    return engines.pool->draw != nullptr && (engines.decode == nullptr || engines.decode->draw != nullptr);
+  }
+  std::vector<StepWatts> replica_watts() const {
+    std::vector<StepWatts> watts;
+    for (const auto& [engine, replicas] : pools()) {
+      watts.insert(watts.end(), static_cast<size_t>(replicas),
+                   watts_of_replica(*engine->draw, engine->config.options.lock_step_ranks));
+    }
+    return watts;
+  }
+  Headline joules_per_token(const EnergyMeter& meter, const ServingMetrics& metrics) const {
+    std::vector<MeteredBoards> boards;
+    for (const auto& [engine, replicas] : pools()) {
+      boards.push_back(engine->boards);
+      boards.back().replicas = replicas;
+    }
+    const Estimate each = energy_account(meter, boards, FacilityRates(), metrics, exactly(metrics.duration_s))
+                              .facility_joules_per_output_token;
+    return {.value = each.value, .low = each.low, .high = each.high};
+  }
 };
 
 PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) {
   PlanPoint point{.layout = layout, .effort = effort, .capacity = {}, .runs = {}};
-  const std::optional<LayoutEngines> engines = shelf_->engines(layout);
+  const LayoutEngines engines = shelf_->engines(layout);
   const LayoutJudgement judgement = judge_layout(*question_, *traffic_, layout, engines);
   if (judgement.pruned) return point;
-  const SchedulerOptions& options = (engines->decode != nullptr ? *engines->decode : *engines->pool).config.options;
+  const SchedulerOptions& options = (engines.decode != nullptr ? *engines.decode : *engines.pool).config.options;
   point.kv_tokens = options.num_gpu_blocks * options.block_size;
 
   const bool one_of_many = effort == Effort::quick && !layout.decode && layout.pool.replicas > 1;
@@ -164,19 +204,19 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) 
   if (one_of_many) simulated.pool.replicas = 1;
   const Trial trial{.simulator = *this,
                     .layout = simulated,
-                    .engines = *engines,
+                    .engines = engines,
                     .effort = effort,
                     .share = one_of_many ? 1 / static_cast<double>(layout.pool.replicas) : 1};
   const double most = judgement.most_requests_per_s;
   CapacitySearch search{
       .start = most * 0.7, .lowest = most / 100, .highest = most * 2, .tolerance = settings_of(effort).tolerance};
   const double capacity = highest_rate(search, [&](double rate) {
-    point.runs.push_back(trial.run(rate, StepBound::value));
+    point.runs.push_back(trial.run(rate, trial.usual_bound()));
     return point.runs.back().attained;
   });
   point.capacity = {.value = capacity, .low = capacity, .high = capacity};
   if (question_->rate && point.at_rate(*question_->rate) == nullptr) {
-    point.runs.push_back(trial.run(*question_->rate, StepBound::value));
+    point.runs.push_back(trial.run(*question_->rate, trial.usual_bound()));
   }
   std::sort(point.runs.begin(), point.runs.end(), [](const PlanRun& a, const PlanRun& b) { return a.rate < b.rate; });
   if (effort == Effort::quick || capacity == 0) return point;
@@ -186,7 +226,7 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) 
     search.start = start;
     return highest_rate(search, [&](double rate) { return trial.run(rate, bound).attained; });
   };
-  point.capacity.low = std::min(capacity, at_bound(StepBound::high, capacity * 0.85));
+  if (!question_->pessimistic) point.capacity.low = std::min(capacity, at_bound(StepBound::high, capacity * 0.85));
   point.capacity.high = std::max(capacity, at_bound(StepBound::low, capacity * 1.15));
   return point;
 }

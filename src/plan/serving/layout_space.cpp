@@ -131,6 +131,33 @@ void add_separate_pools(const ServingQuestion& question, const EngineChoice& pre
   }
 }
 
+// Prompts on other devices than those that decode: as many of both as there are and the budget allows, or any numbers
+// where a rate is asked for.
+void add_mixed_pools(const ServingQuestion& question, const EngineChoice& prefill, const EngineChoice& decode,
+                     std::vector<ServingLayout>& layouts) {
+  const auto most_of = [&](const EngineChoice& engine) {
+    return affordable_devices(question, question.hardware_of(engine.device)) / engine.devices();
+  };
+  const auto affordable = [&](const ServingLayout& layout) {
+    return !question.budget_usd_per_hour ||
+           question.usd_per_hour(layout).value_or(0) <= *question.budget_usd_per_hour * (1 + 1e-9);
+  };
+  const int64_t most_prompts = most_of(prefill), most_decodes = most_of(decode);
+  for (int64_t prompts = question.rate || question.budget_usd_per_hour ? 1 : most_prompts;
+       prompts >= 1 && prompts <= most_prompts; ++prompts) {
+    for (int64_t count = most_decodes; count >= 1; --count) {
+      ServingLayout layout{.pool = {.engine = prefill, .replicas = prompts},
+                           .decode = EnginePool{.engine = decode, .replicas = count}};
+      if (!affordable(layout)) continue;
+      for (const int64_t seqs : question.choices.max_num_seqs) {
+        layout.decode->max_num_seqs = seqs;
+        layouts.push_back(layout);
+      }
+      if (!question.rate) break;
+    }
+  }
+}
+
 // Engines that can hand caches over to each other: they differ only in how they are cut.
 bool share_caches(const EngineChoice& prefill, const EngineChoice& decode) {
   return prefill.engine == decode.engine && prefill.scheme == decode.scheme && prefill.kv_dtype == decode.kv_dtype &&
@@ -142,15 +169,24 @@ bool share_caches(const EngineChoice& prefill, const EngineChoice& decode) {
 std::vector<ServingLayout> serving_layouts(const ServingQuestion& question) {
   std::vector<ServingLayout> layouts;
   check_budget(question);
+  std::vector<EngineChoice> all;  // that caches can be sent to and from
   for (const HardwareChoice& hardware : question.hardware) {
     const int64_t devices = affordable_devices(question, hardware);
     const std::vector<EngineChoice> engines = engine_choices(question, hardware);
+    if (hardware.node) all.insert(all.end(), engines.begin(), engines.end());
     for (const EngineChoice& engine : engines) add_shared_pools(question, engine, devices, layouts);
     if (!question.choices.separate_pools || !hardware.node) continue;
     for (const EngineChoice& prefill : engines) {
       for (const EngineChoice& decode : engines) {
         if (share_caches(prefill, decode)) add_separate_pools(question, prefill, decode, devices, layouts);
       }
+    }
+  }
+  if (!question.choices.separate_pools || !question.choices.mixed_pools) return layouts;
+  for (const EngineChoice& prefill : all) {
+    for (const EngineChoice& decode : all) {
+      const bool mixed = prefill.device != decode.device && share_caches(prefill, decode);
+      if (mixed) add_mixed_pools(question, prefill, decode, layouts);
     }
   }
   return layouts;

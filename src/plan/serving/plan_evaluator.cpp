@@ -64,6 +64,7 @@ std::vector<std::vector<size_t>> layouts_by_engines(std::span<const ServingLayou
     groups[key].push_back(i);
   }
   std::vector<std::vector<size_t>> all;
+  all.reserve(groups.size());
   for (auto& [key, members] : groups) all.push_back(std::move(members));
   return all;
 }

@@ -10,6 +10,14 @@ double number_or_nan(const JsonView& json) {
   return json.is(Json::Kind::null) ? std::numeric_limits<double>::quiet_NaN() : json.number();
 }
 
+Json headline_json(const Headline& headline) {
+  return Json::object({{"value", headline.value}, {"low", headline.low}, {"high", headline.high}});
+}
+
+Headline read_headline(const JsonView& json) {
+  return {.value = json.at("value").number(), .low = json.at("low").number(), .high = json.at("high").number()};
+}
+
 Json run_json(const PlanRun& run) {
   Json achieved = Json::array();
   for (const double each : run.achieved_ms) achieved.push(each);
@@ -20,7 +28,8 @@ Json run_json(const PlanRun& run) {
                        {"output_tokens_per_s", run.output_tokens_per_s},
                        {"tokens_per_s_of_user", run.tokens_per_s_of_user},
                        {"goodput", run.goodput},
-                       {"failed_share", run.failed_share}});
+                       {"failed_share", run.failed_share},
+                       {"joules_per_token", headline_json(run.joules_per_token)}});
 }
 
 PlanRun read_run(const JsonView& json) {
@@ -31,7 +40,8 @@ PlanRun read_run(const JsonView& json) {
               .output_tokens_per_s = number_or_nan(json.at("output_tokens_per_s")),
               .tokens_per_s_of_user = number_or_nan(json.at("tokens_per_s_of_user")),
               .goodput = number_or_nan(json.at("goodput")),
-              .failed_share = number_or_nan(json.at("failed_share"))};
+              .failed_share = number_or_nan(json.at("failed_share")),
+              .joules_per_token = read_headline(json.at("joules_per_token"))};
   for (const JsonView& each : json.at("achieved_ms").items()) run.achieved_ms.push_back(number_or_nan(each));
   return run;
 }
@@ -39,12 +49,17 @@ PlanRun read_run(const JsonView& json) {
 }  // namespace
 
 Json judgement_json(const LayoutJudgement& judgement) {
+  Json alone = Json::array();
+  for (const double each : judgement.alone_ms) alone.push(each);
   return Json::object({{"pruned", judgement.pruned ? Json(static_cast<int64_t>(*judgement.pruned)) : Json()},
-                       {"most_requests_per_s", judgement.most_requests_per_s}});
+                       {"most_requests_per_s", judgement.most_requests_per_s},
+                       {"alone_ms", std::move(alone)}});
 }
 
 LayoutJudgement read_judgement(const JsonView& json) {
-  LayoutJudgement judgement{.pruned = {}, .most_requests_per_s = json.at("most_requests_per_s").number()};
+  LayoutJudgement judgement{
+      .pruned = {}, .most_requests_per_s = json.at("most_requests_per_s").number(), .alone_ms = {}};
+  for (const JsonView& each : json.at("alone_ms").items()) judgement.alone_ms.push_back(each.number());
   if (const auto pruned = json.find("pruned")) {
     judgement.pruned = static_cast<PruneReason>(pruned->integer({.least = 0, .most = prune_reasons - 1}));
   }
@@ -54,20 +69,14 @@ LayoutJudgement read_judgement(const JsonView& json) {
 Json point_json(const PlanPoint& point) {
   Json runs = Json::array();
   for (const PlanRun& run : point.runs) runs.push(run_json(run));
-  const Headline& capacity = point.capacity;
   return Json::object(
-      {{"capacity", Json::object({{"value", capacity.value}, {"low", capacity.low}, {"high", capacity.high}})},
-       {"kv_tokens", point.kv_tokens},
-       {"runs", std::move(runs)}});
+      {{"capacity", headline_json(point.capacity)}, {"kv_tokens", point.kv_tokens}, {"runs", std::move(runs)}});
 }
 
 PlanPoint read_point(const JsonView& json, const ServingLayout& layout, Effort effort) {
-  const JsonView capacity = json.at("capacity");
   PlanPoint point{.layout = layout,
                   .effort = effort,
-                  .capacity = {.value = capacity.at("value").number(),
-                               .low = capacity.at("low").number(),
-                               .high = capacity.at("high").number()},
+                  .capacity = read_headline(json.at("capacity")),
                   .runs = {},
                   .kv_tokens = json.at("kv_tokens").integer()};
   for (const JsonView& run : json.at("runs").items()) point.runs.push_back(read_run(run));

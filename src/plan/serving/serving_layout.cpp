@@ -45,6 +45,12 @@ std::string ServingLayout::key() const {
   return decode ? fmt::format("prefill:{}+decode:{}", pool.key(), decode->key()) : pool.key();
 }
 
+std::string devices_text(const ServingLayout& layout) {
+  std::string text = layout.pool.engine.device;
+  if (layout.is_mixed()) text += " + " + layout.decode->engine.device;
+  return text;
+}
+
 std::string layout_text(const ServingLayout& layout) {
   const EngineChoice& engine = layout.pool.engine;
   std::string text = fmt::format("{} x {}", layout.pool.replicas, cut_text(engine));

@@ -43,6 +43,8 @@ struct ServingLayout {
   std::optional<EnginePool> decode;  // another pool decodes
 
   int64_t devices() const { return pool.devices() + (decode ? decode->devices() : 0); }
+  // Prompts are computed on other devices than those that decode.
+  bool is_mixed() const { return decode && decode->engine.device != pool.engine.device; }
   // Names the layout in files of results: the same text for the same layout in all versions that read it alike.
   std::string key() const;
   bool operator==(const ServingLayout&) const = default;
@@ -50,5 +52,6 @@ struct ServingLayout {
 
 // For people: "2 x TP4, fp8, vllm", "1 x TP4 prefill + 1 x TP4 decode, bf16, sglang".
 std::string layout_text(const ServingLayout& layout);
+std::string devices_text(const ServingLayout& layout);  // "h100_sxm", "h100_sxm + l40s"
 
 }  // namespace foretoken

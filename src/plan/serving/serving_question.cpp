@@ -16,13 +16,23 @@ const HardwareChoice& ServingQuestion::hardware_of(const std::string& device) co
   return *found;
 }
 
+std::vector<std::pair<const HardwareChoice*, int64_t>> ServingQuestion::hardware_of(const ServingLayout& layout) const {
+  std::vector<std::pair<const HardwareChoice*, int64_t>> all = {
+      {&hardware_of(layout.pool.engine.device), layout.pool.devices()}};
+  if (!layout.decode) return all;
+  if (!layout.is_mixed()) {
+    all.front().second += layout.decode->devices();
+  } else {
+    all.emplace_back(&hardware_of(layout.decode->engine.device), layout.decode->devices());
+  }
+  return all;
+}
+
 std::optional<double> ServingQuestion::usd_per_hour(const ServingLayout& layout) const {
   double sum = 0;
-  for (const EnginePool* pool : {&layout.pool, layout.decode ? &*layout.decode : nullptr}) {
-    if (pool == nullptr) continue;
-    const std::optional<double>& each = hardware_of(pool->engine.device).usd_per_hour;
-    if (!each) return std::nullopt;
-    sum += *each * static_cast<double>(pool->devices());
+  for (const auto& [choice, devices] : hardware_of(layout)) {
+    if (!choice->usd_per_hour) return std::nullopt;
+    sum += *choice->usd_per_hour * static_cast<double>(devices);
   }
   return sum;
 }
@@ -30,6 +40,8 @@ std::optional<double> ServingQuestion::usd_per_hour(const ServingLayout& layout)
 std::string ServingQuestion::key(const Traffic& traffic) const {
   std::string text = fmt::format("{}|{}", model.name, traffic.key());
   for (const LatencySlo& slo : slos) text += "|" + slo_key(slo);
+  if (joint_percent) text += fmt::format("|together {}", number_text(*joint_percent));
+  if (pessimistic) text += "|pessimistic";
   text += fmt::format("|rate {}|len {}|memory {}", rate ? number_text(*rate) : "any", max_model_len,
                       number_text(memory_fraction));
   if (drafts) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "compose/device_models.h"
@@ -36,6 +37,7 @@ struct LayoutChoices {
   std::vector<int64_t> tensor, pipeline;  // empty = all that suit
   std::vector<int64_t> max_num_seqs = {0}, max_num_batched_tokens = {0};
   bool separate_pools = true;  // also with prompts computed apart
+  bool mixed_pools = false;    // also on other devices than those that decode
 };
 
 enum class PlanObjective : uint8_t {
@@ -54,7 +56,11 @@ struct DraftChoice {
 struct ServingQuestion {
   Model model;
   std::vector<LatencySlo> slos;
+  // Percent of the requests that must each meet all limits; the limits' percentiles are the same then, since fewer
+  // cannot do. Nothing = each limit is kept at its own percentile.
+  std::optional<double> joint_percent = {};
   std::optional<double> rate;  // requests/s to serve; nothing = as many as can be
+  bool pessimistic = false;    // steps are as slow as their interval allows
   std::optional<double> budget_usd_per_hour;
   PlanObjective objective = PlanObjective::capacity;
   std::vector<HardwareChoice> hardware;
@@ -64,6 +70,8 @@ struct ServingQuestion {
   double memory_fraction = 0;  // 0 = the engine's own
 
   const HardwareChoice& hardware_of(const std::string& device) const;
+  // Its devices with their numbers, those of prompts first where they are others.
+  std::vector<std::pair<const HardwareChoice*, int64_t>> hardware_of(const ServingLayout& layout) const;
   // USD/hour; nothing where the price is not known.
   std::optional<double> usd_per_hour(const ServingLayout& layout) const;
   // All that an answer about one layout depends on, besides the layout: for results that are kept.

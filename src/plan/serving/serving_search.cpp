@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "plan/serving/layout_space.h"
 
 namespace foretoken {
@@ -16,6 +17,8 @@ constexpr double quick_error = 1.1;
 // Layouts of a group whose bounds are as near as that are alike until they are simulated.
 constexpr double alike = 0.98;
 constexpr int most_rounds_of_finalists = 4;
+// Capacities by long runs are as near as that: layout_simulation.h.
+constexpr double full_tolerance = 0.02;
 
 struct Candidate {
   const ServingLayout* layout = nullptr;
@@ -65,8 +68,13 @@ class LayoutSearch {
   void judge() {
     const std::vector<LayoutJudgement> judgements = evaluator_.judge(layouts_);
     for (size_t i = 0; i < layouts_.size(); ++i) {
-      if (judgements[i].pruned) {
-        ++result_.pruned[static_cast<size_t>(*judgements[i].pruned)];
+      remember_alone(judgements[i], layouts_[i]);
+      std::optional<PruneReason> pruned = judgements[i].pruned;
+      if (!pruned && question_.rate && judgements[i].most_requests_per_s < *question_.rate) {
+        pruned = PruneReason::too_few_requests;
+      }
+      if (pruned) {
+        ++result_.pruned[static_cast<size_t>(*pruned)];
         continue;
       }
       candidates_.push_back({.layout = &layouts_[i],
@@ -83,6 +91,16 @@ class LayoutSearch {
       one.stands_for_group = stands[one.group] = true;
     }
     say(fmt::format("{} layouts left by their bounds, {} kinds of engines", candidates_.size(), most.size()));
+  }
+
+  void remember_alone(const LayoutJudgement& judgement, const ServingLayout& layout) {
+    std::vector<FastestAlone>& fastest = result_.fastest_alone;
+    if (fastest.empty()) {
+      for (const double ms : judgement.alone_ms) fastest.push_back({.ms = ms, .layout = layout});
+    }
+    for (size_t i = 0; i < judgement.alone_ms.size(); ++i) {
+      if (judgement.alone_ms[i] < fastest[i].ms) fastest[i] = {.ms = judgement.alone_ms[i], .layout = layout};
+    }
   }
 
   std::optional<LayoutScore> best_hope(const Candidate& one) const {
@@ -129,6 +147,7 @@ class LayoutSearch {
 
   void evaluate(const std::vector<size_t>& chosen, Effort effort) {
     std::vector<ServingLayout> layouts;
+    layouts.reserve(chosen.size());
     for (const size_t i : chosen) layouts.push_back(*candidates_[i].layout);
     std::vector<PlanPoint> points = evaluator_.evaluate(layouts, effort);
     for (size_t i = 0; i < chosen.size(); ++i) {
@@ -161,10 +180,9 @@ class LayoutSearch {
     if (next.empty()) return false;
     say(fmt::format("the best {} at length", next.size()));
     evaluate(next, Effort::full);
-    for (const Candidate& one : candidates_) {
-      if (one.point && one.point->effort == Effort::full && found(one)) return false;
-    }
-    return true;
+    return std::none_of(candidates_.begin(), candidates_.end(), [&](const Candidate& one) {
+      return one.point && one.point->effort == Effort::full && found(one);
+    });
   }
 
   ServingSearchResult finished() {
@@ -195,6 +213,43 @@ class LayoutSearch {
     }
     std::stable_sort(result_.ranking.begin(), result_.ranking.end(),
                      [&](size_t a, size_t b) { return score(a) > score(b); });
+    settle_ties();
+  }
+
+  // Those that capacities cannot tell from the first.
+  void settle_ties() {
+    std::vector<size_t>& ranking = result_.ranking;
+    if (ranking.empty()) return;
+    const double near = std::max(winner().capacity.value / (1 + full_tolerance), question_.rate.value_or(0));
+    const auto least = layout_score(question_, winner().layout, near);
+    const auto end = std::find_if(ranking.begin(), ranking.end(), [&](size_t i) {
+      const PlanPoint& point = result_.points[i];
+      return layout_score(question_, point.layout, point.capacity.value) < least;
+    });
+    const auto cost = [&](size_t i) {
+      const ServingLayout& layout = result_.points[i].layout;
+      return question_.usd_per_hour(layout).value_or(static_cast<double>(layout.devices()));
+    };
+    const auto speed = [&](size_t i) {
+      const PlanRun* run = shown_run(question_, result_.points[i]);
+      return run != nullptr ? run->tokens_per_s_of_user : 0;
+    };
+    std::stable_sort(ranking.begin(), end,
+                     [&](size_t a, size_t b) { return cost(a) != cost(b) ? cost(a) < cost(b) : speed(a) > speed(b); });
+  }
+  const PlanPoint& winner() const { return result_.points[result_.ranking.front()]; }
+
+  // Of what the frontier is about: lower is better; nothing where it is not known.
+  std::optional<double> measured(FrontierMeasure measure, const PlanPoint& point, const PlanRun& run) const {
+    switch (measure) {
+      case FrontierMeasure::work:
+        return -run.output_tokens_per_s / static_cast<double>(point.layout.devices());
+      case FrontierMeasure::cost:
+        return usd_per_million_tokens(question_, point.layout, run);
+      case FrontierMeasure::energy:
+        return run.joules_per_token.value > 0 ? std::optional(run.joules_per_token.value) : std::nullopt;
+    }
+    return std::nullopt;
   }
 
   void find_frontier() {
@@ -211,14 +266,38 @@ class LayoutSearch {
              .tokens_per_s_of_device = run.output_tokens_per_s / static_cast<double>(point.layout.devices())});
       }
     }
-    std::stable_sort(all.begin(), all.end(), [](const FrontierRun& a, const FrontierRun& b) {
-      return a.tokens_per_s_of_user != b.tokens_per_s_of_user ? a.tokens_per_s_of_user > b.tokens_per_s_of_user
-                                                              : a.tokens_per_s_of_device > b.tokens_per_s_of_device;
+    for (const FrontierMeasure measure : {FrontierMeasure::work, FrontierMeasure::cost, FrontierMeasure::energy}) {
+      mark_best(all, measure);
+    }
+    std::erase_if(all, [](const FrontierRun& one) {
+      return std::find(one.best_in.begin(), one.best_in.end(), true) == one.best_in.end();
     });
-    for (const FrontierRun& one : all) {
-      const bool beats =
-          result_.frontier.empty() || one.tokens_per_s_of_device > result_.frontier.back().tokens_per_s_of_device;
-      if (beats) result_.frontier.push_back(one);
+    std::stable_sort(all.begin(), all.end(), [](const FrontierRun& a, const FrontierRun& b) {
+      return a.tokens_per_s_of_user > b.tokens_per_s_of_user;
+    });
+    result_.frontier = std::move(all);
+  }
+
+  void mark_best(std::vector<FrontierRun>& runs, FrontierMeasure measure) const {
+    const auto value = [&](const FrontierRun& one) {
+      const PlanPoint& point = result_.points[one.point];
+      return measured(measure, point, point.runs[one.run]);
+    };
+    std::vector<size_t> order;
+    for (size_t i = 0; i < runs.size(); ++i) {
+      if (value(runs[i])) order.push_back(i);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return runs[a].tokens_per_s_of_user != runs[b].tokens_per_s_of_user
+                 ? runs[a].tokens_per_s_of_user > runs[b].tokens_per_s_of_user
+                 : value(runs[a]) < value(runs[b]);
+    });
+    std::optional<double> best;
+    for (const size_t i : order) {
+      const double own = *value(runs[i]);
+      if (best && own >= *best) continue;
+      best = own;
+      runs[i].best_in[static_cast<size_t>(measure)] = true;
     }
   }
 
@@ -250,10 +329,29 @@ std::optional<LayoutScore> layout_score(const ServingQuestion& question, const S
   return std::nullopt;
 }
 
+std::optional<double> usd_per_million_tokens(const ServingQuestion& question, const ServingLayout& layout,
+                                             const PlanRun& run) {
+  const std::optional<double> usd = question.usd_per_hour(layout);
+  if (!usd || run.output_tokens_per_s <= 0) return std::nullopt;
+  return *usd / seconds_per_hour / run.output_tokens_per_s * 1e6;
+}
+
+const PlanRun* shown_run(const ServingQuestion& question, const PlanPoint& point) {
+  return question.rate ? point.at_rate(*question.rate) : point.at_capacity();
+}
+
 ServingSearchResult search_serving_layouts(const ServingQuestion& question, PlanEvaluator& evaluator,
                                            const SearchLimits& limits,
                                            const std::function<void(const std::string&)>& tell) {
-  return LayoutSearch(question, evaluator, limits, tell).run();
+  ServingSearchResult result = LayoutSearch(question, evaluator, limits, tell).run();
+  if (result.winner() != nullptr || !question.rate) return result;
+  if (tell) tell("none serves the rate: what the devices can do at all");
+  ServingQuestion without_rate = question;
+  without_rate.rate.reset();
+  without_rate.objective = PlanObjective::capacity;
+  result.without_rate =
+      std::make_shared<ServingSearchResult>(LayoutSearch(without_rate, evaluator, limits, tell).run());
+  return result;
 }
 
 std::vector<size_t> indistinguishable(const ServingQuestion& question, const ServingSearchResult& result) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,21 +20,39 @@ struct SearchLimits {
   size_t round = 8;   // simulated before the next are chosen; the same for any number of threads
 };
 
-// A run that no other run beats in both.
+// What the speed of a user is traded for.
+enum class FrontierMeasure : uint8_t {
+  work,   // most output tokens/s of a device
+  cost,   // least USD for an output token, where prices are known
+  energy  // least joules for an output token, where power is known
+};
+inline constexpr size_t frontier_measures = 3;
+
+// A run such that none is faster for a user and better in every one of the measures that it is best in.
 struct FrontierRun {
   size_t point = 0, run = 0;  // places in ServingSearchResult::points and its runs
   double tokens_per_s_of_user = 0;
   double tokens_per_s_of_device = 0;
+  std::array<bool, frontier_measures> best_in = {};  // by FrontierMeasure: at this speed or a higher one
+};
+
+// The least that a request alone takes of what a limit is about, and by which layout.
+struct FastestAlone {
+  double ms = 0;
+  ServingLayout layout;
 };
 
 struct ServingSearchResult {
   int64_t layouts = 0;
   std::array<int64_t, prune_reasons> pruned = {};  // by PruneReason
   int64_t beaten = 0;                              // not simulated: their bounds are no better than what was found
-  int64_t unexplored = 0;             // not simulated although their bounds are better: the search ended before
-  std::vector<PlanPoint> points;      // simulated, in the order of the layouts; the longest run of each
-  std::vector<size_t> ranking;        // of `points` at full effort that serve what is asked: best first
-  std::vector<FrontierRun> frontier;  // most tokens/s of a user first
+  int64_t unexplored = 0;                   // not simulated although their bounds are better: the search ended before
+  std::vector<PlanPoint> points;            // simulated, in the order of the layouts; the longest run of each
+  std::vector<size_t> ranking;              // of `points` at full effort that serve what is asked: best first
+  std::vector<FrontierRun> frontier;        // most tokens/s of a user first
+  std::vector<FastestAlone> fastest_alone;  // of each limit; empty where no layout starts
+  // Where no layout serves the rate that is asked for: what the devices can do at all.
+  std::shared_ptr<const ServingSearchResult> without_rate;
 
   const PlanPoint* winner() const { return ranking.empty() ? nullptr : &points[ranking.front()]; }
 };
@@ -47,7 +66,14 @@ struct LayoutScore {
 std::optional<LayoutScore> layout_score(const ServingQuestion& question, const ServingLayout& layout,
                                         double requests_per_s);
 
-// Deterministic. `tell` hears what is being done.
+// USD for a million output tokens; nothing where the price is not known.
+std::optional<double> usd_per_million_tokens(const ServingQuestion& question, const ServingLayout& layout,
+                                             const PlanRun& run);
+// The run that a layout is shown by: at the rate asked for, else at capacity; null = there is none.
+const PlanRun* shown_run(const ServingQuestion& question, const PlanPoint& point);
+
+// Deterministic. Layouts whose scores are as near as bisection can tell are ranked by their cost, then by their speed
+// for a user. `tell` hears what is being done.
 ServingSearchResult search_serving_layouts(const ServingQuestion& question, PlanEvaluator& evaluator,
                                            const SearchLimits& limits = {},
                                            const std::function<void(const std::string&)>& tell = {});

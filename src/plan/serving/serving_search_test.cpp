@@ -1,5 +1,7 @@
 #include "plan/serving/serving_search.h"
 
+#include <functional>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,12 +44,12 @@ TEST(ServingSearch, bounds_rule_out_nothing_that_a_simulation_finds_feasible) {
     EngineShelf shelf(tight, facts, small_traffic());
     LayoutSimulator simulator(tight, small_traffic(), shelf);
     for (const ServingLayout& layout : serving_layouts(tight)) {
-      const std::optional<LayoutEngines> engines = shelf.engines(layout);
-      if (!engines) continue;
+      const LayoutEngines engines = shelf.engines(layout);
+      if (!engines.start()) continue;
       const LayoutJudgement judgement = judge_layout(tight, small_traffic(), layout, engines);
       if (judgement.pruned) ++ruled_out;
       for (const double rate : {0.2, 2.0, 20.0, 100.0}) {
-        const ServingRunRequest request = simulator.run_request(layout, *engines, rate, 300);
+        const ServingRunRequest request = simulator.run_request(layout, engines, rate, 300);
         const ServingMetrics metrics = run_serving(request).metrics;
         bool attained = true;
         for (const LatencySlo& slo : tight.slos) {
@@ -94,6 +96,107 @@ TEST(ServingSearch, the_cheapest_layout_that_serves_the_rate_wins) {
   const ServingSearchResult none = search_with(question, {}, 1);
   EXPECT_EQ(none.winner(), nullptr);
   EXPECT_EQ(none.pruned[static_cast<size_t>(PruneReason::too_few_requests)], none.layouts);
+  question.rate.reset();
+  question.objective = PlanObjective::capacity;
+  ASSERT_NE(none.without_rate, nullptr);
+  EXPECT_EQ(none.without_rate->winner()->capacity.value, search_with(question, {}, 1).winner()->capacity.value);
+}
+
+// Nobody waits less than a request that has the engine for itself.
+TEST(ServingSearch, says_how_fast_a_request_alone_would_be) {
+  ServingQuestion question = small_question();
+  question.slos = parse_slos("ttft<0.001ms@p95,tpot<4ms@p95", "--slo");
+  const ServingSearchResult none = search_with(question, {}, 1);
+  EXPECT_EQ(none.winner(), nullptr);
+  ASSERT_EQ(none.fastest_alone.size(), 2U);
+  const ServingSearchResult some = search_with(small_question(), {}, 1);
+  ASSERT_NE(some.winner(), nullptr);
+  EXPECT_EQ(some.fastest_alone[0].ms, none.fastest_alone[0].ms);
+  for (const PlanRun& run : some.winner()->runs) {
+    EXPECT_GT(run.achieved_ms[0], none.fastest_alone[0].ms);
+    EXPECT_GT(run.achieved_ms[1], none.fastest_alone[1].ms / 1.05);
+  }
+}
+
+// Requests that meet both limits are no more than those that meet one.
+TEST(ServingSearch, limits_together_are_harder_to_keep_than_each_alone) {
+  ServingQuestion question = small_question();
+  const double apart = search_with(question, {}, 1).winner()->capacity.value;
+  question.joint_percent = 95;
+  const ServingSearchResult together = search_with(question, {}, 1);
+  ASSERT_NE(together.winner(), nullptr);
+  EXPECT_LE(together.winner()->capacity.value, apart * 1.02);
+  for (const PlanRun& run : together.winner()->runs) {
+    for (size_t i = 0; run.attained && i < question.slos.size(); ++i) {
+      EXPECT_LE(run.achieved_ms[i], question.slos[i].limit_ms * 1.001);
+    }
+  }
+  question.joint_percent = 50;
+  for (LatencySlo& slo : question.slos) slo.percentile = 50;
+  EXPECT_GT(search_with(question, {}, 1).winner()->capacity.value, apart);
+}
+
+// Answers as it is told.
+class FixedEvaluator : public PlanEvaluator {
+ public:
+  std::function<PlanPoint(const ServingLayout&)> point;
+  std::vector<LayoutJudgement> judge(std::span<const ServingLayout> layouts) override {
+    return std::vector<LayoutJudgement>(layouts.size(), {.pruned = {}, .most_requests_per_s = 1000, .alone_ms = {1}});
+  }
+  std::vector<PlanPoint> evaluate(std::span<const ServingLayout> layouts, Effort effort) override {
+    std::vector<PlanPoint> points;
+    for (const ServingLayout& layout : layouts) {
+      points.push_back(point(layout));
+      points.back().layout = layout;
+      points.back().effort = effort;
+    }
+    return points;
+  }
+};
+
+TEST(ServingSearch, of_layouts_that_capacity_cannot_tell_apart_the_faster_one_wins) {
+  FixedEvaluator evaluator;
+  evaluator.point = [](const ServingLayout& layout) {
+    const bool limited = layout.pool.max_num_seqs > 0;
+    const double capacity = limited ? 10 : 10.1;
+    return PlanPoint{.layout = {},
+                     .capacity = {.value = capacity, .low = capacity, .high = capacity},
+                     .runs = {{.rate = capacity,
+                               .attained = true,
+                               .achieved_ms = {1, 1},
+                               .output_tokens_per_s = 100,
+                               .tokens_per_s_of_user = limited ? 50.0 : 20.0}}};
+  };
+  ServingQuestion question = small_question();
+  question.choices.separate_pools = false;
+  const ServingSearchResult result = search_serving_layouts(question, evaluator);
+  ASSERT_NE(result.winner(), nullptr);
+  EXPECT_EQ(result.winner()->layout.pool.max_num_seqs, 8);
+}
+
+TEST(ServingSearch, the_frontier_knows_energy) {
+  FixedEvaluator evaluator;
+  evaluator.point = [](const ServingLayout& layout) {
+    const bool limited = layout.pool.max_num_seqs > 0;
+    return PlanPoint{.layout = {},
+                     .capacity = {.value = 10, .low = 10, .high = 10},
+                     .runs = {{.rate = 10,
+                               .attained = true,
+                               .achieved_ms = {1, 1},
+                               .output_tokens_per_s = limited ? 90.0 : 100.0,
+                               .tokens_per_s_of_user = limited ? 20.0 : 30.0,
+                               .joules_per_token = {.value = limited ? 1.0 : 2.0}}}};
+  };
+  ServingQuestion question = small_question();
+  question.choices.separate_pools = false;
+  question.choices.tensor = {1};
+  const ServingSearchResult result = search_serving_layouts(question, evaluator);
+  const auto by = [](FrontierMeasure measure) { return static_cast<size_t>(measure); };
+  ASSERT_EQ(result.frontier.size(), 2U);
+  EXPECT_TRUE(result.frontier[0].best_in[by(FrontierMeasure::work)]);
+  EXPECT_TRUE(result.frontier[0].best_in[by(FrontierMeasure::cost)]);
+  EXPECT_FALSE(result.frontier[1].best_in[by(FrontierMeasure::work)]);
+  EXPECT_TRUE(result.frontier[1].best_in[by(FrontierMeasure::energy)]);
 }
 
 TEST(ServingSearch, the_frontier_trades_speed_for_work) {
@@ -125,6 +228,28 @@ TEST(LayoutSpace, every_layout_has_a_key_of_its_own_and_fits_the_devices) {
   EXPECT_EQ(std::adjacent_find(keys.begin(), keys.end()), keys.end());
 }
 
+TEST(LayoutSpace, prompts_may_be_computed_on_other_devices) {
+  ServingQuestion question = small_question();
+  HardwareChoice other = question.hardware[0];
+  other.device = HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device("l40s");
+  other.usd_per_hour = 2;
+  question.hardware.push_back(other);
+  question.budget_usd_per_hour = 5;
+  const auto mixed = [&] {
+    std::vector<ServingLayout> layouts = serving_layouts(question);
+    std::erase_if(layouts, [](const ServingLayout& layout) { return !layout.is_mixed(); });
+    return layouts;
+  };
+  EXPECT_TRUE(mixed().empty());
+  question.choices.mixed_pools = true;
+  const std::vector<ServingLayout> layouts = mixed();
+  EXPECT_FALSE(layouts.empty());
+  for (const ServingLayout& layout : layouts) {
+    EXPECT_LE(*question.usd_per_hour(layout), 5) << layout.key();
+    EXPECT_EQ(question.hardware_of(layout).size(), 2U);
+  }
+}
+
 TEST(ServingLayout, its_key_stays_what_it_is) {
   const ServingLayout layout{
       .pool = {.engine = {.device = "h100_sxm", .scheme = Scheme::fp8, .tensor = 4}, .replicas = 2, .max_num_seqs = 64},
@@ -138,8 +263,9 @@ TEST(LaunchCommand, says_what_the_layout_says) {
   EngineChoice engine{.device = "l4", .scheme = Scheme::fp8, .kv_dtype = DType::fp8, .tensor = 2};
   ServingLayout layout{.pool = {.engine = engine, .replicas = 3, .max_num_seqs = 64}, .decode = {}};
   const std::vector<LaunchCommand> vllm = launch_commands(question, layout, 4096);
-  ASSERT_EQ(vllm.size(), 1U);
+  ASSERT_EQ(vllm.size(), 2U);
   EXPECT_EQ(vllm[0].count, 3);
+  EXPECT_EQ(vllm[1].role, "router");
   EXPECT_EQ(
       vllm[0].line,
       "vllm serve org/model --tensor-parallel-size 2 --quantization fp8 --kv-cache-dtype fp8 --max-model-len 4096 "
@@ -147,12 +273,35 @@ TEST(LaunchCommand, says_what_the_layout_says) {
   layout.pool.engine.engine = "sglang";
   layout.decode = layout.pool;
   const std::vector<LaunchCommand> sglang = launch_commands(question, layout, 4096);
-  ASSERT_EQ(sglang.size(), 2U);
+  ASSERT_EQ(sglang.size(), 3U);
   EXPECT_THAT(sglang[0].line, HasSubstr("--disaggregation-mode prefill"));
   EXPECT_THAT(sglang[1].line, HasSubstr("--disaggregation-mode decode"));
   layout.decode.reset();
   layout.pool.engine.engine = "trtllm";
   EXPECT_THAT(launch_commands(question, layout, 4096)[0].note, HasSubstr("fp8"));
+}
+
+// Every server has devices and ports that no other has, and the router knows them all.
+TEST(LaunchCommand, servers_of_one_host_are_apart) {
+  ServingQuestion question = small_question();
+  question.hardware[0].node_devices = 8;
+  const EngineChoice engine{.device = "l4", .engine = "sglang", .tensor = 2};
+  ServingLayout layout{.pool = {.engine = engine, .replicas = 2}, .decode = EnginePool{.engine = engine}};
+  const std::vector<LaunchCommand> sglang = launch_commands(question, layout, 4096);
+  ASSERT_EQ(sglang.size(), 4U);
+  EXPECT_THAT(sglang[0].line, HasSubstr("CUDA_VISIBLE_DEVICES=0,1 "));
+  EXPECT_THAT(sglang[1].line, HasSubstr("CUDA_VISIBLE_DEVICES=2,3 "));
+  EXPECT_THAT(sglang[2].line, HasSubstr("CUDA_VISIBLE_DEVICES=4,5 "));
+  EXPECT_THAT(sglang[2].line, HasSubstr("--disaggregation-mode decode"));
+  EXPECT_EQ(sglang[3].line,
+            "python -m sglang_router.launch_router --pd-disaggregation --prefill http://localhost:8001 8998 --prefill "
+            "http://localhost:8002 8999 --decode http://localhost:8003 --port 8000");
+  layout.pool.engine.engine = layout.decode->engine.engine = "vllm";
+  const std::vector<LaunchCommand> vllm = launch_commands(question, layout, 4096);
+  EXPECT_THAT(vllm[1].line, HasSubstr("VLLM_NIXL_SIDE_CHANNEL_PORT=5602 "));
+  EXPECT_THAT(vllm[1].line, HasSubstr("--port 8002"));
+  layout.pool.engine.engine = layout.decode->engine.engine = "trtllm";
+  EXPECT_THAT(launch_commands(question, layout, 4096).back().note, HasSubstr("localhost:8003"));
 }
 
 }  // namespace

@@ -1,11 +1,7 @@
 #include "report/page/serving_plan_page.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
-#include "base/text.h"
-#include "plan/serving/launch_command.h"
 #include "report/page/step_parts.h"
 
 namespace foretoken {
@@ -27,32 +23,48 @@ void add_ranking(HtmlPage& page, const ServingPlanReport& report) {
     const PlanPoint& point = report.result.points[i];
     const PlanRun* run = shown_run(question, point);
     const auto devices = static_cast<double>(point.layout.devices());
-    rows.push_back({layout_text(point.layout), point.layout.pool.engine.device,
-                    fmt::format("{}", point.layout.devices()), fmt::format("{:.3g}", point.capacity.value),
-                    fmt::format("{:.3g} to {:.3g}", point.capacity.low, point.capacity.high),
-                    run != nullptr ? fmt::format("{:.0f}", run->output_tokens_per_s / devices) : "",
-                    run != nullptr ? fmt::format("{:.1f}", run->tokens_per_s_of_user) : "",
-                    dollars(question.usd_per_hour(point.layout)),
-                    run != nullptr ? dollars(usd_per_million(question, point, *run)) : ""});
+    rows.push_back(
+        {layout_text(point.layout), devices_text(point.layout), fmt::format("{}", point.layout.devices()),
+         fmt::format("{:.3g}", point.capacity.value),
+         fmt::format("{:.3g} to {:.3g}", point.capacity.low, point.capacity.high),
+         run != nullptr ? fmt::format("{:.0f}", run->output_tokens_per_s / devices) : "",
+         run != nullptr ? fmt::format("{:.1f}", run->tokens_per_s_of_user) : "",
+         dollars(question.usd_per_hour(point.layout)),
+         run != nullptr ? dollars(usd_per_million_tokens(question, point.layout, *run)) : "",
+         run != nullptr && run->joules_per_token.value > 0 ? fmt::format("{:.2f}", run->joules_per_token.value) : ""});
   }
   page.heading("The best layouts");
   page.table({"layout", "device", "GPUs", "requests/s", "90% interval", "tokens/s of a GPU", "tokens/s of a user",
-              "USD/hour", "USD/million output tokens"},
+              "USD/hour", "USD/million output tokens", "J/output token"},
              rows);
   page.paragraph(
       "Simulated at length, best first. Intervals that overlap cannot be told apart; the full list is below.");
 }
 
-void add_launch(HtmlPage& page, const ServingPlanReport& report, const ServingLayout& layout) {
-  page.heading("To start it");
-  for (const LaunchCommand& command :
-       launch_commands(report.question, layout, planned_model_len(report.question, report.traffic))) {
-    std::string servers = fmt::format("{} {}server{}", command.count, command.role.empty() ? "" : command.role + " ",
-                                      command.count > 1 ? "s behind a router" : "");
-    if (!command.note.empty()) servers += fmt::format(" ({})", command.note);
-    page.paragraph(servers + ":");
-    page.preformatted(shell_lines(command.line));
+// What the winner costs and draws at the rate that it is shown by.
+void add_plan_costs(HtmlPage& page, const ServingQuestion& question, const PlanPoint& winner) {
+  const PlanRun* run = shown_run(question, winner);
+  if (run == nullptr) return;
+  const std::optional<double> usd_per_hour = question.usd_per_hour(winner.layout);
+  const Headline& joules = run->joules_per_token;
+  std::vector<std::vector<std::string>> rows;
+  if (usd_per_hour) {
+    rows.push_back({"Rent of an hour", fmt::format("{:.2f} USD", *usd_per_hour), "", ""});
+    rows.push_back({"A million output tokens",
+                    fmt::format("{:.2f} USD", usd_per_million_tokens(question, winner.layout, *run).value_or(0)), "",
+                    ""});
   }
+  if (joules.value > 0) {
+    rows.push_back({"Facility, for an output token", fmt::format("{:.3g} J", joules.value),
+                    fmt::format("{:.3g}", joules.low), fmt::format("{:.3g}", joules.high)});
+  }
+  page.heading("Energy and cost");
+  if (rows.empty()) {
+    page.paragraph("Neither the price of these devices is known nor what they draw.");
+    return;
+  }
+  page.table({fmt::format("at {:.3g} requests/s", run->rate), "predicted", "low (90%)", "high"}, rows);
+  page.paragraph("The interval is that of the boards' power alone; host, facility and prices are taken as given.");
 }
 
 // A chart for each limit, at its percentile.
@@ -90,6 +102,7 @@ void add_winner(HtmlPage& page, const ServingPlanReport& report, const ShownLayo
   }
   add_roofline(page, of_device, shown.device);
   add_device_memory(page, shown.memory);
+  add_plan_costs(page, report.question, winner);
 }
 
 }  // namespace
@@ -98,7 +111,10 @@ std::string serving_plan_page_html(const ServingPlanPage& own) {
   const ServingPlanReport& report = own.report;
   HtmlPage page(fmt::format("foretoken: serving {}", report.question.model.name));
   page.sentence(serving_plan_sentence(report));
-  if (const PlanPoint* winner = report.result.winner()) add_launch(page, report, winner->layout);
+  if (const PlanPoint* winner = report.result.winner()) {
+    page.heading("To start it");
+    page.preformatted(launch_text(report, winner->layout));
+  }
   page.heading("Speed for a user against work of a GPU");
   page.figure(serving_plan_svg(report),
               "Every simulated run within the limits; red: the winner, line: no other run is better in both, dashed: "

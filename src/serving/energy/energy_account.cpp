@@ -32,6 +32,16 @@ double host_watts_per_board(const Device& device, const std::optional<Node>& nod
   return std::max(0.0, all / node->device_count - board);
 }
 
+MeteredBoards metered_boards(const Device& device, const std::optional<Node>& node, const PowerModel& power,
+                             double supply_efficiency) {
+  return {.device = device.name,
+          .idle_watts = power.idle_watts(),
+          .limit_watts = power.limit_watts(),
+          .host_watts = host_watts_per_board(device, node, supply_efficiency),
+          .usd_per_hour = std::nullopt,
+          .price_source = ""};
+}
+
 EnergyAccount energy_account(const EnergyMeter& meter, const std::vector<MeteredBoards>& boards,
                              const FacilityRates& rates, const ServingMetrics& metrics, const Estimate& duration_s) {
   EnergyAccount account;

@@ -46,6 +46,10 @@ struct FacilityRates {
 // Elsworth et al. 2025, arXiv 2508.15734.)
 double host_watts_per_board(const Device& device, const std::optional<Node>& node, double supply_efficiency);
 
+// One replica of one board, without a price.
+MeteredBoards metered_boards(const Device& device, const std::optional<Node>& node, const PowerModel& power,
+                             double supply_efficiency);
+
 struct EnergyAccount {
   int64_t boards = 0;
   double limit_watts = 0;  // of all of them

@@ -22,6 +22,15 @@ SustainedGrid::Step grid_step(const StepRecord& step) {
 
 }  // namespace
 
+StepWatts watts_of_replica(SustainedGrid& grid, int64_t lock_step_ranks) {
+  return [&grid, ranks = static_cast<double>(lock_step_ranks)](const SustainedGrid::Step& step) {
+    const SustainedGrid::Step of_rank{.prompt_tokens = step.prompt_tokens / ranks,
+                                      .decodes = step.decodes / ranks,
+                                      .mean_context = step.mean_context};
+    return scaled(grid.watts_above_idle(of_rank), ranks);
+  };
+}
+
 EnergyMeter::EnergyMeter(std::vector<StepWatts> watts_of_replica)
     : watts_of_replica_(std::move(watts_of_replica)), joules_of_replica_(watts_of_replica_.size()) {}
 

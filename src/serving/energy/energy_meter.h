@@ -15,6 +15,9 @@ namespace foretoken {
 // W of all boards of a replica together beyond idle, mean over a step of this size (SustainedGrid::watts_above_idle).
 using StepWatts = std::function<Estimate(const SustainedGrid::Step&)>;
 
+// Of a replica whose ranks run the steps of `grid` in lock step, each its share. `grid` outlives it.
+StepWatts watts_of_replica(SustainedGrid& grid, int64_t lock_step_ranks);
+
 // Kinds of steps: StepPhase::prefill, decode and mixed, in this order.
 inline constexpr size_t step_kinds = 3;
 using JoulesByStep = std::array<Estimate, step_kinds>;

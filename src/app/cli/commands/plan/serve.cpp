@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "compose/serving_engine.h"
 #include "report/serving_plan_report.h"
+#include "report/shared_plan_report.h"
 
 namespace foretoken {
 namespace {
@@ -35,6 +36,7 @@ std::pair<std::string, std::string> named_value(const char* flag, const std::str
 
 std::vector<int64_t> listed_sizes(const char* flag, const std::vector<std::string>& texts, int64_t least) {
   std::vector<int64_t> numbers;
+  numbers.reserve(texts.size());
   for (const std::string& text : texts)
     numbers.push_back(parse_size(flag, text, {.least = least, .most = 100'000'000}));
   return numbers;
@@ -48,11 +50,19 @@ class PlanServe : public Command {
     options.text("--model", model_, "Built-in name (foretoken models), config.json, or a directory with one", true);
     options.list("--slo,--goodput", slos_,
                  "Latency limits: ttft<500ms@p99,tpot<50ms@p95,e2e<20s@p99, itl; or ttft:500,tpot:50 (ms, p99)", true);
+    options.number("--attainment", attainment_, {.least = 0, .most = 100},
+                   "Percent of the requests that must each meet all limits together (goodput), instead of each limit "
+                   "at its percentile; 0 = no");
     options.list("--hardware", hardware_, "Devices and how many there may be: h100_sxm:8,a100_sxm:16", true);
     options.list("--price", prices_, "USD for one device and hour, h100_sxm=2.5; default: the library's");
     options.number("--budget-usd-hour", budget_, {.least = 0, .most = 1e9}, "Most USD an hour; 0 = any");
     options.choice("--objective", objective_, {"auto", "capacity", "cost"},
                    "auto = least cost for --request-rate, most requests/s where that is not given");
+    options.flag("--pessimistic", pessimistic_,
+                 "Plan for steps that are as slow as their 90% interval allows, so that the answer holds in that case");
+    options.list("--also", also_,
+                 "Another model on the same devices, with engines of its own: MODEL@RATE, or MODEL@RATE:IN/OUT with "
+                 "lengths of its own; each model then has a rate");
     load_.declare(options);
     options.heading("Layouts to try");
     options.list("--engines", engines_, "vllm, sglang, trtllm; default: all");
@@ -65,6 +75,7 @@ class PlanServe : public Command {
     options.list("--max-num-seqs", seqs_, "Most sequences of a step; default: the engine's, 32, 64, 128, 256");
     options.list("--max-num-batched-tokens", tokens_, "Most tokens of a step; default: the engine's, 2048, 8192");
     options.flag("--disaggregate", separate_pools_, "Also compute prompts on engines of their own [on]");
+    options.flag("--mix-hardware", mixed_pools_, "Also compute prompts on other devices than those that decode");
     options.integer("--max-model-len", max_model_len_, {.least = 0, .most = 100'000'000},
                     "Longest sequence, prompt and output; 0 = what the requests need");
     options.number("--gpu-memory-utilization,--mem-fraction-static,--free-gpu-memory-fraction", memory_fraction_,
@@ -83,25 +94,17 @@ class PlanServe : public Command {
         "  foretoken plan serve --model Llama-3.1-70B --hardware h100_sxm:8 --slo \"ttft<500ms@p99,tpot<50ms@p99\"\n"
         "      --dataset-name lognormal --random-input-len 1024 --random-output-len 256\n"
         "  foretoken plan serve --model Llama-3.1-8B --hardware h100_sxm:8,l40s:8 --slo ttft:500,tpot:50\n"
-        "      --request-rate 40 --random-output-len 200 --engines vllm");
+        "      --request-rate 40 --random-output-len 200 --engines vllm\n"
+        "  foretoken plan serve --model Llama-3.1-70B --request-rate 4 --also Llama-3.1-8B@20 --hardware h100_sxm:8\n"
+        "      --slo ttft:500,tpot:50");
   }
 
   Answer run(const Library& library) const override {
     load_.check_use(*options_);
     const Rank rank = store_.own_rank();
     if (rank.answers()) files_.check();
-    ServingPlanner planner{
-        .library = library,
-        .question = question(library),
-        .traffic = Traffic(requests()),
-        .device_files = device_files(library),
-        .other_files = {model_},
-        .tier = tier_from_name(tier_).value(),
-        .limits = {.quick = static_cast<size_t>(most_simulated_), .full = static_cast<size_t>(finalists_)},
-        .threads = threads_to_use(threads_),
-        .store = store_.store,
-        .tell = show_progress};
-    if (planner.question.drafts) planner.other_files.push_back(planner.question.drafts->config.model);
+    if (!also_.empty()) return run_together(library, rank);
+    const ServingPlanner planner = make_planner(library, {.model = model_, .load = load_});
     const ServingSearchResult result = planner.search();
     if (!rank.answers()) return {.text = {}, .json = {}};
     files_.write(planner, result);
@@ -110,35 +113,101 @@ class PlanServe : public Command {
   }
 
  private:
+  struct AskedModel {
+    std::string model;
+    LoadFlags load;
+  };
+
+  Answer run_together(const Library& library, const Rank& rank) const {
+    if (files_.any()) {
+      throw InputError({.source = "--also", .expected = "no --html, --csv or --trace-out: those are of one model"});
+    }
+    if (speculation_.given()) {
+      throw InputError({.source = "--also", .expected = "no --speculative-config: drafts are of one model"});
+    }
+    std::vector<AskedModel> asked = {{.model = model_, .load = load_}};
+    for (const std::string& text : also_) asked.push_back(also_asked(text));
+    std::vector<ServingPlanner> planners;
+    std::vector<ServingQuestion> questions;
+    for (const AskedModel& one : asked) {
+      planners.push_back(make_planner(library, one));
+      questions.push_back(planners.back().question);
+      if (questions.back().rate) continue;
+      throw InputError({.source = "--request-rate", .value = "inf", .expected = "with --also: requests/s of --model"});
+    }
+    const SharedPlan plan = share_devices(questions, [&](size_t model, const ServingQuestion& question) {
+      show_progress(question.model.name);
+      planners[model].question = question;
+      return planners[model].search();
+    });
+    if (!rank.answers()) return {.text = {}, .json = {}};
+    SharedPlanReport report{.plan = plan, .traffic = {}};
+    for (const ServingPlanner& planner : planners) report.traffic.push_back(&planner.traffic);
+    return {.text = shared_plan_text(report), .json = shared_plan_json(report)};
+  }
+
+  AskedModel also_asked(const std::string& text) const {
+    constexpr const char* form = "MODEL@RATE or MODEL@RATE:IN/OUT, as in Llama-3.1-8B@20:512/128";
+    const auto [model, rest] = named_value("--also", text, '@', form);
+    AskedModel asked{.model = model, .load = load_};
+    const size_t colon = rest.find(':');
+    asked.load.request_rate = rest.substr(0, colon);
+    parse_listed_number("--also", asked.load.request_rate, {.least = 1e-9, .most = 1e9}, form);
+    if (colon == std::string::npos) return asked;
+    const auto [in, out] = named_value("--also", rest.substr(colon + 1), '/', form);
+    asked.load.input_len = parse_size("--also", in, {.least = 1, .most = 100'000'000});
+    asked.load.output_len = parse_size("--also", out, {.least = 1, .most = 100'000'000});
+    return asked;
+  }
+
+  ServingPlanner make_planner(const Library& library, const AskedModel& asked) const {
+    ServingPlanner planner{
+        .library = library,
+        .question = question(library, asked),
+        .traffic = Traffic(requests(asked.load)),
+        .device_files = device_files(library),
+        .other_files = {asked.model},
+        .tier = tier_from_name(tier_).value(),
+        .limits = {.quick = static_cast<size_t>(most_simulated_), .full = static_cast<size_t>(finalists_)},
+        .threads = threads_to_use(threads_),
+        .store = store_.store,
+        .tell = show_progress};
+    if (planner.question.drafts) planner.other_files.push_back(planner.question.drafts->config.model);
+    return planner;
+  }
+
   // The same requests for every rate: arrivals are stretched afterwards.
-  std::vector<Request> requests() const {
-    if (load_.conversations() || load_.max_concurrency > 0) {
-      throw InputError({.source = load_.conversations() ? "--dataset-name" : "--max-concurrency",
-                        .value = load_.conversations() ? load_.dataset : fmt::format("{}", load_.max_concurrency),
+  static std::vector<Request> requests(const LoadFlags& load) {
+    if (load.conversations() || load.max_concurrency > 0) {
+      throw InputError({.source = load.conversations() ? "--dataset-name" : "--max-concurrency",
+                        .value = load.conversations() ? load.dataset : fmt::format("{}", load.max_concurrency),
                         .expected = "requests that do not wait for each other: a trace, random, lognormal or "
                                     "prefix_repetition"});
     }
-    LoadFlags flags = load_;
-    flags.request_rate = load_.trace.empty() ? "1" : "inf";
+    LoadFlags flags = load;
+    flags.request_rate = load.trace.empty() ? "1" : "inf";
     if (flags.num_prompts == 0) flags.num_prompts = most_traffic;
-    const std::unique_ptr<RequestSource> source = flags.load()(static_cast<uint64_t>(load_.seed));
+    const std::unique_ptr<RequestSource> source = flags.load()(static_cast<uint64_t>(load.seed));
     return Traffic::taken_from(*source, std::min(flags.num_prompts, most_traffic));
   }
 
-  ServingQuestion question(const Library& library) const {
-    ServingQuestion asked{.model = library.models().model(model_),
+  ServingQuestion question(const Library& library, const AskedModel& of) const {
+    const double rate = of.load.rate();
+    ServingQuestion asked{.model = library.models().model(of.model),
                           .slos = parse_slos(fmt::format("{}", fmt::join(slos_, ",")), "--slo"),
                           .hardware = hardware(library),
                           .choices = {},
                           .drafts = {},
                           .max_model_len = max_model_len_,
                           .memory_fraction = memory_fraction_};
+    if (attainment_ > 0) set_attainment(asked);
+    asked.pessimistic = pessimistic_;
     if (asked.model.is_encoder_only()) {
       throw InputError({.source = "--model", .value = asked.model.name, .expected = "a model that generates tokens"});
     }
-    if (std::isfinite(load_.rate())) asked.rate = load_.rate();
+    if (std::isfinite(rate)) asked.rate = rate;
     if (asked.rate && *asked.rate <= 0) {
-      throw InputError({.source = "--request-rate", .value = load_.request_rate, .expected = "a number above 0"});
+      throw InputError({.source = "--request-rate", .value = of.load.request_rate, .expected = "a number above 0"});
     }
     if (budget_ > 0) asked.budget_usd_per_hour = budget_;
     const bool cheap = objective_ == "cost" || (objective_ == "auto" && asked.rate);
@@ -154,6 +223,21 @@ class PlanServe : public Command {
                                  .text = speculation_.config + " " + speculation_.acceptance};
     }
     return asked;
+  }
+
+  void set_attainment(ServingQuestion& asked) const {
+    asked.joint_percent = attainment_;
+    for (LatencySlo& slo : asked.slos) {
+      const bool has_percentile = slo.percentile != LatencySlo{}.percentile;
+      const bool twice = std::count_if(asked.slos.begin(), asked.slos.end(),
+                                       [&](const LatencySlo& other) { return other.metric == slo.metric; }) > 1;
+      if (has_percentile || twice || slo.metric == SloMetric::itl) {
+        throw InputError({.source = "--slo",
+                          .value = slo_key(slo),
+                          .expected = "with --attainment: one limit of each of ttft, tpot and e2e, no percentiles"});
+      }
+    }
+    for (LatencySlo& slo : asked.slos) slo.percentile = attainment_;
   }
 
   std::vector<HardwareChoice> hardware(const Library& library) const {
@@ -210,7 +294,8 @@ class PlanServe : public Command {
                          .max_num_batched_tokens = tokens_.empty()
                                                        ? std::vector<int64_t>{0, 2048, 8192}
                                                        : listed_sizes("--max-num-batched-tokens", tokens_, 0),
-                         .separate_pools = separate_pools_};
+                         .separate_pools = separate_pools_,
+                         .mixed_pools = mixed_pools_};
     for (const std::string& engine : result.engines) engine_kind(engine);
     const auto add = [](auto& list, const auto& one) {
       if (std::find(list.begin(), list.end(), one) == list.end()) list.push_back(one);
@@ -241,10 +326,10 @@ class PlanServe : public Command {
 
   const Options* options_ = nullptr;
   std::string model_, objective_ = "auto", tier_ = "best";
-  std::vector<std::string> slos_, hardware_, prices_, engines_, schemes_, kv_dtypes_, tensor_, pipeline_, seqs_,
+  std::vector<std::string> slos_, also_, hardware_, prices_, engines_, schemes_, kv_dtypes_, tensor_, pipeline_, seqs_,
       tokens_;
-  double budget_ = 0, memory_fraction_ = 0;
-  bool separate_pools_ = true;
+  double budget_ = 0, memory_fraction_ = 0, attainment_ = 0;
+  bool separate_pools_ = true, mixed_pools_ = false, pessimistic_ = false;
   int64_t max_model_len_ = 0, most_simulated_ = 96, finalists_ = 6, threads_ = 0;
   LoadFlags load_;
   SpeculationFlags speculation_;

@@ -1,0 +1,49 @@
+#include "report/serving_plan_words.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace foretoken {
+
+std::string rate_number(double requests_per_s) {
+  return requests_per_s >= 100  ? fmt::format("{:.0f}", requests_per_s)
+         : requests_per_s >= 10 ? fmt::format("{:.1f}", requests_per_s)
+                                : fmt::format("{:.2f}", requests_per_s);
+}
+
+std::string capacity_interval(const Headline& capacity) {
+  return fmt::format("{} requests/s ({} to {})", rate_number(capacity.value), rate_number(capacity.low),
+                     rate_number(capacity.high));
+}
+
+std::string slos_text(const ServingQuestion& question) {
+  std::string text;
+  if (question.joint_percent) {
+    for (const LatencySlo& slo : question.slos) text += (text.empty() ? "" : " and ") + limit_text(slo);
+    return fmt::format("{} for {}% of the requests", text, number_text(*question.joint_percent));
+  }
+  for (const LatencySlo& slo : question.slos) text += (text.empty() ? "" : ", ") + slo_text(slo);
+  return text;
+}
+
+std::string hardware_text(const ServingQuestion& question, const ServingLayout& layout) {
+  std::string text;
+  for (const auto& [choice, devices] : question.hardware_of(layout)) {
+    text += fmt::format("{}{} x {}", text.empty() ? "" : " and ", devices, choice->device.title);
+  }
+  return text;
+}
+
+std::string achieved_text(const ServingQuestion& question, const PlanRun& run) {
+  std::string text;
+  for (size_t i = 0; i < question.slos.size(); ++i) {
+    const LatencySlo& slo = question.slos[i];
+    const std::string name = slo_text(slo);
+    text +=
+        fmt::format("{}{} {:.0f} ms", text.empty() ? "" : ", ", name.substr(0, name.find(" <")), run.achieved_ms[i]);
+  }
+  return text;
+}
+
+}  // namespace foretoken

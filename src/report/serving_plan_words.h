@@ -1,0 +1,18 @@
+// Parts of sentences about plans of serving.
+#pragma once
+
+#include <string>
+
+#include "plan/serving/serving_search.h"
+
+namespace foretoken {
+
+std::string rate_number(double requests_per_s);
+std::string capacity_interval(const Headline& capacity);  // "19.1 requests/s (17.2 to 21.0)"
+std::string slos_text(const ServingQuestion& question);   // "TTFT p99 < 500 ms, TPOT p99 < 50 ms"
+// "8 x NVIDIA H100 SXM", "4 x NVIDIA H100 SXM and 8 x NVIDIA L40S".
+std::string hardware_text(const ServingQuestion& question, const ServingLayout& layout);
+// "TTFT p99 433 ms, TPOT p99 41 ms".
+std::string achieved_text(const ServingQuestion& question, const PlanRun& run);
+
+}  // namespace foretoken

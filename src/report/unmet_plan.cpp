@@ -1,0 +1,141 @@
+#include "report/unmet_plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "model/weights.h"
+#include "report/serving_plan_words.h"
+
+namespace foretoken {
+namespace {
+
+// The layout that serves most requests within the limits, whatever rate is asked for; null = none keeps them.
+const PlanPoint* most_capable(const ServingPlanReport& report) {
+  const PlanPoint* best = nullptr;
+  const auto look = [&](const std::vector<PlanPoint>& points) {
+    for (const PlanPoint& point : points) {
+      if (point.capacity.value > 0 && (best == nullptr || point.capacity.value > best->capacity.value)) best = &point;
+    }
+  };
+  if (report.result.without_rate) look(report.result.without_rate->points);
+  if (best == nullptr) look(report.result.points);
+  return best;
+}
+
+// Such layouts side by side.
+int64_t devices_for(double rate, const PlanPoint& point) {
+  return static_cast<int64_t>(std::ceil(rate / point.capacity.value)) * point.layout.devices();
+}
+
+// How far a run is from keeping its limits: above 1 where it breaks one.
+double worst_ratio(const ServingQuestion& question, const PlanRun& run) {
+  double worst = 0;
+  for (size_t i = 0; i < question.slos.size(); ++i) {
+    const double ratio = run.achieved_ms[i] / question.slos[i].limit_ms;
+    if (!(ratio <= worst)) worst = ratio;
+  }
+  return worst;
+}
+
+struct NearRun {
+  const PlanPoint* point = nullptr;
+  const PlanRun* run = nullptr;
+};
+
+NearRun nearest_run(const ServingPlanReport& report) {
+  NearRun nearest;
+  for (const PlanPoint& point : report.result.points) {
+    for (const PlanRun& run : point.runs) {
+      const double ratio = worst_ratio(report.question, run);
+      const bool nearer = nearest.run == nullptr || ratio < worst_ratio(report.question, *nearest.run);
+      if (std::isfinite(ratio) && nearer) nearest = {.point = &point, .run = &run};
+    }
+  }
+  return nearest;
+}
+
+std::string on_hardware(const ServingQuestion& question, const ServingLayout& layout) {
+  return fmt::format("{} on {}", layout_text(layout), hardware_text(question, layout));
+}
+
+// Latencies that no layout reaches, even for a request that runs alone.
+std::string out_of_reach(const ServingPlanReport& report) {
+  std::string text;
+  const std::vector<FastestAlone>& fastest = report.result.fastest_alone;
+  for (size_t i = 0; i < fastest.size(); ++i) {
+    const LatencySlo& slo = report.question.slos[i];
+    if (fastest[i].ms <= slo.limit_ms) continue;
+    text += fmt::format(" {} is out of reach: a request alone takes at least {:.3g} ms, by {}.", slo_text(slo),
+                        fastest[i].ms, on_hardware(report.question, fastest[i].layout));
+  }
+  return text;
+}
+
+std::string too_little_memory(const ServingPlanReport& report) {
+  const double weights = weight_bytes(report.question.model).value();
+  std::string offered;
+  for (const HardwareChoice& choice : report.question.hardware) {
+    if (!choice.device.memory) continue;
+    offered += fmt::format("{}{} x {:.0f} GB of {}", offered.empty() ? "" : ", ", choice.most_devices,
+                           choice.device.memory->value.value() / 1e9, choice.device.name);
+  }
+  return fmt::format(
+      " No engine has room for the weights ({:.0f} GB as the model's config says) and its longest "
+      "request on {}: offer more devices, or a narrower format (--quantizations).",
+      weights / 1e9, offered);
+}
+
+}  // namespace
+
+std::string unmet_plan_text(const ServingPlanReport& report) {
+  const ServingQuestion& question = report.question;
+  const ServingSearchResult& result = report.result;
+  std::string text = fmt::format("None of {} layouts serves {}", result.layouts, question.model.name);
+  if (question.rate) text += fmt::format(" at {} requests/s", number_text(*question.rate));
+  text += fmt::format(" within {}.", slos_text(question));
+  if (result.fastest_alone.empty()) return text + too_little_memory(report) + "\n";
+  if (const PlanPoint* best = most_capable(report)) {
+    text += fmt::format(" The most that they serve is {}, by {}.", capacity_interval(best->capacity),
+                        on_hardware(question, best->layout));
+    if (question.rate) {
+      const int64_t devices = devices_for(*question.rate, *best);
+      text += fmt::format(" {} requests/s would take about {} such devices", number_text(*question.rate), devices);
+      if (const std::optional<double> usd = question.usd_per_hour(best->layout)) {
+        text += fmt::format(" (${:.2f} an hour)",
+                            *usd * static_cast<double>(devices) / static_cast<double>(best->layout.devices()));
+      }
+      text += ".";
+    }
+    return text + "\n";
+  }
+  const std::string unreachable = out_of_reach(report);
+  if (!unreachable.empty()) return text + unreachable + "\n";
+  const NearRun nearest = nearest_run(report);
+  if (nearest.run != nullptr) {
+    text += fmt::format(" The nearest is {}: {} at {} requests/s.", on_hardware(question, nearest.point->layout),
+                        achieved_text(question, *nearest.run), rate_number(nearest.run->rate));
+  }
+  return text + "\n";
+}
+
+Json reachable_json(const ServingPlanReport& report) {
+  Json alone = Json::array();
+  for (size_t i = 0; i < report.result.fastest_alone.size(); ++i) {
+    const FastestAlone& one = report.result.fastest_alone[i];
+    alone.push(
+        Json::object({{"slo", slo_key(report.question.slos[i])}, {"least_ms", one.ms}, {"key", one.layout.key()}}));
+  }
+  Json json =
+      Json::object({{"alone", std::move(alone)}, {"most_requests_per_s", Json()}, {"devices_for_rate", Json()}});
+  if (const PlanPoint* best = most_capable(report)) {
+    json.set("most_requests_per_s", best->capacity.value);
+    json.set("key", best->layout.key());
+    if (report.question.rate) json.set("devices_for_rate", devices_for(*report.question.rate, *best));
+  }
+  return json;
+}
+
+}  // namespace foretoken
