@@ -1,5 +1,7 @@
 #include "app/serving_planner.h"
 
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "app/facts_digest.h"
@@ -59,6 +61,52 @@ Json ServingPlanner::trace(const ServingLayout& layout, double rate) const {
   request.observers.push_back(&trace);
   run_serving(request);
   return trace.document();
+}
+
+ShownLayout ServingPlanner::show(const ServingLayout& layout, double rate, double capacity) const {
+  const ServingFacts from = facts();
+  EngineShelf shelf(question, from, traffic);
+  const LayoutSimulator simulator(question, traffic, shelf);
+  const LayoutEngines engines = shelf.engines(layout);
+  const auto request_at = [&](double requests_per_s) {
+    ServingRunRequest request =
+        simulator.run_request(layout, engines, requests_per_s, simulator.requests_for(Effort::full, requests_per_s));
+    request.config.bound = question.pessimistic ? StepBound::high : StepBound::value;
+    return request;
+  };
+  ServingRunRequest request = request_at(rate);
+  request.step_bounds = true;
+  const auto first_decode = static_cast<int32_t>(layout.pool.replicas);
+  StepMix of_pool(0, first_decode), of_decode(first_decode, std::numeric_limits<int32_t>::max());
+  ShownLayout shown{.rate = rate,
+                    .run = {},
+                    .percentiles = request.percentiles,
+                    .goals = request.goals,
+                    .curves = {},
+                    .rates = {},
+                    .steps = {},
+                    .memory = (engines.decode != nullptr ? *engines.decode : *engines.pool).memory,
+                    .device = question.hardware_of(layout.pool.engine.device).device};
+  request.observers = {&of_pool, &of_decode, &shown.curves};
+  shown.run = run_serving(request);
+  for (const double share : {0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25}) {
+    shown.rates.push_back({share * capacity, run_serving(request_at(share * capacity)).metrics});
+  }
+  const auto add_steps = [&](const EnginePool& pool, const ReadyEngine& engine, const StepMix& mix) {
+    const EngineChoice& choice = pool.engine;
+    if (choice.speculates) return;
+    const ParallelPlan plan = engine_ranks(choice.plan()).plan;
+    const ComposedStepsConfig composed{
+        .model = choice.scheme ? with_scheme(question.model, *choice.scheme) : question.model,
+        .plan = plan,
+        .models = from.device_models(question.hardware_of(choice.device).device, plan),
+        .stack = engine.stack,
+        .kv_dtype = choice.kv_dtype};
+    for (TypicalStep& step : typical_steps(composed, mix)) shown.steps.push_back(std::move(step));
+  };
+  add_steps(layout.pool, *engines.pool, of_pool);
+  if (layout.decode) add_steps(*layout.decode, *engines.decode, of_decode);
+  return shown;
 }
 
 }  // namespace foretoken

@@ -10,6 +10,7 @@
 
 #include "app/library.h"
 #include "plan/serving/serving_search.h"
+#include "report/page/serving_plan_page.h"
 
 namespace foretoken {
 
@@ -34,6 +35,8 @@ struct ServingPlanner {
   ServingSearchResult search() const;
   // One run of the layout, long enough to be looked at, as a Chrome trace.
   Json trace(const ServingLayout& layout, double rate) const;
+  // Runs at length: at this rate with intervals, and at shares of the layout's capacity.
+  ShownLayout show(const ServingLayout& layout, double rate, double capacity) const;
 
  private:
   ServingFacts facts() const;

@@ -25,22 +25,6 @@ std::string shares_text(const EnergyAccount& account) {
       percent(account.steps_joules[2].value), percent(account.idle_joules.value));
 }
 
-std::string assumptions_text(const EnergyReport& report) {
-  std::string text = fmt::format("Taken: power supplies {:g}, PUE {:g}, {:g} g CO2e a kWh",
-                                 report.rates.supply_efficiency, report.rates.pue, report.rates.carbon_g_per_kwh);
-  if (report.rates.electricity_usd_per_kwh > 0) {
-    text += fmt::format(", {:g} USD a kWh", report.rates.electricity_usd_per_kwh);
-  }
-  text += ".\n";
-  for (const MeteredBoards& boards : report.boards) {
-    text += fmt::format("{}: host {:.0f} W a board, ", boards.device, boards.host_watts);
-    text += boards.usd_per_hour ? fmt::format("{:g} USD an hour ({}).\n", *boards.usd_per_hour, boards.price_source)
-                                : "no price known (--gpu-price).\n";
-  }
-  text += "Intervals are of the boards' power and of time; host, facility and prices are taken as given.\n";
-  return wrap_lines(text, page_width, 2);
-}
-
 Json boards_json(const MeteredBoards& boards) {
   return Json::object({{"device", boards.device},
                        {"replicas", boards.replicas},
@@ -57,6 +41,22 @@ Json optional_json(const std::optional<Estimate>& value) {
 }
 
 }  // namespace
+
+std::string energy_assumptions(const EnergyReport& report) {
+  std::string text = fmt::format("Taken: power supplies {:g}, PUE {:g}, {:g} g CO2e a kWh",
+                                 report.rates.supply_efficiency, report.rates.pue, report.rates.carbon_g_per_kwh);
+  if (report.rates.electricity_usd_per_kwh > 0) {
+    text += fmt::format(", {:g} USD a kWh", report.rates.electricity_usd_per_kwh);
+  }
+  text += ".\n";
+  for (const MeteredBoards& boards : report.boards) {
+    text += fmt::format("{}: host {:.0f} W a board, ", boards.device, boards.host_watts);
+    text += boards.usd_per_hour ? fmt::format("{:g} USD an hour ({}).\n", *boards.usd_per_hour, boards.price_source)
+                                : "no price known (--gpu-price).\n";
+  }
+  text += "Intervals are of the boards' power and of time; host, facility and prices are taken as given.\n";
+  return text;
+}
 
 std::string energy_text(const EnergyReport& report) {
   const EnergyAccount& account = report.account;
@@ -78,7 +78,7 @@ std::string energy_text(const EnergyReport& report) {
     text += line("USD per million tokens", *account.usd_per_million_tokens);
     text += line("USD per million output tokens", *account.usd_per_million_output_tokens);
   }
-  return text + assumptions_text(report);
+  return text + wrap_lines(energy_assumptions(report), page_width, 2);
 }
 
 Json energy_json(const EnergyReport& report) {

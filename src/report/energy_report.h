@@ -19,6 +19,8 @@ struct EnergyReport {
 
 std::string energy_text(const EnergyReport& report);
 Json energy_json(const EnergyReport& report);
+// What was taken for facility, host and prices, a line for each.
+std::string energy_assumptions(const EnergyReport& report);
 
 // All clocks that were tried, and which one is best.
 std::string clock_search_text(std::span<const ClockTrial> trials);

@@ -19,45 +19,28 @@ std::optional<BytesPerSecond> cache_bandwidth_of(const KernelExplanation& explan
 
 std::string kernel_plot(const KernelFamily& family, const Device& device, std::span<const PlottedKernel> predicted,
                         std::span<const MeasuredRow> measured, std::optional<BytesPerSecond> cache_bandwidth) {
-  // The types of the figure, those with the highest peak first.
-  std::vector<DType> types;
-  for (const PlottedKernel& kernel : predicted) {
-    const DType type = kernel.estimate.work.math;
-    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
-  }
-  const auto peak_of = [&](DType type) { return device.peak_or_fallback(type).value_or(FlopsPerSecond(0)); };
-  std::stable_sort(types.begin(), types.end(), [&](DType a, DType b) { return peak_of(a) > peak_of(b); });
   const auto unplaced = [&](const std::string& expected) {
     throw InputError({.source = "--plot", .value = family.name, .expected = expected});
   };
   if (predicted.empty()) unplaced("at least one kernel to draw");
   if (!(predicted.front().estimate.work.flops.value() > 0))
     unplaced("a kernel that multiplies: one that only moves bytes has no place on a roofline");
-  const DType math = types.front();
-  const FlopsPerSecond peak = peak_of(math);
-  if (!(peak.value() > 0))
-    unplaced(fmt::format("a device whose {} peak is known, which that of {} is not", dtype_name(math), device.name));
-  const DType used = device.type_or_fallback(math).value_or(math);
-  RooflineFigure figure{
-      .title = fmt::format("{} on {}", family.name, device.title),
-      .subtitle = predicted.size() == 1
-                      ? predicted.front().label
-                      : fmt::format("{} kernels; each point is one call at its predicted time", predicted.size()),
-      .axes = {.peak = peak,
-               .bandwidth = device.memory_bandwidth->value,
-               .peak_label = used == math
-                                 ? fmt::format("{} dense peak", dtype_name(math))
-                                 : fmt::format("{} dense peak (no {} here)", dtype_name(used), dtype_name(math))},
-      .cache_bandwidth = cache_bandwidth};
-  for (const DType type : types) {
-    const FlopsPerSecond lower = peak_of(type);
-    if (lower >= peak || !(lower.value() > 0)) continue;
-    if (!figure.lower_peaks.empty() && figure.lower_peaks.back().second == lower) {
-      figure.lower_peaks.back().first += fmt::format(", {}", dtype_name(type));
-    } else {
-      figure.lower_peaks.emplace_back(std::string(dtype_name(type)), lower);
-    }
+  std::vector<DType> types;
+  for (const PlottedKernel& kernel : predicted) {
+    const DType type = kernel.estimate.work.math;
+    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
   }
+  std::optional<RooflineFigure> roofs = device_roofs(device, types);
+  if (!roofs) {
+    unplaced(fmt::format("a device whose {} peak and bandwidth are known, which those of {} are not",
+                         dtype_name(types.front()), device.name));
+  }
+  RooflineFigure& figure = *roofs;
+  figure.title = fmt::format("{} on {}", family.name, device.title);
+  figure.subtitle = predicted.size() == 1
+                        ? predicted.front().label
+                        : fmt::format("{} kernels; each point is one call at its predicted time", predicted.size());
+  figure.cache_bandwidth = cache_bandwidth;
   for (const PlottedKernel& kernel : predicted) {
     const Work& work = kernel.estimate.work;
     const Estimate& seconds = kernel.estimate.seconds;

@@ -1,6 +1,7 @@
 #include "report/roofline_svg.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -18,7 +19,8 @@ constexpr double width = 920, height = 620;
 constexpr double left = 112, right = width - 28, top = 74, bottom = height - 104;
 
 constexpr std::string_view roof_colour = "#1f2933", cache_colour = "#7b8794", grid_colour = "#e4e7eb";
-constexpr std::string_view measured_colour = "#2374ab", forecast_colour = "#f08a24", asked_colour = "#c81d25";
+constexpr std::string_view measured_colour = "#2374ab", forecast_colour = "#f08a24";
+constexpr std::array<std::string_view, 3> asked_colours = {"#c81d25", "#0072b2", "#00795c"};  // of series
 
 bool has_place(double intensity, FlopsPerSecond rate) {
   return intensity > 0 && std::isfinite(intensity) && rate.value() > 0 && std::isfinite(rate.value());
@@ -161,15 +163,19 @@ void draw_measured(Svg& svg, const Frame& frame, const std::vector<const Measure
   }
 }
 
-void draw_diamond(Svg& svg, SvgPoint at, double size, double opacity, std::string_view tooltip) {
-  const SvgPoint corners[] = {{at.x, at.y - size}, {at.x + size, at.y}, {at.x, at.y + size}, {at.x - size, at.y}};
-  svg.polygon(corners, {.stroke = "white", .fill = asked_colour, .width = 0.8, .opacity = opacity}, tooltip);
+std::string_view series_colour(const PredictedMark& mark) {
+  return asked_colours[mark.series % asked_colours.size()];
 }
 
-void draw_interval(Svg& svg, SvgPoint low, SvgPoint high) {
-  svg.line(low, high, {.stroke = asked_colour, .width = 1.6});
+void draw_diamond(Svg& svg, SvgPoint at, double size, const SvgStyle& style, std::string_view tooltip) {
+  const SvgPoint corners[] = {{at.x, at.y - size}, {at.x + size, at.y}, {at.x, at.y + size}, {at.x - size, at.y}};
+  svg.polygon(corners, style, tooltip);
+}
+
+void draw_interval(Svg& svg, SvgPoint low, SvgPoint high, std::string_view colour) {
+  svg.line(low, high, {.stroke = colour, .width = 1.6});
   for (const SvgPoint& end : {low, high})
-    svg.line({end.x - 5, end.y}, {end.x + 5, end.y}, {.stroke = asked_colour, .width = 1.6});
+    svg.line({end.x - 5, end.y}, {end.x + 5, end.y}, {.stroke = colour, .width = 1.6});
 }
 
 // Few enough for an interval each.
@@ -178,37 +184,66 @@ bool are_few(const std::vector<PredictedMark>& marks) {
   return marks.size() <= most_intervals;
 }
 
+// Each beside its mark, where no other one is yet.
+void draw_tags(Svg& svg, const Frame& frame, const std::vector<PredictedMark>& marks) {
+  constexpr double high = 13, wide = 18;
+  constexpr SvgPoint places[] = {{9, 4}, {-22, 4}, {9, -10}, {-22, -10}, {9, 18}, {-22, 18}, {24, 4}, {-37, 4}};
+  std::vector<SvgPoint> taken;
+  for (const PredictedMark& mark : marks) {
+    if (mark.tag.empty() || !has_place(mark.flops_per_byte, mark.rate)) continue;
+    const SvgPoint at = frame.at(mark.flops_per_byte, mark.rate.value());
+    SvgPoint chosen{at.x + places[0].x, at.y + places[0].y};
+    for (const SvgPoint& place : places) {
+      const SvgPoint here{at.x + place.x, at.y + place.y};
+      const bool is_free = std::none_of(taken.begin(), taken.end(), [&](const SvgPoint& other) {
+        return std::abs(other.x - here.x) < wide && std::abs(other.y - here.y) < high;
+      });
+      if (!is_free) continue;
+      chosen = here;
+      break;
+    }
+    taken.push_back(chosen);
+    svg.text(chosen, mark.tag, {.size = 12, .fill = series_colour(mark), .bold = true, .halo = true});
+  }
+}
+
 void draw_predicted(Svg& svg, const Frame& frame, const std::vector<PredictedMark>& marks) {
   const bool few = are_few(marks);
   constexpr size_t most_labels = 1;
   for (const PredictedMark& mark : marks) {
     if (!few || !has_place(mark.flops_per_byte, mark.rate)) continue;
     draw_interval(svg, frame.at(mark.flops_per_byte, mark.low.value()),
-                  frame.at(mark.flops_per_byte, mark.high.value()));
+                  frame.at(mark.flops_per_byte, mark.high.value()), series_colour(mark));
   }
   for (const PredictedMark& mark : marks) {
     if (!has_place(mark.flops_per_byte, mark.rate)) continue;
     const SvgPoint at = frame.at(mark.flops_per_byte, mark.rate.value());
-    draw_diamond(svg, at, few ? 6 : 3.6, few ? 1 : 0.55, mark.label);
-    if (marks.size() > most_labels) continue;
+    draw_diamond(svg, at, few ? 6 : 3.6,
+                 {.stroke = "white", .fill = series_colour(mark), .width = 0.8, .opacity = few ? 1 : 0.55}, mark.label);
+    if (marks.size() > most_labels || !mark.tag.empty()) continue;
     const bool to_the_left = at.x + 14 + svg_text_width(mark.label, 12) > right;
-    svg.text(
-        {at.x + (to_the_left ? -12 : 12), at.y + 18}, mark.label,
-        {.anchor = to_the_left ? SvgAnchor::end : SvgAnchor::start, .fill = asked_colour, .bold = true, .halo = true});
+    svg.text({at.x + (to_the_left ? -12 : 12), at.y + 18}, mark.label,
+             {.anchor = to_the_left ? SvgAnchor::end : SvgAnchor::start,
+              .fill = series_colour(mark),
+              .bold = true,
+              .halo = true});
   }
+  draw_tags(svg, frame, marks);
 }
 
 void draw_legend(Svg& svg, const RooflineFigure& figure, size_t drawn) {
   const double y = height - 26;
   double x = left;
-  if (!figure.predicted.empty()) {
+  const bool few = are_few(figure.predicted);
+  const std::string all = few ? "predicted, 90% interval" : "predicted";
+  const std::vector<std::string> series = figure.series.empty() ? std::vector<std::string>{all} : figure.series;
+  for (size_t i = 0; i < series.size() && !figure.predicted.empty(); ++i) {
+    const std::string_view colour = asked_colours[i % asked_colours.size()];
     const SvgPoint at{x + 6, y - 4};
-    const bool few = are_few(figure.predicted);
-    if (few) draw_interval(svg, {at.x, at.y + 9}, {at.x, at.y - 9});
-    draw_diamond(svg, at, few ? 6 : 4, 1, {});
-    const std::string_view text = few ? "predicted, 90% interval" : "predicted";
-    svg.text({x + 18, y}, text, {});
-    x += 42 + svg_text_width(text, 12);
+    if (few) draw_interval(svg, {at.x, at.y + 9}, {at.x, at.y - 9}, colour);
+    draw_diamond(svg, at, few ? 6 : 4, {.stroke = "white", .fill = colour, .width = 0.8}, {});
+    svg.text({x + 18, y}, series[i], {});
+    x += 42 + svg_text_width(series[i], 12);
   }
   if (drawn == 0) return;
   svg.circle({x + 6, y - 4}, 3.2, {.stroke = measured_colour, .fill = "white", .width = 1.3});
@@ -223,6 +258,32 @@ void draw_legend(Svg& svg, const RooflineFigure& figure, size_t drawn) {
 }
 
 }  // namespace
+
+std::optional<RooflineFigure> device_roofs(const Device& device, std::vector<DType> types) {
+  const auto peak_of = [&](DType type) { return device.peak_or_fallback(type).value_or(FlopsPerSecond(0)); };
+  std::stable_sort(types.begin(), types.end(), [&](DType a, DType b) { return peak_of(a) > peak_of(b); });
+  if (types.empty() || !device.memory_bandwidth) return std::nullopt;
+  const DType math = types.front();
+  const FlopsPerSecond peak = peak_of(math);
+  if (!(peak.value() > 0)) return std::nullopt;
+  const DType used = device.type_or_fallback(math).value_or(math);
+  RooflineFigure figure;
+  figure.axes = {.peak = peak,
+                 .bandwidth = device.memory_bandwidth->value,
+                 .peak_label = used == math
+                                   ? fmt::format("{} dense peak", dtype_name(math))
+                                   : fmt::format("{} dense peak (no {} here)", dtype_name(used), dtype_name(math))};
+  for (const DType type : types) {
+    const FlopsPerSecond lower = peak_of(type);
+    if (lower >= peak || !(lower.value() > 0)) continue;
+    if (!figure.lower_peaks.empty() && figure.lower_peaks.back().second == lower) {
+      figure.lower_peaks.back().first += fmt::format(", {}", dtype_name(type));
+    } else {
+      figure.lower_peaks.emplace_back(std::string(dtype_name(type)), lower);
+    }
+  }
+  return figure;
+}
 
 std::string roofline_svg(const RooflineFigure& figure) {
   const Frame frame = frame_of(figure);

@@ -76,5 +76,39 @@ TEST(RooflineSvg, the_same_figure_gives_the_same_bytes) {
   EXPECT_EQ(roofline_svg(figure_of(50)), roofline_svg(figure_of(50)));
 }
 
+TEST(RooflineSvg, tags_stand_beside_their_marks_and_not_on_each_other) {
+  RooflineFigure figure = figure_of(0);
+  figure.series = {"decode", "prefill"};
+  figure.predicted.assign(2, figure.predicted.front());
+  figure.predicted[0].tag = "1";
+  figure.predicted[1].tag = "2";
+  figure.predicted[1].series = 1;
+  const std::string svg = roofline_svg(figure);
+  const auto place_of = [&](const std::string& tag) {
+    const size_t end = svg.find(">" + tag + "</text>");
+    EXPECT_NE(end, std::string::npos) << tag;
+    const size_t begin = svg.rfind("<text", end);
+    return svg.substr(begin, svg.find("font-size", begin) - begin);
+  };
+  EXPECT_NE(place_of("1"), place_of("2"));
+  EXPECT_NE(svg.find(">decode</text>"), std::string::npos);
+  EXPECT_NE(svg.find(">prefill</text>"), std::string::npos);
+}
+
+TEST(DeviceRoofs, the_highest_peak_is_the_roof_and_the_others_lie_below) {
+  Device device;
+  device.memory_bandwidth = Fact<BytesPerSecond>{.value = BytesPerSecond(2e12)};
+  device.dense_peak[static_cast<size_t>(DType::bf16)] = Fact<FlopsPerSecond>{.value = FlopsPerSecond(1e15)};
+  device.dense_peak[static_cast<size_t>(DType::fp8)] = Fact<FlopsPerSecond>{.value = FlopsPerSecond(2e15)};
+  const std::optional<RooflineFigure> figure = device_roofs(device, {DType::bf16, DType::fp8});
+  ASSERT_TRUE(figure.has_value());
+  EXPECT_EQ(figure->axes.peak.value(), 2e15);
+  ASSERT_EQ(figure->lower_peaks.size(), 1U);
+  EXPECT_EQ(figure->lower_peaks.front().first, "bf16");
+  EXPECT_FALSE(device_roofs(device, {}).has_value());
+  device.memory_bandwidth.reset();
+  EXPECT_FALSE(device_roofs(device, {DType::bf16}).has_value());
+}
+
 }  // namespace
 }  // namespace foretoken

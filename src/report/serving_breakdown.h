@@ -5,16 +5,9 @@
 #include <vector>
 
 #include "base/json.h"
-#include "compose/step_estimate.h"
-#include "serving/results/step_mix.h"
+#include "serving/results/typical_steps.h"
 
 namespace foretoken {
-
-struct TypicalStep {
-  std::string device;
-  StepShare share;
-  StepEstimate step;
-};
 
 struct OperatorShare {
   std::string name;

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "plan/serving/launch_command.h"
 #include "report/json_rows_csv.h"
-#include "report/page/html_page.h"
 #include "report/serving_plan_words.h"
 #include "report/table.h"
 #include "report/unmet_plan.h"
@@ -375,14 +374,6 @@ std::string serving_plan_csv(const ServingPlanReport& report) {
     }
   }
   return json_rows_csv(rows);
-}
-
-std::string serving_plan_html(const ServingPlanReport& report) {
-  HtmlPage page(fmt::format("Serving {}", report.question.model.name));
-  page.sentence(serving_plan_sentence(report));
-  page.figure(serving_plan_svg(report), "Speed for a user against work of a GPU: every run within the limits");
-  page.preformatted(serving_plan_text(report));
-  return page.finish();
 }
 
 }  // namespace foretoken

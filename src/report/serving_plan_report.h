@@ -30,6 +30,5 @@ Json serving_plan_json(const ServingPlanReport& report);
 std::string serving_plan_csv(const ServingPlanReport& report);
 // Tokens/s of a user across, of a device up: every run that keeps the limits, the frontier, and the TPOT limit.
 std::string serving_plan_svg(const ServingPlanReport& report);
-std::string serving_plan_html(const ServingPlanReport& report);
 
 }  // namespace foretoken

@@ -31,7 +31,16 @@ TEST_F(PlanServeCommand, answers_in_a_sentence_with_the_line_that_starts_it) {
   ASSERT_EQ(text.status, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("Serve meta-llama/Llama-3.1-8B on 2 x NVIDIA H100"));
   EXPECT_THAT(text.out, HasSubstr("vllm serve meta-llama/Llama-3.1-8B --tensor-parallel-size"));
-  EXPECT_THAT(read_file(path("plan.html"), 1U << 24U), HasSubstr("<svg"));
+  const std::string html = read_file(path("plan.html"), 1U << 24U);
+  for (const char* part :
+       {"Serve meta-llama/Llama-3.1-8B on 2 x NVIDIA H100", "To start it", "Speed for a user against work of a GPU",
+        "The best layouts", "Latency against load", ">capacity</text>", ">limit</text>", "The winner at",
+        "How long requests wait", "The run over time", "Where the time goes", "Roofline", "Memory of a device",
+        "Energy and cost", "Facility, for an output token", "How far to trust it", "Serving engine", "To reproduce",
+        "foretoken plan serve --model Llama-3.1-8B"}) {
+    EXPECT_THAT(html, HasSubstr(part));
+  }
+  EXPECT_THAT(html, testing::Not(HasSubstr("nan")));
   EXPECT_THAT(read_file(path("runs.csv"), 1U << 24U), HasSubstr("key,devices"));
   EXPECT_THAT(read_file(path("trace.json"), 1U << 28U), HasSubstr("traceEvents"));
 
@@ -57,6 +66,10 @@ TEST_F(PlanServeCommand, a_rate_is_served_by_no_more_devices_than_it_needs) {
   EXPECT_THAT(none.out, HasSubstr("None of"));
   EXPECT_THAT(in_one_line(none.out), HasSubstr("The most that they serve is"));
   EXPECT_THAT(in_one_line(none.out), HasSubstr("such devices"));
+  EXPECT_EQ(plan("--request-rate 100000 --html " + path("none.html")).status, 0);
+  const std::string html = read_file(path("none.html"), 1U << 24U);
+  EXPECT_THAT(html, HasSubstr("None of"));
+  EXPECT_THAT(html, HasSubstr("How far to trust it"));
 }
 
 TEST_F(PlanServeCommand, a_pessimist_gets_the_low_end_of_the_interval) {

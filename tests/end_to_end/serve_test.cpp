@@ -430,12 +430,30 @@ TEST_F(Serve, a_run_on_vidurs_tables_ends_every_request_when_vidur_says) {
   }
 }
 
+TEST_F(Serve, a_page_does_not_change_the_answer) {
+  const std::string load = "--request-rate 4 --num-prompts 40";
+  const Outcome plain = serve(load), shown = serve(load + " --html " + path("run.html"));
+  EXPECT_EQ(shown.out, plain.out + "wrote " + path("run.html") + "\n");
+}
+
+TEST_F(Serve, a_page_of_a_device_whose_power_is_not_known_says_so) {
+  const Outcome run = run_foretoken(
+      "serve --model Llama-3.1-8B --device tpu_v5p --no-intervals --request-rate 0.1 --num-prompts 4 "
+      "--random-output-len 8 --html " +
+      path("run.html"));
+  ASSERT_EQ(run.status, 0) << run.err;
+  const std::string html = read_file(path("run.html"), 1 << 22);
+  EXPECT_NE(html.find("The power of these devices is not known"), std::string::npos);
+}
+
 TEST_F(Serve, a_page_holds_the_answer_its_curves_and_the_command) {
   const Outcome run = serve("--request-rate 4 --num-prompts 40 --goodput ttft:300 --html " + path("run.html"));
   ASSERT_EQ(run.status, 0) << run.err;
   const std::string html = read_file(path("run.html"), 1 << 22);
   for (const char* part : {"serves 4 requests/s", "How long requests wait", "Latency against load", "The run over time",
-                           "Where the time goes", "Memory of a device", "foretoken serve --model Llama-3.1-8B"}) {
+                           "Where the time goes", "Roofline", "decode qkv_proj", "Memory of a device",
+                           "Energy and cost", "Facility, for an output token", "A million output tokens",
+                           "How far to trust it", "Serving engine", "foretoken serve --model Llama-3.1-8B"}) {
     EXPECT_NE(html.find(part), std::string::npos) << part;
   }
   EXPECT_EQ(html.find("nan"), std::string::npos);

@@ -180,6 +180,19 @@ constexpr std::string_view runs_header =
     "dense_layers,attn,gpu,gpus_per_node,n_gpus,tp,sp,cp,pp,vpp,dp,ep,zero,micro_batch,global_batch,dtype,recompute,"
     "iter_time_s,tflops_per_gpu,tflops_def,mfu_pct,tokens_per_s_per_gpu,primary,steps_n,step_cv,config_grade,notes\n";
 
+TEST_F(TrainCommandFiles, a_page_has_the_pipeline_the_roofline_the_cost_and_how_far_to_trust_it) {
+  const std::string line = small_train + " --devices 16 -tp 2 -pp 2 --global-batch-size 64 --html " + path("t.html");
+  ASSERT_EQ(run_foretoken(line).status, 0);
+  const std::string html = read_file(path("t.html"), 1U << 24U);
+  for (const char* part : {"micro-batches through 2 stages", "Memory of the fullest device", "Roofline",
+                           "Energy and cost", "J for each token", "How far to trust it", "Training run", "this device",
+                           "Collectives", "foretoken train --model Llama-3.1-8B"}) {
+    EXPECT_THAT(html, HasSubstr(part));
+  }
+  ASSERT_EQ(run_foretoken(line + " --train-tokens 1T").status, 0);
+  EXPECT_THAT(read_file(path("t.html"), 1U << 24U), AllOf(HasSubstr(" MWh</td>"), HasSubstr(" USD</td>")));
+}
+
 TEST_F(TrainCommandFiles, validate_training_scores_a_table_of_runs_and_writes_every_row) {
   const std::string sizes = "Tiny-GPT,pretrain,8,2048,16,16,128,8192,0,32000,2048,0,0,0,0,8,mha,";
   const std::string plan = ",8,8,1,0,1,1,1,8,1,0,1,8,bf16,none,0.2,,,,,iter_time_s,,,A,\n";

@@ -16,6 +16,10 @@ struct PlanFileFlags {
   // InputError, before the search, for a name that cannot be written to.
   void check() const;
   void write(const ServingPlanner& planner, const ServingSearchResult& result) const;
+
+ private:
+  std::string page(const ServingPlanner& planner, const ServingSearchResult& result) const;
+  const Options* options_ = nullptr;
 };
 
 }  // namespace foretoken

@@ -242,18 +242,7 @@ std::vector<TypicalStep> ReplicaGroup::typical_steps(const StepMix& mix, const s
     throw InputError(
         {.source = flag, .expected = "steps of our own kernels without drafts or adapters: others have no operators"});
   }
-  std::vector<TypicalStep> steps;
-  for (const StepShare& share : mix.shares()) {
-    if (share.steps == 0) continue;
-    StepRequest request = share.typical();
-    request.kv_dtype = kv_dtype;
-    request.logits = logits;
-    steps.push_back({.device = models.kernels.device().name,
-                     .share = share,
-                     .step = estimate_step(model, request, plan, models.kernels, stack,
-                                           {.collectives = models.collectives.get()})});
-  }
-  return steps;
+  return foretoken::typical_steps(composed(), mix, logits);
 }
 
 }  // namespace foretoken

@@ -110,7 +110,10 @@ std::optional<ReadyEngine> EngineShelf::made(Family& family, const EnginePool& p
   std::unique_ptr<StepTimes>& times = family.times[graphs];
   if (!times) times = compose_steps(composed);
   setup.config.times = times.get();
-  ReadyEngine engine{.memory = std::move(setup.memory), .config = std::move(setup.config), .plain_times = times.get()};
+  ReadyEngine engine{.memory = std::move(setup.memory),
+                     .config = std::move(setup.config),
+                     .plain_times = times.get(),
+                     .stack = std::move(setup.stack)};
   if (const std::optional<PowerModel>& power = family.models.power) {
     if (!family.draw) family.draw = std::make_unique<SustainedGrid>(composed);
     const HardwareChoice& hardware = question_->hardware_of(choice.device);

@@ -19,6 +19,7 @@ struct ReadyEngine {
   ReplicaConfig config;
   StepTimes* plain_times = nullptr;  // without drafts
   double tokens_per_decode = 1;      // that come out of a decode's step, in the mean
+  Stack stack;                       // as this engine captures graphs
   SustainedGrid* draw = nullptr;     // null where it is not known what the boards draw
   MeteredBoards boards = {};         // of one engine; where that is known
 };

@@ -18,11 +18,13 @@ constexpr std::string_view page_style =
     "h2{font-size:1.1rem;margin:2.5rem 0 .75rem;border-bottom:1px solid var(--line);padding-bottom:.25rem}"
     ".answer{font-size:1.35rem;line-height:1.4;margin:0 0 1.5rem}"
     "figure{margin:0 0 1rem}figure svg{max-width:100%;height:auto;background:#fff;border-radius:4px}"
+    "@media(max-width:40rem){figure svg{max-width:none;width:40rem}}"
     "figcaption{color:var(--soft);font-size:.9rem}"
     ".scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.95rem}"
     "th,td{text-align:right;padding:.3rem .75rem;border-bottom:1px solid var(--line)}"
-    "th:first-child,td:first-child{text-align:left;padding-left:0}thead th{color:var(--soft);font-weight:500}"
-    "tbody th{font-weight:400}"
+    "th.words,td.words{text-align:left}th:first-child,td:first-child{text-align:left;padding-left:0}thead "
+    "th{color:var(--soft);font-weight:500}"
+    "tbody th{font-weight:400;min-width:8rem}"
     "pre{overflow-x:auto;background:var(--panel);padding:.75rem 1rem;border-radius:4px;font-size:.85rem}";
 
 // Text for a page, line ends kept: svg_escaped() takes them for control characters.
@@ -35,6 +37,18 @@ std::string html_lines(std::string_view text) {
     result += '\n';
     text.remove_prefix(end + 1);
   }
+}
+
+// Whether the cells of a column begin with no digit: words are read from the left, numbers compared at the right.
+bool has_words(const std::vector<std::vector<std::string>>& rows, size_t column) {
+  bool found = false;
+  for (const std::vector<std::string>& row : rows) {
+    if (column >= row.size() || row[column].empty()) continue;
+    const char first = row[column].front();
+    if ((first >= '0' && first <= '9') || first == '-' || first == '~') return false;
+    found = true;
+  }
+  return found;
 }
 
 }  // namespace
@@ -54,18 +68,24 @@ void HtmlPage::paragraph(std::string_view text) {
 }
 
 void HtmlPage::figure(const std::string& svg, std::string_view caption) {
-  body_ += fmt::format("<figure>\n{}<figcaption>{}</figcaption>\n</figure>\n", svg, svg_escaped(caption));
+  body_ +=
+      fmt::format("<figure>\n<div class=\"scroll\" tabindex=\"0\">{}</div><figcaption>{}</figcaption>\n</figure>\n",
+                  svg, svg_escaped(caption));
 }
 
 void HtmlPage::table(const std::vector<std::string>& titles, const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::string_view> marks;  // of the columns
+  for (size_t i = 0; i < titles.size(); ++i) marks.push_back(has_words(rows, i) ? " class=\"words\"" : "");
   body_ += "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>";
-  for (const std::string& title : titles) body_ += fmt::format("<th scope=\"col\">{}</th>", svg_escaped(title));
+  for (size_t i = 0; i < titles.size(); ++i) {
+    body_ += fmt::format("<th scope=\"col\"{}>{}</th>", marks[i], svg_escaped(titles[i]));
+  }
   body_ += "</tr></thead>\n<tbody>\n";
   for (const std::vector<std::string>& row : rows) {
     body_ += "<tr>";
     for (size_t i = 0; i < row.size(); ++i) {
       body_ += i == 0 ? fmt::format("<th scope=\"row\">{}</th>", svg_escaped(row[i]))
-                      : fmt::format("<td>{}</td>", svg_escaped(row[i]));
+                      : fmt::format("<td{}>{}</td>", i < marks.size() ? marks[i] : "", svg_escaped(row[i]));
     }
     body_ += "</tr>\n";
   }

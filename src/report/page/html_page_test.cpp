@@ -22,7 +22,22 @@ TEST(HtmlPage, what_it_is_given_is_text_and_never_markup) {
   for (const char* markup : {"<script", "<b>", "<i>", "'<pre>"})
     EXPECT_EQ(html.find(markup), std::string::npos) << markup;
   EXPECT_NE(html.find("\nsecond line"), std::string::npos);
-  EXPECT_EQ(count_of(html, "<td>"), count_of(html, "</td>"));
+  EXPECT_EQ(count_of(html, "<td"), count_of(html, "</td>"));
+}
+
+TEST(HtmlPage, words_are_read_from_the_left_and_numbers_compared_at_the_right) {
+  HtmlPage page("title");
+  page.table({"name", "count", "kind"}, {{"a", "12", "fast"}, {"b", "", "8 bits"}, {"c", "3", ""}});
+  EXPECT_NE(page.finish().find("<td>12</td><td>fast</td>"), std::string::npos)
+      << "one number makes a column of numbers";
+  page.table({"name", "kind"}, {{"a", "slow"}, {"b", ""}});
+  EXPECT_NE(page.finish().find("<td class=\"words\">slow</td>"), std::string::npos);
+}
+
+TEST(HtmlPage, figures_can_be_scrolled_where_the_screen_is_narrow) {
+  HtmlPage page("title");
+  page.figure("<svg></svg>", "caption");
+  EXPECT_NE(page.finish().find("<div class=\"scroll\" tabindex=\"0\"><svg>"), std::string::npos);
 }
 
 TEST(HtmlPage, asks_nothing_of_the_outside) {

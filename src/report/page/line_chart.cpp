@@ -16,7 +16,7 @@ namespace {
 
 constexpr double chart_width = 760, chart_height = 330;
 constexpr double chart_left = 72, chart_right = 740, chart_top = 62, chart_bottom = 280;
-constexpr std::string_view grid_colour = "#e4e8ee", chart_ink = "#5b6675", mark_colour = "#b4232a";
+constexpr std::string_view chart_grid_colour = "#e4e8ee", chart_ink = "#5b6675", mark_colour = "#b4232a";
 // Told apart also without colour vision (Okabe and Ito).
 constexpr std::array<std::string_view, 10> line_colours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9",
                                                            "#e69f00", "#4d4d4d", "#882255", "#88ccee", "#999933"};
@@ -51,7 +51,7 @@ std::string tick_text(double value) {
 void draw_axes(Svg& svg, const LineChart& chart, const Axis& x, const Axis& y) {
   for (const double tick : y.ticks()) {
     const double at = y.position(tick);
-    svg.line({chart_left, at}, {chart_right, at}, {.stroke = grid_colour});
+    svg.line({chart_left, at}, {chart_right, at}, {.stroke = chart_grid_colour});
     svg.text({chart_left - 8, at + 4}, tick_text(tick), {.size = 11, .anchor = SvgAnchor::end, .fill = chart_ink});
   }
   for (const double tick : x.ticks()) {

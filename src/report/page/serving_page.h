@@ -1,32 +1,32 @@
-// A serving run as one page: the answer, latencies, how the run went, where the time and the memory go.
+// A serving run as one page: the answer, latencies, how the run went, where time, memory, energy and money go, and how
+// far to trust it.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "compose/serving_memory.h"
-#include "report/serving_breakdown.h"
+#include "report/page/cost_parts.h"
+#include "report/page/serving_parts.h"
+#include "report/page/trust_panel.h"
 #include "report/serving_report.h"
-#include "serving/results/latency_curves.h"
 
 namespace foretoken {
-
-// The same load at another rate.
-struct RatePoint {
-  double rate = 0;  // requests per second
-  ServingMetrics metrics;
-};
 
 struct ServingPage {
   const ServingReport& report;
   const LatencyCurves& curves;
+  Device device;  // of the first kind of replica
   LatencyGoals goals;
   std::vector<RatePoint> rates;         // rising; empty where the load has no rate
   std::vector<TypicalStep> steps;       // empty where steps have no operators
   std::optional<ServingMemory> memory;  // of the first kind of replica
-  std::string command;                  // that made it
-  std::string more;                     // what the command says beside: energy, cost
+  std::optional<EnergyReport> energy;   // nothing where a board's power is not known
+  std::string energy_remark;            // how its run differs from the one shown, or why there is none
+  std::optional<RentedWork> rent;       // where there is no energy, which has it
+  Trust trust;
+  std::string command;  // that made it
+  std::string more;     // the same as text for a terminal
 };
 
 // "Llama-3.1-8B on 1 h100_sxm serves 4 requests/s with a median TTFT of ...": one sentence with intervals.

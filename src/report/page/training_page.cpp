@@ -8,6 +8,7 @@
 #include "report/json_parts.h"
 #include "report/page/html_page.h"
 #include "report/page/line_chart.h"
+#include "report/page/step_parts.h"
 #include "report/svg.h"
 
 namespace foretoken {
@@ -45,6 +46,40 @@ std::vector<BarPart> page_memory_parts(const TrainingMemory& memory) {
           part("optimizer", memory.optimizer),         part("activations", memory.activations),
           part("communication", memory.communication), part("logits", memory.logits),
           part("workspace", memory.workspace),         part("fragmentation", memory.fragmentation)};
+}
+
+void add_long_run(HtmlPage& page, const TrainingQuestion& question, const TrainingRun& run) {
+  std::vector<std::vector<std::string>> rows;
+  const auto add = [&](std::string name, const Estimate& value, const char* unit) {
+    rows.push_back({std::move(name), fmt::format("{:.4g} {}", value.value, unit), fmt::format("{:.4g}", value.low),
+                    fmt::format("{:.4g}", value.high)});
+  };
+  add(fmt::format("{} tokens", count_text(question.run->tokens)), run.days, "days");
+  add("Devices", run.device_hours, "hours");
+  if (run.usd) add("Cost", *run.usd, "USD");
+  if (run.megawatt_hours) add("Energy", *run.megawatt_hours, "MWh");
+  page.table({"", "predicted", "low (90%)", "high"}, rows);
+  std::string taken;
+  if (run.usd) taken += fmt::format("{:g} USD per device and hour. ", *question.run->usd_per_device_hour);
+  if (run.megawatt_hours) taken += fmt::format("{:.0f} W per device.", *question.run->watts_per_device);
+  if (!taken.empty()) page.paragraph("Taken: " + taken);
+}
+
+void add_training_costs(HtmlPage& page, const TrainingPage& own) {
+  const MaybeFact<Watts>& limit = own.question.cluster.node.device.power_limit;
+  if (!own.estimate.run && !own.rent && !limit) return;
+  page.heading("Energy and cost");
+  if (own.estimate.run) {
+    add_long_run(page, own.question, own.estimate.run->run);
+    return;
+  }
+  if (own.rent) add_rent(page, *own.rent);
+  if (!limit) return;
+  const double joules = limit->value.value() / own.estimate.iteration.tokens_per_second_per_device;
+  page.paragraph(
+      fmt::format("Boards draw at most their limit of {:.0f} W: {:.3g} J for each token, {:.3g} MWh for a "
+                  "billion. --train-tokens asks for a whole run.",
+                  limit->value.value(), joules, joules * 1e9 / 3.6e9));
 }
 
 std::string sentence(const TrainingPage& page) {
@@ -116,6 +151,13 @@ std::string training_page_html(const TrainingPage& own) {
     for (const MemoryAdvice& advice : estimate.advice) rows.push_back({advice.sentence});
     page.table({"change"}, rows);
   }
+  add_roofline(page,
+               {{.device = own.question.cluster.node.device.name,
+                 .share = {.phase = StepPhase::train, .steps = 1, .seconds = own.micro_batch.seconds.value},
+                 .step = own.micro_batch}},
+               own.question.cluster.node.device);
+  add_training_costs(page, own);
+  add_trust(page, own.trust);
   page.heading("In full");
   page.preformatted(own.more);
   page.heading("To reproduce");

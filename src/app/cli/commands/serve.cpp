@@ -11,6 +11,7 @@
 #include "app/cli/fleet_flags.h"
 #include "app/cli/kv_tier_flags.h"
 #include "app/cli/load_flags.h"
+#include "app/cli/page_trust.h"
 #include "app/cli/picture_flags.h"
 #include "app/cli/pool_flags.h"
 #include "app/cli/progress.h"
@@ -30,6 +31,7 @@
 #include "report/page/serving_page.h"
 #include "report/request_life_report.h"
 #include "report/request_shapes_report.h"
+#include "report/serving_breakdown.h"
 #include "serving/engine_setup.h"
 #include "serving/results/goal_counts.h"
 #include "serving/results/priority_metrics.h"
@@ -89,7 +91,7 @@ class ServeCommand : public Command {
     options.text(
         "--html", html_,
         "Write one page: the answer, latencies of all requests and against other rates, the run over time, where "
-        "time and memory go");
+        "time, memory, energy and money go, the roofline, how far to trust it");
     options.footer(
         "A request of no tokens, or one that can never fit, counts as failed; the rest of the run goes on.\n"
         "Examples:\n"
@@ -125,16 +127,7 @@ class ServeCommand : public Command {
       replica.power.clock = number_text(trials[best_clock(trials)].mhz);
     }
     const std::vector<ColocatedEngineFlags> colocated = colocation_.read(replica);
-    std::vector<ReplicaGroup> groups = build_groups(library, replica, colocated);
-    if (groups.front().model.is_encoder_only() && !sampling_.pools()) {
-      throw InputError({.source = "--model",
-                        .value = groups.front().model.name,
-                        .expected = "--task embed or --task score: an encoder generates no tokens"});
-    }
-    if (sampling_.pools()) {
-      for (ReplicaGroup& group : groups) group.logits = Logits::none;
-    }
-    pictures_.add_to_engines(groups, library);
+    std::vector<ReplicaGroup> groups = groups_for_load(library, replica, colocated);
     std::vector<std::string> schedulers;
     for (const ReplicaGroup& group : groups) {
       const bool known = std::find(schedulers.begin(), schedulers.end(), group.config.scheduler) != schedulers.end();
@@ -189,7 +182,8 @@ class ServeCommand : public Command {
     const std::string remark = files.finish(report);
     Answer answer{.text = serving_text(report) + remark, .json = serving_json(report)};
     files.add_details(answer.json);
-    if (metered) add_energy(answer, energy_.report(*meter, groups, run, library), trials);
+    std::optional<EnergyReport> energy;
+    if (metered) add_energy(answer, energy.emplace(energy_.report(*meter, groups, run, library)), trials);
     if (!ttft_goals.counts().empty()) {
       answer.text += "\n" + goals_text(ttft_goals.counts());
       answer.json.set("ttft_goals", goals_json(ttft_goals.counts()));
@@ -208,12 +202,22 @@ class ServeCommand : public Command {
     if (explained_ >= 0) add_life(answer, groups, life);
     if (replica_.engine.wanted) add_memory(answer, groups);
     if (!html_.empty()) {
-      ServingPage page{.report = report, .curves = curves, .goals = goals_.goals()};
-      page.rates = other_rates(groups, run.metrics, library);
-      page.steps = steps_with_operators(groups, mixes);
+      ServingPage page{.report = report,
+                       .curves = curves,
+                       .device = groups.front().models.kernels.device(),
+                       .goals = goals_.goals(),
+                       .rates = other_rates(groups, run.metrics, library),
+                       .steps = steps_with_operators(groups, mixes),
+                       .memory = std::nullopt,
+                       .energy = std::move(energy),
+                       .energy_remark = {},
+                       .rent = std::nullopt,
+                       .trust = trust_in(groups, library),
+                       .command = options_->line(),
+                       .more = answer.text};
+      page.trust.time = time_by_confidence(page.steps);
       if (!groups.front().model.is_encoder_only()) page.memory = groups.front().memory;
-      page.command = options_->line();
-      page.more = answer.text;
+      if (!page.energy) add_energy(page, library, replica, groups);
       write_file(html_, serving_page_html(page));
       answer.text += fmt::format("wrote {}\n", html_);
     }
@@ -292,7 +296,7 @@ class ServeCommand : public Command {
                                      const Library& library) const {
     if (!std::isfinite(load_.rate()) || !load_.trace.empty() || fleet_.given() || colocation_.given()) return {};
     std::vector<RatePoint> points;
-    for (const double factor : {0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0}) {
+    for (const double factor : {0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0}) {
       const double rate = factor * load_.rate();
       if (factor == 1) {
         points.push_back({rate, own});
@@ -307,6 +311,65 @@ class ServeCommand : public Command {
       points.push_back({rate, run_serving(request).metrics});
     }
     return points;
+  }
+
+  // The energy that a page shows although --energy was not asked for. Boards that are held busy have slower steps, so
+  // that it is of a run of its own.
+  void add_energy(ServingPage& page, const Library& library, ReplicaFlags replica,
+                  const std::vector<ReplicaGroup>& groups) const {
+    const bool is_known = std::all_of(groups.begin(), groups.end(), [&](const ReplicaGroup& group) {
+      return library.power_model(group.models.kernels.device()).has_value();
+    });
+    if (!is_known || fleet_.given() || colocation_.given() || replica_.ffn.given()) {
+      page.energy_remark = is_known ? "Energy is not metered in a run of this kind."
+                                    : "The power of these devices is not known, so neither is their energy.";
+      page.rent = rent_of(page, library);
+      return;
+    }
+    show_progress("energy");
+    replica.metered = true;
+    std::vector<ReplicaGroup> metered = groups_for_load(library, replica, {});
+    StageList stages;
+    ServingRunRequest request = request_for(load_, metered, stages, library);
+    request.step_bounds = page.report.run.has_intervals();
+    EnergyMeter meter = energy_meter(metered);
+    request.observers.push_back(&meter);
+    const ServingRun run = run_serving(request);
+    page.energy = energy_.report(meter, metered, run, library);
+    page.energy_remark = fmt::format(
+        "Boards are taken to be held busy, as with --energy: at their power limit steps are slower than those of a "
+        "cool board, and the run lasts {:.4g} s in place of {:.4g} s.",
+        run.metrics.duration_s, page.report.run.metrics.duration_s);
+  }
+
+  // Nothing where there are several kinds of devices, or nobody is known to lend them.
+  static std::optional<RentedWork> rent_of(const ServingPage& page, const Library& library) {
+    const std::vector<ReplicaSummary>& replicas = page.report.replicas;
+    const bool is_one_kind = std::all_of(replicas.begin(), replicas.end(), [&](const ReplicaSummary& replica) {
+      return replica.device == page.device.name;
+    });
+    const MaybeFact<double> rent = library.rent_usd_per_hour(page.device);
+    if (!rent || !is_one_kind) return std::nullopt;
+    return RentedWork{.device = page.device.title,
+                      .devices = page.report.devices(),
+                      .usd_per_device_hour = rent->value,
+                      .price_source = rent->source,
+                      .tokens_per_second = page.report.run.metrics.output_throughput,
+                      .tokens = "output tokens"};
+  }
+
+  static Trust trust_in(const std::vector<ReplicaGroup>& groups, const Library& library) {
+    std::vector<Device> devices;
+    bool has_collectives = false;
+    for (const ReplicaGroup& group : groups) {
+      devices.push_back(group.models.kernels.device());
+      has_collectives = has_collectives || engine_devices(group.plan) > 1;
+    }
+    std::vector<std::string_view> layers = {"kernels", "steps", "serving"};
+    if (has_collectives) layers.insert(layers.begin() + 1, "collectives");
+    Trust trust = page_trust(library, std::move(layers), devices);
+    trust.time_of = "the kernels' time in the typical steps";
+    return trust;
   }
 
   static std::vector<TypicalStep> steps_with_operators(const std::vector<ReplicaGroup>& groups,
@@ -339,6 +402,22 @@ class ServeCommand : public Command {
       trials.push_back({mhz, run.metrics, energy_.report(meter, groups, run, library).account});
     }
     return trials;
+  }
+
+  // The engines as this load uses them.
+  std::vector<ReplicaGroup> groups_for_load(const Library& library, const ReplicaFlags& replica,
+                                            const std::vector<ColocatedEngineFlags>& colocated) const {
+    std::vector<ReplicaGroup> groups = build_groups(library, replica, colocated);
+    if (groups.front().model.is_encoder_only() && !sampling_.pools()) {
+      throw InputError({.source = "--model",
+                        .value = groups.front().model.name,
+                        .expected = "--task embed or --task score: an encoder generates no tokens"});
+    }
+    if (sampling_.pools()) {
+      for (ReplicaGroup& group : groups) group.logits = Logits::none;
+    }
+    pictures_.add_to_engines(groups, library);
+    return groups;
   }
 
   std::vector<ReplicaGroup> build_groups(const Library& library, const ReplicaFlags& replica,

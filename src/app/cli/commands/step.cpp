@@ -2,6 +2,7 @@
 
 #include "app/cli/commands/list.h"
 #include "app/cli/engine_flags.h"
+#include "app/cli/page_trust.h"
 #include "app/cli/step_flags.h"
 #include "app/cli/tier_flag.h"
 #include "base/error.h"
@@ -12,6 +13,7 @@
 #include "compose/sustained_step.h"
 #include "report/chrome_trace.h"
 #include "report/memory_report.h"
+#include "report/page/step_page.h"
 #include "report/step_report.h"
 
 namespace foretoken {
@@ -20,6 +22,7 @@ namespace {
 class StepCommand : public Command {
  public:
   void declare(Options& options) override {
+    options_ = &options;
     flags_.declare(options);
     options.heading("Execution");
     options.text("--stack", stack_,
@@ -40,6 +43,9 @@ class StepCommand : public Command {
     options.text("--export-chakra", chakra_,
                  "Also write the step as Chakra execution traces, PREFIX.RANK.et, for foretoken replay and others");
     options.flag("--roofline", roofline_, "Also draw the slowest operators on the device's roofline");
+    options.text(
+        "--html", html_,
+        "Write one page: the answer, where time, memory, energy and money go, the roofline, how far to trust it");
     options.footer(
         "Examples:\n"
         "  foretoken step --model Llama-3.1-8B --device h100_sxm --phase prefill --input-len 2048\n"
@@ -80,10 +86,42 @@ class StepCommand : public Command {
       json.set("sustained", sustained_step_json(held));
     }
     if (memory_.wanted) add_memory(text, json, step.request, model, predictor.device());
+    if (!html_.empty()) {
+      write_page(step, model, predictor.device(), text, library);
+      text += fmt::format("wrote {}\n", html_);
+    }
     return {.text = std::move(text), .json = std::move(json)};
   }
 
  private:
+  void write_page(const StepEstimate& step, const Model& model, const Device& device, const std::string& text,
+                  const Library& library) const {
+    std::vector<std::string_view> layers = {"kernels", "steps"};
+    if (rank_count(step.plan) > 1) layers.insert(layers.begin() + 1, "collectives");
+    StepPage page{.step = step,
+                  .model = model,
+                  .device = device,
+                  .sustained = std::nullopt,
+                  .rent = std::nullopt,
+                  .trust = page_trust(library, std::move(layers), std::span(&device, 1)),
+                  .command = options_->line(),
+                  .more = text};
+    page.trust.time = time_by_confidence(step);
+    page.trust.time_of = "the time of kernels and collectives";
+    if (const std::optional<PowerModel> power = library.power_model(device)) {
+      page.sustained = sustained_step(step, *power, device);
+    }
+    if (const MaybeFact<double> rent = library.rent_usd_per_hour(device)) {
+      page.rent = RentedWork{.device = device.title,
+                             .devices = static_cast<int64_t>(step.devices),
+                             .usd_per_device_hour = rent->value,
+                             .price_source = rent->source,
+                             .tokens_per_second = step.tokens / step.seconds.value,
+                             .tokens = "tokens of such steps"};
+    }
+    write_file(html_, step_page_html(page));
+  }
+
   std::string export_chakra(const StepEstimate& step, const Stack& stack) const {
     constexpr int64_t most_ranks = 65536;
     const int64_t ranks = rank_count(step.plan);
@@ -113,6 +151,7 @@ class StepCommand : public Command {
     json.set("serving_memory", serving_memory_json(memory, demand));
   }
 
+  const Options* options_ = nullptr;
   StepFlags flags_;
   MemoryFlags memory_;
   std::string tier_ = "best";
@@ -120,7 +159,7 @@ class StepCommand : public Command {
   bool sustained_ = false;
   std::string dispatch_ = "stack";
   double host_factor_ = 1;
-  std::string trace_, chakra_;
+  std::string trace_, chakra_, html_;
   bool by_time_ = false;
   bool roofline_ = false;
 };

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/page_trust.h"
 #include "app/cli/tier_flag.h"
 #include "app/cli/training_flags.h"
 #include "base/file.h"
@@ -25,7 +26,10 @@ class TrainCommand : public Command {
     options.flag("--timeline", timeline_, "Also draw when each pipeline stage does what; with --json: its tasks");
     options.text("--trace", trace_, "Write the pipeline as a Chrome trace (.json, .json.gz), for ui.perfetto.dev");
     options.text("--export-chakra", chakra_, "Write the pipeline as Chakra execution traces, PREFIX.STAGE.et");
-    options.text("--html", html_, "Write one page: the answer, where time and memory go, the pipeline");
+    options.text(
+        "--html", html_,
+        "Write one page: the answer, where time, memory, energy and money go, the pipeline, the roofline, how far "
+        "to trust it");
     options.footer(
         "Examples:\n"
         "  foretoken train --model Llama-3.1-405B --cluster h100_roce_pods --devices 16384 -tp 8 -pp 16\n"
@@ -48,9 +52,15 @@ class TrainCommand : public Command {
       constexpr int64_t most_drawn = 4000;
       const PipelineTimeline timeline =
           pipeline_events(question.plan.schedule, estimate.iteration.pipeline, most_drawn);
+      StepEstimate micro_batch = micro_batch_step(question, *machine->machine().kernels);
+      Trust trust = trust_in(question, library);
+      trust.time = kernel_time_by_confidence(micro_batch);
       write_file(html_, training_page_html({.question = question,
                                             .estimate = estimate,
                                             .timeline = timeline,
+                                            .micro_batch = std::move(micro_batch),
+                                            .rent = rent_of(question, estimate.iteration, library),
+                                            .trust = std::move(trust),
                                             .command = options_->line(),
                                             .more = answer.text}));
       answer.text += fmt::format("wrote {}\n", html_);
@@ -59,6 +69,41 @@ class TrainCommand : public Command {
   }
 
  private:
+  // The kernels of one micro-batch on one rank, all layers on one stage: what the page's roofline shows.
+  static StepEstimate micro_batch_step(const TrainingQuestion& question, const KernelPredictor& kernels) {
+    const TrainingJob& job = question.job;
+    return estimate_step(with_recipe(job.model, job.recipe),
+                         {.phase = StepPhase::train,
+                          .batch = question.plan.micro_batch,
+                          .input_len = job.sequence_length,
+                          .routing = job.routing,
+                          .lora = job.lora,
+                          .recompute = question.plan.recompute == Recompute::full,
+                          .optimizer = Optimizer::none},
+                         without_needless_replicas(question.plan.parallel), kernels);
+  }
+
+  static Trust trust_in(const TrainingQuestion& question, const Library& library) {
+    std::vector<std::string_view> layers = {"kernels", "training"};
+    if (question.plan.devices() > 1) layers.insert(layers.begin() + 1, "collectives");
+    Trust trust = page_trust(library, std::move(layers), std::span(&question.cluster.node.device, 1));
+    trust.time_of = "the kernels' time of one micro-batch";
+    return trust;
+  }
+
+  static std::optional<RentedWork> rent_of(const TrainingQuestion& question, const IterationEstimate& iteration,
+                                           const Library& library) {
+    const Device& device = question.cluster.node.device;
+    const MaybeFact<double> rent = library.rent_usd_per_hour(device);
+    if (!rent) return std::nullopt;
+    return RentedWork{.device = device.title,
+                      .devices = question.plan.devices(),
+                      .usd_per_device_hour = rent->value,
+                      .price_source = rent->source,
+                      .tokens_per_second = iteration.tokens_per_second,
+                      .tokens = "tokens"};
+  }
+
   void add_pipeline(const TrainingQuestion& question, const IterationEstimate& iteration, Answer& answer) const {
     if (!timeline_ && trace_.empty() && chakra_.empty()) return;
     const std::string& schedule = question.plan.schedule;
