@@ -32,6 +32,9 @@ function(foretoken_quicken target)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
 
+# Whose tests have helpers with names of their own.
+set(folders_of_tests_together base accelerator network training plan report)
+
 function(foretoken_folder name)
   cmake_parse_arguments(arg "" "" "USES;LINKS;HEADERS_OF" ${ARGN})
   set(folder ${PROJECT_SOURCE_DIR}/src/${name})
@@ -64,7 +67,11 @@ function(foretoken_folder name)
   set_property(GLOBAL APPEND PROPERTY FORETOKEN_FOLDERS ${target})
 
   if(FORETOKEN_TESTS AND tests)
-    foretoken_tests(${name}_test SOURCES ${tests} LINKS ${target})
+    set(together)
+    if(name IN_LIST folders_of_tests_together)
+      set(together TOGETHER)
+    endif()
+    foretoken_tests(${name}_test ${together} SOURCES ${tests} LINKS ${target})
   endif()
   if(FORETOKEN_TESTS AND slow_tests)
     foretoken_tests(${name}_slow_test SLOW SOURCES ${slow_tests} LINKS ${target})

@@ -7,7 +7,7 @@
 namespace foretoken {
 namespace {
 
-size_t count_of(const std::string& whole, const std::string& part) {
+size_t marks_in(const std::string& whole, const std::string& part) {
   size_t count = 0;
   for (size_t at = whole.find(part); at != std::string::npos; at = whole.find(part, at + 1)) ++count;
   return count;
@@ -39,14 +39,14 @@ TEST(RooflineSvg, shows_roofs_the_prediction_and_each_measured_row) {
   EXPECT_NE(svg.find("DRAM, 3.35 TB/s"), std::string::npos);
   EXPECT_NE(svg.find("L2 as fitted, 8.00 TB/s"), std::string::npos);
   EXPECT_NE(svg.find("bf16 dense peak, 989 TFLOP/s"), std::string::npos);
-  EXPECT_EQ(count_of(svg, "<title>row: measured"), 2 * 7u) << "a ring and a dot for each";
+  EXPECT_EQ(marks_in(svg, "<title>row: measured"), 2 * 7u) << "a ring and a dot for each";
   EXPECT_NE(svg.find("measured (7 rows)"), std::string::npos);
   EXPECT_NE(svg.find("predicted, 90% interval"), std::string::npos);
 }
 
 TEST(RooflineSvg, thins_out_what_would_be_a_blot_and_says_so) {
   const std::string svg = roofline_svg(figure_of(5000));
-  const size_t drawn = count_of(svg, "<title>row: measured") / 2;
+  const size_t drawn = marks_in(svg, "<title>row: measured") / 2;
   EXPECT_LE(drawn, most_measured_marks);
   EXPECT_GT(drawn, most_measured_marks / 2);
   EXPECT_NE(svg.find(" of 5000 rows)"), std::string::npos);

@@ -5,7 +5,7 @@
 namespace foretoken {
 namespace {
 
-size_t count_of(const std::string& whole, const std::string& part) {
+size_t times_in(const std::string& whole, const std::string& part) {
   size_t count = 0;
   for (size_t at = whole.find(part); at != std::string::npos; at = whole.find(part, at + 1)) ++count;
   return count;
@@ -17,8 +17,8 @@ TEST(Svg, text_cannot_break_out_of_its_element) {
   svg.circle({5, 5}, 2, {.fill = "red"}, "<tip>");
   const std::string text = svg.finish();
   EXPECT_EQ(text.find("<script"), std::string::npos);
-  EXPECT_EQ(count_of(text, "<text"), 1u);
-  EXPECT_EQ(count_of(text, "</text>"), 1u);
+  EXPECT_EQ(times_in(text, "<text"), 1u);
+  EXPECT_EQ(times_in(text, "</text>"), 1u);
   EXPECT_NE(text.find("<title>a&lt;b &amp; &quot;c&quot;</title>"), std::string::npos);
   EXPECT_NE(text.find("<title>&lt;tip&gt;</title>"), std::string::npos);
 }
@@ -36,7 +36,7 @@ TEST(Svg, is_one_element_that_refers_to_nothing_outside) {
   EXPECT_TRUE(text.starts_with("<svg "));
   EXPECT_TRUE(text.ends_with("</svg>\n"));
   EXPECT_EQ(text.find("href"), std::string::npos);
-  EXPECT_EQ(count_of(text, "http"), 1u) << "the name of the format only";
+  EXPECT_EQ(times_in(text, "http"), 1u) << "the name of the format only";
 }
 
 TEST(Svg, coordinates_are_rounded_to_tenths_and_zero_has_no_sign) {

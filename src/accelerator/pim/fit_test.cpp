@@ -13,7 +13,7 @@
 namespace foretoken {
 namespace {
 
-PimDevice upmem() {
+PimDevice upmem_device() {
   return read_pim_device(std::filesystem::path(FORETOKEN_SOURCE_DIR) / "data" / "accelerators" / "pim" / "upmem.json");
 }
 
@@ -37,7 +37,7 @@ TEST(RelativeFit, coefficients_never_fall_below_zero) {
 
 // Rows made by the model itself: the fit finds its constants again.
 TEST(PimFit, constants_that_made_the_rows_are_found_again) {
-  const PimDevice device = upmem();
+  const PimDevice device = upmem_device();
   std::vector<PrimRow> rows;
   for (const char* name : {"VA", "RED", "BS"}) {
     for (const int64_t dpus : {1, 4, 16, 64}) {
@@ -87,7 +87,7 @@ class MeasuredPrim : public testing::Test {
       for (const PrimRow& other : rows_) {
         if (!alike(row, other)) others.push_back(other);
       }
-      const PimDevice device = fit_pim_device(upmem(), others);
+      const PimDevice device = fit_pim_device(upmem_device(), others);
       const PimEstimate own = estimate_pim(device, *prim_kernel(device, row.benchmark, row.size, row.dpus));
       kernel.push_back(std::abs(own.kernel.value / row.kernel.value() - 1));
       to_dpus.push_back(std::abs(own.to_dpus.value / row.to_dpus.value() - 1));
@@ -100,7 +100,7 @@ class MeasuredPrim : public testing::Test {
 };
 
 TEST_F(MeasuredPrim, the_shipped_constants_are_what_the_fit_gives) {
-  const PimDevice shipped = upmem();
+  const PimDevice shipped = upmem_device();
   const PimDevice fitted = fit_pim_device(shipped, rows_);
   for (const auto& [name, program] : shipped.programs) {
     const PimProgram& own = fitted.programs.at(name);

@@ -20,7 +20,7 @@ struct EffortSettings {
 
 constexpr EffortSettings settings_of(Effort effort) {
   return effort == Effort::quick ? EffortSettings{.least_requests = 200, .service_times = 4, .tolerance = 0.08}
-                                 : EffortSettings{.least_requests = 1000, .service_times = 12, .tolerance = 0.02};
+                                 : EffortSettings{.least_requests = 1000, .service_times = 8, .tolerance = 0.02};
 }
 
 // Other stretches of the traffic that capacity is also found for.

@@ -16,7 +16,7 @@ using step_test::hand_made_models;
 using step_test::llama_like;
 using step_test::mixtral_like;
 
-constexpr int64_t length = 512;
+constexpr int64_t sequence_length = 512;
 
 // Nothing but what the formulas count.
 constexpr MemoryOverheads no_overheads{
@@ -24,8 +24,8 @@ constexpr MemoryOverheads no_overheads{
 
 PlanMemory memory_of(const Model& model, const TrainingPlan& plan, const TrainingFormats& formats = {},
                      const MemoryOverheads& overheads = {}) {
-  check_plan(model, length, plan, 0);
-  return plan_memory(training_parts(model, length, plan, formats), plan, formats, overheads);
+  check_plan(model, sequence_length, plan, 0);
+  return plan_memory(training_parts(model, sequence_length, plan, formats), plan, formats, overheads);
 }
 
 double most_bytes(const Model& model, const TrainingPlan& plan, const TrainingFormats& formats = {}) {
@@ -48,7 +48,7 @@ std::vector<TrainingPlan> valid_plans(const Model& model) {
                                                  .sequence = sequence},
                                     .micro_batch = 2,
                                     .global_batch = 64};
-            if (is_valid_plan(model, length, plan, 0)) plans.push_back(plan);
+            if (is_valid_plan(model, sequence_length, plan, 0)) plans.push_back(plan);
           }
         }
       }
@@ -104,7 +104,7 @@ TEST(TrainingMemoryStates, of_all_tensor_ranks_are_at_least_the_models) {
     const double parameters = 2 * count_parameters(model).total;
     for (const int64_t tensor : {2, 4, 8}) {
       const TrainingPlan plan{.parallel = {.tensor = tensor}};
-      if (!is_valid_plan(model, length, plan, 0)) continue;
+      if (!is_valid_plan(model, sequence_length, plan, 0)) continue;
       const double all = static_cast<double>(tensor) * memory_of(model, plan).most().parameters.value();
       EXPECT_GE(all, parameters) << model.name;
       EXPECT_LT(all, 1.2 * parameters) << model.name;
@@ -117,8 +117,8 @@ TEST(TrainingMemoryParts, do_not_change_with_replicas_that_share_no_experts) {
   for_models_and_plans([](const Model& model, const TrainingPlan& plan) {
     TrainingPlan fewer = plan;
     fewer.parallel = without_needless_replicas(plan.parallel);
-    const ModelParts parts = training_parts(model, length, plan, {});
-    const ModelParts same = training_parts(model, length, fewer, {});
+    const ModelParts parts = training_parts(model, sequence_length, plan, {});
+    const ModelParts same = training_parts(model, sequence_length, fewer, {});
     EXPECT_EQ(plan_memory(parts, plan, {}, {}).most().total(), plan_memory(same, plan, {}, {}).most().total())
         << model.name;
   });
@@ -184,7 +184,7 @@ TEST(TrainingMemory, never_rises_with_tensor_ranks_or_sequence_parallelism) {
     TrainingPlan more = plan;
     more.parallel.tensor *= 2;
     more.parallel.expert = std::max(plan.parallel.expert, plan.parallel.expert > 1 ? more.parallel.tensor : 1);
-    if (is_valid_plan(model, length, more, 0)) {
+    if (is_valid_plan(model, sequence_length, more, 0)) {
       EXPECT_LE(most_bytes(model, more), most_bytes(model, plan)) << model.name;
     }
     more = plan;
@@ -239,7 +239,7 @@ TEST(TrainingMemory, falls_by_what_lies_in_host_memory) {
 
 TEST(TrainingMemory, of_gathered_layers_is_two_sets_of_weights_and_one_of_gradients_of_the_largest) {
   const TrainingPlan plan{.parallel = {.data = 4}, .global_batch = 4, .sharding = Sharding::parameters};
-  const ModelParts parts = training_parts(llama_like(), length, plan, {});
+  const ModelParts parts = training_parts(llama_like(), sequence_length, plan, {});
   const double table = 32000.0 * 1024, layer = parts.layers.front().parameters;
   ASSERT_GT(table, layer);
   EXPECT_DOUBLE_EQ(memory_of(llama_like(), plan).most().communication.value(), (2 * 2 + 4) * (table + 1024));
@@ -247,7 +247,7 @@ TEST(TrainingMemory, of_gathered_layers_is_two_sets_of_weights_and_one_of_gradie
 
 TEST(TrainingMemory, holds_as_many_micro_batches_as_are_in_flight) {
   TrainingPlan plan{.parallel = {.pipeline = 5}, .global_batch = 20};
-  const ModelParts parts = training_parts(llama_like(), length, plan, {});
+  const ModelParts parts = training_parts(llama_like(), sequence_length, plan, {});
   const double two_layers = 2 * parts.layers.front().saved.value();
   const PlanMemory memory = plan_memory(parts, plan, {}, no_overheads);
   for (int64_t stage = 1; stage < 4; ++stage) {
@@ -255,7 +255,7 @@ TEST(TrainingMemory, holds_as_many_micro_batches_as_are_in_flight) {
                      static_cast<double>(5 - stage) * two_layers);
   }
   EXPECT_EQ(memory.stages[3].logits.value(), 0);
-  EXPECT_EQ(memory.stages[4].logits.value(), 4.0 * length * 32000);
+  EXPECT_EQ(memory.stages[4].logits.value(), 4.0 * sequence_length * 32000);
   EXPECT_DOUBLE_EQ(stage_memory(parts, plan, {}, no_overheads, 2, 7).activations.value(), 7 * two_layers);
 }
 

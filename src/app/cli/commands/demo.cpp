@@ -42,7 +42,7 @@ class DemoCommand : public Command {
                                                     .pipeline = {1}},
                                         .drafts = {}},
                            .traffic = Traffic(chats()),
-                           .limits = {.quick = 40, .full = 6},
+                           .limits = {.quick = 32, .full = 5},
                            .threads = threads_to_use(0),
                            .tell = show_progress};
     const ServingSearchResult result = planner.search();
