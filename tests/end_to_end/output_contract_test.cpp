@@ -12,7 +12,8 @@ namespace {
 
 const std::vector<std::string>& commands() {
   static const std::vector<std::string> lines = {
-      "demo",
+      "plan serve --model Llama-3.1-8B --hardware h100_sxm:1 --slo ttft:500,tpot:50 --engines vllm --max-num-seqs 0 "
+      "--max-num-batched-tokens 0 -pp 1 --most-simulated 2 --finalists 1",
       "devices",
       "devices h100_sxm",
       "devices hgx_h100",
