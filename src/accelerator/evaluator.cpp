@@ -78,6 +78,7 @@ bool MappingEvaluator::Plan::place_tiles(const Mapping& mapping, Evaluation& res
     LevelUse& use = result.levels[i];
     use.used_words = 0;
     use.network_pj = 0;
+    use.exposed_reads = use.exposed_writes = 0;
     for (int t = 0; t < tensors; ++t) {
       TensorTraffic& traffic = result.traffic[i * tensors + t];
       if ((kept >> t & 1) == 0) {
@@ -124,15 +125,20 @@ void MappingEvaluator::Plan::count_tensor(const FlatNest& nest, int tensor_index
         above.reads = moved.delivered / above.instances;
         if (!computes) at(child).fills = moved.received / at(child).instances;
       }
-      // First tiles go in before anything can run, last results come out after.
+      // First tiles go in before anything can run, last results come out after. Where remainders make instances differ,
+      // what moves is the mean, and a first tile no more than that.
       const LevelPlan& from = level[parent];
       const double rate = slower_rate(own.written ? from.write_rate : from.read_rate, from.shared_rate);
-      const double cycles = from.access_cycles + (rate > 0 ? moved.first / rate : 0);
+      const double all = moved.delivered / above.instances, first = std::min(moved.first, all);
       double& part = own.written ? result.latency.drain_cycles : result.latency.fill_cycles;
-      part += cycles;
+      part += from.access_cycles + (rate > 0 ? first / rate : 0);
+      double exposed = first;
       if (!computes && level[child].single_buffer && rate > 0) {
-        result.latency.stall_cycles += std::max(0.0, moved.delivered / above.instances - moved.first) / rate;
+        result.latency.stall_cycles += (all - first) / rate;
+        exposed = all;
       }
+      LevelUse& use = result.levels[parent];
+      (own.written ? use.exposed_writes : use.exposed_reads) += exposed;
       add_network_energy(moved, parent, child, result);
     }
     parent = child;
@@ -175,6 +181,7 @@ void MappingEvaluator::Plan::add_cycles_and_energy(Evaluation& result) const {
   result.operations = operations;
   result.cycles = result.compute_cycles;
   result.slowest_level = -1;
+  double overlapped = result.compute_cycles;  // what runs beside what: ports without the transfers that are exposed
   for (int i = 0; i < levels; ++i) {
     const LevelPlan& own = level[i];
     LevelUse& use = result.levels[i];
@@ -190,15 +197,22 @@ void MappingEvaluator::Plan::add_cycles_and_energy(Evaluation& result) const {
                                                accesses(traffic.updates, own.words_per_access) * own.energy.update_pj);
       use.access_pj += traffic.energy_pj;
     }
-    use.cycles = std::max({result.compute_cycles, own.read_rate > 0 ? reads / own.read_rate : 0,
-                           own.write_rate > 0 ? writes / own.write_rate : 0,
-                           own.shared_rate > 0 ? (reads + writes) / own.shared_rate : 0});
+    const auto port_cycles = [&own](double read, double written) {
+      return std::max({own.read_rate > 0 ? read / own.read_rate : 0, own.write_rate > 0 ? written / own.write_rate : 0,
+                       own.shared_rate > 0 ? (read + written) / own.shared_rate : 0});
+    };
+    use.cycles = std::max(result.compute_cycles, port_cycles(reads, writes));
+    overlapped = std::max(
+        overlapped, port_cycles(std::max(0.0, reads - use.exposed_reads), std::max(0.0, writes - use.exposed_writes)));
     if (use.cycles > result.cycles) {
       result.cycles = use.cycles;
       result.slowest_level = i;
     }
   }
   result.cycles = std::ceil(result.cycles - rounding_slack);
+  LatencyParts& latency = result.latency;
+  const double exposed = latency.fill_cycles + latency.drain_cycles + latency.stall_cycles + latency.feed_cycles;
+  latency.overlapped_cycles = std::max(std::ceil(overlapped - rounding_slack), result.cycles - exposed);
   result.compute_pj = operations * level[levels].energy.compute_pj;
   result.energy_pj = result.compute_pj;
   for (int i = 0; i <= levels; ++i) {

@@ -2,7 +2,8 @@
 //
 // Counts follow Timeloop (Parashar et al., ISPASS 2019): data stay where they are while no loop that touches them
 // moves, a sliding window fetches only what is new, one read serves every instance that wants the word, the first pass
-// over a sum reads nothing. `cycles` assumes perfect overlap, as there; `latency` adds what that leaves out.
+// over a sum reads nothing. `cycles` assumes perfect overlap, as there; `latency` takes the transfers out of it that
+// nothing hides and adds them: never less than `cycles`, never more than everything done one after another.
 #pragma once
 
 #include <memory>
@@ -38,15 +39,18 @@ struct TensorTraffic {
 };
 
 struct LevelUse {
-  double used_words = 0;        // of one instance
-  double instances = 0;         // with work
-  double across = 1, down = 1;  // instances below one of these with work
-  double cycles = 0;            // that its bandwidth asks for
+  double used_words = 0;                         // of one instance
+  double instances = 0;                          // with work
+  double across = 1, down = 1;                   // instances below one of these with work
+  double cycles = 0;                             // that its bandwidth asks for
+  double exposed_reads = 0, exposed_writes = 0;  // words of one instance on their way while nothing computes
   double access_pj = 0, leakage_pj = 0;
   double network_pj = 0;  // of words on their way to and from the level below
 };
 
 struct LatencyParts {
+  // Compute, and the transfers that run beside it: all but those of the parts below.
+  double overlapped_cycles = 0;
   double fill_cycles = 0;   // first tiles on their way in
   double drain_cycles = 0;  // last results on their way out
   double stall_cycles = 0;  // transfers into levels with a single buffer, which nothing hides
@@ -65,7 +69,8 @@ struct Evaluation {
   std::vector<TensorTraffic> traffic;  // levels x tensors
 
   double latency_cycles() const {
-    return cycles + latency.fill_cycles + latency.drain_cycles + latency.stall_cycles + latency.feed_cycles;
+    return latency.overlapped_cycles + latency.fill_cycles + latency.drain_cycles + latency.stall_cycles +
+           latency.feed_cycles;
   }
 };
 

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -471,6 +472,78 @@ TEST(Latency, transfers_into_single_buffers_are_not_hidden) {
   chip.levels[1].buffers = 2;
   ASSERT_TRUE(MappingEvaluator(chip, problem).evaluate(mapping, result));
   EXPECT_EQ(result.latency.stall_cycles, 0);
+}
+
+// Compute, then every transfer of every level on one port, then the hops and access times that come on top.
+double serial_cycles(const Architecture& architecture, const Problem& problem, const Evaluation& result) {
+  double sum = result.compute_cycles + result.latency.feed_cycles;
+  const auto over = [](double words, double rate) { return rate > 0 ? words / rate : 0; };
+  for (size_t i = 0; i + 1 < architecture.levels.size(); ++i) {
+    const AcceleratorLevel& own = architecture.levels[i];
+    const double shared = own.bandwidth.shared.value_or(0);
+    for (size_t t = 0; t < problem.tensors.size(); ++t) {
+      const TensorTraffic& traffic = traffic_at(result, problem, i, t);
+      if (!traffic.kept) continue;
+      const double written = traffic.fills + traffic.updates;
+      sum += own.access_cycles;
+      sum += std::max(over(traffic.reads, own.bandwidth.read.value_or(0)), over(traffic.reads, shared));
+      sum += std::max(over(written, own.bandwidth.write.value_or(0)), over(written, shared));
+    }
+  }
+  return sum;
+}
+
+TEST(Latency, lies_between_perfect_overlap_and_everything_one_after_another) {
+  RandomMappings random("latency");
+  RandomStream rates(11, "bandwidths");
+  int bound_by_memory = 0;
+  for (int i = 0; i < 2 * trials; ++i) {
+    Architecture architecture = random.architecture();
+    for (AcceleratorLevel& level : architecture.levels) {
+      const auto rate = [&]() -> std::optional<double> {
+        if (rates.below(3) == 0) return std::nullopt;
+        return 0.05 * static_cast<double>(1 + rates.below(100));
+      };
+      if (level.kind != LevelKind::storage) continue;
+      level.buffers = 1 + static_cast<int>(rates.below(2));
+      level.access_cycles = static_cast<double>(rates.below(4));
+      if (random.coin()) {
+        level.bandwidth.shared = rate();
+      } else {
+        level.bandwidth = {.read = rate(), .write = rate(), .shared = {}};
+      }
+    }
+    const Problem problem = random.coin() ? random.gemm() : random.convolution();
+    const Mapping mapping = random.mapping(architecture, problem, random.coin());
+    Evaluation result;
+    if (!MappingEvaluator(architecture, problem).evaluate(mapping, result)) continue;
+    const double latency = result.latency_cycles(), serial = serial_cycles(architecture, problem, result);
+    EXPECT_GE(latency, result.cycles * (1 - 1e-12)) << i;
+    EXPECT_LE(latency, std::ceil(serial) * (1 + 1e-12) + 1) << i << " of " << result.cycles << " cycles";
+    if (result.slowest_level >= 0) ++bound_by_memory;
+  }
+  EXPECT_GT(bound_by_memory, trials / 2);
+}
+
+TEST(Latency, a_chip_that_waits_for_memory_counts_each_transfer_once) {
+  Architecture chip{.name = "chip",
+                    .levels = {{.name = "DRAM", .access_cycles = 0, .bandwidth = {.shared = 0.5}},
+                               {.name = "buffer", .depth = 64, .access_cycles = 0},
+                               {.name = "multiplier", .kind = LevelKind::compute}}};
+  const Problem problem = gemm_problem({.m = 4, .n = 4, .k = 4});
+  const Mapping mapping{.loops = {{.level = 0, .dimension = 0, .bound = 4, .last = 4},
+                                  {.level = 1, .dimension = 1, .bound = 4, .last = 4},
+                                  {.level = 1, .dimension = 2, .bound = 4, .last = 4}},
+                        .kept = {0b111, 0b111}};
+  Evaluation result;
+  ASSERT_TRUE(MappingEvaluator(chip, problem).evaluate(mapping, result));
+  // 16 words each of A, B and Z at half a word a cycle, and 64 products: nothing hides anything with one buffer.
+  EXPECT_EQ(result.cycles, 96);
+  EXPECT_EQ(result.latency_cycles(), 96 + 64);
+  // With two, only the first tiles (A's row and B) and the last (Z's row) are apart from the products.
+  chip.levels[1].buffers = 2;
+  ASSERT_TRUE(MappingEvaluator(chip, problem).evaluate(mapping, result));
+  EXPECT_EQ(result.latency_cycles(), (4 + 16 + 4) / 0.5 + 64);
 }
 
 TEST(Evaluator, a_result_forgets_the_architecture_it_served_before) {

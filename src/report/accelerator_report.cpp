@@ -211,9 +211,10 @@ std::string summary_text(const MappingReport& report) {
                       duration_text(seconds_of(result.cycles, report.architecture)), report.architecture.clock_hz / 1e6,
                       limit_text(report));
   text += fmt::format(
-      "  latency      {:.0f}  with {:.0f} to fill, {:.0f} to drain, {:.0f} in stalls, {:.0f} to feed the array\n",
-      result.latency_cycles(), result.latency.fill_cycles, result.latency.drain_cycles, result.latency.stall_cycles,
-      result.latency.feed_cycles);
+      "  latency      {:.0f}  = {:.0f} of compute and hidden transfers, {:.0f} to fill, {:.0f} to drain, {:.0f} in "
+      "stalls, {:.0f} to feed the array\n",
+      result.latency_cycles(), result.latency.overlapped_cycles, result.latency.fill_cycles,
+      result.latency.drain_cycles, result.latency.stall_cycles, result.latency.feed_cycles);
   text += fmt::format("  utilization  {:.1f}% of {} multipliers\n", 100 * utilization(result, report.architecture),
                       instances(report.architecture.levels.back()));
   text += fmt::format("  energy       {}, {:.4g} pJ for each multiply-accumulate, {:.4g} J x cycles\n",
@@ -263,6 +264,7 @@ Json mapping_report_json(const MappingReport& report) {
                        {"cycles", result.cycles},
                        {"compute_cycles", result.compute_cycles},
                        {"latency_cycles", result.latency_cycles()},
+                       {"overlapped_cycles", result.latency.overlapped_cycles},
                        {"fill_cycles", result.latency.fill_cycles},
                        {"drain_cycles", result.latency.drain_cycles},
                        {"stall_cycles", result.latency.stall_cycles},
