@@ -265,7 +265,8 @@ SustainedPower PowerModel::sustained(std::span<const BusyKernel> mix, Seconds id
   const Confidence kind = fitted ? Confidence::interpolated : Confidence::extrapolated;
   // The limit holds whatever the doubt about what the kernels want.
   const double low = std::min({watts, held, result.wanted_watts / factor}) * (1 - reading_noise);
-  const double high = std::max(watts, std::min(held, result.wanted_watts * factor)) * (1 + reading_noise);
+  const double wanted_high = std::max(watts, std::min(held, result.wanted_watts * factor)) * (1 + reading_noise);
+  const double high = std::max(watts, std::min(wanted_high, set_watts_));
   result.watts = {.value = watts, .low = low, .high = high, .kind = kind};
   result.joules = scaled(result.watts, pass.seconds);
   const double slowdown = std::max(1.0, pass.seconds / burst_seconds);
@@ -277,10 +278,21 @@ SustainedPower PowerModel::sustained(std::span<const BusyKernel> mix, Seconds id
 
 KernelPower kernel_power(const PowerModel& model, const Work& work, Activity activity, const Estimate& burst_seconds) {
   const BusyKernel kernel{.work = work, .burst_seconds = Seconds(burst_seconds.value), .activity = activity};
-  KernelPower result{.burst = model.burst({&kernel, 1}), .sustained = model.sustained({&kernel, 1})};
+  KernelPower result{.burst = model.burst({&kernel, 1}),
+                     .burst_seconds = burst_seconds,
+                     .sustained = model.sustained({&kernel, 1}),
+                     .sustained_seconds = {}};
   result.sustained_seconds = product_of_independent(burst_seconds, result.sustained.slowdown);
-  result.burst.joules = product_of_independent(result.burst.watts, burst_seconds);
   result.sustained.joules = product_of_independent(result.sustained.watts, result.sustained_seconds);
+  Estimate& watts = result.burst.watts;
+  if (watts.value > model.limit_watts()) {
+    result.burst = {.watts = result.sustained.watts, .joules = result.sustained.joules};
+    result.burst_seconds = result.sustained_seconds;
+    result.burst_limited = true;
+    return result;
+  }
+  watts.high = std::min(watts.high, model.limit_watts());
+  result.burst.joules = product_of_independent(watts, burst_seconds);
   return result;
 }
 

@@ -145,9 +145,13 @@ class PowerModel {
   std::array<double, dtype_count> peak_{};
 };
 
-// One kernel at burst speed and held busy.
+// One kernel: a single call, and held busy. No board draws more than its limit for longer than a moment: a call that
+// would, on a cool board, is reported at the clock that the limit leaves, with the time and energy that go with it.
+// joules = watts x seconds in both.
 struct KernelPower {
   BurstPower burst;
+  Estimate burst_seconds;      // of the call that `burst` describes
+  bool burst_limited = false;  // by the board's limit: `burst` is `sustained`
   SustainedPower sustained;
   Estimate sustained_seconds;  // of one call, both doubts together
 };

@@ -64,6 +64,10 @@ std::string joules_text(const Estimate& joules) {
 std::string power_text(const KernelPower& power, const Device& device, bool sustained) {
   std::string text = fmt::format("  energy     {} a call at {}, confidence: {}\n", joules_text(power.burst.joules),
                                  with_interval(power.burst.watts, 1, "W"), confidence_name(power.burst.watts.kind));
+  if (power.burst_limited) {
+    text += fmt::format("  limited    by the board's {:.0f} W: a call takes {} while the board holds this power\n",
+                        device.power_limit->value.value(), duration_text(power.burst_seconds.value));
+  }
   if (!sustained) return wrap_lines(text, 100, 13);
   const SustainedPower& held = power.sustained;
   text += fmt::format("  sustained  {}: {:.1f}% longer than on a cool board, confidence: {}\n",
@@ -78,8 +82,10 @@ std::string power_text(const KernelPower& power, const Device& device, bool sust
 }
 
 Json power_json(const KernelPower& power, bool sustained) {
-  Json json = Json::object(
-      {{"burst", Json::object({{"watts", to_json(power.burst.watts)}, {"joules", to_json(power.burst.joules)}})}});
+  Json json = Json::object({{"burst", Json::object({{"watts", to_json(power.burst.watts)},
+                                                    {"joules", to_json(power.burst.joules)},
+                                                    {"seconds", to_json(power.burst_seconds)},
+                                                    {"power_limited", power.burst_limited}})}});
   if (!sustained) return json;
   const SustainedPower& held = power.sustained;
   Json clock = held.clock.value() > 0 ? Json(held.clock.value() / mega) : Json();
