@@ -16,9 +16,15 @@ int casts_measured_with(Scheme scheme) {
 KernelEstimate without_cast(const GemmShape& shape, std::string_view variant, const KernelPredictor& predictor) {
   KernelEstimate whole = predictor.estimate(shape, variant);
   const int casts = casts_measured_with(shape.scheme);
-  if (casts == 0) return whole;
+  const bool holds_cast = whole.tier != Tier::roofline && whole.tier != Tier::mapped;  // those count the multiply alone
+  if (casts == 0 || !holds_cast) return whole;
   const double cast = casts * predictor.estimate(QuantizeShape{.m = shape.m, .k = shape.k}).seconds.value;
-  whole.seconds = scaled(whole.seconds, std::max(0.5, 1 - cast / whole.seconds.value));
+  // Whatever was measured, multiply units and the weights' way from DRAM bound the rest.
+  const double least = std::max(whole.compute.value() * whole.wave_efficiency,
+                                (whole.work.weights_read / predictor.device().memory_bandwidth->value).value());
+  const double rest = std::max({0.5, 1 - cast / whole.seconds.value, least / whole.seconds.value});
+  whole.seconds = scaled(whole.seconds, std::min(1.0, rest));
+  whole.seconds.low = std::max(whole.seconds.low, std::min(least, whole.seconds.value));
   return whole;
 }
 

@@ -9,6 +9,7 @@
 #include "compose/expert_kernels.h"
 #include "compose/linear_kernels.h"
 #include "compose/lowering.h"
+#include "compose/serving_engine.h"
 #include "model/onnx/summary.h"
 #include "model/onnx/work.h"
 #include "network/calibration/stack_collectives.h"
@@ -65,15 +66,18 @@ std::vector<Launch> plain_launches(std::span<const TimedLaunch> timed) {
   return launches;
 }
 
-// Adds up the launches of each operator.
+// Adds up the launches of each operator. It multiplies in the format of the launch with the most FLOPs.
 std::vector<TimedOperator> by_operator(const std::vector<Operator>& calls, std::span<const TimedLaunch> launches) {
   std::vector<TimedOperator> operators;
   std::vector<Estimate> parts;
+  Flops most;
   for (size_t i = 0; i < launches.size(); ++i) {
     const TimedLaunch& one = launches[i];
     if (i == 0 || one.launch.call != launches[i - 1].launch.call) {
-      operators.push_back({.call = calls[one.launch.call], .kernel = one.kernel, .seconds = {}, .work = {}});
+      operators.push_back(
+          {.call = calls[one.launch.call], .kernel = one.kernel, .seconds = {}, .work = {.math = one.work.math}});
       parts.clear();
+      most = one.work.flops;
     }
     TimedOperator& timed = operators.back();
     const bool slowest =
@@ -81,6 +85,10 @@ std::vector<TimedOperator> by_operator(const std::vector<Operator>& calls, std::
     if (slowest) timed.kernel = one.kernel;
     parts.push_back(one.seconds);
     timed.seconds = sum_of_correlated(parts);
+    if (one.work.flops > most) {
+      most = one.work.flops;
+      timed.work.math = one.work.math;
+    }
     timed.work.flops += one.work.flops;
     timed.work.weights_read += one.work.weights_read;
     timed.work.activations_read += one.work.activations_read;
@@ -212,8 +220,8 @@ StepEstimate estimate_step(const Model& model, const StepRequest& request, const
   if (const auto peak = device.peak_or_fallback(facts(model.scheme).math)) {
     result.model_flops_utilization = result.model_flops / (*peak * Seconds(result.seconds.value)) / replica;
   }
-  if (device.memory) {
-    result.device_memory = device.memory->value;
+  if (device.memory || device.allocatable_memory) {
+    result.device_memory = Bytes(allocatable_bytes(device).value);
     result.fits_in_memory = fullest <= result.device_memory.value();
   }
   return result;

@@ -73,7 +73,7 @@ std::vector<std::vector<std::string>> table_rows(const HardwarePlanReport& repor
 std::string memory_text(const HardwarePlanReport& report) {
   if (report.step.fits_in_memory.value_or(true)) return "";
   return fmt::format(" It does not fit the {} of one device: the time is that of a device with more.",
-                     bytes_text(report.step.device_memory.value()));
+                     memory_size_text(report.step.device_memory.value()));
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ std::string device_list_text(const std::vector<Device>& devices) {
     const auto& half = bf16 ? bf16 : device.dense_peak[static_cast<size_t>(DType::fp16)];
     table.add(
         {device.name, device.title, device.architecture,
-         shown_or_unknown(device.memory, [](Bytes size) { return bytes_text(size.value()); }),
+         shown_or_unknown(device.memory, [](Bytes size) { return fmt::format("{:g} GB", size.value() / giga); }),
          shown_or_unknown(device.memory_bandwidth, [](BytesPerSecond rate) { return rate_text(rate.value(), "B/s"); }),
          shown_or_unknown(half, [](FlopsPerSecond rate) { return rate_text(rate.value(), "FLOP/s"); }),
          shown_or_unknown(device.power_limit, [](Watts power) { return fmt::format("{:g} W", power.value()); })});

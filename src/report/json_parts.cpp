@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "base/units.h"
 
 namespace foretoken {
 
@@ -48,6 +49,11 @@ Json to_json(const ParallelPlan& plan) {
                        {"expert", plan.expert},
                        {"context", plan.context},
                        {"sequence", plan.sequence}});
+}
+
+std::string memory_size_text(double bytes) {
+  if (bytes < gibi) return bytes_text(bytes);
+  return fmt::format("{} ({:.1f} GiB)", bytes_text(bytes), bytes / gibi);
 }
 
 std::string interval_text(const Estimate& seconds) {

@@ -17,5 +17,7 @@ Json to_json(const ParallelPlan& plan);
 
 // "1.23 ms (0.90 to 1.80 ms)": value and interval for people.
 std::string interval_text(const Estimate& seconds);
+// "85.0 GB (79.2 GiB)": memory that a device offers.
+std::string memory_size_text(double bytes);
 
 }  // namespace foretoken

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "compose/serving_engine.h"
 #include "kernel/forms/call.h"
 #include "model/work.h"
 #include "report/table.h"
@@ -115,9 +116,12 @@ std::string work_text(const KernelReport& report) {
   if (report.device.memory_bandwidth)
     text += fmt::format(" at {}", rate_text(report.device.memory_bandwidth->value.value(), "B/s"));
   text += fmt::format("\n  intensity   {:.3g} FLOP/byte\n", work.flops.value() / work.bytes().value());
-  if (report.device.memory && work.bytes() > report.device.memory->value) {
-    text += fmt::format("  note        the data, {}, do not fit in this device's {}\n",
-                        bytes_text(work.bytes().value()), bytes_text(report.device.memory->value.value()));
+  if (report.device.memory || report.device.allocatable_memory) {
+    const double room = allocatable_bytes(report.device).value;
+    if (work.bytes().value() > room) {
+      text += fmt::format("  note        the data, {}, do not fit in this device's {}\n",
+                          bytes_text(work.bytes().value()), memory_size_text(room));
+    }
   }
   return text;
 }

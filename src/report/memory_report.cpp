@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "report/json_parts.h"
 #include "report/table.h"
 
@@ -63,7 +64,7 @@ std::string parts_table(const ServingMemory& memory, const EngineKind& kind) {
   const auto add = [&](std::string part, const Estimate& size, std::string remark) {
     table.add({std::move(part), signed_bytes(size.value), interval_of(size), std::move(remark)});
   };
-  add("allocatable", memory.total, "");
+  add("allocatable", memory.total, fmt::format("{:.1f} GiB, what the driver offers", memory.total.value / gibi));
   add("budget", memory.budget, fmt::format("{:g} {}", memory.flags.memory_fraction, covered_by(kind)));
   table.add_rule();
   add("weights", memory.weights, "");

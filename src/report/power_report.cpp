@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "report/json_parts.h"
 #include "report/table.h"
 
@@ -50,8 +51,10 @@ Summary summarize(const PowerFit& fit) {
 }
 
 std::string with_interval(const Estimate& estimate, double unit, std::string_view name) {
-  return fmt::format("{:.3g} {} ({:.3g} to {:.3g})", estimate.value / unit, name, estimate.low / unit,
-                     estimate.high / unit);
+  const auto digits = [&](double value) {
+    return std::abs(value / unit) >= 999.5 ? fmt::format("{:.0f}", value / unit) : fmt::format("{:.3g}", value / unit);
+  };
+  return fmt::format("{} {} ({} to {})", digits(estimate.value), name, digits(estimate.low), digits(estimate.high));
 }
 
 std::string joules_text(const Estimate& joules) {

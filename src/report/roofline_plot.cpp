@@ -72,6 +72,11 @@ std::string tick_line(const Axis& across, size_t columns) {
 
 }  // namespace
 
+std::string share_of_roof_text(double share) {
+  constexpr double rounding = 1e-6;
+  return share > 1 + rounding ? "from cache" : fmt::format("{:.0f}%", 100 * std::min(share, 1.0));
+}
+
 std::string roofline_plot(const RooflineAxes& axes, const std::vector<RooflinePoint>& points, size_t width,
                           size_t height) {
   const double peak = axes.peak.value(), bandwidth = axes.bandwidth.value(), ridge = peak / bandwidth;
@@ -98,8 +103,8 @@ std::string roofline_plot(const RooflineAxes& axes, const std::vector<RooflinePo
   for (const RooflinePoint& point : points) {
     if (!has_place(point) || letter > 'Z') continue;
     canvas.put_letter(cell(across, point.flops_per_byte), cell(up, point.rate.value()), letter);
-    legend += fmt::format("  {}  {:<22} {:>8.2f} FLOP/byte  {}\n", letter, point.label, point.flops_per_byte,
-                          rate_text(point.rate.value(), "FLOP/s"));
+    legend += fmt::format("  {}  {:<22} {:>8.2f} FLOP/byte  {}{}{}\n", letter, point.label, point.flops_per_byte,
+                          rate_text(point.rate.value(), "FLOP/s"), point.of_roof.empty() ? "" : ", ", point.of_roof);
     ++letter;
   }
 

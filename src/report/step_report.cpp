@@ -216,7 +216,13 @@ Json step_json(const StepEstimate& step, const Model& model, const Device& devic
                                  {"seconds", to_json(timed.seconds)},
                                  {"bound", bound_text(timed)},
                                  {"tier", timed.kernel ? Json(tier_name(timed.kernel->tier)) : Json()}});
-      if (timed.kernel) entry.set("work", to_json(timed.work));
+      if (timed.kernel) {
+        entry.set("work", to_json(timed.work));
+        const std::optional<DType> used = device.type_or_fallback(timed.work.math);
+        const std::optional<FlopsPerSecond> peak = device.peak_or_fallback(timed.work.math);
+        entry.set("multiplies_in", used ? Json(dtype_name(*used)) : Json());
+        entry.set("peak_flops_per_second", peak ? Json(peak->value()) : Json());
+      }
       operators.push(std::move(entry));
     }
     stages.push(Json::object(
@@ -268,7 +274,7 @@ std::string step_text(const StepEstimate& step, const Model& model, const Device
     if (step.device_memory.value() > 0) {
       const bool fits = memory.total() <= step.device_memory;
       memory_text += fmt::format("; {} of {} memory: {}", bytes_text(memory.total().value()),
-                                 bytes_text(step.device_memory.value()), fits ? "fits" : "DOES NOT FIT");
+                                 memory_size_text(step.device_memory.value()), fits ? "fits" : "DOES NOT FIT");
     }
     out += "\n" + wrap_lines(memory_text, 100, 2) + "\n";
     Table table({{"operator", Table::Align::left},
@@ -295,21 +301,37 @@ std::string step_text(const StepEstimate& step, const Model& model, const Device
 }
 
 std::string step_roofline(const StepEstimate& step, const Model& model, const Device& device) {
-  const DType math = facts(model.scheme).math;
-  const auto peak = device.peak_or_fallback(math);
-  if (!peak || !device.memory_bandwidth || step.stages.empty()) return "";
+  if (!device.memory_bandwidth || step.stages.empty()) return "";
   constexpr size_t most_points = 8;
+  const BytesPerSecond bandwidth = device.memory_bandwidth->value;
+  DType highest = facts(model.scheme).math;  // of those that operators multiply in
+  FlopsPerSecond highest_peak;
   std::vector<RooflinePoint> points;
   for (const TimedOperator* timed : ordered(step.stages.front(), true)) {
     if (!timed->kernel || timed->work.flops.value() <= 0 || points.size() >= most_points) continue;
-    points.push_back({.label = display_name(*timed),
-                      .flops_per_byte = timed->work.flops.value() / timed->work.bytes().value(),
-                      .rate = timed->work.flops / Seconds(timed->seconds.value)});
+    const DType math = timed->work.math;
+    const std::optional<FlopsPerSecond> peak = device.peak_or_fallback(math);
+    RooflinePoint point{.label = display_name(*timed),
+                        .flops_per_byte = timed->work.flops.value() / timed->work.bytes().value(),
+                        .rate = timed->work.flops / Seconds(timed->seconds.value),
+                        .of_roof = {}};
+    if (peak) {
+      const double roof = std::min(peak->value(), point.flops_per_byte * bandwidth.value());
+      const std::string share = share_of_roof_text(point.rate.value() / roof);
+      const std::string_view type = dtype_name(device.type_or_fallback(math).value_or(math));
+      point.of_roof = share.ends_with('%') ? fmt::format("{} of the {} roof", share, type) : share;
+    }
+    points.push_back(std::move(point));
+    if (!peak || *peak <= highest_peak) continue;
+    highest = math;
+    highest_peak = *peak;
   }
-  return roofline_plot({.peak = *peak,
-                        .bandwidth = device.memory_bandwidth->value,
-                        .peak_label = fmt::format("{} peak", dtype_name(math))},
-                       points);
+  if (!(highest_peak.value() > 0)) return "";
+  return roofline_plot(
+      {.peak = highest_peak,
+       .bandwidth = bandwidth,
+       .peak_label = fmt::format("{} peak", dtype_name(device.type_or_fallback(highest).value_or(highest)))},
+      points);
 }
 
 std::string sustained_step_text(const SustainedStep& held, const StepEstimate& step) {

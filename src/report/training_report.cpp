@@ -83,10 +83,11 @@ std::string parts_table(const IterationEstimate& iteration) {
 std::string memory_lines(const TrainingEstimate& estimate) {
   const TrainingMemory& most = estimate.memory.most();
   const auto text = [](Bytes bytes) { return bytes_text(bytes.value()); };
-  std::string lines = fmt::format(
-      "Memory of a device on stage {} (the fullest): {}{}\n", estimate.memory.fullest, text(most.total()),
-      estimate.capacity ? fmt::format(" of {}: {}", text(*estimate.capacity), estimate.fits ? "fits" : "DOES NOT FIT")
-                        : "");
+  std::string lines =
+      fmt::format("Memory of a device on stage {} (the fullest): {}{}\n", estimate.memory.fullest, text(most.total()),
+                  estimate.capacity ? fmt::format(" of {}: {}", memory_size_text(estimate.capacity->value()),
+                                                  estimate.fits ? "fits" : "DOES NOT FIT")
+                                    : "");
   lines += fmt::format(
       "  parameters {}, gradients {}, optimizer {}, activations {}, communication {}, logits {}, workspace {}, "
       "fragmentation {}\n",

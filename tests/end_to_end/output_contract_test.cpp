@@ -24,7 +24,7 @@ const std::vector<std::string>& commands() {
       "models DeepSeek-V3",
       "kernel gemm --device h100_sxm --m 128 --n 4096 --k 4096",
       "kernel gemm --device h200_sxm --m 4m --n 8192 --k 8192",
-      "kernel moe --device rtx_3090 --tokens 64 --hidden 4096 --inter 1024 --topk 8 --experts 128 --dtype nvfp4",
+      "kernel moe --device rtx_3090 --tokens 64 --hidden 4096 --inter 1024 --topk 8 --experts 128 --dtype int4_wo",
       "kernel attention_prefill --device gb200 --batch 1 --heads 32 --kv-heads 8 --q-len 4096 --kv-len 4096",
       "kernel norm --device h200_sxm --rows 4096 --width 8192",
       "kernel conv --device a100_sxm --in-channels 64 --out-channels 64 --height 56 --width 56 --kernel-h 3 "

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "report/json_parts.h"
 #include "report/page/line_chart.h"
 #include "report/page/step_parts.h"
 #include "report/step_report.h"
@@ -29,8 +30,8 @@ void add_step_memory(HtmlPage& page, const StepEstimate& step) {
   const double total = memory.total().value(), room = step.device_memory.value();
   page.heading("Memory of a device");
   page.figure(
-      parts_bar_svg(room > 0 ? fmt::format("{} of {}", bytes_text(total), bytes_text(room)) : bytes_text(total), parts,
-                    room),
+      parts_bar_svg(room > 0 ? fmt::format("{} of {}", bytes_text(total), memory_size_text(room)) : bytes_text(total),
+                    parts, room),
       total > room && room > 0 ? "It does not fit" : "What this step needs; an engine keeps more for its cache");
 }
 

@@ -101,7 +101,7 @@ void add_roofline(HtmlPage& page, const std::vector<TypicalStep>& steps, const D
       rows.push_back({fmt::format("{} {}", tag, one.name), phase,
                       fmt::format("{:.0f}%", 100 * one.value / steps[i].step.seconds.value),
                       intensity >= 100 ? fmt::format("{:.0f}", intensity) : fmt::format("{:.3g}", intensity),
-                      rate_text(rate, "FLOP/s"), roof > 0 ? fmt::format("{:.0f}%", 100 * rate / roof) : "", one.bound});
+                      rate_text(rate, "FLOP/s"), roof > 0 ? share_of_roof_text(rate / roof) : "", one.bound});
     }
   }
   if (rows.empty()) return;

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "compose/serving_engine.h"
 #include "training/memory/chunks_in_flight.h"
 
 namespace foretoken {
@@ -205,9 +206,8 @@ PlanMemory plan_memory(const ModelParts& parts, const StageChunks& chunks, const
 }
 
 std::optional<Bytes> training_capacity(const Device& device) {
-  if (device.allocatable_memory) return device.allocatable_memory->value;
-  if (device.memory) return device.memory->value;
-  return std::nullopt;
+  if (!device.allocatable_memory && !device.memory) return std::nullopt;
+  return Bytes(allocatable_bytes(device).value);
 }
 
 }  // namespace foretoken

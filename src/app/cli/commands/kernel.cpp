@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <map>
+#include <optional>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -10,14 +13,51 @@
 #include "base/text.h"
 #include "kernel/explain.h"
 #include "kernel/family.h"
+#include "kernel/forms/eager_form.h"
 #include "kernel/measured_rows.h"
 #include "kernel/variants.h"
 #include "report/kernel_plot.h"
 #include "report/kernel_report.h"
 #include "report/power_report.h"
+#include "report/table.h"
 
 namespace foretoken {
 namespace {
+
+// The implementations that rows of a file name. A name that nobody knows is priced as what engines usually run: a guess
+// under that name would leave the device's own sweep aside.
+class RowVariants {
+ public:
+  RowVariants(const KernelFamily& family, const Library& library) : family_(family), library_(library) {}
+
+  std::string priced(std::string_view name) {
+    const std::string_view variant = kernel_variant(name);
+    if (variant.empty()) return {};
+    if (is_framework_kernel(variant)) return std::string(variant);
+    if (!known_) known_ = known_variants(family_, library_.calibrations());
+    // A family that tells no implementations apart takes every name.
+    if (known_->empty() || std::find(known_->begin(), known_->end(), variant) != known_->end())
+      return std::string(variant);
+    ++unknown_[std::string(variant)];
+    return {};
+  }
+
+  std::vector<std::string> notes() const {
+    std::vector<std::string> notes;
+    for (const auto& [name, rows] : unknown_) {
+      notes.push_back(fmt::format("{} is not a known implementation of {}: {} priced as what engines usually run",
+                                  printable(name), family_.name,
+                                  rows == 1 ? "1 row is" : fmt::format("{} rows are", rows)));
+    }
+    return notes;
+  }
+
+ private:
+  const KernelFamily& family_;
+  const Library& library_;
+  std::optional<std::vector<std::string>> known_;
+  std::map<std::string, size_t> unknown_;
+};
 
 // One family is one subcommand; its flags come from the family's own list of parameters.
 class KernelCommand : public Command {
@@ -115,7 +155,9 @@ class KernelCommand : public Command {
     const KernelShape shape = shape_from_flags(family, given);
     const std::string variant = variant_of(family, given, library);
     check_fits(shape, predictor.device());
+    check_multiplies_fp4(shape, predictor.device());
     const KernelExplanation explanation = explain_kernel(predictor, shape, variant, library.calibrations());
+    const std::string note = unmeasured_note(predictor, shape, variant, explanation.estimate);
     const std::vector<MeasuredRow> rows = rows_like(shape, explanation, predictor.device(), library);
     const KernelReport report{.family = family,
                               .given = given,
@@ -124,18 +166,47 @@ class KernelCommand : public Command {
                               .explanation = explanation,
                               .nearest = rows};
     std::string text = kernel_text(report);
+    if (!note.empty()) text += wrap_lines("note: " + note, 100, 2);
     if (!plot_.empty()) {
       const PlottedKernel asked{.estimate = explanation.estimate, .label = call_text(family, given)};
       write_file(plot_, kernel_plot(family, predictor.device(), {&asked, 1}, rows, cache_bandwidth_of(explanation)));
       text += fmt::format("wrote {}\n", plot_);
     }
     Answer answer{.text = std::move(text), .json = kernel_json(report)};
+    Json notes = Json::array();
+    if (!note.empty()) notes.push(note);
+    answer.json.set("notes", std::move(notes));
     if (const std::optional<PowerModel> power = power_of(predictor.device(), library)) {
       const KernelPower drawn = power_drawn(*power, shape, variant, explanation.estimate, predictor.device());
       answer.text += power_text(drawn, predictor.device(), sustained_);
       answer.json.set("power", power_json(drawn, sustained_));
     }
     return answer;
+  }
+
+  // Where the implementation asked for was not measured on a device that was swept with others: what was priced.
+  static std::string unmeasured_note(const KernelPredictor& predictor, const KernelShape& shape,
+                                     std::string_view variant, const KernelEstimate& estimate) {
+    if (variant.empty() || (estimate.tier != Tier::cross && estimate.tier != Tier::roofline)) return {};
+    const KernelEstimate usual = predictor.estimate(shape);
+    if (usual.tier != Tier::measured && usual.tier != Tier::sibling) return {};
+    return fmt::format(
+        "{} was not measured on {}, so this time comes from {}. The sweep of {} has other implementations of this "
+        "kernel: without --kernel they give {}.",
+        variant, predictor.device().name,
+        estimate.tier == Tier::cross ? "measurements of other devices" : "the roofline", predictor.device().name,
+        duration_text(usual.seconds.value));
+  }
+
+  // No fp4 kernel exists for a device without such units. Engines keep the weights in 4 bits there and multiply in 16,
+  // which is another format to ask for.
+  static void check_multiplies_fp4(const KernelShape& shape, const Device& device) {
+    if (count_work(shape).math != DType::fp4 || device.type_or_fallback(DType::fp4) == DType::fp4) return;
+    throw InputError({.source = "--dtype",
+                      .value = "fp4",
+                      .expected = fmt::format("a format that {} multiplies in; int4_wo and w4a16_mxfp4 keep weights in "
+                                              "4 bits and multiply in bf16",
+                                              device.name)});
   }
 
   // Sizes that no device could hold are a slip of the keyboard; what merely does not fit is noted in the report.
@@ -175,26 +246,28 @@ class KernelCommand : public Command {
     CsvReader csv{std::filesystem::path(csv_)};
     KernelRowReader reader(family, csv);
     const std::optional<size_t> variant = csv.find_column("kernel");
-    std::string rows = fmt::format("{},predicted_us,low_us,high_us,bound,confidence{}\n", fmt::join(csv.columns(), ","),
-                                   sustained_ ? ",sustained_us,power_w,energy_j" : "");
+    std::string rows = fmt::format("{},predicted_us,low_us,high_us,bound,confidence,rests_on,priced_as{}\n",
+                                   fmt::join(csv.columns(), ","), sustained_ ? ",sustained_us,power_w,energy_j" : "");
+    RowVariants names(family, library);
     const std::optional<PowerModel> power = power_of(predictor.device(), library);
     Json list = Json::array();
     std::vector<PlottedKernel> plotted;
     std::optional<KernelShape> first;
     while (csv.next()) {
       const KernelShape shape = reader.read(csv);
-      const KernelEstimate estimate =
-          predictor.estimate(shape, variant ? kernel_variant(csv.cell(*variant)) : std::string_view());
+      const std::string priced = variant ? names.priced(csv.cell(*variant)) : std::string();
+      const KernelEstimate estimate = predictor.estimate(shape, priced);
       if (!first) first = shape;
       if (!plot_.empty()) plotted.push_back({.estimate = estimate, .label = sizes_text(shape)});
       for (size_t column = 0; column < csv.columns().size(); ++column) rows += csv_cell(csv.cell(column)) + ",";
-      rows += fmt::format("{},{},{},{},{}", number_text(estimate.seconds.value * 1e6),
+      rows += fmt::format("{},{},{},{},{},{},{}", number_text(estimate.seconds.value * 1e6),
                           number_text(estimate.seconds.low * 1e6), number_text(estimate.seconds.high * 1e6),
-                          bound_name(estimate.bound), confidence_name(estimate.seconds.kind));
+                          bound_name(estimate.bound), confidence_name(estimate.seconds.kind), tier_name(estimate.tier),
+                          csv_cell(priced.empty() ? "any" : priced));
       Json entry = to_json(estimate);
+      entry.set("priced_as", priced.empty() ? "any" : priced);
       if (sustained_) {
-        const KernelPower drawn =
-            power_drawn(*power, shape, variant ? csv.cell(*variant) : std::string_view(), estimate, predictor.device());
+        const KernelPower drawn = power_drawn(*power, shape, priced, estimate, predictor.device());
         rows += fmt::format(",{},{},{}", number_text(drawn.sustained_seconds.value * 1e6),
                             number_text(drawn.sustained.watts.value), number_text(drawn.sustained.joules.value));
         entry.set("power", power_json(drawn, true));
@@ -202,7 +275,12 @@ class KernelCommand : public Command {
       rows += "\n";
       list.push(std::move(entry));
     }
-    Json json = Json::object({{"family", family.name}, {"device", predictor.device().name}, {"rows", std::move(list)}});
+    Json notes = Json::array();
+    for (const std::string& note : names.notes()) notes.push(note);
+    Json json = Json::object({{"family", family.name},
+                              {"device", predictor.device().name},
+                              {"rows", std::move(list)},
+                              {"notes", std::move(notes)}});
     if (!plot_.empty() && first) {
       const KernelExplanation explanation = explain_kernel(predictor, *first, {}, library.calibrations());
       const std::vector<MeasuredRow> like = rows_like(*first, explanation, predictor.device(), library);
@@ -210,7 +288,9 @@ class KernelCommand : public Command {
     }
     if (out_.empty()) return {.text = std::move(rows), .json = std::move(json)};
     write_file(out_, rows);
-    return {.text = fmt::format("wrote {} predictions to {}\n", csv.row(), out_), .json = std::move(json)};
+    std::string text = fmt::format("wrote {} predictions to {}\n", csv.row(), out_);
+    for (const std::string& note : names.notes()) text += wrap_lines("note: " + note, 100, 2);
+    return {.text = std::move(text), .json = std::move(json)};
   }
 
   std::string device_, csv_, out_, data_, plot_;
