@@ -62,6 +62,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                {.layers = 4, .graph_sizes = {1, 8, 64}});
   });
   read_and_run([&] {
+    return op_tables_from_text(parts(text, {"dense", "per_sequence", "attention", "moe"}),
+                               {.layers = 4, .expert_layers = 4, .experts = 8, .top_k = 2, .expert_ranks = 2});
+  });
+  read_and_run([&] {
     return vidur_tables_from_text(parts(text, {"per_token_ops_ms", "attn_decode_ms", "attn_prefill_ms"}),
                                   {.layers = 4, .grouped_query = true});
   });

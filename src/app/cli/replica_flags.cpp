@@ -28,8 +28,7 @@ std::unique_ptr<StepTimes> step_times(const ReplicaFlags& flags, const ComposedS
     throw InputError({.source = "--op-tables", .value = "and --vidur-tables", .expected = "one of them"});
   }
   if (!flags.op_tables.empty()) {
-    return read_op_tables(flags.op_tables, op_table_options(composed.model, composed.plan, composed.stack,
-                                                            composed.models.kernels.device()));
+    return read_op_tables(flags.op_tables, op_table_options(composed));
   }
   if (!flags.vidur_tables.empty()) {
     return read_vidur_tables(flags.vidur_tables, {.layers = static_cast<int64_t>(composed.model.layers.size()),

@@ -144,6 +144,59 @@ class UnequalDecodes {
   double mixed_share_ = 0;
 };
 
+// From (tokens, activated experts) to microseconds of one layer, by the ranks over which its experts were spread.
+class ExpertTable {
+ public:
+  ExpertTable(const TableSource& tables, const std::string& source, const OpTableOptions& options) : options_(options) {
+    if (std::optional<CsvReader> csv = tables("moe")) read(std::move(*csv), options.tensor == 1);
+    if (table() != nullptr) return;
+    // Experts that are spread are not cut: a rank has whole ones, as a single rank does.
+    if (options.expert_ranks > 1) {
+      if (std::optional<CsvReader> csv = tables("tp1/moe")) read(std::move(*csv), true);
+    }
+    if (table() != nullptr) return;
+    throw InputError({.source = source,
+                      .path = "moe.csv",
+                      .value = "no times of these experts",
+                      .expected = "tokens,activated_experts,time_us of the model's experts on one rank, or with a "
+                                  "column ep: without them a step has no experts"});
+  }
+
+  double microseconds(double tokens_of_all_ranks) const {
+    const auto ranks = static_cast<double>(options_.expert_ranks), experts = static_cast<double>(options_.experts);
+    const double share = std::min(1.0, static_cast<double>(options_.top_k) / experts);
+    const double awake = experts / ranks * (1 - std::pow(1 - share, tokens_of_all_ranks));
+    const bool of_ranks = by_ranks_.contains(options_.expert_ranks);
+    const std::array<double, 2> point{of_ranks ? tokens_of_all_ranks : tokens_of_all_ranks / ranks,
+                                      std::max(1.0, awake)};
+    return table()->at(point);
+  }
+
+ private:
+  void read(CsvReader csv, bool has_whole_experts) {
+    const size_t tokens = csv.column("tokens"), awake = csv.column("activated_experts"), time = csv.column("time_us");
+    const std::optional<size_t> ranks = csv.find_column("ep");
+    bool any = false;
+    while (csv.next()) {
+      any = true;
+      const int64_t ep = ranks ? csv.integer(*ranks, {1, 1'000'000}) : 1;
+      const std::array<int64_t, 2> keys{csv.integer(tokens, {0, most_table_tokens}),
+                                        csv.integer(awake, {0, most_table_tokens})};
+      const double us = csv.number(time, microseconds_allowed);
+      // Those of one rank speak for several only where it holds whole experts.
+      if (ep == options_.expert_ranks || (ep == 1 && has_whole_experts)) by_ranks_[ep].add(keys, us);
+    }
+    if (!any) fail_empty(csv);
+  }
+  const NestedTable* table() const {
+    const auto own = by_ranks_.find(options_.expert_ranks), one = by_ranks_.find(1);
+    return own != by_ranks_.end() ? &own->second : one != by_ranks_.end() ? &one->second : nullptr;
+  }
+
+  const OpTableOptions& options_;
+  std::map<int64_t, NestedTable> by_ranks_;
+};
+
 class OpTables final : public StepTimes {
  public:
   OpTables(const TableSource& tables, const std::string& source, const OpTableOptions& options)
@@ -154,12 +207,16 @@ class OpTables final : public StepTimes {
         attention_(needed(tables, "attention", source)),
         unequal_(options) {
     if (std::optional<CsvReader> skew = tables("skew")) unequal_.read(std::move(*skew), attention_);
+    if (options_.expert_layers > 0) experts_.emplace(tables, source, options_);
   }
 
   Estimate step_seconds(const StepBatch& batch) override {
     const double us = dense_microseconds(padded(batch.new_tokens())) + head_microseconds(batch.sampled_tokens()) +
-                      static_cast<double>(options_.layers) * attention_microseconds(batch);
-    return tabulated_seconds(us * 1e-6, table_error, source_);
+                      static_cast<double>(options_.layers) * attention_microseconds(batch) + expert_microseconds(batch);
+    const Estimate alone = tabulated_seconds(us * 1e-6, table_error, source_);
+    if (!options_.communication) return alone;
+    const std::array<Estimate, 2> parts{alone, options_.communication->seconds(batch)};
+    return sum_of_correlated(parts);
   }
 
  private:
@@ -174,13 +231,25 @@ class OpTables final : public StepTimes {
       const std::array<double, 1> point{static_cast<double>(tokens)};
       for (const auto& [layer, table] : dense_) {
         const bool once = layer == "embedding" || layer == "final_layernorm";
+        const bool dense_block = layer == "gate_up_proj" || layer == "act_fn" || layer == "down_proj";
         const double calls = once                   ? 1
                              : layer == "layernorm" ? 2.0 * static_cast<double>(options_.layers)
+                             : dense_block          ? static_cast<double>(options_.layers - options_.expert_layers)
                                                     : static_cast<double>(options_.layers);
         sum += calls * table.at(point);
       }
       return sum;
     });
+  }
+
+  double expert_microseconds(const StepBatch& batch) {
+    if (!experts_) return 0;
+    const int64_t ranks = options_.lock_step_ranks;
+    const int64_t all = batch.tokens_of_all_ranks > 0 ? batch.tokens_of_all_ranks : batch.new_tokens() * ranks;
+    // Every rank brings as many tokens, padded to a captured size.
+    const int64_t tokens = ranks * padded(std::max<int64_t>(1, (all + ranks - 1) / ranks));
+    return static_cast<double>(options_.expert_layers) *
+           kept(experts_by_tokens_, tokens, [&] { return experts_->microseconds(static_cast<double>(tokens)); });
   }
 
   double head_microseconds(int64_t sequences) {
@@ -219,21 +288,34 @@ class OpTables final : public StepTimes {
   std::map<std::string, NestedTable, std::less<>> dense_, per_sequence_;
   AttentionTable attention_;
   UnequalDecodes unequal_;
-  std::vector<double> dense_by_tokens_, head_by_sequences_;  // microseconds; below 0 = not worked out yet
+  std::optional<ExpertTable> experts_;
+  // Microseconds; below 0 = not worked out yet.
+  std::vector<double> dense_by_tokens_, head_by_sequences_, experts_by_tokens_;
 };
 
 }  // namespace
 
-OpTableOptions op_table_options(const Model& model, const ParallelPlan& plan, const Stack& stack,
-                                const Device& device) {
-  OpTableOptions options{.layers = static_cast<int64_t>(model.layers.size()),
+OpTableOptions op_table_options(const ComposedStepsConfig& config, std::optional<RingLink> link) {
+  const ParallelPlan& plan = config.plan;
+  const Device& device = config.models.kernels.device();
+  OpTableOptions options{.layers = static_cast<int64_t>(config.model.layers.size()),
                          .tensor = plan.tensor,
-                         .graph_sizes = stack.graph_sizes,
-                         .processors = device.processors ? device.processors->value : 0};
-  for (const Layer& layer : model.layers) {
+                         .graph_sizes = config.stack.graph_sizes,
+                         .processors = device.processors ? device.processors->value : 0,
+                         .expert_ranks = plan.expert,
+                         .lock_step_ranks = std::max<int64_t>(1, plan.expert / plan.tensor)};
+  for (const Layer& layer : config.model.layers) {
     if (const auto* attention = std::get_if<Attention>(&layer.mixer)) {
       options.key_heads = std::max<int64_t>(1, attention->kv_heads / plan.tensor);
     }
+    if (const auto* moe = std::get_if<Moe>(&layer.feed_forward)) {
+      ++options.expert_layers;
+      options.experts = moe->experts;
+      options.top_k = moe->top_k;
+    }
+  }
+  if (plan.tensor * plan.pipeline * plan.context * plan.expert > 1) {
+    options.communication = std::make_shared<StepCommunication>(config, link);
   }
   return options;
 }
@@ -243,7 +325,7 @@ std::unique_ptr<StepTimes> read_op_tables(const fs::path& folder, const OpTableO
   const fs::path& found = fs::is_directory(of_rank) ? of_rank : folder;
   const TableSource tables = [&](const std::string& name) -> std::optional<CsvReader> {
     for (const char* ending : {".csv", ".csv.gz"}) {
-      const fs::path file = found / (name + ending);
+      const fs::path file = (name.starts_with("tp1/") ? folder : found) / (name + ending);
       if (fs::exists(file)) return CsvReader(file, {.max_bytes = most_table_bytes});
     }
     return std::nullopt;

@@ -7,13 +7,17 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/error.h"
 #include "base/simulated_time.h"
+#include "base/text.h"
 #include "serving/engine_setup.h"
 #include "serving/load/listed_source.h"
 #include "serving/simulation.h"
 #include "serving/steps/composed_steps.h"
 #include "serving/steps/op_tables.h"
+#include "serving/steps/step_communication.h"
 #include "serving/steps/sustained_steps.h"
 #include "serving/validate/measured_run.h"
 
@@ -32,12 +36,61 @@ struct Replay {
   SimulationTotals totals;
 };
 
-Replay replay(const MeasuredRun& run, const SchedulerOptions& options, StepTimes& times, StepBound bound) {
+// `engines` with queues of their own share the requests as vLLM's balancer does.
+Replay replay(const MeasuredRun& run, const SchedulerOptions& options, int64_t engines, StepTimes& times,
+              StepBound bound) {
   ReplayedRequests source(run.requests);
   Records records(run.times.size());
-  const SimulationTotals totals =
-      simulate({.replicas = {{.options = options, .times = &times}}, .bound = bound}, source, records);
+  SimulationConfig config{.router = usual_router(run.flags.engine, engines), .bound = bound};
+  config.replicas.assign(static_cast<size_t>(engines), {.options = options, .times = &times});
+  const SimulationTotals totals = simulate(config, source, records);
   return {std::move(records.by_id), totals};
+}
+
+// In the number formats that the run names. InputError for those that the model cannot have.
+Model model_of(const MeasuredRun& run, const ModelCatalogue& models) {
+  const Model model = models.model(run.model);
+  if (run.quantization.empty() || model.scheme != plain_scheme(model.dtype) ||
+      model.expert_scheme != plain_scheme(model.dtype)) {
+    return model;  // as its config says
+  }
+  const std::optional<Scheme> scheme = scheme_from_name(run.quantization);
+  if (!scheme) {
+    throw InputError({.source = "meta.json",
+                      .path = "engine_kwargs.quantization",
+                      .value = printable(run.quantization),
+                      .expected = fmt::format("one of {}, or a model whose config says how it is quantized",
+                                              fmt::join(scheme_names(), ", "))});
+  }
+  return with_scheme(model, *scheme, *scheme);
+}
+
+// InputError names the field of meta.json that cannot be simulated.
+void check_layout(const MeasuredRun& run, const Model& model) {
+  if (model.has_experts() && run.plan.data > 1 && run.plan.expert == 1) {
+    throw InputError({.source = "meta.json",
+                      .path = "engine_kwargs.enable_expert_parallel",
+                      .value = "false with data_parallel_size above 1",
+                      .expected = "true: vLLM then cuts each expert over all data-parallel ranks, which is not "
+                                  "simulated"});
+  }
+  if (!model.has_experts() && run.plan.expert > 1) {
+    throw InputError({.source = "meta.json",
+                      .path = "engine_kwargs.enable_expert_parallel",
+                      .value = "true",
+                      .expected = fmt::format("false: {} has no experts", model.name)});
+  }
+  check_step(model, {}, run.plan);
+}
+
+std::string layout_text(const ParallelPlan& plan, const EngineRanks& ranks) {
+  std::string text =
+      fmt::format("simulated on {} GPUs: tensor {}, pipeline {}, data {}, expert {}",
+                  ranks.engines * engine_devices(ranks.plan), plan.tensor, plan.pipeline, plan.data, plan.expert);
+  const int64_t together = lock_step_ranks(ranks.plan);
+  if (together > 1) text += fmt::format("; {} data-parallel ranks share the experts and step together", together);
+  if (ranks.engines > 1) text += fmt::format("; {} data-parallel ranks step on their own", ranks.engines);
+  return text;
 }
 
 // Milliseconds; nothing where the metric has no meaning.
@@ -73,34 +126,40 @@ RunValidation validate_run(const RunValidationRequest& request, const HardwareCa
                            const DeviceModelMaker& make_models, const ScoredServingSink& sink) {
   MeasuredRun run = read_measured_run(request.folder);
   const Device device = hardware.device(request.device.empty() ? run.device : request.device);
-  const Model model = models.model(run.model);
+  const Model model = model_of(run, models);
+  check_layout(run, model);
+  const EngineRanks ranks = engine_ranks(run.plan);
+  const ParallelPlan& plan = ranks.plan;  // of one engine
+  const bool has_peers = engine_devices(plan) > 1;
   const bool given_blocks = run.num_gpu_blocks > 0 && !request.own_blocks;
   if (given_blocks) run.flags.num_gpu_blocks_override = run.num_gpu_blocks;
-  run.flags.kv_dtype = model.dtype;
-  const ServingMemory memory = serving_memory(model, device, run.plan, run.flags);
-  const SchedulerOptions options = scheduler_options(memory, run.plan);
+  run.flags.kv_dtype = run.kv_dtype.value_or(model.dtype);
+  const ServingMemory memory = serving_memory(model, device, plan, run.flags);
+  SchedulerOptions options = scheduler_options(memory, plan);
+  options.enable_prefix_caching = run.enable_prefix_caching;
+  options.enable_chunked_prefill = run.enable_chunked_prefill;
   const ComposedStepsConfig composed{.model = model,
-                                     .plan = run.plan,
-                                     .models = make_models(device, run.plan),
+                                     .plan = plan,
+                                     .models = make_models(device, plan),
                                      .stack = engine_stack(stacks.stack("vllm"), memory.flags),
-                                     .kv_dtype = model.dtype};
+                                     .kv_dtype = run.flags.kv_dtype};
   const bool own_kernels = request.op_tables.empty();
   std::unique_ptr<StepTimes> times =
-      own_kernels ? compose_steps(composed)
-                  : read_op_tables(request.op_tables, op_table_options(model, run.plan, composed.stack, device));
+      own_kernels ? compose_steps(composed) : read_op_tables(request.op_tables, op_table_options(composed, run.link));
+  if (own_kernels && run.link && has_peers) times = steps_over_link(std::move(times), composed, *run.link);
   if (composed.models.power) {
     times = sustained_steps(std::move(times), std::make_shared<SustainedGrid>(composed));
   }
 
   const auto begin = std::chrono::steady_clock::now();
-  std::vector<Replay> replays = {replay(run, options, *times, StepBound::value)};
+  std::vector<Replay> replays = {replay(run, options, ranks.engines, *times, StepBound::value)};
   if (own_kernels) {
     // Fewer blocks lengthen the queue and shorten steps, so neither bound goes with either.
     for (const double blocks : {memory.blocks.low, memory.blocks.high}) {
       SchedulerOptions bounded = options;
       bounded.num_gpu_blocks = static_cast<int64_t>(blocks);
       for (const StepBound bound : {StepBound::low, StepBound::high}) {
-        replays.push_back(replay(run, bounded, *times, bound));
+        replays.push_back(replay(run, bounded, ranks.engines, *times, bound));
       }
     }
   }
@@ -157,6 +216,15 @@ RunValidation validate_run(const RunValidationRequest& request, const HardwareCa
   validation.notes.push_back(fmt::format("{} preemptions, {} rejected, {} KV blocks ({})", result.preemptions,
                                          result.rejected, result.num_gpu_blocks,
                                          given_blocks ? "given" : "from first principles"));
+  if (run.plan.data > 1) validation.notes.back() += ", of each data-parallel rank";
+  if (run.plan.data > 1 || has_peers) validation.notes.push_back(layout_text(run.plan, ranks));
+  if (run.link) {
+    validation.notes.push_back(
+        has_peers ? fmt::format("collectives are rings over interconnect_given: {:.3g} GB/s and {:.3g} us a hop",
+                                run.link->bandwidth.value() / 1e9, run.link->latency.value() * 1e6)
+                  : "interconnect_given was not used: no GPU of this run talks to another");
+  }
+  validation.notes.insert(validation.notes.end(), run.notes.begin(), run.notes.end());
   return result;
 }
 
