@@ -257,6 +257,7 @@ StepValidation validate_steps(const StepValidationRequest& request, const Hardwa
     result.errors.skipped.push_back({request.data.string(), rows.csv().row(), std::string(why)});
   };
   if (!request.group_by.empty()) rows.csv().column(request.group_by);
+  size_t whole_contexts = 0;  // prompts on as many cached tokens: more likely tables that count the prompt as context
   while (rows.next()) {
     const std::string device(rows.text("device")), model(rows.text("model")), stack(rows.stack());
     if (!wanted(request.devices, device) || !wanted(request.stacks, stack) || !wanted(request.phases, rows.phase()) ||
@@ -279,6 +280,10 @@ StepValidation validate_steps(const StepValidationRequest& request, const Hardwa
     const std::string group =
         request.group_by.empty() ? fmt::format("{}/{}", stack, rows.phase()) : std::string(rows.text(request.group_by));
     errors.add(group, rows, measured, *predicted, spent.count());
+    const StepRequest& step = predicted->request;
+    if (step.phase == StepPhase::prefill && step.context_len > 0 && step.context_len == step.input_len) {
+      ++whole_contexts;
+    }
     if (const double held_ms = rows.number("sustained_ms"); held_ms > 0 && make_power) {
       const Device& known = cases.predictor(device).device();
       if (const std::optional<PowerModel> power = make_power(known)) {
@@ -297,6 +302,12 @@ StepValidation validate_steps(const StepValidationRequest& request, const Hardwa
     }
   }
   errors.write(result);
+  if (whole_contexts > 0) {
+    result.errors.notes.push_back(
+        fmt::format("{} prefill rows have context_len = input_len. context_len counts tokens that were in the cache "
+                    "before the step; if these rows mean the prompt itself, set context_len to 0",
+                    whole_contexts));
+  }
   if (result.errors.overall.n == 0 && result.errors.skipped.empty()) {
     throw InputError({.source = request.data.string(),
                       .value = "no row left",

@@ -97,6 +97,45 @@ Json fewshot_json(std::span<const FewshotSpace> spaces) {
   return list;
 }
 
+void add_fewshot_groups(Json& validation, std::span<const FewshotSpace> spaces) {
+  const auto add_figures = [](Json& entry, size_t rows, const FewshotErrors& errors) {
+    entry.set("n", rows);
+    entry.set("mape", errors.mape);
+    for (const char* unknown : {"mape_20us", "median_ape", "p90_ape", "bias"}) entry.set(unknown, Json());
+    entry.set("spearman", errors.spearman);
+    entry.set("coverage90", errors.coverage90);
+    entry.set("seconds_per_1000_rows", Json());
+  };
+  Json groups = *validation.find("groups");
+  size_t measured_devices = 0, rows = 0;
+  for (const FewshotSpace& space : spaces) {
+    for (const FewshotGroup& group : space.validation.groups) {
+      Json entry = Json::object({{"name", fmt::format("{}/{}", space.name, group.device)}});
+      add_figures(entry, group.queries, group.untrimmed);
+      groups.push(std::move(entry));
+      if (!group.sum_of_blocks) ++measured_devices;
+    }
+  }
+  validation.set("groups", std::move(groups));
+  if (validation.find("overall")->find("n")->integer() > 0) return;
+  FewshotErrors mean;
+  double devices = 0;
+  for (const FewshotSpace& space : spaces) {
+    for (const FewshotGroup& group : space.validation.groups) {
+      if (group.sum_of_blocks && measured_devices > 0) continue;
+      rows += group.queries;
+      devices += 1;
+      mean.mape += group.untrimmed.mape;
+      mean.spearman += group.untrimmed.spearman;
+      mean.coverage90 += group.untrimmed.coverage90;
+    }
+  }
+  for (double* figure : {&mean.mape, &mean.spearman, &mean.coverage90}) *figure /= std::max(1.0, devices);
+  Json overall = Json::object({});
+  add_figures(overall, rows, mean);
+  validation.set("overall", std::move(overall));
+}
+
 std::string scored_edge_header() {
   return "row,kind,params,measured_ms,predicted_ms,low_ms,high_ms,confidence,error_percent\n";
 }

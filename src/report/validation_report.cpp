@@ -13,6 +13,11 @@ namespace {
 
 std::vector<std::string> cells(const std::string& name, const ErrorSummary& errors, std::optional<double> mape_20us,
                                double seconds_per_1000_rows, bool has_intervals) {
+  if (errors.n == 0) {
+    std::vector<std::string> none(10, "-");
+    none[0] = name, none[1] = "0";
+    return none;
+  }
   return {name,
           fmt::format("{}", errors.n),
           fmt::format("{:.1f}", errors.mape),
@@ -27,20 +32,39 @@ std::vector<std::string> cells(const std::string& name, const ErrorSummary& erro
 
 Json errors_json(const ErrorSummary& errors, std::optional<double> mape_20us, double seconds_per_1000_rows,
                  bool has_intervals) {
+  // Without a row there is no error, which is not an error of zero.
+  const auto known = [&](double figure) { return errors.n > 0 ? Json(figure) : Json(); };
   return Json::object({{"n", errors.n},
-                       {"mape", errors.mape},
-                       {"mape_20us", mape_20us ? Json(*mape_20us) : Json()},
-                       {"median_ape", errors.median_ape},
-                       {"p90_ape", errors.p90_ape},
-                       {"bias", errors.bias},
-                       {"spearman", errors.spearman},
-                       {"coverage90", has_intervals ? Json(errors.coverage90) : Json()},
-                       {"seconds_per_1000_rows", seconds_per_1000_rows}});
+                       {"mape", known(errors.mape)},
+                       {"mape_20us", mape_20us ? known(*mape_20us) : Json()},
+                       {"median_ape", known(errors.median_ape)},
+                       {"p90_ape", known(errors.p90_ape)},
+                       {"bias", known(errors.bias)},
+                       {"spearman", known(errors.spearman)},
+                       {"coverage90", has_intervals ? known(errors.coverage90) : Json()},
+                       {"seconds_per_1000_rows", known(seconds_per_1000_rows)}});
+}
+
+// What was left out, by reason, and what else there is to say.
+std::string skipped_text(const Validation& validation, const std::string& heading) {
+  std::string text;
+  std::map<std::string, size_t> reasons;
+  for (const SkippedRows& skipped : validation.skipped) ++reasons[skipped.why];
+  if (!reasons.empty()) text += heading;
+  for (const auto& [why, count] : reasons) text += wrap_lines(fmt::format("  {} x {}", count, why), 100, 4);
+  for (const std::string& note : validation.notes) text += wrap_lines(fmt::format("note: {}", note), 100, 2);
+  return text;
 }
 
 }  // namespace
 
 std::string validation_text(const Validation& validation) {
+  if (validation.overall.n == 0) {
+    if (validation.skipped.empty()) return "No row was scored: there are none.\n" + skipped_text(validation, "");
+    return skipped_text(validation, fmt::format("No row was scored: {} {} (listed one by one under --json):\n",
+                                                validation.skipped.size(),
+                                                validation.skipped.size() == 1 ? "was skipped" : "were skipped"));
+  }
   Table table({{"group", Table::Align::left},
                {"n"},
                {"mape %"},
@@ -56,15 +80,8 @@ std::string validation_text(const Validation& validation) {
   table.add_rule();
   table.add(cells("overall", validation.overall, validation.mape_20us, validation.seconds_per_1000_rows,
                   validation.has_intervals));
-  std::string text = table.text();
-
-  std::map<std::string, size_t> reasons;
-  for (const SkippedRows& skipped : validation.skipped) ++reasons[skipped.why];
-  if (!reasons.empty())
-    text += fmt::format("\nskipped {} (each with its row under --json):\n", validation.skipped.size());
-  for (const auto& [why, count] : reasons) text += wrap_lines(fmt::format("  {} x {}", count, why), 100, 4);
-  for (const std::string& note : validation.notes) text += wrap_lines(fmt::format("note: {}", note), 100, 2);
-  return text;
+  return table.text() + skipped_text(validation, fmt::format("\nskipped {} (each with its row under --json):\n",
+                                                             validation.skipped.size()));
 }
 
 Json validation_json(const Validation& validation, const std::string& layer) {
@@ -115,11 +132,12 @@ std::string scored_training_header() {
 std::string scored_training_row(const ScoredTraining& scored) {
   const TrainingRow& row = scored.run->row;
   const Estimate& seconds = scored.predicted->seconds;
-  std::string text = fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}", csv_cell(row.id), row.row, csv_cell(row.source),
-                                 csv_cell(row.model), csv_cell(row.gpu), csv_cell(scored.stack), csv_cell(scored.group),
-                                 number_text(scored.measured_s), number_text(seconds.value), number_text(seconds.low),
-                                 number_text(seconds.high), number_text(100 * (seconds.value / scored.measured_s - 1)),
-                                 number_text(scored.memory.value()), scored.fits ? 1 : 0);
+  std::string text =
+      fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_cell(row.id), row.row, csv_cell(row.source),
+                  csv_cell(row.model), csv_cell(row.gpu), csv_cell(scored.stack), csv_cell(scored.group),
+                  number_text(scored.measured_s), number_text(seconds.value), number_text(seconds.low),
+                  number_text(seconds.high), number_text(100 * (seconds.value / scored.measured_s - 1)),
+                  number_text(scored.memory.value()), scored.fits ? 1 : 0);
   for (const double part : scored.predicted->parts) text += "," + number_text(part);
   return text + "\n";
 }
@@ -180,7 +198,7 @@ Json step_validation_json(const StepValidation& validation) {
 
 std::string scored_step_header() {
   return "row,device,model,stack,dispatch,phase,batch,input_len,context_len,measured_ms,predicted_ms,low_ms,high_ms,"
-         "confidence,error,measured_kernel_ms,predicted_kernel_ms,host_stall_ms,launch_gap_ms\n";
+         "confidence,error_percent,measured_kernel_ms,predicted_kernel_ms,host_stall_ms,launch_gap_ms\n";
 }
 
 std::string scored_step_row(const ScoredStep& scored) {
@@ -201,13 +219,13 @@ std::string scored_step_row(const ScoredStep& scored) {
 }
 
 std::string scored_figure_header() {
-  return "file,case,figure,expected,predicted,error\n";
+  return "file,case,figure,expected,predicted,error_percent\n";
 }
 
 std::string scored_figure_row(const ScoredFigure& scored) {
   const AcceleratorFigure& figure = *scored.figure;
   const std::string error =
-      figure.expected > 0 ? fmt::format("{}", figure.predicted / figure.expected - 1) : std::string();
+      figure.expected > 0 ? number_text(100 * (figure.predicted / figure.expected - 1)) : std::string();
   return fmt::format("{},{},{},{},{},{}\n", csv_cell(scored.file), csv_cell(figure.case_id), csv_cell(figure.figure),
                      figure.expected, figure.predicted, error);
 }

@@ -21,5 +21,12 @@ TEST(ValidationReport, coverage_is_left_out_where_predictions_have_no_intervals)
   EXPECT_THAT(validation_json(one_group(false), "serving").dump(0), HasSubstr(R"("coverage90":null)"));
 }
 
+TEST(ValidationReport, a_group_without_rows_has_no_figures) {
+  Validation validation = one_group(true);
+  validation.groups.push_back({.name = "nobody", .errors = {}});
+  EXPECT_THAT(validation_text(validation), testing::ContainsRegex("nobody +0 +- +-"));
+  EXPECT_THAT(validation_json(validation, "serving").dump(0), HasSubstr(R"("name":"nobody","n":0,"mape":null)"));
+}
+
 }  // namespace
 }  // namespace foretoken

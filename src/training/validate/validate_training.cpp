@@ -58,8 +58,13 @@ Validation validate_training(const TrainingValidationRequest& request, TrainingC
               {.measured = *row.iter_time_s, .predicted = seconds.value, .low = seconds.low, .high = seconds.high},
               spent.count());
     if (sink) {
-      sink(
-          {.run = &*run, .stack = stack.name, .group = group, .measured_s = *row.iter_time_s, .predicted = &predicted});
+      sink({.run = &*run,
+            .stack = stack.name,
+            .group = group,
+            .measured_s = *row.iter_time_s,
+            .predicted = &predicted,
+            .memory = memory,
+            .fits = fits_device});
     }
   }
   tally.write(validation);

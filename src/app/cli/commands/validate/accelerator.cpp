@@ -1,5 +1,6 @@
 #include "accelerator/validate/validate_accelerator.h"
 #include "app/cli/commands/validate/list.h"
+#include "app/cli/commands/validate/validation_answer.h"
 #include "app/cli/out_file.h"
 #include "report/validation_report.h"
 
@@ -34,7 +35,7 @@ class ValidateAccelerator : public Command {
     }
     const Validation validation = validate_accelerator(request, sink);
     rows.close();
-    return {.text = validation_text(validation), .json = validation_json(validation, "accel")};
+    return validation_answer(validation, "accel");
   }
 
  private:

@@ -1,4 +1,5 @@
 #include "app/cli/commands/validate/list.h"
+#include "app/cli/commands/validate/validation_answer.h"
 #include "app/cli/out_file.h"
 #include "app/cli/tier_flag.h"
 #include "network/astra_compatible/validate_astra.h"
@@ -52,7 +53,7 @@ class ValidateCollectives : public Command {
     }
     const Validation validation = validate_communication(request, calibrations, systems, sink);
     rows.close();
-    return {.text = validation_text(validation), .json = validation_json(validation, "collectives")};
+    return validation_answer(validation, "collectives");
   }
 
  private:
@@ -66,7 +67,7 @@ class ValidateCollectives : public Command {
     }
     const Validation validation = validate_astra(data_, sink);
     rows.close();
-    return {.text = validation_text(validation), .json = validation_json(validation, "collectives")};
+    return validation_answer(validation, "collectives");
   }
 
   std::string data_, out_, calibration_, tier_ = "best";

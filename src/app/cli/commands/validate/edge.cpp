@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/validate/list.h"
+#include "app/cli/commands/validate/validation_answer.h"
 #include "app/cli/edge_flags.h"
 #include "app/cli/out_file.h"
 #include "app/cli/progress.h"
@@ -89,14 +90,20 @@ class ValidateEdge : public Command {
     const std::vector<FewshotSpace> spaces = spaces_of(tables, library, scores);
     file.close();
     const Validation validation = scores.result();
-    if (validation.overall.n == 0 && spaces.empty()) {
+    if (tables.kernels.empty() && tables.models.empty() && spaces.empty()) {
       throw InputError({.source = "--data",
                         .value = data_,
                         .expected = fmt::format("{}, {} or tables of spaces in the folder", kernel_file, model_file)});
     }
-    Answer answer{.json = validation_json(validation, "edge")};
-    if (validation.overall.n > 0) answer.text = validation_text(validation) + "\n";
-    if (!spaces.empty()) answer.text += fewshot_text(spaces);
+    Answer answer = validation_answer(validation, "edge");
+    size_t queries = 0;
+    for (const FewshotSpace& space : spaces)
+      queries += space.validation.measured.queries + space.validation.sums.queries;
+    if (queries > 0) {
+      answer.exit_status = 0;
+      answer.text = (validation.overall.n > 0 ? answer.text + "\n" : std::string()) + fewshot_text(spaces);
+      add_fewshot_groups(answer.json, spaces);
+    }
     answer.json.set("fewshot", fewshot_json(spaces));
     return answer;
   }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/validate/list.h"
+#include "app/cli/commands/validate/validation_answer.h"
 #include "app/cli/out_file.h"
 #include "app/cli/tier_flag.h"
 #include "base/error.h"
@@ -73,7 +74,7 @@ class ValidateKernels : public Command {
         },
         sink);
     rows.close();
-    Answer answer{.text = validation_text(validation), .json = validation_json(validation, "kernels")};
+    Answer answer = validation_answer(validation, "kernels");
     if (!port_map_.empty()) {
       const std::vector<FamilyPortability> families = port_map.families();
       write_file(port_map_, port_map_svg(families));

@@ -1,4 +1,5 @@
 #include "app/cli/commands/validate/list.h"
+#include "app/cli/commands/validate/validation_answer.h"
 #include "app/cli/out_file.h"
 #include "app/cli/tier_flag.h"
 #include "base/error.h"
@@ -15,7 +16,8 @@ class ValidateServing : public Command {
     options_ = &options;
     options.text("--data", data_, "CSV file of measured operating points (.csv, .csv.gz)");
     options.text("--run", run_folder_, "Or one run, request by request: a folder with meta.json and requests.csv");
-    options.text("--op-tables", op_tables_, "--run: step times from operators measured in the engine");
+    options.text("--op-tables", op_tables_,
+                 "--run: step times from operators measured in the engine on one rank; communication is added");
     options.text("--device", device_, "--run: the device, where meta.json does not name one we know");
     options.flag("--own-blocks", own_blocks_, "--run: KV blocks from first principles");
     options.list("--tiers", request_.tiers, "Only these tiers (comma-separated)");
@@ -77,7 +79,7 @@ class ValidateServing : public Command {
         is_run ? replay_run(library, make_models, sink)
                : validate_serving(request, library.hardware(), library.models(), library.stacks(), make_models, sink);
     rows.close();
-    return {.text = validation_text(validation), .json = validation_json(validation, "serving")};
+    return validation_answer(validation, "serving");
   }
 
  private:

@@ -1,6 +1,10 @@
 #include "app/cli/commands/validate/list.h"
+#include "app/cli/commands/validate/validation_answer.h"
 #include "app/cli/out_file.h"
 #include "app/cli/tier_flag.h"
+#include "base/csv.h"
+#include "base/error.h"
+#include "compose/validate_layer.h"
 #include "compose/validate_steps.h"
 #include "report/validation_report.h"
 
@@ -38,6 +42,11 @@ class ValidateSteps : public Command {
     request.data = data_;
     request.layer = library.layer_conventions();
     if (!campaign_.empty()) request.campaign = read_campaign(campaign_);
+    if (!out_.empty() && is_layer_table(CsvReader(request.data))) {
+      throw InputError({.source = "--out",
+                        .value = printable(data_),
+                        .expected = "a table of steps: operators of one layer are not written row by row"});
+    }
     OutFile rows("--out", out_);
     ScoredStepSink sink;
     if (rows.wanted()) {
@@ -50,7 +59,9 @@ class ValidateSteps : public Command {
         [&](const Device& device) { return library.predictor(device.name, tier); },
         [&](const Device& device) { return library.power_model(device); }, sink);
     rows.close();
-    return {.text = step_validation_text(validation), .json = step_validation_json(validation)};
+    return {.text = step_validation_text(validation),
+            .json = step_validation_json(validation),
+            .exit_status = validation_status(validation.errors)};
   }
 
  private:

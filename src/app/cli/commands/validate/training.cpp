@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "app/cli/commands/validate/list.h"
+#include "app/cli/commands/validate/validation_answer.h"
 #include "app/cli/known_names.h"
 #include "app/cli/out_file.h"
 #include "base/csv.h"
@@ -54,7 +55,7 @@ class ValidateTraining : public Command {
       throw InputError(
           {.source = data_, .value = "no run", .expected = "at least one row, of all the filters at once"});
     }
-    return {.text = validation_text(validation), .json = validation_json(validation, "training")};
+    return validation_answer(validation, "training");
   }
 
  private:
@@ -81,12 +82,17 @@ class ValidateTraining : public Command {
   // Distributions of the steps of single runs, instead of runs.
   static bool is_step_times(const CsvReader& table) { return table.find_column("p50") && table.find_column("p95"); }
   Answer step_times(CsvReader table) const {
+    if (!out_.empty()) {
+      throw InputError({.source = "--out",
+                        .value = printable(data_),
+                        .expected = "a table of runs: distributions of step times are not written row by row"});
+    }
     const std::vector<MeasuredStepTimes> rows = read_step_times(std::move(table));
     const std::vector<StepTimeCheck> checks = validate_step_times(rows);
     const Validation validation = step_time_errors(checks);
-    Json json = validation_json(validation, "training");
-    json.set("runs_within_0.02", runs_within(checks));
-    return {.text = validation_text(validation), .json = std::move(json)};
+    Answer answer = validation_answer(validation, "training");
+    answer.json.set("runs_within_0.02", runs_within(checks));
+    return answer;
   }
 
   std::string data_, out_;
