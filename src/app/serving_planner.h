@@ -30,7 +30,7 @@ struct ServingPlanner {
   unsigned threads = 1;
   std::filesystem::path store = {};  // where results are kept and shared; empty = nowhere
   std::function<void(const std::string&)> tell = {};
-  std::function<void()> check_wanted = {};  // before each layout, on any thread; throws where the search need not go on
+  std::function<void()> check_wanted = {};  // called often, on any thread; throws where the search need not go on
 
   ServingSearchResult search() const;
   // One run of the layout, long enough to be looked at, as a Chrome trace.

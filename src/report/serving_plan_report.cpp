@@ -169,7 +169,13 @@ std::string search_text(const ServingSearchResult& result) {
     text += fmt::format("; to see what is possible without the rate, {} more were simulated",
                         result.without_rate->points.size());
   }
-  return text + ".\n";
+  text += ".\n";
+  if (result.largest_gap > 0) {
+    text += fmt::format(
+        "There are too many layouts to judge every number of replicas: the numbers tried are up to {:.2g}% apart.\n",
+        100 * result.largest_gap);
+  }
+  return text;
 }
 
 Json plan_run_json(const ServingQuestion& question, const PlanPoint& point, const PlanRun& run) {
@@ -348,6 +354,7 @@ Json serving_plan_json(const ServingPlanReport& report) {
                             {"pruned", std::move(pruned)},
                             {"beaten", result.beaten},
                             {"unexplored", result.unexplored}});
+  if (result.largest_gap > 0) json.set("largest_gap_of_replicas", result.largest_gap);
   const PlanPoint* winner = result.winner();
   json.set("winner", winner != nullptr ? point_json(report, *winner) : Json());
   json.set("commands", winner != nullptr ? launch_json(report, winner->layout) : Json::array());

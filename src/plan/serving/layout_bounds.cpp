@@ -48,8 +48,8 @@ std::optional<double> mean_tpot_limit(const ServingQuestion& question) {
   return limit;
 }
 
-double most_requests(const ReadyEngine& engine, const EnginePool& pool, const ServingQuestion& question,
-                     const TrafficLengths& lengths, ReplicaWork work) {
+EngineBounds::Pool most_requests(const ReadyEngine& engine, const ServingQuestion& question,
+                                 const TrafficLengths& lengths, ReplicaWork work) {
   const double tokens = engine.tokens_per_decode;
   CapacityQuestion capacity{.input_tokens = lengths.mean_fresh_input,
                             .output_tokens = std::max(1.0, lengths.mean_output / tokens),
@@ -67,7 +67,11 @@ double most_requests(const ReadyEngine& engine, const EnginePool& pool, const Se
   options.num_gpu_blocks = static_cast<int64_t>(std::ceil(blocks * whole / held / stages));
   options.max_num_seqs = static_cast<int64_t>(std::ceil(static_cast<double>(options.max_num_seqs) / stages));
   const double one = requests_per_second(*engine.plain_times, options, capacity);
-  return one * stages * static_cast<double>(options.lock_step_ranks * pool.replicas);
+  return {.requests_per_s = one * stages, .ranks = options.lock_step_ranks};
+}
+
+double requests_of(const EngineBounds::Pool& bound, int64_t replicas) {
+  return bound.requests_per_s * static_cast<double>(bound.ranks * replicas);
 }
 
 // What no request at the limit's percentile can beat; 0 where nothing is known.
@@ -117,32 +121,45 @@ std::string_view prune_reason_text(PruneReason reason) {
   return "";
 }
 
-LayoutJudgement judge_layout(const ServingQuestion& question, const Traffic& traffic, const ServingLayout& layout,
-                             const LayoutEngines& engines) {
-  if (!engines.start()) return {.pruned = engines.clash ? PruneReason::clash : PruneReason::no_room, .alone_ms = {}};
+EngineBounds engine_bounds(const ServingQuestion& question, const Traffic& traffic, const LayoutEngines& engines) {
+  EngineBounds bounds;
+  if (!engines.start()) {
+    bounds.pruned = engines.clash ? PruneReason::clash : PruneReason::no_room;
+    return bounds;
+  }
   const TrafficLengths& lengths = traffic.lengths();
   const ReadyEngine& prefill = *engines.pool;
   const ReadyEngine& decode = engines.decode != nullptr ? *engines.decode : prefill;
-  LayoutJudgement judgement{.pruned = {}, .alone_ms = {}};
   double highest = 0;
   for (const LatencySlo& slo : question.slos) highest = std::max(highest, slo.percentile);
   if (unservable_share(decode, lengths) > 1 - highest / 100) {
-    judgement.pruned = PruneReason::cache_too_small;
-    return judgement;
+    bounds.pruned = PruneReason::cache_too_small;
+    return bounds;
   }
   for (const LatencySlo& slo : question.slos) {
     const double alone = alone_seconds(slo, lengths, prefill, decode);
-    judgement.alone_ms.push_back(alone * 1e3);
-    if (!judgement.pruned && alone * 1e3 > slo.limit_ms * latency_slack) judgement.pruned = reason_of_slow(slo.metric);
+    bounds.alone_ms.push_back(alone * 1e3);
+    if (!bounds.pruned && alone * 1e3 > slo.limit_ms * latency_slack) bounds.pruned = reason_of_slow(slo.metric);
   }
+  if (bounds.pruned) return bounds;
+  const bool separate = engines.decode != nullptr;
+  bounds.pool = most_requests(prefill, question, lengths, separate ? ReplicaWork::prompts : ReplicaWork::all);
+  if (separate) bounds.decode = most_requests(decode, question, lengths, ReplicaWork::decodes);
+  return bounds;
+}
+
+LayoutJudgement judge_layout(const EngineBounds& bounds, const ServingLayout& layout) {
+  LayoutJudgement judgement{.pruned = bounds.pruned, .alone_ms = bounds.alone_ms};
   if (judgement.pruned) return judgement;
-  double most =
-      most_requests(prefill, layout.pool, question, lengths, layout.decode ? ReplicaWork::prompts : ReplicaWork::all);
-  if (layout.decode) {
-    most = std::min(most, most_requests(decode, *layout.decode, question, lengths, ReplicaWork::decodes));
-  }
+  double most = requests_of(bounds.pool, layout.pool.replicas);
+  if (layout.decode) most = std::min(most, requests_of(bounds.decode, layout.decode->replicas));
   judgement.most_requests_per_s = most * throughput_slack;
   return judgement;
+}
+
+LayoutJudgement judge_layout(const ServingQuestion& question, const Traffic& traffic, const ServingLayout& layout,
+                             const LayoutEngines& engines) {
+  return judge_layout(engine_bounds(question, traffic, engines), layout);
 }
 
 }  // namespace foretoken

@@ -35,4 +35,17 @@ struct LayoutJudgement {
 LayoutJudgement judge_layout(const ServingQuestion& question, const Traffic& traffic, const ServingLayout& layout,
                              const LayoutEngines& engines);
 
+// What layouts have in common that differ only in how many replicas they have.
+struct EngineBounds {
+  struct Pool {
+    double requests_per_s = 0;  // of one rank, at the most
+    int64_t ranks = 1;          // of a replica, each with its own queue
+  };
+  std::optional<PruneReason> pruned;
+  std::vector<double> alone_ms;
+  Pool pool, decode;
+};
+EngineBounds engine_bounds(const ServingQuestion& question, const Traffic& traffic, const LayoutEngines& engines);
+LayoutJudgement judge_layout(const EngineBounds& bounds, const ServingLayout& layout);
+
 }  // namespace foretoken

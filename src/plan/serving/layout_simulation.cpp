@@ -65,6 +65,16 @@ bool keeps_up(const ServingMetrics& metrics, const std::vector<double>& percenti
   return waited_ms / 1e3 <= most_waiting * span_s;
 }
 
+// Ends a run that nobody waits for any more.
+class WantedCheck final : public RunObserver {
+ public:
+  explicit WantedCheck(const std::function<void()>& check) : check_(&check) {}
+  void step_ran(const StepRecord& /*record*/) override { (*check_)(); }
+
+ private:
+  const std::function<void()>* check_;
+};
+
 }  // namespace
 
 std::string_view effort_name(Effort effort) {
@@ -85,7 +95,18 @@ const PlanRun* PlanPoint::at_rate(double rate) const {
 }
 
 LayoutJudgement LayoutSimulator::judge(const ServingLayout& layout) {
-  return judge_layout(*question_, *traffic_, layout, shelf_->engines(layout));
+  if (check_wanted_) check_wanted_();
+  constexpr size_t most_kept = 4096;
+  ServingLayout one = layout;
+  one.pool.replicas = 1;
+  if (one.decode) one.decode->replicas = 1;
+  const std::string key = one.key();
+  auto found = bounds_.find(key);
+  if (found == bounds_.end()) {
+    if (bounds_.size() >= most_kept) bounds_.clear();
+    found = bounds_.emplace(key, engine_bounds(*question_, *traffic_, shelf_->engines(layout))).first;
+  }
+  return judge_layout(found->second, layout);
 }
 
 // Requests that all limits are about decode for as long as those allow.
@@ -155,6 +176,8 @@ struct LayoutSimulator::Trial {
     request.config.bound = bound;
     std::optional<EnergyMeter> meter;
     if (bound == usual_bound() && draw_is_known()) request.observers.push_back(&meter.emplace(replica_watts()));
+    WantedCheck wanted(simulator.check_wanted_);
+    if (simulator.check_wanted_) request.observers.push_back(&wanted);
     const ServingMetrics metrics = run_serving(request).metrics;
     const auto all = static_cast<double>(metrics.completed + metrics.rejected);
     PlanRun result{.rate = rate,

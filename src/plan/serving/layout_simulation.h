@@ -1,7 +1,10 @@
 // Layouts under load: simulated runs at several rates, and the highest rate that keeps every limit.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "plan/serving/layout_bounds.h"
@@ -46,8 +49,10 @@ struct PlanPoint {
 // Runs layouts one by one. Not thread-safe; what it is given outlives it.
 class LayoutSimulator {
  public:
-  LayoutSimulator(const ServingQuestion& question, const Traffic& traffic, EngineShelf& shelf)
-      : question_(&question), traffic_(&traffic), shelf_(&shelf) {}
+  // `check_wanted`, where there is one, is called often; what it throws ends the work.
+  LayoutSimulator(const ServingQuestion& question, const Traffic& traffic, EngineShelf& shelf,
+                  std::function<void()> check_wanted = {})
+      : question_(&question), traffic_(&traffic), shelf_(&shelf), check_wanted_(std::move(check_wanted)) {}
 
   LayoutJudgement judge(const ServingLayout& layout);
   // Depends on the question, the traffic and the arguments alone. A layout that is pruned has no capacity.
@@ -64,6 +69,8 @@ class LayoutSimulator {
   const ServingQuestion* question_;
   const Traffic* traffic_;
   EngineShelf* shelf_;
+  std::function<void()> check_wanted_;
+  std::map<std::string, EngineBounds> bounds_;  // by the layout's key with one replica of each engine
 };
 
 }  // namespace foretoken

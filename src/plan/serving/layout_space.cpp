@@ -1,6 +1,7 @@
 #include "plan/serving/layout_space.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <optional>
 
@@ -99,42 +100,66 @@ void check_budget(const ServingQuestion& question) {
                     .expected = fmt::format("at least {:g}, the price of the cheapest device", *cheapest)});
 }
 
-void add_shared_pools(const ServingQuestion& question, const EngineChoice& engine, int64_t devices,
-                      std::vector<ServingLayout>& layouts) {
-  const int64_t most = devices / engine.devices();
-  for (int64_t replicas = question.rate ? 1 : most; replicas >= 1 && replicas <= most; ++replicas) {
-    for (const int64_t seqs : question.choices.max_num_seqs) {
-      for (const int64_t tokens : question.choices.max_num_batched_tokens) {
-        layouts.push_back(
-            {.pool = {.engine = engine, .replicas = replicas, .max_num_seqs = seqs, .max_num_batched_tokens = tokens},
-             .decode = {}});
-      }
-    }
+// Most layouts with one pool, and with two: judging takes memory and time for each of them.
+constexpr int64_t most_shared = 150'000, most_separate = 250'000;
+constexpr int64_t most_at_all = 2'000'000;
+
+// Numbers of replicas: every one, or, where that would be too many layouts, those of a few leading binary digits. The
+// most there can be is always among them.
+class ReplicaCounts {
+ public:
+  static constexpr int every = 62, finest = 12, coarsest = 2;
+  explicit ReplicaCounts(int digits) : digits_(digits) {}
+
+  std::vector<int64_t> up_to(int64_t most) const {
+    std::vector<int64_t> counts;
+    for (int64_t count = 1; count < most; count += step(count)) counts.push_back(count);
+    if (most >= 1) counts.push_back(most);
+    return counts;
   }
+  // From one number to the next, as a share of it; 0 = none is left out.
+  double largest_gap() const { return digits_ == every ? 0 : std::ldexp(1.0, 1 - digits_); }
+
+ private:
+  int64_t step(int64_t count) const {
+    const int length = static_cast<int>(std::bit_width(static_cast<uint64_t>(count)));
+    return int64_t{1} << std::max(0, length - digits_);
+  }
+  int digits_;
+};
+
+// Calls `visit(replicas)` until it returns false; whether it never did.
+template <class Visit>
+bool for_shared_pools(const ServingQuestion& question, const EngineChoice& engine, int64_t devices,
+                      const ReplicaCounts& counts, const Visit& visit) {
+  const int64_t most = devices / engine.devices();
+  if (!question.rate) return most < 1 || visit(most);
+  const std::vector<int64_t> all = counts.up_to(most);
+  return std::all_of(all.begin(), all.end(), visit);
 }
 
 // Prompts on engines of their own. With all the devices where no rate is asked for: what is left over is too little for
-// another engine of either kind.
-void add_separate_pools(const ServingQuestion& question, const EngineChoice& prefill, const EngineChoice& decode,
-                        int64_t devices, std::vector<ServingLayout>& layouts) {
-  const int64_t most = (devices - decode.devices()) / prefill.devices();
-  for (int64_t prompts = 1; prompts <= most; ++prompts) {
+// another engine of either kind. Calls `visit(prompts, decodes)` until it returns false; whether it never did.
+template <class Visit>
+bool for_separate_pools(const ServingQuestion& question, const EngineChoice& prefill, const EngineChoice& decode,
+                        int64_t devices, const ReplicaCounts& counts, const Visit& visit) {
+  for (const int64_t prompts : counts.up_to((devices - decode.devices()) / prefill.devices())) {
     const int64_t decodes = (devices - prompts * prefill.devices()) / decode.devices();
     const int64_t unused = devices - prompts * prefill.devices() - decodes * decode.devices();
     if (!question.rate && unused >= std::min(prefill.devices(), decode.devices())) continue;
-    for (int64_t count = question.rate ? 1 : decodes; count >= 1 && count <= decodes; ++count) {
-      for (const int64_t seqs : question.choices.max_num_seqs) {
-        layouts.push_back({.pool = {.engine = prefill, .replicas = prompts},
-                           .decode = EnginePool{.engine = decode, .replicas = count, .max_num_seqs = seqs}});
-      }
+    const std::vector<int64_t> all = question.rate ? counts.up_to(decodes) : std::vector<int64_t>{decodes};
+    for (const int64_t count : all) {
+      if (count >= 1 && !visit(prompts, count)) return false;
     }
   }
+  return true;
 }
 
 // Prompts on other devices than those that decode: as many of both as there are and the budget allows, or any numbers
-// where a rate is asked for.
-void add_mixed_pools(const ServingQuestion& question, const EngineChoice& prefill, const EngineChoice& decode,
-                     std::vector<ServingLayout>& layouts) {
+// where a rate is asked for. Calls `visit(prompts, decodes)` as above.
+template <class Visit>
+bool for_mixed_pools(const ServingQuestion& question, const EngineChoice& prefill, const EngineChoice& decode,
+                     const ReplicaCounts& counts, const Visit& visit) {
   const auto most_of = [&](const EngineChoice& engine) {
     return affordable_devices(question, question.hardware_of(engine.device)) / engine.devices();
   };
@@ -142,20 +167,21 @@ void add_mixed_pools(const ServingQuestion& question, const EngineChoice& prefil
     return !question.budget_usd_per_hour ||
            question.usd_per_hour(layout).value_or(0) <= *question.budget_usd_per_hour * (1 + 1e-9);
   };
-  const int64_t most_prompts = most_of(prefill), most_decodes = most_of(decode);
-  for (int64_t prompts = question.rate || question.budget_usd_per_hour ? 1 : most_prompts;
-       prompts >= 1 && prompts <= most_prompts; ++prompts) {
-    for (int64_t count = most_decodes; count >= 1; --count) {
-      ServingLayout layout{.pool = {.engine = prefill, .replicas = prompts},
-                           .decode = EnginePool{.engine = decode, .replicas = count}};
+  const int64_t most_prompts = most_of(prefill);
+  const std::vector<int64_t> decodes = counts.up_to(most_of(decode));
+  ServingLayout layout{.pool = {.engine = prefill}, .decode = EnginePool{.engine = decode}};
+  const bool any_number = question.rate || question.budget_usd_per_hour;
+  for (const int64_t prompts :
+       any_number || most_prompts < 1 ? counts.up_to(most_prompts) : std::vector{most_prompts}) {
+    for (size_t i = decodes.size(); i-- > 0;) {
+      layout.pool.replicas = prompts;
+      layout.decode->replicas = decodes[i];
       if (!affordable(layout)) continue;
-      for (const int64_t seqs : question.choices.max_num_seqs) {
-        layout.decode->max_num_seqs = seqs;
-        layouts.push_back(layout);
-      }
+      if (!visit(prompts, decodes[i])) return false;
       if (!question.rate) break;
     }
   }
+  return true;
 }
 
 // Engines that can hand caches over to each other: they differ only in how they are cut.
@@ -164,32 +190,130 @@ bool share_caches(const EngineChoice& prefill, const EngineChoice& decode) {
          prefill.pipeline == 1 && decode.pipeline == 1 && !prefill.speculates;
 }
 
+// Engines of one kind of hardware, and how many devices they may use.
+struct Engines {
+  std::vector<EngineChoice> all;
+  int64_t devices = 0;
+  bool send_caches = false;  // a link for them is known
+};
+
+// Calls `visit(prefill, decode, prompts, decodes)` for all layouts with two pools of these devices, until it returns
+// false; whether it never did.
+template <class Visit>
+bool for_two_pools(const ServingQuestion& question, const Engines& engines, const ReplicaCounts& counts,
+                   const Visit& visit) {
+  if (!question.choices.separate_pools || !engines.send_caches) return true;
+  for (const EngineChoice& prefill : engines.all) {
+    for (const EngineChoice& decode : engines.all) {
+      if (!share_caches(prefill, decode)) continue;
+      const auto of_pair = [&](int64_t prompts, int64_t decodes) { return visit(prefill, decode, prompts, decodes); };
+      if (!for_separate_pools(question, prefill, decode, engines.devices, counts, of_pair)) return false;
+    }
+  }
+  return true;
+}
+
+// The same for two pools of different devices.
+template <class Visit>
+bool for_two_devices(const ServingQuestion& question, const std::vector<Engines>& engines, const ReplicaCounts& counts,
+                     const Visit& visit) {
+  if (!question.choices.separate_pools || !question.choices.mixed_pools) return true;
+  std::vector<const EngineChoice*> all;
+  for (const Engines& of : engines) {
+    for (const EngineChoice& engine : of.all) {
+      if (of.send_caches) all.push_back(&engine);
+    }
+  }
+  for (const EngineChoice* prefill : all) {
+    for (const EngineChoice* decode : all) {
+      if (prefill->device == decode->device || !share_caches(*prefill, *decode)) continue;
+      const auto of_pair = [&](int64_t prompts, int64_t decodes) { return visit(*prefill, *decode, prompts, decodes); };
+      if (!for_mixed_pools(question, *prefill, *decode, counts, of_pair)) return false;
+    }
+  }
+  return true;
+}
+
+// The finest numbers of replicas that `count(counts, most)` layouts, counted up to `most` + 1, allow.
+template <class Count>
+ReplicaCounts finest_counts(int64_t most, const Count& count) {
+  const ReplicaCounts every(ReplicaCounts::every);
+  if (count(every, most) <= most) return every;
+  for (int digits = ReplicaCounts::finest; digits > ReplicaCounts::coarsest; --digits) {
+    if (count(ReplicaCounts(digits), most) <= most) return ReplicaCounts(digits);
+  }
+  const ReplicaCounts coarsest(ReplicaCounts::coarsest);
+  if (count(coarsest, most_at_all) > most_at_all) {
+    throw InputError({.source = "layouts",
+                      .value = fmt::format("more than {}", most_at_all),
+                      .expected = "fewer: give fewer devices, engines, quantizations, sizes or limits to search over"});
+  }
+  return coarsest;
+}
+
 }  // namespace
 
-std::vector<ServingLayout> serving_layouts(const ServingQuestion& question) {
-  std::vector<ServingLayout> layouts;
+LayoutSpace layout_space(const ServingQuestion& question) {
   check_budget(question);
-  std::vector<EngineChoice> all;  // that caches can be sent to and from
+  const LayoutChoices& choices = question.choices;
+  std::vector<Engines> engines;
   for (const HardwareChoice& hardware : question.hardware) {
-    const int64_t devices = affordable_devices(question, hardware);
-    const std::vector<EngineChoice> engines = engine_choices(question, hardware);
-    if (hardware.node) all.insert(all.end(), engines.begin(), engines.end());
-    for (const EngineChoice& engine : engines) add_shared_pools(question, engine, devices, layouts);
-    if (!question.choices.separate_pools || !hardware.node) continue;
-    for (const EngineChoice& prefill : engines) {
-      for (const EngineChoice& decode : engines) {
-        if (share_caches(prefill, decode)) add_separate_pools(question, prefill, decode, devices, layouts);
+    engines.push_back({.all = engine_choices(question, hardware),
+                       .devices = affordable_devices(question, hardware),
+                       .send_caches = hardware.node.has_value()});
+  }
+  const auto limits = static_cast<int64_t>(choices.max_num_seqs.size() * choices.max_num_batched_tokens.size());
+  const ReplicaCounts shared = finest_counts(most_shared, [&](const ReplicaCounts& counts, int64_t most) {
+    int64_t found = 0;
+    for (const Engines& of : engines) {
+      for (const EngineChoice& engine : of.all) {
+        const auto visit = [&](int64_t /*replicas*/) { return (found += limits) <= most; };
+        if (!for_shared_pools(question, engine, of.devices, counts, visit)) return found;
       }
     }
-  }
-  if (!question.choices.separate_pools || !question.choices.mixed_pools) return layouts;
-  for (const EngineChoice& prefill : all) {
-    for (const EngineChoice& decode : all) {
-      const bool mixed = prefill.device != decode.device && share_caches(prefill, decode);
-      if (mixed) add_mixed_pools(question, prefill, decode, layouts);
+    return found;
+  });
+  const auto decode_limits = static_cast<int64_t>(choices.max_num_seqs.size());
+  const ReplicaCounts separate = finest_counts(most_separate, [&](const ReplicaCounts& counts, int64_t most) {
+    int64_t found = 0;
+    const auto visit = [&](const EngineChoice&, const EngineChoice&, int64_t, int64_t) {
+      return (found += decode_limits) <= most;
+    };
+    for (const Engines& of : engines) {
+      if (!for_two_pools(question, of, counts, visit)) return found;
     }
+    for_two_devices(question, engines, counts, visit);
+    return found;
+  });
+
+  LayoutSpace space{.layouts = {}, .largest_gap = std::max(shared.largest_gap(), separate.largest_gap())};
+  const auto add_shared = [&](const EngineChoice& engine, int64_t replicas) {
+    for (const int64_t seqs : choices.max_num_seqs) {
+      for (const int64_t tokens : choices.max_num_batched_tokens) {
+        space.layouts.push_back(
+            {.pool = {.engine = engine, .replicas = replicas, .max_num_seqs = seqs, .max_num_batched_tokens = tokens},
+             .decode = {}});
+      }
+    }
+    return true;
+  };
+  const auto add_separate = [&](const EngineChoice& prefill, const EngineChoice& decode, int64_t prompts,
+                                int64_t decodes) {
+    for (const int64_t seqs : choices.max_num_seqs) {
+      space.layouts.push_back({.pool = {.engine = prefill, .replicas = prompts},
+                               .decode = EnginePool{.engine = decode, .replicas = decodes, .max_num_seqs = seqs}});
+    }
+    return true;
+  };
+  for (const Engines& of : engines) {
+    for (const EngineChoice& engine : of.all) {
+      for_shared_pools(question, engine, of.devices, shared,
+                       [&](int64_t replicas) { return add_shared(engine, replicas); });
+    }
+    for_two_pools(question, of, separate, add_separate);
   }
-  return layouts;
+  for_two_devices(question, engines, separate, add_separate);
+  return space;
 }
 
 }  // namespace foretoken

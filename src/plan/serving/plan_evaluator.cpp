@@ -15,7 +15,7 @@ class ThreadedEvaluator final : public PlanEvaluator {
                     unsigned threads, std::function<void()> check_wanted)
       : check_wanted_(std::move(check_wanted)) {
     for (unsigned i = 0; i < std::max(1U, threads); ++i) {
-      workers_.push_back(std::make_unique<Worker>(question, facts, traffic));
+      workers_.push_back(std::make_unique<Worker>(question, facts, traffic, check_wanted_));
     }
   }
 
@@ -38,8 +38,9 @@ class ThreadedEvaluator final : public PlanEvaluator {
 
  private:
   struct Worker {
-    Worker(const ServingQuestion& question, const ServingFacts& facts, const Traffic& traffic)
-        : shelf(question, facts, traffic), simulator(question, traffic, shelf) {}
+    Worker(const ServingQuestion& question, const ServingFacts& facts, const Traffic& traffic,
+           const std::function<void()>& check_wanted)
+        : shelf(question, facts, traffic), simulator(question, traffic, shelf, check_wanted) {}
     EngineShelf shelf;
     LayoutSimulator simulator;
   };

@@ -23,8 +23,8 @@ class PlanEvaluator {
 // Places of layouts that share step times: whoever works one out has half the work of the others done.
 std::vector<std::vector<size_t>> layouts_by_engines(std::span<const ServingLayout> layouts);
 
-// On so many threads. What it is given outlives it. `check_wanted`, where there is one, is called before each layout,
-// on any of the threads; what it throws ends the work of all of them.
+// On so many threads. What it is given outlives it. `check_wanted`, where there is one, is called often, on any of the
+// threads; what it throws ends the work of all of them.
 std::unique_ptr<PlanEvaluator> threaded_evaluator(const ServingQuestion& question, const ServingFacts& facts,
                                                   const Traffic& traffic, unsigned threads,
                                                   std::function<void()> check_wanted = {});

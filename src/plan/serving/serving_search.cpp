@@ -51,7 +51,9 @@ class LayoutSearch {
       : question_(question), evaluator_(evaluator), limits_(limits), tell_(std::move(tell)) {}
 
   ServingSearchResult run() {
-    layouts_ = serving_layouts(question_);
+    LayoutSpace space = layout_space(question_);
+    layouts_ = std::move(space.layouts);
+    result_.largest_gap = space.largest_gap;
     say(fmt::format("{} layouts", layouts_.size()));
     result_.layouts = static_cast<int64_t>(layouts_.size());
     judge();
@@ -118,13 +120,13 @@ class LayoutSearch {
     std::optional<LayoutScore> best;
     for (const Candidate& one : candidates_) best = std::max(best, found(one));
     std::vector<size_t> chosen;
+    std::vector<std::optional<LayoutScore>> hopes(candidates_.size());
     for (size_t i = 0; i < candidates_.size(); ++i) {
       if (candidates_[i].point) continue;
-      const std::optional<LayoutScore> hope = best_hope(candidates_[i]);
-      if (hope && hope > best) chosen.push_back(i);
+      hopes[i] = best_hope(candidates_[i]);
+      if (hopes[i] && hopes[i] > best) chosen.push_back(i);
     }
-    std::stable_sort(chosen.begin(), chosen.end(),
-                     [&](size_t a, size_t b) { return best_hope(candidates_[a]) > best_hope(candidates_[b]); });
+    std::stable_sort(chosen.begin(), chosen.end(), [&](size_t a, size_t b) { return hopes[a] > hopes[b]; });
     return chosen;
   }
 
@@ -137,8 +139,9 @@ class LayoutSearch {
       } else {
         std::map<std::string, std::optional<LayoutScore>> best;
         for (const Candidate& one : candidates_) best[one.group] = std::max(best[one.group], found(one));
-        std::stable_sort(next.begin(), next.end(),
-                         [&](size_t a, size_t b) { return best[candidates_[a].group] > best[candidates_[b].group]; });
+        std::vector<std::optional<LayoutScore>> of_group(candidates_.size());
+        for (const size_t i : next) of_group[i] = best[candidates_[i].group];
+        std::stable_sort(next.begin(), next.end(), [&](size_t a, size_t b) { return of_group[a] > of_group[b]; });
       }
       next.resize(std::min({next.size(), limits_.round, most - simulated_}));
       if (next.empty()) return;

@@ -44,6 +44,7 @@ struct FastestAlone {
 
 struct ServingSearchResult {
   int64_t layouts = 0;
+  double largest_gap = 0;                          // LayoutSpace::largest_gap
   std::array<int64_t, prune_reasons> pruned = {};  // by PruneReason
   int64_t beaten = 0;                              // not simulated: their bounds are no better than what was found
   int64_t unexplored = 0;                   // not simulated although their bounds are better: the search ended before
