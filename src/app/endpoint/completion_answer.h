@@ -58,8 +58,8 @@ class ChunkWriter {
 
 Json completion_json(const AnswerHead& head, std::span<const AnsweredChoice> choices, const TokenUsage& usage);
 // `embeddings`: by prompt.
-Json embedding_json(const AnswerHead& head, const std::vector<std::vector<float>>& embeddings, bool base64,
-                    const TokenUsage& usage);
+std::string embedding_text(const AnswerHead& head, const std::vector<std::vector<float>>& embeddings, bool base64,
+                           const TokenUsage& usage);
 
 HttpResponse json_answer(const Json& json, int status = 200);
 // In the form of OpenAI's errors.

@@ -28,6 +28,8 @@ struct CompletionRequest {
 };
 
 inline constexpr int64_t most_choices = 1024;  // of one request
+// Of one answer that is no stream: more would keep the answers of others waiting.
+inline constexpr int64_t most_embedding_values = 1'000'000, most_answer_tokens = 3'000'000;
 
 // Fields that change nothing here (temperature, stop, tools, ...) are ignored; those whose answer would lack what was
 // asked for (logprobs, echo) are refused. InputError names the field.

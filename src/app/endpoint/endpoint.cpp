@@ -185,9 +185,13 @@ void Endpoint::complete(CompletionKind kind, ConnectionId connection, const std:
   answer.base64 = asked.base64;
   answer.samples = asked.samples;
   answer.dimensions = asked.dimensions.value_or(settings_.embedding_dimensions);
+  std::vector<Request> requests = make_requests(answer, asked);
+  if (const std::string why = beyond_answer(answer); !why.empty()) {
+    return server_->respond(connection, refusal(400, why));
+  }
   answers_.emplace(connection, std::move(made));
   const Picoseconds arrival = now();
-  submit(answer, asked, arrival);
+  submit(answer, std::move(requests), asked, arrival);
   if (answer.rejection != Rejection::none) {
     server_->respond(connection, rejected(answer, answer.rejection));
     forget(answer, arrival);
@@ -229,7 +233,26 @@ std::string Endpoint::beyond_length(const CompletionRequest& asked) const {
   return "";
 }
 
-void Endpoint::submit(Answer& answer, const CompletionRequest& asked, Picoseconds arrival) {
+std::string Endpoint::beyond_answer(const Answer& answer) {
+  if (answer.stream) return "";
+  if (answer.head.kind == CompletionKind::embedding) {
+    const auto inputs = static_cast<int64_t>(answer.choices.size());
+    if (inputs * answer.dimensions <= most_embedding_values) return "";
+    return fmt::format(
+        "{} inputs with {} dimensions each are {} numbers. One answer holds at most {}. Please send fewer inputs per "
+        "request, or ask for fewer dimensions.",
+        inputs, answer.dimensions, inputs * answer.dimensions, most_embedding_values);
+  }
+  int64_t tokens = 0;
+  for (const Choice& choice : answer.choices) tokens += choice.output_tokens;
+  if (tokens <= most_answer_tokens) return "";
+  return fmt::format(
+      "The answer would have {} tokens. One answer that is not streamed holds at most {}. Please set \"stream\": true, "
+      "or ask for fewer choices or tokens.",
+      tokens, most_answer_tokens);
+}
+
+std::vector<Request> Endpoint::make_requests(Answer& answer, const CompletionRequest& asked) {
   answer.first_request = next_request_;
   std::vector<Request> requests;
   for (const std::vector<TokenId>& prompt : asked.prompts) {
@@ -240,6 +263,11 @@ void Endpoint::submit(Answer& answer, const CompletionRequest& asked, Picosecond
     }
     answer.usage.prompt_tokens += static_cast<int64_t>(prompt.size());
   }
+  return requests;
+}
+
+void Endpoint::submit(Answer& answer, std::vector<Request> requests, const CompletionRequest& asked,
+                      Picoseconds arrival) {
   for (size_t i = 0; i < requests.size() && answer.rejection == Rejection::none; ++i) {
     Request& request = requests[i];
     request.arrival = arrival;
@@ -347,7 +375,7 @@ void Endpoint::finish(Answer& answer) {
   } else if (answer.head.kind == CompletionKind::embedding) {
     std::vector<std::vector<float>> vectors;
     for (const Choice& choice : answer.choices) vectors.push_back(made_up_vector(choice.key, answer.dimensions));
-    server_->respond(answer.connection, json_answer(embedding_json(answer.head, vectors, answer.base64, answer.usage)));
+    server_->respond(answer.connection, {.body = embedding_text(answer.head, vectors, answer.base64, answer.usage)});
   } else {
     std::vector<AnsweredChoice> choices;
     for (const Choice& choice : answer.choices) choices.push_back(choice.answered);

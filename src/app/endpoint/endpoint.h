@@ -63,7 +63,8 @@ class Endpoint final : public HttpService, private RunObserver {
 
   HttpResponse look_up(const std::string& path) const;  // GET
   void complete(CompletionKind kind, ConnectionId connection, const std::string& body);
-  void submit(Answer& answer, const CompletionRequest& asked, Picoseconds arrival);
+  std::vector<Request> make_requests(Answer& answer, const CompletionRequest& asked);
+  void submit(Answer& answer, std::vector<Request> requests, const CompletionRequest& asked, Picoseconds arrival);
   Choice make_choice(const std::vector<TokenId>& prompt, const CompletionRequest& asked, int64_t index) const;
   Request request_for(const std::vector<TokenId>& prompt, const Choice& choice, const CompletionRequest& asked);
   void finish(Answer& answer);
@@ -73,6 +74,7 @@ class Endpoint final : public HttpService, private RunObserver {
   int64_t longest_sequence() const;  // tokens of a prompt and its answer
   // Why vLLM's server would refuse it, in its words; empty = it does not.
   std::string beyond_length(const CompletionRequest& asked) const;
+  static std::string beyond_answer(const Answer& answer);
   Picoseconds now() const { return clock_.simulated(std::chrono::steady_clock::now()); }
 
   EndpointSettings settings_;

@@ -356,7 +356,9 @@ void HttpServer::refuse(Connection& connection, int status, const std::string& w
 void HttpServer::respond(ConnectionId id, const HttpResponse& response) {
   Connection* connection = find(id);
   if (connection == nullptr) return;
-  connection->unsent += response_bytes(response, connection->keep_alive && !stopping_);
+  const std::string bytes = response_bytes(response, connection->keep_alive && !stopping_);
+  connection->whole_bytes = bytes.size();
+  connection->unsent += bytes;
   end_answer(*connection);
 }
 
@@ -416,7 +418,7 @@ void HttpServer::flush(Connection& connection) {
   if (*sent > 0) connection.since = now_;
   empty(connection.pending);
   if (!connection.unsent.empty()) {
-    if (connection.unsent.size() > settings_.max_pending_bytes) return drop(connection.id);
+    if (connection.unsent.size() > settings_.max_pending_bytes + connection.whole_bytes) return drop(connection.id);
     if ((connection.events & EPOLLOUT) == 0) connection.since = now_;  // until now it took all
     return listen_for(connection);
   }

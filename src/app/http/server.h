@@ -23,7 +23,7 @@ struct HttpServerSettings {
   int port = 8000;                 // 0 = any that is free
   size_t max_connections = 4096;
   HttpLimits limits = {};
-  size_t max_pending_bytes = 16 << 20;                // of answers that a client does not read; more ends it
+  size_t max_pending_bytes = 16 << 20;                // of streams that a client does not read; more ends it
   std::chrono::milliseconds request_timeout{30'000};  // from its first byte to its last
   std::chrono::milliseconds write_timeout{30'000};    // while a client reads nothing of its answer
   std::chrono::milliseconds idle_timeout{120'000};    // between requests
@@ -87,7 +87,8 @@ class HttpServer {
     HttpRequestParser parser;
     std::string unread;  // of requests behind the one that is answered
     std::string unsent;
-    std::string pending;  // of a stream, to go out as one chunk
+    std::string pending;     // of a stream, to go out as one chunk
+    size_t whole_bytes = 0;  // of the last answer that is no stream: it is there already, and goes out in whole
     Phase phase = Phase::reading;
     uint32_t events = 0;  // that it is registered for
     bool keep_alive = true, told_to_continue = false, dirty = false, shut = false;

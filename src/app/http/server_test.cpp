@@ -123,6 +123,12 @@ TEST(HttpServer, drops_clients_that_read_nothing_of_what_they_ask_for) {
   EXPECT_EQ(ask(server.port(), "POST", "/echo", "others are served").status, 200);
 }
 
+TEST(HttpServer, an_answer_larger_than_what_may_wait_of_a_stream_comes_whole) {
+  RunningServer server({.max_pending_bytes = 100'000});
+  const std::string large(4'000'000, 'x');
+  EXPECT_EQ(ask(server.port(), "POST", "/echo", large).body.size(), large.size());
+}
+
 TEST(HttpServer, sends_the_word_that_a_client_waits_for_before_a_long_body) {
   RunningServer server;
   TestClient client(server.port());
