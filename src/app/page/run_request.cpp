@@ -55,6 +55,23 @@ std::vector<std::string> library_names(PageFlagKind kind, const Library& library
   return {};
 }
 
+// Of a name in another spelling, or an alias: what the command line takes it for. Names of files are refused.
+std::string full_name(PageFlagKind kind, const std::string& named, const JsonView& value, const Library& library,
+                      const std::vector<std::string>& known) {
+  std::string expected = "a name of the library", suggestion = nearest_name(named, known).value_or("");
+  const bool is_file = HardwareCatalogue::is_path(named) || named.starts_with('{');
+  try {
+    if (kind == PageFlagKind::model) return library.models().entry(named).name;
+    if (!is_file && kind == PageFlagKind::cluster) return library.hardware().cluster(named).name;
+    const bool is_device = kind == PageFlagKind::device || kind == PageFlagKind::device_count;
+    if (!is_file && is_device) return library.hardware().device(named).name;
+  } catch (const InputError& error) {
+    if (!error.problem().suggestion.empty()) suggestion = error.problem().suggestion;
+    if (error.problem().expected.starts_with("one of ")) expected = error.problem().expected;
+  }
+  value.fail(expected, suggestion);
+}
+
 std::string plain_value(const JsonView& value) {
   std::string text = value.is_number() ? number_text(value.number()) : value.string();
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' '; };
@@ -75,10 +92,9 @@ std::string checked_item(const PageFlag& flag, const JsonView& value, const Libr
     if (text.find_first_not_of("0123456789", colon + 1) != std::string::npos) value.fail("DEVICE:COUNT");
   }
   const std::vector<std::string> known = library_names(flag.kind, library);
-  if (std::find(known.begin(), known.end(), named) == known.end()) {
-    value.fail("a name of the library", nearest_name(named, known).value_or(""));
-  }
-  return text;
+  if (std::find(known.begin(), known.end(), named) != known.end()) return text;
+  // The rest of a device's text is its number.
+  return full_name(flag.kind, named, value, library, known) + text.substr(named.size());
 }
 
 void add_flag(std::vector<std::string>& arguments, const PageFlag& flag, const JsonView& value,
