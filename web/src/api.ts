@@ -52,12 +52,17 @@ export interface Estimate { value: number; low: number; high: number; confidence
 
 export interface Operator {
   name: string; part: string; family: string; count: number; seconds: Estimate; bound: string; tier: string;
-  work: { flops: number; math: string; weight_bytes: number; activation_bytes: number; written_bytes: number };
+  multiplies_in?: string | null;  // the number format that the device multiplies in
+  // Operators of the network compute nothing.
+  work?: { flops: number; math: string; weight_bytes: number; activation_bytes: number; written_bytes: number };
 }
 
-export interface StepAnswer {
+// What a reader must know of the devices before relying on the answer.
+export interface DeviceNotes { sheet_only_devices?: string[]; device_notes?: string[] }
+
+export interface StepAnswer extends DeviceNotes {
   model: string; device: string; devices: number; phase: string; batch: number;
-  seconds: Estimate; tokens_per_second: number; mfu: number; device_memory_bytes: number; fits_in_memory: boolean;
+  seconds: Estimate; tokens_per_second: number; mfu: number; device_memory_bytes: number | null; fits_in_memory: boolean | null;
   gap: { kernels_seconds: number; communication_seconds: number; launch_gap_seconds: number; host_stall_seconds: number; verdict: string };
   stages: { seconds: Estimate; memory_bytes: Record<string, number>; operators: Operator[] }[];
   serving_memory?: ServingMemory;
@@ -72,10 +77,11 @@ export interface TimePoint {
   begin_s: number; running: number; waiting: number; kv_blocks_used: number; prefill_tokens_per_s: number; decode_tokens_per_s: number;
 }
 
-export interface ServeAnswer {
+export interface ServeAnswer extends DeviceNotes {
   model_id: string; device: string; devices: number; replicas: number; label: string;
   request_rate: number | null; max_concurrency: number | null; num_prompts: number; completed: number; failed: number; duration: number;
   request_throughput: number; request_goodput?: number; output_throughput: number; total_token_throughput: number;
+  failures: Record<string, number>;  // by reason
   preemptions: number; peak_kv_use: number; kv_blocks: number; mean_queue_ms: number;
   intervals: Record<string, Estimate>;
   time_series: { interval_s: number; points: TimePoint[] };
@@ -97,7 +103,7 @@ export interface PlanPoint {
   capacity_requests_per_s: Estimate; run: PlanRun | null;
 }
 
-export interface PlanAnswer {
+export interface PlanAnswer extends DeviceNotes {
   sentence: string; layouts: number; winner: PlanPoint | null; ranking: PlanPoint[]; frontier: (PlanRun & { key: string; best_in: BestIn[] })[];
   commands: { count: number; role: string; line: string; note: string }[];
   reachable: { alone: { slo: string; least_ms: number }[]; most_requests_per_s: number | null; devices_for_rate: number | null } | null;
@@ -109,7 +115,8 @@ export interface ComparedNumber {
 }
 export interface ComparedText { name: string; first: string; second: string }
 
-export interface CompareAnswer {
+export interface CompareAnswer extends DeviceNotes {
+  failures?: { first: string | null; second: string | null };
   sentence: string; settings: ComparedText[]; outcomes: ComparedText[]; headlines: ComparedNumber[];
   parts_of: string; parts: ComparedNumber[]; parts_difference_seconds: number;
 }
@@ -125,20 +132,30 @@ export interface RunResult<Answer> { command_line: string; answer: Answer; text:
 export class AnswerError extends Error {}
 
 export async function loadFacts(): Promise<Facts> {
-  const response = await fetch('/api/library');
+  const response = await reach(() => fetch('/api/library'));
   if (!response.ok) throw new AnswerError(`the library could not be read (status ${response.status})`);
   return await response.json() as Facts;
+}
+
+// Browsers have words of their own for a server that does not answer.
+async function reach<Result>(ask: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (signal?.aborted || !(error instanceof TypeError)) throw error;
+    throw new AnswerError('The server does not answer. Start “foretoken ui” again and reload this page.');
+  }
 }
 
 interface ServerEvent { kind: string; data: string }
 
 // Events of a stream, from the bytes as they come.
-async function* serverEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent> {
+async function* serverEvents(body: ReadableStream<Uint8Array>, signal?: AbortSignal): AsyncGenerator<ServerEvent> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let pending = '';
   while (true) {
-    const { done, value } = await reader.read();
+    const { done, value } = await reach(() => reader.read(), signal);
     if (done) return;
     pending += decoder.decode(value, { stream: true });
     for (let end = pending.indexOf('\n\n'); end >= 0; end = pending.indexOf('\n\n')) {
@@ -153,18 +170,18 @@ async function* serverEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<S
 // Runs a command; leaving (the signal) ends it on the server too.
 export async function run<Answer>(
   request: RunRequest, signal?: AbortSignal, onProgress: (text: string) => void = () => {}): Promise<RunResult<Answer>> {
-  const response = await fetch('/api/run', {
+  const response = await reach(() => fetch('/api/run', {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream' },
     body: JSON.stringify(request),
     signal,
-  });
+  }), signal);
   if (!response.ok || !response.body) throw new AnswerError((await response.json()).error.message);
-  for await (const event of serverEvents(response.body)) {
+  for await (const event of serverEvents(response.body, signal)) {
     const data = JSON.parse(event.data);
     if (event.kind === 'progress') onProgress(data.text);
     if (event.kind === 'error') throw new AnswerError(data.error.message);
     if (event.kind === 'answer') return data as RunResult<Answer>;
   }
-  throw new AnswerError('the server ended before it had answered');
+  throw new AnswerError('The server stopped before it had answered. Start “foretoken ui” again and reload this page.');
 }

@@ -8,8 +8,9 @@ export function modelField(facts: Facts, usual: string, label = 'Model'): { elem
     document.body.append(h('datalist', { id: 'models' }, ...facts.models.map((model) => h('option', { value: shortName(model.name) }))));
   }
   const control = h('input', { list: 'models', value: usual, required: true, autocomplete: 'off', spellcheck: 'false' });
-  const known = new Set(facts.models.flatMap((model) => [model.name, shortName(model.name)]));
-  control.addEventListener('input', () => control.setCustomValidity(known.has(control.value) ? '' : 'A model of the library; begin to type its name'));
+  // The server takes names as the command line does: in any case, and aliases.
+  const known = new Set(facts.models.flatMap((model) => [model.name, ...model.aliases]).flatMap((name) => [name, shortName(name)]).map((name) => name.toLowerCase()));
+  control.addEventListener('input', () => control.setCustomValidity(known.has(control.value.trim().toLowerCase()) ? '' : 'Not a known model. Begin to type a name and choose from the list.'));
   return { element: labelled(label, control), control };
 }
 

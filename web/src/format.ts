@@ -8,10 +8,17 @@ export function compact(value: number, digits = 3): string {
   return String(Number(value.toPrecision(digits)));
 }
 
+const second = 1000, minute = 60 * second, hour = 60 * minute, day = 24 * hour;
+
 export function milliseconds(ms: number): string {
-  if (ms >= 10_000) return `${compact(ms / 1000)} s`;
-  if (ms >= 0.1) return `${compact(ms)} ms`;
-  return `${compact(ms * 1000)} µs`;
+  const size = Math.abs(ms);
+  if (size >= 2 * day) return `${compact(ms / day)} days`;
+  if (size >= 2 * hour) return `${compact(ms / hour)} h`;
+  if (size >= 10 * minute) return `${compact(ms / minute)} min`;
+  if (size >= 10 * second) return `${compact(ms / second)} s`;
+  if (size >= 0.1 || ms === 0) return `${compact(ms)} ms`;
+  if (size >= 1e-4) return `${compact(ms * 1000)} µs`;
+  return `${compact(ms * 1e6)} ns`;
 }
 
 export const seconds = (s: number): string => milliseconds(s * 1000);

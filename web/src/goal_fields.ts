@@ -25,7 +25,7 @@ export class GoalFields {
   }
 
   private check(): void {
-    this.ttft.control.setCustomValidity(this.isNeeded && this.goals().length === 0 ? 'A search needs a goal: this one or the other' : '');
+    this.ttft.control.setCustomValidity(this.isNeeded && this.goals().length === 0 ? 'A search needs at least one goal' : '');
   }
 
   goals(): Goal[] {

@@ -1,6 +1,7 @@
 // Pieces of answers that several tabs show.
-import type { Estimate } from './api';
+import type { DeviceNotes, Estimate, ServeAnswer } from './api';
 import { download, h } from './dom';
+import { compact } from './format';
 
 // A value and its 90% interval.
 export function withRange(estimate: Estimate, show: (value: number) => string): HTMLElement {
@@ -18,6 +19,23 @@ export function figures(all: Figure[]): HTMLElement {
 
 export function rangeNote(estimate: Estimate, show: (value: number) => string): string | undefined {
   return estimate.high > estimate.low * 1.001 ? `${show(estimate.low)} to ${show(estimate.high)}` : undefined;
+}
+
+// What must be known of the devices before the answer is relied on; by its verdict.
+export function deviceNotes(answer: DeviceNotes, confidence?: string): HTMLElement[] {
+  const isSheetOnly = (answer.sheet_only_devices?.length ?? 0) > 0 || confidence === 'roofline';
+  const notes = answer.device_notes ?? [];
+  const all = notes.length === 0 && isSheetOnly ? ['From the spec sheet alone, not measured: the interval is wide.'] : notes;
+  return all.map((note) => h('p', { class: 'unsure' }, note));
+}
+
+// "12 of 400 requests failed: prompt of --max-model-len or more"; empty where none did.
+export function failureText(answer: ServeAnswer): string {
+  if (answer.failed === 0) return '';
+  const reasons = Object.entries(answer.failures ?? {}).filter(([, count]) => count > 0);
+  const why = reasons.length === 1 ? reasons[0]![0] : reasons.map(([reason, count]) => `${reason} (${compact(count)})`).join(', ');
+  const which = answer.completed === 0 ? `All ${compact(answer.failed)} requests failed` : `${compact(answer.failed)} of ${compact(answer.num_prompts)} requests failed`;
+  return why ? `${which}: ${why}` : which;
 }
 
 // The command that gives the same answer in a terminal.

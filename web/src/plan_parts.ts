@@ -2,7 +2,7 @@
 import type { BestIn, PlanAnswer, PlanRun, RunResult } from './api';
 import { h, table } from './dom';
 import { compact, dollars, milliseconds } from './format';
-import { commandCard, exportButtons, rangeNote } from './parts';
+import { commandCard, deviceNotes, exportButtons, rangeNote } from './parts';
 import { axis, below, Plot, room, type PlotContent } from './plot';
 
 const mostShown = 20;
@@ -18,15 +18,15 @@ function energy(run: PlanRun | null): string {
 
 export function planParts(result: RunResult<PlanAnswer>): HTMLElement[] {
   const { answer } = result;
-  const plot = new Plot('Speed for a user against work of a device', '', true);
+  const plot = new Plot('Speed per user against throughput per device', '', true);
   if (answer.frontier.length > 0) queueMicrotask(() => plot.show(frontier(answer)));
   return [
-    h('section', { class: 'card', 'aria-live': 'polite', 'aria-label': 'Answer' }, h('p', { class: 'sentence' }, answer.sentence.trim())),
+    h('section', { class: 'card', 'aria-live': 'polite', 'aria-label': 'Answer' }, h('p', { class: 'sentence' }, answer.winner ? null : h('span', { class: 'missed' }, 'No layout meets the goals. '), answer.sentence.trim()), ...deviceNotes(answer)),
     answer.reachable ? reachablePart(answer.reachable) : null,
     answer.commands.length > 0 ? launchPart(answer.commands) : null,
     answer.ranking.length > 0 ? table('Layouts, best first',
-      [{ title: 'layout' }, { title: 'devices', number: true }, { title: 'requests/s it takes', number: true }, { title: 'USD/h', number: true },
-        { title: 'tokens/s for each device', number: true }, { title: 'USD for a million output tokens', number: true }, { title: 'J for an output token', number: true }],
+      [{ title: 'layout' }, { title: 'devices', number: true }, { title: 'requests/s sustained', number: true }, { title: 'USD/h', number: true },
+        { title: 'tokens/s per device', number: true }, { title: 'USD per million output tokens', number: true }, { title: 'J per output token', number: true }],
       answer.ranking.slice(0, mostShown).map((point) => [point.layout, String(point.devices),
         `${compact(point.capacity_requests_per_s.value)} (${compact(point.capacity_requests_per_s.low)} to ${compact(point.capacity_requests_per_s.high)})`,
         money(point.usd_per_hour), point.run ? compact(point.run.tokens_per_s_per_device) : '–', money(point.run?.usd_per_million_output_tokens ?? null), energy(point.run)])) : null,
@@ -37,28 +37,28 @@ export function planParts(result: RunResult<PlanAnswer>): HTMLElement[] {
   ].filter((part): part is HTMLElement => part !== null);
 }
 
-// What could be had where nothing meets the goals.
+// What the devices can do where nothing meets the goals.
 function reachablePart(reachable: NonNullable<PlanAnswer['reachable']>): HTMLElement | null {
   const facts = [
-    ...reachable.alone.map(({ slo, least_ms }) => `${slo}: ${milliseconds(least_ms)} at the least, one request alone`),
-    reachable.most_requests_per_s === null ? '' : `${compact(reachable.most_requests_per_s)} requests/s within the goals at the most`,
-    reachable.devices_for_rate === null ? '' : `about ${compact(reachable.devices_for_rate)} such devices for the load asked for`,
+    ...reachable.alone.map(({ slo, least_ms }) => `${slo}: at least ${milliseconds(least_ms)}, for one request alone`),
+    reachable.most_requests_per_s === null ? '' : `at most ${compact(reachable.most_requests_per_s)} requests/s within the goals`,
+    reachable.devices_for_rate === null ? '' : `about ${compact(reachable.devices_for_rate)} such devices for the requested load`,
   ].filter((text) => text !== '');
   if (facts.length === 0) return null;
-  return h('section', { class: 'card', 'aria-label': 'Within reach' }, h('h2', {}, 'Within reach'), h('ul', {}, ...facts.map((text) => h('li', {}, text))));
+  return h('section', { class: 'card', 'aria-label': 'What is possible' }, h('h2', {}, 'What is possible'), h('ul', {}, ...facts.map((text) => h('li', {}, text))));
 }
 
 function launchPart(commands: PlanAnswer['commands']): HTMLElement {
   const told = commands.map(({ count, role, line, note }) => [
-    count > 1 ? `# ${count} ${role ? `${role} ` : ''}servers, each on devices of its own` : role ? `# ${role}` : '', line, note ? `# ${note}` : '',
+    count > 1 ? `# ${count} ${role ? `${role} ` : ''}servers, each on its own devices` : role ? `# ${role}` : '', line, note ? `# ${note}` : '',
   ].filter((text) => text !== '').join('\n'));
   return h('section', { class: 'card', 'aria-label': 'To start it' }, h('h2', {}, 'To start it'),
     h('pre', { tabindex: 0, 'aria-label': 'Commands of the engine' }, told.join('\n')));
 }
 
-const bestIn: Record<BestIn, string> = { work: 'work of a device', cost: 'cost', energy: 'energy' };
+const bestIn: Record<BestIn, string> = { work: 'throughput per device', cost: 'cost', energy: 'energy' };
 
-// The line goes through the runs that no other beats in speed and work; the others are best in cost or energy.
+// The line goes through the runs that no other beats in speed and throughput; the others are best in cost or energy.
 function frontier(answer: PlanAnswer): PlotContent {
   const points = answer.frontier;
   const byWork = points.filter((point) => point.best_in.includes('work'));
@@ -66,20 +66,20 @@ function frontier(answer: PlanAnswer): PlotContent {
   const drawn = (some: typeof points) => some.map((point) => ({ name: `${point.key}<br>best in ${point.best_in.map((name) => bestIn[name]).join(', ')}`,
     value: [point.tokens_per_s_per_user, point.tokens_per_s_per_device] }));
   return {
-    summary: `${points.length} runs that no other of the same speed beats in work, cost or energy`,
-    columns: [{ title: 'layout' }, { title: 'requests/s', number: true }, { title: 'tokens/s for a user', number: true }, { title: 'tokens/s for each device', number: true },
-      { title: 'USD for a million output tokens', number: true }, { title: 'J for an output token', number: true }, { title: 'best in' }],
+    summary: `${points.length} runs that no other run of the same speed beats in throughput, cost or energy`,
+    columns: [{ title: 'layout' }, { title: 'requests/s', number: true }, { title: 'tokens/s per user', number: true }, { title: 'tokens/s per device', number: true },
+      { title: 'USD per million output tokens', number: true }, { title: 'J per output token', number: true }, { title: 'best in' }],
     rows: points.map((point) => [point.key, compact(point.rate), compact(point.tokens_per_s_per_user), compact(point.tokens_per_s_per_device),
       money(point.usd_per_million_output_tokens), energy(point), point.best_in.map((name) => bestIn[name]).join(', ')]),
     option: (theme) => ({
       grid: room,
-      legend: { data: ['best in work', ...(others.length > 0 ? ['best in cost or energy'] : [])] },
+      legend: { data: ['best throughput', ...(others.length > 0 ? ['best cost or energy'] : [])] },
       tooltip: { trigger: 'item', formatter: (item: { data: { name: string; value: [number, number] } }) =>
-        `${item.data.name}<br>${compact(item.data.value[0])} tokens/s for a user, ${compact(item.data.value[1])} for each device` },
-      xAxis: axis(theme, 'output tokens/s for a user', { type: 'value', scale: true, ...below }),
-      yAxis: axis(theme, 'output tokens/s for each device', { type: 'value', min: 0 }),
-      series: [{ name: 'best in work', type: 'line', symbolSize: 8, data: drawn(byWork) },
-        { name: 'best in cost or energy', type: 'scatter', symbol: 'diamond', symbolSize: 11, data: drawn(others) }],
+        `${item.data.name}<br>${compact(item.data.value[0])} tokens/s per user, ${compact(item.data.value[1])} per device` },
+      xAxis: axis(theme, 'output tokens/s per user', { type: 'value', scale: true, ...below }),
+      yAxis: axis(theme, 'output tokens/s per device', { type: 'value', min: 0 }),
+      series: [{ name: 'best throughput', type: 'line', symbolSize: 8, data: drawn(byWork) },
+        { name: 'best cost or energy', type: 'scatter', symbol: 'diamond', symbolSize: 11, data: drawn(others) }],
     }),
   };
 }

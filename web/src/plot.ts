@@ -28,6 +28,7 @@ export function colours(): Colours {
 export interface PlotContent {
   option: (colours: Colours) => EChartsCoreOption;
   summary: string;  // what one sees
+  warning?: string;  // what must not be overlooked
   columns: Column[];
   rows: string[][];
 }
@@ -66,6 +67,7 @@ export class Plot {
   readonly element: HTMLElement;
   private readonly box: HTMLElement;
   private readonly numbers = h('details');
+  private readonly warning = h('p', { class: 'missed', hidden: true });
   private plot: LivePlot | undefined;
 
   constructor(readonly title: string, size: '' | 'tall' | 'flat' = '', wide = false) {
@@ -73,7 +75,7 @@ export class Plot {
     this.element = h('figure', { class: wide ? 'card wide' : 'card' },
       h('figcaption', {}, h('h2', {}, title),
         h('button', { type: 'button', class: 'small', 'aria-label': `Save ${title} as SVG`, onclick: () => this.save() }, 'SVG')),
-      this.box, this.numbers);
+      this.warning, this.box, this.numbers);
   }
 
   show(content: PlotContent): void {
@@ -83,6 +85,8 @@ export class Plot {
     }
     this.plot.content = content;
     this.box.setAttribute('aria-label', `${this.title}: ${content.summary}`);
+    this.warning.textContent = content.warning ?? '';
+    this.warning.hidden = !content.warning;
     draw(this.plot);
     fill(this.numbers, h('summary', {}, 'Numbers'), table(`${this.title}, numbers`, content.columns, content.rows));
   }

@@ -9,19 +9,20 @@ export class ServingForm {
   readonly fieldsets: HTMLElement[];
   private readonly model;
   private readonly device;
-  private readonly tensor = choiceField('Devices for each replica', tensorSizes, '1');
+  private readonly tensor = choiceField('Devices per replica', tensorSizes, '1');
   private readonly replicas = numberField('Replicas', 1, { max: 256 });
   private readonly rate = numberField('Requests per second', 8, { min: 0.01, max: 100000, step: 'any', inputmode: 'decimal' });
-  private readonly concurrency = numberField('Requests at a time', 32, { max: 100000 });
+  private readonly concurrency = numberField('Concurrent requests', 32, { max: 100000 });
   private readonly input = numberField('Prompt tokens', 1024, { max: 1000000 });
   private readonly output = numberField('Output tokens', 256, { max: 1000000 });
-  private readonly spread = numberField('Spread of lengths, %', 50, { min: 0, max: 100 });
+  private readonly spread = numberField('Variation of lengths, %', 50, { min: 0, max: 100 });
   private readonly requests = numberField('Requests', 400, { max: 20000 });
   private readonly quantization;
   private readonly cache = choiceField('KV cache', cacheTypes, 'auto');
   private readonly engine = choiceField('Engine', engines, 'vllm');
-  private readonly batchedTokens = numberField('Tokens in a step', '', { max: 1000000, placeholder: 'engine’s', required: false });
-  private readonly available = numberField('Devices there are', 8, { max: 4096 });
+  private readonly batchedTokens = numberField('Tokens per step', '', { max: 1000000, placeholder: 'engine default', required: false });
+  private readonly longest = numberField('Longest sequence, tokens', '', { max: 10000000, placeholder: 'model maximum', required: false });
+  private readonly available = numberField('Devices available', 8, { max: 4096 });
   private readonly open: HTMLInputElement;
   private readonly closed: HTMLInputElement;
   private finds = false;
@@ -33,7 +34,7 @@ export class ServingForm {
     this.open = h('input', { type: 'radio', name: `${group}-load`, value: 'rate', checked: true });
     this.closed = h('input', { type: 'radio', name: `${group}-load`, value: 'concurrency' });
     const loads = h('div', { class: 'choices', role: 'radiogroup', 'aria-label': 'Load is given as' },
-      h('label', {}, this.open, 'a rate'), h('label', {}, this.closed, 'requests at a time'));
+      h('label', {}, this.open, 'a rate'), h('label', {}, this.closed, 'concurrent requests'));
     for (const radio of [this.open, this.closed]) radio.addEventListener('change', () => this.choose());
     this.choose();
     this.fieldsets = [
@@ -41,9 +42,10 @@ export class ServingForm {
         h('div', { class: 'row' }, this.tensor.element, this.replicas.element, this.available.element)),
       h('fieldset', {}, h('legend', {}, 'Traffic'), loads, h('div', { class: 'row' }, this.rate.element, this.concurrency.element, this.requests.element),
         h('div', { class: 'row' }, this.input.element, this.output.element), h('div', { class: 'row' }, this.spread.element)),
-      h('details', {}, h('summary', {}, 'More: numbers, engine'),
+      h('details', {}, h('summary', {}, 'More: number formats, engine'),
         h('fieldset', {}, h('div', { class: 'row' }, this.quantization.element, this.cache.element),
-          h('div', { class: 'row' }, this.engine.element, this.batchedTokens.element))),
+          h('div', { class: 'row' }, this.engine.element, this.batchedTokens.element),
+          h('div', { class: 'row' }, this.longest.element))),
     ];
   }
 
@@ -76,6 +78,7 @@ export class ServingForm {
     setFlag(flags, 'kv-cache-dtype', this.cache.control, 'auto');
     setFlag(flags, 'engine', this.engine.control, 'vllm');
     setFlag(flags, 'max-num-batched-tokens', this.batchedTokens.control);
+    setFlag(flags, 'max-model-len', this.longest.control);
     return flags;
   }
 
@@ -84,6 +87,7 @@ export class ServingForm {
     const flags: Record<string, FlagValue> = { model: this.model.control.value, hardware: `${this.device.control.value}:${this.available.control.value}` };
     this.setTraffic(flags, this.load());
     flags.engines = this.engine.control.value;
+    setFlag(flags, 'max-model-len', this.longest.control);
     return flags;
   }
 

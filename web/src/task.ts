@@ -10,6 +10,15 @@ export class Task {
 
   constructor(private readonly output: HTMLElement) {}
 
+  // Scrolls to where progress and answers appear, unless they are in sight.
+  reveal(): void {
+    const place = this.status.parentElement;
+    if (!place) return;
+    const { top } = place.getBoundingClientRect();
+    const head = document.querySelector('.top')?.getBoundingClientRect().bottom ?? 0;
+    if (top < head || top > window.innerHeight / 2) place.scrollIntoView({ block: 'start' });
+  }
+
   cancel(): void {
     this.controller?.abort();
   }
@@ -26,7 +35,7 @@ export class Task {
     } catch (error) {
       if (!isCurrent()) return;
       if (controller.signal.aborted) {
-        announce(this.status, 'Cancelled: the server works on it no more.');
+        announce(this.status, 'Canceled. The server has stopped working on it.');
       } else {
         announce(this.status, '');
         const message = error instanceof AnswerError ? error.message : `The page has a defect: ${String(error)}`;

@@ -11,17 +11,17 @@ export class TrainForm {
   private readonly devices = numberField('Devices', 64, { max: 100000 });
   private readonly tensor = choiceField('Tensor parallel', tensorSizes, '1');
   private readonly pipeline = numberField('Pipeline stages', 1, { max: 1024 });
-  private readonly micro = numberField('Sequences of a micro-batch', 1, { max: 10000 });
-  private readonly batch = numberField('Sequences of a step', 512, { max: 10000000 });
-  private readonly length = numberField('Tokens of a sequence', 4096, { max: 10000000 });
+  private readonly micro = numberField('Micro-batch, sequences', 1, { max: 10000 });
+  private readonly batch = numberField('Global batch, sequences', 512, { max: 10000000 });
+  private readonly length = numberField('Sequence length, tokens', 4096, { max: 10000000 });
   private readonly precision;
-  private readonly sharding = choiceField('Replicas share out', [['none', 'nothing'], ['optimizer', 'the optimizer'], ['gradients', 'gradients too'], ['parameters', 'parameters too (FSDP)']], 'optimizer');
-  private readonly recompute = choiceField('Computed again', [['none', 'nothing'], ['selective', 'attention cores'], ['full', 'whole layers']], 'none');
+  private readonly sharding = choiceField('Sharded across replicas', [['none', 'nothing'], ['optimizer', 'optimizer states'], ['gradients', 'gradients as well'], ['parameters', 'parameters as well (FSDP)']], 'optimizer');
+  private readonly recompute = choiceField('Recomputed', [['none', 'nothing'], ['selective', 'attention cores'], ['full', 'whole layers']], 'none');
 
   constructor(facts: Facts, usual: { precision: string }) {
     this.model = modelField(facts, 'Llama-3.1-8B');
     this.cluster = choiceField('Cluster', facts.clusters.map((name): [string, string] => [name, words(name)]), 'h100_ib_rail');
-    this.precision = choiceField('Numbers', ['bf16', 'fp8-delayed', 'fp8-current', 'fp8-block', 'mxfp8', 'nvfp4'].map((name): [string, string] => [name, name]), usual.precision);
+    this.precision = choiceField('Precision', ['bf16', 'fp8-delayed', 'fp8-current', 'fp8-block', 'mxfp8', 'nvfp4'].map((name): [string, string] => [name, name]), usual.precision);
     this.element = h('fieldset', {}, h('legend', {}, 'Job'), this.model.element, this.cluster.element,
       h('div', { class: 'row' }, this.devices.element, this.length.element), h('div', { class: 'row' }, this.micro.element, this.batch.element),
       h('div', { class: 'row' }, this.tensor.element, this.pipeline.element), h('div', { class: 'row' }, this.precision.element, this.sharding.element), this.recompute.element);

@@ -20,16 +20,22 @@ const patience = 180_000;
 let server, browser, address;
 const complaints = [];
 
-before(async () => {
-  if (skip) return;
-  server = spawn(program, ['ui', '--port', '0', '--no-open']);
-  address = await new Promise((resolve, reject) => {
-    server.stderr.on('data', (data) => {
+// The process and its address.
+async function startServer() {
+  const started = spawn(program, ['ui', '--port', '0', '--no-open']);
+  const at = await new Promise((resolve, reject) => {
+    started.stderr.on('data', (data) => {
       const found = /http:\S+/.exec(String(data));
       if (found) resolve(found[0]);
     });
-    server.on('exit', (status) => reject(new Error(`foretoken ui ended with status ${status}`)));
+    started.on('exit', (status) => reject(new Error(`foretoken ui ended with status ${status}`)));
   });
+  return [started, at];
+}
+
+before(async () => {
+  if (skip) return;
+  [server, address] = await startServer();
   browser = await puppeteer.launch({ executablePath: chromium, args: ['--no-sandbox'], protocolTimeout: patience });
 });
 
@@ -39,14 +45,14 @@ after(async () => {
 });
 
 // A page of its own for each test; what it logs as wrong, and what it asks of other servers, is a complaint.
-async function open(section, { width = 1280, theme = 'light' } = {}) {
+async function open(section, { width = 1280, height = 900, theme = 'light', at = address } = {}) {
   const page = await browser.newPage();
   page.on('console', (message) => ['error', 'warning', 'warn'].includes(message.type()) && complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('request', (request) => /^https?:/.test(request.url()) && !request.url().startsWith(address) && complaints.push(`asks ${request.url()}`));
-  await page.setViewport({ width, height: 900 });
+  page.on('request', (request) => /^https?:/.test(request.url()) && !request.url().startsWith(at) && complaints.push(`asks ${request.url()}`));
+  await page.setViewport({ width, height });
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }, { name: 'prefers-reduced-motion', value: 'reduce' }]);
-  await page.goto(`${address}#${section}`);
+  await page.goto(`${at}#${section}`);
   await page.waitForSelector('main > section h1');
   return page;
 }
@@ -128,6 +134,138 @@ test('wrong input is told where the answer would be', { skip }, async () => {
   await page.close();
 });
 
+test('failed requests are the verdict, and the timeline says why it is empty', { skip }, async () => {
+  const page = await open('ask');
+  await type(page, 'Prompt tokens', 900000);
+  await type(page, 'Requests', 60);
+  await press(page, 'Ask');
+  await answered(page, /Done/);
+  assert.match(await textOf(page, '.sentence'), /^All 60 requests failed: prompt of --max-model-len or more\..*no request was served/);
+  assert.doesNotMatch(await textOf(page, '.sentence'), /[Mm]eets/);
+  assert.equal(await page.$(`${shown} .figures`), null, 'zeros are no figures');
+  await page.close();
+  const timeline = await open('timeline');
+  await type(timeline, 'Prompt tokens', 900000);
+  await type(timeline, 'Requests', 60);
+  await press(timeline, 'Simulate');
+  await answered(timeline, /Done/);
+  assert.match(await textOf(timeline, '.sentence'), /^All 60 requests failed: .*There is no timeline to draw/);
+  assert.deepEqual(await violations(timeline), []);
+  await timeline.close();
+});
+
+test('some failed requests are told before any latency, and no goal is met', { skip }, async () => {
+  const page = await open('ask');
+  await type(page, 'Prompt tokens', 130000);
+  await type(page, 'Requests', 20);
+  await type(page, 'Requests per second', 0.05);
+  await press(page, 'Ask');
+  await answered(page, /Done/);
+  assert.match(await textOf(page, '.sentence'), /^\d+ of 20 requests failed: .*of the \d+ served requests get their first token within/);
+  assert.doesNotMatch(await textOf(page, '.sentence'), /[Mm]eets/);
+  await page.close();
+});
+
+test('a device that was not measured is not said to meet goals plainly', { skip }, async () => {
+  const page = await open('ask');
+  await (await page.waitForSelector(`${shown} ::-p-aria([name="Device"])`)).select('mi300x');
+  await type(page, 'Requests', 60);
+  await press(page, 'Ask');
+  await answered(page, /Done/);
+  const said = await textOf(page, '.sentence');
+  assert.match(said, /^Meets both goals by the middle estimate only: the 90% interval reaches .* for|^Misses the goal/);
+  assert.match(await textOf(page, 'section[aria-label="Answer"]'), /spec sheet/);
+  assert.deepEqual(await violations(page), []);
+  await page.close();
+});
+
+test('progress and answer are in sight at 1280 by 800 without scrolling', { skip }, async () => {
+  const isInSight = (page, selector) => page.$eval(`${shown} ${selector}`, (element) => {
+    const { top, bottom } = element.getBoundingClientRect();
+    const head = document.querySelector('.top').getBoundingClientRect().bottom;
+    return top >= head && bottom <= window.innerHeight;
+  });
+  const page = await open('ask', { height: 800 });
+  assert.equal(await isInSight(page, 'button.primary'), true, 'the button');
+  await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight));
+  await press(page, 'Ask');
+  await page.waitForFunction((selector) => document.querySelector(`${selector} .status`)?.textContent !== '', { timeout: patience }, shown);
+  assert.equal(await isInSight(page, '.status'), true, 'progress');
+  await page.waitForSelector(`${shown} .sentence`, { timeout: patience });
+  assert.equal(await isInSight(page, '.sentence'), true, 'the answer');
+  await answered(page, /Done/);
+  assert.equal(await isInSight(page, '.sentence'), true, 'the answer, at the end');
+  if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, 'ui-ask-1280x800.png') });
+  await page.close();
+});
+
+test('models are taken in any case and by their aliases', { skip }, async () => {
+  const page = await open('explore');
+  for (const [typed, said] of [['llama-3.1-8b', /--model meta-llama\/Llama-3\.1-8B /], ['Qwen-72B-Chat', /--model Qwen\/Qwen-72B /]]) {
+    await type(page, 'Model', typed);
+    await press(page, 'Predict');
+    await page.waitForFunction((selector, source) => new RegExp(source).test(document.querySelector(`${selector} .command pre`)?.textContent ?? ''),
+      { timeout: patience }, shown, said.source);
+  }
+  await page.close();
+});
+
+test('several devices are explored, and what does not fit says so', { skip }, async () => {
+  const page = await open('explore');
+  await (await page.waitForSelector(`${shown} ::-p-aria([name="Devices"])`)).select('2');
+  await press(page, 'Predict');
+  await answered(page);
+  assert.match(await textOf(page, 'figure table[aria-label^="Where"]'), /all reduce|all_reduce|allreduce/i);
+  await (await page.waitForSelector(`${shown} ::-p-aria([name="Devices"])`)).select('1');
+  await type(page, 'Model', 'Llama-3.1-405B');
+  await press(page, 'Predict');
+  await page.waitForFunction((selector) => /Does not fit in memory/.test(document.querySelector(`${selector} .sentence`)?.textContent ?? ''), { timeout: patience }, shown);
+  assert.match(await textOf(page, '.sentence'), /^Does not fit in memory: .* needed, .* available\. With enough memory/);
+  const warning = await page.$$eval(`${shown} figure .missed`, (all) => all.map((element) => element.textContent).join(' '));
+  assert.match(warning, /Does not fit: .* needed, .* available/);
+  await shot(page, 'explore-too-large', 'figure .missed:not([hidden])');
+  assert.deepEqual(await violations(page), []);
+  await page.close();
+});
+
+test('operators are compared with the roof of their own number format', { skip }, async () => {
+  const page = await open('explore');
+  await (await page.waitForSelector(`${shown} ::-p-aria([name="Weights"])`)).select('fp8');
+  await (await page.waitForSelector(`${shown} ::-p-aria([name="Phase"])`)).select('prefill');
+  await press(page, 'Predict');
+  await answered(page);
+  const rows = await page.$$eval(`${shown} table[aria-label="Roofline, numbers"] tbody tr`, (all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+  const formats = new Set(rows.map((row) => row[1]));
+  assert.ok(formats.has('fp8') || formats.has('fp8_e4m3'), [...formats].join());
+  assert.ok(formats.size > 1, 'attention stays in another format');
+  for (const [operator, format, , , share] of rows.filter((row) => /^fp8/.test(row[1]))) assert.ok(parseFloat(share) <= 100, `${operator} in ${format} reaches ${share} of its roof`);
+  await page.close();
+});
+
+test('a training job that does not fit is said so before it is compared', { skip }, async () => {
+  const page = await open('compare');
+  await (await page.waitForSelector(`${shown} ::-p-aria([name="Compare"][role="combobox"])`)).select('train');
+  for (const side of ['A', 'B']) await type(page, 'Model', 'Llama-3.1-405B', `[role="group"][aria-label="${side}"]`);
+  await press(page, 'Compare');
+  await answered(page);
+  assert.match(await textOf(page, '.sentence'), /^A does not run\. .*emory.*B does not run\./);
+  await page.close();
+});
+
+test('a server that is gone is told as such', { skip }, async () => {
+  const [own, at] = await startServer();
+  const before = complaints.length;
+  const page = await open('ask', { at });
+  own.removeAllListeners('exit');
+  own.kill('SIGTERM');
+  await new Promise((resolve) => own.on('exit', resolve));
+  await press(page, 'Ask');
+  await page.waitForSelector(`${shown} .error`, { timeout: patience });
+  assert.match(await textOf(page, '.error'), /^The server does not answer\. Start .foretoken ui. again/);
+  await page.close();
+  complaints.splice(before);  // the browser logs the refused connection
+});
+
 test('what is missing or out of range is told at its field, and nothing is asked', { skip }, async () => {
   const page = await open('ask');
   let asked = 0;
@@ -141,11 +279,11 @@ test('what is missing or out of range is told at its field, and nothing is asked
     assert.match(await field.evaluate((element) => document.getElementById(element.getAttribute('aria-describedby')).textContent), complaint);
   };
   await page.$eval(`${shown} details`, (details) => { details.open = true; });
-  await refused('Tokens in a step', '0', /1/);
+  await refused('Tokens per step', '0', /1/);
   await page.$eval(`${shown} details`, (details) => { details.open = false; });
   await press(page, 'Ask');
   assert.equal(await page.$eval(`${shown} details`, (details) => details.open), true, 'a folded part opens where something in it is wrong');
-  await type(page, 'Tokens in a step', '2048');
+  await type(page, 'Tokens per step', '2048');
   await refused('Requests', '99999999999999', /20000/);
   await type(page, 'Requests', 100);
   await refused('Requests per second', '-3', /0\.01/);
@@ -163,7 +301,7 @@ test('what is missing or out of range is told at its field, and nothing is asked
     await page.keyboard.press('Backspace');
   }
   await press(page, 'Ask');
-  assert.match(await textOf(page, '.problem:not(:empty)'), /needs a goal/);
+  assert.match(await textOf(page, '.problem:not(:empty)'), /needs at least one goal/);
   assert.equal(asked, 0);
   await page.close();
 });
@@ -171,11 +309,11 @@ test('what is missing or out of range is told at its field, and nothing is asked
 test('a search that is cancelled makes room for the next question', { skip }, async () => {
   const page = await open('ask');
   await page.click(`${shown} input[value="find"]`);
-  await type(page, 'Devices there are', 512);
+  await type(page, 'Devices available', 4096);
   await type(page, 'Requests', 20000);
   await press(page, 'Ask');
   await press(page, 'Cancel');
-  await answered(page, /Cancelled: the server works on it no more/);
+  await answered(page, /Canceled\. The server has stopped working on it/);
   await page.click(`${shown} input[value="check"]`);
   await type(page, 'Requests', 40);
   await press(page, 'Ask');
@@ -198,14 +336,14 @@ test('a question is asked and answered by keyboard alone', { skip }, async () =>
 test('a search finds a layout and says how to start it', { skip }, async () => {
   const page = await open('ask');
   await page.click(`${shown} input[value="find"]`);
-  await type(page, 'Devices there are', 2);
+  await type(page, 'Devices available', 2);
   await type(page, 'Requests', 200);
   await press(page, 'Ask');
   await answered(page, /Done/);
   assert.match(await textOf(page, '.sentence'), /^Serve /);
   assert.match(await textOf(page, 'section[aria-label="To start it"]'), /vllm serve/);
-  assert.match(await textOf(page, 'table[aria-label="Layouts, best first"]'), /J for an output token/);
-  assert.match(await textOf(page, 'figure table'), /best in.*work of a device/s);
+  assert.match(await textOf(page, 'table[aria-label="Layouts, best first"]'), /J per output token/);
+  assert.match(await textOf(page, 'figure table'), /best in.*throughput per device/s);
   assert.deepEqual(await violations(page), []);
   await shot(page, 'find');
   await page.close();
@@ -214,12 +352,12 @@ test('a search finds a layout and says how to start it', { skip }, async () => {
 test('a search that nothing answers says what is within reach', { skip }, async () => {
   const page = await open('ask');
   await page.click(`${shown} input[value="find"]`);
-  await type(page, 'Devices there are', 1);
+  await type(page, 'Devices available', 1);
   await type(page, 'Requests', 100);
   await type(page, 'Requests per second', 5000);
   await press(page, 'Ask');
   await answered(page, /Done/);
-  assert.match(await textOf(page, 'section[aria-label="Within reach"]'), /requests\/s within the goals at the most.*devices for the load/s);
+  assert.match(await textOf(page, 'section[aria-label="What is possible"]'), /at most .* requests\/s within the goals.*devices for the requested load/s);
   await page.close();
 });
 
@@ -233,7 +371,7 @@ for (const [kind, explained, command] of [
     const page = await open('compare');
     const field = await page.waitForSelector(`${shown} ::-p-aria([name="Compare"][role="combobox"])`);
     await field.select(kind);
-    if (kind === 'plan') for (const side of ['A', 'B']) await type(page, 'Devices there are', 2, `[role="group"][aria-label="${side}"]`);
+    if (kind === 'plan') for (const side of ['A', 'B']) await type(page, 'Devices available', 2, `[role="group"][aria-label="${side}"]`);
     await press(page, 'Compare');
     await answered(page);
     assert.match(await textOf(page, '.sentence'), explained);

@@ -31,25 +31,50 @@ export function timeParts(parts: Part[]): PlotContent {
   };
 }
 
-// One bar, of parts that fill the device's memory.
-export function memoryBar(parts: Part[], capacity: number): PlotContent {
+// The parts that lie below `capacity`, and what goes beyond it.
+function cutAt(parts: Part[], capacity: number): { inside: Part[]; over: number } {
+  let left = capacity;
+  const inside = parts.map((part) => {
+    const value = Math.min(part.value, Math.max(0, left));
+    left -= part.value;
+    return { ...part, value };
+  });
+  return { inside, over: Math.max(0, -left) };
+}
+
+// One bar, of parts that fill the device's memory. `missing`: bytes that an engine lacks although its parts fit.
+export function memoryBar(parts: Part[], capacity: number, missing = 0): PlotContent {
   const shown = parts.filter((part) => part.value > 0);
   const used = shown.reduce((sum, part) => sum + part.value, 0);
+  const { inside, over } = cutAt(shown, capacity);
+  const lacking = Math.max(over, missing);
+  // A bar of what is needed would hide the memory there is: beyond it, half as much again is drawn at most.
+  const most = lacking > 0 ? 1.5 * capacity : capacity;
+  const beyond = Math.min(lacking, 0.45 * capacity);
+  const warning = over > 0 ? `Does not fit: ${bytes(used)} needed, ${bytes(capacity)} available.`
+    : missing > 0 ? `Does not fit: ${bytes(missing)} short.` : undefined;
   return {
-    summary: `${bytes(used)} of ${bytes(capacity)}: ${shown.map((part) => `${words(part.name)} ${bytes(part.value)}`).join(', ')}`,
+    summary: `${warning ? `${warning} ` : ''}${bytes(used)} of ${bytes(capacity)}: ${shown.map((part) => `${words(part.name)} ${bytes(part.value)}`).join(', ')}`,
+    warning,
     columns: [{ title: 'part' }, { title: 'size', number: true }, { title: 'of the memory', number: true }],
-    rows: shown.map((part) => [words(part.name), bytes(part.value), percent(part.value / capacity)]),
+    rows: [...shown.map((part) => [words(part.name), bytes(part.value), percent(part.value / capacity)]),
+      ...(lacking > 0 ? [['does not fit', bytes(lacking), percent(lacking / capacity)]] : [])],
     option: (theme) => ({
       grid: { left: 4, right: 24, top: 58, bottom: 24 },
       legend: { data: shown.map((part) => words(part.name)) },
-      tooltip: { trigger: 'item', valueFormatter: (value: number) => bytes(value) },
-      xAxis: axis(theme, '', { type: 'value', min: 0, max: Math.max(used, capacity),
-        axisLabel: { color: theme.muted, fontSize: 11, formatter: (value: number) => `${Math.round(value / 1e9)} GB` } }),
+      tooltip: { trigger: 'item', formatter: (item: { seriesIndex: number }) => item.seriesIndex < shown.length
+        ? `${words(shown[item.seriesIndex]!.name)}: ${bytes(shown[item.seriesIndex]!.value)}` : `does not fit: ${bytes(lacking)}` },
+      xAxis: axis(theme, '', { type: 'value', min: 0, max: most,
+        axisLabel: { color: theme.muted, fontSize: 11, formatter: (value: number) => value <= capacity ? `${Math.round(value / 1e9)} GB` : '' } }),
       yAxis: { type: 'category', data: [''], show: false },
-      series: shown.map((part, i) => ({
-        name: words(part.name), type: 'bar', stack: 'memory', barWidth: 34, data: [part.value], itemStyle: { borderColor: theme.surface, borderWidth: 1 },
-        markLine: i === 0 ? { symbol: 'none', silent: true, label: { formatter: 'memory', color: theme.muted, fontSize: 10 }, lineStyle: { color: theme.bad, type: 'solid' }, data: [{ xAxis: capacity }] } : undefined,
-      })),
+      series: [
+        ...inside.map((part, i) => ({
+          name: words(part.name), type: 'bar', stack: 'memory', barWidth: 34, data: [part.value], itemStyle: { borderColor: theme.surface, borderWidth: 1 },
+          markLine: i === 0 ? { symbol: 'none', silent: true, label: { formatter: 'memory', color: theme.muted, fontSize: 10 }, lineStyle: { color: theme.bad, type: 'solid', width: 2 }, data: [{ xAxis: capacity }] } : undefined,
+        })),
+        ...(lacking > 0 ? [{ name: 'does not fit', type: 'bar', stack: 'memory', barWidth: 34, data: [beyond],
+          itemStyle: { color: theme.bad }, label: { show: beyond > 0.2 * capacity, position: 'inside', color: theme.surface, fontSize: 11, formatter: 'does not fit' } }] : []),
+      ],
     }),
   };
 }
@@ -57,5 +82,6 @@ export function memoryBar(parts: Part[], capacity: number): PlotContent {
 const engineParts = ['weights', 'peak_activations', 'runtime', 'graphs', 'context', 'kv_cache', 'unused'];
 
 export function engineMemory(memory: ServingMemory): PlotContent {
-  return memoryBar(engineParts.map((name) => ({ name, value: memory.bytes[name]?.value ?? 0 })), memory.bytes.allocatable?.value ?? 0);
+  return memoryBar(engineParts.map((name) => ({ name, value: memory.bytes[name]?.value ?? 0 })), memory.bytes.allocatable?.value ?? 0,
+    memory.starts ? 0 : memory.short_by_bytes);
 }

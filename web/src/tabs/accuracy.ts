@@ -19,7 +19,7 @@ export function accuracyTab(facts: Facts): HTMLElement {
   const groups: Group[] = sets.flatMap(({ groups: own, ...of }) => own.map((group) => ({ ...of, ...group })));
   const choices = (names: string[], all: string): [string, string][] => [['', all], ...[...new Set(names)].map((name): [string, string] => [name, name])];
   const layer = choiceField('Layer', choices(groups.map((group) => group.layer), 'all layers'), '');
-  const seen = choiceField('What was known of the rows', choices(groups.map((group) => group.seen), 'any'), '');
+  const seen = choiceField('Rows used in fitting', choices(groups.map((group) => group.seen), 'any'), '');
   const plot = new Plot('Predicted against measured', 'tall', true);
   const rows = h('div', { class: 'stack' });
   const detail = h('div', { class: 'stack', 'aria-live': 'polite' });
@@ -40,7 +40,7 @@ export function accuracyTab(facts: Facts): HTMLElement {
   };
   for (const control of [layer.control, seen.control]) control.addEventListener('change', show);
   const section = h('section', { 'aria-labelledby': 'accuracy-title' },
-    h('h1', { id: 'accuracy-title' }, 'How far off are the predictions?'),
+    h('h1', { id: 'accuracy-title' }, 'How accurate are the predictions?'),
     h('p', { class: 'lead' }, note),
     h('div', { class: 'stack' }, h('div', { class: 'card row' }, layer.element, seen.element), h('div', { class: 'plots' }, plot.element), rows, detail, scenarioCard(facts)));
   queueMicrotask(show);

@@ -1,9 +1,9 @@
 // Ask: a serving question in, one sentence out, and what stands behind it.
-import { run, type Facts, type PlanAnswer, type RunResult, type ServeAnswer } from '../api';
+import { run, type Estimate, type Facts, type PlanAnswer, type RunResult, type ServeAnswer } from '../api';
 import { fill, h, submits } from '../dom';
 import { compact, dollars, milliseconds, percent, shortName } from '../format';
 import { GoalFields } from '../goal_fields';
-import { commandCard, exportButtons, figures, rangeNote, withRange, type Figure } from '../parts';
+import { commandCard, deviceNotes, exportButtons, failureText, figures, rangeNote, withRange, type Figure } from '../parts';
 import { Plot } from '../plot';
 import { cdfPercentiles, estimate, latencyAgainstLoad, latencyCdf, type Goal, type LoadPoint } from '../plots/latency';
 import { engineMemory, timeParts } from '../plots/shares';
@@ -29,28 +29,33 @@ export function askTab(facts: Facts): HTMLElement {
   }
   form.findLayout(false);
 
-  const ask = () => void task.start(async (signal, say) => {
-    if (find.checked) {
-      say('Looking at layouts…');
-      const result = await run<PlanAnswer>({ command: 'plan serve', flags: { ...form.planFlags(), ...goals.slo() } }, signal, say);
-      fill(output, ...planParts(result));
+  const ask = () => {
+    void task.start(async (signal, say) => {
+      if (find.checked) {
+        say('Looking at layouts…');
+        const result = await run<PlanAnswer>({ command: 'plan serve', flags: { ...form.planFlags(), ...goals.slo() } }, signal, say);
+        fill(output, ...planParts(result));
+        task.reveal();
+        say('Done.');
+        return;
+      }
+      say('Simulating…');
+      const flags = { ...form.flags(), memory: true, breakdown: true, 'percentile-metrics': ['ttft', 'tpot', 'itl', 'e2el'], 'metric-percentiles': cdfPercentiles, ...goals.goodput() };
+      const wanted = goals.goals();
+      const at = goals.percentile();
+      const result = await run<ServeAnswer>({ command: 'serve', flags }, signal, say);
+      const curve = new Plot(`Latency against ${form.load().kind === 'rate' ? 'rate' : 'concurrent requests'}`);
+      fill(output, ...answerParts(result, facts, wanted, at, curve));
+      task.reveal();
+      if (result.answer.completed > 0) await sweep(form, at, curve, signal, say);
       say('Done.');
-      return;
-    }
-    say('Simulating…');
-    const flags = { ...form.flags(), memory: true, breakdown: true, 'percentile-metrics': ['ttft', 'tpot', 'itl', 'e2el'], 'metric-percentiles': cdfPercentiles, ...goals.goodput() };
-    const wanted = goals.goals();
-    const at = goals.percentile();
-    const result = await run<ServeAnswer>({ command: 'serve', flags }, signal, say);
-    const curve = new Plot(`Latency against ${form.load().kind === 'rate' ? 'rate' : 'requests at a time'}`);
-    fill(output, ...answerParts(result, facts, wanted, at, curve));
-    await sweep(form, at, curve, signal, say);
-    say('Done.');
-  });
+    });
+    task.reveal();
+  };
 
   return h('section', { 'aria-labelledby': 'ask-title' },
     h('h1', { id: 'ask-title' }, 'Will it hold the load?'),
-    h('p', { class: 'lead' }, 'Say what you serve, on what, and how much of it: a simulated run answers, request by request, with an interval on every figure.'),
+    h('p', { class: 'lead' }, 'Choose a model, hardware and traffic. foretoken simulates the run request by request and gives every figure a 90% interval.'),
     h('div', { class: 'split' },
       h('form', { class: 'card', novalidate: true, onsubmit: submits(ask), 'aria-label': 'Question' },
         facts.commands['plan serve'] ? h('div', { class: 'choices', role: 'radiogroup', 'aria-label': 'What to do' },
@@ -66,17 +71,19 @@ function answerParts(result: RunResult<ServeAnswer>, facts: Facts, goals: Goal[]
   const cdf = new Plot('Latency distribution');
   const time = new Plot('Where the time goes');
   const memory = new Plot('Memory of a device', 'flat');
+  const isServed = answer.completed > 0;  // else there is nothing to draw
+  const plots = [...(isServed ? [cdf.element, curve.element] : []), ...(isServed && answer.breakdown ? [time.element] : []), ...(answer.serving_memory ? [memory.element] : [])];
   const parts = [
-    h('section', { class: 'card', 'aria-live': 'polite', 'aria-label': 'Answer' }, sentence(answer, facts, goals, percentile)),
-    figures(keyFigures(answer, facts)),
-    h('div', { class: 'plots' }, cdf.element, curve.element, answer.breakdown ? time.element : null, answer.serving_memory ? memory.element : null),
+    h('section', { class: 'card', 'aria-live': 'polite', 'aria-label': 'Answer' }, sentence(answer, facts, goals, percentile), ...deviceNotes(answer)),
+    ...(isServed ? [figures(keyFigures(answer, facts))] : []),
+    ...(plots.length > 0 ? [h('div', { class: 'plots' }, ...plots)] : []),
     commandCard([result.command_line], exportButtons('foretoken-serve', result.answer, [
       ['metric', 'value', 'low', 'high'], ...Object.entries(answer.intervals ?? {}).map(([name, of]) => [name, of.value, of.low, of.high])])),
   ];
   // Charts need their size, which they have once they are in the document.
   queueMicrotask(() => {
-    cdf.show(latencyCdf(answer, goals));
-    if (answer.breakdown) time.show(timeParts(answer.breakdown.operators.map((part) => ({ name: part.operator, value: part.seconds }))));
+    if (isServed) cdf.show(latencyCdf(answer, goals));
+    if (isServed && answer.breakdown) time.show(timeParts(answer.breakdown.operators.map((part) => ({ name: part.operator, value: part.seconds }))));
     if (answer.serving_memory) memory.show(engineMemory(answer.serving_memory));
   });
   return parts;
@@ -84,22 +91,36 @@ function answerParts(result: RunResult<ServeAnswer>, facts: Facts, goals: Goal[]
 
 const title = (facts: Facts, device: string): string => facts.devices.find((entry) => entry.file.name === device)?.file.title ?? device;
 
+const goalName = { ttft: 'first token', tpot: 'output tokens' } as const;
+
+// A goal is met where the whole interval keeps it; where only the middle does, that is said.
+function verdict(goals: Goal[], limits: Record<Goal['metric'], Estimate>): HTMLElement | null {
+  if (goals.length === 0) return null;
+  const names = (some: Goal[]) => some.map((goal) => goalName[goal.metric]).join(' and ');
+  const ends = (some: Goal[], end: 'low' | 'high') => some.map((goal) => `${milliseconds(limits[goal.metric][end])} for ${goalName[goal.metric]}`).join(' and ');
+  const missed = goals.filter((goal) => limits[goal.metric].value > goal.ms);
+  if (missed.length > 0) {
+    const open = missed.filter((goal) => limits[goal.metric].low <= goal.ms);
+    return h('span', { class: 'missed' }, `Misses the goal for ${names(missed)}${open.length > 0 ? ` by the middle estimate; the 90% interval begins at ${ends(open, 'low')}, within the goal` : ''}`);
+  }
+  const unsure = goals.filter((goal) => limits[goal.metric].high > goal.ms);
+  const met = goals.length > 1 ? 'Meets both goals' : 'Meets the goal';
+  if (unsure.length > 0) return h('span', { class: 'unsure' }, `${met} by the middle estimate only: the 90% interval reaches ${ends(unsure, 'high')}`);
+  return h('span', { class: 'met' }, met);
+}
+
 function sentence(answer: ServeAnswer, facts: Facts, goals: Goal[], percentile: number): HTMLElement {
   const ttft = estimate(answer, `p${percentile}_ttft_ms`);
   const tpot = estimate(answer, `p${percentile}_tpot_ms`);
-  const load = answer.max_concurrency ? `${compact(answer.max_concurrency)} requests at a time` : `${compact(answer.request_rate ?? 0)} requests/s`;
-  const limits = { ttft, tpot };
-  const missed = goals.filter((goal) => limits[goal.metric].value > goal.ms);
-  const unsure = goals.filter((goal) => limits[goal.metric].low <= goal.ms && limits[goal.metric].high > goal.ms);
-  const names = (some: Goal[]) => some.map((goal) => goal.metric === 'ttft' ? 'first token' : 'output tokens').join(' and ');
-  const verdict = goals.length === 0 ? null
-    : missed.length > 0 ? h('span', { class: 'missed' }, `Misses the goal for ${names(missed)}`)
-    : h('span', { class: 'met' }, goals.length > 1 ? 'Meets both goals' : 'Meets the goal');
-  return h('p', { class: 'sentence' }, verdict, verdict ? (unsure.length > 0 ? ', though the interval leaves it open. ' : '. ') : '',
-    `${shortName(answer.model_id)} on ${answer.devices} × ${title(facts, answer.device)} at ${load}: `,
-    `${percentile === 50 ? 'half' : `${percentile}%`} of requests see their first token within `, withRange(ttft, milliseconds),
-    ' and one more every ', withRange(tpot, milliseconds), `; ${compact(answer.output_throughput)} output tokens/s in all`,
-    answer.failed > 0 ? h('span', { class: 'missed' }, `; ${answer.failed} of ${answer.num_prompts} requests failed`) : null, '.');
+  const load = answer.max_concurrency ? `${compact(answer.max_concurrency)} concurrent requests` : `${compact(answer.request_rate ?? 0)} requests/s`;
+  const what = `${shortName(answer.model_id)} on ${answer.devices} × ${title(facts, answer.device)} at ${load}`;
+  const failed = failureText(answer);
+  if (answer.completed === 0) return h('p', { class: 'sentence' }, h('span', { class: 'missed' }, `${failed || 'No request was served'}.`), ` ${what}: no request was served.`);
+  // Latencies of those that were served say nothing about those that failed.
+  const said = failed ? h('span', { class: 'missed' }, failed) : verdict(goals, { ttft, tpot });
+  return h('p', { class: 'sentence' }, said, said ? '. ' : '', `${what}: `,
+    `${percentile === 50 ? 'half' : `${percentile}%`} of ${failed ? `the ${compact(answer.completed)} served requests` : 'requests'} get their first token within `, withRange(ttft, milliseconds),
+    ' and another token every ', withRange(tpot, milliseconds), ` or faster; ${compact(answer.output_throughput)} output tokens/s in total.`);
 }
 
 function keyFigures(answer: ServeAnswer, facts: Facts): Figure[] {
@@ -114,9 +135,9 @@ function keyFigures(answer: ServeAnswer, facts: Facts): Figure[] {
     timed('Per output token, median', 'p50_tpot_ms'), timed('Per output token, p99', 'p99_tpot_ms'),
     timed('Whole request, median', 'p50_e2el_ms'),
     { name: 'Requests served', value: `${compact(answer.request_throughput)}/s`, note: answer.request_goodput === undefined ? undefined : `${compact(answer.request_goodput)}/s within all goals` },
-    { name: 'Output tokens', value: `${compact(answer.output_throughput)}/s`, note: `${compact(answer.output_throughput / answer.devices)}/s for each device` },
-    { name: 'KV cache, most used', value: percent(answer.peak_kv_use), note: answer.preemptions > 0 ? `${answer.preemptions} preemptions` : 'no preemption' },
-    ...(cost === undefined ? [] : [{ name: 'A million output tokens', value: dollars(cost), note: `${dollars(rent!.value)} per device and hour` }]),
+    { name: 'Output tokens', value: `${compact(answer.output_throughput)}/s`, note: `${compact(answer.output_throughput / answer.devices)}/s per device` },
+    { name: 'KV cache, peak use', value: percent(answer.peak_kv_use), note: answer.preemptions > 0 ? `${answer.preemptions} preemptions` : 'no preemption' },
+    ...(cost === undefined ? [] : [{ name: 'Cost per million output tokens', value: dollars(cost), note: `at ${dollars(rent!.value)} per device and hour` }]),
   ];
 }
 
@@ -131,8 +152,9 @@ async function sweep(form: ServingForm, percentile: number, plot: Plot, signal: 
     seen.add(load.value);
     say(`Other loads: ${i + 1} of ${loadFactors.length}`);
     const { answer } = await run<ServeAnswer>({ command: 'serve', flags: { ...form.flags(load), 'metric-percentiles': [percentile], intervals: false } }, signal);
+    if (answer.completed === 0) break;
     points.push({ load: load.value, ttft: estimate(answer, `p${percentile}_ttft_ms`), tpot: estimate(answer, `p${percentile}_tpot_ms`), throughput: answer.output_throughput });
-    plot.show(latencyAgainstLoad(points, asked.kind === 'rate' ? 'requests/s' : 'requests at a time', asked.value, percentile));
+    plot.show(latencyAgainstLoad(points, asked.kind === 'rate' ? 'requests/s' : 'concurrent requests', asked.value, percentile));
     const first = points[0];
     if (factor > 1 && first && points.at(-1)!.ttft.value > 100 * first.ttft.value) break;
   }

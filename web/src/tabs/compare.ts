@@ -4,7 +4,7 @@ import { fill, h, submits, table } from '../dom';
 import { choiceField } from '../fields';
 import { compact, dollars, milliseconds, percent, seconds, speed, words } from '../format';
 import { GoalFields } from '../goal_fields';
-import { commandCard, exportButtons } from '../parts';
+import { commandCard, deviceNotes, exportButtons } from '../parts';
 import { axis, Plot, room, type PlotContent } from '../plot';
 import { ServingForm } from '../serving_form';
 import { StepForm } from '../step_form';
@@ -61,16 +61,21 @@ export function compareTab(facts: Facts): HTMLElement {
   kind.control.addEventListener('change', show);
   show();
   const compare = () => void task.start(async (signal, say) => {
-    say('Working both out…');
+    say('Computing both…');
     const [first, second] = sides();
     const result = await run<CompareAnswer>({ command: 'compare', first: first.question(), second: second.question() }, signal, say);
     fill(output, ...comparison(result));
+    task.reveal();
     say('Done.');
   });
+  const submit = () => {
+    compare();
+    task.reveal();
+  };
   return h('section', { 'aria-labelledby': 'compare-title' },
     h('h1', { id: 'compare-title' }, 'Which is better, and why?'),
-    h('p', { class: 'lead' }, 'The same question twice: change the device, the numbers, the load or the layout, and see what the difference comes from.'),
-    h('form', { novalidate: true, onsubmit: submits(compare), 'aria-label': 'Two questions' },
+    h('p', { class: 'lead' }, 'Ask the same question twice. Change the device, the number formats, the load or the layout, and see where the difference comes from.'),
+    h('form', { novalidate: true, onsubmit: submits(submit), 'aria-label': 'Two questions' },
       h('div', { class: 'card narrow' }, kind.element), pair,
       h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Compare'), task.stop)),
     h('div', { class: 'stack' }, h('div', {}, task.bar, task.status), output));
@@ -102,8 +107,8 @@ function comparison(result: RunResult<CompareAnswer>): HTMLElement[] {
     ...answer.outcomes.map((outcome) => [outcome.name, outcome.first, outcome.second, '']),
     ...answer.headlines.map((number) => [number.name, shown(number, 'first'), shown(number, 'second'), change(number)])];
   return [
-    h('section', { class: 'card', 'aria-live': 'polite', 'aria-label': 'Answer' }, explanation(answer)),
-    table('Both answers, after what was asked differently', [{ title: 'figure' }, { title: 'A', number: true }, { title: 'B', number: true }, { title: 'change', number: true }], rows),
+    h('section', { class: 'card', 'aria-live': 'polite', 'aria-label': 'Answer' }, explanation(answer), ...deviceNotes(answer)),
+    table('Differences between the questions, then both answers', [{ title: 'figure' }, { title: 'A', number: true }, { title: 'B', number: true }, { title: 'change', number: true }], rows),
     ...(longest.length > 0 ? [h('div', { class: 'plots' }, times.element)] : []),
     commandCard([result.command_line], exportButtons('foretoken-compare', answer,
       [['name', 'unit', 'first', 'second'], ...[...answer.headlines, ...answer.parts].map((number) => [number.name, number.unit, number.first, number.second])])),
@@ -118,11 +123,21 @@ function verdict(head: ComparedNumber): (Node | string)[] {
   return [`For ${head.name} B takes `, h('strong', {}, size), ` than A: ${both}`];
 }
 
+// Which of the two cannot run, and why: before any figure.
+function failures(answer: CompareAnswer): string[] {
+  const fits = answer.outcomes.find((outcome) => outcome.name === 'fits in memory');
+  return (['first', 'second'] as const).flatMap((side, i) => {
+    const why = answer.failures?.[side] ?? (fits?.[side] === 'no' ? 'Out of memory: it does not fit on the device.' : '');
+    return why ? [`${'AB'[i]} does not run. ${why}`] : [];
+  });
+}
+
 function explanation(answer: CompareAnswer): HTMLElement {
   const head = answer.headlines[0];
   const differing = answer.outcomes.filter((outcome) => outcome.first !== outcome.second)
     .map((outcome) => `${outcome.name[0]!.toUpperCase()}${outcome.name.slice(1)}: ${outcome.first} → ${outcome.second}. `);
-  if (!head) return h('p', { class: 'sentence' }, 'At most one of the two has an answer. ', ...differing);
+  const failed = failures(answer);
+  if (!head) return h('p', { class: 'sentence' }, failed.length > 0 ? h('span', { class: 'missed' }, failed.join(' ')) : 'Only one of the two has an answer, or neither.', ' ', ...differing);
   const all = answer.parts_difference_seconds;
   const off = (part: ComparedNumber) => part.second - part.first;
   // A share says nothing where parts that cancel each other are larger than what is left.
@@ -133,10 +148,11 @@ function explanation(answer: CompareAnswer): HTMLElement {
   const against = answer.parts.filter((part) => off(part) * all < 0 && Math.abs(off(part)) > 0.02 * Math.abs(all)).slice(0, 2);
   const [a, b] = [head.first_interval, head.second_interval];
   const overlap = a && b && head.first !== head.second && a.low <= b.high && b.low <= a.high;
-  return h('p', { class: 'sentence' }, ...verdict(head),
+  return h('p', { class: 'sentence' },
+    failed.length > 0 ? h('span', { class: 'missed' }, failed.join(' ')) : '', failed.length > 0 ? ' With enough memory: ' : '', ...verdict(head),
     helpers.length > 0 ? `${head.unit === 's' ? 'Most of it is' : `Of the ${answer.parts_of}, most of the difference is`} ${helpers.map(told).join('; ')}. ` : '',
     against.length > 0 ? `The other way: ${against.map(told).join('; ')}. ` : '', ...differing,
-    overlap ? h('span', { class: 'range' }, 'The intervals of the two overlap.') : '');
+    overlap ? h('span', { class: 'range' }, 'The 90% intervals of A and B overlap.') : '');
 }
 
 function partBars(parts: ComparedNumber[]): PlotContent {

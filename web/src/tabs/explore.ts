@@ -1,8 +1,8 @@
 // Explore: change a number of the hardware and watch the step, the roofline and the memory move.
 import { run, type DeviceFile, type Fact, type Facts, type StepAnswer } from '../api';
 import { announce, download, fill, h, problemOf, submits } from '../dom';
-import { compact, percent, seconds, speed } from '../format';
-import { commandCard, exportButtons, figures, withRange } from '../parts';
+import { bytes, compact, percent, seconds, speed } from '../format';
+import { commandCard, deviceNotes, exportButtons, figures, withRange } from '../parts';
 import { Plot } from '../plot';
 import { roofline } from '../plots/roofline';
 import { engineMemory, timeParts } from '../plots/shares';
@@ -71,9 +71,13 @@ export function exploreTab(facts: Facts): HTMLElement {
     if (!plots.roof.element.isConnected) {
       fill(output, answer, numbers, h('div', { class: 'plots' }, plots.roof.element, plots.time.element, plots.memory.element), commands);
     }
-    fill(answer, h('p', { class: 'sentence' }, `A ${now.answer.phase} step takes `, withRange(now.answer.seconds, seconds),
-      isChanged ? `, ${speed(before.answer.seconds.value, now.answer.seconds.value)}${now.answer.seconds.value === before.answer.seconds.value ? ' as' : ' than'} with the numbers as they ship` : '',
-      now.answer.fits_in_memory ? '.' : '. It does not fit in memory.'));
+    const needed = Math.max(...now.answer.stages.map((stage) => stage.memory_bytes.total ?? 0));
+    const available = now.answer.device_memory_bytes;
+    const isTooLarge = now.answer.fits_in_memory === false;
+    fill(answer, h('p', { class: 'sentence' },
+      isTooLarge ? h('span', { class: 'missed' }, `Does not fit in memory${available && needed > available ? `: ${bytes(needed)} needed, ${bytes(available)} available` : ''}.`) : '',
+      isTooLarge ? ` With enough memory a ${now.answer.phase} step would take ` : `A ${now.answer.phase} step takes `, withRange(now.answer.seconds, seconds),
+      isChanged ? `, ${speed(before.answer.seconds.value, now.answer.seconds.value)}${now.answer.seconds.value === before.answer.seconds.value ? ' as' : ' than'} with the numbers as they ship` : '', '.'), ...deviceNotes(now.answer, now.answer.device_notes ? undefined : now.answer.seconds.confidence));
     fill(numbers, figures([
       { name: 'Step', value: seconds(now.answer.seconds.value), note: isChanged ? `before ${seconds(before.answer.seconds.value)}` : undefined },
       { name: 'Tokens/s', value: compact(now.answer.tokens_per_second), note: isChanged ? `before ${compact(before.answer.tokens_per_second)}` : undefined },
@@ -89,6 +93,10 @@ export function exploreTab(facts: Facts): HTMLElement {
       ...(isChanged ? [h('button', { type: 'button', onclick: () => download(fileName, 'application/json', JSON.stringify(device, null, 2)) }, `Save ${fileName}`)] : [])]));
     announce(task.status, `Step: ${seconds(now.answer.seconds.value)}.`);
   });
+  const submit = () => {
+    predict();
+    task.reveal();
+  };
 
   let waiting = 0;
   const soon = () => {
@@ -140,12 +148,12 @@ export function exploreTab(facts: Facts): HTMLElement {
 
   const section = h('section', { 'aria-labelledby': 'explore-title' },
     h('h1', { id: 'explore-title' }, 'What if the hardware were different?'),
-    h('p', { class: 'lead' }, 'Move a number of the device and watch the step, its operators on the roofline, and the memory. Numbers move alone: more processors do not raise the peak by themselves.'),
+    h('p', { class: 'lead' }, 'Change a number of the device and watch the step time, the operators on the roofline, and the memory. Each number changes alone: more processors do not raise the peak.'),
     h('div', { class: 'split' },
-      h('form', { class: 'card', 'aria-label': 'Step and hardware', novalidate: true, onsubmit: submits(predict) }, form.element,
-        h('fieldset', {}, h('legend', {}, 'Hardware numbers'), sliders,
-          h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Predict'),
-            h('button', { type: 'button', onclick: () => { reset(); soon(); } }, 'Reset'), task.stop))),
+      h('form', { class: 'card', 'aria-label': 'Step and hardware', novalidate: true, onsubmit: submits(submit) }, form.element,
+        h('fieldset', {}, h('legend', {}, 'Hardware numbers'), sliders),
+        h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Predict'),
+          h('button', { type: 'button', onclick: () => { reset(); soon(); } }, 'Reset'), task.stop)),
       h('div', { class: 'stack' }, h('div', {}, task.bar, task.status), output)));
   return section;
 }

@@ -1,4 +1,4 @@
-// Library: every number the predictions rest on, with its source.
+// Library: every number that predictions use, with its source.
 import type { DeviceEntry, Fact, Facts, ModelEntry } from '../api';
 import { fill, h, labelled, table } from '../dom';
 import { bytes, compact, dollars, parameters, shortName, words } from '../format';
@@ -31,8 +31,8 @@ export function libraryTab(facts: Facts): HTMLElement {
   const radios = Object.keys(kinds).map((name) => h('label', {}, h('input', { type: 'radio', name: 'library-kind', value: name, checked: name === kind, onchange: () => { kind = name; show(); } }), name));
   show();
   return h('section', { 'aria-labelledby': 'library-title' },
-    h('h1', { id: 'library-title' }, 'What the predictions rest on'),
-    h('p', { class: 'lead' }, 'Every number of every device and model, and where it comes from.'),
+    h('h1', { id: 'library-title' }, 'Where do the numbers come from?'),
+    h('p', { class: 'lead' }, 'Every number of every device and model, with its source.'),
     h('div', { class: 'split' },
       h('div', { class: 'card stack' }, h('div', { class: 'choices', role: 'radiogroup', 'aria-label': 'Kind' }, ...radios), labelled('Search', search), count, list),
       detail));

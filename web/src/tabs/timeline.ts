@@ -1,8 +1,8 @@
 // Timeline: a serving run over time, and as a trace for Perfetto.
 import { run, type Facts, type ServeAnswer } from '../api';
 import { download, fill, h, submits } from '../dom';
-import { compact, milliseconds, percent } from '../format';
-import { commandCard, exportButtons, figures } from '../parts';
+import { milliseconds, percent, seconds } from '../format';
+import { commandCard, exportButtons, failureText, figures } from '../parts';
 import { Plot } from '../plot';
 import { cachePlot, queuePlot, tokenPlot } from '../plots/timeline';
 import { ServingForm } from '../serving_form';
@@ -18,25 +18,33 @@ export function timelineTab(facts: Facts): HTMLElement {
       const result = await run<ServeAnswer>({ command: 'serve', flags: { ...form.flags(), intervals: false, 'trace-in-json': true } }, signal, say);
       const { trace, ...rest } = result.answer;
       const answer = rest as ServeAnswer;
+      const failed = failureText(answer);
+      const isServed = answer.completed > 0 && answer.time_series.points.length > 0;
       const plots = [new Plot('Requests', '', true), new Plot('KV cache', '', true), new Plot('Tokens', '', true)] as const;
       fill(output,
-        figures([{ name: 'Duration', value: `${compact(answer.duration)} s` }, { name: 'Mean time in the queue', value: milliseconds(answer.mean_queue_ms) },
-          { name: 'KV cache, most used', value: percent(answer.peak_kv_use) }, { name: 'Preemptions', value: String(answer.preemptions) }]),
-        h('div', { class: 'plots' }, ...plots.map((plot) => plot.element)),
-        commandCard([result.command_line.replace('--trace-in-json', '--out-trace trace.json')], [
+        failed || !isServed ? h('section', { class: 'card', 'aria-live': 'polite', 'aria-label': 'Answer' }, h('p', { class: 'sentence' },
+          h('span', { class: 'missed' }, `${failed || 'No request was served'}.`), isServed ? '' : ' There is no timeline to draw: no request was served.')) : null,
+        isServed ? figures([{ name: 'Duration', value: seconds(answer.duration) }, { name: 'Mean time in the queue', value: milliseconds(answer.mean_queue_ms) },
+          { name: 'KV cache, peak use', value: percent(answer.peak_kv_use) }, { name: 'Preemptions', value: String(answer.preemptions) }]) : null,
+        isServed ? h('div', { class: 'plots' }, ...plots.map((plot) => plot.element)) : null,
+        commandCard([result.command_line.replace('--trace-in-json', '--out-trace trace.json')], isServed ? [
           h('button', { type: 'button', class: 'primary', onclick: () => download('foretoken-trace.json', 'application/json', JSON.stringify(trace)) }, 'Save trace for Perfetto'),
           ...exportButtons('foretoken-timeline', answer, [['begin_s', 'running', 'waiting', 'kv_blocks_used', 'prefill_tokens_per_s', 'decode_tokens_per_s'],
-            ...answer.time_series.points.map((point) => [point.begin_s, point.running, point.waiting, point.kv_blocks_used, point.prefill_tokens_per_s, point.decode_tokens_per_s])])]),
-        h('p', { class: 'muted' }, 'The trace shows every request and step; open it at ui.perfetto.dev or in a Perfetto of your own. Nothing is sent there by this page.'));
-      plots[0].show(queuePlot(answer));
-      plots[1].show(cachePlot(answer));
-      plots[2].show(tokenPlot(answer));
+            ...answer.time_series.points.map((point) => [point.begin_s, point.running, point.waiting, point.kv_blocks_used, point.prefill_tokens_per_s, point.decode_tokens_per_s])])] : []),
+        isServed ? h('p', { class: 'muted' }, 'The trace shows every request and step. Open it at ui.perfetto.dev or in your own copy of Perfetto. This page sends nothing there.') : null);
+      if (isServed) {
+        plots[0].show(queuePlot(answer));
+        plots[1].show(cachePlot(answer));
+        plots[2].show(tokenPlot(answer));
+      }
+      task.reveal();
       say('Done.');
     });
+    task.reveal();
   };
   return h('section', { 'aria-labelledby': 'timeline-title' },
-    h('h1', { id: 'timeline-title' }, 'How does a run go?'),
-    h('p', { class: 'lead' }, 'Requests that run and wait, the KV cache, and tokens over time.'),
+    h('h1', { id: 'timeline-title' }, 'What happens during a run?'),
+    h('p', { class: 'lead' }, 'Running and waiting requests, KV cache use, and tokens over time.'),
     h('div', { class: 'split' },
       h('form', { class: 'card', novalidate: true, onsubmit: submits(simulate), 'aria-label': 'Run' }, ...form.fieldsets,
         h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, 'Simulate'), task.stop)),

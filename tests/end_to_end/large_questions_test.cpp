@@ -1,0 +1,150 @@
+// Questions that are larger than anybody means them: answered or refused in words, in bounded memory and time.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/http/test_client.h"
+#include "base/json.h"
+#include "run.h"
+#include "server_process.h"
+
+namespace foretoken {
+namespace {
+
+using testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* two_gigabytes = "ulimit -v 2000000; ";
+constexpr const char* huge_search =
+    "plan serve --model Llama-3.1-8B --hardware h100_sxm:4096 --request-rate 20000 --slo ttft:500,tpot:50 "
+    "--random-input-len 256 --random-output-len 16 --engines vllm --quantizations config --most-simulated 2 "
+    "--finalists 1 --num-prompts 500 --threads 2 --json";
+
+struct ChildOutcome {
+  int status = 0;
+  std::string said;
+};
+ChildOutcome run_limited(const std::string& command) {
+  ChildOutcome outcome;
+  const std::vector<std::string> arguments = {"sh", "-c",
+                                              std::string(two_gigabytes) + "exec " FORETOKEN_PROGRAM " " + command};
+  outcome.status = run_child(arguments, [&](std::string_view line) { outcome.said += std::string(line) + "\n"; });
+  return outcome;
+}
+
+std::string seconds_since(Clock::time_point begin) {
+  return std::to_string(std::chrono::duration<double>(Clock::now() - begin).count()) + " s";
+}
+
+std::string post_run(int port, const std::string& body) {
+  TestClient client(port);
+  client.send_bytes(
+      fmt::format("POST /api/run HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+                  "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+                  body.size(), body));
+  return client.read_all();
+}
+
+TEST(LargeQuestions, a_search_over_thousands_of_devices_answers_in_bounded_memory) {
+  const ChildOutcome search = run_limited(huge_search);
+  ASSERT_EQ(search.status, 0) << search.said;
+  const Json document = parse_json(search.said, "plan");
+  const JsonView plan(document, "plan");
+  EXPECT_LE(plan.at("layouts").integer(), 400'000);
+  EXPECT_GT(plan.at("largest_gap_of_replicas").number(), 0) << "the answer says that numbers were left out";
+  EXPECT_GT(plan.at("winner").at("devices").integer(), 8);
+  EXPECT_LE(plan.at("winner").at("devices").integer(), 4096);
+}
+
+TEST(LargeQuestions, a_search_over_few_devices_leaves_no_number_of_replicas_out) {
+  const Outcome search = run_foretoken(
+      "plan serve --model Llama-3.1-8B --hardware h100_sxm:4 --request-rate 4 --slo ttft:500,tpot:50 "
+      "--random-output-len 16 --engines vllm --most-simulated 1 --finalists 1 --num-prompts 100 --json");
+  const Json document = parse_json(search.out, "plan");
+  EXPECT_FALSE(JsonView(document, "plan").has("largest_gap_of_replicas"));
+}
+
+TEST(LargeQuestions, a_page_whose_search_is_under_way_ends_soon_after_it_is_told_to) {
+  ServerProcess server("ui --no-open --threads 1", two_gigabytes);
+  const std::string body =
+      R"({"command": "plan serve", "flags": {"model": "Llama-3.1-8B", "hardware": "h100_sxm:4096", "request-rate": 500,
+          "slo": ["ttft<500ms@p99", "tpot<50ms@p99"], "num-prompts": 20000}})";
+  std::thread client([&] { post_run(server.port, body); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const Clock::time_point begin = Clock::now();
+  server.stop();
+  client.join();
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(6)) << seconds_since(begin) << ", 2 s of them for the answer";
+  EXPECT_EQ(server.status, 0) << server.said;
+}
+
+TEST(LargeQuestions, a_search_that_nobody_waits_for_makes_room_for_the_next_question) {
+  ServerProcess server("ui --no-open --threads 1");
+  {
+    const std::string body =
+        R"({"command": "plan serve", "flags": {"model": "Llama-3.1-8B", "hardware": "h100_sxm:4096",
+            "request-rate": 500, "slo": ["ttft<500ms@p99"], "num-prompts": 20000}})";
+    TestClient leaves(server.port);
+    leaves.send_bytes(
+        fmt::format("POST /api/run HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n"
+                    "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+                    body.size(), body));
+    EXPECT_THAT(leaves.read_until("event: progress"), HasSubstr("200 OK")) << "progress is told from the start";
+  }
+  const std::string answer = post_run(
+      server.port, R"({"command": "step", "flags": {"model": "Llama-3.1-8B", "device": "h100_sxm", "batch": 1}})");
+  EXPECT_THAT(answer, HasSubstr("200 OK"));
+}
+
+TEST(LargeQuestions, the_page_takes_names_and_aliases_as_the_command_line_does) {
+  ServerProcess server("ui --no-open");
+  for (const char* flags : {R"({"model": "llama-3.1-8b", "device": "H100"})",
+                            R"({"model": "META-LLAMA/Llama-3.1-8B", "device": "H100-SXM"})",
+                            R"({"model": "Qwen-72B-Chat", "device": "NVIDIA H100 80GB HBM3", "batch": 1})"}) {
+    const std::string answer = post_run(server.port, fmt::format(R"({{"command": "step", "flags": {}}})", flags));
+    EXPECT_THAT(answer, HasSubstr("200 OK")) << flags << "\n" << answer;
+    EXPECT_THAT(answer, HasSubstr("--device h100_sxm")) << flags;
+  }
+  const std::string unknown =
+      post_run(server.port, R"({"command": "step", "flags": {"model": "Llama-3.1-8C", "device": "h100_sxm"}})");
+  EXPECT_THAT(unknown, HasSubstr("400 "));
+  EXPECT_THAT(unknown, HasSubstr("Llama-3.1-8B")) << "the nearest name";
+}
+
+std::string embedding_request(int inputs, int dimensions) {
+  std::string list;
+  for (int i = 0; i < inputs; ++i) list += i > 0 ? R"(,"a")" : R"("a")";
+  return fmt::format(R"({{"input": [{}], "dimensions": {}}})", list, dimensions);
+}
+
+TEST(LargeQuestions, embeddings_beyond_what_an_answer_holds_are_refused_and_the_largest_comes_whole) {
+  ServerProcess server("endpoint --model Llama-3.1-8B --device h100_sxm --time-scale 1000", two_gigabytes);
+  const TestAnswer refused = ask(server.port, "POST", "/v1/embeddings", embedding_request(1000, 65'536));
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("1000 inputs with 65536 dimensions each are 65536000 numbers"));
+  const TestAnswer largest = ask(server.port, "POST", "/v1/embeddings", embedding_request(200, 5'000));
+  ASSERT_EQ(largest.status, 200);
+  const Json document = parse_json(largest.body, "answer");
+  const std::vector<JsonView> data = JsonView(document, "answer").at("data").items();
+  ASSERT_EQ(data.size(), 200U);
+  EXPECT_EQ(data.back().at("embedding").items().size(), 5000U);
+}
+
+TEST(LargeQuestions, answers_of_very_many_tokens_are_refused_unless_they_are_streamed) {
+  ServerProcess server("endpoint --model Llama-3.1-8B --device h100_sxm --time-scale 1000");
+  const std::string body = R"({"prompt": "a", "max_tokens": 100000, "n": 100, "ignore_eos": true)";
+  const TestAnswer refused = ask(server.port, "POST", "/v1/completions", body + "}");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("10000000 tokens"));
+  TestClient streams(server.port);
+  streams.send_request("POST", "/v1/completions", body + R"(, "stream": true})");
+  EXPECT_THAT(streams.read_until("data: "), HasSubstr("200 OK"));
+}
+
+}  // namespace
+}  // namespace foretoken
