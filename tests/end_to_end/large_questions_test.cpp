@@ -20,10 +20,11 @@ using testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* two_gigabytes = "ulimit -v 2000000; ";
-constexpr const char* huge_search =
-    "plan serve --model Llama-3.1-8B --hardware h100_sxm:4096 --request-rate 20000 --slo ttft:500,tpot:50 "
-    "--random-input-len 256 --random-output-len 16 --engines vllm --quantizations config --most-simulated 2 "
-    "--finalists 1 --num-prompts 500 --threads 2 --json";
+constexpr const char* small_choices =
+    "plan serve --model Llama-3.1-8B --slo ttft:500,tpot:50 --random-input-len 256 --random-output-len 16 --engines "
+    "vllm "
+    "--quantizations config --kv-cache-dtype auto -tp 1 -pp 1 --max-num-batched-tokens 0 --num-prompts 200 "
+    "--most-simulated 4 --finalists 1 --request-rate 100 --json --hardware ";
 
 struct ChildOutcome {
   int status = 0;
@@ -51,20 +52,18 @@ std::string post_run(int port, const std::string& body) {
 }
 
 TEST(LargeQuestions, a_search_over_thousands_of_devices_answers_in_bounded_memory) {
-  const ChildOutcome search = run_limited(huge_search);
+  const ChildOutcome search = run_limited(std::string(small_choices) + "h100_sxm:4096");
   ASSERT_EQ(search.status, 0) << search.said;
   const Json document = parse_json(search.said, "plan");
   const JsonView plan(document, "plan");
   EXPECT_LE(plan.at("layouts").integer(), 400'000);
   EXPECT_GT(plan.at("largest_gap_of_replicas").number(), 0) << "the answer says that numbers were left out";
-  EXPECT_GT(plan.at("winner").at("devices").integer(), 8);
   EXPECT_LE(plan.at("winner").at("devices").integer(), 4096);
 }
 
 TEST(LargeQuestions, a_search_over_few_devices_leaves_no_number_of_replicas_out) {
-  const Outcome search = run_foretoken(
-      "plan serve --model Llama-3.1-8B --hardware h100_sxm:4 --request-rate 4 --slo ttft:500,tpot:50 "
-      "--random-output-len 16 --engines vllm --most-simulated 1 --finalists 1 --num-prompts 100 --json");
+  const Outcome search = run_foretoken(std::string(small_choices) + "h100_sxm:4");
+  ASSERT_EQ(search.status, 0) << search.err;
   const Json document = parse_json(search.out, "plan");
   EXPECT_FALSE(JsonView(document, "plan").has("largest_gap_of_replicas"));
 }
@@ -136,7 +135,7 @@ TEST(LargeQuestions, embeddings_beyond_what_an_answer_holds_are_refused_and_the_
 }
 
 TEST(LargeQuestions, answers_of_very_many_tokens_are_refused_unless_they_are_streamed) {
-  ServerProcess server("endpoint --model Llama-3.1-8B --device h100_sxm --time-scale 1000");
+  ServerProcess server("endpoint --model Llama-3.1-8B --device h100_sxm");
   const std::string body = R"({"prompt": "a", "max_tokens": 100000, "n": 100, "ignore_eos": true)";
   const TestAnswer refused = ask(server.port, "POST", "/v1/completions", body + "}");
   EXPECT_EQ(refused.status, 400);

@@ -15,7 +15,7 @@ export class ServingForm {
   private readonly concurrency = numberField('Concurrent requests', 32, { max: 100000 });
   private readonly input = numberField('Prompt tokens', 1024, { max: 1000000 });
   private readonly output = numberField('Output tokens', 256, { max: 1000000 });
-  private readonly spread = numberField('Variation of lengths, %', 50, { min: 0, max: 100 });
+  private readonly spread = numberField('Length spread, %', 50, { min: 0, max: 100 });
   private readonly requests = numberField('Requests', 400, { max: 20000 });
   private readonly quantization;
   private readonly cache = choiceField('KV cache', cacheTypes, 'auto');
