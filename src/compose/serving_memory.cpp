@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace foretoken {
 namespace {
@@ -193,7 +194,8 @@ std::vector<Remedy> remedies_for(const Model& model, const Device& device, const
     shorter.max_model_len = longest;
     try_out(model, plan, shorter, fmt::format("--max-model-len {}", longest));
   }
-  if (bytes_per_element(flags.kv_dtype) > 1) {
+  const auto has = [&](DType type) { return device.type_or_fallback(type) == type; };
+  if (has(DType::fp8) && bytes_per_element(flags.kv_dtype) > 1) {
     EngineFlags narrow = flags;
     narrow.kv_dtype = DType::fp8;
     try_out(model, plan, narrow, "--kv-cache-dtype fp8");
@@ -207,7 +209,11 @@ std::vector<Remedy> remedies_for(const Model& model, const Device& device, const
     if (try_out(model, plan, smaller, change)) break;
   }
   if (bytes_per_element(model.dtype) == 2 && facts(model.scheme).weight_bytes >= 2) {
-    try_out(with_scheme(model, Scheme::fp8, Scheme::fp8), plan, flags, "--quantization fp8");
+    for (const Scheme narrow : {Scheme::fp8, Scheme::int8}) {
+      if (!has(facts(narrow).math)) continue;
+      try_out(with_scheme(model, narrow, narrow), plan, flags, fmt::format("--quantization {}", facts(narrow).name));
+      break;
+    }
   }
   for (int64_t factor = 2; factor <= 16; factor *= 2) {
     ParallelPlan wider = plan;
@@ -231,7 +237,27 @@ ServingMemory serving_memory(const Model& model, const Device& device, const Par
   ServingMemory memory = tightest_stage(model, device, plan, resolved(flags, model, device, plan));
   if (flags.max_num_seqs == 0) memory.flags.max_num_seqs = sequences_for_pool(memory.flags, memory.tokens.value);
   if (!memory.starts) memory.remedies = remedies_for(model, device, plan, memory);
+  memory.model = model.name;
+  memory.device = device.name;
+  memory.plan = plan;
   return memory;
+}
+
+std::string memory_shortage(const ServingMemory& memory) {
+  const double weights = memory.weights.value, budget = memory.budget.value;
+  const bool given = memory.flags.num_gpu_blocks_override > 0 || memory.flags.kv_cache_memory_bytes > 0;
+  const bool covers_weights = engine_kind(memory.flags.engine).budget != MemoryBudget::of_free_after_weights;
+  const double room = covers_weights ? std::min(budget, memory.total.value) : memory.total.value;
+  if (!given && weights > room) {
+    return fmt::format("the weights do not fit: {} on each GPU, of which the engine may use {}, so {} are missing",
+                       bytes_text(weights), bytes_text(room), bytes_text(weights - room));
+  }
+  if (!given && memory.kv_pool.value <= 0) {
+    return fmt::format("the weights ({}) and what runs beside them leave no room for a KV cache: {} are missing",
+                       bytes_text(weights), bytes_text(memory.short_by.value()));
+  }
+  return fmt::format("the KV cache is {} short of one sequence of {} tokens", bytes_text(memory.short_by.value()),
+                     memory.flags.max_model_len);
 }
 
 }  // namespace foretoken

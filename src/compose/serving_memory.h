@@ -42,6 +42,8 @@ struct ServingMemory {
   Bytes short_by;       // what is missing for that; 0 when it fits
   Estimate unused;      // left over once everything is in place; below zero: out of memory while starting
   std::vector<Remedy> remedies;
+  std::string model, device;  // their names
+  ParallelPlan plan;
 
   // How many sequences of this length fit, when a step brings in `step_tokens` of each at once.
   int64_t sequences_of(int64_t tokens_each, int64_t step_tokens) const;
@@ -49,5 +51,8 @@ struct ServingMemory {
 
 ServingMemory serving_memory(const Model& model, const Device& device, const ParallelPlan& plan,
                              const EngineFlags& flags);
+
+// Of an engine that does not start: what does not fit, and how much is missing.
+std::string memory_shortage(const ServingMemory& memory);
 
 }  // namespace foretoken

@@ -197,14 +197,21 @@ class PlanRanking {
                       .expected = "a batch that data-parallel replicas can share, layers and heads that sizes divide; "
                                   "or fewer fixed sizes"});
   }
-  throw InputError({.source = "search of training plans",
-                    .value = fmt::format("none of {} plans fits into {}; the nearest needs {}:\n  {}", looked_at,
-                                         bytes_text(search.capacity->value()), bytes_text(smallest->memory.value()),
-                                         megatron_flags(smallest->plan)),
-                    .expected = "more devices, shorter sequences, a smaller model, or fewer fixed sizes"});
+  throw NoTrainingPlanFits({.looked_at = looked_at,
+                            .plan = smallest->plan,
+                            .memory = smallest->memory,
+                            .capacity = search.capacity.value()});
 }
 
 }  // namespace
+
+NoTrainingPlanFits::NoTrainingPlanFits(NearestPlan nearest)
+    : InputError({.source = "search of training plans",
+                  .value = fmt::format("none of {} plans fits into {}; the nearest needs {}:\n  {}", nearest.looked_at,
+                                       bytes_text(nearest.capacity.value()), bytes_text(nearest.memory.value()),
+                                       megatron_flags(nearest.plan)),
+                  .expected = "more devices, shorter sequences, a smaller model, or fewer fixed sizes"}),
+      nearest_(std::move(nearest)) {}
 
 TrainingSearchResult search_training_plans(const TrainingSearch& search) {
   const PlanSpace space{.model = &search.job.model,

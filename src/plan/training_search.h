@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/error.h"
 #include "base/estimate.h"
 #include "base/units.h"
 #include "plan/plan_space.h"
@@ -44,7 +45,22 @@ struct TrainingSearchResult {
   int64_t looked_at = 0, too_large = 0, estimated = 0;
 };
 
-// InputError where no plan is valid, or none fits: then it names the one that needs least.
+// Every plan needs more memory than a device has.
+struct NearestPlan {
+  int64_t looked_at = 0;
+  TrainingPlan plan;  // the one that needs least
+  Bytes memory, capacity;
+};
+class NoTrainingPlanFits : public InputError {
+ public:
+  explicit NoTrainingPlanFits(NearestPlan nearest);
+  const NearestPlan& nearest() const { return nearest_; }
+
+ private:
+  NearestPlan nearest_;
+};
+
+// NoTrainingPlanFits; InputError where no plan is valid.
 TrainingSearchResult search_training_plans(const TrainingSearch& search);
 
 }  // namespace foretoken

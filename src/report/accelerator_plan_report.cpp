@@ -76,10 +76,7 @@ std::string sentence(const AcceleratorPlanReport& report) {
   const AcceleratorPlan& plan = report.plan;
   const std::string& name = report.space.base().architecture.name;
   const EvaluatedDesign* winner = plan.winner();
-  if (winner == nullptr) {
-    return fmt::format("None of {} evaluated designs around {} runs {} within the limits.", plan.evaluations, name,
-                       report.work);
-  }
+  if (winner == nullptr) return accelerator_plan_failure(report);
   const double ratio = ratio_to_base(report, winner->costs);
   std::string text = fmt::format("For {}, {} with {}: {:.3g} of the base's {} ({} against {}). ", report.work, name,
                                  report.space.changes_text(winner->point), ratio, objective_text(report),
@@ -327,6 +324,12 @@ std::string frontier_svg(const AcceleratorPlanReport& report) {
 }
 
 }  // namespace
+
+std::string accelerator_plan_failure(const AcceleratorPlanReport& report) {
+  if (report.plan.winner() != nullptr) return "";
+  return fmt::format("No design around {} runs {} within the limits: {} of {:.6g} were evaluated.",
+                     report.space.base().architecture.name, report.work, report.plan.evaluations, report.plan.designs);
+}
 
 std::string accelerator_plan_text(const AcceleratorPlanReport& report) {
   std::string text = wrap_lines(sentence(report) + "\n\n", page_width, 2);

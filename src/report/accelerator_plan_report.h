@@ -17,6 +17,10 @@ struct AcceleratorPlanReport {
   std::string command;  // that asks the question again
 };
 
+// One sentence where no design keeps the limits; empty where one does.
+std::string accelerator_plan_failure(const AcceleratorPlanReport& report);
+
+// Begins with the failure, where there is one.
 std::string accelerator_plan_text(const AcceleratorPlanReport& report);
 Json accelerator_plan_json(const AcceleratorPlanReport& report);
 // method,seed,evaluation, a column for each knob, energy_pj,cycles,latency_cycles,area_mm2,watts,fault: every design in

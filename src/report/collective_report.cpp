@@ -113,7 +113,7 @@ std::string message_size_text(double bytes) {
 
 std::string collective_text(const CollectiveReport& report) {
   std::string text = header_text(report) + table_text(report) + why_text(report);
-  text += wrap_lines("rests on: " + report.rows.back().estimate.basis, page_width, 4);
+  text += wrap_lines("source: " + report.rows.back().estimate.basis, page_width, 4);
   return text + links_text(report);
 }
 

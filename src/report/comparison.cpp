@@ -33,10 +33,12 @@ constexpr HeadlineKey step_keys[] = {{"seconds.value", "step", "s"},
                                      {"tokens_per_second", "tokens", "/s"},
                                      {"mfu", "model FLOP utilisation", ""},
                                      {"serving_memory.tokens.value", "room in the KV cache", "tokens"}};
-constexpr OutcomeKey step_words[] = {{"fits_in_memory", "fits in memory"}, {"seconds.confidence", "rests on"}};
+constexpr std::string_view fits_words = "fits in memory";
+constexpr OutcomeKey step_words[] = {{"fits_in_memory", fits_words}, {"seconds.confidence", "source of the times"}};
 constexpr HeadlineKey train_keys[] = {{"seconds.value", "iteration", "s"},
                                       {"tokens_per_second_per_device", "tokens of a device", "/s"},
                                       {"flops.mfu", "model FLOP utilisation", ""}};
+constexpr OutcomeKey train_words[] = {{"fits", fits_words}};
 constexpr HeadlineKey serve_keys[] = {{"median_ttft_ms", "median TTFT", "ms"},     {"p99_ttft_ms", "p99 TTFT", "ms"},
                                       {"median_tpot_ms", "median TPOT", "ms"},     {"p99_tpot_ms", "p99 TPOT", "ms"},
                                       {"request_throughput", "requests", "/s"},    {"request_goodput", "goodput", "/s"},
@@ -103,15 +105,28 @@ Parts train_parts(const Json& document) {
   return parts;
 }
 
+// Runs differ in how many steps they take for the same work, so that only their time for a token compares.
 Parts serve_parts(const Json& document) {
   Parts parts;
   const JsonView view(document, "the answer");
   const auto breakdown = view.find("breakdown");
-  if (!breakdown) return parts;
+  const double tokens = number_at(document, "total_output_tokens").value_or(0);
+  if (!breakdown || tokens <= 0) return parts;
   for (const JsonView& own : breakdown->at("operators").items()) {
-    parts[own.at("operator").string()] = own.at("seconds").number();
+    parts[own.at("operator").string()] = own.at("seconds").number() / tokens;
   }
   return parts;
+}
+
+// A serving run in which no request ended has zeros in place of latencies.
+bool served_something(const Json& document) {
+  return number_at(document, "completed").value_or(1) > 0;
+}
+
+// A single step is timed whether it fits or not, and says so.
+std::string failure_of(const Json& document) {
+  if (const auto why = words_at(document, "failure")) return *why;
+  return words_at(document, "fits_in_memory") == "no" ? "Out of memory: the step does not fit on the device." : "";
 }
 
 // What a search finds is a layout, whose steps are not in its document.
@@ -127,8 +142,8 @@ struct ComparableCommand {
   Parts (*parts)(const Json& document);
 };
 constexpr ComparableCommand comparable[] = {{"step", step_keys, step_words, "step", step_parts},
-                                            {"train", train_keys, {}, "iteration", train_parts},
-                                            {"serve", serve_keys, {}, "time of all steps", serve_parts},
+                                            {"train", train_keys, train_words, "iteration", train_parts},
+                                            {"serve", serve_keys, {}, "step time per output token", serve_parts},
                                             {"plan serve", plan_serve_keys, plan_serve_words, "", no_parts}};
 
 std::string change_text(const ComparedNumber& number) {
@@ -165,11 +180,16 @@ std::string parts_sentence(const Comparison& comparison) {
 }
 
 std::string sentence(const Comparison& comparison) {
-  std::string text =
-      comparison.headlines.empty() ? "no figure is in both answers" : headline_text(comparison.headlines.front());
+  std::string text = comparison.failure();
+  if (!text.empty()) {
+    if (comparison.headlines.empty()) return text;
+    text += " With enough memory: ";
+  }
+  text += comparison.headlines.empty() ? "no figure is in both answers" : headline_text(comparison.headlines.front());
   if (!comparison.parts.empty()) text += parts_sentence(comparison);
   for (const ComparedText& outcome : comparison.outcomes) {
-    if (outcome.first == outcome.second) continue;
+    const bool is_said = !comparison.failure().empty() && outcome.name == fits_words;
+    if (outcome.first == outcome.second || is_said) continue;
     text += fmt::format(". {}: {} becomes {}", outcome.name, outcome.first, outcome.second);
   }
   return text + ".";
@@ -229,6 +249,10 @@ Json numbers_json(const std::vector<ComparedNumber>& numbers) {
   return list;
 }
 
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
+}
+
 Json texts_json(const std::vector<ComparedText>& texts) {
   Json list = Json::array();
   for (const ComparedText& text : texts) {
@@ -251,12 +275,25 @@ std::vector<std::string> comparable_commands() {
   return names;
 }
 
+std::string Comparison::failure() const {
+  std::string text;
+  for (const auto& [side, why] : {std::pair{"first", &first_failure}, std::pair{"second", &second_failure}}) {
+    if (!why->empty()) text += fmt::format("{}The {} command fails: {}", text.empty() ? "" : " ", side, *why);
+  }
+  return text;
+}
+
 Comparison compare_answers(const std::string& command, const Json& first, const Json& second) {
   const auto* kind = std::find_if(std::begin(comparable), std::end(comparable),
                                   [&](const ComparableCommand& one) { return one.name == command; });
   ensure(kind != std::end(comparable), "the command can be compared");
-  Comparison result{.parts_of = std::string(kind->parts_of)};
+  Comparison result{.first_failure = failure_of(first),
+                    .second_failure = failure_of(second),
+                    .parts_of = std::string(kind->parts_of)};
+  // Of a run without requests there are no latencies; a plan that does not fit still has its time.
+  const bool has_figures = served_something(first) && served_something(second);
   for (const HeadlineKey& key : kind->headlines) {
+    if (!has_figures) break;
     const auto a = number_at(first, key.path), b = number_at(second, key.path);
     if (!a || !b) continue;
     result.headlines.push_back({.name = std::string(key.name),
@@ -270,7 +307,9 @@ Comparison compare_answers(const std::string& command, const Json& first, const 
     result.outcomes.push_back({std::string(key.name), words_at(first, key.path).value_or("none"),
                                words_at(second, key.path).value_or("none")});
   }
-  ensure(!result.headlines.empty() || !result.outcomes.empty(), "every document says something to compare");
+  ensure(!result.headlines.empty() || !result.outcomes.empty() || !has_figures,
+         "every document says something to compare");
+  if (!has_figures) return result;
   const Parts before = kind->parts(first), after = kind->parts(second);
   Parts names = before;
   names.insert(after.begin(), after.end());
@@ -308,6 +347,8 @@ Json comparison_json(const Comparison& comparison) {
   return Json::object({{"first", comparison.first_command},
                        {"second", comparison.second_command},
                        {"sentence", sentence(comparison)},
+                       {"failures", Json::object({{"first", text_or_null(comparison.first_failure)},
+                                                  {"second", text_or_null(comparison.second_failure)}})},
                        {"settings", texts_json(comparison.settings)},
                        {"outcomes", texts_json(comparison.outcomes)},
                        {"headlines", numbers_json(comparison.headlines)},

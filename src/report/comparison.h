@@ -22,12 +22,14 @@ struct ComparedText {
 
 struct Comparison {
   std::string first_command, second_command;
-  std::vector<ComparedText> settings;     // flags in which the commands differ
-  std::vector<ComparedText> outcomes;     // what the answers say in words, as the layout a search chose
-  std::vector<ComparedNumber> headlines;  // those that both have
-  std::string parts_of;                   // what the parts are parts of: "step", "iteration", "all steps"
-  std::vector<ComparedNumber> parts;      // seconds; largest difference first
+  std::string first_failure, second_failure;  // why a side fits or serves nothing; empty where it does
+  std::vector<ComparedText> settings;         // flags in which the commands differ
+  std::vector<ComparedText> outcomes;         // what the answers say in words, as the layout a search chose
+  std::vector<ComparedNumber> headlines;      // those that both have
+  std::string parts_of;                       // what the parts are parts of: "step", "step time per output token"
+  std::vector<ComparedNumber> parts;          // seconds; largest difference first
   double parts_difference() const;
+  std::string failure() const;  // of either side or both; empty where both are fine
 };
 
 // Commands that can be compared.

@@ -107,7 +107,6 @@ std::string note_text(const std::string& note) {
 std::string device_list_text(const std::vector<Device>& devices) {
   Table table({{"name", Table::Align::left},
                {"device", Table::Align::left},
-               {"architecture", Table::Align::left},
                {"memory"},
                {"bandwidth"},
                {"bf16/fp16 peak"},
@@ -116,7 +115,7 @@ std::string device_list_text(const std::vector<Device>& devices) {
     const auto& bf16 = device.dense_peak[static_cast<size_t>(DType::bf16)];
     const auto& half = bf16 ? bf16 : device.dense_peak[static_cast<size_t>(DType::fp16)];
     table.add(
-        {device.name, device.title, device.architecture,
+        {device.name, device.title,
          shown_or_unknown(device.memory, [](Bytes size) { return fmt::format("{:g} GB", size.value() / giga); }),
          shown_or_unknown(device.memory_bandwidth, [](BytesPerSecond rate) { return rate_text(rate.value(), "B/s"); }),
          shown_or_unknown(half, [](FlopsPerSecond rate) { return rate_text(rate.value(), "FLOP/s"); }),

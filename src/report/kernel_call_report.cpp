@@ -51,7 +51,7 @@ std::string kernel_call_text(const KernelCallReport& report) {
     table.add(std::move(cells));
   }
   return wrap_lines(header, page_width, 2) + table.text(page_width) +
-         wrap_lines("rests on: " + report.rows.back().basis, page_width, 4);
+         wrap_lines("source: " + report.rows.back().basis, page_width, 4);
 }
 
 Json kernel_call_json(const KernelCallReport& report) {

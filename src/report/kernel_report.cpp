@@ -241,7 +241,7 @@ std::string kernel_text(const KernelReport& report) {
   std::string text = fmt::format("{} on {}\n", call_text(report.family, report.given), report.device.title);
   text += fmt::format("  time        {}, confidence: {}\n", interval_text(estimate.seconds),
                       confidence_name(estimate.seconds.kind));
-  text += fmt::format("  rests on    {}\n", tier_text(explanation));
+  text += fmt::format("  source      {}\n", tier_text(explanation));
   text += fmt::format("  interval    {}\n", interval_origin_text(explanation.interval));
   if (!explanation.form.empty()) text += fmt::format("  sizes       {}\n", envelope_text(explanation));
   if (!explanation.variant.empty()) text += fmt::format("  kernel      {}\n", explanation.variant);

@@ -125,8 +125,7 @@ std::string demand_text(const ServingMemory& memory, const CacheDemand& demand) 
 std::string failure_text(const ServingMemory& memory) {
   // vLLM refuses to start; the others start and refuse the sequence.
   const bool refuses = engine_kind(memory.flags.engine).budget == MemoryBudget::of_total || memory.kv_pool.value <= 0;
-  std::string text = fmt::format("{}: one sequence of {} tokens lacks {}", refuses ? "WILL NOT START" : "DOES NOT FIT",
-                                 grouped(memory.flags.max_model_len), bytes_text(memory.short_by.value()));
+  std::string text = fmt::format("{}: {}", refuses ? "WILL NOT START" : "DOES NOT FIT", memory_shortage(memory));
   if (memory.remedies.empty()) return wrap_lines(text + "; no single change tried here helps", 100, 2);
   text = wrap_lines(text + ". Any of these would do:", 100, 2);
   for (const Remedy& remedy : memory.remedies) {

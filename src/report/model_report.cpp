@@ -109,16 +109,15 @@ std::string scheme_text(const Model& model) {
 
 std::string model_list_text(const std::vector<DescribedModel>& models) {
   Table table({{"model", Table::Align::left},
-               {"family", Table::Align::left},
                {"layers"},
-               {"parameters"},
+               {"params"},
                {"active"},
                {"KV/token"},
                {"format", Table::Align::left}});
   for (const DescribedModel& described : models) {
     const Model& model = described.model;
     const ParameterCount count = count_parameters(model);
-    table.add({model.name, model.family, fmt::format("{}", model.encoder_layers.size() + model.layers.size()),
+    table.add({model.name, fmt::format("{}", model.encoder_layers.size() + model.layers.size()),
                count_text(count.total), count_text(count.active),
                bytes_text(kv_bytes_per_token(model, model.dtype).value()), scheme_text(model)});
   }

@@ -32,7 +32,7 @@ std::string cost_text(const ServingQuestion& question, const PlanPoint& point) {
   const std::optional<double> usd = question.usd_per_hour(point.layout);
   const PlanRun* run = shown_run(question, point);
   if (!usd || run == nullptr) return "";
-  return fmt::format(" for ${:.2f} an hour (${:.2f} for a million output tokens{})", *usd,
+  return fmt::format(", for ${:.2f} an hour (${:.2f} per million output tokens{})", *usd,
                      usd_per_million_tokens(question, point.layout, *run).value_or(0),
                      question.rate ? fmt::format(" at {} requests/s", number_text(*question.rate)) : "");
 }
@@ -45,7 +45,7 @@ std::string energy_text(const ServingQuestion& question, const PlanPoint& point)
   const PlanRun* run = shown_run(question, point);
   if (run == nullptr || run->joules_per_token.value <= 0) return "";
   const Headline& each = run->joules_per_token;
-  return fmt::format(", with {:.2f} J ({:.2f} to {:.2f}) of the facility for an output token", each.value, each.low,
+  return fmt::format(", and {:.2f} J ({:.2f} to {:.2f}) of facility energy per output token", each.value, each.low,
                      each.high);
 }
 
@@ -71,7 +71,7 @@ Table layouts_table() {
   return Table({{"layout", Table::Align::left},
                 {"device", Table::Align::left},
                 {"GPUs"},
-                {"most req/s"},
+                {"max req/s"},
                 {"tok/s/GPU"},
                 {"tok/s/user"},
                 {"$/h"},
@@ -131,7 +131,8 @@ std::string devices_not_tried(const ServingPlanReport& report) {
     if (!tried) names += (names.empty() ? "" : ", ") + choice.device.name;
   }
   return names.empty() ? ""
-                       : "Nothing better is possible on " + names + " by the bounds of its layouts, or none runs.\n";
+                       : "Not simulated: " + names +
+                             ". Its layouts do not run, or even their best case is worse than the winner.\n";
 }
 
 std::string frontier_table(const ServingPlanReport& report) {
@@ -155,21 +156,25 @@ std::string frontier_table(const ServingPlanReport& report) {
   return table.text();
 }
 
+// The rate that was asked for; without one, the search looks for the most that a layout sustains.
+std::string asked_rate_words(const ServingQuestion& question) {
+  return question.rate ? fmt::format(" and arrive at {} requests/s", number_text(*question.rate)) : "";
+}
+
 std::string search_text(const ServingSearchResult& result) {
-  std::string text = fmt::format("Of {} layouts, {} were simulated", result.layouts, result.points.size());
+  const auto line = [](auto count, const std::string& what) { return fmt::format("  {} {}\n", count, what); };
+  std::string text = fmt::format("Of {} layouts:\n", result.layouts) + line(result.points.size(), "simulated");
   for (size_t i = 0; i < prune_reasons; ++i) {
     if (result.pruned[i] == 0) continue;
-    text += fmt::format("; {}: {}", prune_reason_text(static_cast<PruneReason>(i)), result.pruned[i]);
+    text += line(result.pruned[i], fmt::format("ruled out: {}", prune_reason_text(static_cast<PruneReason>(i))));
   }
-  text += fmt::format("; no better by their bounds than what was found: {}", result.beaten);
+  if (result.beaten > 0) text += line(result.beaten, "skipped: even their best case is worse than the winner");
   if (result.unexplored > 0) {
-    text += fmt::format("; {} more might be better and were not tried (--most-simulated)", result.unexplored);
+    text += line(result.unexplored, "not tried, which might be better (raise --most-simulated)");
   }
   if (result.without_rate) {
-    text += fmt::format("; to see what is possible without the rate, {} more were simulated",
-                        result.without_rate->points.size());
+    text += line(result.without_rate->points.size(), "more simulated, to see what is possible without the rate");
   }
-  text += ".\n";
   if (result.largest_gap > 0) {
     text += fmt::format(
         "There are too many layouts to judge every number of replicas: the numbers tried are up to {:.2g}% apart.\n",
@@ -239,7 +244,7 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
   const ServingQuestion& question = report.question;
   const PlanPoint* winner = report.result.winner();
   if (winner == nullptr) return unmet_plan_text(report);
-  std::string text = fmt::format("Serve {} on {} as {}: it takes up to {} within {}", question.model.name,
+  std::string text = fmt::format("Serve {} on {} as {}: it sustains {} with {}", question.model.name,
                                  hardware_text(question, winner->layout), layout_text(winner->layout),
                                  capacity_interval(winner->capacity), slos_text(question));
   text += cost_text(question, *winner) + energy_text(question, *winner) + ".";
@@ -249,21 +254,24 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
     }
     if (winner->capacity.low < *question.rate) {
       text += fmt::format(
-          " If steps are as slow as their interval allows, it serves only {} requests/s (--pessimistic plans for "
-          "that).",
+          " At the slow end of the interval it sustains only {} requests/s (--pessimistic plans for that case).",
           rate_number(winner->capacity.low));
     }
   }
   constexpr double least_share = 0.33;
   if (winner->capacity.low < least_share * winner->capacity.value) {
-    text += " That interval is too wide to rely on: little was measured on such devices, or few requests decide.";
+    text +=
+        " That interval is too wide to rely on: few measurements on this device, or too few requests in the sample.";
   }
   const std::vector<size_t> alike = indistinguishable(question, report.result);
   if (!alike.empty()) {
     const PlanPoint& second = report.result.points[alike.front()];
-    text += fmt::format(" Not distinguishable from {} on {} ({}){}.", layout_text(second.layout),
-                        hardware_text(question, second.layout), capacity_interval(second.capacity),
-                        alike.size() > 1 ? fmt::format(" and {} more", alike.size() - 1) : "");
+    const std::string others =
+        alike.size() > 1 ? fmt::format(" and {} other{}", alike.size() - 1, alike.size() == 2 ? "" : "s") : "";
+    text += fmt::format(" Tied, within prediction error, with {} on {} ({} requests/s, {} to {}){}.",
+                        layout_text(second.layout), hardware_text(question, second.layout),
+                        rate_number(second.capacity.value), rate_number(second.capacity.low),
+                        rate_number(second.capacity.high), others);
   }
   return text + "\n";
 }
@@ -299,25 +307,28 @@ std::string serving_plan_text(const ServingPlanReport& report) {
     text += "\nTo start it:\n" + launch_text(report, winner->layout);
   }
   if (!report.result.points.empty()) {
-    text += fmt::format("\nThe best by device, engine and pools (~ by short runs alone{}):\n",
-                        report.question.rate ? fmt::format("; ! below the rate; the rest at {} requests/s",
-                                                           number_text(*report.question.rate))
-                                             : "") +
-            best_of_each(report) + devices_not_tried(report);
+    text +=
+        "\n" +
+        wrap_lines(fmt::format("Best layout of each device, engine and kind of pools (~ from short simulations{}):\n",
+                               report.question.rate ? fmt::format("; ! below the rate; the rest at {} requests/s",
+                                                                  number_text(*report.question.rate))
+                                                    : ""),
+                   page_width, 2) +
+        best_of_each(report) + devices_not_tried(report);
   }
   if (!report.result.frontier.empty()) {
-    text += "\nSpeed for a user against work of a GPU, cost and energy (of the facility), within the limits:\n" +
+    text += "\nTrade-off between speed for a user and work of a GPU (tok/s/GPU), cost and facility energy:\n" +
             frontier_table(report);
   }
   const TrafficLengths& lengths = report.traffic.lengths();
-  text +=
-      "\n" +
-      wrap_lines(search_text(report.result) +
-                     fmt::format("Requests have {:.0f} tokens in and {:.0f} out in the mean, and came at {} a second; "
-                                 "engines are set up for the longest of them. Intervals hold the doubt of "
-                                 "step times and what other requests of the same kind would change.\n",
-                                 lengths.mean_input, lengths.mean_output, rate_number(report.traffic.own_rate())),
-                 page_width, 0);
+  text += "\n" +
+          wrap_lines(
+              search_text(report.result) +
+                  fmt::format("Requests average {:.0f} prompt and {:.0f} output tokens{}. Engines are set up for the "
+                              "longest request. Intervals cover the error of step times and the variation between "
+                              "samples of such requests.\n",
+                              lengths.mean_input, lengths.mean_output, asked_rate_words(report.question)),
+              page_width, 0);
   return text;
 }
 

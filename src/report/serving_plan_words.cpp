@@ -13,18 +13,21 @@ std::string rate_number(double requests_per_s) {
 }
 
 std::string capacity_interval(const Headline& capacity) {
-  return fmt::format("{} requests/s ({} to {})", rate_number(capacity.value), rate_number(capacity.low),
+  return fmt::format("{} requests/s (90% interval {} to {})", rate_number(capacity.value), rate_number(capacity.low),
                      rate_number(capacity.high));
 }
 
 std::string slos_text(const ServingQuestion& question) {
   std::string text;
-  if (question.joint_percent) {
-    for (const LatencySlo& slo : question.slos) text += (text.empty() ? "" : " and ") + limit_text(slo);
-    return fmt::format("{} for {}% of the requests", text, number_text(*question.joint_percent));
+  for (const LatencySlo& slo : question.slos) {
+    if (!text.empty()) text += " and ";
+    if (!question.joint_percent) text += fmt::format("p{} ", number_text(slo.percentile));
+    const std::string limit = limit_text(slo);  // "TTFT < 500 ms"
+    const size_t sign = limit.find(" < ");
+    text += limit.substr(0, sign) + " below " + limit.substr(sign + 3);
   }
-  for (const LatencySlo& slo : question.slos) text += (text.empty() ? "" : ", ") + slo_text(slo);
-  return text;
+  return question.joint_percent ? fmt::format("{} for {}% of the requests", text, number_text(*question.joint_percent))
+                                : text;
 }
 
 std::string hardware_text(const ServingQuestion& question, const ServingLayout& layout) {

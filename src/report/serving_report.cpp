@@ -199,14 +199,15 @@ Json priorities_json(const ServingReport& report) {
   return all;
 }
 
-std::string failures_text(const ServingMetrics& metrics) {
+// "3 with no tokens, 1 with ..."
+std::string failure_reasons(const ServingMetrics& metrics) {
   std::string reasons;
   for (size_t i = 0; i < metrics.rejected_for.size(); ++i) {
     if (metrics.rejected_for[i] == 0) continue;
     reasons += fmt::format("{}{} with {}", reasons.empty() ? "" : ", ", metrics.rejected_for[i],
                            rejection_text(static_cast<Rejection>(i)));
   }
-  return "Failed requests: " + reasons + "\n";
+  return reasons;
 }
 
 Json intervals_json(const ServingReport& report) {
@@ -252,6 +253,10 @@ double ServingReport::peak_kv_use() const {
     }
   }
   return most;
+}
+
+std::string nothing_served_text(const ServingMetrics& metrics) {
+  return fmt::format("No request was served: all {} failed ({}).", metrics.rejected, failure_reasons(metrics));
 }
 
 std::string serving_text(const ServingReport& report) {
@@ -303,7 +308,7 @@ std::string serving_text(const ServingReport& report) {
   if (report.priorities.size() > 1) text += priorities_text(report);
   text += time_series_text(report.run);
   if (!metrics.exact) text += "Percentiles are within 0.05%: there were too many values to keep each.\n";
-  if (metrics.rejected > 0) text += failures_text(metrics);
+  if (metrics.rejected > 0) text += "Failed requests: " + failure_reasons(metrics) + "\n";
   return text;
 }
 

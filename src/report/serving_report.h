@@ -48,6 +48,9 @@ struct ServingReport {
   double peak_kv_use() const;  // share of its blocks that the fullest replica held at once
 };
 
+// One sentence on a run in which every request failed.
+std::string nothing_served_text(const ServingMetrics& metrics);
+
 // vLLM's table, label by label, then our own lines.
 std::string serving_text(const ServingReport& report);
 

@@ -16,7 +16,23 @@ ServingPlanReport report_of_model(const SharedPlanReport& report, size_t model) 
           .result = report.plan.results[model]};
 }
 
-std::string shared_sentence(const SharedPlanReport& report) {
+// Behind the devices that the models before take of the same host.
+HostPlace place_of(const SharedPlanReport& report, size_t model) {
+  const std::string& device = report.plan.results[model].winner()->layout.pool.engine.device;
+  HostPlace place{.router_port = 8000 + 100 * static_cast<int64_t>(model)};
+  for (size_t i = 0; i < model; ++i) {
+    const PlanPoint* before = report.plan.results[i].winner();
+    if (before == nullptr) continue;
+    for (const auto& [choice, count] : report.plan.questions[i].hardware_of(before->layout)) {
+      if (choice->device.name == device) place.first_device += count;
+    }
+  }
+  return place;
+}
+
+}  // namespace
+
+std::string shared_plan_sentence(const SharedPlanReport& report) {
   const SharedPlan& plan = report.plan;
   std::map<std::string, int64_t> devices;
   for (size_t i = 0; i < plan.results.size(); ++i) {
@@ -39,24 +55,8 @@ std::string shared_sentence(const SharedPlanReport& report) {
                      usd ? fmt::format(" for ${:.2f} an hour", *usd) : "");
 }
 
-// Behind the devices that the models before take of the same host.
-HostPlace place_of(const SharedPlanReport& report, size_t model) {
-  const std::string& device = report.plan.results[model].winner()->layout.pool.engine.device;
-  HostPlace place{.router_port = 8000 + 100 * static_cast<int64_t>(model)};
-  for (size_t i = 0; i < model; ++i) {
-    const PlanPoint* before = report.plan.results[i].winner();
-    if (before == nullptr) continue;
-    for (const auto& [choice, count] : report.plan.questions[i].hardware_of(before->layout)) {
-      if (choice->device.name == device) place.first_device += count;
-    }
-  }
-  return place;
-}
-
-}  // namespace
-
 std::string shared_plan_text(const SharedPlanReport& report) {
-  std::string text = wrap_lines(shared_sentence(report) + "\n", page_width, 2);
+  std::string text = wrap_lines(shared_plan_sentence(report) + "\n", page_width, 2);
   for (size_t i = 0; i < report.plan.results.size(); ++i) {
     const ServingPlanReport own = report_of_model(report, i);
     if (own.result.layouts == 0) {
@@ -82,7 +82,7 @@ Json shared_plan_json(const SharedPlanReport& report) {
     models.push(std::move(json));
   }
   const std::optional<double> usd = report.plan.usd_per_hour();
-  return Json::object({{"sentence", shared_sentence(report)},
+  return Json::object({{"sentence", shared_plan_sentence(report)},
                        {"fits", report.plan.fits},
                        {"usd_per_hour", usd ? Json(*usd) : Json()},
                        {"models", std::move(models)}});

@@ -14,6 +14,8 @@ struct SharedPlanReport {
   std::vector<const Traffic*> traffic;  // of each model
 };
 
+std::string shared_plan_sentence(const SharedPlanReport& report);
+
 // What all take together, then each model's sentence and the lines that start it.
 std::string shared_plan_text(const SharedPlanReport& report);
 Json shared_plan_json(const SharedPlanReport& report);

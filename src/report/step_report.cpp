@@ -34,7 +34,12 @@ std::vector<const TimedOperator*> ordered(const StageEstimate& stage, bool by_ti
   return operators;
 }
 
-// How much of the time each tier answers for: "92% a sweep on this device, 8% spec sheets": rooflines, wire times.
+std::string share_words(double share) {
+  constexpr double least_shown = 0.005;
+  return share < least_shown ? "none" : fmt::format("{:.0f}%", 100 * share);
+}
+
+// How much of the time each tier answers for. Spec sheets: rooflines, wire times.
 std::string rests_on_text(const StepEstimate& step) {
   double measured = 0, cross = 0, mapped = 0;
   for (const StageEstimate& stage : step.stages) {
@@ -51,12 +56,14 @@ std::string rests_on_text(const StepEstimate& step) {
   double total = 0;
   for (const StageEstimate& stage : step.stages) total += stage.kernels.value;
   if (mapped > 0) {
-    return fmt::format("  rests  {:.0f}% on mappings onto the design, {:.0f}% on its roofline\n", 100 * mapped / total,
-                       100 * (total - mapped) / total);
+    return fmt::format("  source {:.0f}% of this time comes from mappings onto the design, {:.0f}% from its roofline\n",
+                       100 * mapped / total, 100 * (total - mapped) / total);
   }
-  return fmt::format("  rests  {:.0f}% on a sweep of this device, {:.0f}% on other devices, {:.0f}% on spec sheets\n",
-                     100 * measured / total, 100 * cross / total,
-                     100 * std::max(0.0, total - measured - cross) / total);
+  return wrap_lines(fmt::format("  source {} of this time comes from kernels measured on this device, {} from other "
+                                "devices, {} from spec sheets\n",
+                                share_words(measured / total), share_words(cross / total),
+                                share_words((total - measured - cross) / total)),
+                    page_width, 9);
 }
 
 // The sum over stages.
@@ -126,7 +133,7 @@ std::string dispatch_text(const StepEstimate& step) {
   }
   const LeastCertain wide = least_certain(step);
   if (!wide.name.empty()) {
-    text += fmt::format("\n  least certain: {} ({:.0f}% of the kernels' uncertainty)", wide.name, 100 * wide.share);
+    text += fmt::format("\n  largest source of uncertainty: {} ({:.0f}%)", wide.name, 100 * wide.share);
   }
   return wrap_lines(text, 100, 9);
 }

@@ -11,25 +11,55 @@
 namespace foretoken {
 namespace {
 
+constexpr size_t column_gap = 2;
+
 // Characters, not bytes: continuation bytes of UTF-8 take no column.
 size_t display_width(const std::string& text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-// Cut in the middle: names of one family begin alike, and what tells them apart is often their end.
-std::string shortened(const std::string& text, size_t width) {
-  constexpr std::string_view gap = "...";
-  const size_t all = display_width(text);
-  if (all <= width) return text;
-  const size_t kept = width - std::min(width, gap.size());
-  const size_t head = (kept + 1) / 2, tail = kept - head;
-  std::string result;
-  size_t position = 0;  // of the character, from 1
-  for (const char c : text) {
-    if ((c & 0xC0) != 0x80 && ++position == head + 1) result += gap;
-    if (position <= head || position > all - tail) result += c;
+bool begins_character(char c) {
+  return (c & 0xC0) != 0x80;
+}
+
+// Where a word of more than `width` characters is best broken: behind the last sign that joins parts of a name, else at
+// the width. In bytes.
+size_t break_of(std::string_view word, size_t width) {
+  constexpr std::string_view joints = "/-_,:;=";
+  size_t characters = 0, joint = 0, i = 0;
+  for (; i < word.size(); ++i) {
+    if (begins_character(word[i]) && ++characters > width) break;
+    if (joints.find(word[i]) != std::string_view::npos) joint = i + 1;
   }
-  return result;
+  constexpr size_t least_kept = 3;
+  return joint >= least_kept ? joint : i;
+}
+
+// The lines of a cell that is `width` wide, broken at spaces; longer words are broken as well.
+std::vector<std::string> cell_lines(const std::string& text, size_t width) {
+  if (display_width(text) <= width) return {text};
+  std::vector<std::string> lines(1);
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const size_t used = display_width(lines.back());
+    if (used > 0 && used + 1 + display_width(word) > width) lines.emplace_back();
+    while (display_width(word) > width) {
+      const size_t end = break_of(word, width);
+      lines.back() += word.substr(0, end);
+      lines.emplace_back();
+      word.erase(0, end);
+    }
+    if (!lines.back().empty()) lines.back() += ' ';
+    lines.back() += word;
+  }
+  return lines;
+}
+
+size_t longest_word(const std::string& text) {
+  size_t longest = 0;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) longest = std::max(longest, display_width(word));
+  return longest;
 }
 
 }  // namespace
@@ -45,50 +75,73 @@ void Table::add_rule() {
   rows_.emplace_back();
 }
 
-std::string Table::text(size_t max_width) const {
-  constexpr size_t gap = 2, least_width = 8;
-  std::vector<size_t> widths;
+std::vector<size_t> Table::widths(size_t max_width) const {
+  constexpr size_t least_width = 8;
+  std::vector<size_t> widths, words;
   for (size_t i = 0; i < columns_.size(); ++i) {
-    size_t width = display_width(columns_[i].title);
+    size_t width = display_width(columns_[i].title), word = longest_word(columns_[i].title);
     for (const auto& row : rows_) {
-      if (!row.empty()) width = std::max(width, display_width(row[i]));
+      if (row.empty()) continue;
+      width = std::max(width, display_width(row[i]));
+      word = std::max(word, longest_word(row[i]));
     }
     widths.push_back(width);
+    words.push_back(word);
   }
-  const auto total = [&] { return std::accumulate(widths.begin(), widths.end(), gap * (widths.size() - 1)); };
-  while (total() > max_width) {
-    size_t widest = widths.size();
-    for (size_t i = 0; i < widths.size(); ++i) {
-      const bool can_shrink = columns_[i].align == Align::left && widths[i] > least_width;
-      if (can_shrink && (widest == widths.size() || widths[i] > widths[widest])) widest = i;
+  // Of the columns that may shrink, the widest; first without breaking words, then with.
+  const auto shrink = [&](bool breaks_words) {
+    const auto total = [&] { return std::accumulate(widths.begin(), widths.end(), column_gap * (widths.size() - 1)); };
+    while (total() > max_width) {
+      size_t widest = widths.size();
+      for (size_t i = 0; i < widths.size(); ++i) {
+        const size_t least = breaks_words ? least_width : std::max(least_width, words[i]);
+        const bool can_shrink = columns_[i].align == Align::left && widths[i] > least;
+        if (can_shrink && (widest == widths.size() || widths[i] > widths[widest])) widest = i;
+      }
+      if (widest == widths.size()) return;
+      --widths[widest];
     }
-    if (widest == widths.size()) break;
-    --widths[widest];
-  }
-
-  std::string out;
-  const auto append_line = [&](auto cell_of) {
-    std::string line;
-    for (size_t i = 0; i < columns_.size(); ++i) {
-      const std::string cell = columns_[i].align == Align::left ? shortened(cell_of(i), widths[i]) : cell_of(i);
-      const size_t padding = widths[i] - std::min(widths[i], display_width(cell));
-      if (i > 0) line.append(gap, ' ');
-      if (columns_[i].align == Align::right) line.append(padding, ' ');
-      line += cell;
-      if (columns_[i].align == Align::left) line.append(padding, ' ');
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + '\n';
   };
-  const std::string rule(std::min(total(), max_width), '-');
+  shrink(false);
+  shrink(true);
+  return widths;
+}
 
-  append_line([&](size_t i) { return columns_[i].title; });
+std::string Table::text(size_t max_width) const {
+  const std::vector<size_t> widths = this->widths(max_width);
+  std::string out;
+  const auto append_row = [&](auto cell_of) {
+    std::vector<std::vector<std::string>> cells;
+    size_t height = 1;
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      const bool wraps = columns_[i].align == Align::left;
+      cells.push_back(wraps ? cell_lines(cell_of(i), widths[i]) : std::vector<std::string>{cell_of(i)});
+      height = std::max(height, cells.back().size());
+    }
+    for (size_t at = 0; at < height; ++at) {
+      std::string line;
+      for (size_t i = 0; i < columns_.size(); ++i) {
+        const std::string cell = at < cells[i].size() ? cells[i][at] : "";
+        const size_t padding = widths[i] - std::min(widths[i], display_width(cell));
+        if (i > 0) line.append(column_gap, ' ');
+        if (columns_[i].align == Align::right) line.append(padding, ' ');
+        line += cell;
+        if (columns_[i].align == Align::left) line.append(padding, ' ');
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      out += line + '\n';
+    }
+  };
+  const size_t total = std::accumulate(widths.begin(), widths.end(), column_gap * (widths.size() - 1));
+  const std::string rule(std::min(total, max_width), '-');
+
+  append_row([&](size_t i) { return columns_[i].title; });
   out += rule + '\n';
   for (const auto& row : rows_) {
     if (row.empty()) {
       out += rule + '\n';
     } else {
-      append_line([&](size_t i) { return row[i]; });
+      append_row([&](size_t i) { return row[i]; });
     }
   }
   return out;

@@ -18,10 +18,12 @@ class Table {
   void add(std::vector<std::string> cells);  // as many as there are columns
   void add_rule();                           // a line between groups of rows
 
-  // Left-aligned cells are shortened in their middle ("...") where the table would be wider than `max_width`.
+  // Left-aligned cells take several lines where the table would be wider than `max_width`: nothing is cut off.
   std::string text(size_t max_width = 100) const;
 
  private:
+  std::vector<size_t> widths(size_t max_width) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;  // an empty row is a rule
 };

@@ -27,6 +27,11 @@ std::string sharding_words(const TrainingPlan& plan) {
   return plan.shard_ranks > 0 ? fmt::format("{} over {} ranks", name, plan.shard_ranks) : name;
 }
 
+std::string cluster_words(const TrainingQuestion& question) {
+  return fmt::format("{} x {} ({})", question.plan.devices(), question.cluster.node.device.title,
+                     question.cluster.name);
+}
+
 std::string plan_line(const TrainingQuestion& question) {
   const TrainingPlan& plan = question.plan;
   const ParallelPlan& p = plan.parallel;
@@ -75,7 +80,7 @@ std::string parts_table(const IterationEstimate& iteration) {
     const double seconds = iteration.parts[i];
     if (seconds < 1e-4 * total) continue;
     table.add({std::string(time_part_name(part)), duration_text(seconds), fmt::format("{:.1f}%", 100 * seconds / total),
-               std::string(time_part_meaning(part)), bar(seconds / total, 20)});
+               std::string(time_part_meaning(part)), bar(seconds / total, 12)});
   }
   return table.text();
 }
@@ -190,13 +195,25 @@ Json to_json(const TrainingPlan& plan) {
   return json;
 }
 
+std::string training_failure(const TrainingQuestion& question, const TrainingEstimate& estimate) {
+  if (estimate.fits || !estimate.capacity) return "";
+  const double need = estimate.memory.most().total().value(), have = estimate.capacity->value();
+  return fmt::format("Out of memory: {} does not fit on {}. A device needs {} and has {}, so {} are missing.",
+                     question.job.model.name, cluster_words(question), bytes_text(need), bytes_text(have),
+                     bytes_text(need - have));
+}
+
 std::string training_text(const TrainingQuestion& question, const TrainingEstimate& estimate) {
   const IterationEstimate& iteration = estimate.iteration;
   const TrainingPlan& plan = question.plan;
-  std::string text =
-      fmt::format("{} on {} x {} ({}): a step of {} x {} tokens takes about {}.\n", question.job.model.name,
-                  plan.devices(), question.cluster.node.device.title, question.cluster.name, plan.global_batch,
-                  question.job.sequence_length, interval_text(iteration.seconds));
+  const std::string failure = training_failure(question, estimate);
+  const std::string work = fmt::format("a step of {} x {} tokens", plan.global_batch, question.job.sequence_length);
+  const std::string head = failure.empty()
+                               ? fmt::format("{} on {}: {} takes about {}.\n", question.job.model.name,
+                                             cluster_words(question), work, interval_text(iteration.seconds))
+                               : fmt::format("{}\nWith enough memory, {} would take about {}.\n", failure, work,
+                                             interval_text(iteration.seconds));
+  std::string text;
   text += plan_line(question) + unusual_line(question);
   text += fmt::format("  speed     {} tokens/s, {:.0f} for each device\n", count_text(iteration.tokens_per_second),
                       iteration.tokens_per_second_per_device);
@@ -209,7 +226,7 @@ std::string training_text(const TrainingQuestion& question, const TrainingEstima
   text += fmt::format("  varies    p05 {}, p50 {}, p95 {}, p99 {}{}\n", duration_text(v.p05), duration_text(v.p50),
                       duration_text(v.p95), duration_text(v.p99),
                       v.kind > Confidence::interpolated ? " (extrapolated: no log of such a size)" : "");
-  text = wrap_lines(text, page_width, 12);
+  text = wrap_lines(head, page_width, 2) + wrap_lines(text, page_width, 12);
   text += fmt::format("\nWhere the time goes, on stage {} (the busiest):\n", iteration.slowest_stage);
   text += parts_table(iteration) + "\n" + memory_lines(estimate);
   if (estimate.run) text += run_lines(*estimate.run, question);
@@ -246,6 +263,7 @@ Json training_json(const TrainingQuestion& question, const TrainingEstimate& est
       {"packed_length", question.job.packed_length},
       {"formats", formats_json(question.formats)},
       {"plan", to_json(question.plan)},
+      {"fits", estimate.fits},
       {"seconds", to_json(iteration.seconds)},
       {"tokens_per_second", iteration.tokens_per_second},
       {"tokens_per_second_per_device", iteration.tokens_per_second_per_device},

@@ -79,6 +79,20 @@ Json plans_json(const TrainingQuestion& question, const std::vector<RankedPlan>&
   return list;
 }
 
+Json search_json(const TrainingQuestion& question, const TrainingSearchResult& result) {
+  return Json::object({{"model", question.job.model.name},
+                       {"cluster", question.cluster.name},
+                       {"device", question.cluster.node.device.name},
+                       {"stack", question.stack.name},
+                       {"precision", question.job.recipe.name},
+                       {"sequence_length", question.job.sequence_length},
+                       {"looked_at", result.looked_at},
+                       {"too_large", result.too_large},
+                       {"estimated", result.estimated},
+                       {"best", plans_json(question, result.best)},
+                       {"frontier", plans_json(question, result.frontier)}});
+}
+
 }  // namespace
 
 std::string training_search_text(const TrainingQuestion& question, const TrainingSearchResult& result) {
@@ -101,18 +115,33 @@ std::string training_search_text(const TrainingQuestion& question, const Trainin
 }
 
 Json training_search_json(const TrainingQuestion& question, const TrainingSearchResult& result) {
-  return Json::object({{"model", question.job.model.name},
-                       {"cluster", question.cluster.name},
-                       {"device", question.cluster.node.device.name},
-                       {"stack", question.stack.name},
-                       {"precision", question.job.recipe.name},
-                       {"sequence_length", question.job.sequence_length},
-                       {"looked_at", result.looked_at},
-                       {"too_large", result.too_large},
-                       {"estimated", result.estimated},
-                       {"best", plans_json(question, result.best)},
-                       {"frontier", plans_json(question, result.frontier)},
-                       {"megatron_flags", megatron_flags(result.best.front().plan)}});
+  Json json = search_json(question, result);
+  json.set("megatron_flags", megatron_flags(result.best.front().plan));
+  return json;
+}
+
+std::string unfit_training_search_sentence(const TrainingQuestion& question, const NearestPlan& nearest) {
+  return fmt::format(
+      "Out of memory: none of {} plans for {} fits on {} x {} ({}). The plan that needs least takes {} of a device's "
+      "{}.",
+      nearest.looked_at, question.job.model.name, nearest.plan.devices(), question.cluster.node.device.title,
+      question.cluster.name, bytes_text(nearest.memory.value()), bytes_text(nearest.capacity.value()));
+}
+
+std::string unfit_training_search_text(const TrainingQuestion& question, const NearestPlan& nearest) {
+  return wrap_lines(unfit_training_search_sentence(question, nearest) + "\n", page_width, 2) +
+         "To fit: more devices, shorter sequences, a smaller model, or fewer sizes fixed by flags.\n\n"
+         "The plan that needs least, for Megatron-LM:\n  " +
+         wrap_lines(megatron_flags(nearest.plan), page_width - 2, 4);
+}
+
+Json unfit_training_search_json(const TrainingQuestion& question, const NearestPlan& nearest) {
+  Json json = search_json(question, {.looked_at = nearest.looked_at, .too_large = nearest.looked_at});
+  json.set("nearest", Json::object({{"plan", to_json(nearest.plan)},
+                                    {"memory_bytes", nearest.memory.value()},
+                                    {"capacity_bytes", nearest.capacity.value()},
+                                    {"megatron_flags", megatron_flags(nearest.plan)}}));
+  return json;
 }
 
 }  // namespace foretoken

@@ -13,4 +13,9 @@ namespace foretoken {
 std::string training_search_text(const TrainingQuestion& question, const TrainingSearchResult& result);
 Json training_search_json(const TrainingQuestion& question, const TrainingSearchResult& result);
 
+// Of a search in which nothing fits: `question` has the plan that needs least. The text begins with the sentence.
+std::string unfit_training_search_sentence(const TrainingQuestion& question, const NearestPlan& nearest);
+std::string unfit_training_search_text(const TrainingQuestion& question, const NearestPlan& nearest);
+Json unfit_training_search_json(const TrainingQuestion& question, const NearestPlan& nearest);
+
 }  // namespace foretoken

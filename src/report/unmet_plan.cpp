@@ -70,7 +70,7 @@ std::string out_of_reach(const ServingPlanReport& report) {
   for (size_t i = 0; i < fastest.size(); ++i) {
     const LatencySlo& slo = report.question.slos[i];
     if (fastest[i].ms <= slo.limit_ms) continue;
-    text += fmt::format(" {} is out of reach: a request alone takes at least {:.3g} ms, by {}.", slo_text(slo),
+    text += fmt::format(" {} is out of reach: even a request alone takes at least {:.3g} ms, with {}.", slo_text(slo),
                         fastest[i].ms, on_hardware(report.question, fastest[i].layout));
   }
   return text;
@@ -118,17 +118,17 @@ std::string unmet_plan_text(const ServingPlanReport& report) {
   const ServingSearchResult& result = report.result;
   std::string text = fmt::format("None of {} layouts serves {}", result.layouts, question.model.name);
   if (question.rate) text += fmt::format(" at {} requests/s", number_text(*question.rate));
-  text += fmt::format(" within {}.", slos_text(question));
+  text += fmt::format(" with {}.", slos_text(question));
   if (result.fastest_alone.empty()) return text + does_not_start(report) + "\n";
   if (result.unexplored > 0) {
-    text += fmt::format(" {} of them might and were not tried (--most-simulated).", result.unexplored);
+    text += fmt::format(" {} of them were not tried and might (raise --most-simulated).", result.unexplored);
   }
   if (const PlanPoint* best = most_capable(report)) {
-    text += fmt::format(" The most that they serve is {}, by {}.", capacity_interval(best->capacity),
+    text += fmt::format(" The best of them sustains {}: {}.", capacity_interval(best->capacity),
                         on_hardware(question, best->layout));
     if (question.rate) {
       const int64_t devices = devices_for(*question.rate, *best);
-      text += fmt::format(" {} requests/s would take about {} such devices", number_text(*question.rate), devices);
+      text += fmt::format(" {} requests/s would need about {} of these devices", number_text(*question.rate), devices);
       if (const std::optional<double> usd = question.usd_per_hour(best->layout)) {
         text += fmt::format(" (${:.2f} an hour)",
                             *usd * static_cast<double>(devices) / static_cast<double>(best->layout.devices()));

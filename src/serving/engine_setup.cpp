@@ -4,10 +4,24 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
-#include "base/text.h"
-
 namespace foretoken {
+namespace {
+
+InputProblem shortage_problem(const ServingMemory& memory) {
+  std::string remedies;
+  for (const Remedy& remedy : memory.remedies) remedies += (remedies.empty() ? "" : ", ") + remedy.change;
+  return {.source = "memory of a GPU",
+          .value = memory_shortage(memory),
+          .expected = fmt::format("the model and room for one sequence of {} tokens (--max-model-len): this engine "
+                                  "would not start",
+                                  memory.flags.max_model_len),
+          .suggestion = remedies};
+}
+
+}  // namespace
+
+EngineDoesNotFit::EngineDoesNotFit(ServingMemory memory)
+    : InputError(shortage_problem(memory)), memory_(std::move(memory)) {}
 
 std::string_view engine_family(std::string_view engine) {
   return engine.substr(0, std::min(engine.find('-'), engine.size()));
@@ -16,13 +30,9 @@ std::string_view engine_family(std::string_view engine) {
 SchedulerOptions scheduler_options(const ServingMemory& memory, const ParallelPlan& plan) {
   const EngineFlags& flags = memory.flags;
   if (!memory.starts) {
-    std::string remedies;
-    for (const Remedy& remedy : memory.remedies) remedies += (remedies.empty() ? "" : ", ") + remedy.change;
-    throw InputError({.source = "KV cache",
-                      .value = fmt::format("{} short of one sequence of {} tokens", bytes_text(memory.short_by.value()),
-                                           flags.max_model_len),
-                      .expected = "room for one sequence of --max-model-len: this engine would not start",
-                      .suggestion = remedies});
+    const bool was_given = flags.num_gpu_blocks_override > 0 || flags.kv_cache_memory_bytes > 0;
+    if (was_given) throw InputError(shortage_problem(memory));
+    throw EngineDoesNotFit(memory);
   }
   return {.max_num_batched_tokens = flags.max_num_batched_tokens,
           .max_num_seqs = flags.max_num_seqs,

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "compose/serving_memory.h"
 #include "compose/stack.h"
 #include "serving/disaggregation.h"
@@ -15,7 +16,18 @@ namespace foretoken {
 // The part of an engine's name before a version is that of its scheduler and stack: vllm-0.19 -> vllm.
 std::string_view engine_family(std::string_view engine);
 
-// Every choice of the engine for this memory. InputError when it would not start.
+// The engine would not start: the model, or one sequence of --max-model-len beside it, does not fit the device.
+class EngineDoesNotFit : public InputError {
+ public:
+  explicit EngineDoesNotFit(ServingMemory memory);
+  const ServingMemory& memory() const { return memory_; }
+
+ private:
+  ServingMemory memory_;
+};
+
+// Every choice of the engine for this memory. EngineDoesNotFit when it would not start; InputError when a size that
+// was given for the cache is too small.
 SchedulerOptions scheduler_options(const ServingMemory& memory, const ParallelPlan& plan);
 
 // Of an encoder: every token reads all others, so that a prompt is never cut nor found in a cache, and nothing is kept

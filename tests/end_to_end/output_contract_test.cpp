@@ -88,6 +88,19 @@ TEST(OutputContract, help_succeeds_everywhere_and_names_json) {
   }
 }
 
+// 0 an answer, 3 an answer that says no (in full; see verdict_test.cpp), 2 wrong input: nothing on standard output.
+TEST(OutputContract, the_exit_status_tells_an_answer_from_a_no_and_from_wrong_input) {
+  const std::string serve = "serve --num-prompts 2 --random-output-len 4 --device h100_sxm --model ";
+  EXPECT_EQ(run_foretoken(serve + "Llama-3.1-8B").status, 0);
+  const Outcome no = run_foretoken(serve + "Llama-3.1-70B --json");
+  EXPECT_EQ(no.status, 3);
+  EXPECT_EQ(no.err, "");
+  EXPECT_NE(parse_json(no.out, "serve").find("failure"), nullptr);
+  const Outcome wrong = run_foretoken(serve + "Llama-9 --json");
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_EQ(wrong.out, "");
+}
+
 TEST(OutputContract, an_estimate_lies_in_its_interval) {
   const Outcome run =
       run_foretoken("step --model Llama-3.1-70B --device h100_sxm -tp 8 --batch 64 --context-len 2048 --json");

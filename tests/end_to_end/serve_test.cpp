@@ -324,8 +324,11 @@ TEST_F(Serve, wrong_load_is_refused) {
   expect_refused(serve("--out-requests " + path("no/such/folder.csv")), "--out-requests");
 }
 
-TEST_F(Serve, a_model_that_does_not_fit_is_refused_with_what_would_help) {
-  expect_refused(run_foretoken("serve --model Llama-3.1-70B --device h100_sxm --num-prompts 1"), "would not start");
+TEST_F(Serve, a_model_that_does_not_fit_is_answered_with_what_would_help) {
+  const Outcome run = run_foretoken("serve --model Llama-3.1-70B --device h100_sxm --num-prompts 1");
+  EXPECT_EQ(run.status, 3) << run.err;
+  EXPECT_NE(run.out.find("Any of these would do:"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("-tp 4"), std::string::npos) << run.out;
 }
 
 TEST_F(Serve, validation_lists_rows_it_cannot_express) {

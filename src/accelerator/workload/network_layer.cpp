@@ -109,7 +109,7 @@ void refuse_dilation(const NetworkLayer& layer) {
   throw InputError({.source = printable(layer.name),
                     .path = "dilation",
                     .value = std::to_string(conv->dilation),
-                    .expected = "1: this model knows no holes between the places of a kernel"});
+                    .expected = "1: dilated convolutions are not supported"});
 }
 
 }  // namespace foretoken

@@ -17,7 +17,11 @@ struct Answer {
   std::string text;
   Json json;
   int exit_status = 0;
+  std::string failure = {};  // one sentence where nothing fits or serves: the text begins with it
+  bool has_results = true;   // false where a failure left nothing to compute
 };
+
+inline constexpr int nothing_fits = 3;  // exit status of an answer with a failure
 
 class Command {
  public:

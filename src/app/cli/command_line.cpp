@@ -143,7 +143,12 @@ class ParsedLine {
     for (const Declared& candidate : declared_) {
       if (!candidate.app->parsed()) continue;
       candidate.options->check_required();
-      return candidate.command->run(library);
+      Answer answer = candidate.command->run(library);
+      if (!answer.failure.empty()) {
+        answer.exit_status = nothing_fits;
+        answer.json.set("failure", answer.failure);
+      }
+      return answer;
     }
     throw InternalError("the parser requires a command");
   }

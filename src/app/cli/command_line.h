@@ -15,7 +15,8 @@ Answer answer_command(const std::vector<std::string>& arguments, const Library& 
 // A command with all its flags and subcommands.
 CommandDeclaration declaration_of(const CommandKind& kind);
 
-// Returns the exit status: 0, 2 for wrong input, 1 for a defect of ours.
+// Returns the exit status: 0; 3 where the answer is that nothing fits or serves; 2 for wrong input; 1 for a defect of
+// ours.
 int run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);
 
 }  // namespace foretoken

@@ -44,7 +44,7 @@ void FleetFlags::declare(Options& options) {
   options.number("--scale-tolerance", scaling.tolerance, {.least = 0, .most = 10},
                  "reactive: share of the target within which nothing changes");
   options.number("--scale-down-window", scaling.stabilization_s, seconds_of_time,
-                 "Seconds over which the most replicas wanted count: they go late");
+                 "Scale down only if demand stayed below capacity for this long, in seconds");
   options.number("--scale-utilization", scaling.utilization, {.least = 0.01, .most = 1},
                  "predictive, seasonal, planner: share of a replica's capacity that is planned for");
   options.number("--scale-tpot", scale_tpot_ms, {.least = 0, .most = 1e6},

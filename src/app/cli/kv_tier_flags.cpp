@@ -132,7 +132,7 @@ KvTierSettings KvTierFlags::settings(const std::vector<ReplicaGroup>& groups, bo
   if (!options.enable_prefix_caching || !scheduler_kind(group.config.scheduler).reads.prefix_caching) {
     throw InputError({.source = tier_flag,
                       .value = "scheduler " + group.config.scheduler,
-                      .expected = "a scheduler with prefix caching, switched on: tiers hold what others can find"});
+                      .expected = "a scheduler with prefix caching, which KV tiers need: add --enable-prefix-caching"});
   }
   const std::optional<Node> node = library.hardware().node_with(group.models.kernels.device());
   KvTierSettings result;

@@ -129,10 +129,11 @@ void LoadFlags::declare(Options& options) {
   options.number("--lognormal-sigma", lognormal_sigma, {.least = 0, .most = 10},
                  "lognormal: deviation of the logarithm; the lengths are means");
   options.integer("--random-prefix-len,--prefix-repetition-prefix-len", prefix_len,
-                  {.least = 0, .most = most_prefix_tokens}, "Tokens that prompts share, in front");
+                  {.least = 0, .most = most_prefix_tokens}, "Length of the prefix that prompts share, in tokens");
   options.integer(
       "--prefix-repetition-num-prefixes", num_prefixes, {.least = 0, .most = most_prefixes},
-      "Different such texts; 0 = one, with prefix_repetition 10 (and 256 shared tokens where none are given)");
+      "Number of distinct shared prefixes; 0 = 1, or 10 with --dataset-name prefix_repetition (whose prefixes have 256 "
+      "tokens unless you say otherwise)");
 
   options.heading(conversations_heading);
   options.integer("--turns", sessions.turns, tokens,

@@ -187,7 +187,9 @@ CommandDeclaration Options::declaration() const {
 
 void Options::check_required() const {
   for (const auto& [flag, option] : required_) {
-    if (option->count() == 0) fail(flag, "not given", "a value: this command needs it (see --help)");
+    if (option->count() > 0) continue;
+    fail(flag, "not given",
+         fmt::format("a value: this command needs it (see --help)\n  {}: {}", flag, option->get_description()));
   }
   for (const auto& child : children_) {
     if (child->was_chosen()) child->check_required();

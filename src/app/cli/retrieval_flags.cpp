@@ -40,12 +40,13 @@ void RetrievalFlags::declare(Options& options) {
   options.number("--rag-vectors", search.vectors, {.least = 1, .most = 1e15}, "Vectors in the index");
   options.number("--rag-code-bytes", search.code_bytes, {.least = 0.125, .most = 1e5}, "Bytes of each, quantized");
   options.number("--rag-probed-share", search.probed_share, {.least = 1e-12, .most = 1},
-                 "Of the index that a question reads: probes over lists");
+                 "Share of the index that a question reads: probes over lists");
   options.integer("--rag-shards", search.shards, counts, "Machines that hold a part of the index each");
-  options.integer("--rag-cores", search.cores, counts, "Cores of such a machine");
-  options.number("--rag-search-ms", search_ms, milliseconds, "Time of a search instead, of a batch");
-  options.integer("--rag-search-batch", search_batch, counts, "Questions that such a search answers together");
-  options.integer("--rag-search-servers", search_servers, counts, "Copies of the index, or of such a search");
+  options.integer("--rag-cores", search.cores, counts, "Cores of a search machine");
+  options.number("--rag-search-ms", search_ms, milliseconds,
+                 "Time of one batch of searches, in place of the index above");
+  options.integer("--rag-search-batch", search_batch, counts, "Questions in one batch of searches");
+  options.integer("--rag-search-servers", search_servers, counts, "Number of search servers");
   options.text("--rag-rerank-model", rerank_model, "Encoder that scores each candidate with the question");
   options.number("--rag-rerank-ms", rerank_ms, milliseconds, "Its time instead, of a batch");
   options.integer("--rag-rerank-candidates", rerank_candidates, {.least = 0, .most = 100'000},

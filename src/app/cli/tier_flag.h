@@ -4,6 +4,7 @@
 namespace foretoken {
 
 inline constexpr const char* tier_help =
-    "What kernel times rest on, as far as there is such a thing for a kernel, else the roofline";
+    "Source of kernel times: measured (a sweep of this GPU), sibling (one of its generation), cross (other GPUs) or "
+    "roofline. best picks the first one available for each kernel";
 
 }  // namespace foretoken

@@ -63,7 +63,7 @@ void TrainingPlanFlags::declare(Options& options) {
   options.integer("--num-virtual-stages-per-pipeline-rank", virtual_stages_, rank_counts,
                   "Chunks of layers on each pipeline rank (interleaving)");
   options.integer("--num-layers-per-virtual-pipeline-stage", layers_per_virtual_stage_, none_or_more,
-                  "The same by the layers of a chunk; 0 = as above");
+                  "Layers per virtual pipeline stage, an alternative to the number of stages; 0 = not given");
   options.integer("--microbatch-group-size-per-virtual-pipeline-stage", micro_batch_group_, none_or_more,
                   "Micro-batches in a row through one chunk; 0 = the fewest that leave no small group, the only one");
   options.choice("--pipeline-schedule,--schedule", schedule_, pipeline_schedule_names(),

@@ -53,7 +53,12 @@ bool is_json(std::string_view content_type) {
 std::string run_answer(const RunRequest& request, const Library& library) {
   try {
     const Answer answer = answer_command(request.arguments, library);
-    return Json::object({{"command_line", request.command_line}, {"answer", answer.json}, {"text", answer.text}})
+    // The page's figures need results; why there are none, and what helps, is in the text.
+    if (!answer.has_results) return error_json(answer.text).dump(0);
+    return Json::object({{"command_line", request.command_line},
+                         {"answer", answer.json},
+                         {"text", answer.text},
+                         {"exit_status", answer.exit_status}})
         .dump(0);
   } catch (const InputError& error) {
     return error_json(error.what(), error.problem()).dump(0);

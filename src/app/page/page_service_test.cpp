@@ -87,6 +87,23 @@ TEST_F(PageServiceTest, a_command_answers_with_the_line_that_repeats_it) {
   EXPECT_GT(document.find("answer")->find("seconds")->find("value")->number(), 0);
 }
 
+TEST_F(PageServiceTest, an_answer_that_says_no_is_an_answer_with_its_exit_status) {
+  const TestAnswer answer = send("POST", "/api/run", R"({"command": "train", "flags": {"model": "Llama-3.1-405B",
+      "cluster": "h100_ib_rail", "devices": 8, "tensor-model-parallel-size": 8, "global-batch-size": 8}})");
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  const Json document = parse_json(answer.body, "answer");
+  EXPECT_EQ(document.find("exit_status")->integer(), 3);
+  EXPECT_THAT(document.find("answer")->find("failure")->string(), StartsWith("Out of memory"));
+}
+
+TEST_F(PageServiceTest, an_engine_that_does_not_start_is_told_with_what_helps) {
+  const TestAnswer answer =
+      send("POST", "/api/run", R"({"command": "serve", "flags": {"model": "Llama-3.1-70B", "device": "h100_sxm"}})");
+  EXPECT_EQ(answer.status, 422);
+  EXPECT_THAT(error_of(answer), StartsWith("Out of memory"));
+  EXPECT_THAT(error_of(answer), HasSubstr("Any of these would do"));
+}
+
 TEST_F(PageServiceTest, events_tell_progress_and_end_with_the_answer) {
   const TestAnswer answer =
       send("POST", "/api/run",

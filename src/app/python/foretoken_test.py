@@ -153,6 +153,11 @@ class Failures(unittest.TestCase):
         self.assertTrue(issubclass(foretoken.InputError, ValueError))
         self.assertEqual(foretoken.InputError.__module__, "foretoken")
 
+    def test_an_answer_that_says_no_is_a_result(self):
+        result = foretoken.serve(model="Llama-3.1-70B", device="h100_sxm", num_prompts=1)
+        self.assertEqual(result.exit_status, 3)
+        self.assertIn("the weights do not fit", result["failure"])
+
     def test_an_unknown_flag_or_command_is_answered_with_the_nearest(self):
         with self.assertRaisesRegex(foretoken.InputError, "did you mean --request-rate"):
             foretoken.serve(model="Llama-3.1-8B", device="h100_sxm", request_rat=4)

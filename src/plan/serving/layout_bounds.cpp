@@ -104,19 +104,19 @@ PruneReason reason_of_slow(SloMetric metric) {
 std::string_view prune_reason_text(PruneReason reason) {
   switch (reason) {
     case PruneReason::no_room:
-      return "weights and the longest request do not fit the memory";
+      return "weights and the longest request do not fit in memory";
     case PruneReason::clash:
-      return "limits do not go together, or no room for the drafter";
+      return "the limits contradict each other, or there is no room for the draft model";
     case PruneReason::cache_too_small:
-      return "KV cache too small for the requests";
+      return "the KV cache is too small for the requests";
     case PruneReason::slow_decode:
-      return "one decode alone breaks TPOT";
+      return "one decode alone exceeds the TPOT limit";
     case PruneReason::slow_prefill:
-      return "the prompt alone breaks TTFT";
+      return "prefill alone exceeds the TTFT limit";
     case PruneReason::slow_answer:
-      return "a request alone breaks E2E";
+      return "a request alone exceeds the end-to-end limit";
     case PruneReason::too_few_requests:
-      return "cannot serve the rate in steady state";
+      return "cannot sustain the request rate";
   }
   return "";
 }

@@ -10,6 +10,7 @@
 #include "report/page/line_chart.h"
 #include "report/page/step_parts.h"
 #include "report/svg.h"
+#include "report/training_report.h"
 
 namespace foretoken {
 namespace {
@@ -84,12 +85,12 @@ void add_training_costs(HtmlPage& page, const TrainingPage& own) {
 
 std::string sentence(const TrainingPage& page) {
   const TrainingEstimate& estimate = page.estimate;
-  std::string text = fmt::format("A step of {} on {} x {} takes {}: {:.0f} tokens/s of each device, {:.1f}% MFU",
-                                 page.question.job.model.name, page.question.devices, page.question.cluster.name,
-                                 interval_text(estimate.iteration.seconds),
-                                 estimate.iteration.tokens_per_second_per_device, 100 * estimate.use.mfu);
-  text += estimate.fits ? "; it fits in memory." : "; it does not fit in memory.";
-  return text;
+  const std::string failure = training_failure(page.question, estimate);
+  return fmt::format("{}A step of {} on {} x {} {} {}: {:.0f} tokens/s of each device, {:.1f}% MFU{}",
+                     failure.empty() ? "" : failure + " With enough memory: ", page.question.job.model.name,
+                     page.question.devices, page.question.cluster.name, failure.empty() ? "takes" : "would take",
+                     interval_text(estimate.iteration.seconds), estimate.iteration.tokens_per_second_per_device,
+                     100 * estimate.use.mfu, failure.empty() ? "; it fits in memory." : ".");
 }
 
 }  // namespace

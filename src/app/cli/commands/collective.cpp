@@ -176,8 +176,9 @@ class CollectiveCommand : public Command {
       if (!predictor.learns_from(one.call))
         throw InputError({.source = "--known",
                           .value = given + ", which tells nothing new",
-                          .expected = "a message of up to 64 KiB, which tells latencies, or a larger one among more "
-                                      "than two devices on PCIe, which tells how these share their host"});
+                          .expected =
+                              "a message of at most 64 KiB to calibrate latency, or a larger one between more than two "
+                              "devices on PCIe to calibrate bandwidth"});
       const std::optional<CommunicationTime> met = predictor.estimate(one.call);
       if (!met || std::abs(met->seconds.value / one.seconds - 1) > met_within)
         throw InputError({.source = "--known",

@@ -17,9 +17,10 @@ class CompareCommand : public Command {
   void declare(Options& options) override {
     options.text("--first", first_, "A foretoken command in quotes: step, train, serve or plan serve with its flags",
                  true);
-    options.text("--second", second_,
-                 "The other one. What does not begin with a command's name are flags that replace those of the first",
-                 true);
+    options.text(
+        "--second", second_,
+        "Second command. You may give only the flags that differ from the first, for example '--device a100_sxm'",
+        true);
     options.text("--html", html_, "Write the comparison as one page");
     options.footer(
         "Examples:\n"
@@ -42,7 +43,8 @@ class CompareCommand : public Command {
     comparison.first_command = line_of(first);
     comparison.second_command = line_of(second);
     comparison.settings = differing_settings(first, second);
-    Answer answer{.text = comparison_text(comparison), .json = comparison_json(comparison)};
+    Answer answer{
+        .text = comparison_text(comparison), .json = comparison_json(comparison), .failure = comparison.failure()};
     if (!html_.empty()) {
       write_file(html_, comparison_html(comparison));
       answer.text += fmt::format("wrote {}\n", html_);

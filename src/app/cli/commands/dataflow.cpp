@@ -22,7 +22,8 @@ class DataflowCommand : public Command {
     options.text("--dataflow", dataflow_,
                  "One that ships (kcp_ws, nlr, rs, xp_ws, ykp_os, yxp_os), a file of directives (.m), or best: the one "
                  "that suits each layer");
-    options.choice("--objective", objective_, {"cycles", "energy", "edp"}, "With best: what to make small");
+    options.choice("--objective", objective_, {"cycles", "energy", "edp"},
+                   "Objective to minimize when best chooses the dataflow: cycles, energy or their product (edp)");
     options.text("--mapping", mapping_, "Instead: MAESTRO's file of layers with their dataflows (.m)");
     options.choice("--reading", reading_, {"physical", "maestro"},
                    "What hardware so directed would do, or what MAESTRO counts");

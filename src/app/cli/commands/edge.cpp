@@ -24,7 +24,7 @@ class EdgeCommand : public Command {
     options.heading("Network");
     options.text("--onnx", onnx_, "An ONNX file, or a graph of another framework (.graph.json)", true);
     graph_.declare(options);
-    options.list("--batch-sizes", batches_, "Also for so many times the graph's batch: 1,2,4");
+    options.list("--batch-sizes", batches_, "Batch sizes to report, as multiples of the graph's batch: 1,2,4");
     options.heading("Device");
     device_.declare(options);
     options.integer(

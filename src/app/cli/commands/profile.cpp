@@ -128,8 +128,9 @@ class ProfileCommand : public Command {
     options.text("--runtime", fusion_request_.runtime, "Name of the runtime; default: as the runner says");
     options.text("--device", fusion_request_.device, "Name of the processor; default: as the machine calls it");
     options.integer("--rounds", fusion_request_.rounds, {.least = 1, .most = 1000}, "Samples of each model in a pass");
-    options.integer("--passes", fusion_request_.passes, {.least = 2, .most = 100},
-                    "Most passes; after two, only chains that are not clear are timed again");
+    options.integer(
+        "--passes", fusion_request_.passes, {.least = 2, .most = 100},
+        "Maximum number of timing passes. After the second pass, only ambiguous operator chains are timed again");
     options.number("--noise", fusion_request_.noise_percent, {.least = 0.01, .most = 50},
                    "Per cent by which a time may be off");
     options.number("--minutes", fusion_request_.minutes, {.least = 0.01, .most = 600}, "Longest pass");

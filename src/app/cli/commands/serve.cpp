@@ -32,6 +32,7 @@
 #include "report/request_life_report.h"
 #include "report/request_shapes_report.h"
 #include "report/serving_breakdown.h"
+#include "report/table.h"
 #include "serving/engine_setup.h"
 #include "serving/results/goal_counts.h"
 #include "serving/results/priority_metrics.h"
@@ -107,6 +108,17 @@ class ServeCommand : public Command {
   }
 
   Answer run(const Library& library) const override {
+    try {
+      return answer(library);
+    } catch (const EngineDoesNotFit& error) {
+      return does_not_fit(error.memory());
+    }
+  }
+
+ private:
+  static constexpr int64_t most_for_intervals = 20'000;
+
+  Answer answer(const Library& library) const {
     load_.check_use(*options_);
     tiers_.check_use(*options_);
     fleet_.check_use(*options_);
@@ -221,11 +233,47 @@ class ServeCommand : public Command {
       write_file(html_, serving_page_html(page));
       answer.text += fmt::format("wrote {}\n", html_);
     }
+    if (run.metrics.completed == 0 && run.metrics.rejected > 0) {
+      answer.failure = nothing_served_text(run.metrics);
+      answer.text = wrap_lines(answer.failure + "\n\n", page_width, 2) + answer.text;
+    }
     return answer;
   }
 
- private:
-  static constexpr int64_t most_for_intervals = 20'000;
+  // The engine would not start, so that no request is served: the run's keys without a run.
+  Answer does_not_fit(const ServingMemory& memory) const {
+    const CacheDemand demand{.sequences = memory.flags.max_num_seqs, .tokens_each = memory.flags.max_model_len};
+    ServingRun run;
+    run.metrics.rejected = load_.requests();
+    for (LatencySummary ServingMetrics::*summary :
+         {&ServingMetrics::ttft, &ServingMetrics::tpot, &ServingMetrics::itl, &ServingMetrics::e2el}) {
+      run.metrics.*summary = latency_summary(LatencyDistribution(), goals_.percentiles());
+    }
+    const ServingReport report{
+        .model = memory.model,
+        .replicas = {{.device = memory.device,
+                      .scheduler = replica_.scheduler.name(memory.flags.engine),
+                      .count = replica_.count,
+                      .devices_each = engine_devices(memory.plan)}},
+        .label = results_.label,
+        .metadata = results_.metadata_pairs(),
+        .num_prompts = load_.requests(),
+        .request_rate = load_.rate(),
+        .burstiness = load_.arrivals.burstiness,
+        .max_concurrency = load_.max_concurrency > 0 ? std::optional(load_.max_concurrency) : std::nullopt,
+        .percentiles = goals_.percentiles(),
+        .percentile_metrics = goals_.shown_metrics(),
+        .priorities = {},
+        .run = run};
+    Answer answer{.text = {}, .json = serving_json(report), .has_results = false};
+    const int64_t devices = engine_devices(memory.plan);
+    answer.failure =
+        fmt::format("Out of memory: {} does not start on {}{}: {}.", memory.model,
+                    devices > 1 ? fmt::format("{} x ", devices) : "", memory.device, memory_shortage(memory));
+    answer.text = wrap_lines(answer.failure + "\n\n", page_width, 2) + serving_memory_text(memory, demand);
+    answer.json.set("serving_memory", serving_memory_json(memory, demand));
+    return answer;
+  }
 
   // What is simulated on its own, not beside each other.
   void check_together(bool metered) const {

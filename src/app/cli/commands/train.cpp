@@ -44,7 +44,9 @@ class TrainCommand : public Command {
     const TrainingQuestion& question = request.question;
     const std::unique_ptr<MachineModels> machine = library.machine(question.cluster, tier_from_name(tier_).value());
     const TrainingEstimate estimate = estimate_training(question, *machine);
-    Answer answer{.text = training_text(question, estimate), .json = training_json(question, estimate)};
+    Answer answer{.text = training_text(question, estimate),
+                  .json = training_json(question, estimate),
+                  .failure = training_failure(question, estimate)};
     add_pipeline(question, estimate.iteration, answer);
     add_notes(answer, request.notes);
     if (!html_.empty()) {

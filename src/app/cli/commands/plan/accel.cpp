@@ -81,7 +81,9 @@ class PlanAccelCommand : public Command {
     const AcceleratorPlan plan = plan_accelerator(question, space, show_progress);
     const AcceleratorPlanReport report{
         .plan = plan, .space = space, .question = question, .work = work_name(asked), .command = options_->line()};
-    Answer answer{.text = accelerator_plan_text(report), .json = accelerator_plan_json(report)};
+    Answer answer{.text = accelerator_plan_text(report),
+                  .json = accelerator_plan_json(report),
+                  .failure = accelerator_plan_failure(report)};
     const auto write = [&](const std::string& file, const std::string& content) {
       if (file.empty()) return;
       write_file(file, content);

@@ -49,6 +49,11 @@ std::vector<std::string> newest_engines() {
   return names;
 }
 
+std::string without_line_end(std::string text) {
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
 class PlanServe : public Command {
  public:
   void declare(Options& options) override {
@@ -116,7 +121,9 @@ class PlanServe : public Command {
     if (!rank.answers()) return {.text = {}, .json = {}};
     files_.write(planner, result);
     const ServingPlanReport report{.question = planner.question, .traffic = planner.traffic, .result = result};
-    return {.text = serving_plan_text(report), .json = serving_plan_json(report)};
+    return {.text = serving_plan_text(report),
+            .json = serving_plan_json(report),
+            .failure = result.winner() == nullptr ? without_line_end(serving_plan_sentence(report)) : ""};
   }
 
  private:
@@ -150,7 +157,9 @@ class PlanServe : public Command {
     if (!rank.answers()) return {.text = {}, .json = {}};
     SharedPlanReport report{.plan = plan, .traffic = {}};
     for (const ServingPlanner& planner : planners) report.traffic.push_back(&planner.traffic);
-    return {.text = shared_plan_text(report), .json = shared_plan_json(report)};
+    return {.text = shared_plan_text(report),
+            .json = shared_plan_json(report),
+            .failure = plan.fits ? "" : shared_plan_sentence(report)};
   }
 
   AskedModel also_asked(const std::string& text) const {

@@ -54,7 +54,17 @@ class PlanTrain : public Command {
     search.choices.most_tensor = most_tensor_;
     search.choices.most_micro_batch = most_micro_batch_;
     show_progress("looking at all plans");
-    const TrainingSearchResult result = search_training_plans(search);
+    TrainingSearchResult result;
+    try {
+      result = search_training_plans(search);
+    } catch (const NoTrainingPlanFits& error) {
+      question.plan = error.nearest().plan;
+      Answer answer{.text = unfit_training_search_text(question, error.nearest()),
+                    .json = unfit_training_search_json(question, error.nearest()),
+                    .failure = unfit_training_search_sentence(question, error.nearest())};
+      add_notes(answer, request.notes);
+      return answer;
+    }
 
     question.plan = result.best.front().plan;
     const TrainingEstimate estimate = estimate_training(question, *machine);

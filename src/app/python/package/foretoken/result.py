@@ -16,7 +16,7 @@ class Result(dict[str, Any]):
         super().__init__(document)
         self.text = text
         self.command = command  # the same question for a shell
-        self.exit_status = exit_status  # not 0 where what was asked to be checked has mistakes
+        self.exit_status = exit_status  # 3: nothing fits or serves (see "failure"); 2: a check found mistakes
 
     def at(self, path: str) -> Any:
         """The value at a path of keys and positions: "seconds.value", "stages.0.operators".

@@ -1,0 +1,187 @@
+// An answer that says no says so first: in the first line for people, in `failure` for programs, in exit status 3.
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "command_test.h"
+#include "run.h"
+
+namespace foretoken {
+namespace {
+
+// The text begins with the verdict and goes on with the answer; the document is one, with `failure`.
+Json expect_no(const std::string& line, const std::string& verdict) {
+  const Outcome text = run_foretoken(line);
+  EXPECT_EQ(text.status, 3) << line << "\n" << text.err;
+  EXPECT_EQ(text.err, "") << line;
+  EXPECT_EQ(in_one_line(text.out).find(verdict), 0u) << line << "\n" << text.out.substr(0, 400);
+  EXPECT_GT(text.out.size(), verdict.size() + 100) << "the answer itself is printed too";
+  std::istringstream lines(text.out);
+  for (std::string own; std::getline(lines, own);) EXPECT_LE(own.size(), 100u) << line << "\n" << own;
+
+  const Outcome json = run_foretoken(line + " --json");
+  EXPECT_EQ(json.status, 3) << line;
+  EXPECT_EQ(json.err, "") << line;
+  Json document = parse_json(json.out, line);
+  EXPECT_EQ(JsonView(document, line).at("failure").string().find(verdict), 0u) << json.out.substr(0, 400);
+  return document;
+}
+
+const std::string too_large =
+    "train --model Llama-3.1-405B --cluster h100_ib_rail --devices 8 -tp 8 --global-batch-size 8 --seq-length 2048";
+
+TEST(Verdict, training_that_does_not_fit_is_out_of_memory_first) {
+  const Json document = expect_no(too_large, "Out of memory: meta-llama/Llama-3.1-405B does not fit on 8 x ");
+  const JsonView view(document, "train");
+  EXPECT_FALSE(view.at("fits").boolean());
+  EXPECT_GT(view.at("seconds").at("value").number(), 0);
+  EXPECT_NE(run_foretoken(too_large).out.find("With enough memory, a step of"), std::string::npos);
+}
+
+TEST(Verdict, training_that_fits_has_no_failure) {
+  const Outcome run = run_foretoken(
+      "train --model Llama-3.1-8B --cluster h100_ib_rail --devices 8 -tp 2 --sharding optimizer --global-batch-size 32 "
+      "--json");
+  EXPECT_EQ(run.status, 0) << run.err;
+  const Json document = parse_json(run.out, "train");
+  EXPECT_TRUE(JsonView(document, "train").at("fits").boolean());
+  EXPECT_FALSE(JsonView(document, "train").has("failure"));
+}
+
+TEST(Verdict, a_comparison_says_which_side_does_not_fit) {
+  const Json document = expect_no("compare --first '" + too_large + "' --second '--model Llama-3.1-8B'",
+                                  "The first command fails: Out of memory: meta-llama/Llama-3.1-405B does not fit");
+  const JsonView view(document, "compare");
+  EXPECT_EQ(view.at("failures").at("first").string().find("Out of memory"), 0u);
+  EXPECT_TRUE(view.at("failures").at("second").is(Json::Kind::null));
+  EXPECT_EQ(view.at("sentence").string().find("The first command fails: Out of memory"), 0u);
+  EXPECT_EQ(view.at("outcomes").items().front().at("name").string(), "fits in memory");
+}
+
+TEST(Verdict, a_comparison_of_a_run_that_serves_nothing_has_no_latencies) {
+  const Json document = expect_no(
+      "compare --first 'serve --model Llama-3.1-8B --device h100_sxm --request-rate 4 --num-prompts 10' "
+      "--second '--model Llama-3.1-70B'",
+      "The second command fails: Out of memory: meta-llama/Llama-3.1-70B does not start on h100_sxm");
+  EXPECT_TRUE(JsonView(document, "compare").at("headlines").items().empty());
+}
+
+TEST(Verdict, a_model_that_does_not_fit_serves_nothing) {
+  const Json document =
+      expect_no("serve --model Llama-3.1-70B --device h100_sxm --num-prompts 10",
+                "Out of memory: meta-llama/Llama-3.1-70B does not start on h100_sxm: the weights do not fit: 141 GB");
+  const JsonView view(document, "serve");
+  EXPECT_EQ(view.at("completed").integer(), 0);
+  EXPECT_EQ(view.at("failed").integer(), 10);
+  EXPECT_FALSE(view.at("serving_memory").at("starts").boolean());
+}
+
+TEST(Verdict, a_sequence_that_does_not_fit_beside_the_weights_is_not_blamed_on_them) {
+  expect_no("serve --model Llama-3.1-8B --device rtx_4090 --num-prompts 10",
+            "Out of memory: meta-llama/Llama-3.1-8B does not start on rtx_4090: the KV cache is ");
+}
+
+TEST(Verdict, a_run_in_which_every_request_fails_says_so_first) {
+  const Json document = expect_no(
+      "serve --model Llama-3.1-8B --device h100_sxm --num-prompts 5 --random-input-len 3000 --max-model-len 2048",
+      "No request was served: all 5 failed (5 with prompt of --max-model-len or more).");
+  EXPECT_EQ(JsonView(document, "serve").at("failed").integer(), 5);
+}
+
+TEST(Verdict, a_run_in_which_some_requests_fail_is_an_answer) {
+  const Outcome run = run_foretoken(
+      "serve --model Llama-3.1-8B --device h100_sxm --num-prompts 40 --random-input-len 2000 --random-range-ratio 0.5 "
+      "--max-model-len 2048 --random-output-len 8 --json");
+  EXPECT_EQ(run.status, 0) << run.err;
+  const Json document = parse_json(run.out, "serve");
+  EXPECT_GT(JsonView(document, "serve").at("failed").integer(), 0);
+  EXPECT_FALSE(JsonView(document, "serve").has("failure"));
+}
+
+TEST(Verdict, a_serving_plan_without_a_layout_is_no_success) {
+  const Json document = expect_no(
+      "plan serve --model Llama-3.1-70B --hardware h100_sxm:1 --slo ttft:500,tpot:50 --engines vllm "
+      "--quantizations config --max-num-seqs 0 --max-num-batched-tokens 0",
+      "None of ");
+  EXPECT_TRUE(JsonView(document, "plan").at("winner").is(Json::Kind::null));
+}
+
+TEST(Verdict, a_training_plan_that_fits_nowhere_names_the_nearest) {
+  const Json document =
+      expect_no("plan train --model Llama-3.1-405B --cluster h100_ib_rail --devices 8 --global-batch-size 8",
+                "Out of memory: none of ");
+  const JsonView nearest = JsonView(document, "plan").at("nearest");
+  EXPECT_GT(nearest.at("memory_bytes").number(), nearest.at("capacity_bytes").number());
+  EXPECT_TRUE(JsonView(document, "plan").at("best").items().empty());
+}
+
+TEST(Verdict, a_design_search_within_impossible_limits_finds_nothing) {
+  expect_no(
+      "plan accel --arch eyeriss_v1 --conv 16x32x14x14x3 --evaluations 6 --tries 50 --final-tries 100 "
+      "--most-area 0.001",
+      "No design around eyeriss_v1 runs convolution within the limits");
+}
+
+TEST(Verdict, only_formats_of_the_device_are_suggested) {
+  const Outcome turing = run_foretoken("serve --model Llama-3.1-8B --device t4 --num-prompts 1");
+  EXPECT_EQ(turing.status, 3) << turing.err;
+  EXPECT_EQ(turing.out.find("fp8"), std::string::npos) << turing.out;
+  const Outcome hopper =
+      run_foretoken("serve --model Qwen3-32B --device h100_sxm --max-model-len 40000 --num-prompts 1");
+  EXPECT_EQ(hopper.status, 3) << hopper.err;
+  EXPECT_NE(hopper.out.find("--quantization fp8"), std::string::npos) << hopper.out;
+}
+
+TEST(Verdict, help_and_manual_tell_the_exit_statuses) {
+  for (const char* line : {"--help", "man"}) {
+    const std::string text = in_one_line(run_foretoken(line).out);
+    EXPECT_NE(text.find("3 the answer is that nothing fits or serves"), std::string::npos) << line;
+  }
+}
+
+// Parts of a serving run are compared for each output token: runs take different numbers of steps.
+TEST(Verdict, parts_of_serving_runs_are_compared_per_output_token) {
+  const std::string first = "serve --model Llama-3.1-8B --device h100_sxm --request-rate 8 --num-prompts 30";
+  const Outcome run = run_foretoken("compare --first '" + first + "' --second '--device h200_sxm' --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json document = parse_json(run.out, "compare");
+  const JsonView view(document, "compare");
+  EXPECT_EQ(view.at("parts_of").string(), "step time per output token");
+  const Outcome alone = run_foretoken(first + " --breakdown --json");
+  const Json own = parse_json(alone.out, "serve");
+  double seconds = 0, parts = 0;
+  for (const JsonView& part : JsonView(own, "serve").at("breakdown").at("operators").items()) {
+    seconds += part.at("seconds").number();
+  }
+  for (const JsonView& part : view.at("parts").items()) parts += part.at("first").number();
+  EXPECT_NEAR(parts, seconds / JsonView(own, "serve").at("total_output_tokens").number(), 1e-9 * seconds);
+  // A faster device, fewer microseconds a token, although the run may take more steps.
+  EXPECT_LT(view.at("parts_difference_seconds").number(), 0);
+}
+
+TEST(Verdict, the_list_of_models_shows_each_name_whole_in_one_line) {
+  const std::string list = run_foretoken("models").out;
+  const Json document = parse_json(run_foretoken("models --json").out, "models");
+  for (const JsonView& model : JsonView(document, "models").at("models").items()) {
+    EXPECT_NE(list.find("\n" + model.at("name").string() + " "), std::string::npos) << model.at("name").string();
+  }
+}
+
+TEST(Verdict, rows_of_a_serving_plan_say_in_full_what_to_run) {
+  const std::string line =
+      "plan serve --model Llama-3.1-8B --hardware h100_sxm:2 --slo ttft:500,tpot:50 --engines vllm --max-num-seqs 0 "
+      "--max-num-batched-tokens 0 -pp 1 --random-output-len 128 --most-simulated 6 --finalists 2";
+  const Outcome run = run_foretoken(line);
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.out.find("..."), std::string::npos) << run.out;
+  const Outcome at_rate = run_foretoken(line + " --request-rate 5");
+  EXPECT_NE(in_one_line(at_rate.out).find("arrive at 5 requests/s"), std::string::npos) << at_rate.out;
+}
+
+TEST(Verdict, a_serving_plan_without_limits_says_which_to_give) {
+  expect_refused(run_foretoken("plan serve --model Llama-3.1-8B --hardware h100_sxm:2"), "--slo");
+}
+
+}  // namespace
+}  // namespace foretoken
