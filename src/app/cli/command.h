@@ -21,7 +21,8 @@ struct Answer {
   bool has_results = true;   // false where a failure left nothing to compute
 };
 
-inline constexpr int nothing_fits = 3;  // exit status of an answer with a failure
+// Exit status of a question that was understood and whose honest answer is no: nothing fits, serves or was scored.
+inline constexpr int answer_is_no = 3;
 
 class Command {
  public:

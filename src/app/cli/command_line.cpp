@@ -145,7 +145,7 @@ class ParsedLine {
       candidate.options->check_required();
       Answer answer = candidate.command->run(library);
       if (!answer.failure.empty()) {
-        answer.exit_status = nothing_fits;
+        answer.exit_status = answer_is_no;
         answer.json.set("failure", answer.failure);
       }
       return answer;

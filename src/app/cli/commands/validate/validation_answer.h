@@ -8,11 +8,8 @@
 
 namespace foretoken {
 
-// Exit status of a question that was understood and whose honest answer is empty: no row was scored.
-inline constexpr int nothing_found = 3;
-
 inline int validation_status(const Validation& validation) {
-  return validation.overall.n > 0 ? 0 : nothing_found;
+  return validation.overall.n > 0 ? 0 : answer_is_no;
 }
 
 // Text and JSON, and the exit status that says whether a row was scored.
