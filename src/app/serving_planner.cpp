@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/facts_digest.h"
+#include "compose/device_formats.h"
 #include "plan/serving/stored_evaluator.h"
 #include "report/serving_files.h"
 
@@ -97,7 +98,8 @@ ShownLayout ServingPlanner::show(const ServingLayout& layout, double rate, doubl
     if (choice.speculates) return;
     const ParallelPlan plan = engine_ranks(choice.plan()).plan;
     const ComposedStepsConfig composed{
-        .model = choice.scheme ? with_scheme(question.model, *choice.scheme) : question.model,
+        .model = choice.scheme ? with_scheme(question.model, *choice.scheme)
+                               : run_on(question.model, question.hardware_of(choice.device).device),
         .plan = plan,
         .models = from.device_models(question.hardware_of(choice.device).device, plan),
         .stack = engine.stack,

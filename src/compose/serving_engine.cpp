@@ -12,6 +12,18 @@
 namespace foretoken {
 namespace {
 
+// vLLM has backends or plugins for all kinds of devices (docs.vllm.ai, installation); SGLang for GPUs and CPUs (its TPU
+// engine, SGLang-JAX, is a program of its own); TensorRT-LLM for NVIDIA's GPUs alone.
+bool runs_anywhere(const Device& /*device*/) {
+  return true;
+}
+bool is_gpu_or_cpu(const Device& device) {
+  return device.kind == DeviceKind::gpu || device.kind == DeviceKind::cpu;
+}
+bool is_nvidia_gpu(const Device& device) {
+  return device.kind == DeviceKind::gpu && equal_ignoring_case(device.vendor, "NVIDIA");
+}
+
 constexpr EngineKind kinds[] = {
     {.name = "vllm",
      .summary = "vLLM V1 since 0.21: CUDA graphs are set aside before the cache",
@@ -20,7 +32,9 @@ constexpr EngineKind kinds[] = {
      .memory_fraction = 0.92,
      .block_size = 16,
      .shares_blocks = true,
-     .graphs_in_budget = true},
+     .graphs_in_budget = true,
+     .hardware = "GPUs, TPUs, Gaudi and CPUs",
+     .runs_on = runs_anywhere},
     {.name = "vllm-0.19",
      .summary = "vLLM V1 from 0.17 to 0.20: CUDA graphs come out of what utilization leaves",
      .fraction_name = "gpu-memory-utilization",
@@ -28,7 +42,9 @@ constexpr EngineKind kinds[] = {
      .memory_fraction = 0.90,
      .block_size = 16,
      .shares_blocks = true,
-     .graphs_in_budget = false},
+     .graphs_in_budget = false,
+     .hardware = "GPUs, TPUs, Gaudi and CPUs",
+     .runs_on = runs_anywhere},
     {.name = "sglang",
      .summary = "SGLang: weights and a token pool share mem-fraction-static",
      .fraction_name = "mem-fraction-static",
@@ -36,7 +52,9 @@ constexpr EngineKind kinds[] = {
      .memory_fraction = 0,
      .block_size = 1,
      .shares_blocks = false,
-     .graphs_in_budget = false},
+     .graphs_in_budget = false,
+     .hardware = "GPUs and CPUs",
+     .runs_on = is_gpu_or_cpu},
     {.name = "trtllm",
      .summary = "TensorRT-LLM: the cache takes a fraction of what weights and activations leave",
      .fraction_name = "free-gpu-memory-fraction",
@@ -44,7 +62,9 @@ constexpr EngineKind kinds[] = {
      .memory_fraction = 0.90,
      .block_size = 32,
      .shares_blocks = false,
-     .graphs_in_budget = false},
+     .graphs_in_budget = false,
+     .hardware = "NVIDIA GPUs",
+     .runs_on = is_nvidia_gpu},
 };
 
 bool has_latent_attention(const Model& model) {
@@ -140,6 +160,20 @@ const EngineKind& engine_kind(std::string_view name) {
                     .value = printable(name),
                     .expected = fmt::format("one of {}", fmt::join(engine_names(), ", ")),
                     .suggestion = nearest_name(name, engine_names()).value_or("")});
+}
+
+void check_engine_runs_on(const std::string& flag, std::string_view name, const Device& device) {
+  const auto* const kind = std::find_if(std::begin(kinds), std::end(kinds),
+                                        [&](const EngineKind& one) { return equal_ignoring_case(one.name, name); });
+  if (kind == std::end(kinds) || kind->runs_on(device)) return;
+  std::vector<std::string_view> others;
+  for (const EngineKind& other : kinds) {
+    if (other.runs_on(device)) others.push_back(other.name);
+  }
+  throw InputError({.source = flag,
+                    .value = fmt::format("{} on {}", kind->name, device.name),
+                    .expected = fmt::format("an engine that runs there: {} ({} runs on {} only)",
+                                            fmt::join(others, ", "), kind->name, kind->hardware)});
 }
 
 Estimate allocatable_bytes(const Device& device) {

@@ -27,14 +27,20 @@ struct EngineKind {
   std::string_view summary;
   std::string_view fraction_name;  // what the engine calls its memory fraction
   MemoryBudget budget;
-  double memory_fraction;  // default; 0 = worked out from chunk and graph sizes
-  int64_t block_size;      // tokens
-  bool shares_blocks;      // blocks of all layer kinds have one size and lie in one pool
-  bool graphs_in_budget;   // CUDA graphs are set aside before the KV cache is sized
+  double memory_fraction;                 // default; 0 = worked out from chunk and graph sizes
+  int64_t block_size;                     // tokens
+  bool shares_blocks;                     // blocks of all layer kinds have one size and lie in one pool
+  bool graphs_in_budget;                  // CUDA graphs are set aside before the KV cache is sized
+  std::string_view hardware;              // what it runs on, in words
+  bool (*runs_on)(const Device& device);  // as its documentation of installation lists
 };
 std::span<const EngineKind> engine_kinds();
 std::vector<std::string> engine_names();
 const EngineKind& engine_kind(std::string_view name);  // InputError suggests the nearest
+
+// InputError, which names those that do, where the engine does not run on the device. `name` is an engine, or a
+// software stack: those of no engine run anywhere.
+void check_engine_runs_on(const std::string& flag, std::string_view name, const Device& device);
 
 // As users give them; 0 = the engine's own choice for the device and model.
 struct EngineFlags {

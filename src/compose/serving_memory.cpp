@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "compose/device_formats.h"
 
 namespace foretoken {
 namespace {
@@ -209,11 +210,9 @@ std::vector<Remedy> remedies_for(const Model& model, const Device& device, const
     if (try_out(model, plan, smaller, change)) break;
   }
   if (bytes_per_element(model.dtype) == 2 && facts(model.scheme).weight_bytes >= 2) {
-    for (const Scheme narrow : {Scheme::fp8, Scheme::int8}) {
-      if (!has(facts(narrow).math)) continue;
-      try_out(with_scheme(model, narrow, narrow), plan, flags, fmt::format("--quantization {}", facts(narrow).name));
-      break;
-    }
+    const bool loads_fp8 = multiplies_in(device, Scheme::fp8) || weight_only_form(Scheme::fp8, device);
+    const Scheme narrow = loads_fp8 ? Scheme::fp8 : has(facts(Scheme::int8).math) ? Scheme::int8 : Scheme::int4_wo;
+    try_out(with_scheme(model, narrow, narrow), plan, flags, fmt::format("--quantization {}", facts(narrow).name));
   }
   for (int64_t factor = 2; factor <= 16; factor *= 2) {
     ParallelPlan wider = plan;

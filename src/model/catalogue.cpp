@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "model/checkpoint_name.h"
 
 namespace foretoken {
 namespace {
@@ -91,16 +92,64 @@ std::optional<std::string> ModelCatalogue::find_by_file_name(std::string_view na
   return only_one(found, name);
 }
 
-// Aliases stand inside the files, so all of them are read.
-std::optional<std::string> ModelCatalogue::find_by_alias(std::string_view name) const {
+// Aliases stand inside the files, so all of them are read. One without an organization is no checkpoint of the hub.
+std::optional<ResolvedName> ModelCatalogue::find_by_alias(std::string_view name) const {
   const std::string wanted = lower_case(name);
   std::vector<std::string> found;
+  ResolvedName result;
   for (const ModelEntry& entry : entries()) {
-    const bool fits = std::any_of(entry.aliases.begin(), entry.aliases.end(),
-                                  [&](const std::string& alias) { return matches(alias, wanted); });
-    if (fits) found.push_back(entry.name);
+    for (const std::string& alias : entry.aliases) {
+      if (!matches(alias, wanted)) continue;
+      found.push_back(entry.name);
+      const bool is_id = alias.find('/') != alias.npos;
+      result = {.entry = entry.name,
+                .checkpoint = is_id ? alias : entry.name,
+                .has_format = parse_checkpoint_name(alias).format.has_value()};
+      break;
+    }
   }
-  return only_one(found, name);
+  if (!only_one(found, name)) return std::nullopt;
+  return result;
+}
+
+// A name that no file lists: one that does, with a format behind it ("-FP8"), or a relative by its name ("-Instruct").
+std::optional<ResolvedName> ModelCatalogue::find_by_parts(std::string_view name) const {
+  // Those who publish models of others as they are.
+  constexpr std::string_view mirrors[] = {"unsloth", "RedHatAI", "neuralmagic", "NousResearch"};
+  const CheckpointName parts = parse_checkpoint_name(name);
+  const bool any_organization = parts.format || parts.organization.empty() ||
+                                std::any_of(std::begin(mirrors), std::end(mirrors), [&](std::string_view mirror) {
+                                  return equal_ignoring_case(mirror, parts.organization);
+                                });
+  const std::string dated = comparable_name(parts.model, true), undated = comparable_name(parts.model, false);
+  if (dated.empty()) return std::nullopt;
+  std::vector<std::string> exact, alike, relatives;
+  const auto add = [](std::vector<std::string>& list, const std::string& id) {
+    if (list.empty() || list.back() != id) list.push_back(id);
+  };
+  for (const ModelEntry& entry : entries()) {
+    std::vector<std::string> ids = entry.aliases;
+    ids.push_back(entry.name);
+    for (const std::string& id : ids) {
+      const CheckpointName known = parse_checkpoint_name(id);
+      if (!any_organization && !equal_ignoring_case(known.organization, parts.organization)) continue;
+      if (equal_ignoring_case(known.model, parts.model)) add(exact, entry.name);
+      const std::string comparable = comparable_name(known.model, true);
+      if (comparable == dated) add(alike, entry.name);
+      if (comparable == undated) add(relatives, entry.name);
+    }
+  }
+  const auto& found = !exact.empty() ? exact : !alike.empty() ? alike : relatives;
+  const std::optional<std::string> entry = only_one(found, name);
+  if (!entry) return std::nullopt;
+  const std::string_view publisher = std::string_view(*entry).substr(0, entry->find('/'));
+  // Qwen publishes its own models in these formats; nobody else's name is known where none is given.
+  const bool by_publisher = !parts.format || publisher == "Qwen" || publisher == "zai-org";
+  const bool bare = parts.organization.empty();
+  return ResolvedName{.entry = *entry,
+                      .checkpoint = bare && by_publisher ? fmt::format("{}/{}", publisher, name) : std::string(name),
+                      .is_listed = !exact.empty(),
+                      .has_format = parts.format.has_value()};
 }
 
 void ModelCatalogue::fail_unknown(std::string_view name) const {
@@ -120,19 +169,43 @@ void ModelCatalogue::fail_unknown(std::string_view name) const {
        .suggestion = nearest_name(name, candidates).value_or("")});
 }
 
-Model ModelCatalogue::model(std::string_view name) const {
-  if (const auto id = find_by_file_name(name)) return read_model_config(file_of(*id));
+ResolvedName ModelCatalogue::resolve(std::string_view name) const {
+  if (const auto id = find_by_file_name(name)) return {.entry = *id, .checkpoint = *id};
   std::error_code ignored;
-  if (!name.empty() && std::filesystem::exists(name, ignored)) return read_model_config(name);
-  if (const auto id = find_by_alias(name)) return read_model_config(file_of(*id));
-  if (name.ends_with(".json")) return read_model_config(name);  // says that there is no such file
+  if (!name.empty() && std::filesystem::exists(name, ignored)) return {.entry = {}, .checkpoint = std::string(name)};
+  if (const auto found = find_by_alias(name)) return *found;
+  if (name.ends_with(".json")) return {.entry = {}, .checkpoint = std::string(name)};  // reading it says what is wrong
+  if (const auto found = find_by_parts(name)) return *found;
   fail_unknown(name);
 }
 
+Model ModelCatalogue::model(std::string_view name) const {
+  const ResolvedName resolved = resolve(name);
+  if (resolved.entry.empty()) {
+    Model model = read_model_config(resolved.checkpoint);
+    const std::filesystem::path path(resolved.checkpoint);
+    // Engines load folders.
+    if (model.name == resolved.checkpoint) {
+      model.checkpoint = path.filename() == "config.json" && path.has_parent_path() ? path.parent_path().string()
+                                                                                    : resolved.checkpoint;
+    }
+    return model;
+  }
+  Model model = read_model_config(file_of(resolved.entry));
+  model.checkpoint = resolved.checkpoint;
+  if (!resolved.is_listed) {
+    model.notes.push_back(
+        fmt::format("the library does not list {}: shapes are those of {}", resolved.checkpoint, resolved.entry));
+  }
+  if (!resolved.has_format) return model;
+  return with_named_format(std::move(model), parse_checkpoint_name(resolved.checkpoint),
+                           std::string_view(resolved.entry).substr(0, resolved.entry.find('/')));
+}
+
 ModelEntry ModelCatalogue::entry(std::string_view name) const {
-  if (const auto id = find_by_file_name(name)) return read_entry(file_of(*id));
-  if (const auto id = find_by_alias(name)) return read_entry(file_of(*id));
-  fail_unknown(name);
+  const ResolvedName resolved = resolve(name);
+  if (resolved.entry.empty()) fail_unknown(name);
+  return read_entry(file_of(resolved.entry));
 }
 
 std::vector<ModelEntry> ModelCatalogue::entries() const {

@@ -39,6 +39,23 @@ TEST(ModelCatalogue, finds_a_model_by_id_in_any_case_by_its_last_part_and_by_ali
   EXPECT_EQ(catalogue.model("deepseek-ai/DeepSeek-V3-0324").name, "deepseek-ai/DeepSeek-V3");
 }
 
+TEST(ModelCatalogue, a_name_resolves_to_the_shapes_and_to_the_checkpoint_that_it_names) {
+  const ModelCatalogue catalogue(folder);
+  const ResolvedName instruct = catalogue.resolve("llama-3.1-8b-instruct");
+  EXPECT_EQ(instruct.entry, "meta-llama/Llama-3.1-8B");
+  EXPECT_EQ(instruct.checkpoint, "meta-llama/Llama-3.1-8B-Instruct");
+  EXPECT_FALSE(instruct.has_format);
+  const ResolvedName quantized = catalogue.resolve("Qwen3-235B-A22B-FP8");
+  EXPECT_EQ(quantized.entry, "Qwen/Qwen3-235B-A22B");
+  EXPECT_EQ(quantized.checkpoint, "Qwen/Qwen3-235B-A22B-FP8");
+  EXPECT_TRUE(quantized.has_format);
+  EXPECT_EQ(catalogue.model("Qwen3-235B-A22B-FP8").expert_scheme, Scheme::fp8_block);
+  EXPECT_EQ(catalogue.resolve("Mixtral-8x7B").checkpoint, "mistralai/Mixtral-8x7B-v0.1");
+  EXPECT_EQ(catalogue.resolve("RedHatAI/Meta-Llama-3.1-70B-Instruct-FP8").entry, "meta-llama/Llama-3.1-70B");
+  EXPECT_FALSE(catalogue.resolve("Qwen3-4B-Instruct-2507").is_listed);
+  EXPECT_THAT(complaint("someone/Llama-3.1-8B"), HasSubstr("foretoken models"));
+}
+
 TEST(ModelCatalogue, an_unknown_name_is_told_the_nearest_one) {
   EXPECT_THAT(complaint("meta-llama/Llama-3.1-80B"), HasSubstr("did you mean meta-llama/Llama-3.1-"));
   EXPECT_THAT(complaint("Llama-3.1-8BB"), HasSubstr("did you mean Llama-3.1-8B?"));

@@ -18,6 +18,7 @@ struct Family {
   std::string_view summary;
   // Fills shapes and layers. Name, family, number formats and common flags are set by the caller.
   Model (*read)(ConfigReader& config);
+  bool reads_experts = false;  // routed experts, where the config has them
 };
 
 std::span<const Family> families();
@@ -27,5 +28,6 @@ const Family* find_family(std::string_view model_type_or_architecture);
 
 // Every model_type that is read, in the order of the list.
 std::vector<std::string> known_model_types();
+std::vector<std::string> model_types_with_experts();  // those of families that read routed experts
 
 }  // namespace foretoken

@@ -51,15 +51,33 @@ std::string nearest_type(const std::string& typed, const std::vector<std::string
   return best;
 }
 
+// The key by which a config says that it routes tokens to experts; empty: it says nothing of the kind.
+std::string expert_key(const JsonView& text) {
+  for (const char* key : {"num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts", "num_moe_experts",
+                          "num_experts_per_tok", "moe_intermediate_size", "moe_topk", "moe_top_k"}) {
+    const auto value = text.find(key);
+    if (!value || value->is(Json::Kind::null)) continue;
+    const bool is_number = value->is(Json::Kind::integer) || value->is(Json::Kind::number);
+    if (!is_number || value->number() > 1) return key;
+  }
+  return {};
+}
+
 [[noreturn]] void fail_unknown_family(const JsonView& text, const JsonView& whole, const std::vector<Said>& names) {
   std::vector<std::string> lacking;
   for (const char* key : {"hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
                           "num_key_value_heads", "head_dim", "vocab_size", "max_position_embeddings"}) {
     if (!text.has(key)) lacking.emplace_back(key);
   }
-  const std::vector<std::string> known = known_model_types();
+  const std::string experts = expert_key(text);
+  const std::vector<std::string> known = experts.empty() ? known_model_types() : model_types_with_experts();
   std::string expected = fmt::format("a family that is known: {}.", fmt::join(known, ", "));
-  if (lacking.empty()) {
+  if (!experts.empty()) {
+    expected = fmt::format(
+        "a family that reads experts, because the config has {}: {}. If the layers have the shapes of one of these "
+        "families, set model_type to it",
+        experts, fmt::join(known, ", "));
+  } else if (lacking.empty()) {
     expected += " It has all common keys: if its layers are shaped like llama's, set model_type to llama";
   } else {
     expected += fmt::format(" Of the common keys it lacks {}", fmt::join(lacking, ", "));
@@ -70,6 +88,19 @@ std::string nearest_type(const std::string& typed, const std::vector<std::string
                     .value = names.empty() ? "(absent, and no architectures)" : printable(names.front().name),
                     .expected = std::move(expected),
                     .suggestion = names.empty() ? "" : nearest_type(names.front().name, known)});
+}
+
+// A dense family would read a model of experts as a far smaller one.
+void check_experts_are_read(const JsonView& text, const Said& said, const Model& model, const Family& family) {
+  if (family.reads_experts || model.has_experts()) return;
+  const std::string experts = expert_key(text);
+  if (experts.empty()) return;
+  throw InputError({.source = text.source(),
+                    .line = text.value().line(),
+                    .path = "model_type",
+                    .value = printable(said.name),
+                    .expected = fmt::format("a family that reads experts, because the config has {}: {}", experts,
+                                            fmt::join(model_types_with_experts(), ", "))});
 }
 
 Model read_config(const JsonView& whole, const std::optional<JsonView>& quantization_beside) {
@@ -83,6 +114,7 @@ Model read_config(const JsonView& whole, const std::optional<JsonView>& quantiza
     if (family == nullptr) continue;
     ConfigReader config(text, whole);
     Model model = family->read(config);
+    check_experts_are_read(text, said, model, *family);
     read_number_formats(config, quantization_beside, model);
     model.family = said.is_model_type ? said.name : family->model_types.substr(0, family->model_types.find(' '));
     model.notes = std::move(config.notes());
@@ -117,6 +149,11 @@ bool Model::is_encoder_only() const {
     mixes = true;
   }
   return mixes;
+}
+
+bool Model::is_quantized() const {
+  const Scheme plain = plain_scheme(dtype);
+  return scheme != plain || expert_scheme != plain;
 }
 
 Model read_model_config(const std::filesystem::path& file_or_directory) {

@@ -129,8 +129,9 @@ struct LoraAdapter {
 struct ExpertPopularity;  // expert_popularity.h
 
 struct Model {
-  std::string name;    // org/name, or the path it was read from
-  std::string family;  // model_type
+  std::string name;             // org/name, or the path it was read from
+  std::string checkpoint = {};  // what an engine is told to load: the hub id or path that was asked for; empty = name
+  std::string family;           // model_type
   int64_t hidden = 0, vocabulary = 0, max_positions = 0;
   int64_t embedding_width = 0;  // 0 = hidden (opt-350m projects from a narrower one)
   int64_t position_rows = 0;    // learned positions
@@ -150,11 +151,15 @@ struct Model {
   Scheme expert_scheme = Scheme::bf16;     // routed experts where they differ (gpt-oss: mxfp4)
   std::shared_ptr<const ExpertPopularity> expert_popularity;  // how tokens choose routed experts; nothing = by chance
   DType dtype = DType::bf16;                                  // activations, embeddings, norms
-  std::vector<std::string> notes;  // what a reader should know: an assumption, a part not modelled
+  std::optional<DType> cache_dtype = {};    // of the KV cache where the checkpoint states one; nothing = dtype
+  std::optional<Scheme> named_scheme = {};  // the format that the checkpoint's name states
+  std::vector<std::string> notes;           // what a reader should know: an assumption, a part not modelled
 
   Scheme mixer_scheme() const { return attention_scheme.value_or(scheme); }
   bool has_experts() const;      // some layer routes tokens
   bool is_encoder_only() const;  // tokens are mixed, and nowhere causally
+  bool is_quantized() const;     // its weights are published in a narrower format than its activations
+  const std::string& served_name() const { return checkpoint.empty() ? name : checkpoint; }
 };
 
 // Reads a config.json, a file of data/models, or a directory that holds a config.json; hf_quant_config.json beside it

@@ -221,7 +221,9 @@ Flops model_flops(const Model& model, const StepRequest& request) {
 }
 
 Model with_scheme(Model model, Scheme linear, std::optional<Scheme> experts) {
-  model.scheme = linear;
+  // MXFP4 checkpoints quantize routed experts alone (gpt-oss: modules_to_not_convert lists attention).
+  const bool experts_alone = linear == Scheme::mxfp4_wo && !experts && model.has_experts();
+  model.scheme = experts_alone ? plain_scheme(model.dtype) : linear;
   model.expert_scheme = experts.value_or(linear);
   model.attention_scheme.reset();
   return model;

@@ -130,7 +130,8 @@ std::vector<std::vector<CachePart>> rank_cache(const Model& model, DType kv_dtyp
 // Counts matrix multiplies, attention, experts and recurrences.
 Flops model_flops(const Model& model, const StepRequest& request);
 
-// The model with other number formats: of its linear layers, and of its routed experts (by default the same).
+// The model with other number formats: of its linear layers, and of its routed experts (by default the same; MXFP4 alone
+// is a format of routed experts where there are any).
 Model with_scheme(Model model, Scheme linear, std::optional<Scheme> experts = std::nullopt);
 
 }  // namespace foretoken

@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "compose/device_formats.h"
 #include "plan/serving/launch_command.h"
+#include "plan/serving/layout_space.h"
 #include "report/json_rows_csv.h"
 #include "report/serving_plan_words.h"
 #include "report/table.h"
@@ -118,6 +120,16 @@ std::string best_in_text(const FrontierRun& one) {
     if (one.best_in[i]) text += (text.empty() ? "" : " ") + std::string(names[i]);
   }
   return text;
+}
+
+// What the reader should know of the model, and of engines that were not tried.
+std::vector<std::string> notes_of(const ServingPlanReport& report) {
+  std::vector<std::string> notes = report.question.model.notes;
+  if (const PlanPoint* winner = report.result.winner(); winner != nullptr && !winner->layout.pool.engine.scheme) {
+    notes = run_on(report.question.model, report.question.hardware_of(winner->layout.pool.engine.device).device).notes;
+  }
+  for (std::string& sentence : left_out(report.question)) notes.push_back(std::move(sentence));
+  return notes;
 }
 
 // Devices that were offered and are in no row.
@@ -244,7 +256,7 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
   const ServingQuestion& question = report.question;
   const PlanPoint* winner = report.result.winner();
   if (winner == nullptr) return unmet_plan_text(report);
-  std::string text = fmt::format("Serve {} on {} as {}: it sustains {} with {}", question.model.name,
+  std::string text = fmt::format("Serve {} on {} as {}: it sustains {} with {}", question.model.served_name(),
                                  hardware_text(question, winner->layout), layout_text(winner->layout),
                                  capacity_interval(winner->capacity), slos_text(question));
   text += cost_text(question, *winner) + energy_text(question, *winner) + ".";
@@ -306,6 +318,7 @@ std::string serving_plan_text(const ServingPlanReport& report) {
   if (const PlanPoint* winner = report.result.winner()) {
     text += "\nTo start it:\n" + launch_text(report, winner->layout);
   }
+  for (const std::string& note : notes_of(report)) text += wrap_lines(fmt::format("note: {}\n", note), page_width, 2);
   if (!report.result.points.empty()) {
     text +=
         "\n" +
@@ -354,10 +367,12 @@ Json serving_plan_json(const ServingPlanReport& report) {
   for (size_t i = 0; i < prune_reasons; ++i) {
     pruned.set(std::string(prune_reason_text(static_cast<PruneReason>(i))), result.pruned[i]);
   }
+  Json notes = Json::array();
+  for (const std::string& note : notes_of(report)) notes.push(note);
   Json alike = Json::array();
   for (const size_t i : indistinguishable(question, result)) alike.push(result.points[i].layout.key());
   Json json = Json::object({{"sentence", serving_plan_sentence(report)},
-                            {"model", question.model.name},
+                            {"model", question.model.served_name()},
                             {"slos", std::move(slos)},
                             {"attainment_percent", number_or_null(question.joint_percent)},
                             {"rate", number_or_null(question.rate)},
@@ -369,6 +384,7 @@ Json serving_plan_json(const ServingPlanReport& report) {
   const PlanPoint* winner = result.winner();
   json.set("winner", winner != nullptr ? point_json(report, *winner) : Json());
   json.set("commands", winner != nullptr ? launch_json(report, winner->layout) : Json::array());
+  json.set("notes", std::move(notes));
   json.set("not_distinguishable", std::move(alike));
   json.set("ranking", std::move(ranking));
   json.set("frontier", std::move(frontier));

@@ -48,7 +48,7 @@ std::string serving_plan_svg(const ServingPlanReport& report) {
   const PlanFrame frame{.across = Axis::linear(0, most_user, plan_left, plan_right),
                         .up = Axis::linear(0, most_device, plan_bottom, plan_top)};
   Svg svg(plan_width, plan_height, "Speed for a user against work of a GPU");
-  svg.text({plan_left, 34}, fmt::format("{}: runs within the limits", report.question.model.name),
+  svg.text({plan_left, 34}, fmt::format("{}: runs within the limits", report.question.model.served_name()),
            {.size = 15, .bold = true});
   draw_plan_axes(svg, frame);
   const PlanPoint* winner = result.winner();

@@ -200,7 +200,7 @@ std::string work_sentence(const StepRequest& request) {
 std::string step_sentence(const StepEstimate& step, const Model& model, const Device& device) {
   const std::string devices = step.devices == 1 ? device.title : fmt::format("{:g} x {}", step.devices, device.title);
   const std::string replicas = step.plan.data > 1 ? fmt::format(" on each of {} replicas", step.plan.data) : "";
-  std::string text = fmt::format("{} on {}: {}{} takes about {} (90% interval {} to {})", model.name, devices,
+  std::string text = fmt::format("{} on {}: {}{} takes about {} (90% interval {} to {})", model.served_name(), devices,
                                  work_sentence(step.request), replicas, duration_text(step.seconds.value),
                                  duration_text(step.seconds.low), duration_text(step.seconds.high));
   if (step.request.phase == StepPhase::decode) {
@@ -238,7 +238,7 @@ Json step_json(const StepEstimate& step, const Model& model, const Device& devic
   Json notes = Json::array();
   for (const std::string& note : notes_of(step, model)) notes.push(note);
   return Json::object(
-      {{"model", model.name},
+      {{"model", model.served_name()},
        {"device", device.name},
        {"devices", step.devices},
        {"phase", step_phase_name(step.request.phase)},

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "compose/device_formats.h"
 #include "model/expert_popularity.h"
 
 namespace foretoken {
@@ -21,6 +22,13 @@ Scheme scheme_named(std::string_view name) {
                     .value = printable(name),
                     .expected = fmt::format("one of {}", fmt::join(scheme_names(), ", ")),
                     .suggestion = nearest_name(name, scheme_names()).value_or("")});
+}
+
+// Whether a scheme that is asked for is the one that the checkpoint's name states: fp8 says nothing of its scales.
+bool agrees(Scheme asked, Scheme named) {
+  const bool both_fp8 =
+      (asked == Scheme::fp8 || asked == Scheme::fp8_block) && (named == Scheme::fp8 || named == Scheme::fp8_block);
+  return asked == named || both_fp8;
 }
 
 // "fp8", or parts apart: "nvfp4,attention=bf16". A scheme alone is that of all parts which are not named.
@@ -45,6 +53,12 @@ Model quantized(Model model, std::string_view text) {
     }
     schemes[part] = scheme_named(item.substr(equals + 1));
   }
+  if (others && model.named_scheme) {
+    check_agrees_with_name("--quantization", *others, model);
+    if (schemes.empty()) return model;
+    others.reset();
+  }
+  if (others && schemes.empty()) return with_scheme(std::move(model), *others);
   const auto of = [&](std::string_view part, Scheme as_config_says) {
     const auto found = schemes.find(part);
     return found != schemes.end() ? found->second : others.value_or(as_config_says);
@@ -56,6 +70,15 @@ Model quantized(Model model, std::string_view text) {
 }
 
 }  // namespace
+
+void check_agrees_with_name(const std::string& flag, Scheme asked, const Model& model) {
+  if (!model.named_scheme || agrees(asked, *model.named_scheme)) return;
+  throw InputError({.source = flag,
+                    .value = std::string(facts(asked).name),
+                    .expected = fmt::format("{}, the format that the name {} states; leave {} out, or give the model's "
+                                            "name without the format",
+                                            facts(*model.named_scheme).name, model.served_name(), flag)});
+}
 
 void ModelFlags::declare_model(Options& options) {
   options.heading("Model and hardware");
@@ -91,6 +114,18 @@ void ModelFlags::declare_parallelism(Options& options) {
 Model ModelFlags::read_model(const Library& library) const {
   Model result = library.models().model(model);
   if (!quantization.empty()) result = quantized(std::move(result), quantization);
+  if (!device.empty()) {
+    const Device on = library.hardware().device(device);
+    if (!quantization.empty()) {
+      // Nobody quantizes to fp4 for a device without it; fp8 weights at least are loaded there.
+      for (const Scheme scheme : {result.scheme, result.mixer_scheme(), result.expert_scheme}) {
+        if (facts(scheme).math == DType::fp4 && !result.named_scheme) {
+          check_multiplies_in("--quantization", DType::fp4, on, quantization);
+        }
+      }
+    }
+    result = run_on(std::move(result), on);
+  }
   if (!expert_popularity.empty() || redundant_experts > 0) result.expert_popularity = popularity_of(result);
   return result;
 }
@@ -133,7 +168,7 @@ std::shared_ptr<const ExpertPopularity> ModelFlags::popularity_of(const Model& p
 }
 
 DType ModelFlags::kv_dtype(const Model& parsed) const {
-  if (lower_case(kv_cache_dtype) == "auto") return parsed.dtype;
+  if (lower_case(kv_cache_dtype) == "auto") return parsed.cache_dtype.value_or(parsed.dtype);
   const std::optional<DType> dtype = dtype_from_name(kv_cache_dtype);
   if (!dtype) {
     throw InputError({.source = "--kv-cache-dtype",

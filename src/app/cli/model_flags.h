@@ -10,6 +10,9 @@
 
 namespace foretoken {
 
+// InputError where the model's name states another format than the one asked for.
+void check_agrees_with_name(const std::string& flag, Scheme asked, const Model& model);
+
 struct ModelFlags {
   std::string model;
   std::string device;
@@ -24,6 +27,7 @@ struct ModelFlags {
   void declare_model(Options& options);
   void declare_parallelism(Options& options);
 
+  // As engines run it on the device: InputError for a format that the device does not have.
   Model read_model(const Library& library) const;
   DType kv_dtype(const Model& parsed) const;
   ParallelPlan parallel_plan() const;

@@ -131,8 +131,10 @@ void Options::number(const std::string& names, double& target, Range<double> all
        .help = help,
        .fallback = required ? "" : number_text(target),
        .required = required},
-      [&target, allowed](const std::string& flag, const std::string& value) {
-        const std::optional<double> number = parse_number(value);
+      [&target, allowed, is_money = help.find("USD") != std::string::npos](const std::string& flag,
+                                                                           const std::string& value) {
+        const size_t sign = is_money && value.starts_with('$') ? 1 : 0;
+        const std::optional<double> number = parse_number(std::string_view(value).substr(sign));
         if (!number || *number < allowed.least || *number > allowed.most)
           fail(flag, value, range_words("a number", allowed));
         target = *number;

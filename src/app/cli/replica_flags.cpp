@@ -4,6 +4,7 @@
 
 #include "app/cli/tier_flag.h"
 #include "base/error.h"
+#include "compose/serving_engine.h"
 #include "serving/engine_setup.h"
 #include "serving/router.h"
 #include "serving/steps/composed_steps.h"
@@ -131,6 +132,8 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
   const Model parsed = model.read_model(library);
   const auto [plan, ranks] = engine_ranks(model.parallel_plan());
   DeviceModels models = library.device_models(model.device, plan, tier_from_name(tier).value());
+  check_engine_runs_on("--engine", engine.engine.engine, models.kernels.device());
+  if (!stack.empty()) check_engine_runs_on("--stack", stack, models.kernels.device());
   const bool held_busy = sustained || metered || power.given();
   if (held_busy) models.power = board_power(*this, models.kernels.device(), library);
   const DType kv_dtype = model.kv_dtype(parsed);

@@ -20,6 +20,27 @@ std::string config_help() {
   return text;
 }
 
+// Draft heads on the hub are not in the library: what to give instead depends on the method.
+Model known_draft(const SpeculativeConfig& config, const Library& library) {
+  try {
+    return library.models().model(config.model);
+  } catch (const InputError& error) {
+    if (error.problem().source != "model") throw;
+    const std::string_view method = config.method->name;
+    const bool has_default = method == "eagle" || method == "eagle3" || method == "mtp";
+    throw InputError({.source = config_flag,
+                      .path = "model",
+                      .value = printable(config.model),
+                      .expected = fmt::format("{}a built-in model (`foretoken models` lists them), or a path to the "
+                                              "draft's config.json",
+                                              has_default ? fmt::format("no model with {}: the draft then has one "
+                                                                        "layer like the target's; or ",
+                                                                        method)
+                                                          : ""),
+                      .suggestion = error.problem().suggestion});
+  }
+}
+
 }  // namespace
 
 void SpeculationFlags::declare(Options& options) {
@@ -54,7 +75,7 @@ SpeculativeConfig SpeculationFlags::read(const Model& target) const {
 std::optional<Model> SpeculationFlags::draft_model(const SpeculativeConfig& read_config, const Library& library) const {
   std::optional<Model> draft;
   if (!read_config.model.empty() && read_config.method->network != nullptr) {
-    draft = library.models().model(read_config.model);
+    draft = known_draft(read_config, library);
     if (!read_config.quantization.empty()) {
       const std::optional<Scheme> scheme = scheme_from_name(read_config.quantization);
       if (!scheme) {

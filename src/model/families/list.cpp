@@ -26,27 +26,27 @@ constexpr Family list[] = {
     {"phi", "Phi-2: parallel block with biases", read_phi},
     {"bert roberta xlm-roberta camembert", "encoder only", read_bert},
     {"t5 mt5 switch_transformers", "encoder and decoder; Switch has experts in every second layer", read_t5},
-    {"mixtral", "llama with experts", read_mixtral},
-    {"phimoe", "Phi-3.5-MoE: experts, layer norms, biases", read_phimoe},
-    {"qwen2_moe", "experts with a gated shared expert, q/k/v bias", read_qwen2_moe},
-    {"qwen3_moe qwen3_vl_moe qwen3_vl_moe_text", "experts, a norm on each query and key head", read_qwen3_moe},
-    {"glm4_moe", "GLM-4.5: DeepSeek's experts, grouped attention", read_glm4_moe},
-    {"gpt_oss", "experts with biases, sinks, windows on every second layer", read_gpt_oss},
-    {"llama4 llama4_text", "experts with a shared one, chunked attention on three layers of four", read_llama4},
+    {"mixtral", "llama with experts", read_mixtral, true},
+    {"phimoe", "Phi-3.5-MoE: experts, layer norms, biases", read_phimoe, true},
+    {"qwen2_moe", "experts with a gated shared expert, q/k/v bias", read_qwen2_moe, true},
+    {"qwen3_moe qwen3_vl_moe qwen3_vl_moe_text", "experts, a norm on each query and key head", read_qwen3_moe, true},
+    {"glm4_moe", "GLM-4.5: DeepSeek's experts, grouped attention", read_glm4_moe, true},
+    {"gpt_oss", "experts with biases, sinks, windows on every second layer", read_gpt_oss, true},
+    {"llama4 llama4_text", "experts with a shared one, chunked attention on three layers of four", read_llama4, true},
     {"deepseek_v3 deepseek_v2 kimi_k2 deepseek_v32 glm_moe_dsa", "latent attention, fine-grained experts",
-     read_deepseek},
-    {"deepseek_v4", "compressed attention, hyper-connections, fine-grained experts", read_deepseek_v4},
+     read_deepseek, true},
+    {"deepseek_v4", "compressed attention, hyper-connections, fine-grained experts", read_deepseek_v4, true},
     {"gemma", "head size apart from the width, tied", read_gemma},
     {"gemma2", "four norms a layer, window on every second layer", read_gemma2},
     {"gemma3 gemma3_text", "five window layers, then a full one", read_gemma3},
-    {"gemma4 gemma4_text", "full layers with their own head size; dense MLP beside experts", read_gemma4},
-    {"minimax_m2", "experts, query and key normed whole", read_minimax_m2},
-    {"minimax_m3 minimax_m3_vl minimax_m3_text", "experts, block-sparse attention", read_minimax_m3},
-    {"minimax_text_01 minimax", "seven lightning-attention layers, then a softmax one", read_minimax_text_01},
+    {"gemma4 gemma4_text", "full layers with their own head size; dense MLP beside experts", read_gemma4, true},
+    {"minimax_m2", "experts, query and key normed whole", read_minimax_m2, true},
+    {"minimax_m3 minimax_m3_vl minimax_m3_text", "experts, block-sparse attention", read_minimax_m3, true},
+    {"minimax_text_01 minimax", "seven lightning-attention layers, then a softmax one", read_minimax_text_01, true},
     {"qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text qwen3_next", "three gated-delta layers, then full attention",
-     read_qwen3_5},
-    {"kimi_linear kimi_k3", "three KDA layers, then latent attention", read_kimi_linear},
-    {"nemotron_h", "Mamba-2, attention, MLP or experts, by a pattern string", read_nemotron_h},
+     read_qwen3_5, true},
+    {"kimi_linear kimi_k3", "three KDA layers, then latent attention", read_kimi_linear, true},
+    {"nemotron_h", "Mamba-2, attention, MLP or experts, by a pattern string", read_nemotron_h, true},
     {"mamba2", "Mamba-2 only", read_mamba2},
 };
 
@@ -100,6 +100,15 @@ const Family* find_family(std::string_view model_type_or_architecture) {
 std::vector<std::string> known_model_types() {
   std::vector<std::string> types;
   for (const Family& family : list) {
+    for_each_word(family.model_types, [&](std::string_view type) { types.emplace_back(type); });
+  }
+  return types;
+}
+
+std::vector<std::string> model_types_with_experts() {
+  std::vector<std::string> types;
+  for (const Family& family : list) {
+    if (!family.reads_experts) continue;
     for_each_word(family.model_types, [&](std::string_view type) { types.emplace_back(type); });
   }
   return types;

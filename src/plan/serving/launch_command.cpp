@@ -73,6 +73,9 @@ void add_expert_flags(const EngineChoice& engine, std::string_view family, std::
 
 void add_format_flags(const EngineChoice& engine, const Model& model, const LaunchFlags& flags, std::string& line,
                       std::string& note) {
+  const std::string served = shell_word(model.served_name());
+  const bool is_hub_name = model.served_name() != model.name && model.served_name().find('/') == std::string::npos;
+  if (is_hub_name && model.named_scheme) note += "write the organization that published it before the model's name; ";
   if (engine.scheme && *engine.scheme != model.scheme) {
     const std::string_view scheme = facts(*engine.scheme).name;
     // The other schemes need weights that were quantized before, and TensorRT-LLM always does.
@@ -80,12 +83,12 @@ void add_format_flags(const EngineChoice& engine, const Model& model, const Laun
       line += " --quantization fp8";
     } else {
       note += fmt::format("MODEL is a checkpoint of it in {}; ", scheme);
-      const size_t name = line.find(model.name);
+      const size_t name = line.find(served);
       ensure(name != std::string::npos, "the line names the model");
-      line.replace(name, model.name.size(), "MODEL");
+      line.replace(name, served.size(), "MODEL");
     }
   }
-  if (engine.kv_dtype == model.dtype) return;
+  if (engine.kv_dtype == model.cache_dtype.value_or(model.dtype)) return;
   const std::string_view type =
       engine.kv_dtype == DType::fp8 && flags.family == "sglang" ? "fp8_e4m3" : dtype_name(engine.kv_dtype);
   if (flags.kv_dtype.empty()) {
@@ -150,7 +153,7 @@ LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, st
   const LaunchFlags& flags = flags_of(engine_family(engine.engine));
   LaunchCommand command{.count = place ? 1 : pool.replicas, .role = std::string(role), .line = {}, .note = {}};
   std::string& line = command.line;
-  line = fmt::format(fmt::runtime(flags.program), question.model.name);
+  line = fmt::format(fmt::runtime(flags.program), shell_word(question.model.served_name()));
   const int64_t tensor = engine.tensor * (flags.tensor_counts_attention_ranks ? engine.attention_ranks : 1);
   line += fmt::format(" {} {}", flags.tensor, tensor);
   if (engine.pipeline > 1) line += fmt::format(" {} {}", flags.pipeline, engine.pipeline);

@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "compose/device_formats.h"
 #include "compose/serving_engine.h"
+#include "serving/engine_setup.h"
 
 namespace foretoken {
 namespace {
@@ -25,6 +27,31 @@ bool computes(const Device& device, const std::optional<Scheme>& scheme) {
   if (!scheme) return true;
   const DType math = facts(*scheme).math;
   return device.type_or_fallback(math) == math;
+}
+
+// Engines that load weights in a format which the device does not multiply in (weight_only_form).
+bool loads_foreign_formats(std::string_view engine) {
+  return engine_family(engine) != "trtllm";
+}
+
+bool multiplies_own_format(const Model& model, const Device& device) {
+  return multiplies_in(device, model.scheme) && multiplies_in(device, model.mixer_scheme()) &&
+         (!model.has_experts() || multiplies_in(device, model.expert_scheme));
+}
+
+// Nothing where the engine runs the model in the format on the device; else why not.
+std::string obstacle(const ServingQuestion& question, const Device& device, const std::string& engine,
+                     const std::optional<Scheme>& scheme) {
+  const EngineKind& kind = engine_kind(engine);
+  if (!kind.runs_on(device)) return fmt::format("{} runs on {} only", kind.name, kind.hardware);
+  if (scheme) {
+    return computes(device, scheme) ? "" : fmt::format("the device does not multiply in {}", facts(*scheme).name);
+  }
+  const Model& model = question.model;
+  if (multiplies_own_format(model, device) || (loads_foreign_formats(engine) && loads_on(model, device))) return "";
+  const Scheme own = multiplies_in(device, model.scheme) ? model.expert_scheme : model.scheme;
+  return fmt::format("{} runs {} weights only on devices that multiply in {}", kind.name, facts(own).name,
+                     dtype_name(facts(own).math));
 }
 
 bool suits(const Model& model, const ParallelPlan& plan) {
@@ -65,7 +92,7 @@ std::vector<EngineChoice> engine_choices(const ServingQuestion& question, const 
   for (const EngineChoice& cut : engine_cuts(question, hardware)) {
     for (const std::string& engine : choices.engines) {
       for (const std::optional<Scheme>& scheme : choices.schemes) {
-        if (!computes(hardware.device, scheme)) continue;
+        if (!obstacle(question, hardware.device, engine, scheme).empty()) continue;
         for (const DType kv_dtype : choices.kv_dtypes) {
           EngineChoice choice = cut;
           choice.engine = engine;
@@ -252,6 +279,25 @@ ReplicaCounts finest_counts(int64_t most, const Count& count) {
 }
 
 }  // namespace
+
+std::vector<std::string> left_out(const ServingQuestion& question) {
+  std::vector<std::string> sentences;
+  for (const HardwareChoice& hardware : question.hardware) {
+    for (const std::string& engine : question.choices.engines) {
+      for (const std::optional<Scheme>& scheme : question.choices.schemes) {
+        // A device without the arithmetic of a format to try is no news: the model's own format is tried on it.
+        const bool is_extra = scheme && engine_kind(engine).runs_on(hardware.device);
+        const std::string why = is_extra ? "" : obstacle(question, hardware.device, engine, scheme);
+        if (why.empty()) continue;
+        std::string sentence = fmt::format("{} was not tried on {}: {}.", engine, hardware.device.name, why);
+        if (std::find(sentences.begin(), sentences.end(), sentence) == sentences.end()) {
+          sentences.push_back(std::move(sentence));
+        }
+      }
+    }
+  }
+  return sentences;
+}
 
 LayoutSpace layout_space(const ServingQuestion& question) {
   check_budget(question);

@@ -1,6 +1,7 @@
 // Which layouts there are for a question.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "plan/serving/serving_question.h"
@@ -22,5 +23,8 @@ LayoutSpace layout_space(const ServingQuestion& question);
 inline std::vector<ServingLayout> serving_layouts(const ServingQuestion& question) {
   return layout_space(question).layouts;
 }
+
+// Why engines and formats of the choices are not tried on some of the devices, a sentence each.
+std::vector<std::string> left_out(const ServingQuestion& question);
 
 }  // namespace foretoken

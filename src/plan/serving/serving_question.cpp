@@ -38,7 +38,7 @@ std::optional<double> ServingQuestion::usd_per_hour(const ServingLayout& layout)
 }
 
 std::string ServingQuestion::key(const Traffic& traffic) const {
-  std::string text = fmt::format("{}|{}", model.name, traffic.key());
+  std::string text = fmt::format("{}|{}", model.served_name(), traffic.key());
   for (const LatencySlo& slo : slos) text += "|" + slo_key(slo);
   if (joint_percent) text += fmt::format("|together {}", number_text(*joint_percent));
   if (pessimistic) text += "|pessimistic";

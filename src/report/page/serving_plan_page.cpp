@@ -109,7 +109,7 @@ void add_winner(HtmlPage& page, const ServingPlanReport& report, const ShownLayo
 
 std::string serving_plan_page_html(const ServingPlanPage& own) {
   const ServingPlanReport& report = own.report;
-  HtmlPage page(fmt::format("foretoken: serving {}", report.question.model.name));
+  HtmlPage page(fmt::format("foretoken: serving {}", report.question.model.served_name()));
   page.sentence(serving_plan_sentence(report));
   if (const PlanPoint* winner = report.result.winner()) {
     page.heading("To start it");

@@ -58,7 +58,8 @@ std::string step_page_html(const StepPage& own) {
       {.device = own.device.name,
        .share = {.phase = step.request.phase, .steps = 1, .seconds = step.seconds.value},
        .step = step}};
-  HtmlPage page(fmt::format("foretoken: a {} step of {}", step_phase_name(step.request.phase), own.model.name));
+  HtmlPage page(
+      fmt::format("foretoken: a {} step of {}", step_phase_name(step.request.phase), own.model.served_name()));
   page.sentence(step_sentence(step, own.model, own.device));
   page.heading("Where the time goes");
   add_operator_times(page, steps, duration_text(step.seconds.value),

@@ -92,7 +92,7 @@ bool scales_by_tensor(std::string_view model) {
 
 std::optional<Scheme> scheme_of(std::string_view dtype, std::string_view model) {
   if (dtype == "fp8") return scales_by_tensor(model) ? Scheme::fp8 : Scheme::fp8_block;
-  if (dtype == "fp4") return Scheme::nvfp4;
+  if (dtype == "fp4") return contains_ignoring_case(model, "gpt-oss") ? Scheme::mxfp4_wo : Scheme::nvfp4;
   return scheme_from_name(dtype);
 }
 

@@ -133,7 +133,7 @@ class Bench {
   // `acceptance` where the points draft.
   Bench(const ServingCase& first, const ParallelPlan& plan, const Model& model, const Device& device,
         const DeviceModelMaker& make_models, const StackCatalogue& stacks, const AcceptanceTable* acceptance)
-      : model_(with_scheme(model, first.scheme, first.scheme)),
+      : model_(with_scheme(model, first.scheme)),
         device_(device),
         kv_dtype_(first.kv_dtype.value_or(model_.dtype)),
         plan_(plan),
@@ -276,7 +276,7 @@ class ServingValidator {
                         .expected = "measured acceptance lengths: the row does not say how many drafts were accepted"});
     }
     const Model& model = find_model(point.model);
-    if (point.devices > 0) choose_layout(point, with_scheme(model, point.scheme, point.scheme), find_device(point.gpu));
+    if (point.devices > 0) choose_layout(point, with_scheme(model, point.scheme), find_device(point.gpu));
     check_step(model, {}, point.pool.plan);
     if (point.prefill) check_step(model, {}, point.prefill->plan);
     const Device& device = find_device(point.gpu);

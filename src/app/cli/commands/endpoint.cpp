@@ -53,7 +53,7 @@ class EndpointCommand : public Command {
     refuse_unread_scheduler_flags(*options_, {group.config.scheduler});
     EndpointSettings settings = settings_;
     settings.version = "foretoken " FORETOKEN_VERSION;
-    if (settings.model_name.empty()) settings.model_name = group.model.name;
+    if (settings.model_name.empty()) settings.model_name = group.model.served_name();
     settings.embedding_dimensions = group.model.hidden;
     settings.generates = !group.model.is_encoder_only();
     settings.config.seed = static_cast<uint64_t>(seed_);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "compose/device_formats.h"
 #include "kernel/explain.h"
 #include "kernel/family.h"
 #include "kernel/forms/eager_form.h"
@@ -155,7 +156,9 @@ class KernelCommand : public Command {
     const KernelShape shape = shape_from_flags(family, given);
     const std::string variant = variant_of(family, given, library);
     check_fits(shape, predictor.device());
-    check_multiplies_fp4(shape, predictor.device());
+    for (const auto& [name, value] : given) {
+      if (name == "dtype") check_format(shape, value, predictor.device());
+    }
     const KernelExplanation explanation = explain_kernel(predictor, shape, variant, library.calibrations());
     const std::string note = unmeasured_note(predictor, shape, variant, explanation.estimate);
     const std::vector<MeasuredRow> rows = rows_like(shape, explanation, predictor.device(), library);
@@ -198,15 +201,11 @@ class KernelCommand : public Command {
         duration_text(usual.seconds.value));
   }
 
-  // No fp4 kernel exists for a device without such units. Engines keep the weights in 4 bits there and multiply in 16,
-  // which is another format to ask for.
-  static void check_multiplies_fp4(const KernelShape& shape, const Device& device) {
-    if (count_work(shape).math != DType::fp4 || device.type_or_fallback(DType::fp4) == DType::fp4) return;
-    throw InputError({.source = "--dtype",
-                      .value = "fp4",
-                      .expected = fmt::format("a format that {} multiplies in; int4_wo and w4a16_mxfp4 keep weights in "
-                                              "4 bits and multiply in bf16",
-                                              device.name)});
+  // A narrow cache is read on any device; a narrow multiply needs the arithmetic.
+  static void check_format(const KernelShape& shape, std::string_view dtype, const Device& device) {
+    const std::optional<Scheme> scheme = scheme_from_name(dtype);
+    const std::optional<DType> type = scheme ? std::optional(facts(*scheme).math) : dtype_from_name(dtype);
+    if (type && *type == count_work(shape).math) check_multiplies_in("--dtype", *type, device, dtype);
   }
 
   // Sizes that no device could hold are a slip of the keyboard; what merely does not fit is noted in the report.
@@ -245,7 +244,7 @@ class KernelCommand : public Command {
   Answer many(const KernelFamily& family, const KernelPredictor& predictor, const Library& library) const {
     CsvReader csv{std::filesystem::path(csv_)};
     KernelRowReader reader(family, csv);
-    const std::optional<size_t> variant = csv.find_column("kernel");
+    const std::optional<size_t> variant = csv.find_column("kernel"), dtype = csv.find_column("dtype");
     std::string rows = fmt::format("{},predicted_us,low_us,high_us,bound,confidence,rests_on,priced_as{}\n",
                                    fmt::join(csv.columns(), ","), sustained_ ? ",sustained_us,power_w,energy_j" : "");
     RowVariants names(family, library);
@@ -255,6 +254,7 @@ class KernelCommand : public Command {
     std::optional<KernelShape> first;
     while (csv.next()) {
       const KernelShape shape = reader.read(csv);
+      if (dtype) check_format(shape, csv.cell(*dtype), predictor.device());
       const std::string priced = variant ? names.priced(csv.cell(*variant)) : std::string();
       const KernelEstimate estimate = predictor.estimate(shape, priced);
       if (!first) first = shape;

@@ -194,6 +194,7 @@ class ServeCommand : public Command {
     const std::string remark = files.finish(report);
     Answer answer{.text = serving_text(report) + remark, .json = serving_json(report)};
     files.add_details(answer.json);
+    add_notes(answer, groups);
     std::optional<EnergyReport> energy;
     if (metered) add_energy(answer, energy.emplace(energy_.report(*meter, groups, run, library)), trials);
     if (!ttft_goals.counts().empty()) {
@@ -516,7 +517,7 @@ class ServeCommand : public Command {
       summaries.back().model = group.model.name;
       summaries.back().shares_device = summaries.size() > 1;
     }
-    return {.model = groups.front().model.name,
+    return {.model = groups.front().model.served_name(),
             .replicas = std::move(summaries),
             .label = results_.label,
             .metadata = results_.metadata_pairs(),
@@ -530,6 +531,23 @@ class ServeCommand : public Command {
             .outputs_per_request = sampling_.settings().count,
             .diffusion = replica_.diffusion.diffusion,
             .run = run};
+  }
+
+  // What a reader should know of the models: assumed formats, parts that are not modelled.
+  static void add_notes(Answer& answer, const std::vector<ReplicaGroup>& groups) {
+    std::vector<std::string> notes;
+    for (const ReplicaGroup& group : groups) {
+      for (const std::string& note : group.model.notes) {
+        if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+      }
+    }
+    if (notes.empty()) return;
+    Json list = Json::array();
+    for (const std::string& note : notes) {
+      answer.text += wrap_lines("note: " + note + "\n", page_width, 2);
+      list.push(note);
+    }
+    answer.json.set("notes", std::move(list));
   }
 
   static void add_energy(Answer& answer, const EnergyReport& report, const std::vector<ClockTrial>& trials) {

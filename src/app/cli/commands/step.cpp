@@ -7,6 +7,7 @@
 #include "app/cli/tier_flag.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "compose/serving_engine.h"
 #include "compose/serving_memory.h"
 #include "compose/step_chakra.h"
 #include "compose/step_estimate.h"
@@ -61,6 +62,8 @@ class StepCommand : public Command {
     const ParallelPlan plan = flags_.parallel_plan();
     const DeviceModels models = library.device_models(flags_.device, plan, tier_from_name(tier_).value());
     const KernelPredictor& predictor = models.kernels;
+    if (!stack_.empty()) check_engine_runs_on("--stack", stack_, predictor.device());
+    if (memory_.wanted) check_engine_runs_on("--engine", memory_.engine.engine, predictor.device());
     const StepEstimate step = estimate_step(model, request, plan, predictor, stack,
                                             {.dispatch = dispatch_from_name(dispatch_),
                                              .host_factor = host_factor_,

@@ -4,6 +4,7 @@
 #include "app/cli/step_flags.h"
 #include "app/cli/tier_flag.h"
 #include "base/file.h"
+#include "compose/serving_engine.h"
 #include "compose/step_estimate.h"
 #include "plan/hardware/sensitivity.h"
 #include "report/hardware_plan_report.h"
@@ -43,6 +44,7 @@ class PlanHardwareCommand : public Command {
                                                                                    : "vllm");
     const DeviceModels models = library.device_models(flags_.device, plan);
     const Device& device = models.kernels.device();
+    if (!stack_.empty()) check_engine_runs_on("--stack", stack_, device);
     const SecondsOnDevice seconds = [&](const Device& changed) {
       const KernelPredictor ported = library.predictor(changed, Tier::cross);
       return estimate_step(model, request, plan, ported, stack).seconds.value;
@@ -50,7 +52,7 @@ class PlanHardwareCommand : public Command {
 
     constexpr double factors[] = {0.5, 0.7, 0.85, 1, 1.15, 1.4, 2};
     HardwarePlanReport report{
-        .model = model.name,
+        .model = model.served_name(),
         .device = device,
         .step = estimate_step(model, request, plan, models.kernels, stack, {.collectives = models.collectives.get()}),
         .sensitivities = sensitivities(device, seconds, factors),

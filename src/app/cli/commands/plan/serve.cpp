@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/text.h"
+#include "compose/device_formats.h"
 #include "compose/serving_engine.h"
 #include "report/serving_plan_report.h"
 #include "report/shared_plan_report.h"
@@ -32,6 +33,16 @@ std::pair<std::string, std::string> named_value(const char* flag, const std::str
     throw InputError({.source = flag, .value = printable(text), .expected = expected});
   }
   return {text.substr(0, place), text.substr(place + 1)};
+}
+
+// "h100_sxm:8", or "8xH100" as people say it.
+std::pair<std::string, std::string> device_and_count(const std::string& text) {
+  const size_t sign = text.find_first_not_of("0123456789");
+  if (sign != 0 && sign != std::string::npos && lower_case(text[sign]) == 'x' && sign + 1 < text.size() &&
+      text.find(':') == std::string::npos) {
+    return {text.substr(sign + 1), text.substr(0, sign)};
+  }
+  return named_value("--hardware", text, ':', "DEVICE:COUNT, as in h100_sxm:8, or COUNTxDEVICE, as in 8xH100");
 }
 
 std::vector<int64_t> listed_sizes(const char* flag, const std::vector<std::string>& texts, int64_t least) {
@@ -65,7 +76,7 @@ class PlanServe : public Command {
     options.number("--attainment", attainment_, {.least = 0, .most = 100},
                    "Percent of the requests that must each meet all limits together (goodput), instead of each limit "
                    "at its percentile; 0 = no");
-    options.list("--hardware", hardware_, "Devices and how many there may be: h100_sxm:8,a100_sxm:16", true);
+    options.list("--hardware", hardware_, "Devices and how many there may be: h100_sxm:8,a100_sxm:16, or 8xH100", true);
     options.list("--price", prices_, "USD for one device and hour, h100_sxm=2.5; default: the library's");
     options.number("--budget-usd-hour", budget_, {.least = 0, .most = 1e9}, "Most USD an hour; 0 = any");
     options.choice("--objective", objective_, {"auto", "capacity", "cost"},
@@ -78,9 +89,10 @@ class PlanServe : public Command {
     load_.declare(options);
     options.heading("Layouts to try");
     options.list("--engines", engines_, "vllm, sglang, trtllm; default: all");
-    options.list("--quantizations", schemes_,
-                 "Of the weights: config (as the model's says), fp8, int4_wo, ...; default: config and fp8, where the "
-                 "device computes in it");
+    options.list(
+        "--quantizations", schemes_,
+        "Of the weights: config (as the model's says), fp8, int4_wo, ...; default: config, and for a model that "
+        "is not quantized fp8 too, where the device computes in it");
     options.list("--kv-cache-dtype", kv_dtypes_, "Of the KV cache; default: auto (the model's) and fp8");
     options.list("--tensor-parallel-sizes,--tensor-parallel-size,-tp", tensor_, "Default: powers of two within a node");
     options.list("--pipeline-parallel-sizes,--pipeline-parallel-size,-pp", pipeline_, "Default: 1, 2, 4");
@@ -233,6 +245,7 @@ class PlanServe : public Command {
                                    : PlanObjective::cost_per_request;
     check_prices(asked);
     asked.choices = choices(asked.model);
+    check_runs_somewhere(asked);
     if (speculation_.given()) {
       const SpeculativeConfig config = speculation_.read(asked.model);
       asked.drafts = DraftChoice{.config = config,
@@ -258,24 +271,24 @@ class PlanServe : public Command {
   }
 
   std::vector<HardwareChoice> hardware(const Library& library) const {
-    constexpr const char* form = "DEVICE:COUNT, as in h100_sxm:8";
     std::vector<std::pair<std::string, double>> prices;
     for (const std::string& text : prices_) {
-      const auto [device, usd] = named_value("--price", text, '=', "DEVICE=USD, as in h100_sxm=2.5");
+      auto [device, usd] = named_value("--price", text, '=', "DEVICE=USD, as in h100_sxm=2.5");
+      if (usd.starts_with('$')) usd.erase(0, 1);
       prices.emplace_back(library.hardware().device(device).name,
                           parse_listed_number("--price", usd, {.least = 1e-6, .most = 1e6}, "USD an hour above 0"));
     }
     std::vector<HardwareChoice> all;
     for (const auto& [name, usd] : prices) {
       const bool offered = std::any_of(hardware_.begin(), hardware_.end(), [&, priced = name](const std::string& text) {
-        return library.hardware().device(named_value("--hardware", text, ':', form).first).name == priced;
+        return library.hardware().device(device_and_count(text).first).name == priced;
       });
       if (!offered) {
         throw InputError({.source = "--price", .value = name, .expected = "a device that --hardware offers"});
       }
     }
     for (const std::string& text : hardware_) {
-      const auto [device, count] = named_value("--hardware", text, ':', form);
+      const auto [device, count] = device_and_count(text);
       const int64_t devices = parse_size("--hardware", count, {.least = 1, .most = 100'000});
       all.push_back(hardware_choice(library, device, devices, std::nullopt));
       const bool twice = std::any_of(all.begin(), all.end() - 1, [&](const HardwareChoice& one) {
@@ -292,7 +305,7 @@ class PlanServe : public Command {
   std::map<std::string, std::string> device_files(const Library& library) const {
     std::map<std::string, std::string> files;
     for (const std::string& text : hardware_) {
-      const std::string device = text.substr(0, text.rfind(':'));
+      const std::string device = device_and_count(text).first;
       if (HardwareCatalogue::is_path(device)) files.emplace(library.hardware().device(device).name, device);
     }
     return files;
@@ -306,6 +319,28 @@ class PlanServe : public Command {
                         .value = one.device.name,
                         .expected = "a price, since the library has none: --price " + one.device.name + "=USD"});
     }
+  }
+
+  // InputError for an engine or a format that was asked for and that no device offered has.
+  void check_runs_somewhere(const ServingQuestion& asked) const {
+    const auto& offered = asked.hardware;
+    for (const std::string& engine : asked.choices.engines) {
+      const bool runs = std::any_of(offered.begin(), offered.end(),
+                                    [&](const HardwareChoice& one) { return engine_kind(engine).runs_on(one.device); });
+      if (!runs && !engines_.empty()) check_engine_runs_on("--engines", engine, offered.front().device);
+    }
+    for (const std::optional<Scheme>& scheme : asked.choices.schemes) {
+      if (!scheme || schemes_.empty()) continue;
+      const bool computes = std::any_of(offered.begin(), offered.end(),
+                                        [&](const HardwareChoice& one) { return multiplies_in(one.device, *scheme); });
+      if (!computes) {
+        check_multiplies_in("--quantizations", facts(*scheme).math, offered.front().device, facts(*scheme).name);
+      }
+    }
+    const bool is_own_format = asked.choices.schemes == std::vector<std::optional<Scheme>>{std::nullopt};
+    const bool runs = std::any_of(offered.begin(), offered.end(),
+                                  [&](const HardwareChoice& one) { return loads_on(asked.model, one.device); });
+    if (is_own_format && !runs) run_on(asked.model, offered.front().device);  // says what is wrong
   }
 
   LayoutChoices choices(const Model& model) const {
@@ -325,7 +360,10 @@ class PlanServe : public Command {
     const auto add = [](auto& list, const auto& one) {
       if (std::find(list.begin(), list.end(), one) == list.end()) list.push_back(one);
     };
-    const auto schemes = schemes_.empty() ? std::vector<std::string>{"config", "fp8"} : schemes_;
+    // Nobody quantizes a checkpoint once more that is published quantized, unless asked to.
+    const auto usual = model.is_quantized() || model.named_scheme ? std::vector<std::string>{"config"}
+                                                                  : std::vector<std::string>{"config", "fp8"};
+    const auto schemes = schemes_.empty() ? usual : schemes_;
     for (const std::string& name : schemes) {
       std::optional<Scheme> scheme;
       if (lower_case(name) != "config") {
@@ -336,7 +374,8 @@ class PlanServe : public Command {
                             .expected = fmt::format("config or one of {}", fmt::join(scheme_names(), ", ")),
                             .suggestion = nearest_name(name, scheme_names()).value_or("")});
         }
-        if (*scheme == model.scheme) scheme.reset();
+        check_agrees_with_name("--quantizations", *scheme, model);
+        if (*scheme == model.scheme || model.named_scheme) scheme.reset();
       }
       add(result.schemes, scheme);
     }

@@ -1,0 +1,224 @@
+#include "model/checkpoint_name.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace foretoken {
+namespace {
+
+enum class Word {
+  fp4,        // NVFP4
+  mxfp4,      // weights alone
+  fp8,        // weights and activations
+  int8,       // weights and activations, unless a weight-only quantizer is named too
+  w8a8,       // int8 or, beside FP8, fp8
+  w8a16,      // weights alone
+  four,       // four-bit weights alone
+  quantizer,  // of weights alone: four bits unless eight are named
+  eight,      // bits of a weight-only quantizer
+  bf16,
+  fp16,
+  fp32,
+  foreign,  // a format without a scheme here
+  block,
+  cache,
+  other  // says nothing of the format, but stands between or behind words that do
+};
+
+struct KnownWord {
+  std::string_view text;
+  Word word;
+};
+
+// As publishers write them (Qwen, NVIDIA, Red Hat, unsloth, TheBloke, ...), in lower case.
+constexpr KnownWord words[] = {
+    {"fp8", Word::fp8},       {"float8", Word::fp8},     {"nvfp4", Word::fp4},      {"fp4", Word::fp4},
+    {"mxfp4", Word::mxfp4},   {"int8", Word::int8},      {"w8a8", Word::w8a8},      {"w8a16", Word::w8a16},
+    {"w4a16", Word::four},    {"int4", Word::four},      {"4bit", Word::four},      {"nf4", Word::four},
+    {"awq", Word::quantizer}, {"gptq", Word::quantizer}, {"bnb", Word::quantizer},  {"autoround", Word::quantizer},
+    {"8bit", Word::eight},    {"bf16", Word::bf16},      {"bfloat16", Word::bf16},  {"fp16", Word::fp16},
+    {"float16", Word::fp16},  {"fp32", Word::fp32},      {"gguf", Word::foreign},   {"exl2", Word::foreign},
+    {"exl3", Word::foreign},  {"hqq", Word::foreign},    {"aqlm", Word::foreign},   {"mxfp8", Word::foreign},
+    {"mxfp6", Word::foreign}, {"w4a8", Word::foreign},   {"w4afp8", Word::foreign}, {"w4a4", Word::foreign},
+    {"int2", Word::foreign},  {"int3", Word::foreign},   {"2bit", Word::foreign},   {"3bit", Word::foreign},
+    {"5bit", Word::foreign},  {"6bit", Word::foreign},   {"block", Word::block},    {"blockwise", Word::block},
+    {"kv", Word::cache},      {"dynamic", Word::other},  {"static", Word::other},   {"quantized", Word::other},
+    {"quant", Word::other},   {"unsloth", Word::other},  {"marlin", Word::other},   {"preview", Word::other},
+    {"channel", Word::other}, {"tensor", Word::other},   {"sym", Word::other},      {"asym", Word::other},
+    {"g128", Word::other},    {"128g", Word::other},     {"v2", Word::other},       {"v3", Word::other},
+    {"qat", Word::other},     {"mlx", Word::other},      {"per", Word::other}};
+
+constexpr std::string_view separators = "-_.";
+
+// GGUF files: Q4_K_M, IQ3_XS, ...
+bool is_gguf_word(std::string_view word) {
+  if (word.starts_with('i')) word.remove_prefix(1);
+  return word.size() == 2 && word[0] == 'q' && word[1] >= '1' && word[1] <= '8';
+}
+
+std::optional<Word> known_word(std::string_view text) {
+  const std::string lower = lower_case(text);
+  for (const KnownWord& one : words) {
+    if (one.text == lower) return one.word;
+  }
+  return std::nullopt;
+}
+
+class Words {
+ public:
+  void add(Word word) { said_.push_back(word); }
+  bool say(Word word) const { return std::find(said_.begin(), said_.end(), word) != said_.end(); }
+  bool state_a_format() const {
+    return std::any_of(said_.begin(), said_.end(),
+                       [](Word word) { return word != Word::other && word != Word::block && word != Word::cache; });
+  }
+
+  std::optional<Scheme> scheme() const {
+    if (say(Word::foreign)) return std::nullopt;
+    if (say(Word::fp4)) return Scheme::nvfp4;
+    if (say(Word::mxfp4)) return Scheme::mxfp4_wo;
+    if (say(Word::fp8)) return say(Word::block) ? Scheme::fp8_block : Scheme::fp8;
+    if (say(Word::w8a8)) return Scheme::int8;
+    if (say(Word::w8a16) || say(Word::eight)) return Scheme::int8_wo;
+    if (say(Word::int8)) return say(Word::quantizer) ? Scheme::int8_wo : Scheme::int8;
+    if (say(Word::four) || say(Word::quantizer)) return Scheme::int4_wo;
+    if (say(Word::fp32)) return Scheme::fp32;
+    return say(Word::fp16) ? Scheme::fp16 : Scheme::bf16;
+  }
+
+ private:
+  std::vector<Word> said_;
+};
+
+// GGUF's own names stand anywhere behind the model's.
+std::optional<size_t> gguf_start(std::string_view text) {
+  size_t begin = text.find_first_of(separators);
+  while (begin != text.npos) {
+    const size_t end = std::min(text.find_first_of(separators, begin + 1), text.size());
+    if (is_gguf_word(lower_case(text.substr(begin + 1, end - begin - 1)))) return begin;
+    begin = text.find_first_of(separators, begin + 1);
+  }
+  return std::nullopt;
+}
+
+bool has_latent_attention(const Model& model) {
+  return std::any_of(model.layers.begin(), model.layers.end(),
+                     [](const Layer& layer) { return std::holds_alternative<LatentAttention>(layer.mixer); });
+}
+
+// Publishers whose own fp8 checkpoints have a scale for each block of 128 x 128 weights; those of others, and of all
+// who quantize their models, have one for each tensor or channel.
+bool publishes_blocks(std::string_view publisher) {
+  constexpr std::string_view all[] = {"Qwen", "deepseek-ai", "moonshotai", "MiniMaxAI", "zai-org"};
+  return std::find(std::begin(all), std::end(all), publisher) != std::end(all);
+}
+
+[[noreturn]] void refuse_format(const CheckpointName& name, std::string_view why) {
+  throw InputError({.source = "model",
+                    .value = fmt::format("{} in the name", printable(name.format->text)),
+                    .expected = fmt::format("a format that is simulated: {}. Give the name without it, {}, and "
+                                            "--quantization with one of {}",
+                                            why, printable(name.model), fmt::join(scheme_names(), ", "))});
+}
+
+}  // namespace
+
+CheckpointName parse_checkpoint_name(std::string_view name) {
+  CheckpointName result;
+  if (const size_t slash = name.rfind('/'); slash != name.npos) {
+    result.organization = name.substr(0, slash);
+    name.remove_prefix(slash + 1);
+  }
+  result.model = name;
+  if (const auto start = gguf_start(name)) {
+    result.model = name.substr(0, *start);
+    result.format = NameFormat{.text = std::string(name.substr(*start + 1)), .scheme = std::nullopt};
+    return result;
+  }
+  Words said;
+  size_t end = name.size();
+  while (true) {
+    const size_t separator = name.substr(0, end).find_last_of(separators);
+    if (separator == name.npos || separator == 0) break;
+    const std::optional<Word> word = known_word(name.substr(separator + 1, end - separator - 1));
+    if (!word) break;
+    said.add(*word);
+    end = separator;
+  }
+  if (!said.state_a_format()) return result;
+  result.model = name.substr(0, end);
+  result.format = NameFormat{.text = std::string(name.substr(end + 1)),
+                             .scheme = said.scheme(),
+                             .states_blocks = said.say(Word::block),
+                             .states_fp8_cache = said.say(Word::cache) && said.say(Word::fp8)};
+  return result;
+}
+
+std::string comparable_name(std::string_view model, bool dates) {
+  constexpr std::string_view no_shape[] = {"instruct", "chat", "it", "pt", "base", "hf", "thinking", "meta"};
+  const std::string lower = lower_case(model);
+  std::vector<std::string_view> kept;
+  for (std::string_view word : split_words(lower, "-")) {
+    const bool is_date = word.size() == 4 && parse_integer(word).has_value();
+    if (is_date && !dates) continue;
+    if (std::find(std::begin(no_shape), std::end(no_shape), word) == std::end(no_shape)) kept.push_back(word);
+  }
+  return fmt::format("{}", fmt::join(kept, "-"));
+}
+
+Model with_named_format(Model model, const CheckpointName& name, std::string_view publisher) {
+  if (!name.format) return model;
+  if (!name.format->scheme) refuse_format(name, "this one is not");
+  Scheme scheme = *name.format->scheme;
+  const bool is_nvidia = equal_ignoring_case(name.organization, "nvidia");
+  if (scheme == Scheme::mxfp4_wo && equal_ignoring_case(name.organization, "amd")) {
+    refuse_format(name, "AMD's MXFP4 checkpoints quantize activations to MXFP4 too, which is not");
+  }
+  const bool is_own = name.organization.empty() || equal_ignoring_case(name.organization, publisher);
+  if (scheme == Scheme::fp8 && ((is_own && publishes_blocks(publisher)) || model.scheme == Scheme::fp8_block)) {
+    scheme = Scheme::fp8_block;
+  }
+  const Scheme plain = plain_scheme(model.dtype);
+  std::string parts;
+  if (facts(scheme).weight_bytes >= 2) {
+    model.scheme = model.expert_scheme = scheme;
+    model.attention_scheme.reset();
+    model.dtype = facts(scheme).math;
+  } else if (scheme == Scheme::mxfp4_wo && model.has_experts()) {
+    model.scheme = plain;
+    model.attention_scheme.reset();
+    model.expert_scheme = scheme;
+    parts = " in routed experts";
+  } else if (scheme == Scheme::nvfp4 && facts(model.expert_scheme).weight_bytes < 1) {
+    // DeepSeek-V4: what is not a routed expert keeps the publisher's format (NVIDIA's checkpoints).
+    model.expert_scheme = scheme;
+    parts = fmt::format(" in routed experts, the rest in {}", facts(model.scheme).name);
+  } else {
+    model.scheme = model.expert_scheme = scheme;
+    model.attention_scheme.reset();
+    // NVIDIA's checkpoints of DeepSeek's models list self_attn in exclude_modules (hf_quant_config.json).
+    if (scheme == Scheme::nvfp4 && has_latent_attention(model)) {
+      model.attention_scheme = plain;
+      parts = fmt::format(", attention in {}", facts(plain).name);
+    }
+  }
+  // NVIDIA's fp4 checkpoints ask for an fp8 cache (hf_quant_config.json: kv_cache_quant_algo), and engines listen.
+  if (name.format->states_fp8_cache || (scheme == Scheme::nvfp4 && is_nvidia)) {
+    model.cache_dtype = DType::fp8;
+    parts += "; the KV cache is in fp8, as the checkpoint asks";
+  }
+  model.named_scheme = scheme;
+  model.notes.push_back(fmt::format("{} in the model's name sets the format {}: {}{}", name.format->text,
+                                    facts(scheme).name, facts(scheme).summary, parts));
+  return model;
+}
+
+}  // namespace foretoken

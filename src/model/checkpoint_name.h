@@ -1,0 +1,37 @@
+// What a checkpoint's name says of its number format: "RedHatAI/Meta-Llama-3.1-70B-Instruct-FP8-dynamic".
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/number_format.h"
+#include "model/model.h"
+
+namespace foretoken {
+
+struct NameFormat {
+  std::string text;               // as it is written: "FP8-dynamic"
+  std::optional<Scheme> scheme;   // nothing: a format that linear layers have no scheme for (GGUF, W4A8, ...)
+  bool states_blocks = false;     // "FP8-block"
+  bool states_fp8_cache = false;  // "FP8-KV"
+};
+
+struct CheckpointName {
+  std::string_view organization;     // empty = none given
+  std::string_view model;            // the part after the organization, without its format
+  std::optional<NameFormat> format;  // nothing = the name states none
+};
+
+// The parts look into `name`.
+CheckpointName parse_checkpoint_name(std::string_view name);
+
+// A name for comparison: lower case, and without words that change no shape (Instruct, chat, it, hf, Meta, ...).
+// `dates`: four digits at the end count (Instruct-2507).
+std::string comparable_name(std::string_view model, bool dates);
+
+// The model in the format that `name` states, with a note that says so. `publisher`: organization of the model's own
+// checkpoint. InputError, which names what to use instead, for a format that has no scheme.
+Model with_named_format(Model model, const CheckpointName& name, std::string_view publisher);
+
+}  // namespace foretoken
