@@ -77,7 +77,9 @@ TEST_F(PhysicalBounds, no_operator_is_above_the_roof_of_its_own_number_format) {
             }
             // What fits in the last-level cache need not come from memory.
             const double calls = one.find("count")->number();
-            if (bytes / calls > 2 * cache) EXPECT_LE(bytes / seconds, bandwidth * (1 + 1e-9)) << where;
+            if (bytes / calls > 2 * cache) {
+              EXPECT_LE(bytes / seconds, bandwidth * (1 + 1e-9)) << where;
+            }
           }
         }
       }
