@@ -73,6 +73,10 @@ RooflineIntervals Library::roofline_intervals() const {
   return read_roofline_intervals(directory_ / "kernels" / "roofline_intervals.json");
 }
 
+SheetDerates Library::sheet_derates() const {
+  return read_sheet_derates(directory_ / "kernels" / "sheet_derates.json");
+}
+
 LayerConventions Library::layer_conventions() const {
   return read_layer_conventions(directory_ / "layers" / "llmcompass.json");
 }
@@ -179,7 +183,8 @@ KernelPredictor Library::predictor_with(const Device& device, const std::vector<
   auto learned =
       std::make_shared<LearnedKernels>(device, CalibrationFolder(calibrations, CalibrationPack(calibration_pack_)),
                                        caches, swept, std::move(more_swept));
-  return KernelPredictor(device, roofline_intervals(), std::move(learned), tier, caches, error_correlations());
+  return KernelPredictor(device, roofline_intervals(), std::move(learned), tier, caches, error_correlations())
+      .with_description(derated_sheet(device, sheet_derates()));
 }
 
 }  // namespace foretoken

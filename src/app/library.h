@@ -38,6 +38,7 @@ class Library {
   ModelCatalogue models() const;
   StackCatalogue stacks() const;
   RooflineIntervals roofline_intervals() const;
+  SheetDerates sheet_derates() const;
   ErrorCorrelations error_correlations() const;
   LayerConventions layer_conventions() const;
   // Nothing where the device's sheet does not say enough.

@@ -12,12 +12,14 @@
 namespace foretoken {
 
 HardwareChoice hardware_choice(const Library& library, const std::string& device, int64_t most_devices,
-                               std::optional<double> usd_per_hour) {
+                               std::optional<double> usd_per_hour, Tier tier) {
   const HardwareCatalogue hardware = library.hardware();
   HardwareChoice choice{.device = hardware.device(device), .most_devices = most_devices};
   choice.node = hardware.node_with(choice.device);
   choice.node_devices = choice.node ? choice.node->device_count : 1;
   choice.usd_per_hour = usd_per_hour;
+  choice.is_bound = tier == Tier::roofline;
+  choice.sheet_only = library.predictor(device).is_known_by_sheet_only();
   if (!usd_per_hour) {
     if (const MaybeFact<double> rent = library.rent_usd_per_hour(choice.device)) choice.usd_per_hour = rent->value;
   }

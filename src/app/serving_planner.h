@@ -17,7 +17,7 @@ namespace foretoken {
 // Of a device of the library or a user's file, by the name that was typed. The price is that of the library where none
 // is given.
 HardwareChoice hardware_choice(const Library& library, const std::string& device, int64_t most_devices,
-                               std::optional<double> usd_per_hour);
+                               std::optional<double> usd_per_hour, Tier tier = Tier::best);
 
 struct ServingPlanner {
   const Library& library;

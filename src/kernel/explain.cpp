@@ -66,6 +66,19 @@ IntervalOrigin roofline_origin(const KernelPredictor& predictor, const KernelSha
   return origin;
 }
 
+IntervalOrigin derated_origin(const SheetDerates& derates, const KernelShape& shape) {
+  const FamilyDerates& family = derates.of(family_name(shape));
+  return {.basis = "derated sheet",
+          .reading = fmt::format("this family reaches {:.0f}% of the peak ({:.0f} to {:.0f}%) and {:.0f}% of the "
+                                 "bandwidth ({:.0f} to {:.0f}%) on {} measured devices, and takes {:.1f} us at least",
+                                 100 * family.middle.compute_share, 100 * family.slow.compute_share,
+                                 100 * family.fast.compute_share, 100 * family.middle.memory_share,
+                                 100 * family.slow.memory_share, 100 * family.fast.memory_share, derates.devices.size(),
+                                 family.middle.floor_us),
+          .measurements = derates.source,
+          .fitted_on = derates.fitted_on};
+}
+
 using Ranges = std::vector<std::pair<float, float>>;
 
 // Of the sweep that answered; where none did, the widest of all sweeps with the same formats.
@@ -126,6 +139,10 @@ KernelExplanation explain_kernel(const KernelPredictor& predictor, const KernelS
   if (basis.form == nullptr && estimate.tier != Tier::roofline) {
     result.form = "attention_prefill and attention_decode";
     result.interval = {.basis = "sum", .reading = "A prefill and a decode, two launches: their intervals added."};
+    return result;
+  }
+  if (estimate.derated) {
+    result.interval = derated_origin(*predictor.derates(), shape);
     return result;
   }
   if (basis.form == nullptr) {

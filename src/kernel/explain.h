@@ -20,7 +20,7 @@ struct EnvelopeSize {
 };
 
 struct IntervalOrigin {
-  std::string basis;         // "withheld generations", "held-out rows", "sibling", "roofline"
+  std::string basis;         // "withheld generations", "held-out rows", "sibling", "roofline", "derated sheet"
   std::string reading;       // a sentence
   std::string measurements;  // who measured
   std::string fitted_on;     // date

@@ -48,6 +48,21 @@ std::optional<KernelShape> as_weight_only(const KernelShape& shape, const Device
   return run;
 }
 
+class DeratedSheet final : public DescribedKernels {
+ public:
+  DeratedSheet(Device device, SheetDerates derates) : device_(std::move(device)), derates_(std::move(derates)) {}
+
+  Time time(const KernelShape& shape) const override {
+    const Roofline roof = roofline(shape, count_work(shape), device_);
+    return {.seconds = derates_.seconds(family_name(shape), roof.compute.value(), roof.memory.value())};
+  }
+  const SheetDerates* derates() const override { return &derates_; }
+
+ private:
+  Device device_;
+  SheetDerates derates_;
+};
+
 // At least `least`, the interval too.
 Estimate at_least(const Estimate& estimate, double least) {
   if (estimate.low >= least) return estimate;
@@ -95,6 +110,16 @@ KernelPredictor::KernelPredictor(Device device, std::shared_ptr<const DescribedK
   described_ = std::move(described);
 }
 
+std::shared_ptr<const DescribedKernels> derated_sheet(Device device, SheetDerates derates) {
+  return std::make_shared<const DeratedSheet>(std::move(device), std::move(derates));
+}
+
+KernelPredictor KernelPredictor::with_description(std::shared_ptr<const DescribedKernels> described) const {
+  KernelPredictor predictor = *this;
+  if (tier_ != Tier::roofline) predictor.described_ = std::move(described);
+  return predictor;
+}
+
 KernelEstimate KernelPredictor::estimate(const KernelShape& shape, std::string_view variant,
                                          LearnedBasis* basis) const {
   if (const std::optional<KernelShape> run = as_weight_only(shape, device_)) return estimate(*run, {}, basis);
@@ -118,6 +143,7 @@ KernelEstimate KernelPredictor::estimate(const KernelShape& shape, std::string_v
     const DescribedKernels::Time described = described_->time(shape);
     result.seconds = at_least(described.seconds, least);
     result.tier = described.mapped ? Tier::mapped : Tier::roofline;
+    result.derated = described_->derates() != nullptr;
     return result;
   }
   const double seconds = std::max(roof.compute, roof.memory).value();
@@ -127,6 +153,17 @@ KernelEstimate KernelPredictor::estimate(const KernelShape& shape, std::string_v
   // The factors were measured with warm caches.
   result.seconds = caches_ == Caches::cold ? at_least(bound, std::min(least, seconds)) : bound;
   return result;
+}
+
+bool KernelPredictor::is_known_by_sheet_only() const {
+  if (described_ && described_->derates() == nullptr) return false;
+  if (!learned_) return true;
+  for (const Scheme scheme : {Scheme::bf16, Scheme::fp32}) {
+    if (!device_.type_or_fallback(facts(scheme).math)) continue;
+    const GemmShape usual{.m = 64, .n = 4096, .k = 4096, .scheme = scheme};
+    return !learned_->estimate(usual, {}, Tier::best);
+  }
+  return true;
 }
 
 void KernelPredictor::estimate_batch(std::span<const KernelShape> shapes, std::span<const std::string_view> variants,

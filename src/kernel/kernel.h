@@ -13,6 +13,7 @@
 #include "kernel/error_correlation.h"
 #include "kernel/learned.h"
 #include "kernel/roofline_intervals.h"
+#include "kernel/sheet_derates.h"
 #include "model/shapes.h"
 #include "model/work.h"
 
@@ -28,7 +29,12 @@ class DescribedKernels {
     bool mapped = false;  // onto the design; else by the roofline of its sheet
   };
   virtual Time time(const KernelShape& shape) const = 0;
+  // What the sheet is derated by; null where the description is a design.
+  virtual const SheetDerates* derates() const { return nullptr; }
 };
+
+// By the sheet, derated by what kernels reach on devices that were measured.
+std::shared_ptr<const DescribedKernels> derated_sheet(Device device, SheetDerates derates);
 
 enum class Bound { compute, memory };
 std::string_view bound_name(Bound bound);
@@ -37,6 +43,7 @@ struct KernelEstimate {
   Estimate seconds;
   Tier tier = Tier::roofline;    // what the prediction rests on
   bool inside_envelope = false;  // measured tier: within the sizes that were measured
+  bool derated = false;          // roofline tier: not the bare bound, but what measured devices reach of it
   Work work;
   Seconds compute;  // FLOPs at the dense peak, stretched by partial last waves
   Seconds memory;   // least bytes at DRAM bandwidth
@@ -58,6 +65,10 @@ class KernelPredictor {
   // For a device that is only described so far.
   KernelPredictor(Device device, std::shared_ptr<const DescribedKernels> described, RooflineIntervals intervals = {});
 
+  // The same, with the description for kernels that no learned tier answers for. With Tier::roofline, no change: a
+  // bound was asked for.
+  KernelPredictor with_description(std::shared_ptr<const DescribedKernels> described) const;
+
   const Device& device() const { return device_; }
   const ErrorCorrelations& correlations() const { return correlations_; }
 
@@ -69,7 +80,13 @@ class KernelPredictor {
   KernelEstimate estimate(const KernelShape& shape, std::string_view variant = {}, LearnedBasis* basis = nullptr) const;
 
   const RooflineIntervals& intervals() const { return intervals_; }
+  const SheetDerates* derates() const { return described_ ? described_->derates() : nullptr; }
+  Tier tier() const { return tier_; }  // that was asked for
   Caches caches() const { return caches_; }
+
+  // Its multiplications are priced by its sheet: none was measured on it, nor on devices that port to it. A device that
+  // is described by a design is not.
+  bool is_known_by_sheet_only() const;
 
   // The same for many calls: estimates[i] of shapes[i] and variants[i], to the bit. Without `variants` none is known.
   void estimate_batch(std::span<const KernelShape> shapes, std::span<const std::string_view> variants,

@@ -292,25 +292,61 @@ Validation validate_kernels(const KernelValidationRequest& request, const Hardwa
   return validation;
 }
 
-RooflineIntervals fit_roofline_intervals(const std::vector<KernelValidationRequest>& requests,
-                                         const HardwareCatalogue& hardware) {
-  std::map<std::string, std::vector<RooflineSample>, std::less<>> samples;
-  std::map<std::string, size_t, std::less<>> devices;
+namespace {
+
+// Every row with its bare roofline. Names of devices last as long as `devices`.
+void for_each_roofline(const std::vector<KernelValidationRequest>& requests, const HardwareCatalogue& hardware,
+                       std::map<std::string, size_t, std::less<>>& devices,
+                       const std::function<void(std::string_view device, const ScoredKernel&)>& take) {
   const auto roofline_only = [](const Device& device, Caches /*caches*/) { return KernelPredictor(device); };
   for (const KernelValidationRequest& request : requests) {
     validate_kernels(request, hardware, roofline_only, [&](const ScoredKernel& row) {
       const auto device = devices.try_emplace(std::string(row.device)).first;
       ++device->second;
-      samples[std::string(row.family)].push_back({.device = device->first,
-                                                  .measured_seconds = row.measured_us * 1e-6,
-                                                  .roofline_seconds = row.predicted.seconds.value});
+      take(device->first, row);
     });
   }
+}
+
+}  // namespace
+
+RooflineIntervals fit_roofline_intervals(const std::vector<KernelValidationRequest>& requests,
+                                         const HardwareCatalogue& hardware) {
+  std::map<std::string, std::vector<RooflineSample>, std::less<>> samples;
+  std::map<std::string, size_t, std::less<>> devices;
+  for_each_roofline(requests, hardware, devices, [&](std::string_view device, const ScoredKernel& row) {
+    samples[std::string(row.family)].push_back({.device = device,
+                                                .measured_seconds = row.measured_us * 1e-6,
+                                                .roofline_seconds = row.predicted.seconds.value});
+  });
   RooflineIntervals intervals;
   for (const auto& [device, rows] : devices) intervals.devices.push_back(device);
   for (const auto& [family, rows] : samples) intervals.families.emplace(family, fit_family_intervals(rows));
   intervals.other = widest_intervals(intervals.families);
   return intervals;
+}
+
+SheetDerates fit_sheet_derates(const std::vector<KernelValidationRequest>& requests,
+                               const HardwareCatalogue& hardware) {
+  std::map<std::string, std::vector<DerateSample>, std::less<>> samples;
+  std::map<std::string, size_t, std::less<>> devices;
+  std::map<std::string, std::string, std::less<>> vendors;
+  for_each_roofline(requests, hardware, devices, [&](std::string_view device, const ScoredKernel& row) {
+    auto vendor = vendors.find(device);
+    if (vendor == vendors.end()) {
+      vendor = vendors.emplace(device, hardware.device(std::string(device)).vendor).first;
+    }
+    samples[std::string(row.family)].push_back({.device = device,
+                                                .vendor = vendor->second,
+                                                .measured_seconds = row.measured_us * 1e-6,
+                                                .compute_seconds = row.predicted.compute.value(),
+                                                .memory_seconds = row.predicted.memory.value()});
+  });
+  SheetDerates derates;
+  for (const auto& [device, rows] : devices) derates.devices.push_back(device);
+  for (const auto& [family, rows] : samples) derates.families.emplace(family, fit_family_derates(rows));
+  complete_derates(derates);
+  return derates;
 }
 
 }  // namespace foretoken

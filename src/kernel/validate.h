@@ -53,5 +53,7 @@ Validation validate_kernels(const KernelValidationRequest& request, const Hardwa
 // fill.
 RooflineIntervals fit_roofline_intervals(const std::vector<KernelValidationRequest>& requests,
                                          const HardwareCatalogue& hardware);
+// What kernels reach of the sheets of these devices. The same terms.
+SheetDerates fit_sheet_derates(const std::vector<KernelValidationRequest>& requests, const HardwareCatalogue& hardware);
 
 }  // namespace foretoken

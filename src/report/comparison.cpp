@@ -146,6 +146,15 @@ constexpr ComparableCommand comparable[] = {{"step", step_keys, step_words, "ste
                                             {"serve", serve_keys, {}, "step time per output token", serve_parts},
                                             {"plan serve", plan_serve_keys, plan_serve_words, "", no_parts}};
 
+// What an answer says about its devices (device_notes.h).
+void add_notes(const Json& document, std::vector<std::string>& notes) {
+  const auto found = value_at(document, "device_notes");
+  if (!found) return;
+  for (const JsonView& note : found->items()) {
+    if (std::find(notes.begin(), notes.end(), note.string()) == notes.end()) notes.push_back(note.string());
+  }
+}
+
 std::string change_text(const ComparedNumber& number) {
   return number.first == 0 ? "" : fmt::format("{:+.1f}%", 100 * (number.second / number.first - 1));
 }
@@ -309,6 +318,7 @@ Comparison compare_answers(const std::string& command, const Json& first, const 
   }
   ensure(!result.headlines.empty() || !result.outcomes.empty() || !has_figures,
          "every document says something to compare");
+  for (const Json* document : {&first, &second}) add_notes(*document, result.notes);
   if (!has_figures) return result;
   const Parts before = kind->parts(first), after = kind->parts(second);
   Parts names = before;
@@ -338,12 +348,16 @@ std::string comparison_text(const Comparison& comparison) {
   if (!comparison.headlines.empty()) {
     text += table_of({"", "first", "second", "change"}, headline_rows(comparison));
   }
-  if (comparison.parts.empty()) return text;
+  std::string notes;
+  for (const std::string& note : comparison.notes) notes += wrap_lines("note: " + note + "\n", page_width, 2);
+  if (comparison.parts.empty()) return text + notes;
   return text + fmt::format("\nWhat the {} is made of, largest difference first:\n", comparison.parts_of) +
-         table_of({"", "first", "second", "difference", "change"}, part_rows(comparison));
+         table_of({"", "first", "second", "difference", "change"}, part_rows(comparison)) + notes;
 }
 
 Json comparison_json(const Comparison& comparison) {
+  Json notes = Json::array();
+  for (const std::string& note : comparison.notes) notes.push(note);
   return Json::object({{"first", comparison.first_command},
                        {"second", comparison.second_command},
                        {"sentence", sentence(comparison)},
@@ -351,6 +365,7 @@ Json comparison_json(const Comparison& comparison) {
                                                   {"second", text_or_null(comparison.second_failure)}})},
                        {"settings", texts_json(comparison.settings)},
                        {"outcomes", texts_json(comparison.outcomes)},
+                       {"device_notes", std::move(notes)},
                        {"headlines", numbers_json(comparison.headlines)},
                        {"parts_of", comparison.parts_of},
                        {"parts", numbers_json(comparison.parts)},
@@ -365,6 +380,7 @@ std::string comparison_html(const Comparison& comparison) {
   if (!comparison.headlines.empty()) {
     page.table({"", "first", "second", "change"}, headline_rows(comparison));
   }
+  for (const std::string& note : comparison.notes) page.paragraph(note);
   if (!comparison.parts.empty()) {
     page.heading(fmt::format("What the {} is made of", comparison.parts_of));
     // One scale for both bars, and parts in the same order, so that colours mean the same.

@@ -28,6 +28,7 @@ struct Comparison {
   std::vector<ComparedNumber> headlines;      // those that both have
   std::string parts_of;                       // what the parts are parts of: "step", "step time per output token"
   std::vector<ComparedNumber> parts;          // seconds; largest difference first
+  std::vector<std::string> notes;             // on devices of either
   double parts_difference() const;
   std::string failure() const;  // of either side or both; empty where both are fine
 };

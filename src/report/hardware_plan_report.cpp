@@ -86,7 +86,8 @@ std::string hardware_plan_text(const HardwarePlanReport& report) {
   Table table(columns);
   for (std::vector<std::string>& row : table_rows(report)) table.add(std::move(row));
   return wrap_lines(sentence(report) + memory_text(report) + "\n\n", page_width, 2) + table.text() +
-         "\nx2 and so on: what becomes of the time when the device has so many times of the number.\n";
+         "\nx2 and so on: what becomes of the time when the device has so many times of the number.\n" +
+         device_notes_text(report.notes);
 }
 
 Json hardware_plan_json(const HardwarePlanReport& report) {
@@ -117,6 +118,7 @@ Json hardware_plan_json(const HardwarePlanReport& report) {
                                       {"seconds_ratio", report.changed_ratio},
                                       {"seconds", to_json(changed_seconds(report))}}));
   }
+  set_device_notes(json, report.notes);
   return json;
 }
 
@@ -141,6 +143,7 @@ std::string hardware_plan_html(const HardwarePlanReport& report) {
   page.sentence(sentence(report));
   page.figure(hardware_plan_svg(report), "The step's time when one number of the device is another");
   page.table(table_titles(report), table_rows(report));
+  for (const std::string& note : report.notes.sentences) page.paragraph(note);
   page.heading("To reproduce");
   page.preformatted(report.command);
   return page.finish();

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "compose/step_estimate.h"
 #include "plan/hardware/sensitivity.h"
+#include "report/device_notes.h"
 
 namespace foretoken {
 
@@ -20,6 +21,7 @@ struct HardwarePlanReport {
   std::optional<Device> changed_device;  // with all of them
   double changed_ratio = 1;              // of the time with all of them
   std::string command;
+  DeviceNotes notes = {};
 };
 
 std::string hardware_plan_text(const HardwarePlanReport& report);

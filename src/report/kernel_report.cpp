@@ -32,7 +32,8 @@ std::string tier_text(const KernelExplanation& explanation) {
     case Tier::roofline:
       break;
   }
-  return "the roofline alone: no measurements apply here";
+  if (explanation.estimate.derated) return "the spec sheet, derated by what kernels reach on measured devices";
+  return "the roofline alone, a bound: real kernels take longer";
 }
 
 std::string spaced(std::string_view name) {

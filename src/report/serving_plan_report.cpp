@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@
 #include "report/json_rows_csv.h"
 #include "report/serving_plan_words.h"
 #include "report/table.h"
+#include "report/tried_engines.h"
 #include "report/unmet_plan.h"
 
 namespace foretoken {
@@ -61,7 +63,7 @@ std::vector<size_t> shown_order(const ServingPlanReport& report) {
   }
   const auto score = [&](size_t i) {
     const PlanPoint& point = result.points[i];
-    const auto own = layout_score(report.question, point.layout, point.capacity.value);
+    const auto own = layout_score(report.question, point.layout, ranked_capacity(report.question, result, point));
     return own.value_or(LayoutScore{.first = -1e300, .second = point.capacity.value});
   };
   std::stable_sort(others.begin(), others.end(), [&](size_t a, size_t b) { return score(a) > score(b); });
@@ -94,22 +96,36 @@ void add_layout(Table& table, const ServingQuestion& question, const PlanPoint& 
              run != nullptr ? joules_text(*run) : "-"});
 }
 
-// The best layout by what tells kinds of layouts apart.
+// The best layout by what tells kinds of layouts apart. Every device with every engine has a row, be it a reason.
 std::string best_of_each(const ServingPlanReport& report) {
   std::map<std::string, bool> seen;
   Table table = layouts_table();
+  std::string reasons;
   size_t rows = 0;
   for (const size_t i : shown_order(report)) {
     const PlanPoint& point = report.result.points[i];
     const EngineChoice& engine = point.layout.pool.engine;
     const std::string kind =
         fmt::format("{}/{}/{}", devices_text(point.layout), engine.engine, point.layout.decode.has_value());
-    if (seen[kind] || rows == most_plan_rows) continue;
+    const bool is_first = !std::exchange(seen[fmt::format("{}/{}", devices_text(point.layout), engine.engine)], true);
+    if (seen[kind] || (rows >= most_plan_rows && !is_first)) continue;
     seen[kind] = true;
     add_layout(table, report.question, point, shown_run(report.question, point));
     ++rows;
+    if (report.result.ranked_by_slow_end && report.question.is_judged_by_slow_end(point.layout)) {
+      reasons += wrap_lines(
+          fmt::format("{} on {}: {} requests/s at the slow end of its interval, which it is ranked "
+                      "by.\n",
+                      layout_text(point.layout), devices_text(point.layout), rate_number(point.capacity.low)),
+          page_width, 2);
+    }
   }
-  return table.text();
+  for (const UnshownEngine& one : unshown_engines(report)) {
+    const std::string most = one.most_requests_per_s ? "<" + rate_number(*one.most_requests_per_s) : "-";
+    table.add({fmt::format("none, {}", one.engine), one.device, "-", most, "-", "-", "-", "-", "-"});
+    reasons += wrap_lines(fmt::format("{} on {}: {}.\n", one.engine, one.device, one.reason), page_width, 2);
+  }
+  return table.text() + reasons;
 }
 
 // What a run of the frontier is best in: "work $ J".
@@ -130,21 +146,6 @@ std::vector<std::string> notes_of(const ServingPlanReport& report) {
   }
   for (std::string& sentence : left_out(report.question)) notes.push_back(std::move(sentence));
   return notes;
-}
-
-// Devices that were offered and are in no row.
-std::string devices_not_tried(const ServingPlanReport& report) {
-  std::string names;
-  for (const HardwareChoice& choice : report.question.hardware) {
-    const bool tried =
-        std::any_of(report.result.points.begin(), report.result.points.end(), [&](const PlanPoint& point) {
-          return point.layout.pool.engine.device == choice.device.name && point.capacity.value > 0;
-        });
-    if (!tried) names += (names.empty() ? "" : ", ") + choice.device.name;
-  }
-  return names.empty() ? ""
-                       : "Not simulated: " + names +
-                             ". Its layouts do not run, or even their best case is worse than the winner.\n";
 }
 
 std::string frontier_table(const ServingPlanReport& report) {
@@ -319,7 +320,7 @@ std::string serving_plan_text(const ServingPlanReport& report) {
     text += "\nTo start it:\n" + launch_text(report, winner->layout);
   }
   for (const std::string& note : notes_of(report)) text += wrap_lines(fmt::format("note: {}\n", note), page_width, 2);
-  if (!report.result.points.empty()) {
+  if (!report.result.tried.empty()) {
     text +=
         "\n" +
         wrap_lines(fmt::format("Best layout of each device, engine and kind of pools (~ from short simulations{}):\n",
@@ -327,7 +328,7 @@ std::string serving_plan_text(const ServingPlanReport& report) {
                                                                   number_text(*report.question.rate))
                                                     : ""),
                    page_width, 2) +
-        best_of_each(report) + devices_not_tried(report);
+        best_of_each(report);
   }
   if (!report.result.frontier.empty()) {
     text += "\nTrade-off between speed for a user and work of a GPU (tok/s/GPU), cost and facility energy:\n" +
@@ -342,7 +343,7 @@ std::string serving_plan_text(const ServingPlanReport& report) {
                               "samples of such requests.\n",
                               lengths.mean_input, lengths.mean_output, asked_rate_words(report.question)),
               page_width, 0);
-  return text;
+  return text + device_notes_text(plan_device_notes(report));
 }
 
 Json serving_plan_json(const ServingPlanReport& report) {
@@ -389,6 +390,9 @@ Json serving_plan_json(const ServingPlanReport& report) {
   json.set("ranking", std::move(ranking));
   json.set("frontier", std::move(frontier));
   json.set("points", std::move(points));
+  json.set("by_device_and_engine", tried_engines_json(report));
+  json.set("ranked_by_slow_end", result.ranked_by_slow_end);
+  set_device_notes(json, plan_device_notes(report));
   json.set("reachable", winner == nullptr ? reachable_json(report) : Json());
   return json;
 }

@@ -309,7 +309,7 @@ std::string serving_text(const ServingReport& report) {
   text += time_series_text(report.run);
   if (!metrics.exact) text += "Percentiles are within 0.05%: there were too many values to keep each.\n";
   if (metrics.rejected > 0) text += "Failed requests: " + failure_reasons(metrics) + "\n";
-  return text;
+  return text + device_notes_text(report.notes);
 }
 
 Json vllm_result_json(const ServingReport& report) {
@@ -402,6 +402,7 @@ Json serving_json(const ServingReport& report) {
   if (report.diffusion.block_tokens > 0) {
     result.set("diffusion", diffusion_json(report.diffusion, report.run.metrics.speculation));
   }
+  set_device_notes(result, report.notes);
   return result;
 }
 

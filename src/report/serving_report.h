@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "report/device_notes.h"
 #include "serving/results/priority_metrics.h"
 #include "serving/results/request_details.h"
 #include "serving/serving_run.h"
@@ -41,6 +42,7 @@ struct ServingReport {
   std::vector<PriorityLatencies> priorities;                              // shown where there are several
   int64_t outputs_per_request = 1;                                        // samples or beams
   BlockDiffusion diffusion = {};
+  DeviceNotes notes = {};
   const ServingRun& run;
 
   int64_t replica_count() const;

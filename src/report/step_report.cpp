@@ -154,21 +154,9 @@ Json dispatch_json(const StepEstimate& step) {
 }
 
 // What a reader should know before using the answer.
-std::vector<std::string> notes_of(const StepEstimate& step, const Model& model) {
+std::vector<std::string> notes_of(const StepEstimate& step, const Model& model, const DeviceNotes& devices) {
   std::vector<std::string> notes = model.notes;
-  double total = 0, bare = 0;
-  for (const StageEstimate& stage : step.stages) {
-    for (const TimedOperator& timed : stage.operators) {
-      total += timed.seconds.value;
-      if (timed.kernel && timed.kernel->tier == Tier::roofline) bare += timed.seconds.value;
-    }
-  }
-  if (bare > 0.3 * total) {
-    notes.push_back(
-        "mostly bare roofline: the value is near the least time possible and the truth likely well above it; do not "
-        "rank "
-        "devices by it");
-  }
+  notes.insert(notes.end(), devices.sentences.begin(), devices.sentences.end());
   const int64_t positions =
       step.request.context_len + (step.request.phase == StepPhase::decode ? 1 : step.request.input_len);
   if (model.max_positions > 0 && positions > model.max_positions) {
@@ -197,6 +185,21 @@ std::string work_sentence(const StepRequest& request) {
 
 }  // namespace
 
+void add_step_notes(DeviceNotes& notes, const StepEstimate& step, const Device& device) {
+  constexpr double much = 0.3;
+  double total = 0, bare = 0, derated = 0, mapped = 0;
+  for (const StageEstimate& stage : step.stages) {
+    for (const TimedOperator& timed : stage.operators) {
+      total += timed.seconds.value;
+      if (!timed.kernel) continue;
+      if (timed.kernel->tier == Tier::mapped) mapped += timed.seconds.value;
+      if (timed.kernel->tier == Tier::roofline) (timed.kernel->derated ? derated : bare) += timed.seconds.value;
+    }
+  }
+  if (derated > much * total) notes.add_sheet_only(device);
+  if (bare > much * total && mapped == 0) notes.add_bounds(device);
+}
+
 std::string step_sentence(const StepEstimate& step, const Model& model, const Device& device) {
   const std::string devices = step.devices == 1 ? device.title : fmt::format("{:g} x {}", step.devices, device.title);
   const std::string replicas = step.plan.data > 1 ? fmt::format(" on each of {} replicas", step.plan.data) : "";
@@ -209,7 +212,8 @@ std::string step_sentence(const StepEstimate& step, const Model& model, const De
   return text + ".";
 }
 
-Json step_json(const StepEstimate& step, const Model& model, const Device& device) {
+Json step_json(const StepEstimate& step, const Model& model, const Device& device, DeviceNotes more) {
+  add_step_notes(more, step, device);
   Json stages = Json::array();
   for (const StageEstimate& stage : step.stages) {
     Json operators = Json::array();
@@ -236,32 +240,36 @@ Json step_json(const StepEstimate& step, const Model& model, const Device& devic
         {{"seconds", to_json(stage.seconds)}, {"memory_bytes", to_json(stage.memory)}, {"operators", operators}}));
   }
   Json notes = Json::array();
-  for (const std::string& note : notes_of(step, model)) notes.push(note);
-  return Json::object(
-      {{"model", model.served_name()},
-       {"device", device.name},
-       {"devices", step.devices},
-       {"phase", step_phase_name(step.request.phase)},
-       {"batch", step.request.batch},
-       {"input_len", step.request.input_len},
-       {"context_len", step.request.context_len},
-       {"parallel", to_json(step.plan)},
-       {"seconds", to_json(step.seconds)},
-       {"stack", step.stack.empty() ? "fused" : step.stack},
-       {"dispatch", dispatch_name(step.dispatch)},
-       {"padded_batch", step.padded_batch > 0 ? Json(step.padded_batch) : Json()},
-       {"gap", dispatch_json(step)},
-       {"tokens", step.tokens},
-       {"tokens_per_second", step.tokens / step.seconds.value},
-       {"model_flops", step.model_flops.value()},
-       {"mfu", step.model_flops_utilization},
-       {"device_memory_bytes", step.device_memory.value() > 0 ? Json(step.device_memory.value()) : Json()},
-       {"fits_in_memory", step.fits_in_memory ? Json(*step.fits_in_memory) : Json()},
-       {"stages", stages},
-       {"notes", notes}});
+  for (const std::string& note : notes_of(step, model, more)) notes.push(note);
+  Json json =
+      Json::object({{"model", model.served_name()},
+                    {"device", device.name},
+                    {"devices", step.devices},
+                    {"phase", step_phase_name(step.request.phase)},
+                    {"batch", step.request.batch},
+                    {"input_len", step.request.input_len},
+                    {"context_len", step.request.context_len},
+                    {"parallel", to_json(step.plan)},
+                    {"seconds", to_json(step.seconds)},
+                    {"stack", step.stack.empty() ? "fused" : step.stack},
+                    {"dispatch", dispatch_name(step.dispatch)},
+                    {"padded_batch", step.padded_batch > 0 ? Json(step.padded_batch) : Json()},
+                    {"gap", dispatch_json(step)},
+                    {"tokens", step.tokens},
+                    {"tokens_per_second", step.tokens / step.seconds.value},
+                    {"model_flops", step.model_flops.value()},
+                    {"mfu", step.model_flops_utilization},
+                    {"device_memory_bytes", step.device_memory.value() > 0 ? Json(step.device_memory.value()) : Json()},
+                    {"fits_in_memory", step.fits_in_memory ? Json(*step.fits_in_memory) : Json()},
+                    {"stages", stages},
+                    {"notes", notes}});
+  set_device_notes(json, more);
+  return json;
 }
 
-std::string step_text(const StepEstimate& step, const Model& model, const Device& device, bool by_time) {
+std::string step_text(const StepEstimate& step, const Model& model, const Device& device, bool by_time,
+                      DeviceNotes more) {
+  add_step_notes(more, step, device);
   std::string out = wrap_lines(step_sentence(step, model, device), 100, 2);
   out += dispatch_text(step);
   out += rests_on_text(step);
@@ -303,7 +311,7 @@ std::string step_text(const StepEstimate& step, const Model& model, const Device
     table.add({"sum of calls", "", duration_text(stage.kernels.value), "100.0%", "", "", "", ""});
     out += table.text();
   }
-  for (const std::string& note : notes_of(step, model)) out += wrap_lines(fmt::format("note: {}", note), 100, 2);
+  for (const std::string& note : notes_of(step, model, more)) out += wrap_lines(fmt::format("note: {}", note), 100, 2);
   return out;
 }
 

@@ -8,13 +8,19 @@
 #include "compose/sustained_step.h"
 #include "hardware/device.h"
 #include "model/model.h"
+#include "report/device_notes.h"
 
 namespace foretoken {
 
-Json step_json(const StepEstimate& step, const Model& model, const Device& device);
+// `more`: what is known of the devices besides the step's own times.
+Json step_json(const StepEstimate& step, const Model& model, const Device& device, DeviceNotes more = {});
 
 // A headline, a table by operator (slowest first if `by_time`, else in order of use), memory, notes.
-std::string step_text(const StepEstimate& step, const Model& model, const Device& device, bool by_time);
+std::string step_text(const StepEstimate& step, const Model& model, const Device& device, bool by_time,
+                      DeviceNotes more = {});
+
+// Where much of the time is priced by the device's sheet: that it is, or that it is a bound.
+void add_step_notes(DeviceNotes& notes, const StepEstimate& step, const Device& device);
 
 // One sentence: "Llama-3.1-70B on 8 x H100: a decode step of 64 sequences takes ...".
 std::string step_sentence(const StepEstimate& step, const Model& model, const Device& device);

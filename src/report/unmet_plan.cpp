@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "model/weights.h"
+#include "plan/serving/layout_space.h"
 #include "report/serving_plan_words.h"
 
 namespace foretoken {
@@ -85,10 +86,17 @@ std::string too_little_memory(const ServingPlanReport& report) {
                            memory ? fmt::format("{:.0f} GB", memory->value.value() / 1e9) : "unknown memory",
                            choice.device.name);
   }
+  std::string nodes;
+  for (const HardwareChoice& choice : report.question.hardware) {
+    if (choice.most_devices <= choice.node_devices) continue;
+    nodes += fmt::format(" Tensor-parallel and expert-parallel ranks stay inside a node, which has {} of {}.",
+                         choice.node_devices, choice.device.name);
+  }
   return fmt::format(
-      " No engine has room for the weights ({:.0f} GB as the model's config says) and its longest "
-      "request on {}: offer more devices, or a narrower format (--quantizations).",
-      weights / 1e9, offered);
+             " No engine has room for the weights ({:.0f} GB as the model's config says) and its longest "
+             "request on {}: offer more devices, or a narrower format (--quantizations).",
+             weights / 1e9, offered) +
+         nodes;
 }
 
 // Why not one engine starts.
@@ -96,9 +104,12 @@ std::string does_not_start(const ServingPlanReport& report) {
   const ServingQuestion& question = report.question;
   const int64_t longest = report.traffic.lengths().totals.back();
   if (report.result.layouts == 0) {
-    return " No way to cut the model over these devices is left: its heads, experts and layers must divide by the "
-           "sizes "
-           "asked for (-tp, -pp), and the devices must compute in the formats asked for (--quantizations).";
+    std::string text;
+    for (const HardwareChoice& choice : question.hardware) {
+      text += fmt::format(" No layout is possible on {}: {}.", choice.device.name,
+                          why_no_layouts(question, choice, question.choices.engines.front()));
+    }
+    return text;
   }
   if (question.model.max_positions > 0 && longest > question.model.max_positions) {
     return fmt::format(" Its longest request has {} tokens, more than the {} positions of the model.", longest,

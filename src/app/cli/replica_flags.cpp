@@ -170,6 +170,7 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
                      .kv_dtype = kv_dtype,
                      .two_batch_overlap = two_batch_overlap,
                      .ffn = std::move(pool),
+                     .has_own_kernels = !measured_steps,
                      .has_operators = !measured_steps && decode_tokens == 1 && !lora.enabled && !ffn.given(),
                      .sustained_grid = nullptr,
                      .times = nullptr,

@@ -39,6 +39,7 @@ struct ReplicaGroup {
   bool two_batch_overlap = false;
   Logits logits = Logits::last;                   // what the head of its steps runs on
   std::optional<FfnPool> ffn;                     // whose devices have the feed-forward layers
+  bool has_own_kernels = true;                    // steps are not those of somebody's tables
   bool has_operators = true;                      // steps of our own kernels on one kind of device, without drafts
   std::shared_ptr<SustainedGrid> sustained_grid;  // null = boards are cool, and not metered
   std::unique_ptr<StepTimes> times;

@@ -269,7 +269,8 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) 
     point.runs.push_back(trial.run(*question_->rate, trial.usual_bound()));
   }
   std::sort(point.runs.begin(), point.runs.end(), [](const PlanRun& a, const PlanRun& b) { return a.rate < b.rate; });
-  if (effort == Effort::quick || capacity == 0) return point;
+  const bool by_slow_end = question_->is_judged_by_slow_end(layout) && !question_->pessimistic;
+  if ((effort == Effort::quick && !by_slow_end) || capacity == 0) return point;
 
   search.tolerance = settings_of(Effort::quick).tolerance / 2;
   const auto capacity_with = [&](StepBound bound, int64_t part, double start) {
@@ -278,6 +279,8 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) 
   };
   double low = capacity, squares = 0;
   if (!question_->pessimistic) low = std::min(capacity, capacity_with(StepBound::high, 0, capacity * 0.85));
+  point.capacity.low = low;
+  if (effort == Effort::quick) return point;
   const double high = std::max(capacity, capacity_with(StepBound::low, 0, capacity * 1.15));
   for (int64_t part = 1; part <= other_parts; ++part) {
     squares += std::pow(capacity_with(trial.usual_bound(), part, capacity) - capacity, 2);

@@ -38,7 +38,7 @@ struct PlanRun {
 struct PlanPoint {
   ServingLayout layout;
   Effort effort = Effort::quick;
-  Headline capacity;          // requests/s; of quick effort without an interval
+  Headline capacity;          // requests/s; of quick effort without an interval, unless judged by its slow end
   std::vector<PlanRun> runs;  // lowest rate first; with a rate asked for, one is at that
   int64_t kv_tokens = 0;      // that the cache of one engine holds (of one that decodes)
 

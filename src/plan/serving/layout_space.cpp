@@ -278,7 +278,50 @@ ReplicaCounts finest_counts(int64_t most, const Count& count) {
   return coarsest;
 }
 
+// "TP16 is more than ...": why no tensor group of that size is tried.
+std::string too_many_ranks(const HardwareChoice& hardware, int64_t tensor) {
+  const std::string& name = hardware.device.name;
+  if (tensor > hardware.node_devices) {
+    return hardware.node ? fmt::format("tensor parallelism stays inside a node, and nodes of {} have {} GPUs", name,
+                                       hardware.node_devices)
+                         : fmt::format("tensor parallelism stays inside a node, and no node of {} is known", name);
+  }
+  return fmt::format("only {} of {} are on offer", hardware.most_devices, name);
+}
+
 }  // namespace
+
+std::string why_no_layouts(const ServingQuestion& question, const HardwareChoice& hardware, const std::string& engine) {
+  const LayoutChoices& choices = question.choices;
+  const std::string& name = hardware.device.name;
+  if (affordable_devices(question, hardware) < 1) return fmt::format("one {} costs more than the budget", name);
+  std::vector<std::string> obstacles;
+  for (const std::optional<Scheme>& scheme : choices.schemes) {
+    obstacles.push_back(obstacle(question, hardware.device, engine, scheme));
+  }
+  if (std::none_of(obstacles.begin(), obstacles.end(), [](const std::string& why) { return why.empty(); })) {
+    return obstacles.front();
+  }
+  const int64_t domain = std::min(hardware.node_devices, hardware.most_devices);
+  const auto beyond = [&](int64_t tensor) { return tensor > domain; };
+  if (!choices.tensor.empty() && std::all_of(choices.tensor.begin(), choices.tensor.end(), beyond)) {
+    return fmt::format("TP{}: {}", choices.tensor.front(), too_many_ranks(hardware, choices.tensor.front()));
+  }
+  return "the model's heads, experts and layers do not divide by the sizes asked for (-tp, -pp), or those need more "
+         "devices than are on offer";
+}
+
+std::vector<std::string> tensor_sizes_left_out(const ServingQuestion& question) {
+  std::vector<std::string> sentences;
+  for (const int64_t tensor : question.choices.tensor) {
+    for (const HardwareChoice& hardware : question.hardware) {
+      if (tensor <= std::min(hardware.node_devices, hardware.most_devices)) continue;
+      sentences.push_back(
+          fmt::format("TP{} is not tried on {}: {}.", tensor, hardware.device.name, too_many_ranks(hardware, tensor)));
+    }
+  }
+  return sentences;
+}
 
 std::vector<std::string> left_out(const ServingQuestion& question) {
   std::vector<std::string> sentences;

@@ -27,4 +27,10 @@ inline std::vector<ServingLayout> serving_layouts(const ServingQuestion& questio
 // Why engines and formats of the choices are not tried on some of the devices, a sentence each.
 std::vector<std::string> left_out(const ServingQuestion& question);
 
+// Why an engine has no layout on a device, for people; for engines that have none.
+std::string why_no_layouts(const ServingQuestion& question, const HardwareChoice& hardware, const std::string& engine);
+// "TP16 is left out on h100_sxm: tensor parallelism stays inside a node, which has 8 GPUs." For sizes that were asked
+// for and are tried on no device.
+std::vector<std::string> tensor_sizes_left_out(const ServingQuestion& question);
+
 }  // namespace foretoken

@@ -37,11 +37,23 @@ std::optional<double> ServingQuestion::usd_per_hour(const ServingLayout& layout)
   return sum;
 }
 
+bool ServingQuestion::is_judged_by_slow_end(const ServingLayout& layout) const {
+  const auto is_measured = [](const HardwareChoice& one) { return !one.sheet_only; };
+  if (std::none_of(hardware.begin(), hardware.end(), is_measured)) return false;
+  const auto parts = hardware_of(layout);
+  return std::any_of(parts.begin(), parts.end(), [](const auto& part) { return part.first->sheet_only; });
+}
+
 std::string ServingQuestion::key(const Traffic& traffic) const {
   std::string text = fmt::format("{}|{}", model.served_name(), traffic.key());
   for (const LatencySlo& slo : slos) text += "|" + slo_key(slo);
   if (joint_percent) text += fmt::format("|together {}", number_text(*joint_percent));
   if (pessimistic) text += "|pessimistic";
+  // Short runs also look for the slow end of such a device.
+  for (const HardwareChoice& one : hardware) text += one.sheet_only ? "|sheet only " + one.device.name : "";
+  if (std::any_of(hardware.begin(), hardware.end(), [](const HardwareChoice& one) { return !one.sheet_only; })) {
+    text += "|beside measured";
+  }
   text += fmt::format("|rate {}|len {}|memory {}", rate ? number_text(*rate) : "any", max_model_len,
                       number_text(memory_fraction));
   if (drafts) {

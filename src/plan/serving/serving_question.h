@@ -27,6 +27,8 @@ struct HardwareChoice {
   int64_t node_devices = 8;            // that share a fast fabric: the ranks of a tensor group stay inside
   std::optional<Node> node;            // nothing = no link for caches is known, so prompts are not computed apart
   std::optional<double> usd_per_hour;  // of one device
+  bool is_bound = false;               // its kernel times are roofline bounds, because those were asked for
+  bool sheet_only = false;             // no kernel of it was measured: KernelPredictor::is_known_by_sheet_only()
 };
 
 // What layouts are made of. Limits of 0 are the engine's own.
@@ -74,6 +76,9 @@ struct ServingQuestion {
   std::vector<std::pair<const HardwareChoice*, int64_t>> hardware_of(const ServingLayout& layout) const;
   // USD/hour; nothing where the price is not known.
   std::optional<double> usd_per_hour(const ServingLayout& layout) const;
+  // One of its devices is known by its sheet alone while another on offer was measured: it is judged by the slow end of
+  // its interval, so that it does not win by what nobody knows.
+  bool is_judged_by_slow_end(const ServingLayout& layout) const;
   // All that an answer about one layout depends on, besides the layout: for results that are kept.
   std::string key(const Traffic& traffic) const;
 };

@@ -56,30 +56,50 @@ class LayoutSearch {
     result_.largest_gap = space.largest_gap;
     say(fmt::format("{} layouts", layouts_.size()));
     result_.layouts = static_cast<int64_t>(layouts_.size());
+    result_.ranked_by_slow_end = std::any_of(layouts_.begin(), layouts_.end(), [&](const ServingLayout& layout) {
+      return question_.is_judged_by_slow_end(layout);
+    });
     judge();
-    for (int round = 0; round < most_rounds_of_finalists; ++round) {
-      explore(true, limits_.quick * 2 / 3);
-      explore(false, limits_.quick);
-      if (!settle()) break;
+    find_best();
+    const auto is_served = [&](const Candidate& one) { return found(one).has_value(); };
+    if (result_.ranked_by_slow_end && std::none_of(candidates_.begin(), candidates_.end(), is_served)) {
+      result_.ranked_by_slow_end = false;
+      find_best();
     }
     return finished();
   }
 
  private:
+  void find_best() {
+    for (int round = 0; round < most_rounds_of_finalists; ++round) {
+      explore(true, limits_.quick * 2 / 3);
+      explore(false, limits_.quick);
+      if (!settle()) break;
+    }
+  }
+
   void say(const std::string& text) const {
     if (tell_) tell_(text);
   }
 
   void judge() {
     const std::vector<LayoutJudgement> judgements = evaluator_.judge(layouts_);
+    for (const HardwareChoice& hardware : question_.hardware) {
+      for (const std::string& engine : question_.choices.engines) {
+        result_.tried.push_back({.device = hardware.device.name, .engine = engine, .most_promising = {}});
+      }
+    }
     for (size_t i = 0; i < layouts_.size(); ++i) {
       remember_alone(judgements[i], layouts_[i]);
       std::optional<PruneReason> pruned = judgements[i].pruned;
       if (!pruned && question_.rate && judgements[i].most_requests_per_s < *question_.rate) {
         pruned = PruneReason::too_few_requests;
       }
+      TriedEngine* tried = tried_with(layouts_[i]);
+      if (tried != nullptr) ++tried->layouts;
       if (pruned) {
         ++result_.pruned[static_cast<size_t>(*pruned)];
+        if (tried != nullptr) ++tried->pruned[static_cast<size_t>(*pruned)];
         continue;
       }
       candidates_.push_back({.layout = &layouts_[i],
@@ -98,6 +118,18 @@ class LayoutSearch {
     say(fmt::format("{} layouts left by their bounds, {} kinds of engines", candidates_.size(), most.size()));
   }
 
+  // Null where it is on two kinds of devices.
+  TriedEngine* tried_with(const ServingLayout& layout) {
+    if (layout.is_mixed()) return nullptr;
+    const auto same = std::find_if(result_.tried.begin(), result_.tried.end(), [&](const TriedEngine& one) {
+      return one.device == layout.pool.engine.device && one.engine == layout.pool.engine.engine;
+    });
+    ensure(same != result_.tried.end(), "layouts are of devices and engines that were asked for");
+    return &*same;
+  }
+
+  double ranked(const PlanPoint& point) const { return ranked_capacity(question_, result_, point); }
+
   void remember_alone(const LayoutJudgement& judgement, const ServingLayout& layout) {
     std::vector<FastestAlone>& fastest = result_.fastest_alone;
     if (fastest.empty()) {
@@ -109,10 +141,12 @@ class LayoutSearch {
   }
 
   std::optional<LayoutScore> best_hope(const Candidate& one) const {
-    return layout_score(question_, *one.layout, one.most_requests_per_s);
+    const auto slow = slow_share_.find(devices_text(*one.layout));
+    const bool by_slow_end = result_.ranked_by_slow_end && slow != slow_share_.end();
+    return layout_score(question_, *one.layout, one.most_requests_per_s * (by_slow_end ? slow->second : 1));
   }
   std::optional<LayoutScore> found(const Candidate& one) const {
-    return one.point ? layout_score(question_, *one.layout, one.point->capacity.value) : std::nullopt;
+    return one.point ? layout_score(question_, *one.layout, ranked(*one.point)) : std::nullopt;
   }
 
   // Not simulated yet and better than anything found, as far as bounds tell; the most promising first.
@@ -157,9 +191,20 @@ class LayoutSearch {
     for (const size_t i : chosen) layouts.push_back(*candidates_[i].layout);
     std::vector<PlanPoint> points = evaluator_.evaluate(layouts, effort);
     for (size_t i = 0; i < chosen.size(); ++i) {
+      learn_slow_end(candidates_[chosen[i]], points[i]);
       learn(candidates_[chosen[i]], points[i].capacity.value);
       candidates_[chosen[i]].point = std::move(points[i]);
     }
+  }
+
+  // Bounds are those of middle step times. Of devices that are ranked by the slow end, the first layouts tell what is
+  // left of them there; others may do half as well again.
+  void learn_slow_end(const Candidate& from, const PlanPoint& point) {
+    constexpr double others = 1.5;
+    if (!question_.is_judged_by_slow_end(*from.layout) || from.most_requests_per_s <= 0) return;
+    const double share = std::min(1.0, others * point.capacity.low / from.most_requests_per_s);
+    double& known = slow_share_[devices_text(*from.layout)];
+    known = std::max(known, share);
   }
 
   // More replicas of an engine serve as many more requests, give or take what a short run is off by.
@@ -185,7 +230,7 @@ class LayoutSearch {
       const bool first =
           seen.insert(fmt::format("{}/{}/{}", devices_text(*one.layout), engine.engine, one.layout->decode.has_value()))
               .second;
-      return first && layout_score(question_, *one.layout, one.point->capacity.value * quick_doubt) > best;
+      return first && layout_score(question_, *one.layout, ranked(*one.point) * quick_doubt) > best;
     });
   }
 
@@ -214,11 +259,16 @@ class LayoutSearch {
       if (one.point && one.point->effort == Effort::full) best = std::max(best, found(one));
     }
     for (Candidate& one : candidates_) {
+      TriedEngine* tried = tried_with(*one.layout);
       if (one.point) {
         result_.points.push_back(std::move(*one.point));
+        if (tried != nullptr) ++tried->simulated;
       } else {
         const std::optional<LayoutScore> hope = best_hope(one);
         ++(hope && hope > best ? result_.unexplored : result_.beaten);
+        if (tried == nullptr || one.most_requests_per_s <= tried->most_requests_per_s) continue;
+        tried->most_requests_per_s = one.most_requests_per_s;
+        tried->most_promising = *one.layout;
       }
     }
     rank();
@@ -229,7 +279,7 @@ class LayoutSearch {
   void rank() {
     const auto score = [&](size_t i) {
       const PlanPoint& point = result_.points[i];
-      return layout_score(question_, point.layout, point.capacity.value);
+      return layout_score(question_, point.layout, ranked(point));
     };
     for (size_t i = 0; i < result_.points.size(); ++i) {
       if (result_.points[i].effort == Effort::full && score(i)) result_.ranking.push_back(i);
@@ -243,11 +293,11 @@ class LayoutSearch {
   void settle_ties() {
     std::vector<size_t>& ranking = result_.ranking;
     if (ranking.empty()) return;
-    const double near = std::max(winner().capacity.value / (1 + full_tolerance), question_.rate.value_or(0));
+    const double near = std::max(ranked(winner()) / (1 + full_tolerance), question_.rate.value_or(0));
     const auto least = layout_score(question_, winner().layout, near);
     const auto end = std::find_if(ranking.begin(), ranking.end(), [&](size_t i) {
       const PlanPoint& point = result_.points[i];
-      return layout_score(question_, point.layout, point.capacity.value) < least;
+      return layout_score(question_, point.layout, ranked(point)) < least;
     });
     const auto cost = [&](size_t i) {
       const ServingLayout& layout = result_.points[i].layout;
@@ -331,6 +381,7 @@ class LayoutSearch {
   std::vector<ServingLayout> layouts_;
   std::vector<Candidate> candidates_;
   size_t simulated_ = 0;
+  std::map<std::string, double> slow_share_;  // by devices: of a bound, what a layout may reach at its slow end
   ServingSearchResult result_;
 };
 
@@ -350,6 +401,11 @@ std::optional<LayoutScore> layout_score(const ServingQuestion& question, const S
       return LayoutScore{.first = requests_per_s / cost, .second = requests_per_s};
   }
   return std::nullopt;
+}
+
+double ranked_capacity(const ServingQuestion& question, const ServingSearchResult& result, const PlanPoint& point) {
+  const bool by_slow_end = result.ranked_by_slow_end && question.is_judged_by_slow_end(point.layout);
+  return by_slow_end ? point.capacity.low : point.capacity.value;
 }
 
 std::optional<double> usd_per_million_tokens(const ServingQuestion& question, const ServingLayout& layout,

@@ -42,6 +42,17 @@ struct FastestAlone {
   ServingLayout layout;
 };
 
+// What became of the layouts of one engine on one device; layouts on two kinds of devices are in none of these.
+struct TriedEngine {
+  std::string device, engine;
+  int64_t layouts = 0;
+  std::array<int64_t, prune_reasons> pruned = {};  // by PruneReason
+  int64_t simulated = 0;
+  // Of those that were neither ruled out nor simulated: the highest bound, and whose it is.
+  double most_requests_per_s = 0;
+  std::optional<ServingLayout> most_promising;
+};
+
 struct ServingSearchResult {
   int64_t layouts = 0;
   double largest_gap = 0;                          // LayoutSpace::largest_gap
@@ -52,6 +63,10 @@ struct ServingSearchResult {
   std::vector<size_t> ranking;              // of `points` at full effort that serve what is asked: best first
   std::vector<FrontierRun> frontier;        // most tokens/s of a user first
   std::vector<FastestAlone> fastest_alone;  // of each limit; empty where no layout starts
+  std::vector<TriedEngine> tried;           // every device on offer with every engine, in the question's order
+  // Devices known by their sheets alone were ranked by the slow end of their intervals. False where there are none, and
+  // where nothing else serves what is asked.
+  bool ranked_by_slow_end = false;
   // Where no layout serves the rate that is asked for: what the devices can do at all.
   std::shared_ptr<const ServingSearchResult> without_rate;
 
@@ -66,6 +81,9 @@ struct LayoutScore {
 // Nothing where it does not serve the rate asked for.
 std::optional<LayoutScore> layout_score(const ServingQuestion& question, const ServingLayout& layout,
                                         double requests_per_s);
+
+// What a layout is ranked by: its capacity, or the slow end of it.
+double ranked_capacity(const ServingQuestion& question, const ServingSearchResult& result, const PlanPoint& point);
 
 // USD for a million output tokens; nothing where the price is not known.
 std::optional<double> usd_per_million_tokens(const ServingQuestion& question, const ServingLayout& layout,

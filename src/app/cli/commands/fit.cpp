@@ -41,6 +41,14 @@ class FitCommand : public Command {
         "Example:\n  foretoken fit roofline --data measurements/ --source 'our lab' --date 2026-11-15 --out "
         "intervals.json");
 
+    derates_ = &options.subcommand("derates",
+                                   "What measured kernels reach of a spec sheet, by family: the estimate for devices "
+                                   "of which no kernel was measured");
+    declare_common(*derates_, "The JSON file to write");
+    derates_->footer(
+        "Example:\n  foretoken fit derates --data measurements/ --source 'our lab' --date 2026-11-15 --out "
+        "derates.json");
+
     kernels_ = &options.subcommand("kernels",
                                    "The learned tiers: constants that port between devices, and corrections "
                                    "for each measured one");
@@ -143,6 +151,7 @@ class FitCommand : public Command {
     if (training_->was_chosen()) return fit_training_stacks(library);
     if (campaign_->was_chosen()) return fit_campaign_file(library);
     if (correlation_->was_chosen()) return fit_error_correlations(library);
+    if (derates_->was_chosen()) return fit_derates(library);
     return roofline_->was_chosen() ? fit_roofline(library) : fit_kernels(library);
   }
 
@@ -178,6 +187,18 @@ class FitCommand : public Command {
                                 intervals.devices.size(), out_),
             .json = Json::object(
                 {{"families", intervals.families.size()}, {"devices", intervals.devices.size()}, {"out", out_}})};
+  }
+
+  Answer fit_derates(const Library& library) const {
+    const ModelCatalogue models = library.models();
+    SheetDerates derates = fit_sheet_derates(requests(models), library.hardware());
+    derates.source = source_;
+    derates.fitted_on = date_;
+    write_file(out_, sheet_derates_json(derates));
+    return {.text = fmt::format("wrote derates of {} families from {} devices to {}\n", derates.families.size(),
+                                derates.devices.size(), out_),
+            .json = Json::object(
+                {{"families", derates.families.size()}, {"devices", derates.devices.size()}, {"out", out_}})};
   }
 
   Answer fit_kernels(const Library& library) const {
@@ -362,6 +383,7 @@ class FitCommand : public Command {
   std::string training_data_, rows_;
   int64_t folds_ = 5;
   Options* roofline_ = nullptr;
+  Options* derates_ = nullptr;
   Options* campaign_ = nullptr;
   Options* kernels_ = nullptr;
   Options* correlation_ = nullptr;

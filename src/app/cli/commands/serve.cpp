@@ -190,7 +190,11 @@ class ServeCommand : public Command {
     if (metered) request.observers.push_back(&meter.emplace(energy_meter(groups)));
 
     const ServingRun run = run_serving(request);
-    const ServingReport report = make_report(run, groups, priorities, request.percentiles);
+    ServingReport report = make_report(run, groups, priorities, request.percentiles);
+    for (const ReplicaGroup& group : groups) {
+      if (group.has_own_kernels) report.notes.add_kernels(group.models.kernels);
+      report.notes.add_ranks(group.plan, library.hardware().node_with(group.models.kernels.device()));
+    }
     const std::string remark = files.finish(report);
     Answer answer{.text = serving_text(report) + remark, .json = serving_json(report)};
     files.add_details(answer.json);

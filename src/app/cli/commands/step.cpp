@@ -68,14 +68,16 @@ class StepCommand : public Command {
                                             {.dispatch = dispatch_from_name(dispatch_),
                                              .host_factor = host_factor_,
                                              .collectives = models.collectives.get()});
-    std::string text = step_text(step, model, predictor.device(), by_time_);
+    DeviceNotes notes;
+    notes.add_ranks(plan, library.hardware().node_with(predictor.device()));
+    std::string text = step_text(step, model, predictor.device(), by_time_, notes);
     if (roofline_) text += "\n" + step_roofline(step, model, predictor.device());
     if (!trace_.empty()) {
       write_file(trace_, chrome_trace(step, stack, host_factor_).dump(0) + "\n");
       text += fmt::format("\nwrote {}: open it at ui.perfetto.dev or chrome://tracing\n", trace_);
     }
     if (!chakra_.empty()) text += export_chakra(step, stack);
-    Json json = step_json(step, model, predictor.device());
+    Json json = step_json(step, model, predictor.device(), notes);
     if (sustained_) {
       const std::optional<PowerModel> power = library.power_model(predictor.device());
       if (!power) {

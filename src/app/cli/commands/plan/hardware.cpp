@@ -8,6 +8,7 @@
 #include "compose/step_estimate.h"
 #include "plan/hardware/sensitivity.h"
 #include "report/hardware_plan_report.h"
+#include "report/step_report.h"
 
 namespace foretoken {
 namespace {
@@ -67,6 +68,8 @@ class PlanHardwareCommand : public Command {
       report.changed_ratio = seconds(changed) / seconds(device);
       report.changed_device = std::move(changed);
     }
+    add_step_notes(report.notes, report.step, device);
+    report.notes.add_ranks(plan, library.hardware().node_with(device));
     Answer answer{.text = hardware_plan_text(report), .json = hardware_plan_json(report)};
     const auto write = [&](const std::string& file, const std::string& content) {
       if (file.empty()) return;

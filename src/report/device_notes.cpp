@@ -1,0 +1,71 @@
+#include "report/device_notes.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "report/table.h"
+
+namespace foretoken {
+namespace {
+
+void add_once(std::vector<std::string>& list, std::string text) {
+  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
+}
+
+Json text_list(const std::vector<std::string>& texts) {
+  Json list = Json::array();
+  for (const std::string& text : texts) list.push(text);
+  return list;
+}
+
+}  // namespace
+
+std::string sheet_only_sentence(const Device& device) {
+  return fmt::format(
+      "{} is known from its spec sheet only: its kernels are not calibrated by measurements, so times are derated "
+      "estimates with wide intervals.",
+      device.title);
+}
+
+void DeviceNotes::add_sheet_only(const Device& device) {
+  add_once(sheet_only, device.name);
+  add_once(sentences, sheet_only_sentence(device));
+}
+
+void DeviceNotes::add_bounds(const Device& device) {
+  add_once(sentences, fmt::format("Kernel times on {} are roofline bounds (--tier roofline): the least time that its "
+                                  "spec sheet allows. Real kernels take longer.",
+                                  device.title));
+}
+
+void DeviceNotes::add_kernels(const KernelPredictor& predictor) {
+  if (predictor.is_known_by_sheet_only()) add_once(sheet_only, predictor.device().name);
+  if (predictor.tier() == Tier::roofline) {
+    add_bounds(predictor.device());
+  } else if (predictor.is_known_by_sheet_only()) {
+    add_sheet_only(predictor.device());
+  }
+}
+
+void DeviceNotes::add_ranks(const ParallelPlan& plan, const std::optional<Node>& node) {
+  if (!node || plan.tensor <= node->device_count) return;
+  const int64_t nodes = (plan.tensor + node->device_count - 1) / node->device_count;
+  add_once(sentences, fmt::format("TP{} spans {} nodes of {} {} GPUs. foretoken prices it inside one node, so its "
+                                  "communication is optimistic.",
+                                  plan.tensor, nodes, node->device_count, node->device.title));
+}
+
+std::string device_notes_text(const DeviceNotes& notes) {
+  std::string text;
+  for (const std::string& sentence : notes.sentences) text += wrap_lines("note: " + sentence + "\n", page_width, 2);
+  return text;
+}
+
+void set_device_notes(Json& document, const DeviceNotes& notes) {
+  document.set("sheet_only_devices", text_list(notes.sheet_only));
+  document.set("device_notes", text_list(notes.sentences));
+}
+
+}  // namespace foretoken

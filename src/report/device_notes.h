@@ -1,0 +1,35 @@
+// What a reader must know about the devices of an answer before relying on it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "hardware/node.h"
+#include "kernel/kernel.h"
+#include "model/step.h"
+
+namespace foretoken {
+
+struct DeviceNotes {
+  std::vector<std::string> sheet_only;  // names of devices known by their spec sheets alone, each once
+  std::vector<std::string> sentences;   // each once
+
+  void add_sheet_only(const Device& device);
+  // Times that are bounds, because the roofline was asked for.
+  void add_bounds(const Device& device);
+  // Whichever of the two holds for it, if any.
+  void add_kernels(const KernelPredictor& predictor);
+  // Where the ranks of a tensor group are more than a node has devices. `node`: nothing = not known, and nothing to
+  // say.
+  void add_ranks(const ParallelPlan& plan, const std::optional<Node>& node);
+};
+
+// "AMD Instinct MI300X is known from its spec sheet only: ..."
+std::string sheet_only_sentence(const Device& device);
+
+// As lines of an answer, and as `sheet_only_devices` and `device_notes` of its document.
+std::string device_notes_text(const DeviceNotes& notes);
+void set_device_notes(Json& document, const DeviceNotes& notes);
+
+}  // namespace foretoken

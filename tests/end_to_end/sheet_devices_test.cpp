@@ -1,0 +1,146 @@
+// Devices that are known by their spec sheets alone: answers derate them and say so, and plans do not let them win by
+// what nobody knows. Plans name every device and engine that was asked for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "command_test.h"
+#include "run.h"
+
+namespace foretoken {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* sheet_sentence =
+    "MI300X 192 GB is known from its spec sheet only: its kernels are not calibrated";
+
+class SheetDevices : public CommandTest {
+ protected:
+  static Json answer(const std::string& line) {
+    const Outcome run = run_foretoken(line + " --json");
+    EXPECT_EQ(run.status, 0) << run.err;
+    return parse_json(run.out, line);
+  }
+  static std::vector<std::string> texts(const Json& document, const char* key) {
+    std::vector<std::string> list;
+    for (const JsonView& item : JsonView(document, "answer").at(key).items()) list.push_back(item.string());
+    return list;
+  }
+  static double seconds(const Json& document, const char* end) {
+    return JsonView(document, "answer").at("seconds").at(end).number();
+  }
+  // Few layouts, so that a search takes a moment.
+  static std::string plan(const std::string& flags) {
+    return "plan serve --model Llama-3.1-8B --slo ttft:500,tpot:50 --quantizations config --kv-cache-dtype auto -pp 1 "
+           "--max-num-seqs 0 --max-num-batched-tokens 0 --no-disaggregate --dataset-name lognormal --random-input-len "
+           "512 --random-output-len 64 --num-prompts 1500 --most-simulated 6 --finalists 2 " +
+           flags;
+  }
+};
+
+TEST_F(SheetDevices, a_step_on_a_sheet_is_derated_and_says_so) {
+  const std::string step = "step --model Llama-3.1-8B --batch 32 --context-len 2048 --device ";
+  EXPECT_THAT(in_one_line(run_foretoken(step + "mi300x").out), HasSubstr(sheet_sentence));
+  const Json sheet = answer(step + "mi300x"), bound = answer(step + "mi300x --tier roofline");
+  EXPECT_EQ(texts(sheet, "sheet_only_devices"), std::vector<std::string>{"mi300x"});
+  EXPECT_GT(seconds(sheet, "value"), 1.2 * seconds(bound, "value"));
+  EXPECT_LT(seconds(sheet, "high"), 5 * seconds(sheet, "value"));
+  EXPECT_THAT(in_one_line(run_foretoken(step + "mi300x --tier roofline").out), HasSubstr("roofline bounds"));
+
+  const Json measured = answer(step + "h100_sxm");
+  EXPECT_THAT(texts(measured, "sheet_only_devices"), testing::IsEmpty());
+  EXPECT_THAT(texts(measured, "device_notes"), testing::IsEmpty());
+}
+
+TEST_F(SheetDevices, every_sheet_only_device_is_slower_than_its_bound) {
+  for (const char* device : {"mi325x", "mi355x", "gaudi3", "tpu_v5e"}) {
+    const std::string step = std::string("step --model Llama-3.1-8B --batch 8 --context-len 512 --device ") + device;
+    const Json sheet = answer(step);
+    EXPECT_EQ(texts(sheet, "sheet_only_devices"), std::vector<std::string>{device});
+    EXPECT_GT(seconds(sheet, "low"), 0);
+    EXPECT_GT(seconds(sheet, "value"), seconds(answer(step + " --tier roofline"), "value")) << device;
+  }
+}
+
+TEST_F(SheetDevices, a_run_and_a_comparison_say_so) {
+  const std::string serve = "serve --model Llama-3.1-8B --device mi300x --request-rate 2 --num-prompts 20";
+  EXPECT_THAT(in_one_line(run_foretoken(serve).out), HasSubstr(sheet_sentence));
+  EXPECT_EQ(texts(answer(serve), "sheet_only_devices"), std::vector<std::string>{"mi300x"});
+  const std::string compare = "compare \"step --model Llama-3.1-8B --device h100_sxm\" \"--device mi300x\"";
+  EXPECT_THAT(in_one_line(run_foretoken(compare).out), HasSubstr(sheet_sentence));
+  EXPECT_THAT(texts(answer(compare), "device_notes"), testing::Contains(HasSubstr(sheet_sentence)));
+}
+
+TEST_F(SheetDevices, what_a_step_hangs_on_says_so) {
+  const std::string line = "plan hardware --model Llama-3.1-8B --device mi300x";
+  EXPECT_THAT(in_one_line(run_foretoken(line).out), HasSubstr(sheet_sentence));
+  EXPECT_EQ(texts(answer(line), "sheet_only_devices"), std::vector<std::string>{"mi300x"});
+}
+
+TEST_F(SheetDevices, a_plan_ranks_them_by_the_slow_end_beside_measured_ones) {
+  const std::string flags = "--hardware h100_sxm:1,mi300x:1 --price mi300x=2 --engines vllm --objective capacity";
+  const Json document = answer(plan(flags));
+  const JsonView view(document, "plan");
+  EXPECT_TRUE(view.at("ranked_by_slow_end").boolean());
+  EXPECT_EQ(texts(document, "sheet_only_devices"), std::vector<std::string>{"mi300x"});
+  std::map<std::string, double> ranked;
+  for (const JsonView& point : view.at("points").items()) {
+    const std::string device = point.at("device").string();
+    const char* end = device == "mi300x" ? "low" : "value";
+    ranked[device] = std::max(ranked[device], point.at("capacity_requests_per_s").at(end).number());
+  }
+  const bool sheet_is_better = ranked["mi300x"] > ranked["h100_sxm"];
+  EXPECT_EQ(view.at("winner").at("device").string(), sheet_is_better ? "mi300x" : "h100_sxm");
+  const std::string text = in_one_line(run_foretoken(plan(flags)).out);
+  EXPECT_THAT(text, HasSubstr(sheet_sentence));
+  EXPECT_THAT(text, HasSubstr("ranked by the slow end"));
+
+  // Alone, there is nobody that it could be unfair to.
+  const Json alone = answer(plan("--hardware mi300x:1 --engines vllm"));
+  EXPECT_FALSE(JsonView(alone, "plan").at("ranked_by_slow_end").boolean());
+  EXPECT_EQ(texts(alone, "sheet_only_devices"), std::vector<std::string>{"mi300x"});
+}
+
+TEST_F(SheetDevices, a_plan_has_a_row_for_every_device_and_engine) {
+  const std::string flags =
+      "--hardware h100_sxm:1,l40s:1,t4:1 --price t4=0.3 --engines vllm,sglang --html " + path("plan.html");
+  const Json document = answer(plan(flags));
+  const std::string text = in_one_line(run_foretoken(plan(flags)).out);
+  const std::string page = in_one_line(read_file(path("plan.html"), 1U << 24U));
+  const std::vector<JsonView> rows = JsonView(document, "plan").at("by_device_and_engine").items();
+  ASSERT_EQ(rows.size(), 6U);
+  for (const JsonView& row : rows) {
+    const bool has_best = !row.at("best").is(Json::Kind::null);
+    EXPECT_NE(has_best, !row.at("reason").is(Json::Kind::null)) << row.at("device").string();
+    if (has_best) continue;
+    EXPECT_FALSE(row.at("reason").string().empty());
+    const std::string named = row.at("engine").string() + " on " + row.at("device").string() + ": ";
+    EXPECT_THAT(text, HasSubstr(named));
+    EXPECT_THAT(page, HasSubstr(named));
+  }
+  EXPECT_THAT(text, HasSubstr("t4"));
+}
+
+TEST_F(SheetDevices, tensor_parallelism_beyond_a_node_is_told) {
+  const std::string step = "step --model DeepSeek-V3 --device h100_sxm --batch 8 --context-len 512 -tp ";
+  EXPECT_THAT(in_one_line(run_foretoken(step + "16").out), HasSubstr("TP16 spans 2 nodes of 8"));
+  EXPECT_THAT(texts(answer(step + "16"), "device_notes"), testing::Contains(HasSubstr("TP16 spans 2 nodes")));
+  EXPECT_THAT(run_foretoken(step + "8").out, Not(HasSubstr("spans")));
+  const Outcome serve = run_foretoken(
+      "serve --model Llama-3.1-405B --device h100_sxm -tp 16 --max-model-len 4096 --request-rate 1 --num-prompts 3");
+  EXPECT_THAT(in_one_line(serve.out), HasSubstr("TP16 spans 2 nodes of 8")) << serve.err;
+}
+
+TEST_F(SheetDevices, a_plan_names_the_rule_that_leaves_a_tensor_size_out) {
+  const std::string none = in_one_line(run_foretoken(plan("--hardware h100_sxm:16 --engines vllm -tp 16")).out);
+  EXPECT_THAT(none, HasSubstr("tensor parallelism stays inside a node, and nodes of h100_sxm have 8 GPUs"));
+  EXPECT_THAT(none, Not(HasSubstr("heads")));
+  const std::string some = in_one_line(run_foretoken(plan("--hardware h100_sxm:16 --engines vllm -tp 8,16")).out);
+  EXPECT_THAT(some, HasSubstr("TP16 is not tried on h100_sxm: tensor parallelism stays inside a node"));
+}
+
+}  // namespace
+}  // namespace foretoken
