@@ -104,6 +104,7 @@ TEST_F(ServeBadInput, a_broken_line_three_million_rows_in_is_named_and_the_trace
 TEST_F(ServeBadInput, a_compressed_trace_cut_short_is_refused) {
   std::string rows;
   for (int i = 0; i < 5000; ++i) rows += std::to_string(i) + "," + std::to_string(1 + i * 7919 % 1000) + ",0\n";
+  rows += "5000,1,1\n";
   write_file(path("whole.csv.gz"), "arrival_s,input_tokens,output_tokens\n" + rows);
   const auto size = fs::file_size(path("whole.csv.gz"));
   EXPECT_EQ(answer("--trace " + path("whole.csv.gz")).find("failed")->integer(), 5000);

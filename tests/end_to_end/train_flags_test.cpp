@@ -73,7 +73,10 @@ TEST_F(Train, flags_of_megatron_mean_what_ours_do) {
 
 TEST_F(Train, adapters_are_counted_by_their_own_convention_unless_another_is_given) {
   const auto convention = [](const std::string& more) {
-    return json_of(train("--devices 8 --json " + more)).find("flops")->find("convention")->string();
+    return json_of(train("--devices 8 --sharding optimizer --json " + more))
+        .find("flops")
+        ->find("convention")
+        ->string();
   };
   EXPECT_EQ(convention(""), "model-3x-causal-half");
   EXPECT_EQ(convention("--lora-rank 16"), "lora-2x-causal-half");

@@ -113,7 +113,8 @@ torchrun --nproc_per_node $GPUS_PER_NODE --nnodes 4 pretrain_gpt.py \
 TEST_F(TrainCommandFiles, deepspeed_json_says_sharding_and_accumulation_of_a_model_that_is_named) {
   const std::string config = write("ds.json", R"({"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4,
     "zero_optimization": {"stage": 3}, "bf16": {"enabled": true}})");
-  const Json json = train_json(small_train + " --devices 16 --stack megatron-deepspeed --config " + config);
+  const Json json = train_json(
+      small_train + " --devices 16 --stack megatron-deepspeed --recompute-granularity full --config " + config);
   const JsonView plan = JsonView(json, "train").at("plan");
   EXPECT_EQ(plan.at("sharding").string(), "parameters");
   EXPECT_EQ(plan.at("micro_batches").integer(), 4);
@@ -154,7 +155,7 @@ fsdp_config:
 TEST_F(TrainCommandFiles, a_stack_of_the_user_is_a_file) {
   const std::string stack = write("mine.json", R"({"format": 1, "name": "mine", "summary": "s", "source": "s",
     "extends": "llm-foundry", "constants": {"step_us": 9e6}})");
-  const Json json = train_json(small_train + " --devices 8 --stack " + stack);
+  const Json json = train_json(small_train + " --devices 8 --sharding parameters --stack " + stack);
   EXPECT_EQ(JsonView(json, "train").at("parts_seconds").at("step").number(), 9);
   const std::string wrong = write("wrong.json", R"({"format": 1, "name": "mine", "summary": "s", "source": "s",
     "constants": {"stepp_us": 9e6}})");
