@@ -321,14 +321,15 @@ class PlanServe : public Command {
     }
   }
 
-  // InputError for an engine or a format that was asked for and that no device offered has.
+  // InputError where no engine runs on any device offered, or none has a format that was asked for.
   void check_runs_somewhere(const ServingQuestion& asked) const {
     const auto& offered = asked.hardware;
-    for (const std::string& engine : asked.choices.engines) {
-      const bool runs = std::any_of(offered.begin(), offered.end(),
-                                    [&](const HardwareChoice& one) { return engine_kind(engine).runs_on(one.device); });
-      if (!runs && !engines_.empty()) check_engine_runs_on("--engines", engine, offered.front().device);
-    }
+    const bool any_engine =
+        std::any_of(asked.choices.engines.begin(), asked.choices.engines.end(), [&](const std::string& engine) {
+          return std::any_of(offered.begin(), offered.end(),
+                             [&](const HardwareChoice& one) { return engine_kind(engine).runs_on(one.device); });
+        });
+    if (!any_engine) check_engine_runs_on("--engines", asked.choices.engines.front(), offered.front().device);
     for (const std::optional<Scheme>& scheme : asked.choices.schemes) {
       if (!scheme || schemes_.empty()) continue;
       const bool computes = std::any_of(offered.begin(), offered.end(),
