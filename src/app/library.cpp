@@ -183,8 +183,9 @@ KernelPredictor Library::predictor_with(const Device& device, const std::vector<
   auto learned =
       std::make_shared<LearnedKernels>(device, CalibrationFolder(calibrations, CalibrationPack(calibration_pack_)),
                                        caches, swept, std::move(more_swept));
-  return KernelPredictor(device, roofline_intervals(), std::move(learned), tier, caches, error_correlations())
-      .with_description(derated_sheet(device, sheet_derates()));
+  KernelPredictor predictor(device, roofline_intervals(), std::move(learned), tier, caches, error_correlations());
+  if (!predictor.is_known_by_sheet_only()) return predictor;
+  return predictor.with_description(derated_sheet(device, sheet_derates()));
 }
 
 }  // namespace foretoken
