@@ -69,7 +69,8 @@ TEST_F(SheetDevices, a_run_and_a_comparison_say_so) {
   const std::string serve = "serve --model Llama-3.1-8B --device mi300x --request-rate 2 --num-prompts 20";
   EXPECT_THAT(in_one_line(run_foretoken(serve).out), HasSubstr(sheet_sentence));
   EXPECT_EQ(texts(answer(serve), "sheet_only_devices"), std::vector<std::string>{"mi300x"});
-  const std::string compare = "compare \"step --model Llama-3.1-8B --device h100_sxm\" \"--device mi300x\"";
+  const std::string compare =
+      "compare --first \"step --model Llama-3.1-8B --device h100_sxm\" --second \"--device mi300x\"";
   EXPECT_THAT(in_one_line(run_foretoken(compare).out), HasSubstr(sheet_sentence));
   EXPECT_THAT(texts(answer(compare), "device_notes"), testing::Contains(HasSubstr(sheet_sentence)));
 }
