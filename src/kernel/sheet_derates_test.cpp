@@ -84,7 +84,13 @@ TEST(SheetDerates, the_file_that_ships_knows_the_families_of_serving_steps) {
   for (const char* family : {"gemm", "attention_prefill", "attention_decode", "moe", "norm", "rope", "activation"}) {
     const FamilyDerates& derates = shipped().of(family);
     EXPECT_GT(derates.rows, 0) << family;
-    EXPECT_LT(derates.middle.memory_share, 1) << family;
+    // Both bounds at once, of a call of some microseconds and of a long one.
+    for (const double seconds : {1e-5, 1e-3}) {
+      const Estimate derated = shipped().seconds(family, seconds, seconds);
+      EXPECT_GT(derated.value, 1.3 * seconds) << family;
+      EXPECT_GT(derated.high, 1.2 * derated.value) << family;
+      EXPECT_GE(derated.low, seconds) << family;
+    }
   }
   EXPECT_EQ(&shipped().of("attention_mixed"), &shipped().of("attention_prefill"));
   EXPECT_EQ(&shipped().of("no such family"), &shipped().other);

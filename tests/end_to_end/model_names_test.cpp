@@ -207,8 +207,10 @@ TEST_F(ModelNames, an_engine_is_refused_on_devices_that_it_does_not_run_on) {
 }
 
 TEST_F(ModelNames, a_plan_says_which_engines_it_did_not_try) {
-  const Outcome run = plan(
-      "--model Llama-3.1-8B --hardware mi300x:1 --engines vllm,trtllm --quantizations config --kv-cache-dtype auto");
+  const Outcome run = run_foretoken(
+      "plan serve --model Llama-3.1-8B --hardware mi300x:1 --engines vllm,trtllm --quantizations config "
+      "--kv-cache-dtype auto --slo ttft:2000,tpot:200 -pp 1 --max-num-seqs 0 --max-num-batched-tokens 0 "
+      "--no-disaggregate --num-prompts 50 --most-simulated 1 --finalists 1");
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(in_one_line(run.out), AllOf(HasSubstr("trtllm was not tried on mi300x: trtllm runs on NVIDIA GPUs only."),
                                           Not(HasSubstr("trtllm-serve"))));

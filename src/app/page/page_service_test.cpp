@@ -89,8 +89,8 @@ TEST_F(PageServiceTest, a_command_answers_with_the_line_that_repeats_it) {
 
 TEST_F(PageServiceTest, an_answer_that_says_no_is_an_answer_with_its_exit_status) {
   const TestAnswer answer = send("POST", "/api/run", R"({"command": "train", "flags": {"model": "Llama-3.1-405B",
-      "cluster": "h100_ib_rail", "devices": 8, "tensor-model-parallel-size": 8, "global-batch-size": 8}})");
-  EXPECT_EQ(answer.status, 200) << answer.body;
+      "cluster": "h100_ib_rail", "devices": 8, "tensor-parallel-size": 8, "global-batch-size": 8}})");
+  ASSERT_EQ(answer.status, 200) << answer.body;
   const Json document = parse_json(answer.body, "answer");
   EXPECT_EQ(document.find("exit_status")->integer(), 3);
   EXPECT_THAT(document.find("answer")->find("failure")->string(), StartsWith("Out of memory"));
