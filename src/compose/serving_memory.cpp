@@ -248,11 +248,11 @@ std::string memory_shortage(const ServingMemory& memory) {
   const bool covers_weights = engine_kind(memory.flags.engine).budget != MemoryBudget::of_free_after_weights;
   const double room = covers_weights ? std::min(budget, memory.total.value) : memory.total.value;
   if (!given && weights > room) {
-    return fmt::format("the weights do not fit: {} on each GPU, of which the engine may use {}, so {} are missing",
+    return fmt::format("the weights do not fit: they take {} on each GPU, but the engine may use only {} ({} short)",
                        bytes_text(weights), bytes_text(room), bytes_text(weights - room));
   }
   if (!given && memory.kv_pool.value <= 0) {
-    return fmt::format("the weights ({}) and what runs beside them leave no room for a KV cache: {} are missing",
+    return fmt::format("the weights ({}), activations and runtime leave no room for a KV cache ({} short)",
                        bytes_text(weights), bytes_text(memory.short_by.value()));
   }
   return fmt::format("the KV cache is {} short of one sequence of {} tokens", bytes_text(memory.short_by.value()),

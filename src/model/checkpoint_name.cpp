@@ -124,8 +124,8 @@ bool publishes_blocks(std::string_view publisher) {
 [[noreturn]] void refuse_format(const CheckpointName& name, std::string_view why) {
   throw InputError({.source = "model",
                     .value = fmt::format("{} in the name", printable(name.format->text)),
-                    .expected = fmt::format("a format that is simulated: {}. Give the name without it, {}, and "
-                                            "--quantization with one of {}",
+                    .expected = fmt::format("a format that is simulated; {}. Give the name without the format, {}, "
+                                            "and --quantization with one of {}",
                                             why, printable(name.model), fmt::join(scheme_names(), ", "))});
 }
 
@@ -176,11 +176,11 @@ std::string comparable_name(std::string_view model, bool dates) {
 
 Model with_named_format(Model model, const CheckpointName& name, std::string_view publisher) {
   if (!name.format) return model;
-  if (!name.format->scheme) refuse_format(name, "this one is not");
+  if (!name.format->scheme) refuse_format(name, "this format is not simulated");
   Scheme scheme = *name.format->scheme;
   const bool is_nvidia = equal_ignoring_case(name.organization, "nvidia");
   if (scheme == Scheme::mxfp4_wo && equal_ignoring_case(name.organization, "amd")) {
-    refuse_format(name, "AMD's MXFP4 checkpoints quantize activations to MXFP4 too, which is not");
+    refuse_format(name, "AMD's MXFP4 checkpoints also quantize activations to MXFP4, which is not simulated");
   }
   const bool is_own = name.organization.empty() || equal_ignoring_case(name.organization, publisher);
   if (scheme == Scheme::fp8 && ((is_own && publishes_blocks(publisher)) || model.scheme == Scheme::fp8_block)) {

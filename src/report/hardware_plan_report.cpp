@@ -86,7 +86,7 @@ std::string hardware_plan_text(const HardwarePlanReport& report) {
   Table table(columns);
   for (std::vector<std::string>& row : table_rows(report)) table.add(std::move(row));
   return wrap_lines(sentence(report) + memory_text(report) + "\n\n", page_width, 2) + table.text() +
-         "\nx2 and so on: what becomes of the time when the device has so many times of the number.\n" +
+         "\nx2 and so on: the change of the time when this number of the device is multiplied by 2 and so on.\n" +
          device_notes_text(report.notes);
 }
 

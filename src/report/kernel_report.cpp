@@ -32,7 +32,7 @@ std::string tier_text(const KernelExplanation& explanation) {
     case Tier::roofline:
       break;
   }
-  if (explanation.estimate.derated) return "the spec sheet, derated by what kernels reach on measured devices";
+  if (explanation.estimate.derated) return "the spec sheet, derated to the efficiency of kernels on measured devices";
   return "the roofline alone, a bound: real kernels take longer";
 }
 

@@ -114,15 +114,14 @@ std::string best_of_each(const ServingPlanReport& report) {
     ++rows;
     if (report.result.ranked_by_slow_end && report.question.is_judged_by_slow_end(point.layout)) {
       reasons += wrap_lines(
-          fmt::format("{} on {}: {} requests/s at the slow end of its interval, which it is ranked "
-                      "by.\n",
-                      layout_text(point.layout), devices_text(point.layout), rate_number(point.capacity.low)),
+          fmt::format("{} on {} is ranked by the slow end of its interval: {} requests/s.\n", layout_text(point.layout),
+                      devices_text(point.layout), rate_number(point.capacity.low)),
           page_width, 2);
     }
   }
   for (const UnshownEngine& one : unshown_engines(report)) {
     const std::string most = one.most_requests_per_s ? "<" + rate_number(*one.most_requests_per_s) : "-";
-    table.add({fmt::format("none, {}", one.engine), one.device, "-", most, "-", "-", "-", "-", "-"});
+    table.add({fmt::format("{} (see below)", one.engine), one.device, "-", most, "-", "-", "-", "-", "-"});
     reasons += wrap_lines(fmt::format("{} on {}: {}.\n", one.engine, one.device, one.reason), page_width, 2);
   }
   return table.text() + reasons;
@@ -183,10 +182,10 @@ std::string search_text(const ServingSearchResult& result) {
   }
   if (result.beaten > 0) text += line(result.beaten, "skipped: even their best case is worse than the winner");
   if (result.unexplored > 0) {
-    text += line(result.unexplored, "not tried, which might be better (raise --most-simulated)");
+    text += line(result.unexplored, "not tried, although some might be better (raise --most-simulated)");
   }
   if (result.without_rate) {
-    text += line(result.without_rate->points.size(), "more simulated, to see what is possible without the rate");
+    text += line(result.without_rate->points.size(), "also simulated without the rate, to show what is possible");
   }
   if (result.largest_gap > 0) {
     text += fmt::format(
@@ -331,7 +330,7 @@ std::string serving_plan_text(const ServingPlanReport& report) {
         best_of_each(report);
   }
   if (!report.result.frontier.empty()) {
-    text += "\nTrade-off between speed for a user and work of a GPU (tok/s/GPU), cost and facility energy:\n" +
+    text += "\nTrade-off between speed per user, throughput per GPU (tok/s/GPU), cost and facility energy:\n" +
             frontier_table(report);
   }
   const TrafficLengths& lengths = report.traffic.lengths();

@@ -267,10 +267,24 @@ Json step_json(const StepEstimate& step, const Model& model, const Device& devic
   return json;
 }
 
+std::string step_failure(const StepEstimate& step, const Model& model, const Device& device) {
+  if (step.fits_in_memory.value_or(true)) return "";
+  double need = 0;
+  for (const StageEstimate& stage : step.stages) need = std::max(need, stage.memory.total().value());
+  const double have = step.device_memory.value();
+  return fmt::format(
+      "Out of memory: this step of {} does not fit on {} x {}. Each device needs {} but has only {} ({} short).",
+      model.served_name(), step.devices, device.title, bytes_text(need), bytes_text(have), bytes_text(need - have));
+}
+
 std::string step_text(const StepEstimate& step, const Model& model, const Device& device, bool by_time,
                       DeviceNotes more) {
   add_step_notes(more, step, device);
-  std::string out = wrap_lines(step_sentence(step, model, device), 100, 2);
+  std::string out;
+  if (const std::string failure = step_failure(step, model, device); !failure.empty()) {
+    out = wrap_lines(failure + " With enough memory:", 100, 2) + "\n";
+  }
+  out += wrap_lines(step_sentence(step, model, device), 100, 2);
   out += dispatch_text(step);
   out += rests_on_text(step);
   out += fmt::format("  work   {} by the model, {:.1f}% of the {} peak\n", rate_text(step.model_flops.value(), "FLOP"),

@@ -25,6 +25,9 @@ void add_step_notes(DeviceNotes& notes, const StepEstimate& step, const Device& 
 // One sentence: "Llama-3.1-70B on 8 x H100: a decode step of 64 sequences takes ...".
 std::string step_sentence(const StepEstimate& step, const Model& model, const Device& device);
 
+// "Out of memory: ..." where a stage of it does not fit on its device; empty where all do, or where nobody knows.
+std::string step_failure(const StepEstimate& step, const Model& model, const Device& device);
+
 // The slowest operators of the step on the device's roofline.
 std::string step_roofline(const StepEstimate& step, const Model& model, const Device& device);
 

@@ -198,9 +198,10 @@ Json to_json(const TrainingPlan& plan) {
 std::string training_failure(const TrainingQuestion& question, const TrainingEstimate& estimate) {
   if (estimate.fits || !estimate.capacity) return "";
   const double need = estimate.memory.most().total().value(), have = estimate.capacity->value();
-  return fmt::format("Out of memory: {} does not fit on {}. A device needs {} and has {}, so {} are missing.",
-                     question.job.model.name, cluster_words(question), bytes_text(need), bytes_text(have),
-                     bytes_text(need - have));
+  return fmt::format(
+      "Out of memory: {} does not fit on {}. Each device needs {} but has only {} ({} short). "
+      "`foretoken plan train` looks for a plan that fits.",
+      question.job.model.name, cluster_words(question), bytes_text(need), bytes_text(have), bytes_text(need - have));
 }
 
 std::string training_text(const TrainingQuestion& question, const TrainingEstimate& estimate) {

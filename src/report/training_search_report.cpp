@@ -122,16 +122,16 @@ Json training_search_json(const TrainingQuestion& question, const TrainingSearch
 
 std::string unfit_training_search_sentence(const TrainingQuestion& question, const NearestPlan& nearest) {
   return fmt::format(
-      "Out of memory: none of {} plans for {} fits on {} x {} ({}). The plan that needs least takes {} of a device's "
-      "{}.",
+      "Out of memory: none of {} plans for {} fits on {} x {} ({}). The plan that needs the least memory takes "
+      "{} per device, which has {}.",
       nearest.looked_at, question.job.model.name, nearest.plan.devices(), question.cluster.node.device.title,
       question.cluster.name, bytes_text(nearest.memory.value()), bytes_text(nearest.capacity.value()));
 }
 
 std::string unfit_training_search_text(const TrainingQuestion& question, const NearestPlan& nearest) {
   return wrap_lines(unfit_training_search_sentence(question, nearest) + "\n", page_width, 2) +
-         "To fit: more devices, shorter sequences, a smaller model, or fewer sizes fixed by flags.\n\n"
-         "The plan that needs least, for Megatron-LM:\n  " +
+         "Use more devices, shorter sequences or a smaller model, or fix fewer sizes with flags.\n\n"
+         "The plan that needs the least memory, for Megatron-LM:\n  " +
          wrap_lines(megatron_flags(nearest.plan), page_width - 2, 4);
 }
 

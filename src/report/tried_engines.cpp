@@ -58,12 +58,12 @@ UnshownEngine unshown(const ServingPlanReport& report, const TriedEngine& tried)
   }
   if (tried.most_promising) {
     row.most_requests_per_s = tried.most_requests_per_s;
-    row.reason = fmt::format("at most {} requests/s by {}, {}", rate_number(tried.most_requests_per_s),
-                             layout_text(*tried.most_promising),
-                             can_win(report, tried) ? "not tried (--most-simulated)" : "which cannot beat the winner");
+    row.reason = fmt::format(
+        "at most {} requests/s by {}, {}", rate_number(tried.most_requests_per_s), layout_text(*tried.most_promising),
+        can_win(report, tried) ? "not tried (--most-simulated)" : "not simulated: even that does not beat the winner");
     return row;
   }
-  row.reason = tried.simulated > 0 ? fmt::format("none of {} simulated layouts keeps the limits", tried.simulated)
+  row.reason = tried.simulated > 0 ? fmt::format("none of {} simulated layouts meets the limits", tried.simulated)
                                    : pruned_text(tried);
   return row;
 }
@@ -106,8 +106,8 @@ DeviceNotes plan_device_notes(const ServingPlanReport& report) {
   }
   if (report.result.ranked_by_slow_end) {
     notes.sentences.emplace_back(
-        "Layouts on devices known by their spec sheet are ranked by the slow end of their intervals, because measured "
-        "devices are on offer too.");
+        "Layouts on devices known from their spec sheet only are ranked by the slow end of their intervals, because "
+        "--hardware also names measured devices.");
   }
   for (const std::string& sentence : tensor_sizes_left_out(report.question)) notes.sentences.push_back(sentence);
   return notes;

@@ -93,8 +93,8 @@ std::string too_little_memory(const ServingPlanReport& report) {
                          choice.node_devices, choice.device.name);
   }
   return fmt::format(
-             " No engine has room for the weights ({:.0f} GB as the model's config says) and its longest "
-             "request on {}: offer more devices, or a narrower format (--quantizations).",
+             " No engine has room for the weights ({:.0f} GB in the model's own format) and the longest "
+             "request on {}. Give more devices, or a narrower format (--quantizations).",
              weights / 1e9, offered) +
          nodes;
 }
@@ -132,10 +132,10 @@ std::string unmet_plan_text(const ServingPlanReport& report) {
   text += fmt::format(" with {}.", slos_text(question));
   if (result.fastest_alone.empty()) return text + does_not_start(report) + "\n";
   if (result.unexplored > 0) {
-    text += fmt::format(" {} of them were not tried and might (raise --most-simulated).", result.unexplored);
+    text += fmt::format(" {} layouts were not tried and might succeed (raise --most-simulated).", result.unexplored);
   }
   if (const PlanPoint* best = most_capable(report)) {
-    text += fmt::format(" The best of them sustains {}: {}.", capacity_interval(best->capacity),
+    text += fmt::format(" The best layout sustains {}: {}.", capacity_interval(best->capacity),
                         on_hardware(question, best->layout));
     if (question.rate) {
       const int64_t devices = devices_for(*question.rate, *best);

@@ -60,7 +60,7 @@ std::string skipped_text(const Validation& validation, const std::string& headin
 
 std::string validation_text(const Validation& validation) {
   if (validation.overall.n == 0) {
-    if (validation.skipped.empty()) return "No row was scored: there are none.\n" + skipped_text(validation, "");
+    if (validation.skipped.empty()) return "No row was scored: the data has no rows.\n" + skipped_text(validation, "");
     return skipped_text(validation, fmt::format("No row was scored: {} {} (listed one by one under --json):\n",
                                                 validation.skipped.size(),
                                                 validation.skipped.size() == 1 ? "was skipped" : "were skipped"));

@@ -122,7 +122,7 @@ TEST_F(ModelNames, a_format_that_is_not_simulated_is_refused_in_words) {
                    "a format that is simulated");
   }
   expect_refused(run_foretoken("step --device mi355x --batch 8 --model amd/Llama-3.1-405B-Instruct-MXFP4"),
-                 "AMD's MXFP4 checkpoints quantize activations");
+                 "AMD's MXFP4 checkpoints also quantize activations");
 }
 
 TEST_F(ModelNames, a_suggested_name_works_as_it_reads) {
@@ -233,7 +233,7 @@ TEST_F(ModelNames, a_draft_that_is_not_known_is_told_what_to_give) {
       R"('{"method": "eagle3", "model": "yuhuili/EAGLE3-LLaMA3.1-Instruct-8B", "num_speculative_tokens": 3,)"
       R"( "acceptance_rate": 0.6}')";
   expect_refused(run_foretoken(target + refused),
-                 "no model with eagle3: the draft then has one layer like the target's");
+                 "no model (with eagle3 the draft then has one layer like the target's)");
 }
 
 TEST_F(ModelNames, an_unknown_family_with_experts_is_not_told_to_be_llama) {

@@ -64,7 +64,7 @@ TEST_F(PlanServeCommand, a_rate_is_served_by_no_more_devices_than_it_needs) {
   const Outcome none = plan("--request-rate 100000");
   EXPECT_EQ(none.status, 3) << none.err;
   EXPECT_THAT(none.out, HasSubstr("None of"));
-  EXPECT_THAT(in_one_line(none.out), HasSubstr("The best of them sustains"));
+  EXPECT_THAT(in_one_line(none.out), HasSubstr("The best layout sustains"));
   EXPECT_THAT(in_one_line(none.out), HasSubstr("of these devices"));
   EXPECT_EQ(plan("--request-rate 100000 --html " + path("none.html")).status, 3);
   const std::string html = read_file(path("none.html"), 1U << 24U);

@@ -140,7 +140,7 @@ TEST_F(SheetDevices, a_plan_names_the_rule_that_leaves_a_tensor_size_out) {
   EXPECT_THAT(none, HasSubstr("tensor parallelism stays inside a node, and nodes of h100_sxm have 8 GPUs"));
   EXPECT_THAT(none, Not(HasSubstr("heads")));
   const std::string some = in_one_line(run_foretoken(plan("--hardware h100_sxm:16 --engines vllm -tp 8,16")).out);
-  EXPECT_THAT(some, HasSubstr("TP16 is not tried on h100_sxm: tensor parallelism stays inside a node"));
+  EXPECT_THAT(some, HasSubstr("TP16 was not tried on h100_sxm: tensor parallelism stays inside a node"));
 }
 
 }  // namespace

@@ -49,6 +49,24 @@ TEST(Verdict, training_that_fits_has_no_failure) {
   EXPECT_FALSE(JsonView(document, "train").has("failure"));
 }
 
+TEST(Verdict, a_step_that_does_not_fit_is_out_of_memory_first) {
+  const Json document = expect_no("step --model Llama-3.1-405B --device h100_sxm",
+                                  "Out of memory: this step of meta-llama/Llama-3.1-405B does not fit on 1 x ");
+  EXPECT_FALSE(JsonView(document, "step").at("fits_in_memory").boolean());
+  EXPECT_EQ(run_foretoken("step --model Llama-3.1-8B --device h100_sxm").status, 0);
+}
+
+TEST(Verdict, a_comparison_lists_no_parts_that_are_nothing_in_both) {
+  const Outcome run = run_foretoken(
+      "compare --first 'train --model Llama-3.1-8B --cluster h100_ib_rail --devices 8 -tp 8 --global-batch-size 8' "
+      "--second '--global-batch-size 16' --json");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json document = parse_json(run.out, "compare");
+  for (const JsonView& part : JsonView(document, "compare").at("parts").items()) {
+    EXPECT_GT(part.at("first").number() + part.at("second").number(), 1e-6) << part.at("name").string();
+  }
+}
+
 TEST(Verdict, a_comparison_says_which_side_does_not_fit) {
   const Json document = expect_no("compare --first '" + too_large + "' --second '--model Llama-3.1-8B'",
                                   "The first command fails: Out of memory: meta-llama/Llama-3.1-405B does not fit");

@@ -18,9 +18,8 @@ inline constexpr std::string_view program_about =
 inline constexpr std::string_view program_notes =
     "Start with `foretoken demo`. Each command teaches its flags: `foretoken step --help`.\n"
     "Every command takes --json: one JSON document on standard output and nothing else.\n"
-    "Exit status: 0 fine; 3 the answer is that nothing fits or serves (printed in full; `failure` in --json says "
-    "why);\n"
-    "2 wrong input; 1 a defect of foretoken.";
+    "Exit status: 0 success; 3 the answer is that nothing fits or serves (`failure` in --json has the reason);\n"
+    "2 wrong input; 1 a bug in foretoken.";
 
 enum class FlagKind { flag, text, list, texts, integer, number, choice };
 

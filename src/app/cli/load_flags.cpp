@@ -132,8 +132,8 @@ void LoadFlags::declare(Options& options) {
                   {.least = 0, .most = most_prefix_tokens}, "Length of the prefix that prompts share, in tokens");
   options.integer(
       "--prefix-repetition-num-prefixes", num_prefixes, {.least = 0, .most = most_prefixes},
-      "Number of distinct shared prefixes; 0 = 1, or 10 with --dataset-name prefix_repetition (whose prefixes have 256 "
-      "tokens unless you say otherwise)");
+      "Number of distinct shared prefixes; 0 = one, or 10 with --dataset-name prefix_repetition (256 tokens each "
+      "unless --prefix-repetition-prefix-len is given)");
 
   options.heading(conversations_heading);
   options.integer("--turns", sessions.turns, tokens,

@@ -40,7 +40,7 @@ void RetrievalFlags::declare(Options& options) {
   options.number("--rag-vectors", search.vectors, {.least = 1, .most = 1e15}, "Vectors in the index");
   options.number("--rag-code-bytes", search.code_bytes, {.least = 0.125, .most = 1e5}, "Bytes of each, quantized");
   options.number("--rag-probed-share", search.probed_share, {.least = 1e-12, .most = 1},
-                 "Share of the index that a question reads: probes over lists");
+                 "Share of the index that a question reads: probed lists / all lists");
   options.integer("--rag-shards", search.shards, counts, "Machines that hold a part of the index each");
   options.integer("--rag-cores", search.cores, counts, "Cores of a search machine");
   options.number("--rag-search-ms", search_ms, milliseconds,

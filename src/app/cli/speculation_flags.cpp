@@ -33,8 +33,8 @@ Model known_draft(const SpeculativeConfig& config, const Library& library) {
                       .value = printable(config.model),
                       .expected = fmt::format("{}a built-in model (`foretoken models` lists them), or a path to the "
                                               "draft's config.json",
-                                              has_default ? fmt::format("no model with {}: the draft then has one "
-                                                                        "layer like the target's; or ",
+                                              has_default ? fmt::format("no model (with {} the draft then has one "
+                                                                        "layer like the target's), ",
                                                                         method)
                                                           : ""),
                       .suggestion = error.problem().suggestion});

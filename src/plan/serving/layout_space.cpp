@@ -286,7 +286,7 @@ std::string too_many_ranks(const HardwareChoice& hardware, int64_t tensor) {
                                        hardware.node_devices)
                          : fmt::format("tensor parallelism stays inside a node, and no node of {} is known", name);
   }
-  return fmt::format("only {} of {} are on offer", hardware.most_devices, name);
+  return fmt::format("--hardware offers only {} x {}", hardware.most_devices, name);
 }
 
 }  // namespace
@@ -307,8 +307,8 @@ std::string why_no_layouts(const ServingQuestion& question, const HardwareChoice
   if (!choices.tensor.empty() && std::all_of(choices.tensor.begin(), choices.tensor.end(), beyond)) {
     return fmt::format("TP{}: {}", choices.tensor.front(), too_many_ranks(hardware, choices.tensor.front()));
   }
-  return "the model's heads, experts and layers do not divide by the sizes asked for (-tp, -pp), or those need more "
-         "devices than are on offer";
+  return "the model's heads, experts or layers are not divisible by the given -tp and -pp sizes, or these sizes need "
+         "more devices than --hardware offers";
 }
 
 std::vector<std::string> tensor_sizes_left_out(const ServingQuestion& question) {
@@ -317,7 +317,7 @@ std::vector<std::string> tensor_sizes_left_out(const ServingQuestion& question) 
     for (const HardwareChoice& hardware : question.hardware) {
       if (tensor <= std::min(hardware.node_devices, hardware.most_devices)) continue;
       sentences.push_back(
-          fmt::format("TP{} is not tried on {}: {}.", tensor, hardware.device.name, too_many_ranks(hardware, tensor)));
+          fmt::format("TP{} was not tried on {}: {}.", tensor, hardware.device.name, too_many_ranks(hardware, tensor)));
     }
   }
   return sentences;

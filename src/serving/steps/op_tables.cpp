@@ -158,8 +158,8 @@ class ExpertTable {
     throw InputError({.source = source,
                       .path = "moe.csv",
                       .value = "no times of these experts",
-                      .expected = "tokens,activated_experts,time_us of the model's experts on one rank, or with a "
-                                  "column ep: without them a step has no experts"});
+                      .expected = "columns tokens, activated_experts and time_us of the model's experts on one rank, "
+                                  "or these columns and ep: the steps of this model need the times of its experts"});
   }
 
   double microseconds(double tokens_of_all_ranks) const {

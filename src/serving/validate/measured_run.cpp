@@ -151,7 +151,7 @@ class Settings {
       if (is_in(known, name) || is_off(value)) continue;
       if (is_in(refused, name)) {
         if (value.is_number() && value.number() == 1) continue;
-        value.fail("a run without it: this field is not simulated when a measured run is replayed");
+        value.fail("a run without this field: replays of measured runs do not simulate it");
       }
       notes.push_back(fmt::format("meta.json: engine_kwargs.{} was not used", name));
     }
@@ -264,8 +264,8 @@ void read_link(const JsonView& meta, MeasuredRun& run) {
   }
   if (!link.bytes_per_second || *link.bytes_per_second <= 0) {
     run.notes.emplace_back(
-        "meta.json: interconnect_given was not used, since it gives no bandwidth that can be read (bandwidth_gb_s and "
-        "latency_us, or a text such as \"15 GB/s, 10 us\")");
+        "meta.json: interconnect_given was not used: it has no readable bandwidth. Give bandwidth_gb_s and latency_us, "
+        "or a text such as \"15 GB/s, 10 us\"");
     return;
   }
   constexpr double usual_latency = 10e-6;  // as collective.h starts

@@ -71,8 +71,8 @@ void check_layout(const MeasuredRun& run, const Model& model) {
     throw InputError({.source = "meta.json",
                       .path = "engine_kwargs.enable_expert_parallel",
                       .value = "false with data_parallel_size above 1",
-                      .expected = "true: vLLM then cuts each expert over all data-parallel ranks, which is not "
-                                  "simulated"});
+                      .expected = "true: with false, vLLM splits each expert across all data-parallel ranks, which "
+                                  "is not simulated"});
   }
   if (!model.has_experts() && run.plan.expert > 1) {
     throw InputError({.source = "meta.json",

@@ -36,9 +36,8 @@ class DevicesCommand : public Command {
     for (const std::string& name : catalogue.cluster_names()) clusters.push(name);
     std::string text = device_list_text(devices) + "\n";
     text += wrap_lines(
-        "memory: as the vendor labels the device. A vendor's GB is usually a GiB, and other answers count in GB of "
-        "10^9 "
-        "bytes that programs can allocate: an 80 GB H100 has 85.0 GB (79.2 GiB).",
+        "memory: as the vendor labels the device, usually in GiB. Other answers give the memory that programs can "
+        "allocate, in GB of 10^9 bytes: an 80 GB H100 has 85.0 GB (79.2 GiB).",
         100, 2);
     text += wrap_lines(fmt::format("nodes: {}", fmt::join(catalogue.node_names(), ", ")), 100, 2);
     text += wrap_lines(fmt::format("clusters: {}", fmt::join(catalogue.cluster_names(), ", ")), 100, 2);

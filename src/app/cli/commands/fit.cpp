@@ -42,8 +42,8 @@ class FitCommand : public Command {
         "intervals.json");
 
     derates_ = &options.subcommand("derates",
-                                   "What measured kernels reach of a spec sheet, by family: the estimate for devices "
-                                   "of which no kernel was measured");
+                                   "Fit the share of the spec sheet's peak and bandwidth that measured kernels reach, "
+                                   "by family. Used for devices without measured kernels");
     declare_common(*derates_, "The JSON file to write");
     derates_->footer(
         "Example:\n  foretoken fit derates --data measurements/ --source 'our lab' --date 2026-11-15 --out "

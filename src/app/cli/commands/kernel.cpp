@@ -46,7 +46,7 @@ class RowVariants {
   std::vector<std::string> notes() const {
     std::vector<std::string> notes;
     for (const auto& [name, rows] : unknown_) {
-      notes.push_back(fmt::format("{} is not a known implementation of {}: {} priced as what engines usually run",
+      notes.push_back(fmt::format("{} is not a known implementation of {}: {} priced as the usual implementation",
                                   printable(name), family_.name,
                                   rows == 1 ? "1 row is" : fmt::format("{} rows are", rows)));
     }
@@ -195,7 +195,7 @@ class KernelCommand : public Command {
     if (usual.tier != Tier::measured && usual.tier != Tier::sibling) return {};
     return fmt::format(
         "{} was not measured on {}, so this time comes from {}. The sweep of {} has other implementations of this "
-        "kernel: without --kernel they give {}.",
+        "kernel. Without --kernel, the predicted time is {}.",
         variant, predictor.device().name,
         estimate.tier == Tier::cross ? "measurements of other devices" : "the roofline", predictor.device().name,
         duration_text(usual.seconds.value));

@@ -95,7 +95,7 @@ class StepCommand : public Command {
       write_page(step, model, predictor.device(), text, library);
       text += fmt::format("wrote {}\n", html_);
     }
-    return {.text = std::move(text), .json = std::move(json)};
+    return {.text = std::move(text), .json = std::move(json), .failure = step_failure(step, model, predictor.device())};
   }
 
  private:

@@ -91,8 +91,8 @@ class PlanServe : public Command {
     options.list("--engines", engines_, "vllm, sglang, trtllm; default: all");
     options.list(
         "--quantizations", schemes_,
-        "Of the weights: config (as the model's says), fp8, int4_wo, ...; default: config, and for a model that "
-        "is not quantized fp8 too, where the device computes in it");
+        "Weight formats to try: config (the model's own), fp8, int4_wo, ...; default: config, and fp8 if the model "
+        "is not quantized and the device multiplies in fp8");
     options.list("--kv-cache-dtype", kv_dtypes_, "Of the KV cache; default: auto (the model's) and fp8");
     options.list("--tensor-parallel-sizes,--tensor-parallel-size,-tp", tensor_, "Default: powers of two within a node");
     options.list("--pipeline-parallel-sizes,--pipeline-parallel-size,-pp", pipeline_, "Default: 1, 2, 4");

@@ -100,7 +100,7 @@ class ValidateEdge : public Command {
     for (const FewshotSpace& space : spaces)
       queries += space.validation.measured.queries + space.validation.sums.queries;
     if (queries > 0) {
-      answer.exit_status = 0;
+      answer.failure.clear();
       answer.text = (validation.overall.n > 0 ? answer.text + "\n" : std::string()) + fewshot_text(spaces);
       add_fewshot_groups(answer.json, spaces);
     }

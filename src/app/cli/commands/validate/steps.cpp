@@ -61,7 +61,7 @@ class ValidateSteps : public Command {
     rows.close();
     return {.text = step_validation_text(validation),
             .json = step_validation_json(validation),
-            .exit_status = validation_status(validation.errors)};
+            .failure = validation_failure(validation.errors)};
   }
 
  private:

@@ -8,15 +8,15 @@
 
 namespace foretoken {
 
-inline int validation_status(const Validation& validation) {
-  return validation.overall.n > 0 ? 0 : answer_is_no;
+// Empty where a row was scored.
+inline std::string validation_failure(const Validation& validation) {
+  return validation.overall.n > 0 ? "" : "No row was scored.";
 }
 
-// Text and JSON, and the exit status that says whether a row was scored.
 inline Answer validation_answer(const Validation& validation, const std::string& layer) {
   return {.text = validation_text(validation),
           .json = validation_json(validation, layer),
-          .exit_status = validation_status(validation)};
+          .failure = validation_failure(validation)};
 }
 
 }  // namespace foretoken
