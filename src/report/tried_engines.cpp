@@ -58,9 +58,15 @@ UnshownEngine unshown(const ServingPlanReport& report, const TriedEngine& tried)
   }
   if (tried.most_promising) {
     row.most_requests_per_s = tried.most_requests_per_s;
-    row.reason = fmt::format(
-        "at most {} requests/s by {}, {}", rate_number(tried.most_requests_per_s), layout_text(*tried.most_promising),
-        can_win(report, tried) ? "not tried (--most-simulated)" : "not simulated: even that does not beat the winner");
+    row.reason = fmt::format("at most {} requests/s, by {}; ", rate_number(tried.most_requests_per_s),
+                             layout_text(*tried.most_promising));
+    if (can_win(report, tried)) {
+      row.reason += "not simulated (raise --most-simulated)";
+    } else if (report.question.objective == PlanObjective::capacity) {
+      row.reason += "not simulated, because that does not beat the winner";
+    } else {
+      row.reason += "not simulated, because it cannot be cheaper than the winner";
+    }
     return row;
   }
   row.reason = tried.simulated > 0 ? fmt::format("none of {} simulated layouts meets the limits", tried.simulated)

@@ -20,8 +20,9 @@ class PhysicalBounds : public CommandTest {
  protected:
   static Json answer(const std::string& line) {
     const Outcome run = run_foretoken(line + " --json");
-    EXPECT_EQ(run.status, 0) << line << "\n" << run.err;
-    return run.status == 0 ? parse_json(run.out, line) : Json::object();
+    // What does not fit in memory is bounded alike; its answer has status 3.
+    EXPECT_TRUE(run.status == 0 || run.status == 3) << line << "\n" << run.err;
+    return parse_json(run.out, line);
   }
   // A number of the device's sheet, in the unit of its key; 0 = not published.
   static double fact_of(const std::string& device, const std::string& key) {

@@ -32,7 +32,7 @@ TEST_F(StepPageCommand, has_time_roofline_memory_energy_trust_and_the_command) {
 
 TEST_F(StepPageCommand, one_rank_has_no_collectives) {
   const Outcome run =
-      run_foretoken("step --model Llama-3.1-8B --device h100_sxm --phase train --batch 1 --input-len 512 --html " +
+      run_foretoken("step --model Llama-3.2-1B --device h100_sxm --phase train --batch 1 --input-len 512 --html " +
                     path("step.html"));
   ASSERT_EQ(run.status, 0) << run.err;
   const std::string html = read_file(path("step.html"), 1U << 24U);

@@ -86,9 +86,9 @@ TEST(Verdict, a_comparison_of_a_run_that_serves_nothing_has_no_latencies) {
 }
 
 TEST(Verdict, a_model_that_does_not_fit_serves_nothing) {
-  const Json document =
-      expect_no("serve --model Llama-3.1-70B --device h100_sxm --num-prompts 10",
-                "Out of memory: meta-llama/Llama-3.1-70B does not start on h100_sxm: the weights do not fit: 141 GB");
+  const Json document = expect_no(
+      "serve --model Llama-3.1-70B --device h100_sxm --num-prompts 10",
+      "Out of memory: meta-llama/Llama-3.1-70B does not start on h100_sxm: the weights do not fit: they take 141 GB");
   const JsonView view(document, "serve");
   EXPECT_EQ(view.at("completed").integer(), 0);
   EXPECT_EQ(view.at("failed").integer(), 10);
