@@ -109,6 +109,10 @@ TEST(LargeQuestions, the_page_takes_names_and_aliases_as_the_command_line_does) 
     EXPECT_THAT(answer, HasSubstr("200 OK")) << flags << "\n" << answer;
     EXPECT_THAT(answer, HasSubstr("--device h100_sxm")) << flags;
   }
+  const std::string quantized =
+      post_run(server.port, R"({"command": "step", "flags": {"model": "qwen3-32b-NVFP4", "device": "b200_sxm"}})");
+  EXPECT_THAT(quantized, HasSubstr("--model nvidia/Qwen3-32B-NVFP4 ")) << "the format in the name stays";
+  EXPECT_THAT(quantized, HasSubstr("NVFP4 in the model's name sets the format nvfp4"));
   const std::string unknown =
       post_run(server.port, R"({"command": "step", "flags": {"model": "Llama-3.1-8C", "device": "h100_sxm"}})");
   EXPECT_THAT(unknown, HasSubstr("400 "));

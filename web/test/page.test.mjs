@@ -202,7 +202,7 @@ test('progress and answer are in sight at 1280 by 800 without scrolling', { skip
 
 test('models are taken in any case and by their aliases', { skip }, async () => {
   const page = await open('explore');
-  for (const [typed, said] of [['llama-3.1-8b', /--model meta-llama\/Llama-3\.1-8B /], ['Qwen-72B-Chat', /--model Qwen\/Qwen-72B /]]) {
+  for (const [typed, said] of [['llama-3.1-8b', /--model meta-llama\/Llama-3\.1-8B /], ['Qwen-72B-Chat', /--model Qwen\/Qwen-72B-Chat /]]) {
     await type(page, 'Model', typed);
     await press(page, 'Predict');
     await page.waitForFunction((selector, source) => new RegExp(source).test(document.querySelector(`${selector} .command pre`)?.textContent ?? ''),

@@ -61,7 +61,10 @@ std::string full_name(PageFlagKind kind, const std::string& named, const JsonVie
   std::string expected = "a name of the library", suggestion = nearest_name(named, known).value_or("");
   const bool is_file = HardwareCatalogue::is_path(named) || named.starts_with('{');
   try {
-    if (kind == PageFlagKind::model) return library.models().entry(named).name;
+    if (kind == PageFlagKind::model) {
+      const ResolvedName resolved = library.models().resolve(named);
+      if (!resolved.entry.empty()) return resolved.checkpoint;  // with the format that the name states
+    }
     if (!is_file && kind == PageFlagKind::cluster) return library.hardware().cluster(named).name;
     const bool is_device = kind == PageFlagKind::device || kind == PageFlagKind::device_count;
     if (!is_file && is_device) return library.hardware().device(named).name;
