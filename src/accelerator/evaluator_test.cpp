@@ -20,8 +20,7 @@
 #include "accelerator/tile.h"
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::evaluator_test {
 
 using Digits = std::vector<int64_t>;
 using Words = std::vector<int64_t>;  // sorted numbers of words
@@ -453,16 +452,26 @@ TEST(Latency, of_a_systolic_array_is_that_of_its_folds) {
   EXPECT_EQ(result.latency.feed_cycles, rows + columns - 2);
 }
 
+struct EvaluatorCase {
+  Architecture chip;
+  Problem problem;
+  Mapping mapping;
+};
+// 4 x 4 x 4 through one buffer, row by row of A; `words_per_cycle` from and to DRAM.
+EvaluatorCase small_buffered_gemm(double words_per_cycle) {
+  return {.chip = {.name = "chip",
+                   .levels = {{.name = "DRAM", .access_cycles = 0, .bandwidth = {.shared = words_per_cycle}},
+                              {.name = "buffer", .depth = 64, .access_cycles = 0},
+                              {.name = "multiplier", .kind = LevelKind::compute}}},
+          .problem = gemm_problem({.m = 4, .n = 4, .k = 4}),
+          .mapping = {.loops = {{.level = 0, .dimension = 0, .bound = 4, .last = 4},
+                                {.level = 1, .dimension = 1, .bound = 4, .last = 4},
+                                {.level = 1, .dimension = 2, .bound = 4, .last = 4}},
+                      .kept = {0b111, 0b111}}};
+}
+
 TEST(Latency, transfers_into_single_buffers_are_not_hidden) {
-  Architecture chip{.name = "chip",
-                    .levels = {{.name = "DRAM", .access_cycles = 0, .bandwidth = {.shared = 2}},
-                               {.name = "buffer", .depth = 64, .access_cycles = 0},
-                               {.name = "multiplier", .kind = LevelKind::compute}}};
-  const Problem problem = gemm_problem({.m = 4, .n = 4, .k = 4});
-  const Mapping mapping{.loops = {{.level = 0, .dimension = 0, .bound = 4, .last = 4},
-                                  {.level = 1, .dimension = 1, .bound = 4, .last = 4},
-                                  {.level = 1, .dimension = 2, .bound = 4, .last = 4}},
-                        .kept = {0b111, 0b111}};
+  auto [chip, problem, mapping] = small_buffered_gemm(2);
   Evaluation result;
   ASSERT_TRUE(MappingEvaluator(chip, problem).evaluate(mapping, result));
   // First tiles of A and B, then three more rows of A; the last row of Z goes out, three before it.
@@ -526,15 +535,7 @@ TEST(Latency, lies_between_perfect_overlap_and_everything_one_after_another) {
 }
 
 TEST(Latency, a_chip_that_waits_for_memory_counts_each_transfer_once) {
-  Architecture chip{.name = "chip",
-                    .levels = {{.name = "DRAM", .access_cycles = 0, .bandwidth = {.shared = 0.5}},
-                               {.name = "buffer", .depth = 64, .access_cycles = 0},
-                               {.name = "multiplier", .kind = LevelKind::compute}}};
-  const Problem problem = gemm_problem({.m = 4, .n = 4, .k = 4});
-  const Mapping mapping{.loops = {{.level = 0, .dimension = 0, .bound = 4, .last = 4},
-                                  {.level = 1, .dimension = 1, .bound = 4, .last = 4},
-                                  {.level = 1, .dimension = 2, .bound = 4, .last = 4}},
-                        .kept = {0b111, 0b111}};
+  auto [chip, problem, mapping] = small_buffered_gemm(0.5);
   Evaluation result;
   ASSERT_TRUE(MappingEvaluator(chip, problem).evaluate(mapping, result));
   // 16 words each of A, B and Z at half a word a cycle, and 64 products: nothing hides anything with one buffer.
@@ -579,5 +580,4 @@ TEST(Network, words_pay_for_the_links_they_pass) {
   EXPECT_EQ(result.levels[0].network_pj, 1.5 * 2 + 6 + 1.5 * 4 + 1.5 * 8);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::evaluator_test

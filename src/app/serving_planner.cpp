@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "app/facts_digest.h"
-#include "compose/device_formats.h"
 #include "plan/serving/stored_evaluator.h"
 #include "report/serving_files.h"
 
@@ -99,13 +98,11 @@ ShownLayout ServingPlanner::show(const ServingLayout& layout, double rate, doubl
     const EngineChoice& choice = pool.engine;
     if (choice.speculates) return;
     const ParallelPlan plan = engine_ranks(choice.plan()).plan;
-    const ComposedStepsConfig composed{
-        .model = choice.scheme ? with_scheme(question.model, *choice.scheme)
-                               : run_on(question.model, question.hardware_of(choice.device).device),
-        .plan = plan,
-        .models = from.device_models(question.hardware_of(choice.device).device, plan),
-        .stack = engine.stack,
-        .kv_dtype = choice.kv_dtype};
+    const ComposedStepsConfig composed{.model = question.model_of(choice),
+                                       .plan = plan,
+                                       .models = from.device_models(question.hardware_of(choice.device).device, plan),
+                                       .stack = engine.stack,
+                                       .kv_dtype = choice.kv_dtype};
     for (TypicalStep& step : typical_steps(composed, mix)) shown.steps.push_back(std::move(step));
   };
   add_steps(layout.pool, *engines.pool, of_pool);

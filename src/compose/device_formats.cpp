@@ -13,13 +13,6 @@ namespace {
 
 constexpr int ampere = 80;
 
-// 80 for sm_80; 0 where there is none.
-int compute_capability(const Device& device) {
-  if (!device.instruction_set.starts_with("sm_")) return 0;
-  const auto number = parse_integer(std::string_view(device.instruction_set).substr(3));
-  return number ? static_cast<int>(*number) : 0;
-}
-
 std::vector<std::string_view> formats_of(const Device& device) {
   std::vector<std::string_view> names;
   for (int type = 0; type < dtype_count; ++type) {
@@ -34,6 +27,12 @@ std::string_view instead_of(DType math) {
 }
 
 }  // namespace
+
+int compute_capability(const Device& device) {
+  if (!device.instruction_set.starts_with("sm_")) return 0;
+  const auto number = parse_integer(std::string_view(device.instruction_set).substr(3));
+  return number ? static_cast<int>(*number) : 0;
+}
 
 bool multiplies_in(const Device& device, DType math) {
   if (math != DType::fp8 && math != DType::fp4) return true;

@@ -35,7 +35,7 @@ bool keeps_expert_buffers(Scheme scheme) {
 double expert_buffers(const Model& model, std::span<const Layer> layers, const ParallelPlan& plan, int64_t tokens) {
   if (!keeps_expert_buffers(model.expert_scheme)) return 0;
   const int64_t shares = std::max<int64_t>(1, plan.tensor / plan.expert);
-  const int64_t gathered = tokens * std::max<int64_t>(1, plan.expert / plan.tensor);  // of all who dispatch here
+  const int64_t gathered = tokens * lock_step_ranks(plan);  // of all who dispatch here
   double most = 0;
   for (const Layer& layer : layers) {
     const Moe* moe = std::get_if<Moe>(&layer.feed_forward);

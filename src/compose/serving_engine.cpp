@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "compose/device_formats.h"
 
 namespace foretoken {
 namespace {
@@ -33,6 +34,7 @@ constexpr EngineKind kinds[] = {
      .block_size = 16,
      .shares_blocks = true,
      .graphs_in_budget = true,
+     .loads_foreign_formats = true,
      .hardware = "GPUs, TPUs, Gaudi and CPUs",
      .runs_on = runs_anywhere},
     {.name = "vllm-0.19",
@@ -43,6 +45,7 @@ constexpr EngineKind kinds[] = {
      .block_size = 16,
      .shares_blocks = true,
      .graphs_in_budget = false,
+     .loads_foreign_formats = true,
      .hardware = "GPUs, TPUs, Gaudi and CPUs",
      .runs_on = runs_anywhere},
     {.name = "sglang",
@@ -53,6 +56,7 @@ constexpr EngineKind kinds[] = {
      .block_size = 1,
      .shares_blocks = false,
      .graphs_in_budget = false,
+     .loads_foreign_formats = true,
      .hardware = "GPUs and CPUs",
      .runs_on = is_gpu_or_cpu},
     {.name = "trtllm",
@@ -63,29 +67,19 @@ constexpr EngineKind kinds[] = {
      .block_size = 32,
      .shares_blocks = false,
      .graphs_in_budget = false,
+     .loads_foreign_formats = false,
      .hardware = "NVIDIA GPUs",
      .runs_on = is_nvidia_gpu},
 };
-
-bool has_latent_attention(const Model& model) {
-  return std::any_of(model.layers.begin(), model.layers.end(),
-                     [](const Layer& layer) { return std::holds_alternative<LatentAttention>(layer.mixer); });
-}
 
 struct StepLimits {
   int64_t tokens, sequences;
   int64_t graph;  // EngineFlags::graph_limit
 };
 
-int compute_capability_major(const Device& device) {
-  if (!device.instruction_set.starts_with("sm_")) return 0;
-  const auto number = parse_integer(std::string_view(device.instruction_set).substr(3));
-  return number ? static_cast<int>(*number / 10) : 0;
-}
-
 // vLLM, engine/arg_utils.py, get_batch_defaults for the server; A100s count as small whatever their memory.
 StepLimits vllm_limits(double memory_gib, const Device& device, bool before_021) {
-  const int64_t graph = compute_capability_major(device) == 10 ? 1024 : 512;
+  const int64_t graph = compute_capability(device) / 10 == 10 ? 1024 : 512;
   if (memory_gib >= 160 && !before_021) return {16384, 1024, graph};
   if (memory_gib >= 70 && !contains_ignoring_case(device.title, "A100")) return {8192, 1024, graph};
   return {2048, 256, graph};
@@ -201,7 +195,7 @@ EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device
   if (flags.max_model_len == 0) flags.max_model_len = model.max_positions > 0 ? model.max_positions : 2048;
   if (flags.block_size == 0) {
     // FlashMLA reads pages of 64 tokens.
-    flags.block_size = kind.block_size == 16 && has_latent_attention(model) ? 64 : kind.block_size;
+    flags.block_size = kind.block_size == 16 && model.has_latent_attention() ? 64 : kind.block_size;
   }
   if (flags.memory_fraction == 0) {
     flags.memory_fraction = kind.memory_fraction > 0 ? kind.memory_fraction : sglang_fraction(memory, flags, plan);

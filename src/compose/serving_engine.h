@@ -31,6 +31,7 @@ struct EngineKind {
   int64_t block_size;                     // tokens
   bool shares_blocks;                     // blocks of all layer kinds have one size and lie in one pool
   bool graphs_in_budget;                  // CUDA graphs are set aside before the KV cache is sized
+  bool loads_foreign_formats;             // weights that the device does not multiply in (weight_only_form)
   std::string_view hardware;              // what it runs on, in words
   bool (*runs_on)(const Device& device);  // as its documentation of installation lists
 };

@@ -109,11 +109,6 @@ std::optional<size_t> gguf_start(std::string_view text) {
   return std::nullopt;
 }
 
-bool has_latent_attention(const Model& model) {
-  return std::any_of(model.layers.begin(), model.layers.end(),
-                     [](const Layer& layer) { return std::holds_alternative<LatentAttention>(layer.mixer); });
-}
-
 // Publishers whose own fp8 checkpoints have a scale for each block of 128 x 128 weights; those of others, and of all
 // who quantize their models, have one for each tensor or channel.
 bool publishes_blocks(std::string_view publisher) {
@@ -205,7 +200,7 @@ Model with_named_format(Model model, const CheckpointName& name, std::string_vie
     model.scheme = model.expert_scheme = scheme;
     model.attention_scheme.reset();
     // NVIDIA's checkpoints of DeepSeek's models list self_attn in exclude_modules (hf_quant_config.json).
-    if (scheme == Scheme::nvfp4 && has_latent_attention(model)) {
+    if (scheme == Scheme::nvfp4 && model.has_latent_attention()) {
       model.attention_scheme = plain;
       parts = fmt::format(", attention in {}", facts(plain).name);
     }

@@ -158,7 +158,9 @@ struct Model {
   Scheme mixer_scheme() const { return attention_scheme.value_or(scheme); }
   bool has_experts() const;      // some layer routes tokens
   bool is_encoder_only() const;  // tokens are mixed, and nowhere causally
-  bool is_quantized() const;     // its weights are published in a narrower format than its activations
+  bool has_latent_attention() const;
+  bool is_quantized() const;  // its weights are published in a narrower format than its activations
+  DType kv_cache_dtype() const { return cache_dtype.value_or(dtype); }  // where nobody asks for another
   const std::string& served_name() const { return checkpoint.empty() ? name : checkpoint; }
 };
 

@@ -75,6 +75,11 @@ struct ParallelPlan {
   ExpertExchange exchange = ExpertExchange::all_to_all;  // where `expert` is beyond `tensor`
 };
 
+// Data-parallel ranks that share the experts, and so take every step together.
+constexpr int64_t lock_step_ranks(const ParallelPlan& plan) {
+  return plan.expert > plan.tensor ? plan.expert / plan.tensor : 1;
+}
+
 enum class StepPart { embedding, attention, feed_forward, experts, head, communication, optimizer };
 std::string_view step_part_name(StepPart part);
 
@@ -130,8 +135,8 @@ std::vector<std::vector<CachePart>> rank_cache(const Model& model, DType kv_dtyp
 // Counts matrix multiplies, attention, experts and recurrences.
 Flops model_flops(const Model& model, const StepRequest& request);
 
-// The model with other number formats: of its linear layers, and of its routed experts (by default the same; MXFP4 alone
-// is a format of routed experts where there are any).
+// The model with other number formats: of its linear layers, and of its routed experts (by default the same; MXFP4
+// alone is a format of routed experts where there are any).
 Model with_scheme(Model model, Scheme linear, std::optional<Scheme> experts = std::nullopt);
 
 }  // namespace foretoken

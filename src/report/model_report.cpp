@@ -9,10 +9,6 @@
 namespace foretoken {
 namespace {
 
-DType cache_dtype(const Model& model) {
-  return model.cache_dtype.value_or(model.dtype);
-}
-
 std::string mixer_text(const Mixer& mixer) {
   struct Describe {
     std::string operator()(std::monostate /*none*/) const { return ""; }
@@ -123,7 +119,7 @@ std::string model_list_text(const std::vector<DescribedModel>& models) {
     const ParameterCount count = count_parameters(model);
     table.add({model.name, fmt::format("{}", model.encoder_layers.size() + model.layers.size()),
                count_text(count.total), count_text(count.active),
-               bytes_text(kv_bytes_per_token(model, cache_dtype(model)).value()), scheme_text(model)});
+               bytes_text(kv_bytes_per_token(model, model.kv_cache_dtype()).value()), scheme_text(model)});
   }
   return table.text();
 }
@@ -151,9 +147,9 @@ std::string model_text(const DescribedModel& described) {
           stack_text(model.encoder_layers.empty() ? "layers" : "decoder", model.layers);
   text += stack_text("draft", model.draft_layers);
   text += fmt::format("  format       {}; weights {}\n", scheme_text(model), bytes_text(weight_bytes(model).value()));
-  text +=
-      fmt::format("  KV cache     {} for a token in {}",
-                  bytes_text(kv_bytes_per_token(model, cache_dtype(model)).value()), dtype_name(cache_dtype(model)));
+  text += fmt::format("  KV cache     {} for a token in {}",
+                      bytes_text(kv_bytes_per_token(model, model.kv_cache_dtype()).value()),
+                      dtype_name(model.kv_cache_dtype()));
   if (state_bytes(model).value() > 0)
     text += fmt::format("; state {} for a sequence", bytes_text(state_bytes(model).value()));
   text += "\n";
@@ -184,7 +180,7 @@ Json model_json(const DescribedModel& described) {
                               {"active_parameters", count.active},
                               {"draft_parameters", count.draft},
                               {"weight_bytes", weight_bytes(model).value()},
-                              {"kv_bytes_per_token", kv_bytes_per_token(model, cache_dtype(model)).value()},
+                              {"kv_bytes_per_token", kv_bytes_per_token(model, model.kv_cache_dtype()).value()},
                               {"state_bytes", state_bytes(model).value()},
                               {"dtype", dtype_name(model.dtype)},
                               {"scheme", facts(model.scheme).name},

@@ -69,10 +69,6 @@ FrontCosts engine_front(const Stack& stack, bool offline) {
   return offline ? FrontCosts{} : stack.costs.front;
 }
 
-int64_t lock_step_ranks(const ParallelPlan& plan) {
-  return std::max<int64_t>(1, plan.expert / plan.tensor);
-}
-
 EngineRanks engine_ranks(ParallelPlan plan) {
   const int64_t data = plan.data;
   if (plan.expert <= plan.tensor) plan.data = 1;

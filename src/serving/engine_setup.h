@@ -42,9 +42,6 @@ Stack engine_stack(Stack stack, const EngineFlags& resolved_flags, int64_t decod
 // calls the engine itself.
 FrontCosts engine_front(const Stack& stack, bool offline);
 
-// Data-parallel ranks of one engine that share its experts, and so take every step together.
-int64_t lock_step_ranks(const ParallelPlan& plan);
-
 // Data-parallel ranks that share no experts are engines of their own: the plan of one of them, and their number.
 struct EngineRanks {
   ParallelPlan plan;

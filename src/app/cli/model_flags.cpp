@@ -168,7 +168,7 @@ std::shared_ptr<const ExpertPopularity> ModelFlags::popularity_of(const Model& p
 }
 
 DType ModelFlags::kv_dtype(const Model& parsed) const {
-  if (lower_case(kv_cache_dtype) == "auto") return parsed.cache_dtype.value_or(parsed.dtype);
+  if (lower_case(kv_cache_dtype) == "auto") return parsed.kv_cache_dtype();
   const std::optional<DType> dtype = dtype_from_name(kv_cache_dtype);
   if (!dtype) {
     throw InputError({.source = "--kv-cache-dtype",

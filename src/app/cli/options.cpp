@@ -126,15 +126,24 @@ void Options::integer(const std::string& names, int64_t& target, Range<int64_t> 
 
 void Options::number(const std::string& names, double& target, Range<double> allowed, const std::string& help,
                      bool required) {
+  add_number(names, target, allowed, help, required, "");
+}
+
+void Options::money(const std::string& names, double& target, Range<double> allowed, const std::string& help) {
+  add_number(names, target, allowed, help, false, "$");
+}
+
+// `sign`: that may stand before the number.
+void Options::add_number(const std::string& names, double& target, Range<double> allowed, const std::string& help,
+                         bool required, std::string_view sign) {
   add({.names = comma_separated(names),
        .kind = FlagKind::number,
        .help = help,
        .fallback = required ? "" : number_text(target),
        .required = required},
-      [&target, allowed, is_money = help.find("USD") != std::string::npos](const std::string& flag,
-                                                                           const std::string& value) {
-        const size_t sign = is_money && value.starts_with('$') ? 1 : 0;
-        const std::optional<double> number = parse_number(std::string_view(value).substr(sign));
+      [&target, allowed, sign](const std::string& flag, const std::string& value) {
+        const size_t from = value.starts_with(sign) ? sign.size() : 0;
+        const std::optional<double> number = parse_number(std::string_view(value).substr(from));
         if (!number || *number < allowed.least || *number > allowed.most)
           fail(flag, value, range_words("a number", allowed));
         target = *number;

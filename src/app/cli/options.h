@@ -34,6 +34,8 @@ class Options {
                bool required = false);
   void number(const std::string& names, double& target, Range<double> allowed, const std::string& help,
               bool required = false);
+  // In USD: "$2.5" is 2.5.
+  void money(const std::string& names, double& target, Range<double> allowed, const std::string& help);
   void choice(const std::string& names, std::string& target, std::vector<std::string> allowed, const std::string& help,
               bool required = false);
 
@@ -64,6 +66,8 @@ class Options {
   std::string first_given(const std::vector<std::string>& flags, const std::vector<std::string>& headings,
                           bool listed) const;
   void add(FlagDeclaration declaration, std::function<void(const std::string& flag, const std::string& value)> take);
+  void add_number(const std::string& names, double& target, Range<double> allowed, const std::string& help,
+                  bool required, std::string_view sign);
   CLI::App& app_;
   std::vector<std::pair<std::string, const CLI::Option*>> required_;
   std::string heading_ = "Options";

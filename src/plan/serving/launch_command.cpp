@@ -88,7 +88,7 @@ void add_format_flags(const EngineChoice& engine, const Model& model, const Laun
       line.replace(name, served.size(), "MODEL");
     }
   }
-  if (engine.kv_dtype == model.cache_dtype.value_or(model.dtype)) return;
+  if (engine.kv_dtype == model.kv_cache_dtype()) return;
   const std::string_view type =
       engine.kv_dtype == DType::fp8 && flags.family == "sglang" ? "fp8_e4m3" : dtype_name(engine.kv_dtype);
   if (flags.kv_dtype.empty()) {

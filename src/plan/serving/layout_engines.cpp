@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "compose/device_formats.h"
 #include "compose/serving_memory.h"
 #include "serving/steps/composed_steps.h"
 
@@ -75,9 +74,7 @@ EngineShelf::Family& EngineShelf::family(const EngineChoice& choice) {
   const auto found = families_.find(key);
   if (found != families_.end()) return *found->second;
   const ParallelPlan plan = engine_ranks(choice.plan()).plan;
-  Model model = choice.scheme ? with_scheme(question_->model, *choice.scheme)
-                              : run_on(question_->model, question_->hardware_of(choice.device).device);
-  auto made = std::make_unique<Family>(Family{.model = std::move(model),
+  auto made = std::make_unique<Family>(Family{.model = question_->model_of(choice),
                                               .plan = plan,
                                               .models = models(choice.device, plan),
                                               .stack = facts_->stack(engine_family(choice.engine)),

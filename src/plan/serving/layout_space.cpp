@@ -29,11 +29,6 @@ bool computes(const Device& device, const std::optional<Scheme>& scheme) {
   return device.type_or_fallback(math) == math;
 }
 
-// Engines that load weights in a format which the device does not multiply in (weight_only_form).
-bool loads_foreign_formats(std::string_view engine) {
-  return engine_family(engine) != "trtllm";
-}
-
 bool multiplies_own_format(const Model& model, const Device& device) {
   return multiplies_in(device, model.scheme) && multiplies_in(device, model.mixer_scheme()) &&
          (!model.has_experts() || multiplies_in(device, model.expert_scheme));
@@ -48,7 +43,7 @@ std::string obstacle(const ServingQuestion& question, const Device& device, cons
     return computes(device, scheme) ? "" : fmt::format("the device does not multiply in {}", facts(*scheme).name);
   }
   const Model& model = question.model;
-  if (multiplies_own_format(model, device) || (loads_foreign_formats(engine) && loads_on(model, device))) return "";
+  if (multiplies_own_format(model, device) || (kind.loads_foreign_formats && loads_on(model, device))) return "";
   const Scheme own = multiplies_in(device, model.scheme) ? model.expert_scheme : model.scheme;
   return fmt::format("{} runs {} weights only on devices that multiply in {}", kind.name, facts(own).name,
                      dtype_name(facts(own).math));

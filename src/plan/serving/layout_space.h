@@ -20,9 +20,6 @@ struct LayoutSpace {
 // is asked for, every number of replicas is a layout, up to some hundred thousand layouts; else as many replicas as the
 // devices and the budget allow. InputError where the choices alone are too many.
 LayoutSpace layout_space(const ServingQuestion& question);
-inline std::vector<ServingLayout> serving_layouts(const ServingQuestion& question) {
-  return layout_space(question).layouts;
-}
 
 // Why engines and formats of the choices are not tried on some of the devices, a sentence each.
 std::vector<std::string> left_out(const ServingQuestion& question);

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "compose/device_formats.h"
+#include "model/step.h"
 
 namespace foretoken {
 
@@ -42,6 +44,10 @@ bool ServingQuestion::is_judged_by_slow_end(const ServingLayout& layout) const {
   if (std::none_of(hardware.begin(), hardware.end(), is_measured)) return false;
   const auto parts = hardware_of(layout);
   return std::any_of(parts.begin(), parts.end(), [](const auto& part) { return part.first->sheet_only; });
+}
+
+Model ServingQuestion::model_of(const EngineChoice& choice) const {
+  return choice.scheme ? with_scheme(model, *choice.scheme) : run_on(model, hardware_of(choice.device).device);
 }
 
 std::string ServingQuestion::key(const Traffic& traffic) const {

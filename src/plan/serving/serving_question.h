@@ -79,6 +79,8 @@ struct ServingQuestion {
   // One of its devices is known by its sheet alone while another on offer was measured: it is judged by the slow end of
   // its interval, so that it does not win by what nobody knows.
   bool is_judged_by_slow_end(const ServingLayout& layout) const;
+  // As the choice's engine runs it: in the scheme that is tried, or in its own format as the device can.
+  Model model_of(const EngineChoice& choice) const;
   // All that an answer about one layout depends on, besides the layout: for results that are kept.
   std::string key(const Traffic& traffic) const;
 };

@@ -9,8 +9,7 @@
 #include "plan/serving/layout_space.h"
 #include "plan/serving/search_test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::serving_search_test {
 
 using testing::HasSubstr;
 
@@ -25,7 +24,8 @@ TEST(ServingSearch, finds_what_simulating_every_layout_finds) {
   EngineShelf shelf(question, facts, small_traffic());
   LayoutSimulator simulator(question, small_traffic(), shelf);
   double most = 0;
-  for (const ServingLayout& layout : serving_layouts(question)) {
+  const LayoutSpace space = layout_space(question);
+  for (const ServingLayout& layout : space.layouts) {
     most = std::max(most, simulator.evaluate(layout, Effort::full).capacity.value);
   }
   const ServingSearchResult result = search_with(question, {.quick = 1000, .full = 1000}, 1);
@@ -43,7 +43,8 @@ TEST(ServingSearch, bounds_rule_out_nothing_that_a_simulation_finds_feasible) {
     const ServingFacts facts = roofline_facts();
     EngineShelf shelf(tight, facts, small_traffic());
     LayoutSimulator simulator(tight, small_traffic(), shelf);
-    for (const ServingLayout& layout : serving_layouts(tight)) {
+    const LayoutSpace space = layout_space(tight);
+    for (const ServingLayout& layout : space.layouts) {
       const LayoutEngines engines = shelf.engines(layout);
       if (!engines.start()) continue;
       const LayoutJudgement judgement = judge_layout(tight, small_traffic(), layout, engines);
@@ -218,7 +219,8 @@ TEST(LayoutSpace, every_layout_has_a_key_of_its_own_and_fits_the_devices) {
   question.rate = 1;
   question.budget_usd_per_hour = 6;
   std::vector<std::string> keys;
-  for (const ServingLayout& layout : serving_layouts(question)) {
+  const LayoutSpace space = layout_space(question);
+  for (const ServingLayout& layout : space.layouts) {
     EXPECT_LE(layout.devices(), 6) << layout.key();
     EXPECT_LE(layout.pool.engine.tensor * layout.pool.engine.attention_ranks, 4) << layout.key();
     keys.push_back(layout.key());
@@ -236,7 +238,7 @@ TEST(LayoutSpace, prompts_may_be_computed_on_other_devices) {
   question.hardware.push_back(other);
   question.budget_usd_per_hour = 5;
   const auto mixed = [&] {
-    std::vector<ServingLayout> layouts = serving_layouts(question);
+    std::vector<ServingLayout> layouts = layout_space(question).layouts;
     std::erase_if(layouts, [](const ServingLayout& layout) { return !layout.is_mixed(); });
     return layouts;
   };
@@ -304,5 +306,4 @@ TEST(LaunchCommand, servers_of_one_host_are_apart) {
   EXPECT_THAT(launch_commands(question, layout, 4096).back().note, HasSubstr("localhost:8003"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::serving_search_test

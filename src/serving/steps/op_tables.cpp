@@ -303,7 +303,7 @@ OpTableOptions op_table_options(const ComposedStepsConfig& config, std::optional
                          .graph_sizes = config.stack.graph_sizes,
                          .processors = device.processors ? device.processors->value : 0,
                          .expert_ranks = plan.expert,
-                         .lock_step_ranks = std::max<int64_t>(1, plan.expert / plan.tensor)};
+                         .lock_step_ranks = lock_step_ranks(plan)};
   for (const Layer& layer : config.model.layers) {
     if (const auto* attention = std::get_if<Attention>(&layer.mixer)) {
       options.key_heads = std::max<int64_t>(1, attention->kv_heads / plan.tensor);

@@ -67,7 +67,7 @@ Estimate StepCommunication::seconds(const StepBatch& batch) {
   const auto padded = [&](int64_t tokens) { return config_.stack.padded_tokens(tokens).value_or(tokens); };
   Estimate sum = parts(padded(batch.new_tokens())).layers;
   // Ranks in lock step send the tokens of all of them, each the mean.
-  const int64_t ranks = std::max<int64_t>(1, config_.plan.expert / config_.plan.tensor);
+  const int64_t ranks = lock_step_ranks(config_.plan);
   const int64_t each =
       batch.tokens_of_all_ranks > 0 ? (batch.tokens_of_all_ranks + ranks - 1) / ranks : batch.new_tokens();
   add(sum, parts(padded(std::max<int64_t>(1, each))).exchange);

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/simulated_time.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "serving/load/trace.h"
 
 namespace foretoken {
@@ -218,8 +219,6 @@ std::optional<double> number_with_unit(std::string_view text,
   }
   return std::nullopt;
 }
-
-constexpr double gibi = 1024.0 * 1024 * 1024;
 
 struct GivenLink {
   std::optional<double> bytes_per_second, seconds;

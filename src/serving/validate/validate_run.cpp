@@ -50,10 +50,7 @@ Replay replay(const MeasuredRun& run, const SchedulerOptions& options, int64_t e
 // In the number formats that the run names. InputError for those that the model cannot have.
 Model model_of(const MeasuredRun& run, const ModelCatalogue& models) {
   const Model model = models.model(run.model);
-  if (run.quantization.empty() || model.scheme != plain_scheme(model.dtype) ||
-      model.expert_scheme != plain_scheme(model.dtype)) {
-    return model;  // as its config says
-  }
+  if (run.quantization.empty() || model.is_quantized()) return model;  // as its config says
   const std::optional<Scheme> scheme = scheme_from_name(run.quantization);
   if (!scheme) {
     throw InputError({.source = "meta.json",
@@ -133,7 +130,7 @@ RunValidation validate_run(const RunValidationRequest& request, const HardwareCa
   const bool has_peers = engine_devices(plan) > 1;
   const bool given_blocks = run.num_gpu_blocks > 0 && !request.own_blocks;
   if (given_blocks) run.flags.num_gpu_blocks_override = run.num_gpu_blocks;
-  run.flags.kv_dtype = run.kv_dtype.value_or(model.dtype);
+  run.flags.kv_dtype = run.kv_dtype.value_or(model.kv_cache_dtype());
   const ServingMemory memory = serving_memory(model, device, plan, run.flags);
   SchedulerOptions options = scheduler_options(memory, plan);
   options.enable_prefix_caching = run.enable_prefix_caching;

@@ -135,7 +135,7 @@ class Bench {
         const DeviceModelMaker& make_models, const StackCatalogue& stacks, const AcceptanceTable* acceptance)
       : model_(with_scheme(model, first.scheme)),
         device_(device),
-        kv_dtype_(first.kv_dtype.value_or(model_.dtype)),
+        kv_dtype_(first.kv_dtype.value_or(model_.kv_cache_dtype())),
         plan_(plan),
         models_(make_models(device, plan)),
         stack_(stacks.stack(first.stack)) {

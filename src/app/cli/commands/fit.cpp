@@ -177,28 +177,25 @@ class FitCommand : public Command {
     return list;
   }
 
+  // What a fit of families knows of itself, into the file that was asked for.
+  template <class Fit>
+  Answer written(Fit fit, std::string (*json)(const Fit&), const char* what) const {
+    fit.source = source_;
+    fit.fitted_on = date_;
+    write_file(out_, json(fit));
+    return {.text = fmt::format("wrote {} of {} families from {} devices to {}\n", what, fit.families.size(),
+                                fit.devices.size(), out_),
+            .json = Json::object({{"families", fit.families.size()}, {"devices", fit.devices.size()}, {"out", out_}})};
+  }
+
   Answer fit_roofline(const Library& library) const {
     const ModelCatalogue models = library.models();
-    RooflineIntervals intervals = fit_roofline_intervals(requests(models), library.hardware());
-    intervals.source = source_;
-    intervals.fitted_on = date_;
-    write_file(out_, roofline_intervals_json(intervals));
-    return {.text = fmt::format("wrote factors of {} families from {} devices to {}\n", intervals.families.size(),
-                                intervals.devices.size(), out_),
-            .json = Json::object(
-                {{"families", intervals.families.size()}, {"devices", intervals.devices.size()}, {"out", out_}})};
+    return written(fit_roofline_intervals(requests(models), library.hardware()), roofline_intervals_json, "factors");
   }
 
   Answer fit_derates(const Library& library) const {
     const ModelCatalogue models = library.models();
-    SheetDerates derates = fit_sheet_derates(requests(models), library.hardware());
-    derates.source = source_;
-    derates.fitted_on = date_;
-    write_file(out_, sheet_derates_json(derates));
-    return {.text = fmt::format("wrote derates of {} families from {} devices to {}\n", derates.families.size(),
-                                derates.devices.size(), out_),
-            .json = Json::object(
-                {{"families", derates.families.size()}, {"devices", derates.devices.size()}, {"out", out_}})};
+    return written(fit_sheet_derates(requests(models), library.hardware()), sheet_derates_json, "derates");
   }
 
   Answer fit_kernels(const Library& library) const {

@@ -78,7 +78,7 @@ class PlanServe : public Command {
                    "at its percentile; 0 = no");
     options.list("--hardware", hardware_, "Devices and how many there may be: h100_sxm:8,a100_sxm:16, or 8xH100", true);
     options.list("--price", prices_, "USD for one device and hour, h100_sxm=2.5; default: the library's");
-    options.number("--budget-usd-hour", budget_, {.least = 0, .most = 1e9}, "Most USD an hour; 0 = any");
+    options.money("--budget-usd-hour", budget_, {.least = 0, .most = 1e9}, "Most USD an hour; 0 = any");
     options.choice("--objective", objective_, {"auto", "capacity", "cost"},
                    "auto = least cost for --request-rate, most requests/s where that is not given");
     options.flag("--pessimistic", pessimistic_,
