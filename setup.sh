@@ -25,7 +25,7 @@ install_packages "${build_packages[@]}"
 echo "[2/2] Building build/foretoken and build/python"
 # A build folder in which test.sh has switched the tests on keeps them.
 if [[ ! -f build/build.ninja ]]; then
-  cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DFORETOKEN_TESTS=OFF -DFORETOKEN_QUICK_BUILD=ON -DFORETOKEN_WERROR=OFF
+  cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DFORETOKEN_TESTS=OFF -DFORETOKEN_QUICK_BUILD=ON -DFORETOKEN_WARNINGS=OFF
 fi
 cmake --build build --target front_ends
 

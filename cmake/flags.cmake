@@ -1,15 +1,19 @@
 # Compiler flags of everything we compile ourselves; never passed on to those who link the installed libraries.
 
 add_library(foretoken_flags INTERFACE)
-target_compile_options(foretoken_flags INTERFACE
-  -Wall -Wextra -Wpedantic $<$<NOT:$<BOOL:${FORETOKEN_QUICK_BUILD}>>:-Wshadow> -Wconversion -Wno-sign-conversion
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # false alarms on std::string in GCC 12 (GCC bug 105651)
-  # More of these come and go with the order of headers.
-  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${FORETOKEN_QUICK_BUILD}>>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>
-  -Wno-missing-field-initializers  # designated initialisers leave defaulted members out on purpose
-  $<$<BOOL:${FORETOKEN_WERROR}>:-Werror>
-  # Fused multiply-add is chosen per architecture; without it x86-64 and arm64 round alike.
-  -ffp-contract=off)
+# Fused multiply-add is chosen per architecture; without it x86-64 and arm64 round alike.
+target_compile_options(foretoken_flags INTERFACE -ffp-contract=off)
+if(FORETOKEN_WARNINGS)
+  target_compile_options(foretoken_flags INTERFACE
+    -Wall -Wextra -Wpedantic $<$<NOT:$<BOOL:${FORETOKEN_QUICK_BUILD}>>:-Wshadow> -Wconversion -Wno-sign-conversion
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # false alarms on std::string in GCC 12 (GCC bug 105651)
+    # More of these come and go with the order of headers.
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${FORETOKEN_QUICK_BUILD}>>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>
+    -Wno-missing-field-initializers  # designated initialisers leave defaulted members out on purpose
+    -Werror)
+else()
+  target_compile_options(foretoken_flags INTERFACE -w)
+endif()
 
 set(foretoken_sanitizers ${FORETOKEN_SANITIZE})
 if(FORETOKEN_FUZZERS AND CMAKE_CXX_COMPILER_ID MATCHES Clang)

@@ -1,18 +1,16 @@
-# foretoken_tests(<target> SOURCES ... [LINKS ...] [SLOW] [TOGETHER]): a GoogleTest program and its ctest entry.
-# SLOW tests carry the label `slow`; the fast set is `ctest -LE slow`. A quick build compiles the sources of TOGETHER
-# several at a time: names in their unnamed namespaces differ.
+# foretoken_tests(<target> SOURCES ... [LINKS ...] [SLOW]): a GoogleTest program and its ctest entry.
+# SLOW tests carry the label `slow`; the fast set is `ctest -LE slow`. A quick build compiles many sources at a time, so
+# each test file has a namespace of its own.
 function(foretoken_tests target)
-  cmake_parse_arguments(arg "SLOW;TOGETHER" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(arg "SLOW" "" "SOURCES;LINKS" ${ARGN})
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LINKS} foretoken_flags fmt::fmt GTest::gtest_main GTest::gmock)
   # Test code is compiled more often than it runs.
-  target_compile_options(${target} PRIVATE $<IF:$<BOOL:${FORETOKEN_QUICK_BUILD}>,-O0,-O1>)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
   target_compile_definitions(${target} PRIVATE FORETOKEN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if(FORETOKEN_QUICK_BUILD)
-    if(arg_TOGETHER)
-      set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
-      target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-    endif()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 30)
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
     get_property(first GLOBAL PROPERTY FORETOKEN_FIRST_TEST)  # whose compiled headers the others use
     if(first)
       target_precompile_headers(${target} REUSE_FROM ${first})

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::architecture_test {
 
 TEST(Architecture, buffers_that_leave_no_word_are_not_unlimited) {
   const Architecture chip{
@@ -12,5 +11,4 @@ TEST(Architecture, buffers_that_leave_no_word_are_not_unlimited) {
   EXPECT_EQ(architecture_fault(chip), "level memory: 2 buffers leave no word for each");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::architecture_test

@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::conv_layers_test {
 
 TEST(ConvLayers, a_layer_keeps_its_multiplications) {
   const NetworkLayer layers[] = {{.name = "grouped",
@@ -41,5 +40,4 @@ TEST(ConvLayers, dilation_is_refused) {
   EXPECT_THROW(conv_layer({.name = "atrous", .work = ConvShape{.height = 9, .width = 9, .dilation = 2}}), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::conv_layers_test

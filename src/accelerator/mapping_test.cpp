@@ -4,8 +4,7 @@
 
 #include "accelerator/evaluator.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::accelerator_mapping_test {
 
 TEST(MappingFaults, more_loops_than_the_evaluator_holds_are_a_fault_of_the_mapping) {
   Problem problem{.name = "copy"};
@@ -24,5 +23,4 @@ TEST(MappingFaults, more_loops_than_the_evaluator_holds_are_a_fault_of_the_mappi
   EXPECT_EQ(faults.front(), "100 loops run more than once; at most 96");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::accelerator_mapping_test

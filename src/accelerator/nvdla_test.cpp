@@ -6,8 +6,7 @@
 #include "base/file.h"
 #include "base/statistics.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::nvdla_test {
 
 const std::filesystem::path nvdla_primer = FORETOKEN_SOURCE_DIR "/data/accelerators/published/nvdla_primer.json";
 
@@ -73,5 +72,4 @@ TEST(Nvdla, a_misspelt_key_is_named) {
   EXPECT_THROW(read_published_nvdla(file), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::nvdla_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::base64_test {
 
 std::vector<uint8_t> bytes_of(std::string_view text) {
   return {text.begin(), text.end()};
@@ -30,5 +29,4 @@ TEST(Base64, malformed_text_gives_nothing) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::base64_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::byte_size_test {
 
 TEST(ByteSize, units_are_decimal_or_binary_as_written) {
   EXPECT_EQ(parse_bytes("200GiB"), 200 * 0x1p30);
@@ -24,5 +23,4 @@ TEST(ByteSize, anything_else_is_nothing) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::byte_size_test

@@ -6,8 +6,7 @@
 
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::bytes_test {
 
 TEST(Bytes, what_is_written_reads_back_the_same) {
   ByteWriter writer;
@@ -71,5 +70,4 @@ TEST(Bytes, one_or_two_flipped_bits_and_another_length_change_the_digest) {
   EXPECT_NE(digest(std::vector<uint8_t>()), digest(std::vector<uint8_t>(1)));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::bytes_test

@@ -6,8 +6,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::child_process_test {
 
 struct Finished {
   int status = 0;
@@ -62,5 +61,4 @@ TEST(ChildProcess, a_program_that_does_not_exist_is_an_input_error) {
   EXPECT_THROW(run({"no-such-program-at-all"}), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::child_process_test

@@ -10,8 +10,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::csv_test {
 
 using testing::HasSubstr;
 using Table = std::vector<std::vector<std::string>>;
@@ -251,5 +250,4 @@ TEST(Csv, a_missing_file_or_a_directory_is_an_input_error) {
   EXPECT_THROW(CsvReader(std::filesystem::path(".")), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::csv_test

@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::error_test {
 
 std::string message(InputProblem problem) {
   return InputError(std::move(problem)).what();
@@ -95,5 +94,4 @@ TEST(Printable, cuts_long_text_between_characters) {
   EXPECT_EQ(printable(std::string(1000, 'x')).size(), 63u);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::error_test

@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::base_estimate_test {
 
 std::vector<Estimate> random_parts(RandomStream& stream) {
   std::vector<Estimate> parts(1 + stream.below(12));
@@ -179,5 +178,4 @@ TEST(Estimate, a_factor_known_exactly_only_scales) {
   EXPECT_NEAR(product.high, 20, 1e-12);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::base_estimate_test

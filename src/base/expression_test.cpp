@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::expression_test {
 
 double value(std::string_view text, double x = 0) {
   return Expression::parse(text, "rules.json", "when.if").value([x](std::string_view name) -> std::optional<double> {
@@ -81,5 +80,4 @@ TEST(Expression, the_longest_expression_that_reads_has_a_value) {
   EXPECT_EQ(value(sum, 1), static_cast<double>((sum.size() + 1) / 2));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::expression_test

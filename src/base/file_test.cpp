@@ -14,8 +14,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::base_file_test {
 
 using testing::HasSubstr;
 namespace fs = std::filesystem;
@@ -182,5 +181,4 @@ TEST_F(File, writing_into_a_missing_folder_is_an_error_that_names_the_path) {
   EXPECT_THROW(write_file(path(""), "x"), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::base_file_test

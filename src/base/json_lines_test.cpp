@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::json_lines_test {
 
 TEST(JsonLines, gives_documents_in_order_and_skips_blank_lines) {
   JsonLinesReader reader = JsonLinesReader::from_text("{\"a\": 1}\n\n  \n[2]\n3", "lines");
@@ -51,5 +50,4 @@ TEST(JsonLines, a_file_reads_like_its_text_plain_or_compressed) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::json_lines_test

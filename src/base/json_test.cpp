@@ -10,8 +10,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::json_test {
 
 using testing::HasSubstr;
 
@@ -250,5 +249,4 @@ TEST(Json, a_missing_file_is_an_input_error) {
   EXPECT_THROW(read_json_file("no/such/file.json"), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::json_test

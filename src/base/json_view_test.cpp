@@ -4,8 +4,7 @@
 #include "base/error.h"
 #include "base/json.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::json_view_test {
 
 template <class Action>
 std::string complaint(Action action) {
@@ -94,5 +93,4 @@ TEST_F(View, a_key_with_control_characters_is_escaped_in_messages) {
   EXPECT_EQ(JsonView(odd, "odd").members()[0].second.path(), "a\\x1bb");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::json_view_test

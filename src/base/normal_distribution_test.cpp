@@ -6,8 +6,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::normal_distribution_test {
 
 TEST(NormalDistribution, agrees_with_the_error_function) {
   for (double z = -12; z <= 12; z += 0.0625) {
@@ -40,5 +39,4 @@ TEST(NormalDistribution, the_largest_of_more_is_larger_and_varies_less) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::normal_distribution_test

@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::number_format_test {
 
 TEST(NumberFormat, every_element_type_is_found_by_its_name_in_any_case) {
   const std::vector<std::string> names = dtype_names();
@@ -77,5 +76,4 @@ TEST(NumberFormat, a_scheme_stores_at_least_its_element_and_little_more) {
   EXPECT_DOUBLE_EQ(facts(Scheme::int4_wo).weight_bytes, 66.5 / 128);  // 128 nibbles, fp16 scale, 4-bit zero point
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::number_format_test

@@ -5,8 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::parallel_test {
 
 TEST(Parallel, every_thread_does_the_work_once) {
   for (const unsigned threads : {1U, 2U, 7U}) {
@@ -26,5 +25,4 @@ TEST(Parallel, an_exception_of_any_thread_arrives_after_all_have_ended) {
   EXPECT_EQ(calls, 4);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::parallel_test

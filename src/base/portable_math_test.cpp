@@ -9,8 +9,7 @@
 
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::portable_math_test {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -111,5 +110,4 @@ TEST(PortableMath, known_answers) {
   EXPECT_EQ(powers, 955651424425697997u);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::portable_math_test

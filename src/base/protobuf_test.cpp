@@ -8,8 +8,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::protobuf_test {
 
 const std::string source = "test.et";
 
@@ -102,5 +101,4 @@ TEST(Protobuf, zigzag_is_its_own_inverse_and_short_near_zero) {
   EXPECT_EQ(zigzag(1), 2U);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::protobuf_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::quantity_text_test {
 
 TEST(QuantityText, rates_are_bytes_or_bits_with_a_prefix) {
   EXPECT_EQ(parse_rate("450GB/s"), BytesPerSecond(450e9));
@@ -31,5 +30,4 @@ TEST(QuantityText, anything_else_is_nothing) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::quantity_text_test

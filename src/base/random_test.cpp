@@ -11,8 +11,7 @@
 #include "base/error.h"
 #include "base/statistics.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::random_test {
 
 constexpr int many = 60000;
 
@@ -249,5 +248,4 @@ TEST(Random, known_answers) {
   EXPECT_EQ(hash([&](RandomStream& s) { return empirical.draw(s); }), UINT64_C(16024933374091067392));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::random_test

@@ -6,8 +6,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::simulated_time_test {
 
 TEST(SimulatedTime, a_time_is_rounded_to_the_nearest_picosecond_and_back) {
   EXPECT_EQ(to_picoseconds(microseconds(1.5)), 1'500'000);
@@ -31,5 +30,4 @@ TEST(SimulatedTime, nothing_happens_after_the_end_of_the_clock) {
   EXPECT_THROW(later(end_of_time - 7, 8), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::simulated_time_test

@@ -8,8 +8,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::statistics_test {
 
 TEST(Statistics, quantiles_lie_linearly_between_neighbours) {
   // numpy.quantile([7, 1, 3, 10], ...): positions 0, 0.75, 1.5, 2.7, 3 among 1, 3, 7, 10.
@@ -129,5 +128,4 @@ TEST(Statistics, a_table_sums_up_each_group_and_all_rows) {
   EXPECT_TRUE(ErrorTable().groups().empty());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::statistics_test

@@ -9,8 +9,7 @@
 #include "base/random.h"
 #include "base/range.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::text_test {
 
 TEST(Text, pieces_between_separators_may_be_empty_and_words_may_not) {
   EXPECT_EQ(split("a;b;;c", ";"), (std::vector<std::string_view>{"a", "b", "", "c"}));
@@ -155,5 +154,4 @@ TEST(ScaledNumbers, lower_case_counts_thousands_and_upper_case_1024s) {
     EXPECT_FALSE(parse_scaled_number(wrong)) << wrong;
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::text_test

@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::units_test {
 
 template <class A, class B>
 concept Addable = requires(A a, B b) {
@@ -63,5 +62,4 @@ TEST(Units, like_quantities_add_scale_and_compare) {
   EXPECT_EQ(Seconds(), Seconds(0));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::units_test

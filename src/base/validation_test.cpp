@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::validation_test {
 
 TEST(ValidationTally, groups_come_by_name_and_all_rows_make_the_overall_error) {
   ValidationTally tally(20);
@@ -28,5 +27,4 @@ TEST(ValidationTally, nothing_added_gives_empty_results_rather_than_a_division_b
   EXPECT_EQ(validation.seconds_per_1000_rows, 0);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::validation_test

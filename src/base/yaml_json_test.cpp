@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::yaml_json_test {
 
 Json converted(std::string_view text) {
   return json_of_yaml(parse_yaml(text, "part.yaml"), "part.yaml");
@@ -37,5 +36,4 @@ TEST(YamlJson, what_a_map_says_itself_wins_over_what_it_merges) {
   EXPECT_THROW(converted("use: {<<: 3}"), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::yaml_json_test

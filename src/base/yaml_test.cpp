@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::yaml_test {
 
 YamlNode parse(std::string_view text, const YamlLimits& limits = {}) {
   return parse_yaml(text, "config.yaml", limits);
@@ -79,5 +78,4 @@ TEST(Yaml, what_is_wrong_is_said_with_its_line) {
   EXPECT_NE(complaint("abcdef", {.max_bytes = 5}).expected.find("at most 5 bytes"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::yaml_test

@@ -7,8 +7,7 @@
 #include "hardware/catalogue.h"
 #include "model/catalogue.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::cache_layout_test {
 
 Model model(const char* name) {
   return ModelCatalogue(FORETOKEN_SOURCE_DIR "/data/models").model(name);
@@ -95,5 +94,4 @@ TEST(CacheLayout, a_sequence_past_its_window_holds_no_more_blocks) {
   EXPECT_EQ(sequence_blocks(window, 100'000, 2048), 137) << "a chunk of a prompt is kept whole until it is computed";
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::cache_layout_test

@@ -6,8 +6,7 @@
 #include "hardware/catalogue.h"
 #include "model/catalogue.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::decode_steps_test {
 
 const std::filesystem::path data = FORETOKEN_SOURCE_DIR "/data";
 
@@ -39,5 +38,4 @@ TEST(DecodeSteps, give_what_estimate_step_gives_for_any_batch_and_context) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::decode_steps_test

@@ -6,8 +6,7 @@
 
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::dispatch_test {
 
 constexpr Dispatch all_kinds[] = {Dispatch::fused, Dispatch::graph, Dispatch::piecewise, Dispatch::eager};
 
@@ -241,5 +240,4 @@ TEST(Dispatch, pieces_are_cut_at_attention) {
   EXPECT_NEAR(step.run({.kind = Dispatch::piecewise}).host, 5e-3, 1e-12);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::dispatch_test

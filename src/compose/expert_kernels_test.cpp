@@ -5,8 +5,7 @@
 #include "hardware/catalogue.h"
 #include "kernel/learned.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::compose_expert_kernels_test {
 
 const std::filesystem::path data = FORETOKEN_SOURCE_DIR "/data";
 
@@ -28,5 +27,4 @@ TEST(ExpertKernels, an_engine_that_tunes_runs_plain_scales_no_slower_than_blocks
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::compose_expert_kernels_test

@@ -9,8 +9,7 @@
 #include "base/file.h"
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::fit_correlation_test {
 
 // Steps of 40 kernels of each of two forms, all of half-width 1, whose errors have the correlations asked for.
 std::vector<CorrelationSample> made_up_steps(double first, double second, size_t count) {
@@ -111,5 +110,4 @@ TEST(FitCorrelation, a_step_without_width_counts_for_nothing) {
   EXPECT_EQ(again.fitted, fit.fitted);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::fit_correlation_test

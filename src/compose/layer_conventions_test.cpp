@@ -6,8 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::layer_conventions_test {
 
 const std::filesystem::path shipped = FORETOKEN_SOURCE_DIR "/data/layers/llmcompass.json";
 
@@ -44,5 +43,4 @@ TEST(LayerConventions, unknown_keys_formats_and_counts_below_one_are_refused) {
   std::filesystem::remove(file);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::layer_conventions_test

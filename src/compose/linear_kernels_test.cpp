@@ -5,8 +5,7 @@
 #include "hardware/catalogue.h"
 #include "kernel/learned.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::linear_kernels_test {
 
 const std::filesystem::path data = FORETOKEN_SOURCE_DIR "/data";
 
@@ -53,5 +52,4 @@ TEST(LinearKernels, only_known_scales_save_the_cast_and_at_most_half_of_the_time
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::linear_kernels_test

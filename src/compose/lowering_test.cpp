@@ -5,8 +5,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::lowering_test {
 
 using testing::HasSubstr;
 
@@ -136,5 +135,4 @@ TEST(Lowering, host_costs_are_the_named_class_then_the_family_then_the_default) 
   EXPECT_DOUBLE_EQ(launches.at(2).host.value(), 1e-6);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::lowering_test

@@ -5,8 +5,7 @@
 #include "hardware/catalogue.h"
 #include "model/catalogue.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::profile_run_test {
 
 const Device& h100() {
   static const Device device = HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device("h100_sxm");
@@ -106,5 +105,4 @@ TEST(ProfileRun, no_graphs_take_no_memory) {
   EXPECT_GT(bytes({}), bytes({.max_num_seqs = 8}));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::profile_run_test

@@ -6,8 +6,7 @@
 #include "hardware/catalogue.h"
 #include "model/catalogue.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::serving_engine_test {
 
 Device device(const char* name) {
   return HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").device(name);
@@ -94,5 +93,4 @@ TEST(ServingEngine, a_wrong_name_or_limit_is_the_users_mistake) {
   EXPECT_THROW(allocatable_bytes(unknown), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::serving_engine_test

@@ -5,8 +5,7 @@
 #include "hardware/catalogue.h"
 #include "model/catalogue.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::serving_memory_test {
 
 Model model(const char* name) {
   return ModelCatalogue(FORETOKEN_SOURCE_DIR "/data/models").model(name);
@@ -172,5 +171,4 @@ TEST(ServingMemory, every_model_of_the_library_has_an_answer_under_every_engine)
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::serving_memory_test

@@ -9,8 +9,7 @@
 #include "hardware/catalogue.h"
 #include "model/catalogue.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::stack_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -181,5 +180,4 @@ TEST(Stack, a_users_file_extends_a_shipped_stack_from_any_folder) {
   std::filesystem::remove(file);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::stack_test

@@ -14,8 +14,7 @@
 #include "network/replay/chakra_workload.h"
 #include "network/replay/replay.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::step_chakra_test {
 
 namespace fs = std::filesystem;
 
@@ -115,5 +114,4 @@ TEST_F(StepChakra, every_kind_of_group_has_its_members_on_every_rank) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::step_chakra_test

@@ -9,8 +9,7 @@
 #include "network/calibration/communication_predictor.h"
 #include "network/calibration/system_library.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::step_estimate_test {
 
 const Model& llama() {
   static const Model model = ModelCatalogue(FORETOKEN_SOURCE_DIR "/data/models").model("Llama-3.1-8B");
@@ -235,5 +234,4 @@ TEST(StepEstimate, tokens_are_what_the_step_takes_in) {
   EXPECT_EQ(estimate_step(llama(), mixed, {}, h100()).tokens, 256 + 8);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::step_estimate_test

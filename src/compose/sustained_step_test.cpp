@@ -5,8 +5,7 @@
 #include "hardware/catalogue.h"
 #include "model/catalogue.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::sustained_step_test {
 
 const std::filesystem::path data = FORETOKEN_SOURCE_DIR "/data";
 
@@ -39,5 +38,4 @@ TEST(SustainedStep, waiting_for_the_host_saves_power) {
   EXPECT_LT(held(request, "hf-eager").power.watts.value, held(request, "torch-graph").power.watts.value);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::sustained_step_test

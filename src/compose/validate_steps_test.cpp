@@ -8,8 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::validate_steps_test {
 
 const std::filesystem::path data = FORETOKEN_SOURCE_DIR "/data";
 
@@ -152,5 +151,4 @@ TEST_F(ValidateSteps, columns_of_a_layer_table_stand_above_the_conventions) {
   EXPECT_GT(result.errors.groups[0].errors.bias, result.errors.groups[1].errors.bias) << "GPT-3 is the larger";
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::validate_steps_test

@@ -11,8 +11,7 @@
 #include "base/file.h"
 #include "hardware/device_file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::hardware_catalogue_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -151,5 +150,4 @@ TEST(Catalogue, the_usual_node_of_a_device_is_found) {
   EXPECT_FALSE(catalogue.node_with(catalogue.device("p4")));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::hardware_catalogue_test

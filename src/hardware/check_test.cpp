@@ -7,8 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::check_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -137,5 +136,4 @@ TEST_F(HardwareCheck, a_cluster_must_refer_to_a_node_and_not_outrun_its_cards) {
   EXPECT_THAT(only_problem(), HasSubstr("exceeds the 25 of the cards in box"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::check_test

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "hardware/catalogue.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::cluster_test {
 
 HardwareCatalogue shipped() {
   return HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware");
@@ -119,5 +118,4 @@ TEST(Cluster, a_rail_shares_a_leaf_across_nodes_and_a_fat_tree_leaf_holds_whole_
   EXPECT_FALSE(same_leaf(tree, 0, 64));  // node 8: the next leaf
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::cluster_test

@@ -7,8 +7,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::device_file_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -167,5 +166,4 @@ TEST(PeakFallback, fp32_is_never_computed_in_a_narrower_type_except_in_passes_on
   EXPECT_EQ(fallback_tflops(device_with_peaks({{DType::fp32, 1}}), DType::fp64), 0);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::device_file_test

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "hardware/catalogue.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::rent_test {
 
 const std::filesystem::path data = FORETOKEN_SOURCE_DIR "/data";
 
@@ -40,5 +39,4 @@ TEST(Rent, a_wrong_file_is_refused_with_the_place) {
   EXPECT_NE(complaint_about(R"({"usd_per_hour": {"h100_sxm": {"value": 2}}})").find("source"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::rent_test

@@ -7,8 +7,7 @@
 #include "kernel/learned.h"
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::calibration_pack_test {
 
 using namespace test_support;
 
@@ -121,5 +120,4 @@ TEST_F(PackedCalibrations, calibrations_that_ship_predict_the_same_packed_and_as
   EXPECT_GT(answered, 100u);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::calibration_pack_test

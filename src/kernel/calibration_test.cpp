@@ -7,8 +7,7 @@
 #include "base/json.h"
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::calibration_test {
 
 using namespace test_support;
 using testing::HasSubstr;
@@ -179,5 +178,4 @@ TEST_F(CalibrationFile, files_are_named_in_complaints) {
   EXPECT_EQ(problem_of([&] { read_form_calibration(form); }).source, form.string());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::calibration_test

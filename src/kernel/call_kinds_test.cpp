@@ -6,8 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace foretoken {
-namespace {
+namespace foretoken::call_kinds_test {
 
 TEST(CallKinds, what_is_kept_is_found_by_key_and_variant) {
   CallKinds kinds;
@@ -49,5 +48,4 @@ TEST(CallKinds, threads_that_add_and_look_at_once_all_find_what_they_added) {
   EXPECT_EQ(wrong, std::vector<int>(4, 0));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::call_kinds_test

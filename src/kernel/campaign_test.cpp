@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::campaign_test {
 
 using testing::HasSubstr;
 
@@ -86,5 +85,4 @@ TEST(Campaign, a_file_reads_back_as_it_was_and_strange_ones_are_refused) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::campaign_test

@@ -9,8 +9,7 @@
 #include "base/random.h"
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::error_correlation_test {
 
 using namespace test_support;
 
@@ -88,5 +87,4 @@ TEST(ErrorCorrelation, every_kernel_has_a_name_for_its_errors) {
   EXPECT_EQ(error_form(PoolShape{}, ""), "roofline");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::error_correlation_test

@@ -4,8 +4,7 @@
 
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::evaluate_test {
 
 using namespace test_support;
 
@@ -117,5 +116,4 @@ TEST_F(Carried, asynchronous_tensor_cores_are_not_held_by_this_rule) {
   EXPECT_EQ(seconds(large, h100, other), seconds(large, h100, h100));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::evaluate_test

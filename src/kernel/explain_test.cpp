@@ -4,8 +4,7 @@
 
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::explain_test {
 
 using namespace test_support;
 
@@ -78,5 +77,4 @@ TEST(ExplainKernel, names_the_implementation_that_was_assumed) {
   EXPECT_EQ(explain_kernel(predictor_of("h100_sxm"), prefill, "fa4", calibrations).variant, "fa4");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::explain_test

@@ -14,8 +14,7 @@
 #include "kernel/kernel.h"
 #include "model/work.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::family_test {
 
 using testing::HasSubstr;
 using Flags = std::vector<std::pair<std::string, std::string>>;
@@ -176,5 +175,4 @@ TEST(KernelFamily, a_row_that_cannot_be_expressed_says_why) {
   EXPECT_TRUE(reader.read_if_expressible(csv, why).has_value());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::family_test

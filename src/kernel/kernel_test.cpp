@@ -8,8 +8,7 @@
 #include "kernel/roofline.h"
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::kernel_test {
 
 using namespace test_support;
 
@@ -75,7 +74,7 @@ TEST_F(KernelPredictorTest, a_batch_gives_the_bits_of_single_calls) {
   for (const FormKind& kind : form_kinds()) {
     for (int i = 0; i < 20; ++i) {
       shapes.push_back(random_call(kind, random).shape);
-      variants.push_back(attention_variant_names[random.below(std::size(attention_variant_names))]);
+      variants.push_back(tried_attention_variants[random.below(std::size(tried_attention_variants))]);
     }
   }
   std::vector<KernelEstimate> named(shapes.size()), unnamed(shapes.size());
@@ -177,5 +176,4 @@ TEST_F(KernelPredictorTest, the_variant_reaches_the_form) {
   EXPECT_EQ(predict.estimate(shape, "unheard of").seconds.value, predict.estimate(shape).seconds.value);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::kernel_test

@@ -10,8 +10,7 @@
 #include "kernel/kernel.h"
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::learned_test {
 
 using namespace test_support;
 using testing::HasSubstr;
@@ -308,5 +307,4 @@ TEST_F(LearnedKernelsTest, cold_keys_come_from_memory) {
   EXPECT_GT(cold, 1.2 * warm);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::learned_test

@@ -5,8 +5,7 @@
 #include "base/file.h"
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::measured_rows_test {
 
 using namespace test_support;
 
@@ -51,5 +50,4 @@ TEST_F(MeasuredRowsTest, a_missing_folder_is_the_users_mistake) {
   EXPECT_NE(problem_of([&] { rows_like(GemmShape{}); }).source.find("nowhere"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::measured_rows_test

@@ -7,8 +7,7 @@
 #include "base/file.h"
 #include "kernel/validate.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::operator_table_test {
 
 using testing::HasSubstr;
 
@@ -150,5 +149,4 @@ TEST(OperatorTable, validation_reads_a_table_by_device_and_family_and_keeps_the_
   std::filesystem::remove_all(folder);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::operator_table_test

@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::port_map_test {
 
 ScoredKernel row(std::string_view family, std::string_view device, double roofline_us, double measured_us) {
   ScoredKernel scored{.device = device, .family = family, .measured_us = measured_us};
@@ -48,5 +47,4 @@ TEST(PortMap, equal_efficiency_on_all_devices_is_no_spread_however_fast_they_are
   EXPECT_NEAR(map.families()[0].spread, 0, 1e-12);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::port_map_test

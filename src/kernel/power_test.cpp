@@ -6,8 +6,7 @@
 #include "base/random.h"
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::power_test {
 
 PowerCalibration round_numbers() {
   PowerCalibration c{.device = "h200_sxm",
@@ -250,5 +249,4 @@ TEST(PowerFile, broken_files_are_input_errors) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::power_test

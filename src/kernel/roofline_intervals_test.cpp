@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::roofline_intervals_test {
 
 // Ratios 1/100 step from `first` in one bin (roofline of 50 us).
 std::vector<RooflineSample> samples(std::string_view device, double first, double step, int count,
@@ -86,5 +85,4 @@ TEST(RooflineIntervals, the_file_that_ships_covers_the_measured_families) {
   EXPECT_EQ(intervals.factors("conv", 1e-3).rows, 0);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::roofline_intervals_test

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "kernel/kernel.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::roofline_test {
 
 Device device_of(double tera_flops, double giga_bytes, std::optional<int> processors) {
   Device device{.name = "made_up"};
@@ -137,5 +136,4 @@ TEST(Roofline, no_prediction_beats_peak_or_bandwidth) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::roofline_test

@@ -9,8 +9,7 @@
 #include "hardware/catalogue.h"
 #include "kernel/kernel.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::sheet_derates_test {
 
 // Kernels of a device that take floor + compute / share + memory / share, with a scatter of +-20%.
 std::vector<DerateSample> planted(std::string_view device, const SheetDerate& truth) {
@@ -112,5 +111,4 @@ TEST(SheetDerates, a_predictor_derates_unless_the_bound_is_asked_for) {
   EXPECT_EQ(bound.seconds.value, std::max(bound.compute, bound.memory).value());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::sheet_derates_test

@@ -104,7 +104,7 @@ inline KernelShape random_shape(const KernelFamily& family, RandomStream& random
   return {};
 }
 
-inline constexpr std::string_view attention_variant_names[] = {"",    "fa2",          "fa3",        "fa4",
+inline constexpr std::string_view tried_attention_variants[] = {"",    "fa2",          "fa3",        "fa4",
                                                                "new", "fi_fiprefill", "triton_attn"};
 
 // A call that the form serves.
@@ -113,7 +113,7 @@ inline FormCall random_call(const FormKind& kind, RandomStream& random) {
   FormCall call{.shape = random_shape(kernel_family(family, "test"), random), .variant = {}};
   while (form_family(call.shape).empty()) call.shape = random_shape(kernel_family(family, "test"), random);
   if (family.starts_with("attention"))
-    call.variant = attention_variant_names[random.below(std::size(attention_variant_names))];
+    call.variant = tried_attention_variants[random.below(std::size(tried_attention_variants))];
   if (!kind.variants.empty()) call.variant = kind.variants[random.below(kind.variants.size())];
   if (kind.fp32) {
     std::visit(

@@ -11,8 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::validate_test {
 
 KernelPredictor roofline_only(const Device& device, Caches /*caches*/) {
   return KernelPredictor(device);
@@ -259,5 +258,4 @@ TEST_F(MeasuredKernels, no_row_beats_the_tensor_peak) {
   EXPECT_GT(rows, 100'000u);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::validate_test

@@ -5,8 +5,7 @@
 
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::variants_test {
 
 using namespace test_support;
 using testing::Contains;
@@ -65,5 +64,4 @@ TEST(Variants, a_folder_without_sweeps_leaves_those_of_the_form) {
   EXPECT_THAT(known_variants(gemm, "/nonexistent"), Contains("cutlass_fp8"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::variants_test

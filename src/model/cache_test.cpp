@@ -5,8 +5,7 @@
 #include "model/catalogue.h"
 #include "model/weights.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::cache_test {
 
 Model model(const char* name) {
   return ModelCatalogue(FORETOKEN_SOURCE_DIR "/data/models").model(name);
@@ -122,5 +121,4 @@ TEST(Cache, more_context_never_takes_less_and_never_more_than_the_first_token_di
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::cache_test

@@ -11,8 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::model_catalogue_test {
 
 using testing::HasSubstr;
 
@@ -129,5 +128,4 @@ TEST(ModelCatalogue, our_files_read_like_the_publishers) {
   EXPECT_EQ(compared, 114);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::model_catalogue_test

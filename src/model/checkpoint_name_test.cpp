@@ -6,8 +6,7 @@
 #include "base/error.h"
 #include "model/catalogue.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::checkpoint_name_test {
 
 std::string scheme_in(std::string_view name) {
   const CheckpointName parts = parse_checkpoint_name(name);
@@ -72,5 +71,4 @@ TEST(CheckpointName, no_alias_with_a_format_is_read_in_another) {
   EXPECT_GE(with_format, 5);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::checkpoint_name_test

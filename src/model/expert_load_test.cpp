@@ -5,8 +5,7 @@
 
 #include "model/work.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::expert_load_test {
 
 MoeShape layer(int64_t tokens, int64_t top_k, int64_t experts, int64_t ep, double exponent) {
   return {.tokens = tokens,
@@ -109,5 +108,4 @@ TEST(ExpertLoad, the_answer_does_not_depend_on_what_was_asked_before) {
   EXPECT_EQ(first.active_experts, again.active_experts);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::expert_load_test

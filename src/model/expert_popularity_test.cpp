@@ -7,8 +7,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::expert_popularity_test {
 
 ExpertPopularity read(const std::string& text) {
   return read_expert_popularity(CsvReader::from_text(text, "experts.csv"));
@@ -72,5 +71,4 @@ TEST(ExpertPopularity, a_table_is_read_in_any_order_and_mistakes_are_named) {
   EXPECT_THROW(read("expert,tokens\n"), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::expert_popularity_test

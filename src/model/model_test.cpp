@@ -11,8 +11,7 @@
 #include "model/family.h"
 #include "model/weights.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::model_test {
 
 using testing::HasSubstr;
 
@@ -219,5 +218,4 @@ TEST(ModelConfig, a_model_with_only_bidirectional_attention_is_an_encoder) {
   EXPECT_FALSE(parse(llama_with(R"("bias": false)")).is_encoder_only());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::model_test

@@ -4,8 +4,7 @@
 
 #include "model/step_test_models.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::part_memory_test {
 
 using namespace step_test;
 
@@ -83,5 +82,4 @@ TEST(PartMemory, of_adapters_is_counted_apart) {
   EXPECT_EQ(layer.adapter_parameters, 16 * (3 * 1024 + 24 * 64) + 16 * (1024 + 1024));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::part_memory_test

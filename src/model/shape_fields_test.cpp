@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::shape_fields_test {
 
 constexpr std::string_view families[] = {
     "gemm",    "attention_prefill", "attention_decode", "attention_encoder", "norm",     "rope", "activation",
@@ -70,5 +69,4 @@ TEST(ShapeFields, no_shape_is_made_of_an_unknown_family) {
   EXPECT_FALSE(default_shape(""));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::shape_fields_test

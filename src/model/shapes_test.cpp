@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::model_shapes_test {
 
 TEST(Shapes, phases_and_kinds_have_families_of_their_own) {
   EXPECT_EQ(family_name(GemmShape{}), "gemm");
@@ -58,5 +57,4 @@ TEST(MixedAttention, more_lengths_than_it_has_room_for_keep_their_number) {
   EXPECT_GE(shape.prompts.back().kv_len, shape.prompts.back().q_len);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::model_shapes_test

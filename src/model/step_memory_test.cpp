@@ -3,8 +3,7 @@
 #include "model/step.h"
 #include "model/step_test_models.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::step_memory_test {
 
 using namespace step_test;
 
@@ -148,5 +147,4 @@ TEST(StepMemory, a_longer_prompt_needs_more_working_memory) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::step_memory_test

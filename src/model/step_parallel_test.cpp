@@ -7,8 +7,7 @@
 #include "model/step.h"
 #include "model/step_test_models.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::step_parallel_test {
 
 using namespace step_test;
 using testing::HasSubstr;
@@ -309,5 +308,4 @@ TEST(StepPlan, a_request_out_of_range_is_refused) {
   EXPECT_THROW(stage_operators(model, {.phase = StepPhase::mixed, .batch = 2, .prompts = 3}, {}, 0), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::step_parallel_test

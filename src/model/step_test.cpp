@@ -8,8 +8,7 @@
 
 #include "model/step_test_models.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::step_test {
 
 using namespace step_test;
 
@@ -356,5 +355,4 @@ TEST(Step, adapters_shrink_and_expand_beside_each_adapted_matrix) {
             model_flops(llama_like(), {.phase = StepPhase::decode, .batch = 5, .context_len = 9}).value());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::step_test

@@ -3,8 +3,7 @@
 #include "model/step.h"
 #include "model/step_test_models.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::step_training_test {
 
 using namespace step_test;
 
@@ -178,5 +177,4 @@ TEST(StepTraining, accumulated_gradients_are_read_and_written_once_for_each_trai
             std::get<ElementwiseShape>(find_operator(added, "adam_fused")->shape).elements);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::step_training_test

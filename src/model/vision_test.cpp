@@ -7,8 +7,7 @@
 #include "base/file.h"
 #include "model/weights.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::vision_test {
 
 const std::filesystem::path folder = FORETOKEN_SOURCE_DIR "/data/vision";
 
@@ -94,5 +93,4 @@ TEST(Vision, every_file_that_ships_is_read) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::vision_test

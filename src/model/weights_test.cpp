@@ -8,8 +8,7 @@
 
 #include "model/catalogue.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::weights_test {
 
 const ModelCatalogue& catalogue() {
   static const ModelCatalogue all(FORETOKEN_SOURCE_DIR "/data/models");
@@ -193,5 +192,4 @@ TEST(Weights, falcon_7b_has_one_kv_head_one_norm_and_its_own_head) {
   EXPECT_EQ(by_name(head_weights(model)).at("lm_head").copies, 1);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::weights_test

@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-namespace foretoken {
-namespace {
+namespace foretoken::model_work_test {
 
 double flops(const KernelShape& shape) {
   return count_work(shape).flops.value();
@@ -272,5 +271,4 @@ TEST(Work, a_collective_has_none) {
   EXPECT_EQ(bytes(CollectiveShape{.bytes = 1e9}), 0);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::model_work_test

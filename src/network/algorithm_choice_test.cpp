@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::algorithm_choice_test {
 
 constexpr GroupShape one_node{.ranks = 8, .most_per_node = 8, .fewest_per_node = 8};
 constexpr GroupShape four_nodes{.ranks = 32, .nodes = 4, .most_per_node = 8, .fewest_per_node = 8};
@@ -67,5 +66,4 @@ TEST(AlgorithmChoice, takes_the_fastest_the_first_of_equals_and_names_the_next) 
   EXPECT_NE(simple.why.find("in_switch simple 1.00 s"), std::string::npos) << simple.why;
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::algorithm_choice_test

@@ -7,8 +7,7 @@
 #include "network/test_clusters.h"
 #include "network/topology/topology_text.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::collective_estimate_test {
 
 CollectiveModel closed(const Cluster& cluster) {
   return CollectiveModel(cluster, {.fidelity = Fidelity::closed});
@@ -181,5 +180,4 @@ TEST(CollectiveEstimate, a_collective_between_nodes_says_that_it_was_never_measu
   EXPECT_GT(estimate.seconds.high, 2 * estimate.seconds.value);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::collective_estimate_test

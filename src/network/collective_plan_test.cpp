@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::collective_plan_test {
 
 constexpr MessageCosts costs{.start = microseconds(8),
                              .near_message = microseconds(1),
@@ -72,5 +71,4 @@ TEST(CollectivePlan, uneven_pairs_of_equal_size_are_an_even_all_to_all) {
   EXPECT_EQ(pairs.most_sent(), 11e5);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::collective_plan_test

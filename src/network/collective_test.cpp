@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::collective_test {
 
 CollectiveShape collective(CollectiveKind kind, int64_t ranks, double bytes) {
   return {.kind = kind, .axis = ParallelAxis::tensor, .ranks = ranks, .bytes = bytes};
@@ -49,5 +48,4 @@ TEST(Collective, a_device_without_links_talks_through_the_host_and_one_without_e
   EXPECT_EQ(fabric_of(device).per_device, BytesPerSecond(450e9));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::collective_test

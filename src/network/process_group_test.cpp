@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "network/test_clusters.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::process_group_test {
 
 TEST(ProcessGroup, refuses_what_is_no_group) {
   EXPECT_THROW(ProcessGroup::strided(0, 0), InputError);
@@ -51,5 +50,4 @@ TEST(ProcessGroup, has_the_same_shape_whether_its_members_are_listed_or_not) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::process_group_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::protocol_test {
 
 TEST(Protocol, low_latency_costs_bytes_and_simple_costs_latency) {
   for (const StepKind step : {StepKind::ring, StepKind::tree}) {
@@ -26,5 +25,4 @@ TEST(Protocol, ideal_costs_nothing) {
   EXPECT_EQ(ideal.near_wire * ideal.far_wire, 1);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::protocol_test

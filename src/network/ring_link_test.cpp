@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::ring_link_test {
 
 TEST(RingLink, a_collective_takes_its_hops_and_its_bytes) {
   const RingLink link{.latency = microseconds(10), .bandwidth = BytesPerSecond(20e9)};
@@ -20,5 +19,4 @@ TEST(RingLink, a_collective_takes_its_hops_and_its_bytes) {
   EXPECT_EQ(us(CollectiveKind::all_reduce, 1), 0);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::ring_link_test

@@ -6,8 +6,7 @@
 #include "plan/plan_space.h"
 #include "training/import/import_config.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::megatron_flags_test {
 
 // The reader of Megatron-LM's command lines gets the plan back.
 TEST(MegatronFlags, say_the_plan) {
@@ -51,5 +50,4 @@ TEST(MegatronFlags, of_a_large_run) {
             "--recompute-num-layers 1");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::megatron_flags_test

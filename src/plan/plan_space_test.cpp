@@ -7,8 +7,7 @@
 
 #include "model/step_test_models.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::plan_space_test {
 
 using step_test::llama_like;
 using step_test::mixtral_like;
@@ -115,5 +114,4 @@ TEST(PlanSpace, leaves_selective_recomputation_out_where_a_flash_kernel_has_noth
   for (const TrainingPlan& plan : all_plans(space)) EXPECT_NE(plan.recompute, Recompute::selective);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::plan_space_test

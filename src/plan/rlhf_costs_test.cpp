@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::rlhf_costs_test {
 
 // Steps whose time is a sum that a test can write down.
 class StraightSteps : public StepTimes {
@@ -44,5 +43,4 @@ TEST(RlhfCosts, a_token_costs_all_devices_and_its_forward_pass_those_of_each_sta
   EXPECT_DOUBLE_EQ(most.forward_device_seconds, 1.5 * cost.forward_device_seconds);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::rlhf_costs_test

@@ -8,8 +8,7 @@
 #include "plan/megatron_flags.h"
 #include "training/test_machine.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::training_search_test {
 
 using testing::HasSubstr;
 using training_test::roofline_machine;
@@ -149,5 +148,4 @@ TEST(TrainingSearch, says_so_where_no_plan_is_valid) {
   EXPECT_THAT(complaint_of(search), HasSubstr("no plan of 64 sequences on 16 devices"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::training_search_test

@@ -14,7 +14,7 @@
 namespace foretoken {
 namespace {
 
-std::string count_text(double words) {
+std::string words_text(double words) {
   return words < 1e7 ? fmt::format("{:.0f}", words) : fmt::format("{:.4g}", words);
 }
 
@@ -61,9 +61,9 @@ std::string level_table(const MappingReport& report) {
     const bool keeps = i < compute && level.kind == LevelKind::storage;
     const double held = static_cast<double>(words_held(level));
     table.add({level.name, fmt::format("{:.0f} of {}", use.instances, instances(level)),
-               keeps ? count_text(use.used_words) : "",
+               keeps ? words_text(use.used_words) : "",
                keeps && held > 0 ? fmt::format("{:.0f}%", 100 * use.used_words / held) : "",
-               keeps ? count_text(reads) : "", keeps ? count_text(fills) : "", keeps ? count_text(updates) : "",
+               keeps ? words_text(reads) : "", keeps ? words_text(fills) : "", keeps ? words_text(updates) : "",
                used_pj > 0 ? picojoule_text(used_pj) : "", used_pj > 0 ? fmt::format("{:.1f}%", 100 * share) : "",
                bar(share, 12)});
   }
@@ -105,18 +105,18 @@ constexpr std::string_view leakage_colour = "#cbd2d9", compute_colour = "#1f2933
                            outline_colour = "#e4e7eb";
 constexpr double figure_width = 920, bar_left = 190, bar_right = figure_width - 150, row_height = 30;
 
-struct BarPart {
+struct BarSlice {
   double value = 0;
   std::string_view colour;
   std::string tooltip;
 };
 
 // A row of parts that follow each other, at `scale` pixels for one.
-void draw_bar(Svg& svg, double y, const std::string& label, const std::vector<BarPart>& parts, double scale,
+void draw_bar(Svg& svg, double y, const std::string& label, const std::vector<BarSlice>& parts, double scale,
               const std::string& end_text) {
   svg.text({bar_left - 10, y + 16}, label, {.anchor = SvgAnchor::end});
   double x = bar_left;
-  for (const BarPart& part : parts) {
+  for (const BarSlice& part : parts) {
     const double width = part.value * scale;
     if (width <= 0) continue;
     const SvgPoint corners[] = {{x, y}, {x + width, y}, {x + width, y + row_height - 8}, {x, y + row_height - 8}};
@@ -129,7 +129,7 @@ void draw_bar(Svg& svg, double y, const std::string& label, const std::vector<Ba
 struct LevelEnergy {
   std::string name;
   double total = 0;
-  std::vector<BarPart> parts;
+  std::vector<BarSlice> parts;
 };
 
 std::vector<LevelEnergy> energies_by_level(const MappingReport& report) {
@@ -154,7 +154,7 @@ std::vector<LevelEnergy> energies_by_level(const MappingReport& report) {
     own.parts.push_back({.value = network, .colour = network_colour, .tooltip = "network: " + picojoule_text(network)});
     const double leakage = report.evaluation.levels[i].leakage_pj;
     own.parts.push_back({.value = leakage, .colour = leakage_colour, .tooltip = "leakage: " + picojoule_text(leakage)});
-    for (const BarPart& part : own.parts) own.total += part.value;
+    for (const BarSlice& part : own.parts) own.total += part.value;
     if (own.total > 0) levels.push_back(std::move(own));
   }
   return levels;

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::adaptation_report_test {
 
 AdaptationReport example_report() {
   AdaptationReport report{.space = &architecture_space("nasbench201"), .timings = 9, .own_mape = 4.25};
@@ -32,5 +31,4 @@ TEST(AdaptationReport, json_says_null_where_nothing_was_timed) {
   EXPECT_NE(text.find("{\"architecture\":{\"ops\":\"333333\"},\"milliseconds\":null}"), std::string::npos) << text;
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::adaptation_report_test

@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::axis_test {
 
 TEST(Axis, value_undoes_position) {
   const Axis axes[] = {Axis::linear(-2, 5, 100, 20), Axis::logarithmic(0.03, 4e15, 0, 700)};
@@ -46,5 +45,4 @@ TEST(Axis, decades_are_exact_at_powers_of_ten) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::axis_test

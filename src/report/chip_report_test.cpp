@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::chip_report_test {
 
 const ConvLayer wide_conv{.name = "wide",
                           .batch = 3,
@@ -75,5 +74,4 @@ TEST(ChipReport, few_multipliers_with_work_are_not_rounded_to_none) {
   EXPECT_NE(nvdla_text(report).find("multipliers, 0.4% with work"), std::string::npos) << nvdla_text(report);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::chip_report_test

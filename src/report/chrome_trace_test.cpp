@@ -7,8 +7,7 @@
 #include "hardware/catalogue.h"
 #include "model/catalogue.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::chrome_trace_test {
 
 struct Traced {
   StepEstimate step;
@@ -63,5 +62,4 @@ TEST(ChromeTrace, device_events_sum_to_the_kernels) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::chrome_trace_test

@@ -8,8 +8,7 @@
 #include "network/test_clusters.h"
 #include "report/collective_plot.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::collective_report_test {
 
 CollectiveReport report_of(const std::vector<double>& sizes) {
   const CollectiveOptions options{.fidelity = Fidelity::flow, .reports_links = true};
@@ -46,5 +45,4 @@ TEST(CollectivePlot, draws_a_line_through_two_sizes_or_more) {
   EXPECT_THROW(collective_plot(report_of({0, 0})), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::collective_report_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::colocation_report_test {
 
 ColocationReport some_report() {
   ColocationReport report{.sharing = Sharing::swap, .engines = {}, .duration_s = 10, .percentiles = {99}};
@@ -32,5 +31,4 @@ TEST(ColocationReport, json_has_the_same_numbers) {
   EXPECT_EQ(engine.find("output_throughput")->number(), 5);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::colocation_report_test

@@ -4,8 +4,7 @@
 
 #include <sstream>
 
-namespace foretoken {
-namespace {
+namespace foretoken::communication_report_test {
 
 CommunicationFitSummary some_summary() {
   CommunicationFitSummary summary;
@@ -49,5 +48,4 @@ TEST(CommunicationReport, a_scored_row_has_a_cell_for_every_column) {
   EXPECT_NE(line.find("\"a,b.csv\",3,h100_sxm"), std::string::npos) << line;
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::communication_report_test

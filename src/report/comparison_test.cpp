@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::comparison_test {
 
 Json train_answer(double seconds, double linear, double bubble) {
   return Json::object({{"seconds", Json::object({{"value", seconds}})},
@@ -76,5 +75,4 @@ TEST(Comparison, equal_answers_say_that_nothing_changed) {
   EXPECT_NE(comparison_text(compare_answers("train", same, same)).find("no part of it changed"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::comparison_test

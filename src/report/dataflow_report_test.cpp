@@ -6,8 +6,7 @@
 
 #include "accelerator/dataflow/dataflow_network.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::dataflow_report_test {
 
 DataflowReport ranked(const std::vector<NetworkLayer>& layers, const DataflowHardware& hardware) {
   const auto library = read_dataflow_library(FORETOKEN_SOURCE_DIR "/data/accelerators/dataflows");
@@ -66,5 +65,4 @@ TEST(DataflowReport, a_row_without_a_cost_has_null_for_its_numbers) {
   EXPECT_EQ(row.at("why_not").string(), "it has no clusters");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::dataflow_report_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::edge_report_test {
 
 TEST(EdgeReport, spaces_name_each_device_with_its_figures) {
   FewshotSpace space{.name = "nasbench201"};
@@ -19,5 +18,4 @@ TEST(EdgeReport, spaces_name_each_device_with_its_figures) {
   EXPECT_NE(fewshot_text(std::vector<FewshotSpace>{space}).find("pixel"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::edge_report_test

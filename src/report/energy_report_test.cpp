@@ -4,8 +4,7 @@
 
 #include "base/simulated_time.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::energy_report_test {
 
 EnergyReport some_report(std::optional<double> usd_per_hour) {
   EnergyMeter meter({[](const SustainedGrid::Step&) { return exactly(300); }});
@@ -56,5 +55,4 @@ TEST(EnergyReport, json_has_the_same_numbers) {
   EXPECT_EQ(json.find("board_groups")->items().front().find("device")->string(), "some_gpu");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::energy_report_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::fleet_report_test {
 
 constexpr Picoseconds second = 1'000'000'000'000;
 
@@ -50,5 +49,4 @@ TEST(FleetReport, text_fits_a_page_and_shows_failures_only_where_there_may_be_so
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::fleet_report_test

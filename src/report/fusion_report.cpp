@@ -18,7 +18,7 @@ std::string shown_chain(const std::vector<std::string>& chain) {
 
 }  // namespace
 
-std::string fusion_text(const FusionSubject& subject, const FusionResult& result) {
+std::string fusion_text(const FusionSubject& subject, const FoundFusion& result) {
   Table table({{"chain", Table::Align::left},
                {"operators", Table::Align::left},
                {"", Table::Align::left},
@@ -39,7 +39,7 @@ std::string fusion_text(const FusionSubject& subject, const FusionResult& result
   return text;
 }
 
-Json fusion_json(const FusionSubject& subject, const FusionResult& result, const FusionOptions& options) {
+Json fusion_json(const FusionSubject& subject, const FoundFusion& result, const FindFusionOptions& options) {
   Json found = Json::array();
   for (const FusionFinding& finding : result.findings) {
     Json chain = Json::array(), parts = Json::array();

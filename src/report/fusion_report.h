@@ -14,8 +14,8 @@ struct FusionSubject {
   std::string device;
 };
 
-std::string fusion_text(const FusionSubject& subject, const FusionResult& result);
+std::string fusion_text(const FusionSubject& subject, const FoundFusion& result);
 // The file that `profile --find-fusion` writes (docs/edge.md).
-Json fusion_json(const FusionSubject& subject, const FusionResult& result, const FusionOptions& options);
+Json fusion_json(const FusionSubject& subject, const FoundFusion& result, const FindFusionOptions& options);
 
 }  // namespace foretoken

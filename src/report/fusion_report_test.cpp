@@ -2,10 +2,9 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::fusion_report_test {
 
-FusionResult two_findings() {
+FoundFusion two_findings() {
   return {.findings = {{.name = "conv_relu",
                         .chain = {"Conv", "Relu"},
                         .verdict = FusionVerdict::fused,
@@ -37,5 +36,4 @@ TEST(FusionReport, a_chain_that_is_not_clear_is_null_in_the_file) {
   EXPECT_EQ(found[0].find("seconds")->find("parts")->items().size(), 2U);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::fusion_report_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::json_rows_csv_test {
 
 TEST(JsonRowsCsv, writes_a_header_and_quotes_what_must_be) {
   Json rows = Json::array();
@@ -16,5 +15,4 @@ TEST(JsonRowsCsv, no_rows_are_no_text) {
   EXPECT_EQ(json_rows_csv(Json::array()), "");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::json_rows_csv_test

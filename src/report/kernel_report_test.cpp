@@ -7,8 +7,7 @@
 #include "hardware/catalogue.h"
 #include "report/kernel_plot.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::kernel_report_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -114,5 +113,4 @@ TEST_F(KernelReportTest, a_plot_needs_flops_and_a_peak) {
   EXPECT_THROW(kernel_plot(family_, device_, {}, rows_, std::nullopt), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::kernel_report_test

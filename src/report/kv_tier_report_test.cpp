@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::kv_tier_report_test {
 
 KvTierUsage two_tiers() {
   KvTierUsage usage;
@@ -42,5 +41,4 @@ TEST(KvTierReport, a_run_without_prompts_has_no_shares) {
   EXPECT_EQ(json.find("tiers")->items().front().find("hit_share")->number(), 0);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::kv_tier_report_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::lora_report_test {
 
 TEST(LoraReport, text_and_json_tell_what_the_adapters_took) {
   LoraCounts counts;
@@ -25,5 +24,4 @@ TEST(LoraReport, text_and_json_tell_what_the_adapters_took) {
   EXPECT_EQ(json.find("loading_s")->number(), 0.25);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::lora_report_test

@@ -7,8 +7,7 @@
 #include "hardware/catalogue.h"
 #include "model/catalogue.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::memory_report_test {
 
 ServingMemory memory_of(const char* model, const char* device, const EngineFlags& flags) {
   return serving_memory(ModelCatalogue(FORETOKEN_SOURCE_DIR "/data/models").model(model),
@@ -50,5 +49,4 @@ TEST(MemoryReport, an_engine_that_will_not_start_says_what_would_help) {
   EXPECT_EQ(serving_memory_json(memory, {}).find("remedies")->items().size(), memory.remedies.size());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::memory_report_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::pipeline_chart_test {
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -42,5 +41,4 @@ TEST(PipelineChart, an_empty_timeline_has_no_chart) {
   EXPECT_EQ(pipeline_chart({}), "");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::pipeline_chart_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::port_map_report_test {
 
 FamilyPortability family(const std::string& name, double efficiency, double spread, size_t devices) {
   FamilyPortability result{.family = name, .efficiency = efficiency, .spread = spread};
@@ -55,5 +54,4 @@ TEST(PortMapReport, the_table_fits_100_columns) {
   EXPECT_NE(text.find("attention_prefill"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::port_map_report_test

@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::published_accuracy_test {
 
 TEST(PublishedAccuracy, the_system_of_a_group_is_its_last_part) {
   const std::vector<PublishedGroup> groups = parse_published_accuracy(
@@ -41,5 +40,4 @@ TEST(PublishedAccuracy, what_is_missing_or_impossible_is_named_with_its_place) {
   EXPECT_EQ(complaint(R"("count": 1, "mape": 1)"), "nothing");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::published_accuracy_test

@@ -5,8 +5,7 @@
 
 #include "network/replay/test_workload.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::replay_report_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -68,5 +67,4 @@ TEST_F(ReplayReport, a_trace_is_json_with_an_event_for_each_node_that_is_no_mark
   EXPECT_THAT(replay_trace(workload_, result_, 1), Not(HasSubstr("rank 1")));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::replay_report_test

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::rlhf_report_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -44,5 +43,4 @@ TEST(RlhfReport, json_has_every_part_and_those_not_hidden_add_up) {
   EXPECT_EQ(json.find("intervals")->find("seconds")->find("high")->number(), 999);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::rlhf_report_test

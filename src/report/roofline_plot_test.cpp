@@ -5,8 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::roofline_plot_test {
 
 const RooflineAxes h100{
     .peak = FlopsPerSecond(989e12), .bandwidth = BytesPerSecond(3.35e12), .peak_label = "bf16 peak"};
@@ -51,5 +50,4 @@ TEST(RooflinePlot, points_without_flops_or_bytes_are_left_out) {
   EXPECT_EQ(text.find("idle"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::roofline_plot_test

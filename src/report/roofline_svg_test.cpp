@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::roofline_svg_test {
 
 size_t marks_in(const std::string& whole, const std::string& part) {
   size_t count = 0;
@@ -110,5 +109,4 @@ TEST(DeviceRoofs, the_highest_peak_is_the_roof_and_the_others_lie_below) {
   EXPECT_FALSE(device_roofs(device, {DType::bf16}).has_value());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::roofline_svg_test

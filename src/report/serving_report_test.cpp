@@ -12,8 +12,7 @@
 #include "report/serving_files.h"
 #include "report/serving_series.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::serving_report_test {
 
 ServingRun some_run() {
   ServingRun run;
@@ -264,5 +263,4 @@ TEST(ServingFiles, a_trace_shows_steps_requests_and_counters_up_to_its_limit) {
   EXPECT_EQ(events->items().size(), 2U + 3 + 3) << "names, a step with two counters, three parts of a request";
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::serving_report_test

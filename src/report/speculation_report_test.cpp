@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::speculation_report_test {
 
 SpeculationReport some_report(std::optional<int64_t> break_even) {
   SpeculationReport report{
@@ -42,5 +41,4 @@ TEST(SpeculationReport, json_has_the_same_numbers) {
   EXPECT_EQ(json.find("acceptance_rates")->items().size(), 2U);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::speculation_report_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::svg_test {
 
 size_t times_in(const std::string& whole, const std::string& part) {
   size_t count = 0;
@@ -45,5 +44,4 @@ TEST(Svg, coordinates_are_rounded_to_tenths_and_zero_has_no_sign) {
   EXPECT_NE(svg.finish().find("x1=\"0\" y1=\"0.3\" x2=\"2\" y2=\"2.3\""), std::string::npos) << svg.finish();
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::svg_test

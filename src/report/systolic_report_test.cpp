@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::systolic_report_test {
 
 SystolicReport report_of_gemm(const GemmSize& gemm, int64_t repeats) {
   SystolicReport report{.array = {.rows = 8, .columns = 8}};
@@ -37,5 +36,4 @@ TEST(SystolicReport, what_was_not_run_word_by_word_is_not_shown_as_zero) {
   EXPECT_NE(systolic_text(report).find("too large to be run word by word"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::systolic_report_test

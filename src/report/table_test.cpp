@@ -7,8 +7,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::table_test {
 
 TEST(Table, columns_are_aligned_under_their_titles) {
   Table table({{"name", Table::Align::left}, {"time", Table::Align::right}});
@@ -72,5 +71,4 @@ TEST(Bar, a_share_outside_zero_to_one_is_clamped) {
   EXPECT_EQ(bar(7, 4), "####");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::table_test

@@ -5,8 +5,7 @@
 
 #include "report/training_fit_report.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::training_report_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -73,5 +72,4 @@ TEST(TrainingFitReport, has_a_line_for_every_stack_and_run) {
   EXPECT_EQ(training_fit_json(fit).find("stacks")->items().size(), 1U);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::training_report_test

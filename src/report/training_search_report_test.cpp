@@ -6,8 +6,7 @@
 #include "hardware/catalogue.h"
 #include "model/step_test_models.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::training_search_report_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -45,5 +44,4 @@ TEST(TrainingSearchReport, shows_every_best_plan_and_of_similar_memory_the_faste
   EXPECT_THAT(json, HasSubstr("\"megatron_flags\""));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::training_search_report_test

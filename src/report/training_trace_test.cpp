@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::training_trace_test {
 
 PipelineTimeline example() {
   return pipeline_events("zb-h1",
@@ -56,5 +55,4 @@ TEST(TrainingTrace, a_timeline_for_programs_has_every_task) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::training_trace_test

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::validation_report_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -28,5 +27,4 @@ TEST(ValidationReport, a_group_without_rows_has_no_figures) {
   EXPECT_THAT(validation_json(validation, "serving").dump(0), HasSubstr(R"("name":"nobody","n":0,"mape":null)"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::validation_report_test

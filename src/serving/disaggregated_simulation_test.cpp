@@ -6,8 +6,7 @@
 #include "base/error.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::disaggregated_simulation_test {
 
 constexpr double bytes_per_token = 1e5;
 
@@ -199,5 +198,4 @@ TEST(Disaggregation, arrivals_that_go_back_in_time_are_an_error) {
   EXPECT_THROW(serve({}, {late, early}), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::disaggregated_simulation_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::engine_setup_test {
 
 TEST(EngineSetup, an_offline_run_has_no_server_before_the_engine) {
   Stack stack;
@@ -28,5 +27,4 @@ TEST(EngineSetup, vllm_balances_its_ranks_and_nothing_else) {
   EXPECT_EQ(usual_router("sglang", 4), "round_robin");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::engine_setup_test

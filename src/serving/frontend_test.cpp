@@ -5,8 +5,7 @@
 #include "serving/load/closed_loop.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::frontend_test {
 
 constexpr Picoseconds millisecond = one_second / 1000;
 const FrontCosts costs{.latency = Seconds(0.008), .request = Seconds(0.001), .token = Seconds(1e-6)};
@@ -85,5 +84,4 @@ TEST(Frontend, costs_nothing_where_it_has_no_costs) {
   EXPECT_EQ(serve(listed(sent({0.5})), {{}}).front().queued, one_second / 2);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::frontend_test

@@ -6,8 +6,7 @@
 
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::kv_blocks_test {
 
 Sequence sequence_of(int64_t id, int64_t tokens, std::vector<int64_t> prefix = {}) {
   Sequence sequence;
@@ -270,5 +269,4 @@ TEST(KvBlocks, random_use_of_several_kinds_of_layers_loses_no_block) {
                 2);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::kv_blocks_test

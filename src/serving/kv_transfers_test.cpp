@@ -4,8 +4,7 @@
 
 #include "base/simulated_time.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::kv_transfers_test {
 
 const std::vector<KvPort> four_ports(4, {.bandwidth = BytesPerSecond(100e9), .latency = Seconds(1e-5)});
 
@@ -50,5 +49,4 @@ TEST(KvTransfers, stop_at_the_limit) {
   EXPECT_EQ(transfers.left(), 1);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::kv_transfers_test

@@ -5,8 +5,7 @@
 
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::queueing_test {
 
 constexpr double seconds_per_token = 1e-6;
 
@@ -89,5 +88,4 @@ TEST(Queueing, a_load_near_zero_gives_the_unloaded_latency) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::queueing_test

@@ -5,8 +5,7 @@
 #include "serving/load/synthetic.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::serving_run_test {
 
 class UncertainTimes final : public StepTimes {
  public:
@@ -79,5 +78,4 @@ TEST(ServingRun, observers_see_the_run_itself_only) {
   EXPECT_FALSE(run.series.empty());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::serving_run_test

@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::simulation_test {
 
 // One second a step, whatever is in it.
 LinearTimes one_second_steps() {
@@ -190,5 +189,4 @@ TEST(Simulation, an_engine_that_reads_every_so_many_steps_has_arrivals_wait_for_
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::simulation_test

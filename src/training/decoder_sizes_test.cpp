@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "model/weights.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::decoder_sizes_test {
 
 TEST(DecoderSizes, parameters_are_those_that_are_published) {
   // Llama 3 8B (arXiv 2407.21783): 8.03 B. MPT-7B (llm-foundry's benchmarks): 6,658,859,008.
@@ -76,5 +75,4 @@ TEST(DecoderSizes, impossible_sizes_are_named) {
   EXPECT_EQ(complaint({.name = "m", .ffn = 0, .experts = 4}), "none");  // no layer has a dense MLP
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::decoder_sizes_test

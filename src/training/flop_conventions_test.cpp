@@ -14,8 +14,7 @@
 #include "training/decoder_sizes.h"
 #include "training/validate/run_row.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::flop_conventions_test {
 
 // GPT-3 175B as arXiv 2104.04473 has it.
 DecoderSizes gpt_sizes() {
@@ -204,5 +203,4 @@ TEST(FlopConventions, fine_tuning_rates_are_those_of_short_packed_sequences) {
   EXPECT_GT(rows, 0);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::flop_conventions_test

@@ -9,8 +9,7 @@
 #include "model/weights.h"
 #include "training/test_machine.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::iteration_test {
 
 using step_test::deepseek_like;
 using step_test::llama_like;
@@ -383,5 +382,4 @@ TEST(TrainingIteration, each_recipe_runs_and_narrower_formats_multiply_faster_an
   EXPECT_LT(part_of(step("nvfp4"), TimePart::linear), part_of(step("mxfp8"), TimePart::linear));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::iteration_test

@@ -6,8 +6,7 @@
 #include "model/weights.h"
 #include "training/test_machine.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::piece_costs_test {
 
 using step_test::deepseek_like;
 using step_test::llama_like;
@@ -220,5 +219,4 @@ TEST(PieceCosts, of_an_encoder_decoder_are_equal_shares_of_the_whole_model) {
   EXPECT_EQ(embedding_costs(model, request, machine->machine()).shared_parameters, 0);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::piece_costs_test

@@ -4,8 +4,7 @@
 
 #include <numeric>
 
-namespace foretoken {
-namespace {
+namespace foretoken::pipeline_layout_test {
 
 // Two kinds of layers, the first three of one and the rest of the other.
 const std::vector<size_t> two_kinds = {0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -46,5 +45,4 @@ TEST(PipelineLayout, has_few_mixes_where_layers_are_alike) {
   EXPECT_EQ(pipeline_layout(plan, std::vector<size_t>(24, 0), 1).mixes.size(), 3U);  // first, inner, last
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::pipeline_layout_test

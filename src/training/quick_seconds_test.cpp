@@ -8,8 +8,7 @@
 #include "training/schedule/pipeline_schedule.h"
 #include "training/test_machine.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::quick_seconds_test {
 
 using training_test::roofline_machine;
 using training_test::shipped_stack;
@@ -131,5 +130,4 @@ TEST(IterationModel, forgets_times_of_other_constants) {
   EXPECT_EQ(iterations.estimate(plan).seconds.value, fresh.estimate(plan).seconds.value);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::quick_seconds_test

@@ -10,8 +10,7 @@
 #include "model/step_test_models.h"
 #include "training/test_machine.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::training_estimate_test {
 
 using testing::HasSubstr;
 using training_test::library_cluster;
@@ -106,5 +105,4 @@ TEST(TrainingEstimate, a_long_run_is_its_steps_and_what_failures_take) {
   EXPECT_FALSE(run.run.usd) << "no price was given";
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::training_estimate_test

@@ -8,8 +8,7 @@
 #include "base/error.h"
 #include "model/step_test_models.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::training_plan_test {
 
 using step_test::llama_like;
 using step_test::mixtral_like;
@@ -199,5 +198,4 @@ TEST(TrainingPlanProblems, leave_out_sequence_parallelism_without_tensor_ranks) 
   EXPECT_TRUE(plan_problems(llama_like(), 1001, {.parallel = {.sequence = true}}, 0).empty());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::training_plan_test

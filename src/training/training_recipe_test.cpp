@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "model/step_test_models.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::training_recipe_test {
 
 TEST(TrainingRecipe, names_are_found_and_a_wrong_one_gets_the_nearest) {
   for (const std::string& name : training_recipe_names()) EXPECT_EQ(training_recipe(name).name, name);
@@ -46,5 +45,4 @@ TEST(TrainingRecipe, a_model_multiplies_its_layers_in_the_formats_of_the_recipe)
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::training_recipe_test

@@ -10,8 +10,7 @@
 #include "hardware/catalogue.h"
 #include "model/step_test_models.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::training_stack_test {
 
 using testing::HasSubstr;
 
@@ -191,5 +190,4 @@ TEST(TrainingStackCatalogue, every_stack_that_ships_is_read_and_names_constants_
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::training_stack_test

@@ -5,8 +5,7 @@
 #include "base/json.h"
 #include "command_test.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::accel_test {
 
 const std::string chain_design = R"({"name": "chain", "levels": [
   {"name": "DRAM", "component": "LPDDR4", "words_per_access": 8, "energy": {"read_pj": 100, "fill_pj": 100}},
@@ -211,5 +210,4 @@ TEST_F(Accel, a_network_beside_a_problem_of_timeloop_is_refused) {
                  "not both");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::accel_test

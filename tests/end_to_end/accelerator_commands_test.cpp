@@ -7,8 +7,7 @@
 #include "base/json.h"
 #include "command_test.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::accelerator_commands_test {
 
 class AcceleratorCommands : public CommandTest {
  protected:
@@ -163,5 +162,4 @@ TEST_F(AcceleratorCommands, sizes_out_of_range_say_what_is_expected) {
   refuse("chip --chip eyeriss_v1 --gemm 8x8x8 --zeros 1.5", "--zeros");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::accelerator_commands_test

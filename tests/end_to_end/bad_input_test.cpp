@@ -9,8 +9,7 @@
 
 #include "command_test.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::bad_input_test {
 
 namespace fs = std::filesystem;
 
@@ -212,5 +211,4 @@ TEST_F(BadInput, a_search_of_training_plans_that_finds_none_says_why) {
   expect_refused(search({"--global-batch-size", "8", "--recompute-num-layers", "3"}), "--recompute-num-layers");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::bad_input_test

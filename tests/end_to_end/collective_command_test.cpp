@@ -11,8 +11,7 @@
 #include "base/json.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::collective_command_test {
 
 namespace fs = std::filesystem;
 
@@ -334,5 +333,4 @@ TEST(CollectiveCommand, validate_meets_astra_sims_own_table) {
   EXPECT_EQ(JsonView(answer, "answer").at("overall").at("mape").number(), 0);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::collective_command_test

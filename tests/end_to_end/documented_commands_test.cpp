@@ -9,8 +9,7 @@
 #include "kernel/family.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::documented_commands_test {
 
 namespace fs = std::filesystem;
 
@@ -128,5 +127,4 @@ TEST(DocumentedCommands, the_examples_in_help_succeed) {
   EXPECT_GE(examples, kernel_family_names().size());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::documented_commands_test

@@ -5,8 +5,7 @@
 #include "command_test.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::edge_test {
 
 const std::string encoder = FORETOKEN_SOURCE_DIR "/data/edge/networks/encoder.onnx";
 const std::string mobilenet = FORETOKEN_SOURCE_DIR "/data/edge/networks/mobilenet_v2.onnx";
@@ -68,5 +67,4 @@ TEST_F(EdgeCommandTest, files_are_written_and_wrong_names_refused) {
   expect_refused(run_foretoken("edge --onnx " + path("none.onnx")), "none.onnx");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::edge_test

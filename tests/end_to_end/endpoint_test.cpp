@@ -7,8 +7,7 @@
 #include "run.h"
 #include "server_process.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::end_to_end_endpoint_test {
 
 TEST(EndpointCommand, serves_at_the_predicted_speed_until_it_is_told_to_stop) {
   ServerProcess server(
@@ -40,5 +39,4 @@ TEST(EndpointCommand, refuses_addresses_and_settings_that_cannot_be_served) {
   EXPECT_EQ(run_foretoken(command + "--time-scale 0").status, 2);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::end_to_end_endpoint_test

@@ -4,8 +4,7 @@
 #include "base/json.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::fleet_test {
 
 Outcome serve(const std::string& flags) {
   return run_foretoken("serve --model Llama-3.1-8B --device h100_sxm --no-intervals " + flags);
@@ -103,5 +102,4 @@ TEST(FleetCommand, flags_without_their_feature_are_refused) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::fleet_test

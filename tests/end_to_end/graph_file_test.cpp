@@ -9,8 +9,7 @@
 #include "model/onnx/work.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::graph_file_test {
 
 const std::string encoder = FORETOKEN_SOURCE_DIR "/data/edge/networks/encoder.onnx";
 const std::string mobilenet = FORETOKEN_SOURCE_DIR "/data/edge/networks/mobilenet_v2.onnx";
@@ -58,5 +57,4 @@ TEST_F(GraphFile, the_same_graph_is_costed_on_a_gpu_and_an_accelerator) {
   EXPECT_DOUBLE_EQ(operations_of_layers, products);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::graph_file_test

@@ -8,10 +8,9 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "run.h"
+#include "command_test.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::kernel_command_test {
 
 namespace fs = std::filesystem;
 
@@ -45,12 +44,6 @@ class KernelCommand : public testing::Test {
 void expect_mentions(const Outcome& run, const std::string& text) {
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_NE(run.out.find(text), std::string::npos) << "should mention: " << text << "\n" << run.out;
-}
-
-void expect_refused(const Outcome& run, const std::string& mentions) {
-  EXPECT_EQ(run.status, 2) << run.err << run.out;
-  EXPECT_EQ(run.out, "");
-  EXPECT_NE(run.err.find(mentions), std::string::npos) << "should mention: " << mentions << "\n" << run.err;
 }
 
 TEST_F(KernelCommand, the_parts_and_the_correction_make_up_the_time) {
@@ -176,5 +169,4 @@ TEST_F(KernelCommand, the_tier_flag_stands_under_a_heading_of_its_own) {
   EXPECT_EQ(help.substr(prediction, tier - prediction).find("--tensor-parallel-size"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::kernel_command_test

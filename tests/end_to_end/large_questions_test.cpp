@@ -13,8 +13,7 @@
 #include "run.h"
 #include "server_process.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::large_questions_test {
 
 using testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
@@ -149,5 +148,4 @@ TEST(LargeQuestions, answers_of_very_many_tokens_are_refused_unless_they_are_str
   EXPECT_THAT(streams.read_until("data: "), HasSubstr("200 OK"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::large_questions_test

@@ -9,8 +9,7 @@
 #include "base/json.h"
 #include "command_test.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::measured_runs_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -162,5 +161,4 @@ TEST_F(MeasuredRuns, of_serve_refuse_tables_without_experts) {
   expect_refused(run_foretoken(command), "moe.csv");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::measured_runs_test

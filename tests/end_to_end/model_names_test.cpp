@@ -6,8 +6,7 @@
 #include "command_test.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::model_names_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -248,5 +247,4 @@ TEST_F(ModelNames, an_unknown_family_with_experts_is_not_told_to_be_llama) {
   expect_refused(run_foretoken("models " + config("llama")), "a family that reads experts");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::model_names_test

@@ -7,8 +7,7 @@
 #include "base/json.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::output_contract_test {
 
 const std::vector<std::string>& commands() {
   static const std::vector<std::string> lines = {
@@ -110,5 +109,4 @@ TEST(OutputContract, an_estimate_lies_in_its_interval) {
   EXPECT_GE(seconds.at("high").number(), seconds.at("value").number());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::output_contract_test

@@ -11,8 +11,7 @@
 #include "base/json.h"
 #include "command_test.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::physical_bounds_test {
 
 using testing::HasSubstr;
 
@@ -234,5 +233,4 @@ TEST_F(PhysicalBounds, a_kernel_that_was_not_measured_on_the_device_says_what_wa
               HasSubstr("my_own_gemm is not a known implementation of gemm: 1 row is priced"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::physical_bounds_test

@@ -7,8 +7,7 @@
 #include "command_test.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::plan_accel_test {
 
 using testing::HasSubstr;
 
@@ -113,5 +112,4 @@ TEST_F(PlanAccelCommand, wrong_flags_are_named) {
   refused("--knob RF.x=8 --knob RF.x=16", "one knob for a number");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::plan_accel_test

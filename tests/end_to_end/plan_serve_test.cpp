@@ -7,8 +7,7 @@
 #include "command_test.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::plan_serve_test {
 
 using testing::HasSubstr;
 
@@ -134,5 +133,4 @@ TEST_F(PlanServeCommand, wrong_flags_are_named) {
               HasSubstr("wait for each other"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::plan_serve_test

@@ -15,8 +15,7 @@
 #include "plan/store/result_store.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::plan_store_test {
 
 // About twenty results, of a few hundredths of a second each.
 constexpr const char* question =
@@ -155,5 +154,4 @@ TEST_F(PlanStore, ranks_without_a_store_and_stores_that_are_none_are_refused) {
   expect_refused(run_foretoken(asked + "--store " + path("missing/results.sqlite")), "missing");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::plan_store_test

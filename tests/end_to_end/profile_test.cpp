@@ -9,8 +9,7 @@
 #include "base/json.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::profile_test {
 
 namespace fs = std::filesystem;
 
@@ -136,5 +135,4 @@ TEST_F(ProfileCuda, the_plan_needs_no_gpu) {
   EXPECT_EQ(json.find("families")->items()[0].find("rows")->integer(), 2);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::profile_test

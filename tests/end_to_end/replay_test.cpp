@@ -15,8 +15,7 @@
 #include "network/chakra/chakra.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::end_to_end_replay_test {
 
 using testing::HasSubstr;
 namespace fs = std::filesystem;
@@ -192,5 +191,4 @@ TEST_F(ReplayCommand, graphs_that_cannot_run_are_refused) {
   expect_refused("as in rank 0");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::end_to_end_replay_test

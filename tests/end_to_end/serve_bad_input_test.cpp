@@ -11,8 +11,7 @@
 #include "base/json.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::serve_bad_input_test {
 
 namespace fs = std::filesystem;
 
@@ -229,5 +228,4 @@ TEST_F(ServeBadInput, feed_forward_pools_that_make_no_sense_are_refused) {
   EXPECT_NE(run.err.find("weights"), std::string::npos) << run.err;
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::serve_bad_input_test

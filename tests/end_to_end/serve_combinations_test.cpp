@@ -3,8 +3,7 @@
 
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::serve_combinations_test {
 
 TEST(ServeCombinations, each_pair_of_features_runs_or_is_refused) {
   const char* const features[] = {
@@ -38,5 +37,4 @@ TEST(ServeCombinations, each_pair_of_features_runs_or_is_refused) {
   EXPECT_GT(ran, 80);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::serve_combinations_test

@@ -2,20 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "run.h"
+#include "command_test.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::serve_energy_test {
 
 // Eight billion parameters on one H100.
 Outcome serve(const std::string& flags) {
   return run_foretoken("serve --model Llama-3.1-8B --device h100_sxm --no-intervals " + flags);
-}
-
-void expect_refused(const Outcome& run, const std::string& mentions) {
-  EXPECT_EQ(run.status, 2) << run.err << run.out;
-  EXPECT_EQ(run.out, "");
-  EXPECT_NE(run.err.find(mentions), std::string::npos) << "should mention: " << mentions << "\n" << run.err;
 }
 
 TEST(ServeEnergy, energy_is_told_in_text_and_json_and_changes_nothing_else_of_a_board_held_busy) {
@@ -118,5 +111,4 @@ TEST(ServeEnergy, caps_that_no_board_takes_are_refused) {
       "power_limit_w");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::serve_energy_test

@@ -4,8 +4,7 @@
 #include "base/json.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::serve_shapes_test {
 
 constexpr const char* base =
     "serve --model Llama-3.1-8B --device h100_sxm --no-intervals --num-prompts 40 --request-rate 8 ";
@@ -120,5 +119,4 @@ TEST(ServeShapes, unknown_names_and_sizes_come_with_what_was_expected) {
   expect_refused("--rag-passages 2 --rag-embed-model bert-bse-uncased", "bert-base-uncased");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::serve_shapes_test

@@ -4,8 +4,7 @@
 #include "base/json.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::serve_sharing_test {
 
 Outcome serve(const std::string& flags) {
   return run_foretoken("serve --model Llama-3.1-8B --device h100_sxm --no-intervals --max-model-len 8192 " + flags);
@@ -92,5 +91,4 @@ TEST(ServeColocated, wrong_flags_are_refused) {
   expect_refused("--colocate mps-percentage=50 --gpu-sharing time_slicing", "--gpu-sharing mps");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::serve_sharing_test

@@ -12,8 +12,7 @@
 #include "base/json.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::serve_test {
 
 namespace fs = std::filesystem;
 
@@ -464,5 +463,4 @@ TEST_F(Serve, a_page_holds_the_answer_its_curves_and_the_command) {
   EXPECT_EQ(read_file(path("run.html"), 1 << 22), html);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::serve_test

@@ -8,8 +8,7 @@
 #include "command_test.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::sheet_devices_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -143,5 +142,4 @@ TEST_F(SheetDevices, a_plan_names_the_rule_that_leaves_a_tensor_size_out) {
   EXPECT_THAT(some, HasSubstr("TP16 was not tried on h100_sxm: tensor parallelism stays inside a node"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::sheet_devices_test

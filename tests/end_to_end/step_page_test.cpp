@@ -5,8 +5,7 @@
 #include "base/file.h"
 #include "command_test.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::step_page_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -40,5 +39,4 @@ TEST_F(StepPageCommand, one_rank_has_no_collectives) {
   EXPECT_THAT(html, HasSubstr("gradients and optimizer"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::step_page_test

@@ -6,8 +6,7 @@
 #include "base/json.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::suite_and_planning_test {
 
 TEST(SuiteCommand, every_scenario_is_answered) {
   const Outcome outcome = run_foretoken("suite --json");
@@ -81,5 +80,4 @@ TEST(PimCommand, what_is_added_to_a_kernel_takes_as_long_as_what_was_there_beyon
   EXPECT_EQ(run_foretoken("pim --program VA --size 1000 --dpus 1000000").status, 2);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::suite_and_planning_test

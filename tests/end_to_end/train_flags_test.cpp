@@ -7,8 +7,7 @@
 #include "base/json.h"
 #include "command_test.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::train_flags_test {
 
 class Train : public CommandTest {
  protected:
@@ -179,5 +178,4 @@ TEST_F(Train, a_fit_refuses_what_it_cannot_write_before_it_starts) {
       "did you mean llm-foundry?");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::train_flags_test

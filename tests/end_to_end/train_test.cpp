@@ -9,8 +9,7 @@
 #include "base/json.h"
 #include "command_test.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::train_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -258,5 +257,4 @@ TEST(RlhfCommand, wrong_input_ends_with_status_2) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::train_test

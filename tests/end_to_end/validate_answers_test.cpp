@@ -15,8 +15,7 @@
 #include "base/text.h"
 #include "command_test.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::validate_answers_test {
 
 using testing::HasSubstr;
 
@@ -191,5 +190,4 @@ TEST_F(ValidateAnswers, say_that_a_context_as_long_as_the_prompt_counts_cached_t
   EXPECT_THAT(run_foretoken(steps("Llama-3.1-8B")).out, testing::Not(HasSubstr("context_len")));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::validate_answers_test

@@ -7,8 +7,7 @@
 #include "command_test.h"
 #include "run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::verdict_test {
 
 // The text begins with the verdict and goes on with the answer; the document is one, with `failure`.
 Json expect_no(const std::string& line, const std::string& verdict) {
@@ -197,5 +196,4 @@ TEST(Verdict, a_serving_plan_without_limits_says_which_to_give) {
   expect_refused(run_foretoken("plan serve --model Llama-3.1-8B --hardware h100_sxm:2"), "--slo");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::verdict_test

@@ -6,8 +6,7 @@
 #include "network/replay/chakra_workload.h"
 #include "network/replay/replay.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::chakra_fuzz_test {
 
 // Two ranks with the same trace, so that collectives meet.
 void replay_twice(const std::string& content) {
@@ -22,8 +21,7 @@ void replay_twice(const std::string& content) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::chakra_fuzz_test
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace foretoken;

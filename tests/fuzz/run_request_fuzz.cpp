@@ -6,8 +6,7 @@
 #include "base/text.h"
 #include "fuzz.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::run_request_fuzz_test {
 
 const Library& shipped() {
   static const Library library(FORETOKEN_SOURCE_DIR "/data");
@@ -33,8 +32,7 @@ void check_words(const std::vector<std::string>& words) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::run_request_fuzz_test
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace foretoken;

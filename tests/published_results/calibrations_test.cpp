@@ -8,8 +8,7 @@
 #include "kernel/forms/list.h"
 #include "kernel/learned.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::calibrations_test {
 
 const std::filesystem::path folder = FORETOKEN_SOURCE_DIR "/data/kernels/calibrations";
 const std::vector<std::string> measured_devices = {"a100_sxm", "l40s",     "h100_sxm",
@@ -163,5 +162,4 @@ TEST(Calibrations, a_sibling_carries_a_sweep_over_by_the_spec_sheets) {
   EXPECT_TRUE(swept_devices(hardware.device("tpu_v5e"), hardware, folder).empty());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::calibrations_test

@@ -10,8 +10,7 @@
 #include "network/calibration/fit_communication.h"
 #include "network/calibration/validate_communication.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::collectives_test {
 
 namespace fs = std::filesystem;
 
@@ -80,5 +79,4 @@ TEST_F(MeasuredCollectivesTest, the_shipped_calibrations_give_back_what_they_wer
   EXPECT_GT(validation.overall.coverage90, 85);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::collectives_test

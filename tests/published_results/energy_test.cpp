@@ -9,8 +9,7 @@
 #include "app/cli/energy_flags.h"
 #include "app/cli/load_flags.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::energy_test {
 
 // The ML.ENERGY Leaderboard v3.0 (Chung et al., NeurIPS 2025, arXiv 2505.06371; github.com/ml-energy/leaderboard,
 // public/data/tasks/lm-arena-chat.json), vLLM 0.11.1, a steady number of requests in flight. Its prompts, from LM
@@ -108,5 +107,4 @@ TEST(PublishedEnergy, power_of_vllm_on_boards_whose_power_nobody_fitted) {
   EXPECT_GE(static_cast<double>(inside), 0.85 * n);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::energy_test

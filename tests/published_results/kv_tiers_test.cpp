@@ -14,8 +14,7 @@
 #include "serving/steps/composed_steps.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::published_results_kv_tiers_test {
 
 constexpr double llama_8b_kv_bytes = 131072;  // of a token: 32 layers, 8 heads of 128, keys and values, 2 bytes
 
@@ -100,5 +99,4 @@ TEST(PublishedKvTiers, mooncakes_conversations_are_found_as_often_as_their_block
   EXPECT_NEAR(share, 0.37, 0.01);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::published_results_kv_tiers_test

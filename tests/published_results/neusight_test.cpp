@@ -10,8 +10,7 @@
 #include "kernel/learned.h"
 #include "kernel/validate.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::neusight_test {
 
 namespace fs = std::filesystem;
 
@@ -91,5 +90,4 @@ TEST_F(ForeignOperatorsTest, four_points_of_each_operator_predict_the_others_of_
   for (const CampaignFit::Entry& entry : fit.entries) EXPECT_LT(entry.errors.mape, 14) << entry.operation;
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::neusight_test

@@ -7,8 +7,7 @@
 #include "app/library.h"
 #include "serving/validate/validate_serving.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::serving_test {
 
 TEST(PublishedServing, vllm_on_hopper_and_blackwell_with_known_options) {
   const char* folder = std::getenv("FORETOKEN_DATA");
@@ -28,5 +27,4 @@ TEST(PublishedServing, vllm_on_hopper_and_blackwell_with_known_options) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::serving_test

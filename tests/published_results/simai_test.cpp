@@ -10,8 +10,7 @@
 #include "hardware/catalogue.h"
 #include "network/collective_estimate.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::simai_test {
 
 namespace fs = std::filesystem;
 
@@ -44,5 +43,4 @@ TEST(SimAi, rings_between_2_to_128_nodes_reach_the_share_of_the_cards_that_simai
   EXPECT_LT(worst, 0.35);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::simai_test

@@ -9,8 +9,7 @@
 #include "training/scale/rlhf_loop.h"
 #include "training/scale/validate_step_times.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::training_at_scale_test {
 
 class MlperfLogs : public testing::Test {
  protected:
@@ -101,5 +100,4 @@ TEST(TrainingAtScale, overlapped_stages_take_the_step_veRL_measured) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::training_at_scale_test

@@ -10,8 +10,7 @@
 #include "app/library.h"
 #include "training/validate/validate_training.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::training_test {
 
 struct SourceCeiling {
   const char* name;
@@ -71,5 +70,4 @@ TEST(PublishedTraining, runs_are_predicted_no_worse_than_when_the_constants_were
   EXPECT_LE(static_cast<double>(not_expressible), 0.02 * static_cast<double>(rows)) << rows << " rows";
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::training_test

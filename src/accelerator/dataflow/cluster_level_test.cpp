@@ -5,8 +5,7 @@
 #include "accelerator/dataflow/dataflow_file.h"
 #include "accelerator/dataflow/iteration_case.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::cluster_level_test {
 
 std::vector<ClusterLevel> levels_of(const std::string& layer, const std::string& dataflow, int64_t num_pes) {
   const MappedNetwork network =
@@ -79,5 +78,4 @@ TEST(IterationCase, cases_begin_with_the_first_step_and_count_every_step_once) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::cluster_level_test

@@ -5,8 +5,7 @@
 #include "accelerator/dataflow/dataflow_file.h"
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::dataflow_analysis_test {
 
 MappedLayer analysed_layer(const std::string& sizes, const std::string& dataflow) {
   const std::string text =
@@ -101,5 +100,4 @@ TEST(DataflowAnalysis, energy_is_the_sum_over_multiplications_and_buffers) {
   EXPECT_DOUBLE_EQ(dataflow_energy_nanojoules({.output = {.l2_read = 400, .l2_write = 600}}), 0.23 * 18.61);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::dataflow_analysis_test

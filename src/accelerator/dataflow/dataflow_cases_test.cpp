@@ -8,8 +8,7 @@
 #include "accelerator/dataflow/dataflow_file.h"
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::dataflow_cases_test {
 
 TEST(DataflowCases, every_figure_of_maestro_is_met_to_the_digits_it_prints) {
   const char* folder = std::getenv("FORETOKEN_DATA");
@@ -46,5 +45,4 @@ TEST(DataflowCases, the_energy_of_a_clustered_dataflow_is_not_comparable) {
   EXPECT_TRUE(dataflow_figure(one, {.macs = 7}, "energy_nJ"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::dataflow_cases_test

@@ -5,8 +5,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::dataflow_file_test {
 
 constexpr const char* two_layers = R"(
 // a comment
@@ -112,5 +111,4 @@ TEST(DataflowFile, directives_stand_alone_with_or_without_their_block) {
   EXPECT_THROW(parse_directives("", "test"), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::dataflow_file_test

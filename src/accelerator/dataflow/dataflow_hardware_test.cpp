@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::dataflow_hardware_test {
 
 TEST(DataflowHardware, keys_come_in_any_order_and_older_names_work) {
   const DataflowHardware hardware =
@@ -34,5 +33,4 @@ TEST(DataflowHardware, an_unknown_key_or_number_is_refused_with_its_line) {
   EXPECT_THROW(parse_dataflow_hardware("num_pes", "hw.m"), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::dataflow_hardware_test

@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::dataflow_layer_test {
 
 DataflowLayer strided_layer(int64_t rows, int64_t window, int64_t stride) {
   using enum LayerDim;
@@ -60,5 +59,4 @@ TEST(DataflowLayer, one_too_large_for_counts_is_refused) {
   EXPECT_THROW(check_layer(layer, "test", 1), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::dataflow_layer_test

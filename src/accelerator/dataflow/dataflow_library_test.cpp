@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::dataflow_library_test {
 
 constexpr DataflowHardware array{.num_pes = 256, .noc_bandwidth = 1000, .offchip_bandwidth = 50};
 
@@ -120,5 +119,4 @@ TEST(DataflowLibrary, batches_and_groups_run_one_after_another) {
   EXPECT_EQ(five.l1_bytes, one.l1_bytes);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::dataflow_library_test

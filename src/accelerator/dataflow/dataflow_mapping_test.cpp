@@ -9,8 +9,7 @@
 #include "accelerator/evaluator.h"
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::dataflow_mapping_test {
 
 constexpr DataflowHardware mapped_array{.num_pes = 256};
 
@@ -112,5 +111,4 @@ TEST(DataflowMapping, what_loops_cannot_say_is_refused_by_name) {
   EXPECT_EQ(refused("TemporalMap(10,10) K; SpatialMap(1,1) C; Cluster(4,P); SpatialMap(1,1) K"), "SpatialMap(1,1) K");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::dataflow_mapping_test

@@ -5,8 +5,7 @@
 #include "accelerator/dataflow/dataflow_library.h"
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::dataflow_network_test {
 
 std::vector<NetworkLayer> layers_of_every_kind() {
   return {{.name = "padded",
@@ -63,5 +62,4 @@ TEST(DataflowNetwork, dilation_is_refused) {
                InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::dataflow_network_test

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "hardware/device_file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::designed_device_test {
 
 Architecture design() {
   return {
@@ -79,5 +78,4 @@ TEST(DesignedDevice, longer_contexts_take_longer) {
   EXPECT_GT(seconds(longer), 4 * seconds(shape));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::designed_device_test

@@ -5,8 +5,7 @@
 #include "accelerator/energy/power.h"
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::energy_library_test {
 
 EnergyLibrary shipped_energies() {
   return EnergyLibrary::read_file(FORETOKEN_SOURCE_DIR "/data/accelerators/energy.json");
@@ -126,5 +125,4 @@ TEST(Power, energy_over_the_time_of_the_run) {
   EXPECT_NEAR(average_watts(run, {.clock_hz = 2e9}), 10, 1e-9);  // 5 uJ in 0.5 us
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::energy_library_test

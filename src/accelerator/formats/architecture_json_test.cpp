@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::architecture_json_test {
 
 constexpr const char* small_tree = R"({"name": "small", "clock_ghz": 0.5, "technology_nm": 45, "levels": [
   {"name": "MAC", "inside": "PE", "kind": "compute", "component": "intmac", "grid": [1, 4]},
@@ -99,5 +98,4 @@ TEST(ArchitectureJson, tensors_are_allowed_by_name_or_by_role) {
   EXPECT_EQ(tensors_allowed({.bypass = {"outputs"}}, gemm), bits({"A", "B"}));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::architecture_json_test

@@ -5,8 +5,7 @@
 #include "accelerator/evaluator.h"
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::designs_test {
 
 AcceleratorCatalogue shipped_designs() {
   return AcceleratorCatalogue(FORETOKEN_SOURCE_DIR "/data/accelerators");
@@ -70,5 +69,4 @@ TEST(Designs, a_name_is_found_in_any_spelling_and_a_slip_is_told) {
   EXPECT_THROW(AcceleratorCatalogue("/nowhere"), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::designs_test

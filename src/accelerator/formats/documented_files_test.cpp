@@ -6,8 +6,7 @@
 #include "accelerator/formats/timeloop_files.h"
 #include "base/file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::documented_files_test {
 
 std::vector<std::string> documented_blocks(const std::string& language) {
   const std::string text = read_file(FORETOKEN_SOURCE_DIR "/docs/accelerators/files.md", 1 << 20);
@@ -40,5 +39,4 @@ TEST(DocumentedFiles, the_json_examples_are_a_sound_mapping) {
   EXPECT_EQ(mapping_faults(mapping, design.architecture, problem), std::vector<std::string>{});
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::documented_files_test

@@ -5,8 +5,7 @@
 #include "accelerator/formats/designs.h"
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::mapper_constraints_test {
 
 Architecture three_levels() {
   return {.levels = {{.name = "DRAM"},
@@ -65,5 +64,4 @@ TEST(MapperConstraints, shipped_designs_contradict_no_problem) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::mapper_constraints_test

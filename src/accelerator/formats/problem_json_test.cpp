@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::problem_json_test {
 
 constexpr const char* strided = R"({"name": "conv1d", "dimensions": {"P": 16, "R": 3, "C": 2}, "tensors": [
   {"name": "Inputs", "index": ["C", "2*P + R"]}, {"name": "Weights", "index": ["C", "R"]},
@@ -104,5 +103,4 @@ TEST(MappingJson, names_nobody_has_are_refused) {
       complaint(R"({"level": "RF", "loops": [{"dimension": "P", "bound": 2, "across": "z"}]})").expected.empty());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::problem_json_test

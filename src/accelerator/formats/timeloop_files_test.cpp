@@ -6,8 +6,7 @@
 #include "accelerator/formats/timeloop_output.h"
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::timeloop_files_test {
 
 constexpr const char* arch_v3 = R"(
 architecture:
@@ -309,5 +308,4 @@ TEST(TimeloopFiles, statistics_name_levels_counts_and_sums) {
   EXPECT_NE(text.find("Scalar reads (per-instance)"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::timeloop_files_test

@@ -9,7 +9,7 @@
 namespace foretoken {
 namespace {
 
-using DirectiveKind = TimeloopDirective::Kind;
+using MappingDirective = TimeloopDirective::Kind;
 
 // Loops of one directive, outermost first; the permutation is written from the innermost.
 void add_loops(const TimeloopDirective& directive, int level, const Problem& problem, Mapping& mapping,
@@ -31,9 +31,9 @@ void add_loops(const TimeloopDirective& directive, int level, const Problem& pro
   for (int i = static_cast<int>(order.size()) - 1; i >= 0; --i) {
     const TimeloopFactor* factor = factor_of[order[i]];
     if (factor == nullptr || factor->bound == 1) continue;
-    const LoopKind kind = directive.kind == DirectiveKind::temporal ? LoopKind::temporal
-                          : i < across                              ? LoopKind::spatial_x
-                                                                    : LoopKind::spatial_y;
+    const LoopKind kind = directive.kind == MappingDirective::temporal ? LoopKind::temporal
+                          : i < across                                 ? LoopKind::spatial_x
+                                                                       : LoopKind::spatial_y;
     mapping.loops.push_back({.level = level,
                              .dimension = order[i],
                              .bound = factor->bound,
@@ -93,7 +93,7 @@ Mapping timeloop_mapping(std::span<const TimeloopDirective> directives, const Ar
   }
   std::vector<const TimeloopDirective*> written_by;
   for (int level = 0; level < levels; ++level) {
-    for (const DirectiveKind kind : {DirectiveKind::temporal, DirectiveKind::spatial}) {
+    for (const MappingDirective kind : {MappingDirective::temporal, MappingDirective::spatial}) {
       const TimeloopDirective* before = nullptr;
       for (const TimeloopDirective& directive : directives) {
         if (directive.kind != kind || directive_level(directive, architecture) != level) continue;

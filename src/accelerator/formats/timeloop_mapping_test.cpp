@@ -11,8 +11,7 @@
 #include "accelerator/validate/loop_nest_cases.h"
 #include "base/yaml_json.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::timeloop_mapping_test {
 
 std::vector<TimeloopDirective> directives_in(const JsonView& list) {
   std::vector<TimeloopDirective> directives;
@@ -88,5 +87,4 @@ TEST_F(PublishedMappings, cost_on_the_shipped_design_what_they_cost_on_the_publi
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::timeloop_mapping_test

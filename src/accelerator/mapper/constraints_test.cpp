@@ -5,8 +5,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::constraints_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -121,5 +120,4 @@ TEST(Constraints, all_faults_stand_in_one_error) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::constraints_test

@@ -13,8 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::mapper_test {
 
 // Memory, buffer, x by y register files.
 Architecture array_of(int64_t x, int64_t y, int64_t buffer_words, int64_t register_words) {
@@ -320,5 +319,4 @@ TEST_F(PublishedDesigns, products_need_less_than_the_mapping_by_hand) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::mapper_test

@@ -7,8 +7,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::device_test {
 
 const std::filesystem::path upmem_file =
     std::filesystem::path(FORETOKEN_SOURCE_DIR) / "data" / "accelerators" / "pim" / "upmem.json";
@@ -77,5 +76,4 @@ TEST(PimDevice, a_wrong_file_is_refused_with_its_place) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::device_test

@@ -5,8 +5,7 @@
 #include "accelerator/pim/prim_benchmarks.h"
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::pim_estimate_test {
 
 PimDevice upmem() {
   return read_pim_device(std::filesystem::path(FORETOKEN_SOURCE_DIR) / "data" / "accelerators" / "pim" / "upmem.json");
@@ -120,5 +119,4 @@ TEST(PimEstimate, what_the_machine_does_not_have_is_refused) {
   EXPECT_FALSE(prim_kernel(device, "NW", 1024, 1));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::pim_estimate_test

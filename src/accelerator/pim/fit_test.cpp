@@ -10,8 +10,7 @@
 #include "accelerator/pim/relative_fit.h"
 #include "base/statistics.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::fit_test {
 
 PimDevice upmem_device() {
   return read_pim_device(std::filesystem::path(FORETOKEN_SOURCE_DIR) / "data" / "accelerators" / "pim" / "upmem.json");
@@ -133,5 +132,4 @@ TEST_F(MeasuredPrim, kernels_on_numbers_of_dpus_that_the_fit_has_not_seen_are_pr
   EXPECT_LT(errors.kernel, 0.02);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::fit_test

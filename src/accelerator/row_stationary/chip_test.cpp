@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::chip_test {
 
 TEST(RowStationaryChip, the_shipped_chip_has_the_published_peak_and_buffer) {
   const RowStationaryChip chip = eyeriss_v1(FORETOKEN_SOURCE_DIR "/data");
@@ -39,5 +38,4 @@ TEST(RowStationaryChip, a_word_is_whole_bytes) {
   EXPECT_THROW(parse_row_stationary_chip(text, "chip.json"), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::chip_test

@@ -7,8 +7,7 @@
 #include "accelerator/row_stationary/published_layers.h"
 #include "base/statistics.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::row_stationary_estimate_test {
 
 const std::filesystem::path estimate_test_data = FORETOKEN_SOURCE_DIR "/data";
 
@@ -198,5 +197,4 @@ TEST(RowStationaryEstimate, a_mapping_given_by_hand_is_used) {
   EXPECT_NEAR(result.buffer.total().value(), 69.2e6, 0.1e6);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::row_stationary_estimate_test

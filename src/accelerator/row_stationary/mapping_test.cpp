@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::row_stationary_mapping_test {
 
 const std::filesystem::path mapping_test_data = FORETOKEN_SOURCE_DIR "/data";
 
@@ -117,5 +116,4 @@ TEST(RowStationaryMapping, parts_cover_an_extent_once) {
   EXPECT_EQ(inputs_under_parts(55, 7, 11, 4), 276);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::row_stationary_mapping_test

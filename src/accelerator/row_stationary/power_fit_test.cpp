@@ -5,8 +5,7 @@
 #include "accelerator/row_stationary/estimate.h"
 #include "base/statistics.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::row_stationary_power_fit_test {
 
 const std::filesystem::path power_test_data = FORETOKEN_SOURCE_DIR "/data";
 
@@ -47,5 +46,4 @@ TEST(RowStationaryPowerFit, constants_that_made_the_rows_are_found_again) {
   EXPECT_NEAR(fit.idle_power.value(), 0.05, 1e-9);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::row_stationary_power_fit_test

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::published_layers_test {
 
 const std::filesystem::path published_file = FORETOKEN_SOURCE_DIR "/data/accelerators/published/eyeriss_jssc2017.json";
 
@@ -72,5 +71,4 @@ TEST(PublishedConvLayers, a_wrong_value_is_named_with_its_place) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::published_layers_test

@@ -4,8 +4,7 @@
 
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::run_length_test {
 
 // Codes a stream as the chip does and counts pairs.
 double coded_ratio_of_stream(double zero_share, int values, RandomStream& random) {
@@ -38,5 +37,4 @@ TEST(RunLength, data_without_zeros_grows_by_a_third_and_more_zeros_never_take_mo
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::run_length_test

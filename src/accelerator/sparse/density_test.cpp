@@ -5,8 +5,7 @@
 #include <array>
 #include <cmath>
 
-namespace foretoken {
-namespace {
+namespace foretoken::density_test {
 
 using Extents = std::array<double, 2>;
 
@@ -106,5 +105,4 @@ TEST(Density, a_band_is_what_its_matrix_measures) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::density_test

@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::description_file_test {
 
 struct Design {
   Problem problem = gemm_problem({.m = 8, .n = 8, .k = 8});
@@ -119,5 +118,4 @@ TEST(SparsityFile, a_description_of_another_design_has_a_fault) {
   EXPECT_NE(sparsity_fault(sparsity, design.architecture, design.problem), "");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::description_file_test

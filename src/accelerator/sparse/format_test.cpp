@@ -4,8 +4,7 @@
 
 #include "accelerator/sparse/fiber.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::format_test {
 
 // A tile of 8 rows of 16 words.
 const std::vector<FiberRank> rows_of_words = {{.coordinates = 8, .inside = {1, 16}},
@@ -118,5 +117,4 @@ TEST(FiberRanks, one_rank_takes_all) {
   EXPECT_EQ(two.coordinates(0), (std::vector<double>{128}));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::format_test

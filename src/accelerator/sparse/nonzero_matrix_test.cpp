@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::nonzero_matrix_test {
 
 InputProblem complaint_about(std::string_view text) {
   try {
@@ -54,5 +53,4 @@ TEST(NonzeroMatrix, complaints_name_the_line) {
   EXPECT_FALSE(complaint_about("").expected.empty());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::nonzero_matrix_test

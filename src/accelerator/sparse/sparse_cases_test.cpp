@@ -7,8 +7,7 @@
 
 #include "base/file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::sparse_cases_test {
 
 class PublishedSparseCases : public testing::Test {
  protected:
@@ -92,5 +91,4 @@ TEST_F(PublishedSparseCases, energy_of_every_tensor_at_every_level_is_that_of_it
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::sparse_cases_test

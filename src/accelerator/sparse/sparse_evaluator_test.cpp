@@ -4,8 +4,7 @@
 
 #include "accelerator/sparse/arrival.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::sparse_evaluator_test {
 
 constexpr int dram = 0, buffer = 1;
 
@@ -250,5 +249,4 @@ TEST(SparseEvaluator, wide_accesses_are_needed_if_one_of_their_words_is) {
   EXPECT_EQ(access, 1 - density->empty_probability(std::vector<double>{1, 4}));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::sparse_evaluator_test

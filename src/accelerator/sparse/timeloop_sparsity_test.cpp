@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::timeloop_sparsity_test {
 
 constexpr const char* chip_of_two_levels = R"(
 architecture:
@@ -99,5 +98,4 @@ TEST(TimeloopSparsity, complaints_say_the_line) {
   EXPECT_THROW(sparsity_of({gated_buffer}), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::timeloop_sparsity_test

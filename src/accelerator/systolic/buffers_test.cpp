@@ -6,8 +6,7 @@
 
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::buffers_test {
 
 // 200 words: sets of 2, halves of 100.
 TEST(UnlimitedReadBuffer, words_that_fit_in_a_half_are_fetched_before_the_first_cycle) {
@@ -138,5 +137,4 @@ TEST(WriteBuffer, a_slow_bus_makes_the_array_wait_once_the_sram_is_full) {
   EXPECT_LT(waited, 1000);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::buffers_test

@@ -6,8 +6,7 @@
 #include "accelerator/systolic/weight_fed.h"
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::chip_layers_test {
 
 const std::filesystem::path chip_layers_data = std::filesystem::path(FORETOKEN_SOURCE_DIR) / "data" / "accelerators";
 
@@ -85,5 +84,4 @@ TEST(ChipLayers, a_chip_that_says_neither_is_refused) {
   EXPECT_THROW(run_chip_network(chip, std::span(&layer, 1)), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::chip_layers_test

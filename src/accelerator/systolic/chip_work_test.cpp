@@ -6,8 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::chip_work_test {
 
 const std::filesystem::path chips = std::filesystem::path(FORETOKEN_SOURCE_DIR) / "data" / "accelerators" / "systolic";
 
@@ -81,5 +80,4 @@ TEST(ChipWork, cycles_add_up_and_more_bandwidth_shortens_memory_alone) {
   EXPECT_EQ(after.matrix, before.matrix);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::chip_work_test

@@ -8,8 +8,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::compute_test {
 
 // A processing element that remembers one word to the right, one downwards, and what stays in it.
 struct Cell {
@@ -192,5 +191,4 @@ TEST(SystolicCompute, sizes_below_one_and_beyond_exact_integers_are_refused) {
   EXPECT_THROW(systolic_compute({.rows = 1, .columns = huge}, {.m = huge, .n = 1, .k = 1}), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::compute_test

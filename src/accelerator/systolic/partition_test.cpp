@@ -5,8 +5,7 @@
 #include "accelerator/systolic/compute.h"
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::partition_test {
 
 TEST(Partition, one_core_of_any_kind_is_the_array_alone) {
   const GemmSize gemm{.m = 300, .n = 200, .k = 100};
@@ -53,5 +52,4 @@ TEST(Partition, no_cores_and_too_many_are_refused) {
   EXPECT_THROW(partitioned_gemm({}, {}, {.grid_rows = 0}), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::partition_test

@@ -5,8 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
-namespace foretoken {
-namespace {
+namespace foretoken::scalesim_cases_test {
 
 // Whole numbers exactly; the rest to the four decimals that SCALE-Sim's reports were kept with.
 TEST(ScaleSimCases, every_figure_of_every_case_is_the_reported_one) {
@@ -27,5 +26,4 @@ TEST(ScaleSimCases, every_figure_of_every_case_is_the_reported_one) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::scalesim_cases_test

@@ -5,8 +5,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::scalesim_files_test {
 
 constexpr std::string_view config_text = R"([general]
 run_name = edge
@@ -132,5 +131,4 @@ TEST(ScaleSimFiles, complaints_about_a_topology_name_the_line) {
   EXPECT_THAT(complaint_about_topology("").expected, testing::HasSubstr("at least one layer"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::scalesim_files_test

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::simulate_test {
 
 SystolicArray small_array(Dataflow dataflow) {
   return {.rows = 8,
@@ -84,5 +83,4 @@ TEST(SimulateSystolic, traces_beyond_the_limit_and_tiny_srams_are_refused_while_
   EXPECT_THROW(simulate_systolic({}, {.input_height = 2, .filter_height = 3}), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::simulate_test

@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::systolic_network_test {
 
 double repeated_macs(const RepeatedSystolicLayer& one) {
   const GemmSize gemm = one.layer.gemm();
@@ -78,5 +77,4 @@ TEST(SystolicNetwork, repeats_beyond_what_is_counted_are_refused) {
   EXPECT_THROW(systolic_layer({.name = "conv", .work = grouped, .count = 1 << 30}), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::systolic_network_test

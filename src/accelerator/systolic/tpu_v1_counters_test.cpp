@@ -4,8 +4,7 @@
 
 #include <cmath>
 
-namespace foretoken {
-namespace {
+namespace foretoken::tpu_v1_counters_test {
 
 const std::filesystem::path accelerators = std::filesystem::path(FORETOKEN_SOURCE_DIR) / "data" / "accelerators";
 
@@ -107,5 +106,4 @@ TEST(TpuV1, more_weight_bandwidth_is_never_slower) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::tpu_v1_counters_test

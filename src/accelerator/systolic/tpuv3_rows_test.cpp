@@ -8,8 +8,7 @@
 
 #include "accelerator/systolic/fit_vector_unit.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::tpuv3_rows_test {
 
 SystolicChip tpu_v3() {
   return read_systolic_chip(std::filesystem::path(FORETOKEN_SOURCE_DIR) / "data" / "accelerators" / "systolic" /
@@ -74,5 +73,4 @@ TEST(TpuV3Rows, names_are_read_and_others_are_not) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::tpuv3_rows_test

@@ -8,8 +8,7 @@
 #include "accelerator/evaluator.h"
 #include "base/text.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::loop_nest_cases_test {
 
 constexpr double rounding = 1e-9;  // means over instances are printed without their fraction
 
@@ -89,5 +88,4 @@ TEST_P(PublishedLoopNests, figures_of_the_later_version_are_met_too) {
 INSTANTIATE_TEST_SUITE_P(Timeloop, PublishedLoopNests,
                          testing::Values("dense_cases.json", "own_cases.json", "conv1_eyeriss_cases.json"));
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::loop_nest_cases_test

@@ -4,8 +4,7 @@
 
 #include "accelerator/validate/validate_accelerator.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::pim_figures_test {
 
 TEST(PimFigures, a_table_of_prim_runs_is_recognised_and_grouped_by_benchmark) {
   const std::filesystem::path table = std::filesystem::path(testing::TempDir()) / "prim_runs.csv";
@@ -23,5 +22,4 @@ TEST(PimFigures, a_table_of_prim_runs_is_recognised_and_grouped_by_benchmark) {
   std::filesystem::remove(table);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::pim_figures_test

@@ -5,8 +5,7 @@
 #include "accelerator/validate/validate_accelerator.h"
 #include "base/file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::validate_accelerator_test {
 
 TEST(ChipFigures, every_shipped_file_of_published_figures_is_read) {
   const std::filesystem::path shipped = FORETOKEN_SOURCE_DIR "/data/accelerators";
@@ -29,5 +28,4 @@ TEST(PublishedCases, every_file_of_other_tools_is_met) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::validate_accelerator_test

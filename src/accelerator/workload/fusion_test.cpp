@@ -5,8 +5,7 @@
 #include "accelerator/workload/operator_problems.h"
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::fusion_test {
 
 Architecture small_chip(int64_t buffer_words) {
   return {
@@ -92,5 +91,4 @@ TEST(NetworkMap, totals_are_the_sums_over_layers_for_any_number_of_threads) {
   EXPECT_EQ(one.totals.cycles, cycles);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::fusion_test

@@ -6,8 +6,7 @@
 #include "model/onnx/test_graphs.h"
 #include "model/onnx/work.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::graph_layers_test {
 
 double multiplications(const std::vector<NetworkLayer>& layers) {
   double sum = 0;
@@ -53,5 +52,4 @@ TEST(GraphLayers, a_graph_that_multiplies_nothing_is_refused) {
   EXPECT_THROW(graph_layers(graph.graph()), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::graph_layers_test

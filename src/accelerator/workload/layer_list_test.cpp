@@ -6,8 +6,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::layer_list_test {
 
 std::vector<AcceleratorLayer> parsed(const std::string& text) {
   const Json document = parse_json(text, "layers.json");
@@ -74,5 +73,4 @@ TEST(LayerList, wrong_layers_are_named_with_their_place) {
   EXPECT_NE(complaint("").find("at least one layer"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::layer_list_test

@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::network_layer_test {
 
 TEST(NetworkLayer, a_batch_multiplies_the_work_whatever_the_layer) {
   const NetworkLayer layers[] = {
@@ -39,5 +38,4 @@ TEST(NetworkLayer, dilation_is_refused_with_the_name_of_its_layer) {
   EXPECT_NO_THROW(refuse_dilation({.name = "plain", .work = ConvShape{}}));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::network_layer_test

@@ -4,8 +4,7 @@
 
 #include "model/work.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::operator_problems_test {
 
 double flops(const KernelShape& shape) {
   double sum = 0;
@@ -63,5 +62,4 @@ TEST(OperatorProblems, a_convolution_reads_the_rows_its_windows_cover) {
   EXPECT_EQ(tensor_words(conv.tensors[find_tensor(conv, "Outputs")], conv), 64 * 112 * 112);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::operator_problems_test

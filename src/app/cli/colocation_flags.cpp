@@ -14,7 +14,7 @@
 namespace foretoken {
 namespace {
 
-constexpr const char* flag_name = "--colocate";
+constexpr const char* colocate_flag = "--colocate";
 constexpr const char* sharing_heading = "Several models on one device";
 
 // Parts of an A100, H100 or H200 (NVIDIA Multi-Instance GPU User Guide, supported profiles): sevenths of the
@@ -36,7 +36,7 @@ const MigProfile& mig_profile(const std::string& name) {
   const auto found = std::find_if(std::begin(mig_profiles), std::end(mig_profiles),
                                   [&](const MigProfile& profile) { return profile.name == name; });
   if (found == std::end(mig_profiles)) {
-    throw InputError({.source = flag_name,
+    throw InputError({.source = colocate_flag,
                       .path = "mig",
                       .value = printable(name),
                       .expected = fmt::format("one of {}, with --gpu-sharing mig", fmt::join(mig_names(), ", ")),
@@ -58,7 +58,7 @@ void check_partitions(const std::vector<ColocatedEngineFlags>& engines) {
     memory += mig_profile(engine.mig).memory;
   }
   if (processors > mig_processors || memory > mig_memory) {
-    throw InputError({.source = flag_name,
+    throw InputError({.source = colocate_flag,
                       .path = "mig",
                       .value = fmt::format("{}/{} of the processors, {}/{} of the memory", processors, mig_processors,
                                            memory, mig_memory),
@@ -75,7 +75,7 @@ void divide_memory(std::vector<ColocatedEngineFlags>& engines, Sharing sharing) 
         sharing == Sharing::mig ? mig_share(engine.mig).bandwidth : 1 / static_cast<double>(engines.size());
     if (kind.budget != MemoryBudget::of_total) {
       if (flags.memory_fraction == 0) {
-        throw InputError({.source = flag_name,
+        throw InputError({.source = colocate_flag,
                           .path = std::string(kind.fraction_name),
                           .expected = fmt::format("given for each engine: {} divides what it finds free", kind.name)});
       }
@@ -96,7 +96,7 @@ void check_memory(const std::vector<ReplicaGroup>& groups) {
   for (const ReplicaGroup& group : groups) used += group.memory.total.value - group.memory.unused.value;
   const double total = groups.front().memory.total.value;
   if (used <= total) return;
-  throw InputError({.source = flag_name,
+  throw InputError({.source = colocate_flag,
                     .path = "gpu-memory-utilization",
                     .value = fmt::format("{} of {} together", bytes_text(used), bytes_text(total)),
                     .expected = "engines that fit beside each other, or --gpu-sharing swap: one in memory at a time"});
@@ -106,7 +106,7 @@ void check_same_device(const std::vector<ReplicaGroup>& groups) {
   for (const ReplicaGroup& group : groups) {
     const ReplicaSummary own = group.summary(), first = groups.front().summary();
     if (own.device == first.device && own.devices_each == first.devices_each && group.count == 1) continue;
-    throw InputError({.source = flag_name,
+    throw InputError({.source = colocate_flag,
                       .value = fmt::format("{} x {}, {} of them", own.devices_each, own.device, group.count),
                       .expected = fmt::format("engines on the same {} x {}", first.devices_each, first.device)});
   }
@@ -116,7 +116,7 @@ void check_same_device(const std::vector<ReplicaGroup>& groups) {
 
 void ColocationFlags::declare(Options& options) {
   options.heading(sharing_heading);
-  options.texts(flag_name, engines,
+  options.texts(colocate_flag, engines,
                 "An engine, once for each: flags without their dashes as in --replica, and load-share (of the "
                 "requests), mps-percentage (of the processors), mig (1g, 2g, 3g, 4g, 7g): "
                 "model=Llama-3.1-8B,load-share=0.7");
@@ -138,7 +138,7 @@ void ColocationFlags::check_use(const Options& options) const {
     options.refuse({}, {sharing_heading}, "no --colocate");
     return;
   }
-  options.refuse({"--replica", "--replicas", "--router", "--prefill-pool", "--decode-pool"}, {}, flag_name);
+  options.refuse({"--replica", "--replicas", "--router", "--prefill-pool", "--decode-pool"}, {}, colocate_flag);
   const std::string shared = "--gpu-sharing " + sharing;
   if (sharing != "time_slicing") options.refuse({"--switch-time"}, {}, shared);
   if (sharing != "swap") options.refuse({"--swap-after", "--sleep-level", "--weights-disk-bandwidth"}, {}, shared);
@@ -151,7 +151,7 @@ std::vector<ColocatedEngineFlags> ColocationFlags::read(const ReplicaFlags& comm
   double load = 0;
   for (const std::string& settings : engines) {
     ColocatedEngineFlags engine;
-    engine.replica = common.with(flag_name, settings, [&](Options& options) {
+    engine.replica = common.with(colocate_flag, settings, [&](Options& options) {
       options.number("--load-share", engine.load_share, {.least = 0, .most = 1e12}, "Of the requests");
       options.number("--mps-percentage", engine.mps_percentage, {.least = 1, .most = 100}, "Of the processors");
       options.text("--mig", engine.mig, "Part of the device");
@@ -159,12 +159,13 @@ std::vector<ColocatedEngineFlags> ColocationFlags::read(const ReplicaFlags& comm
     load += engine.load_share;
     if (how == Sharing::mig || !engine.mig.empty()) mig_profile(how == Sharing::mig ? engine.mig : "");
     if (how != Sharing::mps && engine.mps_percentage != 100) {
-      throw InputError({.source = flag_name, .path = "mps-percentage", .expected = "--gpu-sharing mps"});
+      throw InputError({.source = colocate_flag, .path = "mps-percentage", .expected = "--gpu-sharing mps"});
     }
     result.push_back(std::move(engine));
   }
   if (given() && load <= 0) {
-    throw InputError({.source = flag_name, .path = "load-share", .value = "0", .expected = "above 0 for some engine"});
+    throw InputError(
+        {.source = colocate_flag, .path = "load-share", .value = "0", .expected = "above 0 for some engine"});
   }
   if (how == Sharing::mig) check_partitions(result);
   if (how != Sharing::swap) divide_memory(result, how);

@@ -5,8 +5,7 @@
 
 #include "app/cli/command.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::completion_test {
 
 using testing::Contains;
 using testing::ElementsAre;
@@ -62,5 +61,4 @@ TEST(Completion, has_a_script_for_each_shell) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::completion_test

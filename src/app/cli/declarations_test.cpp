@@ -7,8 +7,7 @@
 
 #include "app/cli/command_line.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::declarations_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -75,5 +74,4 @@ TEST(Declarations, of_all_commands_explain_each_flag_and_use_no_name_twice) {
   for (const CommandKind& kind : all_commands()) check_each(declaration_of(kind));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::declarations_test

@@ -112,8 +112,9 @@ Answer profile_fusion(const FusionProfileRequest& request, const Library& librar
   const FusionPlan plan = fusion_plan();
   for (const FusionModel& model : plan.models) write_file(models / (model.name + ".onnx"), onnx_text(model.file));
   ModelRunner runner(std::move(command), models, request);
-  const FusionOptions options{.noise_share = request.noise_percent / 100, .passes = static_cast<int>(request.passes)};
-  const FusionResult result = find_fusion(
+  const FindFusionOptions options{.noise_share = request.noise_percent / 100,
+                                  .passes = static_cast<int>(request.passes)};
+  const FoundFusion result = find_fusion(
       plan, [&](std::span<const std::string> names) { return runner.times(names); }, options);
 
   const FusionSubject subject{.runtime = request.runtime.empty() ? runner.runtime() : request.runtime,

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::help_layout_test {
 
 TEST(HelpLayout, prose_is_wrapped_without_indent) {
   const std::string laid = laid_out_notes(std::string(60, 'a') + " " + std::string(60, 'b'));
@@ -27,5 +26,4 @@ TEST(HelpLayout, what_is_quoted_stays_in_one_line) {
             "  foretoken compare \\\n      --first " + quoted + " \\\n      --second x");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::help_layout_test

@@ -6,8 +6,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::known_names_test {
 
 TEST(KnownNames, an_unknown_one_is_refused_with_the_nearest) {
   const std::vector<std::string> known = {"megatron", "mosaic-foundry"};
@@ -23,5 +22,4 @@ TEST(KnownNames, an_unknown_one_is_refused_with_the_nearest) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::known_names_test

@@ -5,8 +5,7 @@
 
 #include "app/cli/command_line.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::manual_test {
 
 using testing::HasSubstr;
 
@@ -26,5 +25,4 @@ TEST(Manual, sets_text_as_it_is) {
   EXPECT_THAT(manual_page({&command, 1}, "1"), HasSubstr("\\&.hidden\n\\&'quoted' a\\eb\n"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::manual_test

@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::options_test {
 
 constexpr Range<int64_t> any{.least = 0, .most = 1'000'000'000'000};
 
@@ -90,5 +89,4 @@ TEST(Options, a_refusal_says_all_of_why) {
       });
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::options_test

@@ -6,8 +6,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::ranks_test {
 
 Rank rank_with(const std::map<std::string, std::string>& variables) {
   return rank_from([&](const std::string& name) {
@@ -68,5 +67,4 @@ TEST(Ranks, numbers_that_make_no_sense_are_named) {
   EXPECT_THROW(rank_with({{"PMI_RANK", "0"}, {"PMI_SIZE", "0"}}), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::ranks_test

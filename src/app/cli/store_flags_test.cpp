@@ -6,8 +6,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::store_flags_test {
 
 Environment launched_as(const std::map<std::string, std::string>& variables) {
   return [variables](const std::string& name) {
@@ -40,5 +39,4 @@ TEST(StoreFlags, flags_count_more_than_the_launcher) {
   EXPECT_EQ((StoreFlags{.store = "file", .rank = 2, .ranks = 4}.own_rank(second_of_two()).number), 2);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::store_flags_test

@@ -5,8 +5,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::completion_request_test {
 
 CompletionRequest chat(const std::string& fields) {
   return read_completion_request(CompletionKind::chat,
@@ -89,5 +88,4 @@ TEST(CompletionRequest, complains_about_what_it_cannot_answer_and_names_the_fiel
   EXPECT_EQ(complaint(CompletionKind::text, R"({"prompt": "a", "logprobs": null, "echo": false})"), "");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::completion_request_test

@@ -8,8 +8,7 @@
 #include "app/http/test_client.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::endpoint_endpoint_test {
 
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -269,5 +268,4 @@ TEST_F(EndpointTest, streams_that_are_under_way_end_before_the_server_does) {
   EXPECT_EQ(events_of(parsed_answer(bytes).body).size(), 300U);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::endpoint_endpoint_test

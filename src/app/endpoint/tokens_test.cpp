@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::tokens_test {
 
 std::vector<TokenId> tokens_of(std::string_view text) {
   std::vector<TokenId> tokens;
@@ -58,5 +57,4 @@ TEST(BlockNumbers, are_those_of_full_blocks_and_equal_exactly_while_tokens_are) 
   EXPECT_EQ(a[2], b[2]);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::tokens_test

@@ -4,8 +4,7 @@
 
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::request_parser_test {
 
 struct Reading {
   std::vector<HttpRequest> requests;
@@ -142,5 +141,4 @@ TEST(HttpMessage, answers_carry_their_length_or_come_in_chunks) {
   EXPECT_EQ(stream, "10\r\n0123456789abcdef\r\n");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::request_parser_test

@@ -8,8 +8,7 @@
 #include "app/http/test_client.h"
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::server_test {
 
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -157,5 +156,4 @@ TEST(HttpServer, complains_about_an_address_that_is_taken_or_none) {
   EXPECT_THROW(HttpServer({.host = "localhost"}, service), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::server_test

@@ -10,8 +10,7 @@
 #include "app/page/page_html.h"
 #include "base/json.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::page_service_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -172,5 +171,4 @@ TEST_F(PageServiceTest, a_client_that_leaves_frees_the_only_worker) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::page_service_test

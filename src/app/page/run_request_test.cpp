@@ -14,8 +14,7 @@
 #include "base/file.h"
 #include "base/text.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::run_request_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -219,5 +218,4 @@ TEST(RunRequest, more_memory_bandwidth_never_slows_a_step_down) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::run_request_test

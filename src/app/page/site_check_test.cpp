@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::site_check_test {
 
 std::string problem_of(HttpHeaders headers, std::string method = "POST") {
   return site_problem({.method = std::move(method), .path = "/api/run", .headers = std::move(headers)},
@@ -38,5 +37,4 @@ TEST(SiteCheck, a_link_elsewhere_may_lead_to_the_page) {
   EXPECT_NE(problem_of(headers, "POST"), "");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::site_check_test

@@ -6,8 +6,7 @@
 
 #include "app/cli/progress.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::work_pool_test {
 
 // Waits for the result of one piece of work; progress goes to `progress`.
 std::string result_of(WorkPool& pool, uint64_t id, std::vector<std::string>* progress = nullptr) {
@@ -113,5 +112,4 @@ TEST(WorkPool, its_end_stops_what_runs) {
   begun.get_future().wait();
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::work_pool_test

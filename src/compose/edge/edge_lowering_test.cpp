@@ -5,8 +5,7 @@
 #include "model/onnx/test_graphs.h"
 #include "model/onnx/work.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::edge_lowering_test {
 
 FusionRules shipped_rules() {
   return read_fusion_rules(FORETOKEN_SOURCE_DIR "/data/edge/fusion/onnxruntime.json");
@@ -136,5 +135,4 @@ TEST(EdgeLowering, a_larger_batch_is_the_same_as_one_that_is_bound) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::edge_lowering_test

@@ -6,8 +6,7 @@
 #include "kernel/edge/edge_predictor_file.h"
 #include "model/onnx/test_graphs.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::edge_model_test {
 
 EdgePredictor shipped_predictor() {
   return read_edge_predictor(FORETOKEN_SOURCE_DIR "/data/edge/devices/neoverse_v1_ort.json");
@@ -120,5 +119,4 @@ TEST(EdgeAdvice, depthwise_convolutions_are_named_where_they_take_the_time) {
   EXPECT_NE(advice.front().text.find("depthwise"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::edge_model_test

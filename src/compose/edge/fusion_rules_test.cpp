@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "model/onnx/test_graphs.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::fusion_rules_test {
 
 std::string rules_file(const std::string& rules) {
   return R"({"format": "foretoken-fusion-rules", "version": 1, "runtime": "test", "about": "a test", "rules": [)" +
@@ -109,5 +108,4 @@ TEST(FusionRules, those_that_ship_are_read) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::fusion_rules_test

@@ -7,8 +7,7 @@
 #include "base/json.h"
 #include "network/chakra/groups.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::chakra_writer_test {
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -151,5 +150,4 @@ TEST(ProfileChakra, older_traces_note_messages_on_the_operator) {
   EXPECT_EQ(integer_value(*node.find("comm_type")), 2);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::chakra_writer_test

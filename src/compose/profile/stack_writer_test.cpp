@@ -11,8 +11,7 @@
 #include "compose/profile/test_trace.h"
 #include "hardware/catalogue.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::stack_writer_test {
 
 using testing::HasSubstr;
 
@@ -138,5 +137,4 @@ TEST(StackFromProfile, two_steps_of_one_phase_are_refused) {
   EXPECT_THROW(imported({profiled(2), profiled(3)}), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::stack_writer_test

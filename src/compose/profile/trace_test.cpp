@@ -8,8 +8,7 @@
 #include "compose/profile/summary.h"
 #include "compose/profile/test_trace.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::profile_trace_test {
 
 using testing::HasSubstr;
 
@@ -103,5 +102,4 @@ TEST(KernelClass, names_of_real_kernels_are_told_apart) {
   EXPECT_EQ(role("something_else"), KernelRole::unknown);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::profile_trace_test

@@ -7,8 +7,7 @@
 
 #include "base/file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::cpu_sweep_test {
 
 constexpr CpuSweepOptions short_samples{.samples = 1, .sample_seconds = 1e-6};
 
@@ -57,5 +56,4 @@ TEST(CpuSweep, its_table_reads_back_as_the_same_rows) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::cpu_sweep_test

@@ -5,8 +5,7 @@
 
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::edge_kernel_test {
 
 using namespace test_support;
 using testing::HasSubstr;
@@ -70,5 +69,4 @@ TEST(EdgeKernel, what_is_wrong_is_said_with_its_place) {
   EXPECT_THAT(problem("conv", "ic=1;oc=1;h=1;oh=1;k=1;s=1;act=tanh").expected, HasSubstr("swish"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::edge_kernel_test

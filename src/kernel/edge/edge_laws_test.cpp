@@ -4,8 +4,7 @@
 
 #include "kernel/edge/edge_test_sweep.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::edge_laws_test {
 
 using namespace test_support;
 
@@ -86,5 +85,4 @@ TEST(EdgeLaws, there_is_no_step_where_a_tensor_outgrows_the_cache) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::edge_laws_test

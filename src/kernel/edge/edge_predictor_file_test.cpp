@@ -8,8 +8,7 @@
 #include "kernel/edge/edge_test_sweep.h"
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::edge_predictor_file_test {
 
 using namespace test_support;
 using testing::HasSubstr;
@@ -190,5 +189,4 @@ TEST(EdgePredictorFile, every_shipped_predictor_loads) {
   EXPECT_GT(files, 0u);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::edge_predictor_file_test

@@ -5,8 +5,7 @@
 #include "kernel/edge/edge_test_sweep.h"
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::edge_predictor_test {
 
 using namespace test_support;
 
@@ -71,5 +70,4 @@ TEST(EdgePredictor, a_product_without_a_sweep_takes_the_prices_of_its_nearest_ki
   EXPECT_EQ(problem_of([&] { predictor.kernel_seconds(vector); }).value, "gemm1");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::edge_predictor_test

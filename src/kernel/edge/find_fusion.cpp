@@ -42,7 +42,7 @@ std::string_view fusion_verdict_name(FusionVerdict verdict) {
   }
 }
 
-FusionFinding judge_fusion(const FusionProbe& probe, const FusionTimes& seconds, const FusionOptions& options) {
+FusionFinding judge_fusion(const FusionProbe& probe, const FusionTimes& seconds, const FindFusionOptions& options) {
   ensure(!probe.parts.empty(), "a chain has parts");
   FusionFinding finding{.name = probe.name, .chain = probe.chain};
   const double whole = seconds.at(probe.whole.model);
@@ -67,7 +67,7 @@ FusionFinding judge_fusion(const FusionProbe& probe, const FusionTimes& seconds,
   return finding;
 }
 
-FusionResult find_fusion(const FusionPlan& plan, const FusionRunner& run, const FusionOptions& options) {
+FoundFusion find_fusion(const FusionPlan& plan, const FusionRunner& run, const FindFusionOptions& options) {
   FusionTimes least;
   std::vector<const FusionProbe*> open;
   for (const FusionProbe& probe : plan.probes) open.push_back(&probe);
@@ -80,7 +80,7 @@ FusionResult find_fusion(const FusionPlan& plan, const FusionRunner& run, const 
       return pass > 0 && judge_fusion(*probe, least, options).verdict != FusionVerdict::unsure;
     });
   }
-  FusionResult result;
+  FoundFusion result;
   for (const FusionProbe& probe : plan.probes) {
     if (is_timed(probe, least)) {
       result.findings.push_back(judge_fusion(probe, least, options));

@@ -13,7 +13,7 @@
 
 namespace foretoken {
 
-struct FusionOptions {
+struct FindFusionOptions {
   double least_share = 0.5;   // of what could be saved: more than this is fused (nn-Meter's alpha)
   double noise_share = 0.02;  // of each time: how far it may be off
   int passes = 4;             // at most; chains that are clear after two are not timed again
@@ -38,17 +38,17 @@ using FusionTimes = std::map<std::string, double>;
 
 // saved = sum of the parts - whole; possible = sum of the parts - longest part. Fused: saved is beyond least_share of
 // what is possible by more than the noise, which is that of all times in quadrature; apart: short of it by more.
-FusionFinding judge_fusion(const FusionProbe& probe, const FusionTimes& seconds, const FusionOptions& options = {});
+FusionFinding judge_fusion(const FusionProbe& probe, const FusionTimes& seconds, const FindFusionOptions& options = {});
 
 // Times models, by their names; a model that cannot be run has no time.
 using FusionRunner = std::function<FusionTimes(std::span<const std::string> models)>;
 
-struct FusionResult {
+struct FoundFusion {
   std::vector<FusionFinding> findings;
   std::vector<std::string> not_run;  // chains with a model that the runtime refused
 };
 
 // Least time of each model over the passes; after the second, only chains that are not clear yet are timed.
-FusionResult find_fusion(const FusionPlan& plan, const FusionRunner& run, const FusionOptions& options = {});
+FoundFusion find_fusion(const FusionPlan& plan, const FusionRunner& run, const FindFusionOptions& options = {});
 
 }  // namespace foretoken

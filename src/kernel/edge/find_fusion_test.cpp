@@ -8,8 +8,7 @@
 #include "model/onnx/graph.h"
 #include "model/onnx/writer.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::find_fusion_test {
 
 constexpr double call_seconds = 20e-6;
 
@@ -105,7 +104,7 @@ TEST(FindFusion, what_a_made_up_runtime_fuses_is_found_and_nothing_else) {
   const FusionPlan plan = fusion_plan();
   const std::set<std::string> fused = {"conv_relu", "gelu_chain", "matmul_bias", "layer_norm_chain"};
   MadeUpRuntime runtime(plan, fused);
-  const FusionResult result = find_fusion(plan, std::ref(runtime));
+  const FoundFusion result = find_fusion(plan, std::ref(runtime));
   EXPECT_EQ(runtime.passes, 2);
   EXPECT_EQ(runtime.timed.size(), plan.models.size());
   EXPECT_EQ(result.findings.size(), plan.probes.size());
@@ -121,7 +120,7 @@ TEST(FindFusion, only_chains_that_are_not_clear_are_timed_again_and_the_least_ti
       pair_probe(),
       {.name = "clear", .chain = {"C", "D"}, .whole = {"cd", "empty"}, .parts = {{"c", "empty"}, {"d", "empty"}}}};
   std::vector<std::vector<std::string>> asked;
-  const FusionResult result = find_fusion(plan, [&](std::span<const std::string> models) {
+  const FoundFusion result = find_fusion(plan, [&](std::span<const std::string> models) {
     asked.emplace_back(models.begin(), models.end());
     FusionTimes seconds = pair_times(asked.size() < 3 ? 125e-6 : 100e-6);  // disturbed, then quiet
     seconds.insert({{"c", call_seconds + 50e-6}, {"d", call_seconds + 50e-6}, {"cd", call_seconds + 100e-6}});
@@ -136,7 +135,7 @@ TEST(FindFusion, only_chains_that_are_not_clear_are_timed_again_and_the_least_ti
 TEST(FindFusion, a_model_that_the_runtime_refuses_is_said) {
   FusionPlan plan;
   plan.probes = {pair_probe()};
-  const FusionResult result = find_fusion(plan, [](std::span<const std::string> /*models*/) {
+  const FoundFusion result = find_fusion(plan, [](std::span<const std::string> /*models*/) {
     return FusionTimes{{"a", 1e-3}};
   });
   EXPECT_TRUE(result.findings.empty());
@@ -174,5 +173,4 @@ TEST(FusionPlan, the_parts_of_a_chain_are_the_chain_and_empty_models_have_none_o
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::find_fusion_test

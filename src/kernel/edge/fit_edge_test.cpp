@@ -8,8 +8,7 @@
 #include "kernel/edge/edge_test_sweep.h"
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::fit_edge_test {
 
 using namespace test_support;
 
@@ -65,5 +64,4 @@ TEST(FitEdge, left_out_kernels_of_a_measured_core_come_out_within_five_percent) 
   EXPECT_NEAR(summary.mape, shipped.cross_validated_mape, 0.1);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::fit_edge_test

@@ -4,8 +4,7 @@
 
 #include "kernel/edge/edge_test_sweep.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::validate_edge_test {
 
 using namespace test_support;
 
@@ -43,5 +42,4 @@ TEST(ValidateEdge, kernels_that_no_sweep_knows_are_listed_with_their_rows) {
   EXPECT_EQ(rows[validation.skipped.front().row - 1].kernel.kind, EdgeKernelKind::gelu);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::validate_edge_test

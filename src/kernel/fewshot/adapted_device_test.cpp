@@ -13,8 +13,7 @@
 #include "kernel/fewshot/measure_next.h"
 #include "kernel/fewshot/validate_fewshot.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::adapted_device_test {
 
 const ArchitectureSpace& space() {
   return architecture_space("nasbench201");
@@ -244,5 +243,4 @@ TEST(FitPrior, odds_are_shares) {
   EXPECT_NEAR(centre, 1, 1e-9);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::adapted_device_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::failed_rows_test {
 
 struct Drawn {
   ArchitectureTable architectures;
@@ -51,5 +50,4 @@ TEST(FailedRows, failed_rows_are_left_out_and_counted) {
   EXPECT_EQ(usable.positions[7], 8U);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::failed_rows_test

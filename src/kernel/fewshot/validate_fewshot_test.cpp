@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::validate_fewshot_test {
 
 TEST(DeviceFamily, batch_sizes_of_a_gpu_are_one_family_and_model_numbers_stay) {
   EXPECT_EQ(device_family("1080ti_32"), "1080ti");
@@ -29,5 +28,4 @@ TEST(ValidateFewshot, published_devices_left_out_are_predicted_from_ten_timings)
   EXPECT_EQ(result.sums.queries, 0U);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::validate_fewshot_test

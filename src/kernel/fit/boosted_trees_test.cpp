@@ -10,8 +10,7 @@
 #include "base/random.h"
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::boosted_trees_test {
 
 using test_support::problem_of;
 using testing::HasSubstr;
@@ -209,5 +208,4 @@ TEST_F(DamagedTrees, a_missing_key_is_named) {
   EXPECT_THAT(problem.path + problem.expected + problem.value, HasSubstr("levels_u8"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::boosted_trees_test

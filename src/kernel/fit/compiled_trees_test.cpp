@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::compiled_trees_test {
 
 SymmetricTrees random_trees(size_t count, size_t features, size_t thresholds, RandomStream& random) {
   SymmetricTrees trees;
@@ -65,5 +64,4 @@ TEST(CompiledTrees, trees_that_are_too_deep_or_lack_leaves_are_refused) {
   EXPECT_THROW(CompiledTrees{bare}, InternalError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::compiled_trees_test

@@ -5,8 +5,7 @@
 #include "kernel/evaluate.h"
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::fit_calibration_test {
 
 using namespace test_support;
 
@@ -157,5 +156,4 @@ TEST(FitCalibration, generations_are_instruction_sets_and_blackwell_datacentre_p
   EXPECT_EQ(generation_of(Device{.architecture = "Ironwood"}), "Ironwood");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::fit_calibration_test

@@ -6,8 +6,7 @@
 #include "base/file.h"
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::fit_calibrations_test {
 
 using namespace test_support;
 using testing::HasSubstr;
@@ -169,5 +168,4 @@ TEST_F(FitCalibrationsTest, rows_without_a_form_or_a_complete_device_are_left_ou
   EXPECT_EQ(text("more"), text("clean"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::fit_calibrations_test

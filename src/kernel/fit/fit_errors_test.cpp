@@ -6,8 +6,7 @@
 
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::fit_errors_test {
 
 // Errors around `middle` with the given spread, of kernels that take `seconds`.
 FitErrors errors_around(double middle, double spread, double seconds, size_t count, uint64_t seed) {
@@ -68,5 +67,4 @@ TEST(FitErrorsTest, one_group_alone_says_nothing_about_others) {
   EXPECT_EQ(half_widths_across({}, coverage_of).at(50e-6), 1);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::fit_errors_test

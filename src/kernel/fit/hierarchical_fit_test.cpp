@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::hierarchical_fit_test {
 
 // Synthetic devices with a planted law: time = floor + size / rate, both constants times a factor per device.
 struct Planted {
@@ -185,5 +184,4 @@ TEST(HierarchicalFit, offsets_and_bounds_that_do_not_fit_are_our_own_mistake) {
   EXPECT_THROW(solve(short_effect, zero), InternalError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::hierarchical_fit_test

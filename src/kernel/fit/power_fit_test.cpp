@@ -9,8 +9,7 @@
 #include "base/random.h"
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::fit_power_fit_test {
 
 const Device& h200() {
   static const Device device = test_support::hardware().device("h200_sxm");
@@ -123,5 +122,4 @@ TEST_F(SustainedTable, broken_rows_are_named) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::fit_power_fit_test

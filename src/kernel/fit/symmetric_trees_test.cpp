@@ -5,8 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace foretoken {
-namespace {
+namespace foretoken::symmetric_trees_test {
 
 // A tree of two questions and one of none.
 SymmetricTrees two_trees() {
@@ -44,5 +43,4 @@ TEST(SymmetricTrees, arrays_that_do_not_make_trees_are_told_by_name) {
   EXPECT_STREQ(trees.flaw(2)->array, "levels");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::symmetric_trees_test

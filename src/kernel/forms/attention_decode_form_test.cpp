@@ -4,8 +4,7 @@
 
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::attention_decode_form_test {
 
 using namespace test_support;
 
@@ -112,5 +111,4 @@ TEST_F(DecodeForm, unknown_kernels_are_what_vllm_runs) {
   EXPECT_NE(seconds(shape, "fa3", "h100_sxm"), seconds(shape, "fa2", "h100_sxm"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::attention_decode_form_test

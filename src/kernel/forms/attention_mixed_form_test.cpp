@@ -6,8 +6,7 @@
 #include "kernel/forms/attention_prefill_form.h"
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::attention_mixed_form_test {
 
 using namespace test_support;
 
@@ -126,5 +125,4 @@ TEST(AttentionDecodeForm, unequal_decodes_take_longer_only_where_no_context_is_s
   EXPECT_GT(excess(32), excess(256));  // a longer queue hides the last one better
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::attention_mixed_form_test

@@ -4,8 +4,7 @@
 
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::attention_prefill_form_test {
 
 using namespace test_support;
 
@@ -141,5 +140,4 @@ TEST(EncoderForm, every_token_sees_all_keys) {
   EXPECT_EQ(at(*encoder, AttentionPhase::encoder, true), all);  // an encoder has no causal mask
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::attention_prefill_form_test

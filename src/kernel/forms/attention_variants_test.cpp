@@ -6,8 +6,7 @@
 
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::attention_variants_test {
 
 using namespace test_support;
 
@@ -71,5 +70,4 @@ TEST(AttentionVariants, the_multiply_is_in_fp8_only_where_cache_kernel_and_shape
   EXPECT_FALSE(multiplies_in_fp8({.kv_dtype = DType::fp8, .math = DType::bf16}, fa3));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::attention_variants_test

@@ -4,8 +4,7 @@
 
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::call_test {
 
 using namespace test_support;
 
@@ -117,5 +116,4 @@ TEST(FormCall, what_is_neither_a_cuda_nor_a_cdna_gpu_or_lacks_a_fact_is_incomple
   EXPECT_FALSE(traits_of(device).complete);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::call_test

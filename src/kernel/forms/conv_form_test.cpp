@@ -4,8 +4,7 @@
 
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::conv_form_test {
 
 using namespace test_support;
 
@@ -57,5 +56,4 @@ TEST(ConvForm, more_images_channels_or_pixels_are_never_faster) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::conv_form_test

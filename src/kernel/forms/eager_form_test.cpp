@@ -5,8 +5,7 @@
 #include "kernel/evaluate.h"
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::eager_form_test {
 
 using namespace test_support;
 
@@ -100,5 +99,4 @@ TEST(EagerForm, softmax_of_long_rows_passes_over_them_again) {
   EXPECT_GT(per_element(16384), 1.4 * per_element(1024));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::eager_form_test

@@ -6,8 +6,7 @@
 
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::form_math_test {
 
 TEST(FormMath, quick_logarithm_is_right_to_eleven_digits) {
   RandomStream random(1, "logarithm");
@@ -170,5 +169,4 @@ TEST(FormMath, a_million_tokens_are_counted_without_overflow) {
   EXPECT_EQ(walk.most_blocks, (1 << 20) / 64);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::form_math_test

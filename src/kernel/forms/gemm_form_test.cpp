@@ -5,8 +5,7 @@
 #include "base/random.h"
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::gemm_form_test {
 
 using test_support::form_seconds;
 using test_support::start_constants;
@@ -54,5 +53,4 @@ TEST(GemmForm, cold_calls_look_for_cold_measurements_of_the_same_kernel) {
   EXPECT_EQ(cold->measured_as(unknown), "") << "an engine's own kernel was measured warm";
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::gemm_form_test

@@ -7,8 +7,7 @@
 #include "kernel/test_support.h"
 #include "model/work.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::linear_attention_form_test {
 
 using namespace test_support;
 
@@ -111,5 +110,4 @@ TEST(LinearAttentionForm, a_multiply_is_none_of_its_business) {
   EXPECT_THROW(seconds(GemmShape{}, traits_named("h100_sxm")), InternalError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::linear_attention_form_test

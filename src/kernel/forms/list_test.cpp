@@ -8,8 +8,7 @@
 
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::forms_list_test {
 
 using namespace test_support;
 
@@ -329,5 +328,4 @@ TEST(Forms, a_backward_pass_has_no_form_but_attentions_because_forms_know_the_fo
   EXPECT_NE(form_kind_of(form_family(NormShape{.pass = Pass::forward})), nullptr);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::forms_list_test

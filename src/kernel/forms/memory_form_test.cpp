@@ -6,8 +6,7 @@
 #include "kernel/test_support.h"
 #include "model/work.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::memory_form_test {
 
 using namespace test_support;
 
@@ -76,5 +75,4 @@ TEST(MemoryForm, a_multiply_is_none_of_its_business) {
   EXPECT_THROW(seconds(GemmShape{}, traits_named("h100_sxm")), InternalError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::memory_form_test

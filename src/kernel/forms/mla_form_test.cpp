@@ -4,8 +4,7 @@
 
 #include "kernel/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::mla_form_test {
 
 using namespace test_support;
 
@@ -115,5 +114,4 @@ TEST(MlaDecodeForm, sparse_attention_reads_the_chosen_keys_only) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::mla_form_test

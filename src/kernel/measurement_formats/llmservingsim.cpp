@@ -28,7 +28,7 @@ struct TableName {
 };
 
 // "tp2_dense.csv.gz" -> {2, "dense"}.
-std::optional<TableName> table_name(const fs::path& path) {
+std::optional<TableName> parsed_table_name(const fs::path& path) {
   std::string name = path.filename().string();
   if (name.ends_with(".gz")) name.resize(name.size() - 3);
   if (!name.ends_with(".csv") || !name.starts_with("tp")) return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<TableName> table_name(const fs::path& path) {
 constexpr std::string_view bf16_folder = "_bf16";
 
 std::optional<FormatMatch> match(const fs::path& path) {
-  const std::optional<TableName> name = table_name(path);
+  const std::optional<TableName> name = parsed_table_name(path);
   if (!name) return std::nullopt;
   const fs::path folder = fs::absolute(path).lexically_normal().parent_path();
   FormatMatch found{.device = folder.parent_path().filename().string(), .left_out = {}};
@@ -63,9 +63,9 @@ std::optional<FormatMatch> match(const fs::path& path) {
 }
 
 // The operators of a model's step on one rank, by number of tokens.
-class Layers {
+class TimedLayers {
  public:
-  Layers(Model model, int64_t tensor_ranks) : model_(std::move(model)), plan_{.tensor = tensor_ranks} {}
+  TimedLayers(Model model, int64_t tensor_ranks) : model_(std::move(model)), plan_{.tensor = tensor_ranks} {}
 
   // The operator of that name when `prompt_tokens` of one prompt, or else `decodes` sequences, run; null if the model
   // has none.
@@ -99,7 +99,7 @@ struct Layer {
 
 constexpr std::string_view vllm_kernel = "vllm";
 
-constexpr Layer layers[] = {
+constexpr Layer timed_layers[] = {
     {"embedding", "embed_tokens", vllm_kernel, false, "", true},
     {"layernorm", "", "", true, "the mean of norms with and without the fused residual add"},
     {"final_layernorm", "final_norm", vllm_kernel, true},
@@ -124,7 +124,7 @@ class TableRows : public MeasurementRows {
  protected:
   CsvReader csv_;
   int64_t tensor_ranks_;
-  Layers layers_;
+  TimedLayers layers_;
 };
 
 // dense and per_sequence: one layer per row.
@@ -139,9 +139,9 @@ class LayerRows : public TableRows {
 
   std::optional<TableRow> read(std::string& why) override {
     const std::string_view name = csv_.cell(layer_);
-    const auto* const layer =
-        std::find_if(std::begin(layers), std::end(layers), [&](const Layer& one) { return one.name == name; });
-    if (layer == std::end(layers)) {
+    const auto* const layer = std::find_if(std::begin(timed_layers), std::end(timed_layers),
+                                           [&](const Layer& one) { return one.name == name; });
+    if (layer == std::end(timed_layers)) {
       why = fmt::format("layer {} is not known", printable(name));
       return std::nullopt;
     }
@@ -255,7 +255,7 @@ class AttentionRows : public TableRows {
 };
 
 std::unique_ptr<MeasurementRows> open(const fs::path& path, const ModelCatalogue* models) {
-  const std::optional<TableName> name = table_name(path);
+  const std::optional<TableName> name = parsed_table_name(path);
   ensure(name.has_value(), "the path was matched before");
   std::string model_name = fs::absolute(path).lexically_normal().parent_path().filename().string();
   model_name.resize(model_name.size() - std::min(model_name.size(), bf16_folder.size()));

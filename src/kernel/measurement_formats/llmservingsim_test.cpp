@@ -6,8 +6,7 @@
 #include "kernel/test_support.h"
 #include "kernel/validate.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::llmservingsim_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -163,5 +162,4 @@ TEST_F(LlmServingSimTest, broken_tables_are_named_with_the_position) {
   EXPECT_THAT(test_support::problem_of([&] { read(unknown); }).suggestion, HasSubstr("Llama-3"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::llmservingsim_test

@@ -7,8 +7,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::number_formats_test {
 
 Model with(const std::string& members) {
   return parse_model_config(
@@ -92,5 +91,4 @@ TEST(NumberFormats, an_unknown_method_is_refused_with_the_nearest) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::number_formats_test

@@ -10,8 +10,7 @@
 #include "model/onnx/test_graphs.h"
 #include "model/onnx/writer.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::onnx_file_test {
 
 TEST(OnnxFile, what_is_written_reads_back_as_the_same_bytes) {
   OnnxTestGraph graph = transformer_network(1);
@@ -135,5 +134,4 @@ TEST(OnnxFile, more_nodes_than_the_limit_are_refused) {
   EXPECT_THROW(parse_onnx(written, "large", {}, {.max_nodes = 10}), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::onnx_file_test

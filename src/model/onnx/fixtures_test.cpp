@@ -6,8 +6,7 @@
 #include "model/onnx/graph.h"
 #include "model/onnx/summary.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::fixtures_test {
 
 struct Fixture {
   const char* file;
@@ -93,5 +92,4 @@ TEST(OnnxFixtures, every_node_of_every_file_arrives_with_known_shapes_and_a_cost
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::fixtures_test

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "model/onnx/summary.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::graph_json_test {
 
 constexpr const char* example = R"({
   "format": "foretoken-graph", "version": 1, "name": "mlp", "opset": 20,
@@ -49,5 +48,4 @@ TEST(GraphJson, a_wrong_key_type_or_number_of_values_is_named) {
   EXPECT_EQ(problem(example, "\"version\": 1", "\"version\": 2").path, "version");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::graph_json_test

@@ -11,8 +11,7 @@
 #include "model/onnx/work.h"
 #include "model/onnx/writer.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::graph_test {
 
 // The problem that importing a graph ends in.
 InputProblem problem_of(const OnnxTestGraph& graph, const OnnxOptions& options = {}) {
@@ -304,5 +303,4 @@ TEST(OnnxGraph, published_parameters_and_flops_are_met) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::graph_test

@@ -5,8 +5,7 @@
 #include "model/onnx/summary.h"
 #include "model/onnx/test_graphs.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::onnx_work_test {
 
 // The only node of a graph, as work and as the first of its kernels.
 struct Single {
@@ -160,5 +159,4 @@ TEST(OnnxWork, flops_of_a_graph_are_those_of_its_kernels) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::onnx_work_test

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "network/algorithms/block_movement.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::algorithms_list_test {
 
 GroupLayout layout_of(std::vector<int64_t> members_of_nodes, bool mesh = false) {
   GroupLayout layout{.first_places = {0}, .mesh = mesh};
@@ -161,5 +160,4 @@ TEST(CollectiveAlgorithms, say_why_they_are_unsuitable) {
   EXPECT_FALSE(pat_algorithm().unsuitable(CollectiveKind::all_reduce, {.ranks = 16}).empty());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::algorithms_list_test

@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::astra_run_test {
 
 AstraRun ring_of(int64_t npus, CollectiveKind kind, int64_t bytes) {
   return {.kind = kind,
@@ -82,5 +81,4 @@ TEST(AstraRun, what_astra_sim_would_not_finish_is_refused) {
   EXPECT_THROW(astra_time(ring_of(8, CollectiveKind::all_gather, 3)), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::astra_run_test

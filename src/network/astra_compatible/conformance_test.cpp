@@ -8,8 +8,7 @@
 #include "base/error.h"
 #include "network/astra_compatible/validate_astra.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::conformance_test {
 
 constexpr const char* header =
     "topology,dims,npus,bandwidth,latency,collective,algorithm,bytes,chunking,cycles,backend,queues_per_dim,"
@@ -53,5 +52,4 @@ TEST(AstraConformance, every_run_with_a_closed_form_is_met_to_the_nanosecond) {
   for (const SkippedRows& skipped : validation.skipped) EXPECT_NE(skipped.why, "no closed form: ");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::conformance_test

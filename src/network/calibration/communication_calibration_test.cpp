@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "network/calibration/test_systems.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::communication_calibration_test {
 
 LawCalibration some_law() {
   LawCalibration law{.law = "nccl", .source = "test", .fitted_on = "2026-11-15", .systems = {"h100_sxm"}};
@@ -95,5 +94,4 @@ TEST(NearestVariant, is_the_nearest_version_of_the_same_library_and_format) {
   EXPECT_EQ(nearest_variant("1", {}), "");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::communication_calibration_test

@@ -5,8 +5,7 @@
 #include "network/calibration/stack_collectives.h"
 #include "network/calibration/test_systems.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::communication_predictor_test {
 
 using test_support::message;
 
@@ -122,5 +121,4 @@ TEST(ProcessorUse, grows_with_the_message_up_to_the_channels_and_slows_compute_b
   EXPECT_LE(overlap_slowdown(test_support::expert_call("deepep_low_latency", "dispatch", 1), system), 10);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::communication_predictor_test

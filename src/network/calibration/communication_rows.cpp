@@ -179,7 +179,7 @@ struct TableFormat {
   void (*read)(TableRow& row);
 };
 
-const TableFormat* format_of(const CsvReader& csv) {
+const TableFormat* table_format(const CsvReader& csv) {
   static const TableFormat formats[] = {
       {{"system", "ccl", "version", "collective", "dtype", "gpus", "bytes", "latency_us"}, read_nccl},
       {{"system", "framework", "version", "kernel", "dtype", "gpus", "bytes", "latency_us"}, read_custom_all_reduce},
@@ -225,7 +225,7 @@ CommunicationRows read_communication_rows(const std::filesystem::path& data, con
   bool any = false;
   for (const std::filesystem::path& file : files) {
     CsvReader csv(file);
-    const TableFormat* format = format_of(csv);
+    const TableFormat* format = table_format(csv);
     if (format == nullptr) {
       result.notes.push_back(fmt::format("{}: no table of collectives", file.filename().string()));
       continue;

@@ -9,8 +9,7 @@
 #include "network/calibration/test_systems.h"
 #include "network/calibration/validate_communication.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::communication_rows_test {
 
 class CommunicationRowsTest : public testing::Test {
  protected:
@@ -102,5 +101,4 @@ TEST_F(CommunicationRowsTest, validation_scores_what_it_is_asked_for_and_names_t
   EXPECT_EQ(none.skipped.size(), 3U);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::communication_rows_test

@@ -6,8 +6,7 @@
 
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::curve_test {
 
 Curve random_curve(RandomStream& random, size_t points) {
   Curve curve;
@@ -71,5 +70,4 @@ TEST(Curve, thinned_gives_every_point_back_within_the_tolerance_from_fewer) {
   for (size_t i = 0; i < rough.x.size(); ++i) EXPECT_NEAR(smooth_value(fewer, rough.x[i]), rough.y[i], 0.3);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::curve_test

@@ -4,8 +4,7 @@
 
 #include "network/calibration/law.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::calibration_expert_kernels_test {
 
 TEST(ExpertKernels, every_kernel_has_a_law_and_calls_both_ways) {
   for (const ExpertKernel& kernel : all_expert_kernels()) {
@@ -33,5 +32,4 @@ TEST(ExpertKernels, tensorrt_llm_prepares_a_dispatch_and_sends_fewer_bytes_in_sm
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::calibration_expert_kernels_test

@@ -8,8 +8,7 @@
 #include "base/error.h"
 #include "network/calibration/test_systems.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::fit_communication_test {
 
 using test_support::made_up_rows;
 
@@ -105,5 +104,4 @@ TEST_F(FitCommunicationTest, one_small_message_is_that_of_four_kilobytes_among_f
   EXPECT_FALSE(small_message_of({}).has_value());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::fit_communication_test

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "base/protobuf.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::chakra_test {
 
 // One attribute of every format, alone and in a list.
 std::vector<ChakraAttribute> every_attribute() {
@@ -157,5 +156,4 @@ TEST(Chakra, numbers_are_found_in_any_format) {
   EXPECT_EQ(number_value(chakra_integer("n", -5)), -5);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::chakra_test

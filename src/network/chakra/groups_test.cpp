@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::groups_test {
 
 TEST(ChakraGroups, a_node_of_groups_reads_back) {
   const NamedGroups groups = {{"0", {0, 1, 2, 3}}, {"tp", {3, 1}}};
@@ -32,5 +31,4 @@ TEST(ChakraGroups, ranks_that_cannot_be_are_refused) {
   EXPECT_THROW(groups_in_metadata(R"([{"pg_name": "0", "ranks": [1], ]}])", 4), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::groups_test

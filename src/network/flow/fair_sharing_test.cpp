@@ -8,8 +8,7 @@
 
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::fair_sharing_test {
 
 using testing::DoubleNear;
 using testing::ElementsAre;
@@ -139,5 +138,4 @@ TEST_P(RandomFlows, flows_that_came_and_went_leave_the_levels_of_those_that_stay
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomFlows, testing::Range(0, 20));
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::fair_sharing_test

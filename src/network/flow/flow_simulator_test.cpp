@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::flow_simulator_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -318,5 +317,4 @@ TEST_P(RandomTraffic, the_same_run_gives_the_same_picoseconds) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomTraffic, testing::Range(0, 8));
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::flow_simulator_test

@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "network/topology/topology_file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::traffic_case_test {
 
 using testing::HasSubstr;
 
@@ -62,5 +61,4 @@ TEST(TrafficCase, wrong_files_are_refused_with_the_place) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::traffic_case_test

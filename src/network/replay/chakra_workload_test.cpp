@@ -13,8 +13,7 @@
 #include "network/replay/replay.h"
 #include "network/replay/test_workload.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::chakra_workload_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -207,5 +206,4 @@ TEST_F(ChakraWorkload, group_files_and_dimensions_are_checked) {
   EXPECT_THAT(complaint({.dimensions = {2, 2}}), HasSubstr("--dims"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::chakra_workload_test

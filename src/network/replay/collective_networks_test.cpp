@@ -7,8 +7,7 @@
 #include "network/replay/test_workload.h"
 #include "network/topology/topology_text.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::collective_networks_test {
 
 constexpr int64_t megabytes = 64'000'000;
 
@@ -115,5 +114,4 @@ TEST(ReplayNetworks, every_kind_of_collective_runs_on_a_cluster_at_either_fideli
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::collective_networks_test

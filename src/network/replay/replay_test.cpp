@@ -9,8 +9,7 @@
 #include "base/random.h"
 #include "network/replay/test_workload.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::replay_replay_test {
 
 using testing::HasSubstr;
 
@@ -390,5 +389,4 @@ TEST(ReplayLaws, the_same_workload_gives_the_same_result) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::replay_replay_test

@@ -4,8 +4,7 @@
 
 #include "network/replay/test_workload.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::summary_test {
 
 TEST(ReplaySummary, collectives_are_grouped_by_kind_ranks_and_size) {
   TestWorkload workload(4);
@@ -44,5 +43,4 @@ TEST(ReplaySummary, parts_of_the_path_add_up_to_the_makespan) {
   EXPECT_EQ(summary.mean.compute, 7 * test_microsecond / 2);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::summary_test

@@ -5,8 +5,7 @@
 #include "hardware/catalogue.h"
 #include "network/topology/router.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::cluster_topology_test {
 
 class ClusterTopology : public testing::Test {
  protected:
@@ -72,5 +71,4 @@ TEST_F(ClusterTopology, leaves_have_as_much_bandwidth_up_as_down_over_the_oversu
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::cluster_topology_test

@@ -11,8 +11,7 @@
 #include "base/random.h"
 #include "network/topology/topology_text.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::router_test {
 
 using testing::HasSubstr;
 
@@ -179,5 +178,4 @@ TEST(Router, devices_without_a_path_are_named) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::router_test

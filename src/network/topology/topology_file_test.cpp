@@ -8,8 +8,7 @@
 #include "base/error.h"
 #include "network/topology/router.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::topology_file_test {
 
 using testing::HasSubstr;
 
@@ -143,5 +142,4 @@ TEST(TopologyFile, text_and_path_are_told_apart) {
   EXPECT_THROW(topology_from("no/such/file.json"), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::topology_file_test

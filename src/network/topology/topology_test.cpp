@@ -5,8 +5,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::topology_test {
 
 using testing::ElementsAre;
 
@@ -39,5 +38,4 @@ TEST(Topology, links_that_make_no_sense_are_refused) {
   EXPECT_THROW(Topology(NetworkGraph{}), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::topology_test

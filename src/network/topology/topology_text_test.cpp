@@ -7,8 +7,7 @@
 #include "network/topology/kinds/list.h"
 #include "network/topology/router.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::topology_text_test {
 
 using testing::HasSubstr;
 
@@ -155,5 +154,4 @@ TEST(TopologyText, wrong_text_is_refused_with_what_was_expected) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::topology_text_test

@@ -7,8 +7,7 @@
 #include "accelerator/problem.h"
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::accelerator_plan_test {
 
 class AcceleratorPlanTest : public testing::Test {
  protected:
@@ -98,5 +97,4 @@ TEST_F(AcceleratorPlanTest, an_exhaustive_search_beyond_the_budget_is_refused) {
   EXPECT_THROW(plan_accelerator(asked, space_), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::accelerator_plan_test

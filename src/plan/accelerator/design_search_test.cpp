@@ -8,8 +8,7 @@
 #include "base/statistics.h"
 #include "plan/accelerator/knob_effects.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::design_search_test {
 
 // A bowl over a grid: least at `bottom`, which random points rarely hit.
 class Bowl : public DesignEvaluator {
@@ -193,5 +192,4 @@ TEST(KnobEffects, the_knob_with_the_steepest_term_comes_first_with_its_true_rati
   EXPECT_EQ(effects[0].seen[0], 120);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::design_search_test

@@ -6,8 +6,7 @@
 #include "accelerator/formats/designs.h"
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::design_space_test {
 
 using testing::ElementsAre;
 
@@ -154,5 +153,4 @@ TEST(DesignSpace, two_knobs_for_one_number_are_refused) {
   EXPECT_THROW(DesignSpace(base, {}, catalogue.library()), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::design_space_test

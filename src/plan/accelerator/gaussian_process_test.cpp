@@ -4,8 +4,7 @@
 
 #include <cmath>
 
-namespace foretoken {
-namespace {
+namespace foretoken::gaussian_process_test {
 
 TEST(GaussianProcess, is_sure_where_it_knows_and_unsure_far_away) {
   const std::vector<std::vector<double>> points = {{0}, {0.3}, {0.7}, {1}};
@@ -51,5 +50,4 @@ TEST(ExpectedImprovement, grows_with_what_is_expected_and_with_doubt) {
   EXPECT_GT(expected_improvement({.mean = 4, .deviation = 2}, 3), expected_improvement({.mean = 4, .deviation = 1}, 3));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::gaussian_process_test

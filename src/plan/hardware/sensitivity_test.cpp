@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::sensitivity_test {
 
 Device made_up_device() {
   Device device{.name = "chip"};
@@ -58,5 +57,4 @@ TEST(Sensitivity, says_what_a_time_is_made_of) {
   EXPECT_NEAR(found[0].times[1].second, 0.55, 1e-12);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::sensitivity_test

@@ -6,8 +6,7 @@
 
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::capacity_search_test {
 
 TEST(CapacitySearch, finds_the_rate_at_which_a_limit_breaks_from_any_start) {
   RandomStream stream(1, "capacity");
@@ -46,5 +45,4 @@ TEST(CapacitySearch, stays_between_the_lowest_and_the_highest_rate) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::capacity_search_test

@@ -5,8 +5,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::latency_slo_test {
 
 using testing::HasSubstr;
 
@@ -57,5 +56,4 @@ TEST(LatencySlo, what_a_run_achieved_is_at_its_percentile) {
   EXPECT_EQ(achieved_ms(slos[1], metrics, percentiles), 95);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::latency_slo_test

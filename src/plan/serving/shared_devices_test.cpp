@@ -4,8 +4,7 @@
 
 #include "plan/serving/search_test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::shared_devices_test {
 
 // A search whose winner is as many of the first devices as the model's rate says.
 ServingSearchResult devices_as_asked(const ServingQuestion& question) {
@@ -72,5 +71,4 @@ TEST(SharedDevices, too_few_devices_or_too_little_money_is_said) {
   EXPECT_TRUE(plan_with(questions).fits);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::shared_devices_test

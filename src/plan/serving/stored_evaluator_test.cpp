@@ -13,8 +13,7 @@
 #include "plan/serving/search_test_support.h"
 #include "plan/serving/serving_search.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::stored_evaluator_test {
 
 constexpr SearchLimits few{.quick = 6, .full = 2, .round = 2};
 
@@ -131,5 +130,4 @@ TEST(PlanResultJson, comes_back_bit_for_bit) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::stored_evaluator_test

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::traffic_test {
 
 TEST(Traffic, every_rate_has_the_same_requests_sooner_or_later) {
   const Traffic traffic(random_requests(1, 500, 3, 1000, 100));
@@ -47,5 +46,4 @@ TEST(Traffic, refuses_requests_without_a_rate) {
   EXPECT_THROW(Traffic{at_once}, InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::traffic_test

@@ -13,8 +13,7 @@
 #include "plan/store/shared_work.h"
 #include "plan/store/sqlite_file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::result_store_test {
 
 using testing::HasSubstr;
 namespace fs = std::filesystem;
@@ -210,5 +209,4 @@ TEST_F(ResultStores, work_that_fails_is_left_for_others) {
   EXPECT_EQ(store.claim("bad").state, mine);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::result_store_test

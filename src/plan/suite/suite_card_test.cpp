@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::suite_card_test {
 
 Json card_document(const std::string& id) {
   return Json::object({{"id", id},
@@ -92,5 +91,4 @@ TEST(SuiteAnswers, what_is_written_is_read_again) {
   EXPECT_THROW(read_suite_answers(file, cards), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::suite_card_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::suite_score_test {
 
 SuiteCard measured_card(const std::string& id, double measured, double size) {
   return {.id = id,
@@ -67,5 +66,4 @@ TEST(SuiteScore, intervals_that_hold_everything_are_not_perfect) {
   EXPECT_LT(score_of(score_answers(three_sizes, wide, {}), "fidelity"), 100);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::suite_score_test

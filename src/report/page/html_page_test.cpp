@@ -4,8 +4,7 @@
 
 #include "report/page/line_chart.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::html_page_test {
 
 size_t count_of(const std::string& text, std::string_view part) {
   size_t count = 0;
@@ -61,5 +60,4 @@ TEST(PartsBar, shares_are_of_the_whole) {
   EXPECT_NE(parts_bar_svg("bar", {{"nothing", 0, "0"}}).find("(0%)"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::html_page_test

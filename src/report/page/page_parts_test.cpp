@@ -6,8 +6,7 @@
 #include "report/page/serving_parts.h"
 #include "report/page/step_parts.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::page_parts_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -113,5 +112,4 @@ TEST(RentPart, is_of_all_devices_and_all_tokens) {
   EXPECT_THAT(page.finish(), HasSubstr("a lender"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::page_parts_test

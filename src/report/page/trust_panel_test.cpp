@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::trust_panel_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -70,5 +69,4 @@ TEST(TrustPanel, collectives_count_in_the_time_but_not_in_that_of_kernels) {
   EXPECT_EQ(kernel_time_by_confidence(step), (TimeByConfidence{0, 3, 0, 0}));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::trust_panel_test

@@ -8,8 +8,7 @@
 #include "serving/colocation/model_requests.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::colocated_simulation_test {
 
 constexpr Sharing every_sharing[] = {Sharing::time_slicing, Sharing::mps, Sharing::mig, Sharing::swap};
 
@@ -237,5 +236,4 @@ TEST(Colocation, the_same_run_gives_the_same_answers) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::colocated_simulation_test

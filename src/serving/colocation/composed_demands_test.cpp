@@ -10,8 +10,7 @@
 #include "model/catalogue.h"
 #include "serving/host_link.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::composed_demands_test {
 
 const std::filesystem::path data = FORETOKEN_SOURCE_DIR "/data";
 
@@ -67,5 +66,4 @@ TEST(HostLink, is_slower_than_the_sheet_and_must_be_known) {
   EXPECT_THROW(host_copy_bandwidth(known, "--x"), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::composed_demands_test

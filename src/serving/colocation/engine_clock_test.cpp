@@ -4,8 +4,7 @@
 
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::engine_clock_test {
 
 TEST(EngineClock, at_full_rate_it_shows_the_time_on_the_wall) {
   EngineClock clock;
@@ -57,5 +56,4 @@ TEST(EngineClock, what_is_still_asked_for_survives_forgetting) {
   EXPECT_EQ(clock.first_shown(engine), first);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::engine_clock_test

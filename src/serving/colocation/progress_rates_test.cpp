@@ -8,8 +8,7 @@
 #include "base/csv.h"
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::progress_rates_test {
 
 constexpr StepDemand multiplies{.compute = 1, .memory = 0.12, .busy = 1},
     reads{.compute = 0.02, .memory = 1, .busy = 1};
@@ -107,5 +106,4 @@ TEST(SharedRates, half_of_the_processors_reach_most_of_the_bandwidth) {
   EXPECT_GT(shared_rates({&reads, 1}, {&half, 1}).front(), 0.75);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::progress_rates_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::clock_search_test {
 
 ClockTrial trial(double mhz, double good_share, double joules) {
   ClockTrial result{.mhz = mhz, .metrics = {}, .energy = {}};
@@ -44,5 +43,4 @@ TEST(ClockSearch, tries_clocks_from_the_top_down) {
   for (size_t i = 1; i < clocks.size(); ++i) EXPECT_LT(clocks[i], clocks[i - 1]);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::clock_search_test

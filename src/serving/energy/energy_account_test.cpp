@@ -5,8 +5,7 @@
 #include "hardware/catalogue.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::energy_account_test {
 
 const HardwareCatalogue& hardware() {
   static const HardwareCatalogue catalogue(FORETOKEN_SOURCE_DIR "/data/hardware");
@@ -91,5 +90,4 @@ TEST(HostPower, without_a_rated_node_it_is_that_nodes_share_of_the_boards_limit)
               host_watts_per_board(hardware().device("h100_sxm"), hardware().node("hgx_h100"), 0.96) / 700, 0.005);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::energy_account_test

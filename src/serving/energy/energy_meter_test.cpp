@@ -6,8 +6,7 @@
 
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::energy_meter_test {
 
 // Straight in everything, so that a run of equal decodes and its steps one by one draw the same.
 Estimate linear_watts(const SustainedGrid::Step& step) {
@@ -97,5 +96,4 @@ TEST(EnergyMeter, the_peak_is_of_a_whole_second_of_all_replicas_together) {
   EXPECT_NEAR(meter.peak_watts(), 50 + 75, 1e-9);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::energy_meter_test

@@ -3,8 +3,7 @@
 
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::deadline_policy_test {
 
 // One job at a time, each a prompt of one step of exactly 10 ms.
 class OneJobTimes final : public StepTimes {
@@ -122,5 +121,4 @@ TEST(DeadlinePolicy, equal_decode_steps_advanced_at_once_change_nothing) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::deadline_policy_test

@@ -10,8 +10,7 @@
 #include "serving/fleet/replica_capacity.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::fleet_parts_test {
 
 TEST(ColdStart, adds_its_parts_and_the_slower_of_storage_and_links_loads) {
   const ColdStart settings{.provisioning = Seconds(10), .storage = BytesPerSecond(2e9), .engine_start = Seconds(5)};
@@ -108,5 +107,4 @@ TEST(Lifecycle, counts_the_time_of_devices_from_start_to_stop) {
   EXPECT_EQ(lifecycle.sizes().back().held, 1);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::fleet_parts_test

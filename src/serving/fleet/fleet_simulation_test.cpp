@@ -7,8 +7,7 @@
 
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::fleet_simulation_test {
 
 SchedulerOptions small_engine() {
   return {.max_num_batched_tokens = 256, .max_num_seqs = 8, .num_gpu_blocks = 200};
@@ -343,5 +342,4 @@ TEST(Fleet, refusing_those_predicted_late_bounds_the_wait_of_the_others) {
   EXPECT_GT(within(limited), limited.totals.completed / 2);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::fleet_simulation_test

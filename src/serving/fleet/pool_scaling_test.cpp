@@ -6,8 +6,7 @@
 #include "serving/fleet/replica_capacity.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::pool_scaling_test {
 
 // So many places for workers of each kind.
 SimulationConfig pools_of(size_t prefill, size_t decode, StepTimes& times) {
@@ -106,5 +105,4 @@ TEST(PoolScaling, long_prompts_want_prefill_workers_and_long_outputs_decode_work
   EXPECT_LT(decode_of_long_prompts, decode_of_long_outputs);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::pool_scaling_test

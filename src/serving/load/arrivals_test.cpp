@@ -10,8 +10,7 @@
 #include "base/simulated_time.h"
 #include "base/statistics.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::arrivals_test {
 
 std::vector<double> arrival_seconds(const ArrivalSettings& settings, uint64_t seed = 1) {
   Arrivals arrivals(settings, seed);
@@ -127,5 +126,4 @@ TEST(Arrivals, a_rate_that_leads_beyond_simulated_time_is_named) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::arrivals_test

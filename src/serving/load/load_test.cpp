@@ -13,8 +13,7 @@
 #include "serving/load/sessions.h"
 #include "serving/load/synthetic.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::load_test {
 
 std::unique_ptr<LengthSource> fixed(int64_t input, int64_t output) {
   return uniform_lengths({input, input}, {output, output}, 1);
@@ -223,5 +222,4 @@ TEST(Sessions, settings_without_meaning_are_refused) {
   EXPECT_THROW(check_sessions({.starts = {.burstiness = 0}}), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::load_test

@@ -14,8 +14,7 @@
 #include "serving/results/thinking_metrics.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::load_shapes_test {
 
 std::unique_ptr<LengthSource> fixed(int64_t input, int64_t output) {
   return uniform_lengths({input, input}, {output, output}, 1);
@@ -266,5 +265,4 @@ TEST(Sessions, an_agent_that_is_rejected_does_not_hold_up_its_conversation) {
   EXPECT_EQ(requests.back().input_tokens, 16 + 10 + 16) << "nobody had anything to report";
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::load_shapes_test

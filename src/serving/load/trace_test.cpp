@@ -8,8 +8,7 @@
 #include "base/error.h"
 #include "serving/load/trace_date.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::load_trace_test {
 
 std::vector<Request> all_of(RequestSource& source) {
   std::vector<Request> requests;
@@ -159,5 +158,4 @@ TEST(Trace, the_published_traces_read_to_their_end) {
   EXPECT_EQ(read_lengths(folder / "arxiv_summarization_lengths.csv.gz").size(), 28257U);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::load_trace_test

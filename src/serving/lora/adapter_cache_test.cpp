@@ -6,8 +6,7 @@
 
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::adapter_cache_test {
 
 AdapterLoading loading(size_t device_slots, size_t host_slots) {
   return {.device_slots = device_slots, .host_slots = host_slots, .from_host = Seconds(1), .from_disk = Seconds(10)};
@@ -64,5 +63,4 @@ TEST(AdapterCache, more_slots_never_load_more) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::adapter_cache_test

@@ -8,8 +8,7 @@
 #include "serving/lora/lora_counts.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::lora_simulation_test {
 
 // Steps that take longer for each adapter in them.
 class AdapterTimes final : public StepTimes {
@@ -176,5 +175,4 @@ TEST(AdapterRequests, popularity_follows_the_exponent_and_turns_of_a_conversatio
   for (const auto& [session, adapters] : of_session) EXPECT_EQ(adapters.size(), 1u) << session;
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::lora_simulation_test

@@ -12,8 +12,7 @@
 #include "serving/engine_setup.h"
 #include "serving/lora/lora_engine.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::lora_steps_test {
 
 const std::filesystem::path data = FORETOKEN_SOURCE_DIR "/data";
 
@@ -151,5 +150,4 @@ TEST(LoraEngine, loading_takes_no_less_than_the_bytes_on_the_link) {
   EXPECT_LT(loading.from_host.value(), engine.adapter_bytes().value() / link * 1.2 + 448 * 8e-6);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::lora_steps_test

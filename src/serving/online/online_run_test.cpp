@@ -9,8 +9,7 @@
 #include "serving/results/observer_list.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::online_run_test {
 
 // When each token came out.
 class TokenTimes final : public RunObserver {
@@ -223,5 +222,4 @@ TEST(Histogram, puts_a_value_on_a_bound_below_it) {
   EXPECT_DOUBLE_EQ(histogram.sum(), 12);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::online_run_test

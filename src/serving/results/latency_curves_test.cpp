@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::latency_curves_test {
 
 constexpr Picoseconds millisecond = 1'000'000'000;
 
@@ -34,5 +33,4 @@ TEST(LatencyCurves, rejected_requests_and_single_tokens_have_no_place_where_they
   EXPECT_FALSE(curves.ttft().empty());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::latency_curves_test

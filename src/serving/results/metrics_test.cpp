@@ -11,8 +11,7 @@
 #include "serving/results/time_series.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::metrics_test {
 
 RequestRecord completed(double arrival, double first, double last, int64_t outputs) {
   return {.input_tokens = 100,
@@ -191,5 +190,4 @@ TEST(TimeSeries, blocks_grow_evenly_over_repeated_steps_and_the_most_is_that_of_
   EXPECT_EQ(series.most_kv_blocks(), (std::vector<int64_t>{0, 90}));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::metrics_test

@@ -6,8 +6,7 @@
 #include "serving/results/request_details.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::request_life_test {
 
 // Passes everything on to a recorder and to what is tested.
 class Both : public RunObserver {
@@ -106,5 +105,4 @@ TEST(RequestDetails, a_run_too_long_to_keep_is_refused) {
   EXPECT_THROW(serve_tight("vllm", details), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::request_life_test

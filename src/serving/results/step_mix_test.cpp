@@ -4,8 +4,7 @@
 
 #include "base/simulated_time.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::step_mix_test {
 
 TEST(StepMix, time_is_shared_out_by_kind_and_nothing_is_lost) {
   StepMix mix;
@@ -52,5 +51,4 @@ TEST(StepMix, time_is_shared_out_by_kind_and_nothing_is_lost) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::step_mix_test

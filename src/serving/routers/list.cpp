@@ -6,7 +6,7 @@
 namespace foretoken {
 namespace {
 
-constexpr RouterKind kinds[] = {
+constexpr RouterKind listed_routers[] = {
     {"round_robin", "one after the other", make_round_robin},
     {"random", "any, each equally likely", make_random},
     {"least_outstanding", "the one with the fewest requests that have not ended", make_least_outstanding},
@@ -21,17 +21,17 @@ constexpr RouterKind kinds[] = {
 }  // namespace
 
 std::span<const RouterKind> router_kinds() {
-  return kinds;
+  return listed_routers;
 }
 
 std::vector<std::string> router_names() {
   std::vector<std::string> names;
-  for (const RouterKind& kind : kinds) names.emplace_back(kind.name);
+  for (const RouterKind& kind : listed_routers) names.emplace_back(kind.name);
   return names;
 }
 
 const RouterKind& router_kind(std::string_view name) {
-  for (const RouterKind& kind : kinds) {
+  for (const RouterKind& kind : listed_routers) {
     if (kind.name == name) return kind;
   }
   const std::vector<std::string> names = router_names();

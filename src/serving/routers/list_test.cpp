@@ -4,8 +4,7 @@
 #include "serving/router.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::routers_list_test {
 
 std::vector<int64_t> requests_by_replica(const RecordedRun& run, size_t replicas) {
   std::vector<int64_t> counts(replicas);
@@ -161,5 +160,4 @@ TEST(RequestRouter, suggests_the_nearest_name) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::routers_list_test

@@ -6,8 +6,7 @@
 #include "serving/router.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::conservation_test {
 
 struct Workload {
   std::vector<SchedulerOptions> replicas;
@@ -199,5 +198,4 @@ TEST_P(Conservation, every_request_ends_once_with_all_its_tokens_and_no_more_blo
 INSTANTIATE_TEST_SUITE_P(kinds, Conservation, testing::ValuesIn(scheduler_kinds().begin(), scheduler_kinds().end()),
                          [](const auto& kind) { return std::string(kind.param.name); });
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::conservation_test

@@ -16,7 +16,7 @@ constexpr OptionsRead vllm_options{.policy = true,
                                    .adapters = true};
 constexpr OptionsRead trtllm_options{.chunked_prefill = true, .prefix_caching = true, .batch_wait = true};
 
-constexpr SchedulerKind kinds[] = {
+constexpr SchedulerKind listed_schedulers[] = {
     {"vllm", "vLLM V1: running before waiting, chunked prefill, preemption by recompute", true, vllm_options,
      make_vllm},
     {"vllm_v0", "vLLM V0: steps of whole prompts first, then steps of decodes", false, finds_prefixes, make_vllm_v0},
@@ -42,17 +42,17 @@ std::unique_ptr<Scheduler> make_scheduler(std::string_view kind, const Scheduler
 }
 
 std::span<const SchedulerKind> scheduler_kinds() {
-  return kinds;
+  return listed_schedulers;
 }
 
 std::vector<std::string> scheduler_names() {
   std::vector<std::string> names;
-  for (const SchedulerKind& kind : kinds) names.emplace_back(kind.name);
+  for (const SchedulerKind& kind : listed_schedulers) names.emplace_back(kind.name);
   return names;
 }
 
 const SchedulerKind& scheduler_kind(std::string_view name) {
-  for (const SchedulerKind& kind : kinds) {
+  for (const SchedulerKind& kind : listed_schedulers) {
     if (kind.name == name) return kind;
   }
   const std::vector<std::string> names = scheduler_names();

@@ -4,8 +4,7 @@
 #include "base/error.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::schedulers_list_test {
 
 struct Workload {
   const char* name;
@@ -274,5 +273,4 @@ TEST(SchedulerList, suggests_the_nearest_name) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::schedulers_list_test

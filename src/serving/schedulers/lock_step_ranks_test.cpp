@@ -3,8 +3,7 @@
 
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::lock_step_ranks_test {
 
 std::vector<RequestRecord> serve(std::vector<Request> requests, const SchedulerOptions& options, bool repeat = true) {
   LinearTimes times({.step = 0.01, .token = 1e-4, .context_token = 0});
@@ -45,5 +44,4 @@ TEST(LockStepRanks, equal_decodes_advanced_at_once_end_as_when_each_is_decided_a
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::lock_step_ranks_test

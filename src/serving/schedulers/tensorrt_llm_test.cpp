@@ -2,8 +2,7 @@
 
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::tensorrt_llm_test {
 
 // When the first token of each of some requests came, in steps of 10 ms: the first request arrives alone, the others
 // while it decodes.
@@ -60,5 +59,4 @@ TEST(TensorrtLlmStatic, a_batch_has_as_many_requests_as_may_run_whatever_fits_in
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::tensorrt_llm_test

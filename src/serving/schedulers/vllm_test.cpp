@@ -7,8 +7,7 @@
 #include "serving/scheduler.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::vllm_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -234,5 +233,4 @@ TEST(VllmWithoutChunks, without_chunks_and_without_a_longest_sequence_what_does_
   EXPECT_EQ(totals.completed, 1);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::vllm_test

@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::acceptance_table_test {
 
 AcceptanceTable table() {
   const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "acceptance_table_test.csv";
@@ -60,5 +59,4 @@ TEST(AcceptanceTable, the_published_lengths_read_to_their_end) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::acceptance_table_test

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::acceptance_test {
 
 double power(double base, int64_t exponent) {
   double result = 1;
@@ -81,5 +80,4 @@ TEST(Acceptance, refuses_chances_that_rise_or_leave_their_range) {
   EXPECT_THROW(Acceptance({-0.1}, "test"), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::acceptance_test

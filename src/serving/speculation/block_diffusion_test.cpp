@@ -5,8 +5,7 @@
 
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::block_diffusion_test {
 
 struct DiffusionRun {
   RecordedRun seen;
@@ -52,5 +51,4 @@ TEST(BlockDiffusion, a_step_computes_the_block_and_settles_its_share) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::block_diffusion_test

@@ -9,8 +9,7 @@
 #include "serving/engine_setup.h"
 #include "serving/speculation/speculation_tradeoff.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::draft_engine_test {
 
 const std::filesystem::path data = FORETOKEN_SOURCE_DIR "/data";
 
@@ -139,5 +138,4 @@ TEST(DraftEngine, says_what_a_method_lacks) {
   EXPECT_THROW(Engine(config("draft_model", 1, 0.5)), InputError);  // no model named
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::draft_engine_test

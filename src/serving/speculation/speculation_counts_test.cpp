@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::speculation_counts_test {
 
 TEST(SpeculationCounts, are_those_of_vllm) {
   SpeculationCounts counts;
@@ -27,5 +26,4 @@ TEST(SpeculationCounts, positions_add_up_to_the_length) {
   EXPECT_NEAR(length, counts.acceptance_length(), 1e-12);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::speculation_counts_test

@@ -4,8 +4,7 @@
 
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::speculation_test {
 
 Speculation drafts_of(double rate, int64_t drafts) {
   return {.draft_tokens = drafts, .verified_tokens = drafts, .acceptance = Acceptance::constant(rate, drafts)};
@@ -91,5 +90,4 @@ TEST(Speculation, stops_above_a_number_of_sequences) {
   EXPECT_GT(serve(speculation, crowd).accepted, 0);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::speculation_test

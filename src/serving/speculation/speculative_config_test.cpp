@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::speculative_config_test {
 
 SpeculativeConfig parse(const std::string& members) {
   return parse_speculative_config("{\"method\": \"eagle3\", \"num_speculative_tokens\": 3" + members + "}", "test");
@@ -62,5 +61,4 @@ TEST(SpeculativeConfig, says_what_is_wrong) {
   EXPECT_THROW(parse_speculative_config("{", "test"), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::speculative_config_test

@@ -4,8 +4,7 @@
 
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::speculative_steps_test {
 
 // Remembers what it was asked for.
 class RecordedSteps final : public StepTimes {
@@ -103,5 +102,4 @@ TEST(SpeculativeSteps, a_bounded_draft_context_is_never_exceeded) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::speculative_steps_test

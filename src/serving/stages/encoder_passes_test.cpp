@@ -13,8 +13,7 @@
 #include "serving/stages/stage_list.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::encoder_passes_test {
 
 const std::filesystem::path data = FORETOKEN_SOURCE_DIR "/data";
 
@@ -108,5 +107,4 @@ TEST(PictureSteps, a_step_without_pictures_takes_what_the_engine_takes) {
                    inner.step_seconds(decodes).value + encoder.seconds(pictures).value);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::encoder_passes_test

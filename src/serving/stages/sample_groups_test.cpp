@@ -8,8 +8,7 @@
 #include "serving/load/prompt_blocks.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::sample_groups_test {
 
 // Where each sample ran, and what was computed.
 class Watched final : public RunObserver {
@@ -145,5 +144,4 @@ TEST(PromptBlocks, numbers_of_a_whole_prompt_are_its_own_behind_those_it_had) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::sample_groups_test

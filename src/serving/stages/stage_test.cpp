@@ -11,8 +11,7 @@
 #include "serving/stages/stage_list.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::stage_test {
 
 struct StagedRun {
   RecordedRun seen;
@@ -147,5 +146,4 @@ TEST(Stages, a_run_at_the_upper_bound_of_its_times_is_slower) {
   EXPECT_EQ(first_tokens[2] - first_tokens[1], one_second / 10);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::stage_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::vector_search_test {
 
 TEST(VectorSearch, a_question_reads_its_lists_at_the_speed_of_one_core) {
   // RAGO's index: 64 billion passages of 96 bytes, 0.1% of them read.
@@ -33,5 +32,4 @@ TEST(VectorSearch, time_grows_with_the_index_and_shards_divide_it) {
   EXPECT_DOUBLE_EQ(search_seconds(probed).value, search_seconds(whole).value * 2);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::vector_search_test

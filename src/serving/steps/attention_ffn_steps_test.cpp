@@ -11,8 +11,7 @@
 #include "kernel/learned.h"
 #include "model/catalogue.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::attention_ffn_steps_test {
 
 const std::filesystem::path data = FORETOKEN_SOURCE_DIR "/data";
 
@@ -141,5 +140,4 @@ TEST(AttentionFfnSteps, a_token_goes_to_each_device_with_an_expert_of_it_once) {
   EXPECT_GT(token_copies(many, 64), 7);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::attention_ffn_steps_test

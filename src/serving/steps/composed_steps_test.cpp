@@ -8,8 +8,7 @@
 #include "kernel/learned.h"
 #include "model/catalogue.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::composed_steps_test {
 
 const std::filesystem::path data = FORETOKEN_SOURCE_DIR "/data";
 
@@ -127,5 +126,4 @@ TEST(ComposedSteps, the_interval_holds_the_value) {
   EXPECT_GT(step.high, step.value);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::composed_steps_test

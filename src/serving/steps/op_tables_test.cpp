@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::op_tables_test {
 
 namespace fs = std::filesystem;
 
@@ -147,5 +146,4 @@ TEST_F(OpTables, a_missing_table_or_a_broken_row_is_named) {
   EXPECT_THROW(read(), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::op_tables_test

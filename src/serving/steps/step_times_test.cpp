@@ -9,8 +9,7 @@
 #include "serving/steps/size_grid.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::step_times_test {
 
 TEST(StepBatch, counts_tokens_and_sequences_that_yield_one) {
   const PromptChunk prompts[] = {{.new_tokens = 100, .yields_token = false}, {.new_tokens = 20}};
@@ -120,5 +119,4 @@ TEST(SizeGrid, is_exact_for_straight_functions_and_asks_once_for_each_node) {
   EXPECT_LT(asked, 32 * 32);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::step_times_test

@@ -9,8 +9,7 @@
 #include "hardware/catalogue.h"
 #include "model/catalogue.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::sustained_grid_test {
 
 const std::filesystem::path library = FORETOKEN_SOURCE_DIR "/data";
 
@@ -92,5 +91,4 @@ TEST(SustainedGrid, a_step_takes_the_same_energy_beyond_idle_on_one_board_and_on
   EXPECT_NEAR(joules({.pipeline = 2}), joules({}), 0.02 * joules({}));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::sustained_grid_test

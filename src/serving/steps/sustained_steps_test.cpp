@@ -8,8 +8,7 @@
 #include "model/catalogue.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::sustained_steps_test {
 
 const std::filesystem::path library = FORETOKEN_SOURCE_DIR "/data";
 
@@ -48,5 +47,4 @@ TEST_F(SustainedStepsOf, intervals_reach_from_no_slowdown_to_twice_as_much) {
   EXPECT_NEAR(step.high - step.value, step.value - cool, 1e-9 * cool);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::sustained_steps_test

@@ -8,8 +8,7 @@
 #include "base/csv.h"
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::vidur_tables_test {
 
 namespace fs = std::filesystem;
 
@@ -87,5 +86,4 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::vidur_tables_test

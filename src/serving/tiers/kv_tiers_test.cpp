@@ -7,8 +7,7 @@
 
 #include "serving/test_support.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::tiers_kv_tiers_test {
 
 constexpr double kv_bytes = 1e5;  // of a token
 constexpr int64_t block = 16;
@@ -333,5 +332,4 @@ TEST(KvTiers, preempted_sequences_that_were_swapped_are_not_computed_again) {
   EXPECT_GT(swapped.totals.kv_tiers.tiers.front().resumed_tokens, 0);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::tiers_kv_tiers_test

@@ -5,8 +5,7 @@
 #include "base/random.h"
 #include "serving/tiers/tier_link.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::tier_store_test {
 
 constexpr Picoseconds one_second = 1'000'000'000'000;
 
@@ -69,5 +68,4 @@ TEST(TierLink, transfers_follow_each_other_and_each_has_its_latency) {
   EXPECT_EQ(link.busy(), 3 * one_second);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::tier_store_test

@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::measured_run_test {
 
 namespace fs = std::filesystem;
 
@@ -70,5 +69,4 @@ TEST_F(MeasuredRunFolder, without_requests_or_with_a_broken_row_is_refused) {
   EXPECT_THROW(read_measured_run(folder_), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::measured_run_test

@@ -10,8 +10,7 @@
 #include "serving/engine_setup.h"
 #include "serving/validate/validate_serving.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::serving_case_test {
 
 namespace fs = std::filesystem;
 
@@ -300,5 +299,4 @@ TEST(EngineSetup, graphs_reach_as_far_as_the_engine_captures_them) {
   EXPECT_EQ(engine_family("sglang"), "sglang");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::serving_case_test

@@ -7,8 +7,7 @@
 
 #include "base/file.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::validate_serving_test {
 
 namespace fs = std::filesystem;
 
@@ -32,5 +31,4 @@ TEST(ValidateServing, what_goes_wrong_in_a_thread_is_told_to_the_caller) {
   fs::remove(file);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::validate_serving_test

@@ -10,8 +10,7 @@
 #include "serving/test_support.h"
 #include "serving/validate/validate_run.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::vllm_runs_test {
 
 namespace fs = std::filesystem;
 
@@ -81,5 +80,4 @@ TEST_P(VllmRuns, our_own_kernels_and_blocks_are_close_and_their_intervals_hold_m
 INSTANTIATE_TEST_SUITE_P(cards, VllmRuns, testing::Values(rtx_4090, rtx_pro_6000),
                          [](const auto& card) { return std::string(card.param.device); });
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::vllm_runs_test

@@ -10,8 +10,7 @@
 #include "base/file.h"
 #include "training/validate/test_runs.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::fit_training_test {
 
 namespace fs = std::filesystem;
 using training_test::made_up_library;
@@ -165,5 +164,4 @@ TEST_F(TrainingFitOfMadeUpRuns, refuses_a_stack_that_fits_what_is_no_constant) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::fit_training_test

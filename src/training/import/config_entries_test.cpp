@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::config_entries_test {
 
 std::string value_of(const ConfigEntries& config, std::string_view key) {
   const ConfigEntry* entry = config.find(key);
@@ -93,5 +92,4 @@ TEST(ConfigEntries, values_are_checked_with_file_line_and_key) {
   EXPECT_THROW(ConfigValue("f.yaml", *config.find("b")).flag(), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::config_entries_test

@@ -10,8 +10,7 @@
 #include "training/import/config_format.h"
 #include "training/training_recipe.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::import_config_test {
 
 constexpr const char* megatron_script = R"(#!/bin/bash
 GPUS_PER_NODE=8
@@ -304,5 +303,4 @@ TEST(ImportConfig, wrong_values_are_named_with_line_and_key) {
   EXPECT_FALSE(complaint("{").expected.empty());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::import_config_test

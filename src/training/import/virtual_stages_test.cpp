@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::virtual_stages_test {
 
 TEST(VirtualStages, layers_of_chunks_and_ranks_make_up_the_model) {
   for (const int64_t pipeline : {1, 2, 4, 8}) {
@@ -40,5 +39,4 @@ TEST(VirtualStages, what_does_not_divide_is_refused_in_words) {
   EXPECT_THROW(virtual_stages_of(plan, 32, 2, {.source = "--flag"}), InputError);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::virtual_stages_test

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "training/schedule/pipeline_schedule.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::chunks_in_flight_test {
 
 int64_t in_flight(std::string_view schedule, int64_t stages, int64_t virtual_stages, int64_t micro_batches,
                   int64_t stage) {
@@ -90,5 +89,4 @@ TEST(ChunksInFlight, of_an_unknown_schedule_is_an_error_with_the_nearest_name) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::chunks_in_flight_test

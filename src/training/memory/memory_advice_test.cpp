@@ -7,8 +7,7 @@
 
 #include "model/step_test_models.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::memory_advice_test {
 
 using step_test::llama_like;
 using testing::HasSubstr;
@@ -105,5 +104,4 @@ TEST(MemoryAdvice, is_empty_where_nothing_helps) {
   EXPECT_TRUE(advice_for({}, Bytes(1e6)).empty());
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::memory_advice_test

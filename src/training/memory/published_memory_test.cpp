@@ -12,8 +12,7 @@
 #include "training/training_stack.h"
 #include "training/validate/training_case.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::published_memory_test {
 
 // A GPT of matrices alone, or with its norms: the paper's formulas leave out biases, embedding and head, and count
 // norms among the activations only.
@@ -100,5 +99,4 @@ TEST(PublishedMemory, of_fewer_than_two_percent_of_published_runs_is_called_too_
   RecordProperty("too_large", testing::PrintToString(too_large));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::published_memory_test

@@ -8,8 +8,7 @@
 #include "model/weights.h"
 #include "training/memory/chunks_in_flight.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::training_memory_test {
 
 using step_test::deepseek_like;
 using step_test::hand_made_models;
@@ -292,5 +291,4 @@ TEST(TrainingMemory, is_the_sum_of_its_parts_and_the_fullest_stage_is_found) {
   });
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::training_memory_test

@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::failures_test {
 
 // Llama 3 405B: storage of 2 TB/s sustained (arXiv 2407.21783, section 3.3.1).
 CheckpointPlan llama3_checkpoints(CheckpointMode mode) {
@@ -87,5 +86,4 @@ TEST(Checkpoints, names_of_modes_are_read_back) {
   EXPECT_FALSE(checkpoint_mode_from_name("never"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::failures_test

@@ -7,8 +7,7 @@
 #include "base/statistics.h"
 #include "training/scale/run_simulation.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::goodput_test {
 
 constexpr double minute = 60, hour = 3600, day = 86400;
 
@@ -136,5 +135,4 @@ TEST(RunSimulation, the_same_seed_gives_the_same_run) {
   EXPECT_NE(first.wall_seconds, simulate_run(involved_run(), 900, 10 * day, 6).wall_seconds);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::goodput_test

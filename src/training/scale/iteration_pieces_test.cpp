@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace foretoken {
-namespace {
+namespace foretoken::iteration_pieces_test {
 
 struct PlannedIteration {
   TrainingPlan plan;
@@ -41,5 +40,4 @@ TEST(IterationPieces, the_median_is_the_predicted_time) {
   EXPECT_GT(variation.p95, variation.p50);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::iteration_pieces_test

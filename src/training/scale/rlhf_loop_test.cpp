@@ -8,8 +8,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::rlhf_loop_test {
 
 // A 7B model on 16 GPUs, roughly.
 RlhfPlan small_loop(std::string_view algorithm, RlhfPlacement placement, RlhfTiming timing) {
@@ -163,5 +162,4 @@ TEST(RlhfLoop, plans_that_cannot_run_are_refused) {
   EXPECT_EQ(find_rlhf_algorithm("pppo"), nullptr);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::rlhf_loop_test

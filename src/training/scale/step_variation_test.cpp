@@ -8,8 +8,7 @@
 #include "base/random.h"
 #include "base/statistics.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::step_variation_test {
 
 // Llama 3.1 405B on 2,048 GPUs, roughly: tensor 8, pipeline 8 x 8 virtual, 32 replicas.
 StepPieces large_step() {
@@ -178,5 +177,4 @@ TEST(StepVariation, stalls_come_with_device_hours_and_lengthen_the_mean_by_their
   EXPECT_GT(times.quantile(0.99), 10 * (1 + 0.5 * model.stall_median));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::step_variation_test

@@ -9,8 +9,7 @@
 #include "training/scale/failures.h"
 #include "training/scale/run_simulation.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::training_run_test {
 
 struct LargeRun {
   CheckpointPlan checkpoints{.bytes = 5.67e12, .storage_bytes_per_second = 2e12, .interval_seconds = {}};
@@ -110,5 +109,4 @@ TEST(TrainingRun, the_chance_to_exceed_a_limit_falls_from_one_to_zero) {
   EXPECT_EQ(probability_to_exceed(exactly(10), 11), 0);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::training_run_test

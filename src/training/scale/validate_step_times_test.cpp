@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::validate_step_times_test {
 
 MeasuredStepTimes quiet_log(double noise) {
   return {.id = "log",
@@ -61,5 +60,4 @@ TEST(ValidateStepTimes, errors_are_by_gpu_and_say_how_many_are_close) {
   EXPECT_EQ(validation.notes.front(), "p95 / p50 of 1 of 2 runs within 0.02");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::validate_step_times_test

@@ -6,8 +6,7 @@
 
 #include "training/schedule/test_pipelines.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::closed_form_test {
 
 TEST(ClosedForm, bubbles_of_even_stages_are_those_of_the_formula) {
   for (const std::string& schedule : pipeline_schedule_names()) {
@@ -80,5 +79,4 @@ TEST(ClosedForm, the_bound_is_exact_for_even_chunks_of_fused_schedules) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::closed_form_test

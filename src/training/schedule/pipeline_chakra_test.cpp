@@ -8,8 +8,7 @@
 #include "network/replay/replay.h"
 #include "training/schedule/test_pipelines.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::pipeline_chakra_test {
 
 constexpr PipelineMessageBytes message_bytes{.forward = 1000, .backward = 2000};
 
@@ -55,5 +54,4 @@ TEST(PipelineChakra, sends_only_what_crosses_stages) {
   EXPECT_EQ(messages("zb-v", 2), 8 * 2 * 6) << "the fold stays on the last stage";
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::pipeline_chakra_test

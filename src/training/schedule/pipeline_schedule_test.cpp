@@ -8,8 +8,7 @@
 #include "base/error.h"
 #include "training/schedule/test_pipelines.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::pipeline_schedule_test {
 
 constexpr int64_t no_limit = int64_t{1} << 40;
 
@@ -157,5 +156,4 @@ TEST(PipelineSchedule, work_that_a_schedule_cannot_run_is_refused_with_the_reaso
   EXPECT_NE(why_not("1f1b", {.micro_batches = 0}), "");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::pipeline_schedule_test

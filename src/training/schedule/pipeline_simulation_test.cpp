@@ -7,8 +7,7 @@
 
 #include "training/schedule/test_pipelines.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::pipeline_simulation_test {
 
 template <typename Check>
 void for_random_pipelines(Check check) {
@@ -94,5 +93,4 @@ TEST(PipelineSimulation, what_is_run_in_parts_ends_as_what_is_run_at_once) {
   });
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::pipeline_simulation_test

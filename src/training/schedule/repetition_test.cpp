@@ -4,8 +4,7 @@
 
 #include "training/schedule/test_pipelines.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::repetition_test {
 
 int64_t under_way(std::string_view schedule, const PipelineWork& work) {
   return micro_batches_under_way(pipeline_kind(schedule).tasks(work));
@@ -72,5 +71,4 @@ TEST(Repetition, cycles_put_in_are_those_of_a_longer_pipeline) {
   EXPECT_GT(drifting, 5) << "some repetitions must be of stages that drift apart";
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::repetition_test

@@ -10,8 +10,7 @@
 #include "model/step.h"
 #include "model/weights.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::run_row_test {
 
 using Cells = std::map<std::string, std::string>;
 
@@ -171,5 +170,4 @@ TEST(TrainingRow, every_published_run_is_a_model_and_a_plan) {
   EXPECT_GT(rows, 0);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::run_row_test

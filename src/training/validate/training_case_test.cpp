@@ -6,8 +6,7 @@
 #include "base/error.h"
 #include "training/validate/test_runs.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::training_case_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -170,5 +169,4 @@ TEST(RunClusters, a_complaint_names_file_line_and_path) {
   EXPECT_EQ(problem_in(R"({"clusters": [{"gpu": "H100", "cluster": "c", "sauce": []}]})").path, "clusters[0].sauce");
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::training_case_test

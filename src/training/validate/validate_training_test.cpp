@@ -10,8 +10,7 @@
 #include "base/file.h"
 #include "training/validate/test_runs.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::validate_training_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -83,5 +82,4 @@ TEST_F(ValidationOfRuns, looks_only_at_what_is_asked_for) {
   EXPECT_EQ(validate_training({.data = file_, .models = {"Large-GPT"}}, library).overall.n, 0U);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::validate_training_test

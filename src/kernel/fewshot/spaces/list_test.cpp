@@ -8,8 +8,7 @@
 
 #include "base/error.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::spaces_list_test {
 
 std::vector<double> described(const ArchitectureSpace& space, const std::vector<std::string>& cells) {
   return space.features(std::vector<std::string_view>(cells.begin(), cells.end()),
@@ -91,5 +90,4 @@ TEST(FbNet, a_wider_block_costs_more_and_a_skip_nothing) {
   EXPECT_LT(feature(space, {narrow}, "log_flops"), feature(space, {wide}, "log_flops"));
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::spaces_list_test

@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "model/onnx/test_graphs.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::operators_list_test {
 
 TEST(OnnxOperators, each_stands_once_in_the_list) {
   std::set<std::pair<std::string_view, std::string_view>> names;
@@ -223,5 +222,4 @@ TEST(OnnxOperators, quantized_layers_keep_the_types_of_the_specification) {
   EXPECT_EQ(made.tensor(made.outputs[0]).type, OnnxType::float32);
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::operators_list_test

@@ -7,8 +7,7 @@
 #include "network/calibration/laws/list.h"
 #include "network/calibration/test_systems.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::laws_test {
 
 using test_support::expert_call;
 using test_support::message;
@@ -109,5 +108,4 @@ TEST(ExpertTraffic, a_token_reaches_one_place_with_one_expert_and_nearly_all_wit
   EXPECT_EQ(card_bytes(expert_call("deepep_normal", "dispatch", 100), 2), 0);  // one host
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::laws_test

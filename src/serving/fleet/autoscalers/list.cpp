@@ -10,7 +10,7 @@ std::unique_ptr<Autoscaler> make_none(const AutoscalerSettings& /*settings*/) {
   return nullptr;
 }
 
-constexpr AutoscalerKind kinds[] = {
+constexpr AutoscalerKind listed_autoscalers[] = {
     {"none", "as many as the run begins with", false, make_none},
     {"reactive", "outstanding requests or KV use of a replica held at a target (Kubernetes)", false, make_reactive},
     {"predictive", "the trend of the arrival rate, a cold start ahead", true, make_predictive},
@@ -22,17 +22,17 @@ constexpr AutoscalerKind kinds[] = {
 }  // namespace
 
 std::span<const AutoscalerKind> autoscaler_kinds() {
-  return kinds;
+  return listed_autoscalers;
 }
 
 std::vector<std::string> autoscaler_names() {
   std::vector<std::string> names;
-  for (const AutoscalerKind& kind : kinds) names.emplace_back(kind.name);
+  for (const AutoscalerKind& kind : listed_autoscalers) names.emplace_back(kind.name);
   return names;
 }
 
 const AutoscalerKind& autoscaler_kind(std::string_view name) {
-  for (const AutoscalerKind& kind : kinds) {
+  for (const AutoscalerKind& kind : listed_autoscalers) {
     if (kind.name == name) return kind;
   }
   const std::vector<std::string> names = autoscaler_names();

@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "serving/fleet/scaling.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::autoscalers_list_test {
 
 AutoscalerSettings settings_of(std::string_view kind) {
   return {.kind = std::string(kind),
@@ -123,5 +122,4 @@ TEST(PoolScaling, replicas_go_only_when_nothing_in_the_window_wanted_more) {
   EXPECT_EQ(look(200, 0), 1) << "nor below the least";
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::autoscalers_list_test

@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "training/schedule/test_pipelines.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::kinds_list_test {
 
 TEST(PipelineKinds, do_each_task_once_on_the_stage_that_holds_the_chunk) {
   for (const PipelineKind& kind : pipeline_kinds()) {
@@ -123,5 +122,4 @@ TEST(PipelineKinds, an_unknown_name_is_answered_with_the_nearest) {
   }
 }
 
-}  // namespace
-}  // namespace foretoken
+}  // namespace foretoken::kinds_list_test
