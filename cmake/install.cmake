@@ -10,6 +10,8 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 get_property(folders GLOBAL PROPERTY FORETOKEN_FOLDERS)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/foretoken)
 install(TARGETS ${folders} EXPORT foretokenTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# `#include <foretoken/foretoken.h>` is the public face; the headers of the folders lie beside it.
+install(DIRECTORY include/foretoken DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/foretoken
   FILES_MATCHING PATTERN "*.h" PATTERN "app" EXCLUDE)
 install(EXPORT foretokenTargets NAMESPACE foretoken:: DESTINATION ${package_dir})

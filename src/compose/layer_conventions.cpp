@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "library/library.h"
 
 namespace foretoken {
 
@@ -39,6 +40,10 @@ std::string layer_device_name(std::string_view text, const LayerConventions& con
   std::string_view rest = counted ? text.substr(times + 1) : text;
   for (const std::string& suffix : conventions.device_suffixes) rest = rest.substr(0, rest.find(suffix));
   return std::string(rest);
+}
+
+LayerConventions layer_conventions_of(const Library& library) {
+  return read_layer_conventions(library.directory() / "layers" / "llmcompass.json");
 }
 
 }  // namespace foretoken

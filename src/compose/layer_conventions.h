@@ -12,6 +12,8 @@
 
 namespace foretoken {
 
+class Library;
+
 struct LayerConventions {
   std::string source;
   std::string stack;  // whose launches the operators are
@@ -26,6 +28,7 @@ struct LayerConventions {
 
 // InputError where something is missing, unknown or out of range.
 LayerConventions read_layer_conventions(const std::filesystem::path& path);
+LayerConventions layer_conventions_of(const Library& library);
 
 // The device of "4xA100_NVLink3": the count is the plan's, the suffix the node's.
 std::string layer_device_name(std::string_view text, const LayerConventions& conventions);

@@ -87,10 +87,10 @@ ProfileRun profile_run(const Model& model, const Device& device, const ParallelP
   const double sampling = samples ? sampling_bytes(model, device, flags) + buffers : 0;
 
   const double peak = std::max({forward, sampling, buffers}) + kept;
-  const bool vllm = engine_kind(flags.engine).budget == MemoryBudget::of_total;
-  const bool known = vllm && is_well_known(layers);
+  const bool compared = engine_kind(flags.engine).has_known_profile;
+  const bool known = compared && is_well_known(layers);
   return {.peak_bytes = {.value = peak,
-                         .low = (known ? 0.97 : (vllm ? 0.9 : 0.6)) * peak,
+                         .low = (known ? 0.97 : (compared ? 0.9 : 0.6)) * peak,
                          .high = (known ? 1.05 : 1.4) * peak,
                          .kind = known ? Confidence::interpolated : Confidence::extrapolated},
           .moment = sampling > forward ? PeakMoment::sampling : PeakMoment::forward};

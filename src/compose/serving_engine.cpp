@@ -25,64 +25,16 @@ bool is_nvidia_gpu(const Device& device) {
   return device.kind == DeviceKind::gpu && equal_ignoring_case(device.vendor, "NVIDIA");
 }
 
-constexpr EngineKind kinds[] = {
-    {.name = "vllm",
-     .summary = "vLLM V1 since 0.21: CUDA graphs are set aside before the cache",
-     .fraction_name = "gpu-memory-utilization",
-     .budget = MemoryBudget::of_total,
-     .memory_fraction = 0.92,
-     .block_size = 16,
-     .shares_blocks = true,
-     .graphs_in_budget = true,
-     .loads_foreign_formats = true,
-     .hardware = "GPUs, TPUs, Gaudi and CPUs",
-     .runs_on = runs_anywhere},
-    {.name = "vllm-0.19",
-     .summary = "vLLM V1 from 0.17 to 0.20: CUDA graphs come out of what utilization leaves",
-     .fraction_name = "gpu-memory-utilization",
-     .budget = MemoryBudget::of_total,
-     .memory_fraction = 0.90,
-     .block_size = 16,
-     .shares_blocks = true,
-     .graphs_in_budget = false,
-     .loads_foreign_formats = true,
-     .hardware = "GPUs, TPUs, Gaudi and CPUs",
-     .runs_on = runs_anywhere},
-    {.name = "sglang",
-     .summary = "SGLang: weights and a token pool share mem-fraction-static",
-     .fraction_name = "mem-fraction-static",
-     .budget = MemoryBudget::of_free_before_weights,
-     .memory_fraction = 0,
-     .block_size = 1,
-     .shares_blocks = false,
-     .graphs_in_budget = false,
-     .loads_foreign_formats = true,
-     .hardware = "GPUs and CPUs",
-     .runs_on = is_gpu_or_cpu},
-    {.name = "trtllm",
-     .summary = "TensorRT-LLM: the cache takes a fraction of what weights and activations leave",
-     .fraction_name = "free-gpu-memory-fraction",
-     .budget = MemoryBudget::of_free_after_weights,
-     .memory_fraction = 0.90,
-     .block_size = 32,
-     .shares_blocks = false,
-     .graphs_in_budget = false,
-     .loads_foreign_formats = false,
-     .hardware = "NVIDIA GPUs",
-     .runs_on = is_nvidia_gpu},
-};
-
-struct StepLimits {
-  int64_t tokens, sequences;
-  int64_t graph;  // EngineFlags::graph_limit
-};
-
 // vLLM, engine/arg_utils.py, get_batch_defaults for the server; A100s count as small whatever their memory.
-StepLimits vllm_limits(double memory_gib, const Device& device, bool before_021) {
+StepLimits vllm_limits(double memory_gib, const Device& device, const ParallelPlan& /*plan*/) {
   const int64_t graph = compute_capability(device) / 10 == 10 ? 1024 : 512;
-  if (memory_gib >= 160 && !before_021) return {16384, 1024, graph};
+  if (memory_gib >= 160) return {16384, 1024, graph};
   if (memory_gib >= 70 && !contains_ignoring_case(device.title, "A100")) return {8192, 1024, graph};
   return {2048, 256, graph};
+}
+
+StepLimits vllm_limits_before_021(double memory_gib, const Device& device, const ParallelPlan& plan) {
+  return vllm_limits(std::min(memory_gib, 159.0), device, plan);
 }
 
 // SGLang, model_runner.py (recalled): 512 requests for each time that the token pool holds the longest sequence, within
@@ -90,9 +42,9 @@ StepLimits vllm_limits(double memory_gib, const Device& device, bool before_021)
 constexpr int64_t sglang_fewest_running = 2048, sglang_most_running = 4096, sglang_running_per_length = 512;
 
 // SGLang, server_args.py: prefill chunk and largest decode graph by GPU memory.
-StepLimits sglang_limits(double memory_gib, int64_t tensor) {
+StepLimits sglang_limits(double memory_gib, const Device& /*device*/, const ParallelPlan& plan) {
   constexpr int64_t running = sglang_fewest_running;
-  const bool wide = tensor >= 4;
+  const bool wide = plan.tensor >= 4;
   if (memory_gib < 20) return {2048, running, 8};
   if (memory_gib < 35) return {2048, running, wide ? 80 : 24};
   if (memory_gib < 60) return {4096, running, wide ? 160 : 32};
@@ -100,10 +52,8 @@ StepLimits sglang_limits(double memory_gib, int64_t tensor) {
   return {16384, running, 512};
 }
 
-StepLimits default_limits(const EngineKind& kind, double memory_gib, const Device& device, const ParallelPlan& plan) {
-  if (kind.name == "sglang") return sglang_limits(memory_gib, plan.tensor);
-  if (kind.name == "trtllm") return {8192, 2048, 2048};
-  return vllm_limits(memory_gib, device, !kind.graphs_in_budget);
+StepLimits trtllm_limits(double /*memory_gib*/, const Device& /*device*/, const ParallelPlan& /*plan*/) {
+  return {8192, 2048, 2048};
 }
 
 // SGLang, server_args.py (recalled): MiB kept out of the static pool for metadata, prefill activations, graphs and
@@ -116,9 +66,11 @@ double sglang_fraction(double memory_bytes, const EngineFlags& flags, const Para
   return std::floor(std::max(0.0, (memory_mib - reserved) / memory_mib) * 1000 + 0.5) / 1000;
 }
 
-// SGLang runs prompts and decodes in steps of their own, and limits only the tokens of prompts.
-bool decodes_share_the_token_budget(const EngineKind& kind) {
-  return kind.name != "sglang";
+int64_t sglang_running(const EngineFlags& flags, double pool_tokens) {
+  const double lengths = pool_tokens / static_cast<double>(std::max<int64_t>(1, flags.max_model_len));
+  return static_cast<int64_t>(std::clamp(lengths * static_cast<double>(sglang_running_per_length),
+                                         static_cast<double>(sglang_fewest_running),
+                                         static_cast<double>(sglang_most_running)));
 }
 
 // As data/stacks/trtllm.json lists them.
@@ -133,6 +85,88 @@ int64_t sizes_up_to(int64_t largest) {
   for (int64_t size = 1; size <= largest; ++count) size = size < 8 ? size * 2 : size + (size < 256 ? 8 : 16);
   return count;
 }
+
+constexpr EngineKind vllm = {.name = "vllm",
+                             .summary = "vLLM V1 since 0.21: CUDA graphs are set aside before the cache",
+                             .family = "vllm",
+                             .launch = LaunchStyle::vllm,
+                             .fraction_name = "gpu-memory-utilization",
+                             .budget = MemoryBudget::of_total,
+                             .memory_fraction = 0.92,
+                             .limits = vllm_limits,
+                             .decodes_share_token_budget = true,
+                             .block_size = 16,
+                             .latent_block_size = 64,  // FlashMLA's pages
+                             .shares_blocks = true,
+                             .graphs_in_budget = true,
+                             .captures_mixed_steps = true,
+                             .graph_sizes_up_to = sizes_up_to,
+                             .has_known_profile = true,
+                             .loads_foreign_formats = true,
+                             .rank_router = "data_parallel",
+                             .decode_gives_first_token = true,
+                             .hardware = "GPUs, TPUs, Gaudi and CPUs",
+                             .runs_on = runs_anywhere};
+
+constexpr EngineKind vllm_before_021() {
+  EngineKind kind = vllm;
+  kind.name = "vllm-0.19";
+  kind.summary = "vLLM V1 from 0.17 to 0.20: CUDA graphs come out of what utilization leaves";
+  kind.memory_fraction = 0.90;
+  kind.limits = vllm_limits_before_021;
+  kind.graphs_in_budget = false;
+  return kind;
+}
+
+// An older version of an engine is a copy with what it did otherwise.
+constexpr EngineKind kinds[] = {
+    vllm,
+    vllm_before_021(),
+    {.name = "sglang",
+     .summary = "SGLang: weights and a token pool share mem-fraction-static",
+     .family = "sglang",
+     .launch = LaunchStyle::sglang,
+     .fraction_name = "mem-fraction-static",
+     .budget = MemoryBudget::of_free_before_weights,
+     .memory_fraction = 0,
+     .fraction = sglang_fraction,
+     .limits = sglang_limits,
+     .decodes_share_token_budget = false,  // prompts and decodes run in steps of their own
+     .running_for_pool = sglang_running,
+     .block_size = 1,
+     .latent_block_size = 1,
+     .shares_blocks = false,
+     .graphs_in_budget = false,
+     .captures_mixed_steps = false,
+     .graph_sizes_up_to = sizes_up_to,
+     .has_known_profile = false,
+     .loads_foreign_formats = true,
+     .rank_router = "round_robin",  // --load-balance-method
+     .decode_gives_first_token = false,
+     .hardware = "GPUs and CPUs",
+     .runs_on = is_gpu_or_cpu},
+    {.name = "trtllm",
+     .summary = "TensorRT-LLM: the cache takes a fraction of what weights and activations leave",
+     .family = "trtllm",
+     .launch = LaunchStyle::trtllm,
+     .fraction_name = "free-gpu-memory-fraction",
+     .budget = MemoryBudget::of_free_after_weights,
+     .memory_fraction = 0.90,
+     .limits = trtllm_limits,
+     .decodes_share_token_budget = true,
+     .block_size = 32,
+     .latent_block_size = 32,
+     .shares_blocks = false,
+     .graphs_in_budget = false,
+     .captures_mixed_steps = false,
+     .graph_sizes_up_to = trtllm_sizes_up_to,
+     .has_known_profile = false,
+     .loads_foreign_formats = false,
+     .rank_router = "round_robin",
+     .decode_gives_first_token = false,
+     .hardware = "NVIDIA GPUs",
+     .runs_on = is_nvidia_gpu},
+};
 
 }  // namespace
 
@@ -185,20 +219,19 @@ EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device
   const EngineKind& kind = engine_kind(flags.engine);
   flags.engine = kind.name;
   const double memory = allocatable_bytes(device).value;
-  const StepLimits limits = default_limits(kind, memory / gibi, device, plan);
+  const StepLimits limits = kind.limits(memory / gibi, device, plan);
   if (flags.max_num_batched_tokens == 0) flags.max_num_batched_tokens = limits.tokens;
-  const bool decodes_count = decodes_share_the_token_budget(kind);
+  const bool decodes_count = kind.decodes_share_token_budget;
   if (flags.max_num_seqs == 0) {
     flags.max_num_seqs = decodes_count ? std::min(limits.sequences, flags.max_num_batched_tokens) : limits.sequences;
   }
   flags.graph_limit = limits.graph;
   if (flags.max_model_len == 0) flags.max_model_len = model.max_positions > 0 ? model.max_positions : 2048;
   if (flags.block_size == 0) {
-    // FlashMLA reads pages of 64 tokens.
-    flags.block_size = kind.block_size == 16 && model.has_latent_attention() ? 64 : kind.block_size;
+    flags.block_size = model.has_latent_attention() ? kind.latent_block_size : kind.block_size;
   }
   if (flags.memory_fraction == 0) {
-    flags.memory_fraction = kind.memory_fraction > 0 ? kind.memory_fraction : sglang_fraction(memory, flags, plan);
+    flags.memory_fraction = kind.memory_fraction > 0 ? kind.memory_fraction : kind.fraction(memory, flags, plan);
   }
   if (decodes_count && flags.max_num_seqs > flags.max_num_batched_tokens) {
     throw InputError({.source = "--max-num-seqs",
@@ -209,15 +242,12 @@ EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device
 }
 
 int64_t sequences_for_pool(const EngineFlags& flags, double pool_tokens) {
-  if (engine_kind(flags.engine).name != "sglang") return flags.max_num_seqs;
-  const double lengths = pool_tokens / static_cast<double>(std::max<int64_t>(1, flags.max_model_len));
-  return static_cast<int64_t>(std::clamp(lengths * static_cast<double>(sglang_running_per_length),
-                                         static_cast<double>(sglang_fewest_running),
-                                         static_cast<double>(sglang_most_running)));
+  const EngineKind& kind = engine_kind(flags.engine);
+  return kind.running_for_pool == nullptr ? flags.max_num_seqs : kind.running_for_pool(flags, pool_tokens);
 }
 
 int64_t largest_graph(const EngineFlags& flags, int64_t decode_tokens) {
-  if (engine_kind(flags.engine).shares_blocks) {
+  if (engine_kind(flags.engine).captures_mixed_steps) {
     return std::min({2 * flags.max_num_seqs * decode_tokens, flags.graph_limit, flags.max_num_batched_tokens});
   }
   return std::min(flags.max_num_seqs, flags.graph_limit) * decode_tokens;
@@ -227,9 +257,8 @@ int64_t captured_graphs(const EngineFlags& flags) {
   if (flags.enforce_eager) return 0;
   const int64_t largest = largest_graph(flags);
   const EngineKind& kind = engine_kind(flags.engine);
-  if (kind.name == "trtllm") return trtllm_sizes_up_to(largest);
-  if (!kind.shares_blocks) return sizes_up_to(largest);
-  return sizes_up_to(largest) + sizes_up_to(std::min(largest, flags.max_num_seqs));
+  const int64_t decodes = kind.graph_sizes_up_to(std::min(largest, flags.max_num_seqs));
+  return kind.captures_mixed_steps ? kind.graph_sizes_up_to(largest) + decodes : kind.graph_sizes_up_to(largest);
 }
 
 }  // namespace foretoken

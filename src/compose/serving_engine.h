@@ -22,18 +22,43 @@ enum class MemoryBudget {
   of_free_after_weights    // the KV cache alone (TensorRT-LLM, free_gpu_memory_fraction)
 };
 
+// Whose command line starts it.
+enum class LaunchStyle { vllm, sglang, trtllm };
+
+struct EngineFlags;
+
+// What an engine takes where nobody says.
+struct StepLimits {
+  int64_t tokens, sequences;
+  int64_t graph;  // EngineFlags::graph_limit
+};
+
+// All that tells one engine, or version of it, from another. Whoever wants to know how an engine behaves asks its kind.
 struct EngineKind {
   std::string_view name;  // what users type
   std::string_view summary;
+  std::string_view family;  // its scheduler and stack where no others are asked for
+  LaunchStyle launch;
   std::string_view fraction_name;  // what the engine calls its memory fraction
   MemoryBudget budget;
-  double memory_fraction;                 // default; 0 = worked out from chunk and graph sizes
-  int64_t block_size;                     // tokens
-  bool shares_blocks;                     // blocks of all layer kinds have one size and lie in one pool
-  bool graphs_in_budget;                  // CUDA graphs are set aside before the KV cache is sized
-  bool loads_foreign_formats;             // weights that the device does not multiply in (weight_only_form)
-  std::string_view hardware;              // what it runs on, in words
-  bool (*runs_on)(const Device& device);  // as its documentation of installation lists
+  double memory_fraction;  // default; 0 = as `fraction` works out
+  double (*fraction)(double memory_bytes, const EngineFlags& flags, const ParallelPlan& plan) = nullptr;
+  StepLimits (*limits)(double memory_gib, const Device& device, const ParallelPlan& plan);
+  bool decodes_share_token_budget;  // a step's limit of tokens holds for decodes too, not for prompts alone
+  // Requests that run at once, by the tokens that the cache holds; null = the limit.
+  int64_t (*running_for_pool)(const EngineFlags& flags, double pool_tokens) = nullptr;
+  int64_t block_size;                             // tokens
+  int64_t latent_block_size;                      // of models with latent attention: what the kernel reads
+  bool shares_blocks;                             // blocks of all layer kinds have one size and lie in one pool
+  bool graphs_in_budget;                          // CUDA graphs are set aside before the KV cache is sized
+  bool captures_mixed_steps;                      // CUDA graphs of steps of any kind beside those of decodes
+  int64_t (*graph_sizes_up_to)(int64_t largest);  // how many sizes it captures
+  bool has_known_profile;                         // what its trial of the largest step takes was compared with logs
+  bool loads_foreign_formats;                     // weights that the device does not multiply in (weight_only_form)
+  std::string_view rank_router;                   // over data-parallel ranks
+  bool decode_gives_first_token;                  // where pools are apart; else the pool of prompts does
+  std::string_view hardware;                      // what it runs on, in words
+  bool (*runs_on)(const Device& device);          // as its documentation of installation lists
 };
 std::span<const EngineKind> engine_kinds();
 std::vector<std::string> engine_names();
@@ -65,8 +90,7 @@ EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device
 // to 8% where error correction lives in the same memory.
 Estimate allocatable_bytes(const Device& device);
 
-// Requests that an engine runs at once where nobody says, once it knows the tokens that its cache holds. Only SGLang
-// derives them from these; for others what is resolved stays.
+// Requests that an engine runs at once where nobody says, once it knows the tokens that its cache holds.
 int64_t sequences_for_pool(const EngineFlags& resolved_flags, double pool_tokens);
 
 // The largest CUDA graph in tokens, where each decode computes `decode_tokens` (more than one with drafts). vLLM

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "hardware/catalogue.h"
+#include "library/library.h"
 #include "model/shape_fields.h"
 
 namespace foretoken {
@@ -319,6 +320,10 @@ Stack StackCatalogue::stack(const std::string& name) const {
                       .suggestion = nearest_name(name, known).value_or("")});
   }
   return read_stack(folder_ / (name + ".json"), folder_);
+}
+
+StackCatalogue stacks_of(const Library& library) {
+  return StackCatalogue(library.directory() / "stacks");
 }
 
 }  // namespace foretoken

@@ -18,6 +18,8 @@
 
 namespace foretoken {
 
+class Library;
+
 // How kernels reach the device.
 //   fused      nothing between kernels: the sum of the kernels alone
 //   graph      one captured CUDA graph
@@ -124,5 +126,6 @@ class StackCatalogue {
  private:
   std::filesystem::path folder_;
 };
+StackCatalogue stacks_of(const Library& library);
 
 }  // namespace foretoken

@@ -191,10 +191,6 @@ class StepTracer {
 
 }  // namespace
 
-int64_t rank_count(const ParallelPlan& plan) {
-  return plan.tensor * plan.context * plan.data * plan.pipeline;
-}
-
 ChakraTrace step_chakra(const StepEstimate& step, const Stack& stack, double host_factor, int64_t rank) {
   ensure(rank >= 0 && rank < rank_count(step.plan), "the rank is one of the plan");
   return StepTracer(step, stack, host_factor, rank).trace();

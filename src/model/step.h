@@ -80,6 +80,10 @@ constexpr int64_t lock_step_ranks(const ParallelPlan& plan) {
   return plan.expert > plan.tensor ? plan.expert / plan.tensor : 1;
 }
 
+constexpr int64_t rank_count(const ParallelPlan& plan) {
+  return plan.tensor * plan.context * plan.data * plan.pipeline;
+}
+
 enum class StepPart { embedding, attention, feed_forward, experts, head, communication, optimizer };
 std::string_view step_part_name(StepPart part);
 

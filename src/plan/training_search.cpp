@@ -244,4 +244,22 @@ TrainingSearchResult search_training_plans(const TrainingSearch& search) {
   return result;
 }
 
+TrainingSearchResult plan_training(const TrainingQuestion& question, const MachineModels& machine,
+                                   const TrainingPlanOptions& options) {
+  TrainingSearch search{.job = question.job,
+                        .stack = question.stack,
+                        .machine = machine.machine(),
+                        .devices = question.devices,
+                        .global_batch = question.plan.global_batch,
+                        .fast_domain = devices_per_node(question.cluster),
+                        .formats = question.formats,
+                        .overheads = question.overheads,
+                        .capacity = training_capacity(machine.device()),
+                        .choices = options.choices,
+                        .best = options.best,
+                        .threads = options.threads};
+  search.start.context_exchange = question.plan.context_exchange;
+  return search_training_plans(search);
+}
+
 }  // namespace foretoken

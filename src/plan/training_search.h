@@ -12,6 +12,8 @@
 #include "plan/plan_space.h"
 #include "training/iteration.h"
 #include "training/memory/training_memory.h"
+#include "training/training_estimate.h"
+#include "training/training_machine.h"
 
 namespace foretoken {
 
@@ -62,5 +64,14 @@ class NoTrainingPlanFits : public InputError {
 
 // NoTrainingPlanFits; InputError where no plan is valid.
 TrainingSearchResult search_training_plans(const TrainingSearch& search);
+
+struct TrainingPlanOptions {
+  PlanChoices choices = {};
+  size_t best = 10;
+  unsigned threads = 1;
+};
+// The same for a question, whose plan tells what no choice is about.
+TrainingSearchResult plan_training(const TrainingQuestion& question, const MachineModels& machine,
+                                   const TrainingPlanOptions& options = {});
 
 }  // namespace foretoken

@@ -13,6 +13,8 @@
 
 namespace foretoken {
 
+class Library;
+
 // Holds what a TrainingMachine points to. Stays where it is made: collectives refer to what was measured.
 class MachineModels {
  public:
@@ -36,6 +38,9 @@ class MachineModels {
   CollectiveModel network_;
   std::optional<PowerModel> power_;
 };
+
+// What the library knows of the cluster's devices and links.
+std::unique_ptr<MachineModels> machine_of(const Library& library, const Cluster& cluster, Tier tier = Tier::best);
 
 using MachineMaker = std::function<std::unique_ptr<MachineModels>(const Cluster&)>;
 

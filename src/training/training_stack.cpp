@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "hardware/catalogue.h"
 #include "kernel/forms/call.h"
+#include "library/library.h"
 
 namespace foretoken {
 namespace {
@@ -181,6 +182,10 @@ std::vector<TrainingStack> TrainingStackCatalogue::all() const {
   std::vector<TrainingStack> stacks;
   for (const std::string& name : names()) stacks.push_back(stack(name));
   return stacks;
+}
+
+TrainingStackCatalogue training_stacks_of(const Library& library) {
+  return TrainingStackCatalogue(library.directory() / "training" / "stacks");
 }
 
 }  // namespace foretoken

@@ -17,6 +17,8 @@
 
 namespace foretoken {
 
+class Library;
+
 // Published runs that a stack stands for: rows of a source, of some of its software releases or tasks (empty = all).
 struct StackRuns {
   std::string source, task;
@@ -73,5 +75,6 @@ class TrainingStackCatalogue {
  private:
   std::filesystem::path folder_;
 };
+TrainingStackCatalogue training_stacks_of(const Library& library);
 
 }  // namespace foretoken

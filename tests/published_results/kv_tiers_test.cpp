@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "app/library.h"
+#include "library/library.h"
 #include "serving/load/trace.h"
 #include "serving/results/metrics.h"
 #include "serving/simulation.h"
@@ -44,7 +44,7 @@ TEST(PublishedKvTiers, the_first_token_comes_2_to_22_times_as_soon_from_the_host
   const auto times = compose_steps({.model = library.models().model("Llama-3.1-8B"),
                                     .plan = {},
                                     .models = library.device_models("h100_sxm", {}),
-                                    .stack = library.stacks().stack("vllm")});
+                                    .stack = stacks_of(library).stack("vllm")});
   const KvTierKind& host = kv_tier_kind("host");
   const Device device = library.hardware().device("h100_sxm");
   const std::optional<TierSpeed> speed = host.usual_speed(device, library.hardware().node_with(device));

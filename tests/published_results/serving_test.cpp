@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "app/library.h"
+#include "library/library.h"
 #include "serving/validate/validate_serving.h"
 
 namespace foretoken::serving_test {
@@ -18,7 +18,7 @@ TEST(PublishedServing, vllm_on_hopper_and_blackwell_with_known_options) {
        .tiers = {"B"},
        .engines = {"vllm"},
        .kinds = {"dense"}},
-      library.hardware(), library.models(), library.stacks(),
+      library.hardware(), library.models(), stacks_of(library),
       [&](const Device& device, const ParallelPlan& plan) { return library.device_models(device.name, plan); });
   ASSERT_EQ(validation.groups.size(), 2U);
   for (const ValidationGroup& group : validation.groups) {

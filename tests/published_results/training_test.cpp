@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "app/library.h"
+#include "library/library.h"
 #include "training/validate/validate_training.h"
 
 namespace foretoken::training_test {
@@ -42,8 +42,8 @@ TEST(PublishedTraining, runs_are_predicted_no_worse_than_when_the_constants_were
   if (folder == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder of measurements";
   const Library library(FORETOKEN_SOURCE_DIR "/data");
   const HardwareCatalogue hardware = library.hardware();
-  TrainingCaseLibrary cases(library.training_stacks().all(), library.run_clusters(), hardware,
-                            [&](const Cluster& cluster) { return library.machine(cluster); });
+  TrainingCaseLibrary cases(training_stacks_of(library).all(), run_clusters_of(library), hardware,
+                            [&](const Cluster& cluster) { return machine_of(library, cluster); });
   std::map<std::string, std::vector<double>> errors;  // percent, by the name of the ceiling
   const Validation validation = validate_training(
       {.data = std::filesystem::path(folder) / "training" / "runs.csv.gz"}, cases, [&](const ScoredTraining& scored) {

@@ -11,7 +11,7 @@
 #include "accelerator/workload/network_map.h"
 #include "app/cli/layer_flags.h"
 #include "app/cli/options.h"
-#include "app/library.h"
+#include "library/library.h"
 
 namespace foretoken {
 

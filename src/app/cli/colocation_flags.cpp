@@ -104,7 +104,7 @@ void check_memory(const std::vector<ReplicaGroup>& groups) {
 
 void check_same_device(const std::vector<ReplicaGroup>& groups) {
   for (const ReplicaGroup& group : groups) {
-    const ReplicaSummary own = group.summary(), first = groups.front().summary();
+    const ReplicaSummary own = summary_of(group), first = summary_of(groups.front());
     if (own.device == first.device && own.devices_each == first.devices_each && group.count == 1) continue;
     throw InputError({.source = colocate_flag,
                       .value = fmt::format("{} x {}, {} of them", own.devices_each, own.device, group.count),

@@ -8,7 +8,7 @@
 
 #include "app/cli/options.h"
 #include "app/cli/replica_flags.h"
-#include "app/library.h"
+#include "library/library.h"
 #include "serving/colocation/colocation.h"
 #include "serving/serving_run.h"
 

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "app/cli/options.h"
-#include "app/library.h"
 #include "base/json.h"
+#include "library/library.h"
 
 namespace foretoken {
 

@@ -14,13 +14,13 @@ void DiffusionFlags::declare(Options& options) {
                   "Steps that one block takes; divides its tokens");
 }
 
-Speculation DiffusionFlags::speculation() const {
+BlockDiffusion DiffusionFlags::read() const {
   if (diffusion.block_tokens % diffusion.steps != 0) {
     throw InputError({.source = "--diffusion-steps",
                       .value = std::to_string(diffusion.steps),
                       .expected = "a divisor of --diffusion-block " + std::to_string(diffusion.block_tokens)});
   }
-  return denoising(diffusion);
+  return diffusion;
 }
 
 }  // namespace foretoken

@@ -14,7 +14,7 @@ struct DiffusionFlags {
   void declare(Options& options);
   bool given() const { return diffusion.block_tokens > 0; }
   // InputError where steps do not divide the block.
-  Speculation speculation() const;
+  BlockDiffusion read() const;
 };
 
 }  // namespace foretoken

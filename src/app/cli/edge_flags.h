@@ -4,9 +4,9 @@
 #include <string>
 
 #include "app/cli/options.h"
-#include "app/library.h"
 #include "compose/edge/fusion_rules.h"
 #include "kernel/edge/edge_predictor.h"
+#include "library/library.h"
 
 namespace foretoken {
 

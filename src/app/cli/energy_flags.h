@@ -5,7 +5,7 @@
 
 #include "app/cli/options.h"
 #include "app/cli/replica_flags.h"
-#include "app/library.h"
+#include "library/library.h"
 #include "report/energy_report.h"
 
 namespace foretoken {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "app/cli/options.h"
-#include "app/library.h"
+#include "library/library.h"
 #include "serving/steps/attention_ffn_steps.h"
 
 namespace foretoken {

@@ -152,7 +152,7 @@ FleetConfig FleetFlags::fleet(std::vector<ReplicaGroup>& groups, bool pools) con
   for (ReplicaGroup& group : groups) group.count = 0;
   for (size_t i = 0; i < result.pools.size(); ++i) {
     ReplicaGroup& group = groups[pools ? i : 0];
-    const FleetMember member{.devices = group.summary().devices_each, .cold_start = cold_start(group)};
+    const FleetMember member{.devices = summary_of(group).devices_each, .cold_start = cold_start(group)};
     result.members.insert(result.members.end(), static_cast<size_t>(result.pools[i].members), member);
     group.count += result.pools[i].members;
   }
@@ -228,7 +228,7 @@ Picoseconds FleetFlags::cold_start(const ReplicaGroup& group) const {
                         .engine_start = Seconds(engine_start_s)};
   const auto link = group.models.kernels.device().host_bandwidth;
   return to_picoseconds(cold_start_time(parts, Bytes(group.memory.weights.value),
-                                        static_cast<int>(group.summary().devices_each),
+                                        static_cast<int>(summary_of(group).devices_each),
                                         link ? link->value : BytesPerSecond(0)));
 }
 

@@ -7,7 +7,7 @@
 
 #include "app/cli/options.h"
 #include "app/cli/replica_flags.h"
-#include "app/library.h"
+#include "library/library.h"
 #include "serving/tiers/kv_tier.h"
 
 namespace foretoken {

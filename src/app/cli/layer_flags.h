@@ -8,7 +8,7 @@
 #include "accelerator/workload/network_layer.h"
 #include "app/cli/graph_flags.h"
 #include "app/cli/options.h"
-#include "app/library.h"
+#include "library/library.h"
 
 namespace foretoken {
 

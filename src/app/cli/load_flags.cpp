@@ -9,16 +9,12 @@
 #include "base/text.h"
 #include "report/serving_report.h"
 #include "serving/load/agent_defaults.h"
-#include "serving/load/closed_loop.h"
-#include "serving/load/priorities.h"
 #include "serving/load/synthetic.h"
-#include "serving/load/thinking.h"
 #include "serving/load/trace.h"
 
 namespace foretoken {
 namespace {
 
-constexpr int64_t usual_requests = 1000;
 constexpr Range<int64_t> tokens{.least = 1, .most = 100'000'000};
 constexpr Range<int64_t> any_count{.least = 0, .most = 100'000'000'000};
 constexpr Range<int64_t> made_up_requests{.least = 0, .most = most_made_up_requests};
@@ -45,53 +41,6 @@ constexpr const char* lengths_heading = "Load: lengths";
 constexpr const char* conversations_heading =
     "Load: conversations (--dataset-name sessions, agents; rates are of conversations)";
 
-// What `vllm bench serve` takes for prefix_repetition where nothing is said.
-constexpr int64_t usual_prefix_len = 256, usual_prefixes = 10;
-
-std::unique_ptr<LengthSource> make_lengths(const LoadFlags& flags, const std::vector<RequestLengths>& observed,
-                                           uint64_t seed) {
-  if (!observed.empty()) return observed_lengths(observed, seed);
-  if (flags.dataset == "lognormal") {
-    return lognormal_lengths({.mean = static_cast<double>(flags.input_len), .sigma = flags.lognormal_sigma},
-                             {.mean = static_cast<double>(flags.output_len), .sigma = flags.lognormal_sigma}, seed);
-  }
-  return uniform_lengths(range_around(flags.input_len, flags.range_ratio, 1),
-                         range_around(flags.output_len, flags.range_ratio, 1), seed);
-}
-
-std::unique_ptr<RequestSource> open_load(const LoadFlags& flags, const std::vector<RequestLengths>& observed,
-                                         uint64_t seed) {
-  if (!flags.trace.empty()) {
-    const int64_t most = flags.num_prompts > 0 ? flags.num_prompts : -1;
-    return open_trace(flags.trace, {.time_scale = flags.time_scale, .max_requests = most});
-  }
-  std::unique_ptr<LengthSource> lengths = make_lengths(flags, observed, seed);
-  if (flags.thinking.given()) lengths = with_thinking(std::move(lengths), flags.thinking.settings(), seed);
-  if (flags.conversations()) {
-    SessionSettings sessions = flags.sessions;
-    sessions.starts = flags.arrivals;
-    sessions.system_tokens = flags.prefix_len;
-    return session_load(sessions, std::move(lengths), seed);
-  }
-  return synthetic_load(flags.arrivals, std::move(lengths), {.tokens = flags.prefix_len, .count = flags.num_prefixes},
-                        seed);
-}
-
-std::vector<double> priorities(const LoadFlags& flags) {
-  std::vector<double> shares;
-  for (const std::string& text : flags.priority_shares) {
-    shares.push_back(number_of("--priority-shares", text, "shares of requests, as in 0.1,0.9"));
-  }
-  return shares;
-}
-
-std::unique_ptr<RequestSource> make_load(const LoadFlags& flags, const std::vector<RequestLengths>& observed,
-                                         uint64_t seed) {
-  std::unique_ptr<RequestSource> load = open_load(flags, observed, seed);
-  if (!flags.priority_shares.empty()) load = with_priorities(std::move(load), priorities(flags), seed);
-  return flags.max_concurrency > 0 ? closed_loop(std::move(load), flags.max_concurrency) : std::move(load);
-}
-
 }  // namespace
 
 void LoadFlags::declare(Options& options) {
@@ -117,7 +66,7 @@ void LoadFlags::declare(Options& options) {
   options.integer("--seed", seed, any_count, "Of everything that is drawn");
 
   options.heading(lengths_heading);
-  options.choice("--dataset-name", dataset, {"random", "lognormal", "prefix_repetition", "sessions", "agents"},
+  options.choice("--dataset-name", dataset, dataset_names(),
                  "How prompts and outputs are made up; agents = sessions of many turns after tool calls");
   options.text("--dataset-path", dataset_path,
                "Draw pairs of lengths from this trace or table (input_tokens,output_tokens)");
@@ -173,14 +122,6 @@ void LoadFlags::check_use(const Options& options) const {
   }
 }
 
-int64_t LoadFlags::requests() const {
-  return num_prompts > 0 || !trace.empty() ? num_prompts : usual_requests;
-}
-
-bool LoadFlags::offline() const {
-  return trace.empty() && !conversations() && max_concurrency == 0 && std::isinf(rate());
-}
-
 double LoadFlags::rate() const {
   if (lower_case(request_rate) == "inf") return std::numeric_limits<double>::infinity();
   return number_of("--request-rate", request_rate, "a number above 0, or inf");
@@ -201,23 +142,33 @@ LoadFlags LoadFlags::with_agent_defaults() const {
   return flags;
 }
 
-LoadMaker LoadFlags::load() const {
-  LoadFlags flags = dataset == "agents" ? with_agent_defaults() : *this;
-  flags.arrivals.rate = rate();
-  flags.arrivals.shape = rate_shape_from_name(rate_shape).value();  // one of the choices
-  flags.arrivals.count = requests();
-  const bool repeats = dataset == "prefix_repetition";
-  if (flags.prefix_len == 0 && repeats) flags.prefix_len = usual_prefix_len;
-  if (flags.num_prefixes == 0) flags.num_prefixes = repeats ? usual_prefixes : 1;
-  if (trace.empty()) {
-    check_arrivals(flags.arrivals);
-  } else if (lower_case(request_rate) != "inf") {
-    throw InputError({.source = "--trace",
-                      .value = printable(trace),
-                      .expected = "a trace alone, or lengths with --dataset-path and arrivals with --request-rate"});
+LoadSpec LoadFlags::spec() const {
+  const LoadFlags flags = dataset == "agents" ? with_agent_defaults() : *this;
+  LoadSpec spec{.trace = trace,
+                .time_scale = time_scale,
+                .num_prompts = num_prompts,
+                .arrivals = arrivals,
+                .max_concurrency = max_concurrency,
+                .dataset = dataset_from_name(dataset).value(),  // one of the choices
+                .dataset_path = dataset_path,
+                .input_len = flags.input_len,
+                .output_len = flags.output_len,
+                .range_ratio = range_ratio,
+                .lognormal_sigma = lognormal_sigma,
+                .prefix_len = flags.prefix_len,
+                .num_prefixes = num_prefixes,
+                .sessions = flags.sessions};
+  spec.arrivals.rate = rate();
+  spec.arrivals.shape = rate_shape_from_name(rate_shape).value();  // one of the choices
+  if (thinking.given()) spec.thinking = thinking.settings();
+  for (const std::string& text : priority_shares) {
+    spec.priority_shares.push_back(number_of("--priority-shares", text, "shares of requests, as in 0.1,0.9"));
   }
-  const auto observed = dataset_path.empty() ? std::vector<RequestLengths>{} : read_lengths(dataset_path);
-  return [flags, observed](uint64_t of) { return make_load(flags, observed, of); };
+  return spec;
+}
+
+LoadMaker LoadFlags::load() const {
+  return make_load(spec());
 }
 
 void GoalFlags::declare(Options& options) {

@@ -8,7 +8,7 @@
 
 #include "app/cli/options.h"
 #include "app/cli/thinking_flags.h"
-#include "serving/load/sessions.h"
+#include "serving/load/load_spec.h"
 #include "serving/results/metrics.h"
 #include "serving/serving_run.h"
 
@@ -36,12 +36,12 @@ struct LoadFlags {
 
   // InputError for flags that this load does not use; `options` as given to declare, after parsing.
   void check_use(const Options& options) const;
-  // InputError for flags that do not go together.
-  LoadMaker load() const;
-  bool conversations() const { return dataset == "sessions" || dataset == "agents"; }
-  bool offline() const;      // all at once, and no limit on those in flight
-  int64_t requests() const;  // asked for; 0 = as many as the trace has
-  double rate() const;       // infinite = all at once, or as the trace says
+  LoadSpec spec() const;
+  LoadMaker load() const;  // InputError for flags that do not go together
+  bool conversations() const { return spec().has_conversations(); }
+  bool offline() const { return spec().is_offline(); }
+  int64_t requests() const { return spec().requests(); }
+  double rate() const;  // infinite = all at once, or as the trace says
 
  private:
   LoadFlags with_agent_defaults() const;

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "app/cli/options.h"
-#include "app/library.h"
+#include "library/library.h"
 #include "network/collective_estimate.h"
 
 namespace foretoken {

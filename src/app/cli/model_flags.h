@@ -1,17 +1,14 @@
 // The flags that say which model runs on which device, and how it is cut; vLLM's names where it has them.
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include "app/cli/options.h"
-#include "app/library.h"
+#include "compose/model_spec.h"
+#include "library/library.h"
 #include "model/step.h"
 
 namespace foretoken {
-
-// InputError where the model's name states another format than the one asked for.
-void check_agrees_with_name(const std::string& flag, Scheme asked, const Model& model);
 
 struct ModelFlags {
   std::string model;
@@ -27,13 +24,11 @@ struct ModelFlags {
   void declare_model(Options& options);
   void declare_parallelism(Options& options);
 
+  ModelSpec model_spec() const;
   // As engines run it on the device: InputError for a format that the device does not have.
   Model read_model(const Library& library) const;
   DType kv_dtype(const Model& parsed) const;
   ParallelPlan parallel_plan() const;
-
- private:
-  std::shared_ptr<const ExpertPopularity> popularity_of(const Model& parsed) const;
 };
 
 }  // namespace foretoken

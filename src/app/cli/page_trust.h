@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "app/library.h"
+#include "library/library.h"
 #include "report/page/trust_panel.h"
 
 namespace foretoken {

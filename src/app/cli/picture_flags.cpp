@@ -75,7 +75,7 @@ LoadMaker PictureFlags::changed(LoadMaker load, const Library& library) const {
 void PictureFlags::add_stage(StageList& stages, const std::string& device, const Library& library) const {
   if (!given() || encoder_servers == 0) return;
   const EncoderMachine machine{.models = library.device_models(encoder_device.empty() ? device : encoder_device, {}),
-                               .stack = library.stacks().stack("torch-graph")};
+                               .stack = stacks_of(library).stack("torch-graph")};
   stages.add("encode", encoder_servers, encoder_batch,
              picture_stage(std::make_shared<PictureEncoder>(read_encoder(library), machine)));
 }
@@ -84,7 +84,7 @@ void PictureFlags::add_to_engines(std::vector<ReplicaGroup>& groups, const Libra
   if (!given() || encoder_servers > 0) return;
   const VisionEncoder read = read_encoder(library);
   for (ReplicaGroup& group : groups) {
-    const EncoderMachine machine{.models = group.models, .stack = library.stacks().stack("torch-graph")};
+    const EncoderMachine machine{.models = group.models, .stack = stacks_of(library).stack("torch-graph")};
     group.pictures = std::make_unique<PictureEncoder>(read, machine);
     group.picture_times = picture_steps(*group.config.times, *group.pictures);
     group.config.times = group.picture_times.get();

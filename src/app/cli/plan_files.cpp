@@ -4,7 +4,7 @@
 #include "app/cli/page_trust.h"
 #include "app/cli/progress.h"
 #include "base/file.h"
-#include "report/page/serving_plan_page.h"
+#include "report/shown_layout.h"
 
 namespace foretoken {
 
@@ -30,7 +30,7 @@ void PlanFileFlags::write(const ServingPlanner& planner, const ServingSearchResu
   const PlanPoint* winner = result.winner();
   if (trace_out.empty() || winner == nullptr) return;
   const double rate = planner.question.rate.value_or(winner->capacity.value);
-  write_file(trace_out, planner.trace(winner->layout, rate).dump(0) + "\n");
+  write_file(trace_out, layout_trace(planner, winner->layout, rate).dump(0) + "\n");
 }
 
 std::string PlanFileFlags::page(const ServingPlanner& planner, const ServingSearchResult& result) const {
@@ -53,8 +53,8 @@ std::string PlanFileFlags::page(const ServingPlanner& planner, const ServingSear
   page.trust.time_of = "the kernels' time in the winner's typical steps";
   if (winner != nullptr) {
     show_progress("the winner's page");
-    page.winner =
-        planner.show(winner->layout, planner.question.rate.value_or(winner->capacity.value), winner->capacity.value);
+    page.winner = shown_layout(planner, winner->layout, planner.question.rate.value_or(winner->capacity.value),
+                               winner->capacity.value);
     page.trust.time = time_by_confidence(page.winner->steps);
   }
   return serving_plan_page_html(page);

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "app/cli/options.h"
-#include "app/serving_planner.h"
+#include "plan/serving/serving_planner.h"
 
 namespace foretoken {
 

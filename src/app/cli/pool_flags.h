@@ -5,7 +5,7 @@
 
 #include "app/cli/options.h"
 #include "app/cli/replica_flags.h"
-#include "app/library.h"
+#include "library/library.h"
 #include "serving/disaggregation.h"
 
 namespace foretoken {

@@ -1,53 +1,15 @@
 #include "app/cli/replica_flags.h"
 
-#include <variant>
-
 #include "app/cli/tier_flag.h"
 #include "base/error.h"
-#include "compose/serving_engine.h"
-#include "serving/engine_setup.h"
+#include "compose/stack.h"
+#include "serving/engine/engine_setup.h"
 #include "serving/router.h"
-#include "serving/steps/composed_steps.h"
-#include "serving/steps/op_tables.h"
-#include "serving/steps/sustained_steps.h"
-#include "serving/steps/vidur_tables.h"
 
 namespace foretoken {
 namespace {
 
 constexpr Range<int64_t> counts{.least = 1, .most = 100'000};
-
-bool shares_keys(const Model& model) {
-  for (const Layer& layer : model.layers) {
-    if (const auto* attention = std::get_if<Attention>(&layer.mixer)) return attention->kv_heads < attention->heads;
-  }
-  return false;
-}
-
-std::unique_ptr<StepTimes> step_times(const ReplicaFlags& flags, const ComposedStepsConfig& composed) {
-  if (!flags.op_tables.empty() && !flags.vidur_tables.empty()) {
-    throw InputError({.source = "--op-tables", .value = "and --vidur-tables", .expected = "one of them"});
-  }
-  if (!flags.op_tables.empty()) {
-    return read_op_tables(flags.op_tables, op_table_options(composed));
-  }
-  if (!flags.vidur_tables.empty()) {
-    return read_vidur_tables(flags.vidur_tables, {.layers = static_cast<int64_t>(composed.model.layers.size()),
-                                                  .grouped_query = shares_keys(composed.model)});
-  }
-  return compose_steps(composed);
-}
-
-std::unique_ptr<StepTimes> split_steps(const ReplicaFlags& flags, const ComposedStepsConfig& composed,
-                                       const FfnPool& pool) {
-  if (!flags.op_tables.empty() || !flags.vidur_tables.empty() || flags.sustained || flags.metered ||
-      flags.power.given() || flags.speculation.given()) {
-    throw InputError({.source = "--ffn-pool",
-                      .expected = "steps of our own kernels without --sustained, --energy, caps and "
-                                  "--speculative-config"});
-  }
-  return attention_ffn_steps(composed, pool);
-}
 
 PowerModel board_power(const ReplicaFlags& flags, const Device& device, const Library& library) {
   const std::optional<PowerModel> board = library.power_model(device);
@@ -128,124 +90,52 @@ ReplicaFlags ReplicaFlags::with(const std::string& flag, const std::string& sett
   return changed;
 }
 
+EngineSpec ReplicaFlags::spec(const Library& library, bool offline) const {
+  const Device device = library.hardware().device(model.device);
+  EngineSpec spec{.model = model.read_model(library),
+                  .device = device,
+                  .plan = model.parallel_plan(),
+                  .replicas = count,
+                  .stack = stack,
+                  .scheduler = scheduler.scheduler,
+                  .scheduling = scheduler.choices(),
+                  .diffusion = diffusion.read(),
+                  .steps = {.op_tables = op_tables, .vidur_tables = vidur_tables},
+                  .receive_interval = receive_interval,
+                  .two_batch_overlap = two_batch_overlap,
+                  .offline = offline};
+  spec.flags = engine.engine_flags(model.kv_dtype(spec.model));
+  if (sustained || metered || power.given()) {
+    spec.boards = BoardState::held_busy;
+    spec.power = board_power(*this, device, library);
+  }
+  if (ffn.given()) {
+    spec.ffn = ffn.read(spec.model, device, engine_ranks(spec.plan).plan, tier_from_name(tier).value(), library);
+  }
+  if (speculation.given()) {
+    spec.speculation = speculation.read(spec.model);
+    spec.draft_model = speculation.draft_model(*spec.speculation, library);
+  }
+  if (lora.enabled) spec.lora = lora.read();
+  return spec;
+}
+
 ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
-  const Model parsed = model.read_model(library);
-  const auto [plan, ranks] = engine_ranks(model.parallel_plan());
-  DeviceModels models = library.device_models(model.device, plan, tier_from_name(tier).value());
-  check_engine_runs_on("--engine", engine.engine.engine, models.kernels.device());
-  if (!stack.empty()) check_engine_runs_on("--stack", stack, models.kernels.device());
-  const bool held_busy = sustained || metered || power.given();
-  if (held_busy) models.power = board_power(*this, models.kernels.device(), library);
-  const DType kv_dtype = model.kv_dtype(parsed);
-  std::optional<FfnPool> pool;
-  if (ffn.given()) pool = ffn.read(parsed, models.kernels.device(), plan, tier_from_name(tier).value(), library);
-  const std::string stack_name = stack.empty() ? std::string(engine_family(engine.engine.engine)) : stack;
-  std::optional<SpeculativeConfig> speculative;
-  if (speculation.given()) speculative = speculation.read(parsed);
-  if (speculation.given() && diffusion.given()) {
-    throw InputError({.source = "--diffusion-block", .value = "with --speculative-config", .expected = "one of them"});
-  }
-  const int64_t decode_tokens = diffusion.given() ? diffusion.diffusion.block_tokens : tokens_of_decode(speculative);
-  // Tables are of steps alone, from whoever made them: no server of ours stands before them.
-  const bool measured_steps = !op_tables.empty() || !vidur_tables.empty();
-  EngineSetup setup = set_up_engine(serving_memory(pool ? attention_part(parsed) : parsed, models.kernels.device(),
-                                                   plan, engine.engine_flags(kv_dtype)),
-                                    plan, library.stacks().stack(stack_name),
-                                    {.scheduler = scheduler.name(engine.engine.engine),
-                                     .decode_tokens = decode_tokens,
-                                     .offline = offline || measured_steps});
-  ReplicaConfig config = std::move(setup.config);
-  scheduler.apply(config.options);
-  if (pool) config.options.num_gpu_blocks *= pool->attention_groups;
-  config.options.speculation = diffusion.speculation();
-  if (parsed.is_encoder_only()) config.options = without_cache(config.options);
-  config.receive_interval = receive_interval;
-  ReplicaGroup group{.count = count * ranks,
-                     .data_parallel_ranks = ranks,
-                     .model = parsed,
-                     .plan = plan,
-                     .models = std::move(models),
-                     .memory = std::move(setup.memory),
-                     .stack = std::move(setup.stack),
-                     .kv_dtype = kv_dtype,
-                     .two_batch_overlap = two_batch_overlap,
-                     .ffn = std::move(pool),
-                     .has_own_kernels = !measured_steps,
-                     .has_operators = !measured_steps && decode_tokens == 1 && !lora.enabled && !ffn.given(),
-                     .sustained_grid = nullptr,
-                     .times = nullptr,
-                     .lora = std::nullopt,
-                     .lora_times = nullptr,
-                     .drafter = std::nullopt,
-                     .drafting_times = nullptr,
-                     .pictures = nullptr,
-                     .picture_times = nullptr,
-                     .config = std::move(config)};
-  const ComposedStepsConfig composed = group.composed();
-  group.times = group.ffn ? split_steps(*this, composed, *group.ffn) : step_times(*this, composed);
-  if (held_busy) {
-    group.sustained_grid = std::make_shared<SustainedGrid>(composed);
-    group.times = sustained_steps(std::move(group.times), group.sustained_grid);
-  }
-  group.config.times = group.times.get();
-  if (lora.enabled) {
-    if (measured_steps) {
-      throw InputError({.source = "--enable-lora", .expected = "steps of our own kernels: tables have no adapters"});
-    }
-    if (lock_step_ranks(plan) > 1) {
-      throw InputError({.source = "--enable-lora",
-                        .value = "with data-parallel ranks that share experts",
-                        .expected = "ranks of their own: adapters of ranks in lock step are not simulated"});
-    }
-    group.lora.emplace(lora.read(), composed);
-    group.lora_times = group.lora->steps(*group.times);
-    group.config.times = group.lora_times.get();
-  }
-  if (speculative) {
-    if (measured_steps) {
-      throw InputError(
-          {.source = "--speculative-config", .expected = "steps of our own kernels: tables have no drafter"});
-    }
-    group.drafter.emplace(speculation.draft_engine(*speculative, composed, library));
-    group.drafting_times = group.drafter->steps(*group.config.times);
-    group.config.options = group.drafter->beside(group.config.options, group.memory);
-    group.config.times = group.drafting_times.get();
-  }
-  if (group.lora) {
-    group.config.options = group.lora->beside(group.config.options, group.memory);
-    group.config.adapters = group.lora->loading();
-  }
-  return group;
+  // A user's own device is found by the file that was named.
+  EngineBuilder builder({.device_models =
+                             [&](const Device& /*device*/, const ParallelPlan& plan) {
+                               return library.device_models(model.device, plan, tier_from_name(tier).value());
+                             },
+                         .stack = [&](std::string_view name) { return stacks_of(library).stack(std::string(name)); }});
+  return builder.build(spec(library, offline));
 }
 
-int64_t ReplicaGroup::cache_devices() const {
-  return engine_devices(plan) * (ffn ? ffn->attention_groups : 1);
-}
-
-ComposedStepsConfig ReplicaGroup::composed() const {
-  return {.model = model,
-          .plan = plan,
-          .models = models,
-          .stack = stack,
-          .kv_dtype = kv_dtype,
-          .two_batch_overlap = two_batch_overlap};
-}
-
-ReplicaSummary ReplicaGroup::summary() const {
-  return {.device = models.kernels.device().name,
-          .scheduler = config.scheduler,
-          .count = count,
-          .devices_each = cache_devices() + (ffn ? ffn->devices : 0),
-          .kv_blocks = config.options.num_gpu_blocks * config.options.lock_step_ranks,
-          .block_size = config.options.block_size};
-}
-
-std::vector<TypicalStep> ReplicaGroup::typical_steps(const StepMix& mix, const std::string& flag) const {
-  if (!has_operators) {
+std::vector<TypicalStep> typical_steps_of(const ReplicaGroup& group, const StepMix& mix, const std::string& flag) {
+  if (!group.has_operators) {
     throw InputError(
         {.source = flag, .expected = "steps of our own kernels without drafts or adapters: others have no operators"});
   }
-  return foretoken::typical_steps(composed(), mix, logits);
+  return typical_steps(group.composed(), mix, group.logits);
 }
 
 }  // namespace foretoken

@@ -16,47 +16,15 @@
 #include "app/cli/power_flags.h"
 #include "app/cli/scheduler_flags.h"
 #include "app/cli/speculation_flags.h"
-#include "app/library.h"
-#include "compose/serving_memory.h"
-#include "report/serving_report.h"
-#include "serving/results/typical_steps.h"
-#include "serving/simulation.h"
-#include "serving/stages/encoder_passes.h"
-#include "serving/steps/sustained_grid.h"
+#include "library/library.h"
+#include "report/answer_json.h"
+#include "serving/engine/engine_builder.h"
+#include "serving/engine/engine_spec.h"
 
 namespace foretoken {
 
-// Equal replicas, with all that their steps are made of.
-struct ReplicaGroup {
-  int64_t count = 1;
-  int64_t data_parallel_ranks = 1;  // of one server; `count` has them all
-  Model model;
-  ParallelPlan plan;  // of one replica
-  DeviceModels models;
-  ServingMemory memory;
-  Stack stack;
-  DType kv_dtype = DType::bf16;
-  bool two_batch_overlap = false;
-  Logits logits = Logits::last;                   // what the head of its steps runs on
-  std::optional<FfnPool> ffn;                     // whose devices have the feed-forward layers
-  bool has_own_kernels = true;                    // steps are not those of somebody's tables
-  bool has_operators = true;                      // steps of our own kernels on one kind of device, without drafts
-  std::shared_ptr<SustainedGrid> sustained_grid;  // null = boards are cool, and not metered
-  std::unique_ptr<StepTimes> times;
-  std::optional<LoraEngine> lora;
-  std::unique_ptr<StepTimes> lora_times;  // with the adapters' kernels
-  std::optional<DraftEngine> drafter;
-  std::unique_ptr<StepTimes> drafting_times;  // with the drafter's passes
-  std::unique_ptr<PictureEncoder> pictures;   // where the engine encodes them
-  std::unique_ptr<StepTimes> picture_times;   // with its passes
-  ReplicaConfig config;                       // uses these
-
-  int64_t cache_devices() const;  // of one replica: those that hold its KV cache
-  ReplicaSummary summary() const;
-  ComposedStepsConfig composed() const;  // how its steps are, without drafts and adapters
-  // The typical step of each kind, by operator. InputError, which names the flag, where there are no operators.
-  std::vector<TypicalStep> typical_steps(const StepMix& mix, const std::string& flag) const;
-};
+// The typical step of each kind, by operator. InputError, which names the flag, where there are no operators.
+std::vector<TypicalStep> typical_steps_of(const ReplicaGroup& group, const StepMix& mix, const std::string& flag);
 
 struct ReplicaFlags {
   ModelFlags model;
@@ -86,6 +54,7 @@ struct ReplicaFlags {
   ReplicaFlags with(const std::string& flag, const std::string& settings,
                     const std::function<void(Options&)>& declare_more = {}) const;
   // `offline`: requests do not come through a server (engine_setup.h).
+  EngineSpec spec(const Library& library, bool offline) const;
   ReplicaGroup build(const Library& library, bool offline) const;
 };
 

@@ -14,7 +14,7 @@ constexpr const char* encoder_stack = "torch-graph";  // what small encoders are
 std::unique_ptr<StageTimes> text_encoder(const std::string& model, const std::string& device, int64_t sequences,
                                          int64_t tokens, const Library& library) {
   const EncoderMachine machine{.models = library.device_models(device, {}),
-                               .stack = library.stacks().stack(encoder_stack)};
+                               .stack = stacks_of(library).stack(encoder_stack)};
   return text_encoder_stage(std::make_shared<EncoderPasses>(library.models().model(model), machine), sequences, tokens);
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "app/cli/options.h"
-#include "app/library.h"
+#include "library/library.h"
 #include "serving/load/passages.h"
 #include "serving/serving_run.h"
 #include "serving/stages/stage_list.h"

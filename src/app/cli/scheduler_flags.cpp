@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "serving/engine_setup.h"
+#include "serving/engine/engine_setup.h"
 
 namespace foretoken {
 namespace {
@@ -47,11 +47,18 @@ std::string SchedulerFlags::name(const std::string& engine) const {
   return std::string(scheduler_kind(scheduler.empty() ? engine_family(engine) : scheduler).name);
 }
 
-void SchedulerFlags::apply(SchedulerOptions& options) const {
-  options.policy = policy == "priority"   ? QueuePolicy::priority
-                   : policy == "deadline" ? QueuePolicy::deadline
-                                          : QueuePolicy::fcfs;
-  if ((options.policy == QueuePolicy::deadline) == ttft_goals.empty()) {
+SchedulingChoices SchedulerFlags::choices() const {
+  SchedulingChoices choices{.policy = policy == "priority"   ? QueuePolicy::priority
+                                      : policy == "deadline" ? QueuePolicy::deadline
+                                                             : QueuePolicy::fcfs,
+                            .enable_chunked_prefill = chunked_prefill,
+                            .enable_prefix_caching = prefix_caching,
+                            .async_scheduling = async_scheduling,
+                            .scheduler_reserve_full_isl = reserve_full_isl,
+                            .long_prefill_token_threshold = long_prefill,
+                            .batch_wait_timeout_iters = batch_wait_iters,
+                            .batch_wait_max_tokens_ratio = batch_wait_ratio};
+  if ((choices.policy == QueuePolicy::deadline) == ttft_goals.empty()) {
     throw InputError({.source = "--ttft-goals",
                       .value = ttft_goals.empty() ? "" : "with --scheduling-policy " + policy,
                       .expected = "milliseconds by priority with --scheduling-policy deadline, and only then"});
@@ -59,16 +66,10 @@ void SchedulerFlags::apply(SchedulerOptions& options) const {
   for (const std::string& goal : ttft_goals) {
     const double ms = parse_listed_number("--ttft-goals", goal, {.least = 0, .most = 1e9},
                                           "milliseconds by priority, as in 500,5000");
-    options.ttft_goals.push_back(to_picoseconds(Seconds(ms / 1e3)));
+    choices.ttft_goals.push_back(to_picoseconds(Seconds(ms / 1e3)));
   }
-  options.enable_chunked_prefill = chunked_prefill;
-  options.enable_prefix_caching = prefix_caching;
-  options.async_scheduling = async_scheduling;
-  options.scheduler_reserve_full_isl = reserve_full_isl;
-  options.long_prefill_token_threshold = long_prefill;
-  options.batch_wait_timeout_iters = batch_wait_iters;
-  options.batch_wait_max_tokens_ratio = batch_wait_ratio;
-  if (watermark >= 0) options.watermark = watermark;
+  if (watermark >= 0) choices.watermark = watermark;
+  return choices;
 }
 
 void refuse_unread_scheduler_flags(const Options& options, const std::vector<std::string>& schedulers) {

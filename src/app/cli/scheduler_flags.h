@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/cli/options.h"
-#include "serving/scheduler.h"
+#include "serving/engine/engine_spec.h"
 
 namespace foretoken {
 
@@ -23,7 +23,7 @@ struct SchedulerFlags {
   void declare(Options& options);
   // InputError suggests the nearest name.
   std::string name(const std::string& engine) const;
-  void apply(SchedulerOptions& options) const;
+  SchedulingChoices choices() const;
 };
 
 // InputError for a flag that was given although none of these schedulers reads it.

@@ -90,9 +90,4 @@ std::optional<Model> SpeculationFlags::draft_model(const SpeculativeConfig& read
   return draft;
 }
 
-DraftEngine SpeculationFlags::draft_engine(const SpeculativeConfig& read_config, const ComposedStepsConfig& target,
-                                           const Library& library) const {
-  return {read_config, target, draft_model(read_config, library)};
-}
-
 }  // namespace foretoken

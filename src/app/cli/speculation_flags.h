@@ -6,7 +6,7 @@
 #include <string>
 
 #include "app/cli/options.h"
-#include "app/library.h"
+#include "library/library.h"
 #include "serving/speculation/draft_engine.h"
 
 namespace foretoken {
@@ -20,8 +20,6 @@ struct SpeculationFlags {
   SpeculativeConfig read(const Model& target) const;
   // The model that the config names; nothing where the method needs none.
   std::optional<Model> draft_model(const SpeculativeConfig& read_config, const Library& library) const;
-  DraftEngine draft_engine(const SpeculativeConfig& read_config, const ComposedStepsConfig& target,
-                           const Library& library) const;
 };
 
 }  // namespace foretoken

@@ -30,10 +30,9 @@ void StepFlags::declare(Options& options) {
   declare_parallelism(options);
 }
 
-StepRequest StepFlags::step_request(const Model& parsed) const {
+StepRequest StepFlags::step_request() const {
   StepRequest result = request;
   result.phase = step_phase_from_name(phase).value();  // one of the choices
-  result.kv_dtype = kv_dtype(parsed);
   if (routing == "balanced") result.routing = Routing::balanced;
   if (routing.starts_with("pl")) {
     result.routing = Routing::power_law;

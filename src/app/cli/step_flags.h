@@ -16,7 +16,7 @@ struct StepFlags : ModelFlags {
 
   void declare(Options& options);
 
-  StepRequest step_request(const Model& parsed) const;
+  StepRequest step_request() const;
 };
 
 }  // namespace foretoken

@@ -14,8 +14,6 @@
 namespace foretoken {
 namespace {
 
-constexpr const char* usual_stack = "megatron-bridge-26.08";
-
 std::vector<std::string> convention_names() {
   std::vector<std::string> names;
   for (const FlopConvention& convention : flop_conventions()) names.emplace_back(convention.name);
@@ -94,8 +92,9 @@ void TrainingFlags::declare(Options& options) {
   options.integer("--nodes", nodes_, {.least = 0, .most = most_nodes},
                   "That many nodes; 0 = as many as --devices, or its own");
   options.integer("--devices", devices_, none_or_more, "Devices that train; 0 = all of the nodes");
-  options.text("--stack", stack_,
-               fmt::format("Training software: a name or a file; default: the one of --config, or {}", usual_stack));
+  options.text(
+      "--stack", stack_,
+      fmt::format("Training software: a name or a file; default: the one of --config, or {}", usual_training_stack));
   plan_.declare(options);
   declare_memory(options);
   declare_run(options);
@@ -198,47 +197,23 @@ TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* i
   return job;
 }
 
-// With as many nodes as were asked for, or as `devices` need (0 = its own).
-Cluster TrainingFlags::cluster(const Library& library, int64_t devices) const {
-  Cluster cluster = library.hardware().cluster(cluster_);
-  const int64_t per_node = devices_per_node(cluster);
-  if (nodes_ > 0) {
-    cluster = cluster_with_nodes(std::move(cluster), static_cast<int>(nodes_));
-  } else if (devices > 0) {
-    cluster = cluster_with_nodes(std::move(cluster), static_cast<int>((devices + per_node - 1) / per_node));
-  }
-  if (devices > total_devices(cluster)) {
-    throw InputError(
-        {.source = "--devices",
-         .value = fmt::format("{}", devices),
-         .expected = fmt::format("at most the {} of {} nodes", total_devices(cluster), cluster.node_count)});
-  }
-  return cluster;
-}
-
-TrainingStack TrainingFlags::stack(const Library& library, const ImportedTraining* imported,
-                                   std::vector<std::string>& notes) const {
-  if (!stack_.empty()) return library.training_stacks().stack(stack_);
-  if (imported == nullptr) return library.training_stacks().stack(usual_stack);
-  if (imported->format == "llm-foundry") return library.training_stacks().stack(imported->format);
+std::string TrainingFlags::stack(const ImportedTraining* imported, std::vector<std::string>& notes) const {
+  if (!stack_.empty() || imported == nullptr) return stack_;
+  if (imported->format == "llm-foundry") return imported->format;
   if (imported->format == "deepspeed") {
-    notes.push_back(fmt::format("no stack stands for DeepSpeed: times are those of {} (--stack)", usual_stack));
+    notes.push_back(
+        fmt::format("no stack stands for DeepSpeed: times are those of {} (--stack)", usual_training_stack));
   }
-  return library.training_stacks().stack(usual_stack);
+  return {};
 }
 
-TrainingFormats TrainingFlags::formats(const TrainingJob& job, const TrainingStack& stack,
-                                       const ImportedTraining* imported) const {
-  TrainingFormats formats = usual_formats(job.recipe, job.lora, stack.attention);
-  formats.gradient_bytes = stack.constants[gradient_bytes];
-  formats.optimizer = optimizer_state_from_name(optimizer_).value();
+void TrainingFlags::set_offloads(TrainingSpec& spec, const ImportedTraining* imported) const {
   const SaidSettings said = imported != nullptr ? imported->said : SaidSettings{};
   const bool offloads = given("--optimizer-cpu-offload") ? offload_optimizer_ : said.offloads_optimizer.value_or(false);
   if (!offloads) options_->refuse({"--optimizer-offload-fraction"}, {}, "the optimizer's state on the device");
-  formats.offloaded_optimizer = offloads ? optimizer_fraction_ : 0;
+  spec.offloaded_optimizer = offloads ? optimizer_fraction_ : 0;
   const double file_fraction = said.offloads_activations.value_or(false) ? 1 : 0;
-  formats.offloaded_activations = given("--activation-offload-fraction") ? activation_fraction_ : file_fraction;
-  return formats;
+  spec.offloaded_activations = given("--activation-offload-fraction") ? activation_fraction_ : file_fraction;
 }
 
 TrainingRequest TrainingFlags::request(const Library& library, Use use) const {
@@ -247,12 +222,13 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use) const {
   TrainingRequest request;
   TrainingQuestion& question = request.question;
   if (imported != nullptr) request.notes = notes_of(*imported, config_);
-  question.job = job(library, imported);
-
-  int64_t devices = devices_;
-  if (devices == 0 && nodes_ == 0 && imported != nullptr) devices = imported->devices().value_or(0);
-  question.cluster = cluster(library, devices);
-  question.devices = devices > 0 ? devices : total_devices(question.cluster);
+  TrainingSpec spec{.job = job(library, imported), .cluster = cluster_, .nodes = nodes_, .devices = devices_};
+  if (devices_ == 0 && nodes_ == 0 && imported != nullptr) spec.devices = imported->devices().value_or(0);
+  spec.stack = stack(imported, request.notes);
+  spec.optimizer = optimizer_state_from_name(optimizer_).value();  // one of the choices
+  set_offloads(spec, imported);
+  if (given("--flops")) spec.flops = convention_;
+  question = open_training(library, spec);
   if (use == Use::one_plan) {
     question.plan = plan_.plan(imported, question.job.model, question.devices);
     check_devices(question);
@@ -261,11 +237,6 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use) const {
     question.plan = std::move(open.start);
     request.choices = std::move(open.choices);
   }
-  question.stack = stack(library, imported, request.notes);
-  question.formats = formats(question.job, question.stack, imported);
-  question.job.optimizer_state_bytes = question.formats.optimizer.bytes();
-  const bool adapters = question.job.lora.rank > 0 && !given("--flops");
-  question.convention = &flop_convention_named(adapters ? "lora-2x-causal-half" : convention_);
   question.run = long_run(library, question.cluster);
   return request;
 }

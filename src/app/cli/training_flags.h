@@ -9,8 +9,8 @@
 #include "app/cli/command.h"
 #include "app/cli/options.h"
 #include "app/cli/training_plan_flags.h"
-#include "app/library.h"
-#include "training/training_estimate.h"
+#include "library/library.h"
+#include "training/training_spec.h"
 
 namespace foretoken {
 
@@ -34,9 +34,9 @@ struct TrainingFlags {
   bool given(const char* flag) const { return options_->was_given(flag); }
   std::optional<ImportedTraining> imported_config() const;
   TrainingJob job(const Library& library, const ImportedTraining* imported) const;
-  Cluster cluster(const Library& library, int64_t devices) const;
-  TrainingStack stack(const Library& library, const ImportedTraining* imported, std::vector<std::string>& notes) const;
-  TrainingFormats formats(const TrainingJob& job, const TrainingStack& stack, const ImportedTraining* imported) const;
+  // Empty = the usual one.
+  std::string stack(const ImportedTraining* imported, std::vector<std::string>& notes) const;
+  void set_offloads(TrainingSpec& spec, const ImportedTraining* imported) const;
   std::optional<LongRun> long_run(const Library& library, const Cluster& cluster) const;
 
   const Options* options_ = nullptr;

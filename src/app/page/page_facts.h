@@ -1,8 +1,8 @@
 // What the page knows from the start: hardware, models, software, scenarios and published accuracy, each with sources.
 #pragma once
 
-#include "app/library.h"
 #include "base/json.h"
+#include "library/library.h"
 
 namespace foretoken {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "app/http/server.h"
-#include "app/library.h"
 #include "app/page/work_pool.h"
+#include "library/library.h"
 
 namespace foretoken {
 

@@ -46,9 +46,9 @@ std::vector<std::string> library_names(PageFlagKind kind, const Library& library
     case PageFlagKind::cluster:
       return library.hardware().cluster_names();
     case PageFlagKind::stack:
-      return library.stacks().names();
+      return stacks_of(library).names();
     case PageFlagKind::job_stack:
-      return library.training_stacks().names();
+      return training_stacks_of(library).names();
     case PageFlagKind::value:
       break;
   }

@@ -7,28 +7,32 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "serving/engine_setup.h"
+#include "serving/engine/engine_setup.h"
 
 namespace foretoken {
 namespace {
 
 // Flag names of an engine; empty = it has none.
 struct LaunchFlags {
-  std::string_view family, program, tensor, pipeline, model_len, seqs, tokens, memory, kv_dtype;
+  LaunchStyle style;
+  std::string_view program, tensor, pipeline, model_len, seqs, tokens, memory, kv_dtype;
   bool tensor_counts_attention_ranks;  // its tensor size is that of all ranks
 };
 constexpr LaunchFlags launch_flags[] = {
-    {"vllm", "vllm serve {}", "--tensor-parallel-size", "--pipeline-parallel-size", "--max-model-len", "--max-num-seqs",
-     "--max-num-batched-tokens", "--gpu-memory-utilization", "--kv-cache-dtype", false},
-    {"sglang", "python -m sglang.launch_server --model-path {}", "--tp-size", "--pp-size", "--context-length",
-     "--max-running-requests", "--chunked-prefill-size", "--mem-fraction-static", "--kv-cache-dtype", true},
-    {"trtllm", "trtllm-serve {}", "--tp_size", "--pp_size", "--max_seq_len", "--max_batch_size", "--max_num_tokens",
-     "--kv_cache_free_gpu_memory_fraction", "", true}};
+    {LaunchStyle::vllm, "vllm serve {}", "--tensor-parallel-size", "--pipeline-parallel-size", "--max-model-len",
+     "--max-num-seqs", "--max-num-batched-tokens", "--gpu-memory-utilization", "--kv-cache-dtype", false},
+    {LaunchStyle::sglang, "python -m sglang.launch_server --model-path {}", "--tp-size", "--pp-size",
+     "--context-length", "--max-running-requests", "--chunked-prefill-size", "--mem-fraction-static",
+     "--kv-cache-dtype", true},
+    {LaunchStyle::trtllm, "trtllm-serve {}", "--tp_size", "--pp_size", "--max_seq_len", "--max_batch_size",
+     "--max_num_tokens", "--kv_cache_free_gpu_memory_fraction", "", true}};
 
-const LaunchFlags& flags_of(std::string_view family) {
+const LaunchFlags& flags_of(std::string_view engine) {
+  const LaunchStyle style = engine_kind(engine).launch;
   for (const LaunchFlags& flags : launch_flags) {
-    if (flags.family == family) return flags;
+    if (flags.style == style) return flags;
   }
+  ensure(false, "every style has its flags");
   return launch_flags[0];
 }
 
@@ -39,12 +43,12 @@ void add_option_of_file(const std::string& option, std::string& line, std::strin
   note += fmt::format("options.yaml holds `{}`; ", option);
 }
 
-void add_node_flags(std::string_view family, int64_t nodes, std::string& line, std::string& note) {
+void add_node_flags(LaunchStyle style, int64_t nodes, std::string& line, std::string& note) {
   if (nodes < 2) return;
-  if (family == "sglang") {
+  if (style == LaunchStyle::sglang) {
     line += fmt::format(" --nnodes {} --node-rank 0 --dist-init-addr FIRST-HOST:5000", nodes);
     note += "on each of its nodes, with --node-rank of its own; ";
-  } else if (family == "vllm") {
+  } else if (style == LaunchStyle::vllm) {
     line += " --distributed-executor-backend ray";
     note += fmt::format("on the head of a Ray cluster of {} nodes; ", nodes);
   } else {
@@ -52,15 +56,15 @@ void add_node_flags(std::string_view family, int64_t nodes, std::string& line, s
   }
 }
 
-void add_expert_flags(const EngineChoice& engine, std::string_view family, std::string& line, std::string& note) {
+void add_expert_flags(const EngineChoice& engine, LaunchStyle style, std::string& line, std::string& note) {
   if (!engine.expert_parallel) return;
-  if (family == "vllm") {
+  if (style == LaunchStyle::vllm) {
     if (engine.attention_ranks > 1) line += fmt::format(" --data-parallel-size {}", engine.attention_ranks);
     line += " --enable-expert-parallel";
     return;
   }
   const int64_t experts = engine.plan().expert;
-  if (family == "sglang") {
+  if (style == LaunchStyle::sglang) {
     if (engine.attention_ranks > 1) {
       line += fmt::format(" --dp-size {} --enable-dp-attention", engine.attention_ranks);
     }
@@ -79,7 +83,7 @@ void add_format_flags(const EngineChoice& engine, const Model& model, const Laun
   if (engine.scheme && *engine.scheme != model.scheme) {
     const std::string_view scheme = facts(*engine.scheme).name;
     // The other schemes need weights that were quantized before, and TensorRT-LLM always does.
-    if (*engine.scheme == Scheme::fp8 && flags.family != "trtllm") {
+    if (*engine.scheme == Scheme::fp8 && flags.style != LaunchStyle::trtllm) {
       line += " --quantization fp8";
     } else {
       note += fmt::format("MODEL is a checkpoint of it in {}; ", scheme);
@@ -90,7 +94,7 @@ void add_format_flags(const EngineChoice& engine, const Model& model, const Laun
   }
   if (engine.kv_dtype == model.kv_cache_dtype()) return;
   const std::string_view type =
-      engine.kv_dtype == DType::fp8 && flags.family == "sglang" ? "fp8_e4m3" : dtype_name(engine.kv_dtype);
+      engine.kv_dtype == DType::fp8 && flags.style == LaunchStyle::sglang ? "fp8_e4m3" : dtype_name(engine.kv_dtype);
   if (flags.kv_dtype.empty()) {
     add_option_of_file(fmt::format("kv_cache_config: {{dtype: {}}}", type), line, note);
   } else {
@@ -111,12 +115,12 @@ struct ServerPlace {
   int64_t bootstrap_port() const { return first_bootstrap_port + host.first_device + number; }
 };
 
-void add_role_flags(std::string_view role, std::string_view family, const std::optional<ServerPlace>& place,
+void add_role_flags(std::string_view role, LaunchStyle style, const std::optional<ServerPlace>& place,
                     std::string& line, std::string& note) {
   if (role.empty()) return;
-  if (family == "vllm") {
+  if (style == LaunchStyle::vllm) {
     line += R"( --kv-transfer-config '{"kv_connector":"NixlConnector","kv_role":"kv_both"}')";
-  } else if (family == "sglang") {
+  } else if (style == LaunchStyle::sglang) {
     line += fmt::format(" --disaggregation-mode {}", role);
     if (place) line += fmt::format(" --disaggregation-bootstrap-port {}", place->bootstrap_port());
   } else {
@@ -125,20 +129,19 @@ void add_role_flags(std::string_view role, std::string_view family, const std::o
 }
 
 // Devices and ports of its own, before the line and behind it.
-void add_place(const ServerPlace& place, int64_t devices, std::string_view role, std::string_view family,
-               std::string& line) {
+void add_place(const ServerPlace& place, int64_t devices, std::string_view role, LaunchStyle style, std::string& line) {
   std::string visible;
   for (int64_t i = 0; i < devices; ++i) visible += fmt::format("{}{}", i > 0 ? "," : "", place.first_device + i);
   std::string before = fmt::format("CUDA_VISIBLE_DEVICES={} ", visible);
-  if (family == "vllm" && !role.empty()) {
+  if (style == LaunchStyle::vllm && !role.empty()) {
     before += fmt::format("VLLM_NIXL_SIDE_CHANNEL_PORT={} ", first_side_channel_port + place.first_device);
   }
   line = before + line + fmt::format(" --port {}", place.port());
 }
 
-void add_draft_flags(const DraftChoice& drafts, std::string_view family, std::string& line, std::string& note) {
+void add_draft_flags(const DraftChoice& drafts, LaunchStyle style, std::string& line, std::string& note) {
   const SpeculativeConfig& config = drafts.config;
-  if (family != "vllm") {
+  if (style != LaunchStyle::vllm) {
     note += fmt::format("drafting {} tokens by {}; ", config.num_speculative_tokens, config.method->name);
     return;
   }
@@ -150,14 +153,14 @@ void add_draft_flags(const DraftChoice& drafts, std::string_view family, std::st
 LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, std::string_view role,
                      int64_t max_model_len, const std::optional<ServerPlace>& place) {
   const EngineChoice& engine = pool.engine;
-  const LaunchFlags& flags = flags_of(engine_family(engine.engine));
+  const LaunchFlags& flags = flags_of(engine.engine);
   LaunchCommand command{.count = place ? 1 : pool.replicas, .role = std::string(role), .line = {}, .note = {}};
   std::string& line = command.line;
   line = fmt::format(fmt::runtime(flags.program), shell_word(question.model.served_name()));
   const int64_t tensor = engine.tensor * (flags.tensor_counts_attention_ranks ? engine.attention_ranks : 1);
   line += fmt::format(" {} {}", flags.tensor, tensor);
   if (engine.pipeline > 1) line += fmt::format(" {} {}", flags.pipeline, engine.pipeline);
-  add_expert_flags(engine, flags.family, line, command.note);
+  add_expert_flags(engine, flags.style, line, command.note);
   add_format_flags(engine, question.model, flags, line, command.note);
   line += fmt::format(" {} {}", flags.model_len, max_model_len);
   if (pool.max_num_seqs > 0) line += fmt::format(" {} {}", flags.seqs, pool.max_num_seqs);
@@ -166,10 +169,10 @@ LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, st
     line += fmt::format(" {} {}", flags.memory, number_text(question.memory_fraction));
   }
   const int64_t node_devices = std::max<int64_t>(1, question.hardware_of(engine.device).node_devices);
-  add_node_flags(flags.family, (engine.devices() + node_devices - 1) / node_devices, line, command.note);
-  add_role_flags(role, flags.family, place, line, command.note);
-  if (engine.speculates && question.drafts) add_draft_flags(*question.drafts, flags.family, line, command.note);
-  if (place) add_place(*place, engine.devices(), role, flags.family, line);
+  add_node_flags(flags.style, (engine.devices() + node_devices - 1) / node_devices, line, command.note);
+  add_role_flags(role, flags.style, place, line, command.note);
+  if (engine.speculates && question.drafts) add_draft_flags(*question.drafts, flags.style, line, command.note);
+  if (place) add_place(*place, engine.devices(), role, flags.style, line);
   if (command.note.ends_with("; ")) command.note.resize(command.note.size() - 2);
   return command;
 }
@@ -181,10 +184,10 @@ struct ServerUrl {
 };
 
 // Before several servers; nothing in front of one alone.
-LaunchCommand router(std::string_view family, const std::vector<ServerUrl>& servers, int64_t router_port) {
+LaunchCommand router(LaunchStyle style, const std::vector<ServerUrl>& servers, int64_t router_port) {
   LaunchCommand command{.role = "router", .line = {}, .note = {}};
   const bool pools = !servers.front().role.empty();
-  if (family == "trtllm") {
+  if (style == LaunchStyle::trtllm) {
     if (pools) {
       const auto urls = [&](std::string_view role) {
         std::string text;
@@ -203,12 +206,12 @@ LaunchCommand router(std::string_view family, const std::vector<ServerUrl>& serv
     }
     return command;
   }
-  command.line = family == "sglang" ? "python -m sglang_router.launch_router" : "vllm-router";
+  command.line = style == LaunchStyle::sglang ? "python -m sglang_router.launch_router" : "vllm-router";
   if (!pools) {
     command.line += " --worker-urls";
     for (const ServerUrl& server : servers) command.line += " http://" + server.url;
   } else {
-    command.line += family == "sglang" ? " --pd-disaggregation" : " --vllm-pd-disaggregation";
+    command.line += style == LaunchStyle::sglang ? " --pd-disaggregation" : " --vllm-pd-disaggregation";
     for (const ServerUrl& server : servers) {
       command.line += fmt::format(" --{} http://{}", server.role, server.url);
       if (server.role == "prefill" && server.bootstrap_port) command.line += fmt::format(" {}", *server.bootstrap_port);
@@ -239,7 +242,7 @@ std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, cons
                                            int64_t max_model_len, const std::optional<HostPlace>& shared) {
   const HostPlace host = shared.value_or(HostPlace{});
   const int64_t servers = layout.pool.replicas + (layout.decode ? layout.decode->replicas : 0);
-  const std::string_view family = flags_of(engine_family(layout.pool.engine.engine)).family;
+  const LaunchStyle style = engine_kind(layout.pool.engine.engine).launch;
   const bool placed = (servers > 1 || shared) && servers <= most_lines && fits_one_host(question, layout, host);
   std::vector<LaunchCommand> commands;
   std::vector<ServerUrl> urls;
@@ -261,7 +264,7 @@ std::vector<LaunchCommand> launch_commands(const ServingQuestion& question, cons
     }
   }
   if (servers == 1) return commands;
-  commands.push_back(router(family, urls, host.router_port));
+  commands.push_back(router(style, urls, host.router_port));
   if (!placed) {
     std::string& note = commands.back().note;
     note += fmt::format("{}every server's own host and port for HOST", note.empty() ? "" : "; ");

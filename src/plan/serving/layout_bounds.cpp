@@ -16,24 +16,24 @@ constexpr double least_percentile_of_mean = 90;
 double decode_alone_seconds(const ReadyEngine& engine, int64_t context) {
   const StepBatch step{
       .decodes = 1, .decode_context_tokens = context, .longest_decode_context = context, .prompts = {}};
-  return engine.plain_times->step_seconds(step).value / engine.tokens_per_decode;
+  return engine.group.times->step_seconds(step).value / engine.tokens_per_decode;
 }
 
 double prompt_alone_seconds(const ReadyEngine& engine, int64_t tokens) {
-  const int64_t most = std::max<int64_t>(1, engine.config.options.max_num_batched_tokens);
+  const int64_t most = std::max<int64_t>(1, engine.group.config.options.max_num_batched_tokens);
   double seconds = 0;
   for (int64_t done = 0; done < tokens; done += most) {
     const PromptChunk chunk{
         .new_tokens = std::min(most, tokens - done), .context_tokens = done, .yields_token = done + most >= tokens};
-    seconds += engine.plain_times->step_seconds({.prompts = {&chunk, 1}}).value;
+    seconds += engine.group.times->step_seconds({.prompts = {&chunk, 1}}).value;
   }
   return seconds;
 }
 
 // Of the requests: the share that no engine of this cache could serve.
 double unservable_share(const ReadyEngine& engine, const TrafficLengths& lengths) {
-  const SchedulerOptions& options = engine.config.options;
-  const int64_t cache = make_scheduler(engine.config.scheduler, options)->capacity_tokens();
+  const SchedulerOptions& options = engine.group.config.options;
+  const int64_t cache = make_scheduler(engine.group.config.scheduler, options)->capacity_tokens();
   const int64_t most = options.max_model_len > 0 ? std::min(cache, options.max_model_len) : cache;
   const auto first = std::upper_bound(lengths.totals.begin(), lengths.totals.end(), most);
   return static_cast<double>(lengths.totals.end() - first) / static_cast<double>(lengths.totals.size());
@@ -57,7 +57,7 @@ EngineBounds::Pool most_requests(const ReadyEngine& engine, const ServingQuestio
   if (const std::optional<double> limit = mean_tpot_limit(question)) {
     capacity.tpot_s = *limit * tokens * latency_slack;
   }
-  SchedulerOptions options = engine.config.options;
+  SchedulerOptions options = engine.group.config.options;
   const auto stages = static_cast<double>(options.pipeline_stages);
   // A sequence holds its prompt and half its output in the mean; each stage has a batch of its own.
   const double whole = capacity.input_tokens + capacity.output_tokens;
@@ -66,7 +66,7 @@ EngineBounds::Pool most_requests(const ReadyEngine& engine, const ServingQuestio
   const double blocks = keeps_all ? static_cast<double>(options.num_gpu_blocks) : 1e12;
   options.num_gpu_blocks = static_cast<int64_t>(std::ceil(blocks * whole / held / stages));
   options.max_num_seqs = static_cast<int64_t>(std::ceil(static_cast<double>(options.max_num_seqs) / stages));
-  const double one = requests_per_second(*engine.plain_times, options, capacity);
+  const double one = requests_per_second(*engine.group.times, options, capacity);
   return {.requests_per_s = one * stages, .ranks = options.lock_step_ranks};
 }
 

@@ -128,10 +128,10 @@ ServingRunRequest LayoutSimulator::run_request(const ServingLayout& layout, cons
   ServingRunRequest request;
   const std::string& engine = layout.pool.engine.engine;
   request.config.router = usual_router(engine, 1);
-  request.config.replicas.assign(static_cast<size_t>(layout.pool.replicas), engines.pool->config);
+  request.config.replicas.assign(static_cast<size_t>(layout.pool.replicas), engines.pool->group.config);
   if (layout.decode) {
     request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(layout.decode->replicas),
-                                   engines.decode->config);
+                                   engines.decode->group.config);
     const auto pool_of = [&](const EnginePool& pool) {
       const std::optional<Node>& node = question_->hardware_of(pool.engine.device).node;
       ensure(node.has_value(), "prompts are computed apart only where a link is known");
@@ -220,13 +220,13 @@ struct LayoutSimulator::Trial {
     return all;
   }
   bool draw_is_known() const {
-    return engines.pool->draw != nullptr && (engines.decode == nullptr || engines.decode->draw != nullptr);
+    return engines.pool->draw() != nullptr && (engines.decode == nullptr || engines.decode->draw() != nullptr);
   }
   std::vector<StepWatts> replica_watts() const {
     std::vector<StepWatts> watts;
     for (const auto& [engine, replicas] : pools()) {
       watts.insert(watts.end(), static_cast<size_t>(replicas),
-                   watts_of_replica(*engine->draw, engine->config.options.lock_step_ranks));
+                   watts_of_replica(*engine->draw(), engine->group.config.options.lock_step_ranks));
     }
     return watts;
   }
@@ -247,7 +247,7 @@ PlanPoint LayoutSimulator::evaluate(const ServingLayout& layout, Effort effort) 
   const LayoutEngines engines = shelf_->engines(layout);
   const LayoutJudgement judgement = judge_layout(*question_, *traffic_, layout, engines);
   if (judgement.pruned) return point;
-  const SchedulerOptions& options = (engines.decode != nullptr ? *engines.decode : *engines.pool).config.options;
+  const SchedulerOptions& options = (engines.decode != nullptr ? *engines.decode : *engines.pool).group.config.options;
   point.kv_tokens = options.num_gpu_blocks * options.block_size;
 
   const double most = judgement.most_requests_per_s;

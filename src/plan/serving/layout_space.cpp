@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "compose/device_formats.h"
 #include "compose/serving_engine.h"
-#include "serving/engine_setup.h"
+#include "serving/engine/engine_setup.h"
 
 namespace foretoken {
 namespace {

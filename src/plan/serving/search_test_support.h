@@ -3,7 +3,7 @@
 
 #include "hardware/catalogue.h"
 #include "model/step_test_models.h"
-#include "plan/serving/serving_question.h"
+#include "plan/serving/layout_engines.h"
 #include "serving/test_support.h"
 
 namespace foretoken {

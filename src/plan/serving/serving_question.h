@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "compose/device_models.h"
-#include "compose/stack.h"
 #include "hardware/node.h"
 #include "model/model.h"
 #include "plan/serving/latency_slo.h"
@@ -83,12 +81,6 @@ struct ServingQuestion {
   Model model_of(const EngineChoice& choice) const;
   // All that an answer about one layout depends on, besides the layout: for results that are kept.
   std::string key(const Traffic& traffic) const;
-};
-
-// Where the numbers come from. Called from several threads.
-struct ServingFacts {
-  DeviceModelMaker device_models;
-  std::function<Stack(std::string_view engine_family)> stack;
 };
 
 }  // namespace foretoken

@@ -9,7 +9,7 @@
 #include "hardware/catalogue.h"
 #include "kernel/learned.h"
 #include "model/catalogue.h"
-#include "serving/engine_setup.h"
+#include "serving/engine/engine_setup.h"
 #include "serving/lora/lora_engine.h"
 
 namespace foretoken::lora_steps_test {

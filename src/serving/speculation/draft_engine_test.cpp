@@ -6,7 +6,7 @@
 #include "hardware/catalogue.h"
 #include "kernel/learned.h"
 #include "model/catalogue.h"
-#include "serving/engine_setup.h"
+#include "serving/engine/engine_setup.h"
 #include "serving/speculation/speculation_tradeoff.h"
 
 namespace foretoken::draft_engine_test {

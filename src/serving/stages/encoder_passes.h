@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/estimate.h"
-#include "compose/device_models.h"
 #include "compose/stack.h"
+#include "library/device_models.h"
 #include "model/model.h"
 #include "model/vision.h"
 #include "serving/stages/stage.h"

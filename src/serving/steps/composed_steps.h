@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "base/number_format.h"
-#include "compose/device_models.h"
 #include "compose/stack.h"
+#include "library/device_models.h"
 #include "model/model.h"
 #include "model/step.h"
 #include "serving/steps/step_times.h"

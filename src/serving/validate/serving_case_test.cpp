@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "serving/engine_setup.h"
+#include "serving/engine/engine_setup.h"
 #include "serving/validate/validate_serving.h"
 
 namespace foretoken::serving_case_test {

@@ -12,13 +12,9 @@
 #include "base/error.h"
 #include "base/simulated_time.h"
 #include "base/text.h"
-#include "serving/engine_setup.h"
+#include "serving/engine/engine_builder.h"
+#include "serving/engine/engine_setup.h"
 #include "serving/load/listed_source.h"
-#include "serving/simulation.h"
-#include "serving/steps/composed_steps.h"
-#include "serving/steps/op_tables.h"
-#include "serving/steps/step_communication.h"
-#include "serving/steps/sustained_steps.h"
 #include "serving/validate/measured_run.h"
 
 namespace foretoken {
@@ -37,12 +33,11 @@ struct Replay {
 };
 
 // `engines` with queues of their own share the requests as vLLM's balancer does.
-Replay replay(const MeasuredRun& run, const SchedulerOptions& options, int64_t engines, StepTimes& times,
-              StepBound bound) {
+Replay replay(const MeasuredRun& run, const ReplicaConfig& engine, int64_t engines, StepBound bound) {
   ReplayedRequests source(run.requests);
   Records records(run.times.size());
   SimulationConfig config{.router = usual_router(run.flags.engine, engines), .bound = bound};
-  config.replicas.assign(static_cast<size_t>(engines), {.options = options, .times = &times});
+  config.replicas.assign(static_cast<size_t>(engines), engine);
   const SimulationTotals totals = simulate(config, source, records);
   return {std::move(records.by_id), totals};
 }
@@ -126,37 +121,32 @@ RunValidation validate_run(const RunValidationRequest& request, const HardwareCa
   const Model model = model_of(run, models);
   check_layout(run, model);
   const EngineRanks ranks = engine_ranks(run.plan);
-  const ParallelPlan& plan = ranks.plan;  // of one engine
-  const bool has_peers = engine_devices(plan) > 1;
+  const bool has_peers = engine_devices(ranks.plan) > 1;
   const bool given_blocks = run.num_gpu_blocks > 0 && !request.own_blocks;
   if (given_blocks) run.flags.num_gpu_blocks_override = run.num_gpu_blocks;
   run.flags.kv_dtype = run.kv_dtype.value_or(model.kv_cache_dtype());
-  const ServingMemory memory = serving_memory(model, device, plan, run.flags);
-  SchedulerOptions options = scheduler_options(memory, plan);
-  options.enable_prefix_caching = run.enable_prefix_caching;
-  options.enable_chunked_prefill = run.enable_chunked_prefill;
-  const ComposedStepsConfig composed{.model = model,
-                                     .plan = plan,
-                                     .models = make_models(device, plan),
-                                     .stack = engine_stack(stacks.stack("vllm"), memory.flags),
-                                     .kv_dtype = run.flags.kv_dtype};
-  const bool own_kernels = request.op_tables.empty();
-  std::unique_ptr<StepTimes> times =
-      own_kernels ? compose_steps(composed) : read_op_tables(request.op_tables, op_table_options(composed, run.link));
-  if (own_kernels && run.link && has_peers) times = steps_over_link(std::move(times), composed, *run.link);
-  if (composed.models.power) {
-    times = sustained_steps(std::move(times), std::make_shared<SustainedGrid>(composed));
-  }
+  EngineBuilder builder(
+      {.device_models = make_models, .stack = [&](std::string_view name) { return stacks.stack(std::string(name)); }});
+  const ReplicaGroup engine = builder.build({.model = model,
+                                             .device = device,
+                                             .plan = run.plan,
+                                             .flags = run.flags,
+                                             .scheduling = {.enable_chunked_prefill = run.enable_chunked_prefill,
+                                                            .enable_prefix_caching = run.enable_prefix_caching},
+                                             .steps = {.op_tables = request.op_tables, .link = run.link},
+                                             .boards = BoardState::held_busy,
+                                             .offline = true});
+  const bool own_kernels = engine.has_own_kernels;
 
   const auto begin = std::chrono::steady_clock::now();
-  std::vector<Replay> replays = {replay(run, options, ranks.engines, *times, StepBound::value)};
+  std::vector<Replay> replays = {replay(run, engine.config, engine.count, StepBound::value)};
   if (own_kernels) {
     // Fewer blocks lengthen the queue and shorten steps, so neither bound goes with either.
-    for (const double blocks : {memory.blocks.low, memory.blocks.high}) {
-      SchedulerOptions bounded = options;
-      bounded.num_gpu_blocks = static_cast<int64_t>(blocks);
+    for (const double blocks : {engine.memory.blocks.low, engine.memory.blocks.high}) {
+      ReplicaConfig bounded = engine.config;
+      bounded.options.num_gpu_blocks = static_cast<int64_t>(blocks);
       for (const StepBound bound : {StepBound::low, StepBound::high}) {
-        replays.push_back(replay(run, bounded, ranks.engines, *times, bound));
+        replays.push_back(replay(run, bounded, engine.count, bound));
       }
     }
   }
@@ -164,7 +154,7 @@ RunValidation validate_run(const RunValidationRequest& request, const HardwareCa
 
   RunValidation result{.preemptions = replays.front().totals.preemptions,
                        .rejected = replays.front().totals.rejected,
-                       .num_gpu_blocks = options.num_gpu_blocks};
+                       .num_gpu_blocks = engine.config.options.num_gpu_blocks};
   ErrorTable errors;
   std::map<std::string, std::pair<double, double>> sums;  // predicted and measured
   for (size_t id = 0; id < run.times.size(); ++id) {

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "base/validation.h"
-#include "compose/device_models.h"
 #include "compose/stack.h"
 #include "hardware/catalogue.h"
+#include "library/device_models.h"
 #include "model/catalogue.h"
 #include "serving/validate/validate_serving.h"
 

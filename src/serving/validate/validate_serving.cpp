@@ -15,14 +15,13 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "serving/engine_setup.h"
+#include "serving/engine/engine_builder.h"
+#include "serving/engine/engine_setup.h"
 #include "serving/load/closed_loop.h"
 #include "serving/load/listed_source.h"
 #include "serving/load/synthetic.h"
 #include "serving/load/trace.h"
 #include "serving/speculation/acceptance_table.h"
-#include "serving/speculation/draft_engine.h"
-#include "serving/steps/composed_steps.h"
 #include "serving/validate/serving_case.h"
 
 namespace foretoken {
@@ -127,90 +126,42 @@ std::vector<Request> replayed_requests(const ServingCase& point, const std::file
                            [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
 }
 
-// Engines of one pool of one model on one device: the step times that one point needs serve the others too.
-class Bench {
- public:
-  // `acceptance` where the points draft.
-  Bench(const ServingCase& first, const ParallelPlan& plan, const Model& model, const Device& device,
-        const DeviceModelMaker& make_models, const StackCatalogue& stacks, const AcceptanceTable* acceptance)
-      : model_(with_scheme(model, first.scheme)),
-        device_(device),
-        kv_dtype_(first.kv_dtype.value_or(model_.kv_cache_dtype())),
-        plan_(plan),
-        models_(make_models(device, plan)),
-        stack_(stacks.stack(first.stack)) {
-    if (acceptance == nullptr) return;
-    speculative_ =
-        SpeculativeConfig{.method = &draft_method(first.draft_method), .num_speculative_tokens = first.drafts};
-    speculative_->acceptance = acceptance->of_model_or_all(first.model, speculative_->method->name, first.drafts);
+// The engine of a row's pool with this plan. `acceptance` where the row drafts; `longest_request` in tokens, where the
+// row does not say it.
+EngineSpec engine_of(const ServingCase& point, const ParallelPlan& plan, const Model& model, const Device& device,
+                     const AcceptanceTable* acceptance, int64_t longest_request = 0) {
+  EngineSpec spec{.model = with_scheme(model, point.scheme),
+                  .device = device,
+                  .plan = plan,
+                  .flags = point.flags,
+                  .stack = point.stack,
+                  .scheduler = point.scheduler,
+                  .scheduling = {.enable_prefix_caching = point.prefix_caching,
+                                 .async_scheduling = point.async_scheduling,
+                                 .batch_wait_timeout_iters = point.batch_wait_timeout_iters,
+                                 .batch_wait_max_tokens_ratio = point.batch_wait_max_tokens_ratio},
+                  .receive_interval = point.receive_interval,
+                  .offline = point.concurrency == 0 && !std::isfinite(point.arrivals.rate)};
+  spec.flags.kv_dtype = point.kv_dtype.value_or(spec.model.kv_cache_dtype());
+  int64_t& longest = spec.flags.max_model_len;
+  if (longest_request > 0) longest = longest_request;
+  if (model.max_positions > 0) longest = std::min(longest, model.max_positions);
+  if (acceptance != nullptr) {
+    spec.speculation =
+        SpeculativeConfig{.method = &draft_method(point.draft_method), .num_speculative_tokens = point.drafts};
+    spec.speculation->acceptance =
+        acceptance->of_model_or_all(point.model, spec.speculation->method->name, point.drafts);
   }
-
-  // `longest_request` in tokens, where the row does not say it.
-  ReplicaConfig replica(const ServingCase& point, int64_t longest_request = 0) {
-    EngineFlags flags = point.flags;
-    flags.kv_dtype = kv_dtype_;
-    if (longest_request > 0) flags.max_model_len = longest_request;
-    if (model_.max_positions > 0) flags.max_model_len = std::min(flags.max_model_len, model_.max_positions);
-    const ServingMemory memory = serving_memory(model_, device_, plan_, flags);
-    const Engine& engine = engine_with(memory.flags);
-    SchedulerOptions options = scheduler_options(memory, plan_);
-    if (engine.drafter) options = engine.drafter->beside(options, memory);
-    options.enable_prefix_caching = point.prefix_caching;
-    options.async_scheduling = point.async_scheduling;
-    options.batch_wait_timeout_iters = point.batch_wait_timeout_iters;
-    options.batch_wait_max_tokens_ratio = point.batch_wait_max_tokens_ratio;
-    const bool offline = point.concurrency == 0 && !std::isfinite(point.arrivals.rate);
-    return {.scheduler = point.scheduler,
-            .options = options,
-            .times = engine.drafter ? engine.drafting_times.get() : engine.times.get(),
-            .front = engine_front(stack_, offline),
-            .receive_interval = point.receive_interval};
-  }
-
-  double kv_bytes_per_token() const { return foretoken::kv_bytes_per_token(model_, kv_dtype_).value(); }
-
- private:
-  struct Engine {
-    std::unique_ptr<StepTimes> times;
-    std::optional<DraftEngine> drafter;
-    std::unique_ptr<StepTimes> drafting_times;
-  };
-
-  // Points that capture the same graphs share their steps.
-  const Engine& engine_with(const EngineFlags& resolved_flags) {
-    const ComposedStepsConfig composed{.model = model_,
-                                       .plan = plan_,
-                                       .models = models_,
-                                       .stack = engine_stack(stack_, resolved_flags, tokens_of_decode(speculative_)),
-                                       .kv_dtype = kv_dtype_};
-    Engine& engine = engines_[{resolved_flags.enforce_eager, composed.stack.graph_sizes.size()}];
-    if (engine.times != nullptr) return engine;
-    engine.times = compose_steps(composed);
-    if (speculative_) {
-      engine.drafter.emplace(*speculative_, composed, std::nullopt);
-      engine.drafting_times = engine.drafter->steps(*engine.times);
-    }
-    return engine;
-  }
-
-  Model model_;
-  const Device& device_;
-  DType kv_dtype_;
-  ParallelPlan plan_;
-  DeviceModels models_;
-  Stack stack_;
-  std::optional<SpeculativeConfig> speculative_;
-  std::map<std::pair<bool, size_t>, Engine> engines_;  // by eager or not, and the number of graphs
-};
+  return spec;
+}
 
 // How caches move from the pool of prompts to the one that decodes. InputError where the network is not known.
 Disaggregation pools_of(const ServingCase& point, double kv_bytes_per_token, const std::optional<Node>& node) {
-  const bool vllm = point.flags.engine.starts_with("vllm");
   Disaggregation pools{.prefill_replicas = static_cast<size_t>(point.prefill->replicas),
                        .decode_router = "least_outstanding",
                        .kv_bytes_per_token = kv_bytes_per_token,
                        .ports = {},
-                       .first_token = vllm ? FirstToken::decode : FirstToken::transfer};
+                       .first_token = usual_first_token(point.flags.engine)};
   const CasePool both[] = {*point.prefill, point.pool};
   int64_t devices = 0;
   for (const CasePool& pool : both) devices += pool.replicas * engine_devices(pool.plan);
@@ -226,19 +177,33 @@ Disaggregation pools_of(const ServingCase& point, double kv_bytes_per_token, con
   return pools;
 }
 
-std::vector<Headline> simulate_point(const ServingCase& point, Bench& bench, Bench* prefill,
-                                     const std::optional<Node>& node, const std::filesystem::path& traces) {
+// What the rows of a group have in common.
+struct GroupFacts {
+  const Model& model;
+  const Device& device;
+  const AcceptanceTable* acceptance = nullptr;  // where they draft
+  std::optional<Node> node = {};                // where caches move
+};
+
+std::vector<Headline> simulate_point(const ServingCase& point, const GroupFacts& group, EngineBuilder& builder,
+                                     const std::filesystem::path& traces) {
   ServingRunRequest request;
   const int64_t share = stands_for(point);
   const std::vector<Request> replayed = replayed_requests(point, traces);
-  request.config.router =
-      prefill != nullptr ? "least_outstanding" : usual_router(point.flags.engine, point.pool.replicas);
-  if (prefill != nullptr) {
-    request.config.replicas.assign(static_cast<size_t>(point.prefill->replicas), prefill->replica(point));
-    request.config.disaggregation = pools_of(point, bench.kv_bytes_per_token(), node);
+  std::vector<ReplicaGroup> engines;  // whose step times replicas use
+  if (point.prefill) {
+    engines.push_back(builder.build(engine_of(point, point.prefill->plan, group.model, group.device, nullptr)));
+  }
+  engines.push_back(builder.build(
+      engine_of(point, point.pool.plan, group.model, group.device, group.acceptance, longest_of(replayed))));
+  request.config.router = point.prefill ? "least_outstanding" : usual_router(point.flags.engine, point.pool.replicas);
+  if (point.prefill) {
+    request.config.replicas.assign(static_cast<size_t>(point.prefill->replicas), engines.front().config);
+    const double cache = kv_bytes_per_token(engines.back().model, engines.back().kv_dtype).value();
+    request.config.disaggregation = pools_of(point, cache, group.node);
   }
   request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(point.pool.replicas / share),
-                                 bench.replica(point, longest_of(replayed)));
+                                 engines.back().config);
   request.load = load_of(point, replayed);
   request.percentiles = {};
   const ServingRun run = run_serving(request);
@@ -327,15 +292,16 @@ class ServingValidator {
     try {
       const Device& device = known_devices_.at(first.gpu);
       const Model& model = known_models_.at(first.model);
-      Bench bench(first, first.pool.plan, model, device, make_models_, stacks_,
-                  first.drafts > 0 ? &*acceptance_ : nullptr);
-      std::optional<Bench> prefill;
-      if (first.prefill) prefill.emplace(first, first.prefill->plan, model, device, make_models_, stacks_, nullptr);
-      const std::optional<Node> node = first.prefill ? hardware_.node_with(device) : std::nullopt;
+      EngineBuilder builder({.device_models = make_models_,
+                             .stack = [&](std::string_view name) { return stacks_.stack(std::string(name)); }});
+      const GroupFacts group{.model = model,
+                             .device = device,
+                             .acceptance = first.drafts > 0 ? &*acceptance_ : nullptr,
+                             .node = first.prefill ? hardware_.node_with(device) : std::nullopt};
       for (const size_t row : rows) {
         const auto begin = std::chrono::steady_clock::now();
         try {
-          answers[row].values = simulate_point(points_[row], bench, prefill ? &*prefill : nullptr, node, traces_);
+          answers[row].values = simulate_point(points_[row], group, builder, traces_);
         } catch (const InputError& error) {
           answers[row].why = error.what();
         }

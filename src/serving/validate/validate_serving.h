@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/validation.h"
-#include "compose/device_models.h"
 #include "compose/stack.h"
 #include "hardware/catalogue.h"
+#include "library/device_models.h"
 #include "model/catalogue.h"
 #include "serving/serving_run.h"
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "library/library.h"
 #include "training/memory/training_memory.h"
 
 namespace foretoken {
@@ -169,6 +170,10 @@ std::optional<TrainingCase> TrainingCaseLibrary::find(const TrainingRow& row, co
     why = error.what();
     return std::nullopt;
   }
+}
+
+std::vector<RunCluster> run_clusters_of(const Library& library) {
+  return read_run_clusters(library.directory() / "training" / "clusters.json");
 }
 
 }  // namespace foretoken

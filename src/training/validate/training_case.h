@@ -17,6 +17,8 @@
 
 namespace foretoken {
 
+class Library;
+
 // Which cluster the devices of a table are in: the first entry whose device it is and whose sources, if it has any,
 // include the row's.
 struct RunCluster {
@@ -25,6 +27,7 @@ struct RunCluster {
 };
 std::vector<RunCluster> parse_run_clusters(std::string_view text, const std::string& source);
 std::vector<RunCluster> read_run_clusters(const std::filesystem::path& file);
+std::vector<RunCluster> run_clusters_of(const Library& library);
 
 struct TrainingCase {
   TrainingRow row;

@@ -1,8 +1,8 @@
 #include "app/cli/commands/list.h"
 #include "app/cli/plan_files.h"
 #include "app/cli/progress.h"
-#include "app/serving_planner.h"
 #include "base/parallel.h"
+#include "plan/serving/serving_planner.h"
 #include "report/serving_plan_report.h"
 #include "serving/load/synthetic.h"
 

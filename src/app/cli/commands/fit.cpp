@@ -236,8 +236,8 @@ class FitCommand : public Command {
     for (const std::string& file : data_) {
       validate_steps(
           {.data = file, .devices = devices_, .stacks = stacks_, .models = models_}, library.hardware(),
-          library.models(), library.stacks(), [&](const Device& device) { return library.predictor(device.name); }, {},
-          [&](const ScoredStep& step) { samples.push_back(correlation_sample(step)); });
+          library.models(), stacks_of(library), [&](const Device& device) { return library.predictor(device.name); },
+          {}, [&](const ScoredStep& step) { samples.push_back(correlation_sample(step)); });
     }
     CorrelationFit fit = fit_correlations(samples);
     fit.correlations.source = source_;
@@ -247,12 +247,12 @@ class FitCommand : public Command {
   }
 
   Answer fit_training_stacks(const Library& library) const {
-    check_names("--stacks", stacks_, library.training_stacks().names());
+    check_names("--stacks", stacks_, training_stacks_of(library).names());
     check_out_folder("--out", out_);
     OutFile rows_file("--rows", rows_);
     const HardwareCatalogue hardware = library.hardware();
-    TrainingCaseLibrary cases(library.training_stacks().all(), library.run_clusters(), hardware,
-                              [&](const Cluster& cluster) { return library.machine(cluster); });
+    TrainingCaseLibrary cases(training_stacks_of(library).all(), run_clusters_of(library), hardware,
+                              [&](const Cluster& cluster) { return machine_of(library, cluster); });
     std::vector<TrainingCase> runs;
     TrainingRowReader rows(training_data_);
     while (rows.next()) {
@@ -269,7 +269,7 @@ class FitCommand : public Command {
                         .expected = "runs of a training stack, as validate training reads them"});
     }
     const TrainingFit fit =
-        fit_training({.stacks = library.training_stacks().folder(), .only = stacks_, .folds = folds_}, cases,
+        fit_training({.stacks = training_stacks_of(library).folder(), .only = stacks_, .folds = folds_}, cases,
                      std::move(runs), show_progress);
     for (const FittedStack& stack : fit.stacks) {
       write_file(std::filesystem::path(out_) / (stack.name + ".json"), stack.file.dump() + "\n");

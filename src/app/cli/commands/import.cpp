@@ -65,7 +65,7 @@ class ImportCommand : public Command {
     const std::string text = imported.file.dump() + "\n";
     const std::string file = out_.empty() ? name_ + ".json" : out_;
     // A file that could not be read back would be found much later, by someone else.
-    parse_stack(text, file, [&](const std::string& base) { return library.stacks().stack(base); });
+    parse_stack(text, file, [&](const std::string& base) { return stacks_of(library).stack(base); });
     write_file(file, text);
     Json notes = Json::array();
     for (const std::string& note : imported.notes) {

@@ -59,7 +59,7 @@ class RlhfCommand : public Command {
     const TrainingRequest request = training_.request(library, TrainingFlags::Use::one_plan);
     const TrainingQuestion& question = request.question;
     const Tier tier = tier_from_name(tier_).value();
-    const std::unique_ptr<MachineModels> machine = library.machine(question.cluster, tier);
+    const std::unique_ptr<MachineModels> machine = machine_of(library, question.cluster, tier);
     const TrainingEstimate estimate = estimate_training(question, *machine);
     const std::unique_ptr<StepTimes> steps = engine_steps(library, question, tier);
     RlhfPlan plan{.algorithm = *find_rlhf_algorithm(algorithm_),
@@ -109,7 +109,7 @@ class RlhfCommand : public Command {
     return compose_steps({.model = question.job.model,
                           .plan = plan,
                           .models = library.device_models(question.cluster.node.device.name, plan, tier),
-                          .stack = library.stacks().stack(engine_stack_)});
+                          .stack = stacks_of(library).stack(engine_stack_)});
   }
 
   RolloutRequest rollout_request() const {

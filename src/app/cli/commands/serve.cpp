@@ -33,7 +33,7 @@
 #include "report/request_shapes_report.h"
 #include "report/serving_breakdown.h"
 #include "report/table.h"
-#include "serving/engine_setup.h"
+#include "serving/engine/engine_setup.h"
 #include "serving/results/goal_counts.h"
 #include "serving/results/priority_metrics.h"
 #include "serving/results/request_life.h"
@@ -430,7 +430,7 @@ class ServeCommand : public Command {
     std::vector<TypicalStep> steps;
     for (size_t i = 0; i < groups.size(); ++i) {
       if (!groups[i].has_operators) continue;
-      for (TypicalStep& step : groups[i].typical_steps(mixes[i], "--html")) steps.push_back(std::move(step));
+      for (TypicalStep& step : typical_steps_of(groups[i], mixes[i], "--html")) steps.push_back(std::move(step));
     }
     return steps;
   }
@@ -516,7 +516,7 @@ class ServeCommand : public Command {
                             const PriorityMetrics& priorities, const std::vector<double>& percentiles) const {
     std::vector<ReplicaSummary> summaries;
     for (const ReplicaGroup& group : groups) {
-      summaries.push_back(group.summary());
+      summaries.push_back(summary_of(group));
       if (!colocation_.given()) continue;
       summaries.back().model = group.model.name;
       summaries.back().shares_device = summaries.size() > 1;
@@ -616,7 +616,7 @@ class ServeCommand : public Command {
                             const std::vector<StepMix>& mixes) {
     std::vector<TypicalStep> steps;
     for (size_t i = 0; i < groups.size(); ++i) {
-      for (TypicalStep& step : groups[i].typical_steps(mixes[i], "--breakdown")) steps.push_back(std::move(step));
+      for (TypicalStep& step : typical_steps_of(groups[i], mixes[i], "--breakdown")) steps.push_back(std::move(step));
     }
     answer.text += "\n" + serving_breakdown_text(steps, "Where the time went, all replicas together");
     answer.json.set("breakdown", serving_breakdown_json(steps));
@@ -631,7 +631,7 @@ class ServeCommand : public Command {
     size_t of = 0;
     for (int64_t before = life.record().replica; before >= groups[of].count; ++of) before -= groups[of].count;
     std::vector<TypicalStep> steps;
-    if (groups[of].has_operators) steps = groups[of].typical_steps(life.steps(), "--explain-request");
+    if (groups[of].has_operators) steps = typical_steps_of(groups[of], life.steps(), "--explain-request");
     answer.text += "\n" + request_life_text(life, steps);
     answer.json.set("request", request_life_json(life, steps));
   }

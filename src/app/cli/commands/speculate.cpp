@@ -37,10 +37,10 @@ class SpeculateCommand : public Command {
         .model = model,
         .plan = plan,
         .models = library.device_models(model_.device, plan, tier_from_name(tier_).value()),
-        .stack = library.stacks().stack(stack_),
+        .stack = stacks_of(library).stack(stack_),
         .kv_dtype = model_.kv_dtype(model)};
     const std::unique_ptr<StepTimes> target = compose_steps(composed);
-    DraftEngine drafter = speculation_.draft_engine(config, composed, library);
+    DraftEngine drafter(config, composed, speculation_.draft_model(config, library));
     const std::unique_ptr<StepTimes> speculated = drafter.steps(*target);
     const SpeculationSteps steps{
         .target = target.get(), .speculated = speculated.get(), .speculation = drafter.speculation()};

@@ -16,7 +16,7 @@ class StacksCommand : public Command {
   }
 
   Answer run(const Library& library) const override {
-    const StackCatalogue catalogue = library.stacks();
+    const StackCatalogue catalogue = stacks_of(library);
     if (!name_.empty()) {
       const Stack stack = catalogue.stack(name_);
       return {.text = stack_text(stack), .json = stack_json(stack)};

@@ -10,7 +10,7 @@
 #include "compose/serving_engine.h"
 #include "compose/serving_memory.h"
 #include "compose/step_chakra.h"
-#include "compose/step_estimate.h"
+#include "compose/step_spec.h"
 #include "compose/sustained_step.h"
 #include "report/chrome_trace.h"
 #include "report/memory_report.h"
@@ -55,19 +55,18 @@ class StepCommand : public Command {
   }
 
   Answer run(const Library& library) const override {
-    const Model model = flags_.read_model(library);
-    const StepRequest request = flags_.step_request(model);
-    const std::string fallback = request.phase == StepPhase::train ? "fused" : "vllm";
-    const Stack stack = library.stacks().stack(stack_.empty() ? fallback : stack_);
-    const ParallelPlan plan = flags_.parallel_plan();
-    const DeviceModels models = library.device_models(flags_.device, plan, tier_from_name(tier_).value());
+    const StepPrediction prediction = predict_step(library, {.model = flags_.model_spec(),
+                                                             .device = flags_.device,
+                                                             .request = flags_.step_request(),
+                                                             .plan = flags_.parallel_plan(),
+                                                             .stack = stack_,
+                                                             .dispatch = dispatch_from_name(dispatch_),
+                                                             .host_factor = host_factor_,
+                                                             .tier = tier_from_name(tier_).value()});
+    const auto& [model, models, stack, step] = prediction;
     const KernelPredictor& predictor = models.kernels;
-    if (!stack_.empty()) check_engine_runs_on("--stack", stack_, predictor.device());
+    const ParallelPlan& plan = step.plan;
     if (memory_.wanted) check_engine_runs_on("--engine", memory_.engine.engine, predictor.device());
-    const StepEstimate step = estimate_step(model, request, plan, predictor, stack,
-                                            {.dispatch = dispatch_from_name(dispatch_),
-                                             .host_factor = host_factor_,
-                                             .collectives = models.collectives.get()});
     DeviceNotes notes;
     notes.add_ranks(plan, library.hardware().node_with(predictor.device()));
     std::string text = step_text(step, model, predictor.device(), by_time_, notes);

@@ -42,7 +42,7 @@ class TrainCommand : public Command {
   Answer run(const Library& library) const override {
     const TrainingRequest request = flags_.request(library, TrainingFlags::Use::one_plan);
     const TrainingQuestion& question = request.question;
-    const std::unique_ptr<MachineModels> machine = library.machine(question.cluster, tier_from_name(tier_).value());
+    const std::unique_ptr<MachineModels> machine = machine_of(library, question.cluster, tier_from_name(tier_).value());
     const TrainingEstimate estimate = estimate_training(question, *machine);
     Answer answer{.text = training_text(question, estimate),
                   .json = training_json(question, estimate),

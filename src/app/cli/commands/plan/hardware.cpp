@@ -38,11 +38,12 @@ class PlanHardwareCommand : public Command {
 
   Answer run(const Library& library) const override {
     const Model model = flags_.read_model(library);
-    const StepRequest request = flags_.step_request(model);
+    StepRequest request = flags_.step_request();
+    request.kv_dtype = flags_.kv_dtype(model);
     const ParallelPlan plan = flags_.parallel_plan();
-    const Stack stack = library.stacks().stack(!stack_.empty()                     ? stack_
-                                               : request.phase == StepPhase::train ? "fused"
-                                                                                   : "vllm");
+    const Stack stack = stacks_of(library).stack(!stack_.empty()                     ? stack_
+                                                 : request.phase == StepPhase::train ? "fused"
+                                                                                     : "vllm");
     const DeviceModels models = library.device_models(flags_.device, plan);
     const Device& device = models.kernels.device();
     if (!stack_.empty()) check_engine_runs_on("--stack", stack_, device);

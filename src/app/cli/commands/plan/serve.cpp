@@ -11,7 +11,7 @@
 #include "app/cli/speculation_flags.h"
 #include "app/cli/store_flags.h"
 #include "app/cli/tier_flag.h"
-#include "app/serving_planner.h"
+#include "plan/serving/serving_planner.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/text.h"
@@ -19,6 +19,7 @@
 #include "compose/serving_engine.h"
 #include "report/serving_plan_report.h"
 #include "report/shared_plan_report.h"
+#include "serving/engine/engine_setup.h"
 
 namespace foretoken {
 namespace {

@@ -37,26 +37,15 @@ class PlanTrain : public Command {
   Answer run(const Library& library) const override {
     TrainingRequest request = flags_.request(library, TrainingFlags::Use::search);
     TrainingQuestion& question = request.question;
-    const std::unique_ptr<MachineModels> machine = library.machine(question.cluster, tier_from_name(tier_).value());
-    TrainingSearch search{.job = question.job,
-                          .stack = question.stack,
-                          .machine = machine->machine(),
-                          .devices = question.devices,
-                          .global_batch = question.plan.global_batch,
-                          .fast_domain = devices_per_node(question.cluster),
-                          .formats = question.formats,
-                          .overheads = question.overheads,
-                          .capacity = training_capacity(machine->device()),
-                          .choices = request.choices,
-                          .best = static_cast<size_t>(best_),
-                          .threads = threads_to_use(threads_)};
-    search.start.context_exchange = question.plan.context_exchange;
-    search.choices.most_tensor = most_tensor_;
-    search.choices.most_micro_batch = most_micro_batch_;
+    const std::unique_ptr<MachineModels> machine = machine_of(library, question.cluster, tier_from_name(tier_).value());
+    request.choices.most_tensor = most_tensor_;
+    request.choices.most_micro_batch = most_micro_batch_;
     show_progress("looking at all plans");
     TrainingSearchResult result;
     try {
-      result = search_training_plans(search);
+      result = plan_training(
+          question, *machine,
+          {.choices = request.choices, .best = static_cast<size_t>(best_), .threads = threads_to_use(threads_)});
     } catch (const NoTrainingPlanFits& error) {
       question.plan = error.nearest().plan;
       Answer answer{.text = unfit_training_search_text(question, error.nearest()),

@@ -77,7 +77,7 @@ class ValidateServing : public Command {
     }
     const Validation validation =
         is_run ? replay_run(library, make_models, sink)
-               : validate_serving(request, library.hardware(), library.models(), library.stacks(), make_models, sink);
+               : validate_serving(request, library.hardware(), library.models(), stacks_of(library), make_models, sink);
     rows.close();
     return validation_answer(validation, "serving");
   }
@@ -91,7 +91,7 @@ class ValidateServing : public Command {
   Validation replay_run(const Library& library, const DeviceModelMaker& make_models,
                         const ScoredServingSink& sink) const {
     return validate_run({.folder = run_folder_, .op_tables = op_tables_, .device = device_, .own_blocks = own_blocks_},
-                        library.hardware(), library.models(), library.stacks(), make_models, sink)
+                        library.hardware(), library.models(), stacks_of(library), make_models, sink)
         .errors;
   }
 

@@ -40,7 +40,7 @@ class ValidateSteps : public Command {
   Answer run(const Library& library) const override {
     StepValidationRequest request = request_;
     request.data = data_;
-    request.layer = library.layer_conventions();
+    request.layer = layer_conventions_of(library);
     if (!campaign_.empty()) request.campaign = read_campaign(campaign_);
     if (!out_.empty() && is_layer_table(CsvReader(request.data))) {
       throw InputError({.source = "--out",
@@ -55,7 +55,7 @@ class ValidateSteps : public Command {
     }
     const Tier tier = tier_from_name(tier_).value();
     const StepValidation validation = validate_steps(
-        request, library.hardware(), library.models(), library.stacks(),
+        request, library.hardware(), library.models(), stacks_of(library),
         [&](const Device& device) { return library.predictor(device.name, tier); },
         [&](const Device& device) { return library.power_model(device); }, sink);
     rows.close();

@@ -47,8 +47,8 @@ class ValidateTraining : public Command {
       sink = [&](const ScoredTraining& scored) { rows.stream() << scored_training_row(scored); };
     }
     const HardwareCatalogue hardware = library.hardware();
-    TrainingCaseLibrary cases(library.training_stacks().all(), library.run_clusters(), hardware,
-                              [&](const Cluster& cluster) { return library.machine(cluster); });
+    TrainingCaseLibrary cases(training_stacks_of(library).all(), run_clusters_of(library), hardware,
+                              [&](const Cluster& cluster) { return machine_of(library, cluster); });
     const Validation validation = validate_training(request, cases, sink);
     rows.close();
     if (validation.overall.n == 0 && validation.skipped.empty()) {
@@ -62,7 +62,7 @@ class ValidateTraining : public Command {
   // InputError for a stack that there is not, and for a source, model or device that the file does not name.
   void check_filters(const Library& library) const {
     if (!request_.stack.empty())
-      check_names("--stack", std::span(&request_.stack, 1), library.training_stacks().names());
+      check_names("--stack", std::span(&request_.stack, 1), training_stacks_of(library).names());
     const std::tuple<const char*, const char*, const std::vector<std::string>*> filters[] = {
         {"--sources", "source", &request_.sources},
         {"--models", "model", &request_.models},

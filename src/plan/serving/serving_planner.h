@@ -1,4 +1,4 @@
-// A search over serving layouts with the facts that ship; the same for every front end.
+// A search over serving layouts with the facts of the library; the same for every front end.
 #pragma once
 
 #include <filesystem>
@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "app/library.h"
+#include "library/library.h"
 #include "plan/serving/serving_search.h"
-#include "report/page/serving_plan_page.h"
 
 namespace foretoken {
 
@@ -33,13 +32,9 @@ struct ServingPlanner {
   std::function<void()> check_wanted = {};  // called often, on any thread; throws where the search need not go on
 
   ServingSearchResult search() const;
-  // One run of the layout, long enough to be looked at, as a Chrome trace.
-  Json trace(const ServingLayout& layout, double rate) const;
-  // Runs at length: at this rate with intervals, and at shares of the layout's capacity.
-  ShownLayout show(const ServingLayout& layout, double rate, double capacity) const;
+  ServingFacts facts() const;
 
  private:
-  ServingFacts facts() const;
   std::string facts_name() const;  // the same for facts with the same content
 };
 

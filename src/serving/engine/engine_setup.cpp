@@ -1,4 +1,4 @@
-#include "serving/engine_setup.h"
+#include "serving/engine/engine_setup.h"
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ EngineDoesNotFit::EngineDoesNotFit(ServingMemory memory)
     : InputError(shortage_problem(memory)), memory_(std::move(memory)) {}
 
 std::string_view engine_family(std::string_view engine) {
-  return engine.substr(0, std::min(engine.find('-'), engine.size()));
+  return engine_kind(engine).family;
 }
 
 SchedulerOptions scheduler_options(const ServingMemory& memory, const ParallelPlan& plan) {
@@ -88,12 +88,11 @@ int64_t engine_devices(const ParallelPlan& plan) {
 }
 
 std::string usual_router(std::string_view engine, int64_t data_parallel_ranks) {
-  // SGLang's --load-balance-method is round_robin where not given.
-  return engine_family(engine) == "vllm" && data_parallel_ranks > 1 ? "data_parallel" : "round_robin";
+  return data_parallel_ranks > 1 ? std::string(engine_kind(engine).rank_router) : "round_robin";
 }
 
 FirstToken usual_first_token(std::string_view engine) {
-  return engine_family(engine) == "vllm" ? FirstToken::decode : FirstToken::transfer;
+  return engine_kind(engine).decode_gives_first_token ? FirstToken::decode : FirstToken::transfer;
 }
 
 }  // namespace foretoken

@@ -1,4 +1,4 @@
-#include "app/library.h"
+#include "library/library.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,7 +8,6 @@
 #include "accelerator/device/designed_device.h"
 #include "accelerator/formats/mapper_constraints.h"
 #include "base/error.h"
-#include "compose/step_chakra.h"
 #include "hardware/rent.h"
 #include "kernel/forms/call.h"
 #include "network/calibration/stack_collectives.h"
@@ -65,20 +64,12 @@ ModelCatalogue Library::models() const {
   return ModelCatalogue(directory_ / "models");
 }
 
-StackCatalogue Library::stacks() const {
-  return StackCatalogue(directory_ / "stacks");
-}
-
 RooflineIntervals Library::roofline_intervals() const {
   return read_roofline_intervals(directory_ / "kernels" / "roofline_intervals.json");
 }
 
 SheetDerates Library::sheet_derates() const {
   return read_sheet_derates(directory_ / "kernels" / "sheet_derates.json");
-}
-
-LayerConventions Library::layer_conventions() const {
-  return read_layer_conventions(directory_ / "layers" / "llmcompass.json");
 }
 
 ErrorCorrelations Library::error_correlations() const {
@@ -111,20 +102,6 @@ DeviceModels Library::device_models(const std::string& device_name, const Parall
     models.collectives = std::make_shared<const CommunicationPredictor>(std::move(*found));
   }
   return models;
-}
-
-std::vector<RunCluster> Library::run_clusters() const {
-  return read_run_clusters(directory_ / "training" / "clusters.json");
-}
-
-std::unique_ptr<MachineModels> Library::machine(const Cluster& cluster, Tier tier) const {
-  const Device& device = cluster.node.device;
-  // Hosts differ in how PCIe devices reach each other; what was measured on one says little about others.
-  const std::optional<Node> usual = hardware().node_with(device);
-  const bool is_alike = cluster.node.fabric.kind != NodeFabricKind::pcie || !usual || usual->name == cluster.node.name;
-  return std::make_unique<MachineModels>(cluster, predictor(device, tier),
-                                         is_alike ? collectives(device, cluster.node, {}, step_laws) : std::nullopt,
-                                         power_model(device));
 }
 
 MaybeFact<double> Library::rent_usd_per_hour(const Device& device) const {

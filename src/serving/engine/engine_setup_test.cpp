@@ -1,4 +1,4 @@
-#include "serving/engine_setup.h"
+#include "serving/engine/engine_setup.h"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 
 namespace foretoken {
 
-// The part of an engine's name before a version is that of its scheduler and stack: vllm-0.19 -> vllm.
+// That of its scheduler and stack: vllm-0.19 -> vllm.
 std::string_view engine_family(std::string_view engine);
 
 // The engine would not start: the model, or one sequence of --max-model-len beside it, does not fit the device.

@@ -1,4 +1,4 @@
-#include "app/facts_digest.h"
+#include "library/facts_digest.h"
 
 #include <algorithm>
 #include <vector>

@@ -10,17 +10,12 @@
 #include <vector>
 
 #include "accelerator/formats/designs.h"
-#include "compose/device_models.h"
-#include "compose/layer_conventions.h"
-#include "compose/stack.h"
 #include "hardware/catalogue.h"
 #include "kernel/kernel.h"
 #include "kernel/power.h"
+#include "library/device_models.h"
 #include "model/catalogue.h"
 #include "network/calibration/communication_predictor.h"
-#include "training/training_machine.h"
-#include "training/training_stack.h"
-#include "training/validate/training_case.h"
 
 namespace foretoken {
 
@@ -36,11 +31,9 @@ class Library {
   const std::filesystem::path& directory() const { return directory_; }
   HardwareCatalogue hardware() const;
   ModelCatalogue models() const;
-  StackCatalogue stacks() const;
   RooflineIntervals roofline_intervals() const;
   SheetDerates sheet_derates() const;
   ErrorCorrelations error_correlations() const;
-  LayerConventions layer_conventions() const;
   // Nothing where the device's sheet does not say enough.
   std::optional<PowerModel> power_model(const Device& device) const;
   MaybeFact<double> rent_usd_per_hour(const Device& device) const;
@@ -57,9 +50,6 @@ class Library {
                                                     std::span<const std::string_view> laws = {}) const;
   // Kernels, and where the plan has several ranks the collectives of a step.
   DeviceModels device_models(const std::string& device_name, const ParallelPlan& plan, Tier tier = Tier::best) const;
-  TrainingStackCatalogue training_stacks() const { return TrainingStackCatalogue(directory_ / "training" / "stacks"); }
-  std::vector<RunCluster> run_clusters() const;  // of published training runs
-  std::unique_ptr<MachineModels> machine(const Cluster& cluster, Tier tier = Tier::best) const;
   AcceleratorCatalogue accelerator_designs() const { return AcceleratorCatalogue(directory_ / "accelerators"); }
   std::filesystem::path networks() const { return directory_ / "networks"; }
   // Programs for other machines, beside the data: tools/profile_cuda.py.

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "app/library.h"
+#include "library/library.h"
 
 namespace foretoken {
 

@@ -1,0 +1,53 @@
+#include "plan/serving/serving_planner.h"
+
+#include <fmt/format.h>
+
+#include "library/facts_digest.h"
+#include "plan/serving/stored_evaluator.h"
+
+namespace foretoken {
+
+HardwareChoice hardware_choice(const Library& library, const std::string& device, int64_t most_devices,
+                               std::optional<double> usd_per_hour, Tier tier) {
+  const HardwareCatalogue hardware = library.hardware();
+  HardwareChoice choice{.device = hardware.device(device), .most_devices = most_devices};
+  choice.node = hardware.node_with(choice.device);
+  choice.node_devices = choice.node ? choice.node->device_count : 1;
+  choice.usd_per_hour = usd_per_hour;
+  choice.is_bound = tier == Tier::roofline;
+  choice.sheet_only = library.predictor(device).is_known_by_sheet_only();
+  if (!usd_per_hour) {
+    if (const MaybeFact<double> rent = library.rent_usd_per_hour(choice.device)) choice.usd_per_hour = rent->value;
+  }
+  return choice;
+}
+
+ServingFacts ServingPlanner::facts() const {
+  return {.device_models =
+              [this](const Device& device, const ParallelPlan& plan) {
+                const auto file = device_files.find(device.name);
+                DeviceModels models =
+                    library.device_models(file == device_files.end() ? device.name : file->second, plan, tier);
+                models.power = library.power_model(device);
+                return models;
+              },
+          .stack = [stacks = stacks_of(library)](std::string_view name) { return stacks.stack(std::string(name)); }};
+}
+
+std::string ServingPlanner::facts_name() const {
+  std::vector<std::filesystem::path> files(other_files.begin(), other_files.end());
+  for (const auto& [device, file] : device_files) files.emplace_back(file);
+  return fmt::format("{}, tier {}", facts_digest(library, files), tier_name(tier));
+}
+
+ServingSearchResult ServingPlanner::search() const {
+  const ServingFacts from = facts();
+  std::optional<ResultStore> results;
+  if (!store.empty()) results.emplace(store, stored_question(question, traffic, facts_name()));
+  const std::unique_ptr<PlanEvaluator> evaluator =
+      results ? stored_evaluator(question, from, traffic, threads, *results)
+              : threaded_evaluator(question, from, traffic, threads, check_wanted);
+  return search_serving_layouts(question, *evaluator, limits, tell);
+}
+
+}  // namespace foretoken

@@ -1,0 +1,50 @@
+#include "report/answer_json.h"
+
+#include "report/serving_plan_report.h"
+#include "report/step_report.h"
+#include "report/training_report.h"
+
+namespace foretoken {
+
+ReplicaSummary summary_of(const ReplicaGroup& group) {
+  return {.device = group.models.kernels.device().name,
+          .scheduler = group.config.scheduler,
+          .count = group.count,
+          .devices_each = group.cache_devices() + (group.ffn ? group.ffn->devices : 0),
+          .kv_blocks = group.config.options.num_gpu_blocks * group.config.options.lock_step_ranks,
+          .block_size = group.config.options.block_size};
+}
+
+Json to_json(const StepPrediction& prediction) {
+  return step_json(prediction.step, prediction.model, prediction.device());
+}
+
+Json to_json(const ServingPrediction& prediction) {
+  const LoadSpec& load = prediction.load;
+  ServingReport report{.model = prediction.groups.front().model.served_name(),
+                       .replicas = {},
+                       .label = {},
+                       .metadata = {},
+                       .num_prompts = prediction.run.metrics.completed + prediction.run.metrics.rejected,
+                       .request_rate = load.arrivals.rate,
+                       .burstiness = load.arrivals.burstiness,
+                       .max_concurrency = load.max_concurrency > 0 ? std::optional(load.max_concurrency) : std::nullopt,
+                       .percentiles = prediction.percentiles,
+                       .priorities = {},
+                       .run = prediction.run};
+  for (const ReplicaGroup& group : prediction.groups) {
+    report.replicas.push_back(summary_of(group));
+    if (group.has_own_kernels) report.notes.add_kernels(group.models.kernels);
+  }
+  return serving_json(report);
+}
+
+Json to_json(const TrainingPrediction& prediction) {
+  return training_json(prediction.question, prediction.estimate);
+}
+
+Json to_json(const ServingPlanner& asked, const ServingSearchResult& found) {
+  return serving_plan_json({.question = asked.question, .traffic = asked.traffic, .result = found});
+}
+
+}  // namespace foretoken

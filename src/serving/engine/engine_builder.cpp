@@ -1,0 +1,246 @@
+#include "serving/engine/engine_builder.h"
+
+#include <algorithm>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "library/library.h"
+#include "serving/engine/engine_setup.h"
+#include "serving/steps/composed_steps.h"
+#include "serving/steps/op_tables.h"
+#include "serving/steps/step_communication.h"
+#include "serving/steps/sustained_steps.h"
+#include "serving/steps/vidur_tables.h"
+
+namespace foretoken {
+
+// Engines whose steps take the same time.
+struct EngineBuilder::Family {
+  std::shared_ptr<SustainedGrid> grid;
+  std::shared_ptr<StepTimes> times;
+  std::shared_ptr<DraftEngine> drafter;
+  std::shared_ptr<StepTimes> drafting_times;
+};
+
+namespace {
+
+// A family's grids take some megabytes.
+constexpr size_t most_families_kept = 64;
+
+bool shares_keys(const Model& model) {
+  for (const Layer& layer : model.layers) {
+    if (const auto* attention = std::get_if<Attention>(&layer.mixer)) return attention->kv_heads < attention->heads;
+  }
+  return false;
+}
+
+void check_source(const EngineSpec& spec) {
+  if (!spec.steps.op_tables.empty() && !spec.steps.vidur_tables.empty()) {
+    throw InputError({.source = "--op-tables", .value = "and --vidur-tables", .expected = "one of them"});
+  }
+  if (spec.ffn && (spec.steps.is_measured() || spec.boards == BoardState::held_busy || spec.speculation)) {
+    throw InputError({.source = "--ffn-pool",
+                      .expected = "steps of our own kernels without --sustained, --energy, caps and "
+                                  "--speculative-config"});
+  }
+  if (spec.speculation && spec.diffusion.block_tokens > 0) {
+    throw InputError({.source = "--diffusion-block", .value = "with --speculative-config", .expected = "one of them"});
+  }
+}
+
+void check_adapters(const EngineSpec& spec, const ParallelPlan& plan) {
+  if (!spec.lora) return;
+  if (spec.steps.is_measured()) {
+    throw InputError({.source = "--enable-lora", .expected = "steps of our own kernels: tables have no adapters"});
+  }
+  if (lock_step_ranks(plan) > 1) {
+    throw InputError({.source = "--enable-lora",
+                      .value = "with data-parallel ranks that share experts",
+                      .expected = "ranks of their own: adapters of ranks in lock step are not simulated"});
+  }
+}
+
+std::unique_ptr<StepTimes> steps_without_drafts(const EngineSpec& spec, const ComposedStepsConfig& composed) {
+  if (spec.ffn) return attention_ffn_steps(composed, *spec.ffn);
+  const StepSource& source = spec.steps;
+  if (!source.op_tables.empty()) return read_op_tables(source.op_tables, op_table_options(composed, source.link));
+  if (!source.vidur_tables.empty()) {
+    return read_vidur_tables(source.vidur_tables, {.layers = static_cast<int64_t>(composed.model.layers.size()),
+                                                   .grouped_query = shares_keys(composed.model)});
+  }
+  std::unique_ptr<StepTimes> times = compose_steps(composed);
+  if (source.link && engine_devices(composed.plan) > 1) {
+    times = steps_over_link(std::move(times), composed, *source.link);
+  }
+  return times;
+}
+
+void apply(const SchedulingChoices& choices, SchedulerOptions& options) {
+  options.policy = choices.policy;
+  options.ttft_goals = choices.ttft_goals;
+  options.enable_chunked_prefill = choices.enable_chunked_prefill;
+  options.enable_prefix_caching = choices.enable_prefix_caching;
+  options.async_scheduling = choices.async_scheduling;
+  options.scheduler_reserve_full_isl = choices.scheduler_reserve_full_isl;
+  options.long_prefill_token_threshold = choices.long_prefill_token_threshold;
+  options.batch_wait_timeout_iters = choices.batch_wait_timeout_iters;
+  options.batch_wait_max_tokens_ratio = choices.batch_wait_max_tokens_ratio;
+  if (choices.watermark) options.watermark = choices.watermark;
+}
+
+std::string plan_key(const ParallelPlan& plan) {
+  return fmt::format("{} {} {} {} {} {} {}", plan.tensor, plan.pipeline, plan.data, plan.expert, plan.context,
+                     plan.sequence, static_cast<int>(plan.exchange));
+}
+
+std::string model_key(const Model& model) {
+  return fmt::format("{} {} {} {} {}", model.name, static_cast<int>(model.scheme),
+                     static_cast<int>(model.mixer_scheme()), static_cast<int>(model.expert_scheme),
+                     static_cast<int>(model.dtype));
+}
+
+// Of what two engines of one builder can differ in, and step times depend on.
+std::string family_key(const EngineSpec& spec, const ParallelPlan& plan, const Stack& captured) {
+  std::string key = fmt::format("{} | {} | {} | {} {} | {} {} | {}", model_key(spec.model), spec.device.name,
+                                plan_key(plan), captured.name, captured.graph_sizes.size(), spec.flags.enforce_eager,
+                                static_cast<int>(spec.flags.kv_dtype), static_cast<int>(spec.boards));
+  if (spec.speculation) {
+    key += fmt::format(" | {} {}", spec.speculation->method->name, spec.speculation->num_speculative_tokens);
+  }
+  return key;
+}
+
+// Engines of which each has its own step times.
+bool is_one_of_a_kind(const EngineSpec& spec) {
+  return spec.ffn || spec.lora || spec.power || spec.steps.is_measured() || spec.steps.link || spec.two_batch_overlap;
+}
+
+}  // namespace
+
+ServingFacts serving_facts(const Library& library, Tier tier) {
+  return {.device_models = [&library, tier](
+                               const Device& device,
+                               const ParallelPlan& plan) { return library.device_models(device.name, plan, tier); },
+          .stack = [stacks = stacks_of(library)](std::string_view name) { return stacks.stack(std::string(name)); }};
+}
+
+EngineBuilder::EngineBuilder(ServingFacts facts) : facts_(std::move(facts)) {}
+EngineBuilder::~EngineBuilder() = default;
+
+const DeviceModels& EngineBuilder::models_of(const Device& device, const ParallelPlan& plan) {
+  const std::pair key(device.name, engine_devices(plan) > 1);
+  const auto found = models_.find(key);
+  if (found != models_.end()) return found->second;
+  return models_.emplace(key, facts_.device_models(device, plan)).first->second;
+}
+
+std::shared_ptr<EngineBuilder::Family> EngineBuilder::family_of(const std::string& key) {
+  if (key.empty()) return std::make_shared<Family>();
+  if (families_.size() > most_families_kept) families_.clear();
+  std::shared_ptr<Family>& family = families_[key];
+  if (!family) family = std::make_shared<Family>();
+  return family;
+}
+
+ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
+  const auto [plan, ranks] = engine_ranks(spec.plan);
+  DeviceModels models = models_of(spec.device, plan);
+  if (spec.power) models.power = spec.power;
+  const Device& device = models.kernels.device();
+  check_engine_runs_on("--engine", spec.flags.engine, device);
+  if (!spec.stack.empty()) check_engine_runs_on("--stack", spec.stack, device);
+  check_source(spec);
+  const bool measured_steps = spec.steps.is_measured();
+  const int64_t decode_tokens =
+      spec.diffusion.block_tokens > 0 ? spec.diffusion.block_tokens : tokens_of_decode(spec.speculation);
+  const std::string family_name(engine_family(spec.flags.engine));
+  // Tables are of steps alone, from whoever made them: no server of ours stands before them.
+  EngineSetup setup = set_up_engine(
+      serving_memory(spec.ffn ? attention_part(spec.model) : spec.model, device, plan, spec.flags), plan,
+      facts_.stack(spec.stack.empty() ? family_name : spec.stack),
+      {.scheduler = std::string(scheduler_kind(spec.scheduler.empty() ? family_name : spec.scheduler).name),
+       .decode_tokens = decode_tokens,
+       .offline = spec.offline || measured_steps});
+  ReplicaConfig config = std::move(setup.config);
+  apply(spec.scheduling, config.options);
+  if (spec.ffn) config.options.num_gpu_blocks *= spec.ffn->attention_groups;
+  config.options.speculation = denoising(spec.diffusion);
+  if (spec.model.is_encoder_only()) config.options = without_cache(config.options);
+  config.receive_interval = spec.receive_interval;
+  check_adapters(spec, plan);
+  ReplicaGroup group{.count = spec.replicas * ranks,
+                     .data_parallel_ranks = ranks,
+                     .model = spec.model,
+                     .plan = plan,
+                     .models = std::move(models),
+                     .memory = std::move(setup.memory),
+                     .stack = std::move(setup.stack),
+                     .kv_dtype = spec.flags.kv_dtype,
+                     .two_batch_overlap = spec.two_batch_overlap,
+                     .ffn = spec.ffn,
+                     .has_own_kernels = !measured_steps,
+                     .has_operators = !measured_steps && decode_tokens == 1 && !spec.lora && !spec.ffn,
+                     .sustained_grid = nullptr,
+                     .times = nullptr,
+                     .lora = std::nullopt,
+                     .lora_times = nullptr,
+                     .drafter = nullptr,
+                     .drafting_times = nullptr,
+                     .pictures = nullptr,
+                     .picture_times = nullptr,
+                     .config = std::move(config)};
+  const ComposedStepsConfig composed = group.composed();
+  const std::shared_ptr<Family> family = family_of(is_one_of_a_kind(spec) ? "" : family_key(spec, plan, group.stack));
+  if (!family->times) {
+    std::unique_ptr<StepTimes> times = steps_without_drafts(spec, composed);
+    if (spec.boards != BoardState::cool && composed.models.power) {
+      family->grid = std::make_shared<SustainedGrid>(composed);
+      if (spec.boards == BoardState::held_busy) times = sustained_steps(std::move(times), family->grid);
+    }
+    family->times = std::move(times);
+  }
+  group.sustained_grid = family->grid;
+  group.times = family->times;
+  group.config.times = group.times.get();
+  if (spec.lora) {
+    group.lora.emplace(*spec.lora, composed);
+    group.lora_times = group.lora->steps(*group.times);
+    group.config.times = group.lora_times.get();
+  }
+  if (spec.speculation) {
+    if (measured_steps) {
+      throw InputError(
+          {.source = "--speculative-config", .expected = "steps of our own kernels: tables have no drafter"});
+    }
+    if (!family->drafter) {
+      family->drafter = std::make_shared<DraftEngine>(*spec.speculation, composed, spec.draft_model);
+      family->drafting_times = family->drafter->steps(*group.config.times);
+    }
+    group.drafter = family->drafter;
+    group.drafting_times = family->drafting_times;
+    group.config.options = group.drafter->beside(group.config.options, group.memory);
+    group.config.times = group.drafting_times.get();
+  }
+  if (group.lora) {
+    group.config.options = group.lora->beside(group.config.options, group.memory);
+    group.config.adapters = group.lora->loading();
+  }
+  return group;
+}
+
+int64_t ReplicaGroup::cache_devices() const {
+  return engine_devices(plan) * (ffn ? ffn->attention_groups : 1);
+}
+
+ComposedStepsConfig ReplicaGroup::composed() const {
+  return {.model = model,
+          .plan = plan,
+          .models = models,
+          .stack = stack,
+          .kv_dtype = kv_dtype,
+          .two_batch_overlap = two_batch_overlap};
+}
+
+}  // namespace foretoken

@@ -1,0 +1,35 @@
+#include "serving/serving_spec.h"
+
+#include <algorithm>
+
+#include "library/library.h"
+#include "serving/engine/engine_setup.h"
+
+namespace foretoken {
+
+ServingPrediction simulate_serving(const Library& library, const EngineSpec& engine, const LoadSpec& load,
+                                   const DeploymentSpec& deployment) {
+  EngineBuilder builder(serving_facts(library, deployment.tier));
+  ServingPrediction result{.load = load, .groups = {}, .percentiles = deployment.percentiles, .run = {}};
+  std::vector<EngineSpec> specs = {engine};
+  specs.insert(specs.end(), deployment.other_engines.begin(), deployment.other_engines.end());
+  ServingRunRequest request;
+  int64_t ranks = 1;
+  for (EngineSpec& spec : specs) {
+    spec.offline = spec.offline || load.is_offline();
+    const ReplicaGroup& group = result.groups.emplace_back(builder.build(spec));
+    ranks = std::max(ranks, group.data_parallel_ranks);
+    request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(group.count), group.config);
+  }
+  request.config.router = deployment.router.empty() ? usual_router(engine.flags.engine, ranks) : deployment.router;
+  request.config.seed = deployment.seed;
+  request.load = make_load(load);
+  request.goals = deployment.goals;
+  request.percentiles = deployment.percentiles;
+  request.step_bounds = deployment.step_bounds;
+  request.more_seeds = deployment.more_seeds;
+  result.run = run_serving(request);
+  return result;
+}
+
+}  // namespace foretoken

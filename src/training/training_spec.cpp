@@ -1,0 +1,58 @@
+#include "training/training_spec.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "library/library.h"
+#include "training/training_machine.h"
+
+namespace foretoken {
+namespace {
+
+// With as many nodes as were asked for, or as `devices` need (0 = its own).
+Cluster open_cluster(const Library& library, const TrainingSpec& spec) {
+  Cluster cluster = library.hardware().cluster(spec.cluster);
+  const int64_t per_node = devices_per_node(cluster);
+  if (spec.nodes > 0) {
+    cluster = cluster_with_nodes(std::move(cluster), static_cast<int>(spec.nodes));
+  } else if (spec.devices > 0) {
+    cluster = cluster_with_nodes(std::move(cluster), static_cast<int>((spec.devices + per_node - 1) / per_node));
+  }
+  if (spec.devices > total_devices(cluster)) {
+    throw InputError(
+        {.source = "--devices",
+         .value = fmt::format("{}", spec.devices),
+         .expected = fmt::format("at most the {} of {} nodes", total_devices(cluster), cluster.node_count)});
+  }
+  return cluster;
+}
+
+}  // namespace
+
+TrainingQuestion open_training(const Library& library, const TrainingSpec& spec) {
+  TrainingQuestion question;
+  question.job = spec.job;
+  question.plan = spec.plan;
+  question.cluster = open_cluster(library, spec);
+  question.devices = spec.devices > 0 ? spec.devices : total_devices(question.cluster);
+  question.stack = training_stacks_of(library).stack(spec.stack.empty() ? usual_training_stack : spec.stack);
+  question.formats = usual_formats(spec.job.recipe, spec.job.lora, question.stack.attention);
+  question.formats.gradient_bytes = question.stack.constants[gradient_bytes];
+  question.formats.optimizer = spec.optimizer;
+  question.formats.offloaded_optimizer = spec.offloaded_optimizer;
+  question.formats.offloaded_activations = spec.offloaded_activations;
+  question.job.optimizer_state_bytes = spec.optimizer.bytes();
+  const std::string usual = spec.job.lora.rank > 0 ? "lora-2x-causal-half" : "model-3x-causal-half";
+  question.convention = &flop_convention_named(spec.flops.empty() ? usual : spec.flops);
+  question.run = spec.run;
+  return question;
+}
+
+TrainingPrediction estimate_training(const Library& library, const TrainingSpec& spec) {
+  TrainingPrediction prediction{.question = open_training(library, spec), .estimate = {}};
+  const std::unique_ptr<MachineModels> machine = machine_of(library, prediction.question.cluster, spec.tier);
+  prediction.estimate = estimate_training(prediction.question, *machine);
+  return prediction;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,40 @@
+// A training run, asked in names: what is opened from the library, and what comes out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "kernel/kernel.h"
+#include "training/training_estimate.h"
+
+namespace foretoken {
+
+class Library;
+
+struct TrainingSpec {
+  TrainingJob job;
+  std::string cluster;
+  int64_t nodes = 0;       // 0 = as many as `devices` need, or the cluster's own
+  int64_t devices = 0;     // that train; 0 = all of the nodes
+  std::string stack = {};  // training software; empty = usual_training_stack
+  TrainingPlan plan = {};
+  OptimizerState optimizer = {};
+  double offloaded_optimizer = 0, offloaded_activations = 0;  // shares in host memory
+  std::string flops = {};  // how model FLOPs are counted for MFU; empty = the usual way
+  std::optional<LongRun> run = {};
+  Tier tier = Tier::best;
+};
+
+inline constexpr const char* usual_training_stack = "megatron-bridge-26.08";
+
+// With every name looked up. InputError names what is unknown or does not go together.
+TrainingQuestion open_training(const Library& library, const TrainingSpec& spec);
+
+struct TrainingPrediction {
+  TrainingQuestion question;
+  TrainingEstimate estimate;
+};
+TrainingPrediction estimate_training(const Library& library, const TrainingSpec& spec);
+
+}  // namespace foretoken
