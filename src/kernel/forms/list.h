@@ -22,10 +22,10 @@ struct EffectStrengths {
 };
 
 struct FormKind {
-  std::string_view name;                   // of the calibration
-  std::vector<std::string_view> families;  // kernel families it serves
-  std::unique_ptr<Form> (*make)(Caches caches);
-  EffectStrengths strengths;
+  std::string_view name;                        // of the calibration
+  std::vector<std::string_view> families = {};  // kernel families it serves
+  std::unique_ptr<Form> (*make)(Caches caches) = nullptr;
+  EffectStrengths strengths = {};
   double residual_strength = 0;  // of the trees across devices; 0 = they do not port
   double huber_scale = 0.1;      // log errors beyond this count linearly
   // Only these kernel variants, which one serving stack brings along; empty = all that no other kind claims.
