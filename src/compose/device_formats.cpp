@@ -7,11 +7,10 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "hardware/generation.h"
 
 namespace foretoken {
 namespace {
-
-constexpr int ampere = 80;
 
 std::vector<std::string_view> formats_of(const Device& device) {
   std::vector<std::string_view> names;
@@ -28,12 +27,6 @@ std::string_view instead_of(DType math) {
 
 }  // namespace
 
-int compute_capability(const Device& device) {
-  if (!device.instruction_set.starts_with("sm_")) return 0;
-  const auto number = parse_integer(std::string_view(device.instruction_set).substr(3));
-  return number ? static_cast<int>(*number) : 0;
-}
-
 bool multiplies_in(const Device& device, DType math) {
   if (math != DType::fp8 && math != DType::fp4) return true;
   // Of a device whose sheet has no arithmetic at all nothing is known.
@@ -45,7 +38,7 @@ bool multiplies_in(const Device& device, Scheme scheme) {
 }
 
 std::optional<Scheme> weight_only_form(Scheme scheme, const Device& device) {
-  if (device.vendor != "NVIDIA" || compute_capability(device) < ampere) return std::nullopt;
+  if (!kernel_generation(device).weight_only_kernels) return std::nullopt;
   switch (scheme) {
     case Scheme::fp8:
     case Scheme::fp8_block:

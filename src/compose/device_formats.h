@@ -10,9 +10,6 @@
 
 namespace foretoken {
 
-// 80 for sm_80; 0 where the device has no such number.
-int compute_capability(const Device& device);
-
 // False for fp8 and fp4 arithmetic that the device's sheet does not have. Other formats always have a roof that
 // software falls back to.
 bool multiplies_in(const Device& device, DType math);

@@ -1,9 +1,9 @@
 #include "compose/profile_run.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "base/units.h"
+#include "hardware/generation.h"
 
 namespace foretoken {
 namespace {
@@ -14,13 +14,6 @@ constexpr double number(int64_t count) {
 
 bool is_last(const ParallelPlan& plan, int64_t stage) {
   return stage == plan.pipeline - 1;
-}
-
-// PyTorch's cuBLAS workspace: 32 MiB from Hopper on, before it 2 x 4 MiB + 8 x 16 KiB (aten/cuda/CublasHandlePool.cpp).
-double matrix_workspace(const Device& device) {
-  const std::string_view set = device.instruction_set;
-  const bool before_hopper = set.starts_with("sm_") && set.size() == 5 && set[3] < '9';
-  return before_hopper ? 8 * mebi + 128 * kibi : 32 * mebi;
 }
 
 // Token ids, positions, sampling parameters and the like; what 14 profiled models on H100 had beside the rest.
@@ -76,7 +69,7 @@ ProfileRun profile_run(const Model& model, const Device& device, const ParallelP
                        const EngineFlags& flags) {
   const std::span<const Layer> layers = layers_of_stage(model, plan, stage);
   const int64_t tokens = flags.max_num_batched_tokens;
-  const double kept = matrix_workspace(device) + small_buffers;
+  const double kept = kernel_generation(device).matrix_workspace.value() + small_buffers;
   const double buffers = expert_buffers(model, layers, plan, tokens);
 
   // rank_memory counts the widest operator (experts with their buffers) and two copies of the stream.
@@ -109,15 +102,10 @@ Bytes rotary_table_bytes(const Model& model) {
   return Bytes(values * bytes_per_element(model.dtype));
 }
 
-// Published profile runs of vLLM 0.18 to 0.22 on one GPU, in GiB: H100 0.25 (0.24 to 0.27 over 19 models, 0.46 for one
-// family), A100 0.28 (0.25 and 0.3, from what logs leave), V100 0.14, an unnamed 48 GB card 0.92. A GPU of another kind
-// gets the mean of these four. With tensor parallelism an H100 had 2.07 (2 ranks) and 2.13 to 2.17 (4 ranks); a stage
-// that does not sample 0.07. (github.com/llm-d-incubation/llm-d-planner, accuracy report; start-up logs.)
+// On one GPU what its generation had in published profile runs; one that is only like another may be of any kind. With
+// tensor parallelism an H100 had 2.07 (2 ranks) and 2.13 to 2.17 (4 ranks); a stage that does not sample 0.07.
 Estimate runtime_bytes(const Device& device, const ParallelPlan& plan, int64_t stage) {
-  const std::string_view set = device.instruction_set;
-  Estimate gib{.value = 0.40, .low = 0.12, .high = 0.95, .kind = Confidence::extrapolated};
-  if (set == "sm_90") gib = {.value = 0.25, .low = 0.13, .high = 0.46, .kind = Confidence::measured};
-  if (set == "sm_80") gib = {.value = 0.28, .low = 0.13, .high = 0.46, .kind = Confidence::interpolated};
+  Estimate gib = device.like ? no_generation.runtime_gib : kernel_generation(device).runtime_gib;
   if (!is_last(plan, stage)) gib = {.value = 0.07, .low = 0.05, .high = gib.value, .kind = gib.kind};
   std::vector<Estimate> parts = {gib};
   if (plan.tensor > 1) {

@@ -96,6 +96,16 @@ TEST(ProfileRun, collectives_need_room_only_between_ranks) {
   EXPECT_LT(runtime_bytes(unlinked, {.tensor = 2}, 0).value, runtime_bytes(h100(), {.tensor = 2}, 0).value);
 }
 
+TEST(ProfileRun, the_runtime_of_a_device_that_is_only_like_another_may_take_anything) {
+  Device fresh = h100();
+  fresh.instruction_set = "sm_140";
+  fresh.like = LikeDevice{.name = "h100_sxm", .title = "H100", .instruction_set = "sm_90"};
+  const Estimate known = runtime_bytes(h100(), {}, 0), unsure = runtime_bytes(fresh, {}, 0);
+  EXPECT_LT(unsure.low, known.low);
+  EXPECT_GT(unsure.high, known.high);
+  EXPECT_EQ(unsure.kind, Confidence::extrapolated);
+}
+
 TEST(ProfileRun, no_graphs_take_no_memory) {
   const Model llama = model("Llama-3.1-8B");
   const auto bytes = [&](const EngineFlags& given) {

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "compose/device_formats.h"
+#include "hardware/generation.h"
 
 namespace foretoken {
 namespace {
@@ -25,12 +26,14 @@ bool is_nvidia_gpu(const Device& device) {
   return device.kind == DeviceKind::gpu && equal_ignoring_case(device.vendor, "NVIDIA");
 }
 
-// vLLM, engine/arg_utils.py, get_batch_defaults for the server; A100s count as small whatever their memory.
+// vLLM, engine/arg_utils.py, get_batch_defaults for the server.
 StepLimits vllm_limits(double memory_gib, const Device& device, const ParallelPlan& /*plan*/) {
-  const int64_t graph = compute_capability(device) / 10 == 10 ? 1024 : 512;
-  if (memory_gib >= 160) return {16384, 1024, graph};
-  if (memory_gib >= 70 && !contains_ignoring_case(device.title, "A100")) return {8192, 1024, graph};
-  return {2048, 256, graph};
+  StepLimits limits{.tokens = 2048, .sequences = 256, .graph = vllm_graph_limit(device)};
+  if (memory_gib >= 70) limits = {.tokens = 8192, .sequences = 1024, .graph = limits.graph};
+  if (memory_gib >= 160) limits.tokens = 16384;
+  if (device.vllm_step_tokens) limits.tokens = device.vllm_step_tokens->value;
+  if (device.vllm_step_sequences) limits.sequences = device.vllm_step_sequences->value;
+  return limits;
 }
 
 StepLimits vllm_limits_before_021(double memory_gib, const Device& device, const ParallelPlan& plan) {

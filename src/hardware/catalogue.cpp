@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "hardware/device_file.h"
 #include "hardware/node_file.h"
 
 namespace foretoken {
@@ -57,9 +56,17 @@ bool HardwareCatalogue::is_path(const std::string& name_or_path) {
   return means_a_file(name_or_path);
 }
 
+DeviceFinder HardwareCatalogue::like_finder() const {
+  return [this](const std::string& name) {
+    return find(name, folder_ / "devices", devices_, "device",
+                [](const std::filesystem::path& path) { return read_device_file(path, {}); });
+  };
+}
+
 Device HardwareCatalogue::device(const std::string& name_or_path) const {
-  if (name_or_path.starts_with('{')) return parse_device(name_or_path, "device");
-  return find(name_or_path, folder_ / "devices", devices_, "device", read_device_file);
+  if (name_or_path.starts_with('{')) return parse_device(name_or_path, "device", like_finder());
+  return find(name_or_path, folder_ / "devices", devices_, "device",
+              [&](const std::filesystem::path& path) { return read_device_file(path, like_finder()); });
 }
 
 Node HardwareCatalogue::node(const std::string& name_or_path) const {

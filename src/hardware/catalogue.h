@@ -9,6 +9,7 @@
 
 #include "hardware/cluster.h"
 #include "hardware/device.h"
+#include "hardware/device_file.h"
 #include "hardware/node.h"
 
 namespace foretoken {
@@ -29,6 +30,9 @@ class HardwareCatalogue {
   const std::vector<std::string>& device_names() const { return devices_; }  // sorted
   const std::vector<std::string>& node_names() const { return nodes_; }
   const std::vector<std::string>& cluster_names() const { return clusters_; }
+
+  // For devices that are declared to be like another: finds that other one.
+  DeviceFinder like_finder() const;
 
   // Whether a name means a file of the user's rather than an entry.
   static bool is_path(const std::string& name_or_path);

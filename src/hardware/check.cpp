@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "hardware/catalogue.h"
 #include "hardware/device_file.h"
+#include "hardware/generation.h"
 #include "hardware/node_file.h"
 
 namespace foretoken {
@@ -29,11 +30,15 @@ class Checker {
     const HardwareCatalogue catalogue(folder_);
     const auto find_device = [&](const std::string& name) { return catalogue.device(name); };
     const auto find_node = [&](const std::string& name) { return catalogue.node(name); };
-    check_folder("devices", read_device_file, [&](const fs::path& file, const Device& device) {
-      check_narrower_types(file, device);
-      check_fp32_peak(file, device);
-      check_allocatable_memory(file, device);
-    });
+    check_folder(
+        "devices", [&](const fs::path& file) { return read_device_file(file, catalogue.like_finder()); },
+        [&](const fs::path& file, const Device& device) {
+          check_narrower_types(file, device);
+          check_fp32_peak(file, device);
+          check_allocatable_memory(file, device);
+          check_generation_facts(file, device);
+          check_mig(file, device);
+        });
     check_folder(
         "nodes", [&](const fs::path& file) { return read_node_file(file, find_device); },
         [&](const fs::path& file, const Node& node) { check_node(file, node); });
@@ -123,6 +128,28 @@ class Checker {
     add(file,
         fmt::format("allocatable_memory_mib = {} is {:.3g} of memory_gb in GiB; say why in its note if that is right",
                     number_text(device.allocatable_memory->value.value() / mebi), share));
+  }
+
+  // What decides kernels stands in the file of every GPU whose kernels are known.
+  void check_generation_facts(const fs::path& file, const Device& device) {
+    const GpuGeneration& generation = kernel_generation(device);
+    if (generation.key.empty()) return;
+    if (!device.memory_type) add(file, "memory_type is missing: kernels differ between HBM and GDDR");
+    const auto& asynchronous = device.asynchronous_multiplies;
+    if (asynchronous && asynchronous->note.empty() && asynchronous->value != generation.asynchronous_multiplies) {
+      add(file, fmt::format("asynchronous_multiplies = {}, but {} GPUs {}; say why in its note if that is right",
+                            asynchronous->value, generation.title,
+                            generation.asynchronous_multiplies ? "have them" : "do not have them"));
+    }
+  }
+
+  // The largest profile is the whole device.
+  void check_mig(const fs::path& file, const Device& device) {
+    if (!device.mig) return;
+    const bool whole = std::any_of(device.mig->profiles.begin(), device.mig->profiles.end(), [&](const auto& profile) {
+      return profile.processors == device.mig->processors && profile.memory == device.mig->memory;
+    });
+    if (!whole) add(file, "mig.profiles has none that takes all slices of the device");
   }
 
   void check_node(const fs::path& file, const Node& node) {

@@ -62,6 +62,46 @@ TEST(HardwareData, what_ships_has_no_problem) {
     ADD_FAILURE() << problem.message;
 }
 
+TEST_F(HardwareCheck, a_gpu_whose_kernels_are_known_names_its_memory) {
+  write("devices/new.json", device("new", R"("instruction_set": "sm_90")"));
+  EXPECT_THAT(only_problem(), HasSubstr("new.json: memory_type is missing"));
+  write("devices/new.json", device("new", R"("instruction_set": "sm_90",
+      "memory_type": {"value": "hbm3", "source": "s"})"));
+  EXPECT_TRUE(check_hardware_data(folder_).empty());
+}
+
+TEST_F(HardwareCheck, a_fact_that_contradicts_the_generation_needs_a_note) {
+  const std::string start = R"("instruction_set": "sm_90", "memory_type": {"value": "hbm3", "source": "s"},
+      "asynchronous_multiplies": {"value": false, "source": "s")";
+  write("devices/new.json", device("new", start + "}"));
+  EXPECT_THAT(only_problem(), HasSubstr("asynchronous_multiplies = false, but Hopper GPUs have them"));
+  write("devices/new.json", device("new", start + R"(, "note": "fused off"})"));
+  EXPECT_TRUE(check_hardware_data(folder_).empty());
+}
+
+TEST_F(HardwareCheck, a_device_may_be_like_one_whose_generation_is_known) {
+  write("devices/old.json", device("old", R"("instruction_set": "sm_90",
+      "memory_type": {"value": "hbm3", "source": "s"})"));
+  write("devices/new.json", device("new", R"("instruction_set": "sm_140", "like": "old",
+      "memory_type": {"value": "hbm4", "source": "s"})"));
+  EXPECT_TRUE(check_hardware_data(folder_).empty());
+  write("devices/newer.json", device("newer", R"("instruction_set": "sm_150", "like": "new",
+      "memory_type": {"value": "hbm4", "source": "s"})"));
+  EXPECT_THAT(only_problem(), HasSubstr("a GPU whose own generation is known"));
+}
+
+TEST_F(HardwareCheck, devices_that_are_like_each_other_are_refused) {
+  write("devices/one.json", device("one", R"("instruction_set": "sm_140", "like": "two")"));
+  write("devices/two.json", device("two", R"("instruction_set": "sm_140", "like": "one")"));
+  EXPECT_EQ(check_hardware_data(folder_).size(), 2U);
+}
+
+TEST_F(HardwareCheck, mig_profiles_reach_the_whole_device) {
+  write("devices/new.json", device("new", R"("mig": {"processor_slices": 7, "memory_slices": 8, "source": "s",
+      "profiles": {"3g": {"processors": 3, "memory": 4}}})"));
+  EXPECT_THAT(only_problem(), HasSubstr("mig.profiles has none that takes all slices"));
+}
+
 TEST_F(HardwareCheck, a_sound_folder_has_no_problem) {
   write("nodes/box.json", node("good", "300"));
   write("clusters/farm.json", cluster("box", "25"));

@@ -42,6 +42,14 @@ std::string_view device_kind_name(DeviceKind kind) {
   return device_kind_names[static_cast<size_t>(kind)];
 }
 
+std::string_view memory_type_name(MemoryType type) {
+  return memory_type_names[static_cast<size_t>(type)];
+}
+
+bool is_stacked(MemoryType type) {
+  return type <= MemoryType::hbm4;
+}
+
 std::optional<DType> Device::type_or_fallback(DType type) const {
   for (const DType candidate : compute_types(type)) {
     if (dense_peak[static_cast<size_t>(candidate)]) return candidate;

@@ -30,13 +30,54 @@ enum class DeviceKind { gpu, tpu, npu, cpu };
 inline constexpr std::string_view device_kind_names[] = {"gpu", "tpu", "npu", "cpu"};
 std::string_view device_kind_name(DeviceKind kind);
 
+enum class MemoryType {
+  hbm2,
+  hbm2e,
+  hbm3,
+  hbm3e,
+  hbm4,
+  gddr5,
+  gddr5x,
+  gddr6,
+  gddr6x,
+  gddr7,
+  ddr4,
+  ddr5,
+  lpddr4x,
+  lpddr5,
+  lpddr5x
+};
+inline constexpr std::string_view memory_type_names[] = {"hbm2",  "hbm2e",  "hbm3",    "hbm3e",  "hbm4",
+                                                         "gddr5", "gddr5x", "gddr6",   "gddr6x", "gddr7",
+                                                         "ddr4",  "ddr5",   "lpddr4x", "lpddr5", "lpddr5x"};
+std::string_view memory_type_name(MemoryType type);
+bool is_stacked(MemoryType type);  // HBM
+
+// How a GPU is cut into parts that run apart (NVIDIA's MIG): shares of its processors, and of its memory with the
+// bandwidth.
+struct MigProfile {
+  std::string name;                // 3g
+  int processors = 1, memory = 1;  // slices
+};
+struct MigSlices {
+  int processors = 0, memory = 0;  // that the device is cut into
+  std::vector<MigProfile> profiles;
+  std::string source;
+};
+
+// The device whose kernels one of an unknown generation is taken to run.
+struct LikeDevice {
+  std::string name, title, instruction_set;
+};
+
 struct Device {
   std::string name;                  // what users type: h100_sxm
   std::string title;                 // NVIDIA H100 SXM5 80 GB
   std::vector<std::string> aliases;  // other spellings
   std::string vendor;
-  std::string architecture;     // Hopper
-  std::string instruction_set;  // sm_90, gfx942; empty if not known
+  std::string architecture;        // Hopper
+  std::string instruction_set;     // sm_90, gfx942; empty if not known
+  std::optional<LikeDevice> like;  // declared where the instruction set is not one that kernels are known for
   DeviceKind kind = DeviceKind::gpu;
   std::string note;
   // For hardware that is designed rather than bought: its design as JSON (accelerator/formats). Kernel times then come
@@ -46,7 +87,11 @@ struct Device {
   MaybeFact<int> processors;  // SMs, CUs, tensor cores of a TPU, CPU cores
   MaybeFact<int> fp32_lanes_per_processor;
   MaybeFact<Hertz> boost_clock;
-  MaybeFact<Bytes> last_level_cache;  // L2 on GPUs
+  // Tensor cores work beside the program, on data that a copy engine brings: Hopper's wgmma, Blackwell's tcgen05.
+  MaybeFact<bool> asynchronous_multiplies;
+  MaybeFact<int> exponentials_per_clock;  // exp() results of a processor
+  MaybeFact<Bytes> last_level_cache;      // L2 on GPUs
+  MaybeFact<MemoryType> memory_type;
   MaybeFact<Bytes> memory;
   MaybeFact<Bytes> allocatable_memory;  // what the driver offers programs (cudaMemGetInfo's total), below the above
   // Set aside for error-correcting codes that lie in the same DRAM as the data (GDDR boards of data centres).
@@ -55,6 +100,10 @@ struct Device {
   MaybeFact<Watts> power_limit;
   MaybeFact<BytesPerSecond> link_bandwidth;  // device to device (NVLink, xGMI, ICI), one direction, all links
   MaybeFact<BytesPerSecond> host_bandwidth;  // PCIe or C2C, one direction
+  MaybeFact<int> devices_per_module;         // that software sees in one package; not given = 1
+  std::optional<MigSlices> mig;              // nothing = it cannot be cut
+  // Where vLLM takes other limits on this device than on others with as much memory.
+  MaybeFact<int> vllm_step_tokens, vllm_step_sequences, vllm_graph_limit;
   std::array<MaybeFact<FlopsPerSecond>, dtype_count> dense_peak;  // by DType; multiply-add counts two, no sparsity
 
   // Peak of a dtype; where the sheet gives none, of the type the software would compute in instead:

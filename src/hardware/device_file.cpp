@@ -1,11 +1,17 @@
 #include "hardware/device_file.h"
 
-#include <fmt/format.h>
+#include <concepts>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "hardware/fact_reader.h"
+#include "hardware/generation.h"
+#include "hardware/node_file.h"
 
 namespace foretoken {
 namespace {
@@ -17,14 +23,17 @@ struct Field {
   bool none_if_left_out = false;  // rather than unknown
 };
 
-// The file format: one line per number. Bounds are wide enough for any real part and narrow enough to catch a slip of
+// The file format: one line per fact. Bounds are wide enough for any real part and narrow enough to catch a slip of
 // a thousand in the unit.
 template <class AnyDevice, class Visit>
 void for_each_fact(AnyDevice& device, Visit&& visit) {
   visit(Field{"processors", {"a whole number", 1, 4096, true}, 1}, device.processors);
   visit(Field{"fp32_lanes_per_processor", {"a whole number", 1, 1024, true}, 1}, device.fp32_lanes_per_processor);
   visit(Field{"boost_clock_mhz", {"MHz", 100, 10000}, mega}, device.boost_clock);
+  visit(Field{"asynchronous_multiplies", {}, 1, true}, device.asynchronous_multiplies);
+  visit(Field{"exponentials_per_clock", {"a whole number", 1, 1024, true}, 1, true}, device.exponentials_per_clock);
   visit(Field{"last_level_cache_mib", {"MiB", 0.1, 10000}, mebi}, device.last_level_cache);
+  visit(Field{"memory_type", {}, 1, true}, device.memory_type);
   visit(Field{"memory_gb", {"GB", 0.5, 10000}, giga}, device.memory);
   visit(Field{"allocatable_memory_mib", {"MiB", 256, 10'000'000}, mebi}, device.allocatable_memory);
   visit(Field{"inline_ecc_memory_mib", {"MiB", 16, 1'000'000}, mebi, true}, device.inline_ecc_memory);
@@ -32,6 +41,10 @@ void for_each_fact(AnyDevice& device, Visit&& visit) {
   visit(Field{"power_limit_w", {"W", 1, 5000}, 1}, device.power_limit);
   visit(Field{"link_bandwidth_gb_per_s", {"GB/s", 5, 10000}, giga}, device.link_bandwidth);
   visit(Field{"host_bandwidth_gb_per_s", {"GB/s", 0.5, 2000}, giga}, device.host_bandwidth);
+  visit(Field{"devices_per_module", {"a whole number", 1, 64, true}, 1, true}, device.devices_per_module);
+  visit(Field{"vllm_max_num_batched_tokens", {"tokens", 1, 1e6, true}, 1, true}, device.vllm_step_tokens);
+  visit(Field{"vllm_max_num_seqs", {"sequences", 1, 1e6, true}, 1, true}, device.vllm_step_sequences);
+  visit(Field{"vllm_max_cudagraph_capture_size", {"sequences", 1, 1e6, true}, 1, true}, device.vllm_graph_limit);
 }
 
 constexpr FactBounds peak_bounds{"TFLOP/s", 0.01, 100000};
@@ -50,21 +63,101 @@ double base_value(Quantity<Unit> value) {
   return value.value();
 }
 
-template <class Value>
-DeviceFact fact_row(std::string_view key, std::string_view unit, const Fact<Value>& fact, double units) {
-  return {.key = std::string(key),
-          .unit = std::string(unit),
-          .value = in_file_units(base_value(fact.value), units),
-          .source = fact.source,
-          .assumed = fact.assumed,
-          .note = fact.note};
+std::string word_of(bool value) {
+  return value ? "yes" : "no";
+}
+std::string word_of(MemoryType type) {
+  return std::string(memory_type_name(type));
 }
 
-Device read_device(const JsonView& file) {
+template <class Value>
+concept IsWord = std::same_as<Value, bool> || std::same_as<Value, MemoryType>;
+
+template <class Value>
+DeviceFact fact_row(std::string_view key, std::string_view unit, const Fact<Value>& fact, double units) {
+  DeviceFact row{.key = std::string(key),
+                 .unit = std::string(unit),
+                 .source = fact.source,
+                 .assumed = fact.assumed,
+                 .note = fact.note};
+  if constexpr (IsWord<Value>) {
+    row.word = word_of(fact.value);
+  } else {
+    row.value = in_file_units(base_value(fact.value), units);
+  }
+  return row;
+}
+
+Fact<MemoryType> memory_type_in(const JsonView& entry) {
+  const Fact<size_t> chosen = read_fact_choice(entry, memory_type_names);
+  return {.value = static_cast<MemoryType>(chosen.value),
+          .source = chosen.source,
+          .assumed = chosen.assumed,
+          .note = chosen.note};
+}
+
+constexpr std::string_view mig_key = "mig";
+
+MigSlices read_mig(const JsonView& view) {
+  view.allow_only({"processor_slices", "memory_slices", "profiles", "source"});
+  constexpr int64_t most_slices = 64;
+  const auto slices = [](const JsonView& entry, int64_t most) {
+    return static_cast<int>(entry.integer({.least = 1, .most = most}));
+  };
+  MigSlices mig{.processors = slices(view.at("processor_slices"), most_slices),
+                .memory = slices(view.at("memory_slices"), most_slices),
+                .profiles = {},
+                .source = read_text(view.at("source"))};
+  for (const auto& [name, profile] : view.at("profiles").members()) {
+    profile.allow_only({"processors", "memory"});
+    mig.profiles.push_back({.name = name,
+                            .processors = slices(profile.at("processors"), mig.processors),
+                            .memory = slices(profile.at("memory"), mig.memory)});
+  }
+  if (mig.profiles.empty()) view.at("profiles").fail("at least one profile");
+  return mig;
+}
+
+LikeDevice read_like(const JsonView& entry, const DeviceFinder& find) {
+  const std::string name = read_text(entry);
+  if (!find) entry.fail("a GPU whose own generation is known: others are declared to be like this one");
+  if (means_a_file(name)) entry.fail("the name of a GPU in the library (foretoken devices)");
+  const Device found = [&] {
+    try {
+      return find(name);
+    } catch (const InputError& error) {
+      if (!error.problem().line) entry.fail("the name of a GPU in the library", error.problem().suggestion);
+      throw;  // found, but its own file is wrong
+    }
+  }();
+  if (kernel_generation(found).key.empty()) {
+    entry.fail(fmt::format("a GPU whose kernels are known; foretoken does not know the kernels of {}", found.name));
+  }
+  return {.name = found.name, .title = found.title, .instruction_set = found.instruction_set};
+}
+
+// A GPU of a generation that nobody described would silently be taken for an old one.
+void check_generation(const Device& device, const JsonView& file) {
+  if (device.kind != DeviceKind::gpu && device.like) file.at("like").fail("no such key: only GPUs are like others");
+  if (device.kind != DeviceKind::gpu || device.instruction_set.empty()) return;
+  const bool known = find_generation(device.instruction_set) != nullptr;
+  if (!known && !device.like) {
+    file.at("instruction_set")
+        .fail(fmt::format("one whose kernels are known ({}), or a key beside it that names the GPU whose kernels to "
+                          "assume: \"like\": \"b200_sxm\"",
+                          fmt::join(known_instruction_sets(), ", ")));
+  }
+  if (known && device.like) {
+    file.at("like").fail(fmt::format("no such key: the kernels of {} are known", device.instruction_set));
+  }
+}
+
+Device read_device(const JsonView& file, const DeviceFinder& find) {
   Device device;
-  std::vector<std::string> keys = {"name",         "title",           "aliases", "vendor",     "kind",
-                                   "architecture", "instruction_set", "note",    "accelerator"};
+  std::vector<std::string> keys = {"name",         "title",           "aliases", "vendor", "kind",
+                                   "architecture", "instruction_set", "like",    "note",   "accelerator"};
   for_each_fact(device, [&](const Field& field, auto&) { keys.emplace_back(field.key); });
+  keys.emplace_back(mig_key);
   keys.emplace_back(peaks_key);
   reject_unknown_keys(file, keys);
 
@@ -75,6 +168,8 @@ Device read_device(const JsonView& file) {
   device.kind = static_cast<DeviceKind>(read_choice(file.at("kind"), device_kind_names));
   device.architecture = find_text(file, "architecture");
   device.instruction_set = find_text(file, "instruction_set");
+  if (const std::optional<JsonView> like = file.find("like")) device.like = read_like(*like, find);
+  check_generation(device, file);
   device.note = find_text(file, "note");
   if (const std::optional<JsonView> design = file.find("accelerator")) device.accelerator = design->value().dump(0);
 
@@ -85,8 +180,16 @@ Device read_device(const JsonView& file) {
     return bounds;
   };
   for_each_fact(device, [&]<class Value>(const Field& field, MaybeFact<Value>& fact) {
-    fact = find_fact<Value>(file, field.key, bounds_of(field.bounds), field.units);
+    if constexpr (IsWord<Value>) {
+      const std::optional<JsonView> entry = file.find(field.key);
+      if (!entry) return;
+      if constexpr (std::same_as<Value, bool>) fact = read_fact_yes_or_no(*entry);
+      if constexpr (std::same_as<Value, MemoryType>) fact = memory_type_in(*entry);
+    } else {
+      fact = find_fact<Value>(file, field.key, bounds_of(field.bounds), field.units);
+    }
   });
+  if (const std::optional<JsonView> mig = file.find(mig_key)) device.mig = read_mig(*mig);
   if (const std::optional<JsonView> peaks = file.find(peaks_key)) {
     reject_unknown_keys(*peaks, dtype_names());
     for (size_t type = 0; type < device.dense_peak.size(); ++type) {
@@ -99,14 +202,14 @@ Device read_device(const JsonView& file) {
 
 }  // namespace
 
-Device read_device_file(const std::filesystem::path& path) {
+Device read_device_file(const std::filesystem::path& path, const DeviceFinder& find) {
   const Json document = read_json_file(path, {.max_bytes = size_t{1} << 20});
-  return read_device(JsonView(document, path.string()));
+  return read_device(JsonView(document, path.string()), find);
 }
 
-Device parse_device(std::string_view text, const std::string& source) {
+Device parse_device(std::string_view text, const std::string& source, const DeviceFinder& find) {
   const Json document = parse_json(text, source);
-  return read_device(JsonView(document, source));
+  return read_device(JsonView(document, source), find);
 }
 
 std::vector<DeviceFact> device_facts(const Device& device) {
@@ -115,6 +218,14 @@ std::vector<DeviceFact> device_facts(const Device& device) {
     const std::string_view unit = field.bounds.whole ? std::string_view() : field.bounds.unit;
     if (fact) rows.push_back(fact_row(field.key, unit, *fact, field.units));
   });
+  if (device.mig) {
+    std::vector<std::string> profiles;
+    for (const MigProfile& profile : device.mig->profiles) profiles.push_back(profile.name);
+    rows.push_back({.key = std::string(mig_key),
+                    .unit = {},
+                    .word = fmt::format("{}", fmt::join(profiles, " ")),
+                    .source = device.mig->source});
+  }
   for (size_t type = 0; type < device.dense_peak.size(); ++type) {
     if (!device.dense_peak[type]) continue;
     const auto dtype = static_cast<DType>(type);

@@ -65,6 +65,67 @@ TEST(DeviceFile, numbers_left_out_are_unknown) {
   EXPECT_EQ(unknown_device_facts(device).size(), 10U);
 }
 
+TEST(DeviceFile, words_and_parts_are_read_with_their_source) {
+  const Device device = parse_device(file_with(R"("memory_type": {"value": "hbm3e", "source": "sheet"},
+      "asynchronous_multiplies": {"value": true, "source": "guide"},
+      "mig": {"processor_slices": 7, "memory_slices": 8, "source": "guide",
+              "profiles": {"3g": {"processors": 3, "memory": 4}, "7g": {"processors": 7, "memory": 8}}})"),
+                                     "x.json");
+  ASSERT_TRUE(device.memory_type && device.asynchronous_multiplies && device.mig);
+  EXPECT_EQ(device.memory_type->value, MemoryType::hbm3e);
+  EXPECT_TRUE(device.asynchronous_multiplies->value);
+  ASSERT_EQ(device.mig->profiles.size(), 2U);
+  EXPECT_EQ(device.mig->profiles[0].name, "3g");
+  EXPECT_EQ(device.mig->profiles[0].memory, 4);
+  std::string words;
+  for (const DeviceFact& fact : device_facts(device)) words += fact.key + "=" + fact.word + ";";
+  EXPECT_EQ(words, "asynchronous_multiplies=yes;memory_type=hbm3e;mig=3g 7g;");
+}
+
+TEST(DeviceFile, wrong_words_and_parts_are_refused) {
+  EXPECT_THAT(complaint_about(file_with(R"("memory_type": {"value": "hbm3f", "source": "s"})")),
+              AllOf(HasSubstr("memory_type.value"), HasSubstr("did you mean")));
+  EXPECT_THAT(complaint_about(file_with(R"("memory_type": "hbm3")")), HasSubstr("cites its source"));
+  const std::string start = R"("mig": {"processor_slices": 7, "memory_slices": 8, "source": "s", "profiles": )";
+  EXPECT_THAT(complaint_about(file_with(start + R"({"9g": {"processors": 9, "memory": 8}}})")),
+              HasSubstr("mig.profiles.9g.processors = 9"));
+  EXPECT_THAT(complaint_about(file_with(start + "{}}")), HasSubstr("at least one profile"));
+}
+
+Device known_or_not(const std::string& name) {
+  if (name == "old") return {.name = "old", .title = "Old GPU", .instruction_set = "sm_90"};
+  if (name == "tpu") return {.name = "tpu", .kind = DeviceKind::tpu};
+  throw InputError({.source = "device", .expected = "a name", .suggestion = "old"});
+}
+
+TEST(DeviceFile, a_gpu_of_an_unknown_generation_must_be_like_another) {
+  const std::string unknown = R"("instruction_set": "sm_140")";
+  EXPECT_THAT(complaint_about(file_with(unknown)), AllOf(HasSubstr("instruction_set = \"sm_140\""), HasSubstr("sm_100"),
+                                                         HasSubstr("gfx942"), HasSubstr(R"("like": "b200_sxm")")));
+  const Device device = parse_device(file_with(unknown + R"(, "like": "old")"), "x.json", known_or_not);
+  ASSERT_TRUE(device.like);
+  EXPECT_EQ(device.like->title, "Old GPU");
+  EXPECT_EQ(device.like->instruction_set, "sm_90");
+  // Nobody asks a CPU for its kernels.
+  EXPECT_NO_THROW(parse_device(
+      R"({"name": "x", "title": "X", "vendor": "V", "kind": "cpu", "instruction_set": "RISC-V"})", "x.json"));
+}
+
+TEST(DeviceFile, a_device_is_like_nothing_but_a_gpu_of_the_library) {
+  const auto complaint = [](const std::string& more) -> std::string {
+    try {
+      parse_device(file_with(more), "x.json", known_or_not);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "no complaint";
+  };
+  EXPECT_THAT(complaint(R"("like": "odl")"), AllOf(HasSubstr("like = \"odl\""), HasSubstr("did you mean old?")));
+  EXPECT_THAT(complaint(R"("like": "tpu")"), HasSubstr("a GPU whose kernels are known"));
+  EXPECT_THAT(complaint(R"("like": "old.json")"), HasSubstr("the name of a GPU in the library"));
+  EXPECT_THAT(complaint(R"("instruction_set": "sm_80", "like": "old")"), HasSubstr("the kernels of sm_80 are known"));
+}
+
 TEST(DeviceFile, a_value_in_the_wrong_unit_is_rejected_with_the_value_meant) {
   EXPECT_THAT(complaint_about(file_with(R"("memory_bandwidth_gb_per_s": {"value": 3.35, "source": "s"})")),
               HasSubstr("x.json:2: memory_bandwidth_gb_per_s.value = 3.35\n"

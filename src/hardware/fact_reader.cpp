@@ -26,19 +26,32 @@ double read_value(const JsonView& entry, const FactBounds& bounds) {
   entry.fail(fmt::format("{} between {:.10g} and {:.10g}", bounds.unit, bounds.least, bounds.most), suggestion);
 }
 
-}  // namespace
-
-Fact<double> read_fact(const JsonView& entry, const FactBounds& bounds) {
+template <class Value, class Read>
+Fact<Value> read_with_source(const JsonView& entry, const Read& read) {
   if (!entry.is(Json::Kind::object)) {
     entry.fail(R"(an entry like {"value": 3350, "source": "who says so"}: each number cites its source)");
   }
   entry.allow_only({"value", "source", "assumed", "note"});
-  Fact<double> fact;
-  fact.value = read_value(entry.at("value"), bounds);
+  Fact<Value> fact;
+  fact.value = read(entry.at("value"));
   fact.source = read_text(entry.at("source"));
   if (const auto assumed = entry.find("assumed")) fact.assumed = assumed->boolean();
   fact.note = find_text(entry, "note");
   return fact;
+}
+
+}  // namespace
+
+Fact<double> read_fact(const JsonView& entry, const FactBounds& bounds) {
+  return read_with_source<double>(entry, [&](const JsonView& value) { return read_value(value, bounds); });
+}
+
+Fact<bool> read_fact_yes_or_no(const JsonView& entry) {
+  return read_with_source<bool>(entry, [](const JsonView& value) { return value.boolean(); });
+}
+
+Fact<size_t> read_fact_choice(const JsonView& entry, std::span<const std::string_view> names) {
+  return read_with_source<size_t>(entry, [&](const JsonView& value) { return read_choice(value, names); });
 }
 
 std::string read_text(const JsonView& entry) {

@@ -23,6 +23,10 @@ struct FactBounds {
 // Suggests the value times or over 1000 where that would be in bounds (3.35 TB/s written as GB/s).
 Fact<double> read_fact(const JsonView& entry, const FactBounds& bounds);
 
+// The same where the value is true or false, or one of `names`, whose index it then is.
+Fact<bool> read_fact_yes_or_no(const JsonView& entry);
+Fact<size_t> read_fact_choice(const JsonView& entry, std::span<const std::string_view> names);
+
 // A fact in the file's unit -> one in base units.
 template <class Value>
 Fact<Value> in_base_units(const Fact<double>& fact, double units) {

@@ -95,6 +95,7 @@ struct LearnedKernels::State {
 
   std::string name;
   TraitsOfDevice traits;
+  bool is_like_another = false;  // its generation was never seen
   CalibrationFolder folder;
   std::vector<SweptDevice> swept;  // nearest first
   std::function<std::vector<Device>()> find_more;
@@ -111,6 +112,7 @@ LearnedKernels::LearnedKernels(const Device& device, CalibrationFolder folder, C
   state_->swept = swept_for(device.name, swept);
   state_->find_more = std::move(more);
   state_->traits = traits_of(device);
+  state_->is_like_another = device.like.has_value();
   state_->caches = caches;
   for (size_t i = 0; i < state_->slots.size(); ++i) {
     state_->slots[i].kind = &form_kinds()[i];
@@ -196,6 +198,14 @@ constexpr double beyond_sweep = 1.5;
 Estimate with_interval(double seconds, double half_width, Confidence kind) {
   const double factor = quick_exp2(half_width * log2_of_e);
   return {.value = seconds, .low = seconds / factor, .high = seconds * factor, .kind = kind};
+}
+
+// The doubt about a generation that was never seen, on top of what its nearest relative leaves. Fits withhold one
+// generation at a time; `withheld` is what they were off by. Without such a fit, as beyond a sweep.
+double with_unseen_generation(double half_width, const std::optional<FormCalibration>& withheld, double seconds) {
+  if (!withheld) return beyond_sweep * half_width;
+  const double unseen = withheld->half_widths.at(seconds);
+  return std::sqrt(half_width * half_width + unseen * unseen);
 }
 
 using MeasuredGroups = decltype(DeviceCalibration::groups);
@@ -287,6 +297,7 @@ LearnedTime LearnedKernels::swept_time(const Slot& slot, const CallKind::Sweep& 
       half_width = std::sqrt(half_width * half_width + ported * ported);
     }
   }
+  if (state_->is_like_another) half_width = with_unseen_generation(half_width, slot.cross, seconds);
   const bool interpolates = inside && !slot.is_sibling();
   return {
       .seconds = with_interval(seconds, half_width, interpolates ? Confidence::interpolated : Confidence::extrapolated),
@@ -350,7 +361,9 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   const double seconds =
       seconds_with_residual(*slot->form, call, state_->traits.traits, tier == Tier::cross ? kind->cross : kind->known,
                             slot->cross->residual, slot->cross->residual_strength, std::nullopt, features);
-  return LearnedTime{.seconds = with_interval(seconds, slot->cross->half_widths.at(seconds), Confidence::extrapolated),
+  double half_width = slot->cross->half_widths.at(seconds);
+  if (state_->is_like_another) half_width = with_unseen_generation(half_width, slot->cross, seconds);
+  return LearnedTime{.seconds = with_interval(seconds, half_width, Confidence::extrapolated),
                      .tier = Tier::cross,
                      .inside_envelope = false};
 }
@@ -385,8 +398,9 @@ std::vector<Device> swept_devices(const Device& device, const HardwareCatalogue&
     if (generation_of(other) != generation_of(device) || !traits_of(other).complete) continue;
     const DeviceTraits traits = traits_of(other).traits;
     constexpr auto bf16 = static_cast<size_t>(DType::bf16);
-    const double distance =
+    double distance =
         std::abs(std::log(traits.bandwidth / own.bandwidth)) + std::abs(std::log(traits.peak[bf16] / own.peak[bf16]));
+    if (device.like && device.like->name == name) distance = -1;  // declared, whatever the sheets say
     candidates.push_back({distance, std::move(other)});
   }
   std::stable_sort(candidates.begin(), candidates.end(),

@@ -60,7 +60,8 @@ class LearnedKernels {
   ~LearnedKernels();
 
   // Nothing where no form, no calibration or not all of the device's facts are there. Tier::best takes the sweep, its
-  // own or a sibling's, else cross.
+  // own or a sibling's, else cross. Intervals of a device that is only like another hold the doubt about its
+  // generation.
   std::optional<LearnedTime> estimate(const KernelShape& shape, std::string_view variant, Tier tier,
                                       LearnedBasis* basis = nullptr) const;
 
@@ -77,7 +78,8 @@ class LearnedKernels {
   std::unique_ptr<State> state_;
 };
 
-// The devices of the same generation with sweeps in `folder`, nearest in bandwidth and peak first.
+// The devices of the same generation with sweeps in `folder`: the one that this device is declared to be like, then the
+// nearest in bandwidth and peak.
 std::vector<Device> swept_devices(const Device& device, const HardwareCatalogue& hardware,
                                   const std::filesystem::path& folder);
 

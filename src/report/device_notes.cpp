@@ -40,7 +40,20 @@ void DeviceNotes::add_bounds(const Device& device) {
                                   device.title));
 }
 
+std::string like_sentence(const Device& device) {
+  if (!device.like) return {};
+  return fmt::format(
+      "{} is taken to be like {}: foretoken does not know its generation, so it assumes the kernels of {} and gives "
+      "wider intervals.",
+      device.title, device.like->title, device.like->name);
+}
+
+void DeviceNotes::add_like(const Device& device) {
+  if (device.like) add_once(sentences, like_sentence(device));
+}
+
 void DeviceNotes::add_kernels(const KernelPredictor& predictor) {
+  add_like(predictor.device());
   if (predictor.is_known_by_sheet_only()) add_once(sheet_only, predictor.device().name);
   if (predictor.tier() == Tier::roofline) {
     add_bounds(predictor.device());
@@ -65,6 +78,14 @@ std::string device_notes_text(const DeviceNotes& notes) {
 
 void set_device_notes(Json& document, const DeviceNotes& notes) {
   document.set("sheet_only_devices", text_list(notes.sheet_only));
+  document.set("device_notes", text_list(notes.sentences));
+}
+
+void add_like_note(std::string& text, Json& document, const Device& device) {
+  if (!device.like) return;
+  DeviceNotes notes;
+  notes.add_like(device);
+  text += device_notes_text(notes);
   document.set("device_notes", text_list(notes.sentences));
 }
 

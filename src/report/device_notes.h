@@ -18,7 +18,9 @@ struct DeviceNotes {
   void add_sheet_only(const Device& device);
   // Times that are bounds, because the roofline was asked for.
   void add_bounds(const Device& device);
-  // Whichever of the two holds for it, if any.
+  // A device of a generation that foretoken does not know, declared to be like another; nothing for others.
+  void add_like(const Device& device);
+  // Whichever of the three hold for it, if any.
   void add_kernels(const KernelPredictor& predictor);
   // Where the ranks of a tensor group are more than a node has devices. `node`: nothing = not known, and nothing to
   // say.
@@ -28,8 +30,13 @@ struct DeviceNotes {
 // "AMD Instinct MI300X is known from its spec sheet only: ..."
 std::string sheet_only_sentence(const Device& device);
 
+// "R200 is taken to be like NVIDIA B200 SXM 180 GB: ..."; empty for a device whose own kernels are known.
+std::string like_sentence(const Device& device);
+
 // As lines of an answer, and as `sheet_only_devices` and `device_notes` of its document.
 std::string device_notes_text(const DeviceNotes& notes);
 void set_device_notes(Json& document, const DeviceNotes& notes);
+// For answers without other notes on devices: nothing unless the device is only like another.
+void add_like_note(std::string& text, Json& document, const Device& device);
 
 }  // namespace foretoken

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "hardware/device_file.h"
+#include "report/device_notes.h"
 #include "report/table.h"
 
 namespace foretoken {
@@ -65,7 +66,7 @@ std::string facts_text(const std::vector<DeviceFact>& rows) {
     const auto known = std::find(sources.begin(), sources.end(), row.source);
     const auto number = known - sources.begin() + 1;
     if (known == sources.end()) sources.push_back(row.source);
-    table.add({row.key, fmt::format("{:g}", row.value), row.unit,
+    table.add({row.key, row.word.empty() ? fmt::format("{:g}", row.value) : row.word, row.unit,
                fmt::format("[{}]{}", number, row.assumed ? " assumed" : "")});
   }
   std::string text = table.text() + "\n";
@@ -79,8 +80,10 @@ std::string facts_text(const std::vector<DeviceFact>& rows) {
 Json facts_json(const std::vector<DeviceFact>& rows) {
   Json result = Json::object();
   for (const DeviceFact& row : rows) {
-    Json fact =
-        Json::object({{"value", row.value}, {"unit", row.unit}, {"source", row.source}, {"assumed", row.assumed}});
+    Json fact = Json::object({{"value", row.word.empty() ? Json(row.value) : Json(row.word)},
+                              {"unit", row.unit},
+                              {"source", row.source},
+                              {"assumed", row.assumed}});
     if (!row.note.empty()) fact.set("note", row.note);
     result.set(row.key, std::move(fact));
   }
@@ -136,7 +139,7 @@ std::string device_text(const Device& device) {
       device.instruction_set.empty() ? "" : ", " + device.instruction_set, facts_text(device_facts(device)));
   const std::vector<std::string> unknown = unknown_device_facts(device);
   if (!unknown.empty()) text += wrap_lines(fmt::format("not published: {}", fmt::join(unknown, ", ")), 100, 2);
-  return text + note_text(device.note);
+  return text + note_text(like_sentence(device)) + note_text(device.note);
 }
 
 Json device_json(const Device& device) {
@@ -146,6 +149,7 @@ Json device_json(const Device& device) {
                        {"vendor", device.vendor},
                        {"architecture", device.architecture},
                        {"instruction_set", device.instruction_set.empty() ? Json() : Json(device.instruction_set)},
+                       {"like", device.like ? Json(device.like->name) : Json()},
                        {"aliases", aliases_json(device.aliases)},
                        {"facts", facts_json(device_facts(device))},
                        {"note", device.note}});

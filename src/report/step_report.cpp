@@ -186,6 +186,7 @@ std::string work_sentence(const StepRequest& request) {
 }  // namespace
 
 void add_step_notes(DeviceNotes& notes, const StepEstimate& step, const Device& device) {
+  notes.add_like(device);
   constexpr double much = 0.3;
   double total = 0, bare = 0, derated = 0, mapped = 0;
   for (const StageEstimate& stage : step.stages) {

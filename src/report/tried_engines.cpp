@@ -105,6 +105,7 @@ Json tried_engines_json(const ServingPlanReport& report) {
 DeviceNotes plan_device_notes(const ServingPlanReport& report) {
   DeviceNotes notes;
   for (const HardwareChoice& choice : report.question.hardware) {
+    notes.add_like(choice.device);
     if (choice.is_bound) notes.add_bounds(choice.device);
     if (!choice.sheet_only) continue;
     if (choice.is_bound) notes.sheet_only.push_back(choice.device.name);

@@ -6,18 +6,19 @@
 
 namespace foretoken::serve_sharing_test {
 
-Outcome serve(const std::string& flags) {
-  return run_foretoken("serve --model Llama-3.1-8B --device h100_sxm --no-intervals --max-model-len 8192 " + flags);
+Outcome serve(const std::string& flags, const std::string& device = "h100_sxm") {
+  return run_foretoken("serve --model Llama-3.1-8B --device " + device + " --no-intervals --max-model-len 8192 " +
+                       flags);
 }
 
-Json answer(const std::string& flags) {
-  const Outcome run = serve(flags + " --json");
+Json answer(const std::string& flags, const std::string& device = "h100_sxm") {
+  const Outcome run = serve(flags + " --json", device);
   EXPECT_EQ(run.status, 0) << run.err;
   return parse_json(run.out, "answer");
 }
 
-void expect_refused(const std::string& flags, const std::string& mentions) {
-  const Outcome run = serve(flags);
+void expect_refused(const std::string& flags, const std::string& mentions, const std::string& device = "h100_sxm") {
+  const Outcome run = serve(flags, device);
   EXPECT_EQ(run.status, 2) << flags << "\n" << run.err;
   EXPECT_EQ(run.out, "");
   EXPECT_NE(run.err.find(mentions), std::string::npos) << "should mention: " << mentions << "\n" << run.err;
@@ -75,6 +76,16 @@ TEST(ServeColocated, a_model_alone_on_a_shared_device_is_the_plain_run) {
       EXPECT_DOUBLE_EQ(alone.find(key)->number(), plain.find(key)->number()) << sharing << " " << key;
     }
   }
+}
+
+TEST(ServeColocated, mig_profiles_are_those_of_the_device) {
+  const std::string quarters = "rtx_pro_6000_server";
+  expect_refused("--colocate mig=1g --colocate mig=1g --gpu-sharing mig", "a GPU with MIG", "l40s");
+  expect_refused("--colocate mig=3g --colocate mig=1g --gpu-sharing mig", "one of 1g, 2g, 4g", quarters);
+  expect_refused("--colocate mig=4g --colocate mig=1g --gpu-sharing mig", "parts that fit on one device", quarters);
+  expect_refused("--colocate mig=3g --colocate mig=3g --gpu-sharing mps", "--gpu-sharing mig");
+  const Json json = answer(load + "--colocate mig=2g --colocate mig=2g --gpu-sharing mig", quarters);
+  EXPECT_EQ(json.find("colocation")->find("engines")->items().size(), 2u);
 }
 
 TEST(ServeColocated, wrong_flags_are_refused) {

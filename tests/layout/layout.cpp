@@ -119,6 +119,7 @@ class Checker {
       for (const fs::directory_entry& file : fs::recursive_directory_iterator(entry.path())) {
         const std::string extension = file.path().extension().string();
         if (extension == ".h" || extension == ".cpp") check_includes(folder, file.path());
+        if (extension == ".h" || extension == ".cpp") check_instruction_sets(file.path());
       }
       check_unnamed(folder);
     }
@@ -169,6 +170,21 @@ class Checker {
                                      [&](std::string_view prefix) { return include.path.starts_with(prefix); });
       if (heavy && file.extension() == ".h") report(where, fmt::format("<{}> belongs in a .cpp file", include.path));
       if (include.quoted) check_direction(folder, where, include.path);
+    }
+  }
+
+  void check_instruction_sets(const fs::path& file) {
+    static const std::regex pattern(R"re("(sm_\d*|gfx[0-9a-f]*)")re");
+    const std::string name = fs::relative(file, src_).generic_string(), own = file.filename().string();
+    if (name == "hardware/generation.cpp" || own.ends_with("_test.cpp") || own.starts_with("test_")) return;
+    std::istringstream in(text_of(file));
+    std::string line;
+    for (int number = 1; std::getline(in, line); ++number) {
+      const std::string code = line.substr(0, line.find("//"));
+      std::smatch match;
+      if (!std::regex_search(code, match, pattern)) continue;
+      report(fmt::format("{}:{}", name, number),
+             fmt::format("{}: only hardware/generation.cpp reads instruction sets", match[0].str()));
     }
   }
 

@@ -13,7 +13,8 @@ namespace foretoken::layout {
 //    one that the folder's CMake target uses, directly or through others;
 //  - headers leave heavy third-party headers to .cpp files;
 //  - no two .cpp files of a folder have the same name in their unnamed namespaces (functions: the same parameters too),
-//    since a first build compiles several at a time. Folders with a list.cpp, whose files stay apart, may.
+//    since a first build compiles several at a time. Folders with a list.cpp, whose files stay apart, may;
+//  - only hardware/generation.cpp knows the names of instruction sets; others ask for a property of the generation.
 std::vector<std::string> breaches(const std::filesystem::path& root);
 
 }  // namespace foretoken::layout

@@ -58,6 +58,15 @@ TEST_F(PlantedTree, that_keeps_the_rules_has_no_breach) {
   EXPECT_THAT(breaches(root_), IsEmpty());
 }
 
+TEST_F(PlantedTree, an_instruction_set_outside_its_table_is_found) {
+  const std::string reads = "bool is_new(const Device& d) {\n  return d.instruction_set.starts_with(\"sm_1\");\n}\n";
+  write("src/hardware/generation.cpp", reads);
+  write("src/model/model_test.cpp", reads);
+  write("src/model/model.cpp", reads + "// as on \"sm_90\"\n");
+  EXPECT_THAT(breaches(root_), ElementsAre("src/model/model.cpp:2: \"sm_1\": only hardware/generation.cpp reads "
+                                           "instruction sets"));
+}
+
 TEST_F(PlantedTree, an_include_down_the_pipeline_is_found) {
   write("src/base/json.cpp", "#include \"base/json.h\"\n#include \"model/model.h\"\n");
   EXPECT_THAT(breaches(root_),

@@ -1,6 +1,8 @@
 // The server: the library of facts, and commands run with progress.
 
 export interface Fact { value: number; source: string; assumed?: boolean; note?: string }
+// Facts that are words: the type of memory, or whether a device can do something.
+export interface WordFact { value: string | boolean; source: string; assumed?: boolean; note?: string }
 
 // A device file as it ships (data/hardware/README.md); numbers are facts.
 export interface DeviceFile {

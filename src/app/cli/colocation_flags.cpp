@@ -17,51 +17,47 @@ namespace {
 constexpr const char* colocate_flag = "--colocate";
 constexpr const char* sharing_heading = "Several models on one device";
 
-// Parts of an A100, H100 or H200 (NVIDIA Multi-Instance GPU User Guide, supported profiles): sevenths of the
-// processors, eighths of memory and of its bandwidth.
-struct MigProfile {
-  std::string_view name;
-  int processors, memory;
-};
-constexpr MigProfile mig_profiles[] = {{"1g", 1, 1}, {"2g", 2, 2}, {"3g", 3, 4}, {"4g", 4, 4}, {"7g", 7, 8}};
-constexpr int mig_processors = 7, mig_memory = 8;
+MigSlices mig_slices(const Device& device) {
+  if (device.mig) return *device.mig;
+  throw InputError({.source = "--gpu-sharing mig",
+                    .value = device.name,
+                    .expected = "a GPU with MIG: its device file lists the profiles under mig"});
+}
 
-std::vector<std::string> mig_names() {
+// The profile of that name among those of the engine's device.
+MigProfile mig_profile(const std::string& name, const MigSlices& slices) {
   std::vector<std::string> names;
-  for (const MigProfile& profile : mig_profiles) names.emplace_back(profile.name);
-  return names;
-}
-
-const MigProfile& mig_profile(const std::string& name) {
-  const auto found = std::find_if(std::begin(mig_profiles), std::end(mig_profiles),
-                                  [&](const MigProfile& profile) { return profile.name == name; });
-  if (found == std::end(mig_profiles)) {
-    throw InputError({.source = colocate_flag,
-                      .path = "mig",
-                      .value = printable(name),
-                      .expected = fmt::format("one of {}, with --gpu-sharing mig", fmt::join(mig_names(), ", ")),
-                      .suggestion = nearest_name(name, mig_names()).value_or("")});
+  for (const MigProfile& profile : slices.profiles) {
+    if (profile.name == name) return profile;
+    names.push_back(profile.name);
   }
-  return *found;
+  throw InputError({.source = colocate_flag,
+                    .path = "mig",
+                    .value = printable(name),
+                    .expected = fmt::format("one of {}, with --gpu-sharing mig", fmt::join(names, ", ")),
+                    .suggestion = nearest_name(name, names).value_or("")});
 }
 
-DeviceShare mig_share(const std::string& name) {
-  const MigProfile& profile = mig_profile(name);
-  return {.processors = static_cast<double>(profile.processors) / mig_processors,
-          .bandwidth = static_cast<double>(profile.memory) / mig_memory};
+DeviceShare mig_share(const MigProfile& profile, const MigSlices& slices) {
+  return {.processors = static_cast<double>(profile.processors) / slices.processors,
+          .bandwidth = static_cast<double>(profile.memory) / slices.memory};
 }
 
-void check_partitions(const std::vector<ColocatedEngineFlags>& engines) {
+// Of engines that all ask for a part of the same device.
+void set_mig_shares(std::vector<ColocatedEngineFlags>& engines, const HardwareCatalogue& hardware) {
+  const MigSlices slices = mig_slices(hardware.device(engines.front().replica.model.device));
   int processors = 0, memory = 0;
-  for (const ColocatedEngineFlags& engine : engines) {
-    processors += mig_profile(engine.mig).processors;
-    memory += mig_profile(engine.mig).memory;
+  for (ColocatedEngineFlags& engine : engines) {
+    const MigProfile profile = mig_profile(engine.mig, slices);
+    engine.mig_share = mig_share(profile, slices);
+    processors += profile.processors;
+    memory += profile.memory;
   }
-  if (processors > mig_processors || memory > mig_memory) {
+  if (processors > slices.processors || memory > slices.memory) {
     throw InputError({.source = colocate_flag,
                       .path = "mig",
-                      .value = fmt::format("{}/{} of the processors, {}/{} of the memory", processors, mig_processors,
-                                           memory, mig_memory),
+                      .value = fmt::format("{}/{} of the processors, {}/{} of the memory", processors,
+                                           slices.processors, memory, slices.memory),
                       .expected = "parts that fit on one device"});
   }
 }
@@ -71,8 +67,7 @@ void divide_memory(std::vector<ColocatedEngineFlags>& engines, Sharing sharing) 
   for (ColocatedEngineFlags& engine : engines) {
     EngineFlags& flags = engine.replica.engine.engine;
     const EngineKind& kind = engine_kind(flags.engine);
-    const double part =
-        sharing == Sharing::mig ? mig_share(engine.mig).bandwidth : 1 / static_cast<double>(engines.size());
+    const double part = sharing == Sharing::mig ? engine.mig_share.bandwidth : 1 / static_cast<double>(engines.size());
     if (kind.budget != MemoryBudget::of_total) {
       if (flags.memory_fraction == 0) {
         throw InputError({.source = colocate_flag,
@@ -116,10 +111,11 @@ void check_same_device(const std::vector<ReplicaGroup>& groups) {
 
 void ColocationFlags::declare(Options& options) {
   options.heading(sharing_heading);
-  options.texts(colocate_flag, engines,
-                "An engine, once for each: flags without their dashes as in --replica, and load-share (of the "
-                "requests), mps-percentage (of the processors), mig (1g, 2g, 3g, 4g, 7g): "
-                "model=Llama-3.1-8B,load-share=0.7");
+  options.texts(
+      colocate_flag, engines,
+      "An engine, once for each: flags without their dashes as in --replica, and load-share (of the "
+      "requests), mps-percentage (of the processors), mig (a profile of the device: 1g, 2g, 3g, 4g, 7g of an H100): "
+      "model=Llama-3.1-8B,load-share=0.7");
   options.choice("--gpu-sharing", sharing, sharing_names(),
                  "time_slicing = one step at a time in turn; mps = at once, slowed by each other; mig = fixed parts; "
                  "swap = one model in memory at a time (vLLM's sleep mode)");
@@ -145,7 +141,8 @@ void ColocationFlags::check_use(const Options& options) const {
   if (sleep_level != 2) options.refuse({"--weights-disk-bandwidth"}, {}, "--sleep-level 1");
 }
 
-std::vector<ColocatedEngineFlags> ColocationFlags::read(const ReplicaFlags& common) const {
+std::vector<ColocatedEngineFlags> ColocationFlags::read(const ReplicaFlags& common,
+                                                        const HardwareCatalogue& hardware) const {
   const Sharing how = sharing_from_name(sharing);
   std::vector<ColocatedEngineFlags> result;
   double load = 0;
@@ -157,7 +154,9 @@ std::vector<ColocatedEngineFlags> ColocationFlags::read(const ReplicaFlags& comm
       options.text("--mig", engine.mig, "Part of the device");
     });
     load += engine.load_share;
-    if (how == Sharing::mig || !engine.mig.empty()) mig_profile(how == Sharing::mig ? engine.mig : "");
+    if (how != Sharing::mig && !engine.mig.empty()) {
+      throw InputError({.source = colocate_flag, .path = "mig", .expected = "--gpu-sharing mig"});
+    }
     if (how != Sharing::mps && engine.mps_percentage != 100) {
       throw InputError({.source = colocate_flag, .path = "mps-percentage", .expected = "--gpu-sharing mps"});
     }
@@ -167,7 +166,7 @@ std::vector<ColocatedEngineFlags> ColocationFlags::read(const ReplicaFlags& comm
     throw InputError(
         {.source = colocate_flag, .path = "load-share", .value = "0", .expected = "above 0 for some engine"});
   }
-  if (how == Sharing::mig) check_partitions(result);
+  if (how == Sharing::mig && !result.empty()) set_mig_shares(result, hardware);
   if (how != Sharing::swap) divide_memory(result, how);
   return result;
 }
@@ -199,7 +198,7 @@ SharedDevice ColocationFlags::device(const std::vector<ColocatedEngineFlags>& fl
       }
       result.demands.push_back(composed_demands(group.composed()));
       engine.demands = result.demands.back().get();
-      engine.share = colocation.sharing == Sharing::mig ? mig_share(flags[i].mig)
+      engine.share = colocation.sharing == Sharing::mig ? flags[i].mig_share
                                                         : DeviceShare{.processors = flags[i].mps_percentage / 100};
     }
     colocation.engines.push_back(engine);

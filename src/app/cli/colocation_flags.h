@@ -20,6 +20,7 @@ struct ColocatedEngineFlags {
   double load_share = 1;
   double mps_percentage = 100;  // CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
   std::string mig;              // profile; empty = none
+  DeviceShare mig_share;        // what it gives
 };
 
 // The engines' shares of the device, with what they are worked out from.
@@ -43,7 +44,7 @@ struct ColocationFlags {
 
   // Every engine as the command says but for its own flags, with its part of the device's memory; none where no
   // --colocate was given. InputError for engines that cannot share a device.
-  std::vector<ColocatedEngineFlags> read(const ReplicaFlags& common) const;
+  std::vector<ColocatedEngineFlags> read(const ReplicaFlags& common, const HardwareCatalogue& hardware) const;
   // `groups`: one for each of these, as they were built. InputError where the sharing needs what they do not have.
   SharedDevice device(const std::vector<ColocatedEngineFlags>& flags, const std::vector<ReplicaGroup>& groups) const;
   LoadMaker load(LoadMaker inner, const std::vector<ColocatedEngineFlags>& flags) const;

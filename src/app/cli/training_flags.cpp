@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "report/device_notes.h"
 #include "report/table.h"
 #include "training/import/import_config.h"
 
@@ -237,6 +238,7 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use) const {
     question.plan = std::move(open.start);
     request.choices = std::move(open.choices);
   }
+  if (const Device& device = question.cluster.node.device; device.like) request.notes.push_back(like_sentence(device));
   question.run = long_run(library, question.cluster);
   return request;
 }

@@ -17,8 +17,9 @@ namespace foretoken {
 // What the flags ask, on top of a configuration file where one is given.
 struct TrainingRequest {
   TrainingQuestion question;
-  PlanChoices choices;             // of a search: what of the plan is fixed
-  std::vector<std::string> notes;  // what a reader should know: settings of the file that were not used
+  PlanChoices choices;  // of a search: what of the plan is fixed
+  // What a reader should know: settings of the file that were not used, devices that are only like others.
+  std::vector<std::string> notes;
 };
 
 struct TrainingFlags {

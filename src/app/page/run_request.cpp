@@ -118,10 +118,10 @@ void add_flag(std::vector<std::string>& arguments, const PageFlag& flag, const J
 }
 
 // As the flag takes it. Designs of accelerators are refused: they may name further files.
-std::string device_text(const JsonView& description) {
+std::string device_text(const JsonView& description, const Library& library) {
   if (description.has("accelerator")) description.at("accelerator").fail("nothing: designs are read from files only");
   std::string text = description.value().dump(0);
-  parse_device(text, "device");  // complains
+  parse_device(text, "device", library.hardware().like_finder());  // complains
   return text;
 }
 
@@ -180,7 +180,7 @@ RunRequest read_question(const JsonView& request, const Library& library) {
     if (!takes_device(command_named(request.at("command"))) || request.at("flags").has("device")) {
       description->fail("a command with a device, and no flag that names another");
     }
-    result.arguments.push_back("--device=" + device_text(*description));
+    result.arguments.push_back("--device=" + device_text(*description, library));
     shown.push_back(fmt::format("--device={}_changed.json", description->at("name").string()));
   }
   result.command_line = "foretoken " + shown_line(shown);

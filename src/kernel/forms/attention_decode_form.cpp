@@ -102,7 +102,7 @@ Times decode_times(const AttentionShape& shape, const AttentionVariant& variant,
   if (t.fp8_multiply) matmul *= c[fp8_excess];
   if (head_dim > 256) matmul *= c[wide_excess];
   t.compute =
-      std::max(t.rows, c[least_rows]) * (matmul + c[exponential_excess] / (exponentials_per_clock(device) * clock));
+      std::max(t.rows, c[least_rows]) * (matmul + c[exponential_excess] / (device.exponentials_per_clock * clock));
   const bool bulk = variant.overlap == Overlap::asynchronous;
   t.stream = 2 * head_dim * cached / (c[bulk ? bulk_stream_rate : stream_rate] * clock);
   // FlashAttention 2 keeps keys times head_dim of a block constant.

@@ -4,21 +4,25 @@ namespace foretoken {
 namespace {
 
 std::string_view dispatched(const AttentionShape& shape, const DeviceTraits& device) {
-  const bool datacentre_blackwell = device.architecture == 100 || device.architecture == 103;
-  if (shape.phase == AttentionPhase::encoder) {
-    return datacentre_blackwell ? "fa4" : device.architecture == 90 ? "fa3" : "fa2";
-  }
   const bool odd_width = shape.head_dim == 192;
-  if (datacentre_blackwell) return odd_width ? "triton_attn" : "fi_trtllmprefill";
-  if (device.architecture == 90) return shape.head_dim > 256 ? "fa4" : "fa3";
-  if (is_fp8(shape.kv_dtype)) return odd_width ? "triton_attn" : "fi_fiprefill";
+  const bool encodes = shape.phase == AttentionPhase::encoder;
+  switch (device.generation->attention) {
+    case AttentionKernels::generated:
+      if (encodes) return "fa4";
+      return odd_width ? "triton_attn" : "fi_trtllmprefill";
+    case AttentionKernels::flash_3:
+      return !encodes && shape.head_dim > 256 ? "fa4" : "fa3";
+    case AttentionKernels::flash_2:
+      break;
+  }
+  if (!encodes && is_fp8(shape.kv_dtype)) return odd_width ? "triton_attn" : "fi_fiprefill";
   return "fa2";
 }
 
 std::string_view trtllm_kernel(const AttentionShape& shape, const DeviceTraits& device) {
-  if (device.architecture == 100 || device.architecture == 103) return "fi_trtllmprefill";
+  if (device.generation->attention == AttentionKernels::generated) return "fi_trtllmprefill";
   const bool older = shape.phase == AttentionPhase::decode && !is_fp8(shape.kv_dtype);
-  return device.architecture == 90 && !older ? "trtllm_sm90" : "trtllm_sm80";
+  return device.generation->attention == AttentionKernels::flash_3 && !older ? "trtllm_sm90" : "trtllm_sm80";
 }
 
 const AttentionVariant* find(std::string_view name) {

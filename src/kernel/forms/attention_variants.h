@@ -13,7 +13,7 @@ namespace foretoken {
 
 // How a kernel hides the soft-max behind the matrix multiplies.
 enum class Overlap {
-  synchronous,   // one group of warps does both in turn (sm_80 style)
+  synchronous,   // one group of warps does both in turn (as on Ampere)
   asynchronous,  // warp-specialised: copies, multiplies and soft-max run beside each other
   generic,       // compiled from a tile language without hardware-specific pipelining: the same rate on every GPU
 };
@@ -90,8 +90,8 @@ inline constexpr AttentionVariant attention_variants[] = {
      .encoder_keys = 128,
      .reduces_in_kernel = true,
      .decodes_apart = true},
-    // TensorRT-LLM's own: on sm_90 with warps of their own for copies (decode: only with an fp8 cache), elsewhere in
-    // the manner of sm_80. Its decode kernels (XQA) join partial results themselves; wide groups take the older masked
+    // TensorRT-LLM's own: on Hopper with warps of their own for copies (decode: only with an fp8 cache), elsewhere in
+    // the manner of Ampere. Its decode kernels (XQA) join partial results themselves; wide groups take the older masked
     // kernel, one query head after the other. On data-centre Blackwell it runs the generated kernels above.
     {.name = "trtllm_sm80",
      .kernel = "trtllm_sm80",

@@ -1,7 +1,6 @@
 #include "kernel/forms/call.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "kernel/forms/form_math.h"
 
@@ -233,14 +232,6 @@ struct NamedOf {
   }
 };
 
-// 90 of "sm_90"; 0 for other instruction sets.
-int cuda_architecture(const std::string& instruction_set) {
-  if (!instruction_set.starts_with("sm_")) return 0;
-  int number = 0;
-  std::from_chars(instruction_set.data() + 3, instruction_set.data() + instruction_set.size(), number);
-  return number;
-}
-
 }  // namespace
 
 std::string call_formats(const FormCall& call) {
@@ -268,36 +259,26 @@ std::vector<NamedSize> named_sizes(const KernelShape& shape) {
 TraitsOfDevice traits_of(const Device& device) {
   TraitsOfDevice result;
   DeviceTraits& traits = result.traits;
-  const bool is_amd = device.instruction_set.starts_with("gfx");
+  const GpuGeneration& generation = kernel_generation(device);
   result.complete = device.processors && device.boost_clock && device.last_level_cache && device.memory_bandwidth &&
-                    device.kind == DeviceKind::gpu && (is_amd || cuda_architecture(device.instruction_set) > 0);
+                    !generation.key.empty();
   if (!result.complete) return result;
   traits.processors = device.processors->value;
   traits.clock = device.boost_clock->value.value();
   traits.cache = device.last_level_cache->value.value();
   traits.bandwidth = device.memory_bandwidth->value.value();
-  traits.architecture = cuda_architecture(device.instruction_set);
-  // Warp-group multiplies fed by the bulk copy engine: Hopper and data-centre Blackwell.
-  traits.asynchronous = traits.architecture == 90 || traits.architecture == 100 || traits.architecture == 103;
-  // Data-centre dies carry HBM; the others of a generation (sm_86, sm_89, sm_120) carry GDDR. All of AMD's CDNA has
-  // HBM.
-  constexpr int stacked[] = {60, 70, 80, 90, 100, 103};
-  traits.stacked_memory =
-      is_amd || std::find(std::begin(stacked), std::end(stacked), traits.architecture) != std::end(stacked);
+  traits.generation = &generation;
+  traits.asynchronous = has_asynchronous_multiplies(device);
+  traits.stacked_memory = has_stacked_memory(device);
   traits.inline_ecc = device.inline_ecc_memory.has_value();
-  traits.amd = is_amd;
+  traits.amd = generation.amd;
+  traits.exponentials_per_clock = exponentials_per_clock(device);
   traits.power = device.power_limit ? device.power_limit->value.value() : 0;
   for (int type = 0; type < dtype_count; ++type) {
     const auto peak = device.peak_or_fallback(static_cast<DType>(type));
     traits.peak[static_cast<size_t>(type)] = peak ? peak->value() : 0;
   }
   return result;
-}
-
-std::string generation_of(const Device& device) {
-  // sm_90 -> Hopper; sm_100 and sm_103 are one generation of data-centre parts, sm_120 another chip.
-  if (device.instruction_set == "sm_103") return "sm_100";
-  return device.instruction_set.empty() ? device.architecture : device.instruction_set;
 }
 
 }  // namespace foretoken

@@ -31,15 +31,12 @@ struct NamedSize {
 };
 std::vector<NamedSize> named_sizes(const KernelShape& shape);
 
-// The facts that forms use. `complete` is false where some are missing (clock, cache) or the device is neither a CUDA
-// nor a CDNA GPU, whose kernels the forms describe: the device then has the roofline only.
+// The facts that forms use. `complete` is false where some are missing (clock, cache) or the device is no GPU of a
+// known generation, whose kernels the forms describe: the device then has the roofline only.
 struct TraitsOfDevice {
   DeviceTraits traits;
   bool complete = false;
 };
 TraitsOfDevice traits_of(const Device& device);
-
-// Devices of one generation share an instruction set family: they run the same kernels, and are withheld together.
-std::string generation_of(const Device& device);
 
 }  // namespace foretoken

@@ -76,7 +76,7 @@ TEST(FormCall, traits_are_the_facts_of_the_sheet) {
   const TraitsOfDevice found = traits_of(hardware().device("h100_sxm"));
   ASSERT_TRUE(found.complete);
   EXPECT_EQ(found.traits.processors, 132);
-  EXPECT_EQ(found.traits.architecture, 90);
+  EXPECT_EQ(found.traits.generation->title, "Hopper");
   EXPECT_TRUE(found.traits.asynchronous);
   EXPECT_TRUE(found.traits.stacked_memory);
   EXPECT_NEAR(found.traits.peak[static_cast<size_t>(DType::bf16)], 989.4e12, 1e12);
@@ -86,7 +86,7 @@ TEST(FormCall, traits_are_the_facts_of_the_sheet) {
   EXPECT_TRUE(ampere.stacked_memory);
   EXPECT_EQ(ampere.peak[static_cast<size_t>(DType::fp8)], ampere.peak[static_cast<size_t>(DType::bf16)]);
   EXPECT_FALSE(ada.stacked_memory);
-  EXPECT_EQ(ultra.architecture, 103);
+  EXPECT_EQ(ultra.exponentials_per_clock, 2 * ampere.exponentials_per_clock);
   EXPECT_TRUE(ultra.asynchronous);
 }
 
@@ -94,10 +94,26 @@ TEST(FormCall, amds_gpus_are_told_apart_from_nvidias) {
   const TraitsOfDevice found = traits_of(hardware().device("mi210"));
   ASSERT_TRUE(found.complete);
   EXPECT_TRUE(found.traits.amd);
-  EXPECT_EQ(found.traits.architecture, 0);
+  EXPECT_EQ(found.traits.generation->attention, AttentionKernels::flash_2);
   EXPECT_TRUE(found.traits.stacked_memory);
   EXPECT_EQ(found.traits.power, 300);
   EXPECT_FALSE(traits_named("p100").amd);
+}
+
+TEST(FormCall, a_device_that_is_like_another_runs_its_kernels_with_its_own_facts) {
+  Device device = hardware().device("b200_sxm");
+  device.instruction_set = "sm_140";
+  EXPECT_FALSE(traits_of(device).complete);
+  device.like = LikeDevice{.name = "b200_sxm", .title = "B200", .instruction_set = "sm_100"};
+  device.processors->value = 200;
+  device.exponentials_per_clock->value = 64;
+  device.memory_type->value = MemoryType::gddr7;
+  const TraitsOfDevice found = traits_of(device);
+  ASSERT_TRUE(found.complete);
+  EXPECT_EQ(found.traits.generation, traits_named("b200_sxm").generation);
+  EXPECT_EQ(found.traits.processors, 200);
+  EXPECT_EQ(found.traits.exponentials_per_clock, 64);
+  EXPECT_FALSE(found.traits.stacked_memory);
 }
 
 TEST(FormCall, what_is_neither_a_cuda_nor_a_cdna_gpu_or_lacks_a_fact_is_incomplete) {

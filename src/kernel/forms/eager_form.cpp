@@ -17,12 +17,6 @@ constexpr FormConstant table[constant_count] = {
 
 constexpr std::string_view eager = "eager";
 
-// Energy of a multiply against the processes that were measured (Pascal 16 nm to Ampere 7 nm, which came out alike).
-// Ada, Hopper and Blackwell are made in TSMC 4N: not measured, taken as somewhat better than half.
-double relative_energy(const DeviceTraits& device) {
-  return device.architecture >= 89 ? 0.45 : 1;
-}
-
 struct Timed {
   double kernel = 0;  // seconds of the kernel alone
   double power = 0;   // seconds its energy takes at the power limit
@@ -96,8 +90,8 @@ class EagerForm : public Form {
     const std::span<const double> added = constants.subspan(own);
     Timed result{.kernel = kernel_->seconds(bare(call), device, constants.first(own), choice)};
     if (std::holds_alternative<GemmShape>(call.shape) && device.power > 0) {
-      result.power =
-          count_work(call.shape).flops.value() * added[picojoules] * 1e-12 * relative_energy(device) / device.power;
+      result.power = count_work(call.shape).flops.value() * added[picojoules] * 1e-12 *
+                     device.generation->relative_multiply_energy / device.power;
       result.kernel = soft_maximum(result.kernel, result.power, 6);
     }
     result.event = added[gap_before] + soft_maximum(result.kernel, added[gap_after], 6);

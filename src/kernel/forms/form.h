@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hardware/device.h"
+#include "hardware/generation.h"
 #include "model/shapes.h"
 
 namespace foretoken {
@@ -17,16 +18,17 @@ namespace foretoken {
 // The facts of a device that forms use, in base units.
 struct DeviceTraits {
   double processors = 0;
-  double clock = 0;               // Hz
-  double cache = 0;               // bytes of L2
-  double bandwidth = 0;           // bytes/s of DRAM
-  int architecture = 0;           // 80, 89, 90, 100, 103, 120; 0 = not NVIDIA or not known
-  bool asynchronous = false;      // tensor cores fed by an asynchronous copy engine (sm_90, sm_100, sm_103)
-  bool stacked_memory = false;    // HBM rather than GDDR
-  bool inline_ecc = false;        // error-correcting codes lie in the same DRAM as the data
-  bool amd = false;               // a CDNA GPU: the architecture is 0
-  double power = 0;               // watts the board may draw; 0 = not known
-  double peak[dtype_count] = {};  // FLOP/s by DType, fallbacks filled in; 0 = none
+  double clock = 0;                                  // Hz
+  double cache = 0;                                  // bytes of L2
+  double bandwidth = 0;                              // bytes/s of DRAM
+  const GpuGeneration* generation = &no_generation;  // what kernels it runs
+  bool asynchronous = false;                         // tensor cores fed by an asynchronous copy engine
+  bool stacked_memory = false;                       // HBM rather than GDDR
+  bool inline_ecc = false;                           // error-correcting codes lie in the same DRAM as the data
+  bool amd = false;                                  // a CDNA GPU
+  double exponentials_per_clock = 16;                // exp() results of a processor
+  double power = 0;                                  // watts the board may draw; 0 = not known
+  double peak[dtype_count] = {};                     // FLOP/s by DType, fallbacks filled in; 0 = none
 };
 
 // Whether weights are found in L2: cold = other layers ran since, as in a model step; benchmark = a few copies are used

@@ -93,11 +93,6 @@ inline double floor_clocks(double usual, double launch, double extra_launches) {
   return std::max(0.25 * usual, usual + launch * extra_launches);
 }
 
-// exp() results per clock and processor: four 4-wide units; Blackwell Ultra (sm_103) doubled them.
-inline double exponentials_per_clock(const DeviceTraits& device) {
-  return device.architecture == 103 ? 32 : 16;
-}
-
 // sum over i in [0, n) of floor((a i + b) / m), for a, b >= 0, m > 0. Euclid-like, O(log m).
 // (AtCoder Library, floor_sum.)
 inline int64_t floor_sum(int64_t n, int64_t m, int64_t a, int64_t b) {

@@ -267,7 +267,7 @@ class GemmForm : public Form {
                .slab = second_per_cycle * c[slab_cycles],
                .first_store = 2 * second_per_cycle / c[first_store_rate],
                .store = second_per_cycle * (2 / c[store_rate] + c[tile_cycles] / 16384)};
-    p.dispatch = gemm_dispatch(gemm_kernel(call.variant, shape.scheme), shape, device.architecture);
+    p.dispatch = gemm_dispatch(gemm_kernel(call.variant, shape.scheme), shape, *device.generation);
 
     const double cache = device.cache * c[cache_share], all = p.weights + p.inputs + p.outputs;
     const double dram_rate = device.bandwidth * std::min(c[dram_share_of_peak], 1.0);

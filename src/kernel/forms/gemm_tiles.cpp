@@ -11,24 +11,25 @@ namespace {
 // First line whose limits hold wins.
 struct Rule {
   int64_t most_rows;     // m
-  int64_t most_columns;  // n, on sm_89 rounded up to a power of two
+  int64_t most_columns;  // n, on Ada rounded up to a power of two
   MatmulTile tile;
 };
 constexpr int64_t any = INT64_MAX;
 
 // vLLM 0.24, csrc/quantization/w8a8/cutlass: scaled_mm_sm*_fp8_dispatch.cuh.
-constexpr Rule fp8_sm89[] = {
+constexpr Rule fp8_ada[] = {
     {16, 8192, {16, 64}},   {16, 16384, {16, 128}}, {16, any, {32, 64}},      {32, 8192, {32, 64}},
     {32, 16384, {32, 128}}, {32, any, {32, 64}},    {64, 8192, {64, 64}},     {64, 16384, {64, 128}},
     {64, any, {64, 64}},    {128, 8192, {64, 128}}, {128, 16384, {128, 128}}, {128, any, {128, 64}},
     {256, 4096, {64, 128}}, {256, any, {128, 128}}, {any, 4096, {128, 128}},  {any, 8192, {256, 128}},
     {any, any, {128, 128}},
 };
-constexpr Rule fp8_sm90[] = {
+constexpr Rule fp8_hopper[] = {
     {16, any, {16, 64}}, {64, 1280, {16, 64}}, {64, any, {64, 64}}, {128, any, {64, 128}}, {any, any, {128, 128}}};
-constexpr Rule fp8_sm100[] = {{16, any, {32, 128}}, {64, any, {64, 128}}, {any, any, {128, 128}}};
-constexpr Rule fp8_sm120[] = {{16, any, {16, 64}}, {32, any, {32, 64}}, {256, any, {64, 64}}, {any, any, {128, 128}}};
-constexpr Rule nvfp4_sm120[] = {{256, any, {128, 128}}, {any, any, {256, 128}}};
+constexpr Rule fp8_blackwell[] = {{16, any, {32, 128}}, {64, any, {64, 128}}, {any, any, {128, 128}}};
+constexpr Rule fp8_graphics_blackwell[] = {
+    {16, any, {16, 64}}, {32, any, {32, 64}}, {256, any, {64, 64}}, {any, any, {128, 128}}};
+constexpr Rule nvfp4_graphics_blackwell[] = {{256, any, {128, 128}}, {any, any, {256, 128}}};
 
 template <size_t count>
 int first_match(const Rule (&rules)[count], int64_t m, int64_t n) {
@@ -38,19 +39,37 @@ int first_match(const Rule (&rules)[count], int64_t m, int64_t n) {
   return -1;
 }
 
-int cutlass_tile(const GemmShape& shape, int architecture) {
-  const bool datacenter_blackwell = architecture == 100 || architecture == 103;
+int cutlass_tile(const GemmShape& shape, CutlassTiles tiles) {
+  const int64_t m = shape.m, n = shape.n;
   if (shape.scheme == Scheme::nvfp4) {
-    return architecture == 120 || architecture == 121 ? first_match(nvfp4_sm120, shape.m, shape.n) : -1;
+    return tiles == CutlassTiles::graphics_blackwell ? first_match(nvfp4_graphics_blackwell, m, n) : -1;
   }
   if (shape.scheme != Scheme::fp8) return -1;
-  if (architecture == 89) {
-    return first_match(fp8_sm89, shape.m, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(shape.n))));
+  switch (tiles) {
+    case CutlassTiles::none:
+      return -1;
+    case CutlassTiles::ada:
+      return first_match(fp8_ada, m, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))));
+    case CutlassTiles::hopper:
+      return first_match(fp8_hopper, m, n);
+    case CutlassTiles::blackwell:
+      return m == 64 && shape.k < 4096 ? matmul_tile_index({64, 64}) : first_match(fp8_blackwell, m, n);
+    case CutlassTiles::graphics_blackwell:
+      return first_match(fp8_graphics_blackwell, m, n);
   }
-  if (architecture == 90) return first_match(fp8_sm90, shape.m, shape.n);
-  if (datacenter_blackwell && shape.m == 64 && shape.k < 4096) return matmul_tile_index({64, 64});
-  if (datacenter_blackwell) return first_match(fp8_sm100, shape.m, shape.n);
-  if (architecture == 120 || architecture == 121) return first_match(fp8_sm120, shape.m, shape.n);
+  return -1;
+}
+
+// Rows and columns of the library's name are our columns and rows. Volta and Turing choose.
+int batched_fp32_tile(BatchedFp32Tile tile) {
+  switch (tile) {
+    case BatchedFp32Tile::chosen_by_shape:
+      return -1;
+    case BatchedFp32Tile::maxwell_128x64:
+      return matmul_tile_index({64, 128});
+    case BatchedFp32Tile::ampere_128x128:
+      return matmul_tile_index({128, 128});
+  }
   return -1;
 }
 
@@ -99,20 +118,18 @@ GemmKernel gemm_kernel(std::string_view variant, Scheme scheme) {
   }
 }
 
-GemmDispatch gemm_dispatch(GemmKernel kernel, const GemmShape& shape, int architecture) {
+GemmDispatch gemm_dispatch(GemmKernel kernel, const GemmShape& shape, const GpuGeneration& generation) {
   GemmDispatch dispatch;
-  dispatch.largest_tile = architecture == 100 || architecture == 103;
+  dispatch.largest_tile = generation.multiplies_in_pairs;
   dispatch.any_rows = shape.scheme == Scheme::nvfp4;
   dispatch.splits =
       kernel != GemmKernel::cutlass && kernel != GemmKernel::cutlass_scaled && shape.scheme != Scheme::nvfp4;
   dispatch.quantizes = kernel != GemmKernel::cublaslt_scaled && kernel != GemmKernel::cutlass_scaled;
-  if (kernel == GemmKernel::cutlass) dispatch.tile = cutlass_tile(shape, architecture);
-  // cuBLAS 12.1 runs nearly all strided batches of fp32 with one tile, read off its kernels' names: on Pascal
-  // maxwell_sgemm_128x64 (its rows are our columns), from Ampere on ampere_sgemm_128x128. Volta and Turing choose.
+  if (kernel == GemmKernel::cutlass) dispatch.tile = cutlass_tile(shape, generation.cutlass_tiles);
+  // cuBLAS 12.1 runs nearly all strided batches of fp32 with one tile.
   if (shape.scheme == Scheme::fp32 && shape.batch > 1) {
     dispatch.splits = false;
-    if (architecture == 60 || architecture == 61) dispatch.tile = matmul_tile_index({64, 128});
-    if (architecture >= 80) dispatch.tile = matmul_tile_index({128, 128});
+    if (const int tile = batched_fp32_tile(generation.batched_fp32_tile); tile >= 0) dispatch.tile = tile;
   }
   return dispatch;
 }

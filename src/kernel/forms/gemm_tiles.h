@@ -34,10 +34,10 @@ struct GemmDispatch {
   int tile = -1;              // of matmul_tiles; -1 = the fastest
   bool splits = false;        // k may be split
   bool any_rows = false;      // tiles far taller than m are in use too
-  bool largest_tile = false;  // 256x256 exists (pairs of processors, sm_100)
+  bool largest_tile = false;  // 256x256 exists: pairs of processors
   bool quantizes = true;      // where the scheme's activations are quantized, this call does it
 };
 
-GemmDispatch gemm_dispatch(GemmKernel kernel, const GemmShape& shape, int architecture);
+GemmDispatch gemm_dispatch(GemmKernel kernel, const GemmShape& shape, const GpuGeneration& generation);
 
 }  // namespace foretoken

@@ -78,10 +78,10 @@ constexpr MethodFacts facts_of_methods[static_cast<size_t>(Method::count)] = {
 constexpr double host_usual = 420e-6, sequence_usual = 2.5e-6, listing_usual = 0.15e-6;
 constexpr double token_block = 8, channel_block = 256, channel_step = 1024;
 
-// One name, two kernels: vLLM's, and the CUDA one that TensorRT-LLM (Mamba-2) and SGLang (measured on sm_80) run.
+// One name, two kernels: vLLM's, and the CUDA one that TensorRT-LLM (Mamba-2) and SGLang (measured on Ampere) run.
 bool convolves_in_cuda(const LinearAttentionShape& shape, const DeviceTraits& device) {
   return shape.stage == LinearAttentionStage::convolution &&
-         (shape.kind == LinearAttentionKind::mamba2 || device.architecture == 80);
+         (shape.kind == LinearAttentionKind::mamba2 || device.generation->convolves_in_cuda);
 }
 
 Method method_of(const LinearAttentionShape& shape, std::string_view variant, const DeviceTraits& device) {
@@ -94,7 +94,7 @@ Method method_of(const LinearAttentionShape& shape, std::string_view variant, co
   if (variant.starts_with("chunk_") && variant.ends_with("flashinfer")) return Method::fused;
   if (variant.starts_with("flashkda")) return Method::fused;
   if (variant.starts_with("chunk_")) return Method::chunked;
-  return device.asynchronous || (shape.kind == LinearAttentionKind::kda && device.architecture == 120)
+  return device.asynchronous || (shape.kind == LinearAttentionKind::kda && device.generation->fuses_kda)
              ? Method::fused
              : Method::chunked;
 }

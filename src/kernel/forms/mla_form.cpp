@@ -16,7 +16,7 @@ float feature_log(double x) {
   return static_cast<float>(quick_log2(std::max(x, 1e-9)));
 }
 
-// Kernels with warp specialisation exist for sm_90, sm_100 and sm_103.
+// Kernels with warp specialisation exist where multiplies are asynchronous.
 std::vector<std::string> effects_of(const DeviceTraits& device, const LatentAttentionShape& shape) {
   return {"common", device.asynchronous ? "family asynchronous" : "family synchronous",
           is_fp8(shape.kv_dtype) ? "cache fp8" : "cache bf16"};
@@ -138,7 +138,7 @@ DecodeTimes decode_times(const LatentAttentionShape& shape, const DeviceTraits& 
     const double flops = 2 * (2 * latent + rope) * std::max(std::min(rows, 128.0), c[least_rows]);
     walk = flops / (device.peak[static_cast<size_t>(shape.dtype)] / processors) * c[matmul_excess];
   } else {
-    // TensorRT-LLM's kernel for sm_80, sm_89 and sm_120 does not split: a block walks the whole context of 64 heads.
+    // TensorRT-LLM's kernel for other GPUs does not split: a block walks the whole context of 64 heads.
     t.problems = batch * ceil_ratio(rows, 64);
     walk = c[walk_cycles] * (fp8 ? c[fp8_walk] : 1) / clock;
   }

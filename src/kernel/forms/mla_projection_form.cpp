@@ -46,12 +46,12 @@ class MlaProjectionForm : public Form {
     return *shape;
   }
 
-  // On data-centre Blackwell TensorRT-LLM widens fp8 weights once, at load, and multiplies in bf16: measured times are
-  // those of bf16. Elsewhere it quantizes the inputs in blocks and multiplies in fp8.
+  // Where TensorRT-LLM widens fp8 weights once, at load, it multiplies in bf16: measured times are those of bf16.
+  // Elsewhere it quantizes the inputs in blocks and multiplies in fp8.
   static Scheme multiplied_scheme(const FormCall& call, Scheme stored, const DeviceTraits& device) {
     if (stored != Scheme::fp8) return stored;
-    const bool datacentre_blackwell = device.architecture == 100 || device.architecture == 103;
-    const bool widens = call.variant == "bmm_out_dequant_bf16" || (call.variant.empty() && datacentre_blackwell);
+    const bool widens = call.variant == "bmm_out_dequant_bf16" ||
+                        (call.variant.empty() && device.generation->widens_latent_projections);
     return widens ? Scheme::bf16 : stored;
   }
 

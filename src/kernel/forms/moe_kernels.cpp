@@ -120,8 +120,14 @@ const MoeKernel& moe_kernel(std::string_view name, const MoeShape& shape, const 
   const bool weight_only =
       shape.scheme == Scheme::int4_wo || shape.scheme == Scheme::int8_wo || shape.scheme == Scheme::mxfp4_wo;
   if (weight_only) return named("marlin");
-  if (device.architecture == 100 || device.architecture == 103) return named("fi_trtllm");
-  if (device.architecture == 120 || device.architecture == 121) return named("fi_cutlass");
+  switch (device.generation->experts) {
+    case ExpertKernels::generated:
+      return named("fi_trtllm");
+    case ExpertKernels::cutlass:
+      return named("fi_cutlass");
+    case ExpertKernels::triton:
+      break;
+  }
   return named("triton");
 }
 

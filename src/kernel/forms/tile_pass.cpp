@@ -45,7 +45,7 @@ TilePassTimes tile_pass_times(const TilePass& pass, const DeviceTraits& device, 
     if (pass.widens_fp8 && pass.head_dim > 128) t.matmul *= c[widening_excess];
   }
   if (pass.head_dim > 256) t.matmul *= c[wide_excess];
-  t.exponential = c[exponential_excess] / (exponentials_per_clock(device) * clock);
+  t.exponential = c[exponential_excess] / (device.exponentials_per_clock * clock);
   const double pair = pass.overlap == Overlap::asynchronous ? soft_maximum(t.matmul, t.exponential, c[overlap_power])
                                                             : t.matmul + t.exponential;
   t.mean_tile = pair * pass.tile_pairs * pass.walk.mean_blocks + c[tile_overhead];

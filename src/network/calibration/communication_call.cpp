@@ -4,13 +4,13 @@
 
 #include <fmt/format.h>
 
+#include "hardware/generation.h"
 #include "network/collective.h"
 
 namespace foretoken {
 
 bool has_reducing_switch(const Device& device) {
-  return device.link_bandwidth &&
-         (device.instruction_set.starts_with("sm_9") || device.instruction_set.starts_with("sm_1"));
+  return device.link_bandwidth && kernel_generation(device).reduces_in_switch;
 }
 
 double swept_size(const CommunicationCall& call) {
@@ -29,7 +29,8 @@ SystemTraits system_traits(const Device& device, const std::optional<Node>& node
   SystemTraits traits{.name = device.name,
                       .link_rate = fabric.per_device.value(),
                       .is_host_link = fabric.is_host_link,
-                      .reduces_in_switch = has_reducing_switch(device)};
+                      .reduces_in_switch = has_reducing_switch(device),
+                      .is_like_another = device.like.has_value()};
   if (device.processors) traits.processors = device.processors->value;
   if (device.boost_clock) traits.clock = device.boost_clock->value.value();
   if (!node) return traits;

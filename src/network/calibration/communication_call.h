@@ -43,6 +43,7 @@ struct SystemTraits {
   double link_rate = 0;       // bytes/s out of one device, one direction
   bool is_host_link = false;  // PCIe: devices share the host's bridges
   bool reduces_in_switch = false;
+  bool is_like_another = false;  // its generation was never seen (Device::like)
   double processors = 100;
   double clock = 1.8e9;  // Hz
   double card_rate = 0;  // bytes/s of network out of a host for each device; 0 = not known

@@ -166,6 +166,12 @@ std::optional<CommunicationTime> CommunicationPredictor::estimate(const Communic
   if (kind == nullptr || law == library_->laws.end() || tier == Tier::roofline) return std::nullopt;
   std::optional<CommunicationTime> time = from_best_tier(call, *kind, law->second, tier);
   if (!time) return std::nullopt;
+  if (system_.is_like_another) {
+    // Fits withhold one generation at a time: what they were off by comes on top.
+    Estimate& seconds = time->seconds;
+    const double own = portable_log(seconds.high / seconds.value), unseen = law->second.half_widths.at(seconds.value);
+    seconds = with_half_width(seconds.value, std::sqrt(own * own + unseen * unseen), seconds.kind);
+  }
   time->uses_known_time = is_told(call, *kind);
   time->wire_is_known = time->tier == Tier::measured || wire_is_known(call, *kind);
   return time;

@@ -1,5 +1,5 @@
 // Library: every number that predictions use, with its source.
-import type { DeviceEntry, Fact, Facts, ModelEntry } from '../api';
+import type { DeviceEntry, Fact, Facts, ModelEntry, WordFact } from '../api';
 import { fill, h, labelled, table } from '../dom';
 import { bytes, compact, dollars, parameters, shortName, words } from '../format';
 
@@ -45,13 +45,14 @@ function deviceEntry(entry: DeviceEntry): Entry {
     search: [file.name, file.title, file.vendor, file.kind, file.architecture, ...(file.aliases ?? [])].join(' ').toLowerCase(),
     show: () => {
       const rows: string[][] = [];
-      const add = (key: string, fact: Fact) => rows.push([words(key.replace('dense_peak_tflops.', 'peak, ')).replace(/ (gb per s|gb|mib|mhz|w)$/, ''), `${compact(fact.value, 4)} ${entry.units[key] ?? ''}`,
+      const shown = (value: number | string | boolean) => typeof value === 'number' ? compact(value, 4) : typeof value === 'boolean' ? (value ? 'yes' : 'no') : value;
+      const add = (key: string, fact: Fact | WordFact) => rows.push([words(key.replace('dense_peak_tflops.', 'peak, ')).replace(/ (gb per s|gb|mib|mhz|w)$/, ''), `${shown(fact.value)} ${entry.units[key] ?? ''}`,
         `${fact.source}${fact.assumed ? ' (assumed)' : ''}${fact.note ? `. ${fact.note}` : ''}`]);
       for (const [key, value] of Object.entries(file)) {
         if (key === 'dense_peak_tflops') {
           for (const [type, fact] of Object.entries(file.dense_peak_tflops ?? {})) add(`${key}.${type}`, fact);
         } else if (typeof value === 'object' && value !== null && 'value' in value) {
-          add(key, value as Fact);
+          add(key, value as Fact | WordFact);
         }
       }
       if (entry.rent_usd_per_hour) rows.push(['rent', `${dollars(entry.rent_usd_per_hour.value)}/h`, entry.rent_usd_per_hour.source]);

@@ -17,6 +17,7 @@
 #include "network/topology/topology_text.h"
 #include "report/collective_plot.h"
 #include "report/collective_report.h"
+#include "report/device_notes.h"
 #include "report/link_use_csv.h"
 #include "report/table.h"
 
@@ -128,6 +129,7 @@ class CollectiveCommand : public Command {
       });
     }
     Answer answer{.text = collective_text(report), .json = collective_json(report)};
+    if (machine.device) add_like_note(answer.text, answer.json, *machine.device);
     if (!link_use_.empty()) {
       write_file(link_use_, link_use_csv(model.topology(), report.rows.front().estimate.link_use));
       answer.text += fmt::format("wrote {}\n", link_use_);
@@ -206,7 +208,9 @@ class CollectiveCommand : public Command {
     const KernelCallReport report = is_expert ? kernel_.expert_traffic(machine, op_, ranks_on(devices))
                                               : kernel_.all_reduces(machine, ranks_on(devices), sizes());
     if (!is_expert) check_known(*machine.measured, call_on(devices));
-    return {.text = kernel_call_text(report), .json = kernel_call_json(report)};
+    Answer answer{.text = kernel_call_text(report), .json = kernel_call_json(report)};
+    if (machine.device) add_like_note(answer.text, answer.json, *machine.device);
+    return answer;
   }
 
   ProcessGroup group_on(int64_t devices_of_machine) const {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "compose/step_estimate.h"
+#include "report/device_notes.h"
 #include "report/edge_model_report.h"
 #include "report/graph_run_report.h"
 #include "report/json_rows_csv.h"
@@ -109,6 +110,7 @@ class EdgeCommand : public Command {
       report.batches.push_back({.times = times, .seconds = estimate_graph(larger, predictor).kernels});
     }
     Answer answer{.text = graph_run_text(report, all_ ? 0 : static_cast<size_t>(top_)), .json = graph_run_json(report)};
+    add_like_note(answer.text, answer.json, predictor.device());
     if (!csv_.empty()) {
       write_file(csv_, json_rows_csv(*answer.json.find("steps")));
       answer.text += fmt::format("wrote {}\n", csv_);

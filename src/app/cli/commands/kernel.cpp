@@ -17,6 +17,7 @@
 #include "kernel/forms/eager_form.h"
 #include "kernel/measured_rows.h"
 #include "kernel/variants.h"
+#include "report/device_notes.h"
 #include "report/kernel_plot.h"
 #include "report/kernel_report.h"
 #include "report/power_report.h"
@@ -160,7 +161,10 @@ class KernelCommand : public Command {
       if (name == "dtype") check_format(shape, value, predictor.device());
     }
     const KernelExplanation explanation = explain_kernel(predictor, shape, variant, library.calibrations());
-    const std::string note = unmeasured_note(predictor, shape, variant, explanation.estimate);
+    std::vector<std::string> notes = notes_on(predictor.device());
+    if (std::string note = unmeasured_note(predictor, shape, variant, explanation.estimate); !note.empty()) {
+      notes.push_back(std::move(note));
+    }
     const std::vector<MeasuredRow> rows = rows_like(shape, explanation, predictor.device(), library);
     const KernelReport report{.family = family,
                               .given = given,
@@ -169,22 +173,30 @@ class KernelCommand : public Command {
                               .explanation = explanation,
                               .nearest = rows};
     std::string text = kernel_text(report);
-    if (!note.empty()) text += wrap_lines("note: " + note, 100, 2);
+    for (const std::string& note : notes) text += wrap_lines("note: " + note, 100, 2);
     if (!plot_.empty()) {
       const PlottedKernel asked{.estimate = explanation.estimate, .label = call_text(family, given)};
       write_file(plot_, kernel_plot(family, predictor.device(), {&asked, 1}, rows, cache_bandwidth_of(explanation)));
       text += fmt::format("wrote {}\n", plot_);
     }
     Answer answer{.text = std::move(text), .json = kernel_json(report)};
-    Json notes = Json::array();
-    if (!note.empty()) notes.push(note);
-    answer.json.set("notes", std::move(notes));
+    answer.json.set("notes", notes_json(notes));
     if (const std::optional<PowerModel> power = power_of(predictor.device(), library)) {
       const KernelPower drawn = power_drawn(*power, shape, variant, explanation.estimate, predictor.device());
       answer.text += power_text(drawn, predictor.device(), sustained_);
       answer.json.set("power", power_json(drawn, sustained_));
     }
     return answer;
+  }
+
+  static std::vector<std::string> notes_on(const Device& device) {
+    return device.like ? std::vector<std::string>{like_sentence(device)} : std::vector<std::string>{};
+  }
+
+  static Json notes_json(const std::vector<std::string>& notes) {
+    Json list = Json::array();
+    for (const std::string& note : notes) list.push(note);
+    return list;
   }
 
   // Where the implementation asked for was not measured on a device that was swept with others: what was priced.
@@ -275,12 +287,12 @@ class KernelCommand : public Command {
       rows += "\n";
       list.push(std::move(entry));
     }
-    Json notes = Json::array();
-    for (const std::string& note : names.notes()) notes.push(note);
+    std::vector<std::string> notes = notes_on(predictor.device());
+    for (std::string& note : names.notes()) notes.push_back(std::move(note));
     Json json = Json::object({{"family", family.name},
                               {"device", predictor.device().name},
                               {"rows", std::move(list)},
-                              {"notes", std::move(notes)}});
+                              {"notes", notes_json(notes)}});
     if (!plot_.empty() && first) {
       const KernelExplanation explanation = explain_kernel(predictor, *first, {}, library.calibrations());
       const std::vector<MeasuredRow> like = rows_like(*first, explanation, predictor.device(), library);
@@ -289,7 +301,7 @@ class KernelCommand : public Command {
     if (out_.empty()) return {.text = std::move(rows), .json = std::move(json)};
     write_file(out_, rows);
     std::string text = fmt::format("wrote {} predictions to {}\n", csv.row(), out_);
-    for (const std::string& note : names.notes()) text += wrap_lines("note: " + note, 100, 2);
+    for (const std::string& note : notes) text += wrap_lines("note: " + note, 100, 2);
     return {.text = std::move(text), .json = std::move(json)};
   }
 

@@ -138,7 +138,7 @@ class ServeCommand : public Command {
       trials = try_clocks(library, replica);
       replica.power.clock = number_text(trials[best_clock(trials)].mhz);
     }
-    const std::vector<ColocatedEngineFlags> colocated = colocation_.read(replica);
+    const std::vector<ColocatedEngineFlags> colocated = colocation_.read(replica, library.hardware());
     std::vector<ReplicaGroup> groups = groups_for_load(library, replica, colocated);
     std::vector<std::string> schedulers;
     for (const ReplicaGroup& group : groups) {

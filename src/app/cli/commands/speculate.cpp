@@ -2,6 +2,7 @@
 #include "app/cli/model_flags.h"
 #include "app/cli/speculation_flags.h"
 #include "app/cli/tier_flag.h"
+#include "report/device_notes.h"
 #include "report/speculation_report.h"
 
 namespace foretoken {
@@ -57,7 +58,9 @@ class SpeculateCommand : public Command {
       context.break_even = break_even_batch(steps, context.tokens, batches.back());
       report.contexts.push_back(std::move(context));
     }
-    return {.text = speculation_text(report), .json = speculation_json(report)};
+    Answer answer{.text = speculation_text(report), .json = speculation_json(report)};
+    add_like_note(answer.text, answer.json, composed.models.kernels.device());
+    return answer;
   }
 
  private:
