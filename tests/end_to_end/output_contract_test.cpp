@@ -1,5 +1,6 @@
 // What every command promises: --json prints one document and nothing else, text fits 100 columns, and the same command
 // prints the same bytes.
+#include <map>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -11,7 +12,7 @@ namespace foretoken::output_contract_test {
 
 const std::vector<std::string>& commands() {
   static const std::vector<std::string> lines = {
-      "plan serve --model Llama-3.1-8B --hardware h100_sxm:1 --slo ttft:500,tpot:50 --engines vllm --max-num-seqs 0 "
+      "plan serve --model Llama-3.1-8B --hardware h100_sxm:1 --slo ttft:500,tpot:50 --engines vllm --max-num-seqs 16 "
       "--max-num-batched-tokens 0 -pp 1 --most-simulated 2 --finalists 1",
       "devices",
       "devices h100_sxm",
@@ -54,6 +55,14 @@ const std::vector<std::string>& commands() {
   return lines;
 }
 
+// What a command printed when it was first asked.
+const Outcome& text_of(const std::string& line) {
+  static std::map<std::string, Outcome> known;
+  const auto [entry, is_new] = known.try_emplace(line);
+  if (is_new) entry->second = run_foretoken(line);
+  return entry->second;
+}
+
 TEST(OutputContract, json_is_one_document_and_nothing_else) {
   for (const std::string& line : commands()) {
     const Outcome run = run_foretoken(line + " --json");
@@ -65,7 +74,7 @@ TEST(OutputContract, json_is_one_document_and_nothing_else) {
 
 TEST(OutputContract, text_fits_100_columns) {
   for (const std::string& line : commands()) {
-    const Outcome run = run_foretoken(line);
+    const Outcome& run = text_of(line);
     EXPECT_EQ(run.status, 0) << line << "\n" << run.err;
     std::istringstream lines(run.out);
     for (std::string text; std::getline(lines, text);) EXPECT_LE(text.size(), 100u) << line << "\n" << text;
@@ -73,7 +82,7 @@ TEST(OutputContract, text_fits_100_columns) {
 }
 
 TEST(OutputContract, the_same_command_prints_the_same_bytes) {
-  for (const std::string& line : commands()) EXPECT_EQ(run_foretoken(line).out, run_foretoken(line).out) << line;
+  for (const std::string& line : commands()) EXPECT_EQ(run_foretoken(line).out, text_of(line).out) << line;
 }
 
 TEST(OutputContract, help_succeeds_everywhere_and_names_json) {

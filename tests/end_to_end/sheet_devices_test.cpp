@@ -31,10 +31,10 @@ class SheetDevices : public CommandTest {
   static double seconds(const Json& document, const char* end) {
     return JsonView(document, "answer").at("seconds").at(end).number();
   }
-  // Few layouts, so that a search takes a moment.
+  // Few layouts of engines that hold few requests, so that a search takes a moment.
   static std::string plan(const std::string& flags) {
     return "plan serve --model Llama-3.1-8B --slo ttft:500,tpot:50 --quantizations config --kv-cache-dtype auto -pp 1 "
-           "--max-num-seqs 0 --max-num-batched-tokens 0 --no-disaggregate --dataset-name lognormal --random-input-len "
+           "--max-num-seqs 16 --max-num-batched-tokens 0 --no-disaggregate --dataset-name lognormal --random-input-len "
            "512 --random-output-len 64 --num-prompts 1500 --most-simulated 6 --finalists 2 " +
            flags;
   }

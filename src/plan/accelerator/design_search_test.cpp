@@ -74,7 +74,7 @@ TEST(DesignSearch, methods_that_learn_end_no_worse_than_chance) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     const auto best = [&](std::string_view method) {
       Bowl bowl({3, 1, 4, 1, 0, 2});
-      return search(grid, bowl, method, 120, seed).best_so_far.back();
+      return search(grid, bowl, method, 60, seed).best_so_far.back();
     };
     const double by_chance = best("random");
     EXPECT_LE(best("genetic"), by_chance) << seed;
