@@ -3,11 +3,14 @@ set -euo pipefail
 
 usage() {
   cat << 'END'
-Usage: ./test.sh [--all] [--fuzz-seconds N] [--help]
+Usage: ./test.sh [--format] [--sanitize] [--all] [--fuzz-seconds N] [--help]
 
 Installs what the tests need (as root or through sudo), builds into build/ and runs the fast tests.
-Tests against measured data run when FORETOKEN_DATA names the folder that holds it, and are skipped otherwise.
+Tests against measured data run when FORETOKEN_DATA names the folder that holds it; ctest lists them as Skipped otherwise.
 
+  --format          also check the formatting, before the build
+  --sanitize        also run the unit tests under the address and undefined-behaviour sanitizers (a second build, 20 minutes
+                    on 2 cores)
   --all             also: formatting and clang-tidy, the fast tests under the address, undefined-behaviour and thread
                     sanitizers, every fuzz target, and the slow tests
   --fuzz-seconds N  how long each fuzz target runs in --all (default 20)
@@ -15,10 +18,14 @@ END
 }
 
 all=false
+format=false
+sanitize=false
 fuzz_seconds=20
 while (($#)); do
   case "$1" in
     --all) all=true ;;
+    --format) format=true ;;
+    --sanitize) sanitize=true ;;
     --fuzz-seconds)
       if [[ ! ${2-} =~ ^[1-9][0-9]*$ ]]; then
         echo "--fuzz-seconds: expected a whole number of seconds, got '${2-}'" >&2
@@ -50,7 +57,7 @@ without_randomisation() {
 
 check_format() {
   step "Formatting"
-  find src tests bench -name '*.h' -o -name '*.cpp' | sort | xargs clang-format --dry-run -Werror
+  find src tests bench -name '*.h' -o -name '*.cpp' | sort | xargs -P "$jobs" -n 200 clang-format --dry-run -Werror
 }
 
 check_with_clang_tidy() {
@@ -65,6 +72,21 @@ test_with_sanitizer() {
   cmake --preset "$1"
   cmake --build --preset "$1"
   without_randomisation ctest --preset "$1" -j "$jobs"
+}
+
+# Test programs beside the code, one for each folder of src/.
+test_units_with_sanitizer() {
+  step "Unit tests, $1"
+  local folder programs=()
+  for folder in src/*/; do
+    folder=$(basename "$folder")
+    if [[ -n $(find "src/$folder" -name '*_test.cpp' ! -name '*_slow_test.cpp' -print -quit) ]]; then
+      programs+=("${folder}_test")
+    fi
+  done
+  cmake --preset "$1" -DFORETOKEN_QUICK_BUILD=ON
+  cmake --build --preset "$1" --target "${programs[@]}"
+  without_randomisation ctest --preset "$1" -j "$jobs" -R "^($(IFS='|' && echo "${programs[*]}"))$"
 }
 
 fuzz() {
@@ -94,10 +116,12 @@ step "Packages"
 packages=("${build_packages[@]}" "${test_packages[@]}")
 if $all; then
   packages+=("${lint_packages[@]}")
+elif $format; then
+  packages+=(clang-format)
 fi
 install_packages "${packages[@]}"
 
-if $all; then
+if $all || $format; then
   check_format
 fi
 
@@ -117,4 +141,7 @@ if $all; then
 else
   step "Fast tests"
   ctest --preset release -j "$jobs"
+  if $sanitize; then
+    test_units_with_sanitizer asan-ubsan
+  fi
 fi

@@ -1,10 +1,13 @@
-# foretoken_tests(<target> SOURCES ... [LINKS ...] [SLOW]): a GoogleTest program and its ctest entry.
+# foretoken_tests(<target> SOURCES ... [LINKS ...] [SLOW] [SPLIT name=suites ...]): a GoogleTest program and its ctest entry.
 # SLOW tests carry the label `slow`; the fast set is `ctest -LE slow`. A quick build compiles many sources at a time, so
 # each test file has a namespace of its own.
+# Suites that need something a machine may lack end in what they need (...NeedsData, ...NeedsMpi) and get an entry of their
+# own, <folder>_needs_data, which ctest reports as Skipped where it is missing (tests/support/main.cpp).
+# SPLIT gives suites (a GoogleTest filter) an entry of their own, to run beside the others.
 function(foretoken_tests target)
-  cmake_parse_arguments(arg "SLOW" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(arg "SLOW" "" "SOURCES;LINKS;SPLIT" ${ARGN})
   add_executable(${target} ${arg_SOURCES})
-  target_link_libraries(${target} PRIVATE ${arg_LINKS} foretoken_flags fmt::fmt GTest::gtest_main GTest::gmock)
+  target_link_libraries(${target} PRIVATE ${arg_LINKS} foretoken_flags fmt::fmt foretoken_test_main GTest::gtest GTest::gmock)
   # Test code is compiled more often than it runs.
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
   target_compile_definitions(${target} PRIVATE FORETOKEN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
@@ -19,12 +22,44 @@ function(foretoken_tests target)
       set_property(GLOBAL PROPERTY FORETOKEN_FIRST_TEST ${target})
     endif()
   endif()
-  # One ctest entry per test program: starting a process per case costs more than the cases do.
-  add_test(NAME ${target} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  # Few ctest entries per test program: starting a process per case costs more than the cases do.
+  string(REGEX REPLACE "_test$" "" stem ${target})
+  set(needs "")
+  foreach(source ${arg_SOURCES})
+    file(STRINGS ${source} suites REGEX "^TEST(_F|_P)?\\([A-Za-z0-9]+Needs[A-Z]")
+    foreach(suite ${suites})
+      string(REGEX REPLACE "^TEST[_FP]*\\([A-Za-z0-9]+Needs([A-Za-z0-9]+).*" "\\1" need ${suite})
+      list(APPEND needs ${need})
+    endforeach()
+  endforeach()
+  list(REMOVE_DUPLICATES needs)
+  set(apart ${arg_SPLIT})
+  foreach(need ${needs})
+    string(TOLOWER ${need} word)
+    list(APPEND apart ${stem}_needs_${word}=*Needs${need}.*)
+  endforeach()
+  set(rest *)
+  set(separator -)
+  foreach(part ${apart})
+    string(REGEX REPLACE "=.*" "" name ${part})
+    string(REGEX REPLACE "^[^=]*=" "" filter ${part})
+    string(APPEND rest "${separator}${filter}")
+    set(separator :)
+    if(NOT name MATCHES "_needs_" AND needs)
+      string(APPEND filter "-*Needs*")
+    endif()
+    foretoken_test_entry(${name} ${target} "${filter}" "${arg_SLOW}")
+  endforeach()
+  foretoken_test_entry(${target} ${target} "${rest}" "${arg_SLOW}")
+endfunction()
+
+function(foretoken_test_entry name target filter slow)
+  add_test(NAME ${name} COMMAND ${target} --gtest_filter=${filter} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   # The library of facts is looked for beside the executable; a build folder elsewhere still tests with ours.
-  set_tests_properties(${target} PROPERTIES ENVIRONMENT FORETOKEN_LIBRARY=${PROJECT_SOURCE_DIR}/data TIMEOUT 300)
-  if(arg_SLOW)
-    set_tests_properties(${target} PROPERTIES LABELS slow TIMEOUT 1200)
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT FORETOKEN_LIBRARY=${PROJECT_SOURCE_DIR}/data TIMEOUT 300
+    SKIP_RETURN_CODE 77)
+  if(slow)
+    set_tests_properties(${name} PROPERTIES LABELS slow TIMEOUT 1200)
   endif()
 endfunction()
 

@@ -193,11 +193,11 @@ TEST_F(KernelValidationTest, intervals_are_fitted_per_family) {
 
 // ---- measured rows of six GPUs; see the README of the data for where they come from --------------------------------
 
-class MeasuredKernels : public testing::Test {
+class MeasuredKernelsNeedsData : public testing::Test {
  protected:
   void SetUp() override {
     const char* data = std::getenv("FORETOKEN_DATA");
-    if (!data) GTEST_SKIP() << "set FORETOKEN_DATA to the folder of measurements";
+    if (!data) GTEST_SKIP() << "FORETOKEN_DATA is not set";
     folder = fs::path(data) / "kernels";
     if (!fs::exists(folder)) GTEST_SKIP() << folder << " does not exist";
   }
@@ -206,7 +206,7 @@ class MeasuredKernels : public testing::Test {
 
 // A plain roofline on this source is known to be off by these mean absolute percentages, averaged over devices; far
 // from them, FLOPs or bytes would be counted wrongly. The intervals that ship were fitted on these rows and more.
-TEST_F(MeasuredKernels, roofline_errors_are_the_known_ones_and_intervals_hold_nine_tenths) {
+TEST_F(MeasuredKernelsNeedsData, roofline_errors_are_the_known_ones_and_intervals_hold_nine_tenths) {
   const RooflineIntervals intervals =
       read_roofline_intervals(FORETOKEN_SOURCE_DIR "/data/kernels/roofline_intervals.json");
   const Validation result = validate_kernels({.data = folder}, hardware(), with_intervals(intervals));
@@ -232,7 +232,7 @@ TEST_F(MeasuredKernels, roofline_errors_are_the_known_ones_and_intervals_hold_ni
   for (const auto& [name, family] : families) EXPECT_NEAR(family.covered / family.rows, 90, 5) << name;
 }
 
-TEST_F(MeasuredKernels, no_row_beats_the_tensor_peak) {
+TEST_F(MeasuredKernelsNeedsData, no_row_beats_the_tensor_peak) {
   std::map<std::string, Device, std::less<>> devices;
   size_t rows = 0;
   const auto check = [&](const ScoredKernel& row) {

@@ -169,9 +169,9 @@ std::vector<TrainingRow> rows_with_both_rates(const char* data) {
   return rows;
 }
 
-TEST(FlopConventions, published_rates_follow_from_published_tokens) {
+TEST(FlopConventionsNeedsData, published_rates_follow_from_published_tokens) {
   const char* data = std::getenv("FORETOKEN_DATA");
-  if (data == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder of measurements";
+  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   size_t agree = 0, other = 0;
   for (const TrainingRow& row : rows_with_both_rates(data)) {
     const FlopConvention* convention = convention_of(row);
@@ -188,9 +188,9 @@ TEST(FlopConventions, published_rates_follow_from_published_tokens) {
   EXPECT_GE(agree, 10 * other);
 }
 
-TEST(FlopConventions, fine_tuning_rates_are_those_of_short_packed_sequences) {
+TEST(FlopConventionsNeedsData, fine_tuning_rates_are_those_of_short_packed_sequences) {
   const char* data = std::getenv("FORETOKEN_DATA");
-  if (data == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder of measurements";
+  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   size_t rows = 0;
   for (const TrainingRow& row : rows_with_both_rates(data)) {
     if (!row.tflops_def.starts_with("source-defined")) continue;

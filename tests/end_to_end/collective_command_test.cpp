@@ -323,9 +323,9 @@ TEST(CollectiveCommand, what_links_carried_over_time_adds_up_to_what_they_carrie
   expect_refused("--node hgx_h100 --sizes 1M:2M --fidelity flow --link-use a.csv", "one size");
 }
 
-TEST(CollectiveCommand, validate_meets_astra_sims_own_table) {
+TEST(CollectiveCommandNeedsData, validate_meets_astra_sims_own_table) {
   const char* data = std::getenv("FORETOKEN_DATA");
-  if (data == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder that holds astra/conformance.csv";
+  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   const Outcome run =
       run_foretoken("validate collectives --json --data " + (fs::path(data) / "astra" / "conformance.csv").string());
   ASSERT_EQ(run.status, 0) << run.err;

@@ -137,7 +137,8 @@ TEST_F(PlanStore, tasks_of_a_slurm_array_may_run_one_after_the_other) {
   EXPECT_EQ(counts().begun, begun);
 }
 
-TEST_F(PlanStore, mpirun_starts_ranks_that_share_the_work) {
+using PlanStoreNeedsMpi = PlanStore;
+TEST_F(PlanStoreNeedsMpi, mpirun_starts_ranks_that_share_the_work) {
   if (std::system("mpirun --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no mpirun here (package openmpi-bin)";
   const std::string mpirun =
       "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 2 ";

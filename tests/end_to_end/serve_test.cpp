@@ -411,9 +411,10 @@ TEST_F(Serve, the_cache_is_as_full_as_at_the_end_of_long_outputs) {
 }
 
 // Its tables are of the engine alone: no server stands before it.
-TEST_F(Serve, a_run_on_vidurs_tables_ends_every_request_when_vidur_says) {
+using ServeNeedsData = Serve;
+TEST_F(ServeNeedsData, a_run_on_vidurs_tables_ends_every_request_when_vidur_says) {
   const char* data = std::getenv("FORETOKEN_DATA");
-  if (data == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder that holds vidur/replay";
+  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   const fs::path replay = fs::path(data) / "vidur/replay";
   const Outcome run = run_foretoken(
       "serve --model Llama-2-7b-hf --device a100_sxm --scheduler vidur_vllm --max-num-seqs 128 "

@@ -14,11 +14,11 @@ namespace foretoken::collectives_test {
 
 namespace fs = std::filesystem;
 
-class MeasuredCollectivesTest : public testing::Test {
+class MeasuredCollectivesTestNeedsData : public testing::Test {
  protected:
   void SetUp() override {
     const char* folder = std::getenv("FORETOKEN_DATA");
-    if (folder == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder of measurements";
+    if (folder == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
     data = fs::path(folder) / "comm";
   }
   std::map<std::string, CommunicationFitSummary::Entry> fitted(const char* table) const {
@@ -39,7 +39,7 @@ class MeasuredCollectivesTest : public testing::Test {
   const SystemLibrary systems{hardware};
 };
 
-TEST_F(MeasuredCollectivesTest, nccl_with_sizes_a_system_or_a_generation_held_out) {
+TEST_F(MeasuredCollectivesTestNeedsData, nccl_with_sizes_a_system_or_a_generation_held_out) {
   auto systems_fitted = fitted("aic_nccl.csv.gz");
   for (const char* name : {"a100_sxm", "b200_sxm", "h100_sxm", "h200_sxm"}) {
     SCOPED_TRACE(name);
@@ -52,7 +52,7 @@ TEST_F(MeasuredCollectivesTest, nccl_with_sizes_a_system_or_a_generation_held_ou
   expect(systems_fitted["h200_sxm"].sibling, 5);
 }
 
-TEST_F(MeasuredCollectivesTest, custom_all_reduce_with_sizes_or_a_system_held_out) {
+TEST_F(MeasuredCollectivesTestNeedsData, custom_all_reduce_with_sizes_or_a_system_held_out) {
   auto systems_fitted = fitted("aic_custom_allreduce.csv.gz");
   for (const auto& [name, entry] : systems_fitted) {
     SCOPED_TRACE(name);
@@ -62,7 +62,7 @@ TEST_F(MeasuredCollectivesTest, custom_all_reduce_with_sizes_or_a_system_held_ou
   expect(systems_fitted["h200_sxm"].sibling, 7);
 }
 
-TEST_F(MeasuredCollectivesTest, expert_traffic_with_tokens_or_a_system_held_out) {
+TEST_F(MeasuredCollectivesTestNeedsData, expert_traffic_with_tokens_or_a_system_held_out) {
   auto low_latency = fitted("aic_deepep_low_latency.csv");
   // Without the rows that are the same numbers under both names, which would bring these below 6.
   expect(low_latency["h100_sxm"].sibling, 8);
@@ -71,7 +71,7 @@ TEST_F(MeasuredCollectivesTest, expert_traffic_with_tokens_or_a_system_held_out)
   expect(fitted("aic_trtllm_moe_alltoall.csv")["gb200"].held_out, 4);
 }
 
-TEST_F(MeasuredCollectivesTest, the_shipped_calibrations_give_back_what_they_were_made_from) {
+TEST_F(MeasuredCollectivesTestNeedsData, the_shipped_calibrations_give_back_what_they_were_made_from) {
   const auto library =
       std::make_shared<const CommunicationLibrary>(read_communication_library(FORETOKEN_SOURCE_DIR "/data/networks"));
   const Validation validation = validate_communication({.data = data, .group_by = "collective"}, library, systems);

@@ -76,9 +76,9 @@ TEST(PublishedKvTiers, the_first_token_comes_2_to_22_times_as_soon_from_the_host
 
 // Blocks of the published trace that came before, counted by hand: 37.4% of the tokens where the last, partial block
 // counts too, 36.6% of the blocks.
-TEST(PublishedKvTiers, mooncakes_conversations_are_found_as_often_as_their_blocks_repeat) {
+TEST(PublishedKvTiersNeedsData, mooncakes_conversations_are_found_as_often_as_their_blocks_repeat) {
   const char* folder = std::getenv("FORETOKEN_DATA");
-  if (folder == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder of measurements";
+  if (folder == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   LinearTimes times({.step = 1e-4, .token = 1e-7, .context_token = 0});
   SimulationConfig config;
   config.kv_tiers = {.tiers = {{.kind = &kv_tier_kind("remote"),

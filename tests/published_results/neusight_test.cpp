@@ -14,11 +14,11 @@ namespace foretoken::neusight_test {
 
 namespace fs = std::filesystem;
 
-class ForeignOperatorsTest : public testing::Test {
+class ForeignOperatorsTestNeedsData : public testing::Test {
  protected:
   void SetUp() override {
     const char* folder = std::getenv("FORETOKEN_DATA");
-    if (folder == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder of measurements";
+    if (folder == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
     data = folder;
   }
   KernelPredictor predictor(const Device& device, Caches caches = Caches::benchmark) const {
@@ -39,7 +39,7 @@ class ForeignOperatorsTest : public testing::Test {
 // NeuSight's own errors on the nodes of its traced models on V100, by class (its artifact, summarized): 13 bmm, 4
 // linear, 19 element-wise, 22 softmax, 26 norm. Linear layers are not below: nodes of one shape differ by up to 10%
 // within a trace, and all are slower than in the kernel benchmark that calibrates.
-TEST_F(ForeignOperatorsTest, nodes_of_traced_models_on_v100_are_closer_than_neusights_by_class) {
+TEST_F(ForeignOperatorsTestNeedsData, nodes_of_traced_models_on_v100_are_closer_than_neusights_by_class) {
   const Validation validation = validate_kernels(
       {.data = data / "neusight" / "end_to_end_ops.csv.gz", .devices = {"v100_pcie"}, .group_by = "op"}, hardware,
       maker());
@@ -61,7 +61,7 @@ TEST_F(ForeignOperatorsTest, nodes_of_traced_models_on_v100_are_closer_than_neus
 
 // NeuSight's own errors: 8.9% over NVIDIA's GPUs, one at a time and unfused; 10.8% and 15.6% on AMD's, inference and
 // training. No fit of a kernel has seen these rows.
-TEST_F(ForeignOperatorsTest, whole_models_are_closer_than_neusights_on_nvidia_and_on_amd) {
+TEST_F(ForeignOperatorsTestNeedsData, whole_models_are_closer_than_neusights_on_nvidia_and_on_amd) {
   std::map<std::string, std::vector<PredictedRow>> rows;
   validate_steps(
       {.data = data / "neusight" / "end_to_end.csv", .stacks = {"hf-eager-math"}}, hardware,
@@ -80,7 +80,7 @@ TEST_F(ForeignOperatorsTest, whole_models_are_closer_than_neusights_on_nvidia_an
 }
 
 // The aim is 8% on the A100 with four points of each operator.
-TEST_F(ForeignOperatorsTest, four_points_of_each_operator_predict_the_others_of_llmcompass_within_8_percent) {
+TEST_F(ForeignOperatorsTestNeedsData, four_points_of_each_operator_predict_the_others_of_llmcompass_within_8_percent) {
   const CampaignFit fit =
       fit_campaign({.data = data / "llmcompass" / "operators.csv", .devices = {"a100_sxm"}}, hardware, maker(), 4);
   ASSERT_EQ(fit.entries.size(), 4u);

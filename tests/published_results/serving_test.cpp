@@ -9,9 +9,9 @@
 
 namespace foretoken::serving_test {
 
-TEST(PublishedServing, vllm_on_hopper_and_blackwell_with_known_options) {
+TEST(PublishedServingNeedsData, vllm_on_hopper_and_blackwell_with_known_options) {
   const char* folder = std::getenv("FORETOKEN_DATA");
-  if (folder == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder of measurements";
+  if (folder == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   const Library library(FORETOKEN_SOURCE_DIR "/data");
   const Validation validation = validate_serving(
       {.data = std::filesystem::path(folder) / "serving" / "cases.csv.gz",

@@ -16,9 +16,9 @@ namespace fs = std::filesystem;
 
 // The curves state no hardware. They fall with nodes as a ring does, and are compared with rings of nodes of eight
 // H100s with eight cards of 50 GB/s.
-TEST(SimAi, rings_between_2_to_128_nodes_reach_the_share_of_the_cards_that_simai_tabulates) {
+TEST(SimAiNeedsData, rings_between_2_to_128_nodes_reach_the_share_of_the_cards_that_simai_tabulates) {
   const char* folder = std::getenv("FORETOKEN_DATA");
-  if (folder == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder of measurements";
+  if (folder == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   const Cluster cluster = HardwareCatalogue(FORETOKEN_SOURCE_DIR "/data/hardware").cluster("h100_ib_rail");
   const double nominal = network_bandwidth_per_device(cluster.node)->value() * cluster.node.device_count;
   CsvReader csv(fs::path(folder) / "comm" / "simai_busbw_ratio.csv");

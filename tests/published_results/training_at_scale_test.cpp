@@ -11,17 +11,17 @@
 
 namespace foretoken::training_at_scale_test {
 
-class MlperfLogs : public testing::Test {
+class MlperfLogsNeedsData : public testing::Test {
  protected:
   void SetUp() override {
     const char* data = std::getenv("FORETOKEN_DATA");
-    if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA names no folder of measurements";
+    if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
     rows_ = read_step_times(CsvReader(std::filesystem::path(data) / "training" / "step_times.csv"));
   }
   std::vector<MeasuredStepTimes> rows_;
 };
 
-TEST_F(MlperfLogs, shipped_constants_are_those_the_fit_gives) {
+TEST_F(MlperfLogsNeedsData, shipped_constants_are_those_the_fit_gives) {
   const VariationModel fitted = fit_step_variation(rows_), shipped;
   EXPECT_NEAR(shipped.stalls_per_device_hour, fitted.stalls_per_device_hour, 0.05 * fitted.stalls_per_device_hour);
   EXPECT_NEAR(shipped.step_jitter_below, fitted.step_jitter_below, 0.0001);
@@ -30,7 +30,7 @@ TEST_F(MlperfLogs, shipped_constants_are_those_the_fit_gives) {
   EXPECT_EQ(shipped.stall_sigma, fitted.stall_sigma);
 }
 
-TEST_F(MlperfLogs, p95_over_p50_of_systems_the_fit_has_not_seen) {
+TEST_F(MlperfLogsNeedsData, p95_over_p50_of_systems_the_fit_has_not_seen) {
   const std::vector<StepTimeCheck> checks = validate_unseen_systems(rows_);
   ASSERT_EQ(checks.size(), rows_.size());
   EXPECT_GE(runs_within(checks), 12);

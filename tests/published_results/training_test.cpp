@@ -37,9 +37,9 @@ const std::vector<SourceCeiling>& source_ceilings() {
   return ceilings;
 }
 
-TEST(PublishedTraining, runs_are_predicted_no_worse_than_when_the_constants_were_fitted) {
+TEST(PublishedTrainingNeedsData, runs_are_predicted_no_worse_than_when_the_constants_were_fitted) {
   const char* folder = std::getenv("FORETOKEN_DATA");
-  if (folder == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder of measurements";
+  if (folder == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   const Library library(FORETOKEN_SOURCE_DIR "/data");
   const HardwareCatalogue hardware = library.hardware();
   TrainingCaseLibrary cases(training_stacks_of(library).all(), run_clusters_of(library), hardware,

@@ -20,7 +20,7 @@ std::vector<TimeloopDirective> directives_in(const JsonView& list) {
 }
 
 // The cases that the public tools were run on, each file with its document.
-class PublishedMappings : public testing::Test {
+class PublishedMappingsNeedsData : public testing::Test {
  protected:
   struct CaseFile {
     Json document;
@@ -29,7 +29,7 @@ class PublishedMappings : public testing::Test {
 
   void SetUp() override {
     const char* folder = std::getenv("FORETOKEN_DATA");
-    if (folder == nullptr) GTEST_SKIP() << "FORETOKEN_DATA names no folder of measurements";
+    if (folder == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
     folder_ = std::filesystem::path(folder) / "accelerator";
   }
 
@@ -42,7 +42,7 @@ class PublishedMappings : public testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(PublishedMappings, directives_mean_the_loops_that_timeloop_made_of_them) {
+TEST_F(PublishedMappingsNeedsData, directives_mean_the_loops_that_timeloop_made_of_them) {
   const CaseFile file = read("own_cases.json");
   const auto items = JsonView(file.document, "own_cases.json").at("cases").items();
   ASSERT_EQ(items.size(), file.cases.size());
@@ -55,7 +55,7 @@ TEST_F(PublishedMappings, directives_mean_the_loops_that_timeloop_made_of_them) 
   }
 }
 
-TEST_F(PublishedMappings, read_back_from_both_forms_that_we_write) {
+TEST_F(PublishedMappingsNeedsData, read_back_from_both_forms_that_we_write) {
   for (const char* name : {"own_cases.json", "dense_cases.json", "conv1_eyeriss_cases.json"}) {
     for (const LoopNestCase& own : read(name).cases) {
       const std::string expected = loop_nest_text(own.mapping, own.architecture, own.problem);
@@ -71,7 +71,7 @@ TEST_F(PublishedMappings, read_back_from_both_forms_that_we_write) {
   }
 }
 
-TEST_F(PublishedMappings, cost_on_the_shipped_design_what_they_cost_on_the_published_one) {
+TEST_F(PublishedMappingsNeedsData, cost_on_the_shipped_design_what_they_cost_on_the_published_one) {
   const AcceleratorCatalogue catalogue(FORETOKEN_SOURCE_DIR "/data/accelerators");
   const Architecture shipped = catalogue.design("eyeriss_168_timeloop").design.architecture;
   for (const LoopNestCase& own : read("conv1_eyeriss_cases.json").cases) {

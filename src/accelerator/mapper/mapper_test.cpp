@@ -265,7 +265,7 @@ TEST(MappingObjective, is_named_by_one_metric_or_two) {
 }
 
 // The published designs and what others reached on them.
-class PublishedDesigns : public testing::Test {
+class PublishedDesignsNeedsData : public testing::Test {
  protected:
   static std::vector<LoopNestCase> cases(const char* file) {
     const char* folder = std::getenv("FORETOKEN_DATA");
@@ -295,9 +295,9 @@ class PublishedDesigns : public testing::Test {
   }
 };
 
-TEST_F(PublishedDesigns, conv1_needs_less_than_the_mapping_by_hand) {
+TEST_F(PublishedDesignsNeedsData, conv1_needs_less_than_the_mapping_by_hand) {
   const auto all = cases("conv1_eyeriss_cases.json");
-  if (all.empty()) GTEST_SKIP() << "FORETOKEN_DATA names no folder of measurements";
+  if (all.empty()) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   const LoopNestCase& own = all.front();
   EXPECT_LE(best(own.architecture, own.problem, keeps_of(own), "energy").energy_pj, 282.8e6);
   const Evaluation fast = best(own.architecture, own.problem, keeps_of(own), "delay,energy");
@@ -305,9 +305,9 @@ TEST_F(PublishedDesigns, conv1_needs_less_than_the_mapping_by_hand) {
   EXPECT_LE(fast.energy_pj, 349.8e6);
 }
 
-TEST_F(PublishedDesigns, products_need_less_than_the_mapping_by_hand) {
+TEST_F(PublishedDesignsNeedsData, products_need_less_than_the_mapping_by_hand) {
   const auto all = cases("own_cases.json");
-  if (all.empty()) GTEST_SKIP() << "FORETOKEN_DATA names no folder of measurements";
+  if (all.empty()) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   for (const LoopNestCase& own : all) {
     if (own.id != "h_bert_os") continue;
     const Evaluation bert = best(own.architecture, own.problem, {}, "edp");

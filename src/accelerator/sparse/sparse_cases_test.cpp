@@ -9,11 +9,11 @@
 
 namespace foretoken::sparse_cases_test {
 
-class PublishedSparseCases : public testing::Test {
+class PublishedSparseCasesNeedsData : public testing::Test {
  protected:
   void SetUp() override {
     const char* folder = std::getenv("FORETOKEN_DATA");
-    if (folder == nullptr) GTEST_SKIP() << "FORETOKEN_DATA names no folder of measurements";
+    if (folder == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
     const auto path = std::filesystem::path(folder) / "accelerator" / "eyeriss_alexnet_cases.json";
     const Json document = read_json_file(path);
     cases_ = read_sparse_cases(JsonView(document, path.string()));
@@ -38,14 +38,14 @@ void expect_counts(const SparseAccesses& counted, const SparseAccesses& expected
   EXPECT_EQ(counted.skipped, expected.skipped) << where;
 }
 
-TEST_F(PublishedSparseCases, are_sound_mappings) {
+TEST_F(PublishedSparseCasesNeedsData, are_sound_mappings) {
   for (const SparseCase& own : cases_) {
     EXPECT_EQ(mapping_faults(own.mapping, own.architecture, own.problem), std::vector<std::string>{}) << own.id;
     EXPECT_EQ(sparsity_fault(own.sparsity, own.architecture, own.problem), "") << own.id;
   }
 }
 
-TEST_F(PublishedSparseCases, every_count_is_exact_but_for_a_rounded_word) {
+TEST_F(PublishedSparseCasesNeedsData, every_count_is_exact_but_for_a_rounded_word) {
   for (const SparseCase& own : cases_) {
     const SparseEvaluation result = evaluated(own);
     EXPECT_EQ(result.operations.actual, own.operations) << own.id;
@@ -63,7 +63,7 @@ TEST_F(PublishedSparseCases, every_count_is_exact_but_for_a_rounded_word) {
 }
 
 // The reference divides by a throttle that it has rounded, which can add a cycle.
-TEST_F(PublishedSparseCases, cycles_are_exact_but_for_one) {
+TEST_F(PublishedSparseCasesNeedsData, cycles_are_exact_but_for_one) {
   for (const SparseCase& own : cases_) {
     const SparseEvaluation result = evaluated(own);
     EXPECT_EQ(result.compute_cycles, own.compute_cycles) << own.id;
@@ -75,7 +75,7 @@ TEST_F(PublishedSparseCases, cycles_are_exact_but_for_one) {
   }
 }
 
-TEST_F(PublishedSparseCases, energy_of_every_tensor_at_every_level_is_that_of_its_counts) {
+TEST_F(PublishedSparseCasesNeedsData, energy_of_every_tensor_at_every_level_is_that_of_its_counts) {
   constexpr double printed_digits = 1e-5;  // and one access to DRAM of a doubtful word
   for (const SparseCase& own : cases_) {
     const SparseEvaluation result = evaluated(own);

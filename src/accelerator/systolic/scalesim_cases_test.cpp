@@ -8,9 +8,9 @@
 namespace foretoken::scalesim_cases_test {
 
 // Whole numbers exactly; the rest to the four decimals that SCALE-Sim's reports were kept with.
-TEST(ScaleSimCases, every_figure_of_every_case_is_the_reported_one) {
+TEST(ScaleSimCasesNeedsData, every_figure_of_every_case_is_the_reported_one) {
   const char* data = std::getenv("FORETOKEN_DATA");
-  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA names no folder of measurements";
+  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   const auto cases = read_scalesim_cases(std::filesystem::path(data) / "accelerator" / "scalesim_cases.json");
   ASSERT_FALSE(cases.empty());
   for (const ScaleSimCase& one : cases) {

@@ -12,11 +12,11 @@ namespace foretoken::loop_nest_cases_test {
 
 constexpr double rounding = 1e-9;  // means over instances are printed without their fraction
 
-class PublishedLoopNests : public testing::TestWithParam<const char*> {
+class PublishedLoopNestsNeedsData : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     const char* folder = std::getenv("FORETOKEN_DATA");
-    if (folder == nullptr) GTEST_SKIP() << "FORETOKEN_DATA names no folder of measurements";
+    if (folder == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
     const auto path = std::filesystem::path(folder) / "accelerator" / GetParam();
     const Json document = read_json_file(path);
     cases_ = read_loop_nest_cases(JsonView(document, path.string()));
@@ -31,13 +31,13 @@ class PublishedLoopNests : public testing::TestWithParam<const char*> {
   std::vector<LoopNestCase> cases_;
 };
 
-TEST_P(PublishedLoopNests, are_sound_mappings) {
+TEST_P(PublishedLoopNestsNeedsData, are_sound_mappings) {
   for (const LoopNestCase& own : cases_) {
     EXPECT_EQ(mapping_faults(own.mapping, own.architecture, own.problem), std::vector<std::string>{}) << own.id;
   }
 }
 
-TEST_P(PublishedLoopNests, cycles_and_every_count_are_exact) {
+TEST_P(PublishedLoopNestsNeedsData, cycles_and_every_count_are_exact) {
   ASSERT_FALSE(cases_.empty());
   for (const LoopNestCase& own : cases_) {
     const Evaluation result = evaluated(own, timeloop_3_0_3_rules);
@@ -56,7 +56,7 @@ TEST_P(PublishedLoopNests, cycles_and_every_count_are_exact) {
   }
 }
 
-TEST_P(PublishedLoopNests, energies_are_exact_to_the_digits_printed) {
+TEST_P(PublishedLoopNestsNeedsData, energies_are_exact_to_the_digits_printed) {
   for (const LoopNestCase& own : cases_) {
     const Evaluation result = evaluated(own, timeloop_3_0_3_rules);
     EXPECT_EQ(result.compute_cycles * result.levels.back().instances, own.operations) << own.id;
@@ -65,7 +65,7 @@ TEST_P(PublishedLoopNests, energies_are_exact_to_the_digits_printed) {
   }
 }
 
-TEST_P(PublishedLoopNests, figures_of_the_later_version_are_met_too) {
+TEST_P(PublishedLoopNestsNeedsData, figures_of_the_later_version_are_met_too) {
   for (const LoopNestCase& own : cases_) {
     const Evaluation result = evaluated(own, timeloop_rules);
     for (const auto& [name, figure] : own.replaced) {
@@ -85,7 +85,7 @@ TEST_P(PublishedLoopNests, figures_of_the_later_version_are_met_too) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Timeloop, PublishedLoopNests,
+INSTANTIATE_TEST_SUITE_P(Timeloop, PublishedLoopNestsNeedsData,
                          testing::Values("dense_cases.json", "own_cases.json", "conv1_eyeriss_cases.json"));
 
 }  // namespace foretoken::loop_nest_cases_test

@@ -51,9 +51,9 @@ TEST(FitEdge, a_sweep_without_empty_calls_is_refused) {
 }
 
 // The sweep of a Neoverse-V1 core that the shipped predictor was fitted on.
-TEST(FitEdge, left_out_kernels_of_a_measured_core_come_out_within_five_percent) {
+TEST(FitEdgeNeedsData, left_out_kernels_of_a_measured_core_come_out_within_five_percent) {
   const char* data = std::getenv("FORETOKEN_DATA");
-  if (!data) GTEST_SKIP() << "set FORETOKEN_DATA to the folder of measurements";
+  if (!data) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   const std::vector<EdgeRow> rows = read_edge_rows(std::filesystem::path(data) / "edge/host_ort_kernels.csv");
   const EdgeFit fit = fit_edge(rows, {});
   const ErrorSummary summary = summarize_errors(fit.left_out);

@@ -15,9 +15,9 @@ TEST(DeviceFamily, batch_sizes_of_a_gpu_are_one_family_and_model_numbers_stay) {
 }
 
 // The smallest of the published tables, one draw: figures of all are in docs/edge_adaptation.md.
-TEST(ValidateFewshot, published_devices_left_out_are_predicted_from_ten_timings) {
+TEST(ValidateFewshotNeedsData, published_devices_left_out_are_predicted_from_ten_timings) {
   const char* data = std::getenv("FORETOKEN_DATA");
-  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA does not say where the measurements are";
+  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   const ArchitectureSpace& space = architecture_space("hat");
   const LatencyTable table = read_latency_table(space, std::filesystem::path(data) / "edge" / "hat_latency.csv.gz");
   const FewshotValidation result = validate_fewshot(space, table, {.draws = 2});

@@ -64,7 +64,7 @@ void count_nodes(const OnnxBody& body, Count& count) {
   }
 }
 
-TEST(OnnxFixtures, every_node_of_every_file_arrives_with_known_shapes_and_a_cost) {
+TEST(OnnxFixturesNeedsFiles, every_node_of_every_file_arrives_with_known_shapes_and_a_cost) {
   const char* folder = std::getenv("FORETOKEN_ONNX_FIXTURES");
   if (folder == nullptr) {
     GTEST_SKIP() << "FORETOKEN_ONNX_FIXTURES is not set: node tools/fetch_onnx_fixtures.mjs FOLDER fetches the files";

@@ -146,9 +146,9 @@ TEST(TraceDate, knows_calendar_and_offsets) {
   }
 }
 
-TEST(Trace, the_published_traces_read_to_their_end) {
+TEST(TraceNeedsData, the_published_traces_read_to_their_end) {
   const char* data = std::getenv("FORETOKEN_DATA");
-  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA names the folder of measurements";
+  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   const std::filesystem::path folder = std::filesystem::path(data) / "traces";
   const struct {
     const char* file;

@@ -46,7 +46,7 @@ TEST(AcceptanceTable, levels_chances_that_would_rise_and_keeps_the_mean) {
   for (size_t i = 1; i < 3; ++i) EXPECT_LE(acceptance.reached()[i], acceptance.reached()[i - 1]);
 }
 
-TEST(AcceptanceTable, the_published_lengths_read_to_their_end) {
+TEST(AcceptanceTableNeedsData, the_published_lengths_read_to_their_end) {
   const auto data = measured_data();
   if (!data) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   const AcceptanceTable lengths(*data / "serving" / "spec_decode_acceptance.csv");

@@ -36,10 +36,10 @@ struct Replay {
   int64_t tokens;
 };
 
-class VidurReplay : public testing::TestWithParam<Replay> {};
+class VidurReplayNeedsData : public testing::TestWithParam<Replay> {};
 
 // VIDUR's own answer for every request, with its own tables: only the scheduling is compared.
-TEST_P(VidurReplay, every_request_ends_when_vidur_says) {
+TEST_P(VidurReplayNeedsData, every_request_ends_when_vidur_says) {
   const auto data = measured_data();
   if (!data) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   const Replay& replay = GetParam();
@@ -70,7 +70,7 @@ TEST_P(VidurReplay, every_request_ends_when_vidur_says) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    replays, VidurReplay,
+    replays, VidurReplayNeedsData,
     testing::Values(Replay{"T8_llama2-7b_a100_tp1_vllm_n200.csv", "uniform128-512_r20_poisson2.0_seed42_n200.csv", 200,
                            "vidur_vllm", 7648, 4096},
                     Replay{"T8_llama2-7b_a100_tp1_sarathi512_n200.csv", "uniform128-512_r20_poisson2.0_seed42_n200.csv",

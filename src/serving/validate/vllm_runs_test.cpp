@@ -24,7 +24,7 @@ struct Card {
 constexpr Card rtx_4090{"RTX4090_Llama-3.1-8B", "rtx_4090", 195};
 constexpr Card rtx_pro_6000{"RTXPRO6000_Llama-3.1-8B", "rtx_pro_6000_server", 0};
 
-class VllmRuns : public testing::TestWithParam<Card> {
+class VllmRunsNeedsData : public testing::TestWithParam<Card> {
  protected:
   void SetUp() override {
     const auto data = measured_data();
@@ -56,7 +56,7 @@ class VllmRuns : public testing::TestWithParam<Card> {
   fs::path folder_;
 };
 
-TEST_P(VllmRuns, measured_operators_give_the_measured_requests) {
+TEST_P(VllmRunsNeedsData, measured_operators_give_the_measured_requests) {
   const RunValidation found = validate({.folder = folder_, .op_tables = folder_ / "op_profile"});
   EXPECT_FALSE(found.errors.has_intervals);
   EXPECT_LT(errors_of(found, "e2e_ms").mape, 2.2);
@@ -68,7 +68,7 @@ TEST_P(VllmRuns, measured_operators_give_the_measured_requests) {
 }
 
 // No table, and KV blocks from first principles.
-TEST_P(VllmRuns, our_own_kernels_and_blocks_are_close_and_their_intervals_hold_most_requests) {
+TEST_P(VllmRunsNeedsData, our_own_kernels_and_blocks_are_close_and_their_intervals_hold_most_requests) {
   const RunValidation found = validate({.folder = folder_, .op_tables = {}, .own_blocks = true});
   EXPECT_LT(std::abs(found.error_of_means.at("tpot_ms")), 10);
   EXPECT_LT(std::abs(found.error_of_means.at("e2e_ms")), 10);
@@ -77,7 +77,7 @@ TEST_P(VllmRuns, our_own_kernels_and_blocks_are_close_and_their_intervals_hold_m
   EXPECT_GT(found.errors.overall.coverage90, 85);
 }
 
-INSTANTIATE_TEST_SUITE_P(cards, VllmRuns, testing::Values(rtx_4090, rtx_pro_6000),
+INSTANTIATE_TEST_SUITE_P(cards, VllmRunsNeedsData, testing::Values(rtx_4090, rtx_pro_6000),
                          [](const auto& card) { return std::string(card.param.device); });
 
 }  // namespace foretoken::vllm_runs_test

@@ -28,9 +28,9 @@ Model paper_gpt(const CsvReader& csv, int norms) {
   return model;
 }
 
-TEST(PublishedMemory, of_the_activation_recomputation_paper_is_met) {
+TEST(PublishedMemoryNeedsData, of_the_activation_recomputation_paper_is_met) {
   const char* data = std::getenv("FORETOKEN_DATA");
-  if (data == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder that holds training/memory.csv";
+  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   CsvReader csv(std::filesystem::path(data) / "training/memory.csv");
   const TrainingFormats formats{.saved = {.dropout = true, .flash_attention = false}};
   int exact = 0, read_off = 0;
@@ -71,9 +71,9 @@ TEST(PublishedMemory, of_the_activation_recomputation_paper_is_met) {
 }
 
 // All of them ran. Where a source does not say what was recomputed, all layers may have been.
-TEST(PublishedMemory, of_fewer_than_two_percent_of_published_runs_is_called_too_much) {
+TEST(PublishedMemoryNeedsData, of_fewer_than_two_percent_of_published_runs_is_called_too_much) {
   const char* data = std::getenv("FORETOKEN_DATA");
-  if (data == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder that holds training/runs.csv.gz";
+  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   const std::filesystem::path shipped = std::filesystem::path(FORETOKEN_SOURCE_DIR) / "data";
   const HardwareCatalogue hardware(shipped / "hardware");
   TrainingCaseLibrary library(TrainingStackCatalogue(shipped / "training/stacks").all(),

@@ -155,9 +155,9 @@ TEST(TrainingRow, a_wrong_cell_is_named_with_its_row_and_column) {
   EXPECT_EQ(complaint("iter_time_s", ""), "none");
 }
 
-TEST(TrainingRow, every_published_run_is_a_model_and_a_plan) {
+TEST(TrainingRowNeedsData, every_published_run_is_a_model_and_a_plan) {
   const char* data = std::getenv("FORETOKEN_DATA");
-  if (data == nullptr) GTEST_SKIP() << "set FORETOKEN_DATA to the folder of measurements";
+  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   TrainingRowReader reader(std::filesystem::path(data) / "training" / "runs.csv.gz");
   size_t rows = 0;
   while (reader.next()) {
