@@ -1,6 +1,8 @@
 // Import of a graph of 2,000 nodes and more: reading, shapes, and what it takes to count it.
 #include <benchmark/benchmark.h>
 
+#include "model/onnx/read_file.h"
+#include "model/onnx/read_graph.h"
 #include "model/onnx/summary.h"
 #include "model/onnx/test_graphs.h"
 #include "model/onnx/work.h"

@@ -9,9 +9,9 @@
 
 #include "base/file.h"
 #include "network/chakra/chakra.h"
-#include "network/collective.h"
 #include "network/replay/chakra_workload.h"
 #include "network/replay/replay.h"
+#include "network/transfer/collective.h"
 
 namespace foretoken {
 namespace {

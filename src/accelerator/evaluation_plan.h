@@ -4,7 +4,9 @@
 #include <array>
 #include <cstdint>
 
-#include "accelerator/evaluator.h"
+#include "accelerator/architecture.h"
+#include "accelerator/evaluation_rules.h"
+#include "accelerator/problem.h"
 
 namespace foretoken {
 

@@ -17,6 +17,7 @@
 #include <map>
 #include <set>
 
+#include "accelerator/mapping_text.h"
 #include "accelerator/tile.h"
 #include "base/random.h"
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "accelerator/architecture.h"
@@ -29,16 +28,9 @@ inline bool is_spatial(const Loop& loop) {
   return loop.kind != LoopKind::temporal;
 }
 
-// What is wrong with the mapping, one sentence each; empty when it can run.
-std::vector<std::string> mapping_faults(const Mapping& mapping, const Architecture& architecture,
-                                        const Problem& problem);
-
 // Gives loops without a remainder the ones their dimension's size asks for, from the outermost to the innermost, as
 // when only the factors are written: bounds 13 and 8 over 100 make 13 tiles of 8, the last one of 4. Bounds whose
 // product is too small stay as they are, for mapping_faults to name.
 void set_remainders(Mapping& mapping, const Problem& problem);
-
-// As indented `for` loops, level by level.
-std::string loop_nest_text(const Mapping& mapping, const Architecture& architecture, const Problem& problem);
 
 }  // namespace foretoken

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "accelerator/evaluator.h"
+#include "accelerator/mapping_text.h"
 
 namespace foretoken::accelerator_mapping_test {
 

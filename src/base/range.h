@@ -5,6 +5,8 @@
 #include <limits>
 #include <string>
 
+#include "base/exact_integer.h"
+
 namespace foretoken {
 
 template <class Number>
@@ -14,9 +16,6 @@ struct Range {
 
   bool holds(Number value) const { return value >= least && value <= most; }  // never a NaN
 };
-
-// 2^53: up to here a double holds every whole number.
-inline constexpr int64_t largest_exact_integer = int64_t{1} << 53;
 
 // For complaints: "a number between 1 and 8", "a whole number of at least 0".
 std::string range_text(const Range<double>& allowed);

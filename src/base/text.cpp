@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "base/range.h"
+#include "base/exact_integer.h"
 
 namespace foretoken {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/csv.h"
-#include "compose/validate_steps.h"
+#include "compose/step_validation.h"
 
 namespace foretoken {
 

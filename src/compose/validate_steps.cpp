@@ -239,11 +239,6 @@ class StepErrors {
 
 }  // namespace
 
-PredictedRow in_milliseconds(double measured_ms, const Estimate& seconds) {
-  return {
-      .measured = measured_ms, .predicted = seconds.value * 1e3, .low = seconds.low * 1e3, .high = seconds.high * 1e3};
-}
-
 StepValidation validate_steps(const StepValidationRequest& request, const HardwareCatalogue& hardware,
                               const ModelCatalogue& models, const StackCatalogue& stacks,
                               const StepPredictorMaker& make_predictor, const PowerModelMaker& make_power,

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernel/calibration_parts.h"
-#include "kernel/fit/boosted_trees.h"
+#include "kernel/trees/boosted_trees.h"
 
 namespace foretoken {
 

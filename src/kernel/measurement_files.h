@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernel/family.h"
-#include "kernel/measurement_formats/list.h"
+#include "kernel/measurement_format.h"
 #include "kernel/operator_table.h"
 
 namespace foretoken {

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "kernel/forms/form.h"
-#include "kernel/measurement_formats/list.h"
+#include "kernel/measurement_format.h"
 #include "kernel/operator_table.h"
 
 namespace foretoken {

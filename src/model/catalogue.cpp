@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "model/checkpoint_name.h"
+#include "model/model_config.h"
 
 namespace foretoken {
 namespace {

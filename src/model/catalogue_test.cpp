@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "model/model_config.h"
 
 namespace foretoken::model_catalogue_test {
 

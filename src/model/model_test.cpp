@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "model/family.h"
+#include "model/model_config.h"
 #include "model/weights.h"
 
 namespace foretoken::model_test {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "model/families/number_formats.h"
 #include "model/model.h"
+#include "model/number_formats.h"
 #include "model/shapes.h"
 #include "model/step.h"
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "model/model_config.h"
 #include "model/step.h"
 #include "model/work.h"
 

@@ -9,8 +9,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "model/families/config_reader.h"
-#include "model/families/parts.h"
+#include "model/config_parts.h"
+#include "model/config_reader.h"
 #include "model/weights.h"
 
 namespace foretoken {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "model/families/number_formats.h"
+#include "model/number_formats.h"
 
 namespace foretoken {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "network/refusal.h"
+#include "network/transfer/refusal.h"
 
 namespace foretoken {
 namespace {

@@ -7,7 +7,7 @@
 #include "hardware/cluster.h"
 #include "network/algorithms/algorithm.h"
 #include "network/flow/routed_plan.h"
-#include "network/protocol.h"
+#include "network/transfer/protocol.h"
 
 namespace foretoken {
 

@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "network/calibration/stack_collectives.h"
-#include "network/collective.h"
 #include "network/collective_plan.h"
-#include "network/refusal.h"
 #include "network/topology/cluster_topology.h"
+#include "network/transfer/collective.h"
+#include "network/transfer/refusal.h"
 
 namespace foretoken {
 namespace {

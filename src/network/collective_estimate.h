@@ -14,9 +14,9 @@
 #include "network/calibration/communication_predictor.h"
 #include "network/flow/flow_simulator.h"
 #include "network/pair_bytes.h"
-#include "network/process_group.h"
 #include "network/topology/topology.h"
-#include "network/transfer_plan.h"
+#include "network/transfer/process_group.h"
+#include "network/transfer/transfer_plan.h"
 
 namespace foretoken {
 

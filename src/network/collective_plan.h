@@ -3,8 +3,8 @@
 
 #include "network/algorithms/algorithm.h"
 #include "network/pair_bytes.h"
-#include "network/protocol.h"
-#include "network/transfer_plan.h"
+#include "network/transfer/protocol.h"
+#include "network/transfer/transfer_plan.h"
 
 namespace foretoken {
 

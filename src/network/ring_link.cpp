@@ -1,6 +1,6 @@
 #include "network/ring_link.h"
 
-#include "network/collective.h"
+#include "network/transfer/collective.h"
 
 namespace foretoken {
 

@@ -9,9 +9,9 @@
 #include "base/statistics.h"
 #include "base/text.h"
 #include "report/accelerator_report.h"
+#include "report/drawing/html_page.h"
+#include "report/drawing/line_chart.h"
 #include "report/json_rows_csv.h"
-#include "report/page/html_page.h"
-#include "report/page/line_chart.h"
 #include "report/table.h"
 
 namespace foretoken {

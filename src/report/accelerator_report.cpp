@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "accelerator/energy/power.h"
+#include "accelerator/mapping_text.h"
 #include "base/text.h"
-#include "report/page/html_page.h"
-#include "report/svg.h"
+#include "report/drawing/html_page.h"
+#include "report/drawing/svg.h"
 #include "report/table.h"
 
 namespace foretoken {

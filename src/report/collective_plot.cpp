@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "report/axis.h"
-#include "report/svg.h"
+#include "report/drawing/axis.h"
+#include "report/drawing/svg.h"
 
 namespace foretoken {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "report/page/html_page.h"
-#include "report/page/line_chart.h"
+#include "report/drawing/html_page.h"
+#include "report/drawing/line_chart.h"
 #include "report/table.h"
 
 namespace foretoken {

@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 #include "model/onnx/node_view.h"
+#include "report/drawing/html_page.h"
 #include "report/json_parts.h"
-#include "report/page/html_page.h"
 #include "report/table.h"
 #include "report/time_bars.h"
 

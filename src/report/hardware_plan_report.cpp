@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "report/drawing/html_page.h"
+#include "report/drawing/line_chart.h"
 #include "report/json_parts.h"
-#include "report/page/html_page.h"
-#include "report/page/line_chart.h"
 #include "report/table.h"
 
 namespace foretoken {

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "network/collective.h"
+#include "network/transfer/collective.h"
 #include "report/collective_report.h"
 #include "report/json_parts.h"
 #include "report/table.h"

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "report/axis.h"
-#include "report/svg.h"
+#include "report/drawing/axis.h"
+#include "report/drawing/svg.h"
 #include "report/table.h"
 
 namespace foretoken {

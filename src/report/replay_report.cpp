@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "network/collective.h"
+#include "network/transfer/collective.h"
 #include "report/table.h"
 
 namespace foretoken {

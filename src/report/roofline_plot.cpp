@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "report/axis.h"
+#include "report/drawing/axis.h"
 
 namespace foretoken {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "base/portable_math.h"
 #include "base/text.h"
-#include "report/axis.h"
-#include "report/svg.h"
+#include "report/drawing/axis.h"
+#include "report/drawing/svg.h"
 
 namespace foretoken {
 namespace {

@@ -6,15 +6,9 @@
 
 #include "base/json.h"
 #include "plan/serving/launch_command.h"
-#include "plan/serving/serving_search.h"
+#include "report/serving_plan.h"
 
 namespace foretoken {
-
-struct ServingPlanReport {
-  const ServingQuestion& question;
-  const Traffic& traffic;
-  const ServingSearchResult& result;
-};
 
 // The answer in words: the winner, its capacity with its interval, and what it cannot be told apart from.
 std::string serving_plan_sentence(const ServingPlanReport& report);

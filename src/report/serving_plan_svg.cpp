@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "report/axis.h"
+#include "report/drawing/axis.h"
+#include "report/drawing/svg.h"
 #include "report/serving_plan_report.h"
-#include "report/svg.h"
 
 namespace foretoken {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/svg.h"
+#include "report/drawing/svg.h"
 
 namespace foretoken {
 

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "report/device_notes.h"
-#include "report/serving_plan_report.h"
+#include "report/serving_plan.h"
 
 namespace foretoken {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "report/serving_plan_report.h"
+#include "report/serving_plan.h"
 
 namespace foretoken {
 

@@ -6,6 +6,7 @@
 #include "command_test.h"
 #include "hardware/catalogue.h"
 #include "kernel/kernel.h"
+#include "model/onnx/read_graph.h"
 #include "model/onnx/work.h"
 #include "run.h"
 

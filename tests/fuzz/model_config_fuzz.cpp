@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "fuzz.h"
 #include "model/model.h"
+#include "model/model_config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace foretoken;

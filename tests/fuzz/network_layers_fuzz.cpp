@@ -1,7 +1,7 @@
 // Any bytes are either layers that every model of an accelerator takes or refuses by name, or an InputError.
-#include "accelerator/conv_layers.h"
 #include "accelerator/dataflow/dataflow_network.h"
 #include "accelerator/systolic/systolic_network.h"
+#include "accelerator/workload/conv_layers.h"
 #include "fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "fuzz.h"
+#include "model/onnx/read_file.h"
+#include "model/onnx/read_graph.h"
 #include "model/onnx/summary.h"
 #include "model/onnx/work.h"
 #include "model/onnx/writer.h"

@@ -24,6 +24,10 @@ constexpr std::array<std::string_view, 13> pipeline = {"base",    "hardware", "m
                                                        "plan",    "report",   "app"};
 constexpr std::array<std::string_view, 5> heavy_headers = {"CLI/", "Eigen/", "nlohmann/", "pybind11/", "yaml-cpp/"};
 constexpr int most_readme_lines = 15;
+// Circles inside these folders are known and being taken apart; no other folder may have one.
+constexpr std::array<std::string_view, 2> circles_allowed = {"serving", "training"};
+
+using Graph = std::map<std::string, std::set<std::string>>;
 
 struct Include {
   int line;
@@ -59,9 +63,9 @@ std::optional<size_t> stage(std::string_view folder) {
 
 // What each folder's CMake target may include: the folders it names after USES, and theirs. The pipeline lists a folder
 // after those it uses, so one pass is enough.
-std::map<std::string, std::set<std::string>> used_folders(const fs::path& cmake_lists) {
+Graph used_folders(const fs::path& cmake_lists) {
   static const std::regex call(R"(foretoken_folder\(\s*(\w+)([^)]*)\))");
-  std::map<std::string, std::set<std::string>> used;
+  Graph used;
   const std::string text = text_of(cmake_lists);
   for (auto match = std::sregex_iterator(text.begin(), text.end(), call); match != std::sregex_iterator(); ++match) {
     std::set<std::string>& folders = used[(*match)[1]];
@@ -103,6 +107,57 @@ std::vector<std::string> unnamed_names(const fs::path& path) {
   return names;
 }
 
+// Groups of nodes that can all reach each other, each sorted (Tarjan 1972).
+class Circles {
+ public:
+  explicit Circles(const Graph& graph) : graph_(graph) {
+    for (const auto& [node, targets] : graph) {
+      if (!seen_.contains(node)) visit(node);
+    }
+  }
+  std::vector<std::vector<std::string>> found() && { return std::move(found_); }
+
+ private:
+  struct Seen {
+    size_t number, lowest;
+    bool open;
+  };
+
+  void visit(const std::string& node) {
+    const size_t number = seen_.size();
+    seen_[node] = {.number = number, .lowest = number, .open = true};
+    stack_.push_back(node);
+    if (const auto targets = graph_.find(node); targets != graph_.end()) {
+      for (const std::string& target : targets->second) {
+        if (!seen_.contains(target)) visit(target);
+        if (seen_[target].open) seen_[node].lowest = std::min(seen_[node].lowest, seen_[target].lowest);
+      }
+    }
+    if (seen_[node].lowest != number) return;
+    std::vector<std::string> circle;
+    do {
+      circle.push_back(stack_.back());
+      seen_[circle.back()].open = false;
+      stack_.pop_back();
+    } while (circle.back() != node);
+    std::sort(circle.begin(), circle.end());
+    if (circle.size() > 1) found_.push_back(std::move(circle));
+  }
+
+  const Graph& graph_;
+  std::map<std::string, Seen> seen_;
+  std::vector<std::string> stack_;
+  std::vector<std::vector<std::string>> found_;
+};
+
+// A header and its source are one part, with the private header of both: serving/x.h, x.cpp and x_internal.h.
+std::string part_of(const std::string& path) {
+  constexpr std::string_view internal = "_internal";
+  std::string part = path.substr(0, path.rfind('.'));
+  if (part.ends_with(internal)) part.resize(part.size() - internal.size());
+  return part;
+}
+
 class Checker {
  public:
   explicit Checker(const fs::path& root) : src_(root / "src"), used_(used_folders(root / "CMakeLists.txt")) {}
@@ -123,6 +178,7 @@ class Checker {
       }
       check_unnamed(folder);
     }
+    check_circles();
     std::sort(breaches_.begin(), breaches_.end());
     return std::move(breaches_);
   }
@@ -162,14 +218,36 @@ class Checker {
     }
   }
 
+  // Of parts and of subfolders inside a folder: between folders the pipeline rules them out. Where a kind needs its
+  // contract and the contract lists the kinds, x_kind.h declares the list and kinds/list.cpp defines it.
+  void check_circles() {
+    for (const auto& [what, graph] : {std::pair("files", &parts_), std::pair("folders", &subfolders_)}) {
+      for (const std::vector<std::string>& circle : Circles(*graph).found()) {
+        const std::string folder = circle.front().substr(0, circle.front().find('/'));
+        if (std::find(circles_allowed.begin(), circles_allowed.end(), folder) != circles_allowed.end()) continue;
+        report(folder, fmt::format("{} that include each other: {}", what, fmt::join(circle, ", ")));
+      }
+    }
+  }
+
+  void note_arrow(const std::string& from, const std::string& to) {
+    const auto stage_of = [](const std::string& path) { return path.substr(0, path.find('/')); };
+    if (stage_of(from) != stage_of(to)) return;  // which way is check_direction's business
+    if (part_of(from) != part_of(to)) parts_[part_of(from)].insert(part_of(to));
+    const std::string folder = from.substr(0, from.rfind('/')), other = to.substr(0, to.rfind('/'));
+    if (folder != other) subfolders_[folder].insert(other);
+  }
+
   void check_includes(const std::string& folder, const fs::path& file) {
     const std::string name = fs::relative(file, src_).generic_string();
+    const bool product = !name.ends_with("_test.cpp");
     for (const Include& include : includes_of(file)) {
       const std::string where = fmt::format("{}:{}", name, include.line);
       const bool heavy = std::any_of(heavy_headers.begin(), heavy_headers.end(),
                                      [&](std::string_view prefix) { return include.path.starts_with(prefix); });
       if (heavy && file.extension() == ".h") report(where, fmt::format("<{}> belongs in a .cpp file", include.path));
       if (include.quoted) check_direction(folder, where, include.path);
+      if (include.quoted && product) note_arrow(name, include.path);
     }
   }
 
@@ -204,7 +282,7 @@ class Checker {
   }
 
   fs::path src_;
-  std::map<std::string, std::set<std::string>> used_;
+  Graph used_, parts_, subfolders_;
   std::vector<std::string> breaches_;
 };
 

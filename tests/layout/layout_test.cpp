@@ -93,6 +93,28 @@ TEST_F(PlantedTree, an_include_that_is_not_from_src_on_is_found) {
                           "src/model/model.cpp:3: \"base/gone.h\" does not exist"));
 }
 
+TEST_F(PlantedTree, files_that_include_each_other_are_found) {
+  write("src/model/weights.h", "#include \"model/model.h\"\n");
+  write("src/model/layers.h", "#include \"model/weights.h\"\n");
+  write("src/model/model.cpp", "#include \"model/model.h\"\n#include \"model/layers.h\"\n");
+  EXPECT_THAT(breaches(root_),
+              ElementsAre("src/model: files that include each other: model/layers, model/model, model/weights"));
+}
+
+TEST_F(PlantedTree, a_private_header_belongs_to_its_file_and_tests_may_look_anywhere) {
+  write("src/model/model_internal.h", "#include \"model/model.h\"\n");
+  write("src/model/model.cpp", "#include \"model/model.h\"\n#include \"model/model_internal.h\"\n");
+  write("src/model/families/list.h", "#include \"model/model.h\"\n");
+  write("src/model/model_test.cpp", "#include \"model/families/list.h\"\n");
+  EXPECT_THAT(breaches(root_), IsEmpty());
+}
+
+TEST_F(PlantedTree, subfolders_that_include_each_other_are_found) {
+  write("src/model/families/list.h", "\n");
+  write("src/model/weights.cpp", "#include \"model/families/list.h\"\n");
+  EXPECT_THAT(breaches(root_), ElementsAre("src/model: folders that include each other: model, model/families"));
+}
+
 TEST_F(PlantedTree, a_heavy_header_in_a_header_is_found) {
   write("src/base/json.h", "#include <nlohmann/json_fwd.hpp>\n");
   write("src/app/cli/options.h", "#include \"CLI/CLI.hpp\"\n");

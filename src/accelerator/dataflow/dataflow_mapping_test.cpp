@@ -7,6 +7,7 @@
 #include "accelerator/dataflow/dataflow_file.h"
 #include "accelerator/dataflow/dataflow_library.h"
 #include "accelerator/evaluator.h"
+#include "accelerator/mapping_text.h"
 #include "base/error.h"
 
 namespace foretoken::dataflow_mapping_test {

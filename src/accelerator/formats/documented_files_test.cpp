@@ -4,6 +4,7 @@
 #include "accelerator/formats/architecture_json.h"
 #include "accelerator/formats/problem_json.h"
 #include "accelerator/formats/timeloop_files.h"
+#include "accelerator/mapping_text.h"
 #include "base/file.h"
 
 namespace foretoken::documented_files_test {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "accelerator/mapping_text.h"
 #include "base/error.h"
 
 namespace foretoken::problem_json_test {

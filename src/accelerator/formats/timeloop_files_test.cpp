@@ -4,6 +4,7 @@
 
 #include "accelerator/evaluator.h"
 #include "accelerator/formats/timeloop_output.h"
+#include "accelerator/mapping_text.h"
 #include "base/error.h"
 
 namespace foretoken::timeloop_files_test {

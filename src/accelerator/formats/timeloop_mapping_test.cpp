@@ -8,6 +8,7 @@
 #include "accelerator/formats/designs.h"
 #include "accelerator/formats/problem_json.h"
 #include "accelerator/formats/timeloop_output.h"
+#include "accelerator/mapping_text.h"
 #include "accelerator/validate/loop_nest_cases.h"
 #include "base/yaml_json.h"
 

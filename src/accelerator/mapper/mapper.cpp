@@ -8,6 +8,7 @@
 
 #include "accelerator/mapper/annealing.h"
 #include "accelerator/mapper/enumeration.h"
+#include "accelerator/mapping_text.h"
 #include "base/error.h"
 #include "base/parallel.h"
 

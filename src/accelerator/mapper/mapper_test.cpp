@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "accelerator/mapper/enumeration.h"
+#include "accelerator/mapping_text.h"
 #include "accelerator/tile.h"
 #include "accelerator/validate/loop_nest_cases.h"
 #include "base/error.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "accelerator/conv_layers.h"
+#include "accelerator/workload/conv_layers.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "hardware/fact_reader.h"

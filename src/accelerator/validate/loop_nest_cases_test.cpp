@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "accelerator/evaluator.h"
+#include "accelerator/mapping_text.h"
 #include "base/text.h"
 
 namespace foretoken::loop_nest_cases_test {

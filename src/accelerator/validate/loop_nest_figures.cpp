@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "accelerator/evaluator.h"
+#include "accelerator/mapping_text.h"
 #include "accelerator/validate/loop_nest_cases.h"
 #include "accelerator/validate/validate_accelerator.h"
 #include "base/error.h"

@@ -1,5 +1,5 @@
 #include "accelerator/evaluator.h"
-#include "accelerator/sparse/sparse_cases.h"
+#include "accelerator/validate/sparse_cases.h"
 #include "accelerator/validate/validate_accelerator.h"
 #include "base/error.h"
 

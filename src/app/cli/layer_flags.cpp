@@ -4,6 +4,7 @@
 #include "app/cli/shipped_file.h"
 #include "app/cli/whole_numbers.h"
 #include "base/error.h"
+#include "model/onnx/read_graph.h"
 
 namespace foretoken {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "base/csv.h"
 #include "compose/edge/edge_model.h"
+#include "model/onnx/read_graph.h"
 
 namespace foretoken {
 

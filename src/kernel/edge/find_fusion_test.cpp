@@ -6,6 +6,8 @@
 #include <set>
 
 #include "model/onnx/graph.h"
+#include "model/onnx/read_file.h"
+#include "model/onnx/read_graph.h"
 #include "model/onnx/writer.h"
 
 namespace foretoken::find_fusion_test {

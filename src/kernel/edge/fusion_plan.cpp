@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "model/onnx/builder.h"
 #include "model/onnx/graph.h"
+#include "model/onnx/read_graph.h"
 
 namespace foretoken {
 namespace {

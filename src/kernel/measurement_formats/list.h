@@ -1,32 +1,9 @@
-// Layouts of other people's measurement tables that `validate` and `fit` read as they are. One file and one line in
-// list.cpp for each.
+// The layouts, each in a file of its own.
 #pragma once
 
-#include <filesystem>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
+#include "kernel/measurement_format.h"
 
 namespace foretoken {
-
-class MeasurementRows;
-class ModelCatalogue;
-
-// What a format makes of a path: a table of a device, or one it leaves out and why.
-struct FormatMatch {
-  std::string device;
-  std::string left_out;  // the reason; empty = it is read
-};
-
-struct MeasurementFormat {
-  std::string_view name;
-  std::optional<FormatMatch> (*match)(const std::filesystem::path& path);  // nothing: not of this format
-  std::unique_ptr<MeasurementRows> (*open)(const std::filesystem::path& path, const ModelCatalogue* models);
-};
-
-std::span<const MeasurementFormat> measurement_formats();
 
 MeasurementFormat llmservingsim_format();
 

@@ -1,7 +1,7 @@
 // DeepSeek-V2 to V4 and the families built on them.
 #include <fmt/format.h>
 
-#include "model/families/parts.h"
+#include "model/config_parts.h"
 #include "model/families/readers.h"
 
 namespace foretoken {

@@ -1,5 +1,5 @@
 // Encoders, and encoder-decoders.
-#include "model/families/parts.h"
+#include "model/config_parts.h"
 #include "model/families/readers.h"
 
 namespace foretoken {

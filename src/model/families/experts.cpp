@@ -1,7 +1,7 @@
 // Ordinary grouped attention with routed experts.
 #include <algorithm>
 
-#include "model/families/parts.h"
+#include "model/config_parts.h"
 #include "model/families/readers.h"
 
 namespace foretoken {

@@ -1,5 +1,5 @@
 // Gemma 1 to 4.
-#include "model/families/parts.h"
+#include "model/config_parts.h"
 #include "model/families/readers.h"
 
 namespace foretoken {

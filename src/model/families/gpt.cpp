@@ -1,5 +1,5 @@
 // Decoders with layer norms, biases and an ungated MLP.
-#include "model/families/parts.h"
+#include "model/config_parts.h"
 #include "model/families/readers.h"
 
 namespace foretoken {

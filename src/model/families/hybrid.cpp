@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "model/families/parts.h"
+#include "model/config_parts.h"
 #include "model/families/readers.h"
 
 namespace foretoken {

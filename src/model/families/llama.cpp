@@ -1,7 +1,7 @@
 // Decoders of norm, grouped attention, norm, gated MLP, and what their families change about it.
 #include <fmt/format.h>
 
-#include "model/families/parts.h"
+#include "model/config_parts.h"
 #include "model/families/readers.h"
 
 namespace foretoken {

@@ -1,5 +1,5 @@
 // MiniMax-Text-01, M2 and M3.
-#include "model/families/parts.h"
+#include "model/config_parts.h"
 #include "model/families/readers.h"
 
 namespace foretoken {

@@ -2,7 +2,6 @@
 // of it. (onnx.proto, IR version 3 to 10.)
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -90,10 +89,5 @@ struct OnnxLimits {
   size_t max_bodies = 2'000;     // of control flow
   int max_nesting = 16;          // graphs within graphs, functions within functions
 };
-
-// `folder`: where the files of external data are looked for; empty: nowhere. InputError names the byte.
-OnnxFile parse_onnx(std::string_view content, const std::string& source, const std::filesystem::path& folder = {},
-                    const OnnxLimits& limits = {});
-OnnxFile read_onnx_file(const std::filesystem::path& path, const OnnxLimits& limits = {});
 
 }  // namespace foretoken

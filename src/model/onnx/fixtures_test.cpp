@@ -4,6 +4,8 @@
 #include <cstdlib>
 
 #include "model/onnx/graph.h"
+#include "model/onnx/read_file.h"
+#include "model/onnx/read_graph.h"
 #include "model/onnx/summary.h"
 
 namespace foretoken::fixtures_test {

@@ -1,8 +1,5 @@
 #include "model/onnx/graph.h"
 
-#include "model/onnx/graph_json.h"
-#include "model/onnx/inference.h"
-
 namespace foretoken {
 
 const OnnxAttribute* OnnxNode::attribute(std::string_view wanted) const {
@@ -35,17 +32,6 @@ std::vector<std::vector<int64_t>> tensor_readers(const OnnxGraph& graph) {
     }
   }
   return readers;
-}
-
-OnnxGraph import_onnx(const OnnxFile& file, const OnnxOptions& options) {
-  OnnxGraph graph = link_onnx(file, options);
-  infer_shapes(graph);
-  return graph;
-}
-
-OnnxGraph read_onnx(const std::filesystem::path& path, const OnnxOptions& options) {
-  if (path.extension() == ".json") return read_graph_json(path, options);
-  return import_onnx(read_onnx_file(path, options.limits), options);
 }
 
 }  // namespace foretoken

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -85,14 +84,8 @@ struct OnnxOptions {
   OnnxLimits limits;
 };
 
-// The whole way: read, link, infer. A file that ends in .json is read as graph_json.h describes, any other as ONNX.
-// InputError for a broken file, a cycle, a tensor nobody makes, sizes that contradict each other, and for symbolic
-// dimensions without a size, which it lists.
-OnnxGraph read_onnx(const std::filesystem::path& path, const OnnxOptions& options = {});
-
-// The parts of it.
+// The nodes of a file in an order in which they can run, without shapes.
 OnnxGraph link_onnx(const OnnxFile& file, const OnnxOptions& options);
-OnnxGraph import_onnx(const OnnxFile& file, const OnnxOptions& options);  // linked, with shapes
 
 // Nodes that read each tensor, in the order of the graph.
 std::vector<std::vector<int64_t>> tensor_readers(const OnnxGraph& graph);

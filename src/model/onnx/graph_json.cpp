@@ -138,9 +138,4 @@ OnnxFile parse_graph_json(const JsonView& document) {
   return file;
 }
 
-OnnxGraph read_graph_json(const std::filesystem::path& path, const OnnxOptions& options) {
-  const Json document = read_json_file(path);
-  return import_onnx(parse_graph_json(JsonView(document, path.string())), options);
-}
-
 }  // namespace foretoken

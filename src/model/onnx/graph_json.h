@@ -6,14 +6,11 @@
 // Operators carry ONNX's names where they mean the same; others are costed as traffic of their stated shapes.
 #pragma once
 
-#include <filesystem>
-
 #include "base/json.h"
 #include "model/onnx/graph.h"
 
 namespace foretoken {
 
 OnnxFile parse_graph_json(const JsonView& document);
-OnnxGraph read_graph_json(const std::filesystem::path& path, const OnnxOptions& options = {});
 
 }  // namespace foretoken

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "model/onnx/read_graph.h"
 #include "model/onnx/summary.h"
 
 namespace foretoken::graph_json_test {

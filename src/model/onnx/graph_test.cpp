@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "model/onnx/read_graph.h"
 #include "model/onnx/summary.h"
 #include "model/onnx/test_graphs.h"
 #include "model/onnx/work.h"

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "model/onnx/einsum.h"
 #include "model/onnx/multiplication.h"
-#include "model/onnx/operators/list.h"
+#include "model/onnx/onnx_operator.h"
 #include "model/onnx/windows.h"
 #include "model/onnx/work.h"
 

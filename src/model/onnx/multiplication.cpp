@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "model/onnx/inference.h"
+#include "model/onnx/node_inference.h"
 
 namespace foretoken {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "model/onnx/activation_peak.h"
 #include "model/onnx/node_view.h"
-#include "model/onnx/operators/list.h"
+#include "model/onnx/onnx_operator.h"
 #include "model/onnx/work.h"
 
 namespace foretoken {

@@ -8,6 +8,7 @@
 
 #include "model/onnx/builder.h"
 #include "model/onnx/graph.h"
+#include "model/onnx/read_graph.h"
 
 namespace foretoken {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/onnx/operators/list.h"
+#include "model/onnx/onnx_operator.h"
 
 namespace foretoken {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "model/shapes.h"
-#include "network/process_group.h"
-#include "network/protocol.h"
+#include "network/transfer/process_group.h"
+#include "network/transfer/protocol.h"
 
 namespace foretoken {
 

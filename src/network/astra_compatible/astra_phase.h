@@ -1,7 +1,8 @@
 // One phase: a collective of one chunk on one dimension.
 #pragma once
 
-#include "network/astra_compatible/astra_run.h"
+#include "model/shapes.h"
+#include "network/astra_compatible/astra_dimension.h"
 
 namespace foretoken {
 

@@ -11,7 +11,7 @@
 #include "base/range.h"
 #include "base/text.h"
 #include "network/astra_compatible/astra_phase.h"
-#include "network/refusal.h"
+#include "network/transfer/refusal.h"
 
 namespace foretoken {
 namespace {

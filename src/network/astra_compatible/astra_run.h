@@ -3,24 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "model/shapes.h"
+#include "network/astra_compatible/astra_dimension.h"
 
 namespace foretoken {
-
-enum class AstraTopology { ring, fully_connected, network_switch };
-enum class AstraAlgorithm { ring, direct, halving_doubling, double_binary_tree };
-
-struct AstraDimension {
-  AstraTopology topology = AstraTopology::ring;
-  AstraAlgorithm algorithm = AstraAlgorithm::ring;
-  int64_t npus = 1;
-  double bandwidth_gib_per_s = 0;  // ASTRA-sim writes GB/s and means 2^30
-  double latency_ns = 0;
-};
 
 struct AstraRun {
   CollectiveKind kind = CollectiveKind::all_reduce;  // all-reduce, all-gather, reduce-scatter or all-to-all
@@ -32,12 +20,6 @@ struct AstraRun {
   int64_t endpoint_ns = 0;  // endpoint-delay
   double local_memory_gb_per_s = 0;
   bool congestion_aware = false;
-};
-
-// Nanoseconds until the last NPU is done, or why there is no closed form.
-struct AstraTime {
-  std::optional<int64_t> nanoseconds;
-  std::string no_closed_form;
 };
 
 // InputError for what ASTRA-sim itself would not finish.

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "hardware/generation.h"
-#include "network/collective.h"
+#include "network/transfer/collective.h"
 
 namespace foretoken {
 

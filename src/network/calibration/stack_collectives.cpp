@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "network/collective.h"
+#include "network/transfer/collective.h"
 
 namespace foretoken {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "network/refusal.h"
+#include "network/transfer/refusal.h"
 
 namespace foretoken {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "network/flow/fair_sharing.h"
 #include "network/topology/router.h"
-#include "network/transfer_plan.h"
+#include "network/transfer/transfer_plan.h"
 
 namespace foretoken {
 

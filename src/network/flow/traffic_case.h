@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "network/topology/router.h"
 #include "network/topology/topology.h"
-#include "network/transfer_plan.h"
+#include "network/transfer/transfer_plan.h"
 
 namespace foretoken {
 

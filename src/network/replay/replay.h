@@ -9,15 +9,10 @@
 #include "base/simulated_time.h"
 #include "network/replay/matching.h"
 #include "network/replay/network.h"
+#include "network/replay/node_run.h"
 #include "network/replay/workload.h"
 
 namespace foretoken {
-
-// A collective runs from this rank's arrival, a receive from when it is posted.
-struct NodeRun {
-  Picoseconds start = -1;
-  Picoseconds finish = -1;
-};
 
 // Where a rank's time went, from 0 to the end of the last rank. The parts add up to that: what is under way counts for
 // the first that applies.

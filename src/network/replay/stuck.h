@@ -5,7 +5,8 @@
 #include <string>
 
 #include "network/replay/matching.h"
-#include "network/replay/replay.h"
+#include "network/replay/node_run.h"
+#include "network/replay/workload.h"
 
 namespace foretoken {
 

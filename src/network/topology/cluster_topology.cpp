@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "network/topology/clos.h"
-#include "network/topology/kinds/list.h"
+#include "network/topology/topology_kind.h"
 
 namespace foretoken {
 namespace {

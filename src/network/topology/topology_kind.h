@@ -40,6 +40,11 @@ struct TopologyKind {
   NetworkGraph (*make)(const TopologyPart& part);
 };
 
+// Every kind; listed in kinds/list.cpp.
+std::span<const TopologyKind> topology_kinds();
+const TopologyKind& topology_kind(std::string_view name);  // InputError with the nearest name
+std::vector<std::string> topology_kind_names();
+
 // InputError when a part would have more links than we care to keep in memory.
 void check_link_count(const TopologyPart& part, double links);
 inline constexpr double most_topology_links = 1 << 26;

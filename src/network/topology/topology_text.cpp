@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/quantity_text.h"
 #include "base/text.h"
-#include "network/topology/kinds/list.h"
 #include "network/topology/product.h"
+#include "network/topology/topology_kind.h"
 
 namespace foretoken {
 namespace {

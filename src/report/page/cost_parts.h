@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "report/drawing/html_page.h"
 #include "report/energy_report.h"
-#include "report/page/html_page.h"
 
 namespace foretoken {
 

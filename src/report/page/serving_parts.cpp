@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "report/page/line_chart.h"
+#include "report/drawing/line_chart.h"
 #include "report/page/step_parts.h"
 
 namespace foretoken {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compose/serving_memory.h"
-#include "report/page/html_page.h"
+#include "report/drawing/html_page.h"
 #include "report/page/trust_panel.h"
 #include "serving/results/latency_curves.h"
 #include "serving/results/typical_steps.h"

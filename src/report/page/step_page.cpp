@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "report/drawing/line_chart.h"
 #include "report/json_parts.h"
-#include "report/page/line_chart.h"
 #include "report/page/step_parts.h"
 #include "report/step_report.h"
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "report/page/line_chart.h"
+#include "report/drawing/line_chart.h"
 #include "report/roofline_svg.h"
 
 namespace foretoken {

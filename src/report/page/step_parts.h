@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "hardware/device.h"
-#include "report/page/html_page.h"
+#include "report/drawing/html_page.h"
 #include "report/serving_breakdown.h"
 
 namespace foretoken {

@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "report/drawing/html_page.h"
+#include "report/drawing/line_chart.h"
+#include "report/drawing/svg.h"
 #include "report/json_parts.h"
-#include "report/page/html_page.h"
-#include "report/page/line_chart.h"
 #include "report/page/step_parts.h"
-#include "report/svg.h"
 #include "report/training_report.h"
 
 namespace foretoken {

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "hardware/catalogue.h"
-#include "report/page/line_chart.h"
+#include "report/drawing/line_chart.h"
 
 namespace foretoken {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/estimate.h"
 #include "compose/step_estimate.h"
 #include "hardware/node.h"
-#include "report/page/html_page.h"
+#include "report/drawing/html_page.h"
 #include "report/published_accuracy.h"
 
 namespace foretoken {

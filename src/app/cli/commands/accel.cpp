@@ -6,6 +6,7 @@
 #include "accelerator/formats/problem_json.h"
 #include "accelerator/formats/timeloop_output.h"
 #include "accelerator/mapper/mapper.h"
+#include "accelerator/mapping_text.h"
 #include "accelerator/sparse/description_file.h"
 #include "accelerator/sparse/sparse_evaluator.h"
 #include "accelerator/sparse/timeloop_sparsity.h"

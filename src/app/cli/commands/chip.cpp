@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "accelerator/conv_layers.h"
 #include "accelerator/row_stationary/published_layers.h"
+#include "accelerator/workload/conv_layers.h"
 #include "app/cli/commands/list.h"
 #include "app/cli/layer_flags.h"
 #include "app/cli/shipped_file.h"

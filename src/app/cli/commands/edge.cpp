@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "compose/step_estimate.h"
+#include "model/onnx/read_graph.h"
 #include "report/device_notes.h"
 #include "report/edge_model_report.h"
 #include "report/graph_run_report.h"

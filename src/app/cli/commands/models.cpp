@@ -5,6 +5,7 @@
 
 #include "app/cli/commands/list.h"
 #include "app/cli/graph_flags.h"
+#include "model/onnx/read_graph.h"
 #include "report/graph_report.h"
 #include "report/model_report.h"
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "model/onnx/inference.h"
+#include "model/onnx/node_inference.h"
 
 namespace foretoken::onnx_rules {
 

@@ -1,4 +1,4 @@
-#include "model/onnx/operators/list.h"
+#include "model/onnx/onnx_operator.h"
 
 #include <map>
 #include <utility>

@@ -1,7 +1,7 @@
 // The shape rules of operators, by kind. A rule reads its node's inputs and attributes and sets its outputs.
 #pragma once
 
-#include "model/onnx/inference.h"
+#include "model/onnx/node_inference.h"
 
 namespace foretoken::onnx_rules {
 

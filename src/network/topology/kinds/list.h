@@ -1,15 +1,10 @@
-// The kinds of topology there are.
+// One function per kind of topology, each in a file of its own or of its relatives.
 #pragma once
 
 #include "network/topology/topology_kind.h"
 
 namespace foretoken {
 
-std::span<const TopologyKind> topology_kinds();
-const TopologyKind& topology_kind(std::string_view name);  // InputError with the nearest name
-std::vector<std::string> topology_kind_names();
-
-// One function per kind, each in a file of its own or of its relatives.
 TopologyKind switch_kind();
 TopologyKind fully_connected_kind();
 TopologyKind pcie_kind();
