@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "base/kinds.h"
+
 namespace foretoken {
 namespace {
 
@@ -99,15 +101,11 @@ int find_tensor(const Problem& problem, std::string_view name) {
 }
 
 std::vector<std::string> dimension_names(const Problem& problem) {
-  std::vector<std::string> names;
-  for (const ProblemDimension& dimension : problem.dimensions) names.push_back(dimension.name);
-  return names;
+  return kind_names(problem.dimensions);
 }
 
 std::vector<std::string> tensor_names(const Problem& problem) {
-  std::vector<std::string> names;
-  for (const ProblemTensor& tensor : problem.tensors) names.push_back(tensor.name);
-  return names;
+  return kind_names(problem.tensors);
 }
 
 bool uses_dimension(const ProblemTensor& tensor, int dimension) {

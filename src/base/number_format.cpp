@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/kinds.h"
 #include "base/text.h"
 
 namespace foretoken {
@@ -80,9 +81,7 @@ std::optional<DType> dtype_from_name(std::string_view name) {
 }
 
 std::vector<std::string> dtype_names() {
-  std::vector<std::string> names;
-  for (const DTypeFacts& row : dtypes) names.emplace_back(row.name);
-  return names;
+  return kind_names(dtypes);
 }
 
 const SchemeFacts& facts(Scheme scheme) {
@@ -100,9 +99,7 @@ std::optional<Scheme> scheme_from_name(std::string_view name) {
 }
 
 std::vector<std::string> scheme_names() {
-  std::vector<std::string> names;
-  for (const SchemeFacts& row : schemes) names.emplace_back(row.name);
-  return names;
+  return kind_names(schemes);
 }
 
 Scheme plain_scheme(DType dtype) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/kinds.h"
 #include "base/text.h"
 
 namespace foretoken {
@@ -50,9 +51,7 @@ double fallback_value(const KernelParameter& parameter) {
 }  // namespace
 
 std::vector<std::string> kernel_family_names() {
-  std::vector<std::string> names;
-  for (const KernelFamily& family : kernel_families()) names.push_back(family.name);
-  return names;
+  return kind_names(kernel_families());
 }
 
 const KernelFamily* find_kernel_family(std::string_view name) {
@@ -65,10 +64,8 @@ const KernelFamily* find_kernel_family(std::string_view name) {
 const KernelFamily& kernel_family(std::string_view name, const std::string& source) {
   if (const KernelFamily* family = find_kernel_family(name)) return *family;
   const std::vector<std::string> names = kernel_family_names();
-  throw InputError({.source = source,
-                    .value = printable(name),
-                    .expected = fmt::format("a kernel family: {}", fmt::join(names, ", ")),
-                    .suggestion = nearest_name(name, names).value_or("")});
+  fail_unknown_name(name, names,
+                    {.source = source, .expected = fmt::format("a kernel family: {}", fmt::join(names, ", "))});
 }
 
 std::string_view kernel_variant(std::string_view text) {

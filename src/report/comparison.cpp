@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/kinds.h"
 #include "base/text.h"
 #include "report/drawing/html_page.h"
 #include "report/drawing/line_chart.h"
@@ -277,9 +278,7 @@ double Comparison::parts_difference() const {
 }
 
 std::vector<std::string> comparable_commands() {
-  std::vector<std::string> names;
-  for (const ComparableCommand& one : comparable) names.emplace_back(one.name);
-  return names;
+  return kind_names(comparable);
 }
 
 std::string Comparison::failure() const {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/kinds.h"
 #include "base/simulated_time.h"
 #include "base/text.h"
 #include "report/kv_tier_report.h"
@@ -226,9 +227,7 @@ Json rate_json(double rate) {
 }  // namespace
 
 std::vector<std::string> latency_metric_names() {
-  std::vector<std::string> names;
-  for (const LatencyMetric& metric : latency_metrics) names.emplace_back(metric.name);
-  return names;
+  return kind_names(latency_metrics);
 }
 
 int64_t ServingReport::replica_count() const {

@@ -8,6 +8,7 @@
 
 #include "accelerator/dataflow/maestro_text.h"
 #include "base/file.h"
+#include "base/kinds.h"
 
 namespace foretoken {
 namespace {
@@ -39,9 +40,7 @@ DataflowHardware parse_dataflow_hardware(std::string_view text, const std::strin
     const auto key = std::ranges::find_if(
         hardware_keys, [&](const HardwareKey& known) { return word == known.name || word == known.older_name; });
     if (key == hardware_keys.end()) {
-      std::vector<std::string> names;
-      for (const HardwareKey& known : hardware_keys) names.emplace_back(known.name);
-      words.fail_unknown(word, "a name such as num_pes or l2_size_cstr", names);
+      words.fail_unknown(word, "a name such as num_pes or l2_size_cstr", kind_names(hardware_keys));
     }
     hardware.*key->value = words.take_integer({1, unlimited_hardware});
   }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/kinds.h"
 
 namespace foretoken {
 namespace {
@@ -72,16 +73,12 @@ std::string_view layer_type_name(DataflowLayerType type) {
 }
 
 std::optional<DataflowLayerType> layer_type_named(std::string_view name) {
-  for (const LayerTypeEntry& entry : layer_types()) {
-    if (entry.name == name) return entry.type;
-  }
-  return std::nullopt;
+  const LayerTypeEntry* const entry = find_kind(layer_types(), name);
+  return entry == nullptr ? std::nullopt : std::optional(entry->type);
 }
 
 std::vector<std::string> layer_type_names() {
-  std::vector<std::string> names;
-  for (const LayerTypeEntry& entry : layer_types()) names.emplace_back(entry.name);
-  return names;
+  return kind_names(layer_types());
 }
 
 int64_t DataflowLayer::stride(LayerDim dim) const {

@@ -6,6 +6,7 @@
 
 #include "accelerator/dataflow/dataflow_file.h"
 #include "base/error.h"
+#include "base/kinds.h"
 
 namespace foretoken {
 namespace {
@@ -50,14 +51,7 @@ std::vector<NamedDataflow> read_dataflow_library(const std::filesystem::path& fo
 }
 
 const NamedDataflow& find_dataflow(std::span<const NamedDataflow> library, const std::string& name) {
-  const auto found = std::ranges::find(library, name, &NamedDataflow::name);
-  if (found != library.end()) return *found;
-  std::vector<std::string> names;
-  for (const NamedDataflow& known : library) names.push_back(known.name);
-  throw InputError({.source = "--dataflow",
-                    .value = printable(name),
-                    .expected = fmt::format("one of {}", fmt::join(names, ", ")),
-                    .suggestion = nearest_name(name, names).value_or("")});
+  return kind_named(library, name, {.source = "--dataflow"});
 }
 
 std::vector<Directive> directives_for(const DataflowLayer& layer, const NamedDataflow& dataflow) {

@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "base/error.h"
+#include "base/kinds.h"
 #include "base/text.h"
 
 namespace foretoken {
@@ -129,13 +130,7 @@ std::vector<std::string> name_list(const JsonView& view) {
 }
 
 TimeloopDirective::Kind read_directive_kind(const JsonView& view) {
-  const std::string typed = view.string();
-  std::vector<std::string> names;
-  for (const DirectiveName& known : directive_names) {
-    if (known.name == typed) return known.kind;
-    names.emplace_back(known.name);
-  }
-  view.fail("temporal, spatial, dataspace, bypass or utilization", nearest_name(typed, names).value_or(""));
+  return kind_in(view, directive_names, "temporal, spatial, dataspace, bypass or utilization").kind;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/kinds.h"
 #include "base/portable_math.h"
 
 namespace foretoken {
@@ -221,9 +222,7 @@ std::optional<PimKernel> prim_kernel(const PimDevice& device, std::string_view b
 }
 
 std::vector<std::string> prim_benchmark_names() {
-  std::vector<std::string> names;
-  for (const PrimBenchmark& benchmark : prim_benchmarks) names.emplace_back(benchmark.name);
-  return names;
+  return kind_names(prim_benchmarks);
 }
 
 }  // namespace foretoken

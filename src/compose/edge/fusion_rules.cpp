@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/kinds.h"
 #include "compose/edge/transposes.h"
 #include "model/onnx/node_view.h"
 
@@ -31,13 +32,7 @@ constexpr NamedCondition conditions[] = {
 constexpr std::string_view activation_kinds[] = {"none", "relu", "clip", "swish"};
 
 FusionCondition read_condition(const JsonView& view) {
-  const std::string name = view.string();
-  std::vector<std::string> names;
-  for (const NamedCondition& known : conditions) {
-    if (known.name == name) return known.condition;
-    names.emplace_back(known.name);
-  }
-  view.fail(fmt::format("one of {}", fmt::join(names, ", ")), nearest_name(name, names).value_or(""));
+  return kind_in(view, conditions).condition;
 }
 
 // A rule as its file has it: some nodes may be missing from a match.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/kinds.h"
 #include "base/range.h"
 #include "base/text.h"
 
@@ -298,16 +299,12 @@ std::string_view edge_kind_name(EdgeKernelKind kind) {
 }
 
 std::optional<EdgeKernelKind> edge_kind_from_name(std::string_view name) {
-  for (const KindFacts& facts : kinds) {
-    if (facts.name == name) return facts.kind;
-  }
-  return std::nullopt;
+  const KindFacts* const facts = find_kind(kinds, name);
+  return facts == nullptr ? std::nullopt : std::optional(facts->kind);
 }
 
 std::vector<std::string> edge_kind_names() {
-  std::vector<std::string> names;
-  for (const KindFacts& facts : kinds) names.emplace_back(facts.name);
-  return names;
+  return kind_names(kinds);
 }
 
 int edge_operator_count(EdgeKernelKind kind) {
@@ -316,15 +313,7 @@ int edge_operator_count(EdgeKernelKind kind) {
 
 EdgeKernel parse_edge_kernel(std::string_view kind, std::string_view parameters, const std::string& source, int line) {
   const std::optional<EdgeKernelKind> known = edge_kind_from_name(kind);
-  if (!known) {
-    const std::vector<std::string> names = edge_kind_names();
-    throw InputError({.source = source,
-                      .line = line,
-                      .path = "kind",
-                      .value = printable(kind),
-                      .expected = fmt::format("one of {}", fmt::join(names, ", ")),
-                      .suggestion = nearest_name(kind, names).value_or("")});
-  }
+  if (!known) fail_unknown_name(kind, edge_kind_names(), {.source = source, .line = line, .path = "kind"});
   ParameterText text(parameters, source, line);
   EdgeKernel kernel{.kind = *known};
   switch (facts_of(*known).sizes) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/kinds.h"
 
 namespace foretoken {
 
@@ -16,20 +17,11 @@ std::span<const CollectiveAlgorithm> collective_algorithms() {
 }
 
 std::vector<std::string> collective_algorithm_names() {
-  std::vector<std::string> names;
-  for (const CollectiveAlgorithm& algorithm : collective_algorithms()) names.emplace_back(algorithm.name);
-  return names;
+  return kind_names(collective_algorithms());
 }
 
 const CollectiveAlgorithm& collective_algorithm(std::string_view name) {
-  for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {
-    if (algorithm.name == name) return algorithm;
-  }
-  const std::vector<std::string> names = collective_algorithm_names();
-  throw InputError({.source = "collective algorithm",
-                    .value = printable(name),
-                    .expected = fmt::format("one of {}", fmt::join(names, ", ")),
-                    .suggestion = nearest_name(name, names).value_or("")});
+  return kind_named(collective_algorithms(), name, {.source = "collective algorithm"});
 }
 
 }  // namespace foretoken

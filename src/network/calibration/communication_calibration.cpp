@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/kinds.h"
 #include "base/portable_math.h"
 
 namespace foretoken {
@@ -43,10 +44,7 @@ Curve curve_of(const JsonView& view) {
 }
 
 const LawKind& law_of(const JsonView& view) {
-  if (const LawKind* kind = find_law(view.string())) return *kind;
-  std::vector<std::string> names;
-  for (const LawKind& kind : all_laws()) names.emplace_back(kind.name);
-  view.fail(fmt::format("one of {}", fmt::join(names, ", ")), nearest_name(view.string(), names).value_or(""));
+  return kind_in(view, all_laws());
 }
 
 std::vector<double> offsets_of(const JsonView& view, size_t count) {

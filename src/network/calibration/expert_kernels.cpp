@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/kinds.h"
+
 namespace foretoken {
 namespace {
 
@@ -28,10 +30,7 @@ std::span<const ExpertKernel> all_expert_kernels() {
 }
 
 const ExpertKernel* find_expert_kernel(std::string_view name) {
-  for (const ExpertKernel& kernel : all_expert_kernels()) {
-    if (kernel.name == name) return &kernel;
-  }
-  return nullptr;
+  return find_kind(all_expert_kernels(), name);
 }
 
 std::vector<CommunicationCall> expert_calls(const ExpertKernel& kernel, ExpertDirection direction,

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/kinds.h"
 #include "base/quantity_text.h"
 #include "base/text.h"
 #include "network/topology/product.h"
@@ -65,17 +66,16 @@ std::string_view example_of(SettingUnit unit) {
 void read_setting(TopologyPart& part, const TopologyKind& kind, std::string_view item, size_t equals) {
   const std::string name(trimmed(item.substr(0, equals)));
   const std::string_view value = trimmed(item.substr(equals + 1));
-  std::vector<std::string> names;
-  for (const TopologySetting& known : kind.settings) {
-    names.emplace_back(known.name);
-    if (known.name != name) continue;
-    const std::optional<double> number = parse_in(known.unit, value);
-    if (!number) reject(item, std::string(example_of(known.unit)));
-    part.settings.emplace_back(name, *number);
-    return;
+  const TopologySetting* const known = find_kind(kind.settings, name);
+  if (known == nullptr) {
+    reject(item,
+           kind.settings.empty() ? fmt::format("no settings for {}", kind.name)
+                                 : fmt::format("a setting of {}", kind.name),
+           nearest_name(name, kind_names(kind.settings)).value_or(""));
   }
-  reject(item, names.empty() ? fmt::format("no settings for {}", kind.name) : fmt::format("a setting of {}", kind.name),
-         nearest_name(name, names).value_or(""));
+  const std::optional<double> number = parse_in(known->unit, value);
+  if (!number) reject(item, std::string(example_of(known->unit)));
+  part.settings.emplace_back(name, *number);
 }
 
 void read_links(TopologyPart& part, const TopologyKind& kind, std::string_view text) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/kinds.h"
 #include "base/quantity_text.h"
 #include "base/text.h"
 
@@ -46,10 +47,8 @@ LatencySlo parse_slo(std::string_view text, const std::string& flag) {
     return equal_ignoring_case(name, one.name) || equal_ignoring_case(name, one.also);
   });
   if (name.empty() || found == std::end(slo_metrics)) {
-    std::vector<std::string> known;
-    for (const SloMetricName& one : slo_metrics) known.emplace_back(one.name);
-    throw slo_error(flag, name.empty() ? text : name, fmt::format("one of {}", fmt::join(known, ", ")),
-                    nearest_name(name, known).value_or(""));
+    const std::vector<std::string> known = kind_names(slo_metrics);
+    throw slo_error(flag, name.empty() ? text : name, one_of(known), nearest_name(name, known).value_or(""));
   }
   LatencySlo slo{.metric = found->metric};
   std::string_view limit = without_spaces(text.substr(sign + 1));

@@ -1,6 +1,7 @@
 #include "kernel/fewshot/spaces/list.h"
 
 #include "base/error.h"
+#include "base/kinds.h"
 
 namespace foretoken {
 
@@ -16,15 +17,7 @@ std::vector<double> drawn_features(const ArchitectureSpace& space, std::span<con
 }
 
 const ArchitectureSpace& architecture_space(std::string_view name) {
-  std::vector<std::string> names;
-  for (const ArchitectureSpace& space : architecture_spaces()) {
-    if (space.name == name) return space;
-    names.emplace_back(space.name);
-  }
-  throw InputError({.source = "--space",
-                    .value = std::string(name),
-                    .expected = "a space of architectures",
-                    .suggestion = nearest_name(name, names).value_or("")});
+  return kind_named(architecture_spaces(), name, {.source = "--space", .expected = "a space of architectures"});
 }
 
 }  // namespace foretoken

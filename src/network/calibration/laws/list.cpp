@@ -1,5 +1,7 @@
 #include "network/calibration/laws/list.h"
 
+#include "base/kinds.h"
+
 namespace foretoken {
 
 // Add your line here; the name is that of the calibration files.
@@ -17,10 +19,7 @@ std::span<const LawKind> all_laws() {
 }
 
 const LawKind* find_law(std::string_view name) {
-  for (const LawKind& kind : all_laws()) {
-    if (kind.name == name) return &kind;
-  }
-  return nullptr;
+  return find_kind(all_laws(), name);
 }
 
 }  // namespace foretoken

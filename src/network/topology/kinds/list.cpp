@@ -1,5 +1,6 @@
 // Add your line here; the name in it is what users type.
 #include "network/topology/kinds/list.h"
+#include "base/kinds.h"
 
 #include "base/error.h"
 
@@ -14,20 +15,11 @@ std::span<const TopologyKind> topology_kinds() {
 }
 
 std::vector<std::string> topology_kind_names() {
-  std::vector<std::string> names;
-  for (const TopologyKind& kind : topology_kinds()) names.emplace_back(kind.name);
-  return names;
+  return kind_names(topology_kinds());
 }
 
 const TopologyKind& topology_kind(std::string_view name) {
-  for (const TopologyKind& kind : topology_kinds()) {
-    if (kind.name == name) return kind;
-  }
-  const std::vector<std::string> names = topology_kind_names();
-  throw InputError({.source = "topology",
-                    .value = printable(name),
-                    .expected = "a kind of topology",
-                    .suggestion = nearest_name(name, names).value_or("")});
+  return kind_named(topology_kinds(), name, {.source = "topology", .expected = "a kind of topology"});
 }
 
 }  // namespace foretoken

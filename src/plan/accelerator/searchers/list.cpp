@@ -1,6 +1,7 @@
 #include "plan/accelerator/searchers/list.h"
 
 #include "base/error.h"
+#include "base/kinds.h"
 
 namespace foretoken {
 namespace {
@@ -20,15 +21,7 @@ std::span<const SearcherKind> all_searchers() {
 }
 
 const SearcherKind& searcher_named(std::string_view name) {
-  std::vector<std::string> names;
-  for (const SearcherKind& kind : searcher_kinds) {
-    if (kind.name == name) return kind;
-    names.emplace_back(kind.name);
-  }
-  throw InputError({.source = "method",
-                    .value = printable(name),
-                    .expected = "a way to search designs",
-                    .suggestion = nearest_name(name, names).value_or("")});
+  return kind_named(searcher_kinds, name, {.source = "method", .expected = "a way to search designs"});
 }
 
 }  // namespace foretoken
