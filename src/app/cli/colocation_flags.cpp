@@ -111,7 +111,7 @@ void check_same_device(const std::vector<ReplicaGroup>& groups) {
 
 void ColocationFlags::declare(Options& options) {
   options.heading(sharing_heading);
-  options.texts(
+  options.settings(
       colocate_flag, engines,
       "An engine, once for each: flags without their dashes as in --replica, and load-share (of the "
       "requests), mps-percentage (of the processors), mig (a profile of the device: 1g, 2g, 3g, 4g, 7g of an H100): "

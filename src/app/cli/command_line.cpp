@@ -1,6 +1,7 @@
 #include "app/cli/command_line.h"
 
 #include <algorithm>
+#include <iostream>
 #include <optional>
 #include <ostream>
 #include <sstream>
@@ -10,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/cli/command.h"
+#include "app/cli/question.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "report/table.h"
@@ -90,10 +92,17 @@ InputError input_error(const CLI::App& root, const CLI::ParseError& error, const
   return InputError(problem);
 }
 
-std::string shell_line(const std::vector<std::string>& arguments) {
-  std::string line = "foretoken";
-  for (const std::string& word : arguments) line += " " + shell_word(word);
-  return line;
+Json read_spec(const std::string& file) {
+  if (file != "-") return read_json_file(file);
+  const JsonLimits limits;
+  std::string text;
+  std::vector<char> piece(1 << 16);
+  while (text.size() <= limits.max_bytes) {
+    std::cin.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    if (std::cin.gcount() == 0) break;
+    text.append(piece.data(), static_cast<size_t>(std::cin.gcount()));
+  }
+  return parse_json(text, "standard input", limits);
 }
 
 struct Declared {
@@ -117,12 +126,16 @@ class ParsedLine {
       if (std::find(arguments.begin(), arguments.end(), kind.name) == arguments.end()) continue;
       declared_.push_back({.app = child, .options = std::make_unique<Options>(*child), .command = kind.make()});
       declared_.back().command->declare(*declared_.back().options);
-      declared_.back().options->set_line(shell_line(arguments));
+      declared_.back().options->set_line("foretoken " + shell_text(arguments));
     }
     app_.add_flag("--json", as_json_, "Print one JSON document instead of text");
+    app_.add_option("--spec", spec_file_, "Ask the question in this JSON file (- = standard input); flags override it")
+        ->type_name("FILE");
+    app_.add_flag("--print-spec", print_spec_, "Print the question as JSON, for --spec, instead of answering it");
   }
 
-  // What to print instead of an answer: help, or the version. InputError for a line that says nothing sensible.
+  // What to print instead of an answer: help, the version or the question. InputError for a line that says nothing
+  // sensible.
   std::optional<std::string> parse() {
     std::vector<std::string> reversed = with_library_flags(arguments_);
     std::reverse(reversed.begin(), reversed.end());  // the parser takes them from the back
@@ -136,30 +149,26 @@ class ParsedLine {
     } catch (const CLI::ParseError& error) {
       throw input_error(app_, error, arguments_);
     }
-    return std::nullopt;
-  }
-
-  Answer run(const Library& library) const {
     for (const Declared& candidate : declared_) {
-      if (!candidate.app->parsed()) continue;
-      candidate.options->check_required();
-      Answer answer = candidate.command->run(library);
-      if (!answer.failure.empty()) {
-        answer.exit_status = answer_is_no;
-        answer.json.set("failure", answer.failure);
-      }
-      return answer;
+      if (candidate.app->parsed()) question_.emplace(*candidate.command, *candidate.options);
     }
-    throw InternalError("the parser requires a command");
+    ensure(question_.has_value(), "the parser requires a command");
+    if (spec_file_) question_->fill(read_spec(*spec_file_), *spec_file_ == "-" ? "standard input" : *spec_file_);
+    if (!print_spec_) return std::nullopt;
+    question_->check_required();
+    return question_->spec().dump() + "\n";
   }
 
+  const Question& question() const { return *question_; }
   bool as_json() const { return as_json_; }
 
  private:
   const std::vector<std::string>& arguments_;
   CLI::App app_{std::string(program_about), "foretoken"};
   std::vector<Declared> declared_;
-  bool as_json_ = false;
+  std::optional<Question> question_;
+  std::optional<std::string> spec_file_;
+  bool as_json_ = false, print_spec_ = false;
 };
 
 void print(const Answer& answer, bool as_json, std::ostream& out) {
@@ -175,7 +184,7 @@ int parse_and_run(const std::vector<std::string>& arguments, std::ostream& out) 
     out << *instead;
     return 0;
   }
-  const Answer answer = line.run(Library(Library::find()));
+  const Answer answer = line.question().answer(Library(Library::find()));
   print(answer, line.as_json(), out);
   return answer.exit_status;
 }
@@ -185,7 +194,13 @@ int parse_and_run(const std::vector<std::string>& arguments, std::ostream& out) 
 Answer answer_command(const std::vector<std::string>& arguments, const Library& library) {
   ParsedLine line(arguments);
   if (const auto instead = line.parse()) return {.text = *instead, .json = Json::object({{"help", *instead}})};
-  return line.run(library);
+  return line.question().answer(library);
+}
+
+Json spec_of_line(const std::vector<std::string>& arguments) {
+  ParsedLine line(arguments);
+  if (line.parse()) throw InputError({.source = "foretoken", .expected = "a command that answers a question"});
+  return line.question().spec();
 }
 
 CommandDeclaration declaration_of(const CommandKind& kind) {

@@ -12,6 +12,9 @@ namespace foretoken {
 // One command's answer, for those who print nothing: the suite, the web page, Python. InputError for wrong input.
 Answer answer_command(const std::vector<std::string>& arguments, const Library& library);
 
+// The question that a command line asks (question.h), whether it is complete or not.
+Json spec_of_line(const std::vector<std::string>& arguments);
+
 // A command with all its flags and subcommands.
 CommandDeclaration declaration_of(const CommandKind& kind);
 

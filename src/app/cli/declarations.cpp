@@ -24,6 +24,18 @@ std::string_view flag_kind_name(FlagKind kind) {
   return "";
 }
 
+std::string field_name(std::string_view flag) {
+  std::string name(flag.substr(std::min(flag.find_first_not_of('-'), flag.size())));
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+std::string flag_name(std::string_view field) {
+  std::string name = "--" + std::string(field);
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
 const FlagDeclaration* find_flag(const CommandDeclaration& command, std::string_view name) {
   for (const FlagDeclaration& flag : command.flags) {
     if (std::find(flag.names.begin(), flag.names.end(), name) != flag.names.end()) return &flag;

@@ -18,6 +18,7 @@ inline constexpr std::string_view program_about =
 inline constexpr std::string_view program_notes =
     "Start with `foretoken demo`. Each command teaches its flags: `foretoken step --help`.\n"
     "Every command takes --json: one JSON document on standard output and nothing else.\n"
+    "Every command takes --spec FILE and --print-spec: its flags as JSON (see `foretoken schema`).\n"
     "Exit status: 0 success; 3 the answer is that nothing fits or serves (`failure` in --json has the reason);\n"
     "2 wrong input; 1 a bug in foretoken.";
 
@@ -29,10 +30,13 @@ struct FlagDeclaration {
   std::vector<std::string> names;  // --tensor-parallel-size, -tp; without dashes: a word at its place
   FlagKind kind = FlagKind::text;
   std::string help;
-  std::string fallback = {};  // what holds when it is not given; empty where there is nothing to show
+  std::string fallback = {};   // what holds when it is not given; empty where there is nothing to show
+  Json usual = {};             // the same as a value of its own type; null where there is none
+  Json least = {}, most = {};  // of numbers; null where there is no bound
   std::vector<std::string> choices = {};
   std::string heading = {};
   bool required = false;
+  bool takes_settings = false;  // KEY=VALUE,...: an object in JSON
 
   bool is_positional() const { return !names.front().starts_with("-"); }
 };
@@ -41,7 +45,12 @@ struct CommandDeclaration {
   std::string name, summary, footer;
   std::vector<FlagDeclaration> flags;
   std::vector<CommandDeclaration> subcommands;
+  bool needs_subcommand = false;  // it asks nothing by itself
 };
+
+// The name of a flag in JSON and Python: --max-num-seqs is max_num_seqs.
+std::string field_name(std::string_view flag);
+std::string flag_name(std::string_view field);  // --max-num-seqs
 
 // Nothing where none has that name.
 const FlagDeclaration* find_flag(const CommandDeclaration& command, std::string_view name);

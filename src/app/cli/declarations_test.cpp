@@ -65,7 +65,15 @@ void check_each(const CommandDeclaration& command) {
   for (const FlagDeclaration& flag : command.flags) {
     EXPECT_THAT(flag.help, Not(IsEmpty())) << command.name << " " << flag.names.front();
     EXPECT_EQ(flag.kind == FlagKind::choice, !flag.choices.empty()) << command.name << " " << flag.names.front();
-    for (const std::string& name : flag.names) EXPECT_TRUE(names.insert(name).second) << command.name << " " << name;
+    for (const std::string& name : flag.names) {
+      EXPECT_TRUE(names.insert(name).second) << command.name << " " << name;
+      // The parser does not know short names of several letters.
+      const bool is_rewritten = name.size() > 2 && name[0] == '-' && name[1] != '-';
+      if (is_rewritten) {
+        EXPECT_NE(find_flag(command, with_library_flags({name}).front()), nullptr) << name;
+        EXPECT_NE(with_library_flags({name}).front(), name) << command.name;
+      }
+    }
   }
   for (const CommandDeclaration& subcommand : command.subcommands) check_each(subcommand);
 }

@@ -52,10 +52,11 @@ void check_memory(const Model& model, const FfnPool& pool) {
 
 void FfnFlags::declare(Options& options) {
   options.heading("Attention and feed-forward layers apart");
-  options.text(pool_flag, pool,
-               "Devices that run the feed-forward layers or experts of each replica, whose own -tp devices keep "
-               "attention and the KV cache: count=N, and device, attention-groups (of -tp devices that share them), "
-               "micro-batches, bandwidth (50GB/s out of each device), latency (us)");
+  options.settings(
+      pool_flag, pool,
+      "Devices that run the feed-forward layers or experts of each replica, whose own -tp devices keep "
+      "attention and the KV cache: count=N, and device, attention-groups (of -tp devices that share them), "
+      "micro-batches, bandwidth (50GB/s out of each device), latency (us)");
 }
 
 FfnPool FfnFlags::read(const Model& model, const Device& attention_device, const ParallelPlan& attention_plan,

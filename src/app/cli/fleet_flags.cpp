@@ -81,9 +81,9 @@ void FleetFlags::declare(Options& options) {
                "Share of the limits that each priority may use, as in 1,0.5: the rest is there for urgent requests");
 
   options.heading(regions_heading);
-  options.texts("--region", region_settings,
-                "Once for each region: name=eu,replicas=2,share=0.4,hours=6 (its part of the load, its day so much "
-                "ahead)");
+  options.settings("--region", region_settings,
+                   "Once for each region: name=eu,replicas=2,share=0.4,hours=6 (its part of the load, its day so much "
+                   "ahead)");
   options.choice("--region-policy", region_policy, {"nearest", "spill_over"},
                  "nearest = requests stay in their region; spill_over = they leave it when its queues are long");
   options.integer("--spill-limit", spill_limit, {.least = 0, .most = 1'000'000'000},

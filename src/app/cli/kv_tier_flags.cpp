@@ -47,7 +47,7 @@ BytesPerSecond speed_of(const std::string& key, const std::string& text) {
 
 void KvTierFlags::declare(Options& options) {
   options.heading(tiers_heading);
-  options.texts(tier_flag, tiers, kv_tier_help());
+  options.settings(tier_flag, tiers, kv_tier_help());
   options.integer("--kv-offloading-size", offloading_gib, {.least = 0, .most = 1'000'000},
                   "GiB of the host's memory for each node, as in vLLM: kind=host,size=...GiB before the tiers given");
   options.choice("--kv-write-policy", writes, {std::begin(tier_write_names), std::end(tier_write_names)},

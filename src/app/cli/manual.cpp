@@ -77,7 +77,8 @@ std::string manual_page(std::span<const CommandDeclaration> commands, const std:
   std::string page = fmt::format(".TH FORETOKEN 1 \"\" \"foretoken {}\" \"User Commands\"\n", version);
   page +=
       ".SH NAME\nforetoken \\- predict time, memory, energy and cost of ML workloads\n"
-      ".SH SYNOPSIS\n.B foretoken\n.I COMMAND\n[\\fIflags\\fR] [\\fB\\-\\-json\\fR]\n.br\n"
+      ".SH SYNOPSIS\n.B foretoken\n.I COMMAND\n[\\fIflags\\fR] [\\fB\\-\\-spec\\fR \\fIFILE\\fR] [\\fB\\-\\-json\\fR | "
+      "\\fB\\-\\-print\\-spec\\fR]\n.br\n"
       ".B foretoken\n[\\fICOMMAND\\fR] \\fB\\-\\-help\\fR\n.br\n.B foretoken \\-\\-version\n";
   page += fmt::format(".SH DESCRIPTION\n{}\n.PP\n{}\n", roff(program_about), roff(program_notes));
   page +=

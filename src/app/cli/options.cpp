@@ -1,6 +1,7 @@
 #include "app/cli/options.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -46,11 +47,9 @@ std::string range_words(std::string_view what, const Range<Number>& allowed) {
 }
 
 const std::map<std::string, std::string, std::less<>>& long_short_flags() {
-  static const std::map<std::string, std::string, std::less<>> names = {{"-tp", "--tensor-parallel-size"},
-                                                                        {"-pp", "--pipeline-parallel-size"},
-                                                                        {"-dp", "--data-parallel-size"},
-                                                                        {"-ep", "--expert-parallel-size"},
-                                                                        {"-cp", "--context-parallel-size"}};
+  static const std::map<std::string, std::string, std::less<>> names = {
+      {"-tp", "--tensor-parallel-size"}, {"-pp", "--pipeline-parallel-size"}, {"-dp", "--data-parallel-size"},
+      {"-ep", "--expert-parallel-size"}, {"-cp", "--context-parallel-size"},  {"-sc", "--speculative-config"}};
   return names;
 }
 
@@ -65,21 +64,38 @@ std::vector<std::string> comma_separated(const std::string& text) {
   return parts;
 }
 
+Json strings_json(const std::vector<std::string>& texts) {
+  Json list = Json::array();
+  for (const std::string& text : texts) list.push(text);
+  return list;
+}
+
 }  // namespace
 
 Options::Options(CLI::App& app) : app_(app) {}
 Options::~Options() = default;
 
-void Options::flag(const std::string& names, bool& target, const std::string& help) {
-  declared_.push_back({.names = comma_separated(names), .kind = FlagKind::flag, .help = help, .heading = heading_});
-  const std::vector<std::string>& all = declared_.back().names;
-  app_.add_flag(library_names(all) + ",!--no-" + all.front().substr(2), target, help)->group(heading_);
+bool OptionField::was_typed() const {
+  return on_line->count() > 0;
 }
 
-void Options::add(FlagDeclaration declaration, std::function<void(const std::string&, const std::string&)> take) {
+void Options::flag(const std::string& names, bool& target, const std::string& help) {
+  FlagDeclaration declaration{
+      .names = comma_separated(names), .kind = FlagKind::flag, .help = help, .usual = target, .heading = heading_};
+  const std::vector<std::string>& all = declaration.names;
+  CLI::Option* option = app_.add_flag(library_names(all) + ",!--no-" + all.front().substr(2), target, help);
+  option->group(heading_);
+  fields_.push_back({.declaration = std::move(declaration),
+                     .take = [&target](const std::string& value) { target = value == "true"; },
+                     .value = [&target] { return Json(target); },
+                     .on_line = option});
+}
+
+void Options::add(FlagDeclaration declaration, Take take, std::function<Json()> value) {
   const std::string flag = declaration.names.front();
-  const auto callback = [flag, take = std::move(take)](const CLI::results_t& results) {
-    for (const std::string& value : results) take(flag, value);
+  const auto take_one = [flag, take = std::move(take)](const std::string& text) { take(flag, text); };
+  const auto callback = [take_one](const CLI::results_t& results) {
+    for (const std::string& text : results) take_one(text);
     return true;
   };
   std::string help = declaration.help;
@@ -90,38 +106,68 @@ void Options::add(FlagDeclaration declaration, std::function<void(const std::str
   option->group(heading_)->type_name("")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   option->option_text(remark);
   option->expected(1, 1);
-  if (declaration.required) required_.emplace_back(flag, option);
   declaration.heading = heading_;
-  declared_.push_back(std::move(declaration));
+  fields_.push_back(
+      {.declaration = std::move(declaration), .take = take_one, .value = std::move(value), .on_line = option});
+}
+
+void Options::add_text(FlagDeclaration declaration, std::string& target) {
+  declaration.kind = FlagKind::text;
+  declaration.fallback = target;
+  if (!target.empty()) declaration.usual = target;
+  add(
+      std::move(declaration), [&target](const std::string&, const std::string& value) { target = value; },
+      [&target] { return Json(target); });
+}
+
+void Options::add_texts(FlagDeclaration declaration, std::vector<std::string>& target) {
+  declaration.kind = FlagKind::texts;
+  add(
+      std::move(declaration), [&target](const std::string&, const std::string& value) { target.push_back(value); },
+      [&target] { return strings_json(target); });
 }
 
 void Options::text(const std::string& names, std::string& target, const std::string& help, bool required) {
-  add({.names = comma_separated(names), .kind = FlagKind::text, .help = help, .fallback = target, .required = required},
-      [&target](const std::string&, const std::string& value) { target = value; });
+  add_text({.names = comma_separated(names), .help = help, .required = required}, target);
 }
 
 void Options::list(const std::string& names, std::vector<std::string>& target, const std::string& help, bool required) {
-  add({.names = comma_separated(names), .kind = FlagKind::list, .help = help, .required = required},
+  add(
+      {.names = comma_separated(names), .kind = FlagKind::list, .help = help, .required = required},
       [&target](const std::string&, const std::string& value) {
         for (std::string& part : comma_separated(value)) target.push_back(std::move(part));
-      });
+      },
+      [&target] { return strings_json(target); });
 }
 
 void Options::texts(const std::string& names, std::vector<std::string>& target, const std::string& help) {
-  add({.names = comma_separated(names), .kind = FlagKind::texts, .help = help},
-      [&target](const std::string&, const std::string& value) { target.push_back(value); });
+  add_texts({.names = comma_separated(names), .help = help}, target);
+}
+
+void Options::settings(const std::string& names, std::string& target, const std::string& help) {
+  add_text({.names = comma_separated(names), .help = help, .takes_settings = true}, target);
+}
+
+void Options::settings(const std::string& names, std::vector<std::string>& target, const std::string& help) {
+  add_texts({.names = comma_separated(names), .help = help, .takes_settings = true}, target);
 }
 
 void Options::integer(const std::string& names, int64_t& target, Range<int64_t> allowed, const std::string& help,
                       bool required) {
-  add({.names = comma_separated(names),
-       .kind = FlagKind::integer,
-       .help = help,
-       .fallback = required ? "" : fmt::format("{}", target),
-       .required = required},
+  FlagDeclaration declaration{.names = comma_separated(names),
+                              .kind = FlagKind::integer,
+                              .help = help,
+                              .fallback = required ? "" : fmt::format("{}", target),
+                              .required = required};
+  if (!required) declaration.usual = target;
+  if (allowed.least > std::numeric_limits<int64_t>::lowest()) declaration.least = allowed.least;
+  if (allowed.most < std::numeric_limits<int64_t>::max()) declaration.most = allowed.most;
+  add(
+      std::move(declaration),
       [&target, allowed](const std::string& flag, const std::string& value) {
         target = parse_size(flag, value, allowed);
-      });
+      },
+      [&target] { return Json(target); });
 }
 
 void Options::number(const std::string& names, double& target, Range<double> allowed, const std::string& help,
@@ -136,28 +182,38 @@ void Options::money(const std::string& names, double& target, Range<double> allo
 // `sign`: that may stand before the number.
 void Options::add_number(const std::string& names, double& target, Range<double> allowed, const std::string& help,
                          bool required, std::string_view sign) {
-  add({.names = comma_separated(names),
-       .kind = FlagKind::number,
-       .help = help,
-       .fallback = required ? "" : number_text(target),
-       .required = required},
+  FlagDeclaration declaration{.names = comma_separated(names),
+                              .kind = FlagKind::number,
+                              .help = help,
+                              .fallback = required ? "" : number_text(target),
+                              .required = required};
+  const auto is_finite = [](double bound) { return std::abs(bound) < std::numeric_limits<double>::max(); };
+  if (!required && is_finite(target)) declaration.usual = target;
+  if (is_finite(allowed.least)) declaration.least = allowed.least;
+  if (is_finite(allowed.most)) declaration.most = allowed.most;
+  add(
+      std::move(declaration),
       [&target, allowed, sign](const std::string& flag, const std::string& value) {
         const size_t from = value.starts_with(sign) ? sign.size() : 0;
         const std::optional<double> number = parse_number(std::string_view(value).substr(from));
         if (!number || *number < allowed.least || *number > allowed.most)
           fail(flag, value, range_words("a number", allowed));
         target = *number;
-      });
+      },
+      [&target] { return Json(target); });
 }
 
 void Options::choice(const std::string& names, std::string& target, std::vector<std::string> allowed,
                      const std::string& help, bool required) {
-  add({.names = comma_separated(names),
-       .kind = FlagKind::choice,
-       .help = help,
-       .fallback = target,
-       .choices = allowed,
-       .required = required},
+  FlagDeclaration declaration{.names = comma_separated(names),
+                              .kind = FlagKind::choice,
+                              .help = help,
+                              .fallback = target,
+                              .choices = allowed,
+                              .required = required};
+  if (!target.empty()) declaration.usual = target;
+  add(
+      std::move(declaration),
       [&target, allowed](const std::string& flag, const std::string& value) {
         const auto found = std::find_if(allowed.begin(), allowed.end(),
                                         [&](const std::string& name) { return lower_case(name) == lower_case(value); });
@@ -166,7 +222,8 @@ void Options::choice(const std::string& names, std::string& target, std::vector<
                nearest_name(value, allowed).value_or(""));
         }
         target = *found;
-      });
+      },
+      [&target] { return Json(target); });
 }
 
 void Options::heading(const std::string& title) {
@@ -190,17 +247,20 @@ CommandDeclaration Options::declaration() const {
   CommandDeclaration declaration{.name = app_.get_name(),
                                  .summary = app_.get_description(),
                                  .footer = app_.get_footer(),
-                                 .flags = declared_,
-                                 .subcommands = {}};
+                                 .flags = {},
+                                 .subcommands = {},
+                                 .needs_subcommand = needs_subcommand()};
+  for (const OptionField& field : fields_) declaration.flags.push_back(field.declaration);
   for (const auto& child : children_) declaration.subcommands.push_back(child->declaration());
   return declaration;
 }
 
 void Options::check_required() const {
-  for (const auto& [flag, option] : required_) {
-    if (option->count() > 0) continue;
+  for (const OptionField& field : fields_) {
+    if (!field.declaration.required || field.was_given()) continue;
+    const std::string& flag = field.declaration.names.front();
     fail(flag, "not given",
-         fmt::format("a value: this command needs it (see --help)\n  {}: {}", flag, option->get_description()));
+         fmt::format("a value: this command needs it (see --help)\n  {}: {}", flag, field.on_line->get_description()));
   }
   for (const auto& child : children_) {
     if (child->was_chosen()) child->check_required();
@@ -212,12 +272,12 @@ std::string Options::first_given(const std::vector<std::string>& flags, const st
   const auto has = [](const std::vector<std::string>& list, const std::string& name) {
     return std::find(list.begin(), list.end(), name) != list.end();
   };
-  for (const CLI::Option* option : std::as_const(app_).get_options()) {
-    if (option->count() == 0 || option->get_lnames().empty()) continue;
-    const std::vector<std::string>& names = option->get_lnames();
+  for (const OptionField& field : fields_) {
+    const FlagDeclaration& flag = field.declaration;
+    if (!field.was_given() || flag.is_positional()) continue;
     const bool by_name =
-        std::any_of(names.begin(), names.end(), [&](const std::string& name) { return has(flags, "--" + name); });
-    if ((by_name || has(headings, option->get_group())) == listed) return "--" + names.front();
+        std::any_of(flag.names.begin(), flag.names.end(), [&](const std::string& name) { return has(flags, name); });
+    if ((by_name || has(headings, flag.heading)) == listed) return flag.names.front();
   }
   return "";
 }
@@ -242,9 +302,19 @@ void Options::refuse(const std::vector<std::string>& flags, const std::vector<st
 }
 
 bool Options::was_given(const std::string& flag) const {
-  const CLI::Option* option = std::as_const(app_).get_option_no_throw(flag);
-  ensure(option != nullptr, "only flags that were declared are asked for");
-  return option->count() > 0;
+  for (const OptionField& field : fields_) {
+    const std::vector<std::string>& names = field.declaration.names;
+    if (std::find(names.begin(), names.end(), flag) != names.end()) return field.was_given();
+  }
+  throw InternalError("only flags that were declared are asked for");
+}
+
+const std::string& Options::name() const {
+  return app_.get_name();
+}
+
+bool Options::needs_subcommand() const {
+  return app_.get_require_subcommand_min() > 0;
 }
 
 void Options::set_line(const std::string& line) {
@@ -253,7 +323,7 @@ void Options::set_line(const std::string& line) {
 }
 
 bool Options::was_chosen() const {
-  return app_.parsed();
+  return chosen_ || app_.parsed();
 }
 
 std::vector<std::string> with_library_flags(std::vector<std::string> arguments) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,18 @@ class Option;
 
 namespace foretoken {
 
+// One flag of a command, bound to what it fills.
+struct OptionField {
+  FlagDeclaration declaration;
+  std::function<void(const std::string& text)> take;  // InputError names the flag
+  std::function<Json()> value;                        // what it holds now
+  const CLI::Option* on_line = nullptr;               // what the command line's parser knows of it
+  bool filled = false;                                // by a question in JSON
+
+  bool was_typed() const;
+  bool was_given() const { return filled || was_typed(); }
+};
+
 // Names are given as "--tensor-parallel-size,-tp"; the target's value before parsing is the default shown in --help.
 class Options {
  public:
@@ -30,6 +43,9 @@ class Options {
   void list(const std::string& names, std::vector<std::string>& target, const std::string& help,
             bool required = false);                                                                 // a,b or repeated
   void texts(const std::string& names, std::vector<std::string>& target, const std::string& help);  // repeated; whole
+  // "count=2,device=l40s" (parse_settings); in JSON an object.
+  void settings(const std::string& names, std::string& target, const std::string& help);
+  void settings(const std::string& names, std::vector<std::string>& target, const std::string& help);  // repeated
   void integer(const std::string& names, int64_t& target, Range<int64_t> allowed, const std::string& help,
                bool required = false);
   void number(const std::string& names, double& target, Range<double> allowed, const std::string& help,
@@ -45,10 +61,19 @@ class Options {
   void make_subcommand_optional();         // once they are declared: flags of the command itself can do without
   CommandDeclaration declaration() const;  // all of the above
   bool was_chosen() const;
+
+  // For a question that comes without a command line (question.h).
+  const std::string& name() const;
+  bool needs_subcommand() const;
+  std::span<OptionField> fields() { return fields_; }
+  std::span<const OptionField> fields() const { return fields_; }
+  std::span<const std::unique_ptr<Options>> subcommands() const { return children_; }
+  void choose() { chosen_ = true; }  // as if its name had been typed
+
   // The command line as it was typed, quoted for a shell: what reproduces an answer.
   const std::string& line() const { return line_; }
   void set_line(const std::string& line);         // also of its subcommands
-  bool was_given(const std::string& flag) const;  // after parsing, by any of its names; also as --no-x
+  bool was_given(const std::string& flag) const;  // typed or in a question, by any of its names; also as --no-x
 
   // After parsing: InputError for a flag that was given although what was asked for (`by`, in words) would not use it:
   // one that is not in the list and not below one of the headings; or, the other way round, one that is.
@@ -65,15 +90,18 @@ class Options {
   // The first flag that was given and (if `listed`) is one of those, or is none of them. Empty: no such flag.
   std::string first_given(const std::vector<std::string>& flags, const std::vector<std::string>& headings,
                           bool listed) const;
-  void add(FlagDeclaration declaration, std::function<void(const std::string& flag, const std::string& value)> take);
+  using Take = std::function<void(const std::string& flag, const std::string& value)>;
+  void add(FlagDeclaration declaration, Take take, std::function<Json()> value);
+  void add_text(FlagDeclaration declaration, std::string& target);
+  void add_texts(FlagDeclaration declaration, std::vector<std::string>& target);
   void add_number(const std::string& names, double& target, Range<double> allowed, const std::string& help,
                   bool required, std::string_view sign);
   CLI::App& app_;
-  std::vector<std::pair<std::string, const CLI::Option*>> required_;
   std::string heading_ = "Options";
   std::string line_;
   std::vector<std::unique_ptr<Options>> children_;
-  std::vector<FlagDeclaration> declared_;
+  std::vector<OptionField> fields_;
+  bool chosen_ = false;
 };
 
 // Short flags of more than one letter, as vLLM users type them (-tp), in the form that the parser knows.

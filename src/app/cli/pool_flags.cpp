@@ -11,9 +11,9 @@ namespace foretoken {
 
 void PoolFlags::declare(Options& options) {
   options.heading("Separate prefill and decode workers");
-  options.text("--prefill-pool", prefill,
-               "Workers that compute prompts: flags without their dashes, as in --replica: count=2,tp=4");
-  options.text("--decode-pool", decode, "The same for the workers that decode");
+  options.settings("--prefill-pool", prefill,
+                   "Workers that compute prompts: flags without their dashes, as in --replica: count=2,tp=4");
+  options.settings("--decode-pool", decode, "The same for the workers that decode");
   options.choice("--decode-router", decode_router, router_names(), "Which decode worker a computed prompt goes to");
   options.number("--kv-transfer-bandwidth", bandwidth_gb_s, {.least = 0, .most = 1e6},
                  "GB/s out of each device, one direction; 0 = the node's fabric where both pools fit in one node, else "

@@ -35,6 +35,7 @@ constexpr CommandKind kinds[] = {
     {"fit", "Fit coefficients from measurements", make_fit},
     {"check", "Check data files for mistakes", make_check},
     {"man", "The manual page of all commands, for man; with --json, every flag", make_man},
+    {"schema", "The JSON Schema of a command's question, for --spec", make_schema},
     {"completions", "What a shell completes: a script for bash, zsh or fish", make_completions},
 };
 

@@ -28,6 +28,7 @@ std::unique_ptr<Command> make_plan();
 std::unique_ptr<Command> make_profile();
 std::unique_ptr<Command> make_replay();
 std::unique_ptr<Command> make_rlhf();
+std::unique_ptr<Command> make_schema();
 std::unique_ptr<Command> make_serve();
 std::unique_ptr<Command> make_speculate();
 std::unique_ptr<Command> make_stacks();

@@ -67,10 +67,10 @@ class ServeCommand : public Command {
     pictures_.declare(options);
     replica_.declare_engine(options);
     replica_.declare_replicas(options, {.least = 1, .most = 100'000}, [&] {
-      options.texts("--replica", replica_kinds_,
-                    "Replicas that differ, once for each kind: flags of model, engine, scheduler and step times "
-                    "without their dashes, as in device=a100_sxm,tp=2,count=4. What is not named is as the command "
-                    "says");
+      options.settings("--replica", replica_kinds_,
+                       "Replicas that differ, once for each kind: flags of model, engine, scheduler and step times "
+                       "without their dashes, as in device=a100_sxm,tp=2,count=4. What is not named is as the command "
+                       "says");
     });
     pools_.declare(options);
     tiers_.declare(options);
