@@ -152,6 +152,21 @@ TEST_F(Spec, a_dash_reads_standard_input) {
   EXPECT_EQ(run.out, run_foretoken("devices h100_sxm").out);
 }
 
+TEST_F(Spec, questions_in_files_are_compared_like_command_lines) {
+  const std::string step = "step --model Llama-3.1-8B --device h100_sxm --batch 32 --context-len 2048";
+  const std::string first = write("first.json", run_foretoken(step + " --print-spec").out);
+  const Outcome lines = run_foretoken("compare --first '" + step + "' --second '--device a100_sxm --batch 16'");
+  ASSERT_EQ(lines.status, 0) << lines.err;
+  const std::string second =
+      write("second.json", run_foretoken("step --spec " + first + " --device a100_sxm --batch 16 --print-spec").out);
+  const std::string compared = "compare --json --first " + first + " --second ";
+  EXPECT_EQ(run_foretoken("compare --first " + first + " --second '--device a100_sxm --batch 16'").out, lines.out);
+  const Json by_files = parse_json(run_foretoken(compared + second).out, "compare");
+  EXPECT_EQ(by_files.find("settings")->items().size(), 2U);
+  expect_refused(run_foretoken(compared + write("other.json", R"({"command": "devices"})")), "a command: step");
+  expect_refused(run_foretoken(compared + write("wrong.json", R"({"command": "step", "bacth": 1})")), "bacth");
+}
+
 TEST_F(Spec, what_is_missing_is_said_before_a_spec_is_printed) {
   expect_refused(run_foretoken("step --model Llama-3.1-8B --print-spec"), "--device");
 }

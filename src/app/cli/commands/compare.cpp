@@ -4,6 +4,7 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/commands/list.h"
+#include "app/cli/question.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -12,10 +13,26 @@
 namespace foretoken {
 namespace {
 
+// One of the two questions.
+struct ComparedSide {
+  std::vector<std::string> words;  // "plan", "serve"
+  Json fields = Json::object();
+
+  explicit ComparedSide(const Json& spec) {
+    for (const auto& [name, value] : spec.members()) {
+      if (name != "command") fields.set(name, value);
+    }
+    for (const std::string_view word : split_words(spec.find("command")->string(), " ")) words.emplace_back(word);
+  }
+  Question question() const { return Question(words, fields); }
+};
+
 class CompareCommand : public Command {
  public:
   void declare(Options& options) override {
-    options.text("--first", first_, "A foretoken command in quotes: step, train, serve or plan serve with its flags",
+    options.text("--first", first_,
+                 "A foretoken command in quotes: step, train, serve or plan serve with its flags; or its question as "
+                 "JSON or as a .json file (--print-spec)",
                  true);
     options.text(
         "--second", second_,
@@ -32,17 +49,17 @@ class CompareCommand : public Command {
   }
 
   Answer run(const Library& library) const override {
-    const std::vector<std::string> first = words_of("--first", first_);
-    std::vector<std::string> second = words_of("--second", second_);
-    if (second.front().starts_with("-")) second = replaced(first, second);
-    const std::string command = checked_command("--first", first);
-    if (const std::string other = checked_command("--second", second); other != command) {
+    const Json first_spec = spec_of("--first", first_, nullptr);
+    const Json second_spec = spec_of("--second", second_, &first_spec);
+    const std::string command = first_spec.find("command")->string();
+    if (const std::string& other = second_spec.find("command")->string(); other != command) {
       throw InputError({.source = "--second", .value = other, .expected = "the same command: " + command});
     }
+    const ComparedSide first(first_spec), second(second_spec);
     Comparison comparison = compare_answers(command, answer_of(first, library), answer_of(second, library));
-    comparison.first_command = line_of(first);
-    comparison.second_command = line_of(second);
-    comparison.settings = differing_settings(first, second);
+    comparison.first_command = first.question().line();
+    comparison.second_command = second.question().line();
+    comparison.settings = differing_settings(first.fields, second.fields);
     Answer answer{
         .text = comparison_text(comparison), .json = comparison_json(comparison), .failure = comparison.failure()};
     if (!html_.empty()) {
@@ -53,17 +70,39 @@ class CompareCommand : public Command {
   }
 
  private:
-  // The words before the first flag: "plan serve".
-  static std::string checked_command(const std::string& flag, const std::vector<std::string>& words) {
-    const auto* end = std::find_if(words.data(), words.data() + words.size(),
-                                   [](const std::string& word) { return word.starts_with("-"); });
-    std::string name = fmt::format("{}", fmt::join(words.data(), end, " "));
+  // `base`: what flags without a command are added to; nothing where there is none.
+  static Json spec_of(const std::string& flag, const std::string& text, const Json* base) {
+    const bool is_file = text.ends_with(".json") && text.find(' ') == std::string::npos;
+    if (is_file || text.starts_with('{')) {
+      const std::string source = is_file ? text : flag;
+      const Json spec = is_file ? read_json_file(text) : parse_json(text, source);
+      check_command(source, JsonView(spec, source).at("command").string());
+      return Question(spec, source).spec();
+    }
+    std::vector<std::string> words = words_of(flag, text);
+    if (base == nullptr || !words.front().starts_with("-")) {
+      check_command(flag, command_name(words));
+      return spec_of_line(words);
+    }
+    std::vector<std::string> line = ComparedSide(*base).words;
+    line.insert(line.end(), words.begin(), words.end());
+    return changed(*base, spec_of_line(line));
+  }
+
+  static void check_command(const std::string& source, const std::string& name) {
     const std::vector<std::string> known = comparable_commands();
-    if (std::find(known.begin(), known.end(), name) != known.end()) return name;
-    throw InputError({.source = flag,
+    if (std::find(known.begin(), known.end(), name) != known.end()) return;
+    throw InputError({.source = source,
                       .value = printable(name),
                       .expected = fmt::format("a command: {}", fmt::join(known, ", ")),
                       .suggestion = nearest_name(name, known).value_or("")});
+  }
+
+  // The words before the first flag: "plan serve".
+  static std::string command_name(const std::vector<std::string>& words) {
+    const auto end =
+        std::find_if(words.begin(), words.end(), [](const std::string& word) { return word.starts_with("-"); });
+    return fmt::format("{}", fmt::join(words.begin(), end, " "));
   }
 
   static std::vector<std::string> words_of(const std::string& flag, const std::string& text) {
@@ -77,61 +116,40 @@ class CompareCommand : public Command {
     return result;
   }
 
-  struct Setting {
-    std::string name, value;    // a switch has no value
-    size_t begin = 0, end = 0;  // of its words
-  };
-
-  // "--batch 8" and "--batch=8"; a switch stands alone.
-  static std::vector<Setting> settings_of(const std::vector<std::string>& words) {
-    std::vector<Setting> all;
-    for (size_t i = 0; i < words.size();) {
-      const size_t begin = i++;
-      if (!words[begin].starts_with("-")) continue;
-      const size_t equals = words[begin].find('=');
-      Setting one{.name = words[begin].substr(0, equals)};
-      if (equals != std::string::npos) {
-        one.value = words[begin].substr(equals + 1);
-      } else if (i < words.size() && !words[i].starts_with("--")) {
-        one.value = words[i++];
-      }
-      one.begin = begin;
-      one.end = i;
-      all.push_back(std::move(one));
+  // The first question with these fields in place of its own of the same names.
+  static Json changed(const Json& base, const Json& fields) {
+    Json result = Json::object();
+    for (const auto& [name, value] : base.members()) {
+      if (name == "command" || fields.find(name) == nullptr) result.set(name, value);
     }
-    return all;
+    for (const auto& [name, value] : fields.members()) result.set(name, value);
+    return result;
   }
 
-  // The first command with these flags in place of its own of the same names.
-  static std::vector<std::string> replaced(std::vector<std::string> words, const std::vector<std::string>& flags) {
-    std::vector<Setting> own = settings_of(words);
-    const std::vector<Setting> others = settings_of(flags);
-    std::reverse(own.begin(), own.end());  // so that places of those before stay
-    for (const Setting& one : own) {
-      const auto same = [&](const Setting& other) { return other.name == one.name; };
-      if (std::none_of(others.begin(), others.end(), same)) continue;
-      words.erase(words.begin() + static_cast<ptrdiff_t>(one.begin), words.begin() + static_cast<ptrdiff_t>(one.end));
+  static std::string value_text(const Json* value) {
+    if (value == nullptr) return "not given";
+    switch (value->kind()) {
+      case Json::Kind::boolean:
+        return value->boolean() ? "yes" : "no";
+      case Json::Kind::string:
+        return shortened(value->string());
+      case Json::Kind::array: {
+        std::vector<std::string> items;
+        for (const Json& item : value->items()) items.push_back(value_text(&item));
+        return fmt::format("{}", fmt::join(items, ", "));
+      }
+      default:
+        return shortened(value->dump(0));
     }
-    words.insert(words.end(), flags.begin(), flags.end());
-    return words;
   }
 
-  static std::vector<ComparedText> differing_settings(const std::vector<std::string>& first,
-                                                      const std::vector<std::string>& second) {
-    const std::vector<Setting> before = settings_of(first), after = settings_of(second);
-    // What a flag says, all its uses together.
-    const auto value_in = [](const std::vector<Setting>& settings, const std::string& name) {
-      std::vector<std::string> values;
-      for (const Setting& one : settings) {
-        if (one.name == name) values.push_back(one.value.empty() ? "yes" : shortened(one.value));
-      }
-      return values.empty() ? std::string("not given") : fmt::format("{}", fmt::join(values, ", "));
-    };
+  static std::vector<ComparedText> differing_settings(const Json& first, const Json& second) {
     std::vector<ComparedText> all;
-    for (const std::vector<Setting>* settings : {&before, &after}) {
-      for (const Setting& one : *settings) {
-        const bool known = std::any_of(all.begin(), all.end(), [&](const auto& text) { return text.name == one.name; });
-        if (!known) all.push_back({one.name, value_in(before, one.name), value_in(after, one.name)});
+    for (const Json* fields : {&first, &second}) {
+      for (const auto& [name, value] : fields->members()) {
+        const std::string flag = flag_name(name);
+        const bool known = std::any_of(all.begin(), all.end(), [&](const auto& text) { return text.name == flag; });
+        if (!known) all.push_back({flag, value_text(first.find(name)), value_text(second.find(name))});
       }
     }
     std::erase_if(all, [](const ComparedText& text) { return text.first == text.second; });
@@ -144,24 +162,18 @@ class CompareCommand : public Command {
     return value.size() <= longest ? value : value.substr(0, longest) + "...";
   }
 
-  static Json answer_of(std::vector<std::string> words, const Library& library) {
-    if (words.front() == "serve") {
+  static Json answer_of(const ComparedSide& side, const Library& library) {
+    if (side.words.front() == "serve") {
       // Where the time goes is known only of steps of our own kernels.
-      std::vector<std::string> with_parts = words;
-      with_parts.emplace_back("--breakdown");
+      ComparedSide with_parts = side;
+      with_parts.fields.set("breakdown", true);
       try {
-        return answer_command(with_parts, library).json;
+        return with_parts.question().answer(library).json;
       } catch (const InputError&) {
-        return answer_command(words, library).json;
+        return side.question().answer(library).json;
       }
     }
-    return answer_command(words, library).json;
-  }
-
-  static std::string line_of(const std::vector<std::string>& words) {
-    std::string line = "foretoken";
-    for (const std::string& word : words) line += " " + shell_word(word);
-    return line;
+    return side.question().answer(library).json;
   }
 
   std::string first_, second_, html_;
