@@ -27,7 +27,8 @@ SERVE = {"model": "Llama-3.1-8B", "device": "h100_sxm", "request_rate": 4, "num_
 
 
 def flag_words(command, *words, **flags):
-    return commands._flag_words(commands._declared_flags(command, words), flags)
+    fields = commands._fields(flags)
+    return _foretoken.command_words([command, *words], fields)[1 + len(words) :]
 
 
 def python(code, environment):
@@ -52,7 +53,7 @@ class Flags(unittest.TestCase):
 
     def test_true_is_no_value_and_a_value_is_not_true(self):
         for flags in ({"request_rate": True}, {"energy": 1}):
-            with self.assertRaisesRegex(foretoken.InputError, "True or False"):
+            with self.assertRaisesRegex(foretoken.InputError, "true or false"):
                 flag_words("serve", **flags)
 
     def test_lists_are_repeated_where_a_flag_takes_several_and_joined_where_it_takes_one_text(self):
@@ -63,11 +64,15 @@ class Flags(unittest.TestCase):
 
     def test_a_dict_is_json(self):
         words = flag_words("serve", speculative_config={"method": "ngram"})
-        self.assertEqual(words, ["--speculative-config", '{"method": "ngram"}'])
+        self.assertEqual(words, ["--speculative-config", '{"method":"ngram"}'])
 
     def test_a_dict_of_a_flag_that_takes_several_is_names_and_values(self):
         words = flag_words("edge", bind={"batch": 8, "sequence": 128})
         self.assertEqual(words, ["--bind", "batch=8", "--bind", "sequence=128"])
+
+    def test_a_dict_of_settings_is_one_text(self):
+        words = flag_words("serve", replica=[{"tp": 2, "max_num_seqs": 64}], prefill_pool={"count": 1})
+        self.assertEqual(words, ["--replica", "tp=2,max-num-seqs=64", "--prefill-pool", "count=1"])
 
     def test_a_command_that_is_not_there_is_named_with_the_nearest(self):
         for ask in (lambda: foretoken.run("serv", model="x"), lambda: foretoken.help("serv")):
@@ -98,6 +103,12 @@ class Results(unittest.TestCase):
         self.assertEqual(subprocess.run(line, capture_output=True, text=True, check=True).stdout, result.text)
         printed = subprocess.run([*line, "--json"], capture_output=True, text=True, check=True).stdout
         self.assertEqual(json.loads(printed), result)
+
+    def test_a_whole_question_gets_the_answer_of_its_function(self):
+        spec = {"command": "kernel gemm", "device": "h100_sxm", "m": 128, "n": 4096, "k": 4096}
+        result = foretoken.ask(spec)
+        self.assertEqual(result, foretoken.kernel("gemm", device="h100_sxm", m=128, n=4096, k=4096))
+        self.assertEqual(result.command, "foretoken kernel gemm --device h100_sxm --m 128 --n 4096 --k 4096")
 
     def test_a_path_leads_into_lists_and_dicts(self):
         step = foretoken.step(model="Llama-3.1-8B", device="h100_sxm", batch=1, context_len=128)
@@ -163,6 +174,13 @@ class Failures(unittest.TestCase):
             foretoken.serve(model="Llama-3.1-8B", device="h100_sxm", request_rat=4)
         with self.assertRaisesRegex(foretoken.InputError, "did you mean serve"):
             foretoken.run("serv")
+
+    def test_a_wrong_question_is_answered_with_the_path_of_the_field(self):
+        for field, expected in (({"m": "many"}, "question: m = many"), ({"mm": 1}, "question: mm = 1(.|\n)*did you mean m")):
+            with self.assertRaisesRegex(foretoken.InputError, expected):
+                foretoken.ask({"command": "kernel gemm", "device": "h100_sxm", **field})
+        with self.assertRaisesRegex(foretoken.InputError, "question(.|\n)*command"):
+            foretoken.ask({"device": "h100_sxm"})
 
     def test_a_library_that_is_not_there_is_said_to_be_missing(self):
         code = "import foretoken\ntry: foretoken.devices()\nexcept foretoken.InputError as error: print(error)"
