@@ -1,4 +1,5 @@
-// Any body that the page's server is sent becomes words for the program alone, or is refused with what was expected.
+// Any body that the page's server is sent becomes a question with fields of the page alone, or is refused with what was
+// expected.
 #include <algorithm>
 
 #include "app/page/page_flags.h"
@@ -13,22 +14,16 @@ const Library& shipped() {
   return library;
 }
 
-// A command of the page, and nothing but flags of the page behind it: no value has become a flag.
-void check_words(const std::vector<std::string>& words) {
-  const auto flags = std::find_if(words.begin(), words.end(), [](const auto& word) { return word.starts_with("-"); });
-  std::string name;
-  for (auto word = words.begin(); word != flags; ++word) name += (name.empty() ? "" : " ") + *word;
+// A command of the page, and nothing but fields of the page.
+void check_fields(std::string_view name, const Json& fields) {
   const auto commands = page_commands();
   const auto command =
       std::find_if(commands.begin(), commands.end(), [&](const PageCommand& one) { return one.name == name; });
   promise(command != commands.end(), "the command is one of the page's");
-  for (auto word = flags; word != words.end(); ++word) {
-    promise(word->starts_with("--"), "a word behind the command is a flag");
-    std::string flag = word->substr(2, word->find('=') - 2);
-    const bool is_known = std::any_of(command->flags.begin(), command->flags.end(), [&](const PageFlag& one) {
-      return one.name == flag || flag == "no-" + std::string(one.name);
-    });
-    promise(is_known || flag == "device", "the flag is one of the page's");
+  for (const auto& [field, value] : fields.members()) {
+    const bool is_known = std::any_of(command->flags.begin(), command->flags.end(),
+                                      [&](const PageFlag& one) { return one.name == field || field == "command"; });
+    promise(is_known, "the field is one of the page's");
   }
 }
 
@@ -36,17 +31,21 @@ void check_words(const std::vector<std::string>& words) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace foretoken;
+  using namespace foretoken::run_request_fuzz_test;
   read_or_refuse([&] {
     const RunRequest request = read_run_request(as_text(data, size), shipped());
     promise(size <= most_body_bytes, "a long body is refused");
-    promise(request.command_line.starts_with("foretoken "), "a person can type it");
-    if (request.arguments.front() != "compare") return check_words(request.arguments);
-    promise(request.arguments.size() == 3, "two questions are compared");
-    for (size_t i = 1; i < 3; ++i) {
-      const auto words = shell_words(request.arguments[i].substr(request.arguments[i].find('=') + 1));
-      promise(words.has_value(), "quotes are closed");
-      check_words(*words);
+    if (request.words.front() == "compare") {
+      promise(request.fields.members().size() == 2, "two questions are compared");
+      for (const auto& [side, spec] : request.fields.members()) check_fields(spec.find("command")->string(), spec);
+    } else {
+      std::string name;
+      for (const std::string& word : request.words) name += (name.empty() ? "" : " ") + word;
+      check_fields(name, request.fields);
     }
+    const std::string line = request.command_line();  // refuses values that the command refuses
+    promise(line.starts_with("foretoken "), "a person can type it");
+    promise(shell_words(line).has_value(), "quotes are closed");
   });
   return 0;
 }

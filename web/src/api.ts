@@ -125,9 +125,12 @@ export interface CompareAnswer extends DeviceNotes {
 
 export type FlagValue = string | number | boolean | (string | number)[];
 
-export interface Question { command: string; flags: Record<string, FlagValue> }
+export type Fields = Record<string, FlagValue>;
 
-export type RunRequest = (Question & { device?: DeviceFile }) | { command: 'compare'; first: Question; second: Question };
+// As `foretoken COMMAND --print-spec` writes it.
+export type Question = { command: string } & Fields;
+
+export type RunRequest = Question | { command: string; device: DeviceFile } | { command: 'compare'; first: Question; second: Question };
 
 export interface RunResult<Answer> { command_line: string; answer: Answer; text: string }
 

@@ -1,5 +1,5 @@
 // Form fields that several tabs share, and what they say as flags.
-import type { Facts, FlagValue } from './api';
+import type { Facts, Fields } from './api';
 import { h, labelled, type Control } from './dom';
 import { shortName } from './format';
 
@@ -39,7 +39,7 @@ export const engines: [string, string][] = [['vllm', 'vLLM'], ['sglang', 'SGLang
 export const tensorSizes: [string, string][] = ['1', '2', '4', '8', '16'].map((size) => [size, size]);
 
 // Numbers as numbers; what was left empty or as usual is not said.
-export function setFlag(flags: Record<string, FlagValue>, name: string, control: Control, usual = ''): void {
+export function setFlag(flags: Fields, name: string, control: Control, usual = ''): void {
   if (control.value === '' || control.value === usual) return;
   const isNumber = control.type === 'number' || (control.value.trim() !== '' && !Number.isNaN(Number(control.value)));
   flags[name] = isNumber ? Number(control.value) : control.value;

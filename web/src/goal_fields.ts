@@ -1,5 +1,5 @@
 // Latencies that a service has to keep: fields that serving questions share.
-import type { FlagValue } from './api';
+import type { Fields } from './api';
 import { h } from './dom';
 import { choiceField, numberField } from './fields';
 import type { Goal } from './plots/latency';
@@ -35,12 +35,12 @@ export class GoalFields {
   percentile(): number { return Number(this.at.control.value); }
 
   // Of `serve`: how many requests keep all goals.
-  goodput(): Record<string, FlagValue> {
+  goodput(): Fields {
     return this.goals().length > 0 ? { goodput: this.goals().map((goal) => `${goal.metric}:${goal.ms}`) } : {};
   }
 
   // Of `plan serve`.
-  slo(): Record<string, FlagValue> {
+  slo(): Fields {
     return { slo: this.goals().map((goal) => `${goal.metric}<${goal.ms}ms@p${this.percentile()}`) };
   }
 }

@@ -1,5 +1,5 @@
 // What is served, on what, under which load: the fields of a serving question.
-import type { Facts, FlagValue } from './api';
+import type { Facts, Fields } from './api';
 import { h, showField } from './dom';
 import { cacheTypes, choiceField, deviceField, engines, modelField, numberField, quantizations, setFlag, tensorSizes } from './fields';
 
@@ -69,33 +69,33 @@ export class ServingForm {
   }
 
   // Flags of `serve`; another load than the form's where one is given.
-  flags(load: Load = this.load()): Record<string, FlagValue> {
-    const flags: Record<string, FlagValue> = { model: this.model.control.value, device: this.device.control.value };
-    setFlag(flags, 'tensor-parallel-size', this.tensor.control, '1');
+  flags(load: Load = this.load()): Fields {
+    const flags: Fields = { model: this.model.control.value, device: this.device.control.value };
+    setFlag(flags, 'tensor_parallel_size', this.tensor.control, '1');
     setFlag(flags, 'replicas', this.replicas.control, '1');
     this.setTraffic(flags, load);
     setFlag(flags, 'quantization', this.quantization.control);
-    setFlag(flags, 'kv-cache-dtype', this.cache.control, 'auto');
+    setFlag(flags, 'kv_cache_dtype', this.cache.control, 'auto');
     setFlag(flags, 'engine', this.engine.control, 'vllm');
-    setFlag(flags, 'max-num-batched-tokens', this.batchedTokens.control);
-    setFlag(flags, 'max-model-len', this.longest.control);
+    setFlag(flags, 'max_num_batched_tokens', this.batchedTokens.control);
+    setFlag(flags, 'max_model_len', this.longest.control);
     return flags;
   }
 
   // Flags of `plan serve`, without the goals.
-  planFlags(): Record<string, FlagValue> {
-    const flags: Record<string, FlagValue> = { model: this.model.control.value, hardware: `${this.device.control.value}:${this.available.control.value}` };
+  planFlags(): Fields {
+    const flags: Fields = { model: this.model.control.value, hardware: `${this.device.control.value}:${this.available.control.value}` };
     this.setTraffic(flags, this.load());
     flags.engines = this.engine.control.value;
-    setFlag(flags, 'max-model-len', this.longest.control);
+    setFlag(flags, 'max_model_len', this.longest.control);
     return flags;
   }
 
-  private setTraffic(flags: Record<string, FlagValue>, load: Load): void {
-    flags[load.kind === 'rate' ? 'request-rate' : 'max-concurrency'] = load.value;
-    setFlag(flags, 'num-prompts', this.requests.control);
-    setFlag(flags, 'random-input-len', this.input.control);
-    setFlag(flags, 'random-output-len', this.output.control);
-    if (Number(this.spread.control.value) > 0) flags['random-range-ratio'] = Number(this.spread.control.value) / 100;
+  private setTraffic(flags: Fields, load: Load): void {
+    flags[load.kind === 'rate' ? 'request_rate' : 'max_concurrency'] = load.value;
+    setFlag(flags, 'num_prompts', this.requests.control);
+    setFlag(flags, 'random_input_len', this.input.control);
+    setFlag(flags, 'random_output_len', this.output.control);
+    if (Number(this.spread.control.value) > 0) flags.random_range_ratio = Number(this.spread.control.value) / 100;
   }
 }

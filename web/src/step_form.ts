@@ -1,5 +1,5 @@
 // One step of a model on a device: the fields that Compare and Explore share.
-import type { Facts, FlagValue } from './api';
+import type { Facts, Fields } from './api';
 import { h, showField } from './dom';
 import { cacheTypes, choiceField, deviceField, modelField, numberField, quantizations, setFlag, tensorSizes } from './fields';
 
@@ -34,14 +34,14 @@ export class StepForm {
   deviceName(): string { return this.device.control.value; }
 
   // Flags of `step`, without the device.
-  flags(): Record<string, FlagValue> {
-    const flags: Record<string, FlagValue> = { model: this.model.control.value, phase: this.phase.control.value };
-    setFlag(flags, 'tensor-parallel-size', this.tensor.control, '1');
+  flags(): Fields {
+    const flags: Fields = { model: this.model.control.value, phase: this.phase.control.value };
+    setFlag(flags, 'tensor_parallel_size', this.tensor.control, '1');
     setFlag(flags, 'batch', this.batch.control);
-    setFlag(flags, 'context-len', this.context.control);
-    if (this.phase.control.value !== 'decode') setFlag(flags, 'input-len', this.prompt.control);
+    setFlag(flags, 'context_len', this.context.control);
+    if (this.phase.control.value !== 'decode') setFlag(flags, 'input_len', this.prompt.control);
     setFlag(flags, 'quantization', this.quantization.control);
-    setFlag(flags, 'kv-cache-dtype', this.cache.control, 'auto');
+    setFlag(flags, 'kv_cache_dtype', this.cache.control, 'auto');
     return flags;
   }
 }

@@ -1,5 +1,5 @@
 // A training job: the fields that say what trains on what, and how it is cut.
-import type { Facts, Question } from './api';
+import type { Facts, Fields, Question } from './api';
 import { h } from './dom';
 import { choiceField, modelField, numberField, setFlag, tensorSizes } from './fields';
 import { words } from './format';
@@ -28,15 +28,15 @@ export class TrainForm {
   }
 
   question(): Question {
-    const flags: Question['flags'] = { model: this.model.control.value, cluster: this.cluster.control.value, devices: Number(this.devices.control.value) };
-    setFlag(flags, 'seq-length', this.length.control);
-    setFlag(flags, 'micro-batch-size', this.micro.control, '1');
-    setFlag(flags, 'global-batch-size', this.batch.control);
-    setFlag(flags, 'tensor-parallel-size', this.tensor.control, '1');
-    setFlag(flags, 'pipeline-parallel-size', this.pipeline.control, '1');
+    const flags: Fields = { model: this.model.control.value, cluster: this.cluster.control.value, devices: Number(this.devices.control.value) };
+    setFlag(flags, 'seq_length', this.length.control);
+    setFlag(flags, 'micro_batch_size', this.micro.control, '1');
+    setFlag(flags, 'global_batch_size', this.batch.control);
+    setFlag(flags, 'tensor_parallel_size', this.tensor.control, '1');
+    setFlag(flags, 'pipeline_parallel_size', this.pipeline.control, '1');
     setFlag(flags, 'precision', this.precision.control, 'bf16');
     setFlag(flags, 'sharding', this.sharding.control, 'none');
-    setFlag(flags, 'recompute-granularity', this.recompute.control, 'none');
-    return { command: 'train', flags };
+    setFlag(flags, 'recompute_granularity', this.recompute.control, 'none');
+    return { command: 'train', ...flags };
   }
 }

@@ -1,4 +1,4 @@
-// What the page may ask the program to run: commands and flags by name, and nothing that names a file.
+// What the page may ask the program to run: commands and fields by name, and nothing that names a file.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ enum class PageFlagKind {
 };
 
 struct PageFlag {
-  std::string_view name;  // without dashes
+  std::string_view name;  // of the field: num_prompts
   PageFlagKind kind = PageFlagKind::value;
   Range<int64_t> allowed = {};  // of whole numbers: where a larger one would keep the server busy for hours
 };

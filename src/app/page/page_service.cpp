@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "app/cli/command_line.h"
 #include "app/page/page_facts.h"
 #include "app/page/page_html.h"
 #include "app/page/run_request.h"
@@ -52,10 +51,10 @@ bool is_json(std::string_view content_type) {
 
 std::string run_answer(const RunRequest& request, const Library& library) {
   try {
-    const Answer answer = answer_command(request.arguments, library);
+    const Answer answer = request.question().answer(library);
     // The page's figures need results; why there are none, and what helps, is in the text.
     if (!answer.has_results) return error_json(answer.text).dump(0);
-    return Json::object({{"command_line", request.command_line},
+    return Json::object({{"command_line", request.command_line()},
                          {"answer", answer.json},
                          {"text", answer.text},
                          {"exit_status", answer.exit_status}})

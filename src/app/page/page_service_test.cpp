@@ -16,8 +16,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr const char* small_step =
-    R"({"command": "step", "flags": {"model": "Llama-3.1-8B", "device": "h100_sxm", "batch": 1}})";
+constexpr const char* small_step = R"({"command": "step", "model": "Llama-3.1-8B", "device": "h100_sxm", "batch": 1})";
 
 class PageServiceTest : public testing::Test {
  protected:
@@ -87,8 +86,8 @@ TEST_F(PageServiceTest, a_command_answers_with_the_line_that_repeats_it) {
 }
 
 TEST_F(PageServiceTest, an_answer_that_says_no_is_an_answer_with_its_exit_status) {
-  const TestAnswer answer = send("POST", "/api/run", R"({"command": "train", "flags": {"model": "Llama-3.1-405B",
-      "cluster": "h100_ib_rail", "devices": 8, "tensor-parallel-size": 8, "global-batch-size": 8}})");
+  const TestAnswer answer = send("POST", "/api/run", R"({"command": "train", "model": "Llama-3.1-405B",
+      "cluster": "h100_ib_rail", "devices": 8, "tensor_parallel_size": 8, "global_batch_size": 8})");
   ASSERT_EQ(answer.status, 200) << answer.body;
   const Json document = parse_json(answer.body, "answer");
   EXPECT_EQ(document.find("exit_status")->integer(), 3);
@@ -97,7 +96,7 @@ TEST_F(PageServiceTest, an_answer_that_says_no_is_an_answer_with_its_exit_status
 
 TEST_F(PageServiceTest, an_engine_that_does_not_start_is_told_with_what_helps) {
   const TestAnswer answer =
-      send("POST", "/api/run", R"({"command": "serve", "flags": {"model": "Llama-3.1-70B", "device": "h100_sxm"}})");
+      send("POST", "/api/run", R"({"command": "serve", "model": "Llama-3.1-70B", "device": "h100_sxm"})");
   EXPECT_EQ(answer.status, 422);
   EXPECT_THAT(error_of(answer), StartsWith("Out of memory"));
   EXPECT_THAT(error_of(answer), HasSubstr("Any of these would do"));
@@ -106,8 +105,8 @@ TEST_F(PageServiceTest, an_engine_that_does_not_start_is_told_with_what_helps) {
 TEST_F(PageServiceTest, events_tell_progress_and_end_with_the_answer) {
   const TestAnswer answer =
       send("POST", "/api/run",
-           R"({"command": "serve", "flags": {"model": "Llama-3.1-8B", "device": "h100_sxm", "num-prompts": 200,
-               "random-output-len": 8, "intervals": false}})",
+           R"({"command": "serve", "model": "Llama-3.1-8B", "device": "h100_sxm", "num_prompts": 200,
+               "random_output_len": 8, "intervals": false})",
            "Content-Type: application/json; charset=utf-8\r\nAccept: text/event-stream\r\n");
   EXPECT_THAT(answer.head, HasSubstr("text/event-stream"));
   EXPECT_THAT(answer.body, StartsWith("event: progress\ndata: {"));
@@ -115,10 +114,10 @@ TEST_F(PageServiceTest, events_tell_progress_and_end_with_the_answer) {
 }
 
 TEST_F(PageServiceTest, wrong_input_is_told_with_what_was_expected) {
-  const TestAnswer unknown = send("POST", "/api/run", R"({"command": "step", "flags": {"modle": "x"}})");
+  const TestAnswer unknown = send("POST", "/api/run", R"({"command": "step", "modle": "x"})");
   EXPECT_EQ(unknown.status, 400);
   EXPECT_THAT(error_of(unknown), HasSubstr("model"));
-  const TestAnswer wrong = send("POST", "/api/run", R"({"command": "step", "flags": {"model": "Llama-3.1-8B"}})");
+  const TestAnswer wrong = send("POST", "/api/run", R"({"command": "step", "model": "Llama-3.1-8B"})");
   EXPECT_EQ(wrong.status, 422);
   EXPECT_THAT(error_of(wrong), HasSubstr("--device"));
   EXPECT_EQ(send("POST", "/api/run", "{").status, 400);
@@ -140,8 +139,8 @@ TEST_F(PageServiceTest, other_sites_bodies_and_methods_are_refused) {
 TEST_F(PageServiceTest, two_questions_are_answered_side_by_side) {
   const TestAnswer answer = send("POST", "/api/run",
                                  R"({"command": "compare",
-          "first": {"command": "step", "flags": {"model": "Llama-3.1-8B", "device": "h100_sxm", "batch": 1}},
-          "second": {"command": "step", "flags": {"model": "Llama-3.1-8B", "device": "a100_sxm", "batch": 1}}})");
+          "first": {"command": "step", "model": "Llama-3.1-8B", "device": "h100_sxm", "batch": 1},
+          "second": {"command": "step", "model": "Llama-3.1-8B", "device": "a100_sxm", "batch": 1}})");
   EXPECT_EQ(answer.status, 200);
   const Json document = parse_json(answer.body, "answer");
   const JsonView compared = JsonView(document, "answer").at("answer");
@@ -154,10 +153,10 @@ TEST_F(PageServiceTest, two_questions_are_answered_side_by_side) {
 TEST_F(PageServiceTest, a_client_that_leaves_frees_the_only_worker) {
   // Each would run for hours: a simulation, and a search on threads of its own.
   const std::string long_runs[] = {
-      R"({"command": "serve", "flags": {"model": "Llama-3.1-8B", "device": "h100_sxm", "num-prompts": 20000,
-          "random-output-len": 100000, "intervals": false}})",
-      R"({"command": "plan serve", "flags": {"model": "Llama-3.1-8B", "hardware": "h100_sxm:64", "slo": "ttft:500",
-          "most-simulated": 500, "finalists": 50, "random-output-len": 500}})"};
+      R"({"command": "serve", "model": "Llama-3.1-8B", "device": "h100_sxm", "num_prompts": 20000,
+          "random_output_len": 100000, "intervals": false})",
+      R"({"command": "plan serve", "model": "Llama-3.1-8B", "hardware": "h100_sxm:64", "slo": "ttft:500",
+          "most_simulated": 500, "finalists": 50, "random_output_len": 500})"};
   for (const std::string& long_run : long_runs) {
     {
       TestClient client(server_->port());

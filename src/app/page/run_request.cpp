@@ -30,7 +30,7 @@ const PageFlag& flag_named(const PageCommand& command, const std::string& name, 
     if (flag.name == name) return flag;
     known.emplace_back(flag.name);
   }
-  value.fail(fmt::format("a flag of {} that the page may use", command.name), nearest_name(name, known).value_or(""));
+  value.fail(fmt::format("a field of {} that the page may use", command.name), nearest_name(name, known).value_or(""));
 }
 
 std::vector<std::string> library_names(PageFlagKind kind, const Library& library) {
@@ -75,8 +75,8 @@ std::string full_name(PageFlagKind kind, const std::string& named, const JsonVie
   value.fail(expected, suggestion);
 }
 
-std::string plain_value(const JsonView& value) {
-  std::string text = value.is_number() ? number_text(value.number()) : value.string();
+std::string plain_text(const JsonView& value) {
+  std::string text = value.string();
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' '; };
   if (text.empty() || text.size() > longest_flag_value || std::any_of(text.begin(), text.end(), is_control)) {
     value.fail(fmt::format("one line of at most {} bytes", longest_flag_value));
@@ -84,9 +84,10 @@ std::string plain_value(const JsonView& value) {
   return text;
 }
 
-std::string checked_item(const PageFlag& flag, const JsonView& value, const Library& library) {
+Json checked_item(const PageFlag& flag, const JsonView& value, const Library& library) {
   if (flag.allowed.most < std::numeric_limits<int64_t>::max()) value.integer(flag.allowed);
-  std::string text = plain_value(value);
+  if (value.is_number() && flag.kind == PageFlagKind::value) return value.value();
+  const std::string text = plain_text(value);
   if (flag.kind == PageFlagKind::value) return text;
   std::string named = text;
   if (flag.kind == PageFlagKind::device_count) {
@@ -100,94 +101,70 @@ std::string checked_item(const PageFlag& flag, const JsonView& value, const Libr
   return full_name(flag.kind, named, value, library, known) + text.substr(named.size());
 }
 
-void add_flag(std::vector<std::string>& arguments, const PageFlag& flag, const JsonView& value,
-              const Library& library) {
-  const std::string name = fmt::format("--{}", flag.name);
-  if (value.is(Json::Kind::boolean)) {
-    arguments.push_back(value.boolean() ? name : fmt::format("--no-{}", flag.name));
-    return;
-  }
-  std::vector<std::string> items;
-  if (value.is(Json::Kind::array) && (value.items().empty() || value.items().size() > most_flag_values)) {
+// Designs of accelerators are refused: they may name further files.
+Json checked_device(const JsonView& description, const Library& library) {
+  if (description.has("accelerator")) description.at("accelerator").fail("nothing: designs are read from files only");
+  parse_device(description.value().dump(0), "device", library.hardware().like_finder());  // complains
+  return description.value();
+}
+
+Json checked_value(const PageFlag& flag, const JsonView& value, const Library& library) {
+  if (value.is(Json::Kind::boolean)) return value.value();
+  if (value.is(Json::Kind::object) && flag.kind == PageFlagKind::device) return checked_device(value, library);
+  if (!value.is(Json::Kind::array)) return checked_item(flag, value, library);
+  if (value.items().empty() || value.items().size() > most_flag_values) {
     value.fail(fmt::format("1 to {} values", most_flag_values));
   }
-  for (const JsonView& item : value.is(Json::Kind::array) ? value.items() : std::vector<JsonView>{value}) {
-    items.push_back(checked_item(flag, item, library));
-  }
-  arguments.push_back(fmt::format("{}={}", name, fmt::join(items, ",")));
+  Json items = Json::array();
+  for (const JsonView& item : value.items()) items.push(checked_item(flag, item, library));
+  return items;
 }
 
-// As the flag takes it. Designs of accelerators are refused: they may name further files.
-std::string device_text(const JsonView& description, const Library& library) {
-  if (description.has("accelerator")) description.at("accelerator").fail("nothing: designs are read from files only");
-  std::string text = description.value().dump(0);
-  parse_device(text, "device", library.hardware().like_finder());  // complains
-  return text;
-}
-
-// The words of a question: its command and flags.
-std::vector<std::string> question_words(const JsonView& question, const Library& library) {
+RunRequest read_question(const JsonView& question, const Library& library) {
   const PageCommand& command = command_named(question.at("command"));
-  std::vector<std::string> words;
-  for (const std::string_view word : split_words(command.name, " ")) words.emplace_back(word);
-  for (const auto& [name, value] : question.at("flags").members()) {
-    add_flag(words, flag_named(command, name, value), value, library);
+  RunRequest request;
+  for (const std::string_view word : split_words(command.name, " ")) request.words.emplace_back(word);
+  for (const auto& [name, value] : question.members()) {
+    if (name == "command") continue;
+    request.fields.set(name, checked_value(flag_named(command, name, value), value, library));
   }
-  return words;
+  return request;
 }
 
-bool takes_device(const PageCommand& command) {
-  return std::any_of(command.flags.begin(), command.flags.end(),
-                     [](const PageFlag& flag) { return flag.kind == PageFlagKind::device; });
-}
-
-// "--batch=8" as people write it. A value that begins with a dash stays where it is: it would be read as a flag.
-std::string shown_line(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) {
-    const size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
-    const bool apart = equals != std::string::npos && equals + 1 < word.size() && word[equals + 1] != '-';
-    if (!line.empty()) line += " ";
-    line += apart ? word.substr(0, equals) + " " + shell_word(word.substr(equals + 1)) : shell_word(word);
-  }
-  return line;
-}
-
-std::string exact_line(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
-  return line;
+Json spec_of(const RunRequest& request) {
+  Json spec = Json::object({{"command", fmt::format("{}", fmt::join(request.words, " "))}});
+  for (const auto& [name, value] : request.fields.members()) spec.set(name, value);
+  return spec;
 }
 
 RunRequest read_comparison(const JsonView& request, const Library& library) {
   request.allow_only({"command", "first", "second"});
-  RunRequest result{.arguments = {"compare"}, .command_line = "foretoken compare"};
+  RunRequest result{.words = {"compare"}};
   for (const char* side : {"first", "second"}) {
-    const JsonView question = request.at(side);
-    question.allow_only({"command", "flags"});
-    const std::vector<std::string> words = question_words(question, library);
-    result.arguments.push_back(fmt::format("--{}={}", side, exact_line(words)));
-    result.command_line += fmt::format(" --{} {}", side, shell_word(shown_line(words)));
-  }
-  return result;
-}
-
-RunRequest read_question(const JsonView& request, const Library& library) {
-  request.allow_only({"command", "flags", "device"});
-  RunRequest result{.arguments = question_words(request, library)};
-  std::vector<std::string> shown = result.arguments;
-  if (const auto description = request.find("device")) {
-    if (!takes_device(command_named(request.at("command"))) || request.at("flags").has("device")) {
-      description->fail("a command with a device, and no flag that names another");
+    const RunRequest question = read_question(request.at(side), library);
+    if (question.fields.find("device") != nullptr && question.fields.find("device")->kind() == Json::Kind::object) {
+      request.at(side).at("device").fail("the name of a device");
     }
-    result.arguments.push_back("--device=" + device_text(*description, library));
-    shown.push_back(fmt::format("--device={}_changed.json", description->at("name").string()));
+    result.fields.set(side, spec_of(question));
   }
-  result.command_line = "foretoken " + shown_line(shown);
   return result;
 }
 
 }  // namespace
+
+std::string RunRequest::command_line() const {
+  Json shown = Json::object();
+  for (const auto& [name, value] : fields.members()) {
+    Json text = value;
+    if (value.kind() == Json::Kind::object && words.front() == "compare") {
+      text = shell_text(Question(value, name).words());
+    } else if (value.kind() == Json::Kind::object) {
+      text = fmt::format("{}_changed.json", value.find("name")->string());
+    }
+    shown.set(name, std::move(text));
+  }
+  return Question(words, shown).line();
+}
 
 RunRequest read_run_request(std::string_view body, const Library& library) {
   const Json document = parse_json(body, "request", body_limits);

@@ -45,10 +45,6 @@ CommandDeclaration declared(const PageCommand& command) {
   throw std::logic_error("the page names a command that is not there");
 }
 
-// Without its dashes; empty for a name that is not written out.
-std::string bare(const std::string& name) {
-  return name.starts_with("--") ? name.substr(2) : "";
-}
 
 const PageFlag* listed(const PageCommand& command, const std::string& name) {
   const auto found =
@@ -63,14 +59,14 @@ bool speaks_of_files(const std::string& help) {
                      [&](std::string_view word) { return lower.find(word) != std::string::npos; });
 }
 
-TEST(RunRequest, flags_become_a_command_line) {
+TEST(RunRequest, a_question_becomes_a_command_line) {
   const RunRequest request = read_run_request(
-      R"({"command": "step", "flags": {"model": "Llama-3.1-8B", "device": "h100_sxm", "batch": 64, "memory": true,
-          "sequence-parallel": false}})",
+      R"({"command": "step", "model": "Llama-3.1-8B", "device": "h100_sxm", "batch": 64, "memory": true,
+          "sequence_parallel": false})",
       shipped());
-  EXPECT_THAT(request.arguments, ElementsAre("step", "--model=Llama-3.1-8B", "--device=h100_sxm", "--batch=64",
-                                             "--memory", "--no-sequence-parallel"));
-  EXPECT_EQ(request.command_line,
+  EXPECT_THAT(request.words, ElementsAre("step"));
+  EXPECT_EQ(request.fields.find("batch")->integer(), 64);
+  EXPECT_EQ(request.command_line(),
             "foretoken step --model Llama-3.1-8B --device h100_sxm --batch 64 --memory --no-sequence-parallel");
 }
 
@@ -78,7 +74,7 @@ TEST(RunRequest, every_flag_of_the_page_is_one_of_its_command) {
   for (const PageCommand& command : page_commands()) {
     const CommandDeclaration declaration = declared(command);
     for (const PageFlag& flag : command.flags) {
-      EXPECT_NE(find_flag(declaration, fmt::format("--{}", flag.name)), nullptr) << command.name << " --" << flag.name;
+      EXPECT_NE(find_flag(declaration, flag_name(flag.name)), nullptr) << command.name << " " << flag.name;
     }
   }
 }
@@ -88,7 +84,7 @@ TEST(RunRequest, no_flag_whose_help_speaks_of_files_takes_free_text) {
     for (const FlagDeclaration& declaration : declared(command).flags) {
       if (!speaks_of_files(declaration.help)) continue;
       for (const std::string& name : declaration.names) {
-        const PageFlag* flag = listed(command, bare(name));
+        const PageFlag* flag = listed(command, field_name(name));
         EXPECT_TRUE(flag == nullptr || flag->kind != PageFlagKind::value) << command.name << " " << name;
       }
     }
@@ -100,8 +96,8 @@ TEST(RunRequest, every_flag_that_is_not_listed_is_refused) {
   for (const PageCommand& command : page_commands()) {
     for (const FlagDeclaration& declaration : declared(command).flags) {
       for (const std::string& name : declaration.names) {
-        if (listed(command, bare(name)) != nullptr) continue;
-        const Json body = Json::object({{"command", command.name}, {"flags", Json::object({{bare(name), "1"}})}});
+        if (listed(command, field_name(name)) != nullptr) continue;
+        const Json body = Json::object({{"command", command.name}, {field_name(name), "1"}});
         EXPECT_THAT(complaint_about(body.dump()), HasSubstr("that the page may use")) << name;
         ++refused;
       }
@@ -116,8 +112,7 @@ TEST(RunRequest, names_of_the_library_cannot_be_files) {
       if (flag.kind == PageFlagKind::value) continue;
       for (const char* value : {"/etc/passwd", "../data/x.json", "own.json", ".", "", "{\"name\": \"x\"}",
                                 "h100_sxm:8,/etc/passwd.json:1", "/etc/passwd.json:1"}) {
-        const Json body = Json::object(
-            {{"command", command.name}, {"flags", Json::object({{std::string(flag.name), Json(std::string(value))}})}});
+        const Json body = Json::object({{"command", command.name}, {std::string(flag.name), value}});
         EXPECT_NE(complaint_about(body.dump()), "") << flag.name << " " << value;
       }
     }
@@ -126,69 +121,67 @@ TEST(RunRequest, names_of_the_library_cannot_be_files) {
 
 TEST(RunRequest, values_cannot_become_flags_or_lines) {
   const RunRequest request = read_run_request(
-      R"({"command": "serve", "flags": {"model": "Llama-3.1-8B", "scheduler": "--out-trace=/tmp/x"}})", shipped());
-  EXPECT_THAT(request.arguments, ElementsAre("serve", "--model=Llama-3.1-8B", "--scheduler=--out-trace=/tmp/x"));
-  EXPECT_THROW(answer_command(request.arguments, shipped()), InputError);
-  EXPECT_NE(complaint_about(R"({"command": "serve", "flags": {"engine": "vllm\nsglang"}})"), "");
+      R"({"command": "serve", "model": "Llama-3.1-8B", "scheduler": "--out-trace=/tmp/x"})", shipped());
+  EXPECT_EQ(request.fields.members().size(), 2U);
+  EXPECT_THROW(request.question().answer(shipped()), InputError);
+  EXPECT_NE(complaint_about(R"({"command": "serve", "engine": "vllm\nsglang"})"), "");
 }
 
 TEST(RunRequest, what_would_keep_the_server_busy_for_hours_is_refused) {
-  EXPECT_THAT(complaint_about(R"({"command": "serve", "flags": {"num-prompts": 1000000}})"), HasSubstr("20000"));
+  EXPECT_THAT(complaint_about(R"({"command": "serve", "num_prompts": 1000000})"), HasSubstr("20000"));
 }
 
 TEST(RunRequest, other_commands_and_broken_bodies_are_refused) {
-  EXPECT_THAT(complaint_about(R"({"command": "fit", "flags": {}})"), HasSubstr("one of step, serve"));
-  EXPECT_THAT(complaint_about(R"({"command": "step", "flags": {}, "file": "x"})"), HasSubstr("file"));
+  EXPECT_THAT(complaint_about(R"({"command": "fit"})"), HasSubstr("one of step, serve"));
+  EXPECT_THAT(complaint_about(R"({"command": "step", "file": "x"})"), HasSubstr("file"));
   EXPECT_NE(complaint_about("{"), "");
   EXPECT_NE(complaint_about("[]"), "");
-  EXPECT_NE(complaint_about(R"({"command": 3, "flags": {}})"), "");
+  EXPECT_NE(complaint_about(R"({"command": 3})"), "");
   EXPECT_NE(complaint_about(std::string(300'000, ' ') + "{}"), "");
 }
 
 TEST(RunRequest, a_device_of_the_pages_own_needs_no_file) {
   const std::string device = read_file(FORETOKEN_SOURCE_DIR "/data/hardware/devices/h100_sxm.json", 1 << 20);
-  const std::string asked = R"({"command": "step", "flags": {"model": "Llama-3.1-8B"}, "device": )";
+  const std::string asked = R"({"command": "step", "model": "Llama-3.1-8B", "device": )";
   const RunRequest request = read_run_request(asked + device + "}", shipped());
-  EXPECT_EQ(request.command_line, "foretoken step --model Llama-3.1-8B --device h100_sxm_changed.json");
-  EXPECT_EQ(answer_command(request.arguments, shipped()).json.find("device")->string(), "h100_sxm_changed");
+  EXPECT_EQ(request.command_line(), "foretoken step --model Llama-3.1-8B --device h100_sxm_changed.json");
+  EXPECT_EQ(request.question().answer(shipped()).json.find("device")->string(), "h100_sxm_changed");
 
-  EXPECT_THAT(complaint_about(R"({"command": "train", "flags": {}, "device": {"name": "x"}})"),
-              HasSubstr("a command with a device"));
+  EXPECT_THAT(complaint_about(R"({"command": "train", "device": {"name": "x"}})"),
+              HasSubstr("that the page may use"));
   EXPECT_THAT(complaint_about(asked + R"({"name": "x", "accelerator": "tpu_v1"}})"), HasSubstr("read from files only"));
   EXPECT_THAT(complaint_about(asked + R"({"name": "x"}})"), testing::Not(IsEmpty()));
 }
 
-TEST(RunRequest, two_questions_become_one_comparison_of_the_same_words) {
+TEST(RunRequest, two_questions_become_one_comparison) {
   const RunRequest request = read_run_request(
       R"({"command": "compare",
-          "first": {"command": "plan serve", "flags": {"model": "Llama-3.1-8B", "hardware": "h100_sxm:2",
-                    "slo": ["ttft<500ms@p99", "tpot<50ms@p99"]}},
-          "second": {"command": "plan serve", "flags": {"model": "Llama-3.1-8B", "objective": "-x' 'y"}}})",
+          "first": {"command": "plan serve", "model": "Llama-3.1-8B", "hardware": "h100_sxm:2",
+                    "slo": ["ttft<500ms@p99", "tpot<50ms@p99"]},
+          "second": {"command": "plan serve", "model": "Llama-3.1-8B", "engines": "-x' 'y"}})",
       shipped());
-  ASSERT_EQ(request.arguments.size(), 3U);
-  EXPECT_EQ(request.arguments[0], "compare");
-  const auto words = [&](size_t i) {
-    return *shell_words(request.arguments[i].substr(request.arguments[i].find('=') + 1));
-  };
-  EXPECT_THAT(words(1), ElementsAre("plan", "serve", "--model=Llama-3.1-8B", "--hardware=h100_sxm:2",
-                                    "--slo=ttft<500ms@p99,tpot<50ms@p99"));
-  EXPECT_THAT(words(2), ElementsAre("plan", "serve", "--model=Llama-3.1-8B", "--objective=-x' 'y"));
-  EXPECT_THAT(request.command_line,
-              HasSubstr("foretoken compare --first 'plan serve --model Llama-3.1-8B --hardware "));
+  EXPECT_THAT(request.words, ElementsAre("compare"));
+  EXPECT_EQ(request.fields.find("first")->find("slo")->items().size(), 2U);
+  const std::vector<std::string> line = *shell_words(request.command_line());
+  ASSERT_EQ(line.size(), 6U);
+  EXPECT_THAT(*shell_words(line[3]),
+              ElementsAre("plan", "serve", "--model", "Llama-3.1-8B", "--hardware", "h100_sxm:2", "--slo",
+                          "ttft<500ms@p99", "--slo", "tpot<50ms@p99"));
+  EXPECT_THAT(*shell_words(line[5]), ElementsAre("plan", "serve", "--model", "Llama-3.1-8B", "--engines=-x' 'y"));
 }
 
 TEST(RunRequest, each_side_of_a_comparison_passes_the_same_gate) {
   const auto side = [](const std::string& first) {
     return complaint_about(R"({"command": "compare", "first": )" + first +
-                           R"(, "second": {"command": "step", "flags": {"batch": 1}}})");
+                           R"(, "second": {"command": "step", "batch": 1}})");
   };
-  EXPECT_EQ(side(R"({"command": "step", "flags": {"batch": 8}})"), "");
-  EXPECT_THAT(side(R"({"command": "step", "flags": {"trace": "x"}})"), HasSubstr("that the page may use"));
-  EXPECT_THAT(side(R"({"command": "step", "flags": {"model": "/etc/passwd"}})"), HasSubstr("a name of the library"));
-  EXPECT_THAT(side(R"({"command": "serve", "flags": {"num-prompts": 1000000}})"), HasSubstr("20000"));
-  EXPECT_THAT(side(R"({"command": "compare", "flags": {}})"), HasSubstr("one of step"));
-  EXPECT_THAT(side(R"({"command": "step", "flags": {}, "device": {}})"), HasSubstr("device"));
-  EXPECT_NE(complaint_about(R"({"command": "compare", "first": {"command": "step", "flags": {}}})"), "");
+  EXPECT_EQ(side(R"({"command": "step", "batch": 8})"), "");
+  EXPECT_THAT(side(R"({"command": "step", "trace": "x"})"), HasSubstr("that the page may use"));
+  EXPECT_THAT(side(R"({"command": "step", "model": "/etc/passwd"})"), HasSubstr("a name of the library"));
+  EXPECT_THAT(side(R"({"command": "serve", "num_prompts": 1000000})"), HasSubstr("20000"));
+  EXPECT_THAT(side(R"({"command": "compare"})"), HasSubstr("one of step"));
+  EXPECT_THAT(side(R"({"command": "step", "device": {}})"), HasSubstr("device"));
+  EXPECT_NE(complaint_about(R"({"command": "compare", "first": {"command": "step"}})"), "");
 }
 
 TEST(RunRequest, a_list_has_a_limit_and_something_in_it) {
@@ -196,7 +189,7 @@ TEST(RunRequest, a_list_has_a_limit_and_something_in_it) {
     Json list = Json::array();
     for (size_t i = 0; i < count; ++i) list.push("B");
     return complaint_about(
-        Json::object({{"command", "suite"}, {"flags", Json::object({{"only", std::move(list)}})}}).dump());
+        Json::object({{"command", "suite"}, {"only", std::move(list)}}).dump());
   };
   EXPECT_EQ(with(most_flag_values), "");
   EXPECT_THAT(with(most_flag_values + 1), HasSubstr("1 to 64 values"));
@@ -210,8 +203,8 @@ TEST(RunRequest, more_memory_bandwidth_never_slows_a_step_down) {
     Json device = base;
     device.set("memory_bandwidth_gb_per_s", Json::object({{"value", bandwidth}, {"source", "a test of what-if"}}));
     const Json body = Json::object(
-        {{"command", "step"}, {"flags", Json::object({{"model", "Llama-3.1-8B"}, {"batch", 32}})}, {"device", device}});
-    const Answer answer = answer_command(read_run_request(body.dump(), shipped()).arguments, shipped());
+        {{"command", "step"}, {"model", "Llama-3.1-8B"}, {"batch", 32}, {"device", device}});
+    const Answer answer = read_run_request(body.dump(), shipped()).question().answer(shipped());
     const double seconds = answer.json.find("seconds")->find("value")->number();
     EXPECT_LT(seconds, before) << bandwidth;
     before = seconds;

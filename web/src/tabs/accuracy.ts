@@ -96,7 +96,7 @@ function scenarioCard(facts: Facts): HTMLElement {
   const measured = facts.scenarios.filter((scenario) => scenario.measured);
   const predict = () => void task.start(async (signal, say) => {
     say('Predicting the scenarios…');
-    const result = await run<SuiteAnswer>({ command: 'suite', flags: { only: measured.map((scenario) => scenario.id) } }, signal, say);
+    const result = await run<SuiteAnswer>({ command: 'suite', only: measured.map((scenario) => scenario.id) }, signal, say);
     const of = new Map(result.answer.scenarios.map((scenario) => [scenario.id, scenario.answer]));
     fill(output, table('Measured scenarios of the suite',
       [{ title: 'scenario' }, { title: 'metric' }, { title: 'predicted', number: true }, { title: 'measured', number: true }, { title: 'off by', number: true }, { title: 'source' }],

@@ -33,17 +33,17 @@ export function askTab(facts: Facts): HTMLElement {
     void task.start(async (signal, say) => {
       if (find.checked) {
         say('Looking at layouts…');
-        const result = await run<PlanAnswer>({ command: 'plan serve', flags: { ...form.planFlags(), ...goals.slo() } }, signal, say);
+        const result = await run<PlanAnswer>({ command: 'plan serve', ...form.planFlags(), ...goals.slo() }, signal, say);
         fill(output, ...planParts(result));
         task.reveal();
         say('Done.');
         return;
       }
       say('Simulating…');
-      const flags = { ...form.flags(), memory: true, breakdown: true, 'percentile-metrics': ['ttft', 'tpot', 'itl', 'e2el'], 'metric-percentiles': cdfPercentiles, ...goals.goodput() };
+      const flags = { ...form.flags(), memory: true, breakdown: true, percentile_metrics: ['ttft', 'tpot', 'itl', 'e2el'], metric_percentiles: cdfPercentiles, ...goals.goodput() };
       const wanted = goals.goals();
       const at = goals.percentile();
-      const result = await run<ServeAnswer>({ command: 'serve', flags }, signal, say);
+      const result = await run<ServeAnswer>({ command: 'serve', ...flags }, signal, say);
       const curve = new Plot(`Latency against ${form.load().kind === 'rate' ? 'rate' : 'concurrent requests'}`);
       fill(output, ...answerParts(result, facts, wanted, at, curve));
       task.reveal();
@@ -151,7 +151,7 @@ async function sweep(form: ServingForm, percentile: number, plot: Plot, signal: 
     if (seen.has(load.value)) continue;
     seen.add(load.value);
     say(`Other loads: ${i + 1} of ${loadFactors.length}`);
-    const { answer } = await run<ServeAnswer>({ command: 'serve', flags: { ...form.flags(load), 'metric-percentiles': [percentile], intervals: false } }, signal);
+    const { answer } = await run<ServeAnswer>({ command: 'serve', ...form.flags(load), metric_percentiles: [percentile], intervals: false }, signal);
     if (answer.completed === 0) break;
     points.push({ load: load.value, ttft: estimate(answer, `p${percentile}_ttft_ms`), tpot: estimate(answer, `p${percentile}_tpot_ms`), throughput: answer.output_throughput });
     plot.show(latencyAgainstLoad(points, asked.kind === 'rate' ? 'requests/s' : 'concurrent requests', asked.value, percentile));

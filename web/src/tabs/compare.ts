@@ -20,20 +20,20 @@ const usual = { model: 'Llama-3.1-8B', device: 'h100_sxm' };
 const kinds: { id: string; title: string; side: MakeSide }[] = [
   { id: 'step', title: 'one step of a model', side: (facts, _name, isSecond) => {
     const form = new StepForm(facts, 'Step', { ...usual, quantization: isSecond ? 'fp8' : '' });
-    return { elements: [form.element], question: () => ({ command: 'step', flags: { ...form.flags(), device: form.deviceName(), memory: true } }) };
+    return { elements: [form.element], question: () => ({ command: 'step', ...form.flags(), device: form.deviceName(), memory: true }) };
   } },
   { id: 'serve', title: 'a serving run', side: (facts, name, isSecond) => {
     const form = new ServingForm(facts, `compare-serve-${name}`, { ...usual, quantization: isSecond ? 'fp8' : '' });
     const goals = new GoalFields();
     form.findLayout(false);
-    return { elements: [...form.fieldsets, goals.element], question: () => ({ command: 'serve', flags: { ...form.flags(), ...goals.goodput() } }) };
+    return { elements: [...form.fieldsets, goals.element], question: () => ({ command: 'serve', ...form.flags(), ...goals.goodput() }) };
   } },
   { id: 'plan', title: 'a search for a layout', side: (facts, name, isSecond) => {
     const form = new ServingForm(facts, `compare-plan-${name}`, { ...usual, device: isSecond ? 'a100_sxm' : usual.device });
     const goals = new GoalFields();
     form.findLayout(true);
     goals.need(true);
-    return { elements: [...form.fieldsets, goals.element], question: () => ({ command: 'plan serve', flags: { ...form.planFlags(), ...goals.slo() } }) };
+    return { elements: [...form.fieldsets, goals.element], question: () => ({ command: 'plan serve', ...form.planFlags(), ...goals.slo() }) };
   } },
   { id: 'train', title: 'a training job', side: (facts, _name, isSecond) => {
     const form = new TrainForm(facts, { precision: isSecond ? 'fp8-delayed' : 'bf16' });

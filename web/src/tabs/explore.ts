@@ -65,9 +65,9 @@ export function exploreTab(facts: Facts): HTMLElement {
     const device = changed();
     const isChanged = factors.size > 0;
     // Both as devices of their own, so that what was measured on the real one moves neither away from the other.
-    const now = isChanged ? await run<StepAnswer>({ command: 'step', flags, device }, signal)
-      : await run<StepAnswer>({ command: 'step', flags: { ...flags, device: device.name } }, signal);
-    const before = isChanged ? await run<StepAnswer>({ command: 'step', flags, device: clone(shipped()) }, signal) : now;
+    const now = isChanged ? await run<StepAnswer>({ command: 'step', ...flags, device }, signal)
+      : await run<StepAnswer>({ command: 'step', ...flags, device: device.name }, signal);
+    const before = isChanged ? await run<StepAnswer>({ command: 'step', ...flags, device: clone(shipped()) }, signal) : now;
     if (!plots.roof.element.isConnected) {
       fill(output, answer, numbers, h('div', { class: 'plots' }, plots.roof.element, plots.time.element, plots.memory.element), commands);
     }

@@ -15,7 +15,7 @@ export function timelineTab(facts: Facts): HTMLElement {
   const simulate = () => {
     void task.start(async (signal, say) => {
       say('Simulating…');
-      const result = await run<ServeAnswer>({ command: 'serve', flags: { ...form.flags(), intervals: false, 'trace-in-json': true } }, signal, say);
+      const result = await run<ServeAnswer>({ command: 'serve', ...form.flags(), intervals: false, trace_in_json: true }, signal, say);
       const { trace, ...rest } = result.answer;
       const answer = rest as ServeAnswer;
       const failed = failureText(answer);
