@@ -12,7 +12,7 @@
 #include "kernel/kernel.h"
 #include "kernel/learned.h"
 #include "model/catalogue.h"
-#include "serving/simulation.h"
+#include "serving/simulation/simulation.h"
 #include "serving/steps/composed_steps.h"
 #include "serving/steps/op_tables.h"
 #include "serving/steps/vidur_tables.h"

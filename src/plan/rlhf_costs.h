@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "serving/simulation.h"
+#include "serving/simulation/simulation.h"
 #include "serving/steps/step_times.h"
 #include "training/iteration.h"
 #include "training/scale/rlhf_loop.h"

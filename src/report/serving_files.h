@@ -6,7 +6,7 @@
 #include <ostream>
 
 #include "base/json.h"
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

@@ -9,12 +9,9 @@
 
 #include "serving/results/metrics.h"
 #include "serving/results/time_series.h"
-#include "serving/simulation.h"
+#include "serving/simulation/simulation.h"
 
 namespace foretoken {
-
-// The same load each time it is called with the same seed.
-using LoadMaker = std::function<std::unique_ptr<RequestSource>(uint64_t seed)>;
 
 struct ServingRunRequest {
   SimulationConfig config;  // its seed and bound are those of the run itself

@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "base/simulated_time.h"
 #include "serving/load/listed_source.h"
-#include "serving/simulation.h"
+#include "serving/simulation/simulation.h"
 
 namespace foretoken {
 

@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 13> pipeline = {"base",    "hardware", "m
 constexpr std::array<std::string_view, 5> heavy_headers = {"CLI/", "Eigen/", "nlohmann/", "pybind11/", "yaml-cpp/"};
 constexpr int most_readme_lines = 15;
 // Circles inside these folders are known and being taken apart; no other folder may have one.
-constexpr std::array<std::string_view, 2> circles_allowed = {"serving", "training"};
+constexpr std::array<std::string_view, 1> circles_allowed = {"training"};
 
 using Graph = std::map<std::string, std::set<std::string>>;
 

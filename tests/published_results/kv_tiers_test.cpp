@@ -10,7 +10,7 @@
 #include "library/library.h"
 #include "serving/load/trace.h"
 #include "serving/results/metrics.h"
-#include "serving/simulation.h"
+#include "serving/simulation/simulation.h"
 #include "serving/steps/composed_steps.h"
 #include "serving/test_support.h"
 

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "serving/colocation/composed_demands.h"
 #include "serving/colocation/model_requests.h"
-#include "serving/host_link.h"
+#include "serving/tiers/host_link.h"
 
 namespace foretoken {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "compose/serving_engine.h"
-#include "serving/disaggregation.h"
+#include "serving/simulation/disaggregation.h"
 
 namespace foretoken {
 namespace {

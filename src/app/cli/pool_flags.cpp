@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "model/weights.h"
 #include "serving/engine/engine_setup.h"
-#include "serving/router.h"
+#include "serving/scheduling/router.h"
 
 namespace foretoken {
 
@@ -45,7 +45,8 @@ Disaggregation PoolFlags::disaggregation(const ReplicaGroup& prefill_pool, const
                                          const std::string& engine, const Library& library) const {
   const FirstToken chosen = first_token == "transfer" ? FirstToken::transfer : FirstToken::decode;
   int64_t devices = 0;
-  for (const ReplicaGroup* pool : {&prefill_pool, &decode_pool}) devices += pool->count * summary_of(*pool).devices_each;
+  for (const ReplicaGroup* pool : {&prefill_pool, &decode_pool})
+    devices += pool->count * summary_of(*pool).devices_each;
   const auto kv_pool = [&](const ReplicaGroup& pool) {
     return KvPool{.replicas = pool.count,
                   .devices = pool.cache_devices(),

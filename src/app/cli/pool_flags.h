@@ -6,7 +6,7 @@
 #include "app/cli/options.h"
 #include "app/cli/replica_flags.h"
 #include "library/library.h"
-#include "serving/disaggregation.h"
+#include "serving/simulation/disaggregation.h"
 
 namespace foretoken {
 

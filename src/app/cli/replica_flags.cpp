@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "compose/stack.h"
 #include "serving/engine/engine_setup.h"
-#include "serving/router.h"
+#include "serving/scheduling/router.h"
 
 namespace foretoken {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "app/cli/options.h"
 #include "library/library.h"
-#include "serving/speculation/draft_engine.h"
+#include "serving/engine/draft_engine.h"
 
 namespace foretoken {
 

@@ -11,7 +11,7 @@
 #include "app/http/message.h"
 #include "base/json.h"
 #include "serving/online/engine_metrics.h"
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

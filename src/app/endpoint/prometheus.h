@@ -5,7 +5,7 @@
 #include <string>
 
 #include "serving/online/engine_metrics.h"
-#include "serving/replica.h"
+#include "serving/simulation/replica.h"
 
 namespace foretoken {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

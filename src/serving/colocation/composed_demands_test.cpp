@@ -8,7 +8,7 @@
 #include "hardware/catalogue.h"
 #include "kernel/learned.h"
 #include "model/catalogue.h"
-#include "serving/host_link.h"
+#include "serving/tiers/host_link.h"
 
 namespace foretoken::composed_demands_test {
 

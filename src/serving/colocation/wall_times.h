@@ -6,7 +6,7 @@
 
 #include "serving/colocation/colocation.h"
 #include "serving/colocation/engine_clock.h"
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

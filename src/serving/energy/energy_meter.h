@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/estimate.h"
-#include "serving/request.h"
+#include "serving/requests/request.h"
 #include "serving/steps/sustained_grid.h"
 
 namespace foretoken {

@@ -14,10 +14,10 @@
 #include "compose/serving_memory.h"
 #include "compose/stack.h"
 #include "library/device_models.h"
+#include "serving/engine/draft_engine.h"
 #include "serving/engine/engine_spec.h"
 #include "serving/results/typical_steps.h"
-#include "serving/simulation.h"
-#include "serving/speculation/draft_engine.h"
+#include "serving/simulation/simulation_config.h"
 #include "serving/stages/encoder_passes.h"
 #include "serving/steps/sustained_grid.h"
 

@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "compose/serving_memory.h"
 #include "compose/stack.h"
-#include "serving/disaggregation.h"
-#include "serving/simulation.h"
+#include "serving/simulation/disaggregation.h"
+#include "serving/simulation/simulation_config.h"
 
 namespace foretoken {
 

@@ -14,7 +14,7 @@
 #include "model/step.h"
 #include "network/ring_link.h"
 #include "serving/lora/lora_engine.h"
-#include "serving/scheduler.h"
+#include "serving/scheduling/scheduler.h"
 #include "serving/speculation/block_diffusion.h"
 #include "serving/speculation/speculative_config.h"
 #include "serving/steps/attention_ffn_steps.h"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/simulated_time.h"
-#include "serving/request.h"
-#include "serving/router.h"
+#include "serving/requests/request.h"
+#include "serving/scheduling/router.h"
 
 namespace foretoken {
 

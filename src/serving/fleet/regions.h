@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/simulated_time.h"
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

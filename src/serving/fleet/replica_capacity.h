@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "serving/scheduler.h"
+#include "serving/scheduling/scheduler.h"
 #include "serving/steps/step_times.h"
 
 namespace foretoken {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

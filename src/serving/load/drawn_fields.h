@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

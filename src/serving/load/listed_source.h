@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

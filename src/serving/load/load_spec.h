@@ -10,7 +10,7 @@
 #include "serving/load/arrivals.h"
 #include "serving/load/sessions.h"
 #include "serving/load/thinking.h"
-#include "serving/serving_run.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

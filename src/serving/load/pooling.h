@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

@@ -6,7 +6,7 @@
 
 #include "serving/load/arrivals.h"
 #include "serving/load/lengths.h"
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "serving/load/lengths.h"
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

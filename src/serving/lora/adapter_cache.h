@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/units.h"
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "serving/sequence.h"
+#include "serving/scheduling/sequence.h"
 
 namespace foretoken {
 

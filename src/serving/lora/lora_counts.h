@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "serving/host_link.h"
 #include "serving/lora/lora_steps.h"
+#include "serving/tiers/host_link.h"
 
 namespace foretoken {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "compose/serving_memory.h"
 #include "serving/lora/adapter_cache.h"
-#include "serving/scheduler.h"
+#include "serving/scheduling/scheduler.h"
 #include "serving/steps/composed_steps.h"
 
 namespace foretoken {

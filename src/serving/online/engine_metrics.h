@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "serving/online/histogram.h"
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

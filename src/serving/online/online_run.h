@@ -1,7 +1,7 @@
 // A serving run whose requests are not known before they come: engines at the pace of whoever calls.
 #pragma once
 
-#include "serving/routed_replicas.h"
+#include "serving/simulation/routed_replicas.h"
 
 namespace foretoken {
 

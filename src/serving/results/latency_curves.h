@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "serving/request.h"
+#include "serving/requests/request.h"
 #include "serving/results/latency_distribution.h"
 
 namespace foretoken {

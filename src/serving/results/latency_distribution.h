@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "serving/request.h"
+#include "serving/requests/request.h"
 #include "serving/results/latency_distribution.h"
 #include "serving/speculation/speculation_counts.h"
 

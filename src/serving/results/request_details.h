@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

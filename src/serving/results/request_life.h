@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "serving/request.h"
+#include "serving/requests/request.h"
 #include "serving/results/step_mix.h"
 
 namespace foretoken {

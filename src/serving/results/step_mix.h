@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "model/step.h"
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

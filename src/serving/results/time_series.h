@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

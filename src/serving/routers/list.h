@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "serving/router.h"
+#include "serving/scheduling/router.h"
 
 namespace foretoken {
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "serving/router.h"
+#include "serving/scheduling/router.h"
 #include "serving/test_support.h"
 
 namespace foretoken::routers_list_test {

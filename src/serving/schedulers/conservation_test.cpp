@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "serving/router.h"
+#include "serving/scheduling/router.h"
 #include "serving/test_support.h"
 
 namespace foretoken::conservation_test {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "serving/scheduler.h"
+#include "serving/scheduling/scheduler.h"
 
 namespace foretoken {
 

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "serving/router.h"
 #include "serving/schedulers/list.h"
+#include "serving/scheduling/router.h"
 
 namespace foretoken {
 namespace {

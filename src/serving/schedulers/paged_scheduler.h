@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "serving/kv_blocks.h"
-#include "serving/scheduler.h"
+#include "serving/scheduling/kv_blocks.h"
+#include "serving/scheduling/scheduler.h"
 
 namespace foretoken {
 

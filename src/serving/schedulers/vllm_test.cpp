@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "serving/scheduler.h"
+#include "serving/scheduling/scheduler.h"
 #include "serving/test_support.h"
 
 namespace foretoken::vllm_test {

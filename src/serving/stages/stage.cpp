@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "serving/simulation.h"
+#include "serving/steps/step_bound.h"
 
 namespace foretoken {
 namespace {

@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "base/estimate.h"
-#include "serving/request.h"
+#include "serving/requests/request.h"
 #include "serving/results/latency_distribution.h"
+#include "serving/steps/step_bound.h"
 
 namespace foretoken {
-
-enum class StepBound : uint8_t;
 
 // What a stage does with requests, and how long it takes. Not thread-safe.
 class StageTimes {

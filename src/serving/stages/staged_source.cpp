@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "serving/next_event.h"
+#include "serving/requests/next_event.h"
 
 namespace foretoken {
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "serving/simulation.h"
 #include "serving/stages/stage.h"
+#include "serving/steps/step_bound.h"
 
 namespace foretoken {
 

@@ -10,7 +10,7 @@
 #include "compose/serving_memory.h"
 #include "model/step.h"
 #include "network/ring_link.h"
-#include "serving/request.h"
+#include "serving/requests/request.h"
 
 namespace foretoken {
 

@@ -38,7 +38,7 @@
 #include "serving/results/priority_metrics.h"
 #include "serving/results/request_life.h"
 #include "serving/results/thinking_metrics.h"
-#include "serving/router.h"
+#include "serving/scheduling/router.h"
 
 namespace foretoken {
 namespace {

@@ -1,0 +1,70 @@
+#include "serving/engine/draft_engine.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "serving/speculation/speculative_steps.h"
+
+namespace foretoken {
+
+DraftEngine::DraftEngine(const SpeculativeConfig& config, const ComposedStepsConfig& target,
+                         const std::optional<Model>& draft)
+    : method_(config.method), speculation_(config.speculation()), kv_dtype_(target.kv_dtype), plan_(target.plan) {
+  if (method_->network == nullptr) return;
+  plan_.pipeline = 1;  // vLLM: the drafter is whole on the last stage
+  if (config.draft_tensor_parallel_size > 0) plan_.tensor = config.draft_tensor_parallel_size;
+  network_ = method_->network(target.model, draft);
+  ComposedStepsConfig passes = target;
+  passes.model = *network_;
+  passes.plan = plan_;
+  passes.stack.costs.step_host = Seconds(0);
+  check_step(*network_, {}, plan_);
+  passes_ = compose_steps(std::move(passes));
+}
+
+std::unique_ptr<StepTimes> DraftEngine::steps(StepTimes& target) {
+  return speculative_steps(target, {.method = method_, .network = passes_.get(), .speculation = speculation_});
+}
+
+double DraftEngine::weight_bytes() const {
+  if (!network_) return 0;
+  Model held = *network_;
+  if (method_->shares_embedding) {
+    held.has_head = false;
+    held.vocabulary = 1;
+  }
+  const double copies = method_->follows_target ? 1 : static_cast<double>(speculation_.draft_tokens);
+  return copies * rank_memory(held, {}, plan_, 0).weights.value();
+}
+
+double DraftEngine::cache_bytes_per_token() const {
+  if (!network_ || !method_->follows_target) return 0;
+  double bytes = 0;
+  for (const std::vector<CachePart>& layer : rank_cache(*network_, kv_dtype_, plan_, 0)) {
+    for (const CachePart& part : layer) bytes += part.per_token.value();
+  }
+  return bytes;
+}
+
+SchedulerOptions DraftEngine::beside(const SchedulerOptions& options, const ServingMemory& memory) const {
+  SchedulerOptions result = options;
+  result.speculation = speculation_;
+  const EngineFlags& flags = memory.flags;
+  if (flags.num_gpu_blocks_override == 0) {
+    const double pool = memory.kv_pool.value - (flags.kv_cache_memory_bytes > 0 ? 0 : weight_bytes());
+    const double block =
+        memory.kv_pool.value / memory.blocks.value + cache_bytes_per_token() * static_cast<double>(options.block_size);
+    result.num_gpu_blocks = static_cast<int64_t>(std::floor(std::max(0.0, pool / block)));
+  }
+  const int64_t needed = (flags.max_model_len + speculation_.slots()) / options.block_size + 2;
+  if (result.num_gpu_blocks < needed) {
+    throw InputError({.source = "KV cache",
+                      .value = fmt::format("{} blocks beside the drafter", result.num_gpu_blocks),
+                      .expected = fmt::format("{}, for one sequence of --max-model-len with its drafts", needed)});
+  }
+  return result;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,46 @@
+#include "serving/requests/request.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+
+namespace foretoken {
+
+std::string_view rejection_text(Rejection why) {
+  switch (why) {
+    case Rejection::none:
+      return "";
+    case Rejection::no_input:
+      return "no input tokens";
+    case Rejection::no_output:
+      return "no output tokens";
+    case Rejection::beyond_model_length:
+      return "prompt of --max-model-len or more";
+    case Rejection::beyond_kv_cache:
+      return "more tokens than the KV cache holds";
+    case Rejection::too_many:
+      return "too many requests at their replica";
+    case Rejection::predicted_late:
+      return "a predicted TTFT beyond the limit";
+    case Rejection::shed:
+      return "a TTFT goal out of reach in the queue";
+    case Rejection::lost:
+      return "a replica that failed";
+  }
+  throw InternalError("every rejection has a text");
+}
+
+size_t place_by_priority(int32_t priority, size_t count) {
+  return std::min(static_cast<size_t>(std::max(priority, 0)), count - 1);
+}
+
+void check_arrival(Picoseconds arrival, Picoseconds now) {
+  if (arrival >= now) return;
+  throw InputError({.source = "request",
+                    .path = "arrival",
+                    .value = std::to_string(arrival) + " ps",
+                    .expected = "not before " + std::to_string(now) + " ps: arrivals never go back in time"});
+}
+
+}  // namespace foretoken

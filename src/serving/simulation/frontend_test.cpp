@@ -1,0 +1,87 @@
+#include "serving/simulation/frontend.h"
+
+#include <gtest/gtest.h>
+
+#include "serving/load/closed_loop.h"
+#include "serving/test_support.h"
+
+namespace foretoken::frontend_test {
+
+constexpr Picoseconds millisecond = one_second / 1000;
+const FrontCosts costs{.latency = Seconds(0.008), .request = Seconds(0.001), .token = Seconds(1e-6)};
+
+std::vector<Request> sent(const std::vector<double>& at) {
+  std::vector<Request> requests;
+  for (const double when : at) {
+    requests.push_back({.id = static_cast<int64_t>(requests.size()),
+                        .arrival = to_picoseconds(Seconds(when)),
+                        .input_tokens = 1000,
+                        .output_tokens = 1,
+                        .prefix_blocks = {}});
+  }
+  return requests;
+}
+
+std::vector<RequestRecord> serve(std::unique_ptr<RequestSource> source, const std::vector<FrontCosts>& fronts) {
+  LinearTimes times({.step = 1e-6, .token = 0, .context_token = 0});
+  SimulationConfig config;
+  for (const FrontCosts& front : fronts) {
+    config.replicas.push_back({.options = {.num_gpu_blocks = 1000}, .times = &times, .front = front});
+  }
+  RecordedRun run;
+  simulate(config, *source, run);
+  return run.sorted();
+}
+
+std::unique_ptr<RequestSource> listed(std::vector<Request> requests) {
+  return std::make_unique<ListedRequests>(std::move(requests));
+}
+
+TEST(Frontend, requests_sent_together_reach_the_engine_one_after_the_other) {
+  const auto records = serve(listed(sent({0, 0, 0, 1})), {costs});
+  const int64_t expected[] = {10, 12, 14, 1010};  // 2 ms of work each, then 8 ms
+  for (size_t i = 0; i < records.size(); ++i) {
+    EXPECT_EQ(records[i].queued, expected[i] * millisecond);
+    EXPECT_EQ(records[i].arrival, i < 3 ? 0 : one_second) << "the client's clock starts when it sends";
+  }
+}
+
+TEST(Frontend, each_replica_has_its_own) {
+  const auto records = serve(listed(sent({0, 0, 0, 0})), {costs, costs});
+  for (const RequestRecord& record : records) {
+    EXPECT_EQ(record.queued, (record.id < 2 ? 10 : 12) * millisecond) << record.id;
+  }
+}
+
+TEST(Frontend, that_of_one_replica_may_differ_from_that_of_another) {
+  const auto records = serve(listed(sent({0, 0})), {costs, {}});
+  EXPECT_EQ(records[0].queued, 10 * millisecond);
+  EXPECT_EQ(records[1].queued, 0);
+}
+
+TEST(Frontend, a_client_sends_its_next_request_when_its_answer_ends) {
+  const auto records = serve(closed_loop(listed(sent({0, 0, 0, 0})), 2), {costs});
+  EXPECT_EQ(records[2].arrival, records[0].last_token);
+  EXPECT_EQ(records[3].arrival, records[1].last_token);
+  EXPECT_EQ(records[2].queued, records[2].arrival + 10 * millisecond);
+  EXPECT_EQ(records[3].queued, records[2].queued + 2 * millisecond) << "one after the other here too";
+}
+
+TEST(Frontend, load_aware_routers_know_of_requests_that_are_on_their_way) {
+  for (const char* router : {"least_outstanding", "join_shortest_queue", "data_parallel"}) {
+    LinearTimes times({});
+    SimulationConfig config{.router = router};
+    config.replicas.assign(4, {.options = {.num_gpu_blocks = 1000}, .times = &times, .front = costs});
+    ListedRequests source(sent({0, 0, 0, 0}));
+    RecordedRun run;
+    simulate(config, source, run);
+    for (const RequestRecord& record : run.sorted()) EXPECT_EQ(record.replica, record.id) << router;
+  }
+}
+
+TEST(Frontend, costs_nothing_where_it_has_no_costs) {
+  EXPECT_FALSE(Frontend({}).takes_time());
+  EXPECT_EQ(serve(listed(sent({0.5})), {{}}).front().queued, one_second / 2);
+}
+
+}  // namespace foretoken::frontend_test

@@ -1,0 +1,32 @@
+// KV caches on their way from one replica to another, sharing the links at both ends.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "network/flow/flow_simulator.h"
+#include "network/topology/topology.h"
+#include "serving/simulation/disaggregation.h"
+
+namespace foretoken {
+
+// Replicas hang off one switch that never blocks; transfers of one port share it max-min fair (flow_simulator.h).
+class KvTransfers {
+ public:
+  explicit KvTransfers(std::span<const KvPort> ports);
+
+  // Numbers count up from 0. `at` is not before now().
+  JobNumber start(size_t from, size_t to, double bytes, Picoseconds at);
+  // The next transfers to end up to `limit`, all at now(); none: now() is `limit`.
+  std::span<const JobNumber> advance(Picoseconds limit);
+  Picoseconds now() const { return flows_.now(); }
+  int64_t left() const { return flows_.jobs_left(); }
+
+ private:
+  std::vector<KvPort> ports_;
+  Topology topology_;
+  FlowSimulator flows_;
+};
+
+}  // namespace foretoken

@@ -1,0 +1,614 @@
+#include "serving/simulation/replica.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/error.h"
+
+namespace foretoken {
+namespace {
+
+size_t steps_in_flight(const ReplicaConfig& config) {
+  const SchedulerOptions& options = config.options;
+  if (options.pipeline_stages > 1) return static_cast<size_t>(options.pipeline_stages);
+  return options.async_scheduling && scheduler_kind(config.scheduler).schedules_ahead ? 2 : 1;
+}
+
+SchedulerOptions options_for(SchedulerOptions options, uint64_t seed, ReplicaTiers* tiers) {
+  options.speculation.seed = seed;
+  options.lower_tiers = tiers;
+  return options;
+}
+
+// Gaps between tokens, equal ones counted together.
+class GapCounter {
+ public:
+  explicit GapCounter(RunObserver& observer) : observer_(&observer) {}
+  ~GapCounter() { flush(); }
+  GapCounter(const GapCounter&) = delete;
+  GapCounter& operator=(const GapCounter&) = delete;
+
+  void add(Picoseconds gap, int64_t count) {
+    if (gap != gap_) flush();
+    gap_ = gap;
+    count_ += count;
+  }
+
+ private:
+  void flush() {
+    if (count_ > 0) observer_->token_gaps(gap_, count_);
+    count_ = 0;
+  }
+  RunObserver* observer_;
+  Picoseconds gap_ = 0;
+  int64_t count_ = 0;
+};
+
+}  // namespace
+
+Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationConfig& run, RunObserver& observer,
+                 KvTiers* tiers)
+    : index_(index),
+      tiers_(tiers == nullptr ? std::nullopt
+                              : std::make_optional<ReplicaTiers>(*tiers, static_cast<size_t>(index), *config.times)),
+      options_(options_for(config.options, run.seed, tiers_ ? &*tiers_ : nullptr)),
+      times_(config.times),
+      bound_(run.bound),
+      receive_interval_(config.receive_interval),
+      repeat_decodes_(run.repeat_decodes),
+      keeps_cache_(config.keeps_cache),
+      observer_(&observer),
+      scheduler_name_(config.scheduler),
+      scheduler_(make_scheduler(scheduler_name_, options_)),
+      adapters_(config.adapters),
+      most_in_flight_(steps_in_flight(config)),
+      front_(config.front) {
+  ensure(times_ != nullptr, "a replica has step times");
+  ensure(options_.policy != QueuePolicy::deadline || !options_.ttft_goals.empty(), "deadlines come from goals");
+}
+Replica::~Replica() = default;
+
+void Replica::arrive(Request&& request, Picoseconds now, int64_t body) {
+  if (const Rejection why = rejection(request); why != Rejection::none) {
+    reject(request, why, now);
+    return;
+  }
+  ++outstanding_;
+  Sequence& sequence = new_sequence(cut(std::move(request)));
+  if (front_.takes_time()) {
+    const Picoseconds through = front_.through(sequence.request.input_tokens, now);
+    for (auto one = on_the_way_.rbegin(); body >= 0 && one != on_the_way_.rend() && one->body == body; ++one) {
+      one->through = through;
+    }
+    on_the_way_.push_back({&sequence, through, body});
+  } else {
+    enter(sequence, now);
+  }
+}
+
+// The engine has it, and reads it when it can.
+void Replica::enter(Sequence& sequence, Picoseconds now) {
+  if (tiers_) tiers_->set_time(now);
+  inbox_.push_back(&sequence);
+  if (in_flight_.empty()) {
+    wakes_ = now;
+  } else if (in_flight_.back().steps_ahead > 0) {
+    if (scheduler_->arrival_matters() || receive_interval_ > 1) {
+      shorten_run(now);
+    } else {
+      read_arrivals(next_reading(now));
+    }
+  }
+}
+
+// When the engine next reads what has arrived, while a run is planned: at the end of the step that runs now.
+Picoseconds Replica::next_reading(Picoseconds now) const {
+  const Step& run = in_flight_.back();
+  if (now <= run.begin) return in_flight_.size() > 1 ? in_flight_.front().end : run.begin;
+  const int64_t ended = steps_until(run, now);
+  if (ended > run.steps_ahead) return run.end;
+  return run.begin + duration(times_->decode_run_seconds(run.batch.step(), ended));
+}
+
+Request Replica::cut(Request&& request) const {
+  if (options_.max_model_len > 0 && !request.pooled) {
+    request.output_tokens = std::min(request.output_tokens, options_.max_model_len - request.input_tokens);
+  }
+  return std::move(request);
+}
+
+Sequence& Replica::new_sequence(Request&& request) {
+  if (spare_sequences_.empty()) spare_sequences_.push_back(&sequences_.emplace_back());
+  Sequence& sequence = *spare_sequences_.back();
+  spare_sequences_.pop_back();
+  sequence.begin(std::move(request));
+  sequence.latest_start = latest_start(sequence.request);
+  if (!adapters_.has_slots()) sequence.request.adapter = -1;  // the model alone answers
+  sequence.record.replica = index_;
+  sequence.watched = observer_->watches(sequence.request.id);
+  watched_ += sequence.watched ? 1 : 0;
+  return sequence;
+}
+
+void Replica::free_place(Sequence& sequence) {
+  sequence.spare = true;
+  spare_sequences_.push_back(&sequence);
+}
+
+bool Replica::cancel(int64_t id) {
+  ensure(!repeat_decodes_ && !tiers_, "only steps that are decided one by one, without tiers, can lose a request");
+  const auto found = std::find_if(sequences_.begin(), sequences_.end(), [&](const Sequence& sequence) {
+    return sequence.request.id == id && !sequence.spare && !sequence.cancelled;
+  });
+  if (found == sequences_.end()) return false;
+  Sequence& sequence = *found;
+  const auto is_it = [&](const OnTheWay& one) { return one.sequence == &sequence; };
+  if (std::erase_if(on_the_way_, is_it) == 0 && std::erase(inbox_, &sequence) == 0) scheduler_->release(sequence);
+  --outstanding_;
+  watched_ -= sequence.watched ? 1 : 0;
+  sequence.watched = false;
+  if (sequence.steps_in_flight > 0) {
+    sequence.cancelled = true;
+  } else {
+    free_place(sequence);
+  }
+  return true;
+}
+
+void Replica::let_go(int64_t id, Picoseconds now) {
+  const auto found = outside_.find(id);
+  ensure(found != outside_.end(), "what is let go was kept");
+  scheduler_->release(*found->second);
+  free_place(*found->second);
+  outside_.erase(found);
+  if (in_flight_.empty()) wakes_ = now;
+}
+
+std::optional<int64_t> Replica::expect(const Request& request, const RequestRecord& prompt, Picoseconds now) {
+  const auto run_needs = [&]() -> int64_t {
+    if (in_flight_.empty() || in_flight_.back().steps_ahead == 0) return 0;
+    return scheduler_->blocks_ahead(in_flight_.back().batch, in_flight_.back().steps_ahead);
+  };
+  Sequence& sequence = new_sequence(cut(Request(request)));
+  bool expected = scheduler_->expect(sequence, run_needs());
+  if (!expected && run_needs() > 0) {  // equal steps that are planned hold what it needs: fewer of them
+    shorten_run(now);
+    expected = scheduler_->expect(sequence, run_needs());
+  }
+  if (!expected) {
+    watched_ -= sequence.watched ? 1 : 0;
+    free_place(sequence);
+    return std::nullopt;
+  }
+  const int32_t replica = sequence.record.replica;
+  sequence.record = prompt;
+  sequence.record.replica = replica;
+  sequence.record.output_tokens = sequence.request.output_tokens;
+  outside_.emplace(request.id, &sequence);
+  ++outstanding_;
+  return request.input_tokens - sequence.computed;
+}
+
+void Replica::receive(int64_t id, bool with_token, Picoseconds now) {
+  const auto found = outside_.find(id);
+  ensure(found != outside_.end(), "a prompt arrives that was expected");
+  Sequence& sequence = *found->second;
+  outside_.erase(found);
+  // Without the token the prompt's last one is computed again, as a decode.
+  sequence.computed = sequence.prompt_end = sequence.request.input_tokens - (with_token ? 0 : 1);
+  if (with_token) {
+    sequence.promised = sequence.produced = 1;
+    sequence.record.first_token = sequence.record.last_token = now;
+    if (sequence.request.output_tokens == 1) {
+      end_sequence(sequence, now);
+      return;
+    }
+  }
+  hand_in(sequence, now);
+}
+
+// Its prompt, or what it loaded of it, is in the cache: the engine goes on with it when it can.
+void Replica::hand_in(Sequence& sequence, Picoseconds now) {
+  received_.push_back(&sequence);
+  if (in_flight_.empty()) {
+    wakes_ = now;
+  } else if (in_flight_.back().steps_ahead > 0) {
+    shorten_run(now);
+  }
+}
+
+Rejection Replica::rejection(const Request& request) const {
+  if (request.input_tokens < 1) return Rejection::no_input;
+  if (request.output_tokens < 1) return Rejection::no_output;
+  int64_t most = request.input_tokens + request.output_tokens;
+  if (options_.max_model_len > 0) {
+    const int64_t least_output = request.pooled ? 0 : 1;
+    if (request.input_tokens + least_output > options_.max_model_len) return Rejection::beyond_model_length;
+    most = std::min(most, options_.max_model_len);
+  }
+  // The last token is not kept.
+  return most - 1 <= scheduler_->capacity_tokens() ? Rejection::none : Rejection::beyond_kv_cache;
+}
+
+void Replica::reject(const Request& request, Rejection why, Picoseconds now) {
+  observer_->request_ended({.id = request.id,
+                            .outcome = RequestOutcome::rejected,
+                            .rejection = why,
+                            .replica = index_,
+                            .priority = request.priority,
+                            .input_tokens = request.input_tokens,
+                            .output_tokens = request.output_tokens,
+                            .arrival = request.arrival});
+  ended_.push_back({.id = request.id, .when = now, .outcome = RequestOutcome::rejected});
+  ++totals_.rejected;
+}
+
+std::vector<Replica::Interrupted> Replica::shut_down(Picoseconds now) {
+  if (!in_flight_.empty() && in_flight_.front().steps_ahead > 0 && in_flight_.front().begin < now) {
+    Step& run = in_flight_.front();
+    if (const int64_t ended = steps_until(run, now) - 1; ended > 0) {
+      plan_run(run, ended);
+      finish_run(run, run.last_begin);
+    }
+  }
+  std::vector<Interrupted> interrupted;
+  for (Sequence& sequence : sequences_) {
+    if (sequence.spare || sequence.cancelled) continue;
+    observer_->request_interrupted(sequence.request.id);
+    interrupted.push_back({.request = std::move(sequence.request), .tokens_out = sequence.produced});
+  }
+  std::sort(interrupted.begin(), interrupted.end(), [](const Interrupted& a, const Interrupted& b) {
+    return std::tuple(a.request.arrival, a.request.id) < std::tuple(b.request.arrival, b.request.id);
+  });
+  scheduler_ = make_scheduler(scheduler_name_, options_);
+  front_.restart();
+  on_the_way_.clear();
+  in_flight_.clear();
+  first_stage_free_ = 0;
+  sequences_.clear();
+  spare_sequences_.clear();
+  inbox_.clear();
+  received_.clear();
+  outside_.clear();
+  wakes_.reset();
+  outstanding_ = watched_ = unread_steps_ = 0;
+  return interrupted;
+}
+
+std::optional<Picoseconds> Replica::next_event() const {
+  std::optional<Picoseconds> next = next_engine_event();
+  if (!on_the_way_.empty()) next = std::min(on_the_way_.front().through, next.value_or(end_of_time));
+  if (!loading_.empty()) next = std::min(loading_.begin()->first, next.value_or(end_of_time));
+  return next;
+}
+
+std::optional<Picoseconds> Replica::next_engine_event() const {
+  if (in_flight_.empty()) return wakes_;
+  const Step& first = in_flight_.front();
+  return first.steps_ahead > 0 ? first.last_begin : first.end;
+}
+
+void Replica::advance(Picoseconds now) {
+  if (tiers_) tiers_->set_time(now);
+  // What gets through when a step ends is read with it.
+  if (!on_the_way_.empty() && on_the_way_.front().through <= now) {
+    Sequence& sequence = *on_the_way_.front().sequence;
+    on_the_way_.pop_front();
+    enter(sequence, now);
+    return;
+  }
+  if (!loading_.empty() && loading_.begin()->first <= now) {
+    Sequence& sequence = *loading_.begin()->second;
+    loading_.erase(loading_.begin());
+    hand_in(sequence, now);
+    return;
+  }
+  bool reads = true;
+  if (in_flight_.empty()) {
+    wakes_.reset();
+    unread_steps_ = 0;
+  } else if (Step& first = in_flight_.front(); first.steps_ahead > 0) {
+    reads = reads_after(first.steps_ahead);
+    finish_run(first, now);
+  } else {
+    reads = reads_after(first.batch.only_decodes() ? 1 : steps_to_reading(1));
+    finish_step(first);
+    first.batch.clear();
+    spare_batches_.push_back(std::move(first.batch));
+    in_flight_.pop_front();
+  }
+  if (reads) read_arrivals(now);
+  for (Sequence* sequence : received_) scheduler_->receive(*sequence);
+  received_.clear();
+  shed_late(now);
+  start_steps(now);
+  if (!in_flight_.empty() || inbox_.empty()) return;
+  unread_steps_ = 0;  // with nothing to run it reads at once
+  read_arrivals(now);
+  shed_late(now);
+  start_steps(now);
+}
+
+bool Replica::reads_after(int64_t decode_steps) {
+  unread_steps_ = (unread_steps_ + decode_steps) % receive_interval_;
+  return unread_steps_ == 0;
+}
+
+int64_t Replica::steps_to_reading(int64_t decode_steps) const {
+  const int64_t beyond = (unread_steps_ + decode_steps) % receive_interval_;
+  return decode_steps + (beyond == 0 ? 0 : receive_interval_ - beyond);
+}
+
+// Behind a step in flight, a prompt shares a step that takes about as long.
+void Replica::shed_late(Picoseconds now) {
+  Picoseconds start = now;
+  if (!in_flight_.empty()) start = 2 * in_flight_.back().end - in_flight_.back().begin;
+  while (Sequence* const late = scheduler_->first_late(start)) {
+    scheduler_->release(*late);
+    reject(late->request, Rejection::shed, now);
+    --outstanding_;
+    watched_ -= late->watched ? 1 : 0;
+    free_place(*late);
+  }
+}
+
+// Its goal less the time of its prompt alone.
+Picoseconds Replica::latest_start(const Request& request) const {
+  if (options_.policy != QueuePolicy::deadline) return end_of_time;
+  const Picoseconds goal = options_.ttft_goals[place_by_priority(request.priority, options_.ttft_goals.size())];
+  const PromptChunk prompt{.new_tokens = request.input_tokens};
+  return request.arrival + goal - duration(times_->step_seconds({.prompts = {&prompt, 1}}));
+}
+
+void Replica::read_arrivals(Picoseconds now) {
+  for (Sequence* sequence : inbox_) {
+    sequence->record.queued = now;
+    scheduler_->add(*sequence);
+  }
+  inbox_.clear();
+}
+
+void Replica::start_steps(Picoseconds now) {
+  while (in_flight_.size() < most_in_flight_) {
+    if (!in_flight_.empty() && in_flight_.back().steps_ahead > 0) return;
+    Step step;
+    if (!spare_batches_.empty()) {
+      step.batch = std::move(spare_batches_.back());
+      spare_batches_.pop_back();
+    }
+    scheduler_->schedule(step.batch);
+    if (tiers_) {
+      for (const ReplicaTiers::Apart& one : tiers_->take_apart()) loading_.emplace(one.until, one.sequence);
+    }
+    if (step.batch.empty()) {
+      spare_batches_.push_back(std::move(step.batch));
+      ensure(!in_flight_.empty() || !outside_.empty() || !loading_.empty() ||
+                 scheduler_->load().waiting + scheduler_->load().running == 0,
+             "an idle engine has nothing to do, or waits for cache to move");
+      return;
+    }
+    ++totals_.decisions;
+    place(step, now);
+    in_flight_.push_back(std::move(step));
+  }
+}
+
+// Gives a step, or a run of equal ones, its time behind those in flight.
+void Replica::place(Step& step, Picoseconds now) {
+  const bool runs_behind = !in_flight_.empty();
+  step.begin = std::max(now, first_stage_free_);
+  if (tiers_) step.begin = tiers_->earliest_begin(step.begin);
+  for (const BatchEntry& entry : step.batch.entries()) {
+    Sequence& sequence = *entry.sequence;
+    if (sequence.record.scheduled < 0) sequence.record.scheduled = step.begin;
+  }
+  if (!step.batch.adapters().empty()) step.adapter_loads = adapters_.use(step.batch.adapters());
+  const Picoseconds loading = step.adapter_loads.time;
+  if (repeat_decodes_ && options_.pipeline_stages == 1 && step.batch.only_decodes() && loading == 0) {
+    const bool others_end = runs_behind && in_flight_.back().batch.ends_sequence();
+    int64_t repeats = others_end ? 0 : scheduler_->repeats(step.batch);
+    if (!inbox_.empty()) {  // until these are read
+      const auto before = static_cast<int64_t>(in_flight_.size());
+      repeats = std::min(repeats, steps_to_reading(before + 1) - before);
+    }
+    if (repeats > 0) {
+      plan_run(step, repeats);
+      return;
+    }
+  }
+  const Picoseconds through = loading + duration(times_->step_seconds(step.batch.step()));
+  const Picoseconds stage = through / options_.pipeline_stages;
+  const Picoseconds computed = tiers_ ? tiers_->end(step.begin, through) : step.begin + through;
+  step.end = computed;
+  if (runs_behind) step.end = std::max(step.end, in_flight_.back().end + stage);
+  first_stage_free_ = computed - through + stage;
+}
+
+void Replica::plan_run(Step& step, int64_t steps_ahead) {
+  step.steps_ahead = steps_ahead;
+  const StepBatch first = step.batch.step();
+  step.last_begin = step.begin;
+  if (steps_ahead > 0) step.last_begin += duration(times_->decode_run_seconds(first, steps_ahead));
+  step.end = step.last_begin + duration(times_->step_seconds(grown(first, steps_ahead)));
+  first_stage_free_ = step.end;
+}
+
+// A request has arrived that may change what runs: the run goes on only until the engine has read it.
+void Replica::shorten_run(Picoseconds now) {
+  Step& run = in_flight_.back();
+  const int64_t ended = steps_to_reading(now <= run.begin ? 0 : steps_until(run, now));
+  const int64_t steps_ahead = most_in_flight_ > 1 ? ended : std::max<int64_t>(0, ended - 1);
+  if (steps_ahead >= run.steps_ahead) return;
+  plan_run(run, steps_ahead);
+  // The times of a run and of its steps one by one differ by a little: what runs now has not ended.
+  run.end = first_stage_free_ = std::max(run.end, now);
+  // Nothing is chosen when the last step starts, so that may lie in the past.
+  if (steps_ahead > 0 && run.last_begin <= now && most_in_flight_ == 1) finish_run(run, run.last_begin);
+}
+
+// Steps of the run that have ended when the engine reads what arrives at `when`.
+int64_t Replica::steps_until(const Step& run, Picoseconds when) const {
+  const StepBatch first = run.batch.step();
+  int64_t before = 0, after = run.steps_ahead;  // `before` steps end before `when`, `after` steps do not
+  Picoseconds before_end = run.begin, after_end = run.last_begin;
+  if (after_end < when) return run.steps_ahead + 1;
+  while (after - before > 1) {
+    const double share = static_cast<double>(when - before_end) / static_cast<double>(after_end - before_end);
+    const auto guess = before + static_cast<int64_t>(share * static_cast<double>(after - before));
+    const int64_t middle = std::clamp(guess, before + 1, after - 1);
+    const Picoseconds end = run.begin + duration(times_->decode_run_seconds(first, middle));
+    if (end < when) {
+      before = middle;
+      before_end = end;
+    } else {
+      after = middle;
+      after_end = end;
+    }
+  }
+  return after;
+}
+
+// The last step of a run starts: all before it have ended.
+void Replica::finish_run(Step& run, Picoseconds now) {
+  const int64_t steps = run.steps_ahead;
+  report(run, run.begin, now, steps);
+  const Picoseconds each = (now - run.begin) / steps;
+  {
+    GapCounter gaps(*observer_);
+    for (const BatchEntry& entry : run.batch.entries()) {
+      RequestRecord& record = entry.sequence->record;
+      if (const Picoseconds first_gap = run.begin + each - record.last_token; first_gap != each) {
+        gaps.add(first_gap, 1);
+        gaps.add(each, steps - 1);
+      } else {
+        gaps.add(each, steps);
+      }
+      note_answer(*entry.sequence, steps, run.begin + each, each);
+      record.last_token = now;
+    }
+  }
+  scheduler_->repeat(run.batch, steps);
+  totals_.steps += steps;
+  run.begin = now;
+  run.steps_ahead = 0;
+}
+
+void Replica::note_answer(Sequence& sequence, int64_t tokens, Picoseconds first, Picoseconds each) {
+  const int64_t thinking = sequence.request.thinking_tokens, before = sequence.produced;
+  if (thinking == 0 || before > thinking || before + tokens <= thinking) return;
+  sequence.record.answered = first + (thinking - before) * each;
+}
+
+void Replica::finish_step(Step& step) {
+  ++totals_.steps;
+  report(step, step.begin, step.end, 1);
+  GapCounter gaps(*observer_);
+  for (const BatchEntry& entry : step.batch.entries()) {
+    Sequence& sequence = *entry.sequence;
+    --sequence.steps_in_flight;
+    if (sequence.cancelled) {
+      if (sequence.steps_in_flight == 0) free_place(sequence);
+      continue;
+    }
+    if (entry.yields == 0) continue;
+    if (entry.drafts.verified > 0) observer_->drafts_verified(entry.drafts.verified, entry.drafts.accepted);
+    RequestRecord& record = sequence.record;
+    if (sequence.produced == 0) {
+      record.first_token = step.end;
+    } else {
+      gaps.add(step.end - record.last_token, 1);
+    }
+    note_answer(sequence, entry.yields, step.end, 0);
+    record.last_token = step.end;
+    sequence.produced += entry.yields;
+    if (sequence.produced == sequence.request.output_tokens) end_sequence(sequence, step.end);
+  }
+}
+
+void Replica::end_sequence(Sequence& sequence, Picoseconds when) {
+  ensure(sequence.steps_in_flight == 0, "a sequence ends with its last step");
+  RequestRecord& record = sequence.record;
+  record.output_tokens = sequence.request.pooled ? 0 : sequence.produced;
+  if (keeps_cache_) {
+    scheduler_->set_aside(sequence);
+    outside_.emplace(record.id, &sequence);
+  } else {
+    scheduler_->release(sequence);
+    free_place(sequence);
+  }
+  observer_->request_ended(record);
+  ended_.push_back({.id = record.id, .when = when});
+  --outstanding_;
+  watched_ -= sequence.watched ? 1 : 0;
+  ++totals_.completed;
+  totals_.preemptions += record.preemptions;
+  totals_.end = std::max(totals_.end, when);
+}
+
+void Replica::report(const Step& step, Picoseconds begin, Picoseconds end, int64_t repeats) {
+  const SchedulerLoad load = scheduler_->load();
+  const StepRecord record{.replica = index_,
+                          .begin = begin,
+                          .end = end,
+                          .repeats = repeats,
+                          .prefill_tokens = step.batch.prefill_tokens(),
+                          .prompts = step.batch.prompt_count(),
+                          .prompt_context_tokens = step.batch.prompt_context_tokens(),
+                          .decode_tokens = step.batch.decodes() - step.batch.idle_decodes(),
+                          .idle_decodes = step.batch.idle_decodes(),
+                          .decode_context_tokens = step.batch.decode_context_tokens(),
+                          .drafted_tokens = step.batch.drafted_tokens(),
+                          .accepted_tokens = step.batch.accepted_drafts(),
+                          .running = load.running,
+                          .waiting = load.waiting + static_cast<int64_t>(inbox_.size()),
+                          .kv_blocks_used = load.blocks_used,
+                          .kv_blocks_grown = repeats > 1 ? scheduler_->blocks_ahead(step.batch, repeats - 1) : 0,
+                          .adapters = static_cast<int64_t>(step.batch.adapters().size()),
+                          .adapter_loads = step.adapter_loads};
+  observer_->step_ran(record);
+  if (watched_ == 0) return;
+  for (const BatchEntry& entry : step.batch.entries()) {
+    if (!entry.sequence->watched) continue;
+    observer_->request_stepped({.request = entry.sequence->request.id,
+                                .new_tokens = entry.new_tokens + entry.drafts.verified,
+                                .context_tokens = entry.context_tokens,
+                                .decodes = entry.decodes,
+                                .yields = entry.yields},
+                               record);
+  }
+}
+
+std::vector<Replica::Ended> Replica::take_ended() {
+  return std::exchange(ended_, {});
+}
+
+ReplicaLoad Replica::load() const {
+  const SchedulerLoad load = scheduler_->load();
+  return {.replica = index_,
+          .outstanding = outstanding_,
+          .running = load.running,
+          .waiting = load.waiting +
+                     static_cast<int64_t>(on_the_way_.size() + inbox_.size() + loading_.size() + received_.size()),
+          .blocks_used = load.blocks_used,
+          .blocks = load.blocks};
+}
+
+void Replica::check_ended() const {
+  const ReplicaLoad left = load();
+  ensure(left.outstanding == 0 && left.running == 0 && left.waiting == 0, "every request that came in has ended");
+  ensure(left.blocks_used == 0, "an engine without requests holds no blocks");
+}
+
+std::optional<StepBatch> Replica::running_step() const {
+  if (in_flight_.empty()) return std::nullopt;
+  return in_flight_.front().batch.step();
+}
+
+Picoseconds Replica::duration(const Estimate& seconds) const {
+  const double value = at_bound(seconds, bound_);
+  ensure(value >= 0 && value < 1e6, "a step takes a time");
+  return std::max<Picoseconds>(1, to_picoseconds(Seconds(value)));
+}
+
+}  // namespace foretoken

@@ -1,0 +1,192 @@
+#include "serving/simulation/simulation.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "serving/test_support.h"
+
+namespace foretoken::simulation_test {
+
+// One second a step, whatever is in it.
+LinearTimes one_second_steps() {
+  return LinearTimes({.step = 1, .token = 0, .context_token = 0});
+}
+
+Request request_at(int64_t id, double arrival, int64_t output) {
+  return {.id = id,
+          .arrival = to_picoseconds(Seconds(arrival)),
+          .input_tokens = 10,
+          .output_tokens = output,
+          .prefix_blocks = {}};
+}
+
+std::vector<RequestRecord> serve(std::vector<Request> requests, const SchedulerOptions& options) {
+  LinearTimes times = one_second_steps();
+  ListedRequests source(std::move(requests));
+  RecordedRun run;
+  simulate({.replicas = {{.options = options, .times = &times}}}, source, run);
+  return run.sorted();
+}
+
+TEST(Simulation, scheduled_ahead_a_request_waits_for_the_rest_of_a_step_and_all_of_the_next) {
+  const auto records = serve({request_at(0, 0, 20), request_at(1, 4.5, 2)}, {.num_gpu_blocks = 100});
+  EXPECT_EQ(records[1].queued, 5 * one_second);
+  EXPECT_EQ(records[1].scheduled, 6 * one_second);
+  EXPECT_EQ(records[1].first_token, 7 * one_second);
+}
+
+TEST(Simulation, step_by_step_it_waits_for_the_rest_of_the_step) {
+  const auto records =
+      serve({request_at(0, 0, 20), request_at(1, 4.5, 2)}, {.num_gpu_blocks = 100, .async_scheduling = false});
+  EXPECT_EQ(records[1].queued, 5 * one_second);
+  EXPECT_EQ(records[1].scheduled, 5 * one_second);
+  EXPECT_EQ(records[1].first_token, 6 * one_second);
+}
+
+TEST(Simulation, scheduled_ahead_the_place_of_an_ended_request_is_filled_one_step_late) {
+  const SchedulerOptions one{.max_num_seqs = 1, .num_gpu_blocks = 100};
+  const auto records = serve({request_at(0, 0, 3), request_at(1, 0.5, 1)}, one);
+  EXPECT_EQ(records[0].last_token, 3 * one_second);
+  EXPECT_EQ(records[1].first_token, 4 * one_second);
+}
+
+TEST(Simulation, an_idle_engine_starts_at_once) {
+  const auto records = serve({request_at(0, 0, 1), request_at(1, 7.25, 1)}, {.num_gpu_blocks = 100});
+  EXPECT_EQ(records[1].queued, records[1].arrival);
+  EXPECT_EQ(records[1].first_token - records[1].arrival, one_second);
+}
+
+TEST(Simulation, what_arrives_at_one_instant_is_read_together) {
+  const auto records = serve({request_at(0, 1, 1), request_at(1, 1, 1)}, {.num_gpu_blocks = 100});
+  EXPECT_EQ(records[0].first_token, 2 * one_second);
+  EXPECT_EQ(records[1].first_token, 2 * one_second);
+}
+
+TEST(Simulation, pipeline_stages_work_on_different_steps) {
+  const SchedulerOptions two{.max_num_batched_tokens = 10, .num_gpu_blocks = 100, .pipeline_stages = 2};
+  const auto records = serve({request_at(0, 0, 1), request_at(1, 0, 1)}, two);
+  EXPECT_EQ(records[0].first_token, one_second);
+  EXPECT_EQ(records[1].first_token, 3 * one_second / 2);
+}
+
+TEST(Simulation, output_beyond_the_models_length_is_cut) {
+  const auto records = serve({request_at(0, 0, 100)}, {.max_model_len = 30, .num_gpu_blocks = 100});
+  EXPECT_EQ(records[0].output_tokens, 20);
+}
+
+TEST(Simulation, cost_grows_with_decisions_not_with_tokens) {
+  LinearTimes times({});
+  for (const int64_t output : {100, 100'000}) {
+    ListedRequests source({request_at(0, 0, output), request_at(1, 0, output)});
+    RecordedRun run;
+    times.asked = 0;
+    const SimulationTotals totals =
+        simulate({.replicas = {{.options = {.num_gpu_blocks = 20'000}, .times = &times}}}, source, run);
+    EXPECT_EQ(totals.steps, output);
+    EXPECT_LE(totals.decisions, 3);
+    EXPECT_LE(times.asked, 30);
+  }
+}
+
+TEST(Simulation, bounds_of_the_step_times_bound_the_run) {
+  class Wide final : public StepTimes {
+    Estimate step_seconds(const StepBatch&) override { return {.value = 1, .low = 0.5, .high = 2}; }
+  };
+  Wide times;
+  for (const auto& [bound, end] : {std::pair(StepBound::low, 2.5), {StepBound::value, 5.0}, {StepBound::high, 10.0}}) {
+    ListedRequests source({request_at(0, 0, 5)});
+    RecordedRun run;
+    const SimulationTotals totals =
+        simulate({.replicas = {{.options = {.num_gpu_blocks = 100}, .times = &times}}, .bound = bound}, source, run);
+    EXPECT_EQ(totals.end, to_picoseconds(Seconds(end)));
+  }
+}
+
+TEST(Simulation, replicas_may_differ) {
+  LinearTimes fast({.step = 0.1, .token = 0, .context_token = 0}), slow = one_second_steps();
+  ListedRequests source({request_at(0, 0, 1), request_at(1, 0, 1)});
+  RecordedRun run;
+  simulate({.replicas = {{.options = {.num_gpu_blocks = 100}, .times = &fast},
+                         {.scheduler = "sglang", .options = {.num_gpu_blocks = 100}, .times = &slow}}},
+           source, run);
+  EXPECT_EQ(run.sorted()[0].last_token, one_second / 10);
+  EXPECT_EQ(run.sorted()[1].last_token, one_second);
+}
+
+// A request comes when the one before it has ended.
+class OneAfterTheOther final : public RequestSource {
+ public:
+  std::optional<Picoseconds> next_arrival() override { return ready_; }
+  Request next() override {
+    ready_.reset();
+    Request request = request_at(sent_++, 0, 2);
+    request.arrival = last_;
+    return request;
+  }
+  void ended(int64_t id, Picoseconds when) override {
+    EXPECT_EQ(id, sent_ - 1);
+    last_ = when;
+    if (sent_ < 5) ready_ = when;
+  }
+
+ private:
+  std::optional<Picoseconds> ready_ = 0;
+  Picoseconds last_ = 0;
+  int64_t sent_ = 0;
+};
+
+TEST(Simulation, a_source_may_wait_for_the_end_of_its_requests) {
+  LinearTimes times = one_second_steps();
+  OneAfterTheOther source;
+  RecordedRun run;
+  const SimulationTotals totals =
+      simulate({.replicas = {{.options = {.num_gpu_blocks = 100}, .times = &times}}}, source, run);
+  EXPECT_EQ(totals.completed, 5);
+  EXPECT_EQ(totals.end, 10 * one_second);
+}
+
+TEST(Simulation, arrivals_that_go_back_in_time_are_an_error) {
+  EXPECT_THROW(serve({request_at(0, 5, 1), request_at(1, 4, 1)}, {.num_gpu_blocks = 100}), InputError);
+}
+
+TEST(Simulation, times_that_bend_with_the_context_never_end_a_step_in_the_past) {
+  struct BentTimes : StepTimes {
+    Estimate step_seconds(const StepBatch& batch) override {
+      const auto context = static_cast<double>(batch.decode_context_tokens);
+      const double seconds = 0.01 + 3e-6 * std::sqrt(context);
+      return {.value = seconds, .low = seconds, .high = seconds};
+    }
+  };
+  for (const bool ahead : {false, true}) {
+    BentTimes times;
+    std::vector<Request> requests;
+    for (int64_t i = 0; i < 300; ++i) requests.push_back(request_at(i, 1.37 * static_cast<double>(i), 400));
+    ListedRequests source(std::move(requests));
+    RecordedRun run;
+    simulate({.replicas = {{.options = {.num_gpu_blocks = 1000, .async_scheduling = ahead}, .times = &times}}}, source,
+             run);
+    EXPECT_EQ(run.sorted().size(), 300U);
+  }
+}
+
+TEST(Simulation, an_engine_that_reads_every_so_many_steps_has_arrivals_wait_for_that) {
+  for (const bool repeat_decodes : {true, false}) {
+    LinearTimes times({.step = 0.01, .token = 0, .context_token = 0});
+    ListedRequests source({request_at(0, 0.0, 100), request_at(1, 0.123, 1), request_at(2, 0.9, 1)});
+    RecordedRun run;
+    simulate({.replicas = {{.options = {.num_gpu_blocks = 100, .async_scheduling = false},
+                            .times = &times,
+                            .receive_interval = 10}},
+              .repeat_decodes = repeat_decodes},
+             source, run);
+    const std::vector<RequestRecord> records = run.sorted();
+    // Read after the prompt (0.01), then after 10 decodes (0.11), and again (0.21); its own step of 10 ms reads too.
+    EXPECT_NEAR(to_seconds(records[1].queued).value(), 0.21, 1e-9);
+    EXPECT_NEAR(to_seconds(records[1].first_token).value(), 0.22, 1e-9);
+    EXPECT_NEAR(to_seconds(records[2].queued).value(), 0.92, 1e-9);
+  }
+}
+
+}  // namespace foretoken::simulation_test

@@ -1,0 +1,18 @@
+#include "serving/tiers/host_link.h"
+
+#include "base/error.h"
+
+namespace foretoken {
+
+BytesPerSecond host_copy_bandwidth(const Device& device, const std::string& flag) {
+  constexpr double efficiency = 0.86;
+  if (!device.host_bandwidth) {
+    throw InputError({.source = flag,
+                      .path = device.name,
+                      .value = "no bandwidth to the host known",
+                      .expected = "a device whose file gives host_bandwidth_gb_per_s"});
+  }
+  return device.host_bandwidth->value * efficiency;
+}
+
+}  // namespace foretoken
