@@ -11,7 +11,8 @@
 namespace foretoken {
 namespace {
 
-constexpr std::array<std::string_view, 3> kind_names = {"storage", "network", "compute"};  // in the order of LevelKind
+constexpr std::array<std::string_view, 3> level_kind_names = {"storage", "network",
+                                                              "compute"};  // in the order of LevelKind
 constexpr Range<double> energy_bounds{.least = 0, .most = 1e12};
 constexpr Range<double> rate_bounds{.least = 1e-9, .most = 1e12};
 
@@ -38,12 +39,12 @@ void set_flag(const JsonView& view, std::string_view key, bool& value) {
 
 LevelKind read_kind(const JsonView& view) {
   const std::string typed = view.string();
-  const auto* const found = std::find(kind_names.begin(), kind_names.end(), typed);
-  if (found == kind_names.end()) {
-    const std::vector<std::string> names(kind_names.begin(), kind_names.end());
+  const auto* const found = std::find(level_kind_names.begin(), level_kind_names.end(), typed);
+  if (found == level_kind_names.end()) {
+    const std::vector<std::string> names(level_kind_names.begin(), level_kind_names.end());
     view.fail("storage, network or compute", nearest_name(typed, names).value_or(""));
   }
-  return static_cast<LevelKind>(found - kind_names.begin());
+  return static_cast<LevelKind>(found - level_kind_names.begin());
 }
 
 AccessEnergy read_energy(const JsonView& view, LevelKind kind) {
@@ -320,7 +321,7 @@ Json architecture_json(const AcceleratorDesign& design) {
     const AcceleratorLevel& level = own.levels[i];
     Json entry = Json::object({{"name", level.name}});
     if (i > 0) entry.set("inside", own.levels[i - 1].name);
-    entry.set("kind", kind_names[static_cast<size_t>(level.kind)]);
+    entry.set("kind", level_kind_names[static_cast<size_t>(level.kind)]);
     if (!level.component.empty()) entry.set("component", level.component);
     const int64_t x = i > 0 ? fanout_x(own, i - 1) : level.instances_x;
     const int64_t y = i > 0 ? fanout_y(own, i - 1) : level.instances_y;

@@ -39,10 +39,10 @@ NetworkGraph pcie_graph(const Node& node) {
 NetworkGraph node_graph(const Node& node) {
   switch (node.fabric.kind) {
     case NodeFabricKind::nvswitch:
-      return switch_kind().make(part_of(node, 2));
+      return topology_kind("switch").make(part_of(node, 2));
     case NodeFabricKind::nvlink_mesh:
     case NodeFabricKind::xgmi:
-      return fully_connected_kind().make(part_of(node, 1));
+      return topology_kind("fully_connected").make(part_of(node, 1));
     case NodeFabricKind::pcie:
       return pcie_graph(node);
   }
