@@ -1,7 +1,6 @@
 // How fast predictions are: one kernel by tier, one model's operators, one whole step.
 #include <benchmark/benchmark.h>
 
-#include "compose/decode_steps.h"
 #include "compose/step_estimate.h"
 #include "hardware/catalogue.h"
 #include "kernel/kernel.h"
@@ -111,20 +110,6 @@ void whole_step(benchmark::State& state) {
   }
 }
 BENCHMARK(whole_step);
-
-// Steps of a simulation: batch sizes repeat, contexts never do.
-void decode_steps(benchmark::State& state) {
-  const Stack stack = StackCatalogue(data / "stacks").stack("vllm");
-  DecodeSteps steps(ModelCatalogue(data / "models").model("Llama-3.1-70B"), {.tensor = 8}, predictor(Tier::best),
-                    stack);
-  int64_t i = 0;
-  for (auto _ : state) {
-    ++i;
-    benchmark::DoNotOptimize(steps.seconds(1 + i % 64, 100 + i % 100000));
-  }
-  state.SetItemsProcessed(state.iterations());
-}
-BENCHMARK(decode_steps);
 
 }  // namespace
 }  // namespace foretoken

@@ -5,7 +5,6 @@
 #include "accelerator/dataflow/dataflow_analysis.h"
 #include "accelerator/dataflow/dataflow_file.h"
 #include "accelerator/dataflow/dataflow_hardware.h"
-#include "accelerator/dataflow/dataflow_mapping.h"
 #include "base/error.h"
 #include "fuzz.h"
 
@@ -35,7 +34,6 @@ void read_network(std::string_view text) {
       promise(cost.runtime_cycles >= 0 && cost.macs >= 0, "counts are not below zero");
     });
     try_to([&] { analyse_dataflow(mapped.layer, mapped.dataflow, hardware, DataflowReading::maestro, "input"); });
-    try_to([&] { to_mapping(mapped.layer, mapped.dataflow, hardware, "input"); });
   }
 }
 

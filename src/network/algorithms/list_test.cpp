@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "network/algorithms/block_movement.h"
+#include "network/algorithms/test_block_movement.h"
 
 namespace foretoken::algorithms_list_test {
 

@@ -9,13 +9,6 @@
 
 namespace foretoken {
 
-std::string_view chakra_node_type_name(ChakraNodeType type) {
-  constexpr std::string_view names[] = {"INVALID_NODE", "METADATA_NODE",  "MEM_LOAD_NODE",  "MEM_STORE_NODE",
-                                        "COMP_NODE",    "COMM_SEND_NODE", "COMM_RECV_NODE", "COMM_COLL_NODE"};
-  const auto index = static_cast<int32_t>(type);
-  return index >= 0 && static_cast<size_t>(index) < std::size(names) ? names[index] : "unknown";
-}
-
 ChakraAttribute chakra_integer(std::string name, int64_t value) {
   return {.name = std::move(name), .format = ChakraFormat::int64, .value = value};
 }

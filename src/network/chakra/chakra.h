@@ -24,7 +24,6 @@ enum class ChakraNodeType : int32_t {
   receive = 6,
   collective = 7,
 };
-std::string_view chakra_node_type_name(ChakraNodeType type);  // as the schema spells it; "unknown" for a later one
 
 // Values of the attribute `comm_type`.
 enum class ChakraCollective : int32_t {

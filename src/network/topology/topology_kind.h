@@ -43,7 +43,6 @@ struct TopologyKind {
 // Every kind; listed in kinds/list.cpp.
 std::span<const TopologyKind> topology_kinds();
 const TopologyKind& topology_kind(std::string_view name);  // InputError with the nearest name
-std::vector<std::string> topology_kind_names();
 
 // InputError when a part would have more links than we care to keep in memory.
 void check_link_count(const TopologyPart& part, double links);

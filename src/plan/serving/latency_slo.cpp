@@ -76,10 +76,6 @@ LatencySlo parse_slo(std::string_view text, const std::string& flag) {
 
 }  // namespace
 
-std::string_view slo_metric_name(SloMetric metric) {
-  return names_of_metric(metric).name;
-}
-
 std::vector<LatencySlo> parse_slos(std::string_view text, const std::string& flag) {
   std::vector<LatencySlo> slos;
   for (const std::string_view part : split_words(text, ",")) {

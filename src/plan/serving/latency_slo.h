@@ -11,7 +11,6 @@
 namespace foretoken {
 
 enum class SloMetric : uint8_t { ttft, tpot, itl, e2el };
-std::string_view slo_metric_name(SloMetric metric);
 
 struct LatencySlo {
   SloMetric metric = SloMetric::ttft;

@@ -14,10 +14,6 @@ std::span<const TopologyKind> topology_kinds() {
   return kinds;
 }
 
-std::vector<std::string> topology_kind_names() {
-  return kind_names(topology_kinds());
-}
-
 const TopologyKind& topology_kind(std::string_view name) {
   return kind_named(topology_kinds(), name, {.source = "topology", .expected = "a kind of topology"});
 }
