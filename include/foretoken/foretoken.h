@@ -30,4 +30,4 @@
 #include "serving/engine/engine_spec.h"
 #include "serving/load/load_spec.h"
 #include "serving/serving_spec.h"
-#include "training/training_spec.h"
+#include "training/estimate/training_spec.h"

@@ -12,7 +12,7 @@
 #include "plan/plan_space.h"
 #include "training/iteration.h"
 #include "training/memory/training_memory.h"
-#include "training/training_estimate.h"
+#include "training/estimate/training_estimate.h"
 #include "training/training_machine.h"
 
 namespace foretoken {

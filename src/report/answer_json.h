@@ -6,7 +6,7 @@
 #include "plan/serving/serving_planner.h"
 #include "report/serving_report.h"
 #include "serving/serving_spec.h"
-#include "training/training_spec.h"
+#include "training/estimate/training_spec.h"
 
 namespace foretoken {
 

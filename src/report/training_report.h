@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "training/training_estimate.h"
+#include "training/estimate/training_estimate.h"
 
 namespace foretoken {
 

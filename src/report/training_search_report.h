@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "plan/training_search.h"
-#include "training/training_estimate.h"
+#include "training/estimate/training_estimate.h"
 
 namespace foretoken {
 

@@ -10,7 +10,7 @@
 #include "app/cli/options.h"
 #include "app/cli/training_plan_flags.h"
 #include "library/library.h"
-#include "training/training_spec.h"
+#include "training/estimate/training_spec.h"
 
 namespace foretoken {
 

@@ -9,7 +9,7 @@
 #include "report/page/cost_parts.h"
 #include "report/page/trust_panel.h"
 #include "training/schedule/pipeline_schedule.h"
-#include "training/training_estimate.h"
+#include "training/estimate/training_estimate.h"
 
 namespace foretoken {
 

@@ -1,4 +1,4 @@
-#include "training/training_spec.h"
+#include "training/estimate/training_spec.h"
 
 #include <fmt/format.h>
 

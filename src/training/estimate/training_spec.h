@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kernel/kernel.h"
-#include "training/training_estimate.h"
+#include "training/estimate/training_estimate.h"
 
 namespace foretoken {
 

@@ -1,4 +1,4 @@
-#include "training/training_estimate.h"
+#include "training/estimate/training_estimate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
