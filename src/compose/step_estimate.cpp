@@ -6,9 +6,6 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "compose/expert_kernels.h"
-#include "compose/linear_kernels.h"
-#include "compose/lowering.h"
 #include "compose/serving_engine.h"
 #include "model/onnx/summary.h"
 #include "model/onnx/work.h"
@@ -17,35 +14,9 @@
 namespace foretoken {
 namespace {
 
-Work times(Work work, double count) {
-  work.flops = work.flops * count;
-  work.weights_read = work.weights_read * count;
-  work.activations_read = work.activations_read * count;
-  work.written = work.written * count;
-  return work;
-}
-
 bool is_attention(const KernelShape& shape) {
   return std::holds_alternative<AttentionShape>(shape) || std::holds_alternative<MixedAttentionShape>(shape) ||
          std::holds_alternative<LatentAttentionShape>(shape) || std::holds_alternative<LinearAttentionShape>(shape);
-}
-
-TimedLaunch time_launch(const Launch& launch, StepPhase phase, const KernelPredictor& predictor, const Stack& stack,
-                        const CommunicationPredictor* collectives) {
-  const auto count = static_cast<double>(launch.count);
-  if (const auto* collective = std::get_if<CollectiveShape>(&launch.shape)) {
-    const Estimate seconds = stack_collective_seconds(*collective, launch.variant, predictor.device(), collectives);
-    return {.launch = launch, .kernel = std::nullopt, .seconds = scaled(seconds, count), .work = {}};
-  }
-  const auto* linear = std::get_if<GemmShape>(&launch.shape);
-  const auto* experts = std::get_if<MoeShape>(&launch.shape);
-  const KernelEstimate kernel = linear != nullptr    ? linear_estimate(*linear, launch.variant, predictor, stack)
-                                : experts != nullptr ? expert_estimate(*experts, launch.variant, predictor, stack)
-                                                     : predictor.estimate(launch.shape, launch.variant);
-  return {.launch = launch,
-          .kernel = kernel,
-          .seconds = scaled(kernel.seconds, count * stack.kernel_factor(phase)),
-          .work = times(kernel.work, count)};
 }
 
 std::vector<DeviceCall> device_calls(std::span<const TimedLaunch> launches) {
@@ -64,38 +35,6 @@ std::vector<Launch> plain_launches(std::span<const TimedLaunch> timed) {
   launches.reserve(timed.size());
   for (const TimedLaunch& one : timed) launches.push_back(one.launch);
   return launches;
-}
-
-// Adds up the launches of each operator. It multiplies in the format of the launch with the most FLOPs.
-std::vector<TimedOperator> by_operator(const std::vector<Operator>& calls, std::span<const TimedLaunch> launches) {
-  std::vector<TimedOperator> operators;
-  std::vector<Estimate> parts;
-  Flops most;
-  for (size_t i = 0; i < launches.size(); ++i) {
-    const TimedLaunch& one = launches[i];
-    if (i == 0 || one.launch.call != launches[i - 1].launch.call) {
-      operators.push_back(
-          {.call = calls[one.launch.call], .kernel = one.kernel, .seconds = {}, .work = {.math = one.work.math}});
-      parts.clear();
-      most = one.work.flops;
-    }
-    TimedOperator& timed = operators.back();
-    const bool slowest =
-        std::all_of(parts.begin(), parts.end(), [&](const Estimate& other) { return other.value < one.seconds.value; });
-    if (slowest) timed.kernel = one.kernel;
-    parts.push_back(one.seconds);
-    timed.seconds = sum_of_correlated(parts);
-    if (one.work.flops > most) {
-      most = one.work.flops;
-      timed.work.math = one.work.math;
-    }
-    timed.work.flops += one.work.flops;
-    timed.work.weights_read += one.work.weights_read;
-    timed.work.activations_read += one.work.activations_read;
-    timed.work.written += one.work.written;
-    timed.launches += one.launch.count;
-  }
-  return operators;
 }
 
 // A step padded to a captured graph: dense operators see the padded tokens, attention the real ones.
@@ -128,22 +67,22 @@ Estimate wall_estimate(const StageEstimate& stage, const Stack& stack, Dispatch 
           .kind = kernels.kind};
 }
 
+LaunchTimer timer_of(const KernelPredictor& predictor, const Stack& stack, const ExecutionOptions& options) {
+  return {.kernels = predictor,
+          .stack = stack,
+          .collectives = [&predictor, measured = options.collectives](const CollectiveShape& shape,
+                                                                      std::string_view kernel) {
+            return stack_collective_seconds(shape, kernel, predictor.device(), measured);
+          }};
+}
+
 // Operators in the order in which they run; memory is left to the caller.
 StageEstimate estimate_calls(std::vector<Operator> operators, StepPhase phase, std::string_view family,
                              const KernelPredictor& predictor, const Stack& stack, Dispatch kind,
                              const ExecutionOptions& options) {
-  StageEstimate result{.calls = std::move(operators)};
-  KernelSum kernels(predictor.correlations());
-  for (const Launch& launch : lower(stack, result.calls, phase, family)) {
-    result.launches.push_back(time_launch(launch, phase, predictor, stack, options.collectives));
-    kernels.add(result.launches.back().seconds, error_form(launch.shape, launch.variant));
-  }
-  result.operators = by_operator(result.calls, result.launches);
-  result.kernels = kernels.total();
-  result.time = dispatch(stack, plain_launches(result.launches), device_calls(result.launches), result.calls,
-                         {.kind = kind, .host_factor = options.host_factor});
-  result.seconds = wall_estimate(result, stack, kind, options.host_factor);
-  return result;
+  std::vector<TimedLaunch> launches = timer_of(predictor, stack, options).time(operators, phase, family);
+  return stage_of_launches(std::move(operators), std::move(launches), predictor.correlations(), stack,
+                           {.kind = kind, .host_factor = options.host_factor});
 }
 
 StageEstimate estimate_stage(const Model& model, const StepRequest& request, const ParallelPlan& plan, int64_t stage,
@@ -154,9 +93,9 @@ StageEstimate estimate_stage(const Model& model, const StepRequest& request, con
                      request.phase, model.family, predictor, stack, kind, options);
   if (padded_batch > request.batch) {
     double real = 0;
-    for (const Launch& launch :
-         lower(stack, stage_operators(model, request, plan, stage), request.phase, model.family)) {
-      real += time_launch(launch, request.phase, predictor, stack, options.collectives).seconds.value;
+    const std::vector<Operator> unpadded = stage_operators(model, request, plan, stage);
+    for (const TimedLaunch& one : timer_of(predictor, stack, options).time(unpadded, request.phase, model.family)) {
+      real += one.seconds.value;
     }
     result.padding = std::max(0.0, result.kernels.value - real);
   }
@@ -188,6 +127,39 @@ double tokens_of(const StepRequest& request) {
 
 }  // namespace
 
+StageEstimate stage_of_launches(std::vector<Operator> calls, std::vector<TimedLaunch> launches,
+                                const ErrorCorrelations& correlations, const Stack& stack,
+                                const DispatchRequest& request) {
+  StageEstimate result{.launches = std::move(launches), .calls = std::move(calls)};
+  result.operators = by_operator(result.calls, result.launches);
+  result.kernels = sum_of_launches(result.launches, correlations);
+  result.time = dispatch(stack, plain_launches(result.launches), device_calls(result.launches), result.calls, request);
+  result.seconds = wall_estimate(result, stack, request.kind, request.host_factor);
+  return result;
+}
+
+void complete_step(StepEstimate& step, const Model& model, const Device& device) {
+  std::vector<Estimate> stage_seconds;
+  double fullest = 0;
+  for (const StageEstimate& stage : step.stages) {
+    stage_seconds.push_back(stage.seconds);
+    fullest = std::max(fullest, stage.memory.total().value());
+  }
+  step.seconds = sum_of_correlated(stage_seconds);
+  step.model_flops = model_flops(model, step.request) * passes(step.request);
+  step.tokens = tokens_of(step.request) * static_cast<double>(step.plan.data);
+
+  const auto replica = static_cast<double>(step.plan.tensor * step.plan.pipeline * step.plan.context);
+  step.devices = replica * static_cast<double>(step.plan.data);
+  if (const auto peak = device.peak_or_fallback(facts(model.scheme).math)) {
+    step.model_flops_utilization = step.model_flops / (*peak * Seconds(step.seconds.value)) / replica;
+  }
+  if (device.memory || device.allocatable_memory) {
+    step.device_memory = Bytes(allocatable_bytes(device).value);
+    step.fits_in_memory = fullest <= step.device_memory.value();
+  }
+}
+
 StepEstimate estimate_step(const Model& model, const StepRequest& request, const ParallelPlan& plan,
                            const KernelPredictor& predictor, const Stack& stack, const ExecutionOptions& options) {
   if (!stack.runs(request.phase)) {
@@ -202,28 +174,11 @@ StepEstimate estimate_step(const Model& model, const StepRequest& request, const
   if (request.phase == StepPhase::decode && kind == Dispatch::graph) {
     result.padded_batch = stack.padded_tokens(request.batch).value_or(0);
   }
-  std::vector<Estimate> stage_seconds;
-  double fullest = 0;
   for (int64_t stage = 0; stage < plan.pipeline; ++stage) {
     result.stages.push_back(
         estimate_stage(model, request, plan, stage, predictor, stack, kind, options, result.padded_batch));
-    stage_seconds.push_back(result.stages.back().seconds);
-    fullest = std::max(fullest, result.stages.back().memory.total().value());
   }
-  result.seconds = sum_of_correlated(stage_seconds);
-  result.model_flops = model_flops(model, request) * passes(request);
-  result.tokens = tokens_of(request) * static_cast<double>(plan.data);
-
-  const auto replica = static_cast<double>(plan.tensor * plan.pipeline * plan.context);
-  result.devices = replica * static_cast<double>(plan.data);
-  const Device& device = predictor.device();
-  if (const auto peak = device.peak_or_fallback(facts(model.scheme).math)) {
-    result.model_flops_utilization = result.model_flops / (*peak * Seconds(result.seconds.value)) / replica;
-  }
-  if (device.memory || device.allocatable_memory) {
-    result.device_memory = Bytes(allocatable_bytes(device).value);
-    result.fits_in_memory = fullest <= result.device_memory.value();
-  }
+  complete_step(result, model, predictor.device());
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "compose/dispatch.h"
 #include "compose/stack.h"
+#include "compose/timed_launch.h"
 #include "kernel/kernel.h"
 #include "model/model.h"
 #include "model/onnx/graph.h"
@@ -17,23 +18,6 @@
 namespace foretoken {
 
 class CommunicationPredictor;
-
-// The launches of one shape with their time: a kernel's, or a collective's.
-struct TimedLaunch {
-  Launch launch;
-  std::optional<KernelEstimate> kernel;  // nothing for a collective
-  Estimate seconds;                      // of all calls
-  Work work;                             // of all calls; zero for a collective
-};
-
-// One operator with the time of its kernels.
-struct TimedOperator {
-  Operator call;
-  std::optional<KernelEstimate> kernel;  // the slowest of its kernels; nothing for a collective
-  Estimate seconds;                      // of all `call.count` calls
-  Work work;                             // of all calls; zero for a collective
-  int64_t launches = 0;                  // kernels of all calls
-};
 
 struct StageEstimate {
   std::vector<TimedOperator> operators;  // in order of first use; those fused into others are left out
@@ -73,6 +57,14 @@ struct ExecutionOptions {
 StepEstimate estimate_step(const Model& model, const StepRequest& request, const ParallelPlan& plan,
                            const KernelPredictor& predictor, const Stack& stack = {},
                            const ExecutionOptions& options = {});
+
+// Launches that are timed already, put on a host and a device; memory is left to the caller.
+StageEstimate stage_of_launches(std::vector<Operator> calls, std::vector<TimedLaunch> launches,
+                                const ErrorCorrelations& correlations, const Stack& stack,
+                                const DispatchRequest& request);
+
+// Fills in what follows from the stages, the request and the plan.
+void complete_step(StepEstimate& step, const Model& model, const Device& device);
 
 // A network's graph on one device: each node is a kernel of its own, as eager frameworks run it; nothing is fused.
 StageEstimate estimate_graph(const OnnxGraph& graph, const KernelPredictor& predictor, const Stack& stack = {},

@@ -72,17 +72,60 @@ std::string unusual_line(const TrainingQuestion& question) {
   return parts.empty() ? "" : fmt::format("  also      {}\n", fmt::join(parts, ", "));
 }
 
+bool has_width(const Estimate& part) {
+  return part.high > part.low;
+}
+
+// "-4% +6%" of the value; empty where it has no interval of its own.
+std::string width_text(const Estimate& part) {
+  if (!has_width(part) || part.value <= 0) return "";
+  return fmt::format("{:+.0f}% {:+.0f}%", 100 * (part.low / part.value - 1), 100 * (part.high / part.value - 1));
+}
+
 std::string parts_table(const IterationEstimate& iteration) {
-  Table table({{"part", Table::Align::left}, {"time"}, {"share"}, {"what it is", Table::Align::left}, {""}});
+  Table table(
+      {{"part", Table::Align::left}, {"time"}, {"share"}, {"90% interval"}, {"what it is", Table::Align::left}});
   const double total = iteration.seconds.value;
   for (size_t i = 0; i < time_part_count; ++i) {
     const auto part = static_cast<TimePart>(i);
-    const double seconds = iteration.parts[i];
-    if (seconds < 1e-4 * total) continue;
-    table.add({std::string(time_part_name(part)), duration_text(seconds), fmt::format("{:.1f}%", 100 * seconds / total),
-               std::string(time_part_meaning(part)), bar(seconds / total, 12)});
+    const Estimate& seconds = iteration.parts[i];
+    if (seconds.value < 1e-4 * total) continue;
+    table.add({std::string(time_part_name(part)), duration_text(seconds.value),
+               fmt::format("{:.1f}%", 100 * seconds.value / total), width_text(seconds),
+               std::string(time_part_meaning(part))});
   }
   return table.text();
+}
+
+// The part whose interval is widest, with its share of the sum of all widths.
+std::string widest_part(const IterationEstimate& iteration) {
+  double widest = 0, sum = 0;
+  size_t which = 0;
+  for (size_t i = 0; i < time_part_count; ++i) {
+    const double width = iteration.parts[i].high - iteration.parts[i].low;
+    sum += width;
+    if (width <= widest) continue;
+    widest = width;
+    which = i;
+  }
+  if (widest <= 0) return "";
+  return fmt::format(". Largest source of kernel and network uncertainty: {} ({:.0f}%)",
+                     time_part_name(static_cast<TimePart>(which)), 100 * widest / sum);
+}
+
+// What the interval of the step rests on.
+std::string interval_line(const TrainingQuestion& question, const IterationEstimate& iteration) {
+  const RunInterval& runs = question.stack.interval_for(question.job.model);
+  const std::string stack =
+      question.stack.runs.empty()
+          ? fmt::format("{:.2f} to {:.2f} times the prediction is assumed for {}, which has no published runs",
+                        runs.low, runs.high, question.stack.name)
+          : fmt::format("90% of the published runs of {} took {:.2f} to {:.2f} times the prediction",
+                        question.stack.name, runs.low, runs.high);
+  const Estimate& composed = iteration.composed;
+  return fmt::format("  interval  {}; errors of kernels and network alone: {:.2f} to {:.2f} times ({}){}\n", stack,
+                     composed.low / composed.value, composed.high / composed.value, confidence_name(composed.kind),
+                     widest_part(iteration));
 }
 
 std::string memory_lines(const TrainingEstimate& estimate) {
@@ -153,6 +196,18 @@ Json memory_json(const TrainingMemory& memory) {
                        {"workspace_bytes", memory.workspace.value()},
                        {"fragmentation_bytes", memory.fragmentation.value()},
                        {"total_bytes", memory.total().value()}});
+}
+
+// Factors of the step's time, of each source of error alone.
+Json interval_json(const TrainingQuestion& question, const IterationEstimate& iteration) {
+  const RunInterval& runs = question.stack.interval_for(question.job.model);
+  const Estimate& composed = iteration.composed;
+  return Json::object({{"stack_low", runs.low},
+                       {"stack_high", runs.high},
+                       {"stack_confidence", confidence_name(question.stack.confidence())},
+                       {"kernels_low", composed.low / composed.value},
+                       {"kernels_high", composed.high / composed.value},
+                       {"kernels_confidence", confidence_name(composed.kind)}});
 }
 
 Json run_json(const LongRunEstimate& long_run) {
@@ -227,6 +282,7 @@ std::string training_text(const TrainingQuestion& question, const TrainingEstima
   text += fmt::format("  varies    p05 {}, p50 {}, p95 {}, p99 {}{}\n", duration_text(v.p05), duration_text(v.p50),
                       duration_text(v.p95), duration_text(v.p99),
                       v.kind > Confidence::interpolated ? " (extrapolated: no log of such a size)" : "");
+  text += interval_line(question, iteration);
   text = wrap_lines(head, page_width, 2) + wrap_lines(text, page_width, 12);
   text += fmt::format("\nWhere the time goes, on stage {} (the busiest):\n", iteration.slowest_stage);
   text += parts_table(iteration) + "\n" + memory_lines(estimate);
@@ -236,9 +292,16 @@ std::string training_text(const TrainingQuestion& question, const TrainingEstima
 
 Json training_json(const TrainingQuestion& question, const TrainingEstimate& estimate) {
   const IterationEstimate& iteration = estimate.iteration;
-  Json parts = Json::object();
+  Json parts = Json::object(), part_estimates = Json::object();
   for (size_t i = 0; i < time_part_count; ++i) {
-    parts.set(std::string(time_part_name(static_cast<TimePart>(i))), iteration.parts[i]);
+    const std::string name(time_part_name(static_cast<TimePart>(i)));
+    const Estimate& part = iteration.parts[i];
+    parts.set(name, part.value);
+    part_estimates.set(name, has_width(part) ? to_json(part) : Json::object({{"value", part.value}}));
+  }
+  Json kernels = Json::array();
+  for (const FamilySeconds& one : iteration.families) {
+    kernels.push(Json::object({{"family", one.family}, {"seconds", to_json(one.seconds)}}));
   }
   Json advice = Json::array();
   for (const MemoryAdvice& one : estimate.advice) {
@@ -275,6 +338,9 @@ Json training_json(const TrainingQuestion& question, const TrainingEstimate& est
                               {"mfu", use.mfu},
                               {"hfu", use.hfu}})},
       {"parts_seconds", std::move(parts)},
+      {"parts", std::move(part_estimates)},
+      {"kernels", std::move(kernels)},
+      {"interval_basis", interval_json(question, iteration)},
       {"busiest_stage", iteration.slowest_stage},
       {"step_times", Json::object({{"mean", v.mean},
                                    {"p05", v.p05},

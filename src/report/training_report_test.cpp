@@ -26,8 +26,10 @@ TrainingQuestion reported_question() {
 TrainingEstimate reported_estimate() {
   TrainingEstimate estimate;
   estimate.iteration.seconds = {.value = 2, .low = 1.8, .high = 2.4};
-  estimate.iteration.parts[static_cast<size_t>(TimePart::linear)] = 1.5;
-  estimate.iteration.parts[static_cast<size_t>(TimePart::bubble)] = 0.5;
+  estimate.iteration.parts[static_cast<size_t>(TimePart::linear)] = {1.5, 1.4, 1.8, Confidence::interpolated};
+  estimate.iteration.parts[static_cast<size_t>(TimePart::bubble)] = exactly(0.5);
+  estimate.iteration.composed = {.value = 2, .low = 1.9, .high = 2.3, .kind = Confidence::interpolated};
+  estimate.iteration.families = {{.family = "gemm", .seconds = {1.5, 1.4, 1.8, Confidence::interpolated}}};
   estimate.iteration.tokens_per_second = 131072;
   estimate.iteration.slowest_stage = 3;
   estimate.memory.stages.resize(4);
@@ -40,12 +42,23 @@ TrainingEstimate reported_estimate() {
   return estimate;
 }
 
+// Without the breaks that wrapping makes.
+std::string in_one_line(const std::string& text) {
+  std::string line;
+  for (const char letter : text) {
+    const char one = letter == '\n' ? ' ' : letter;
+    if (one != ' ' || line.empty() || line.back() != ' ') line += one;
+  }
+  return line;
+}
+
 TEST(TrainingReport, text_tells_plan_parts_and_what_does_not_fit) {
   const std::string text = training_text(reported_question(), reported_estimate());
   for (const char* part : {"tensor 2 with sequence parallelism", "pipeline 4 (1f1b)", "data 8", "8 micro-batches of 1",
                            "sharding optimizer", "75.0%", "stage 3", "DOES NOT FIT", "to fit: recompute everything",
-                           "model-3x-causal-half"}) {
-    EXPECT_THAT(text, HasSubstr(part));
+                           "model-3x-causal-half", "-7% +20%", "0.95 to 1.15 times",
+                           "Largest source of kernel and network uncertainty: linear (100%)"}) {
+    EXPECT_THAT(in_one_line(text), HasSubstr(part));
   }
   EXPECT_THAT(text, Not(HasSubstr("optimizer  "))) << "parts that take no time are left out of the table";
   EXPECT_THAT(text, Not(HasSubstr("tokens: "))) << "no long run was asked for";
@@ -55,6 +68,11 @@ TEST(TrainingReport, json_has_every_part_and_stage) {
   const Json json = training_json(reported_question(), reported_estimate());
   EXPECT_EQ(json.find("parts_seconds")->find("bubble")->number(), 0.5);
   EXPECT_EQ(json.find("parts_seconds")->find("data")->number(), 0);
+  EXPECT_EQ(json.find("parts")->find("linear")->find("high")->number(), 1.8);
+  EXPECT_EQ(json.find("parts")->find("linear")->find("confidence")->string(), "interpolated");
+  EXPECT_EQ(json.find("parts")->find("bubble")->find("low"), nullptr) << "no interval of its own";
+  EXPECT_EQ(json.find("kernels")->items().front().find("family")->string(), "gemm");
+  EXPECT_EQ(json.find("interval_basis")->find("kernels_low")->number(), 0.95);
   EXPECT_EQ(json.find("memory")->find("stages")->items().size(), 4U);
   EXPECT_FALSE(json.find("memory")->find("fits")->boolean());
   EXPECT_EQ(json.find("plan")->find("micro_batches")->integer(), 8);

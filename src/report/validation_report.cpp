@@ -122,7 +122,8 @@ std::string scored_kernel_row(const ScoredKernel& scored) {
 
 std::string scored_training_header() {
   std::string header =
-      "id,row,source,model,gpu,stack,group,measured_s,predicted_s,low,high,error_percent,memory_bytes,fits";
+      "id,row,source,model,gpu,stack,group,measured_s,predicted_s,low,high,confidence,kernels_low,kernels_high,"
+      "error_percent,memory_bytes,fits";
   for (size_t part = 0; part < time_part_count; ++part) {
     header += fmt::format(",{}_s", time_part_name(static_cast<TimePart>(part)));
   }
@@ -131,14 +132,15 @@ std::string scored_training_header() {
 
 std::string scored_training_row(const ScoredTraining& scored) {
   const TrainingRow& row = scored.run->row;
-  const Estimate& seconds = scored.predicted->seconds;
+  const Estimate &seconds = scored.predicted->seconds, &composed = scored.predicted->composed;
   std::string text =
-      fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_cell(row.id), row.row, csv_cell(row.source),
+      fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_cell(row.id), row.row, csv_cell(row.source),
                   csv_cell(row.model), csv_cell(row.gpu), csv_cell(scored.stack), csv_cell(scored.group),
                   number_text(scored.measured_s), number_text(seconds.value), number_text(seconds.low),
-                  number_text(seconds.high), number_text(100 * (seconds.value / scored.measured_s - 1)),
+                  number_text(seconds.high), confidence_name(seconds.kind), number_text(composed.low),
+                  number_text(composed.high), number_text(100 * (seconds.value / scored.measured_s - 1)),
                   number_text(scored.memory.value()), scored.fits ? 1 : 0);
-  for (const double part : scored.predicted->parts) text += "," + number_text(part);
+  for (const Estimate& part : scored.predicted->parts) text += "," + number_text(part.value);
   return text + "\n";
 }
 

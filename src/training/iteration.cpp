@@ -1,6 +1,7 @@
 #include "training/iteration.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/error.h"
@@ -37,6 +38,9 @@ static_assert(std::size(part_facts) == time_part_count);
 double& at(TimeParts& parts, TimePart part) {
   return parts[static_cast<size_t>(part)];
 }
+double at(const TimeParts& parts, TimePart part) {
+  return parts[static_cast<size_t>(part)];
+}
 
 void add_parts(TimeParts& sum, const TimeParts& parts, double times) {
   for (size_t i = 0; i < sum.size(); ++i) sum[i] += times * parts[i];
@@ -52,6 +56,37 @@ void stretch(ChunkTimes& times, double seconds) {
   times.forward *= seconds / now;
   times.backward_input *= seconds / now;
   times.backward_weight *= seconds / now;
+}
+
+// The part that a kind of call is counted in.
+TimePart part_of_calls(CostKind kind) {
+  switch (kind) {
+    case CostKind::linear:
+    case CostKind::quantized:
+      return TimePart::linear;
+    case CostKind::attention:
+      return TimePart::attention;
+    case CostKind::experts:
+      return TimePart::experts;
+    case CostKind::passes:
+      return TimePart::passes;
+    case CostKind::tensor:
+      return TimePart::tensor;
+    case CostKind::context:
+      return TimePart::context;
+    case CostKind::expert:
+      return TimePart::expert;
+  }
+  throw InternalError("every kind of call is counted in a part");
+}
+
+// Collectives of one group share its links: they are off by the same share.
+void add_same_links(Estimate& sum, const Estimate& part, double times = 1) {
+  if (part.value <= 0) return;
+  sum.value += times * part.value;
+  sum.low += times * part.low;
+  sum.high += times * part.high;
+  sum.kind = std::max(sum.kind, part.kind);
 }
 
 // Ranks with the same experts that share them out, or all that reduce their gradients where nothing is shared.
@@ -100,14 +135,13 @@ void IterationModel::use_constants(const TrainingConstants& constants) {
   pieces_.clear();
 }
 
-double IterationModel::collective(CollectiveKind kind, double bytes, const ProcessGroup& group) {
-  if (group.size() <= 1 || bytes <= 0) return 0;
+Estimate IterationModel::collective(CollectiveKind kind, double bytes, const ProcessGroup& group) {
+  if (group.size() <= 1 || bytes <= 0) return {};
   const CollectiveKey key{.kind = kind, .bytes = bytes, .ranks = group.size(), .stride = group.stride()};
   const auto found = collectives_.find(key);
   if (found != collectives_.end()) return found->second;
-  const double seconds = machine_.network->estimate({.kind = kind, .bytes = bytes, .group = group}).seconds.value;
-  collectives_.emplace(key, seconds);
-  return seconds;
+  return collectives_.emplace(key, machine_.network->estimate({.kind = kind, .bytes = bytes, .group = group}).seconds)
+      .first->second;
 }
 
 IterationModel::PieceKey IterationModel::piece_key(size_t kind, const TrainingPlan& plan, const ParallelPlan& needed) {
@@ -123,7 +157,7 @@ IterationModel::PieceKey IterationModel::piece_key(size_t kind, const TrainingPl
 }
 
 // Kinds beyond those of layers: the embedding, then the head.
-const PieceCosts& IterationModel::costs_of(size_t kind, const TrainingPlan& plan) {
+const IterationModel::KnownPiece& IterationModel::known_piece(size_t kind, const TrainingPlan& plan) {
   const ParallelPlan needed = without_needless_replicas(plan.parallel);
   const PieceKey key = piece_key(kind, plan, needed);
   const auto found = costs_.find(key);
@@ -138,48 +172,80 @@ const PieceCosts& IterationModel::costs_of(size_t kind, const TrainingPlan& plan
                              .routing = job_.routing,
                              .expert_capacity = job_.expert_capacity,
                              .packed_length = job_.packed_length};
-  PieceCosts costs = kind < kinds_.size()    ? layer_costs(job_.model, layer, request, machine_)
-                     : kind == kinds_.size() ? embedding_costs(job_.model, request, machine_)
-                                             : head_costs(job_.model, request, machine_);
-  return costs_.emplace(key, costs).first->second;
+  KnownPiece piece{.costs = kind < kinds_.size()    ? layer_costs(job_.model, layer, request, machine_)
+                            : kind == kinds_.size() ? embedding_costs(job_.model, request, machine_)
+                                                    : head_costs(job_.model, request, machine_),
+                   .shapes = {}};
+  for (const PieceCall& call : piece.costs.calls) {
+    const auto same = std::find(shapes_.begin(), shapes_.end(), call.timed.launch.shape);
+    piece.shapes.push_back(static_cast<size_t>(same - shapes_.begin()));
+    if (same == shapes_.end()) shapes_.push_back(call.timed.launch.shape);
+  }
+  return costs_.emplace(key, std::move(piece)).first->second;
+}
+
+bool IterationModel::is_unfused(size_t kind) const {
+  return kind < kinds_.size() &&
+         stack_.attention_of(kinds_[kind], machine_.kernels->device()) == AttentionKernel::unfused;
+}
+
+IterationModel::PassFactors IterationModel::pass_factors(size_t kind, const TrainingPlan& plan, const PieceCosts& costs,
+                                                         TrainingPass pass) const {
+  const TrainingConstants& c = constants_;
+  const PassCosts& own = costs.of(pass);
+  PassFactors factors;
+  const auto set = [&](CostKind call, double factor) { factors.of[static_cast<size_t>(call)] = factor; };
+  set(CostKind::linear, c[board_factor] * c[linear_factor]);
+  set(CostKind::quantized, c[board_factor] * c[job_.recipe.factor]);
+  const double core = c[board_factor] * (is_unfused(kind) ? c[unfused_factor] : c[attention_factor]);
+  set(CostKind::attention, core);
+  set(CostKind::experts, c[board_factor] * c[experts_factor] * c[job_.recipe.factor]);
+  set(CostKind::passes, c[board_factor] * (kind < kinds_.size() ? c[passes_factor] : c[loss_factor]));
+  set(CostKind::tensor, pass == TrainingPass::forward          ? c[tensor_exposed]
+                        : pass == TrainingPass::backward_input ? c[tensor_exposed] * c[tensor_backward_share]
+                                                               : 0);
+  const double traffic = own.context.value;
+  if (traffic > 0) {
+    const bool ring = plan.context_exchange == ContextExchange::ring;
+    const double hidden = ring ? c[context_hidden] * core * own.attention.value : 0;
+    const double least = c[context_exposed] * traffic;
+    set(CostKind::context, std::max(least, traffic - hidden) / traffic);
+    factors.context_slope = least > traffic - hidden ? c[context_exposed] : 1;
+  }
+  set(CostKind::expert, c[expert_exposed]);
+  const double cast_bytes = job_.recipe.cast_bytes ? c[*job_.recipe.cast_bytes] : 0;
+  factors.cast = c[board_factor] * cast_bytes * own.cast_elements / bandwidth_;
+  factors.move = c[board_factor] * c[move_bytes] * own.expert_elements / bandwidth_;
+  return factors;
 }
 
 IterationModel::PieceTime IterationModel::time_of(size_t kind, const TrainingPlan& plan, bool recomputed) {
   const PieceCosts& costs = costs_of(kind, plan);
   const TrainingConstants& c = constants_;
   const bool is_layer = kind < kinds_.size();
-  const bool is_unfused =
-      is_layer && stack_.attention_of(kinds_[kind], machine_.kernels->device()) == AttentionKernel::unfused;
-  const double core_factor = is_unfused ? c[unfused_factor] : c[attention_factor];
-  const double cast_bytes = job_.recipe.cast_bytes ? c[*job_.recipe.cast_bytes] : 0;
   PieceTime time{.parameters = costs.shared_parameters + costs.expert_parameters, .shared = costs.shared_parameters};
 
-  // Adds what a pass takes to `parts`, and returns it.
-  const auto add_pass = [&](const PassCosts& pass, double tensor_exposed, TimeParts& parts) {
+  // Adds what a pass takes to the parts, and returns it.
+  const auto add_pass = [&](TrainingPass pass) {
+    const PassFactors factors = pass_factors(kind, plan, costs, pass);
     TimeParts own{};
-    at(own, TimePart::linear) = c[linear_factor] * pass.linear + c[job_.recipe.factor] * pass.quantized;
-    at(own, TimePart::attention) = core_factor * pass.attention;
-    at(own, TimePart::experts) = c[experts_factor] * c[job_.recipe.factor] * pass.experts;
-    at(own, TimePart::passes) = (is_layer ? c[passes_factor] : c[loss_factor]) * pass.passes +
-                                (cast_bytes * pass.cast_elements + c[move_bytes] * pass.expert_elements) / bandwidth_;
-    for (double& part : own) part *= c[board_factor];
-    at(own, TimePart::tensor) = tensor_exposed * pass.tensor;
-    const double hidden =
-        plan.context_exchange == ContextExchange::ring ? c[context_hidden] * at(own, TimePart::attention) : 0;
-    at(own, TimePart::context) = std::max(c[context_exposed] * pass.context, pass.context - hidden);
-    at(own, TimePart::expert) = c[expert_exposed] * pass.expert;
-    add_parts(parts, own, 1);
+    for (size_t i = 0; i < cost_kind_count; ++i) {
+      const auto call = static_cast<CostKind>(i);
+      at(own, part_of_calls(call)) += factors.of[i] * costs.of(pass).of(call).value;
+    }
+    at(own, TimePart::passes) += factors.cast + factors.move;
+    add_parts(time.parts, own, 1);
     return std::accumulate(own.begin(), own.end(), 0.0);
   };
-  time.times.forward = add_pass(costs.forward, c[tensor_exposed], time.parts);
-  time.times.backward_input = add_pass(costs.backward_input, c[tensor_exposed] * c[tensor_backward_share], time.parts);
-  time.times.backward_weight = add_pass(costs.backward_weight, 0, time.parts);
+  time.times.forward = add_pass(TrainingPass::forward);
+  time.times.backward_input = add_pass(TrainingPass::backward_input);
+  time.times.backward_weight = add_pass(TrainingPass::backward_weight);
 
   if (is_layer && plan.recompute != Recompute::none && recomputed) {
     // A flash kernel computes its scores again anyway.
     const double again = plan.recompute == Recompute::full ? time.times.forward
-                         : is_unfused                      ? core_factor * c[board_factor] * costs.forward.attention
-                                                           : 0;
+                         : is_unfused(kind) ? c[unfused_factor] * c[board_factor] * costs.forward.attention.value
+                                            : 0;
     time.times.backward_input += again;
     at(time.parts, TimePart::recompute) += again;
   }
@@ -196,6 +262,7 @@ IterationModel::PieceTime IterationModel::time_of(size_t kind, const TrainingPla
   const double ranks = static_cast<double>(plan.parallel.tensor) / 8;
   const double host = 1e-6 * c[host_layer_us] * (twice ? 1 : 0.75) * (1 + c[host_tensor] * ranks * ranks);
   const double busy = time.times.sum();
+  time.host = host;
   if (busy < host) {
     at(time.parts, TimePart::host) += host - busy;
     stretch(time.times, host);
@@ -215,16 +282,23 @@ void IterationModel::add_sharded_traffic(const PieceCosts& costs, const Training
   if (gathers == 0) return;
   const TrainingConstants& c = constants_;
   const ProcessGroup group = ProcessGroup::strided(0, plan.sharded_over(), plan.parallel.tensor);
-  const auto traffic = [&](double held, double trained, const ProcessGroup& ranks) {
-    return gathers * collective(CollectiveKind::all_gather, parameter_bytes * held, ranks) +
-           collective(CollectiveKind::reduce_scatter, c[gradient_bytes] * trained, ranks);
+  Estimate sent;
+  const auto add_traffic = [&](double held, double trained, const ProcessGroup& ranks) {
+    add_same_links(sent, collective(CollectiveKind::all_gather, parameter_bytes * held, ranks),
+                   gathers * c[sharded_factor]);
+    add_same_links(sent, collective(CollectiveKind::reduce_scatter, c[gradient_bytes] * trained, ranks),
+                   c[sharded_factor]);
   };
-  const double sent = c[sharded_factor] * (traffic(costs.held_shared, costs.shared_parameters, group) +
-                                           traffic(costs.held_experts, costs.expert_parameters, expert_replicas(plan)));
+  add_traffic(costs.held_shared, costs.shared_parameters, group);
+  add_traffic(costs.held_experts, costs.expert_parameters, expert_replicas(plan));
   const double busy = time.times.sum();
-  const double exposed = std::max(sent - busy, 0.0) + c[sharded_exposed] * std::min(sent, busy);
-  at(time.parts, TimePart::sharded) += exposed;
-  stretch(time.times, busy + exposed);
+  const auto exposed = [&](double seconds) {
+    return std::max(seconds - busy, 0.0) + c[sharded_exposed] * std::min(seconds, busy);
+  };
+  time.sharded = {
+      .value = exposed(sent.value), .low = exposed(sent.low), .high = exposed(sent.high), .kind = sent.kind};
+  at(time.parts, TimePart::sharded) += time.sharded.value;
+  stretch(time.times, busy + time.sharded.value);
 }
 
 const IterationModel::PlanPieces& IterationModel::pieces_of(const TrainingPlan& plan) {
@@ -255,28 +329,37 @@ const PipelineLayout& IterationModel::layout_of(const TrainingPlan& plan) {
   return layouts_.emplace(key, pipeline_layout(plan, kind_of_layer_, kinds_.size())).first->second;
 }
 
+template <class Visit>
+void IterationModel::each_piece(const ChunkMix& mix, const Visit& visit) const {
+  for (size_t kind = 0; kind < kinds_.size(); ++kind) {
+    if (mix.recomputed[kind] != 0) visit(kind, true, mix.recomputed[kind]);
+    if (mix.spared[kind] != 0) visit(kind, false, mix.spared[kind]);
+  }
+  if (mix.embedding) visit(kinds_.size(), false, 1.0);
+  if (mix.head) {
+    // Each draft layer predicts one token more, with the same head.
+    visit(kinds_.size() + 1, false, 1 + static_cast<double>(kind_of_draft_.size()));
+    for (const size_t kind : kind_of_draft_) visit(kind, false, 1.0);
+  }
+}
+
+const IterationModel::PieceTime& IterationModel::PlanPieces::of(size_t kind, bool again) const {
+  if (kind < spared.size()) return again ? recomputed[kind] : spared[kind];
+  return kind == spared.size() ? embedding : head;
+}
+
 IterationModel::PieceTime IterationModel::chunk_time(const ChunkMix& mix, const PlanPieces& pieces,
                                                      int64_t virtual_stages) const {
   PieceTime sum;
-  const auto add = [&](const PieceTime& piece, double times) {
-    if (times == 0) return;
+  each_piece(mix, [&](size_t kind, bool recomputed, double times) {
+    const PieceTime& piece = pieces.of(kind, recomputed);
     sum.times.forward += times * piece.times.forward;
     sum.times.backward_input += times * piece.times.backward_input;
     sum.times.backward_weight += times * piece.times.backward_weight;
     sum.parameters += times * piece.parameters;
     sum.shared += times * piece.shared;
     add_parts(sum.parts, piece.parts, times);
-  };
-  for (size_t kind = 0; kind < kinds_.size(); ++kind) {
-    add(pieces.recomputed[kind], mix.recomputed[kind]);
-    add(pieces.spared[kind], mix.spared[kind]);
-  }
-  if (mix.embedding) add(pieces.embedding, 1);
-  if (mix.head) {
-    // Each draft layer predicts one token more, with the same head.
-    add(pieces.head, 1 + static_cast<double>(kind_of_draft_.size()));
-    for (const size_t kind : kind_of_draft_) add(pieces.spared[kind], 1);
-  }
+  });
   // The stage's share of what the host does for each micro-batch.
   const double host = 1e-6 * constants_[host_micro_batch_us] / static_cast<double>(virtual_stages);
   sum.times.forward += host;
@@ -289,33 +372,35 @@ double IterationModel::send_seconds(const TrainingPlan& plan) {
   if (p.pipeline == 1) return 0;
   const int64_t next = p.tensor * p.context * p.data;
   return constants_[send_exposed] * collective(CollectiveKind::send_recv, pipeline_message_bytes(job_, plan, stack_),
-                                               ProcessGroup::strided(0, 2, next));
+                                               ProcessGroup::strided(0, 2, next))
+                                        .value;
 }
 
 // Between replicas, once a step.
-double IterationModel::data_seconds(const TrainingPlan& plan, HeldParameters held) {
+Estimate IterationModel::data_seconds(const TrainingPlan& plan, HeldParameters held) {
   const TrainingConstants& c = constants_;
   const ParallelPlan& p = plan.parallel;
   const int64_t ranks = p.data * p.context, sharded = plan.sharded_over();
   const bool gathered_before = gathers_of(plan) > 0;
-  const auto reduce = [&](double amount, const ProcessGroup& group) {
+  Estimate seconds;
+  const auto add_reduce = [&](double amount, const ProcessGroup& group) {
     if (plan.sharding == Sharding::none) {
-      return collective(CollectiveKind::all_reduce, c[gradient_bytes] * amount, group);
+      add_same_links(seconds, collective(CollectiveKind::all_reduce, c[gradient_bytes] * amount, group));
+    } else if (!gathered_before) {
+      add_same_links(seconds, collective(CollectiveKind::reduce_scatter, c[gradient_bytes] * amount, group));
+      add_same_links(seconds, collective(CollectiveKind::all_gather, parameter_bytes * amount, group));
     }
-    if (gathered_before) return 0.0;
-    return collective(CollectiveKind::reduce_scatter, c[gradient_bytes] * amount, group) +
-           collective(CollectiveKind::all_gather, parameter_bytes * amount, group);
   };
-  double seconds = reduce(held.shared, ProcessGroup::strided(0, sharded, p.tensor)) +
-                   reduce(held.all - held.shared, expert_replicas(plan));
+  add_reduce(held.shared, ProcessGroup::strided(0, sharded, p.tensor));
+  add_reduce(held.all - held.shared, expert_replicas(plan));
   if (sharded < ranks && plan.sharding != Sharding::none) {
     // Hybrid sharding: each part is summed over the groups that hold a copy.
     const double part = held.shared / static_cast<double>(sharded) +
                         (held.all - held.shared) / static_cast<double>(plan.experts_sharded_over());
-    seconds += collective(CollectiveKind::all_reduce, c[gradient_bytes] * part,
-                          ProcessGroup::strided(0, ranks / sharded, p.tensor * sharded));
+    add_same_links(seconds, collective(CollectiveKind::all_reduce, c[gradient_bytes] * part,
+                                       ProcessGroup::strided(0, ranks / sharded, p.tensor * sharded)));
   }
-  return c[data_exposed] * seconds;
+  return scaled(seconds, c[data_exposed]);
 }
 
 // Bytes of the optimizer's pass: what the stack says for Adam in fp32, and each byte of state more or less read and
@@ -336,7 +421,72 @@ IterationModel::OnceAStep IterationModel::once_a_step(const TrainingPlan& plan, 
           .rest = 1e-6 * constants_[step_us]};
 }
 
+// `calls` of the stage together; parts and families are sums of the same calls.
+struct IterationModel::StageErrors {
+  explicit StageErrors(const ErrorCorrelations& correlations)
+      : calls(correlations), parts(time_part_count, CallErrors(correlations)) {}
+  CallErrors& part(TimePart which) { return parts[static_cast<size_t>(which)]; }
+
+  CallErrors calls;
+  std::vector<CallErrors> parts;
+  std::map<std::string_view, CallErrors, std::less<>> families;
+};
+
+bool IterationModel::is_repeated(size_t kind, const TrainingPlan& plan, const PieceCall& call) const {
+  if (call.pass != TrainingPass::forward) return false;
+  if (plan.recompute == Recompute::full) return true;
+  // A flash kernel computes its scores again anyway.
+  return plan.recompute == Recompute::selective && is_unfused(kind) && call.kind == CostKind::attention;
+}
+
+void IterationModel::add_errors(StageErrors& errors, size_t kind, const TrainingPlan& plan, const PieceTime& time,
+                                bool recomputed, double times) {
+  const KnownPiece& piece = known_piece(kind, plan);
+  const PieceCosts& costs = piece.costs;
+  const ErrorCorrelations& correlations = machine_.kernels->correlations();
+  CallErrors own(correlations);
+  PassFactors factors[training_pass_count];
+  for (size_t pass = 0; pass < training_pass_count; ++pass) {
+    factors[pass] = pass_factors(kind, plan, costs, static_cast<TrainingPass>(pass));
+  }
+  for (size_t i = 0; i < costs.calls.size(); ++i) {
+    const PieceCall& one = costs.calls[i];
+    const size_t shape = piece.shapes[i];
+    const PassFactors& pass = factors[static_cast<size_t>(one.pass)];
+    const double factor = pass.of[static_cast<size_t>(one.kind)];
+    Estimate seconds = scaled(one.timed.seconds, factor);
+    if (one.kind == CostKind::context) {
+      const double slope = pass.context_slope;
+      seconds.low = std::max(0.0, seconds.value - slope * (one.timed.seconds.value - one.timed.seconds.low));
+      seconds.high = seconds.value + slope * (one.timed.seconds.high - one.timed.seconds.value);
+    }
+    if (seconds.value <= 0) continue;
+    const bool again = recomputed && is_repeated(kind, plan, one);
+    own.add(scaled(seconds, again ? 2 : 1), one.form, shape);
+    errors.part(part_of_calls(one.kind)).add(scaled(seconds, times), one.form, shape);
+    if (again) errors.part(TimePart::recompute).add(scaled(seconds, times), one.form, shape);
+    if (!one.timed.kernel) continue;
+    errors.families.try_emplace(family_name(one.timed.launch.shape), correlations)
+        .first->second.add(scaled(seconds, (again ? 2 : 1) * times), one.form, shape);
+  }
+  // What is not among the calls has no width: a piece takes as long as its calls and that, or as its host.
+  const Estimate calls = own.total();
+  const double rest = time.times.sum() - time.sharded.value - at(time.parts, TimePart::host) - calls.value;
+  const WidthShares shares = widths_beside(calls, time.host - rest);
+  errors.calls.add(own, times, shares.below, shares.above);
+  if (time.sharded.value > 0) {
+    errors.part(TimePart::sharded).add(scaled(time.sharded, times), "collective");
+    errors.calls.add(scaled(time.sharded, times), "collective");
+  }
+}
+
 IterationEstimate IterationModel::estimate(const TrainingPlan& plan) {
+  IterationEstimate result = steps_of(plan);
+  add_widths(result, plan);
+  return result;
+}
+
+IterationEstimate IterationModel::steps_of(const TrainingPlan& plan) {
   const PipelineLayout& layout = layout_of(plan);
   const PlanPieces& pieces = pieces_of(plan);
   IterationEstimate result;
@@ -366,26 +516,185 @@ IterationEstimate IterationModel::estimate(const TrainingPlan& plan) {
   const auto slowest = static_cast<size_t>(std::max_element(busy.begin(), busy.end()) - busy.begin());
   result.slowest_stage = static_cast<int64_t>(slowest);
 
-  TimeParts& parts = result.parts;
+  TimeParts parts{};
   add_parts(parts, stage_parts[slowest], static_cast<double>(plan.micro_batches()));
   at(parts, TimePart::bubble) = result.run.seconds - std::accumulate(parts.begin(), parts.end(), 0.0);
   const auto fullest =
       static_cast<size_t>(std::max_element(result.stage_parameters.begin(), result.stage_parameters.end()) -
                           result.stage_parameters.begin());
   const OnceAStep once = once_a_step(plan, {.all = result.stage_parameters[fullest], .shared = stage_shared[fullest]});
-  at(parts, TimePart::data) = once.data;
+  at(parts, TimePart::data) = once.data.value;
   at(parts, TimePart::optimizer) = once.optimizer;
   at(parts, TimePart::step) = once.rest;
-
+  const auto without_width = [&](double value) {
+    return Estimate{.value = value, .low = value, .high = value, .kind = stack_.confidence()};
+  };
+  for (size_t i = 0; i < time_part_count; ++i) result.parts[i] = without_width(parts[i]);
+  if (once.data.value > 0) result.parts[static_cast<size_t>(TimePart::data)] = once.data;
   const double seconds = std::accumulate(parts.begin(), parts.end(), 0.0);
-  const RunInterval& interval = stack_.interval_for(job_.model);
-  result.seconds = {.value = seconds,
-                    .low = seconds * interval.low,
-                    .high = seconds * interval.high,
-                    .kind = stack_.runs.empty() ? Confidence::extrapolated : Confidence::interpolated};
+  result.seconds = without_width(seconds);
   result.tokens_per_second = static_cast<double>(plan.global_batch * job_.sequence_length) / seconds;
   result.tokens_per_second_per_device = result.tokens_per_second / static_cast<double>(plan.devices());
   return result;
+}
+
+void IterationModel::add_widths(IterationEstimate& result, const TrainingPlan& plan) {
+  const PipelineLayout& layout = layout_of(plan);
+  const PlanPieces& pieces = pieces_of(plan);
+  const size_t chunks = layout.mix_of_chunk.size();
+  std::vector<double> mix_counts(layout.mixes.size(), 0);
+  for (size_t i = 0; i < layout.stage_of.size(); ++i) {
+    if (layout.stage_of[i] != static_cast<size_t>(result.slowest_stage)) continue;
+    mix_counts[layout.mix_of_chunk[i % chunks]] +=
+        static_cast<double>(plan.micro_batches()) / static_cast<double>(layout.copies);
+  }
+  StageErrors errors(machine_.kernels->correlations());
+  for (size_t i = 0; i < mix_counts.size(); ++i) {
+    if (mix_counts[i] == 0) continue;
+    each_piece(layout.mixes[i], [&](size_t kind, bool recomputed, double times) {
+      add_errors(errors, kind, plan, pieces.of(kind, recomputed), recomputed, times * mix_counts[i]);
+    });
+  }
+  // `part` with so many times the widths of `own`, which may be less of it.
+  const auto widen = [](Estimate& part, const Estimate& own, double times = 1) {
+    if (own.value <= 0) return;
+    part = {.value = part.value,
+            .low = part.value - times * (own.value - own.low),
+            .high = part.value + times * (own.high - own.value),
+            .kind = own.kind};
+  };
+  for (size_t i = 0; i < time_part_count; ++i) widen(result.parts[i], errors.parts[i].total());
+  Estimate& bubble = result.parts[static_cast<size_t>(TimePart::bubble)];
+  const double waits = std::max(0.0, bubble.value) / (result.run.seconds - bubble.value);
+  widen(bubble, errors.calls.total(), waits);
+
+  CallErrors whole(machine_.kernels->correlations());
+  whole.add(errors.calls, 1 + waits);
+  const Estimate& data = result.parts[static_cast<size_t>(TimePart::data)];
+  if (data.value > 0) whole.add(data, "collective");
+  result.composed = result.seconds;
+  widen(result.composed, whole.total());
+  result.seconds = with_stack_interval(result.composed, stack_.interval_for(job_.model), stack_.confidence());
+  for (const auto& [family, calls] : errors.families) {
+    result.families.push_back({.family = std::string(family), .seconds = calls.total()});
+  }
+  std::stable_sort(result.families.begin(), result.families.end(),
+                   [](const FamilySeconds& a, const FamilySeconds& b) { return a.seconds.value > b.seconds.value; });
+}
+
+// Pieces in the order of the forward pass, then backwards.
+StageEstimate IterationModel::micro_batch_stage(const TrainingPlan& plan, const ChunkMix& mix,
+                                                const PlanPieces& pieces) {
+  struct Piece {
+    size_t kind = 0;
+    bool recomputed = false;
+    double times = 1;
+  };
+  std::vector<Piece> order;
+  each_piece(mix, [&](size_t kind, bool recomputed, double times) { order.push_back({kind, recomputed, times}); });
+  const auto place = [&](const Piece& piece) {
+    return piece.kind == kinds_.size() ? 0 : piece.kind < kinds_.size() ? 1 : 2;  // embedding, layers, head
+  };
+  std::stable_sort(order.begin(), order.end(), [&](const Piece& a, const Piece& b) { return place(a) < place(b); });
+
+  std::vector<Operator> calls;
+  std::vector<TimedLaunch> launches;
+  const auto add = [&](Operator call, TimedLaunch timed, int64_t count) {
+    call.count = count;
+    timed.launch.call = calls.size();
+    timed.launch.name = call.name;
+    timed.launch.count = count;
+    calls.push_back(std::move(call));
+    launches.push_back(std::move(timed));
+  };
+  const auto add_calls = [&](const Piece& piece, Pass pass) {
+    const PieceCosts& costs = costs_of(piece.kind, plan);
+    const auto run = [&](const PieceCall& one, double factor, bool again) {
+      const auto count =
+          std::max<int64_t>(1, std::llround(static_cast<double>(one.call.count) * costs.share * piece.times));
+      Operator call = one.call;
+      if (again) {
+        call.name += "_again";
+        call.pass = Pass::backward;
+      }
+      TimedLaunch timed = one.timed;
+      timed.seconds = scaled(timed.seconds, factor * piece.times);
+      timed.work = scaled(timed.work, costs.share * piece.times);
+      add(std::move(call), std::move(timed), count);
+    };
+    // A pass over memory that no operator stands for.
+    const auto stream = [&](const char* name, double seconds) {
+      if (seconds <= 0) return;
+      const double bytes = seconds * bandwidth_;
+      const ElementwiseShape shape{.elements = std::llround(bytes / 4), .flops_per_element = 0};
+      const Work work{.activations_read = Bytes(bytes / 2), .written = Bytes(bytes / 2)};
+      Estimate time = exactly(seconds);
+      time.kind = stack_.confidence();
+      add({.name = name, .part = StepPart::feed_forward, .pass = pass, .shape = shape},
+          {.launch = {.shape = shape},
+           .kernel = KernelEstimate{.seconds = time, .work = work, .memory = Seconds(seconds)},
+           .seconds = scaled(time, piece.times),
+           .work = scaled(work, piece.times)},
+          std::max<int64_t>(1, std::llround(piece.times)));
+    };
+    for (size_t i = 0; i < training_pass_count; ++i) {
+      const auto own_pass = static_cast<TrainingPass>(i);
+      const PassFactors factors = pass_factors(piece.kind, plan, costs, own_pass);
+      const bool forward = own_pass == TrainingPass::forward;
+      const bool again = forward && pass == Pass::backward;  // what is computed again comes first
+      if (again ? !piece.recomputed || piece.kind >= kinds_.size() : forward != (pass == Pass::forward)) continue;
+      for (const PieceCall& one : costs.calls) {
+        const double factor = factors.of[static_cast<size_t>(one.kind)];
+        if (one.pass != own_pass || factor <= 0 || (again && !is_repeated(piece.kind, plan, one))) continue;
+        run(one, factor, again);
+      }
+      if (again && plan.recompute != Recompute::full) continue;
+      stream("casts", factors.cast);
+      stream("expert_moves", factors.move);
+    }
+  };
+  for (const Piece& piece : order) add_calls(piece, Pass::forward);
+  std::reverse(order.begin(), order.end());
+  for (const Piece& piece : order) add_calls(piece, Pass::backward);
+
+  StageEstimate stage = stage_of_launches(std::move(calls), std::move(launches), machine_.kernels->correlations(),
+                                          Stack{}, {.kind = Dispatch::fused});
+  const TimeParts parts = chunk_time(mix, pieces, 1).parts;
+  stage.time.host_stall = at(parts, TimePart::host);
+  stage.time.seconds += stage.time.host_stall;
+  StageErrors errors(machine_.kernels->correlations());
+  each_piece(mix, [&](size_t kind, bool recomputed, double times) {
+    add_errors(errors, kind, plan, pieces.of(kind, recomputed), recomputed, times);
+  });
+  const Estimate known = errors.calls.total();
+  stage.seconds = with_stack_interval({.value = stage.time.seconds,
+                                       .low = stage.time.seconds - (known.value - known.low),
+                                       .high = stage.time.seconds + (known.high - known.value),
+                                       .kind = known.kind},
+                                      stack_.interval_for(job_.model), stack_.confidence());
+  return stage;
+}
+
+StepEstimate IterationModel::micro_batch_step(const TrainingPlan& plan) {
+  ensure(plan.virtual_stages == 1 && plan.micro_batches() == 1 && gathers_of(plan) == 0,
+         "one micro-batch on whole stages that hold their parameters");
+  const PipelineLayout& layout = layout_of(plan);
+  const PlanPieces& pieces = pieces_of(plan);
+  StepEstimate step{.request = {.phase = StepPhase::train,
+                                .batch = plan.micro_batch,
+                                .input_len = job_.sequence_length,
+                                .routing = job_.routing,
+                                .lora = job_.lora,
+                                .recompute = plan.recompute == Recompute::full},
+                    .plan = plan.parallel,
+                    .stack = stack_.name};
+  for (const size_t mix : layout.mix_of_chunk) {
+    step.stages.push_back(micro_batch_stage(plan, layout.mixes[mix], pieces));
+    step.stages.back().memory =
+        rank_memory(job_.model, step.request, plan.parallel, static_cast<int64_t>(step.stages.size()) - 1);
+  }
+  complete_step(step, job_.model, machine_.kernels->device());
+  return step;
 }
 
 double IterationModel::quick_seconds(const TrainingPlan& plan) {
@@ -415,7 +724,7 @@ double IterationModel::quick_seconds(const TrainingPlan& plan) {
       *std::max_element(quick_held_.begin(), quick_held_.end(),
                         [](const HeldParameters& a, const HeldParameters& b) { return a.all < b.all; });
   const OnceAStep once = once_a_step(plan, fullest);
-  return pipeline_seconds_bound(plan.schedule, work) + once.data + once.optimizer + once.rest;
+  return pipeline_seconds_bound(plan.schedule, work) + once.data.value + once.optimizer + once.rest;
 }
 
 }  // namespace foretoken

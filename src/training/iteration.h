@@ -1,13 +1,21 @@
-// One optimizer step of a training job on a machine -> its time, and where it goes.
+// One optimizer step of a training job on a machine -> its time, where it goes, and how sure that is.
+//
+// Errors: calls of one device go together as its calibration says (call_errors.h); collectives of one group, which
+// share links, are off by the same share. The stages of a pipeline run the same kernels, so waiting for others is off
+// by the same share as the work of the busiest stage. What the stack's constants say has no error of its own: the
+// interval of the stack's runs is for that.
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <string_view>
 #include <vector>
 
 #include "base/estimate.h"
+#include "compose/step_estimate.h"
 #include "model/model.h"
+#include "training/call_errors.h"
 #include "training/piece_costs.h"
 #include "training/pipeline_layout.h"
 #include "training/schedule/pipeline_schedule.h"
@@ -52,10 +60,19 @@ using TimeParts = std::array<double, time_part_count>;
 std::string_view time_part_name(TimePart part);
 std::string_view time_part_meaning(TimePart part);
 
+// Kernels of one family in a step, on the busiest stage.
+struct FamilySeconds {
+  std::string family;
+  Estimate seconds;
+};
+
 struct IterationEstimate {
   Estimate seconds;
-  TimeParts parts{};      // sums to seconds.value
-  PipelineWork pipeline;  // chunks as they were run
+  Estimate composed;  // the same with the errors of its kernels and collectives alone
+  // Values sum to seconds.value. Parts that rest on constants of the stack alone have no width.
+  std::array<Estimate, time_part_count> parts{};
+  std::vector<FamilySeconds> families;  // the longest first
+  PipelineWork pipeline;                // chunks as they were run
   PipelineRun run;
   int64_t slowest_stage = 0;
   std::vector<double> stage_parameters;  // trained ones, held by one rank of each stage
@@ -75,9 +92,16 @@ class IterationModel {
   // The plan must be valid (check_plan).
   IterationEstimate estimate(const TrainingPlan& plan);
 
+  // estimate(plan).seconds.value.
+  double seconds(const TrainingPlan& plan) { return steps_of(plan).seconds.value; }
+
   // The step time alone, for searches: the pipeline by formula (schedule/closed_form.h). Never more than
   // estimate(plan).seconds.value, but for rounding.
   double quick_seconds(const TrainingPlan& plan);
+
+  // One micro-batch, forward and backward, as the plan's ranks run it: what `estimate` is made of, by operator. Gathers
+  // of sharded parameters, sums over micro-batches and what comes once a step are left out.
+  StepEstimate micro_batch_step(const TrainingPlan& plan);
 
   // For fits: other constants than the stack's.
   void use_constants(const TrainingConstants& constants);
@@ -88,6 +112,21 @@ class IterationModel {
     TimeParts parts{};
     double parameters = 0;  // shared and of experts
     double shared = 0;
+    double host = 0;   // launching it; it takes no less
+    Estimate sharded;  // gathers that are not hidden
+  };
+  // What the stack makes of a pass: a factor for each kind of call, and passes over memory that the kernel layer does
+  // not know of.
+  struct PassFactors {
+    std::array<double, cost_kind_count> of{};
+    double context_slope = 0;  // of the time that is not hidden, by the traffic
+    double cast = 0, move = 0;
+  };
+  struct StageErrors;
+  // A piece's calls, and the number of each one's shape.
+  struct KnownPiece {
+    PieceCosts costs;
+    std::vector<size_t> shapes;
   };
   // All that the costs of a piece depend on, besides the job.
   struct PieceKey {
@@ -102,6 +141,7 @@ class IterationModel {
   struct PlanPieces {
     std::vector<PieceTime> recomputed, spared;  // by kind of layer
     PieceTime embedding, head;
+    const PieceTime& of(size_t kind, bool again) const;
   };
   // All that they depend on besides the costs: how parameters are gathered (0 = not at all) and over whom.
   struct PlanPiecesKey {
@@ -123,22 +163,38 @@ class IterationModel {
     double all = 0, shared = 0;
   };
   struct OnceAStep {
-    double data = 0, optimizer = 0, rest = 0;
+    Estimate data;
+    double optimizer = 0, rest = 0;
   };
 
   static PieceKey piece_key(size_t kind, const TrainingPlan& plan, const ParallelPlan& needed);
-  const PieceCosts& costs_of(size_t kind, const TrainingPlan& plan);
+  const KnownPiece& known_piece(size_t kind, const TrainingPlan& plan);
+  const PieceCosts& costs_of(size_t kind, const TrainingPlan& plan) { return known_piece(kind, plan).costs; }
   PieceTime time_of(size_t kind, const TrainingPlan& plan, bool recomputed);
+  bool is_unfused(size_t kind) const;
+  PassFactors pass_factors(size_t kind, const TrainingPlan& plan, const PieceCosts& costs, TrainingPass pass) const;
+  // The pieces of a chunk: visit(kind, among those computed again, how many).
+  template <class Visit>
+  void each_piece(const ChunkMix& mix, const Visit& visit) const;
+  // Whether the backward pass of a layer runs a call again.
+  bool is_repeated(size_t kind, const TrainingPlan& plan, const PieceCall& call) const;
+  // Adds the calls of one piece, so many times.
+  void add_errors(StageErrors& errors, size_t kind, const TrainingPlan& plan, const PieceTime& time, bool recomputed,
+                  double times);
+  // Values alone: nothing has a width.
+  IterationEstimate steps_of(const TrainingPlan& plan);
+  void add_widths(IterationEstimate& result, const TrainingPlan& plan);
+  StageEstimate micro_batch_stage(const TrainingPlan& plan, const ChunkMix& mix, const PlanPieces& pieces);
   int gathers_of(const TrainingPlan& plan) const;
   void add_sharded_traffic(const PieceCosts& costs, const TrainingPlan& plan, PieceTime& time);
   const PlanPieces& pieces_of(const TrainingPlan& plan);
   const PipelineLayout& layout_of(const TrainingPlan& plan);
   PieceTime chunk_time(const ChunkMix& mix, const PlanPieces& pieces, int64_t virtual_stages) const;
   double send_seconds(const TrainingPlan& plan);
-  double data_seconds(const TrainingPlan& plan, HeldParameters held);
+  Estimate data_seconds(const TrainingPlan& plan, HeldParameters held);
   double optimizer_pass_bytes() const;
   OnceAStep once_a_step(const TrainingPlan& plan, HeldParameters held);
-  double collective(CollectiveKind kind, double bytes, const ProcessGroup& group);
+  Estimate collective(CollectiveKind kind, double bytes, const ProcessGroup& group);
 
   TrainingJob job_;
   TrainingStack stack_;
@@ -148,10 +204,11 @@ class IterationModel {
   std::vector<Layer> kinds_;  // different layers
   std::vector<size_t> kind_of_layer_, kind_of_draft_;
   // Kept from plan to plan. Times last as long as the constants.
-  std::map<PieceKey, PieceCosts> costs_;
+  std::map<PieceKey, KnownPiece> costs_;
+  std::vector<KernelShape> shapes_;  // different ones of all calls
   std::map<PlanPiecesKey, PlanPieces> pieces_;
   std::map<LayoutKey, PipelineLayout> layouts_;
-  std::map<CollectiveKey, double> collectives_;
+  std::map<CollectiveKey, Estimate> collectives_;
   // Of quick_seconds(), to spare allocations.
   PipelineWork quick_work_;
   std::vector<PieceTime> quick_times_;

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numeric>
 
 #include "model/step_test_models.h"
 #include "model/weights.h"
@@ -19,7 +18,7 @@ using training_test::plain_stack;
 using training_test::roofline_machine;
 
 double part_of(const IterationEstimate& estimate, TimePart part) {
-  return estimate.parts[static_cast<size_t>(part)];
+  return estimate.parts[static_cast<size_t>(part)].value;
 }
 
 IterationEstimate step_of(const TrainingJob& job, const TrainingPlan& plan, const MachineModels& machine,
@@ -122,14 +121,15 @@ TEST(TrainingIteration, parts_add_up_to_the_step_and_none_is_below_zero) {
   const auto machine = roofline_machine(4);
   for (const auto& [name, plan] : plans_of_all_kinds()) {
     const IterationEstimate step = step_of({.model = llama_like()}, plan, *machine);
-    const double sum = std::accumulate(step.parts.begin(), step.parts.end(), 0.0);
+    double sum = 0;
+    for (const Estimate& part : step.parts) sum += part.value;
     EXPECT_NEAR(sum, step.seconds.value, 1e-12 * sum) << name;
     EXPECT_NEAR(step.seconds.value,
                 step.run.seconds + part_of(step, TimePart::data) + part_of(step, TimePart::optimizer) +
                     part_of(step, TimePart::step),
                 1e-12 * sum)
         << name;
-    for (const double part : step.parts) EXPECT_GE(part, -1e-9 * sum) << name;
+    for (const Estimate& part : step.parts) EXPECT_GE(part.value, -1e-9 * sum) << name;
     EXPECT_DOUBLE_EQ(step.tokens_per_second * step.seconds.value, static_cast<double>(plan.global_batch) * 2048);
     EXPECT_DOUBLE_EQ(step.tokens_per_second, 32 * step.tokens_per_second_per_device);
     EXPECT_LE(step.seconds.low, step.seconds.value);
@@ -380,6 +380,101 @@ TEST(TrainingIteration, each_recipe_runs_and_narrower_formats_multiply_faster_an
     EXPECT_EQ(part_of(one, TimePart::attention), part_of(wide, TimePart::attention)) << recipe.name;
   }
   EXPECT_LT(part_of(step("nvfp4"), TimePart::linear), part_of(step("mxfp8"), TimePart::linear));
+}
+
+// A roofline that is always met: kernels without an error.
+std::unique_ptr<MachineModels> certain_machine(int nodes) {
+  const Cluster cluster = library_cluster(nodes);
+  RooflineIntervals intervals;
+  for (IntervalFactors& bin : intervals.other.bins) bin = {.low = 1, .high = 1};
+  return std::make_unique<MachineModels>(cluster, KernelPredictor(cluster.node.device, intervals), std::nullopt,
+                                         std::nullopt);
+}
+
+TEST(TrainingInterval, of_kernels_without_errors_is_the_stacks_alone) {
+  TrainingStack stack = plain_stack();
+  stack.interval = {.low = 0.9, .high = 1.2};
+  const auto machine = certain_machine(1);
+  const IterationEstimate step = step_of({.model = llama_like()}, {.parallel = {}, .global_batch = 4}, *machine, stack);
+  EXPECT_DOUBLE_EQ(step.composed.low, step.seconds.value);
+  EXPECT_DOUBLE_EQ(step.composed.high, step.seconds.value);
+  EXPECT_DOUBLE_EQ(step.seconds.low, 0.9 * step.seconds.value);
+  EXPECT_DOUBLE_EQ(step.seconds.high, 1.2 * step.seconds.value);
+}
+
+TEST(TrainingInterval, of_parts_and_families_hold_them_and_that_of_the_step_is_no_wider_than_their_sum) {
+  const auto machine = roofline_machine(4);
+  for (const auto& [name, plan] : plans_of_all_kinds()) {
+    const IterationEstimate step = step_of({.model = llama_like()}, plan, *machine);
+    double below = 0, above = 0, families = 0, kernels = 0;
+    for (size_t i = 0; i < time_part_count; ++i) {
+      const Estimate& part = step.parts[i];
+      EXPECT_LE(part.low, part.value + 1e-12) << name << time_part_name(static_cast<TimePart>(i));
+      EXPECT_GE(part.high, part.value - 1e-12) << name << time_part_name(static_cast<TimePart>(i));
+      below += part.value - part.low;
+      above += part.high - part.value;
+    }
+    EXPECT_LT(step.composed.low, step.composed.value) << name;
+    EXPECT_GE(step.composed.low, step.composed.value - below * (1 + 1e-9)) << name;
+    EXPECT_LE(step.composed.high, step.composed.value + above * (1 + 1e-9)) << name;
+    EXPECT_LE(step.seconds.low, 0.8 * step.seconds.value * (1 + 1e-12)) << name;
+    EXPECT_GE(step.seconds.high, 1.25 * step.seconds.value * (1 - 1e-12)) << name;
+    EXPECT_EQ(step.seconds.kind, Confidence::roofline) << name;
+    for (const FamilySeconds& family : step.families) families += family.seconds.value;
+    for (const TimePart part : {TimePart::linear, TimePart::attention, TimePart::passes, TimePart::recompute}) {
+      kernels += part_of(step, part);
+    }
+    EXPECT_NEAR(families, kernels, 1e-9 * kernels) << name;
+  }
+}
+
+TEST(TrainingInterval, of_a_part_that_rests_on_constants_alone_has_no_width) {
+  const auto machine = roofline_machine(1);
+  const IterationEstimate step =
+      step_of({.model = llama_like()}, {.parallel = {.data = 8}, .global_batch = 16}, *machine);
+  for (const TimePart part : {TimePart::accumulate, TimePart::host, TimePart::optimizer, TimePart::step}) {
+    const Estimate& own = step.parts[static_cast<size_t>(part)];
+    EXPECT_GT(own.value, 0) << time_part_name(part);
+    EXPECT_EQ(own.low, own.value) << time_part_name(part);
+    EXPECT_EQ(own.high, own.value) << time_part_name(part);
+  }
+}
+
+// `step --phase train` under a training stack is the micro-batch that `train` adds up.
+TEST(MicroBatchStep, is_one_micro_batch_of_the_iteration) {
+  const auto machine = roofline_machine(1);
+  for (const Model& model : {llama_like(), mixtral_like(), deepseek_like()}) {
+    for (const Recompute recompute : {Recompute::none, Recompute::full}) {
+      for (const char* precision : {"bf16", "fp8-delayed"}) {
+        TrainingJob job{.model = model, .recipe = training_recipe(precision)};
+        IterationModel iterations(job, training_test::shipped_stack(), machine->machine());
+        const TrainingPlan plan{.micro_batch = 2, .global_batch = 2, .recompute = recompute};
+        const IterationEstimate step = iterations.estimate(plan);
+        const StepEstimate micro = iterations.micro_batch_step(plan);
+        ASSERT_EQ(micro.stages.size(), 1U);
+        const double compute = part_of(step, TimePart::linear) + part_of(step, TimePart::attention) +
+                               part_of(step, TimePart::experts) + part_of(step, TimePart::passes) +
+                               part_of(step, TimePart::recompute);
+        EXPECT_NEAR(micro.stages[0].kernels.value, compute, 1e-9 * compute) << model.name << precision;
+        EXPECT_NEAR(micro.seconds.value, step.run.seconds, 1e-9 * step.run.seconds) << model.name << precision;
+        EXPECT_EQ(micro.stack, "megatron-bridge-26.08");
+      }
+    }
+  }
+}
+
+TEST(MicroBatchStep, of_tensor_and_pipeline_ranks_has_the_traffic_that_is_not_hidden) {
+  const auto machine = roofline_machine(1);
+  IterationModel iterations({.model = llama_like()}, plain_stack(), machine->machine());
+  const TrainingPlan plan{.parallel = {.tensor = 2, .pipeline = 2}, .micro_batch = 1, .global_batch = 1};
+  const IterationEstimate step = iterations.estimate(plan);
+  const StepEstimate micro = iterations.micro_batch_step(plan);
+  ASSERT_EQ(micro.stages.size(), 2U);
+  for (size_t stage = 0; stage < 2; ++stage) {
+    EXPECT_GT(micro.stages[stage].time.communication, 0);
+    EXPECT_NEAR(micro.stages[stage].seconds.value, step.pipeline.chunks[stage].sum(),
+                1e-9 * micro.stages[stage].seconds.value);
+  }
 }
 
 }  // namespace foretoken::iteration_test

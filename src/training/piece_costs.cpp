@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <span>
 #include <string_view>
-#include <type_traits>
 
-#include "model/work.h"
+#include "base/error.h"
+#include "kernel/error_correlation.h"
 
 namespace foretoken {
 namespace {
@@ -29,166 +30,13 @@ ProcessGroup group_of(const CollectiveShape& shape, const ParallelPlan& plan) {
   return ProcessGroup::strided(0, 1);
 }
 
-constexpr int64_t expert_tile = 128;  // rows of a tile of grouped multiplies (CUTLASS, DeepGEMM)
-
-// Adds calls of kernels to the sums of their pass.
-class Sorter {
- public:
-  Sorter(PieceCosts& costs, const PieceRequest& request, const TrainingMachine& machine, int64_t expert_copies)
-      : costs_(costs), request_(request), machine_(machine), expert_copies_(expert_copies) {}
-
-  void add(const Operator& call) {
-    if (call.part == StepPart::optimizer) return;
-    calls_ = static_cast<double>(call.count);
-    const bool of_weights = call.name.ends_with("_wgrad");
-    pass_ = call.pass == Pass::forward ? &costs_.forward
-            : of_weights               ? &costs_.backward_weight
-                                       : &costs_.backward_input;
-    backward_ = call.pass == Pass::backward;
-    std::visit([this](const auto& shape) { count(shape); }, call.shape);
-  }
-
-  // How much longer the calls take when they are repeated without pause.
-  double slowdown() const { return mix_.empty() ? 1 : machine_.power->sustained(mix_).slowdown.value; }
-
- private:
-  double seconds(const KernelShape& shape, double times = 1) {
-    const KernelEstimate estimate = machine_.kernels->estimate(shape);
-    if (machine_.power != nullptr) {
-      mix_.push_back({.work = estimate.work,
-                      .burst_seconds = Seconds(estimate.seconds.value),
-                      .activity = activity_of(shape, {}, machine_.kernels->device()),
-                      .calls = calls_ * times});
-    }
-    return estimate.seconds.value * calls_ * times;
-  }
-
-  void count(const GemmShape& shape) {
-    if (facts(shape.scheme).quantizes_activations) {
-      pass_->quantized += seconds(shape);
-      pass_->cast_elements += calls_ * static_cast<double>(shape.batch * shape.m * shape.k);
-    } else {
-      pass_->linear += seconds(shape);
-    }
-  }
-  void count(const LatentProjectionShape& shape) { pass_->linear += seconds(shape); }
-  void count(const AttentionShape& shape) {
-    const int64_t packed = request_.packed_length;
-    if (packed == 0 || packed >= shape.q_len || shape.q_len != shape.kv_len) {
-      pass_->attention += packed_share() * core_seconds(shape);
-      return;
-    }
-    // Documents do not see each other: whole ones, and what is left of the last.
-    AttentionShape document = shape;
-    document.q_len = document.kv_len = packed;
-    document.batch = shape.batch * (shape.q_len / packed);
-    pass_->attention += core_seconds(document);
-    if (shape.q_len % packed == 0) return;
-    document.q_len = document.kv_len = shape.q_len % packed;
-    document.batch = shape.batch;
-    pass_->attention += core_seconds(document);
-  }
-  void count(const LatentAttentionShape& shape) { pass_->attention += packed_share() * seconds(shape); }
-  void count(const LinearAttentionShape& shape) { pass_->attention += seconds(shape); }
-
-  double core_seconds(const AttentionShape& shape) {
-    const bool unfused = request_.attention == AttentionKernel::unfused && shape.phase != AttentionPhase::decode;
-    return unfused ? unfused_seconds(shape) : seconds(shape);
-  }
-  // Of the work of one long document, where documents are cut over ranks or kernels do not know them.
-  double packed_share() const {
-    return attended_length(request_.sequence_length, request_.packed_length) /
-           static_cast<double>(request_.sequence_length);
-  }
-
-  // Grouped multiplies: as fast as one multiply with the tokens of all experts of the rank, each expert's rounded up to
-  // a tile. Their weights are side by side in the gradient of weights.
-  void count(const MoeShape& shape) {
-    const int64_t experts = std::max<int64_t>(1, shape.experts / shape.ep);
-    const double even = static_cast<double>(shape.tokens * shape.top_k) / static_cast<double>(shape.ep);
-    double pairs = expert_load(shape).pairs;  // of the fullest rank
-    if (request_.expert_capacity > 0) pairs = std::min(pairs, request_.expert_capacity * even);
-    const auto routed = static_cast<int64_t>(std::ceil(pairs / static_cast<double>(experts)));  // of one expert
-    const int64_t padded = (routed + expert_tile - 1) / expert_tile * expert_tile;
-    const int64_t inter = shape.inter / shape.tp, first = (shape.gated ? 2 : 1) * inter;
-    const auto multiply = [&](int64_t m, int64_t n, int64_t k) {
-      return seconds(GemmShape{.m = m, .n = n, .k = k, .scheme = shape.scheme});
-    };
-    const double rows = static_cast<double>(experts * routed);
-    const double elements = calls_ * rows * static_cast<double>(shape.hidden + inter);
-    const double moved = calls_ * rows * static_cast<double>(2 * shape.hidden + first + inter);
-    const bool casts = facts(shape.scheme).quantizes_activations;
-    const int64_t all = experts * padded;
-    if (!backward_) {
-      pass_->experts += multiply(all, first, shape.hidden) + multiply(all, shape.hidden, inter);
-    } else {
-      pass_->experts += multiply(all, shape.hidden, first) + multiply(all, inter, shape.hidden);
-      if (shape.pass == Pass::backward) {  // not frozen
-        pass_ = &costs_.backward_weight;
-        pass_->experts +=
-            multiply(experts * first, shape.hidden, padded) + multiply(experts * inter, shape.hidden, padded);
-        if (casts) pass_->cast_elements += elements;
-        pass_ = &costs_.backward_input;
-      }
-    }
-    if (casts) pass_->cast_elements += elements;
-    pass_->expert_elements += moved;
-  }
-  void count(const CollectiveShape& shape) {
-    // Gradients are reduced once a step, not for each micro-batch.
-    if (shape.ranks <= 1 || shape.axis == ParallelAxis::data || shape.axis == ParallelAxis::pipeline) return;
-    const ProcessGroup group = group_of(shape, request_.parallel);
-    double bytes = shape.bytes;
-    if (shape.axis == ParallelAxis::expert) bytes *= share_sent(group);
-    const double time =
-        calls_ * machine_.network->estimate({.kind = shape.kind, .bytes = bytes, .group = group}).seconds.value;
-    double& sum = shape.axis == ParallelAxis::context  ? pass_->context
-                  : shape.axis == ParallelAxis::expert ? pass_->expert
-                                                       : pass_->tensor;
-    sum += time;
-  }
-  template <class Shape>
-  void count(const Shape& shape) {
-    pass_->passes += seconds(shape);
-  }
-
-  // A token goes once to each node that holds some of its experts, and is copied there (DeepEP): of its copies, the
-  // expected number of different nodes.
-  double share_sent(const ProcessGroup& group) const {
-    const auto nodes = static_cast<double>(machine_.network->nodes_of(group)),
-               copies = static_cast<double>(expert_copies_);
-    if (nodes <= 1 || copies <= 1) return 1;
-    return nodes * (1 - std::pow(1 - 1 / nodes, copies)) / copies;
-  }
-
-  // Scores and values as batched multiplies; scale, mask and softmax in one kernel, dropout in another, each over all
-  // scores. Backward: two multiplies for each, and the same passes.
-  double unfused_seconds(const AttentionShape& shape) {
-    const Scheme scheme = plain_scheme(shape.dtype);
-    const int64_t batch = shape.batch * shape.heads;
-    const int64_t scores = batch * shape.q_len * shape.kv_len;
-    const double ways = backward_ ? 2 : 1;
-    const int64_t value_dim = shape.value_dim > 0 ? shape.value_dim : shape.head_dim;
-    double sum = seconds(
-        GemmShape{.m = shape.q_len, .n = shape.kv_len, .k = shape.head_dim, .batch = batch, .scheme = scheme}, ways);
-    sum +=
-        seconds(GemmShape{.m = shape.q_len, .n = value_dim, .k = shape.kv_len, .batch = batch, .scheme = scheme}, ways);
-    sum +=
-        seconds(ElementwiseShape{.elements = scores, .inputs = backward_ ? 2 : 1, .outputs = 1, .dtype = shape.dtype});
-    sum +=
-        seconds(ElementwiseShape{.elements = scores, .inputs = backward_ ? 2 : 1, .outputs = 1, .dtype = shape.dtype});
-    return sum;
-  }
-
-  PieceCosts& costs_;
-  const PieceRequest& request_;
-  const TrainingMachine& machine_;
-  int64_t expert_copies_ = 1;
-  std::vector<BusyKernel> mix_;
-  PassCosts* pass_ = nullptr;
-  double calls_ = 1;
-  bool backward_ = false;
-};
+// A token goes once to each node that holds some of its experts, and is copied there (DeepEP): of its copies, the
+// expected number of different nodes.
+double share_sent(const ProcessGroup& group, int64_t expert_copies, const CollectiveModel& network) {
+  const auto nodes = static_cast<double>(network.nodes_of(group)), copies = static_cast<double>(expert_copies);
+  if (nodes <= 1 || copies <= 1) return 1;
+  return nodes * (1 - std::pow(1 - 1 / nodes, copies)) / copies;
+}
 
 StepRequest step_request(const PieceRequest& request) {
   return {.phase = StepPhase::train,
@@ -211,18 +59,91 @@ std::vector<Operator> operators_of(const Model& model, const PieceRequest& reque
   return stage_operators(model, step_request(request), plan, stage);
 }
 
-PieceCosts sorted(const std::vector<Operator>& operators, const PieceRequest& request, const TrainingMachine& machine,
-                  int64_t expert_copies = 1) {
-  PieceCosts costs;
-  Sorter sorter(costs, request, machine, expert_copies);
-  for (const Operator& call : operators) sorter.add(call);
-  const double slowdown = sorter.slowdown();
-  for (PassCosts* pass : {&costs.forward, &costs.backward_input, &costs.backward_weight}) {
-    pass->linear *= slowdown;
-    pass->quantized *= slowdown;
-    pass->attention *= slowdown;
-    pass->experts *= slowdown;
+// How much longer multiplies take when the calls are repeated without pause.
+Estimate slowdown_of(std::span<const TimedLaunch> launches, const TrainingMachine& machine) {
+  if (machine.power == nullptr) return exactly(1);
+  std::vector<BusyKernel> mix;
+  for (const TimedLaunch& one : launches) {
+    if (!one.kernel) continue;
+    mix.push_back({.work = one.kernel->work,
+                   .burst_seconds = Seconds(one.kernel->seconds.value),
+                   .activity = activity_of(one.launch.shape, {}, machine.kernels->device()),
+                   .calls = static_cast<double>(one.launch.count)});
   }
+  return mix.empty() ? exactly(1) : machine.power->sustained(mix).slowdown;
+}
+
+// Both errors are independent: relative half-widths in quadrature, in ratios, so that the lower bound stays above zero.
+Estimate slowed(const Estimate& seconds, const Estimate& slowdown) {
+  const auto joint = [](double one, double other) {
+    return 1 + std::sqrt((one - 1) * (one - 1) + (other - 1) * (other - 1));
+  };
+  const double value = seconds.value * slowdown.value;
+  if (seconds.low <= 0) return scaled(seconds, slowdown.value);
+  return {.value = value,
+          .low = value / joint(seconds.value / seconds.low, slowdown.value / slowdown.low),
+          .high = value * joint(seconds.high / seconds.value, slowdown.high / slowdown.value),
+          .kind = std::max(seconds.kind, slowdown.kind)};
+}
+
+bool is_multiply(CostKind kind) {
+  return kind == CostKind::linear || kind == CostKind::quantized || kind == CostKind::attention ||
+         kind == CostKind::experts;
+}
+
+// The sums of each pass, by kind.
+void add_up(PieceCosts& costs, const ErrorCorrelations& correlations) {
+  std::vector<KernelSum> sums(training_pass_count * cost_kind_count, KernelSum(correlations));
+  for (const PieceCall& one : costs.calls) {
+    sums[static_cast<size_t>(one.pass) * cost_kind_count + static_cast<size_t>(one.kind)].add(one.timed.seconds,
+                                                                                              one.form);
+  }
+  for (size_t pass = 0; pass < training_pass_count; ++pass) {
+    for (size_t kind = 0; kind < cost_kind_count; ++kind) {
+      costs.of(static_cast<TrainingPass>(pass)).of(static_cast<CostKind>(kind)) =
+          sums[pass * cost_kind_count + kind].total();
+    }
+  }
+}
+
+PieceCosts costs_of_operators(const std::vector<Operator>& operators, const PieceRequest& request,
+                              const TrainingMachine& machine, int64_t expert_copies = 1) {
+  std::vector<TrainingCall> calls = training_calls(operators, {.attention = request.attention,
+                                                               .sequence_length = request.sequence_length,
+                                                               .packed_length = request.packed_length,
+                                                               .expert_capacity = request.expert_capacity});
+  std::vector<Operator> lowered;
+  lowered.reserve(calls.size());
+  for (TrainingCall& one : calls) lowered.push_back(std::move(one.call));
+  const CollectiveTimer collectives = [&](const CollectiveShape& shape, std::string_view) {
+    const ProcessGroup group = group_of(shape, request.parallel);
+    const double sent = shape.axis == ParallelAxis::expert ? share_sent(group, expert_copies, *machine.network) : 1;
+    return machine.network->estimate({.kind = shape.kind, .bytes = sent * shape.bytes, .group = group}).seconds;
+  };
+  const Stack as_they_are;  // training_calls() are the kernels already
+  std::vector<TimedLaunch> launches =
+      LaunchTimer{.kernels = *machine.kernels, .stack = as_they_are, .collectives = collectives}.time(
+          lowered, StepPhase::train, {});
+  ensure(launches.size() == calls.size(), "a stack without rules launches each call as it is");
+  const Estimate slowdown = slowdown_of(launches, machine);
+  PieceCosts costs;
+  costs.calls.reserve(calls.size());
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const TrainingCall& one = calls[i];
+    PassCosts& pass = costs.of(one.pass);
+    pass.cast_elements += one.cast_elements;
+    pass.expert_elements += one.expert_elements;
+    Estimate& seconds = launches[i].seconds;
+    seconds = scaled(seconds, one.share);
+    if (is_multiply(one.kind)) seconds = slowed(seconds, slowdown);
+    const std::string_view form = error_form(launches[i].launch.shape, launches[i].launch.variant);
+    costs.calls.push_back({.timed = std::move(launches[i]),
+                           .call = std::move(lowered[i]),
+                           .kind = one.kind,
+                           .pass = one.pass,
+                           .form = form});
+  }
+  add_up(costs, machine.kernels->correlations());
   return costs;
 }
 
@@ -271,33 +192,45 @@ std::vector<Operator> beyond(std::vector<Operator> all, const std::vector<Operat
 }
 
 // Ulysses (arXiv 2309.14509): queries, keys and values go to the ranks of their heads, results come back; so do their
-// gradients.
-void exchange_heads(PieceCosts& costs, const Attention& attention, const PieceRequest& request,
-                    const TrainingMachine& machine) {
+// gradients. No block is passed on between the ranks.
+void exchange_heads(std::vector<Operator>& operators, const Attention& attention, const PieceRequest& request) {
   const ParallelPlan& plan = request.parallel;
-  const ProcessGroup group = ProcessGroup::strided(0, plan.context, plan.tensor);
+  std::erase_if(operators, [](const Operator& call) {
+    const auto* shape = std::get_if<CollectiveShape>(&call.shape);
+    return shape != nullptr && shape->axis == ParallelAxis::context;
+  });
   const double rows = static_cast<double>(request.micro_batch * request.sequence_length / plan.context) *
                       static_cast<double>(attention.head_dim) * bytes_per_element(DType::bf16) /
                       static_cast<double>(plan.tensor);
-  const auto seconds = [&](int64_t heads) {
-    const double bytes = rows * static_cast<double>(heads);
-    return machine.network->estimate({.kind = CollectiveKind::all_to_all, .bytes = bytes, .group = group})
-        .seconds.value;
-  };
-  const double all = 2 * seconds(attention.heads) + 2 * seconds(std::max(attention.kv_heads, plan.tensor));
-  costs.forward.context = costs.backward_input.context = all;
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
+    for (const int64_t heads : {attention.heads, std::max(attention.kv_heads, plan.tensor)}) {
+      operators.push_back({.name = "cp_all_to_all",
+                           .part = StepPart::communication,
+                           .pass = pass,
+                           .count = 2,
+                           .shape = CollectiveShape{.kind = CollectiveKind::all_to_all,
+                                                    .axis = ParallelAxis::context,
+                                                    .ranks = plan.context,
+                                                    .bytes = rows * static_cast<double>(heads)}});
+    }
+  }
 }
 
 PieceCosts share_of_whole(const Model& model, const PieceRequest& request, const TrainingMachine& machine) {
   const std::vector<Operator> operators = stage_operators(model, step_request(request), request.parallel, 0);
-  PieceCosts costs = sorted(operators, request, machine);
+  PieceCosts costs = costs_of_operators(operators, request, machine);
   add_parameters(costs, request, 1,
                  [&](const PieceRequest& one) { return stage_operators(model, step_request(one), one.parallel, 0); });
-  const double share = 1 / static_cast<double>(model.layers.size());
-  for (PassCosts* pass : {&costs.forward, &costs.backward_input, &costs.backward_weight}) pass->scale(share);
+  costs.share = 1 / static_cast<double>(model.layers.size());
+  for (PieceCall& one : costs.calls) one.timed.seconds = scaled(one.timed.seconds, costs.share);
+  add_up(costs, machine.kernels->correlations());
+  for (PassCosts* pass : {&costs.forward, &costs.backward_input, &costs.backward_weight}) {
+    pass->cast_elements *= costs.share;
+    pass->expert_elements *= costs.share;
+  }
   for (double* parameters :
        {&costs.shared_parameters, &costs.expert_parameters, &costs.held_shared, &costs.held_experts}) {
-    *parameters *= share;
+    *parameters *= costs.share;
   }
   return costs;
 }
@@ -305,7 +238,7 @@ PieceCosts share_of_whole(const Model& model, const PieceRequest& request, const
 // What the first or last stage has beyond its layer.
 PieceCosts outer_costs(const Model& three, int64_t stage, const PieceRequest& request, const TrainingMachine& machine) {
   const std::vector<Operator> with = operators_of(three, request, stage), without = operators_of(three, request, 1);
-  PieceCosts costs = sorted(beyond(with, without), request, machine);
+  PieceCosts costs = costs_of_operators(beyond(with, without), request, machine);
   add_parameters(costs, request, 1, [&](const PieceRequest& one) { return operators_of(three, one, stage); });
   add_parameters(costs, request, -1, [&](const PieceRequest& one) { return operators_of(three, one, 1); });
   return costs;
@@ -313,34 +246,40 @@ PieceCosts outer_costs(const Model& three, int64_t stage, const PieceRequest& re
 
 }  // namespace
 
-double attended_length(int64_t sequence_length, int64_t packed_length) {
-  const auto whole = static_cast<double>(sequence_length);
-  if (packed_length == 0 || packed_length >= sequence_length) return whole;
-  const auto document = static_cast<double>(packed_length);
-  const auto documents = static_cast<double>(sequence_length / packed_length);
-  const auto rest = static_cast<double>(sequence_length % packed_length);
-  return (documents * document * document + rest * rest) / whole;
+Estimate& PassCosts::of(CostKind kind) {
+  constexpr Estimate PassCosts::*fields[] = {&PassCosts::linear,  &PassCosts::quantized, &PassCosts::attention,
+                                             &PassCosts::experts, &PassCosts::passes,    &PassCosts::tensor,
+                                             &PassCosts::context, &PassCosts::expert};
+  static_assert(std::size(fields) == cost_kind_count);
+  return this->*fields[static_cast<size_t>(kind)];
 }
 
-void PassCosts::scale(double factor) {
-  for (double* part : {&linear, &quantized, &cast_elements, &attention, &experts, &expert_elements, &passes, &tensor,
-                       &context, &expert}) {
-    *part *= factor;
-  }
+const Estimate& PassCosts::of(CostKind kind) const {
+  return const_cast<PassCosts*>(this)->of(kind);
+}
+
+PassCosts& PieceCosts::of(TrainingPass pass) {
+  return pass == TrainingPass::forward          ? forward
+         : pass == TrainingPass::backward_input ? backward_input
+                                                : backward_weight;
+}
+
+const PassCosts& PieceCosts::of(TrainingPass pass) const {
+  return const_cast<PieceCosts*>(this)->of(pass);
 }
 
 PieceCosts layer_costs(const Model& model, const Layer& layer, const PieceRequest& request,
                        const TrainingMachine& machine) {
   if (!model.encoder_layers.empty()) return share_of_whole(model, request, machine);
   const Model three = of_three_layers(model, layer);
-  const std::vector<Operator> operators = operators_of(three, request, 1);
-  const auto* experts = std::get_if<Moe>(&layer.feed_forward);
-  PieceCosts costs = sorted(operators, request, machine, experts != nullptr ? experts->top_k : 1);
-  add_parameters(costs, request, 1, [&](const PieceRequest& one) { return operators_of(three, one, 1); });
+  std::vector<Operator> operators = operators_of(three, request, 1);
   const auto* attention = std::get_if<Attention>(&layer.mixer);
   if (attention != nullptr && request.parallel.context > 1 && request.context_exchange == ContextExchange::all_to_all) {
-    exchange_heads(costs, *attention, request, machine);
+    exchange_heads(operators, *attention, request);
   }
+  const auto* experts = std::get_if<Moe>(&layer.feed_forward);
+  PieceCosts costs = costs_of_operators(operators, request, machine, experts != nullptr ? experts->top_k : 1);
+  add_parameters(costs, request, 1, [&](const PieceRequest& one) { return operators_of(three, one, 1); });
   return costs;
 }
 

@@ -72,9 +72,15 @@ std::optional<FittedConstant> fitted_constant(std::string_view name) {
 namespace {
 
 RunInterval read_interval(const JsonView& view) {
-  view.allow_only({"low", "high", "basis"});
+  view.allow_only({"low", "high", "kernels_low", "kernels_high", "basis"});
+  const auto kernels = [&](const char* key, Range<double> range) {
+    const auto found = view.find(key);
+    return found ? found->number(range) : 1;
+  };
   return {.low = view.at("low").number({.least = 0.1, .most = 1}),
-          .high = view.at("high").number({.least = 1, .most = 10})};
+          .high = view.at("high").number({.least = 1, .most = 10}),
+          .kernels_low = kernels("kernels_low", {.least = 0.1, .most = 1}),
+          .kernels_high = kernels("kernels_high", {.least = 1, .most = 10})};
 }
 
 bool names_device(std::string_view name, const Device& device) {

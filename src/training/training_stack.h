@@ -11,8 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/estimate.h"
+#include "compose/training_lowering.h"
 #include "hardware/device.h"
-#include "training/piece_costs.h"
 #include "training/training_constants.h"
 
 namespace foretoken {
@@ -25,9 +26,11 @@ struct StackRuns {
   std::vector<std::string> releases;
 };
 
-// 90% of runs are within these factors of the prediction.
+// 90% of runs are within these factors of the prediction. The errors of kernels and collectives alone were within the
+// others in 90% of them: that much is among the errors of the runs.
 struct RunInterval {
   double low = 0.8, high = 1.25;
+  double kernels_low = 1, kernels_high = 1;
 };
 
 struct TrainingStack {
@@ -48,6 +51,8 @@ struct TrainingStack {
   TrainingConstants constants_on(const Device& device) const;
   AttentionKernel attention_of(const Layer& layer, const Device& device) const;
   const RunInterval& interval_for(const Model& model) const;
+  // Of its constants: fitted to runs, or not.
+  Confidence confidence() const { return runs.empty() ? Confidence::extrapolated : Confidence::interpolated; }
 };
 
 // What a name of TrainingStack::fitted says; nothing for one that is none.

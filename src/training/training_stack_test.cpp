@@ -90,6 +90,20 @@ TEST(TrainingStack, models_with_routed_experts_may_have_an_interval_of_their_own
   EXPECT_EQ(apart.interval_for(step_test::mixtral_like()).high, 2);
 }
 
+TEST(TrainingStack, says_how_uncertain_the_kernels_of_its_runs_were) {
+  const TrainingStack said = parse_training_stack(
+      stack_text("said", R"("interval": {"low": 0.9, "high": 1.1, "kernels_low": 0.8, "kernels_high": 1.3})"),
+      "stack.json");
+  EXPECT_EQ(said.interval.kernels_low, 0.8);
+  EXPECT_EQ(said.interval.kernels_high, 1.3);
+  const TrainingStack silent =
+      parse_training_stack(stack_text("silent", R"("interval": {"low": 0.9, "high": 1.1})"), "stack.json");
+  EXPECT_EQ(silent.interval.kernels_low, 1);
+  EXPECT_EQ(silent.interval.kernels_high, 1);
+  EXPECT_EQ(stack_problem(stack_text("bad", R"("interval": {"low": 0.9, "high": 1.1, "kernels_low": 1.2})")).path,
+            "interval.kernels_low");
+}
+
 TEST(TrainingStack, a_complaint_names_file_path_and_the_nearest_name) {
   InputProblem problem = stack_problem(stack_text("bad", R"("constants": {"linear_facter": 1})"));
   EXPECT_EQ(problem.source, "stack.json");

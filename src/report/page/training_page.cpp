@@ -31,7 +31,7 @@ std::string_view colour_of(PipelineTaskKind kind) {
 std::vector<BarPart> page_time_parts(const IterationEstimate& iteration) {
   std::vector<BarPart> parts;
   for (size_t i = 0; i < iteration.parts.size(); ++i) {
-    const double seconds = iteration.parts[i];
+    const double seconds = iteration.parts[i].value;
     if (seconds <= 0) continue;
     parts.push_back({std::string(time_part_name(static_cast<TimePart>(i))), seconds, duration_text(seconds)});
   }

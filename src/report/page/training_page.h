@@ -8,8 +8,8 @@
 #include "compose/step_estimate.h"
 #include "report/page/cost_parts.h"
 #include "report/page/trust_panel.h"
-#include "training/schedule/pipeline_schedule.h"
 #include "training/estimate/training_estimate.h"
+#include "training/schedule/pipeline_schedule.h"
 
 namespace foretoken {
 

@@ -14,9 +14,11 @@ namespace {
 
 // More time of the optimizer's step.
 void add_once_a_step(IterationEstimate& iteration, Seconds added) {
-  iteration.parts[static_cast<size_t>(TimePart::optimizer)] += added.value();
+  Estimate& optimizer = iteration.parts[static_cast<size_t>(TimePart::optimizer)];
+  for (double* bound : {&optimizer.value, &optimizer.low, &optimizer.high}) *bound += added.value();
   const double factor = 1 + added.value() / iteration.seconds.value;
   iteration.seconds = scaled(iteration.seconds, factor);
+  iteration.composed = scaled(iteration.composed, factor);
   iteration.tokens_per_second /= factor;
   iteration.tokens_per_second_per_device /= factor;
 }
@@ -85,8 +87,7 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
   if (result.capacity) {
     result.fits = fits(result.memory.most().total(), *result.capacity);
     if (!result.fits) {
-      AdviceCosts costs{
-          .step = [&](const TrainingPlan& other) { return Seconds(model.estimate(other).seconds.value); }};
+      AdviceCosts costs{.step = [&](const TrainingPlan& other) { return Seconds(model.seconds(other)); }};
       if (device.host_bandwidth) costs.host_link = device.host_bandwidth->value;
       result.advice = memory_advice(job.model, job.sequence_length, plan, question.formats, question.overheads,
                                     *result.capacity, costs);

@@ -130,8 +130,11 @@ class TrainingFitter {
   double error_of(size_t i) {
     const TrainingCase& one = cases_[i];
     models_[i].use_constants(table_.stack(one.stack).constants_on(one.machine->device()));
-    return std::log(models_[i].estimate(one.plan).seconds.value / *one.row.iter_time_s);
+    return std::log(models_[i].seconds(one.plan) / *one.row.iter_time_s);
   }
+
+  // The step with the errors of its kernels and collectives alone. After error_of(i).
+  Estimate composed(size_t i) { return models_[i].estimate(cases_[i].plan).composed; }
 
   void fit(const std::vector<bool>& seen) {
     seen_ = seen;
@@ -272,29 +275,42 @@ class TrainingFitter {
 
 constexpr size_t least_runs = 5;  // that tell an interval
 
+// Of a run: measured over predicted, and how far its kernels may be off.
+struct RunRatio {
+  double measured = 1, kernels_low = 1, kernels_high = 1;
+};
+// By stack and whether the model has routed experts.
+using RunRatios = std::map<std::pair<size_t, bool>, std::vector<RunRatio>>;
+
 // Central 90% of measured over predicted, beyond the sample's own for few runs, and never less than what the same job
 // measured twice may differ by (a few percent: NeMo's readings of one month).
-RunInterval interval_of(std::vector<double> ratios) {
-  if (ratios.size() < least_runs) return {};
-  std::sort(ratios.begin(), ratios.end());
-  const double tail = 0.05 * static_cast<double>(ratios.size() - 1);
-  const auto at = [&](double place) {
-    const auto below = static_cast<size_t>(place);
-    const size_t above = std::min(below + 1, ratios.size() - 1);
-    return ratios[below] + (place - static_cast<double>(below)) * (ratios[above] - ratios[below]);
+RunInterval interval_of(const std::vector<RunRatio>& runs) {
+  if (runs.size() < least_runs) return {};
+  const auto sorted = [&](double RunRatio::*what) {
+    std::vector<double> values;
+    for (const RunRatio& run : runs) values.push_back(run.*what);
+    std::sort(values.begin(), values.end());
+    return values;
   };
+  const auto at = [&](const std::vector<double>& values, double share) {
+    const double place = share * static_cast<double>(values.size() - 1);
+    const auto below = static_cast<size_t>(place);
+    const size_t above = std::min(below + 1, values.size() - 1);
+    return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+  };
+  const std::vector<double> ratios = sorted(&RunRatio::measured);
   const double spread = 1 + 4 / static_cast<double>(ratios.size());
-  const double low = std::pow(std::min(0.96, at(tail)), spread);
-  const double high = std::pow(std::max(1.04, at(static_cast<double>(ratios.size() - 1) - tail)), spread);
-  return {.low = std::max(low, 0.1), .high = std::min(high, 10.0)};
+  const double low = std::pow(std::min(0.96, at(ratios, 0.05)), spread);
+  const double high = std::pow(std::max(1.04, at(ratios, 0.95)), spread);
+  return {.low = std::max(low, 0.1),
+          .high = std::min(high, 10.0),
+          .kernels_low = std::clamp(at(sorted(&RunRatio::kernels_low), 0.1), 0.1, 1.0),
+          .kernels_high = std::clamp(at(sorted(&RunRatio::kernels_high), 0.9), 1.0, 10.0)};
 }
 
-// Measured over predicted, by stack and whether the model has routed experts.
-using RunRatios = std::map<std::pair<size_t, bool>, std::vector<double>>;
-
 // Few runs say little about the ends of a distribution: those of the stacks that it extends are added to them.
-std::vector<double> with_parents(std::vector<double> own, size_t stack, bool experts, const StackTable& table,
-                                 const RunRatios& ratios) {
+std::vector<RunRatio> with_parents(std::vector<RunRatio> own, size_t stack, bool experts, const StackTable& table,
+                                   const RunRatios& ratios) {
   constexpr size_t enough = 12;
   for (auto parent = table.parent_of(stack); own.size() < enough && parent; parent = table.parent_of(*parent)) {
     const auto found = ratios.find({*parent, experts});
@@ -311,6 +327,7 @@ std::string basis_of(size_t own, size_t pooled) {
 
 struct FoldResult {
   std::vector<double> predicted;  // of every run
+  std::vector<Estimate> composed;
   std::optional<StackTable> table;
 };
 
@@ -370,6 +387,7 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
       FoldResult& done = results[fold];
       for (size_t i = 0; i < cases.size(); ++i) {
         done.predicted.push_back(std::exp(fitter.error_of(i)) * *cases[i].row.iter_time_s);
+        if (fold + 1 == results.size()) done.composed.push_back(fitter.composed(i));
       }
       done.table = std::move(fitter.table());
     }
@@ -389,7 +407,10 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
     add(seen_tally, all.predicted[i]);
     const double unseen = results[static_cast<size_t>(folds.at(configuration_of(cases[i].row)))].predicted[i];
     add(unseen_tally, unseen);
-    ratios[{cases[i].stack, cases[i].row.experts > 0}].push_back(measured / unseen);
+    const Estimate& composed = all.composed[i];
+    ratios[{cases[i].stack, cases[i].row.experts > 0}].push_back({.measured = measured / unseen,
+                                                                  .kernels_low = composed.low / composed.value,
+                                                                  .kernels_high = composed.high / composed.value});
     result.runs.push_back({.id = cases[i].row.id,
                            .source = cases[i].row.source,
                            .stack = library.stacks()[cases[i].stack].name,
@@ -408,15 +429,17 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
       if (one.stack == i) set_constant(stack.file, one);
     }
     for (const bool experts : {false, true}) {
-      const std::vector<double>& own = ratios[{i, experts}];
+      const std::vector<RunRatio>& own = ratios[{i, experts}];
       stack.runs += own.size();
       if (own.empty()) continue;
-      const std::vector<double> pooled = with_parents(own, i, experts, *all.table, ratios);
+      const std::vector<RunRatio> pooled = with_parents(own, i, experts, *all.table, ratios);
       const RunInterval interval = interval_of(pooled);
       (experts ? stack.experts_interval : stack.interval) = interval;
       stack.file.set(experts ? "experts_interval" : "interval",
                      Json::object({{"low", rounded(interval.low)},
                                    {"high", rounded(interval.high)},
+                                   {"kernels_low", rounded(interval.kernels_low)},
+                                   {"kernels_high", rounded(interval.kernels_high)},
                                    {"basis", basis_of(own.size(), pooled.size())}}));
     }
     result.stacks.push_back(std::move(stack));

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "compose/training_lowering.h"
 #include "model/model.h"
 #include "model/part_memory.h"
-#include "training/piece_costs.h"
 #include "training/training_recipe.h"
 
 namespace foretoken {

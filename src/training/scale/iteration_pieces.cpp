@@ -16,7 +16,7 @@ constexpr int64_t data_calls = 10;
 
 double seconds_of(const IterationEstimate& iteration, std::initializer_list<TimePart> parts) {
   double sum = 0;
-  for (const TimePart part : parts) sum += iteration.parts[static_cast<size_t>(part)];
+  for (const TimePart part : parts) sum += iteration.parts[static_cast<size_t>(part)].value;
   return sum;
 }
 

@@ -16,9 +16,10 @@ struct PlannedIteration {
     plan.micro_batch = 1;
     plan.global_batch = 16 * 32;
     plan.virtual_stages = 2;
-    for (size_t part = 0; part < time_part_count; ++part) iteration.parts[part] = 0.1 * static_cast<double>(part + 1);
+    for (size_t part = 0; part < time_part_count; ++part)
+      iteration.parts[part] = exactly(0.1 * static_cast<double>(part + 1));
     double sum = 0;
-    for (const double seconds : iteration.parts) sum += seconds;
+    for (const Estimate& seconds : iteration.parts) sum += seconds.value;
     iteration.seconds = exactly(sum);
   }
 };
@@ -28,7 +29,7 @@ TEST(IterationPieces, all_time_but_the_bubble_is_in_a_piece) {
   const StepPieces pieces = step_pieces(planned.iteration, planned.plan, 64);
   const double held = pieces.compute_seconds * static_cast<double>(pieces.micro_batches) +
                       pieces.exposed_communication_seconds + pieces.other_seconds;
-  const double bubble = planned.iteration.parts[static_cast<size_t>(TimePart::bubble)];
+  const double bubble = planned.iteration.parts[static_cast<size_t>(TimePart::bubble)].value;
   EXPECT_NEAR(held + bubble, planned.iteration.seconds.value, 1e-12);
   EXPECT_EQ(pieces.devices(), planned.plan.devices());
 }

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
@@ -16,6 +18,8 @@
 #include "report/memory_report.h"
 #include "report/page/step_page.h"
 #include "report/step_report.h"
+#include "training/iteration.h"
+#include "training/training_machine.h"
 
 namespace foretoken {
 namespace {
@@ -26,9 +30,11 @@ class StepCommand : public Command {
     options_ = &options;
     flags_.declare(options);
     options.heading("Execution");
-    options.text("--stack", stack_,
-                 "Software that runs the step: a name (see foretoken stacks) or a stack file; default: vllm "
-                 "for inference, fused for training");
+    options.text(
+        "--stack", stack_,
+        "Software that runs the step: a name (see foretoken stacks) or a stack file; with --phase train also a "
+        "training stack (foretoken train): forward and backward of one micro-batch, as foretoken train adds "
+        "it up. Default: vllm for inference, fused for training");
     options.choice("--dispatch", dispatch_, {"stack", "fused", "graph", "piecewise", "eager"},
                    "How kernels reach the device; stack: as the stack does in this phase");
     options.number("--host-factor", host_factor_, {.least = 0.01, .most = 100},
@@ -51,18 +57,15 @@ class StepCommand : public Command {
         "Examples:\n"
         "  foretoken step --model Llama-3.1-8B --device h100_sxm --phase prefill --input-len 2048\n"
         "  foretoken step --model Llama-3.1-70B --device h100_sxm --batch 64 --context-len 2048 -tp 8\n"
-        "  foretoken step --model DeepSeek-V3 --device h200_sxm --batch 128 --context-len 4k -tp 8 -ep 8");
+        "  foretoken step --model DeepSeek-V3 --device h200_sxm --batch 128 --context-len 4k -tp 8 -ep 8\n"
+        "  foretoken step --model Llama-3.1-8B --device h100_sxm --phase train --input-len 4096 -tp 2\n"
+        "      --stack megatron-bridge-26.08");
   }
 
   Answer run(const Library& library) const override {
-    const StepPrediction prediction = predict_step(library, {.model = flags_.model_spec(),
-                                                             .device = flags_.device,
-                                                             .request = flags_.step_request(),
-                                                             .plan = flags_.parallel_plan(),
-                                                             .stack = stack_,
-                                                             .dispatch = dispatch_from_name(dispatch_),
-                                                             .host_factor = host_factor_,
-                                                             .tier = tier_from_name(tier_).value()});
+    const bool is_training = flags_.step_request().phase == StepPhase::train && is_training_stack(library);
+    if (is_training) refuse_beside_training();
+    const StepPrediction prediction = is_training ? predict_training_step(library) : predict_step(library, spec());
     const auto& [model, models, stack, step] = prediction;
     const KernelPredictor& predictor = models.kernels;
     const ParallelPlan& plan = step.plan;
@@ -91,15 +94,73 @@ class StepCommand : public Command {
     }
     if (memory_.wanted) add_memory(text, json, step.request, model, predictor.device());
     if (!html_.empty()) {
-      write_page(step, model, predictor.device(), text, library);
+      write_page(step, model, predictor.device(), text, library, !is_training);
       text += fmt::format("wrote {}\n", html_);
     }
     return {.text = std::move(text), .json = std::move(json), .failure = step_failure(step, model, predictor.device())};
   }
 
  private:
+  bool is_training_stack(const Library& library) const {
+    const std::vector<std::string> names = training_stacks_of(library).names();
+    return std::find(names.begin(), names.end(), stack_) != names.end();
+  }
+
+  void refuse_beside_training() const {
+    options_->refuse({"--dispatch", "--host-factor"}, {}, "a training stack, which has a host of its own");
+    options_->refuse({"--sustained"}, {}, "a training stack, whose times are those of a board at its power limit");
+  }
+
+  StepSpec spec() const {
+    return {.model = flags_.model_spec(),
+            .device = flags_.device,
+            .request = flags_.step_request(),
+            .plan = flags_.parallel_plan(),
+            .stack = stack_,
+            .dispatch = dispatch_from_name(dispatch_),
+            .host_factor = host_factor_,
+            .tier = tier_from_name(tier_).value()};
+  }
+
+  StepPrediction predict_training_step(const Library& library) const {
+    Model model = flags_.read_model(library);
+    const ParallelPlan plan = flags_.parallel_plan();
+    DeviceModels models = library.device_models(flags_.device, plan, tier_from_name(tier_).value());
+    StepEstimate step = training_step(model, flags_.step_request(), plan, models, library);
+    return {.model = std::move(model), .models = std::move(models), .stack = {.name = stack_}, .step = std::move(step)};
+  }
+
+  // What foretoken train adds up, for one micro-batch on the devices of one node.
+  StepEstimate training_step(const Model& model, const StepRequest& request, const ParallelPlan& parallel,
+                             const DeviceModels& models, const Library& library) const {
+    const auto recipes = training_recipes();
+    const auto recipe = std::find_if(recipes.begin(), recipes.end(),
+                                     [&](const TrainingRecipe& one) { return one.scheme == model.scheme; });
+    if (recipe == recipes.end()) {
+      throw InputError({.source = "--quantization",
+                        .value = std::string(facts(model.scheme).name),
+                        .expected = "a format that training stacks multiply in: bf16, fp16, fp8 or nvfp4"});
+    }
+    TrainingJob job{.model = model, .sequence_length = request.input_len, .recipe = *recipe, .lora = request.lora};
+    if (options_->was_given("--routing")) job.routing = request.routing;
+    const TrainingPlan plan{.parallel = parallel,
+                            .micro_batch = request.batch,
+                            .global_batch = request.batch * parallel.data,
+                            .recompute = request.recompute ? Recompute::full : Recompute::none};
+    const Device& device = models.kernels.device();
+    Node node = library.hardware().node_with(device).value_or(Node{.name = device.name, .title = device.title});
+    node.device = device;
+    check_plan(model, job.sequence_length, plan, node.device_count);
+    const MachineModels machine(
+        cluster_of(node), models.kernels,
+        models.collectives ? std::optional<CommunicationPredictor>(*models.collectives) : std::nullopt,
+        library.power_model(device));
+    return IterationModel(std::move(job), training_stacks_of(library).stack(stack_), machine.machine())
+        .micro_batch_step(plan);
+  }
+
   void write_page(const StepEstimate& step, const Model& model, const Device& device, const std::string& text,
-                  const Library& library) const {
+                  const Library& library, bool at_burst_speed) const {
     std::vector<std::string_view> layers = {"kernels", "steps"};
     if (rank_count(step.plan) > 1) layers.insert(layers.begin() + 1, "collectives");
     StepPage page{.step = step,
@@ -112,7 +173,8 @@ class StepCommand : public Command {
                   .more = text};
     page.trust.time = time_by_confidence(step);
     page.trust.time_of = "the time of kernels and collectives";
-    if (const std::optional<PowerModel> power = library.power_model(device)) {
+    const std::optional<PowerModel> power = library.power_model(device);
+    if (power && at_burst_speed) {
       page.sustained = sustained_step(step, *power, device);
     }
     if (const MaybeFact<double> rent = library.rent_usd_per_hour(device)) {

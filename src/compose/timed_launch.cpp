@@ -1,0 +1,85 @@
+#include "compose/timed_launch.h"
+
+#include <algorithm>
+
+#include "compose/expert_kernels.h"
+#include "compose/linear_kernels.h"
+
+namespace foretoken {
+namespace {
+
+TimedLaunch time_launch(const Launch& launch, StepPhase phase, const KernelPredictor& predictor, const Stack& stack,
+                        const CollectiveTimer& collectives) {
+  const auto count = static_cast<double>(launch.count);
+  if (const auto* collective = std::get_if<CollectiveShape>(&launch.shape)) {
+    const Estimate seconds = collectives(*collective, launch.variant);
+    return {.launch = launch, .kernel = std::nullopt, .seconds = scaled(seconds, count), .work = {}};
+  }
+  const auto* linear = std::get_if<GemmShape>(&launch.shape);
+  const auto* experts = std::get_if<MoeShape>(&launch.shape);
+  const KernelEstimate kernel = linear != nullptr    ? linear_estimate(*linear, launch.variant, predictor, stack)
+                                : experts != nullptr ? expert_estimate(*experts, launch.variant, predictor, stack)
+                                                     : predictor.estimate(launch.shape, launch.variant);
+  return {.launch = launch,
+          .kernel = kernel,
+          .seconds = scaled(kernel.seconds, count * stack.kernel_factor(phase)),
+          .work = scaled(kernel.work, count)};
+}
+
+}  // namespace
+
+Work scaled(Work work, double count) {
+  work.flops = work.flops * count;
+  work.weights_read = work.weights_read * count;
+  work.activations_read = work.activations_read * count;
+  work.written = work.written * count;
+  return work;
+}
+
+std::vector<TimedLaunch> LaunchTimer::time(const std::vector<Operator>& operators, StepPhase phase,
+                                           std::string_view model_family) const {
+  std::vector<TimedLaunch> launches;
+  for (const Launch& launch : lower(stack, operators, phase, model_family)) {
+    launches.push_back(time_launch(launch, phase, kernels, stack, collectives));
+  }
+  return launches;
+}
+
+Estimate sum_of_launches(std::span<const TimedLaunch> launches, const ErrorCorrelations& correlations) {
+  KernelSum sum(correlations);
+  for (const TimedLaunch& one : launches) sum.add(one.seconds, error_form(one.launch.shape, one.launch.variant));
+  return sum.total();
+}
+
+std::vector<TimedOperator> by_operator(const std::vector<Operator>& calls, std::span<const TimedLaunch> launches) {
+  std::vector<TimedOperator> operators;
+  std::vector<Estimate> parts;
+  Flops most;
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const TimedLaunch& one = launches[i];
+    if (i == 0 || one.launch.call != launches[i - 1].launch.call) {
+      operators.push_back(
+          {.call = calls[one.launch.call], .kernel = one.kernel, .seconds = {}, .work = {.math = one.work.math}});
+      parts.clear();
+      most = one.work.flops;
+    }
+    TimedOperator& timed = operators.back();
+    const bool slowest =
+        std::all_of(parts.begin(), parts.end(), [&](const Estimate& other) { return other.value < one.seconds.value; });
+    if (slowest) timed.kernel = one.kernel;
+    parts.push_back(one.seconds);
+    timed.seconds = sum_of_correlated(parts);
+    if (one.work.flops > most) {
+      most = one.work.flops;
+      timed.work.math = one.work.math;
+    }
+    timed.work.flops += one.work.flops;
+    timed.work.weights_read += one.work.weights_read;
+    timed.work.activations_read += one.work.activations_read;
+    timed.work.written += one.work.written;
+    timed.launches += one.launch.count;
+  }
+  return operators;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,84 @@
+#include "compose/training_lowering.h"
+
+#include <gtest/gtest.h>
+
+#include "model/step_test_models.h"
+
+namespace foretoken::training_lowering_test {
+
+using step_test::llama_like;
+using step_test::mixtral_like;
+
+std::vector<Operator> operators_of(const Model& model, const ParallelPlan& plan = {}) {
+  return stage_operators(
+      model, {.phase = StepPhase::train, .batch = 2, .input_len = 2048, .routing = Routing::balanced}, plan, 0);
+}
+
+std::vector<TrainingCall> of_kind(const std::vector<TrainingCall>& calls, CostKind kind) {
+  std::vector<TrainingCall> found;
+  for (const TrainingCall& call : calls) {
+    if (call.kind == kind) found.push_back(call);
+  }
+  return found;
+}
+
+TEST(TrainingLowering, keeps_every_call_of_a_dense_model_but_those_of_once_a_step) {
+  std::vector<Operator> operators = operators_of(llama_like(), {.tensor = 2, .data = 4});
+  const std::vector<TrainingCall> calls = training_calls(operators, {});
+  std::erase_if(operators, [](const Operator& call) {
+    const auto* collective = std::get_if<CollectiveShape>(&call.shape);
+    return call.part == StepPart::optimizer || (collective != nullptr && collective->axis == ParallelAxis::data);
+  });
+  ASSERT_EQ(calls.size(), operators.size());
+  for (size_t i = 0; i < calls.size(); ++i) {
+    EXPECT_EQ(calls[i].call.name, operators[i].name);
+    EXPECT_EQ(calls[i].call.count, operators[i].count);
+    EXPECT_EQ(calls[i].call.shape, operators[i].shape);
+    EXPECT_EQ(calls[i].pass == TrainingPass::forward, operators[i].pass == Pass::forward);
+    EXPECT_EQ(calls[i].share, 1);
+  }
+  EXPECT_FALSE(of_kind(calls, CostKind::tensor).empty());
+}
+
+TEST(TrainingLowering, of_packed_documents_reads_every_token_once) {
+  for (const int64_t packed : {512, 600}) {
+    const std::vector<TrainingCall> calls =
+        training_calls(operators_of(llama_like()), {.sequence_length = 2048, .packed_length = packed});
+    int64_t forward_tokens = 0, layers = 0;
+    for (const TrainingCall& call : of_kind(calls, CostKind::attention)) {
+      if (call.pass != TrainingPass::forward) continue;
+      const auto& shape = std::get<AttentionShape>(call.call.shape);
+      EXPECT_LE(shape.q_len, packed);
+      forward_tokens += shape.batch * shape.q_len;
+      layers = call.call.count;
+    }
+    EXPECT_EQ(forward_tokens, 2 * 2048) << packed << " tokens, in each of " << layers << " layers";
+  }
+}
+
+TEST(TrainingLowering, of_unfused_attention_multiplies_twice_as_often_backward) {
+  const std::vector<TrainingCall> calls =
+      training_calls(operators_of(llama_like()), {.attention = AttentionKernel::unfused});
+  int64_t forward = 0, backward = 0;
+  for (const TrainingCall& call : of_kind(calls, CostKind::attention)) {
+    if (!std::holds_alternative<GemmShape>(call.call.shape)) continue;
+    (call.pass == TrainingPass::forward ? forward : backward) += call.call.count;
+  }
+  EXPECT_GT(forward, 0);
+  EXPECT_EQ(backward, 2 * forward);
+}
+
+TEST(TrainingLowering, of_experts_makes_grouped_multiplies_with_tokens_rounded_up_to_a_tile) {
+  const std::vector<TrainingCall> calls = training_calls(operators_of(mixtral_like()), {});
+  const std::vector<TrainingCall> experts = of_kind(calls, CostKind::experts);
+  ASSERT_EQ(experts.size(), 6U);  // two multiplies for each of the three passes
+  for (const TrainingCall& call : experts) {
+    const auto& shape = std::get<GemmShape>(call.call.shape);
+    const bool of_weights = call.pass == TrainingPass::backward_weight;
+    EXPECT_EQ((of_weights ? shape.k : shape.m) % 128, 0) << call.call.name;
+    EXPECT_EQ(call.cast_elements, 0) << "16-bit multiplies cast nothing";
+  }
+  EXPECT_GT(experts.front().expert_elements, 0);
+}
+
+}  // namespace foretoken::training_lowering_test
