@@ -24,8 +24,6 @@ constexpr std::array<std::string_view, 13> pipeline = {"base",    "hardware", "m
                                                        "plan",    "report",   "app"};
 constexpr std::array<std::string_view, 5> heavy_headers = {"CLI/", "Eigen/", "nlohmann/", "pybind11/", "yaml-cpp/"};
 constexpr int most_readme_lines = 15;
-// Circles inside these folders are known and being taken apart; no other folder may have one.
-constexpr std::array<std::string_view, 1> circles_allowed = {"training"};
 
 using Graph = std::map<std::string, std::set<std::string>>;
 
@@ -224,7 +222,6 @@ class Checker {
     for (const auto& [what, graph] : {std::pair("files", &parts_), std::pair("folders", &subfolders_)}) {
       for (const std::vector<std::string>& circle : Circles(*graph).found()) {
         const std::string folder = circle.front().substr(0, circle.front().find('/'));
-        if (std::find(circles_allowed.begin(), circles_allowed.end(), folder) != circles_allowed.end()) continue;
         report(folder, fmt::format("{} that include each other: {}", what, fmt::join(circle, ", ")));
       }
     }
