@@ -70,8 +70,8 @@ TEST(LargeQuestions, a_search_over_few_devices_leaves_no_number_of_replicas_out)
 TEST(LargeQuestions, a_page_whose_search_is_under_way_ends_soon_after_it_is_told_to) {
   ServerProcess server("ui --no-open --threads 1", two_gigabytes);
   const std::string body =
-      R"({"command": "plan serve", "flags": {"model": "Llama-3.1-8B", "hardware": "h100_sxm:4096", "request-rate": 500,
-          "slo": ["ttft<500ms@p99", "tpot<50ms@p99"], "num-prompts": 20000}})";
+      R"({"command": "plan serve", "model": "Llama-3.1-8B", "hardware": "h100_sxm:4096", "request_rate": 500,
+          "slo": ["ttft<500ms@p99", "tpot<50ms@p99"], "num_prompts": 20000})";
   std::thread client([&] { post_run(server.port, body); });
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   const Clock::time_point begin = Clock::now();
@@ -85,8 +85,8 @@ TEST(LargeQuestions, a_search_that_nobody_waits_for_makes_room_for_the_next_ques
   ServerProcess server("ui --no-open --threads 1");
   {
     const std::string body =
-        R"({"command": "plan serve", "flags": {"model": "Llama-3.1-8B", "hardware": "h100_sxm:4096",
-            "request-rate": 500, "slo": ["ttft<500ms@p99"], "num-prompts": 20000}})";
+        R"({"command": "plan serve", "model": "Llama-3.1-8B", "hardware": "h100_sxm:4096",
+            "request_rate": 500, "slo": ["ttft<500ms@p99"], "num_prompts": 20000})";
     TestClient leaves(server.port);
     leaves.send_bytes(
         fmt::format("POST /api/run HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n"
@@ -94,26 +94,26 @@ TEST(LargeQuestions, a_search_that_nobody_waits_for_makes_room_for_the_next_ques
                     body.size(), body));
     EXPECT_THAT(leaves.read_until("event: progress"), HasSubstr("200 OK")) << "progress is told from the start";
   }
-  const std::string answer = post_run(
-      server.port, R"({"command": "step", "flags": {"model": "Llama-3.1-8B", "device": "h100_sxm", "batch": 1}})");
+  const std::string answer =
+      post_run(server.port, R"({"command": "step", "model": "Llama-3.1-8B", "device": "h100_sxm", "batch": 1})");
   EXPECT_THAT(answer, HasSubstr("200 OK"));
 }
 
 TEST(LargeQuestions, the_page_takes_names_and_aliases_as_the_command_line_does) {
   ServerProcess server("ui --no-open");
-  for (const char* flags : {R"({"model": "llama-3.1-8b", "device": "H100"})",
-                            R"({"model": "META-LLAMA/Llama-3.1-8B", "device": "H100-SXM"})",
-                            R"({"model": "Qwen-72B-Chat", "device": "NVIDIA H100 80GB HBM3", "batch": 1})"}) {
-    const std::string answer = post_run(server.port, fmt::format(R"({{"command": "step", "flags": {}}})", flags));
-    EXPECT_THAT(answer, HasSubstr("200 OK")) << flags << "\n" << answer;
-    EXPECT_THAT(answer, HasSubstr("--device h100_sxm")) << flags;
+  for (const char* fields :
+       {R"("model": "llama-3.1-8b", "device": "H100")", R"("model": "META-LLAMA/Llama-3.1-8B", "device": "H100-SXM")",
+        R"("model": "Qwen-72B-Chat", "device": "NVIDIA H100 80GB HBM3", "batch": 1)"}) {
+    const std::string answer = post_run(server.port, fmt::format(R"({{"command": "step", {}}})", fields));
+    EXPECT_THAT(answer, HasSubstr("200 OK")) << fields << "\n" << answer;
+    EXPECT_THAT(answer, HasSubstr("--device h100_sxm")) << fields;
   }
   const std::string quantized =
-      post_run(server.port, R"({"command": "step", "flags": {"model": "qwen3-32b-NVFP4", "device": "b200_sxm"}})");
+      post_run(server.port, R"({"command": "step", "model": "qwen3-32b-NVFP4", "device": "b200_sxm"})");
   EXPECT_THAT(quantized, HasSubstr("--model nvidia/Qwen3-32B-NVFP4 ")) << "the format in the name stays";
   EXPECT_THAT(quantized, HasSubstr("NVFP4 in the model's name sets the format nvfp4"));
   const std::string unknown =
-      post_run(server.port, R"({"command": "step", "flags": {"model": "Llama-3.1-8C", "device": "h100_sxm"}})");
+      post_run(server.port, R"({"command": "step", "model": "Llama-3.1-8C", "device": "h100_sxm"})");
   EXPECT_THAT(unknown, HasSubstr("400 "));
   EXPECT_THAT(unknown, HasSubstr("Llama-3.1-8B")) << "the nearest name";
 }

@@ -4,7 +4,7 @@
 #include "app/cli/page_trust.h"
 #include "app/cli/progress.h"
 #include "base/file.h"
-#include "report/shown_layout.h"
+#include "report/page/shown_layout.h"
 
 namespace foretoken {
 

@@ -193,7 +193,9 @@ void Question::fill_fields() {
       const std::vector<std::string> texts = field_texts(flag, value);
       if (field->was_typed()) continue;
       for (const std::string& text : texts) field->take(text);
-      field->filled = !texts.empty();
+      const Json held = field->value();
+      const bool is_empty_list = held.kind() == Json::Kind::array && held.items().empty();
+      field->filled = !texts.empty() && !is_empty_list;
     } catch (const InputError& error) {
       if (naming_ == Naming::fields) throw named(error);
       InputProblem problem = error.problem();
@@ -277,7 +279,8 @@ Json Question::spec() const {
             written != nullptr && (written->kind() == Json::Kind::array || written->kind() == Json::Kind::object);
         if (is_composed) value = *written;
       }
-      spec.set(field_name(names.front()), std::move(value));
+      const bool is_empty_list = value.kind() == Json::Kind::array && value.items().empty();
+      if (!is_empty_list) spec.set(field_name(names.front()), std::move(value));
     }
   }
   return spec;

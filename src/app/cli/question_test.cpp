@@ -65,6 +65,7 @@ TEST(Question, a_subcommand_stands_in_the_command_and_takes_the_fields_of_both) 
 
 TEST(Question, null_and_an_empty_list_give_nothing) {
   EXPECT_THAT(asked(R"({"command": "serve", "trace": null, "goodput": []})").words(), ElementsAre("serve"));
+  EXPECT_EQ(asked(R"({"command": "serve", "goodput": ""})").spec().members().size(), 1U);
 }
 
 TEST(Question, a_wrong_field_is_named_with_its_line_and_the_nearest_one) {

@@ -1,4 +1,4 @@
-#include "report/shown_layout.h"
+#include "report/page/shown_layout.h"
 
 #include <limits>
 
