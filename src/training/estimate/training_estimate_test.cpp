@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-
 #include "base/error.h"
 #include "model/catalogue.h"
 #include "model/step_test_models.h"
