@@ -30,7 +30,7 @@ Json to_json(const ServingPrediction& prediction) {
                        .burstiness = load.arrivals.burstiness,
                        .max_concurrency = load.max_concurrency > 0 ? std::optional(load.max_concurrency) : std::nullopt,
                        .percentiles = prediction.percentiles,
-                       .priorities = {},
+                       .priorities = prediction.priorities,
                        .run = prediction.run};
   for (const ReplicaGroup& group : prediction.groups) {
     report.replicas.push_back(summary_of(group));

@@ -10,7 +10,8 @@ namespace foretoken {
 ServingPrediction simulate_serving(const Library& library, const EngineSpec& engine, const LoadSpec& load,
                                    const DeploymentSpec& deployment) {
   EngineBuilder builder(serving_facts(library, deployment.tier));
-  ServingPrediction result{.load = load, .groups = {}, .percentiles = deployment.percentiles, .run = {}};
+  ServingPrediction result{
+      .load = load, .groups = {}, .percentiles = deployment.percentiles, .run = {}, .priorities = {}};
   std::vector<EngineSpec> specs = {engine};
   specs.insert(specs.end(), deployment.other_engines.begin(), deployment.other_engines.end());
   ServingRunRequest request;
@@ -28,7 +29,10 @@ ServingPrediction simulate_serving(const Library& library, const EngineSpec& eng
   request.percentiles = deployment.percentiles;
   request.step_bounds = deployment.step_bounds;
   request.more_seeds = deployment.more_seeds;
+  PriorityMetrics priorities;
+  request.observers.push_back(&priorities);
   result.run = run_serving(request);
+  result.priorities = priorities.latencies(deployment.percentiles);
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include "serving/engine/engine_builder.h"
 #include "serving/engine/engine_spec.h"
 #include "serving/load/load_spec.h"
+#include "serving/results/priority_metrics.h"
 #include "serving/serving_run.h"
 
 namespace foretoken {
@@ -28,6 +29,7 @@ struct ServingPrediction {
   std::vector<ReplicaGroup> groups;
   std::vector<double> percentiles;
   ServingRun run;
+  std::vector<PriorityLatencies> priorities;  // of requests of each priority
 };
 
 // EngineDoesNotFit where an engine would not start; InputError names what is unknown or does not go together.

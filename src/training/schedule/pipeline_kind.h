@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "training/schedule/pipeline_schedule.h"
+#include "training/schedule/pipeline_work.h"
 
 namespace foretoken {
 

@@ -127,20 +127,6 @@ int64_t first_attempt(const PipelineKind& kind, const PipelineWork& work, int64_
 
 }  // namespace
 
-std::string_view pipeline_task_name(PipelineTaskKind kind) {
-  switch (kind) {
-    case PipelineTaskKind::forward:
-      return "forward";
-    case PipelineTaskKind::backward:
-      return "backward";
-    case PipelineTaskKind::backward_input:
-      return "input gradients";
-    case PipelineTaskKind::backward_weight:
-      break;
-  }
-  return "weight gradients";
-}
-
 std::string why_not(std::string_view schedule, const PipelineWork& work) {
   const PipelineKind& kind = pipeline_kind(schedule);
   if (work.stages < 1 || work.virtual_stages < 1 || work.micro_batches < 1) {

@@ -7,22 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "training/schedule/pipeline_work.h"
+
 namespace foretoken {
-
-// Seconds of one micro-batch through one chunk of layers. The backward pass is split into gradients of the inputs, for
-// which the stage before waits, and of the weights, for which no other stage does.
-struct ChunkTimes {
-  double forward = 0, backward_input = 0, backward_weight = 0;
-  double sum() const { return forward + backward_input + backward_weight; }
-};
-
-struct PipelineWork {
-  int64_t stages = 1, virtual_stages = 1, micro_batches = 1;
-  std::vector<ChunkTimes> chunks;              // stages * virtual_stages, in the order a micro-batch passes them
-  double send_forward = 0, send_backward = 0;  // seconds until another stage has it; the sender is free meanwhile
-  int64_t micro_batch_group = 0;               // interleaved: micro-batches of one chunk in a row; 0 = stages
-  double overlapped_pair = 1;  // dualpipe: seconds of a forward and a backward run together, over the sum of both
-};
 
 struct PipelineRun {
   // Until the next iteration can start: when the last stage has ended or, for schedules whose optimizer step waits for
@@ -36,11 +23,6 @@ struct PipelineRun {
   std::vector<int64_t> most_in_flight;  // chunks with a forward done whose backward_input is not
 };
 
-enum class PipelineTaskKind : uint8_t { forward, backward, backward_input, backward_weight };  // backward = both
-std::string_view pipeline_task_name(PipelineTaskKind kind);
-
-enum class TaskPairing : uint8_t { alone, with_next, with_previous };  // a pair starts and ends together
-
 struct PipelineEvent {
   int64_t stage = 0, chunk = 0, micro_batch = 0;
   PipelineTaskKind kind = PipelineTaskKind::forward;
@@ -52,8 +34,6 @@ struct PipelineTimeline {
   int64_t micro_batches = 0;          // that were run: fewer than asked for where there would be too many events
   std::vector<PipelineEvent> events;  // by stage, then by time
 };
-
-std::vector<std::string> pipeline_schedule_names();
 
 // Why the schedule cannot run so many stages, virtual stages and micro-batches; empty = it can. `chunks` need not be
 // filled. Throws InputError on an unknown name, as all functions here do.
