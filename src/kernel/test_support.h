@@ -105,7 +105,7 @@ inline KernelShape random_shape(const KernelFamily& family, RandomStream& random
 }
 
 inline constexpr std::string_view tried_attention_variants[] = {"",    "fa2",          "fa3",        "fa4",
-                                                               "new", "fi_fiprefill", "triton_attn"};
+                                                                "new", "fi_fiprefill", "triton_attn"};
 
 // A call that the form serves.
 inline FormCall random_call(const FormKind& kind, RandomStream& random) {

@@ -10,9 +10,9 @@
 #include "base/estimate.h"
 #include "base/units.h"
 #include "plan/plan_space.h"
+#include "training/estimate/training_estimate.h"
 #include "training/iteration.h"
 #include "training/memory/training_memory.h"
-#include "training/estimate/training_estimate.h"
 #include "training/training_machine.h"
 
 namespace foretoken {

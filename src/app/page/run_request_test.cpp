@@ -45,7 +45,6 @@ CommandDeclaration declared(const PageCommand& command) {
   throw std::logic_error("the page names a command that is not there");
 }
 
-
 const PageFlag* listed(const PageCommand& command, const std::string& name) {
   const auto found =
       std::find_if(command.flags.begin(), command.flags.end(), [&](const PageFlag& flag) { return flag.name == name; });
@@ -147,8 +146,7 @@ TEST(RunRequest, a_device_of_the_pages_own_needs_no_file) {
   EXPECT_EQ(request.command_line(), "foretoken step --model Llama-3.1-8B --device h100_sxm_changed.json");
   EXPECT_EQ(request.question().answer(shipped()).json.find("device")->string(), "h100_sxm_changed");
 
-  EXPECT_THAT(complaint_about(R"({"command": "train", "device": {"name": "x"}})"),
-              HasSubstr("that the page may use"));
+  EXPECT_THAT(complaint_about(R"({"command": "train", "device": {"name": "x"}})"), HasSubstr("that the page may use"));
   EXPECT_THAT(complaint_about(asked + R"({"name": "x", "accelerator": "tpu_v1"}})"), HasSubstr("read from files only"));
   EXPECT_THAT(complaint_about(asked + R"({"name": "x"}})"), testing::Not(IsEmpty()));
 }
@@ -164,9 +162,8 @@ TEST(RunRequest, two_questions_become_one_comparison) {
   EXPECT_EQ(request.fields.find("first")->find("slo")->items().size(), 2U);
   const std::vector<std::string> line = *shell_words(request.command_line());
   ASSERT_EQ(line.size(), 6U);
-  EXPECT_THAT(*shell_words(line[3]),
-              ElementsAre("plan", "serve", "--model", "Llama-3.1-8B", "--hardware", "h100_sxm:2", "--slo",
-                          "ttft<500ms@p99", "--slo", "tpot<50ms@p99"));
+  EXPECT_THAT(*shell_words(line[3]), ElementsAre("plan", "serve", "--model", "Llama-3.1-8B", "--hardware", "h100_sxm:2",
+                                                 "--slo", "ttft<500ms@p99", "--slo", "tpot<50ms@p99"));
   EXPECT_THAT(*shell_words(line[5]), ElementsAre("plan", "serve", "--model", "Llama-3.1-8B", "--engines=-x' 'y"));
 }
 
@@ -188,8 +185,7 @@ TEST(RunRequest, a_list_has_a_limit_and_something_in_it) {
   const auto with = [](size_t count) {
     Json list = Json::array();
     for (size_t i = 0; i < count; ++i) list.push("B");
-    return complaint_about(
-        Json::object({{"command", "suite"}, {"only", std::move(list)}}).dump());
+    return complaint_about(Json::object({{"command", "suite"}, {"only", std::move(list)}}).dump());
   };
   EXPECT_EQ(with(most_flag_values), "");
   EXPECT_THAT(with(most_flag_values + 1), HasSubstr("1 to 64 values"));
@@ -202,8 +198,7 @@ TEST(RunRequest, more_memory_bandwidth_never_slows_a_step_down) {
   for (const double bandwidth : {2000.0, 3350.0, 5000.0, 8000.0}) {
     Json device = base;
     device.set("memory_bandwidth_gb_per_s", Json::object({{"value", bandwidth}, {"source", "a test of what-if"}}));
-    const Json body = Json::object(
-        {{"command", "step"}, {"model", "Llama-3.1-8B"}, {"batch", 32}, {"device", device}});
+    const Json body = Json::object({{"command", "step"}, {"model", "Llama-3.1-8B"}, {"batch", 32}, {"device", device}});
     const Answer answer = read_run_request(body.dump(), shipped()).question().answer(shipped());
     const double seconds = answer.json.find("seconds")->find("value")->number();
     EXPECT_LT(seconds, before) << bandwidth;
