@@ -15,6 +15,7 @@
 #include "kernel/forms/call.h"
 #include "kernel/forms/eager_form.h"
 #include "kernel/forms/form_math.h"
+#include "kernel/forms/moe_kernels.h"
 
 namespace foretoken {
 namespace {
@@ -315,6 +316,8 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
     if (both && attention_variant(variant, equal_parts(*batch).calls[0], state_->traits.traits).decodes_apart)
       return estimate_apart(*batch, variant, tier);
   }
+  if (const auto* experts = std::get_if<MoeShape>(&shape); experts != nullptr && variant.empty())
+    variant = kernel_of_received(*experts, state_->traits.traits);
   const Slot* slot = slot_of(shape, variant);
   if (slot == nullptr) return std::nullopt;
   if (state_->traits.traits.amd && !slot->kind->ports_to_amd && !slot->measured) return std::nullopt;

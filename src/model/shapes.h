@@ -131,8 +131,17 @@ struct MoeShape {
   Scheme scheme = Scheme::bf16;
   Pass pass = Pass::forward;
   std::shared_ptr<const ExpertPopularity> popularity = nullptr;  // with measured
+  // Each token was sent to the ranks of its experts and to no others (DeepEP), so kernels do not walk all tokens.
+  bool received = false;
   bool operator==(const MoeShape&) const = default;
 };
+
+// Whether tokens arrive sorted by expert: DeepEP's low-latency kernels do that, for up to this many tokens of a rank
+// (engines raise its default of 128). More go through its normal kernels and are sorted by the receiver.
+constexpr int64_t most_tokens_of_low_latency_dispatch = 256;
+constexpr bool arrives_sorted(const MoeShape& shape) {
+  return shape.received && shape.tokens <= most_tokens_of_low_latency_dispatch * shape.ep;
+}
 
 // bf16 -> fp8 cast of [m,k].
 struct QuantizeShape {

@@ -131,6 +131,15 @@ void write_moe(Writer& writer, const Moe& moe) {
                       copies * bytes);
   };
   travel("ep_dispatch", CollectiveKind::all_gather, dispatched_bytes(model));
+  experts.received = rank.dispatches() && rank.exchange == ExpertExchange::all_to_all && !writer.training();
+  const bool sorts = experts.received && !arrives_sorted(experts);
+  const auto sorted_copy = [&](std::string_view name, DType dtype) {
+    if (!sorts) return;
+    const auto values = static_cast<int64_t>(expert_load(experts).pairs * number(width));
+    writer.add(name, part,
+               ElementwiseShape{.elements = std::max<int64_t>(1, values), .flops_per_element = 0, .dtype = dtype});
+  };
+  sorted_copy("expert_sort", facts(model.expert_scheme).activation_bytes < 2 ? DType::fp8 : model.dtype);
   // Kept for the backward pass: each routed copy's input, gate and up, and their product.
   double saved = 0;
   if (writer.training()) {
@@ -139,6 +148,7 @@ void write_moe(Writer& writer, const Moe& moe) {
             writer.activation_bytes();
   }
   writer.add("experts", part, experts, saved);
+  sorted_copy("expert_unsort", model.dtype);
   travel("ep_combine", CollectiveKind::reduce_scatter, writer.activation_bytes());
   if (moe.latent_width > 0) {
     writer.linear(

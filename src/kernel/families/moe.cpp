@@ -6,8 +6,8 @@
 namespace foretoken {
 namespace {
 
-enum Parameter { variant, number_format, tokens, hidden, inter, topk, experts, tp, ep, routing, gated };
-constexpr double is_gated = 1, gated_by_shape = 2;
+enum Parameter { variant, number_format, tokens, hidden, inter, topk, experts, tp, ep, routing, gated, received };
+constexpr double is_gated = 1, gated_by_shape = 2, by_ranks = 2;
 
 // Tables of measurements have no column for it: the two shapes without a gate are the Nemotron ones.
 bool has_gate(KernelValues v) {
@@ -61,6 +61,10 @@ KernelFamily moe_family() {
                      size_parameter_or("ep", "expert-parallel ranks", "1"), routing_parameter(),
                      choice_parameter("gated",
                                       "three matrices per expert, else two; auto: three, except the Nemotron shapes",
+                                      {"no", "yes", "auto"}, "auto"),
+                     choice_parameter("received",
+                                      "the rank gets the tokens of its own experts alone (DeepEP), else it walks those "
+                                      "of all ranks; auto: yes where ep is above 1. A named kernel decides by itself",
                                       {"no", "yes", "auto"}, "auto")},
       .shape = [](KernelValues v) -> KernelShape {
         return MoeShape{.tokens = count(v[tokens]),
@@ -73,7 +77,8 @@ KernelFamily moe_family() {
                         .gated = has_gate(v),
                         .routing = v[routing] > 0 ? Routing::power_law : Routing::balanced,
                         .power_law_exponent = v[routing],
-                        .scheme = scheme(v[number_format])};
+                        .scheme = scheme(v[number_format]),
+                        .received = v[received] == by_ranks ? v[ep] > 1 : v[received] == 1};
       },
       .misfit = misfit};
 }

@@ -130,10 +130,12 @@ Problem pose(const FormCall& call, const DeviceTraits& device, std::span<const d
 
   const double rows =
       p.kernel->touches_all_rows ? std::max(p.groups.pairs, tokens * static_cast<double>(shape.top_k)) : p.groups.pairs;
-  const double bytes = rows * (2 * inter * (gates + 1) + 4 * hidden) + 4 * tokens * hidden;
+  const double bytes = p.kernel->receives ? p.groups.pairs * inter * (2 * gates + p.activation_bytes)
+                                          : rows * (2 * inter * (gates + 1) + 4 * hidden) + 4 * tokens * hidden;
   p.stages = std::max(bytes / (c[stage_rate] * cycles),
                       bytes * miss_share(bytes, cache) / (device.bandwidth * std::min(c[stage_dram_share], 1.0)));
-  const double doublings = quick_log2(1 + tokens * static_cast<double>(shape.top_k));
+  const double sorted = p.kernel->receives ? p.groups.pairs : tokens * static_cast<double>(shape.top_k);
+  const double doublings = quick_log2(1 + sorted);
   p.floor = c[floor_seconds] + (p.kernel->launches * (c[launch_cycles] + c[growth_cycles] * doublings) +
                                 p.groups.active * c[expert_cycles]) /
                                    device.clock;

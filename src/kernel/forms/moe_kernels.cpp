@@ -35,6 +35,19 @@ constexpr MoeKernel kernels[] = {
     {.name = "fi_trtllm_mod", .family = "trtllm", .launches = 6, .least_rows = 8},
     {.name = "fi_trtllm_mono", .family = "trtllm", .launches = 5, .least_rows = 8},
     {.name = "oai_triton", .family = "oai_triton", .launches = 13},
+    // On tokens that a dispatch has already sorted by expert: two grouped multiplies and the activation between them.
+    {.name = "deepgemm_contiguous",
+     .family = "deepgemm",
+     .launches = 3,
+     .least_rows = 128,
+     .most_rows = 128,
+     .receives = true},
+    {.name = "deepgemm_masked",
+     .family = "deepgemm",
+     .launches = 3,
+     .least_rows = 64,
+     .most_rows = 128,
+     .receives = true},
 };
 
 const MoeKernel& named(std::string_view name) {
@@ -129,6 +142,14 @@ const MoeKernel& moe_kernel(std::string_view name, const MoeShape& shape, const 
       break;
   }
   return named("triton");
+}
+
+std::string_view kernel_of_received(const MoeShape& shape, const DeviceTraits& device) {
+  const bool has_format = shape.scheme == Scheme::fp8_block || shape.scheme == Scheme::bf16;
+  // Of the kernels of other generations only these walk all tokens.
+  const bool walks = device.generation->experts == ExpertKernels::triton;
+  if (!shape.received || !has_format || !walks || !device.asynchronous) return {};
+  return arrives_sorted(shape) ? "deepgemm_masked" : "deepgemm_contiguous";
 }
 
 std::vector<std::string_view> moe_kernel_names() {

@@ -16,6 +16,8 @@ struct MoeKernel {
   int least_rows = 16, most_rows = 256;  // of a tile
   bool touches_all_rows = false;  // element-wise stages visit every (token, expert) pair, also those of other ranks
   bool needs_alignment = false;   // fetches piecemeal unless a rank's width of an expert is a multiple of 16 values
+  bool receives =
+      false;  // runs on the rank's own tokens, already sorted by expert: between its multiplies it activates
   // The measurement sends what a token should send to other ranks to the local experts instead: the experts in use are
   // those of one rank, the pairs up to top_k times as many.
   bool repeats_local_experts = false;
@@ -23,6 +25,10 @@ struct MoeKernel {
 
 // The kernel of that name; an empty or unknown name gives what vLLM 0.24 would run.
 const MoeKernel& moe_kernel(std::string_view name, const MoeShape& shape, const DeviceTraits& device);
+
+// The kernel of engines for tokens that a dispatch brought (MoeShape::received): DeepGEMM where they have it, which
+// does not walk the tokens of other ranks; else empty, as for any other call.
+std::string_view kernel_of_received(const MoeShape& shape, const DeviceTraits& device);
 
 // The names it knows.
 std::vector<std::string_view> moe_kernel_names();
