@@ -271,6 +271,24 @@ TEST(StepExperts, gathered_tokens_go_to_every_rank_whatever_the_number_of_expert
   EXPECT_EQ(exchange("ep_combine").bytes, 8.0 * 512 * 1024 * 2);
 }
 
+TEST(StepExperts, tokens_sent_to_their_experts_are_sorted_by_the_receiver_unless_they_are_few) {
+  const ParallelPlan sent{.data = 8, .expert = 8};
+  const auto many = stage_operators(mixtral_like(), prefill, sent, 0);
+  EXPECT_TRUE(std::get<MoeShape>(find_operator(many, "experts")->shape).received);
+  EXPECT_EQ(std::get<ElementwiseShape>(find_operator(many, "expert_sort")->shape).elements, 512 * 2 * 1024);
+  EXPECT_EQ(std::get<ElementwiseShape>(find_operator(many, "expert_unsort")->shape).elements, 512 * 2 * 1024);
+
+  const StepRequest decode{.phase = StepPhase::decode, .batch = 256, .context_len = 16};
+  const auto few = stage_operators(mixtral_like(), decode, sent, 0);
+  EXPECT_TRUE(std::get<MoeShape>(find_operator(few, "experts")->shape).received);
+  EXPECT_EQ(find_operator(few, "expert_sort"), nullptr) << "low-latency kernels deliver them sorted";
+
+  const auto gathered =
+      stage_operators(mixtral_like(), prefill, {.data = 8, .expert = 8, .exchange = ExpertExchange::all_gather}, 0);
+  EXPECT_FALSE(std::get<MoeShape>(find_operator(gathered, "experts")->shape).received);
+  EXPECT_EQ(find_operator(gathered, "expert_sort"), nullptr);
+}
+
 TEST(StepExperts, all_plans_together_compute_every_routed_copy_once) {
   const double copies = 512.0 * 2;
   for (const ParallelPlan plan :
