@@ -253,13 +253,12 @@ std::span<const JobNumber> FlowSimulator::advance(Picoseconds limit) {
   ensure(limit >= state.now, "time never goes back");
   state.done.clear();
   while (state.done.empty()) {
-    state.settle();
-    state.drop_stale_events();
-    if (state.events.empty() || state.events.front().time > limit) {
+    const Picoseconds next = next_event();
+    if (next > limit || next == end_of_time) {
       if (limit != end_of_time) state.now = limit;
       break;
     }
-    state.now = state.events.front().time;
+    state.now = next;
     while (!state.events.empty() && state.events.front().time == state.now) {
       const Event event = state.pop_event();
       if (!state.is_stale(event)) state.handle(event);
@@ -267,6 +266,12 @@ std::span<const JobNumber> FlowSimulator::advance(Picoseconds limit) {
   }
   std::sort(state.done.begin(), state.done.end());
   return state.done;
+}
+
+Picoseconds FlowSimulator::next_event() {
+  state_->settle();
+  state_->drop_stale_events();
+  return state_->events.empty() ? end_of_time : state_->events.front().time;
 }
 
 Picoseconds FlowSimulator::now() const {

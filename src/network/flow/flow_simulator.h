@@ -62,6 +62,8 @@ class FlowSimulator {
   // The span is good until the next call.
   std::span<const JobNumber> advance(Picoseconds limit = end_of_time);
 
+  // When anything changes next, at the latest when the next job ends; end_of_time while no job is left.
+  Picoseconds next_event();
   Picoseconds now() const;
   int64_t jobs_left() const;
 

@@ -17,28 +17,28 @@ SimulationConfig step_by_step(SimulationConfig config) {
 }  // namespace
 
 OnlineRun::OnlineRun(SimulationConfig config, RunObserver& observer)
-    : engines_(step_by_step(std::move(config)), observer) {}
+    : config_(step_by_step(std::move(config))), site_(config_, nobody_, observer) {}
 
 void OnlineRun::advance(Picoseconds now) {
-  ensure(now >= engines_.now(), "time never goes back");
-  while (engines_.next_event() < now) engines_.advance();
-  engines_.take_ended();  // the observer knows
+  ensure(now >= now_, "time never goes back");
+  for (Picoseconds next = next_event(); next < now; next = next_event()) site_.engines().advance(next);
+  now_ = now;
 }
 
 void OnlineRun::submit(Request&& request, Picoseconds now, int64_t body) {
   advance(now);
   request.arrival = now;
-  engines_.arrive(std::move(request), now, body);
+  site_.arrive(std::move(request), now, body);
 }
 
 bool OnlineRun::cancel(int64_t id, Picoseconds now) {
   advance(now);
-  return engines_.cancel(id);
+  return site_.cancel(id);
 }
 
 bool OnlineRun::forget_prefixes(Picoseconds now) {
   advance(now);
-  return engines_.forget_prefixes();
+  return site_.forget_prefixes(now);
 }
 
 }  // namespace foretoken

@@ -22,11 +22,14 @@ class OnlineRun {
   bool forget_prefixes(Picoseconds now);
 
   // end_of_time while all are idle.
-  Picoseconds next_event() const { return engines_.next_event(); }
-  const std::deque<Replica>& replicas() const { return engines_.replicas(); }
+  Picoseconds next_event() const { return site_.engines().next_step(); }
+  const std::deque<Replica>& replicas() const { return site_.engines().replicas(); }
 
  private:
-  RoutedReplicas engines_;
+  SimulationConfig config_;
+  RequestEnds nobody_;  // waits for ends: the observer knows
+  RoutedReplicas site_;
+  Picoseconds now_ = 0;  // of the last event or call
 };
 
 }  // namespace foretoken

@@ -35,12 +35,4 @@ size_t place_by_priority(int32_t priority, size_t count) {
   return std::min(static_cast<size_t>(std::max(priority, 0)), count - 1);
 }
 
-void check_arrival(Picoseconds arrival, Picoseconds now) {
-  if (arrival >= now) return;
-  throw InputError({.source = "request",
-                    .path = "arrival",
-                    .value = std::to_string(arrival) + " ps",
-                    .expected = "not before " + std::to_string(now) + " ps: arrivals never go back in time"});
-}
-
 }  // namespace foretoken

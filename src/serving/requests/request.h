@@ -43,11 +43,18 @@ struct Request {
 // Settings given by priority, most urgent first, the last for all that follow: which of `count` is that of this one.
 size_t place_by_priority(int32_t priority, size_t count);
 
-// Gives requests in order of arrival, one at a time: a trace of any length is never held whole.
-class RequestSource {
+// Told which requests are over: of closed loops and conversations, more may come.
+class RequestEnds {
  public:
-  virtual ~RequestSource() = default;
+  virtual ~RequestEnds() = default;
+  virtual void ended(int64_t /*id*/, Picoseconds /*when*/) {}
+  // In place of `ended` for one that was never run.
+  virtual void rejected(int64_t id, Picoseconds when) { ended(id, when); }
+};
 
+// Gives requests in order of arrival, one at a time: a trace of any length is never held whole.
+class RequestSource : public RequestEnds {
+ public:
   // When the next request arrives; nothing: none is known now. Never before an arrival that was already taken, nor
   // before the last `ended`. Asked again after every `next` and `ended`: what has not been taken may still be
   // overtaken.
@@ -55,19 +62,7 @@ class RequestSource {
 
   // Takes that request. Only after `next_arrival` gave a time.
   virtual Request next() = 0;
-
-  // Told before `next_arrival`: no request ends before `when`, so that what requests pass on their way to an engine
-  // (stages/) can go on until then.
-  virtual void nothing_ends_before(Picoseconds /*when*/) {}
-
-  // Closed loops and conversations: after a request ended, more may come.
-  virtual void ended(int64_t /*id*/, Picoseconds /*when*/) {}
-  // In place of `ended` for one that was never run.
-  virtual void rejected(int64_t id, Picoseconds when) { ended(id, when); }
 };
-
-// InputError for an arrival that lies in the past.
-void check_arrival(Picoseconds arrival, Picoseconds now);
 
 enum class RequestOutcome : uint8_t { completed, rejected };
 

@@ -90,7 +90,7 @@ class Scheduler {
   // The sequence has its last token, or is shed: take back what it holds, wherever it is.
   virtual void release(Sequence& sequence) = 0;
 
-  // Prompts that are computed elsewhere (disaggregated_simulation.h).
+  // Prompts that are computed elsewhere (simulation/separate_pools.h).
   // It has its last token, but its cache stays until `release`.
   virtual void set_aside(Sequence& sequence) = 0;
   // Takes blocks for its whole prompt; what is found here counts as computed. False, and nothing happens, when fewer

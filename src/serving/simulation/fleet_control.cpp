@@ -19,7 +19,8 @@ Picoseconds interval_of(const FleetConfig& config) {
 
 FleetControl::FleetControl(const FleetConfig& config, uint64_t seed, std::deque<Replica>& replicas,
                            std::vector<Placement*> placements, FleetListener& listener)
-    : config_(config),
+    : Component(EventOrder::changes),
+      config_(config),
       replicas_(&replicas),
       listener_(&listener),
       lifecycle_(config.members),
@@ -50,17 +51,17 @@ Picoseconds FleetControl::next_drain() const {
   return drains_made_ < config_.drains.size() ? config_.drains[drains_made_] : end_of_time;
 }
 
-Picoseconds FleetControl::next_change() const {
+Picoseconds FleetControl::next_event(Picoseconds /*now*/) {
   return std::min({changes_.when(), next_look_, next_drain()});
 }
 
-void FleetControl::make_change(Picoseconds now) {
+void FleetControl::advance(Picoseconds now) {
   if (changes_.when() <= now) {
     const size_t replica = changes_.replica();
     if (lifecycle_.state(replica) == ReplicaState::starting) {
       serve(replica, now);
       show(replica, true);
-      listener_->began_to_serve(replica);
+      listener_->began_to_serve(replica, now);
     } else {
       fail(replica, now);
     }
@@ -80,7 +81,7 @@ void FleetControl::arrived(size_t pool, const Request& request) {
 void FleetControl::settle(size_t replica, bool expects_more, Picoseconds now) {
   if (lifecycle_.state(replica) != ReplicaState::draining || expects_more || !(*replicas_)[replica].idle()) return;
   ++counts_.stops;
-  turn_off(replica, now);
+  order_off(replica, now);
   reconcile(pools_[pool_of_[replica]], now);
 }
 
@@ -117,19 +118,19 @@ void FleetControl::drain(size_t replica, Picoseconds now) {
   show(replica, false);
   if (!(*replicas_)[replica].idle()) return;
   ++counts_.stops;
-  turn_off(replica, now);
+  order_off(replica, now);
 }
 
-void FleetControl::turn_off(size_t replica, Picoseconds now) {
+void FleetControl::order_off(size_t replica, Picoseconds now) {
   lifecycle_.change(replica, ReplicaState::off, now);
   changes_.set(replica, end_of_time);
   show(replica, false);
-  listener_->stopped(replica, (*replicas_)[replica].shut_down(now));
+  listener_->stopped(replica, (*replicas_)[replica].shut_down(now), now);
 }
 
 void FleetControl::fail(size_t replica, Picoseconds now) {
   ++counts_.failures;
-  turn_off(replica, now);
+  order_off(replica, now);
   reconcile(pools_[pool_of_[replica]], now);
 }
 
@@ -161,7 +162,7 @@ void FleetControl::reconcile(const Pool& pool, Picoseconds now) {
   }
   for (size_t i = pool.end; i-- > pool.first && missing < 0;) {
     if (lifecycle_.state(i) != ReplicaState::starting) continue;
-    turn_off(i, now);
+    order_off(i, now);
     ++missing;
   }
   for (; missing < 0; ++missing) drain(least_busy(pool), now);

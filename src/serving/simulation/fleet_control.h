@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "serving/fleet/lifecycle.h"
 #include "serving/fleet/scaling.h"
+#include "serving/requests/event_loop.h"
 #include "serving/requests/next_event.h"
 #include "serving/simulation/placement.h"
 #include "serving/simulation/replica.h"
@@ -18,22 +19,22 @@ namespace foretoken {
 class FleetListener {
  public:
   virtual ~FleetListener() = default;
-  virtual void began_to_serve(size_t replica) = 0;
+  virtual void began_to_serve(size_t replica, Picoseconds now) = 0;
   // A new, idle engine stands in its place, off. `interrupted`: what it had, after a failure.
-  virtual void stopped(size_t replica, std::vector<Replica::Interrupted>&& interrupted) = 0;
+  virtual void stopped(size_t replica, std::vector<Replica::Interrupted>&& interrupted, Picoseconds now) = 0;
   virtual int64_t held(size_t pool) const = 0;  // requests of the pool that no replica has
 };
 
 // Failed replicas and those too few are replaced after a cold start; those too many drain. Shows routers only what
 // serves.
-class FleetControl {
+class FleetControl final : public Component {
  public:
   // `placements` by pool, over all `replicas`, which are members in the order of the pools. All outlive this.
   FleetControl(const FleetConfig& config, uint64_t seed, std::deque<Replica>& replicas,
                std::vector<Placement*> placements, FleetListener& listener);
 
-  Picoseconds next_change() const;
-  void make_change(Picoseconds now);  // that one
+  Picoseconds next_event(Picoseconds now) override;
+  void advance(Picoseconds now) override;
 
   // A request came to the pool.
   void arrived(size_t pool, const Request& request);
@@ -55,7 +56,7 @@ class FleetControl {
   void start(size_t replica, Picoseconds now);
   void serve(size_t replica, Picoseconds now);
   void drain(size_t replica, Picoseconds now);
-  void turn_off(size_t replica, Picoseconds now);
+  void order_off(size_t replica, Picoseconds now);
   void fail(size_t replica, Picoseconds now);
   void look_at(size_t pool, Picoseconds now);
   void reconcile(const Pool& pool, Picoseconds now);

@@ -20,6 +20,8 @@ class KvTransfers {
   JobNumber start(size_t from, size_t to, double bytes, Picoseconds at);
   // The next transfers to end up to `limit`, all at now(); none: now() is `limit`.
   std::span<const JobNumber> advance(Picoseconds limit);
+  // When transfers next begin to move, share links anew or end; end_of_time without any.
+  Picoseconds next_event() { return flows_.jobs_left() > 0 ? flows_.next_event() : end_of_time; }
   Picoseconds now() const { return flows_.now(); }
   int64_t left() const { return flows_.jobs_left(); }
 

@@ -55,7 +55,7 @@ class Replica {
   // that it is part of go on. False when it is not here. Only without repeat_decodes and tiers.
   bool cancel(int64_t id);
 
-  // Pools (disaggregated_simulation.h). Of a worker that keeps its cache: a request's has been moved.
+  // Pools (separate_pools.h). Of a worker that keeps its cache: a request's has been moved.
   void let_go(int64_t id, Picoseconds now);
   // Takes blocks for a prompt that was computed elsewhere, whose record goes on here. The tokens that must move: those
   // not found in the prefix cache; nothing while too few blocks are free.
@@ -73,8 +73,8 @@ class Replica {
     int64_t id = 0;
     Picoseconds when = 0;
     RequestOutcome outcome = RequestOutcome::completed;
-    void tell(RequestSource& source) const {
-      outcome == RequestOutcome::completed ? source.ended(id, when) : source.rejected(id, when);
+    void tell(RequestEnds& ends) const {
+      outcome == RequestOutcome::completed ? ends.ended(id, when) : ends.rejected(id, when);
     }
   };
   std::vector<Ended> take_ended();

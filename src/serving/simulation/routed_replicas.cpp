@@ -3,70 +3,64 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
-#include "serving/simulation/replica_set.h"
-
 namespace foretoken {
+namespace {
 
-RoutedReplicas::RoutedReplicas(const SimulationConfig& config, RunObserver& observer)
-    : tiers_(config.kv_tiers ? std::make_optional<KvTiers>(*config.kv_tiers) : std::nullopt),
-      events_(config.replicas.size()),
-      replicas_(make_replicas(config, observer, tiers_ ? &*tiers_ : nullptr)),
-      placement_(router_kind(config.router).make(config.seed), replicas_, 0, replicas_.size()),
-      ranks_of_one_server_(router_kind(config.router).within_server) {}
-
-void RoutedReplicas::advance() {
-  ensure(events_.when() >= now_, "time never goes back");
-  now_ = events_.when();
-  const size_t replica = events_.replica();
-  replicas_[replica].advance(now_);
-  note(replica);
+// So that members which need them find the replicas in place.
+const std::deque<Replica>& filled(Engines& engines, RunObserver& observer) {
+  engines.add_all(observer);
+  return engines.replicas();
 }
 
-void RoutedReplicas::arrive(Request&& request, Picoseconds when, int64_t body) {
-  ensure(when >= now_ && when <= events_.when(), "requests arrive in order of time");
-  now_ = when;
+}  // namespace
+
+RoutedReplicas::RoutedReplicas(const SimulationConfig& config, RequestEnds& ends, RunObserver& observer)
+    : ends_(&ends),
+      engines_(config, *this),
+      placement_(router_kind(config.router).make(config.seed), filled(engines_, observer), 0, config.replicas.size()),
+      ranks_of_one_server_(router_kind(config.router).within_server) {}
+
+void RoutedReplicas::arrive(Request&& request, Picoseconds now, int64_t body) {
   const bool goes_along = body >= 0 && body == last_body_ && !ranks_of_one_server_;
   if (!goes_along) last_chosen_ = placement_.choose(request);
   last_body_ = body;
-  replicas_[last_chosen_].arrive(std::move(request), now_, body);
+  engines_.replicas()[last_chosen_].arrive(std::move(request), now, body);
   note(last_chosen_);
 }
 
 bool RoutedReplicas::cancel(int64_t id) {
-  for (size_t i = 0; i < replicas_.size(); ++i) {
-    if (!replicas_[i].cancel(id)) continue;
+  std::deque<Replica>& replicas = engines_.replicas();
+  for (size_t i = 0; i < replicas.size(); ++i) {
+    if (!replicas[i].cancel(id)) continue;
     note(i);
     return true;
   }
   return false;
 }
 
-bool RoutedReplicas::forget_prefixes() {
-  for (const Replica& replica : replicas_) {
-    if (!replica.idle()) return false;
+bool RoutedReplicas::forget_prefixes(Picoseconds now) {
+  std::deque<Replica>& replicas = engines_.replicas();
+  if (!std::all_of(replicas.begin(), replicas.end(), [](const Replica& replica) { return replica.idle(); })) {
+    return false;
   }
-  for (Replica& replica : replicas_) replica.shut_down(now_);
-  for (size_t i = 0; i < replicas_.size(); ++i) note(i);
+  for (Replica& replica : replicas) replica.shut_down(now);
+  for (size_t i = 0; i < replicas.size(); ++i) note(i);
   return true;
+}
+
+void RoutedReplicas::changed(size_t replica, Picoseconds /*now*/) {
+  note(replica);
 }
 
 // Takes up what changed at a replica.
 void RoutedReplicas::note(size_t index) {
-  Replica& replica = replicas_[index];
-  events_.set(index, replica.next_event().value_or(end_of_time));
+  engines_.touch(index);
   placement_.note(index);
-  for (const Replica::Ended& ended : replica.take_ended()) ended_.push_back(ended);
+  for (const Replica::Ended& ended : engines_.replicas()[index].take_ended()) ended.tell(*ends_);
 }
 
-std::vector<Replica::Ended> RoutedReplicas::take_ended() {
-  return std::exchange(ended_, {});
-}
-
-SimulationTotals RoutedReplicas::final_totals() const {
-  SimulationTotals totals = totals_of(replicas_);
-  if (tiers_) totals.kv_tiers = tiers_->final_usage();
-  return totals;
+SimulationTotals RoutedReplicas::final_totals(Picoseconds /*now*/) {
+  return engines_.final_totals();
 }
 
 }  // namespace foretoken

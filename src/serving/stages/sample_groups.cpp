@@ -28,29 +28,14 @@ void join(RequestRecord& all, const RequestRecord& one) {
 
 }  // namespace
 
-SampleGroups::SampleGroups(const SampleSettings& settings, uint64_t seed, RequestSource& inner, RunObserver& observer)
-    : settings_(settings), inner_(&inner), observer_(&observer), lengths_(seed, "sample lengths") {
+SampleGroups::SampleGroups(const SampleSettings& settings, uint64_t seed, RequestEnds& source, RunObserver& observer)
+    : settings_(settings), source_(&source), observer_(&observer), lengths_(seed, "sample lengths") {
   ensure(settings.count >= 1, "a request has an output");
 }
 
-std::optional<Picoseconds> SampleGroups::next_arrival() {
-  return ready_.empty() ? inner_->next_arrival() : std::optional(ready_at_);
-}
-
-Request SampleGroups::next() {
-  if (ready_.empty()) {
-    const Picoseconds arrival = inner_->next_arrival().value_or(0);
-    split(inner_->next(), arrival);
-  }
-  Request sample = std::move(ready_.front());
-  ready_.pop_front();
-  return sample;
-}
-
-void SampleGroups::split(Request&& request, Picoseconds arrival) {
+void SampleGroups::accept(Request&& request, Picoseconds now) {
   describe_whole_prompt(request);
   const LengthRange range = range_around(request.output_tokens, settings_.spread, 1);
-  ready_at_ = arrival;
   groups_[request.id] = {};
   for (int64_t i = 0; i < settings_.count; ++i) {
     Request sample = request;
@@ -60,7 +45,7 @@ void SampleGroups::split(Request&& request, Picoseconds arrival) {
       sample.output_tokens =
           range.least + static_cast<int64_t>(lengths_.below(static_cast<uint64_t>(range.most - range.least + 1)));
     }
-    ready_.push_back(std::move(sample));
+    engines_->accept(std::move(sample), now);
   }
 }
 
@@ -87,7 +72,7 @@ void SampleGroups::sample_ended(int64_t id, Picoseconds when) {
   const bool completed = found->second.record.outcome == RequestOutcome::completed;
   const int64_t request = found->first;
   groups_.erase(found);
-  completed ? inner_->ended(request, when) : inner_->rejected(request, when);
+  completed ? source_->ended(request, when) : source_->rejected(request, when);
 }
 
 void SampleGroups::request_stepped(const RequestStep& own, const StepRecord& step) {

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
-#include <optional>
 
 #include "base/random.h"
+#include "serving/requests/event_loop.h"
 #include "serving/requests/request.h"
 
 namespace foretoken {
@@ -20,13 +19,14 @@ struct SampleSettings {
 // the samples are requests to one engine that find each other's prompt in its prefix cache: full blocks are shared, the
 // tokens behind them are computed by each. Their records become one: first token of the first, last token of the last,
 // all tokens; cached are those that the first sample found. A request fails where one of its samples does.
-class SampleGroups final : public RequestSource, public RunObserver {
+class SampleGroups final : public RequestTaker, public RequestEnds, public RunObserver {
  public:
-  SampleGroups(const SampleSettings& settings, uint64_t seed, RequestSource& inner, RunObserver& observer);
+  // `source` is told when requests end, `observer` what becomes of them.
+  SampleGroups(const SampleSettings& settings, uint64_t seed, RequestEnds& source, RunObserver& observer);
+  // Where samples go; before the first request.
+  void feed(RequestTaker& engines) { engines_ = &engines; }
 
-  std::optional<Picoseconds> next_arrival() override;
-  Request next() override;
-  void nothing_ends_before(Picoseconds when) override { inner_->nothing_ends_before(when); }
+  void accept(Request&& request, Picoseconds now) override;
   void ended(int64_t id, Picoseconds when) override { sample_ended(id, when); }
   void rejected(int64_t id, Picoseconds when) override { sample_ended(id, when); }
 
@@ -47,15 +47,13 @@ class SampleGroups final : public RequestSource, public RunObserver {
     int64_t told = 0;      // samples that the source was told of
   };
 
-  void split(Request&& request, Picoseconds arrival);
   void sample_ended(int64_t id, Picoseconds when);
 
   SampleSettings settings_;
-  RequestSource* inner_;
+  RequestEnds* source_;
+  RequestTaker* engines_ = nullptr;
   RunObserver* observer_;
   RandomStream lengths_;
-  std::deque<Request> ready_;        // samples of one request
-  Picoseconds ready_at_ = 0;         // when they arrive
   std::map<int64_t, Group> groups_;  // by request, while a sample of it runs
   int64_t completed_ = 0, rejected_ = 0;
 };

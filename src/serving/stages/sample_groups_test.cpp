@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "serving/load/prompt_blocks.h"
+#include "serving/simulation/routed_replicas.h"
 #include "serving/test_support.h"
 
 namespace foretoken::sample_groups_test {
@@ -38,7 +39,14 @@ TEST(SampleGroups, one_sample_is_the_plain_run) {
     RecordedRun plain, grouped;
     simulate(config(times, {}, 2), plain_source, plain);
     SampleGroups groups({.count = 1}, 0, inner, grouped);
-    simulate(config(times, {}, 2), groups, groups);
+    const SimulationConfig two = config(times, {}, 2);
+    RoutedReplicas engines(two, groups, groups);
+    groups.feed(engines);
+    RequestArrivals arrivals(inner, groups);
+    EventLoop loop;
+    engines.join(loop);
+    loop.add(arrivals);
+    loop.run();
     const std::vector<RequestRecord> before = plain.sorted(), after = grouped.sorted();
     ASSERT_EQ(before.size(), after.size());
     for (size_t i = 0; i < before.size(); ++i) {

@@ -1,4 +1,4 @@
-#include "serving/simulation/colocated_simulation.h"
+#include "serving/simulation/shared_device.h"
 
 #include <algorithm>
 #include <deque>
@@ -15,10 +15,10 @@
 namespace foretoken {
 namespace {
 
-class ColocatedSimulation {
+class SharedDevice final : public Site, private Component {
  public:
-  ColocatedSimulation(const SimulationConfig& config, RequestSource& source, RunObserver& observer)
-      : settings_(*config.colocation), run_(config), source_(&source) {
+  SharedDevice(const SimulationConfig& config, RequestEnds& ends, RunObserver& observer)
+      : Component(EventOrder::engines), settings_(*config.colocation), run_(config), ends_(&ends) {
     ensure(settings_.engines.size() == config.replicas.size() && !config.replicas.empty(), "every engine has a share");
     // Turns are taken step by step.
     const bool alone = config.replicas.size() == 1;
@@ -33,25 +33,27 @@ class ColocatedSimulation {
     }
   }
 
-  SimulationTotals run() {
-    while (true) {
-      const Picoseconds event = next_event();
-      source_->nothing_ends_before(event);
-      const Picoseconds arrival = source_->next_arrival().value_or(end_of_time);
-      if (std::min(arrival, event) == end_of_time) break;
-      // What arrives when a step ends is read with it.
-      if (arrival <= event) {
-        check_arrival(arrival, now_);
-        now_ = arrival;
-        take_arrival(source_->next());
-      } else {
-        ensure(event >= now_, "time never goes back");
-        now_ = event;
-        handle_event();
-      }
-      share_device();
+  void join(EventLoop& loop) override { loop.add(*this); }
+
+  void accept(Request&& request, Picoseconds now) override {
+    now_ = now;
+    take_arrival(std::move(request));
+    share_device();
+  }
+
+  SimulationTotals final_totals(Picoseconds /*now*/) override {
+    SimulationTotals sum;
+    for (Engine& engine : engines_) {
+      sum.add(engine.ended);
+      sum.add(engine.replica->totals());
+      engine.replica->check_ended();
+      engine.use.alone_s = engine.wall.alone_s;
+      engine.use.busy_s = engine.wall.busy_s;
+      sum.device_use.push_back(engine.use);
     }
-    return totals();
+    sum.end = last_end_;
+    ensure(!swaps_ || swaps_->waiting() == 0, "every request reached its model");
+    return sum;
   }
 
  private:
@@ -90,12 +92,18 @@ class ColocatedSimulation {
     DeviceUse use;
   };
 
-  Picoseconds next_event() const {
+  Picoseconds next_event(Picoseconds now) override {
     Picoseconds next = end_of_time;
     for (const Engine& engine : engines_) next = std::min({next, engine.next_step(), engine.next_through()});
     if (slices_) next = std::min(next, slices_->next_event());
-    if (swaps_) next = std::min(next, std::max(now_, swaps_->next_event()));
+    if (swaps_) next = std::min(next, std::max(now, swaps_->next_event()));
     return next;
+  }
+
+  void advance(Picoseconds now) override {
+    now_ = now;
+    handle_event();
+    share_device();
   }
 
   void take_arrival(Request&& request) {
@@ -153,7 +161,7 @@ class ColocatedSimulation {
     for (Replica::Ended ended : engine.replica->take_ended()) {
       ended.when = now_;
       if (ended.outcome == RequestOutcome::completed) last_end_ = now_;
-      ended.tell(*source_);
+      ended.tell(*ends_);
     }
   }
 
@@ -217,24 +225,9 @@ class ColocatedSimulation {
     for (Request& request : swaps_->take_ready()) enter(engines_[swaps_->awake()], std::move(request));
   }
 
-  SimulationTotals totals() {
-    SimulationTotals sum;
-    for (Engine& engine : engines_) {
-      sum.add(engine.ended);
-      sum.add(engine.replica->totals());
-      engine.replica->check_ended();
-      engine.use.alone_s = engine.wall.alone_s;
-      engine.use.busy_s = engine.wall.busy_s;
-      sum.device_use.push_back(engine.use);
-    }
-    sum.end = last_end_;
-    ensure(!swaps_ || swaps_->waiting() == 0, "every request reached its model");
-    return sum;
-  }
-
   const Colocation& settings_;
   SimulationConfig run_;
-  RequestSource* source_;
+  RequestEnds* ends_;
   std::deque<Engine> engines_;
   std::optional<TimeSlices> slices_;
   std::optional<ModelSwaps> swaps_;
@@ -245,8 +238,8 @@ class ColocatedSimulation {
 
 }  // namespace
 
-SimulationTotals simulate_colocated(const SimulationConfig& config, RequestSource& source, RunObserver& observer) {
-  return ColocatedSimulation(config, source, observer).run();
+std::unique_ptr<Site> make_shared_device(const SimulationConfig& config, RequestEnds& ends, RunObserver& observer) {
+  return std::make_unique<SharedDevice>(config, ends, observer);
 }
 
 }  // namespace foretoken

@@ -1,5 +1,5 @@
 // Laws of engines that share a device.
-#include "serving/simulation/colocated_simulation.h"
+#include "serving/simulation/shared_device.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 #include "serving/colocation/model_requests.h"
 #include "serving/test_support.h"
 
-namespace foretoken::colocated_simulation_test {
+namespace foretoken::shared_device_test {
 
 constexpr Sharing every_sharing[] = {Sharing::time_slicing, Sharing::mps, Sharing::mig, Sharing::swap};
 
@@ -236,4 +236,4 @@ TEST(Colocation, the_same_run_gives_the_same_answers) {
   }
 }
 
-}  // namespace foretoken::colocated_simulation_test
+}  // namespace foretoken::shared_device_test

@@ -1,4 +1,4 @@
-#include "serving/simulation/fleet_simulation.h"
+#include "serving/simulation/fleet_replicas.h"
 
 #include <algorithm>
 #include <deque>
@@ -6,23 +6,24 @@
 #include <utility>
 
 #include "base/error.h"
-#include "serving/requests/next_event.h"
+#include "serving/simulation/engines.h"
 #include "serving/simulation/fleet_control.h"
 #include "serving/simulation/placement.h"
-#include "serving/simulation/replica_set.h"
 
 namespace foretoken {
 namespace {
 
-class FleetSimulation final : public FleetListener {
+class FleetReplicas final : public Site, public Component, public EngineListener, public FleetListener {
  public:
-  FleetSimulation(const SimulationConfig& config, RequestSource& source, RunObserver& observer)
-      : fleet_(*config.fleet),
-        source_(&source),
-        events_(config.replicas.size()),
-        replicas_(make_replicas(config, observer)),
+  FleetReplicas(const SimulationConfig& config, RequestEnds& ends, RunObserver& observer)
+      : Component(EventOrder::travel),
+        fleet_(*config.fleet),
+        ends_(&ends),
+        engines_(config, *this),
+        replicas_(engines_.replicas()),
         rates_(config.replicas.size()),
         held_(fleet_.pools.size()) {
+    engines_.add_all(observer);
     for (const ReplicaConfig& replica : config.replicas) times_.push_back(replica.times);
     std::vector<Placement*> placements;
     size_t first = 0;
@@ -35,45 +36,68 @@ class FleetSimulation final : public FleetListener {
     control_.emplace(fleet_, config.seed, replicas_, std::move(placements), *this);
   }
 
-  SimulationTotals run() {
-    while (true) {
-      const Picoseconds event = events_.when();
-      const Picoseconds reached = travelling_.empty() ? end_of_time : travelling_.front().when;
-      const Picoseconds change = control_->next_change();
-      source_->nothing_ends_before(std::min({event, reached, change}));
-      const Picoseconds arrival = source_->next_arrival().value_or(end_of_time);
-      if (arrival == end_of_time && event == end_of_time && travelling_.empty() && !any_held()) break;
-      check_arrival(arrival, now_);
-      const Picoseconds next = std::min({arrival, event, reached, change});
-      ensure(next >= now_ && next < end_of_time, "time goes on while there is something to do");
-      now_ = next;
-      // What arrives when a step ends is read with it.
-      if (change == now_) {
-        control_->make_change(now_);
-      } else if (reached == now_) {
-        reach();
-      } else if (arrival == now_) {
-        take_arrival();
-      } else {
-        const size_t replica = events_.replica();
-        replicas_[replica].advance(now_);
-        note(replica);
-      }
-    }
-    SimulationTotals totals = totals_of(replicas_);
-    totals.fleet = control_->totals(now_);
+  void join(EventLoop& loop) override {
+    loop.add(*control_);
+    loop.add(*this);
+    loop.add(engines_);
+  }
+
+  void accept(Request&& request, Picoseconds now) override {
+    now_ = now;
+    control_->arrived(home_of(request), request);
+    send(std::move(request), true);
+  }
+
+  SimulationTotals final_totals(Picoseconds now) override {
+    SimulationTotals totals = engines_.final_totals();
+    totals.fleet = control_->totals(now);
     totals.fleet.retried = retried_;
     totals.fleet.lost_tokens = lost_tokens_;
     totals.fleet.remote = remote_;
     return totals;
   }
 
-  void began_to_serve(size_t replica) override {
+ private:
+  // Until a replica serves.
+  struct Held {
+    Request request;
+    bool is_new = true;  // else a replica had it that failed
+  };
+  // On its way to another region.
+  struct Travelling {
+    Picoseconds when = 0;
+    size_t pool = 0;
+    Request request;
+    bool is_new = true;
+  };
+
+  // Of requests between regions.
+  Picoseconds next_event(Picoseconds /*now*/) override {
+    return travelling_.empty() ? end_of_time : travelling_.front().when;
+  }
+  void advance(Picoseconds now) override {
+    now_ = now;
+    Travelling travelling = std::move(travelling_.front());
+    travelling_.pop_front();
+    place(std::move(travelling.request), travelling.pool, travelling.is_new);
+  }
+  bool waits_for_change() const override {
+    return std::any_of(held_.begin(), held_.end(), [](const std::deque<Held>& held) { return !held.empty(); });
+  }
+
+  void changed(size_t replica, Picoseconds now) override {
+    now_ = now;
+    note(replica);
+  }
+
+  void began_to_serve(size_t replica, Picoseconds now) override {
+    now_ = now;
     const size_t pool = control_->pool_of(replica);
     for (Held& held : std::exchange(held_[pool], {})) place(std::move(held.request), pool, held.is_new);
   }
 
-  void stopped(size_t replica, std::vector<Replica::Interrupted>&& interrupted) override {
+  void stopped(size_t replica, std::vector<Replica::Interrupted>&& interrupted, Picoseconds now) override {
+    now_ = now;
     rates_[replica] = {};
     for (Replica::Interrupted& one : interrupted) {
       lost_tokens_ += one.tokens_out;
@@ -90,30 +114,6 @@ class FleetSimulation final : public FleetListener {
 
   int64_t held(size_t pool) const override { return static_cast<int64_t>(held_[pool].size()); }
 
- private:
-  // Until a replica serves.
-  struct Held {
-    Request request;
-    bool is_new = true;  // else a replica had it that failed
-  };
-  // On its way to another region.
-  struct Travelling {
-    Picoseconds when = 0;
-    size_t pool = 0;
-    Request request;
-    bool is_new = true;
-  };
-
-  bool any_held() const {
-    return std::any_of(held_.begin(), held_.end(), [](const std::deque<Held>& held) { return !held.empty(); });
-  }
-
-  void take_arrival() {
-    Request request = source_->next();
-    control_->arrived(home_of(request), request);
-    send(std::move(request), true);
-  }
-
   size_t home_of(const Request& request) const {
     ensure(request.region >= 0 && static_cast<size_t>(request.region) < placements_.size(), "a request has a region");
     return static_cast<size_t>(request.region);
@@ -129,12 +129,6 @@ class FleetSimulation final : public FleetListener {
     ++remote_;
     const Picoseconds when = later(now_, fleet_.region_policy.round_trip);
     travelling_.push_back({.when = when, .pool = chosen, .request = std::move(request), .is_new = is_new});
-  }
-
-  void reach() {
-    Travelling travelling = std::move(travelling_.front());
-    travelling_.pop_front();
-    place(std::move(travelling.request), travelling.pool, travelling.is_new);
   }
 
   size_t choose_pool(size_t home) {
@@ -191,20 +185,19 @@ class FleetSimulation final : public FleetListener {
 
   // Takes up what changed at a replica.
   void note(size_t index) {
-    Replica& replica = replicas_[index];
-    events_.set(index, replica.next_event().value_or(end_of_time));
+    engines_.touch(index);
     placements_[control_->pool_of(index)].note(index);
-    for (const Replica::Ended& ended : replica.take_ended()) {
-      ended.tell(*source_);
+    for (const Replica::Ended& ended : replicas_[index].take_ended()) {
+      ended.tell(*ends_);
       if (ended.outcome == RequestOutcome::completed) rates_[index].ended(ended.when);
     }
     control_->settle(index, false, now_);
   }
 
   const FleetConfig& fleet_;
-  RequestSource* source_;
-  NextEvent events_;
-  std::deque<Replica> replicas_;
+  RequestEnds* ends_;
+  Engines engines_;
+  std::deque<Replica>& replicas_;        // of them
   std::vector<StepTimes*> times_;        // by replica
   std::vector<ServiceRate> rates_;       // by replica
   std::deque<Placement> placements_;     // by pool
@@ -217,8 +210,8 @@ class FleetSimulation final : public FleetListener {
 
 }  // namespace
 
-SimulationTotals simulate_fleet(const SimulationConfig& config, RequestSource& source, RunObserver& observer) {
-  return FleetSimulation(config, source, observer).run();
+std::unique_ptr<Site> make_fleet_replicas(const SimulationConfig& config, RequestEnds& ends, RunObserver& observer) {
+  return std::make_unique<FleetReplicas>(config, ends, observer);
 }
 
 }  // namespace foretoken

@@ -1,4 +1,4 @@
-#include "serving/simulation/disaggregated_simulation.h"
+#include "serving/simulation/separate_pools.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "serving/test_support.h"
 
-namespace foretoken::disaggregated_simulation_test {
+namespace foretoken::separate_pools_test {
 
 constexpr double bytes_per_token = 1e5;
 
@@ -198,4 +198,4 @@ TEST(Disaggregation, arrivals_that_go_back_in_time_are_an_error) {
   EXPECT_THROW(serve({}, {late, early}), InputError);
 }
 
-}  // namespace foretoken::disaggregated_simulation_test
+}  // namespace foretoken::separate_pools_test

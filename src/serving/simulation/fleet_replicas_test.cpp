@@ -1,13 +1,14 @@
 // Laws of fleets on any workload: requests end once, replicas keep to their limits, nothing changes where nothing does.
-#include "serving/simulation/fleet_simulation.h"
+#include "serving/simulation/fleet_replicas.h"
 
 #include <set>
 
 #include <gtest/gtest.h>
 
+#include "serving/stages/stage_list.h"
 #include "serving/test_support.h"
 
-namespace foretoken::fleet_simulation_test {
+namespace foretoken::fleet_replicas_test {
 
 SchedulerOptions small_engine() {
   return {.max_num_batched_tokens = 256, .max_num_seqs = 8, .num_gpu_blocks = 200};
@@ -171,6 +172,19 @@ TEST(Fleet, one_in_which_nothing_changes_is_the_plain_run) {
       EXPECT_DOUBLE_EQ(with.totals.fleet.gpu_seconds, 3 * 2 * to_seconds(with.totals.end).value());
     }
   }
+}
+
+TEST(Fleet, goes_on_while_requests_are_in_a_stage_before_it) {
+  LinearTimes times({});
+  StageList stages;
+  stages.add("search", 1, 1, fixed_stage(100));
+  FleetConfig fleet = fleet_of(2, 1);
+  fleet.scaling = {.kind = "reactive", .interval_s = 5, .target = 4};
+  SimulationConfig config = config_with(fleet, times, small_engine());
+  config.stages = stages.configs();
+  const SimulatedRun result = simulated(config, random_requests(1, 3, 10, 50, 10));
+  EXPECT_EQ(result.totals.completed, 3);
+  EXPECT_GT(result.totals.end, 300 * one_second) << "the last leaves the stage then";
 }
 
 TEST(Fleet, the_same_seed_gives_the_same_run) {
@@ -342,4 +356,4 @@ TEST(Fleet, refusing_those_predicted_late_bounds_the_wait_of_the_others) {
   EXPECT_GT(within(limited), limited.totals.completed / 2);
 }
 
-}  // namespace foretoken::fleet_simulation_test
+}  // namespace foretoken::fleet_replicas_test

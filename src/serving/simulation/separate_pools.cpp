@@ -1,4 +1,4 @@
-#include "serving/simulation/disaggregated_simulation.h"
+#include "serving/simulation/separate_pools.h"
 
 #include <algorithm>
 #include <deque>
@@ -8,11 +8,10 @@
 #include <utility>
 
 #include "base/error.h"
-#include "serving/requests/next_event.h"
+#include "serving/simulation/engines.h"
 #include "serving/simulation/fleet_control.h"
 #include "serving/simulation/kv_transfers.h"
 #include "serving/simulation/placement.h"
-#include "serving/simulation/replica.h"
 
 namespace foretoken {
 namespace {
@@ -34,26 +33,26 @@ class PrefillObserver final : public RunObserver {
   RunObserver* observer_;
 };
 
-class DisaggregatedSimulation final : public FleetListener {
+class SeparatePools final : public Site, public Component, public EngineListener, public FleetListener {
  public:
-  DisaggregatedSimulation(const SimulationConfig& config, RequestSource& source, RunObserver& observer)
-      : settings_(*config.disaggregation),
-        source_(&source),
+  SeparatePools(const SimulationConfig& config, RequestEnds& ends, RunObserver& observer)
+      : Component(EventOrder::transfers),
+        settings_(*config.disaggregation),
+        ends_(&ends),
         observer_(&observer),
         prefill_observer_(observer),
         prefill_count_(settings_.prefill_replicas),
-        tiers_(config.kv_tiers ? std::make_optional<KvTiers>(*config.kv_tiers) : std::nullopt),
-        events_(config.replicas.size()),
+        engines_(config, *this),
+        replicas_(engines_.replicas()),
         transfers_(settings_.ports),
         queues_(config.replicas.size()) {
     ensure(prefill_count_ > 0 && prefill_count_ < config.replicas.size(), "both pools have a replica");
     ensure(settings_.ports.size() == config.replicas.size(), "every replica has a port");
     for (size_t i = 0; i < config.replicas.size(); ++i) {
-      RunObserver& told = i < prefill_count_ ? static_cast<RunObserver&>(prefill_observer_) : observer;
+      const bool prefills = i < prefill_count_;
       ReplicaConfig replica = config.replicas[i];
-      replica.keeps_cache = i < prefill_count_;
-      KvTiers* tiers = tiers_ && i < prefill_count_ ? &*tiers_ : nullptr;
-      replicas_.emplace_back(static_cast<int32_t>(i), replica, config, told, tiers);
+      replica.keeps_cache = prefills;
+      engines_.add(replica, prefills ? static_cast<RunObserver&>(prefill_observer_) : observer, prefills);
     }
     prefill_.emplace(router_kind(config.router).make(config.seed), replicas_, 0, prefill_count_);
     decode_.emplace(router_kind(settings_.decode_router).make(config.seed + 1), replicas_, prefill_count_,
@@ -63,68 +62,14 @@ class DisaggregatedSimulation final : public FleetListener {
     }
   }
 
-  SimulationTotals run() {
-    while (true) {
-      const Picoseconds event = events_.when();
-      source_->nothing_ends_before(event);
-      const Picoseconds arrival = source_->next_arrival().value_or(end_of_time);
-      check_arrival(arrival, now_);
-      if (std::min(arrival, event) == end_of_time && transfers_.left() == 0) break;
-      const Picoseconds change = control_ ? control_->next_change() : end_of_time;
-      const Picoseconds next = std::min({arrival, event, change});
-      if (transfers_.left() > 0) {
-        // Copied: what follows may start others.
-        const std::span<const JobNumber> ended = transfers_.advance(next);
-        if (const std::vector<JobNumber> done(ended.begin(), ended.end()); !done.empty()) {
-          advance_to(transfers_.now());
-          for (const JobNumber job : done) receive(job);
-          continue;
-        }
-      }
-      advance_to(next);
-      if (change == next) {
-        control_->make_change(now_);
-      } else if (arrival <= event) {
-        take_arrival();
-      } else {
-        const size_t replica = events_.replica();
-        replicas_[replica].advance(now_);
-        note(replica);
-      }
-    }
-    return totals();
+  void join(EventLoop& loop) override {
+    loop.add(*this);
+    if (control_) loop.add(*control_);
+    loop.add(engines_);
   }
 
-  void began_to_serve(size_t /*replica*/) override {}
-  void stopped(size_t replica, std::vector<Replica::Interrupted>&& interrupted) override {
-    ensure(interrupted.empty(), "workers of pools stop when they have nothing left");
-    note(replica);
-  }
-  int64_t held(size_t pool) const override {
-    int64_t count = 0;
-    if (pool == decode_pool) {
-      for (const std::deque<int64_t>& queue : queues_) count += static_cast<int64_t>(queue.size());
-    }
-    return count;
-  }
-
- private:
-  static constexpr size_t prefill_pool = 0, decode_pool = 1;  // of a fleet
-
-  // A request whose prompt is computed, on its way to a decode worker.
-  struct Handover {
-    Request request;
-    RequestRecord record;  // of its prompt
-    size_t decoder = 0;
-  };
-
-  void advance_to(Picoseconds when) {
-    ensure(when >= now_, "time never goes back");
-    now_ = when;
-  }
-
-  void take_arrival() {
-    Request request = source_->next();
+  void accept(Request&& request, Picoseconds now) override {
+    now_ = now;
     Request prompt = request;
     prompt.output_tokens = std::min<int64_t>(1, request.output_tokens);
     const size_t chosen = prefill_->choose(prompt);
@@ -138,13 +83,72 @@ class DisaggregatedSimulation final : public FleetListener {
                                 .output_tokens = request.output_tokens,
                                 .arrival = request.arrival});
       ++rejected_;
-      source_->rejected(request.id, now_);
+      ends_->rejected(request.id, now_);
       return;
     }
     if (control_) control_->arrived(prefill_pool, request);
     on_the_way_.emplace(request.id, Handover{.request = std::move(request)});
     replicas_[chosen].arrive(std::move(prompt), now_);
     note(chosen);
+  }
+
+  SimulationTotals final_totals(Picoseconds now) override {
+    ensure(on_the_way_.empty(), "every prompt that was computed has reached a decode worker");
+    SimulationTotals sum;
+    sum.rejected = rejected_;
+    sum.kv_tiers = engines_.kv_tier_usage();
+    for (size_t i = 0; i < replicas_.size(); ++i) {
+      const SimulationTotals& part = replicas_[i].totals();
+      if (i >= prefill_count_) {  // their records go on from those of the prompts
+        sum.completed += part.completed;
+        sum.preemptions += part.preemptions;
+      }
+      sum.steps += part.steps;
+      sum.decisions += part.decisions;
+      sum.end = std::max(sum.end, part.end);
+      const ReplicaLoad load = replicas_[i].load();
+      ensure(load.outstanding == 0 && load.waiting == 0, "every request that came in has ended");
+      ensure(load.blocks_used == 0, "an engine without requests holds no blocks");
+    }
+    if (control_) sum.fleet = control_->totals(now);
+    return sum;
+  }
+
+ private:
+  static constexpr size_t prefill_pool = 0, decode_pool = 1;  // of a fleet
+
+  // A request whose prompt is computed, on its way to a decode worker.
+  struct Handover {
+    Request request;
+    RequestRecord record;  // of its prompt
+    size_t decoder = 0;
+  };
+
+  // Of transfers.
+  Picoseconds next_event(Picoseconds /*now*/) override { return transfers_.next_event(); }
+  void advance(Picoseconds now) override {
+    now_ = now;
+    const std::span<const JobNumber> ended = transfers_.advance(now);
+    // Copied: what follows may start others.
+    for (const JobNumber job : std::vector<JobNumber>(ended.begin(), ended.end())) receive(job);
+  }
+
+  void changed(size_t replica, Picoseconds now) override {
+    now_ = now;
+    note(replica);
+  }
+  void began_to_serve(size_t /*replica*/, Picoseconds /*now*/) override {}
+  void stopped(size_t replica, std::vector<Replica::Interrupted>&& interrupted, Picoseconds now) override {
+    ensure(interrupted.empty(), "workers of pools stop when they have nothing left");
+    now_ = now;
+    note(replica);
+  }
+  int64_t held(size_t pool) const override {
+    int64_t count = 0;
+    if (pool == decode_pool) {
+      for (const std::deque<int64_t>& queue : queues_) count += static_cast<int64_t>(queue.size());
+    }
+    return count;
   }
 
   // Why a request cannot be served: by this prefill worker, or by any decode worker.
@@ -160,12 +164,11 @@ class DisaggregatedSimulation final : public FleetListener {
 
   // Takes up what changed at a replica.
   void note(size_t index) {
-    Replica& replica = replicas_[index];
-    events_.set(index, replica.next_event().value_or(end_of_time));
+    engines_.touch(index);
     placement_of(index).note(index);
-    const std::vector<Replica::Ended> ended = replica.take_ended();
+    const std::vector<Replica::Ended> ended = replicas_[index].take_ended();
     if (index >= prefill_count_) {
-      for (const Replica::Ended& one : ended) one.tell(*source_);
+      for (const Replica::Ended& one : ended) one.tell(*ends_);
       reserve_waiting(index);
     } else {
       for (const RequestRecord& record : std::exchange(prefill_observer_.ended, {})) hand_over(record);
@@ -190,7 +193,7 @@ class DisaggregatedSimulation final : public FleetListener {
     while (!queue.empty()) {
       Handover& handover = on_the_way_.at(queue.front());
       const std::optional<int64_t> missing = replicas_[decoder].expect(handover.request, handover.record, now_);
-      events_.set(decoder, replicas_[decoder].next_event().value_or(end_of_time));
+      engines_.touch(decoder);
       if (!missing) return;
       queue.pop_front();
       decode_->note(decoder);
@@ -226,37 +229,14 @@ class DisaggregatedSimulation final : public FleetListener {
     note(decoder);
   }
 
-  SimulationTotals totals() const {
-    ensure(on_the_way_.empty(), "every prompt that was computed has reached a decode worker");
-    SimulationTotals sum;
-    sum.rejected = rejected_;
-    if (tiers_) sum.kv_tiers = tiers_->final_usage();
-    for (size_t i = 0; i < replicas_.size(); ++i) {
-      const SimulationTotals& part = replicas_[i].totals();
-      if (i >= prefill_count_) {  // their records go on from those of the prompts
-        sum.completed += part.completed;
-        sum.preemptions += part.preemptions;
-      }
-      sum.steps += part.steps;
-      sum.decisions += part.decisions;
-      sum.end = std::max(sum.end, part.end);
-      const ReplicaLoad load = replicas_[i].load();
-      ensure(load.outstanding == 0 && load.waiting == 0, "every request that came in has ended");
-      ensure(load.blocks_used == 0, "an engine without requests holds no blocks");
-    }
-    if (control_) sum.fleet = control_->totals(now_);
-    return sum;
-  }
-
   const Disaggregation& settings_;
-  RequestSource* source_;
+  RequestEnds* ends_;
   RunObserver* observer_;
   PrefillObserver prefill_observer_;
   size_t prefill_count_;
-  std::optional<KvTiers> tiers_;
-  NextEvent events_;
+  Engines engines_;
+  std::deque<Replica>& replicas_;  // of them, prefill workers first
   KvTransfers transfers_;
-  std::deque<Replica> replicas_;               // prefill workers first
   std::optional<Placement> prefill_, decode_;  // over these
   std::optional<FleetControl> control_;        // where workers come and go
   std::vector<std::deque<int64_t>> queues_;    // by decode worker: requests that wait for blocks there
@@ -268,8 +248,8 @@ class DisaggregatedSimulation final : public FleetListener {
 
 }  // namespace
 
-SimulationTotals simulate_disaggregated(const SimulationConfig& config, RequestSource& source, RunObserver& observer) {
-  return DisaggregatedSimulation(config, source, observer).run();
+std::unique_ptr<Site> make_separate_pools(const SimulationConfig& config, RequestEnds& ends, RunObserver& observer) {
+  return std::make_unique<SeparatePools>(config, ends, observer);
 }
 
 }  // namespace foretoken
