@@ -84,19 +84,19 @@ std::vector<CorrelationSample> with_width(std::span<const CorrelationSample> sam
 
 }  // namespace
 
-CorrelationSample correlation_sample(const ScoredStep& step) {
+CorrelationSample correlation_sample(const StepEstimate& step, double measured_ms, double measured_kernel_ms) {
   CorrelationSample sample;
   double predicted = 0, gaps = 0;
-  for (const StageEstimate& stage : step.predicted->stages) {
+  for (const StageEstimate& stage : step.stages) {
     predicted += stage.kernels.value;
     gaps += stage.time.seconds - stage.time.kernels - stage.time.communication;
   }
-  const bool profiled = step.measured_kernel_ms > 0 && step.predicted->dispatch == Dispatch::eager;
-  const double measured = profiled ? step.measured_kernel_ms * 1e-3 : step.measured_ms * 1e-3 - gaps;
+  const bool profiled = measured_kernel_ms > 0 && step.dispatch == Dispatch::eager;
+  const double measured = profiled ? measured_kernel_ms * 1e-3 : measured_ms * 1e-3 - gaps;
   sample.error = std::abs(measured - predicted);
   const ErrorCorrelations unused;
   KernelSum sum(unused);
-  for (const StageEstimate& stage : step.predicted->stages) {
+  for (const StageEstimate& stage : step.stages) {
     for (const TimedLaunch& timed : stage.launches) {
       sum.add(timed.seconds, error_form(timed.launch.shape, timed.launch.variant));
     }

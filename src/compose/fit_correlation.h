@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compose/validate_steps.h"
+#include "compose/step_estimate.h"
 #include "kernel/error_correlation.h"
 
 namespace foretoken {
@@ -22,7 +22,8 @@ struct CorrelationSample {
 
 // The kernels' sum that was measured: the profiler's where the host launched them, whose own time varies; else the step
 // less the gaps predicted for it (a profiler stretches the kernels of a graph).
-CorrelationSample correlation_sample(const ScoredStep& step);
+// `measured_kernel_ms`: 0 = not given.
+CorrelationSample correlation_sample(const StepEstimate& predicted, double measured_ms, double measured_kernel_ms);
 
 struct CorrelationFit {
   ErrorCorrelations correlations;

@@ -121,6 +121,7 @@ void check_agrees_with_name(const std::string& flag, Scheme asked, const Model& 
 Model open_model(const Library& library, const ModelSpec& spec, const std::optional<Device>& on,
                  const ParallelPlan& plan) {
   Model result = library.models().model(spec.model);
+  if (spec.dtype) result.dtype = *spec.dtype;
   if (!spec.quantization.empty()) result = quantized(std::move(result), spec.quantization);
   if (on) {
     if (!spec.quantization.empty()) {

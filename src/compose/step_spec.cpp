@@ -1,22 +1,60 @@
 #include "compose/step_spec.h"
 
+#include <utility>
+
+#include <fmt/format.h>
+
 #include "compose/serving_engine.h"
 #include "library/library.h"
 
 namespace foretoken {
 
-StepPrediction predict_step(const Library& library, const StepSpec& spec) {
-  Model model = open_model(library, spec.model, library.hardware().device(spec.device), spec.plan);
+StepPredictor::StepPredictor(const Library& library, DeviceModelMaker models)
+    : library_(library), make_models_(std::move(models)), hardware_(library.hardware()), stacks_(stacks_of(library)) {}
+
+const Model& StepPredictor::model_of(const StepSpec& spec) {
+  const ModelSpec& asked = spec.model;
+  const std::string key = fmt::format("{} | {} | {} | {} | {} | {} | {}", asked.model, asked.quantization,
+                                      asked.dtype ? dtype_name(*asked.dtype) : "", asked.expert_popularity,
+                                      asked.redundant_experts, spec.device, spec.plan.expert);
+  const auto known = models_.find(key);
+  if (known != models_.end()) return known->second;
+  return models_.emplace(key, open_model(library_, asked, hardware_.device(spec.device), spec.plan)).first->second;
+}
+
+const DeviceModels& StepPredictor::models_of(const StepSpec& spec) {
+  const bool has_peers = rank_count(spec.plan) > 1;
+  const std::string key = fmt::format("{} | {} | {}", spec.device, tier_name(spec.tier), has_peers);
+  const auto known = devices_.find(key);
+  if (known != devices_.end()) return known->second;
+  // A user's own device is found by the file that was named.
+  DeviceModels models = make_models_ ? make_models_(hardware_.device(spec.device), spec.plan)
+                                     : library_.device_models(spec.device, spec.plan, spec.tier);
+  return devices_.emplace(key, std::move(models)).first->second;
+}
+
+const Stack& StepPredictor::stack_named(const std::string& name) {
+  const auto known = stacks_by_name_.find(name);
+  return known != stacks_by_name_.end() ? known->second
+                                        : stacks_by_name_.emplace(name, stacks_.stack(name)).first->second;
+}
+
+StepPrediction StepPredictor::predict(const StepSpec& spec) {
+  const Model& model = model_of(spec);
   StepRequest request = spec.request;
   request.kv_dtype = kv_cache_dtype(spec.model, model);
   const std::string usual = request.phase == StepPhase::train ? "fused" : "vllm";
-  Stack stack = stacks_of(library).stack(spec.stack.empty() ? usual : spec.stack);
-  DeviceModels models = library.device_models(spec.device, spec.plan, spec.tier);
+  const Stack& stack = stack_named(spec.stack.empty() ? usual : spec.stack);
+  const DeviceModels& models = models_of(spec);
   if (!spec.stack.empty()) check_engine_runs_on("--stack", spec.stack, models.kernels.device());
   StepEstimate step = estimate_step(
       model, request, spec.plan, models.kernels, stack,
       {.dispatch = spec.dispatch, .host_factor = spec.host_factor, .collectives = models.collectives.get()});
-  return {.model = std::move(model), .models = std::move(models), .stack = std::move(stack), .step = std::move(step)};
+  return {.model = model, .models = models, .stack = stack, .step = std::move(step)};
+}
+
+StepPrediction predict_step(const Library& library, const StepSpec& spec) {
+  return StepPredictor(library).predict(spec);
 }
 
 }  // namespace foretoken

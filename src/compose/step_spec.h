@@ -1,12 +1,14 @@
 // One step of a model, asked in names: what is opened from the library, and what comes out.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
 #include "compose/model_spec.h"
 #include "compose/stack.h"
 #include "compose/step_estimate.h"
+#include "hardware/catalogue.h"
 #include "library/device_models.h"
 
 namespace foretoken {
@@ -31,7 +33,30 @@ struct StepPrediction {
   const Device& device() const { return models.kernels.device(); }
 };
 
-// InputError names what is unknown or does not go together.
+// Answers one question after the other; models, devices and stacks that several name are opened once. One for each
+// thread.
+class StepPredictor {
+ public:
+  // Of the library, which outlives it. `models`: in place of the library's own predictors of a device.
+  explicit StepPredictor(const Library& library, DeviceModelMaker models = {});
+
+  // InputError names what is unknown or does not go together.
+  StepPrediction predict(const StepSpec& spec);
+
+ private:
+  const Model& model_of(const StepSpec& spec);
+  const DeviceModels& models_of(const StepSpec& spec);
+  const Stack& stack_named(const std::string& name);
+
+  const Library& library_;
+  DeviceModelMaker make_models_;
+  HardwareCatalogue hardware_;
+  StackCatalogue stacks_;
+  std::map<std::string, Model> models_;          // by all that a spec says of one
+  std::map<std::string, DeviceModels> devices_;  // by device, tier, and whether it has peers
+  std::map<std::string, Stack> stacks_by_name_;
+};
+
 StepPrediction predict_step(const Library& library, const StepSpec& spec);
 
 }  // namespace foretoken

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "network/astra_compatible/validate_astra.h"
 #include "network/calibration/fit_communication.h"
-#include "network/calibration/validate_communication.h"
+#include "validate/collectives/validate_communication.h"
 
 namespace foretoken {
 

@@ -5,10 +5,10 @@
 
 #include "accelerator/validate/validate_accelerator.h"
 #include "base/json.h"
-#include "compose/validate_steps.h"
 #include "kernel/validate.h"
-#include "serving/validate/validate_serving.h"
-#include "training/validate/validate_training.h"
+#include "validate/serving/validate_serving.h"
+#include "validate/steps/validate_steps.h"
+#include "validate/training/validate_training.h"
 
 namespace foretoken {
 

@@ -2,25 +2,35 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "serving/engine/engine_builder.h"
 #include "serving/engine/engine_spec.h"
+#include "serving/engine/kv_pools.h"
 #include "serving/load/load_spec.h"
 #include "serving/results/priority_metrics.h"
 #include "serving/serving_run.h"
 
 namespace foretoken {
 
+// Engines that compute prompts; those of the run then decode.
+struct PrefillPool {
+  EngineSpec engine;
+  KvTransfer transfer = {};
+};
+
 struct DeploymentSpec {
   std::vector<EngineSpec> other_engines = {};  // that serve the same model beside the first
+  std::optional<PrefillPool> prefill = {};     // nothing = engines compute whole requests
   std::string router = {};                     // empty = the engine's own
   uint64_t seed = 0;
   LatencyGoals goals = {};
   std::vector<double> percentiles = {99};
-  bool step_bounds = true;  // also run at both ends of the step times' intervals
-  int64_t more_seeds = 0;   // also run with so many other seeds
+  StepBound bound = StepBound::value;  // of the step times' intervals, for all steps of the run itself
+  bool step_bounds = true;             // also run at both ends
+  int64_t more_seeds = 0;              // also run with so many other seeds
   Tier tier = Tier::best;
 };
 
@@ -35,5 +45,9 @@ struct ServingPrediction {
 // EngineDoesNotFit where an engine would not start; InputError names what is unknown or does not go together.
 ServingPrediction simulate_serving(const Library& library, const EngineSpec& engine, const LoadSpec& load,
                                    const DeploymentSpec& deployment = {});
+// The same with engines of this builder, which keeps step times from one call to the next: the deployment's tier is the
+// builder's business. `observers` see the run itself; not owned.
+ServingPrediction simulate_serving(EngineBuilder& builder, const EngineSpec& engine, const LoadSpec& load,
+                                   const DeploymentSpec& deployment, const std::vector<RunObserver*>& observers = {});
 
 }  // namespace foretoken

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "hardware/catalogue.h"
 #include "training/decoder_sizes.h"
-#include "training/validate/run_row.h"
+#include "training/runs/run_row.h"
 
 namespace foretoken::flop_conventions_test {
 

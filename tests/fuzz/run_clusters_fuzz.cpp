@@ -1,7 +1,7 @@
 // Any bytes are either clusters of published training runs, or an InputError.
 #include "base/error.h"
 #include "fuzz.h"
-#include "training/validate/training_case.h"
+#include "training/runs/training_case.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace foretoken;

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "fuzz.h"
-#include "serving/validate/serving_case.h"
+#include "validate/serving/serving_case.h"
 
 namespace {
 
@@ -17,8 +17,10 @@ void check(const ServingCase& point) {
               point.pool.plan.expert >= 1,
           "somebody serves");
   promise(point.drafts >= 0 && point.drafts <= 64, "drafts are few");
-  promise(point.input.least >= 1 && point.input.least <= point.input.most, "prompts have tokens");
-  promise(point.output.least >= 1 && point.output.least <= point.output.most, "outputs have tokens");
+  const LengthRange input = point.load.input_range.value_or(LengthRange{});
+  const LengthRange output = point.load.output_range.value_or(LengthRange{});
+  promise(input.least >= 1 && input.least <= input.most, "prompts have tokens");
+  promise(output.least >= 1 && output.least <= output.most, "outputs have tokens");
   promise(!point.measured.empty(), "there is something to compare with");
   for (const MeasuredValue& measured : point.measured) promise(measured.value > 0, "what was measured took time");
 }
@@ -26,8 +28,9 @@ void check(const ServingCase& point) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
   try {
-    ServingCaseReader reader(CsvReader::from_text(std::string(as_text(data, size)), "input"));
+    ServingCaseReader reader(CsvReader::from_text(std::string(as_text(data, size)), "input"), hardware);
     while (reader.next()) {
       std::string why;
       if (const auto point = reader.read(why)) {

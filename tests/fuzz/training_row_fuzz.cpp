@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "fuzz.h"
-#include "training/validate/run_row.h"
+#include "training/runs/run_row.h"
 
 namespace {
 

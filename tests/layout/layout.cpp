@@ -19,9 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Top to bottom: a folder may use only folders before it.
-constexpr std::array<std::string_view, 13> pipeline = {"base",    "hardware", "model",   "kernel",   "accelerator",
+constexpr std::array<std::string_view, 14> pipeline = {"base",    "hardware", "model",   "kernel",   "accelerator",
                                                        "network", "library",  "compose", "training", "serving",
-                                                       "plan",    "report",   "app"};
+                                                       "plan",    "validate", "report",  "app"};
 constexpr std::array<std::string_view, 5> heavy_headers = {"CLI/", "Eigen/", "nlohmann/", "pybind11/", "yaml-cpp/"};
 constexpr int most_readme_lines = 15;
 

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "network/calibration/fit_communication.h"
-#include "network/calibration/validate_communication.h"
+#include "validate/collectives/validate_communication.h"
 
 namespace foretoken::collectives_test {
 

@@ -5,10 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include "compose/validate_steps.h"
 #include "kernel/fit/fit_campaign.h"
 #include "kernel/learned.h"
 #include "kernel/validate.h"
+#include "library/library.h"
+#include "validate/steps/validate_steps.h"
 
 namespace foretoken::neusight_test {
 
@@ -63,15 +64,13 @@ TEST_F(ForeignOperatorsTestNeedsData, nodes_of_traced_models_on_v100_are_closer_
 // training. No fit of a kernel has seen these rows.
 TEST_F(ForeignOperatorsTestNeedsData, whole_models_are_closer_than_neusights_on_nvidia_and_on_amd) {
   std::map<std::string, std::vector<PredictedRow>> rows;
-  validate_steps(
-      {.data = data / "neusight" / "end_to_end.csv", .stacks = {"hf-eager-math"}}, hardware,
-      ModelCatalogue(FORETOKEN_SOURCE_DIR "/data/models"), StackCatalogue(FORETOKEN_SOURCE_DIR "/data/stacks"),
-      [this](const Device& device) { return predictor(device, Caches::cold); }, {},
-      [&](const ScoredStep& step) {
-        const bool trains = step.predicted->request.phase == StepPhase::train;
-        const std::string kind = step.device.starts_with("AMD") ? trains ? "AMD training" : "AMD inference" : "NVIDIA";
-        rows[kind].push_back(in_milliseconds(step.measured_ms, step.predicted->seconds));
-      });
+  validate_steps({.data = data / "neusight" / "end_to_end.csv", .stacks = {"hf-eager-math"}},
+                 Library(FORETOKEN_SOURCE_DIR "/data"), [&](const ScoredStep& step) {
+                   const bool trains = step.predicted->request.phase == StepPhase::train;
+                   const std::string kind =
+                       step.device.starts_with("AMD") ? trains ? "AMD training" : "AMD inference" : "NVIDIA";
+                   rows[kind].push_back(in_milliseconds(step.measured_ms, step.predicted->seconds));
+                 });
   const std::map<std::string, double> limits = {{"NVIDIA", 7.5}, {"AMD inference", 10.8}, {"AMD training", 15.6}};
   for (const auto& [kind, limit] : limits) {
     ASSERT_GT(rows[kind].size(), 5u) << kind;

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "library/library.h"
-#include "serving/validate/validate_serving.h"
+#include "validate/serving/validate_serving.h"
 
 namespace foretoken::serving_test {
 
@@ -13,13 +13,11 @@ TEST(PublishedServingNeedsData, vllm_on_hopper_and_blackwell_with_known_options)
   const char* folder = std::getenv("FORETOKEN_DATA");
   if (folder == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
   const Library library(FORETOKEN_SOURCE_DIR "/data");
-  const Validation validation = validate_serving(
-      {.data = std::filesystem::path(folder) / "serving" / "cases.csv.gz",
-       .tiers = {"B"},
-       .engines = {"vllm"},
-       .kinds = {"dense"}},
-      library.hardware(), library.models(), stacks_of(library),
-      [&](const Device& device, const ParallelPlan& plan) { return library.device_models(device.name, plan); });
+  const Validation validation = validate_serving({.data = std::filesystem::path(folder) / "serving" / "cases.csv.gz",
+                                                  .tiers = {"B"},
+                                                  .engines = {"vllm"},
+                                                  .kinds = {"dense"}},
+                                                 library, serving_facts(library));
   ASSERT_EQ(validation.groups.size(), 2U);
   for (const ValidationGroup& group : validation.groups) {
     EXPECT_GE(group.errors.n, 100U) << group.name;

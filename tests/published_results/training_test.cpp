@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "library/library.h"
-#include "training/validate/validate_training.h"
+#include "validate/training/validate_training.h"
 
 namespace foretoken::training_test {
 

@@ -1,10 +1,6 @@
 #include "app/cli/pool_flags.h"
 
-#include <fmt/format.h>
-
 #include "base/error.h"
-#include "model/weights.h"
-#include "serving/engine/engine_setup.h"
 #include "serving/scheduling/router.h"
 
 namespace foretoken {
@@ -32,34 +28,15 @@ bool PoolFlags::given() const {
   return !prefill.empty();
 }
 
-BytesPerSecond PoolFlags::device_bandwidth(const Device& device, int64_t all_devices, const Library& library) const {
-  if (bandwidth_gb_s > 0) return BytesPerSecond(bandwidth_gb_s * 1e9);
-  if (const std::optional<Node> node = library.hardware().node_with(device)) {
-    if (const auto bandwidth = transfer_bandwidth_per_device(*node, all_devices)) return *bandwidth;
-  }
-  throw InputError({.source = "--kv-transfer-bandwidth",
-                    .expected = fmt::format("GB/s out of each device: the network of {} is not known", device.name)});
-}
-
 Disaggregation PoolFlags::disaggregation(const ReplicaGroup& prefill_pool, const ReplicaGroup& decode_pool,
                                          const std::string& engine, const Library& library) const {
-  const FirstToken chosen = first_token == "transfer" ? FirstToken::transfer : FirstToken::decode;
-  int64_t devices = 0;
-  for (const ReplicaGroup* pool : {&prefill_pool, &decode_pool})
-    devices += pool->count * summary_of(*pool).devices_each;
-  const auto kv_pool = [&](const ReplicaGroup& pool) {
-    return KvPool{.replicas = pool.count,
-                  .devices = pool.cache_devices(),
-                  .device_bandwidth = device_bandwidth(pool.models.kernels.device(), devices, library)};
-  };
-  Disaggregation result =
-      disaggregation_between(kv_pool(prefill_pool), kv_pool(decode_pool), Seconds(latency_us * 1e-6));
-  const Model& model = decode_pool.model;
-  result.decode_router = decode_router;
-  result.kv_bytes_per_token = kv_bytes_per_token(model, decode_pool.kv_dtype).value();
-  result.first_token = first_token == "engine" ? usual_first_token(engine) : chosen;
-  result.overlapped_layers = by_layer ? static_cast<int64_t>(model.layers.size()) : 0;
-  return result;
+  KvTransfer transfer{.decode_router = decode_router, .latency = Seconds(latency_us * 1e-6), .by_layer = by_layer};
+  if (bandwidth_gb_s > 0) transfer.device_bandwidth = BytesPerSecond(bandwidth_gb_s * 1e9);
+  if (first_token != "engine") {
+    transfer.first_token = first_token == "transfer" ? FirstToken::transfer : FirstToken::decode;
+  }
+  return disaggregation_of(prefill_pool, decode_pool, engine, transfer,
+                           [&](const Device& device) { return library.hardware().node_with(device); });
 }
 
 }  // namespace foretoken

@@ -6,7 +6,7 @@
 #include "app/cli/options.h"
 #include "app/cli/replica_flags.h"
 #include "library/library.h"
-#include "serving/simulation/disaggregation.h"
+#include "serving/engine/kv_pools.h"
 
 namespace foretoken {
 
@@ -22,9 +22,6 @@ struct PoolFlags {
   // How caches move from one pool to the other. InputError where the bandwidth is neither given nor known.
   Disaggregation disaggregation(const ReplicaGroup& prefill_pool, const ReplicaGroup& decode_pool,
                                 const std::string& engine, const Library& library) const;
-
- private:
-  BytesPerSecond device_bandwidth(const Device& device, int64_t all_devices, const Library& library) const;
 };
 
 }  // namespace foretoken

@@ -123,7 +123,8 @@ ServingFacts serving_facts(const Library& library, Tier tier) {
   return {.device_models = [&library, tier](
                                const Device& device,
                                const ParallelPlan& plan) { return library.device_models(device.name, plan, tier); },
-          .stack = [stacks = stacks_of(library)](std::string_view name) { return stacks.stack(std::string(name)); }};
+          .stack = [stacks = stacks_of(library)](std::string_view name) { return stacks.stack(std::string(name)); },
+          .node = [hardware = library.hardware()](const Device& device) { return hardware.node_with(device); }};
 }
 
 EngineBuilder::EngineBuilder(ServingFacts facts) : facts_(std::move(facts)) {}

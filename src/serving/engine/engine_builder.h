@@ -13,6 +13,7 @@
 
 #include "compose/serving_memory.h"
 #include "compose/stack.h"
+#include "hardware/node.h"
 #include "library/device_models.h"
 #include "serving/engine/draft_engine.h"
 #include "serving/engine/engine_spec.h"
@@ -29,6 +30,7 @@ class Library;
 struct ServingFacts {
   DeviceModelMaker device_models;
   std::function<Stack(std::string_view name)> stack;
+  std::function<std::optional<Node>(const Device&)> node = {};  // what a device usually sits in
 };
 // Of the library, which outlives them.
 ServingFacts serving_facts(const Library& library, Tier tier = Tier::best);
@@ -71,6 +73,7 @@ class EngineBuilder {
 
   // EngineDoesNotFit where it would not start; InputError for what an engine would refuse.
   ReplicaGroup build(const EngineSpec& spec);
+  const ServingFacts& facts() const { return facts_; }
 
  private:
   struct Family;

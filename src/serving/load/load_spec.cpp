@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "serving/load/closed_loop.h"
+#include "serving/load/listed_source.h"
 #include "serving/load/priorities.h"
 #include "serving/load/synthetic.h"
 #include "serving/load/trace.h"
@@ -23,15 +24,19 @@ std::unique_ptr<LengthSource> make_lengths(const LoadSpec& spec, const std::vect
                                            uint64_t seed) {
   if (!observed.empty()) return observed_lengths(observed, seed);
   if (spec.dataset == Dataset::lognormal) {
-    return lognormal_lengths({.mean = static_cast<double>(spec.input_len), .sigma = spec.lognormal_sigma},
-                             {.mean = static_cast<double>(spec.output_len), .sigma = spec.lognormal_sigma}, seed);
+    const auto law = [&](int64_t mean) {
+      return LognormalLength{.mean = static_cast<double>(mean), .sigma = spec.lognormal_sigma};
+    };
+    return lognormal_lengths(spec.input_law.value_or(law(spec.input_len)),
+                             spec.output_law.value_or(law(spec.output_len)), seed);
   }
-  return uniform_lengths(range_around(spec.input_len, spec.range_ratio, 1),
-                         range_around(spec.output_len, spec.range_ratio, 1), seed);
+  return uniform_lengths(spec.input_range.value_or(range_around(spec.input_len, spec.range_ratio, 1)),
+                         spec.output_range.value_or(range_around(spec.output_len, spec.range_ratio, 1)), seed);
 }
 
 std::unique_ptr<RequestSource> open_load(const LoadSpec& spec, const std::vector<RequestLengths>& observed,
                                          uint64_t seed) {
+  if (!spec.listed.empty()) return std::make_unique<ReplayedRequests>(spec.listed);
   if (!spec.trace.empty()) {
     const int64_t most = spec.num_prompts > 0 ? spec.num_prompts : -1;
     return open_trace(spec.trace, {.time_scale = spec.time_scale, .max_requests = most});
@@ -61,10 +66,11 @@ std::optional<Dataset> dataset_from_name(std::string_view name) {
 }
 
 bool LoadSpec::is_offline() const {
-  return trace.empty() && !has_conversations() && max_concurrency == 0 && std::isinf(arrivals.rate);
+  return trace.empty() && listed.empty() && !has_conversations() && max_concurrency == 0 && std::isinf(arrivals.rate);
 }
 
 int64_t LoadSpec::requests() const {
+  if (!listed.empty()) return static_cast<int64_t>(listed.size());
   return num_prompts > 0 || !trace.empty() ? num_prompts : usual_requests;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "serving/load/arrivals.h"
+#include "serving/load/lengths.h"
 #include "serving/load/sessions.h"
 #include "serving/load/thinking.h"
 #include "serving/requests/request.h"
@@ -30,6 +31,9 @@ struct LoadSpec {
   std::string dataset_path = {};  // pairs of lengths are drawn from this file; empty = made up
   int64_t input_len = 1024, output_len = 128;
   double range_ratio = 0, lognormal_sigma = 1;
+  std::optional<LengthRange> input_range = {}, output_range = {};  // random: in place of a length and the ratio
+  std::optional<LognormalLength> input_law = {}, output_law = {};  // lognormal: in place of a length and sigma
+  std::vector<Request> listed = {};                                // in order of arrival; in place of all made up
   int64_t prefix_len = 0, num_prefixes = 0;  // 0 = none and 1, or what vLLM takes for prefix_repetition
   SessionSettings sessions = {};
   std::optional<ThinkingSettings> thinking = {};

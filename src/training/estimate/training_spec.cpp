@@ -7,11 +7,9 @@
 #include "training/training_machine.h"
 
 namespace foretoken {
-namespace {
 
-// With as many nodes as were asked for, or as `devices` need (0 = its own).
-Cluster open_cluster(const Library& library, const TrainingSpec& spec) {
-  Cluster cluster = library.hardware().cluster(spec.cluster);
+Cluster open_cluster(const HardwareCatalogue& hardware, const TrainingSpec& spec) {
+  Cluster cluster = hardware.cluster(spec.cluster);
   const int64_t per_node = devices_per_node(cluster);
   if (spec.nodes > 0) {
     cluster = cluster_with_nodes(std::move(cluster), static_cast<int>(spec.nodes));
@@ -27,15 +25,13 @@ Cluster open_cluster(const Library& library, const TrainingSpec& spec) {
   return cluster;
 }
 
-}  // namespace
-
-TrainingQuestion open_training(const Library& library, const TrainingSpec& spec) {
+TrainingQuestion training_question(const TrainingSpec& spec, Cluster cluster, TrainingStack stack) {
   TrainingQuestion question;
   question.job = spec.job;
   question.plan = spec.plan;
-  question.cluster = open_cluster(library, spec);
+  question.cluster = std::move(cluster);
   question.devices = spec.devices > 0 ? spec.devices : total_devices(question.cluster);
-  question.stack = training_stacks_of(library).stack(spec.stack.empty() ? usual_training_stack : spec.stack);
+  question.stack = std::move(stack);
   question.formats = usual_formats(spec.job.recipe, spec.job.lora, question.stack.attention);
   question.formats.gradient_bytes = question.stack.constants[gradient_bytes];
   question.formats.optimizer = spec.optimizer;
@@ -46,6 +42,11 @@ TrainingQuestion open_training(const Library& library, const TrainingSpec& spec)
   question.convention = &flop_convention_named(spec.flops.empty() ? usual : spec.flops);
   question.run = spec.run;
   return question;
+}
+
+TrainingQuestion open_training(const Library& library, const TrainingSpec& spec) {
+  return training_question(spec, open_cluster(library.hardware(), spec),
+                           training_stacks_of(library).stack(spec.stack.empty() ? usual_training_stack : spec.stack));
 }
 
 TrainingPrediction estimate_training(const Library& library, const TrainingSpec& spec) {

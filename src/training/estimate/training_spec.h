@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "hardware/catalogue.h"
 #include "kernel/kernel.h"
 #include "training/estimate/training_estimate.h"
 
@@ -28,6 +29,10 @@ struct TrainingSpec {
 
 inline constexpr const char* usual_training_stack = "megatron-bridge-26.08";
 
+// With as many nodes as the spec asks for, or as its devices need.
+Cluster open_cluster(const HardwareCatalogue& hardware, const TrainingSpec& spec);
+// On that cluster, by that software. InputError names what is unknown.
+TrainingQuestion training_question(const TrainingSpec& spec, Cluster cluster, TrainingStack stack);
 // With every name looked up. InputError names what is unknown or does not go together.
 TrainingQuestion open_training(const Library& library, const TrainingSpec& spec);
 

@@ -121,7 +121,7 @@ class TrainingFitter {
   TrainingFitter(const TrainingFitRequest& request, StackTable table, std::vector<TrainingCase>& cases)
       : request_(request), table_(std::move(table)), cases_(cases) {
     for (const TrainingCase& one : cases_) {
-      models_.emplace_back(one.job, table_.stack(one.stack), one.machine->machine());
+      models_.emplace_back(one.spec.job, table_.stack(one.stack), one.machine->machine());
       errors_.push_back(0);
     }
   }
@@ -130,11 +130,11 @@ class TrainingFitter {
   double error_of(size_t i) {
     const TrainingCase& one = cases_[i];
     models_[i].use_constants(table_.stack(one.stack).constants_on(one.machine->device()));
-    return std::log(models_[i].seconds(one.plan) / *one.row.iter_time_s);
+    return std::log(models_[i].seconds(one.spec.plan) / *one.row.iter_time_s);
   }
 
   // The step with the errors of its kernels and collectives alone. After error_of(i).
-  Estimate composed(size_t i) { return models_[i].estimate(cases_[i].plan).composed; }
+  Estimate composed(size_t i) { return models_[i].estimate(cases_[i].spec.plan).composed; }
 
   void fit(const std::vector<bool>& seen) {
     seen_ = seen;

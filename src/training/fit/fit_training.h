@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "base/validation.h"
-#include "training/validate/training_case.h"
+#include "training/runs/training_case.h"
 
 namespace foretoken {
 

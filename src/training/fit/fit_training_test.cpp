@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "training/validate/test_runs.h"
+#include "training/runs/test_runs.h"
 
 namespace foretoken::fit_training_test {
 

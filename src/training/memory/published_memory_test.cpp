@@ -9,8 +9,8 @@
 #include "compose/serving_engine.h"
 #include "hardware/catalogue.h"
 #include "training/memory/training_memory.h"
+#include "training/runs/training_case.h"
 #include "training/training_stack.h"
-#include "training/validate/training_case.h"
 
 namespace foretoken::published_memory_test {
 
@@ -90,7 +90,10 @@ TEST(PublishedMemoryNeedsData, of_fewer_than_two_percent_of_published_runs_is_ca
     std::optional<TrainingCase> run = library.find(reader.read(), "", why);
     if (!run) continue;
     ++runs;
-    const Bytes need = memory_of(*run, library.stacks()[run->stack]);
+    if (!recompute_from_name(run->row.recompute)) run->spec.plan.recompute = Recompute::full;
+    const TrainingQuestion asked = library.question_of(*run);
+    const ModelParts parts = training_parts(asked.job.model, asked.job.sequence_length, asked.plan, asked.formats);
+    const Bytes need = plan_memory(parts, asked.plan, asked.formats, asked.overheads).most().total();
     if (!fits(need, *training_capacity(run->machine->device()))) too_large.push_back(run->row.id);
   }
   EXPECT_GT(runs, 1000);

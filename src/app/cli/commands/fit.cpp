@@ -27,6 +27,7 @@
 #include "report/power_report.h"
 #include "report/training_fit_report.h"
 #include "training/fit/fit_training.h"
+#include "validate/steps/validate_steps.h"
 
 namespace foretoken {
 namespace {
@@ -235,9 +236,10 @@ class FitCommand : public Command {
     std::vector<CorrelationSample> samples;
     for (const std::string& file : data_) {
       validate_steps(
-          {.data = file, .devices = devices_, .stacks = stacks_, .models = models_}, library.hardware(),
-          library.models(), stacks_of(library), [&](const Device& device) { return library.predictor(device.name); },
-          {}, [&](const ScoredStep& step) { samples.push_back(correlation_sample(step)); });
+          {.data = file, .devices = devices_, .stacks = stacks_, .models = models_}, library,
+          [&](const ScoredStep& step) {
+            samples.push_back(correlation_sample(*step.predicted, step.measured_ms, step.measured_kernel_ms));
+          });
     }
     CorrelationFit fit = fit_correlations(samples);
     fit.correlations.source = source_;

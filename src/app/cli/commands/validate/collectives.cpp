@@ -3,9 +3,9 @@
 #include "app/cli/out_file.h"
 #include "app/cli/tier_flag.h"
 #include "network/astra_compatible/validate_astra.h"
-#include "network/calibration/validate_communication.h"
 #include "report/communication_report.h"
 #include "report/validation_report.h"
+#include "validate/collectives/validate_communication.h"
 
 namespace foretoken {
 namespace {

@@ -4,8 +4,8 @@
 #include "app/cli/tier_flag.h"
 #include "base/error.h"
 #include "report/validation_report.h"
-#include "serving/validate/validate_run.h"
-#include "serving/validate/validate_serving.h"
+#include "validate/serving/validate_run.h"
+#include "validate/serving/validate_serving.h"
 
 namespace foretoken {
 namespace {
@@ -47,11 +47,6 @@ class ValidateServing : public Command {
   Answer run(const Library& library) const override {
     const Tier tier = tier_from_name(tier_).value();
     const bool is_run = data_.empty();
-    const DeviceModelMaker make_models = [&](const Device& device, const ParallelPlan& plan) {
-      DeviceModels models = library.device_models(device.name, plan, tier);
-      if (is_run) models.power = library.power_model(device);
-      return models;
-    };
     if (data_.empty() == run_folder_.empty()) {
       throw InputError({.source = "--data",
                         .value = data_.empty() ? "not given" : "and --run",
@@ -75,9 +70,8 @@ class ValidateServing : public Command {
       rows.stream() << scored_serving_header();
       sink = [&](const ScoredServing& scored) { rows.stream() << scored_serving_row(scored); };
     }
-    const Validation validation =
-        is_run ? replay_run(library, make_models, sink)
-               : validate_serving(request, library.hardware(), library.models(), stacks_of(library), make_models, sink);
+    const Validation validation = is_run ? replay_run(library, tier, sink)
+                                         : validate_serving(request, library, serving_facts(library, tier), sink);
     rows.close();
     return validation_answer(validation, "serving");
   }
@@ -88,10 +82,9 @@ class ValidateServing : public Command {
     return std::filesystem::exists(beside) ? beside : std::filesystem::path();
   }
 
-  Validation replay_run(const Library& library, const DeviceModelMaker& make_models,
-                        const ScoredServingSink& sink) const {
+  Validation replay_run(const Library& library, Tier tier, const ScoredServingSink& sink) const {
     return validate_run({.folder = run_folder_, .op_tables = op_tables_, .device = device_, .own_blocks = own_blocks_},
-                        library.hardware(), library.models(), stacks_of(library), make_models, sink)
+                        library, tier, sink)
         .errors;
   }
 

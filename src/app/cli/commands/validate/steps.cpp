@@ -4,9 +4,9 @@
 #include "app/cli/tier_flag.h"
 #include "base/csv.h"
 #include "base/error.h"
-#include "compose/validate_layer.h"
-#include "compose/validate_steps.h"
 #include "report/validation_report.h"
+#include "validate/steps/validate_layer.h"
+#include "validate/steps/validate_steps.h"
 
 namespace foretoken {
 namespace {
@@ -53,11 +53,8 @@ class ValidateSteps : public Command {
       rows.stream() << scored_step_header();
       sink = [&](const ScoredStep& scored) { rows.stream() << scored_step_row(scored); };
     }
-    const Tier tier = tier_from_name(tier_).value();
-    const StepValidation validation = validate_steps(
-        request, library.hardware(), library.models(), stacks_of(library),
-        [&](const Device& device) { return library.predictor(device.name, tier); },
-        [&](const Device& device) { return library.power_model(device); }, sink);
+    request.tier = tier_from_name(tier_).value();
+    const StepValidation validation = validate_steps(request, library, sink);
     rows.close();
     return {.text = step_validation_text(validation),
             .json = step_validation_json(validation),

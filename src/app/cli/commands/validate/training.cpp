@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "report/validation_report.h"
 #include "training/scale/validate_step_times.h"
-#include "training/validate/validate_training.h"
+#include "validate/training/validate_training.h"
 
 namespace foretoken {
 namespace {

@@ -1,0 +1,28 @@
+// Engines that compute prompts beside engines that decode: how caches move from one pool to the other.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "hardware/node.h"
+#include "serving/engine/engine_builder.h"
+#include "serving/simulation/disaggregation.h"
+
+namespace foretoken {
+
+struct KvTransfer {
+  std::string decode_router = "least_outstanding";
+  std::optional<BytesPerSecond> device_bandwidth = {};  // one direction; nothing = the node's fabric or network cards
+  Seconds latency = usual_transfer_latency;
+  std::optional<FirstToken> first_token = {};  // nothing = the engine's own way
+  bool by_layer = false;                       // the cache of each layer leaves as soon as it is computed
+};
+
+// `node`: what a device usually sits in. InputError where the bandwidth is neither given nor known.
+Disaggregation disaggregation_of(const ReplicaGroup& prefill, const ReplicaGroup& decode, std::string_view engine,
+                                 const KvTransfer& transfer,
+                                 const std::function<std::optional<Node>(const Device&)>& node);
+
+}  // namespace foretoken

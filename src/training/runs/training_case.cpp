@@ -1,0 +1,174 @@
+#include "training/runs/training_case.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "library/library.h"
+
+namespace foretoken {
+namespace {
+
+constexpr JsonLimits run_cluster_limits{.max_bytes = size_t{1} << 20};
+
+std::vector<RunCluster> run_clusters_in(const JsonView& root) {
+  root.allow_only({"about", "clusters"});
+  std::vector<RunCluster> clusters;
+  for (const JsonView& item : root.at("clusters").items()) {
+    item.allow_only({"gpu", "cluster", "sources"});
+    RunCluster entry{.gpu = item.at("gpu").string(), .cluster = item.at("cluster").string()};
+    if (const auto sources = item.find("sources")) {
+      for (const JsonView& source : sources->items()) entry.sources.push_back(source.string());
+    }
+    clusters.push_back(std::move(entry));
+  }
+  return clusters;
+}
+
+// Number formats as tables of runs name them.
+std::string_view recipe_of(std::string_view dtype) {
+  if (dtype.ends_with('?')) dtype.remove_suffix(1);  // the source leaves open whether it ran another format
+  if (dtype.starts_with("bf16")) return "bf16";
+  if (dtype == "fp8" || dtype == "fp8-amp") return "fp8-delayed";
+  return dtype;
+}
+
+// Megatron's scripts interleave as deeply as the layers allow where nothing is said.
+RowAssumptions assumptions_for(const TrainingRow& row) {
+  return {.virtual_stages = row.pp > 1 ? std::max<int64_t>(1, row.layers / row.pp) : 1};
+}
+
+bool fits_runs(const StackRuns& runs, const TrainingRow& row) {
+  return runs.source == row.source && (runs.task.empty() || runs.task == row.task);
+}
+
+// The newest release that the runs name and that is not newer than the row's ("26.04" of "26.04.02"), else the oldest;
+// empty where they stand for all.
+std::string nearest_release(const StackRuns& runs, const std::string& release) {
+  std::string older, oldest;
+  for (const std::string& one : runs.releases) {
+    if (one <= release && one > older) older = one;
+    if (oldest.empty() || one < oldest) oldest = one;
+  }
+  return older.empty() ? oldest : older;
+}
+
+// "H100" of "H100-80GB".
+std::string_view chip_of(std::string_view gpu) {
+  return gpu.substr(0, gpu.find('-'));
+}
+
+std::string in_one_line(const std::vector<PlanProblem>& problems) {
+  std::string text;
+  for (const PlanProblem& problem : problems) {
+    text += fmt::format("{}{} {}: {}", text.empty() ? "" : "; ", problem.flag, problem.value, problem.why);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<RunCluster> parse_run_clusters(std::string_view text, const std::string& source) {
+  const Json document = parse_json(text, source, run_cluster_limits);
+  return run_clusters_in(JsonView(document, source));
+}
+
+std::vector<RunCluster> read_run_clusters(const std::filesystem::path& file) {
+  const Json document = read_json_file(file, run_cluster_limits);
+  return run_clusters_in(JsonView(document, file.string()));
+}
+
+std::string release_of(const TrainingRow& row) {
+  constexpr std::string_view word = "release ";
+  const size_t at = row.notes.find(word);
+  if (at == std::string::npos) return "";
+  const size_t begin = at + word.size();
+  return row.notes.substr(begin, row.notes.find_first_of("; ,", begin) - begin);
+}
+
+// One that names the row's task goes before one that stands for all of them; of those that name releases, the one with
+// the newest that the row's is not older than, the oldest where it is older than all, the newest where it says none.
+std::optional<size_t> TrainingCaseLibrary::stack_of(const TrainingRow& row, const std::string& wanted) const {
+  const std::string release = release_of(row);
+  std::optional<size_t> found;
+  std::pair<bool, bool> best;  // names the task, is not newer
+  std::string best_release;
+  for (size_t i = 0; i < stacks_.size(); ++i) {
+    if (stacks_[i].name == wanted) return i;
+    if (!wanted.empty()) continue;
+    for (const StackRuns& runs : stacks_[i].runs) {
+      if (!fits_runs(runs, row)) continue;
+      const std::string nearest = nearest_release(runs, release);
+      const std::pair<bool, bool> rank{!runs.task.empty(), nearest <= release};
+      const bool newest_counts = rank.second || release.empty();
+      const bool nearer = newest_counts ? nearest > best_release : nearest < best_release;
+      if (found && (rank < best || (rank == best && !nearer))) continue;
+      found = i;
+      best = rank;
+      best_release = nearest;
+    }
+  }
+  return found;
+}
+
+const RunCluster* TrainingCaseLibrary::cluster_of(const TrainingRow& row, std::string& why) const {
+  // By the name of the device, else by that of its chip.
+  for (const bool whole_name : {true, false}) {
+    for (const RunCluster& entry : clusters_) {
+      const bool source_fits = entry.sources.empty() ||
+                               std::find(entry.sources.begin(), entry.sources.end(), row.source) != entry.sources.end();
+      const bool gpu_fits = whole_name ? entry.gpu == row.gpu : chip_of(entry.gpu) == chip_of(row.gpu);
+      if (gpu_fits && source_fits) return &entry;
+    }
+  }
+  why = fmt::format("no cluster of {} devices for runs of {}", printable(row.gpu), printable(row.source));
+  return nullptr;
+}
+
+std::optional<TrainingCase> TrainingCaseLibrary::find(const TrainingRow& row, const std::string& stack,
+                                                      std::string& why) {
+  const std::optional<size_t> found = stack_of(row, stack);
+  if (!found) {
+    why = fmt::format("no training stack stands for {}: name one with --stack", printable(row.source));
+    return std::nullopt;
+  }
+  try {
+    TrainingCase result{.row = row, .spec = {}, .stack = *found};
+    TrainingSpec& spec = result.spec;
+    spec.job = {.model = model_of(row), .sequence_length = row.seq, .recipe = training_recipe(recipe_of(row.dtype))};
+    if (row.task == "lora") spec.job.lora = {.rank = 16, .on_mlp = false};
+    spec.plan = plan_of(row, assumptions_for(row));
+    spec.devices = row.n_gpus;
+    spec.stack = stacks_[*found].name;
+    const std::vector<PlanProblem> problems = plan_problems(spec.job.model, row.seq, spec.plan, row.n_gpus);
+    if (!problems.empty()) {
+      why = in_one_line(problems);
+      return std::nullopt;
+    }
+    const RunCluster* const entry = cluster_of(row, why);
+    if (entry == nullptr) return std::nullopt;
+    spec.cluster = entry->cluster;
+    const Cluster cluster = open_cluster(hardware_, spec);
+    std::unique_ptr<MachineModels>& machine = machines_[{spec.cluster, cluster.node_count}];
+    if (machine == nullptr) machine = make_machine_(cluster);
+    result.machine = machine.get();
+    check_recipe(spec.job.recipe, machine->device());
+    return result;
+  } catch (const InputError& error) {
+    why = error.what();
+    return std::nullopt;
+  }
+}
+
+TrainingQuestion TrainingCaseLibrary::question_of(const TrainingCase& run) const {
+  return training_question(run.spec, open_cluster(hardware_, run.spec), stacks_[run.stack]);
+}
+
+std::vector<RunCluster> run_clusters_of(const Library& library) {
+  return read_run_clusters(library.directory() / "training" / "clusters.json");
+}
+
+}  // namespace foretoken

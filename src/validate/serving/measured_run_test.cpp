@@ -1,0 +1,72 @@
+#include "validate/serving/measured_run.h"
+
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace foretoken::measured_run_test {
+
+namespace fs = std::filesystem;
+
+constexpr const char* header =
+    "request_id,input_tokens,output_tokens,arrival_client_s,queued_s,first_token_s,last_token_s\n";
+
+class MeasuredRunFolder : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::remove_all(root_);
+    fs::create_directories(folder_);
+    write_file(
+        folder_ / "meta.json",
+        R"({"model": "M", "engine_kwargs": {"max_num_seqs": 64, "max_model_len": null, "tensor_parallel_size": 2},
+                   "kv_cache": {"num_gpu_blocks": 99}, "gpu": "Some GPU, 96 GB"})");
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  fs::path root_ = fs::path(testing::TempDir()) / "measured_run_test", folder_ = root_ / "run";
+};
+
+TEST_F(MeasuredRunFolder, is_read_in_order_of_arrival_with_times_by_id) {
+  write_file(folder_ / "requests.csv", std::string(header) + "0,40,3,2.0,2.1,2.5,3.0\n1,20,2,1.0,1.1,1.2,1.3\n");
+  write_file(root_ / "workload_x.csv",
+             "request_id,arrival_s,input_tokens,output_tokens,prefix_block_ids_16\n0,1,40,3,7 8\n1,2,20,2,7\n");
+  const MeasuredRun run = read_measured_run(folder_);
+  EXPECT_EQ(run.device, "Some GPU");
+  EXPECT_EQ(run.flags.max_num_seqs, 64);
+  EXPECT_EQ(run.plan.tensor, 2);
+  EXPECT_EQ(run.num_gpu_blocks, 99);
+  ASSERT_EQ(run.requests.size(), 2U);
+  EXPECT_EQ(run.requests[0].id, 1);
+  EXPECT_EQ(run.requests[1].prefix_blocks, (std::vector<int64_t>{7, 8}));
+  EXPECT_DOUBLE_EQ(run.times[0].ttft_s(), 0.4);
+  EXPECT_DOUBLE_EQ(run.times[0].e2e_s(), 0.9);
+  EXPECT_DOUBLE_EQ(run.end_s(), 3);
+}
+
+TEST_F(MeasuredRunFolder, has_prefix_blocks_of_the_workloads_size) {
+  write_file(folder_ / "requests.csv", std::string(header) + "0,1500,3,2.0,2.1,2.5,3.0\n");
+  for (const auto& [column, tokens] : {std::pair("prefix_block_ids_16", 16), {"block_ids_512", 512}}) {
+    write_file(root_ / "workload_x.csv",
+               std::string("request_id,arrival_s,input_tokens,output_tokens,") + column + "\n0,1,1500,3,7 8\n");
+    EXPECT_EQ(read_measured_run(folder_).requests[0].prefix_block_tokens, tokens);
+  }
+}
+
+TEST_F(MeasuredRunFolder, shares_no_prefix_without_a_workload_beside_it) {
+  write_file(folder_ / "requests.csv", std::string(header) + "0,40,3,2.0,2.1,2.5,3.0\n");
+  EXPECT_TRUE(read_measured_run(folder_).requests[0].prefix_blocks.empty());
+}
+
+TEST_F(MeasuredRunFolder, without_requests_or_with_a_broken_row_is_refused) {
+  write_file(folder_ / "requests.csv", header);
+  EXPECT_THROW(read_measured_run(folder_), InputError);
+  write_file(folder_ / "requests.csv", std::string(header) + "0,40,3,2.0,-1,2.5,3.0\n");
+  EXPECT_THROW(read_measured_run(folder_), InputError);
+}
+
+}  // namespace foretoken::measured_run_test

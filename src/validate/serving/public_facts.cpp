@@ -1,0 +1,44 @@
+#include "validate/serving/public_facts.h"
+
+namespace foretoken {
+namespace {
+
+// SemiAnalysisAI/InferenceX, benchmarks/single_node: qwen3.5_{bf16,fp8}_b200.sh, glm5_fp8_{b200,h200}.sh,
+// minimaxm2.5_fp4_b200.sh, dsr1_fp4_b200_trt.sh. MLPerf: NVIDIA's submissions use the scheduler that fills the cache.
+constexpr PublicRecipe recipes[] = {
+    {"InferenceX", "sglang", "Qwen3.5", "Blackwell",
+     "chunked-prefill-size 32768; max-running-requests 128; mem-fraction-static 0.82; radix cache off"},
+    {"InferenceX", "sglang", "Qwen3.5", "Blackwell", "scheduler-recv-interval 10, from concurrency 16 on 30", true},
+    {"InferenceX", "sglang", "GLM-5", "Blackwell",
+     "chunked-prefill-size 32768; max-running-requests = concurrency; mem-fraction-static 0.85; kv fp8; radix cache "
+     "off"},
+    {"InferenceX", "sglang", "GLM-5", "Hopper", "mem-fraction-static 0.85; 5 prompts per concurrent request"},
+    {"InferenceX", "vllm", "MiniMax", "Blackwell", "gpu-mem-util 0.90; max-num-seqs = concurrency"},
+    {"InferenceX", "trtllm", "DeepSeek", "", "attention DP waits for prompts of all ranks, at most 60 steps"},
+    {"MLPerf", "trtllm", "", "", "max_util; KV fraction 0.90"},
+};
+
+// Output: mean tokens per sample that the rules of MLPerf ask for (mlcommons/inference, submission checker); input:
+// means as MLCommons reports them where it does (405B 9,400), else assumed.
+constexpr DataSetLengths data_sets[] = {
+    {"OpenOrca, ", {.mean = 290, .sigma = 0.8, .most = 1024}, {.mean = 294.45, .sigma = 0.7, .most = 1024}, 24'576},
+    {"OpenOrca+GSM8K", {.mean = 180, .sigma = 0.8, .most = 2048}, {.mean = 144.84, .sigma = 0.8, .most = 1024}, 15'000},
+    {"CNN-DailyMail", {.mean = 778, .sigma = 0.5, .most = 2540}, {.mean = 128, .sigma = 0, .most = 128}, 13'368},
+    {"long-context mix",
+     {.mean = 9400, .sigma = 0.6, .most = 20'000},
+     {.mean = 684.68, .sigma = 0.6, .most = 2000},
+     8313},
+    {"math/QA/code", {.mean = 800, .sigma = 0.8, .most = 3136}, {.mean = 3886.23, .sigma = 0.9, .most = 20'000}, 4388},
+};
+
+}  // namespace
+
+std::span<const PublicRecipe> public_recipes() {
+  return recipes;
+}
+
+std::span<const DataSetLengths> data_set_lengths() {
+  return data_sets;
+}
+
+}  // namespace foretoken

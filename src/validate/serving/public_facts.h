@@ -1,0 +1,31 @@
+// What is published about measured runs and not repeated in their rows.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "serving/load/lengths.h"
+
+namespace foretoken {
+
+// An engine's options, in the words of the column engine_flags. A row is meant where source and model are part of their
+// columns, the engine is the same, and so are the kernels of its GPU: a recipe for the B200 is one for its siblings.
+struct PublicRecipe {
+  std::string_view source, engine, model;
+  std::string_view generation;  // title of a GpuGeneration; empty = any
+  std::string_view flags;
+  bool adds = false;  // to what a row says; else it stands for rows that say nothing
+};
+std::span<const PublicRecipe> public_recipes();
+
+// Requests of a benchmark's data set, for rows whose length_spec begins so. Means and limits are the benchmark's, the
+// spread is assumed.
+struct DataSetLengths {
+  std::string_view spec;
+  LognormalLength input, output;
+  int64_t samples = 0;
+};
+std::span<const DataSetLengths> data_set_lengths();
+
+}  // namespace foretoken

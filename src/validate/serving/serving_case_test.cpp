@@ -1,0 +1,346 @@
+#include "validate/serving/serving_case.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "library/library.h"
+#include "serving/engine/engine_setup.h"
+#include "validate/serving/serving_specs.h"
+#include "validate/serving/validate_serving.h"
+
+namespace foretoken::serving_case_test {
+
+namespace fs = std::filesystem;
+
+const char* const header =
+    "case_id,source,tier,gpu,model,engine,engine_version,weight_dtype,kv_dtype,tp,pp,dp,ep,mode,isl,osl,length_spec,"
+    "arrival,concurrency,rate_rps,num_requests,engine_flags,ttft_ms,ttft_stat,tpot_ms,tpot_stat,req_s,out_tok_s,e2e_ms,"
+    "e2e_stat,extra\n";
+
+class ServingCases : public testing::Test {
+ protected:
+  ~ServingCases() override { fs::remove(file_); }
+
+  void write(const std::string& rows) const { write_file(file_, header + rows); }
+
+  // The only row; nothing and the reason.
+  std::optional<ServingCase> read(const std::string& row) {
+    write(row);
+    ServingCaseReader reader(file_, hardware_);
+    EXPECT_TRUE(reader.next());
+    return reader.read(why_);
+  }
+
+  const HardwareCatalogue hardware_{fs::path(FORETOKEN_SOURCE_DIR "/data/hardware")};
+  fs::path file_ = fs::path(testing::TempDir()) /
+                   (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + "_cases.csv");
+  std::string why_;
+};
+
+const std::string closed_loop_row =
+    "a,InferenceX,B,H100-SXM-80GB,Llama-3.1-8B,vllm,0.10.2,fp8,fp8,2,1,1,,agg,1000,100,"
+    "\"each length uniform in [0.8,1.0] x nominal\",closed loop,16,,160,\"gpu-mem-util 0.95; max-num-batched-tokens "
+    "4096; max-num-seqs = concurrency; prefix caching off\",50,mean (inferred),8,mean (inferred),,,,,\n";
+
+TEST_F(ServingCases, a_closed_loop_is_read_with_its_flags) {
+  const auto point = read(closed_loop_row);
+  ASSERT_TRUE(point) << why_;
+  EXPECT_EQ(point->weight_dtype, "fp8");
+  EXPECT_EQ(point->kv_dtype, "fp8");
+  EXPECT_EQ(point->pool.plan.tensor, 2);
+  EXPECT_EQ(point->load.max_concurrency, 16);
+  EXPECT_EQ(point->load.num_prompts, 160);
+  EXPECT_TRUE(std::isinf(point->load.arrivals.rate));
+  EXPECT_EQ(point->load.input_range->least, 800);
+  EXPECT_EQ(point->load.input_range->most, 1000);
+  EXPECT_EQ(point->load.output_range->least, 80);
+  EXPECT_EQ(point->flags.memory_fraction, 0.95);
+  EXPECT_EQ(point->flags.max_num_batched_tokens, 4096);
+  EXPECT_EQ(point->flags.max_num_seqs, 16);
+  EXPECT_FALSE(point->prefix_caching);
+  EXPECT_FALSE(point->async_scheduling) << "off by default in 0.10";
+  ASSERT_EQ(point->measured.size(), 2U);
+  ServingMetrics metrics;
+  metrics.ttft.mean_ms = 5;
+  EXPECT_EQ(point->measured[0].metric, "ttft_ms");
+  EXPECT_EQ(point->measured[0].predicted(metrics), 5);
+}
+
+TEST_F(ServingCases, an_open_loop_has_its_rate_and_statistics_of_their_own) {
+  const auto point = read(
+      "a,T,B,H100-SXM-80GB,Llama-3.1-8B,trtllm (Triton backend),0.14,bf16,bf16,1,1,,,agg,467,256,mean,open loop "
+      "Poisson,,16,500,max batch 64; max_num_tokens 3456; max_util,30,median,9,mean ITL,3,700,900,median,\n");
+  ASSERT_TRUE(point) << why_;
+  EXPECT_EQ(point->load.arrivals.rate, 16);
+  EXPECT_EQ(point->load.max_concurrency, 0);
+  EXPECT_EQ(point->scheduler, "trtllm_max_utilization");
+  EXPECT_EQ(point->flags.max_num_seqs, 64);
+  ServingMetrics metrics;
+  metrics.ttft = {.mean_ms = 1, .median_ms = 2};
+  metrics.tpot.mean_ms = 3;
+  metrics.itl.mean_ms = 4;
+  ASSERT_EQ(point->measured.size(), 5U);
+  EXPECT_EQ(point->measured[0].predicted(metrics), 2);
+  EXPECT_EQ(point->measured[1].predicted(metrics), 4);
+}
+
+TEST_F(ServingCases, separate_workers_have_pools_of_their_own) {
+  write_file(file_,
+             "gpu,model,engine,engine_version,weight_dtype,mode,disagg_layout,isl,osl,concurrency,tpot_ms,tpot_stat\n"
+             "G,M,sglang,0.5,fp8,disagg,\"prefill 2x(tp4,dp1,ep4) decode 3x(tp1,dp8,ep8)\",10,10,4,1,mean\n");
+  ServingCaseReader reader(file_, hardware_);
+  ASSERT_TRUE(reader.next());
+  const auto point = reader.read(why_);
+  ASSERT_TRUE(point) << why_;
+  ASSERT_TRUE(point->prefill);
+  EXPECT_EQ(point->prefill->replicas, 2);
+  EXPECT_EQ(point->prefill->plan.tensor, 4);
+  EXPECT_EQ(point->prefill->plan.expert, 4);
+  EXPECT_EQ(point->pool.replicas, 3);
+  EXPECT_EQ(point->pool.plan.tensor, 1);
+  EXPECT_EQ(point->pool.plan.data, 8);
+  EXPECT_EQ(point->pool.plan.expert, 8);
+}
+
+TEST_F(ServingCases, drafts_are_read_from_the_flags) {
+  const auto point = read(
+      "a,T,C,H200,M,vllm,0.19,bf16,,8,1,1,,agg,10,10,fixed,closed,4,,,\"defaults; MTP speculative decoding, 2 draft "
+      "tokens\",1,mean,1,mean,,,,,\n");
+  ASSERT_TRUE(point) << why_;
+  EXPECT_EQ(point->draft_method, "mtp");
+  EXPECT_EQ(point->drafts, 2);
+}
+
+TEST_F(ServingCases, ranks_that_share_experts_are_one_engine) {
+  const auto plan_of = [&](const std::string& ranks, const std::string& flags) {
+    const auto point = read("a,T,B,H100,M,trtllm,1.0,fp8,," + ranks + ",agg,10,10,fixed,closed,4,,,\"" + flags +
+                            "\",1,mean,1,mean,,,,,\n");
+    EXPECT_TRUE(point) << why_;
+    return point->pool;
+  };
+  const CasePool attention_dp = plan_of("8,1,1,", "attention DP on");
+  EXPECT_EQ(attention_dp.replicas, 1);
+  EXPECT_EQ(attention_dp.plan.tensor, 1);
+  EXPECT_EQ(attention_dp.plan.data, 8);
+  EXPECT_EQ(attention_dp.plan.expert, 8);
+  EXPECT_EQ(attention_dp.plan.exchange, ExpertExchange::all_gather);
+  const CasePool groups = plan_of("2,1,8,4", "");
+  EXPECT_EQ(groups.replicas, 4) << "two ranks of two devices share the experts, four times";
+  EXPECT_EQ(groups.plan.data, 2);
+  EXPECT_EQ(groups.plan.expert, 4);
+  EXPECT_EQ(plan_of("4,1,1,1", "expert parallel flag on").plan.expert, 4);
+  EXPECT_FALSE(read("a,T,B,H100,M,vllm,1,bf16,,2,1,3,4,agg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n"));
+  EXPECT_NE(why_.find("experts over 4 ranks"), std::string::npos);
+}
+
+TEST_F(ServingCases, lengths_come_from_known_data_sets_and_from_traces) {
+  const auto known =
+      read("a,MLPerf,B,H100,M,trtllm,1,fp8,,1,1,1,,offline,,,\"OpenOrca, 24576 samples\",t=0,,,,,1,mean,1,mean,,,,,\n");
+  ASSERT_TRUE(known) << why_;
+  ASSERT_TRUE(known->load.output_law);
+  EXPECT_EQ(known->load.output_law->mean, 294.45);
+  EXPECT_EQ(known->scheduler, "trtllm_max_utilization") << "as the public recipe says";
+  const auto replayed = read(
+      "a,T,C,H100,M,vllm,0.6,bf16,,2,1,1,,agg,,,\"trace lmsys (llama tokenizer), one of 4 round-robin "
+      "shards\",open,,0.0625,,,1,mean,1,mean,,,,,\n");
+  ASSERT_TRUE(replayed) << why_;
+  ASSERT_TRUE(replayed->trace);
+  EXPECT_EQ(replayed->trace->name, "lmsys");
+  EXPECT_EQ(replayed->trace->tokenizer, "llama");
+  EXPECT_EQ(replayed->trace->shards, 4);
+}
+
+TEST_F(ServingCases, what_cannot_be_expressed_is_told_apart) {
+  const auto reason = [&](const std::string& row) {
+    const auto point = read(row);
+    EXPECT_FALSE(point) << row;
+    return why_;
+  };
+  EXPECT_NE(reason("a,T,B,H100,M,vllm,0.19,bf16,,1,1,1,,disagg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n")
+                .find("layout of workers"),
+            std::string::npos);
+  EXPECT_NE(reason("a,T,B,H100,M,vllm,0.19,bf16,,,,,,agg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n")
+                .find("parallel layout"),
+            std::string::npos);
+  EXPECT_NE(reason("a,T,B,H100,M,Mango,1,bf16,,1,1,1,,agg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n").find("Mango"),
+            std::string::npos);
+  EXPECT_NE(reason("a,T,B,H100,M,vllm,1,UINT4,,1,1,1,,agg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n").find("UINT4"),
+            std::string::npos);
+  EXPECT_NE(reason("a,T,B,H100,M,vllm,1,bf16,,1,1,1,,agg,,,data set,closed,4,,,,1,mean,1,mean,,,,,\n").find("lengths"),
+            std::string::npos);
+  EXPECT_NE(reason("a,T,B,H100,M,vllm,1,bf16,,1,1,1,,agg,10,10,fixed,closed,4,,,,,,,,,,,,\n").find("no measured"),
+            std::string::npos);
+}
+
+TEST_F(ServingCases, versions_are_numbers_and_what_is_none_is_the_newest) {
+  struct Expected {
+    const char *version, *scheduler, *stack;
+    bool async;
+  };
+  for (const Expected& expected :
+       {Expected{"0.6.0", "vllm_v0", "vllm-0.10", false}, Expected{"0.7.3", "vllm_v0", "vllm-0.10", false},
+        Expected{"0.8", "vllm", "vllm-0.10", false}, Expected{"0.10.2", "vllm", "vllm-0.10", false},
+        Expected{"0.11.0", "vllm", "vllm-0.11", false}, Expected{"0.13.0rc1", "vllm", "vllm-0.11", false},
+        Expected{"0.14.0", "vllm", "vllm", true}, Expected{"0.60.0", "vllm", "vllm", true},
+        Expected{"1.0", "vllm", "vllm", true}, Expected{"nightly 2026-02", "vllm", "vllm", true},
+        Expected{"", "vllm", "vllm", true}}) {
+    const auto point = read("a,T,B,H100,M,vllm," + std::string(expected.version) +
+                            ",bf16,,1,1,1,,agg,10,10,fixed,closed,4,,,defaults,1,mean,1,mean,,,,,\n");
+    ASSERT_TRUE(point) << expected.version << why_;
+    EXPECT_EQ(point->scheduler, expected.scheduler) << expected.version;
+    EXPECT_EQ(point->stack, expected.stack) << expected.version;
+    EXPECT_EQ(point->async_scheduling, expected.async) << expected.version;
+  }
+}
+
+TEST_F(ServingCases, numbers_of_flags_that_make_no_sense_leave_the_row_out_with_the_reason) {
+  for (const std::string flags :
+       {"gpu-mem-util 95", "max-num-batched-tokens 12345678901234567890123", "max-num-seqs 0", "max-num-seqs 1.5",
+        "gpu-mem-util 0.9.5", "MTP speculative decoding, 1000 draft tokens"}) {
+    EXPECT_FALSE(
+        read("a,T,B,H100,M,vllm,0.19,bf16,,1,1,1,,agg,10,10,fixed,closed,4,,,\"" + flags + "\",1,mean,1,mean,,,,,\n"))
+        << flags;
+    EXPECT_NE(why_.find("expected"), std::string::npos) << flags << ": " << why_;
+  }
+  EXPECT_FALSE(read("a,T,B,H100,M,vllm,0.19,bf16,,100000000,1,1,,agg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n"));
+  const auto sentence =
+      read("a,T,B,H100,M,vllm,0.19,bf16,,1,1,1,,agg,10,10,fixed,closed,4,,,gpu-mem-util 0.9.,1,mean,1,mean,,,,,\n");
+  ASSERT_TRUE(sentence) << why_;
+  EXPECT_EQ(sentence->flags.memory_fraction, 0.9);
+}
+
+TEST_F(ServingCases, a_single_token_has_no_time_per_token) {
+  const auto point = read("a,T,B,H100,M,vllm,0.19,bf16,,1,1,1,,agg,10,1,fixed,closed,4,,,,3,mean,1,mean,,,,,\n");
+  ASSERT_TRUE(point) << why_;
+  ASSERT_EQ(point->measured.size(), 1U);
+  EXPECT_EQ(point->measured[0].metric, "ttft_ms");
+}
+
+TEST_F(ServingCases, filters_that_match_no_row_are_refused) {
+  write(closed_loop_row);
+  const Library library(FORETOKEN_SOURCE_DIR "/data");
+  ServingFacts facts = serving_facts(library);
+  facts.device_models = [](const Device& device, const ParallelPlan&) {
+    return DeviceModels{KernelPredictor(device), nullptr};
+  };
+  const auto complaint = [&](ServingValidationRequest request) -> std::string {
+    request.data = file_;
+    try {
+      validate_serving(request, library, facts);
+    } catch (const InputError& error) {
+      return error.problem().source + " " + error.problem().suggestion;
+    }
+    return "";
+  };
+  EXPECT_EQ(complaint({.tiers = {"B", "X"}}), "--tiers B");
+  EXPECT_EQ(complaint({.models = {"Llama-3.1-8"}}), "--models Llama-3.1-8B");
+  EXPECT_EQ(complaint({.engines = {"vlm"}}), "--engines vllm");
+  EXPECT_EQ(complaint({.kinds = {"dens"}}), "--kinds dense");
+  EXPECT_EQ(complaint({.kinds = {"moe"}}), "--kinds ");
+}
+
+TEST_F(ServingCases, a_recipe_for_a_gpu_is_one_for_its_siblings) {
+  const auto seats = [&](const std::string& gpu) {
+    const auto point = read("a,InferenceX,C," + gpu +
+                            ",MiniMax-M2.5,vllm,0.19,fp8,,4,1,1,,agg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n");
+    EXPECT_TRUE(point) << why_;
+    return point->flags.max_num_seqs;
+  };
+  for (const char* gpu : {"B200-SXM-180GB", "B300-SXM-288GB", "GB200-NVL72", "GB300-NVL72"}) EXPECT_EQ(seats(gpu), 4);
+  for (const char* gpu : {"H200-SXM-141GB", "RTXPRO6000-BSE-96GB", "X900"}) EXPECT_EQ(seats(gpu), 0) << gpu;
+}
+
+TEST_F(ServingCases, formats_are_those_of_the_checkpoints_that_users_load) {
+  const Library library(FORETOKEN_SOURCE_DIR "/data");
+  ServingSpecMaker maker(library, std::nullopt, {});
+  const auto engine = [&](const std::string& model, const std::string& dtype, const std::string& cache = "") {
+    auto point = read("a,T,C,B200-SXM-180GB," + model + ",vllm,0.19," + dtype + "," + cache +
+                      ",8,1,1,,agg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n");
+    EXPECT_TRUE(point) << why_;
+    maker.open(*point);
+    return maker.specs(*point).engine;
+  };
+  const Device device = library.hardware().device("b200_sxm");
+  struct Expected {
+    const char *model, *dtype, *checkpoint;
+  };
+  for (const Expected& one :
+       {Expected{"Llama-3.3-70B", "fp4", "nvidia/Llama-3.3-70B-Instruct-NVFP4"},
+        Expected{"DeepSeek-R1", "fp4", "nvidia/DeepSeek-R1-NVFP4"},
+        Expected{"DeepSeek-R1", "fp8", "deepseek-ai/DeepSeek-R1"},
+        Expected{"gpt-oss-120b", "fp4", "openai/gpt-oss-120b"}, Expected{"Qwen3-32B", "fp8", "Qwen/Qwen3-32B-FP8"},
+        Expected{"Llama-3.1-8B", "fp8", "meta-llama/Llama-3.1-8B-FP8"},
+        Expected{"nvidia/Llama-3.1-8B-Instruct-FP8", "fp8", "nvidia/Llama-3.1-8B-Instruct-FP8"}}) {
+    const ModelSpec as_users_ask{.model = one.checkpoint};
+    const Model product = open_model(library, as_users_ask, device);
+    const EngineSpec validated = engine(one.model, one.dtype);
+    EXPECT_EQ(validated.model.scheme, product.scheme) << one.checkpoint;
+    EXPECT_EQ(validated.model.mixer_scheme(), product.mixer_scheme()) << one.checkpoint;
+    EXPECT_EQ(validated.model.expert_scheme, product.expert_scheme) << one.checkpoint;
+    EXPECT_EQ(validated.flags.kv_dtype, kv_cache_dtype(as_users_ask, product)) << one.checkpoint;
+  }
+  EXPECT_EQ(engine("Llama-3.3-70B", "fp4").flags.kv_dtype, DType::fp8) << "as NVIDIA's checkpoint asks";
+  EXPECT_EQ(engine("Llama-3.3-70B", "fp4", "bf16").flags.kv_dtype, DType::bf16) << "as the row says";
+  EXPECT_EQ(engine("gpt-oss-120b", "fp4").model.mixer_scheme(), Scheme::bf16);
+}
+
+TEST_F(ServingCases, a_cold_start_leaves_ttft_out) {
+  const auto point = read(
+      "a,T,C,H100,M,trtllm,1,bf16,,1,1,1,,agg,10,10,fixed,closed,4,,,,1,mean,2,mean,,,,,\"falls: score TPOT only\"\n");
+  ASSERT_TRUE(point);
+  ASSERT_EQ(point->measured.size(), 1U);
+  EXPECT_EQ(point->measured[0].metric, "tpot_ms");
+}
+
+TEST_F(ServingCases, answers_do_not_depend_on_the_number_of_threads) {
+  std::string other = closed_loop_row, unknown = closed_loop_row;
+  other.replace(other.find("H100-SXM-80GB"), 13, "H200-SXM-141GB");
+  unknown.replace(unknown.find("H100-SXM-80GB"), 13, "H900-SXM");
+  write(closed_loop_row + other + unknown + closed_loop_row);
+  const Library library(FORETOKEN_SOURCE_DIR "/data");
+  ServingFacts facts = serving_facts(library);
+  facts.device_models = [](const Device& device, const ParallelPlan&) {
+    return DeviceModels{KernelPredictor(device), nullptr};
+  };
+  const auto run = [&](int threads) {
+    std::vector<double> values;
+    const Validation validation =
+        validate_serving({.data = file_, .threads = threads}, library, facts, [&](const ScoredServing& scored) {
+          EXPECT_LE(scored.predicted.low, scored.predicted.value);
+          EXPECT_GE(scored.predicted.high, scored.predicted.value);
+          values.push_back(scored.predicted.value);
+        });
+    EXPECT_EQ(validation.overall.n, 6U);
+    EXPECT_EQ(validation.skipped.size(), 1U);
+    EXPECT_EQ(validation.skipped[0].row, 3U);
+    EXPECT_EQ(validation.groups.size(), 2U);
+    return values;
+  };
+  const std::vector<double> one = run(1);
+  ASSERT_EQ(one.size(), 6U);
+  EXPECT_EQ(one, run(3));
+  EXPECT_EQ(one[0], one[4]) << "equal rows have equal answers";
+  EXPECT_NE(one[0], one[2]) << "the other device is another answer";
+}
+
+TEST(EngineSetup, graphs_reach_as_far_as_the_engine_captures_them) {
+  Stack stack;
+  stack.graph_sizes = {1, 2, 4, 8, 16, 32};
+  const auto largest = [&](const EngineFlags& flags) { return engine_stack(stack, flags).graph_sizes.back(); };
+  EXPECT_EQ(largest({.max_num_batched_tokens = 2048, .max_num_seqs = 4, .graph_limit = 512}), 8);
+  EXPECT_EQ(largest({.max_num_batched_tokens = 2048, .max_num_seqs = 64, .graph_limit = 16}), 16);
+  EXPECT_EQ(largest({.engine = "sglang", .max_num_batched_tokens = 2048, .max_num_seqs = 2048, .graph_limit = 24}), 16)
+      << "by the device's memory, not by the requests that may run";
+  EXPECT_EQ(largest({.engine = "trtllm", .max_num_batched_tokens = 2048, .max_num_seqs = 4, .graph_limit = 2048}), 4)
+      << "only decodes are captured";
+  EXPECT_TRUE(engine_stack(stack, {.max_num_batched_tokens = 2048, .max_num_seqs = 4, .enforce_eager = true})
+                  .graph_sizes.empty());
+  EXPECT_EQ(engine_family("vllm-0.19"), "vllm");
+  EXPECT_EQ(engine_family("sglang"), "sglang");
+}
+
+}  // namespace foretoken::serving_case_test

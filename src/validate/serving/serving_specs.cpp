@@ -1,0 +1,213 @@
+#include "validate/serving/serving_specs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "compose/serving_memory.h"
+#include "library/library.h"
+#include "model/checkpoint_name.h"
+#include "serving/engine/engine_setup.h"
+#include "serving/load/trace.h"
+
+namespace foretoken {
+namespace {
+
+// Ten minutes of an open load, as the rules of MLPerf ask for; of one sent at once what fills the engine several times.
+int64_t enough_requests(double rate) {
+  constexpr double least_seconds = 600;
+  constexpr int64_t most = 6000;
+  return std::isfinite(rate) ? std::min(most, static_cast<int64_t>(rate * least_seconds) + 1) : most;
+}
+
+// Whether the publisher's own config already stores weights so.
+bool is_stored_as(const Model& model, std::string_view dtype) {
+  const auto fits = [&](Scheme scheme) {
+    if (dtype == "fp8") return scheme == Scheme::fp8 || scheme == Scheme::fp8_block;
+    return scheme == Scheme::nvfp4 || scheme == Scheme::mxfp4_wo || scheme == Scheme::mxfp4_mxfp8;
+  };
+  return fits(model.scheme) || (model.has_experts() && fits(model.expert_scheme));
+}
+
+// The fewest devices whose engine keeps a fifth of the memory for the cache, or else all of a node: what those who
+// seek throughput choose.
+CasePool chosen_layout(const ServingCase& point, const Model& model, const Device& device, const EngineFlags& flags) {
+  constexpr double cache_share = 0.2;
+  constexpr int64_t most = 8;
+  CasePool pool;
+  for (int64_t tensor = 1; tensor <= std::min(point.devices, most); tensor *= 2) {
+    if (point.devices % tensor != 0) continue;
+    pool = {.replicas = point.devices / tensor, .plan = {.tensor = tensor, .expert = tensor}};
+    if (!model.has_experts()) pool.plan.expert = 1;
+    const ServingMemory memory = serving_memory(model, device, pool.plan, flags);
+    if (memory.kv_pool.value >= cache_share * allocatable_bytes(device).value) break;
+  }
+  return pool;
+}
+
+std::string plan_text(const ParallelPlan& plan) {
+  return fmt::format("{} {} {} {}", plan.tensor, plan.pipeline, plan.expert, plan.data);
+}
+
+int64_t longest_of(const std::vector<Request>& requests) {
+  int64_t longest = 0;
+  for (const Request& request : requests) longest = std::max(longest, request.input_tokens + request.output_tokens);
+  return longest;
+}
+
+}  // namespace
+
+ServingSpecMaker::ServingSpecMaker(const Library& library, std::optional<AcceptanceTable> acceptance,
+                                   std::filesystem::path traces)
+    : library_(library),
+      hardware_(library.hardware()),
+      models_(library.models()),
+      acceptance_(std::move(acceptance)),
+      traces_(std::move(traces)) {}
+
+std::string ServingSpecMaker::key_of(const ServingCase& point) {
+  return fmt::format("{} | {} | {} | {}", point.gpu, point.model, point.weight_dtype, point.kv_dtype);
+}
+
+std::string ServingSpecMaker::family_of(const ServingCase& point) const {
+  return fmt::format("{} | {} | {} | {} | {} {}", key_of(point), plan_text(point.pool.plan),
+                     point.prefill ? plan_text(point.prefill->plan) : "", point.stack, point.draft_method,
+                     point.drafts);
+}
+
+bool ServingSpecMaker::has_experts(const std::string& model) {
+  const auto known = experts_.find(model);
+  return known != experts_.end() ? known->second
+                                 : experts_.emplace(model, models_.model(model).has_experts()).first->second;
+}
+
+// fp8 and fp4 say how wide weights are: the format is that of the name, of the config, or of the checkpoint that the
+// publisher (fp8) or NVIDIA (fp4) ships in it.
+ModelSpec ServingSpecMaker::model_spec(const ServingCase& point) const {
+  ModelSpec spec{.model = point.model, .kv_cache_dtype = point.kv_dtype.empty() ? "auto" : point.kv_dtype};
+  if (point.weight_dtype != "fp8" && point.weight_dtype != "fp4") {
+    spec.quantization = point.weight_dtype;
+    return spec;
+  }
+  const Model model = models_.model(point.model);
+  if (model.named_scheme || is_stored_as(model, point.weight_dtype)) return spec;
+  const std::string entry = models_.resolve(point.model).entry;
+  if (point.weight_dtype == "fp8") {
+    spec.model = entry + "-FP8";
+  } else {
+    spec.model = fmt::format("nvidia/{}-NVFP4", parse_checkpoint_name(entry).model);
+  }
+  return spec;
+}
+
+void ServingSpecMaker::open(ServingCase& point) {
+  if (point.drafts > 0 && !acceptance_) {
+    throw InputError({.source = "--speculative-acceptance",
+                      .expected = "measured acceptance lengths: the row does not say how many drafts were accepted"});
+  }
+  auto device = devices_.find(point.gpu);
+  if (device == devices_.end()) device = devices_.emplace(point.gpu, hardware_.device(point.gpu)).first;
+  auto opened = opened_.find(key_of(point));
+  if (opened == opened_.end()) {
+    const ModelSpec asked = model_spec(point);
+    opened = opened_.emplace(key_of(point), OpenedModel{asked, open_model(library_, asked, device->second)}).first;
+  }
+  const auto& [asked, model] = opened->second;
+  point.flags.kv_dtype = kv_cache_dtype(asked, model);
+  if (point.devices > 0) point.pool = chosen_layout(point, model, device->second, point.flags);
+  check_step(model, {}, point.pool.plan);
+  if (point.prefill) check_step(model, {}, point.prefill->plan);
+}
+
+// APEX+ sent a trace at 0.25 or 0.5 requests a second, each of its engines every so many of them.
+std::vector<Request> ServingSpecMaker::replayed_requests(const ServingCase& point) const {
+  if (!point.trace) return {};
+  const CaseTrace& trace = *point.trace;
+  if (traces_.empty()) {
+    throw InputError({.source = "--traces", .expected = "the folder of the request files that rows replay"});
+  }
+  const bool slow = point.load.arrivals.rate * static_cast<double>(trace.shards) < 0.375;
+  const std::unique_ptr<RequestSource> source =
+      open_trace(traces_ / fmt::format("apex_{}_{}_{}.csv", trace.tokenizer, trace.name, slow ? "025" : "05"));
+  std::vector<std::vector<Request>> shards(static_cast<size_t>(trace.shards));
+  for (size_t i = 0; source->next_arrival(); ++i) shards[i % shards.size()].push_back(source->next());
+  const auto distance = [&](const std::vector<Request>& shard) {
+    int64_t tokens = 0;
+    for (const Request& request : shard) tokens += request.input_tokens;
+    return std::abs(tokens - trace.input_tokens);
+  };
+  return *std::min_element(shards.begin(), shards.end(),
+                           [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
+}
+
+EngineSpec ServingSpecMaker::engine_of(const ServingCase& point, const CasePool& pool) const {
+  EngineSpec spec{.model = opened_.at(key_of(point)).model,
+                  .device = devices_.at(point.gpu),
+                  .plan = pool.plan,
+                  .flags = point.flags,
+                  .replicas = pool.replicas,
+                  .stack = point.stack,
+                  .scheduler = point.scheduler,
+                  .scheduling = {.enable_prefix_caching = point.prefix_caching,
+                                 .async_scheduling = point.async_scheduling,
+                                 .batch_wait_timeout_iters = point.batch_wait_timeout_iters,
+                                 .batch_wait_max_tokens_ratio = point.batch_wait_max_tokens_ratio},
+                  .receive_interval = point.receive_interval};
+  int64_t& longest = spec.flags.max_model_len;
+  if (spec.model.max_positions > 0) longest = std::min(longest, spec.model.max_positions);
+  return spec;
+}
+
+ServingSpecs ServingSpecMaker::specs(const ServingCase& point) const {
+  ServingSpecs result{.engine = engine_of(point, point.pool), .load = point.load, .deployment = {.percentiles = {}}};
+  EngineSpec& engine = result.engine;
+  LoadSpec& load = result.load;
+  if (point.trace) {
+    load.listed = replayed_requests(point);
+    int64_t& longest = engine.flags.max_model_len;
+    longest = longest_of(load.listed);
+    if (engine.model.max_positions > 0) longest = std::min(longest, engine.model.max_positions);
+  }
+  if (point.drafts > 0) {
+    engine.speculation =
+        SpeculativeConfig{.method = &draft_method(point.draft_method), .num_speculative_tokens = point.drafts};
+    engine.speculation->acceptance =
+        acceptance_->of_model_or_all(point.model, engine.speculation->method->name, point.drafts);
+  }
+  if (point.prefill) {
+    result.deployment.prefill = PrefillPool{.engine = engine_of(point, *point.prefill)};
+    result.deployment.router = "least_outstanding";
+    return result;
+  }
+  if (load.dataset == Dataset::lognormal) {
+    result.stands_for = engine.replicas;
+    engine.replicas = 1;
+    load.arrivals.rate /= static_cast<double>(result.stands_for);
+    load.num_prompts =
+        std::clamp<int64_t>(load.num_prompts / result.stands_for, 1, enough_requests(load.arrivals.rate));
+  }
+  result.deployment.router = usual_router(point.flags.engine, point.pool.replicas);
+  return result;
+}
+
+std::vector<Headline> predicted_values(const ServingCase& point, const ServingSpecs& specs, const ServingRun& run) {
+  if (run.metrics.completed == 0) {
+    throw InputError({.source = point.id, .value = "no request", .expected = "requests that fit the engine"});
+  }
+  std::vector<Headline> values;
+  for (const MeasuredValue& measured : point.measured) {
+    Headline value = run.headline(measured.predicted);
+    if (measured.metric == "out_tok_s" || measured.metric == "req_s") {
+      for (double* one : {&value.value, &value.low, &value.high}) *one *= static_cast<double>(specs.stands_for);
+    }
+    values.push_back(value);
+  }
+  return values;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,226 @@
+#include "validate/serving/validate_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/simulated_time.h"
+#include "base/text.h"
+#include "compose/model_spec.h"
+#include "library/library.h"
+#include "serving/engine/engine_setup.h"
+
+namespace foretoken {
+namespace {
+
+class Records : public RunObserver {
+ public:
+  explicit Records(size_t requests) : by_id(requests) {}
+  void request_ended(const RequestRecord& record) override { by_id[static_cast<size_t>(record.id)] = record; }
+  std::vector<RequestRecord> by_id;
+};
+
+struct Replay {
+  std::vector<RequestRecord> by_id;
+  ServingPrediction answer;
+};
+
+Replay replay(EngineBuilder& builder, const RunSpecs& specs) {
+  Records records(specs.load.listed.size());
+  ServingPrediction answer = simulate_serving(builder, specs.engine, specs.load, specs.deployment, {&records});
+  return {std::move(records.by_id), std::move(answer)};
+}
+
+// The number formats that the run names. InputError for those that the model cannot have.
+ModelSpec model_spec_of(const MeasuredRun& run, const Library& library) {
+  ModelSpec spec{.model = run.model};
+  if (run.kv_dtype) spec.kv_cache_dtype = dtype_name(*run.kv_dtype);
+  if (run.quantization.empty() || library.models().model(run.model).is_quantized()) return spec;  // as its config says
+  if (!scheme_from_name(run.quantization)) {
+    throw InputError({.source = "meta.json",
+                      .path = "engine_kwargs.quantization",
+                      .value = printable(run.quantization),
+                      .expected = fmt::format("one of {}, or a model whose config says how it is quantized",
+                                              fmt::join(scheme_names(), ", "))});
+  }
+  spec.quantization = run.quantization;
+  return spec;
+}
+
+// InputError names the field of meta.json that cannot be simulated.
+void check_layout(const MeasuredRun& run, const Model& model) {
+  if (model.has_experts() && run.plan.data > 1 && run.plan.expert == 1) {
+    throw InputError({.source = "meta.json",
+                      .path = "engine_kwargs.enable_expert_parallel",
+                      .value = "false with data_parallel_size above 1",
+                      .expected = "true: with false, vLLM splits each expert across all data-parallel ranks, which "
+                                  "is not simulated"});
+  }
+  if (!model.has_experts() && run.plan.expert > 1) {
+    throw InputError({.source = "meta.json",
+                      .path = "engine_kwargs.enable_expert_parallel",
+                      .value = "true",
+                      .expected = fmt::format("false: {} has no experts", model.name)});
+  }
+  check_step(model, {}, run.plan);
+}
+
+std::string layout_text(const ParallelPlan& plan, const EngineRanks& ranks) {
+  std::string text =
+      fmt::format("simulated on {} GPUs: tensor {}, pipeline {}, data {}, expert {}",
+                  ranks.engines * engine_devices(ranks.plan), plan.tensor, plan.pipeline, plan.data, plan.expert);
+  const int64_t together = lock_step_ranks(ranks.plan);
+  if (together > 1) text += fmt::format("; {} data-parallel ranks share the experts and step together", together);
+  if (ranks.engines > 1) text += fmt::format("; {} data-parallel ranks step on their own", ranks.engines);
+  return text;
+}
+
+// Milliseconds; nothing where the metric has no meaning.
+using RequestMetric = std::optional<double> (*)(double ttft_s, double e2e_s, int64_t output_tokens);
+
+std::optional<double> ttft_ms(double ttft_s, double /*e2e_s*/, int64_t /*output_tokens*/) {
+  return ttft_s * 1e3;
+}
+std::optional<double> e2e_ms(double /*ttft_s*/, double e2e_s, int64_t /*output_tokens*/) {
+  return e2e_s * 1e3;
+}
+std::optional<double> tpot_ms(double ttft_s, double e2e_s, int64_t output_tokens) {
+  if (output_tokens < 2) return std::nullopt;
+  return (e2e_s - ttft_s) * 1e3 / static_cast<double>(output_tokens - 1);
+}
+
+constexpr std::pair<const char*, RequestMetric> request_metrics[] = {
+    {"ttft_ms", ttft_ms}, {"tpot_ms", tpot_ms}, {"e2e_ms", e2e_ms}};
+
+double simulated(RequestMetric metric, const RequestRecord& record) {
+  return *metric(to_seconds(record.first_token - record.queued).value(),
+                 to_seconds(record.last_token - record.queued).value(), record.output_tokens);
+}
+
+double percent_off(double predicted, double measured) {
+  return 100 * (predicted / measured - 1);
+}
+
+}  // namespace
+
+RunSpecs run_specs(const MeasuredRun& run, const RunValidationRequest& request, const Library& library) {
+  const ModelSpec asked = model_spec_of(run, library);
+  const Device device = library.hardware().device(request.device.empty() ? run.device : request.device);
+  const Model model = open_model(library, asked, device, run.plan);
+  check_layout(run, model);
+  RunSpecs specs{.engine = {.model = model,
+                            .device = device,
+                            .plan = run.plan,
+                            .flags = run.flags,
+                            .scheduling = {.enable_chunked_prefill = run.enable_chunked_prefill,
+                                           .enable_prefix_caching = run.enable_prefix_caching},
+                            .steps = {.op_tables = request.op_tables, .link = run.link},
+                            .boards = BoardState::held_busy,
+                            .power = library.power_model(device),
+                            .offline = true},
+                 .load = {.listed = run.requests},
+                 .deployment = {.percentiles = {}, .step_bounds = false}};
+  specs.engine.flags.kv_dtype = kv_cache_dtype(asked, model);
+  if (run.num_gpu_blocks > 0 && !request.own_blocks) {
+    specs.engine.flags.num_gpu_blocks_override = run.num_gpu_blocks;
+  }
+  return specs;
+}
+
+RunValidation validate_run(const RunValidationRequest& request, const Library& library, Tier tier,
+                           const ScoredServingSink& sink) {
+  const MeasuredRun run = read_measured_run(request.folder);
+  const RunSpecs specs = run_specs(run, request, library);
+  EngineBuilder builder(serving_facts(library, tier));
+
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<Replay> replays;
+  replays.push_back(replay(builder, specs));
+  const Estimate blocks = replays.front().answer.groups.front().memory.blocks;
+  const bool own_kernels = replays.front().answer.groups.front().has_own_kernels;
+  if (own_kernels) {
+    // Fewer blocks lengthen the queue and shorten steps, so neither bound goes with either.
+    for (const double bounded_blocks : {blocks.low, blocks.high}) {
+      for (const StepBound bound : {StepBound::low, StepBound::high}) {
+        RunSpecs bounded = specs;
+        bounded.engine.flags.num_gpu_blocks_override = static_cast<int64_t>(bounded_blocks);
+        bounded.deployment.bound = bound;
+        replays.push_back(replay(builder, bounded));
+      }
+    }
+  }
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+
+  const EngineRanks ranks = engine_ranks(run.plan);
+  const bool has_peers = engine_devices(ranks.plan) > 1;
+  const bool given_blocks = run.num_gpu_blocks > 0 && !request.own_blocks;
+  const SimulationTotals& totals = replays.front().answer.run.totals;
+  RunValidation result{.preemptions = totals.preemptions,
+                       .rejected = totals.rejected,
+                       .num_gpu_blocks = replays.front().answer.groups.front().config.options.num_gpu_blocks};
+  ErrorTable errors;
+  std::map<std::string, std::pair<double, double>> sums;  // predicted and measured
+  for (size_t id = 0; id < run.times.size(); ++id) {
+    const RequestRecord& record = replays.front().by_id[id];
+    if (record.outcome == RequestOutcome::rejected) continue;
+    for (const auto& [name, metric] : request_metrics) {
+      const auto measured = metric(run.times[id].ttft_s(), run.times[id].e2e_s(), record.output_tokens);
+      if (!measured || *measured <= 0) continue;
+      Headline predicted;
+      predicted.value = predicted.low = predicted.high = simulated(metric, record);
+      for (const Replay& other : replays) {
+        if (other.by_id[id].outcome == RequestOutcome::rejected) continue;  // fewer blocks cannot hold it: no time
+        const double bound = simulated(metric, other.by_id[id]);
+        predicted.low = std::min(predicted.low, bound);
+        predicted.high = std::max(predicted.high, bound);
+      }
+      errors.add(name, {*measured, predicted.value, predicted.low, predicted.high});
+      sums[name].first += predicted.value;
+      sums[name].second += *measured;
+      if (sink) {
+        sink({.id = std::to_string(id),
+              .group = name,
+              .device = specs.engine.device.name,
+              .model = specs.engine.model.name,
+              .engine = run.flags.engine,
+              .metric = name,
+              .row = id + 2,
+              .measured = *measured,
+              .predicted = predicted});
+      }
+    }
+  }
+  Validation& validation = result.errors;
+  validation.overall = errors.overall();
+  validation.has_intervals = own_kernels;
+  validation.seconds_per_1000_rows = spent.count() / static_cast<double>(run.times.size()) * 1000;
+  for (const auto& [name, summary] : errors.groups()) {
+    validation.groups.push_back(
+        {.name = name, .errors = summary, .seconds_per_1000_rows = validation.seconds_per_1000_rows});
+    const double off = percent_off(sums.at(name).first, sums.at(name).second);
+    result.error_of_means[name] = off;
+    validation.notes.push_back(fmt::format("mean {}: {:+.2f}%", name, off));
+  }
+  result.throughput_error = percent_off(run.end_s(), to_seconds(totals.end).value());
+  validation.notes.push_back(fmt::format("throughput: {:+.2f}%", result.throughput_error));
+  validation.notes.push_back(fmt::format("{} preemptions, {} rejected, {} KV blocks ({})", result.preemptions,
+                                         result.rejected, result.num_gpu_blocks,
+                                         given_blocks ? "given" : "from first principles"));
+  if (run.plan.data > 1) validation.notes.back() += ", of each data-parallel rank";
+  if (run.plan.data > 1 || has_peers) validation.notes.push_back(layout_text(run.plan, ranks));
+  if (run.link) {
+    validation.notes.push_back(
+        has_peers ? fmt::format("collectives are rings over interconnect_given: {:.3g} GB/s and {:.3g} us a hop",
+                                run.link->bandwidth.value() / 1e9, run.link->latency.value() * 1e6)
+                  : "interconnect_given was not used: no GPU of this run talks to another");
+  }
+  validation.notes.insert(validation.notes.end(), run.notes.begin(), run.notes.end());
+  return result;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,88 @@
+#include "validate/training/validate_training.h"
+
+#include <chrono>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "validate/row_filter.h"
+
+namespace foretoken {
+namespace {
+
+// The memory of a run whose source does not say what was recomputed: all layers may have been.
+TrainingEstimate recomputing_all(TrainingQuestion question, const MachineModels& machine) {
+  question.plan.recompute = Recompute::full;
+  return estimate_training(question, machine);
+}
+
+}  // namespace
+
+Validation validate_training(const TrainingValidationRequest& request, TrainingCaseLibrary& library,
+                             const ScoredTrainingSink& sink) {
+  TrainingRowReader rows(request.data);
+  const size_t group_column = rows.csv().column(request.group_by.empty() ? "source" : request.group_by);
+  Validation validation;
+  ValidationTally tally(20e-6);
+  size_t runs = 0, too_large = 0;
+  const auto skip = [&](size_t row, std::string why) {
+    validation.skipped.push_back({.file = rows.csv().source(), .row = row, .why = std::move(why)});
+  };
+  while (rows.next()) {
+    const auto start = std::chrono::steady_clock::now();
+    const TrainingRow row = rows.read();
+    if (!is_wanted(request.sources, row.source) || !is_wanted(request.models, row.model) ||
+        !is_wanted(request.gpus, row.gpu)) {
+      continue;
+    }
+    std::string why;
+    const std::optional<TrainingCase> run = library.find(row, request.stack, why);
+    if (!run) {
+      skip(row.row, std::move(why));
+      continue;
+    }
+    const TrainingStack& stack = library.stacks()[run->stack];
+    const TrainingQuestion question = library.question_of(*run);
+    std::optional<TrainingEstimate> estimate, recomputed;
+    try {
+      estimate = estimate_training(question, *run->machine);
+      if (!recompute_from_name(row.recompute)) recomputed = recomputing_all(question, *run->machine);
+    } catch (const InputError& error) {
+      skip(row.row, error.what());
+      continue;
+    }
+    const IterationEstimate& predicted = estimate->iteration;
+    const TrainingEstimate& in_memory = recomputed ? *recomputed : *estimate;
+    ++runs;
+    if (!in_memory.fits) ++too_large;
+    if (!row.iter_time_s) {
+      skip(row.row, fmt::format("no time of a step: {} is given", printable(row.primary)));
+      continue;
+    }
+    const std::string group(rows.csv().cell(group_column));
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+    const Estimate& seconds = predicted.seconds;
+    tally.add(group,
+              {.measured = *row.iter_time_s, .predicted = seconds.value, .low = seconds.low, .high = seconds.high},
+              spent.count());
+    if (sink) {
+      sink({.run = &*run,
+            .stack = stack.name,
+            .group = group,
+            .measured_s = *row.iter_time_s,
+            .predicted = &predicted,
+            .memory = in_memory.memory.most().total(),
+            .fits = in_memory.fits});
+    }
+  }
+  tally.write(validation);
+  if (runs > 0) {
+    validation.notes.push_back(fmt::format("{} of {} runs ({:.1f}%) are said not to fit in the memory of their devices",
+                                           too_large, runs,
+                                           100 * static_cast<double>(too_large) / static_cast<double>(runs)));
+  }
+  return validation;
+}
+
+}  // namespace foretoken
