@@ -19,7 +19,7 @@ ServingQuestion llama_70b_on_h100s() {
   const HardwareCatalogue hardware(library / "hardware");
   const Device device = hardware.device("h100_sxm");
   return {.model = ModelCatalogue(library / "models").model("Llama-3.1-70B"),
-          .slos = parse_slos("ttft<500ms@p99,tpot<50ms@p99", "--slo"),
+          .slos = parse_slos("ttft<500ms@p99,tpot<50ms@p99", "slo"),
           .rate = 10,
           .objective = PlanObjective::cost,
           .hardware = {{.device = device, .most_devices = 16, .node_devices = 8, .node = hardware.node_with(device)}},

@@ -12,7 +12,7 @@ namespace foretoken {
 namespace {
 
 std::string message(const InputProblem& problem) {
-  std::string text = problem.source;
+  std::string text = problem.field.empty() ? problem.source : fmt::format("{{{}}}", problem.field);
   if (problem.line > 0) text += fmt::format(":{}", problem.line);
   if (!problem.path.empty()) text += fmt::format("{}{}", text.empty() ? "" : ": ", problem.path);
   if (!problem.value.empty()) {
@@ -45,6 +45,30 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 InputError::InputError(InputProblem problem) : std::runtime_error(message(problem)), problem_(std::move(problem)) {}
+
+std::string with_field_names(std::string_view text, const std::function<std::string(std::string_view field)>& name) {
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  const auto is_field = [&](std::string_view inside) {
+    return inside.size() >= 2 && is_letter(inside.front()) && std::all_of(inside.begin(), inside.end(), [&](char c) {
+             return is_letter(c) || c == '_' || (c >= '0' && c <= '9');
+           });
+  };
+  std::string result;
+  while (!text.empty()) {
+    const size_t open = text.find('{');
+    result += text.substr(0, open);
+    if (open == std::string_view::npos) break;
+    text.remove_prefix(open + 1);
+    const size_t length = text.find_first_of("{}");
+    if (length == std::string_view::npos || text[length] == '{' || !is_field(text.substr(0, length))) {
+      result += '{';
+      continue;
+    }
+    result += name(text.substr(0, length));
+    text.remove_prefix(length + 1);
+  }
+  return result;
+}
 
 void ensure(bool condition, const char* why_this_must_hold) {
   if (!condition) throw InternalError(why_this_must_hold);

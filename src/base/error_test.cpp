@@ -26,8 +26,7 @@ TEST(Error, parts_that_are_not_known_leave_no_gaps) {
   EXPECT_EQ(message({.source = "f.csv", .value = "no such file", .expected = "a file that exists"}),
             "f.csv: no such file\n  expected a file that exists");
   EXPECT_EQ(message({.source = "f.json", .line = 1, .expected = "a key `a`"}), "f.json:1\n  expected a key `a`");
-  EXPECT_EQ(message({.source = "--device", .value = "h10", .suggestion = "h100"}),
-            "--device: h10\n  did you mean h100?");
+  EXPECT_EQ(message({.field = "device", .value = "h10", .suggestion = "h100"}), "{device}: h10\n  did you mean h100?");
   EXPECT_EQ(message({.path = "a.b", .value = "1"}), "a.b = 1");
   EXPECT_EQ(message({.value = "1", .expected = "2"}), "1\n  expected 2");
   EXPECT_EQ(message({.expected = "2"}), "expected 2");
@@ -38,6 +37,18 @@ TEST(Error, the_parts_of_a_problem_stay_available) {
   EXPECT_EQ(error.problem().source, "f");
   EXPECT_EQ(error.problem().line, 3);
   EXPECT_EQ(error.problem().path, "p");
+}
+
+TEST(Error, only_names_of_fields_in_braces_are_named_anew) {
+  const auto loud = [](std::string_view text) {
+    return with_field_names(text, [](std::string_view field) { return "<" + std::string(field) + ">"; });
+  };
+  EXPECT_EQ(loud("at most {max_model_len}, or {top_k2}"), "at most <max_model_len>, or <top_k2>");
+  EXPECT_EQ(loud("{{known}}"), "{<known>}");
+  for (const char* other :
+       {"", "{", "}", "{}", "{a}", "{K}", "{2x}", "{_a}", "{a b}", "{\"k\": 1}", "${HOME}", "{open"}) {
+    EXPECT_EQ(loud(other), other);
+  }
 }
 
 TEST(Error, a_broken_law_is_an_internal_error_with_its_reason) {

@@ -189,6 +189,19 @@ Json& Json::push(Json value) {
   return *this;
 }
 
+void Json::change_texts(const std::function<void(std::string& text)>& change) {
+  if (auto* text = std::get_if<std::string>(&value_)) change(*text);
+  if (auto* items = std::get_if<std::vector<Json>>(&value_)) {
+    for (Json& item : *items) item.change_texts(change);
+  }
+  if (auto* members = std::get_if<std::vector<Member>>(&value_)) {
+    for (auto& [key, value] : *members) {
+      change(key);
+      value.change_texts(change);
+    }
+  }
+}
+
 const Json* Json::find(std::string_view key) const {
   for (const auto& [name, member] : members()) {
     if (name == key) return &member;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -57,6 +58,8 @@ class Json {
   Json& set(std::string key, Json value);
   Json& push(Json value);
   const Json* find(std::string_view key) const;
+  // Calls `change` with every text in it, keys included.
+  void change_texts(const std::function<void(std::string& text)>& change);
 
   // One document; numbers in their shortest exact form, non-finite ones as null (JSON has no NaN), broken UTF-8 as
   // U+FFFD. indent 0: one line.

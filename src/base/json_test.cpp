@@ -203,6 +203,12 @@ TEST(Json, an_object_of_many_keys_takes_no_quadratic_time) {
   EXPECT_EQ(parse_json(text, "f").members().size(), 100001u);
 }
 
+TEST(Json, every_text_and_key_can_be_changed_in_place) {
+  Json json = parse_json(R"({"a": ["b", {"c": "d"}], "e": 1})", "f");
+  json.change_texts([](std::string& text) { text += "!"; });
+  EXPECT_EQ(json.dump(0), R"({"a!":["b!",{"c!":"d!"}],"e!":1})");
+}
+
 TEST(Json, deep_nesting_is_refused_not_followed) {
   EXPECT_EQ(problem_of(std::string(100000, '[')).expected, "at most 64 nested levels");
   std::string objects;

@@ -30,12 +30,12 @@ TEST(Kinds, are_found_by_their_names_in_the_order_of_the_list) {
   EXPECT_THAT(kind_names(std::span(shapes).subspan(1)), ElementsAre("triangle", "square"));
   EXPECT_EQ(find_kind(shapes, "square"), &shapes[2]);
   EXPECT_EQ(find_kind(shapes, "Square"), nullptr);
-  EXPECT_EQ(&kind_named(shapes, "triangle", {.source = "--shape"}), &shapes[1]);
+  EXPECT_EQ(&kind_named(shapes, "triangle", {.field = "shape"}), &shapes[1]);
 }
 
 TEST(Kinds, a_name_that_nobody_has_is_an_input_error_with_the_nearest_one) {
-  const InputProblem all = problem_of([] { kind_named(shapes, "sqare", {.source = "--shape"}); });
-  EXPECT_EQ(all.source, "--shape");
+  const InputProblem all = problem_of([] { kind_named(shapes, "sqare", {.field = "shape"}); });
+  EXPECT_EQ(all.field, "shape");
   EXPECT_EQ(all.value, "sqare");
   EXPECT_EQ(all.expected, "one of circle, triangle, square");
   EXPECT_EQ(all.suggestion, "square");

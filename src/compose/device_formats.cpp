@@ -58,9 +58,9 @@ bool loads_on(const Model& model, const Device& device) {
   return loads(model.scheme) && loads(model.mixer_scheme()) && (!model.has_experts() || loads(model.expert_scheme));
 }
 
-void check_multiplies_in(const std::string& flag, DType math, const Device& device, std::string_view asked) {
+void check_multiplies_in(const std::string& field, DType math, const Device& device, std::string_view asked) {
   if (multiplies_in(device, math)) return;
-  throw InputError({.source = flag,
+  throw InputError({.field = field,
                     .value = printable(asked),
                     .expected = fmt::format("a format that {} multiplies in ({}), or {}", device.name,
                                             fmt::join(formats_of(device), ", "), instead_of(math))});
@@ -73,7 +73,7 @@ Model run_on(Model model, const Device& device) {
     const Scheme form = weight_only_form(scheme, device).value_or(scheme);
     if (form == scheme) {
       const std::string asked = fmt::format("{} weights of {}", facts(scheme).name, model.served_name());
-      check_multiplies_in("--device", facts(scheme).math, device, asked);
+      check_multiplies_in("device", facts(scheme).math, device, asked);
     }
     if (std::find(changed.begin(), changed.end(), scheme) == changed.end()) changed.push_back(scheme);
     return form;

@@ -26,7 +26,7 @@ bool loads_on(const Model& model, const Device& device);
 // are stored in. InputError, which names the device's formats, where no engine runs it there.
 Model run_on(Model model, const Device& device);
 
-// InputError, with the formats that the device has, for arithmetic that it does not have. `flag` asked for it.
-void check_multiplies_in(const std::string& flag, DType math, const Device& device, std::string_view asked);
+// InputError, with the formats that the device has, for arithmetic that it does not have. `field` asked for it.
+void check_multiplies_in(const std::string& field, DType math, const Device& device, std::string_view asked);
 
 }  // namespace foretoken

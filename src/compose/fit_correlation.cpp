@@ -122,7 +122,7 @@ CorrelationFit fit_correlations(std::span<const CorrelationSample> measured) {
     if (count >= fewest_steps) correlations.within[form] = usual;
   }
   if (correlations.within.empty()) {
-    throw InputError({.source = "--data",
+    throw InputError({.field = "data",
                       .value = fmt::format("{} steps that can be predicted with an interval", samples.size()),
                       .expected = fmt::format("at least {} with kernels of one form", fewest_steps)});
   }

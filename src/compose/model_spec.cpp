@@ -17,7 +17,7 @@ namespace {
 Scheme scheme_named(std::string_view name) {
   const std::optional<Scheme> scheme = scheme_from_name(name);
   if (scheme) return *scheme;
-  throw InputError({.source = "--quantization",
+  throw InputError({.field = "quantization",
                     .value = printable(name),
                     .expected = fmt::format("one of {}", fmt::join(scheme_names(), ", ")),
                     .suggestion = nearest_name(name, scheme_names()).value_or("")});
@@ -38,14 +38,14 @@ Model quantized(Model model, std::string_view text) {
   for (const std::string_view item : split(text, ",")) {
     const size_t equals = item.find('=');
     if (equals == std::string_view::npos) {
-      if (others) throw InputError({.source = "--quantization", .value = printable(text), .expected = "one scheme"});
+      if (others) throw InputError({.field = "quantization", .value = printable(text), .expected = "one scheme"});
       others = scheme_named(item);
       continue;
     }
     const std::string_view part = item.substr(0, equals);
     if (std::find(std::begin(parts), std::end(parts), part) == std::end(parts)) {
       const std::vector<std::string> known(std::begin(parts), std::end(parts));
-      throw InputError({.source = "--quantization",
+      throw InputError({.field = "quantization",
                         .value = printable(part),
                         .expected = fmt::format("one of {}", fmt::join(known, ", ")),
                         .suggestion = nearest_name(part, known).value_or("")});
@@ -53,7 +53,7 @@ Model quantized(Model model, std::string_view text) {
     schemes[part] = scheme_named(item.substr(equals + 1));
   }
   if (others && model.named_scheme) {
-    check_agrees_with_name("--quantization", *others, model);
+    check_agrees_with_name("quantization", *others, model);
     if (schemes.empty()) return model;
     others.reset();
   }
@@ -74,9 +74,9 @@ std::shared_ptr<const ExpertPopularity> popularity_of(const ModelSpec& spec, con
   for (const Layer& layer : parsed.layers) {
     if (const auto* moe = std::get_if<Moe>(&layer.feed_forward)) experts = moe->experts;
   }
-  const std::string flag = spec.expert_popularity.empty() ? "--num-redundant-experts" : "--expert-popularity";
+  const std::string field = spec.expert_popularity.empty() ? "num_redundant_experts" : "expert_popularity";
   if (experts == 0) {
-    throw InputError({.source = flag, .value = parsed.name, .expected = "a model with routed experts"});
+    throw InputError({.field = field, .value = parsed.name, .expected = "a model with routed experts"});
   }
   ExpertPopularity popularity;
   if (constexpr std::string_view zipf = "zipf:";
@@ -86,7 +86,7 @@ std::shared_ptr<const ExpertPopularity> popularity_of(const ModelSpec& spec, con
     const std::optional<double> exponent = digits.empty() ? std::optional(0.0) : parse_number(digits);
     if (!exponent || !(*exponent >= 0 && *exponent <= 5) || (digits.empty() && !spec.expert_popularity.empty())) {
       throw InputError(
-          {.source = flag, .value = printable(spec.expert_popularity), .expected = "zipf:A with A from 0 to 5"});
+          {.field = field, .value = printable(spec.expert_popularity), .expected = "zipf:A with A from 0 to 5"});
     }
     popularity = zipf_popularity(experts, *exponent);
   } else {
@@ -99,9 +99,9 @@ std::shared_ptr<const ExpertPopularity> popularity_of(const ModelSpec& spec, con
   }
   const int64_t expert_ranks = plan.expert;
   if (spec.redundant_experts > 0 && (expert_ranks == 1 || (experts + spec.redundant_experts) % expert_ranks != 0)) {
-    throw InputError({.source = "--num-redundant-experts",
+    throw InputError({.field = "num_redundant_experts",
                       .value = fmt::format("{} over {} ranks", spec.redundant_experts, expert_ranks),
-                      .expected = "copies on several ranks (--enable-expert-parallel), as many on each"});
+                      .expected = "copies on several ranks ({enable_expert_parallel}), as many on each"});
   }
   popularity.redundant = spec.redundant_experts;
   return std::make_shared<const ExpertPopularity>(std::move(popularity));
@@ -109,13 +109,14 @@ std::shared_ptr<const ExpertPopularity> popularity_of(const ModelSpec& spec, con
 
 }  // namespace
 
-void check_agrees_with_name(const std::string& flag, Scheme asked, const Model& model) {
+void check_agrees_with_name(const std::string& field, Scheme asked, const Model& model) {
   if (!model.named_scheme || agrees(asked, *model.named_scheme)) return;
-  throw InputError({.source = flag,
-                    .value = std::string(facts(asked).name),
-                    .expected = fmt::format("{}, the format that the name {} states; leave {} out, or give the model's "
-                                            "name without the format",
-                                            facts(*model.named_scheme).name, model.served_name(), flag)});
+  throw InputError(
+      {.field = field,
+       .value = std::string(facts(asked).name),
+       .expected = fmt::format("{}, the format that the name {} states; leave {{{}}} out, or give the model's "
+                               "name without the format",
+                               facts(*model.named_scheme).name, model.served_name(), field)});
 }
 
 Model open_model(const Library& library, const ModelSpec& spec, const std::optional<Device>& on,
@@ -128,7 +129,7 @@ Model open_model(const Library& library, const ModelSpec& spec, const std::optio
       // Nobody quantizes to fp4 for a device without it; fp8 weights at least are loaded there.
       for (const Scheme scheme : {result.scheme, result.mixer_scheme(), result.expert_scheme}) {
         if (facts(scheme).math == DType::fp4 && !result.named_scheme) {
-          check_multiplies_in("--quantization", DType::fp4, *on, spec.quantization);
+          check_multiplies_in("quantization", DType::fp4, *on, spec.quantization);
         }
       }
     }
@@ -144,7 +145,7 @@ DType kv_cache_dtype(const ModelSpec& spec, const Model& parsed) {
   if (lower_case(spec.kv_cache_dtype) == "auto") return parsed.kv_cache_dtype();
   const std::optional<DType> dtype = dtype_from_name(spec.kv_cache_dtype);
   if (!dtype) {
-    throw InputError({.source = "--kv-cache-dtype",
+    throw InputError({.field = "kv_cache_dtype",
                       .value = printable(spec.kv_cache_dtype),
                       .expected = fmt::format("auto or one of {}", fmt::join(dtype_names(), ", ")),
                       .suggestion = nearest_name(spec.kv_cache_dtype, dtype_names()).value_or("")});

@@ -29,6 +29,6 @@ Model open_model(const Library& library, const ModelSpec& spec, const std::optio
 DType kv_cache_dtype(const ModelSpec& spec, const Model& opened);
 
 // InputError where the model's name states another format than the one asked for.
-void check_agrees_with_name(const std::string& flag, Scheme asked, const Model& model);
+void check_agrees_with_name(const std::string& field, Scheme asked, const Model& model);
 
 }  // namespace foretoken

@@ -187,13 +187,13 @@ const EngineKind& engine_kind(std::string_view name) {
   for (const EngineKind& kind : kinds) {
     if (equal_ignoring_case(kind.name, name)) return kind;
   }
-  throw InputError({.source = "--engine",
+  throw InputError({.field = "engine",
                     .value = printable(name),
                     .expected = fmt::format("one of {}", fmt::join(engine_names(), ", ")),
                     .suggestion = nearest_name(name, engine_names()).value_or("")});
 }
 
-void check_engine_runs_on(const std::string& flag, std::string_view name, const Device& device) {
+void check_engine_runs_on(const std::string& field, std::string_view name, const Device& device) {
   const auto* const kind = std::find_if(std::begin(kinds), std::end(kinds),
                                         [&](const EngineKind& one) { return equal_ignoring_case(one.name, name); });
   if (kind == std::end(kinds) || kind->runs_on(device)) return;
@@ -201,7 +201,7 @@ void check_engine_runs_on(const std::string& flag, std::string_view name, const 
   for (const EngineKind& other : kinds) {
     if (other.runs_on(device)) others.push_back(other.name);
   }
-  throw InputError({.source = flag,
+  throw InputError({.field = field,
                     .value = fmt::format("{} on {}", kind->name, device.name),
                     .expected = fmt::format("an engine that runs there: {} ({} runs on {} only)",
                                             fmt::join(others, ", "), kind->name, kind->hardware)});
@@ -210,7 +210,7 @@ void check_engine_runs_on(const std::string& flag, std::string_view name, const 
 Estimate allocatable_bytes(const Device& device) {
   if (device.allocatable_memory) return exactly(device.allocatable_memory->value.value());
   if (!device.memory) {
-    throw InputError({.source = "--device",
+    throw InputError({.field = "device",
                       .value = device.name,
                       .expected = "a device whose memory size is known (memory_gb in its file)"});
   }
@@ -237,9 +237,9 @@ EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device
     flags.memory_fraction = kind.memory_fraction > 0 ? kind.memory_fraction : kind.fraction(memory, flags, plan);
   }
   if (decodes_count && flags.max_num_seqs > flags.max_num_batched_tokens) {
-    throw InputError({.source = "--max-num-seqs",
+    throw InputError({.field = "max_num_seqs",
                       .value = std::to_string(flags.max_num_seqs),
-                      .expected = fmt::format("at most --max-num-batched-tokens, {}", flags.max_num_batched_tokens)});
+                      .expected = fmt::format("at most {{max_num_batched_tokens}}, {}", flags.max_num_batched_tokens)});
   }
   return flags;
 }

@@ -66,7 +66,7 @@ const EngineKind& engine_kind(std::string_view name);  // InputError suggests th
 
 // InputError, which names those that do, where the engine does not run on the device. `name` is an engine, or a
 // software stack: those of no engine run anywhere.
-void check_engine_runs_on(const std::string& flag, std::string_view name, const Device& device);
+void check_engine_runs_on(const std::string& field, std::string_view name, const Device& device);
 
 // As users give them; 0 = the engine's own choice for the device and model.
 struct EngineFlags {

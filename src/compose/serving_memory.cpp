@@ -193,26 +193,26 @@ std::vector<Remedy> remedies_for(const Model& model, const Device& device, const
   if (const int64_t longest = longest_that_fits(memory); longest > 0) {
     EngineFlags shorter = flags;
     shorter.max_model_len = longest;
-    try_out(model, plan, shorter, fmt::format("--max-model-len {}", longest));
+    try_out(model, plan, shorter, fmt::format("{{max_model_len}} {}", longest));
   }
   const auto has = [&](DType type) { return device.type_or_fallback(type) == type; };
   if (has(DType::fp8) && bytes_per_element(flags.kv_dtype) > 1) {
     EngineFlags narrow = flags;
     narrow.kv_dtype = DType::fp8;
-    try_out(model, plan, narrow, "--kv-cache-dtype fp8");
+    try_out(model, plan, narrow, "{kv_cache_dtype} fp8");
   }
   for (int64_t tokens = flags.max_num_batched_tokens / 2; tokens >= 512; tokens /= 2) {
     EngineFlags smaller = flags;
     smaller.max_num_batched_tokens = tokens;
     smaller.max_num_seqs = std::min(flags.max_num_seqs, std::max<int64_t>(1, tokens / 8));
     const std::string change =
-        fmt::format("--max-num-batched-tokens {} --max-num-seqs {}", tokens, smaller.max_num_seqs);
+        fmt::format("{{max_num_batched_tokens}} {} {{max_num_seqs}} {}", tokens, smaller.max_num_seqs);
     if (try_out(model, plan, smaller, change)) break;
   }
   if (bytes_per_element(model.dtype) == 2 && facts(model.scheme).weight_bytes >= 2) {
     const bool loads_fp8 = multiplies_in(device, Scheme::fp8) || weight_only_form(Scheme::fp8, device);
     const Scheme narrow = loads_fp8 ? Scheme::fp8 : has(facts(Scheme::int8).math) ? Scheme::int8 : Scheme::int4_wo;
-    try_out(with_scheme(model, narrow, narrow), plan, flags, fmt::format("--quantization {}", facts(narrow).name));
+    try_out(with_scheme(model, narrow, narrow), plan, flags, fmt::format("{{quantization}} {}", facts(narrow).name));
   }
   for (int64_t factor = 2; factor <= 16; factor *= 2) {
     ParallelPlan wider = plan;

@@ -16,7 +16,7 @@ namespace foretoken {
 
 // A change that lets an engine start that otherwise would not.
 struct Remedy {
-  std::string change;         // "--kv-cache-dtype fp8"
+  std::string change;         // "{kv_cache_dtype} fp8"
   int64_t sequences = 0;      // of max_model_len that then fit
   int64_t longest_model = 0;  // max_model_len after the change
 };

@@ -151,7 +151,7 @@ TEST(ServingMemory, a_sequence_too_long_is_told_how_long_it_may_be) {
   ASSERT_FALSE(memory.starts);
   ASSERT_FALSE(memory.remedies.empty());
   const int64_t longest = memory.remedies.front().longest_model;
-  EXPECT_EQ(memory.remedies.front().change, "--max-model-len " + std::to_string(longest));
+  EXPECT_EQ(memory.remedies.front().change, "{max_model_len} " + std::to_string(longest));
   EXPECT_TRUE(llama_on("rtx_4090", {.max_model_len = longest}).starts);
   EXPECT_FALSE(llama_on("rtx_4090", {.max_model_len = longest + 1024}).starts);
 }

@@ -314,7 +314,7 @@ Stack StackCatalogue::stack(const std::string& name) const {
   if (HardwareCatalogue::is_path(name)) return read_stack(name, folder_);
   const std::vector<std::string> known = names();
   if (std::find(known.begin(), known.end(), name) == known.end()) {
-    throw InputError({.source = "--stack",
+    throw InputError({.field = "stack",
                       .value = printable(name),
                       .expected = fmt::format("one of {}, or a stack file", fmt::join(known, ", ")),
                       .suggestion = nearest_name(name, known).value_or("")});

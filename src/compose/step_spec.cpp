@@ -46,7 +46,7 @@ StepPrediction StepPredictor::predict(const StepSpec& spec) {
   const std::string usual = request.phase == StepPhase::train ? "fused" : "vllm";
   const Stack& stack = stack_named(spec.stack.empty() ? usual : spec.stack);
   const DeviceModels& models = models_of(spec);
-  if (!spec.stack.empty()) check_engine_runs_on("--stack", spec.stack, models.kernels.device());
+  if (!spec.stack.empty()) check_engine_runs_on("stack", spec.stack, models.kernels.device());
   StepEstimate step = estimate_step(
       model, request, spec.plan, models.kernels, stack,
       {.dispatch = spec.dispatch, .host_factor = spec.host_factor, .collectives = models.collectives.get()});

@@ -61,37 +61,30 @@ const KernelFamily* find_kernel_family(std::string_view name) {
   return nullptr;
 }
 
-const KernelFamily& kernel_family(std::string_view name, const std::string& source) {
+const KernelFamily& kernel_family(std::string_view name, InputProblem where) {
   if (const KernelFamily* family = find_kernel_family(name)) return *family;
   const std::vector<std::string> names = kernel_family_names();
-  fail_unknown_name(name, names,
-                    {.source = source, .expected = fmt::format("a kernel family: {}", fmt::join(names, ", "))});
+  where.expected = fmt::format("a kernel family: {}", fmt::join(names, ", "));
+  fail_unknown_name(name, names, std::move(where));
 }
 
 std::string_view kernel_variant(std::string_view text) {
   return text == "any" || text == "recurrence" || text == "convolution" ? std::string_view() : text;
 }
 
-std::string flag_name(const KernelParameter& parameter) {
-  std::string flag = "--" + parameter.name;
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return flag;
-}
-
-KernelShape shape_from_flags(const KernelFamily& family,
+KernelShape shape_from_texts(const KernelFamily& family,
                              std::span<const std::pair<std::string, std::string>> name_and_text) {
   std::vector<std::optional<double>> given(family.parameters.size());
   std::vector<std::string> texts(family.parameters.size());
   for (const auto& [name, text] : name_and_text) {
-    const auto found =
-        std::find_if(family.parameters.begin(), family.parameters.end(),
-                     [&name = name](const KernelParameter& p) { return p.name == name || flag_name(p) == name; });
+    const auto found = std::find_if(family.parameters.begin(), family.parameters.end(),
+                                    [&name = name](const KernelParameter& p) { return p.name == name; });
     if (found == family.parameters.end()) {
-      std::vector<std::string> flags;
-      for (const KernelParameter& parameter : family.parameters) flags.push_back(flag_name(parameter));
-      throw InputError({.source = name,
-                        .expected = fmt::format("a flag of {}: {}", family.name, fmt::join(flags, ", ")),
-                        .suggestion = nearest_name(name, flags).value_or("")});
+      std::vector<std::string> known;
+      for (const KernelParameter& parameter : family.parameters) known.push_back(parameter.name);
+      throw InputError({.field = name,
+                        .expected = fmt::format("a parameter of {}: {}", family.name, fmt::join(known, ", ")),
+                        .suggestion = nearest_name(name, known).value_or("")});
     }
     const auto index = static_cast<size_t>(found - family.parameters.begin());
     // Flags take 4k where a file says 4000.
@@ -100,7 +93,7 @@ KernelShape shape_from_flags(const KernelFamily& family,
     given[index] = parse_value(*found, scaled ? number_text(*scaled) : text);
     texts[index] = text;
     if (!given[index]) {
-      throw InputError({.source = flag_name(*found),
+      throw InputError({.field = found->name,
                         .value = text.empty() ? "(empty)" : printable(text),
                         .expected = expectation(*found),
                         .suggestion = suggestion(*found, text)});
@@ -110,7 +103,7 @@ KernelShape shape_from_flags(const KernelFamily& family,
   for (size_t i = 0; i < family.parameters.size(); ++i) {
     const KernelParameter& parameter = family.parameters[i];
     if (!given[i] && !parameter.fallback) {
-      throw InputError({.source = flag_name(parameter),
+      throw InputError({.field = parameter.name,
                         .value = "(not given)",
                         .expected = fmt::format("{} ({}), for example {}", expectation(parameter), parameter.help,
                                                 parameter.example)});
@@ -120,7 +113,7 @@ KernelShape shape_from_flags(const KernelFamily& family,
   }
   if (family.misfit) {
     if (const std::optional<Misfit> misfit = family.misfit(values)) {
-      throw InputError({.source = flag_name(family.parameters[misfit->parameter]),
+      throw InputError({.field = family.parameters[misfit->parameter].name,
                         .value = printable(texts[misfit->parameter]),
                         .expected = misfit->expected});
     }

@@ -52,18 +52,15 @@ std::span<const KernelFamily> kernel_families();
 
 std::vector<std::string> kernel_family_names();
 const KernelFamily* find_kernel_family(std::string_view name);
-// InputError with the nearest name when there is none; `source` is the flag or file that named it.
-const KernelFamily& kernel_family(std::string_view name, const std::string& source);
+// InputError with the nearest name when there is none; `where` is the field or file that named it.
+const KernelFamily& kernel_family(std::string_view name, InputProblem where);
 
 // The implementation that a `kernel` column or flag names; empty where it names none: "any", or only a part of a layer
 // ("recurrence", "convolution").
 std::string_view kernel_variant(std::string_view text);
 
-// "--kv-dtype" for kv_dtype.
-std::string flag_name(const KernelParameter& parameter);
-
-// A shape from command-line flags: (parameter name or flag, text). InputError names the flag.
-KernelShape shape_from_flags(const KernelFamily& family,
+// A shape from (parameter, text) as users write them. InputError names the parameter as a field.
+KernelShape shape_from_texts(const KernelFamily& family,
                              std::span<const std::pair<std::string, std::string>> name_and_text);
 
 // Reads the rows of one CSV file; columns are looked up once. A column that looks like a misspelt parameter is an

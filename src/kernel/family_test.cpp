@@ -22,13 +22,13 @@ using Flags = std::vector<std::pair<std::string, std::string>>;
 KernelShape example_shape(const KernelFamily& family) {
   Flags flags;
   for (const KernelParameter& parameter : family.parameters) flags.emplace_back(parameter.name, parameter.example);
-  return shape_from_flags(family, flags);
+  return shape_from_texts(family, flags);
 }
 
 // The shape of the first row of a table.
 KernelShape first_row(const std::string& family, const std::string& text) {
   CsvReader csv = CsvReader::from_text(text, "table.csv");
-  KernelRowReader reader(kernel_family(family, "test"), csv);
+  KernelRowReader reader(kernel_family(family, {}), csv);
   EXPECT_TRUE(csv.next());
   return reader.read(csv);
 }
@@ -71,9 +71,9 @@ TEST(KernelFamily, every_family_is_predicted_on_every_device_of_the_catalogue) {
   }
 }
 
-TEST(KernelFamily, flags_and_columns_make_the_same_shape) {
-  const Flags flags = {{"--m", "16"}, {"--n", "32"}, {"k", "64"}, {"--dtype", "FP8"}};
-  const auto from_flags = std::get<GemmShape>(shape_from_flags(kernel_family("gemm", "test"), flags));
+TEST(KernelFamily, texts_and_columns_make_the_same_shape) {
+  const Flags flags = {{"m", "16"}, {"n", "32"}, {"k", "64"}, {"dtype", "FP8"}};
+  const auto from_flags = std::get<GemmShape>(shape_from_texts(kernel_family("gemm", {}), flags));
   const auto from_row = std::get<GemmShape>(first_row("gemm", "k,n,m,latency_us,dtype\n64,32,16,1,fp8\n"));
   for (const GemmShape& shape : {from_flags, from_row}) {
     EXPECT_EQ(shape.m, 16);
@@ -115,30 +115,30 @@ TEST(KernelFamily, convolution_kernels_are_told_from_recurrences_by_name) {
   EXPECT_EQ(stage("fused_recurrent_gated_delta_rule"), LinearAttentionStage::recurrence);
 }
 
-TEST(KernelFamily, a_wrong_flag_is_named_with_what_was_expected) {
-  const KernelFamily& gemm = kernel_family("gemm", "test");
+TEST(KernelFamily, a_wrong_parameter_is_named_with_what_was_expected) {
+  const KernelFamily& gemm = kernel_family("gemm", {});
   const Flags good = {{"m", "16"}, {"n", "32"}, {"k", "64"}};
   const auto with = [&](const std::string& name, const std::string& text) {
     Flags flags = good;
     flags.emplace_back(name, text);
-    return problem_of([&] { shape_from_flags(gemm, flags); });
+    return problem_of([&] { shape_from_texts(gemm, flags); });
   };
   for (const char* text : {"0", "-1", "1.5", "nan", "1e30", "", "many"}) {
-    const InputProblem problem = with("--batch", text);
-    EXPECT_EQ(problem.source, "--batch");
+    const InputProblem problem = with("batch", text);
+    EXPECT_EQ(problem.field, "batch");
     EXPECT_THAT(problem.expected, HasSubstr("whole number"));
   }
-  EXPECT_EQ(with("--dtype", "fp9").suggestion, "fp8");
-  EXPECT_EQ(with("--bach", "1").suggestion, "--batch");
+  EXPECT_EQ(with("dtype", "fp9").suggestion, "fp8");
+  EXPECT_EQ(with("bach", "1").suggestion, "batch");
   const Flags lacking = {{"m", "16"}, {"n", "32"}};
-  EXPECT_EQ(problem_of([&] { shape_from_flags(gemm, lacking); }).source, "--k");
-  EXPECT_EQ(problem_of([] { kernel_family("attention_prefil", "FAMILY"); }).suggestion, "attention_prefill");
+  EXPECT_EQ(problem_of([&] { shape_from_texts(gemm, lacking); }).field, "k");
+  EXPECT_EQ(problem_of([] { kernel_family("attention_prefil", {}); }).suggestion, "attention_prefill");
 }
 
 TEST(KernelFamily, values_that_do_not_fit_together_are_refused) {
   const Flags flags = {{"batch", "1"}, {"heads", "8"}, {"kv_heads", "3"}, {"kv_len", "10"}};
-  const InputProblem problem = problem_of([&] { shape_from_flags(kernel_family("attention_decode", "test"), flags); });
-  EXPECT_EQ(problem.source, "--kv-heads");
+  const InputProblem problem = problem_of([&] { shape_from_texts(kernel_family("attention_decode", {}), flags); });
+  EXPECT_EQ(problem.field, "kv_heads");
   EXPECT_EQ(problem.value, "3");
   EXPECT_EQ(problem_of([] { first_row("moe", "tokens,hidden,inter,topk,experts\n1,64,64,8,4\n"); }).path,
             "row 1, column topk");
@@ -166,7 +166,7 @@ TEST(KernelFamily, a_missing_or_misspelt_column_is_an_error) {
 
 TEST(KernelFamily, a_row_that_cannot_be_expressed_says_why) {
   CsvReader csv = CsvReader::from_text("dtype,m,n,k\nint3,1,32,64\nbf16,1,32,64\n", "table.csv");
-  KernelRowReader reader(kernel_family("gemm", "test"), csv);
+  KernelRowReader reader(kernel_family("gemm", {}), csv);
   std::string why;
   ASSERT_TRUE(csv.next());
   EXPECT_FALSE(reader.read_if_expressible(csv, why).has_value());

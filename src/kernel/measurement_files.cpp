@@ -113,7 +113,8 @@ MeasurementFiles find_measurement_files(const fs::path& data) {
     if (!found.files.empty()) return found;
     const std::string name = table_name(data).value_or("");
     if (!find_kernel_family(name) && !name.empty() && add_operator_table(data, found)) return found;
-    const KernelFamily& family = kernel_family(table_name(data).value_or(data.filename().string()), data.string());
+    const KernelFamily& family =
+        kernel_family(table_name(data).value_or(data.filename().string()), {.source = data.string()});
     found.files.push_back(
         {.path = data, .device = fs::absolute(data).parent_path().filename().string(), .family = &family});
     return found;

@@ -87,7 +87,7 @@ void add_call(const std::vector<std::string_view>& families, const Pairs& pairs,
     const Pairs known = known_pairs(*family, pairs);
     const size_t of_shape = pairs.size() - (has("kernel") ? 1 : 0);
     if (known.size() < of_shape && families.size() > 1) continue;
-    row.calls.push_back({.shape = shape_from_flags(*family, known), .variant = variant});
+    row.calls.push_back({.shape = shape_from_texts(*family, known), .variant = variant});
     return;
   }
   csv.fail(column, "parameters of one of the row's families");

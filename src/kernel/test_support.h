@@ -95,7 +95,7 @@ inline KernelShape random_shape(const KernelFamily& family, RandomStream& random
       if (divides && text != "0") text = fmt::format("{:.0f}", std::exp2(std::round(std::log2(std::stod(text)))));
     }
     try {
-      return shape_from_flags(family, flags);
+      return shape_from_texts(family, flags);
     } catch (const InputError&) {
       continue;  // sizes that do not fit together
     }
@@ -110,8 +110,8 @@ inline constexpr std::string_view tried_attention_variants[] = {"",    "fa2",   
 // A call that the form serves.
 inline FormCall random_call(const FormKind& kind, RandomStream& random) {
   const std::string_view family = kind.families[random.below(kind.families.size())];
-  FormCall call{.shape = random_shape(kernel_family(family, "test"), random), .variant = {}};
-  while (form_family(call.shape).empty()) call.shape = random_shape(kernel_family(family, "test"), random);
+  FormCall call{.shape = random_shape(kernel_family(family, {}), random), .variant = {}};
+  while (form_family(call.shape).empty()) call.shape = random_shape(kernel_family(family, {}), random);
   if (family.starts_with("attention"))
     call.variant = tried_attention_variants[random.below(std::size(tried_attention_variants))];
   if (!kind.variants.empty()) call.variant = kind.variants[random.below(kind.variants.size())];

@@ -69,7 +69,7 @@ class Conditions {
     for (const std::string& condition : where) {
       const size_t equals = condition.find('=');
       if (equals == std::string::npos || equals == 0) {
-        throw InputError({.source = "--where", .value = printable(condition), .expected = "COLUMN=VALUE"});
+        throw InputError({.field = "where", .value = printable(condition), .expected = "COLUMN=VALUE"});
       }
       const std::optional<size_t> column = csv.find_column(condition.substr(0, equals));
       if (!column) never_ = true;
@@ -157,7 +157,7 @@ void score_file(const MeasurementFile& file, const Predictors& predictors, const
   }
 }
 
-void keep_only(std::vector<MeasurementFile>& files, const std::vector<std::string>& wanted, const std::string& flag,
+void keep_only(std::vector<MeasurementFile>& files, const std::vector<std::string>& wanted, const std::string& field,
                const std::function<std::string(const MeasurementFile&)>& name_of) {
   if (wanted.empty()) return;
   std::vector<std::string> present;
@@ -167,7 +167,7 @@ void keep_only(std::vector<MeasurementFile>& files, const std::vector<std::strin
   present.erase(std::unique(present.begin(), present.end()), present.end());
   for (const std::string& name : wanted) {
     if (is_listed(present, name)) continue;
-    throw InputError({.source = flag,
+    throw InputError({.field = field,
                       .value = printable(name),
                       .expected = fmt::format("one that the data holds: {}", fmt::join(present, ", ")),
                       .suggestion = nearest_name(name, present).value_or("")});
@@ -212,14 +212,14 @@ void use_catalogue_names(std::vector<MeasurementFile>& files, const HardwareCata
   }
 }
 
-// A column that a flag names must be one of `columns` or in some file.
-void check_column(const std::string& flag, const std::string& column, std::vector<std::string> columns,
+// A column that a field names must be one of `columns` or in some file.
+void check_column(const std::string& field, const std::string& column, std::vector<std::string> columns,
                   const std::vector<FileResult>& results) {
   for (const FileResult& result : results) columns.insert(columns.end(), result.columns.begin(), result.columns.end());
   std::sort(columns.begin(), columns.end());
   columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
   if (std::find(columns.begin(), columns.end(), column) != columns.end()) return;
-  throw InputError({.source = flag,
+  throw InputError({.field = field,
                     .value = printable(column),
                     .expected = fmt::format("a column of the data: {}", fmt::join(columns, ", ")),
                     .suggestion = nearest_name(column, columns).value_or("")});
@@ -230,15 +230,15 @@ void check_column(const std::string& flag, const std::string& column, std::vecto
 Validation validate_kernels(const KernelValidationRequest& request, const HardwareCatalogue& hardware,
                             const PredictorMaker& make_predictor, const ScoredKernelSink& sink) {
   MeasurementFiles found = find_measurement_files(request.data);
-  for (const std::string& family : request.families) kernel_family(family, "--families");
+  for (const std::string& family : request.families) kernel_family(family, {.field = "families"});
   use_catalogue_names(found.files, hardware);
-  keep_only(found.files, request.devices, "--devices", [](const MeasurementFile& file) { return file.device; });
+  keep_only(found.files, request.devices, "devices", [](const MeasurementFile& file) { return file.device; });
   // A table of operators has an entry for each of its families, and one without for what is no kernel.
   const bool one_family_each = std::all_of(found.files.begin(), found.files.end(), [](const MeasurementFile& file) {
     return file.family != nullptr || file.table.has_value();
   });
   if (one_family_each) {
-    keep_only(found.files, request.families, "--families",
+    keep_only(found.files, request.families, "families",
               [](const MeasurementFile& file) { return file.family ? file.family->name : std::string(); });
   }
 
@@ -270,9 +270,9 @@ Validation validate_kernels(const KernelValidationRequest& request, const Hardwa
   for (const FileResult& result : results) {
     if (result.failure) std::rethrow_exception(result.failure);
   }
-  if (!request.group_by.empty()) check_column("--group-by", request.group_by, {"device", "family"}, results);
+  if (!request.group_by.empty()) check_column("group_by", request.group_by, {"device", "family"}, results);
   for (const std::string& condition : request.where) {
-    check_column("--where", condition.substr(0, condition.find('=')), {}, results);
+    check_column("where", condition.substr(0, condition.find('=')), {}, results);
   }
 
   Validation validation{.notes = std::move(found.notes)};

@@ -35,7 +35,7 @@ std::vector<FormCall> calls_of(const KernelFamily& family) {
   std::vector<FormCall> calls;
   for (const auto& combination : combinations) {
     try {
-      calls.push_back({.shape = shape_from_flags(family, combination), .variant = {}});
+      calls.push_back({.shape = shape_from_texts(family, combination), .variant = {}});
     } catch (const InputError&) {
       continue;  // choices that do not stand together
     }
@@ -119,7 +119,7 @@ std::string variant_from_flag(const KernelFamily& family, std::string_view typed
   }
   known.insert(known.begin(), "any");
   throw InputError(
-      {.source = "--kernel",
+      {.field = "kernel",
        .value = printable(typed),
        .expected = fmt::format("an implementation of {} that is known: {}", family.name, fmt::join(known, ", ")),
        .suggestion = nearest_name(typed, known).value_or("")});

@@ -15,10 +15,10 @@ using testing::Not;
 const std::filesystem::path calibrations = FORETOKEN_SOURCE_DIR "/data/kernels/calibrations";
 
 std::vector<std::string> known(const char* family) {
-  return known_variants(kernel_family(family, "test"), calibrations);
+  return known_variants(kernel_family(family, {}), calibrations);
 }
 std::string typed(const char* family, const char* variant) {
-  return variant_from_flag(kernel_family(family, "test"), variant, calibrations);
+  return variant_from_flag(kernel_family(family, {}), variant, calibrations);
 }
 
 TEST(Variants, are_those_of_the_form_and_those_that_were_measured) {
@@ -53,14 +53,14 @@ TEST(Variants, a_name_is_taken_in_any_case_and_any_means_none) {
 
 TEST(Variants, an_unknown_name_is_refused_with_the_nearest) {
   const InputProblem problem = problem_of([] { typed("attention_prefill", "fa33"); });
-  EXPECT_EQ(problem.source, "--kernel");
+  EXPECT_EQ(problem.field, "kernel");
   EXPECT_EQ(problem.value, "fa33");
   EXPECT_EQ(problem.suggestion, "fa3");
   EXPECT_THAT(problem.expected, HasSubstr("triton_attn"));
 }
 
 TEST(Variants, a_folder_without_sweeps_leaves_those_of_the_form) {
-  const KernelFamily& gemm = kernel_family("gemm", "test");
+  const KernelFamily& gemm = kernel_family("gemm", {});
   EXPECT_THAT(known_variants(gemm, "/nonexistent"), Contains("cutlass_fp8"));
 }
 

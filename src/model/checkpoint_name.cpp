@@ -120,7 +120,7 @@ bool publishes_blocks(std::string_view publisher) {
   throw InputError({.source = "model",
                     .value = fmt::format("{} in the name", printable(name.format->text)),
                     .expected = fmt::format("a format that is simulated; {}. Give the name without the format, {}, "
-                                            "and --quantization with one of {}",
+                                            "and {{quantization}} with one of {}",
                                             why, printable(name.model), fmt::join(scheme_names(), ", "))});
 }
 

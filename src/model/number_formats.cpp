@@ -76,7 +76,7 @@ std::optional<Scheme> compressed_tensors_scheme(const JsonView& quantization, Co
   if (!groups || groups->members().empty()) {
     config.note(
         "quantization_config names compressed-tensors without config_groups: weights are taken as stored in the "
-        "model's dtype; pass --quantization if they are not");
+        "model's dtype; pass {quantization} if they are not");
     return std::nullopt;
   }
   const JsonView weights = groups->members().front().second.at("weights");

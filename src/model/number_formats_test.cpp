@@ -68,7 +68,7 @@ TEST(NumberFormats, compressed_tensors_without_detail_keeps_the_dtype_and_says_s
   const Model model = quantized(R"("quant_method": "compressed-tensors")");
   EXPECT_EQ(model.scheme, Scheme::bf16);
   ASSERT_EQ(model.notes.size(), 1u);
-  EXPECT_THAT(model.notes[0], testing::HasSubstr("--quantization"));
+  EXPECT_THAT(model.notes[0], testing::HasSubstr("{quantization}"));
 }
 
 TEST(NumberFormats, attention_left_alone_means_only_experts_are_quantized) {

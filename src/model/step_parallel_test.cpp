@@ -305,12 +305,12 @@ TEST(StepExperts, all_plans_together_compute_every_routed_copy_once) {
 }
 
 TEST(StepPlan, a_plan_that_does_not_fit_says_which_sizes_would) {
-  EXPECT_THAT(message_of(llama_like(), {.tensor = 3}), HasSubstr("--tensor-parallel-size"));
+  EXPECT_THAT(message_of(llama_like(), {.tensor = 3}), HasSubstr("{tensor_parallel_size}"));
   EXPECT_THAT(message_of(llama_like(), {.tensor = 3}), HasSubstr("one of 1, 2, 4, 8, 16: 16 attention heads"));
   EXPECT_THAT(message_of(llama_like(), {.pipeline = 11}), HasSubstr("at most 10, one stage for each layer"));
   EXPECT_THAT(message_of(llama_like(), {.tensor = 2, .expert = 2}), HasSubstr("the model has no experts"));
   EXPECT_THAT(message_of(mixtral_like(), {.data = 12, .expert = 12}), HasSubstr("one of 1, 2, 4: 8 experts"));
-  EXPECT_THAT(message_of(mixtral_like(), {.tensor = 2, .expert = 8}), HasSubstr("--expert-parallel-size"));
+  EXPECT_THAT(message_of(mixtral_like(), {.tensor = 2, .expert = 8}), HasSubstr("{expert_parallel_size}"));
   EXPECT_THAT(message_of(t5_like(), {.pipeline = 2}), HasSubstr("one stage"));
   EXPECT_THAT(message_of(llama_like(), {.tensor = 0}), HasSubstr("a number from 1"));
   EXPECT_EQ(message_of(mixtral_like(), {.tensor = 4, .pipeline = 3, .data = 2, .expert = 8, .context = 2}), "");

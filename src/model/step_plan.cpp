@@ -16,12 +16,12 @@ using step::Rank;
 constexpr int64_t most_ranks = 1 << 20;
 constexpr int64_t most_tokens = int64_t{1} << 31;  // so that tokens x keys stays a 64-bit number
 
-[[noreturn]] void fail(const char* flag, int64_t value, std::string expected) {
-  throw InputError({.source = flag, .value = std::to_string(value), .expected = std::move(expected)});
+[[noreturn]] void fail(const char* field, int64_t value, std::string expected) {
+  throw InputError({.field = field, .value = std::to_string(value), .expected = std::move(expected)});
 }
 
-void require_between(const char* flag, int64_t value, int64_t least, int64_t most) {
-  if (value < least || value > most) fail(flag, value, fmt::format("a number from {} to {}", least, most));
+void require_between(const char* field, int64_t value, int64_t least, int64_t most) {
+  if (value < least || value > most) fail(field, value, fmt::format("a number from {} to {}", least, most));
 }
 
 // Collects what cannot be shared evenly, each complaint once.
@@ -135,39 +135,38 @@ std::string sizes_that_work(const Model& model, ParallelPlan plan, int64_t Paral
 void throw_complaint(const Model& model, const ParallelPlan& plan, const PlanComplaint& complaint) {
   struct Axis {
     int64_t ParallelPlan::*axis;
-    const char* flag;
+    const char* field;
     int64_t most;  // size worth naming
   };
   const Axis axes[] = {
-      {&ParallelPlan::tensor, "--tensor-parallel-size", 256},
-      {&ParallelPlan::pipeline, "--pipeline-parallel-size", 1},
-      {&ParallelPlan::expert, "--expert-parallel-size",
-       std::min<int64_t>(1024, plan.tensor * plan.data * plan.context)},
-      {&ParallelPlan::context, "--context-parallel-size", 1},
+      {&ParallelPlan::tensor, "tensor_parallel_size", 256},
+      {&ParallelPlan::pipeline, "pipeline_parallel_size", 1},
+      {&ParallelPlan::expert, "expert_parallel_size", std::min<int64_t>(1024, plan.tensor * plan.data * plan.context)},
+      {&ParallelPlan::context, "context_parallel_size", 1},
   };
   for (const Axis& one : axes) {
     if (one.axis != complaint.axis) continue;
     const std::string sizes = sizes_that_work(model, plan, one.axis, one.most);
-    fail(one.flag, plan.*one.axis, fmt::format("{}{}: {}", sizes == "1" ? "" : "one of ", sizes, complaint.why));
+    fail(one.field, plan.*one.axis, fmt::format("{}{}: {}", sizes == "1" ? "" : "one of ", sizes, complaint.why));
   }
   ensure(false, "complaints are about an axis listed here");
 }
 
 void check_request(const Model& model, const StepRequest& request) {
-  require_between("--batch", request.batch, 1, most_tokens);
-  require_between("--input-len", request.input_len, 1, most_tokens);
-  require_between("--context-len", request.context_len, 0, most_tokens);
-  require_between("--decoder-len", request.decoder_len, 0, most_tokens);
+  require_between("batch", request.batch, 1, most_tokens);
+  require_between("input_len", request.input_len, 1, most_tokens);
+  require_between("context_len", request.context_len, 0, most_tokens);
+  require_between("decoder_len", request.decoder_len, 0, most_tokens);
   require_between("context of prompts", request.prompt_context_len, 0, most_tokens);
   if (request.batch >
       most_tokens / (request.input_len + request.context_len + request.prompt_context_len + request.decoder_len)) {
-    fail("--batch", request.batch, fmt::format("at most {} tokens in all sequences together", most_tokens));
+    fail("batch", request.batch, fmt::format("at most {} tokens in all sequences together", most_tokens));
   }
-  if (request.phase == StepPhase::mixed) require_between("--prompts", request.prompts, 0, request.batch);
-  require_between("--lora-rank", request.lora.rank, 0, 1 << 16);
+  if (request.phase == StepPhase::mixed) require_between("prompts", request.prompts, 0, request.batch);
+  require_between("lora_rank", request.lora.rank, 0, 1 << 16);
   if ((request.phase == StepPhase::decode || request.phase == StepPhase::mixed) && model.is_encoder_only()) {
     throw InputError(
-        {.source = "--phase",
+        {.field = "phase",
          .value = request.phase == StepPhase::decode ? "decode" : "mixed",
          .expected = fmt::format("prefill or train: {} is an encoder and generates no tokens", model.name)});
   }
@@ -222,15 +221,15 @@ std::vector<PlanComplaint> plan_complaints(const Model& model, const ParallelPla
 void check_step(const Model& model, const StepRequest& request, const ParallelPlan& plan) {
   ensure(!model.layers.empty(), "a model has layers");
   check_request(model, request);
-  require_between("--tensor-parallel-size", plan.tensor, 1, most_ranks);
-  require_between("--pipeline-parallel-size", plan.pipeline, 1, most_ranks);
-  require_between("--data-parallel-size", plan.data, 1, most_ranks);
-  require_between("--expert-parallel-size", plan.expert, 1, most_ranks);
-  require_between("--context-parallel-size", plan.context, 1, most_ranks);
+  require_between("tensor_parallel_size", plan.tensor, 1, most_ranks);
+  require_between("pipeline_parallel_size", plan.pipeline, 1, most_ranks);
+  require_between("data_parallel_size", plan.data, 1, most_ranks);
+  require_between("expert_parallel_size", plan.expert, 1, most_ranks);
+  require_between("context_parallel_size", plan.context, 1, most_ranks);
 
   const auto layers = static_cast<int64_t>(model.layers.size());
   if (plan.pipeline > layers) {
-    fail("--pipeline-parallel-size", plan.pipeline, fmt::format("at most {}, one stage for each layer", layers));
+    fail("pipeline_parallel_size", plan.pipeline, fmt::format("at most {}, one stage for each layer", layers));
   }
   const std::vector<PlanComplaint> complaints = plan_complaints(model, plan);
   if (!complaints.empty()) throw_complaint(model, plan, complaints.front());

@@ -266,11 +266,11 @@ double VisionEncoder::weight_bytes() const {
   return bytes_of_weight * (count_parameters(blocks).total + in_windows + count_parameters(projector).total);
 }
 
-PictureTokens picture_tokens(const VisionEncoder& encoder, int64_t width, int64_t height, const std::string& flag) {
+PictureTokens picture_tokens(const VisionEncoder& encoder, int64_t width, int64_t height, const std::string& field) {
   constexpr int64_t most_ratio = 200;  // smart_resize refuses more
   const bool sane = width >= 1 && height >= 1 && width <= largest_side && height <= largest_side;
   if (!sane || std::max(width, height) > most_ratio * std::min(width, height)) {
-    throw InputError({.source = flag,
+    throw InputError({.field = field,
                       .value = fmt::format("{}x{}", width, height),
                       .expected = fmt::format("pixels from 1 to {}, neither side above {} times the other",
                                               largest_side, most_ratio)});
@@ -308,7 +308,7 @@ VisionEncoder find_vision_encoder(const std::filesystem::path& folder, const std
   }
   std::error_code ignored;
   if (std::filesystem::exists(name, ignored)) return read_vision_config(name);
-  throw InputError({.source = "--vision-encoder",
+  throw InputError({.field = "vision_encoder",
                     .value = printable(name),
                     .expected = fmt::format("a config.json with a vision_config, or one of {}", fmt::join(known, ", ")),
                     .suggestion = nearest_name(name, known).value_or("")});

@@ -45,9 +45,9 @@ struct VisionEncoder {
   double weight_bytes() const;
 };
 
-// InputError, naming `flag`, for sides below 1, beyond 100,000 pixels, or of a ratio above 200 where the family refuses
-// that.
-PictureTokens picture_tokens(const VisionEncoder& encoder, int64_t width, int64_t height, const std::string& flag);
+// InputError, naming `field`, for sides below 1, beyond 100,000 pixels, or of a ratio above 200 where the family
+// refuses that.
+PictureTokens picture_tokens(const VisionEncoder& encoder, int64_t width, int64_t height, const std::string& field);
 
 // From a config.json with a vision_config, its directory, or a file of data/vision. InputError for families that are
 // not known.

@@ -16,7 +16,7 @@ VisionEncoder encoder(const std::string& name) {
 }
 
 PictureTokens tokens(const std::string& name, int64_t width, int64_t height) {
-  return picture_tokens(encoder(name), width, height, "--image-sizes");
+  return picture_tokens(encoder(name), width, height, "image_sizes");
 }
 
 TEST(Vision, parameters_are_those_published) {

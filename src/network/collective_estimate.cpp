@@ -47,7 +47,7 @@ ProcessGroup beside(const ProcessGroup& group, int64_t k) {
 
 // On PCIe beyond two devices.
 constexpr std::string_view one_figure_helps =
-    "beyond two devices the host decides, which no sheet tells: measure one large message and give it (--known "
+    "beyond two devices the host decides, which no sheet tells: measure one large message and give it ({known} "
     "256M=12ms)";
 
 }  // namespace
@@ -56,7 +56,7 @@ std::string measured_basis(std::string_view library, const CommunicationTime& ti
   std::string basis = fmt::format("a law of {} learned on other systems, and this one's link rates", library);
   if (time.tier == Tier::measured) basis = fmt::format("{} measured on such a node", library);
   if (time.tier == Tier::sibling) basis = fmt::format("{} measured on a node of the same generation", library);
-  if (time.uses_known_time) basis += ", set right by the time that was given (--known)";
+  if (time.uses_known_time) basis += ", set right by the time that was given ({known})";
   if (!time.wire_is_known) basis += fmt::format("; {}", one_figure_helps);
   return basis;
 }

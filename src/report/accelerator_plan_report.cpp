@@ -110,7 +110,7 @@ std::vector<std::string> notes(const AcceleratorPlanReport& report) {
   if (roughness > roughly_mapped) {
     all.push_back(fmt::format(
         "with the {} tries of the search the base has {:.3g} times the {} of {} tries, so designs were "
-        "partly chosen for being easy to map: more --tries choose better",
+        "partly chosen for being easy to map: more {{tries}} choose better",
         report.question.work.mapper.most_tries, roughness, objective_text(report), report.question.final_tries));
   }
   const auto knobs = report.space.knobs();

@@ -68,7 +68,7 @@ std::string adaptation_text(const AdaptationReport& report) {
   if (!report.predicted.empty()) {
     text += "\n" + architecture_table(*report.space, report.predicted, most_predictions_shown);
     if (report.predicted.size() > most_predictions_shown)
-      text += fmt::format("... and {} more: --out FILE.csv or --json has all\n",
+      text += fmt::format("... and {} more: {{out}} FILE.csv or {{json}} has all\n",
                           report.predicted.size() - most_predictions_shown);
   }
   if (!report.measure_next.empty()) {

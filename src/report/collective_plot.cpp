@@ -47,9 +47,9 @@ std::string collective_plot(const CollectiveReport& report) {
     fastest = std::max(fastest, high);
   }
   if (report.rows.size() < 2 || slowest == 0) {
-    throw InputError({.source = "--plot",
+    throw InputError({.field = "plot",
                       .value = fmt::format("{} sizes", report.rows.size()),
-                      .expected = "at least two sizes of a collective that moves bytes: --sizes 1K:1G"});
+                      .expected = "at least two sizes of a collective that moves bytes: {sizes} 1K:1G"});
   }
   const Axis across =
       Axis::logarithmic(std::max(1.0, report.rows.front().bytes), report.rows.back().bytes, plot_left, plot_right);

@@ -35,7 +35,7 @@ void DeviceNotes::add_sheet_only(const Device& device) {
 }
 
 void DeviceNotes::add_bounds(const Device& device) {
-  add_once(sentences, fmt::format("Kernel times on {} are roofline bounds (--tier roofline): the least time that its "
+  add_once(sentences, fmt::format("Kernel times on {} are roofline bounds ({{tier}} roofline): the least time that its "
                                   "spec sheet allows. Real kernels take longer.",
                                   device.title));
 }

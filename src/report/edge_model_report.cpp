@@ -107,7 +107,7 @@ std::string edge_model_text(const EdgeModelReport& report, size_t most) {
                       duration_text(estimate.dispatch_seconds));
   text += step_table(report, most);
   if (most > 0 && estimate.steps.size() > most)
-    text += fmt::format("{} of {} steps; --all shows the others\n", most, estimate.steps.size());
+    text += fmt::format("{} of {} steps; {{all}} shows the others\n", most, estimate.steps.size());
   text += "\n" + kind_table(report);
   text += "of best: against full register tiles and the kind that moves most bytes, by the prices of the sweep\n";
   if (!report.advice.empty()) {

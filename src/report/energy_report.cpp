@@ -52,7 +52,7 @@ std::string energy_assumptions(const EnergyReport& report) {
   for (const MeteredBoards& boards : report.boards) {
     text += fmt::format("{}: host {:.0f} W a board, ", boards.device, boards.host_watts);
     text += boards.usd_per_hour ? fmt::format("{:g} USD an hour ({}).\n", *boards.usd_per_hour, boards.price_source)
-                                : "no price known (--gpu-price).\n";
+                                : "no price known ({gpu_price}).\n";
   }
   text += "Intervals are of the boards' power and of time; host, facility and prices are taken as given.\n";
   return text;

@@ -33,7 +33,7 @@ TEST(EnergyReport, tells_energy_cost_and_what_was_taken) {
 
 TEST(EnergyReport, without_a_price_it_says_how_to_give_one) {
   const EnergyReport report = some_report({});
-  EXPECT_NE(energy_text(report).find("--gpu-price"), std::string::npos);
+  EXPECT_NE(energy_text(report).find("{gpu_price}"), std::string::npos);
   EXPECT_EQ(energy_json(report).find("usd")->kind(), Json::Kind::null);
 }
 

@@ -68,7 +68,7 @@ std::string graph_text(const OnnxGraph& graph, const OnnxSummary& summary) {
     text += fmt::format("  note          {}\n", graph.notes[i]);
   }
   if (graph.notes.size() > most_shown_notes) {
-    text += fmt::format("  note          and {} more: --json has all\n", graph.notes.size() - most_shown_notes);
+    text += fmt::format("  note          and {} more: {{json}} has all\n", graph.notes.size() - most_shown_notes);
   }
   text = wrap_lines(text, page_width, 16) + "\n";
 

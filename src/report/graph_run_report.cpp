@@ -47,7 +47,7 @@ std::string graph_run_text(const GraphRunReport& report, size_t most) {
                std::string(confidence_name(timed.seconds.kind))});
   }
   text += table.text();
-  if (shown < operators.size()) text += fmt::format("and {} more nodes (--all)\n", operators.size() - shown);
+  if (shown < operators.size()) text += fmt::format("and {} more nodes ({{all}})\n", operators.size() - shown);
   text += fmt::format("\nmemory: {} of weights, {} of activations at most\n", bytes_text(run.memory.weights.value()),
                       bytes_text(run.memory.activations.value()));
   text += batches_text(report.batches);

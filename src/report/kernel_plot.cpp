@@ -20,7 +20,7 @@ std::optional<BytesPerSecond> cache_bandwidth_of(const KernelExplanation& explan
 std::string kernel_plot(const KernelFamily& family, const Device& device, std::span<const PlottedKernel> predicted,
                         std::span<const MeasuredRow> measured, std::optional<BytesPerSecond> cache_bandwidth) {
   const auto unplaced = [&](const std::string& expected) {
-    throw InputError({.source = "--plot", .value = family.name, .expected = expected});
+    throw InputError({.field = "plot", .value = family.name, .expected = expected});
   };
   if (predicted.empty()) unplaced("at least one kernel to draw");
   if (!(predicted.front().estimate.work.flops.value() > 0))

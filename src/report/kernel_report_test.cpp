@@ -40,7 +40,7 @@ KernelExplanation explained() {
 
 class KernelReportTest : public testing::Test {
  protected:
-  const KernelFamily& family_ = kernel_family("gemm", "test");
+  const KernelFamily& family_ = kernel_family("gemm", {});
   Device device_ = device_named("h100_sxm");
   KernelExplanation explanation_ = explained();
   std::vector<MeasuredRow> rows_;

@@ -28,7 +28,7 @@ std::string milliseconds_text(Picoseconds time) {
 
 }  // namespace
 
-RequestCsv::RequestCsv(std::ostream& out) : out_(out) {
+RequestCsv::RequestCsv(std::ostream& out, Worded worded) : out_(out), worded_(worded) {
   out_ << "id,outcome,replica,input_tokens,output_tokens,cached_tokens,preemptions,arrival_s,queued_s,scheduled_s,"
           "first_token_s,last_token_s,ttft_ms,tpot_ms,e2el_ms,priority,error\n";
 }
@@ -39,7 +39,7 @@ void RequestCsv::request_ended(const RequestRecord& record) {
                       record.input_tokens, record.output_tokens, record.cached_tokens, record.preemptions,
                       seconds_text(record.arrival));
   if (!completed) {
-    out_ << fmt::format(",,,,,,,,{},{}\n", record.priority, rejection_text(record.rejection));
+    out_ << fmt::format(",,,,,,,,{},{}\n", record.priority, worded_(rejection_text(record.rejection)));
     return;
   }
   out_ << fmt::format(",{},{},{},{},{},{},{},{},\n", seconds_text(record.queued), seconds_text(record.scheduled),

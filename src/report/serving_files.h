@@ -4,20 +4,25 @@
 #include <cstdint>
 #include <map>
 #include <ostream>
+#include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "serving/requests/request.h"
 
 namespace foretoken {
 
-// id,outcome,replica,arrival_s,...: times in seconds, latencies in ms. `out` must outlive it.
+// id,outcome,replica,arrival_s,...: times in seconds, latencies in ms. `out` must outlive it. `worded` names the fields
+// in a sentence (base/error.h).
 class RequestCsv : public RunObserver {
  public:
-  explicit RequestCsv(std::ostream& out);
+  using Worded = std::string (*)(std::string_view sentence);
+  RequestCsv(std::ostream& out, Worded worded);
   void request_ended(const RequestRecord& record) override;
 
  private:
   std::ostream& out_;
+  Worded worded_;
 };
 
 // replica,begin_s,end_s,repeats,...: equal decode steps in a row are one line.

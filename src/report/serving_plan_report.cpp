@@ -182,7 +182,7 @@ std::string search_text(const ServingSearchResult& result) {
   }
   if (result.beaten > 0) text += line(result.beaten, "skipped: even their best case is worse than the winner");
   if (result.unexplored > 0) {
-    text += line(result.unexplored, "not tried, although some might be better (raise --most-simulated)");
+    text += line(result.unexplored, "not tried, although some might be better (raise {most_simulated})");
   }
   if (result.without_rate) {
     text += line(result.without_rate->points.size(), "also simulated without the rate, to show what is possible");
@@ -266,7 +266,7 @@ std::string serving_plan_sentence(const ServingPlanReport& report) {
     }
     if (winner->capacity.low < *question.rate) {
       text += fmt::format(
-          " At the slow end of the interval it sustains only {} requests/s (--pessimistic plans for that case).",
+          " At the slow end of the interval it sustains only {} requests/s ({{pessimistic}} plans for that case).",
           rate_number(winner->capacity.low));
     }
   }

@@ -196,7 +196,7 @@ TEST(ServingReport, the_fullest_replica_says_how_full_the_cache_was) {
 
 TEST(ServingFiles, a_line_for_each_request_and_step_reads_back) {
   std::ostringstream requests, steps;
-  RequestCsv request_csv(requests);
+  RequestCsv request_csv(requests, [](std::string_view sentence) { return std::string(sentence); });
   StepCsv step_csv(steps);
   request_csv.request_ended({.id = 7,
                              .input_tokens = 10,

@@ -61,7 +61,7 @@ UnshownEngine unshown(const ServingPlanReport& report, const TriedEngine& tried)
     row.reason = fmt::format("at most {} requests/s, by {}; ", rate_number(tried.most_requests_per_s),
                              layout_text(*tried.most_promising));
     if (can_win(report, tried)) {
-      row.reason += "not simulated (raise --most-simulated)";
+      row.reason += "not simulated (raise {most_simulated})";
     } else if (report.question.objective == PlanObjective::capacity) {
       row.reason += "not simulated, because that does not beat the winner";
     } else {
@@ -114,7 +114,7 @@ DeviceNotes plan_device_notes(const ServingPlanReport& report) {
   if (report.result.ranked_by_slow_end) {
     notes.sentences.emplace_back(
         "Layouts on devices known from their spec sheet only are ranked by the slow end of their intervals, because "
-        "--hardware also names measured devices.");
+        "{hardware} also names measured devices.");
   }
   for (const std::string& sentence : tensor_sizes_left_out(report.question)) notes.sentences.push_back(sentence);
   return notes;

@@ -94,7 +94,7 @@ std::string too_little_memory(const ServingPlanReport& report) {
   }
   return fmt::format(
              " No engine has room for the weights ({:.0f} GB in the model's own format) and the longest "
-             "request on {}. Give more devices, or a narrower format (--quantizations).",
+             "request on {}. Give more devices, or a narrower format ({{quantizations}}).",
              weights / 1e9, offered) +
          nodes;
 }
@@ -116,7 +116,7 @@ std::string does_not_start(const ServingPlanReport& report) {
                        question.model.max_positions);
   }
   if (question.max_model_len > 0 && longest > question.max_model_len) {
-    return fmt::format(" Its longest request has {} tokens, more than --max-model-len {}.", longest,
+    return fmt::format(" Its longest request has {} tokens, more than {{max_model_len}} {}.", longest,
                        question.max_model_len);
   }
   return too_little_memory(report);
@@ -132,7 +132,7 @@ std::string unmet_plan_text(const ServingPlanReport& report) {
   text += fmt::format(" with {}.", slos_text(question));
   if (result.fastest_alone.empty()) return text + does_not_start(report) + "\n";
   if (result.unexplored > 0) {
-    text += fmt::format(" {} layouts were not tried and might succeed (raise --most-simulated).", result.unexplored);
+    text += fmt::format(" {} layouts were not tried and might succeed (raise {{most_simulated}}).", result.unexplored);
   }
   if (const PlanPoint* best = most_capable(report)) {
     text += fmt::format(" The best layout sustains {}: {}.", capacity_interval(best->capacity),

@@ -61,7 +61,7 @@ std::string skipped_text(const Validation& validation, const std::string& headin
 std::string validation_text(const Validation& validation) {
   if (validation.overall.n == 0) {
     if (validation.skipped.empty()) return "No row was scored: the data has no rows.\n" + skipped_text(validation, "");
-    return skipped_text(validation, fmt::format("No row was scored: {} {} (listed one by one under --json):\n",
+    return skipped_text(validation, fmt::format("No row was scored: {} {} (listed one by one under {{json}}):\n",
                                                 validation.skipped.size(),
                                                 validation.skipped.size() == 1 ? "was skipped" : "were skipped"));
   }
@@ -80,7 +80,7 @@ std::string validation_text(const Validation& validation) {
   table.add_rule();
   table.add(cells("overall", validation.overall, validation.mape_20us, validation.seconds_per_1000_rows,
                   validation.has_intervals));
-  return table.text() + skipped_text(validation, fmt::format("\nskipped {} (each with its row under --json):\n",
+  return table.text() + skipped_text(validation, fmt::format("\nskipped {} (each with its row under {{json}}):\n",
                                                              validation.skipped.size()));
 }
 

@@ -99,7 +99,7 @@ struct PlannedRun {
 
 // A number of the plan, in the order problems are listed.
 struct NumberOfPlan {
-  const char* flag;
+  const char* field;
   int64_t least, most;
   int64_t (*get)(const PlannedRun&);
   void (*set)(PlannedRun&, int64_t);
@@ -141,34 +141,34 @@ enum PlanNumberIndex : uint8_t {
 };
 
 constexpr NumberOfPlan plan_numbers[] = {
-    {"--tensor-model-parallel-size", 1, most_split, [](const PlannedRun& run) { return run.plan.parallel.tensor; },
+    {"tensor_model_parallel_size", 1, most_split, [](const PlannedRun& run) { return run.plan.parallel.tensor; },
      [](PlannedRun& run, int64_t value) { run.plan.parallel.tensor = value; }, any_number},
-    {"--pipeline-model-parallel-size", 1, most_split, [](const PlannedRun& run) { return run.plan.parallel.pipeline; },
+    {"pipeline_model_parallel_size", 1, most_split, [](const PlannedRun& run) { return run.plan.parallel.pipeline; },
      [](PlannedRun& run, int64_t value) { run.plan.parallel.pipeline = value; }, any_number},
-    {"--num-virtual-stages-per-pipeline-rank", 1, most_split,
+    {"num_virtual_stages_per_pipeline_rank", 1, most_split,
      [](const PlannedRun& run) { return run.plan.virtual_stages; },
      [](PlannedRun& run, int64_t value) { run.plan.virtual_stages = value; }, any_number},
-    {"--decoder-first-pipeline-num-layers", 1, most_split,
+    {"decoder_first_pipeline_num_layers", 1, most_split,
      [](const PlannedRun& run) { return run.plan.first_stage_layers.value_or(1); },
      [](PlannedRun& run, int64_t value) { run.plan.first_stage_layers = value; }, any_number},
-    {"--decoder-last-pipeline-num-layers", 1, most_split,
+    {"decoder_last_pipeline_num_layers", 1, most_split,
      [](const PlannedRun& run) { return run.plan.last_stage_layers.value_or(1); },
      [](PlannedRun& run, int64_t value) { run.plan.last_stage_layers = value; }, any_number},
-    {"--context-parallel-size", 1, most_split, [](const PlannedRun& run) { return run.plan.parallel.context; },
+    {"context_parallel_size", 1, most_split, [](const PlannedRun& run) { return run.plan.parallel.context; },
      [](PlannedRun& run, int64_t value) { run.plan.parallel.context = value; }, any_number},
-    {"--expert-model-parallel-size", 1, most_replicas, [](const PlannedRun& run) { return run.plan.parallel.expert; },
+    {"expert_model_parallel_size", 1, most_replicas, [](const PlannedRun& run) { return run.plan.parallel.expert; },
      [](PlannedRun& run, int64_t value) { run.plan.parallel.expert = value; }, any_number},
-    {"--data-parallel-size", 1, most_replicas, [](const PlannedRun& run) { return run.plan.parallel.data; },
+    {"data_parallel_size", 1, most_replicas, [](const PlannedRun& run) { return run.plan.parallel.data; },
      [](PlannedRun& run, int64_t value) { run.plan.parallel.data = value; }, any_number},
-    {"--micro-batch-size", 1, most_replicas, [](const PlannedRun& run) { return run.plan.micro_batch; },
+    {"micro_batch_size", 1, most_replicas, [](const PlannedRun& run) { return run.plan.micro_batch; },
      [](PlannedRun& run, int64_t value) { run.plan.micro_batch = value; }, any_number},
-    {"--global-batch-size", 1, most_sequences, [](const PlannedRun& run) { return run.plan.global_batch; },
+    {"global_batch_size", 1, most_sequences, [](const PlannedRun& run) { return run.plan.global_batch; },
      [](PlannedRun& run, int64_t value) { run.plan.global_batch = value; }, replicas_batch},
-    {"--seq-length", 1, most_sequences, [](const PlannedRun& run) { return run.sequence_length; },
+    {"seq_length", 1, most_sequences, [](const PlannedRun& run) { return run.sequence_length; },
      [](PlannedRun& run, int64_t value) { run.sequence_length = value; }, length_unit},
-    {"--shard-ranks", 0, most_sequences, [](const PlannedRun& run) { return run.plan.shard_ranks; },
+    {"shard_ranks", 0, most_sequences, [](const PlannedRun& run) { return run.plan.shard_ranks; },
      [](PlannedRun& run, int64_t value) { run.plan.shard_ranks = value; }, any_number},
-    {"--recompute-num-layers", 0, most_split, [](const PlannedRun& run) { return run.plan.recompute_layers; },
+    {"recompute_num_layers", 0, most_split, [](const PlannedRun& run) { return run.plan.recompute_layers; },
      [](PlannedRun& run, int64_t value) { run.plan.recompute_layers = value; }, any_number},
 };
 
@@ -299,7 +299,7 @@ bool is_known_schedule(const std::string& name) {
 }
 
 PlanProblem schedule_problem(const TrainingPlan& plan, std::string why) {
-  PlanProblem problem{.flag = "--pipeline-schedule", .value = printable(plan.schedule), .why = std::move(why)};
+  PlanProblem problem{.field = "pipeline_schedule", .value = printable(plan.schedule), .why = std::move(why)};
   const std::vector<std::string> names = pipeline_schedule_names();
   const std::optional<std::string> meant = nearest_name(plan.schedule, names);
   if (meant && !is_known_schedule(plan.schedule)) problem.nearest.push_back(*meant);
@@ -420,7 +420,7 @@ std::vector<PlanProblem> plan_problems(const Model& model, int64_t sequence_leng
   std::vector<PlanProblem> problems;
   const auto add = [&](const Finding& finding, std::vector<std::string> nearest) {
     const NumberOfPlan& number = plan_numbers[finding.number];
-    problems.push_back({.flag = number.flag,
+    problems.push_back({.field = number.field,
                         .value = std::to_string(number.get(run)),
                         .why = finding.why,
                         .nearest = std::move(nearest)});
@@ -453,7 +453,7 @@ void check_plan(const Model& model, int64_t sequence_length, const TrainingPlan&
   if (problems.empty()) return;
   std::string list;
   for (const PlanProblem& problem : problems) {
-    list += fmt::format("\n  {} = {}: {}", problem.flag, problem.value, problem.why);
+    list += fmt::format("\n  {{{}}} = {}: {}", problem.field, problem.value, problem.why);
     if (!problem.nearest.empty()) list += fmt::format("; nearest: {}", fmt::join(problem.nearest, ", "));
   }
   throw InputError({.source = "training plan",

@@ -83,13 +83,13 @@ std::vector<ChunkLayers> chunk_layers(const TrainingPlan& plan, int64_t layers);
 
 // One thing that is wrong with a plan.
 struct PlanProblem {
-  std::string flag;  // --tensor-model-parallel-size
+  std::string field;  // of the question: tensor_model_parallel_size
   std::string value;
   std::string why;                   // "64 attention heads do not divide by it"
-  std::vector<std::string> nearest;  // values of the flag nearest to the one given that would do, all else equal
+  std::vector<std::string> nearest;  // values of the field nearest to the one given that would do, all else equal
 };
 
-// Everything that is wrong, in the order of the flags; empty = the plan can run. `devices` is what the cluster has;
+// Everything that is wrong, in the order of the fields; empty = the plan can run. `devices` is what the cluster has;
 // 0 = not known.
 std::vector<PlanProblem> plan_problems(const Model& model, int64_t sequence_length, const TrainingPlan& plan,
                                        int64_t devices);

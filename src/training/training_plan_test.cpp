@@ -21,10 +21,10 @@ std::vector<int64_t> sizes_of(const std::vector<ChunkLayers>& chunks) {
   return sizes;
 }
 
-std::vector<std::string> flags_of(const std::vector<PlanProblem>& problems) {
-  std::vector<std::string> flags;
-  for (const PlanProblem& problem : problems) flags.push_back(problem.flag);
-  return flags;
+std::vector<std::string> fields_of(const std::vector<PlanProblem>& problems) {
+  std::vector<std::string> fields;
+  for (const PlanProblem& problem : problems) fields.push_back(problem.field);
+  return fields;
 }
 
 TEST(TrainingPlanNames, every_name_reads_back) {
@@ -108,16 +108,16 @@ TEST(TrainingPlanProblems, are_all_listed_in_one_error) {
                           .sharding = Sharding::optimizer,
                           .shard_ranks = 4};
   const std::vector<PlanProblem> problems = plan_problems(llama_like(), 1002, plan, 128);
-  EXPECT_THAT(flags_of(problems), ElementsAre("--tensor-model-parallel-size", "--tensor-model-parallel-size",
-                                              "--tensor-model-parallel-size", "--pipeline-model-parallel-size",
-                                              "--pipeline-model-parallel-size", "--global-batch-size", "--seq-length",
-                                              "--seq-length", "--shard-ranks"));
+  EXPECT_THAT(fields_of(problems),
+              ElementsAre("tensor_model_parallel_size", "tensor_model_parallel_size", "tensor_model_parallel_size",
+                          "pipeline_model_parallel_size", "pipeline_model_parallel_size", "global_batch_size",
+                          "seq_length", "seq_length", "shard_ranks"));
   try {
     check_plan(llama_like(), 1002, plan, 128);
     FAIL() << "a plan that cannot run was accepted";
   } catch (const InputError& error) {
     for (const PlanProblem& problem : problems) EXPECT_THAT(error.what(), HasSubstr(problem.why));
-    EXPECT_THAT(error.what(), HasSubstr("--global-batch-size = 10: it is no multiple of micro-batch 2 x 3"));
+    EXPECT_THAT(error.what(), HasSubstr("{global_batch_size} = 10: it is no multiple of micro-batch 2 x 3"));
     EXPECT_THAT(error.what(), HasSubstr("nearest: 12, 6, 18"));
   }
 }
@@ -125,31 +125,31 @@ TEST(TrainingPlanProblems, are_all_listed_in_one_error) {
 TEST(TrainingPlanProblems, name_values_that_work_all_else_equal) {
   struct Case {
     TrainingPlan plan;
-    std::string flag;
+    std::string field;
     std::vector<std::string> nearest;
   };
   const Case cases[] = {
-      {{.parallel = {.tensor = 3}}, "--tensor-model-parallel-size", {"2", "4", "1"}},
-      {{.parallel = {.pipeline = 11}}, "--pipeline-model-parallel-size", {"8", "7", "6"}},
-      {{.virtual_stages = 2}, "--num-virtual-stages-per-pipeline-rank", {"1"}},
-      {{.parallel = {.data = 9}, .global_batch = 9}, "--data-parallel-size", {"3", "1"}},
-      {{.parallel = {.tensor = 16}}, "--tensor-model-parallel-size", {"8", "4", "2"}},
-      {{.recompute = Recompute::full, .recompute_layers = 12}, "--recompute-num-layers", {"10", "9", "8"}},
-      {{.parallel = {.pipeline = 0}}, "--pipeline-model-parallel-size", {"1"}},
+      {{.parallel = {.tensor = 3}}, "tensor_model_parallel_size", {"2", "4", "1"}},
+      {{.parallel = {.pipeline = 11}}, "pipeline_model_parallel_size", {"8", "7", "6"}},
+      {{.virtual_stages = 2}, "num_virtual_stages_per_pipeline_rank", {"1"}},
+      {{.parallel = {.data = 9}, .global_batch = 9}, "data_parallel_size", {"3", "1"}},
+      {{.parallel = {.tensor = 16}}, "tensor_model_parallel_size", {"8", "4", "2"}},
+      {{.recompute = Recompute::full, .recompute_layers = 12}, "recompute_num_layers", {"10", "9", "8"}},
+      {{.parallel = {.pipeline = 0}}, "pipeline_model_parallel_size", {"1"}},
   };
   for (const Case& one : cases) {
     const std::vector<PlanProblem> problems = plan_problems(llama_like(), 4096, one.plan, 8);
-    ASSERT_FALSE(problems.empty()) << one.flag;
-    EXPECT_FALSE(is_valid_plan(llama_like(), 4096, one.plan, 8)) << one.flag;
-    EXPECT_EQ(problems.front().flag, one.flag);
-    EXPECT_EQ(problems.front().nearest, one.nearest) << one.flag;
+    ASSERT_FALSE(problems.empty()) << one.field;
+    EXPECT_FALSE(is_valid_plan(llama_like(), 4096, one.plan, 8)) << one.field;
+    EXPECT_EQ(problems.front().field, one.field);
+    EXPECT_EQ(problems.front().nearest, one.nearest) << one.field;
   }
 }
 
 TEST(TrainingPlanProblems, count_experts_and_what_holds_them) {
   const std::vector<PlanProblem> problems =
       plan_problems(mixtral_like(), 4096, {.parallel = {.data = 12, .expert = 6}, .global_batch = 12}, 0);
-  ASSERT_THAT(flags_of(problems), ElementsAre("--expert-model-parallel-size"));
+  ASSERT_THAT(fields_of(problems), ElementsAre("expert_model_parallel_size"));
   EXPECT_THAT(problems.front().nearest, ElementsAre("4", "2", "1"));
 }
 
@@ -159,30 +159,30 @@ TEST(TrainingPlanProblems, are_none_where_only_the_outer_chunks_have_no_layer) {
   EXPECT_TRUE(plan_problems(llama_like(), 4096, plan, 0).empty());
   EXPECT_EQ(sizes_of(chunk_layers(plan, 10)), (std::vector<int64_t>{0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0}));
   plan.virtual_stages = 5;
-  EXPECT_THAT(flags_of(plan_problems(llama_like(), 4096, plan, 0)),
-              ElementsAre("--num-virtual-stages-per-pipeline-rank"));
+  EXPECT_THAT(fields_of(plan_problems(llama_like(), 4096, plan, 0)),
+              ElementsAre("num_virtual_stages_per_pipeline_rank"));
 }
 
 TEST(TrainingPlanProblems, include_stages_left_without_layers) {
   TrainingPlan plan{.parallel = {.pipeline = 4}};
   plan.first_stage_layers = 8;
-  EXPECT_THAT(flags_of(plan_problems(llama_like(), 4096, plan, 0)), ElementsAre("--decoder-first-pipeline-num-layers"));
+  EXPECT_THAT(fields_of(plan_problems(llama_like(), 4096, plan, 0)), ElementsAre("decoder_first_pipeline_num_layers"));
   plan.first_stage_layers = 7;
   EXPECT_TRUE(plan_problems(llama_like(), 4096, plan, 0).empty());
   plan.first_stage_layers.reset();
   plan.last_stage_layers = 20;
-  EXPECT_THAT(flags_of(plan_problems(llama_like(), 4096, plan, 0)), ElementsAre("--decoder-last-pipeline-num-layers"));
+  EXPECT_THAT(fields_of(plan_problems(llama_like(), 4096, plan, 0)), ElementsAre("decoder_last_pipeline_num_layers"));
 }
 
 TEST(TrainingPlanProblems, include_what_the_schedule_cannot_run) {
   TrainingPlan plan{.parallel = {.pipeline = 2}, .global_batch = 4, .virtual_stages = 2};
   std::vector<PlanProblem> problems = plan_problems(llama_like(), 4096, plan, 0);
-  ASSERT_THAT(flags_of(problems), ElementsAre("--pipeline-schedule"));
+  ASSERT_THAT(fields_of(problems), ElementsAre("pipeline_schedule"));
   EXPECT_THAT(problems.front().nearest, ElementsAre("interleaved"));
   plan.schedule = "interleavd";
   plan.micro_batch = 3;
   problems = plan_problems(llama_like(), 4096, plan, 0);
-  ASSERT_THAT(flags_of(problems), ElementsAre("--global-batch-size", "--pipeline-schedule"));
+  ASSERT_THAT(fields_of(problems), ElementsAre("global_batch_size", "pipeline_schedule"));
   EXPECT_THAT(problems.back().nearest, ElementsAre("interleaved"));
   EXPECT_FALSE(is_valid_plan(llama_like(), 4096, plan, 0));
 }
@@ -190,7 +190,7 @@ TEST(TrainingPlanProblems, include_what_the_schedule_cannot_run) {
 TEST(TrainingPlanProblems, include_chunks_that_a_schedule_does_not_have) {
   for (const std::string schedule : {"dualpipe", "zb-v", "zb-h1", "1f1b"}) {
     const TrainingPlan plan{.parallel = {.pipeline = 2}, .global_batch = 8, .schedule = schedule, .virtual_stages = 4};
-    EXPECT_THAT(flags_of(plan_problems(llama_like(), 4096, plan, 0)), ElementsAre("--pipeline-schedule")) << schedule;
+    EXPECT_THAT(fields_of(plan_problems(llama_like(), 4096, plan, 0)), ElementsAre("pipeline_schedule")) << schedule;
   }
 }
 

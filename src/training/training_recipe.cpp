@@ -44,7 +44,7 @@ const TrainingRecipe& training_recipe(std::string_view name) {
     if (recipe.name == name) return recipe;
   }
   const std::vector<std::string> names = training_recipe_names();
-  throw InputError({.source = "--precision",
+  throw InputError({.field = "precision",
                     .value = printable(name),
                     .expected = fmt::format("one of {}", fmt::join(names, ", ")),
                     .suggestion = nearest_name(name, names).value_or("")});
@@ -54,7 +54,7 @@ void check_recipe(const TrainingRecipe& recipe, const Device& device) {
   const DType math = facts(recipe.scheme).math;
   const bool multiplies = device.type_or_fallback(math) == math;
   if (multiplies && (!recipe.scales_blocks || device.type_or_fallback(DType::fp4) == DType::fp4)) return;
-  throw InputError({.source = "--precision",
+  throw InputError({.field = "precision",
                     .value = std::string(recipe.name),
                     .expected = fmt::format("a format that {} multiplies in", device.title),
                     .suggestion = multiplies ? "fp8-block" : "bf16"});

@@ -13,7 +13,7 @@ TEST(TrainingRecipe, names_are_found_and_a_wrong_one_gets_the_nearest) {
     training_recipe("mxpf8");
     FAIL() << "no InputError";
   } catch (const InputError& error) {
-    EXPECT_EQ(error.problem().source, "--precision");
+    EXPECT_EQ(error.problem().field, "precision");
     EXPECT_EQ(error.problem().suggestion, "mxfp8");
   }
 }

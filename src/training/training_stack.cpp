@@ -160,7 +160,7 @@ TrainingStack TrainingStackCatalogue::stack(const std::string& name) const {
   const bool is_file = HardwareCatalogue::is_path(name);
   const std::vector<std::string> known = names();
   if (!is_file && std::find(known.begin(), known.end(), name) == known.end()) {
-    throw InputError({.source = "--stack",
+    throw InputError({.field = "stack",
                       .value = printable(name),
                       .expected = fmt::format("one of {}, or a file of a training stack", fmt::join(known, ", ")),
                       .suggestion = nearest_name(name, known).value_or("")});

@@ -186,7 +186,7 @@ TEST_F(TrainingStackFolder, stacks_that_extend_each_other_or_nobody_are_refused_
 TEST_F(TrainingStackFolder, an_unknown_name_gets_the_nearest_one) {
   add("megatron", "");
   const InputProblem problem = problem_of_stack("megatorn");
-  EXPECT_EQ(problem.source, "--stack");
+  EXPECT_EQ(problem.field, "stack");
   EXPECT_EQ(problem.suggestion, "megatron");
 }
 

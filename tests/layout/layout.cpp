@@ -24,6 +24,9 @@ constexpr std::array<std::string_view, 14> pipeline = {"base",    "hardware", "m
                                                        "plan",    "validate", "report",  "app"};
 constexpr std::array<std::string_view, 5> heavy_headers = {"CLI/", "Eigen/", "nlohmann/", "pybind11/", "yaml-cpp/"};
 constexpr int most_readme_lines = 15;
+// They write flags of other programs, and variables of style sheets.
+constexpr std::array<std::string_view, 3> foreign_flags = {"plan/megatron_flags.cpp", "plan/serving/launch_command.cpp",
+                                                           "report/drawing/html_page.cpp"};
 
 using Graph = std::map<std::string, std::set<std::string>>;
 
@@ -39,6 +42,32 @@ std::string text_of(const fs::path& path) {
   std::ostringstream text;
   text << in.rdbuf();
   return std::move(text).str();
+}
+
+bool is_test(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return name.ends_with("_test.cpp") || name.starts_with("test_");
+}
+
+struct Text {
+  int line;
+  std::string inside;  // of its quotes
+};
+
+// Texts in the code of a file, without those in comments.
+std::vector<Text> texts_of(const fs::path& path) {
+  static const std::regex pattern(R"re("((?:[^"\\]|\\.)*)")re");
+  std::vector<Text> texts;
+  std::istringstream in(text_of(path));
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    const std::string code = line.substr(0, line.find("//"));
+    for (auto match = std::sregex_iterator(code.begin(), code.end(), pattern); match != std::sregex_iterator();
+         ++match) {
+      texts.push_back({number, (*match)[1]});
+    }
+  }
+  return texts;
 }
 
 std::vector<Include> includes_of(const fs::path& path) {
@@ -171,8 +200,11 @@ class Checker {
       check_readme(folder);
       for (const fs::directory_entry& file : fs::recursive_directory_iterator(entry.path())) {
         const std::string extension = file.path().extension().string();
-        if (extension == ".h" || extension == ".cpp") check_includes(folder, file.path());
-        if (extension == ".h" || extension == ".cpp") check_instruction_sets(file.path());
+        if (extension != ".h" && extension != ".cpp") continue;
+        check_includes(folder, file.path());
+        if (is_test(file.path())) continue;
+        check_instruction_sets(file.path());
+        if (folder != "app") check_flags(file.path());
       }
       check_unnamed(folder);
     }
@@ -249,17 +281,25 @@ class Checker {
   }
 
   void check_instruction_sets(const fs::path& file) {
-    static const std::regex pattern(R"re("(sm_\d*|gfx[0-9a-f]*)")re");
-    const std::string name = fs::relative(file, src_).generic_string(), own = file.filename().string();
-    if (name == "hardware/generation.cpp" || own.ends_with("_test.cpp") || own.starts_with("test_")) return;
-    std::istringstream in(text_of(file));
-    std::string line;
-    for (int number = 1; std::getline(in, line); ++number) {
-      const std::string code = line.substr(0, line.find("//"));
+    static const std::regex pattern("sm_\\d*|gfx[0-9a-f]*");
+    const std::string name = fs::relative(file, src_).generic_string();
+    if (name == "hardware/generation.cpp") return;
+    for (const Text& text : texts_of(file)) {
+      if (!std::regex_match(text.inside, pattern)) continue;
+      report(fmt::format("{}:{}", name, text.line),
+             fmt::format("\"{}\": only hardware/generation.cpp reads instruction sets", text.inside));
+    }
+  }
+
+  void check_flags(const fs::path& file) {
+    static const std::regex pattern(R"((?:^|[^\w-])(--[a-z][a-z0-9-]*))");
+    const std::string name = fs::relative(file, src_).generic_string();
+    if (std::find(foreign_flags.begin(), foreign_flags.end(), name) != foreign_flags.end()) return;
+    for (const Text& text : texts_of(file)) {
       std::smatch match;
-      if (!std::regex_search(code, match, pattern)) continue;
-      report(fmt::format("{}:{}", name, number),
-             fmt::format("{}: only hardware/generation.cpp reads instruction sets", match[0].str()));
+      if (!std::regex_search(text.inside, match, pattern)) continue;
+      report(fmt::format("{}:{}", name, text.line),
+             fmt::format("{}: only app/ names flags; name the field", match[1].str()));
     }
   }
 

@@ -67,6 +67,16 @@ TEST_F(PlantedTree, an_instruction_set_outside_its_table_is_found) {
                                            "instruction sets"));
 }
 
+TEST_F(PlantedTree, a_flag_in_a_text_outside_app_is_found) {
+  const std::string names = "// as --help has it\nconst char* why = \"less: \\\"--max-model-len 5\\\"\";\n";
+  write("src/app/cli/flags.cpp", names);
+  write("src/model/model_test.cpp", names);
+  write("src/model/weights.cpp", "const char* id = \"a--b\"; f(\"c\", --i, \"d\");\n");
+  write("src/model/model.cpp", names);
+  EXPECT_THAT(breaches(root_),
+              ElementsAre("src/model/model.cpp:2: --max-model-len: only app/ names flags; name the field"));
+}
+
 TEST_F(PlantedTree, an_include_down_the_pipeline_is_found) {
   write("src/base/json.cpp", "#include \"base/json.h\"\n#include \"model/model.h\"\n");
   EXPECT_THAT(breaches(root_),

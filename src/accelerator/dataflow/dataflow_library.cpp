@@ -51,7 +51,7 @@ std::vector<NamedDataflow> read_dataflow_library(const std::filesystem::path& fo
 }
 
 const NamedDataflow& find_dataflow(std::span<const NamedDataflow> library, const std::string& name) {
-  return kind_named(library, name, {.source = "--dataflow"});
+  return kind_named(library, name, {.field = "dataflow"});
 }
 
 std::vector<Directive> directives_for(const DataflowLayer& layer, const NamedDataflow& dataflow) {

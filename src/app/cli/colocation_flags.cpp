@@ -185,7 +185,7 @@ SharedDevice ColocationFlags::device(const std::vector<ColocatedEngineFlags>& fl
     ColocatedEngine engine;
     if (colocation.sharing == Sharing::swap) {
       const Bytes weights(group.memory.weights.value);
-      const Seconds link = weights / host_copy_bandwidth(group.models.kernels.device(), "--gpu-sharing swap");
+      const Seconds link = weights / host_copy_bandwidth(group.models.kernels.device(), "gpu_sharing");
       const bool keeps = sleep_level == 1;
       engine.bytes_in = weights;
       engine.wake = keeps ? link : weights / BytesPerSecond(disk_gb_s * 1e9);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace foretoken {
 
 std::string_view flag_kind_name(FlagKind kind) {
@@ -34,6 +36,16 @@ std::string flag_name(std::string_view field) {
   std::string name = "--" + std::string(field);
   std::replace(name.begin(), name.end(), '_', '-');
   return name;
+}
+
+std::string with_flag_names(std::string_view text) {
+  return with_field_names(text, flag_name);
+}
+
+void name_flags(Json& json) {
+  json.change_texts([](std::string& text) {
+    if (text.find('{') != std::string::npos) text = with_flag_names(text);
+  });
 }
 
 const FlagDeclaration* find_flag(const CommandDeclaration& command, std::string_view name) {

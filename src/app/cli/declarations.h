@@ -52,6 +52,10 @@ struct CommandDeclaration {
 std::string field_name(std::string_view flag);
 std::string flag_name(std::string_view field);  // --max-num-seqs
 
+// Flags in place of the {fields} that a library's sentence names (base/error.h); of JSON: in all its texts and keys.
+std::string with_flag_names(std::string_view text);
+void name_flags(Json& json);
+
 // Nothing where none has that name.
 const FlagDeclaration* find_flag(const CommandDeclaration& command, std::string_view name);
 const CommandDeclaration* find_command(std::span<const CommandDeclaration> commands, std::string_view name);

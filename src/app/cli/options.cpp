@@ -353,7 +353,8 @@ void parse_settings(const std::string& flag, const std::string& text, const std:
     if (check) check(options);
   } catch (const InputError& error) {
     InputProblem problem = error.problem();
-    problem.path = without_dashes(problem.source);
+    problem.path = without_dashes(problem.field.empty() ? problem.source : flag_name(problem.field));
+    problem.field.clear();
     problem.source = flag;
     throw InputError(std::move(problem));
   } catch (const CLI::ExtrasError&) {

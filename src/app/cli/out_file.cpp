@@ -6,7 +6,9 @@
 #include <system_error>
 #include <utility>
 
+#include "app/cli/declarations.h"
 #include "base/error.h"
+#include "base/file.h"
 
 namespace foretoken {
 
@@ -23,6 +25,10 @@ void OutFile::close() {
   if (!wanted()) return;
   file_.close();
   if (!file_) throw InputError({.source = flag_, .value = printable(path_), .expected = "room to write all rows"});
+}
+
+void write_report(const std::string& path, std::string_view text) {
+  write_file(path, with_flag_names(text));
 }
 
 void check_out_folder(const std::string& flag, const std::string& path) {

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <ostream>
 #include <string>
+#include <string_view>
 
 namespace foretoken {
 
@@ -21,6 +22,9 @@ class OutFile {
   std::string flag_, path_;
   std::ofstream file_;
 };
+
+// A page or table for people: flags stand in place of the {fields} that it names.
+void write_report(const std::string& path, std::string_view text);
 
 // Makes the folder where it is not there. InputError, before any long work, where files cannot be written in it.
 void check_out_folder(const std::string& flag, const std::string& path);

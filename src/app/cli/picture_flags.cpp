@@ -30,7 +30,7 @@ ImageInput picture_of(const VisionEncoder& encoder, const std::string& text) {
     return static_cast<int64_t>(*number);
   };
   const int64_t width = side(text.substr(0, cross)), height = side(text.substr(std::min(cross + 1, text.size())));
-  const PictureTokens picture = picture_tokens(encoder, width, height, sizes_flag);
+  const PictureTokens picture = picture_tokens(encoder, width, height, field_name(sizes_flag));
   return {.patches = picture.patches, .tokens = picture.tokens};
 }
 

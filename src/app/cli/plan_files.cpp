@@ -25,8 +25,8 @@ void PlanFileFlags::check() const {
 
 void PlanFileFlags::write(const ServingPlanner& planner, const ServingSearchResult& result) const {
   const ServingPlanReport report{.question = planner.question, .traffic = planner.traffic, .result = result};
-  if (!html.empty()) write_file(html, page(planner, result));
-  if (!csv.empty()) write_file(csv, serving_plan_csv(report));
+  if (!html.empty()) write_report(html, page(planner, result));
+  if (!csv.empty()) write_report(csv, serving_plan_csv(report));
   const PlanPoint* winner = result.winner();
   if (trace_out.empty() || winner == nullptr) return;
   const double rate = planner.question.rate.value_or(winner->capacity.value);

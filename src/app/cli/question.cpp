@@ -207,20 +207,33 @@ void Question::fill_fields() {
   levels_.front()->set_line(line());
 }
 
-// What is said of a flag, said of the field; a flag that was typed keeps its name.
+// What the user knows a field by: its flag on a command line.
+std::string Question::shown_name(std::string_view field) const {
+  const OptionField* declared = find_field(std::string(field));
+  const bool by_flag = naming_ == Naming::flags || (declared != nullptr && declared->was_typed());
+  const bool is_word = declared != nullptr && declared->declaration.is_positional();
+  return by_flag && !is_word ? flag_name(field) : std::string(field);
+}
+
+// What is said of a field, said of the flag, and the other way round; a flag that was typed keeps its name.
 InputError Question::named(const InputError& error) const {
-  if (naming_ == Naming::flags) return error;
-  const std::string& source = error.problem().source;
+  InputProblem problem = error.problem();
+  for (std::string* sentence : {&problem.value, &problem.expected, &problem.suggestion}) {
+    *sentence = with_field_names(*sentence, [&](std::string_view field) { return shown_name(field); });
+  }
+  const std::string source = problem.field.empty() ? problem.source : problem.field;
+  if (!problem.field.empty()) problem.source = shown_name(std::exchange(problem.field, ""));
+  if (naming_ == Naming::flags) return InputError(std::move(problem));
   for (const Options* level : levels_) {
     for (const OptionField& field : level->fields()) {
       const FlagDeclaration& flag = field.declaration;
       const bool is_it = std::any_of(flag.names.begin(), flag.names.end(), [&](const std::string& name) {
         return source == name || source == field_name(name);
       });
-      if (is_it && !field.was_typed()) return of_field(flag, error.problem());
+      if (is_it && !field.was_typed()) return of_field(flag, std::move(problem));
     }
   }
-  return error;
+  return InputError(std::move(problem));
 }
 
 InputError Question::of_field(const FlagDeclaration& flag, InputProblem problem) const {
@@ -253,6 +266,10 @@ Answer Question::answer(const Library& library) const {
       answer.exit_status = answer_is_no;
       answer.json.set("failure", answer.failure);
     }
+    // The same answer to the same question, however it was asked.
+    answer.text = with_flag_names(answer.text);
+    answer.failure = with_flag_names(answer.failure);
+    name_flags(answer.json);
     return answer;
   } catch (const InputError& error) {
     throw named(error);

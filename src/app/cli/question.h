@@ -42,6 +42,7 @@ class Question {
   OptionField* find_field(const std::string& name) const;
   [[noreturn]] void fail_unknown(const std::string& name, const JsonView& value) const;
   InputError named(const InputError& error) const;
+  std::string shown_name(std::string_view field) const;
   InputError of_field(const FlagDeclaration& flag, InputProblem problem) const;
 
   std::unique_ptr<Declared> declared_;

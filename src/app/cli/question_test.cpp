@@ -106,6 +106,43 @@ TEST(Question, what_a_command_complains_about_is_named_by_its_field) {
   }
 }
 
+TEST(Question, a_library_names_fields_and_a_command_line_flags) {
+  const Library library(FORETOKEN_SOURCE_DIR "/data");
+  const Json small = Json::object({{"model", "Llama-3.1-8B"},
+                                   {"device", "h100_sxm"},
+                                   {"max_num_seqs", 64},
+                                   {"max_num_batched_tokens", 32},
+                                   {"num_prompts", 2}});
+  const auto problem = [&](const Question& question) {
+    try {
+      question.answer(library);
+    } catch (const InputError& error) {
+      return error.problem();
+    }
+    ADD_FAILURE() << "taken";
+    return InputProblem();
+  };
+  const InputProblem by_flag = problem(Question({"serve"}, small));
+  EXPECT_EQ(by_flag.source, "--max-num-seqs");
+  EXPECT_EQ(by_flag.expected, "at most --max-num-batched-tokens, 32");
+  Json spec = Json::object({{"command", "serve"}});
+  for (const auto& [name, value] : small.members()) spec.set(name, value);
+  const InputProblem by_field = problem(Question(spec, "q.json"));
+  EXPECT_EQ(by_field.source, "q.json");
+  EXPECT_EQ(by_field.path, "max_num_seqs");
+  EXPECT_EQ(by_field.expected, "at most max_num_batched_tokens, 32");
+  for (const InputProblem& shown : {by_flag, by_field}) EXPECT_EQ(shown.field, "");
+}
+
+TEST(Question, an_answer_names_flags_however_it_was_asked) {
+  const Library library(FORETOKEN_SOURCE_DIR "/data");
+  const Answer answer = asked(R"({"command": "serve", "model": "Llama-3.1-8B", "device": "h100_sxm", "num_prompts": 2,
+                "max_model_len": 512, "random_input_len": 600, "intervals": false})")
+                            .answer(library);
+  EXPECT_THAT(answer.text, HasSubstr("prompt of --max-model-len or more"));
+  EXPECT_THAT(answer.json.dump(0), HasSubstr("\"prompt of --max-model-len or more\":2"));
+}
+
 TEST(Question, words_and_keywords_name_flags_in_complaints) {
   const auto complaint = [](const std::vector<std::string>& words, const Json& fields) {
     try {

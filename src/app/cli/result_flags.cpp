@@ -101,7 +101,7 @@ struct ResultFiles::Parts {
 
 ResultFiles::ResultFiles(const ResultFlags& flags) : parts_(std::make_unique<Parts>(flags)) {
   Parts& parts = *parts_;
-  if (parts.requests.wanted()) parts.request_csv.emplace(parts.requests.stream());
+  if (parts.requests.wanted()) parts.request_csv.emplace(parts.requests.stream(), with_flag_names);
   if (parts.steps.wanted()) parts.step_csv.emplace(parts.steps.stream());
   if (!flags.out_trace.empty()) {
     OutFile("--out-trace", flags.out_trace).close();  // written whole at the end
@@ -133,6 +133,7 @@ std::string ResultFiles::finish(const ServingReport& report) {
   if (parts.result.wanted()) {
     Json result = vllm_result_json(report);
     if (parts.flags.save_detailed) add_request_arrays(result, parts.details->by_id());
+    name_flags(result);
     parts.result.stream() << result.dump(parts.flags.append_result ? 0 : 2) << "\n";
     parts.result.close();
   }

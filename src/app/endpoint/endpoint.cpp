@@ -386,7 +386,9 @@ void Endpoint::finish(Answer& answer) {
 
 HttpResponse Endpoint::rejected(const Answer& answer, Rejection why) {
   const int status = why <= last_unservable ? 400 : 503;
-  return error_answer(status, fmt::format("{} (a prompt of {} tokens)", rejection_text(why), answer.rejected_input));
+  const std::string reason =
+      with_field_names(rejection_text(why), [](std::string_view field) { return std::string(field); });
+  return error_answer(status, fmt::format("{} (a prompt of {} tokens)", reason, answer.rejected_input));
 }
 
 void Endpoint::left(ConnectionId connection) {

@@ -378,7 +378,7 @@ ImportedStack stack_from_profiles(std::span<const ProfiledStep> steps, const Sta
                                        layer.q_len, layer.kv_len));
     if (layer.phase == StepPhase::train) {
       result.notes.push_back(fmt::format("{}: the backward pass is not read{}", step.source,
-                                         request.extends.empty() ? "; --extends a stack that has one" : ""));
+                                         request.extends.empty() ? "; {extends} a stack that has one" : ""));
     }
   }
   const HostCosts costs = host_costs(layers[0]);

@@ -125,7 +125,7 @@ PowerFit fit_power(const Device& device, const std::vector<SustainedRow>& rows, 
   if (single.size() < fewest_rows) {
     throw InputError({.source = fmt::format("sustained kernels of {}", device.name),
                       .value = fmt::format("{} rows of a single kernel", single.size()),
-                      .expected = fmt::format("at least {}: foretoken profile cuda --only sustained", fewest_rows)});
+                      .expected = fmt::format("at least {}: foretoken profile cuda {{only}} sustained", fewest_rows)});
   }
   const PowerCalibration frame = frame_of(device, rows);
   PowerFit result{.calibration = fit_constants(device, frame, single)};

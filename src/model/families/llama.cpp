@@ -77,7 +77,7 @@ Model read_llada(ConfigReader& config) {
   model.layers.assign(static_cast<size_t>(config.size("n_layers", ConfigReader::most_layers)),
                       {.mixer = attention, .feed_forward = Mlp{.width = config.size("mlp_hidden_size")}});
   config.note(
-      "a diffusion model: counted as if tokens read only those before them, blocks of it with --diffusion-block");
+      "a diffusion model: counted as if tokens read only those before them, blocks of it with {diffusion_block}");
   return model;
 }
 

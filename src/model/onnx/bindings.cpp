@@ -72,7 +72,7 @@ std::vector<OnnxDims> bound_shapes(std::span<const OnnxValueInfo> inputs, const 
   }
   if (!unbound.empty()) {
     std::string flags;
-    for (const std::string& symbol : unbound) flags += fmt::format(" --bind {}=SIZE", printable(symbol));
+    for (const std::string& symbol : unbound) flags += fmt::format(" {{bind}} {}=SIZE", printable(symbol));
     throw InputError({.source = source,
                       .path = "inputs",
                       .value = fmt::format("dimensions without a size: {}", fmt::join(unbound, ", ")),

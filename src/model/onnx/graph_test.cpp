@@ -42,7 +42,7 @@ TEST(OnnxGraph, a_symbolic_batch_is_bound_and_scales_the_work) {
 TEST(OnnxGraph, a_dimension_without_a_size_is_listed_with_its_flag) {
   const OnnxTestGraph network = block_network(1, 0);
   const InputProblem problem = problem_of(network);
-  EXPECT_NE(problem.expected.find("--bind batch=SIZE"), std::string::npos);
+  EXPECT_NE(problem.expected.find("{bind} batch=SIZE"), std::string::npos);
   EXPECT_EQ(result(network.graph({.batch_is_one = true})).dims, (OnnxDims{1, 10}));
   EXPECT_EQ(result(network.graph({.bind = {{"image.0", 3}}})).dims, (OnnxDims{3, 10}));
   EXPECT_EQ(problem_of(network, {.bind = {{"batch", 1}, {"btch", 2}}}).suggestion, "batch");

@@ -107,7 +107,7 @@ class OnnxLinker {
     const std::vector<OnnxDims> shapes = bound_shapes(inputs, options_, file_.source, assumed);
     for (const std::string& symbol : assumed) {
       graph_.notes.push_back(
-          fmt::format("{} is taken as 1; --bind {}=SIZE sets it", printable(symbol), printable(symbol)));
+          fmt::format("{} is taken as 1; {{bind}} {}=SIZE sets it", printable(symbol), printable(symbol)));
     }
     for (size_t i = 0; i < inputs.size(); ++i) {
       const int64_t tensor = add_tensor(

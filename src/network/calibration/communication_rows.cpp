@@ -237,7 +237,7 @@ CommunicationRows read_communication_rows(const std::filesystem::path& data, con
     throw InputError(
         {.source = data.string(),
          .value = files.empty() ? "no .csv or .csv.gz file" : "unknown columns",
-         .expected = "a table of collectives (foretoken validate collectives --help lists their columns)"});
+         .expected = "a table of collectives (the help of `foretoken validate collectives` lists their columns)"});
   }
   return result;
 }

@@ -365,7 +365,7 @@ CommunicationFit fit_communication(const CommunicationRows& rows, const SystemLi
     if (!own.empty()) LawReport(kind, std::move(own), systems, options).run(result);
   }
   if (result.library.laws.empty())
-    throw InputError({.source = "--data", .value = "no row left", .expected = "measured collectives to fit"});
+    throw InputError({.field = "data", .value = "no row left", .expected = "measured collectives to fit"});
   return result;
 }
 

@@ -78,7 +78,7 @@ class WorkloadReader {
     double product = 1;
     for (const int64_t size : options.dimensions) product *= static_cast<double>(size);
     if (!options.dimensions.empty() && product != static_cast<double>(groups_.rank_count())) {
-      throw InputError({.source = "--dims",
+      throw InputError({.field = "dims",
                         .value = fmt::format("{} ranks in all", number_text(product)),
                         .expected = fmt::format("{}, as many as there are traces", groups_.rank_count())});
     }
@@ -200,7 +200,7 @@ class WorkloadReader {
     const Picoseconds time = recorded(node, attributes);
     if (time == 0 && has_work) {
       refuse(node, "", "work (num_ops, tensor_size) but no duration_micros",
-             "a recorded duration, or --compute predicted with --device");
+             "a recorded duration, or {compute} predicted with {device}");
     }
     return time;
   }
@@ -213,7 +213,7 @@ class WorkloadReader {
     const Picoseconds time = recorded(node, attributes);
     if (time == 0 && moved.value() > 0) {
       refuse(node, "", "bytes (tensor_size) but no duration_micros",
-             "a recorded duration, or --compute predicted with a --device whose host link is known");
+             "a recorded duration, or {compute} predicted with a {device} whose host link is known");
     }
     return time;
   }
@@ -285,7 +285,7 @@ class WorkloadReader {
       const bool every = std::find(chosen->begin(), chosen->end(), false) == chosen->end();
       if (every) return groups_.all();
       if (options_.dimensions.empty()) {
-        refuse(node, "involved_dim", "some dimensions only", "--dims, the size of each dimension");
+        refuse(node, "involved_dim", "some dimensions only", "{dims}, the size of each dimension");
       }
       return groups_.along(options_.dimensions, *chosen, rank_);
     }
@@ -301,7 +301,7 @@ class WorkloadReader {
       std::vector<std::string> names;
       for (const auto& [other, ranks] : file_groups_) names.push_back(other);
       for (const auto& [other, ranks] : trace_groups_) names.push_back(other);
-      refuse(node, "pg_name", printable(name), "a process group whose ranks the trace's metadata or --comm-group lists",
+      refuse(node, "pg_name", printable(name), "a process group whose ranks the trace's metadata or {comm_group} lists",
              nearest_name(name, names).value_or(""));
     }
     return seats_[name] = groups_.group(name, found->second);

@@ -164,7 +164,7 @@ TEST_F(ChakraWorkload, work_takes_the_roofline_of_a_device_and_refuses_to_take_n
   ChakraNode node = compute(0, 0);
   node.attributes = {chakra_integer("num_ops", 4'000'000), chakra_integer("tensor_size", 1000)};
   write(0, {node});
-  EXPECT_THAT(complaint(), HasSubstr("--compute predicted"));
+  EXPECT_THAT(complaint(), HasSubstr("{compute} predicted"));
   const ComputeRoofline roofline{.peak = FlopsPerSecond(1e12), .memory_bandwidth = BytesPerSecond(1e9)};
   EXPECT_EQ(read({.roofline = roofline}).ranks[0].nodes[0].duration, 4 * test_microsecond);
   node.attributes[1] = chakra_integer("tensor_size", 9000);
@@ -203,7 +203,7 @@ TEST_F(ChakraWorkload, group_files_and_dimensions_are_checked) {
   EXPECT_THAT(complaint({.group_file = write_groups(R"({"0": [0, 2]})")}), HasSubstr("0[1] = 2"));
   EXPECT_THAT(complaint({.group_file = write_groups(R"({"0": [1, 1]})")}), HasSubstr("appear once"));
   EXPECT_THAT(complaint({.group_file = write_groups(R"({"0": []})")}), HasSubstr("at least one rank"));
-  EXPECT_THAT(complaint({.dimensions = {2, 2}}), HasSubstr("--dims"));
+  EXPECT_THAT(complaint({.dimensions = {2, 2}}), HasSubstr("{dims}"));
 }
 
 }  // namespace foretoken::chakra_workload_test

@@ -25,7 +25,7 @@ DesignSpace::DesignSpace(AcceleratorDesign base, std::vector<Knob> knobs, const 
     : base_(std::move(base)), knobs_(std::move(knobs)), library_(library) {
   std::stable_sort(knobs_.begin(), knobs_.end(), turns_first);
   if (knobs_.empty()) {
-    throw InputError({.source = base_.architecture.name, .expected = "a design with a number to change: --knob"});
+    throw InputError({.source = base_.architecture.name, .expected = "a design with a number to change: {knob}"});
   }
   for (size_t i = 0; i < knobs_.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {

@@ -158,7 +158,7 @@ Device with_factor(Device device, DeviceNumber number, double factor) {
   return device;
 }
 
-DeviceChange parse_device_change(const std::string& flag, const std::string& text, const Device& device) {
+DeviceChange parse_device_change(const std::string& field, const std::string& text, const Device& device) {
   const size_t sign = text.find('=');
   const std::string name = text.substr(0, sign);
   std::vector<std::string> names;
@@ -167,12 +167,12 @@ DeviceChange parse_device_change(const std::string& flag, const std::string& tex
     if (names.back() != name) continue;
     const auto now = number_of(device, number);
     if (!now) {
-      throw InputError({.source = flag, .value = printable(text), .expected = "a number that the device's sheet has"});
+      throw InputError({.field = field, .value = printable(text), .expected = "a number that the device's sheet has"});
     }
     const auto factor =
         sign == std::string::npos ? std::nullopt : factor_of(std::string_view(text).substr(sign + 1), number, *now);
     if (!factor || !(*factor >= least_factor && *factor <= most_factor)) {
-      throw InputError({.source = flag,
+      throw InputError({.field = field,
                         .value = printable(text),
                         .expected = fmt::format("{}=+20%, ={}x or a new number with its unit, a hundredth to a hundred "
                                                 "times {}",
@@ -180,7 +180,7 @@ DeviceChange parse_device_change(const std::string& flag, const std::string& tex
     }
     return {.number = number, .factor = *factor};
   }
-  throw InputError({.source = flag,
+  throw InputError({.field = field,
                     .value = printable(text),
                     .expected = fmt::format("one of {}, with a change such as =+20%", fmt::join(names, ", ")),
                     .suggestion = nearest_name(name, names).value_or("")});

@@ -25,7 +25,7 @@ struct DeviceChange {
   double factor = 1;
 };
 // "memory-bandwidth=+20%", "sms=-10%", "clock=1.5x", "link-bandwidth=900GB/s", "memory=192GB", "sms=160".
-// InputError names `flag`.
-DeviceChange parse_device_change(const std::string& flag, const std::string& text, const Device& device);
+// InputError names `field`.
+DeviceChange parse_device_change(const std::string& field, const std::string& text, const Device& device);
 
 }  // namespace foretoken

@@ -30,7 +30,7 @@ TEST(DeviceChange, processors_and_clock_carry_the_peaks_with_them) {
 
 TEST(DeviceChange, is_read_as_percent_factor_or_new_number) {
   const Device device = made_up_device();
-  const auto factor = [&](const std::string& text) { return parse_device_change("--change", text, device).factor; };
+  const auto factor = [&](const std::string& text) { return parse_device_change("change", text, device).factor; };
   EXPECT_DOUBLE_EQ(factor("memory-bandwidth=+20%"), 1.2);
   EXPECT_DOUBLE_EQ(factor("memory-bandwidth=-25%"), 0.75);
   EXPECT_DOUBLE_EQ(factor("clock=1.5x"), 1.5);

@@ -32,23 +32,23 @@ std::string_view without_spaces(std::string_view text) {
   return text;
 }
 
-InputError slo_error(const std::string& flag, std::string_view text, std::string expected,
+InputError slo_error(const std::string& field, std::string_view text, std::string expected,
                      std::string suggestion = "") {
   return InputError(
-      {.source = flag, .value = printable(text), .expected = std::move(expected), .suggestion = std::move(suggestion)});
+      {.field = field, .value = printable(text), .expected = std::move(expected), .suggestion = std::move(suggestion)});
 }
 
-LatencySlo parse_slo(std::string_view text, const std::string& flag) {
+LatencySlo parse_slo(std::string_view text, const std::string& field) {
   constexpr const char* form = "METRIC<TIME@pN, as in ttft<500ms@p99, or METRIC:MILLISECONDS, as in ttft:500";
   const size_t sign = text.find_first_of("<:");
-  if (sign == std::string_view::npos) throw slo_error(flag, text, form);
+  if (sign == std::string_view::npos) throw slo_error(field, text, form);
   const std::string_view name = without_spaces(text.substr(0, sign));
   const auto* const found = std::find_if(std::begin(slo_metrics), std::end(slo_metrics), [&](const SloMetricName& one) {
     return equal_ignoring_case(name, one.name) || equal_ignoring_case(name, one.also);
   });
   if (name.empty() || found == std::end(slo_metrics)) {
     const std::vector<std::string> known = kind_names(slo_metrics);
-    throw slo_error(flag, name.empty() ? text : name, one_of(known), nearest_name(name, known).value_or(""));
+    throw slo_error(field, name.empty() ? text : name, one_of(known), nearest_name(name, known).value_or(""));
   }
   LatencySlo slo{.metric = found->metric};
   std::string_view limit = without_spaces(text.substr(sign + 1));
@@ -58,7 +58,7 @@ LatencySlo parse_slo(std::string_view text, const std::string& flag) {
     const bool has_p = share.starts_with('p') || share.starts_with('P');
     const std::optional<double> percentile = parse_number(has_p ? share.substr(1) : share);
     if (!percentile || *percentile <= 0 || *percentile > 100) {
-      throw slo_error(flag, share, "a percentile from p1 to p100, as in ttft<500ms@p99");
+      throw slo_error(field, share, "a percentile from p1 to p100, as in ttft<500ms@p99");
     }
     slo.percentile = *percentile;
     limit = without_spaces(limit.substr(0, at));
@@ -68,27 +68,27 @@ LatencySlo parse_slo(std::string_view text, const std::string& flag) {
   } else if (const std::optional<Seconds> time = parse_duration(limit)) {
     slo.limit_ms = time->value() * 1e3;
   } else {
-    throw slo_error(flag, limit, "a time such as 500ms, 0.5s or 500 (milliseconds)");
+    throw slo_error(field, limit, "a time such as 500ms, 0.5s or 500 (milliseconds)");
   }
-  if (!(slo.limit_ms > 0 && slo.limit_ms <= 1e9)) throw slo_error(flag, limit, "a time above 0, of at most 1e6 s");
+  if (!(slo.limit_ms > 0 && slo.limit_ms <= 1e9)) throw slo_error(field, limit, "a time above 0, of at most 1e6 s");
   return slo;
 }
 
 }  // namespace
 
-std::vector<LatencySlo> parse_slos(std::string_view text, const std::string& flag) {
+std::vector<LatencySlo> parse_slos(std::string_view text, const std::string& field) {
   std::vector<LatencySlo> slos;
   for (const std::string_view part : split_words(text, ",")) {
     const std::string_view one = without_spaces(part);
     if (one.empty()) continue;
-    const LatencySlo slo = parse_slo(one, flag);
+    const LatencySlo slo = parse_slo(one, field);
     const bool twice = std::any_of(slos.begin(), slos.end(), [&](const LatencySlo& other) {
       return other.metric == slo.metric && other.percentile == slo.percentile;
     });
-    if (twice) throw slo_error(flag, one, "one limit for each metric and percentile");
+    if (twice) throw slo_error(field, one, "one limit for each metric and percentile");
     slos.push_back(slo);
   }
-  if (slos.empty()) throw slo_error(flag, text, "limits such as ttft<500ms@p99,tpot<50ms@p99");
+  if (slos.empty()) throw slo_error(field, text, "limits such as ttft<500ms@p99,tpot<50ms@p99");
   return slos;
 }
 

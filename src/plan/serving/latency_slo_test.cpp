@@ -13,22 +13,22 @@ TEST(LatencySlo, both_spellings_say_the_same) {
   const std::vector<LatencySlo> expected = {{.metric = SloMetric::ttft, .limit_ms = 500},
                                             {.metric = SloMetric::tpot, .limit_ms = 50},
                                             {.metric = SloMetric::e2el, .limit_ms = 20000}};
-  EXPECT_EQ(parse_slos("ttft<500ms@p99,tpot<50ms@p99,e2e<20s@p99", "--slo"), expected);
-  EXPECT_EQ(parse_slos("TTFT <= 0.5s, tpot < 50, e2el<20s", "--slo"), expected);
-  EXPECT_EQ(parse_slos("ttft:500,tpot:50,e2el:20000", "--slo"), expected);
-  EXPECT_EQ(parse_slos("ttft<500ms@99,tpot<50ms@99,e2e<20s@P99", "--slo"), expected);
+  EXPECT_EQ(parse_slos("ttft<500ms@p99,tpot<50ms@p99,e2e<20s@p99", "slo"), expected);
+  EXPECT_EQ(parse_slos("TTFT <= 0.5s, tpot < 50, e2el<20s", "slo"), expected);
+  EXPECT_EQ(parse_slos("ttft:500,tpot:50,e2el:20000", "slo"), expected);
+  EXPECT_EQ(parse_slos("ttft<500ms@99,tpot<50ms@99,e2e<20s@P99", "slo"), expected);
 }
 
 TEST(LatencySlo, its_key_is_read_back) {
-  for (const LatencySlo& slo : parse_slos("ttft<0.35s@p99.9,tpot<12.5ms@p95,itl<80@p50,e2e<20s", "--slo")) {
-    EXPECT_EQ(parse_slos(slo_key(slo), "--slo"), std::vector{slo}) << slo_key(slo);
+  for (const LatencySlo& slo : parse_slos("ttft<0.35s@p99.9,tpot<12.5ms@p95,itl<80@p50,e2e<20s", "slo")) {
+    EXPECT_EQ(parse_slos(slo_key(slo), "slo"), std::vector{slo}) << slo_key(slo);
   }
 }
 
 TEST(LatencySlo, a_wrong_part_is_named) {
   const auto complaint = [](const char* text) {
     try {
-      parse_slos(text, "--slo");
+      parse_slos(text, "slo");
     } catch (const InputError& error) {
       return std::string(error.what());
     }
@@ -45,7 +45,7 @@ TEST(LatencySlo, a_wrong_part_is_named) {
 }
 
 TEST(LatencySlo, what_a_run_achieved_is_at_its_percentile) {
-  const std::vector<LatencySlo> slos = parse_slos("ttft<500ms@p90,tpot<50ms@p95", "--slo");
+  const std::vector<LatencySlo> slos = parse_slos("ttft<500ms@p90,tpot<50ms@p95", "slo");
   const std::vector<double> percentiles = slo_percentiles(slos);
   ServingMetrics metrics;
   for (const double percentile : percentiles) {

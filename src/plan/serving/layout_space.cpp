@@ -117,7 +117,7 @@ void check_budget(const ServingQuestion& question) {
     cheapest = std::min(cheapest.value_or(*hardware.usd_per_hour), *hardware.usd_per_hour);
   }
   if (!cheapest) return;
-  throw InputError({.source = "--budget-usd-hour",
+  throw InputError({.field = "budget_usd_hour",
                     .value = fmt::format("{:g}", *question.budget_usd_per_hour),
                     .expected = fmt::format("at least {:g}, the price of the cheapest device", *cheapest)});
 }
@@ -281,7 +281,7 @@ std::string too_many_ranks(const HardwareChoice& hardware, int64_t tensor) {
                                        hardware.node_devices)
                          : fmt::format("tensor parallelism stays inside a node, and no node of {} is known", name);
   }
-  return fmt::format("--hardware offers only {} x {}", hardware.most_devices, name);
+  return fmt::format("{{hardware}} offers only {} x {}", hardware.most_devices, name);
 }
 
 }  // namespace
@@ -303,7 +303,7 @@ std::string why_no_layouts(const ServingQuestion& question, const HardwareChoice
     return fmt::format("TP{}: {}", choices.tensor.front(), too_many_ranks(hardware, choices.tensor.front()));
   }
   return "the model's heads, experts or layers are not divisible by the given -tp and -pp sizes, or these sizes need "
-         "more devices than --hardware offers";
+         "more devices than {hardware} offers";
 }
 
 std::vector<std::string> tensor_sizes_left_out(const ServingQuestion& question) {

@@ -25,7 +25,7 @@ inline ServingQuestion small_question() {
   const HardwareCatalogue hardware(FORETOKEN_SOURCE_DIR "/data/hardware");
   const Device device = hardware.device("l4");
   return {.model = step_test::llama_like(),
-          .slos = parse_slos("ttft<60ms@p95,tpot<4ms@p95", "--slo"),
+          .slos = parse_slos("ttft<60ms@p95,tpot<4ms@p95", "slo"),
           .hardware = {{.device = device,
                         .most_devices = 2,
                         .node_devices = 2,

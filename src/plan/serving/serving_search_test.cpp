@@ -39,7 +39,7 @@ TEST(ServingSearch, bounds_rule_out_nothing_that_a_simulation_finds_feasible) {
   int64_t kept = 0, ruled_out = 0;
   for (const char* slos : {"ttft<12ms@p95,tpot<1ms@p95", "ttft<25ms@p95,tpot<2ms@p95", "e2e<60ms@p90"}) {
     ServingQuestion tight = question;
-    tight.slos = parse_slos(slos, "--slo");
+    tight.slos = parse_slos(slos, "slo");
     const ServingFacts facts = roofline_facts();
     EngineShelf shelf(tight, facts, small_traffic());
     LayoutSimulator simulator(tight, small_traffic(), shelf);
@@ -106,7 +106,7 @@ TEST(ServingSearch, the_cheapest_layout_that_serves_the_rate_wins) {
 // Nobody waits less than a request that has the engine for itself.
 TEST(ServingSearch, says_how_fast_a_request_alone_would_be) {
   ServingQuestion question = small_question();
-  question.slos = parse_slos("ttft<0.001ms@p95,tpot<4ms@p95", "--slo");
+  question.slos = parse_slos("ttft<0.001ms@p95,tpot<4ms@p95", "slo");
   const ServingSearchResult none = search_with(question, {}, 1);
   EXPECT_EQ(none.winner(), nullptr);
   ASSERT_EQ(none.fastest_alone.size(), 2U);

@@ -78,7 +78,7 @@ TEST_F(StoredSearch, other_limits_or_facts_are_another_question) {
   const std::string own = stored_question(question_, small_traffic(), "roofline");
   EXPECT_NE(stored_question(question_, small_traffic(), "measured"), own);
   ServingQuestion tighter = question_;
-  tighter.slos = parse_slos("ttft<50ms@p95,tpot<4ms@p95", "--slo");
+  tighter.slos = parse_slos("ttft<50ms@p95,tpot<4ms@p95", "slo");
   EXPECT_NE(stored_question(tighter, small_traffic(), "roofline"), own);
   EXPECT_NE(stored_question(question_, Traffic(random_requests(4, 400, 10, 600, 60)), "roofline"), own);
 }

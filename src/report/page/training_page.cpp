@@ -79,7 +79,7 @@ void add_training_costs(HtmlPage& page, const TrainingPage& own) {
   const double joules = limit->value.value() / own.estimate.iteration.tokens_per_second_per_device;
   page.paragraph(
       fmt::format("Boards draw at most their limit of {:.0f} W: {:.3g} J for each token, {:.3g} MWh for a "
-                  "billion. --train-tokens asks for a whole run.",
+                  "billion. {{train_tokens}} asks for a whole run.",
                   limit->value.value(), joules, joules * 1e9 / 3.6e9));
 }
 

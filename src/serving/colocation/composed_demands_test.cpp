@@ -61,9 +61,9 @@ TEST(StepDemands, are_shares_of_the_time_that_kernels_run) {
 
 TEST(HostLink, is_slower_than_the_sheet_and_must_be_known) {
   Device known = device();
-  EXPECT_NEAR(host_copy_bandwidth(known, "--x") / known.host_bandwidth->value, 0.86, 1e-9);
+  EXPECT_NEAR(host_copy_bandwidth(known, "enable_lora") / known.host_bandwidth->value, 0.86, 1e-9);
   known.host_bandwidth.reset();
-  EXPECT_THROW(host_copy_bandwidth(known, "--x"), InputError);
+  EXPECT_THROW(host_copy_bandwidth(known, "enable_lora"), InputError);
 }
 
 }  // namespace foretoken::composed_demands_test

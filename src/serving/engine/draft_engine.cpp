@@ -62,7 +62,7 @@ SchedulerOptions DraftEngine::beside(const SchedulerOptions& options, const Serv
   if (result.num_gpu_blocks < needed) {
     throw InputError({.source = "KV cache",
                       .value = fmt::format("{} blocks beside the drafter", result.num_gpu_blocks),
-                      .expected = fmt::format("{}, for one sequence of --max-model-len with its drafts", needed)});
+                      .expected = fmt::format("{}, for one sequence of {{max_model_len}} with its drafts", needed)});
   }
   return result;
 }

@@ -38,25 +38,25 @@ bool shares_keys(const Model& model) {
 
 void check_source(const EngineSpec& spec) {
   if (!spec.steps.op_tables.empty() && !spec.steps.vidur_tables.empty()) {
-    throw InputError({.source = "--op-tables", .value = "and --vidur-tables", .expected = "one of them"});
+    throw InputError({.field = "op_tables", .value = "and {vidur_tables}", .expected = "one of them"});
   }
   if (spec.ffn && (spec.steps.is_measured() || spec.boards == BoardState::held_busy || spec.speculation)) {
-    throw InputError({.source = "--ffn-pool",
-                      .expected = "steps of our own kernels without --sustained, --energy, caps and "
-                                  "--speculative-config"});
+    throw InputError({.field = "ffn_pool",
+                      .expected = "steps of our own kernels without {sustained}, {energy}, caps and "
+                                  "{speculative_config}"});
   }
   if (spec.speculation && spec.diffusion.block_tokens > 0) {
-    throw InputError({.source = "--diffusion-block", .value = "with --speculative-config", .expected = "one of them"});
+    throw InputError({.field = "diffusion_block", .value = "with {speculative_config}", .expected = "one of them"});
   }
 }
 
 void check_adapters(const EngineSpec& spec, const ParallelPlan& plan) {
   if (!spec.lora) return;
   if (spec.steps.is_measured()) {
-    throw InputError({.source = "--enable-lora", .expected = "steps of our own kernels: tables have no adapters"});
+    throw InputError({.field = "enable_lora", .expected = "steps of our own kernels: tables have no adapters"});
   }
   if (lock_step_ranks(plan) > 1) {
-    throw InputError({.source = "--enable-lora",
+    throw InputError({.field = "enable_lora",
                       .value = "with data-parallel ranks that share experts",
                       .expected = "ranks of their own: adapters of ranks in lock step are not simulated"});
   }
@@ -150,8 +150,8 @@ ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
   DeviceModels models = models_of(spec.device, plan);
   if (spec.power) models.power = spec.power;
   const Device& device = models.kernels.device();
-  check_engine_runs_on("--engine", spec.flags.engine, device);
-  if (!spec.stack.empty()) check_engine_runs_on("--stack", spec.stack, device);
+  check_engine_runs_on("engine", spec.flags.engine, device);
+  if (!spec.stack.empty()) check_engine_runs_on("stack", spec.stack, device);
   check_source(spec);
   const bool measured_steps = spec.steps.is_measured();
   const int64_t decode_tokens =
@@ -212,8 +212,7 @@ ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
   }
   if (spec.speculation) {
     if (measured_steps) {
-      throw InputError(
-          {.source = "--speculative-config", .expected = "steps of our own kernels: tables have no drafter"});
+      throw InputError({.field = "speculative_config", .expected = "steps of our own kernels: tables have no drafter"});
     }
     if (!family->drafter) {
       family->drafter = std::make_shared<DraftEngine>(*spec.speculation, composed, spec.draft_model);

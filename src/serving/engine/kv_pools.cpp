@@ -20,7 +20,7 @@ Disaggregation disaggregation_of(const ReplicaGroup& prefill, const ReplicaGroup
     const std::optional<Node> around = node ? node(device) : std::nullopt;
     const auto known = around ? transfer_bandwidth_per_device(*around, devices) : std::nullopt;
     if (known) return *known;
-    throw InputError({.source = "--kv-transfer-bandwidth",
+    throw InputError({.field = "kv_transfer_bandwidth",
                       .expected = fmt::format("GB/s out of each device: the network of {} is not known", device.name)});
   };
   const auto kv_pool = [&](const ReplicaGroup& pool) {

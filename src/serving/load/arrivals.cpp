@@ -16,8 +16,8 @@ namespace {
 constexpr std::string_view stream_name = "arrivals";
 constexpr std::string_view shape_names[] = {"constant", "linear", "exponential", "daily"};
 
-void check(bool holds, const char* flag, double value, const char* expected) {
-  if (!holds) throw InputError({.source = flag, .value = number_text(value), .expected = expected});
+void check(bool holds, const char* field, double value, const char* expected) {
+  if (!holds) throw InputError({.field = field, .value = number_text(value), .expected = expected});
 }
 
 // A gap of mean 1. The exponential is the gamma of shape 1, and cheaper to draw.
@@ -47,19 +47,19 @@ std::optional<RateShape> rate_shape_from_name(const std::string& name) {
 }
 
 void check_arrivals(const ArrivalSettings& settings) {
-  check(settings.rate > 0, "--request-rate", settings.rate, "a rate above 0, or inf for all at once");
-  check(settings.burstiness > 0 && std::isfinite(settings.burstiness), "--burstiness", settings.burstiness,
+  check(settings.rate > 0, "request_rate", settings.rate, "a rate above 0, or inf for all at once");
+  check(settings.burstiness > 0 && std::isfinite(settings.burstiness), "burstiness", settings.burstiness,
         "a number above 0 (1 = Poisson, below burstier, above smoother)");
-  check(settings.count >= 1 && settings.count <= most_made_up_requests, "--num-prompts",
+  check(settings.count >= 1 && settings.count <= most_made_up_requests, "num_prompts",
         static_cast<double>(settings.count), "at least one request and at most 100 million");
   if (settings.shape == RateShape::linear || settings.shape == RateShape::exponential) {
-    check(settings.ramp_start > 0, "--ramp-up-start-rps", settings.ramp_start, "a rate above 0");
-    check(settings.ramp_end > 0, "--ramp-up-end-rps", settings.ramp_end, "a rate above 0");
+    check(settings.ramp_start > 0, "ramp_up_start_rps", settings.ramp_start, "a rate above 0");
+    check(settings.ramp_end > 0, "ramp_up_end_rps", settings.ramp_end, "a rate above 0");
   }
   if (settings.shape == RateShape::daily) {
-    check(std::isfinite(settings.rate), "--request-rate", settings.rate, "a finite rate: it rises and falls over time");
-    check(settings.swing >= 0 && settings.swing <= 0.99, "--daily-swing", settings.swing, "a number from 0 to 0.99");
-    check(settings.period_s >= 1e-6, "--daily-period", settings.period_s, "seconds, at least a millionth of one");
+    check(std::isfinite(settings.rate), "request_rate", settings.rate, "a finite rate: it rises and falls over time");
+    check(settings.swing >= 0 && settings.swing <= 0.99, "daily_swing", settings.swing, "a number from 0 to 0.99");
+    check(settings.period_s >= 1e-6, "daily_period", settings.period_s, "seconds, at least a millionth of one");
   }
 }
 
@@ -78,7 +78,7 @@ Picoseconds Arrivals::next() {
   if (seconds_ > longest_simulated_time.value()) {
     const bool ramps = settings_.shape == RateShape::linear || settings_.shape == RateShape::exponential;
     throw InputError(
-        {.source = ramps ? "--ramp-up-start-rps" : "--request-rate",
+        {.field = ramps ? "ramp_up_start_rps" : "request_rate",
          .value = number_text(ramps ? settings_.ramp_start : settings_.rate),
          .expected = fmt::format("a rate at which request {} of {} arrives within the {:.0f} days that are "
                                  "simulated at most",

@@ -80,22 +80,22 @@ TEST(Arrivals, a_day_has_its_busy_half_first_and_keeps_its_mean) {
   EXPECT_NEAR(times.back(), 1000 * days, 40);
 }
 
-TEST(Arrivals, settings_that_have_no_meaning_are_refused_by_flag) {
+TEST(Arrivals, settings_that_have_no_meaning_are_refused_by_field) {
   const auto refused = [](const ArrivalSettings& settings) {
     try {
       check_arrivals(settings);
     } catch (const InputError& error) {
-      return error.problem().source;
+      return error.problem().field;
     }
     return std::string("accepted");
   };
-  EXPECT_EQ(refused({.burstiness = 0}), "--burstiness");
-  EXPECT_EQ(refused({.burstiness = std::numeric_limits<double>::quiet_NaN()}), "--burstiness");
-  EXPECT_EQ(refused({.rate = 0}), "--request-rate");
-  EXPECT_EQ(refused({.rate = -1}), "--request-rate");
-  EXPECT_EQ(refused({.count = 0}), "--num-prompts");
-  EXPECT_EQ(refused({.shape = RateShape::linear, .ramp_end = 3}), "--ramp-up-start-rps");
-  EXPECT_EQ(refused({.shape = RateShape::daily}), "--request-rate");
+  EXPECT_EQ(refused({.burstiness = 0}), "burstiness");
+  EXPECT_EQ(refused({.burstiness = std::numeric_limits<double>::quiet_NaN()}), "burstiness");
+  EXPECT_EQ(refused({.rate = 0}), "request_rate");
+  EXPECT_EQ(refused({.rate = -1}), "request_rate");
+  EXPECT_EQ(refused({.count = 0}), "num_prompts");
+  EXPECT_EQ(refused({.shape = RateShape::linear, .ramp_end = 3}), "ramp_up_start_rps");
+  EXPECT_EQ(refused({.shape = RateShape::daily}), "request_rate");
   EXPECT_EQ(refused({}), "accepted");
 }
 
@@ -122,7 +122,7 @@ TEST(Arrivals, a_rate_that_leads_beyond_simulated_time_is_named) {
     for (int i = 0; i < 3; ++i) arrivals.next();
     FAIL() << "within 90 days";
   } catch (const InputError& error) {
-    EXPECT_EQ(error.problem().source, "--request-rate");
+    EXPECT_EQ(error.problem().field, "request_rate");
   }
 }
 

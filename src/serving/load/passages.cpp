@@ -26,7 +26,7 @@ class PassageSource final : public ChangedSource {
  protected:
   void change(Request& request) override {
     if (request.prefix_block_tokens != 0 && request.prefix_block_tokens != made_up_block_tokens) {
-      throw InputError({.source = "--rag-passages",
+      throw InputError({.field = "rag_passages",
                         .value = fmt::format("prompts with numbers for each {} tokens", request.prefix_block_tokens),
                         .expected = "load whose prompts have no block numbers of their own"});
     }
@@ -64,16 +64,17 @@ class PassageSource final : public ChangedSource {
 }  // namespace
 
 void check_passages(const PassageSettings& settings) {
-  const auto check = [](bool holds, const char* flag, double value, const std::string& expected) {
-    if (!holds) throw InputError({.source = flag, .value = number_text(value), .expected = expected});
+  const auto check = [](bool holds, const char* field, double value, const std::string& expected) {
+    if (!holds) throw InputError({.field = field, .value = number_text(value), .expected = expected});
   };
-  const auto within = [&](const char* flag, int64_t value, int64_t least, int64_t most) {
-    check(value >= least && value <= most, flag, static_cast<double>(value), fmt::format("from {} to {}", least, most));
+  const auto within = [&](const char* field, int64_t value, int64_t least, int64_t most) {
+    check(value >= least && value <= most, field, static_cast<double>(value),
+          fmt::format("from {} to {}", least, most));
   };
-  within("--rag-passages", settings.per_request, 1, most_passages_of_request);
-  within("--rag-passage-len", settings.tokens, made_up_block_tokens, most_passage_tokens);
-  within("--rag-corpus", settings.corpus, settings.per_request, most_passages);
-  check(settings.skew >= 0 && settings.skew <= 10, "--rag-skew", settings.skew, "from 0 to 10");
+  within("rag_passages", settings.per_request, 1, most_passages_of_request);
+  within("rag_passage_len", settings.tokens, made_up_block_tokens, most_passage_tokens);
+  within("rag_corpus", settings.corpus, settings.per_request, most_passages);
+  check(settings.skew >= 0 && settings.skew <= 10, "rag_skew", settings.skew, "from 0 to 10");
 }
 
 std::unique_ptr<RequestSource> with_passages(std::unique_ptr<RequestSource> inner, const PassageSettings& settings,

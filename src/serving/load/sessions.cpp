@@ -152,19 +152,19 @@ class SessionLoad : public RequestSource {
 }  // namespace
 
 void check_sessions(const SessionSettings& settings) {
-  const auto check = [](bool holds, const char* flag, double value, const char* expected) {
-    if (!holds) throw InputError({.source = flag, .value = number_text(value), .expected = expected});
+  const auto check = [](bool holds, const char* field, double value, const char* expected) {
+    if (!holds) throw InputError({.field = field, .value = number_text(value), .expected = expected});
   };
   check_arrivals(settings.starts);
   check_prefixes({.tokens = settings.system_tokens});
-  check(settings.turns >= 1, "--turns", static_cast<double>(settings.turns), "at least one turn");
-  check(settings.think_s >= 0, "--think-time", settings.think_s, "seconds of at least 0");
-  check(settings.tool_s >= 0, "--tool-time", settings.tool_s, "seconds of at least 0");
-  check(settings.tool_share >= 0 && settings.tool_share <= 1, "--tool-share", settings.tool_share, "from 0 to 1");
-  check(settings.subagents >= 0, "--subagents", static_cast<double>(settings.subagents), "at least 0");
-  check(settings.subagent_turns >= 1, "--subagent-turns", static_cast<double>(settings.subagent_turns),
+  check(settings.turns >= 1, "turns", static_cast<double>(settings.turns), "at least one turn");
+  check(settings.think_s >= 0, "think_time", settings.think_s, "seconds of at least 0");
+  check(settings.tool_s >= 0, "tool_time", settings.tool_s, "seconds of at least 0");
+  check(settings.tool_share >= 0 && settings.tool_share <= 1, "tool_share", settings.tool_share, "from 0 to 1");
+  check(settings.subagents >= 0, "subagents", static_cast<double>(settings.subagents), "at least 0");
+  check(settings.subagent_turns >= 1, "subagent_turns", static_cast<double>(settings.subagent_turns),
         "at least one turn");
-  check(settings.subagent_share >= 0 && settings.subagent_share <= 1, "--subagent-share", settings.subagent_share,
+  check(settings.subagent_share >= 0 && settings.subagent_share <= 1, "subagent_share", settings.subagent_share,
         "from 0 to 1");
 }
 

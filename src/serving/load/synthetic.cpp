@@ -57,12 +57,12 @@ class SyntheticLoad : public ListedSource {
 
 void check_prefixes(const PrefixSettings& prefix) {
   if (prefix.tokens < 0 || prefix.tokens > most_prefix_tokens) {
-    throw InputError({.source = "--random-prefix-len",
+    throw InputError({.field = "random_prefix_len",
                       .value = std::to_string(prefix.tokens),
                       .expected = fmt::format("from 0 to {} tokens", most_prefix_tokens)});
   }
   if (prefix.count < 1 || prefix.count > most_prefixes) {
-    throw InputError({.source = "--prefix-repetition-num-prefixes",
+    throw InputError({.field = "prefix_repetition_num_prefixes",
                       .value = std::to_string(prefix.count),
                       .expected = fmt::format("from 1 to {}", most_prefixes)});
   }

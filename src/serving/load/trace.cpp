@@ -96,7 +96,7 @@ class TraceReader {
   // Never before the row above.
   Picoseconds arrival(double scale) {
     const double seconds = arrival_seconds() * scale;
-    if (seconds > latest_s) rows_->fail(arrival_, "an arrival within 90 days, as --time-scale stretches it");
+    if (seconds > latest_s) rows_->fail(arrival_, "an arrival within 90 days, as {time_scale} stretches it");
     const Picoseconds time = to_picoseconds(Seconds(seconds));
     if (time < last_arrival_) {
       rows_->fail(arrival_, fmt::format("rows in order of arrival; the one before arrived {} s later",
@@ -160,7 +160,7 @@ class TraceLoad : public ListedSource {
   TraceLoad(std::unique_ptr<TraceRows> rows, const TraceOptions& options)
       : reader_(std::move(rows)), options_(options) {
     if (reader_.format().clock == TraceClock::none) {
-      throw reader_.rows().format_error("a column of arrivals (lengths alone are read with --dataset-path): " +
+      throw reader_.rows().format_error("a column of arrivals (lengths alone are read with {dataset_path}): " +
                                         known_fields());
     }
   }

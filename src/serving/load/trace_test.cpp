@@ -119,7 +119,7 @@ TEST(Trace, a_request_without_output_is_passed_on_for_the_run_to_reject) {
 TEST(Trace, unknown_columns_are_answered_with_the_known_ones) {
   const InputProblem problem = refused("when,prompt,answer\n0,1,1\n");
   EXPECT_NE(problem.expected.find("arrival_s,input_tokens,output_tokens"), std::string::npos);
-  EXPECT_NE(refused("input_tokens,output_tokens\n1,1\n").expected.find("--dataset-path"), std::string::npos);
+  EXPECT_NE(refused("input_tokens,output_tokens\n1,1\n").expected.find("{dataset_path}"), std::string::npos);
 }
 
 TEST(Trace, formats_do_not_shadow_each_other) {

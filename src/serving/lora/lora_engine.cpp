@@ -70,7 +70,7 @@ int64_t LoraEngine::copies() const {
 }
 
 AdapterLoading LoraEngine::loading() const {
-  const BytesPerSecond link = host_copy_bandwidth(base_.models.kernels.device(), "--enable-lora");
+  const BytesPerSecond link = host_copy_bandwidth(base_.models.kernels.device(), "enable_lora");
   return {.device_slots = static_cast<size_t>(settings_.max_loras),
           .host_slots = static_cast<size_t>(settings_.max_cpu_loras),
           .from_host = copy_call * static_cast<double>(copies()) + adapter_bytes() / link,
@@ -87,10 +87,10 @@ SchedulerOptions LoraEngine::beside(SchedulerOptions options, const ServingMemor
   options.num_gpu_blocks -= static_cast<int64_t>(std::ceil(slots.value() / block));
   const int64_t needed = flags.max_model_len / options.block_size + 2;
   if (options.num_gpu_blocks < needed) {
-    throw InputError({.source = "--max-loras",
+    throw InputError({.field = "max_loras",
                       .value = fmt::format("{} slots of {}", settings_.max_loras, bytes_text(slot_bytes().value())),
-                      .expected = "room beside them for one sequence of --max-model-len",
-                      .suggestion = "fewer --max-loras, or a smaller --max-lora-rank or --max-model-len"});
+                      .expected = "room beside them for one sequence of {max_model_len}",
+                      .suggestion = "fewer {max_loras}, or a smaller {max_lora_rank} or {max_model_len}"});
   }
   return options;
 }

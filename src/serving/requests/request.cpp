@@ -16,7 +16,7 @@ std::string_view rejection_text(Rejection why) {
     case Rejection::no_output:
       return "no output tokens";
     case Rejection::beyond_model_length:
-      return "prompt of --max-model-len or more";
+      return "prompt of {max_model_len} or more";
     case Rejection::beyond_kv_cache:
       return "more tokens than the KV cache holds";
     case Rejection::too_many:

@@ -30,9 +30,9 @@ void RequestDetails::request_stepped(const RequestStep& own, const StepRecord& s
 void RequestDetails::request_ended(const RequestRecord& record) {
   if (record.outcome == RequestOutcome::completed) tokens_ += record.output_tokens;
   if (tokens_ > most_tokens_) {
-    throw InputError({.source = "--save-detailed",
+    throw InputError({.field = "save_detailed",
                       .value = fmt::format("a run of more than {} output tokens", most_tokens_),
-                      .expected = "a shorter run (--num-prompts), or --out-requests, which takes any"});
+                      .expected = "a shorter run ({num_prompts}), or {out_requests}, which takes any"});
   }
   const auto open = open_.find(record.id);
   ended_.push_back({.record = record,

@@ -35,7 +35,7 @@ const RouterKind& router_kind(std::string_view name) {
     if (kind.name == name) return kind;
   }
   const std::vector<std::string> names = router_names();
-  throw InputError({.source = "--router",
+  throw InputError({.field = "router",
                     .value = std::string(name),
                     .expected = "the name of a router",
                     .suggestion = nearest_name(name, names).value_or("")});

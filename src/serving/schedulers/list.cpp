@@ -56,7 +56,7 @@ const SchedulerKind& scheduler_kind(std::string_view name) {
     if (kind.name == name) return kind;
   }
   const std::vector<std::string> names = scheduler_names();
-  throw InputError({.source = "--scheduler",
+  throw InputError({.field = "scheduler",
                     .value = std::string(name),
                     .expected = "the name of a scheduler",
                     .suggestion = nearest_name(name, names).value_or("")});

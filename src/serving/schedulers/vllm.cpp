@@ -183,11 +183,11 @@ class VllmScheduler final : public PagedScheduler {
 
 std::unique_ptr<Scheduler> make_vllm(const SchedulerOptions& options) {
   if (!options.enable_chunked_prefill && options.max_model_len > options.max_num_batched_tokens) {
-    throw InputError({.source = "--no-enable-chunked-prefill",
-                      .value = fmt::format("--max-num-batched-tokens {}, --max-model-len {}",
+    throw InputError({.field = "enable_chunked_prefill",
+                      .value = fmt::format("off with {{max_num_batched_tokens}} {}, {{max_model_len}} {}",
                                            options.max_num_batched_tokens, options.max_model_len),
                       .expected = "steps that hold the longest prompt: this engine would not start",
-                      .suggestion = fmt::format("--max-num-batched-tokens {}", options.max_model_len)});
+                      .suggestion = fmt::format("{{max_num_batched_tokens}} {}", options.max_model_len)});
   }
   return std::make_unique<VllmScheduler>(options);
 }

@@ -213,7 +213,7 @@ TEST(VllmWithoutChunks, without_chunks_an_engine_whose_steps_do_not_hold_the_lon
     scheduler_kind("vllm").make(options);
     FAIL() << "vLLM refuses it";
   } catch (const InputError& error) {
-    EXPECT_EQ(error.problem().suggestion, "--max-num-batched-tokens 513");
+    EXPECT_EQ(error.problem().suggestion, "{max_num_batched_tokens} 513");
   }
   options.max_model_len = 512;
   EXPECT_EQ(scheduler_kind("vllm").make(options)->capacity_tokens(), 512);

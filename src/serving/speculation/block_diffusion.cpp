@@ -12,7 +12,8 @@ Speculation denoising(const BlockDiffusion& diffusion) {
   const int64_t settled = diffusion.block_tokens / diffusion.steps;
   return {.draft_tokens = settled - 1,
           .verified_tokens = diffusion.block_tokens - 1,
-          .acceptance = Acceptance(std::vector<double>(static_cast<size_t>(settled - 1), 1.0), "--diffusion-steps")};
+          .acceptance =
+              Acceptance(std::vector<double>(static_cast<size_t>(settled - 1), 1.0), "steps of a diffusion block")};
 }
 
 }  // namespace foretoken

@@ -18,7 +18,7 @@ Model with_layers(Model model, std::vector<Layer> layers) {
 
 Model own_model(const Model& /*target*/, const std::optional<Model>& draft) {
   if (!draft) {
-    throw InputError({.source = "--speculative-config",
+    throw InputError({.field = "speculative_config",
                       .path = "model",
                       .expected = "the draft model: a built-in name or a config.json"});
   }
@@ -39,7 +39,7 @@ Model eagle_head(const Model& target, const std::optional<Model>& draft) {
     head.draft_projection = true;
     return with_layers(target, {head});
   }
-  throw InputError({.source = "--speculative-config",
+  throw InputError({.field = "speculative_config",
                     .path = "model",
                     .expected = "the config.json of the head: the target has no dense layer to go by"});
 }
@@ -54,7 +54,7 @@ Model eagle3_head(const Model& target, const std::optional<Model>& draft) {
 Model prediction_layer(const Model& target, const std::optional<Model>& draft) {
   if (draft) return *draft;
   if (target.draft_layers.empty()) {
-    throw InputError({.source = "--speculative-config",
+    throw InputError({.field = "speculative_config",
                       .path = "method",
                       .value = "mtp",
                       .expected = "a model with layers for multi-token prediction: " + target.name + " has none"});
@@ -100,7 +100,7 @@ const DraftMethod& draft_method(std::string_view name) {
     if (method.name == wanted) return method;
   }
   const std::vector<std::string> names = draft_method_names();
-  throw InputError({.source = "--speculative-config",
+  throw InputError({.field = "speculative_config",
                     .path = "method",
                     .value = printable(name),
                     .expected = "a method of speculative decoding",

@@ -4,10 +4,10 @@
 
 namespace foretoken {
 
-BytesPerSecond host_copy_bandwidth(const Device& device, const std::string& flag) {
+BytesPerSecond host_copy_bandwidth(const Device& device, const std::string& field) {
   constexpr double efficiency = 0.86;
   if (!device.host_bandwidth) {
-    throw InputError({.source = flag,
+    throw InputError({.field = field,
                       .path = device.name,
                       .value = "no bandwidth to the host known",
                       .expected = "a device whose file gives host_bandwidth_gb_per_s"});

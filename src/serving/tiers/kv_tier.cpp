@@ -75,7 +75,7 @@ const KvTierKind& kv_tier_kind(std::string_view name) {
     if (kind.name == name) return kind;
   }
   const std::vector<std::string> names = kv_tier_kind_names();
-  throw InputError({.source = "--kv-tier",
+  throw InputError({.field = "kv_tier",
                     .path = "kind",
                     .value = printable(name),
                     .expected = fmt::format("one of {}", fmt::join(names, ", ")),

@@ -43,7 +43,7 @@ LongRunEstimate long_run(const TrainingQuestion& question, const TrainingEstimat
   result.goodput = job_goodput(result.reliability, run.checkpoints);
   constexpr double least_goodput = 1e-4;
   if (result.goodput.effective < least_goodput) {
-    throw InputError({.source = "--device-mtbf-hours",
+    throw InputError({.field = "device_mtbf_hours",
                       .value = fmt::format("{}", run.failures.device_mtbf_hours),
                       .expected = fmt::format("a job that gets on: it would fail every {}, and needs {} to go on again",
                                               duration_text(seconds_per_hour * result.reliability.mtbf_hours),
@@ -68,7 +68,7 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
   const TrainingPlan& plan = question.plan;
   check_plan(job.model, job.sequence_length, plan, total_devices(question.cluster));
   if (job.packed_length > job.sequence_length) {
-    throw InputError({.source = "--packed-length",
+    throw InputError({.field = "packed_length",
                       .value = fmt::format("{}", job.packed_length),
                       .expected = fmt::format("at most the {} tokens of a sequence", job.sequence_length)});
   }

@@ -45,9 +45,9 @@ TEST(TrainingEstimate, lists_everything_that_is_wrong_with_a_plan) {
     estimate_of(question);
     FAIL() << "no InputError";
   } catch (const InputError& error) {
-    for (const char* flag :
-         {"--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--global-batch-size", "105"}) {
-      EXPECT_THAT(error.what(), HasSubstr(flag));
+    for (const char* field :
+         {"{tensor_model_parallel_size}", "{pipeline_model_parallel_size}", "{global_batch_size}", "105"}) {
+      EXPECT_THAT(error.what(), HasSubstr(field));
     }
   }
 }

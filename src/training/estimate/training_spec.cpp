@@ -18,7 +18,7 @@ Cluster open_cluster(const HardwareCatalogue& hardware, const TrainingSpec& spec
   }
   if (spec.devices > total_devices(cluster)) {
     throw InputError(
-        {.source = "--devices",
+        {.field = "devices",
          .value = fmt::format("{}", spec.devices),
          .expected = fmt::format("at most the {} of {} nodes", total_devices(cluster), cluster.node_count)});
   }

@@ -14,7 +14,7 @@ int64_t virtual_stages_of(const TrainingPlan& plan, int64_t layers, int64_t laye
     throw InputError(where);
   };
   if (plan.first_stage_layers || plan.last_stage_layers) {
-    fail("--num-virtual-stages-per-pipeline-rank in its place: the first or last pipeline rank has its own layers");
+    fail("{num_virtual_stages_per_pipeline_rank} in its place: the first or last pipeline rank has its own layers");
   }
   const int64_t counted = layers + (plan.embedding_in_split ? 1 : 0) + (plan.loss_in_split ? 1 : 0);
   const std::string all = counted == layers

@@ -28,15 +28,15 @@ TEST(VirtualStages, what_does_not_divide_is_refused_in_words) {
   TrainingPlan plan;
   plan.parallel.pipeline = 4;
   try {
-    virtual_stages_of(plan, 32, 3, {.source = "--flag"});
+    virtual_stages_of(plan, 32, 3, {.field = "stages"});
     FAIL();
   } catch (const InputError& error) {
-    EXPECT_EQ(error.problem().source, "--flag");
+    EXPECT_EQ(error.problem().field, "stages");
     EXPECT_EQ(error.problem().value, "3");
     EXPECT_NE(error.problem().expected.find("8 layers of a pipeline rank"), std::string::npos) << error.what();
   }
   plan.first_stage_layers = 5;
-  EXPECT_THROW(virtual_stages_of(plan, 32, 2, {.source = "--flag"}), InputError);
+  EXPECT_THROW(virtual_stages_of(plan, 32, 2, {.field = "stages"}), InputError);
 }
 
 }  // namespace foretoken::virtual_stages_test

@@ -55,7 +55,7 @@ using Offers = std::vector<ChangedPlan>;
 Offers with_sequence_parallelism(const PlanChanger& changer, const ChangedPlan& from) {
   Offers offers;
   if (from.plan.parallel.tensor > 1 && !from.plan.parallel.sequence) {
-    changer.offer(offers, from, "turn on sequence parallelism (--sequence-parallel)",
+    changer.offer(offers, from, "turn on sequence parallelism ({sequence_parallel})",
                   [](ChangedPlan& to) { to.plan.parallel.sequence = true; });
   }
   return offers;
@@ -79,12 +79,12 @@ Offers with_more_sharding(const PlanChanger& changer, const ChangedPlan& from) {
 
 // Ranks taken from data parallelism, so that as many devices do.
 Offers with_more_ranks(const PlanChanger& changer, const ChangedPlan& from, int64_t ParallelPlan::*axis,
-                       const char* flag) {
+                       const char* field) {
   Offers offers;
   for (const int64_t times : {2, 4}) {
     const int64_t size = from.plan.parallel.*axis * times;
     if (from.plan.parallel.data % times != 0) continue;
-    changer.offer(offers, from, fmt::format("{} {} in place of {}", flag, size, from.plan.parallel.*axis),
+    changer.offer(offers, from, fmt::format("{{{}}} {} in place of {}", field, size, from.plan.parallel.*axis),
                   [&](ChangedPlan& to) {
                     to.plan.parallel.*axis = size;
                     to.plan.parallel.data /= times;
@@ -94,19 +94,19 @@ Offers with_more_ranks(const PlanChanger& changer, const ChangedPlan& from, int6
 }
 
 Offers with_more_tensor_ranks(const PlanChanger& changer, const ChangedPlan& from) {
-  return with_more_ranks(changer, from, &ParallelPlan::tensor, "--tensor-model-parallel-size");
+  return with_more_ranks(changer, from, &ParallelPlan::tensor, "tensor_model_parallel_size");
 }
 Offers with_more_stages(const PlanChanger& changer, const ChangedPlan& from) {
-  return with_more_ranks(changer, from, &ParallelPlan::pipeline, "--pipeline-model-parallel-size");
+  return with_more_ranks(changer, from, &ParallelPlan::pipeline, "pipeline_model_parallel_size");
 }
 Offers with_more_context_ranks(const PlanChanger& changer, const ChangedPlan& from) {
-  return with_more_ranks(changer, from, &ParallelPlan::context, "--context-parallel-size");
+  return with_more_ranks(changer, from, &ParallelPlan::context, "context_parallel_size");
 }
 
 Offers with_smaller_micro_batches(const PlanChanger& changer, const ChangedPlan& from) {
   Offers offers;
   for (int64_t size = from.plan.micro_batch / 2; size >= 1; size /= 2) {
-    changer.offer(offers, from, fmt::format("--micro-batch-size {} in place of {}", size, from.plan.micro_batch),
+    changer.offer(offers, from, fmt::format("{{micro_batch_size}} {} in place of {}", size, from.plan.micro_batch),
                   [&](ChangedPlan& to) { to.plan.micro_batch = size; });
   }
   return offers;
@@ -115,7 +115,7 @@ Offers with_smaller_micro_batches(const PlanChanger& changer, const ChangedPlan&
 Offers with_optimizer_in_host_memory(const PlanChanger& changer, const ChangedPlan& from) {
   Offers offers;
   if (from.formats.offloaded_optimizer < 1) {
-    changer.offer(offers, from, "keep the optimizer in host memory (--optimizer-cpu-offload)",
+    changer.offer(offers, from, "keep the optimizer in host memory ({optimizer_cpu_offload})",
                   [](ChangedPlan& to) { to.formats.offloaded_optimizer = 1; });
   }
   return offers;
@@ -125,7 +125,7 @@ Offers with_optimizer_in_host_memory(const PlanChanger& changer, const ChangedPl
 Offers with_recomputation(const PlanChanger& changer, const ChangedPlan& from) {
   Offers offers;
   if (from.plan.recompute == Recompute::none && !from.formats.saved.flash_attention) {
-    changer.offer(offers, from, "recompute the attention core (--recompute-granularity selective)",
+    changer.offer(offers, from, "recompute the attention core ({recompute_granularity} selective)",
                   [](ChangedPlan& to) { to.plan.recompute = Recompute::selective; });
   }
   const bool partly = from.plan.recompute == Recompute::full && from.plan.recompute_layers > 0;
@@ -137,8 +137,8 @@ Offers with_recomputation(const PlanChanger& changer, const ChangedPlan& from) {
   for (int64_t count = partly ? from.plan.recompute_layers + 1 : 1; count < largest; ++count) {
     Offers some;
     changer.offer(some, from,
-                  fmt::format("recompute {} of up to {} layers of each chunk (--recompute-granularity full "
-                              "--recompute-method block --recompute-num-layers {})",
+                  fmt::format("recompute {} of up to {} layers of each chunk ({{recompute_granularity}} full "
+                              "{{recompute_method}} block {{recompute_num_layers}} {})",
                               count, largest, count),
                   [&](ChangedPlan& to) {
                     to.plan.recompute = Recompute::full;
@@ -148,7 +148,7 @@ Offers with_recomputation(const PlanChanger& changer, const ChangedPlan& from) {
     offers.push_back(std::move(some.front()));
     break;
   }
-  changer.offer(offers, from, "recompute all layers (--recompute-granularity full)", [](ChangedPlan& to) {
+  changer.offer(offers, from, "recompute all layers ({recompute_granularity} full)", [](ChangedPlan& to) {
     to.plan.recompute = Recompute::full;
     to.plan.recompute_layers = 0;
   });

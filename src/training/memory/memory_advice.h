@@ -14,7 +14,7 @@
 namespace foretoken {
 
 struct MemoryAdvice {
-  // "turn on sequence parallelism (--sequence-parallel): 71.2 GB of 80 GB, 1.3% more time"
+  // "turn on sequence parallelism ({sequence_parallel}): 71.2 GB of 80 GB, 1.3% more time"
   std::string sentence;
   TrainingPlan plan;        // after the change, on as many devices
   TrainingFormats formats;  // after the change: offloading

@@ -62,7 +62,7 @@ TEST(MemoryAdvice, names_sequence_parallelism_first_where_it_is_enough_and_free)
   const std::vector<MemoryAdvice> advice = advice_for(plan, 0.9 * need_of(plan));
   ASSERT_FALSE(advice.empty());
   EXPECT_TRUE(advice.front().plan.parallel.sequence);
-  EXPECT_THAT(advice.front().sentence, HasSubstr("--sequence-parallel"));
+  EXPECT_THAT(advice.front().sentence, HasSubstr("{sequence_parallel}"));
   EXPECT_THAT(advice.front().sentence, HasSubstr("0.0% more time"));
 }
 

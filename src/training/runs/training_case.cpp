@@ -64,7 +64,7 @@ std::string_view chip_of(std::string_view gpu) {
 std::string in_one_line(const std::vector<PlanProblem>& problems) {
   std::string text;
   for (const PlanProblem& problem : problems) {
-    text += fmt::format("{}{} {}: {}", text.empty() ? "" : "; ", problem.flag, problem.value, problem.why);
+    text += fmt::format("{}{{{}}} {}: {}", text.empty() ? "" : "; ", problem.field, problem.value, problem.why);
   }
   return text;
 }
@@ -132,7 +132,7 @@ std::optional<TrainingCase> TrainingCaseLibrary::find(const TrainingRow& row, co
                                                       std::string& why) {
   const std::optional<size_t> found = stack_of(row, stack);
   if (!found) {
-    why = fmt::format("no training stack stands for {}: name one with --stack", printable(row.source));
+    why = fmt::format("no training stack stands for {}: name one with {{stack}}", printable(row.source));
     return std::nullopt;
   }
   try {

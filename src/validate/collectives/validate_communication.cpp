@@ -103,7 +103,7 @@ Validation validate_communication(const CommunicationValidationRequest& request,
   if (!any && validation.skipped.empty()) {
     throw InputError({.source = request.data.string(),
                       .value = "no row left",
-                      .expected = "rows that --systems and --collectives leave"});
+                      .expected = "rows that {systems} and {collectives} leave"});
   }
   tally.write(validation);
   return validation;

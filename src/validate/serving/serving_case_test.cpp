@@ -232,15 +232,15 @@ TEST_F(ServingCases, filters_that_match_no_row_are_refused) {
     try {
       validate_serving(request, library, facts);
     } catch (const InputError& error) {
-      return error.problem().source + " " + error.problem().suggestion;
+      return error.problem().field + " " + error.problem().suggestion;
     }
     return "";
   };
-  EXPECT_EQ(complaint({.tiers = {"B", "X"}}), "--tiers B");
-  EXPECT_EQ(complaint({.models = {"Llama-3.1-8"}}), "--models Llama-3.1-8B");
-  EXPECT_EQ(complaint({.engines = {"vlm"}}), "--engines vllm");
-  EXPECT_EQ(complaint({.kinds = {"dens"}}), "--kinds dense");
-  EXPECT_EQ(complaint({.kinds = {"moe"}}), "--kinds ");
+  EXPECT_EQ(complaint({.tiers = {"B", "X"}}), "tiers B");
+  EXPECT_EQ(complaint({.models = {"Llama-3.1-8"}}), "models Llama-3.1-8B");
+  EXPECT_EQ(complaint({.engines = {"vlm"}}), "engines vllm");
+  EXPECT_EQ(complaint({.kinds = {"dens"}}), "kinds dense");
+  EXPECT_EQ(complaint({.kinds = {"moe"}}), "kinds ");
 }
 
 TEST_F(ServingCases, a_recipe_for_a_gpu_is_one_for_its_siblings) {

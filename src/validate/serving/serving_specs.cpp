@@ -107,7 +107,7 @@ ModelSpec ServingSpecMaker::model_spec(const ServingCase& point) const {
 
 void ServingSpecMaker::open(ServingCase& point) {
   if (point.drafts > 0 && !acceptance_) {
-    throw InputError({.source = "--speculative-acceptance",
+    throw InputError({.field = "speculative_acceptance",
                       .expected = "measured acceptance lengths: the row does not say how many drafts were accepted"});
   }
   auto device = devices_.find(point.gpu);
@@ -129,7 +129,7 @@ std::vector<Request> ServingSpecMaker::replayed_requests(const ServingCase& poin
   if (!point.trace) return {};
   const CaseTrace& trace = *point.trace;
   if (traces_.empty()) {
-    throw InputError({.source = "--traces", .expected = "the folder of the request files that rows replay"});
+    throw InputError({.field = "traces", .expected = "the folder of the request files that rows replay"});
   }
   const bool slow = point.load.arrivals.rate * static_cast<double>(trace.shards) < 0.375;
   const std::unique_ptr<RequestSource> source =

@@ -22,15 +22,15 @@ namespace {
 // InputError for a value of a filter that no row has.
 void check_filters(const ServingValidationRequest& request, const HardwareCatalogue& hardware) {
   struct Filter {
-    const char *flag, *column;
+    const char *field, *column;
     const std::vector<std::string>& values;
     std::set<std::string> known;
   };
-  Filter filters[] = {{"--kinds", nullptr, request.kinds, {"dense", "moe"}},
-                      {"--tiers", "tier", request.tiers, {}},
-                      {"--devices", "gpu", request.devices, {}},
-                      {"--models", "model", request.models, {}},
-                      {"--engines", "engine", request.engines, {}}};
+  Filter filters[] = {{"kinds", nullptr, request.kinds, {"dense", "moe"}},
+                      {"tiers", "tier", request.tiers, {}},
+                      {"devices", "gpu", request.devices, {}},
+                      {"models", "model", request.models, {}},
+                      {"engines", "engine", request.engines, {}}};
   ServingCaseReader rows(request.data, hardware);
   while (rows.next()) {
     for (Filter& filter : filters) {
@@ -41,7 +41,7 @@ void check_filters(const ServingValidationRequest& request, const HardwareCatalo
     for (const std::string& value : filter.values) {
       if (filter.known.contains(value)) continue;
       const std::vector<std::string> known(filter.known.begin(), filter.known.end());
-      throw InputError({.source = filter.flag,
+      throw InputError({.field = filter.field,
                         .value = printable(value),
                         .expected = fmt::format("one of {}", fmt::join(known, ", ")),
                         .suggestion = nearest_name(value, known).value_or("")});
@@ -139,7 +139,8 @@ Validation validate_serving(const ServingValidationRequest& request, const Libra
   }
 
   if (validator.points().empty() && result.skipped.empty()) {
-    throw InputError({.source = request.kinds.empty() ? request.data.string() : "--kinds",
+    throw InputError({.source = request.data.string(),
+                      .field = request.kinds.empty() ? "" : "kinds",
                       .value = "no row",
                       .expected = "filters that leave at least one"});
   }

@@ -266,7 +266,7 @@ StepValidation validate_steps(const StepValidationRequest& request, const Librar
   if (result.errors.overall.n == 0 && result.errors.skipped.empty()) {
     throw InputError({.source = request.data.string(),
                       .value = "no row left",
-                      .expected = "rows that --devices, --stacks, --phases and --models leave"});
+                      .expected = "rows that {devices}, {stacks}, {phases} and {models} leave"});
   }
   return result;
 }

@@ -4,9 +4,9 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/commands/list.h"
+#include "app/cli/out_file.h"
 #include "app/cli/question.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "report/comparison.h"
 
@@ -63,7 +63,7 @@ class CompareCommand : public Command {
     Answer answer{
         .text = comparison_text(comparison), .json = comparison_json(comparison), .failure = comparison.failure()};
     if (!html_.empty()) {
-      write_file(html_, comparison_html(comparison));
+      write_report(html_, comparison_html(comparison));
       answer.text += fmt::format("wrote {}\n", html_);
     }
     return answer;

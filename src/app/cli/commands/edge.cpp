@@ -5,6 +5,7 @@
 #include "app/cli/commands/list.h"
 #include "app/cli/edge_flags.h"
 #include "app/cli/graph_flags.h"
+#include "app/cli/out_file.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "compose/step_estimate.h"
@@ -89,7 +90,7 @@ class EdgeCommand : public Command {
                   .json = edge_model_json(report)};
     const auto write = [&](const std::string& file, const std::string& content) {
       if (file.empty()) return;
-      write_file(file, content);
+      write_report(file, content);
       answer.text += fmt::format("wrote {}\n", file);
     };
     if (!csv_.empty()) write(csv_, json_rows_csv(*answer.json.find("steps")));
@@ -117,7 +118,7 @@ class EdgeCommand : public Command {
       answer.text += fmt::format("wrote {}\n", csv_);
     }
     if (!html_.empty()) {
-      write_file(html_, graph_run_html(report));
+      write_report(html_, graph_run_html(report));
       answer.text += fmt::format("wrote {}\n", html_);
     }
     return answer;

@@ -200,7 +200,7 @@ class FitCommand : public Command {
   }
 
   Answer fit_kernels(const Library& library) const {
-    for (const std::string& family : families_) kernel_family(family, "--families");
+    for (const std::string& family : families_) kernel_family(family, {.field = "families"});
     FitOptions options{.seed = static_cast<uint64_t>(seed_),
                        .source = source_,
                        .date = date_,

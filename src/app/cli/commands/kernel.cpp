@@ -97,7 +97,7 @@ class KernelCommand : public Command {
         std::string help = parameter.help;
         if (parameter.choices.size() > 1) help += fmt::format(": {}", fmt::join(parameter.choices, ", "));
         if (!parameter.fallback) help += fmt::format(" (needed; for example {})", parameter.example);
-        flags.text(flag_name(parameter), texts_[f][p], help);
+        flags.text(flag_name(parameter.name), texts_[f][p], help);
       }
       flags.footer("Example:\n  foretoken " + example(family));
     }
@@ -118,7 +118,7 @@ class KernelCommand : public Command {
   static std::string example(const KernelFamily& family) {
     std::string line = fmt::format("kernel {} --device h100_sxm", family.name);
     for (const KernelParameter& parameter : family.parameters) {
-      if (!parameter.fallback) line += fmt::format(" {} {}", flag_name(parameter), parameter.example);
+      if (!parameter.fallback) line += fmt::format(" {} {}", flag_name(parameter.name), parameter.example);
     }
     return line;
   }
@@ -154,7 +154,7 @@ class KernelCommand : public Command {
     for (size_t p = 0; p < texts.size(); ++p) {
       if (!texts[p].empty()) given.emplace_back(family.parameters[p].name, texts[p]);
     }
-    const KernelShape shape = shape_from_flags(family, given);
+    const KernelShape shape = shape_from_texts(family, given);
     const std::string variant = variant_of(family, given, library);
     check_fits(shape, predictor.device());
     for (const auto& [name, value] : given) {
@@ -217,7 +217,7 @@ class KernelCommand : public Command {
   static void check_format(const KernelShape& shape, std::string_view dtype, const Device& device) {
     const std::optional<Scheme> scheme = scheme_from_name(dtype);
     const std::optional<DType> type = scheme ? std::optional(facts(*scheme).math) : dtype_from_name(dtype);
-    if (type && *type == count_work(shape).math) check_multiplies_in("--dtype", *type, device, dtype);
+    if (type && *type == count_work(shape).math) check_multiplies_in("dtype", *type, device, dtype);
   }
 
   // Sizes that no device could hold are a slip of the keyboard; what merely does not fit is noted in the report.

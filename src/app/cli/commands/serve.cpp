@@ -11,6 +11,7 @@
 #include "app/cli/fleet_flags.h"
 #include "app/cli/kv_tier_flags.h"
 #include "app/cli/load_flags.h"
+#include "app/cli/out_file.h"
 #include "app/cli/page_trust.h"
 #include "app/cli/picture_flags.h"
 #include "app/cli/pool_flags.h"
@@ -20,7 +21,6 @@
 #include "app/cli/retrieval_flags.h"
 #include "app/cli/sampling_flags.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "report/colocation_report.h"
 #include "report/energy_report.h"
@@ -235,7 +235,7 @@ class ServeCommand : public Command {
       page.trust.time = time_by_confidence(page.steps);
       if (!groups.front().model.is_encoder_only()) page.memory = groups.front().memory;
       if (!page.energy) add_energy(page, library, replica, groups);
-      write_file(html_, serving_page_html(page));
+      write_report(html_, serving_page_html(page));
       answer.text += fmt::format("wrote {}\n", html_);
     }
     if (run.metrics.completed == 0 && run.metrics.rejected > 0) {

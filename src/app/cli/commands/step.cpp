@@ -4,6 +4,7 @@
 
 #include "app/cli/commands/list.h"
 #include "app/cli/engine_flags.h"
+#include "app/cli/out_file.h"
 #include "app/cli/page_trust.h"
 #include "app/cli/step_flags.h"
 #include "app/cli/tier_flag.h"
@@ -69,7 +70,7 @@ class StepCommand : public Command {
     const auto& [model, models, stack, step] = prediction;
     const KernelPredictor& predictor = models.kernels;
     const ParallelPlan& plan = step.plan;
-    if (memory_.wanted) check_engine_runs_on("--engine", memory_.engine.engine, predictor.device());
+    if (memory_.wanted) check_engine_runs_on("engine", memory_.engine.engine, predictor.device());
     DeviceNotes notes;
     notes.add_ranks(plan, library.hardware().node_with(predictor.device()));
     std::string text = step_text(step, model, predictor.device(), by_time_, notes);
@@ -185,7 +186,7 @@ class StepCommand : public Command {
                              .tokens_per_second = step.tokens / step.seconds.value,
                              .tokens = "tokens of such steps"};
     }
-    write_file(html_, step_page_html(page));
+    write_report(html_, step_page_html(page));
   }
 
   std::string export_chakra(const StepEstimate& step, const Stack& stack) const {

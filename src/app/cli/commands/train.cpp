@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/out_file.h"
 #include "app/cli/page_trust.h"
 #include "app/cli/tier_flag.h"
 #include "app/cli/training_flags.h"
@@ -57,14 +58,14 @@ class TrainCommand : public Command {
       StepEstimate micro_batch = micro_batch_step(question, *machine->machine().kernels);
       Trust trust = trust_in(question, library);
       trust.time = kernel_time_by_confidence(micro_batch);
-      write_file(html_, training_page_html({.question = question,
-                                            .estimate = estimate,
-                                            .timeline = timeline,
-                                            .micro_batch = std::move(micro_batch),
-                                            .rent = rent_of(question, estimate.iteration, library),
-                                            .trust = std::move(trust),
-                                            .command = options_->line(),
-                                            .more = answer.text}));
+      write_report(html_, training_page_html({.question = question,
+                                              .estimate = estimate,
+                                              .timeline = timeline,
+                                              .micro_batch = std::move(micro_batch),
+                                              .rent = rent_of(question, estimate.iteration, library),
+                                              .trust = std::move(trust),
+                                              .command = options_->line(),
+                                              .more = answer.text}));
       answer.text += fmt::format("wrote {}\n", html_);
     }
     return answer;

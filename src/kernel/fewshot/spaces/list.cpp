@@ -17,7 +17,7 @@ std::vector<double> drawn_features(const ArchitectureSpace& space, std::span<con
 }
 
 const ArchitectureSpace& architecture_space(std::string_view name) {
-  return kind_named(architecture_spaces(), name, {.source = "--space", .expected = "a space of architectures"});
+  return kind_named(architecture_spaces(), name, {.field = "space", .expected = "a space of architectures"});
 }
 
 }  // namespace foretoken

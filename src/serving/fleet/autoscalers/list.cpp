@@ -36,7 +36,7 @@ const AutoscalerKind& autoscaler_kind(std::string_view name) {
     if (kind.name == name) return kind;
   }
   const std::vector<std::string> names = autoscaler_names();
-  throw InputError({.source = "--autoscaler",
+  throw InputError({.field = "autoscaler",
                     .value = std::string(name),
                     .expected = "the name of an autoscaler",
                     .suggestion = nearest_name(name, names).value_or("")});

@@ -91,7 +91,7 @@ class PlanAccelCommand : public Command {
     };
     write(csv_, accelerator_plan_csv(report));
     write(svg_, learning_curve_svg(report));
-    write(html_, accelerator_plan_html(report));
+    write(html_, with_flag_names(accelerator_plan_html(report)));
     if (plan.winner() != nullptr) {
       write(out_design_, architecture_json(named_design(space, plan.winner()->point)).dump(2) + "\n");
     }

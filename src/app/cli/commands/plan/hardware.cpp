@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/plan/list.h"
+#include "app/cli/out_file.h"
 #include "app/cli/step_flags.h"
 #include "app/cli/tier_flag.h"
-#include "base/file.h"
 #include "compose/serving_engine.h"
 #include "compose/step_estimate.h"
 #include "plan/hardware/sensitivity.h"
@@ -46,7 +46,7 @@ class PlanHardwareCommand : public Command {
                                                                                      : "vllm");
     const DeviceModels models = library.device_models(flags_.device, plan);
     const Device& device = models.kernels.device();
-    if (!stack_.empty()) check_engine_runs_on("--stack", stack_, device);
+    if (!stack_.empty()) check_engine_runs_on("stack", stack_, device);
     const SecondsOnDevice seconds = [&](const Device& changed) {
       const KernelPredictor ported = library.predictor(changed, Tier::cross);
       return estimate_step(model, request, plan, ported, stack).seconds.value;
@@ -62,7 +62,7 @@ class PlanHardwareCommand : public Command {
     if (!changes_.empty()) {
       Device changed = device;
       for (const std::string& text : changes_) {
-        const DeviceChange change = parse_device_change("--change", text, device);
+        const DeviceChange change = parse_device_change("change", text, device);
         changed = with_factor(std::move(changed), change.number, change.factor);
         report.changes.push_back(change);
       }
@@ -74,7 +74,7 @@ class PlanHardwareCommand : public Command {
     Answer answer{.text = hardware_plan_text(report), .json = hardware_plan_json(report)};
     const auto write = [&](const std::string& file, const std::string& content) {
       if (file.empty()) return;
-      write_file(file, content);
+      write_report(file, content);
       answer.text += fmt::format("wrote {}\n", file);
     };
     write(svg_, hardware_plan_svg(report));

@@ -224,7 +224,7 @@ class PlanServe : public Command {
   ServingQuestion question(const Library& library, const AskedModel& of) const {
     const double rate = of.load.rate();
     ServingQuestion asked{.model = library.models().model(of.model),
-                          .slos = parse_slos(fmt::format("{}", fmt::join(slos_, ",")), "--slo"),
+                          .slos = parse_slos(fmt::format("{}", fmt::join(slos_, ",")), "slo"),
                           .hardware = hardware(library),
                           .choices = {},
                           .drafts = {},
@@ -330,13 +330,13 @@ class PlanServe : public Command {
           return std::any_of(offered.begin(), offered.end(),
                              [&](const HardwareChoice& one) { return engine_kind(engine).runs_on(one.device); });
         });
-    if (!any_engine) check_engine_runs_on("--engines", asked.choices.engines.front(), offered.front().device);
+    if (!any_engine) check_engine_runs_on("engines", asked.choices.engines.front(), offered.front().device);
     for (const std::optional<Scheme>& scheme : asked.choices.schemes) {
       if (!scheme || schemes_.empty()) continue;
       const bool computes = std::any_of(offered.begin(), offered.end(),
                                         [&](const HardwareChoice& one) { return multiplies_in(one.device, *scheme); });
       if (!computes) {
-        check_multiplies_in("--quantizations", facts(*scheme).math, offered.front().device, facts(*scheme).name);
+        check_multiplies_in("quantizations", facts(*scheme).math, offered.front().device, facts(*scheme).name);
       }
     }
     const bool is_own_format = asked.choices.schemes == std::vector<std::optional<Scheme>>{std::nullopt};
@@ -376,7 +376,7 @@ class PlanServe : public Command {
                             .expected = fmt::format("config or one of {}", fmt::join(scheme_names(), ", ")),
                             .suggestion = nearest_name(name, scheme_names()).value_or("")});
         }
-        check_agrees_with_name("--quantizations", *scheme, model);
+        check_agrees_with_name("quantizations", *scheme, model);
         if (*scheme == model.scheme || model.named_scheme) scheme.reset();
       }
       add(result.schemes, scheme);
