@@ -1,5 +1,5 @@
-// Any bytes are either a mapping file that is written and read back as the same, and whose dataflows are costed or
-// refused, or an InputError; the same of a hardware file.
+// Any bytes are either a mapping file, whose dataflows are costed or refused, or an InputError; the same of a hardware
+// file.
 #include <string>
 
 #include "accelerator/dataflow/dataflow_analysis.h"
@@ -24,8 +24,6 @@ void try_to(const Work& work) {
 void read_network(std::string_view text) {
   const MappedNetwork network = parse_mapped_network(text, "input");
   promise(!network.layers.empty(), "a network has a layer");
-  const std::string written = mapped_network_text(network);
-  promise(mapped_network_text(parse_mapped_network(written, "written")) == written, "what is written reads back");
   const DataflowHardware hardware{.num_pes = 64, .noc_bandwidth = 100, .offchip_bandwidth = 10};
   for (const MappedLayer& mapped : network.layers) {
     try_to([&] {
@@ -37,17 +35,12 @@ void read_network(std::string_view text) {
   }
 }
 
-void read_hardware(std::string_view text) {
-  const std::string written = dataflow_hardware_text(parse_dataflow_hardware(text, "input"));
-  promise(dataflow_hardware_text(parse_dataflow_hardware(written, "written")) == written, "what is written reads back");
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text = as_text(data, size);
   try_to([&] { read_network(text); });
   try_to([&] { parse_directives(text, "input"); });
-  try_to([&] { read_hardware(text); });
+  try_to([&] { parse_dataflow_hardware(text, "input"); });
   return 0;
 }

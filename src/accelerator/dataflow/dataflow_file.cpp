@@ -230,23 +230,4 @@ std::vector<Directive> read_directives(const std::filesystem::path& path) {
   return parse_directives(read_file(path, most_mapping_bytes), path.string());
 }
 
-std::string mapped_network_text(const MappedNetwork& network) {
-  std::string text = fmt::format("Network {} {{\n", network.name);
-  for (const MappedLayer& mapped : network.layers) {
-    const DataflowLayer& layer = mapped.layer;
-    text += fmt::format("  Layer {} {{\n    Type: {}\n", layer.name, layer_type_name(layer.type));
-    text += fmt::format("    Stride {{ X: {}, Y: {} }}\n    Dimensions {{", layer.stride_x, layer.stride_y);
-    std::string separator = " ";
-    for (const LayerDim dim : all_layer_dims) {
-      if (layer.sizes[dim] == 0) continue;
-      text += fmt::format("{}{}: {}", separator, layer_dim_name(dim), layer.sizes[dim]);
-      separator = ", ";
-    }
-    text += " }\n    Dataflow {\n";
-    for (const Directive& directive : mapped.dataflow) text += fmt::format("      {};\n", directive.text());
-    text += "    }\n  }\n";
-  }
-  return text + "}\n";
-}
-
 }  // namespace foretoken

@@ -29,7 +29,4 @@ MappedNetwork read_mapped_network(const std::filesystem::path& path);
 std::vector<Directive> parse_directives(std::string_view text, const std::string& source);
 std::vector<Directive> read_directives(const std::filesystem::path& path);
 
-// Reads back as the same network.
-std::string mapped_network_text(const MappedNetwork& network);
-
 }  // namespace foretoken

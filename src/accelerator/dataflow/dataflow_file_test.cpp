@@ -72,12 +72,6 @@ TEST(DataflowFile, sizes_of_the_output_give_those_of_the_input_by_the_stride) {
   EXPECT_EQ(network.layers[1].layer.sizes[LayerDim::Y], 27 + 3);
 }
 
-TEST(DataflowFile, what_is_written_reads_back_as_the_same_text) {
-  const std::string written = mapped_network_text(parse_mapped_network(two_layers, "test"));
-  EXPECT_EQ(mapped_network_text(parse_mapped_network(written, "written")), written);
-  EXPECT_THAT(written, testing::HasSubstr("TemporalMap(Sz(S)+7,8) X;"));
-}
-
 TEST(DataflowFile, complaints_carry_the_line_and_the_nearest_name) {
   const InputProblem type = problem_of(layer_text("Type: DSCNV"));
   EXPECT_EQ(type.line, 3);

@@ -4,8 +4,6 @@
 #include <array>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "accelerator/dataflow/maestro_text.h"
 #include "base/file.h"
 #include "base/kinds.h"
@@ -49,12 +47,6 @@ DataflowHardware parse_dataflow_hardware(std::string_view text, const std::strin
 
 DataflowHardware read_dataflow_hardware(const std::filesystem::path& path) {
   return parse_dataflow_hardware(read_file(path, most_hardware_bytes), path.string());
-}
-
-std::string dataflow_hardware_text(const DataflowHardware& hardware) {
-  std::string text;
-  for (const HardwareKey& key : hardware_keys) text += fmt::format("{}: {}\n", key.name, hardware.*key.value);
-  return text;
 }
 
 }  // namespace foretoken

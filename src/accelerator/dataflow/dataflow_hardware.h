@@ -25,7 +25,4 @@ struct DataflowHardware {
 DataflowHardware parse_dataflow_hardware(std::string_view text, const std::string& source);
 DataflowHardware read_dataflow_hardware(const std::filesystem::path& path);
 
-// Reads back as the same hardware.
-std::string dataflow_hardware_text(const DataflowHardware& hardware);
-
 }  // namespace foretoken

@@ -16,11 +16,6 @@ TEST(DataflowHardware, keys_come_in_any_order_and_older_names_work) {
   EXPECT_EQ(parse_dataflow_hardware("NumPEs: 64\nL2Size: 4096\n", "hw.m").l2_bytes, 4096);
 }
 
-TEST(DataflowHardware, what_is_written_reads_back_as_the_same_text) {
-  const std::string written = dataflow_hardware_text({.num_pes = 168, .l1_bytes = 512, .noc_bandwidth = 64});
-  EXPECT_EQ(dataflow_hardware_text(parse_dataflow_hardware(written, "written")), written);
-}
-
 TEST(DataflowHardware, an_unknown_key_or_number_is_refused_with_its_line) {
   try {
     parse_dataflow_hardware("num_pes: 4\nl2_size: 7\n", "hw.m");

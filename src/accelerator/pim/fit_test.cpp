@@ -1,5 +1,3 @@
-#include "accelerator/pim/fit.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,10 +5,12 @@
 #include <functional>
 
 #include "accelerator/pim/prim_benchmarks.h"
-#include "accelerator/pim/relative_fit.h"
+#include "accelerator/pim/test_fit.h"
 #include "base/statistics.h"
 
 namespace foretoken::fit_test {
+
+using namespace pim_fit;
 
 PimDevice upmem_device() {
   return read_pim_device(std::filesystem::path(FORETOKEN_SOURCE_DIR) / "data" / "accelerators" / "pim" / "upmem.json");

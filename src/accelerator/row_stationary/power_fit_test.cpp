@@ -1,8 +1,11 @@
-#include "accelerator/row_stationary/power_fit.h"
-
+// The two constants of a row-stationary chip that no paper prints: energy of an effective MAC and idle power.
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include "accelerator/row_stationary/estimate.h"
+#include "accelerator/row_stationary/published_layers.h"
+#include "base/error.h"
 #include "base/statistics.h"
 
 namespace foretoken::row_stationary_power_fit_test {
@@ -12,6 +15,34 @@ const std::filesystem::path power_test_data = FORETOKEN_SOURCE_DIR "/data";
 std::vector<PublishedConvLayer> alexnet_rows() {
   return read_published_conv_layers(power_test_data / "accelerators/published/eyeriss_jssc2017.json")
       .of_network("alexnet");
+}
+
+struct RowStationaryPower {
+  Joules effective_mac_energy;
+  Watts idle_power;
+};
+
+// Least squares of the relative error of power over `rows` (two or more that differ in their rate of effective MACs),
+// with the energy of the buffer as the chip states it.
+RowStationaryPower fit_row_stationary_power(const RowStationaryChip& chip, std::span<const PublishedConvLayer> rows) {
+  // power = mac_energy * mac_rate + idle + buffer_power; divided by power, the two unknowns solve 2 x 2 equations.
+  double rate_rate = 0, rate_one = 0, one_one = 0, rate_target = 0, one_target = 0;
+  for (const PublishedConvLayer& row : rows) {
+    const RowStationaryResult result = estimate_row_stationary(chip, row.layer);
+    const double power = row.power.value();
+    const double rate = row.layer.macs() * (1 - row.layer.ifmap_zero_share) / result.total.value() / power;
+    const double one = 1 / power;
+    const double target = 1 - (result.energy.buffer / result.total).value() / power;
+    rate_rate += rate * rate;
+    rate_one += rate * one;
+    one_one += one * one;
+    rate_target += rate * target;
+    one_target += one * target;
+  }
+  const double determinant = rate_rate * one_one - rate_one * rate_one;
+  ensure(determinant > 0, "two constants need two rows of different rates");
+  return {.effective_mac_energy = Joules((rate_target * one_one - one_target * rate_one) / determinant),
+          .idle_power = Watts((one_target * rate_rate - rate_target * rate_one) / determinant)};
 }
 
 TEST(RowStationaryPowerFit, the_shipped_constants_are_the_fit_to_alexnet) {

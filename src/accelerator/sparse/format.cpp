@@ -19,14 +19,6 @@ constexpr std::array<std::pair<std::string_view, FormatKind>, 5> named_formats{{
 
 }  // namespace
 
-std::string_view format_name(FormatKind kind) {
-  for (const auto& [name, format] : named_formats) {
-    if (format == kind) return name;
-  }
-  ensure(false, "every format has a name");
-  return "";
-}
-
 std::optional<FormatKind> find_format(std::string_view name) {
   for (const auto& [known, format] : named_formats) {
     if (known == name) return format;

@@ -20,7 +20,6 @@ enum class FormatKind {
   offsets,       // UOP: where each coordinate's words begin; above CP it makes CSR
 };
 
-std::string_view format_name(FormatKind kind);  // U, B, CP, RLE, UOP
 std::optional<FormatKind> find_format(std::string_view name);
 std::vector<std::string> format_names();
 bool leaves_empty_ones_out(FormatKind kind);

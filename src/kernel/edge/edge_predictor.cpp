@@ -117,11 +117,4 @@ Estimate EdgePredictor::kernel_seconds_in_model(const EdgeKernel& kernel) const 
   return scaled(alone, seconds / alone.value);
 }
 
-Estimate EdgePredictor::model_seconds(std::span<const EdgeKernel> kernels) const {
-  std::vector<Estimate> parts = {kernel_seconds({.kind = EdgeKernelKind::empty})};
-  for (const EdgeKernel& kernel : kernels) parts.push_back(kernel_seconds_in_model(kernel));
-  // Kernels share prices, so that they err together.
-  return sum_of_correlated(parts);
-}
-
 }  // namespace foretoken

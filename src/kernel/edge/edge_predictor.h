@@ -3,7 +3,6 @@
 
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -59,10 +58,6 @@ struct EdgePredictor {
 
   // Of the kernel between others of a model: no call, no copy of its output, the runtime's time for its operators.
   Estimate kernel_seconds_in_model(const EdgeKernel& kernel) const;
-
-  // Of the kernels run one after the other in one call of the runtime: called once, and only what leaves the model is
-  // copied, which is left out here.
-  Estimate model_seconds(std::span<const EdgeKernel> kernels) const;
 
   bool operator==(const EdgePredictor&) const = default;
 };

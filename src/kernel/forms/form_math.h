@@ -49,10 +49,6 @@ inline double quick_exp2(double x) {
 
 inline constexpr double log2_of_e = 1.4426950408889634;
 
-inline double quick_pow(double base, double exponent) {
-  return base > 0 ? quick_exp2(exponent * quick_log2(base)) : 0;
-}
-
 // (a^p + b^p)^(1/p): the larger one where they differ, up to 2^(1/p) more where they are alike.
 inline double soft_maximum(double a, double b, double power) {
   const double large = std::max(a, b), small = std::min(a, b);

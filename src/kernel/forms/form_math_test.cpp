@@ -30,16 +30,6 @@ TEST(FormMath, quick_power_of_two_is_right_to_eleven_digits) {
   EXPECT_EQ(quick_exp2(5000), std::ldexp(1.0, 1000));
 }
 
-TEST(FormMath, quick_power_agrees_with_the_standard_one) {
-  RandomStream random(1, "powers");
-  for (int i = 0; i < 5000; ++i) {
-    const double base = std::exp2(random.uniform(-40, 40)), exponent = random.uniform(-8, 8);
-    const double expected = std::pow(base, exponent);
-    ASSERT_NEAR(quick_pow(base, exponent), expected, 1e-8 * expected) << base << " " << exponent;
-  }
-  EXPECT_EQ(quick_pow(0, 2), 0);
-}
-
 TEST(FormMath, a_soft_maximum_lies_between_the_largest_and_the_sum) {
   RandomStream random(1, "maximum");
   for (int i = 0; i < 20000; ++i) {

@@ -103,16 +103,4 @@ double young_interval_seconds(double blocking_seconds, double mtbf_seconds) {
   return std::sqrt(2 * blocking_seconds * mtbf_seconds);
 }
 
-double daly_interval_seconds(double blocking_seconds, double mtbf_seconds) {
-  if (blocking_seconds >= 2 * mtbf_seconds) return mtbf_seconds;
-  const double ratio = blocking_seconds / (2 * mtbf_seconds);
-  return young_interval_seconds(blocking_seconds, mtbf_seconds) * (1 + std::sqrt(ratio) / 3 + ratio / 9) -
-         blocking_seconds;
-}
-
-double first_order_waste(double blocking_seconds, double interval_seconds, double recovery_seconds,
-                         double mtbf_seconds) {
-  return blocking_seconds / interval_seconds + (0.5 * interval_seconds + recovery_seconds) / mtbf_seconds;
-}
-
 }  // namespace foretoken

@@ -59,10 +59,5 @@ double best_interval_seconds(const RunConditions& conditions, double least_secon
 
 // J. W. Young, CACM 17 (1974): sqrt(2 blocking mtbf).
 double young_interval_seconds(double blocking_seconds, double mtbf_seconds);
-// Daly 2006, equation 37; mtbf for blocking >= 2 mtbf.
-double daly_interval_seconds(double blocking_seconds, double mtbf_seconds);
-// blocking / interval + (interval / 2 + recovery) / mtbf: the sum people do on paper.
-double first_order_waste(double blocking_seconds, double interval_seconds, double recovery_seconds,
-                         double mtbf_seconds);
 
 }  // namespace foretoken

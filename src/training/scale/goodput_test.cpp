@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/statistics.h"
-#include "training/scale/run_simulation.h"
+#include "training/scale/test_run_simulation.h"
 
 namespace foretoken::goodput_test {
 
@@ -26,6 +26,20 @@ RunConditions involved_run() {
       .repeat_probability = 0.2,
       .planned_stops_per_second = 1 / day,
       .planned_stop_seconds = 900};
+}
+
+// Daly 2006, equation 37; mtbf for blocking >= 2 mtbf.
+double daly_interval_seconds(double blocking_seconds, double mtbf_seconds) {
+  if (blocking_seconds >= 2 * mtbf_seconds) return mtbf_seconds;
+  const double ratio = blocking_seconds / (2 * mtbf_seconds);
+  return young_interval_seconds(blocking_seconds, mtbf_seconds) * (1 + std::sqrt(ratio) / 3 + ratio / 9) -
+         blocking_seconds;
+}
+
+// blocking / interval + (interval / 2 + recovery) / mtbf: the sum people do on paper.
+double first_order_waste(double blocking_seconds, double interval_seconds, double recovery_seconds,
+                         double mtbf_seconds) {
+  return blocking_seconds / interval_seconds + (0.5 * interval_seconds + recovery_seconds) / mtbf_seconds;
 }
 
 double lost_in_all(const std::vector<LostTime>& lost) {
@@ -61,7 +75,7 @@ TEST(Goodput, all_time_is_accounted_for) {
     const Goodput result = goodput(run, 900);
     EXPECT_NEAR(result.effective + lost_in_all(result.lost), 1, 1e-12);
     for (const LostTime& part : result.lost) EXPECT_GE(part.share, 0) << part.cause;
-    const SimulatedRun drawn = simulate_run(run, 900, 30 * day, 1);
+    const DrawnRun drawn = draw_run(run, 900, 30 * day, 1);
     EXPECT_NEAR(drawn.effective + lost_in_all(drawn.lost), 1, 1e-9);
     ASSERT_EQ(drawn.lost.size(), result.lost.size());
     for (size_t i = 0; i < drawn.lost.size(); ++i) EXPECT_EQ(drawn.lost[i].cause, result.lost[i].cause);
@@ -97,7 +111,7 @@ void expect_mean_of_simulations(const RunConditions& run, double interval) {
   const double training = 30 * day;
   std::vector<double> wall, failures, again;
   for (int seed = 0; seed < runs; ++seed) {
-    const SimulatedRun drawn = simulate_run(run, interval, training, static_cast<uint64_t>(seed));
+    const DrawnRun drawn = draw_run(run, interval, training, static_cast<uint64_t>(seed));
     wall.push_back(drawn.wall_seconds / (static_cast<double>(drawn.checkpoints) * interval));
     failures.push_back(static_cast<double>(drawn.failures) / drawn.wall_seconds);
     again.push_back(drawn.lost[1].share);
@@ -129,10 +143,10 @@ TEST(RunSimulation, mean_agrees_where_some_failures_fall_back_to_storage) {
 }
 
 TEST(RunSimulation, the_same_seed_gives_the_same_run) {
-  const SimulatedRun first = simulate_run(involved_run(), 900, 10 * day, 5);
-  const SimulatedRun second = simulate_run(involved_run(), 900, 10 * day, 5);
+  const DrawnRun first = draw_run(involved_run(), 900, 10 * day, 5);
+  const DrawnRun second = draw_run(involved_run(), 900, 10 * day, 5);
   EXPECT_EQ(first.wall_seconds, second.wall_seconds);
-  EXPECT_NE(first.wall_seconds, simulate_run(involved_run(), 900, 10 * day, 6).wall_seconds);
+  EXPECT_NE(first.wall_seconds, draw_run(involved_run(), 900, 10 * day, 6).wall_seconds);
 }
 
 }  // namespace foretoken::goodput_test

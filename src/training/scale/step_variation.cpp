@@ -102,10 +102,6 @@ VaryingPart communication_part(const StepPieces& pieces, const VariationModel& m
 
 }  // namespace
 
-double StepPieces::nominal_seconds() const {
-  return path_units(*this) * compute_seconds + exposed_communication_seconds + other_seconds;
-}
-
 double StepPieces::device_hours(double step_seconds) const {
   return static_cast<double>(devices()) * step_seconds / seconds_per_hour;
 }

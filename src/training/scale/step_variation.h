@@ -33,7 +33,6 @@ struct StepPieces {
 
   int64_t devices() const { return tensor_ranks * stages * replicas; }
   double device_hours(double step_seconds) const;  // that a step takes
-  double nominal_seconds() const;                  // without any variation
 };
 
 // Shares of the time they apply to. Medians of runs hide the first three (they are within every measured median, and

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "base/normal_distribution.h"
 #include "base/units.h"
 
 namespace foretoken {
@@ -51,12 +50,6 @@ TrainingRun training_run(const TrainingBudget& budget, const Estimate& step_seco
   if (budget.watts_per_device) run.megawatt_hours = scaled(run.device_hours, *budget.watts_per_device / mega);
   run.tokens_per_second = run.steps * budget.tokens_per_step / seconds;
   return run;
-}
-
-double probability_to_exceed(const Estimate& estimate, double limit) {
-  const double half_width = limit > estimate.value ? estimate.high - estimate.value : estimate.value - estimate.low;
-  if (half_width <= 0) return limit < estimate.value ? 1 : 0;
-  return 1 - normal_below(z_of_p95 * (limit - estimate.value) / half_width);
 }
 
 }  // namespace foretoken

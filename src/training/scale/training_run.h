@@ -37,7 +37,4 @@ struct TrainingRun {
 TrainingRun training_run(const TrainingBudget& budget, const Estimate& step_seconds, const StepVariation& variation,
                          const RunConditions& conditions, const Goodput& goodput);
 
-// That the run takes longer; normal on either side of its value.
-double probability_to_exceed(const Estimate& estimate, double limit);
-
 }  // namespace foretoken

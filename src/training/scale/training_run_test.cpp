@@ -7,7 +7,7 @@
 
 #include "base/statistics.h"
 #include "training/scale/failures.h"
-#include "training/scale/run_simulation.h"
+#include "training/scale/test_run_simulation.h"
 
 namespace foretoken::training_run_test {
 
@@ -90,23 +90,15 @@ TEST(TrainingRun, simulated_runs_end_within_the_interval_as_often_as_it_says) {
   const TrainingRun run = large.run();
   std::vector<double> days;
   for (uint64_t seed = 0; seed < 400; ++seed) {
-    days.push_back(simulate_run(large.reliability.conditions, large.efficiency.interval_seconds, run.steps * 5, seed)
-                       .wall_seconds /
-                   86400);
+    days.push_back(
+        draw_run(large.reliability.conditions, large.efficiency.interval_seconds, run.steps * 5, seed).wall_seconds /
+        86400);
   }
   EXPECT_NEAR(mean(days), run.days.value, 0.002 * run.days.value);
   int64_t inside = 0;
   for (const double value : days) inside += value >= run.days.low && value <= run.days.high ? 1 : 0;
   EXPECT_GE(inside, 340);  // of 400: 90% at four standard errors
   EXPECT_LE(inside, 384);
-}
-
-TEST(TrainingRun, the_chance_to_exceed_a_limit_falls_from_one_to_zero) {
-  const Estimate days{.value = 10, .low = 9, .high = 12};
-  EXPECT_NEAR(probability_to_exceed(days, 12), 0.05, 1e-9);
-  EXPECT_NEAR(probability_to_exceed(days, 9), 0.95, 1e-9);
-  EXPECT_NEAR(probability_to_exceed(days, 10), 0.5, 1e-9);
-  EXPECT_EQ(probability_to_exceed(exactly(10), 11), 0);
 }
 
 }  // namespace foretoken::training_run_test

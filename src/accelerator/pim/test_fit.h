@@ -1,18 +1,88 @@
-#include "accelerator/pim/fit.h"
+// How the constants of data/accelerators/pim were made: what no data sheet says about a PIM machine, from measured
+// runs.
+#pragma once
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <set>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "accelerator/pim/device.h"
 #include "accelerator/pim/prim_benchmarks.h"
-#include "accelerator/pim/relative_fit.h"
+#include "accelerator/pim/prim_rows.h"
+#include "base/error.h"
 #include "base/statistics.h"
 
-namespace foretoken {
-namespace {
+namespace foretoken::pim_fit {
 
-constexpr size_t least_rows = 3;
+struct RelativeFitRow {
+  std::vector<double> columns;  // as many in every row
+  double measured = 0;          // above zero
+};
+
+// The weighted normal equations of columns / measured against 1.
+struct NormalEquations {
+  std::vector<std::vector<double>> products;
+  std::vector<double> targets;
+};
+
+inline NormalEquations normal_equations(std::span<const RelativeFitRow> rows, std::span<const double> weights) {
+  const size_t count = rows.front().columns.size();
+  NormalEquations equations{.products = std::vector(count, std::vector<double>(count)),
+                            .targets = std::vector<double>(count)};
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (size_t a = 0; a < count; ++a) {
+      const double share = rows[i].columns[a] / rows[i].measured;
+      equations.targets[a] += weights[i] * share;
+      for (size_t b = 0; b < count; ++b) {
+        equations.products[a][b] += weights[i] * share * rows[i].columns[b] / rows[i].measured;
+      }
+    }
+  }
+  return equations;
+}
+
+// Coordinate descent on a convex quadratic: each unknown is set to its best, again and again.
+inline void descend(const NormalEquations& equations, std::vector<double>& coefficients) {
+  constexpr int rounds = 300;
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t a = 0; a < coefficients.size(); ++a) {
+      if (equations.products[a][a] <= 0) continue;
+      double rest = equations.targets[a];
+      for (size_t b = 0; b < coefficients.size(); ++b) {
+        if (b != a) rest -= equations.products[a][b] * coefficients[b];
+      }
+      coefficients[a] = std::max(0.0, rest / equations.products[a][a]);
+    }
+  }
+}
+
+// Coefficients, none below zero, with the least sum of |columns . coefficients / measured - 1|; zero for a column that
+// is zero in every row. Deterministic.
+//
+// Least absolute errors by reweighted least squares; errors below the floor count as squares.
+inline std::vector<double> fit_relative(std::span<const RelativeFitRow> rows) {
+  ensure(!rows.empty(), "there are rows to fit");
+  constexpr double floor = 0.01;
+  constexpr int rounds = 30;
+  std::vector<double> coefficients(rows.front().columns.size());
+  std::vector<double> weights(rows.size(), 1);
+  for (int round = 0; round < rounds; ++round) {
+    descend(normal_equations(rows, weights), coefficients);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      double predicted = 0;
+      for (size_t a = 0; a < coefficients.size(); ++a) predicted += coefficients[a] * rows[i].columns[a];
+      weights[i] = 1 / std::max(floor, std::abs(predicted / rows[i].measured - 1));
+    }
+  }
+  return coefficients;
+}
+
+inline constexpr size_t least_rows = 3;
 
 struct KernelSample {
   double elements = 0;  // of a DPU; more where threads wait for the busiest
@@ -29,26 +99,26 @@ struct TransferSample {
 };
 
 // Inputs out of the cache and beyond it are fitted together, so that the cache never makes them slower.
-PimTransferKind fitted_with(PimTransferKind kind) {
+inline PimTransferKind fitted_with(PimTransferKind kind) {
   return kind == PimTransferKind::to_dpus_cached ? PimTransferKind::to_dpus : kind;
 }
 
 // With a single DPU there is no difference between these, so a run on one speaks of all of them.
-constexpr std::array to_one_dpu = {PimTransferKind::to_dpus, PimTransferKind::to_dpus_cached,
-                                   PimTransferKind::broadcast};
-constexpr std::array from_one_dpu = {PimTransferKind::from_dpus, PimTransferKind::from_dpus_serial};
+inline constexpr std::array to_one_dpu = {PimTransferKind::to_dpus, PimTransferKind::to_dpus_cached,
+                                          PimTransferKind::broadcast};
+inline constexpr std::array from_one_dpu = {PimTransferKind::from_dpus, PimTransferKind::from_dpus_serial};
 
 struct PimSamples {
   std::map<std::string, std::vector<KernelSample>> kernels;
   std::map<PimTransferKind, std::vector<TransferSample>> transfers;  // by fitted_with
 };
 
-Seconds measured_phase(const PrimRow& row, PimPhase phase) {
+inline Seconds measured_phase(const PrimRow& row, PimPhase phase) {
   if (phase == PimPhase::to_dpus) return row.to_dpus;
   return phase == PimPhase::from_dpus ? row.from_dpus : row.between_dpus;
 }
 
-void add_transfer(PimSamples& samples, TransferSample sample) {
+inline void add_transfer(PimSamples& samples, TransferSample sample) {
   const auto share = [&](std::span<const PimTransferKind> kinds) {
     if (std::find(kinds.begin(), kinds.end(), sample.kind) == kinds.end()) return false;
     for (const PimTransferKind kind : kinds) {
@@ -61,7 +131,7 @@ void add_transfer(PimSamples& samples, TransferSample sample) {
   samples.transfers[fitted_with(sample.kind)].push_back(sample);
 }
 
-PimSamples samples_of(const PimDevice& device, std::span<const PrimRow> rows) {
+inline PimSamples samples_of(const PimDevice& device, std::span<const PrimRow> rows) {
   PimSamples samples;
   for (const PrimRow& row : rows) {
     auto kernel = prim_kernel(device, row.benchmark, row.size, row.dpus);
@@ -82,7 +152,7 @@ PimSamples samples_of(const PimDevice& device, std::span<const PrimRow> rows) {
   return samples;
 }
 
-void fit_program(std::span<const KernelSample> samples, Hertz clock, PimProgram& program) {
+inline void fit_program(std::span<const KernelSample> samples, Hertz clock, PimProgram& program) {
   std::vector<RelativeFitRow> rows;
   for (const KernelSample& sample : samples) rows.push_back({{1, sample.elements}, sample.measured.value()});
   const std::vector<double> fitted = fit_relative(rows);
@@ -92,7 +162,7 @@ void fit_program(std::span<const KernelSample> samples, Hertz clock, PimProgram&
 
 // Costs per byte at each number of DPUs that was measured: never more on more DPUs (unless one DPU comes after the
 // other), and for inputs beyond the cache the cost of cached ones and something on top.
-void fit_transfer_group(std::span<const TransferSample> samples, PimDevice& device) {
+inline void fit_transfer_group(std::span<const TransferSample> samples, PimDevice& device) {
   std::set<double> counts;
   std::set<PimTransferKind> kinds;
   // Scratchpads are emptied word by word, whatever the number of DPUs: one rate.
@@ -139,7 +209,7 @@ void fit_transfer_group(std::span<const TransferSample> samples, PimDevice& devi
 }
 
 // Half-width of an interval around predictions, equal in logarithms, that holds 90% of the measurements.
-double relative_error_of(const std::vector<double>& predicted_over_measured) {
+inline double relative_error_of(const std::vector<double>& predicted_over_measured) {
   std::vector<double> excess;
   for (const double ratio : predicted_over_measured) excess.push_back(std::max(ratio, 1 / ratio) - 1);
   return quantile(excess, 0.9);
@@ -152,9 +222,10 @@ std::vector<Sample> all_but(const std::vector<Sample>& samples, size_t left_out)
   return others;
 }
 
-}  // namespace
-
-PimDevice fit_pim_device(const PimDevice& device, std::span<const PrimRow> rows) {
+// The device with programs and transfer laws that the rows speak of set to what fits them; the others stay as they are.
+// Rows of unknown benchmarks, or that the machine cannot hold, are passed over. Kernels are taken to be bound by
+// instructions: cycles per element are called instructions, waits for locks among them.
+inline PimDevice fit_pim_device(const PimDevice& device, std::span<const PrimRow> rows) {
   PimDevice fitted = device;
   const PimSamples samples = samples_of(device, rows);
   for (const auto& [name, own] : samples.kernels) {
@@ -168,7 +239,8 @@ PimDevice fit_pim_device(const PimDevice& device, std::span<const PrimRow> rows)
   return fitted;
 }
 
-PimDevice with_fitted_intervals(const PimDevice& fitted, std::span<const PrimRow> rows) {
+// The same device with intervals that hold 90% of the rows, each predicted by a fit that has not seen it.
+inline PimDevice with_fitted_intervals(const PimDevice& fitted, std::span<const PrimRow> rows) {
   PimDevice device = fitted;
   const PimSamples samples = samples_of(fitted, rows);
   for (const auto& [name, own] : samples.kernels) {
@@ -198,4 +270,4 @@ PimDevice with_fitted_intervals(const PimDevice& fitted, std::span<const PrimRow
   return device;
 }
 
-}  // namespace foretoken
+}  // namespace foretoken::pim_fit

@@ -1,13 +1,24 @@
-#include "training/scale/run_simulation.h"
+// The run that goodput() speaks of, failure by failure: what its closed form is held to.
+#pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/random.h"
+#include "training/scale/goodput.h"
 
 namespace foretoken {
-namespace {
+
+struct DrawnRun {
+  double wall_seconds = 0;
+  double effective = 0;
+  int64_t failures = 0, checkpoints = 0;
+  std::vector<LostTime> lost;  // causes as goodput() lists them
+};
 
 class FailingRun {
  public:
@@ -22,7 +33,7 @@ class FailingRun {
         planned_(seed, "planned stops"),
         recovery_seconds_(conditions.recoveries.size()) {}
 
-  SimulatedRun run() {
+  DrawnRun run() {
     bool fresh = true;  // no usable checkpoint since the start or the last recovery
     while (usable_ < wanted_) {
       const double until_failure = failures_.exponential(conditions_.mtbf_seconds);
@@ -80,7 +91,7 @@ class FailingRun {
     }
   }
 
-  SimulatedRun summary() {
+  DrawnRun summary() {
     const auto kept = static_cast<double>(wanted_);
     double wall = running_seconds_ + planned_seconds_;
     for (const double seconds : recovery_seconds_) wall += seconds;
@@ -107,13 +118,12 @@ class FailingRun {
   RandomStream failures_, kinds_, planned_;
   double running_seconds_ = 0, planned_seconds_ = 0;
   std::vector<double> recovery_seconds_;
-  SimulatedRun result_;
+  DrawnRun result_;
 };
 
-}  // namespace
-
-SimulatedRun simulate_run(const RunConditions& conditions, double interval_seconds, double training_seconds,
-                          uint64_t seed) {
+// Until `training_seconds` of work are in usable checkpoints. Costs a few draws for each failure.
+inline DrawnRun draw_run(const RunConditions& conditions, double interval_seconds, double training_seconds,
+                         uint64_t seed) {
   ensure(interval_seconds > 0 && training_seconds > 0, "a run trains, and checkpoints are some time apart");
   ensure(conditions.mtbf_seconds > 0, "failures are some time apart");
   return FailingRun(conditions, interval_seconds, training_seconds, seed).run();
