@@ -134,6 +134,26 @@ std::vector<std::string> unnamed_names(const fs::path& path) {
   return names;
 }
 
+// Types that a header defines, with their namespaces: "foretoken::Device".
+std::vector<std::string> types_of(const fs::path& path) {
+  static const std::regex opened(R"(namespace ([\w:]+) \{)");
+  static const std::regex type(R"((?:class|struct|enum class|enum|union) (\w+)(?: final)?(?: :.*)?(?: \{.*)?)");
+  static const std::regex alias(R"(using (\w+) = .*)");
+  std::vector<std::string> types, namespaces;
+  std::istringstream in(text_of(path));
+  std::string line;
+  while (std::getline(in, line)) {
+    if (line.starts_with("}  // namespace") && !namespaces.empty()) namespaces.pop_back();
+    line = line.substr(0, line.find("//"));
+    line.resize(line.find_last_not_of(' ') + 1);
+    std::smatch match;
+    if (std::regex_match(line, match, opened)) namespaces.push_back(match[1]);
+    if (!std::regex_match(line, match, type) && !std::regex_match(line, match, alias)) continue;
+    types.push_back(fmt::format("{}::{}", fmt::join(namespaces, "::"), match[1].str()));
+  }
+  return types;
+}
+
 // Groups of nodes that can all reach each other, each sorted (Tarjan 1972).
 class Circles {
  public:
@@ -209,6 +229,7 @@ class Checker {
       check_unnamed(folder);
     }
     check_circles();
+    check_types();
     std::sort(breaches_.begin(), breaches_.end());
     return std::move(breaches_);
   }
@@ -244,6 +265,21 @@ class Checker {
       for (const std::string& unnamed : unnamed_names(file)) {
         const auto [known, is_new] = first.emplace(unnamed, name);
         if (!is_new && known->second != name) report(name, fmt::format("{} is in src/{} too", unnamed, known->second));
+      }
+    }
+  }
+
+  void check_types() {
+    std::set<fs::path> headers;
+    for (const fs::directory_entry& file : fs::recursive_directory_iterator(src_)) {
+      if (file.path().extension() == ".h") headers.insert(file.path());
+    }
+    std::map<std::string, std::string> first;
+    for (const fs::path& header : headers) {
+      const std::string name = fs::relative(header, src_).generic_string();
+      for (const std::string& type : types_of(header)) {
+        const auto [known, is_new] = first.emplace(type, name);
+        if (!is_new) report(name, fmt::format("{} is in src/{} too", type, known->second));
       }
     }
   }

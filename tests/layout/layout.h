@@ -14,6 +14,7 @@ namespace foretoken::layout {
 //  - headers leave heavy third-party headers to .cpp files;
 //  - no two .cpp files of a folder have the same name in their unnamed namespaces (functions: the same parameters too),
 //    since a first build compiles several at a time. Folders with a list.cpp, whose files stay apart, may;
+//  - no two headers define a type of the same name in the same namespace: a program that holds both is undefined;
 //  - only hardware/generation.cpp knows the names of instruction sets; others ask for a property of the generation;
 //  - no text outside app/ names a flag: errors and sentences name the {field} (base/error.h). Files that write launch
 //    lines of other programs may.

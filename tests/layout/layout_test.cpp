@@ -142,6 +142,19 @@ TEST_F(PlantedTree, a_name_in_two_unnamed_namespaces_of_a_folder_is_found) {
   EXPECT_THAT(breaches(root_), ElementsAre("src/model/b.cpp: width is in src/model/a.cpp too"));
 }
 
+TEST_F(PlantedTree, a_type_that_two_headers_define_is_found) {
+  const auto header = [](const std::string& space, const std::string& types) {
+    return "namespace " + space + " {\n\n" + types + "\n}  // namespace " + space + "\n";
+  };
+  write("src/model/model.h",
+        header("foretoken", "struct Part {\n  int a;\n};\nclass Device;\nenum class Kind { one };\n"));
+  write("src/model/parts.h", header("foretoken::parts", "struct Part {\n};\n"));
+  write("src/model/use.h", header("foretoken", "void use(struct Part part);\nclass Device : public Base {\n};\n"));
+  write("src/network/kinds.h", header("foretoken", "using Kind = int;\nclass Part final {\n};\n"));
+  EXPECT_THAT(breaches(root_), ElementsAre("src/network/kinds.h: foretoken::Kind is in src/model/model.h too",
+                                           "src/network/kinds.h: foretoken::Part is in src/model/model.h too"));
+}
+
 TEST_F(PlantedTree, a_readme_that_is_missing_or_long_is_found) {
   fs::remove(root_ / "src/model/README.md");
   write("src/base/README.md", std::string(16, '\n'));

@@ -12,8 +12,8 @@ double chip_real(int64_t value) {
 
 // A layer as what a chip multiplies and moves, once.
 struct LayerParts {
-  MatrixProduct product;        // one per place of a kernel
-  MatrixProduct unrolled;       // the places of a kernel side by side
+  ArrayProduct product;         // one per place of a kernel
+  ArrayProduct unrolled;        // the places of a kernel side by side
   double inputs = 0;            // words
   double weights = 0;           // words from outside the network
   double outputs = 0;           // words
@@ -21,7 +21,7 @@ struct LayerParts {
 };
 
 LayerParts parts_of_layer(const GemmSize& gemm) {
-  const MatrixProduct product{.rows = gemm.m, .depth = gemm.k, .columns = gemm.n, .repeats = chip_real(gemm.batch)};
+  const ArrayProduct product{.rows = gemm.m, .depth = gemm.k, .columns = gemm.n, .repeats = chip_real(gemm.batch)};
   LayerParts parts{.product = product, .unrolled = product};
   parts.inputs = product.repeats * chip_real(gemm.m) * chip_real(gemm.k);
   parts.outputs = product.repeats * chip_real(gemm.m) * chip_real(gemm.n);
@@ -68,7 +68,7 @@ ChipLayerCycles program_part(const SystolicChip& chip, const LayerParts& parts, 
 }
 
 ChipLayerCycles weight_fed_part(const SystolicChip& chip, const LayerParts& parts, int64_t count) {
-  const MatrixProduct& product = parts.unrolled;
+  const ArrayProduct& product = parts.unrolled;
   const double weights = chip_real(product.depth) * chip_real(product.columns);
   const double cells = chip_real(weight_tiles(chip, product.depth, product.columns)) *
                        chip_real(chip.array_rows.value * chip.array_columns.value);

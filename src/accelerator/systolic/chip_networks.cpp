@@ -53,15 +53,15 @@ class ResnetBuilder {
  private:
   double elements() const { return static_cast<double>(batch_ * side_ * side_ * channels_); }
 
-  MatrixProduct add_convolution(int64_t output_channels, int64_t kernel, int64_t stride, int64_t padding) {
-    const MatrixProduct product = convolution_product({.batch = batch_,
-                                                       .height = side_,
-                                                       .width = side_,
-                                                       .input_channels = channels_,
-                                                       .output_channels = output_channels,
-                                                       .kernel = kernel,
-                                                       .stride = stride,
-                                                       .padding = padding});
+  ArrayProduct add_convolution(int64_t output_channels, int64_t kernel, int64_t stride, int64_t padding) {
+    const ArrayProduct product = convolution_product({.batch = batch_,
+                                                      .height = side_,
+                                                      .width = side_,
+                                                      .input_channels = channels_,
+                                                      .output_channels = output_channels,
+                                                      .kernel = kernel,
+                                                      .stride = stride,
+                                                      .padding = padding});
     work_.products.push_back(product);
     work_.matrix_words += static_cast<double>(kernel * kernel * channels_ * output_channels);
     // Scale, shift and rectify.

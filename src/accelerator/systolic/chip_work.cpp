@@ -12,7 +12,7 @@ double chip_number(int64_t value) {
   return static_cast<double>(value);
 }
 
-double product_cycles(const SystolicChip& chip, const MatrixProduct& product) {
+double product_cycles(const SystolicChip& chip, const ArrayProduct& product) {
   const int64_t depth_tiles = ceil_quotient(product.depth, chip.array_rows.value);
   const int64_t column_tiles = ceil_quotient(product.columns, chip.array_columns.value);
   const int64_t tiles_per_array = ceil_quotient(column_tiles, chip.arrays.value);
@@ -26,7 +26,7 @@ ChipCycles chip_cycles(const SystolicChip& chip, const ChipWork& work) {
   ensure(chip.vector.has_value(), "a chip that runs whole programs has a vector unit");
   const VectorUnit& vector = *chip.vector;
   ChipCycles cycles;
-  for (const MatrixProduct& product : work.products) cycles.matrix += product_cycles(chip, product);
+  for (const ArrayProduct& product : work.products) cycles.matrix += product_cycles(chip, product);
   const double bytes = work.matrix_words * chip.matrix_word_bytes.value + work.vector_words * vector.word_bytes.value;
   cycles.memory = bytes / chip.bytes_per_cycle();
   const double operations = work.transcendental_elements * vector.softmax_operations.value +
@@ -59,7 +59,7 @@ ChipWork attention_work(int64_t heads, int64_t sequence, int64_t dimension) {
           .transcendental_elements = chip_number(heads) * chip_number(sequence) * chip_number(sequence)};
 }
 
-MatrixProduct convolution_product(const PaddedConvolution& size) {
+ArrayProduct convolution_product(const PaddedConvolution& size) {
   return {.rows = size.batch * size.output_height() * size.output_width(),
           .depth = size.input_channels,
           .columns = size.output_channels,
@@ -67,7 +67,7 @@ MatrixProduct convolution_product(const PaddedConvolution& size) {
 }
 
 ChipWork convolution_work(const PaddedConvolution& size) {
-  const MatrixProduct product = convolution_product(size);
+  const ArrayProduct product = convolution_product(size);
   const double inputs = chip_number(size.batch * size.height * size.width) * chip_number(size.input_channels);
   const double weights = product.repeats * chip_number(size.input_channels) * chip_number(size.output_channels);
   return {.products = {product},

@@ -9,7 +9,7 @@
 namespace foretoken {
 
 // rows x depth times depth x columns, `repeats` times: heads of attention, places of a convolution's kernel.
-struct MatrixProduct {
+struct ArrayProduct {
   int64_t rows = 1;
   int64_t depth = 1;
   int64_t columns = 1;
@@ -17,7 +17,7 @@ struct MatrixProduct {
 };
 
 struct ChipWork {
-  std::vector<MatrixProduct> products;
+  std::vector<ArrayProduct> products;
   double matrix_words = 0;  // between memory and chip, of the arrays' width; results kept on the chip do not count
   double vector_words = 0;  // the same, of the vector unit's width
   double transcendental_elements = 0;  // softmax, GELU
@@ -59,7 +59,7 @@ struct PaddedConvolution {
 };
 
 // One product per place of the kernel, so that a place with few channels leaves cells without work.
-MatrixProduct convolution_product(const PaddedConvolution& size);
+ArrayProduct convolution_product(const PaddedConvolution& size);
 ChipWork convolution_work(const PaddedConvolution& size);
 
 }  // namespace foretoken

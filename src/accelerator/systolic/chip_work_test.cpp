@@ -16,7 +16,7 @@ SystolicChip chip(const std::string& name) {
 
 double macs(const ChipWork& work) {
   double sum = 0;
-  for (const MatrixProduct& product : work.products) {
+  for (const ArrayProduct& product : work.products) {
     sum += static_cast<double>(product.rows * product.depth) * static_cast<double>(product.columns) * product.repeats;
   }
   return sum;

@@ -34,26 +34,26 @@ int64_t whole_number(const std::string& variable, const std::string& text, int64
   return number;
 }
 
-std::optional<Rank> launched_rank(const Environment& environment) {
+std::optional<ProcessRank> launched_rank(const Environment& environment) {
   for (const Launcher& one : launchers) {
     const auto number = environment(one.rank), count = environment(one.ranks);
     if (!number || !count) continue;
     const int64_t ranks = whole_number(one.ranks, *count, 1, most_ranks);
-    return Rank{.number = whole_number(one.rank, *number, 0, ranks - 1), .count = ranks, .launcher = one.name};
+    return ProcessRank{.number = whole_number(one.rank, *number, 0, ranks - 1), .count = ranks, .launcher = one.name};
   }
   return std::nullopt;
 }
 
-std::optional<Rank> array_rank(const Environment& environment) {
+std::optional<ProcessRank> array_rank(const Environment& environment) {
   const auto task = environment("SLURM_ARRAY_TASK_ID"), count = environment("SLURM_ARRAY_TASK_COUNT");
   if (!task || !count) return std::nullopt;
   // Tasks may have any numbers (--array=3,5,9); the first one answers.
   const std::string lowest = environment("SLURM_ARRAY_TASK_MIN").value_or("0");
   constexpr int64_t most_task = int64_t{1} << 40;
   const int64_t first = whole_number("SLURM_ARRAY_TASK_MIN", lowest, 0, most_task);
-  return Rank{.number = whole_number("SLURM_ARRAY_TASK_ID", *task, first, most_task) - first,
-              .count = whole_number("SLURM_ARRAY_TASK_COUNT", *count, 1, most_ranks),
-              .launcher = array_launcher};
+  return ProcessRank{.number = whole_number("SLURM_ARRAY_TASK_ID", *task, first, most_task) - first,
+                     .count = whole_number("SLURM_ARRAY_TASK_COUNT", *count, 1, most_ranks),
+                     .launcher = array_launcher};
 }
 
 }  // namespace
@@ -63,9 +63,9 @@ std::optional<std::string> environment_variable(const std::string& name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-Rank rank_from(const Environment& environment) {
-  const std::optional<Rank> array = array_rank(environment), launched = launched_rank(environment);
-  if (!array) return launched.value_or(Rank{});
+ProcessRank rank_from(const Environment& environment) {
+  const std::optional<ProcessRank> array = array_rank(environment), launched = launched_rank(environment);
+  if (!array) return launched.value_or(ProcessRank{});
   if (!launched) return *array;
   return {.number = array->number * launched->count + launched->number,
           .count = array->count * launched->count,

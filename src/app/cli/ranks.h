@@ -10,7 +10,7 @@ namespace foretoken {
 
 inline constexpr const char* array_launcher = "a Slurm array";
 
-struct Rank {
+struct ProcessRank {
   int64_t number = 0, count = 1;
   std::string launcher;  // who said so: "mpirun", "srun", array_launcher; empty = nobody
 
@@ -24,6 +24,6 @@ std::optional<std::string> environment_variable(const std::string& name);
 // As the launchers tell the processes they start: Open MPI, MPICH and its kin, srun, and Slurm's job arrays, whose
 // tasks may also each run such a launcher. No library of theirs is needed for that. InputError for numbers that make no
 // sense.
-Rank rank_from(const Environment& environment);
+ProcessRank rank_from(const Environment& environment);
 
 }  // namespace foretoken

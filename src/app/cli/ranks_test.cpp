@@ -8,7 +8,7 @@
 
 namespace foretoken::ranks_test {
 
-Rank rank_with(const std::map<std::string, std::string>& variables) {
+ProcessRank rank_with(const std::map<std::string, std::string>& variables) {
   return rank_from([&](const std::string& name) {
     const auto found = variables.find(name);
     return found == variables.end() ? std::nullopt : std::optional(found->second);
@@ -16,13 +16,13 @@ Rank rank_with(const std::map<std::string, std::string>& variables) {
 }
 
 TEST(Ranks, a_process_that_nobody_launched_answers_alone) {
-  const Rank rank = rank_with({});
+  const ProcessRank rank = rank_with({});
   EXPECT_TRUE(rank.answers());
   EXPECT_EQ(rank.count, 1);
 }
 
 TEST(Ranks, launchers_say_who_is_who) {
-  const Rank open_mpi = rank_with({{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "3"}});
+  const ProcessRank open_mpi = rank_with({{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "3"}});
   EXPECT_EQ(open_mpi.number, 2);
   EXPECT_EQ(open_mpi.count, 3);
   EXPECT_FALSE(open_mpi.answers());
@@ -37,7 +37,7 @@ TEST(Ranks, a_batch_script_for_several_tasks_is_one_process) {
 TEST(Ranks, exactly_one_task_of_an_array_answers) {
   int answers = 0;
   for (const char* task : {"3", "5", "9"}) {
-    const Rank rank =
+    const ProcessRank rank =
         rank_with({{"SLURM_ARRAY_TASK_ID", task}, {"SLURM_ARRAY_TASK_MIN", "3"}, {"SLURM_ARRAY_TASK_COUNT", "3"}});
     EXPECT_EQ(rank.count, 3);
     if (rank.answers()) ++answers;
@@ -49,11 +49,11 @@ TEST(Ranks, exactly_one_process_of_an_array_of_launchers_answers) {
   int answers = 0;
   for (const char* task : {"1", "2"}) {
     for (const char* process : {"0", "1", "2"}) {
-      const Rank rank = rank_with({{"SLURM_ARRAY_TASK_ID", task},
-                                   {"SLURM_ARRAY_TASK_MIN", "1"},
-                                   {"SLURM_ARRAY_TASK_COUNT", "2"},
-                                   {"SLURM_PROCID", process},
-                                   {"SLURM_STEP_NUM_TASKS", "3"}});
+      const ProcessRank rank = rank_with({{"SLURM_ARRAY_TASK_ID", task},
+                                          {"SLURM_ARRAY_TASK_MIN", "1"},
+                                          {"SLURM_ARRAY_TASK_COUNT", "2"},
+                                          {"SLURM_PROCID", process},
+                                          {"SLURM_STEP_NUM_TASKS", "3"}});
       EXPECT_EQ(rank.count, 6);
       if (rank.answers()) ++answers;
     }

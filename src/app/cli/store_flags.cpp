@@ -16,13 +16,14 @@ void StoreFlags::declare(Options& options) {
   options.integer("--rank", rank, {.least = 0, .most = 1'000'000}, "Of these, this one; from 0");
 }
 
-Rank StoreFlags::own_rank(const Environment& environment) const {
+ProcessRank StoreFlags::own_rank(const Environment& environment) const {
   if (rank > 0 && rank >= ranks) {
     throw InputError({.source = "--rank",
                       .value = fmt::format("{}", rank),
                       .expected = ranks == 0 ? "--ranks with it" : fmt::format("less than --ranks {}", ranks)});
   }
-  const Rank own = ranks > 0 ? Rank{.number = rank, .count = ranks, .launcher = "--ranks"} : rank_from(environment);
+  const ProcessRank own =
+      ranks > 0 ? ProcessRank{.number = rank, .count = ranks, .launcher = "--ranks"} : rank_from(environment);
   if (!store.empty()) return own;
   // Tasks of an array may well be questions of their own.
   if (own.count == 1 || own.launcher == array_launcher) return {};

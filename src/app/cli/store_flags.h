@@ -15,7 +15,7 @@ struct StoreFlags {
 
   void declare(Options& options);
   // What the flags say, else the environment. InputError for several processes that have no store to share.
-  Rank own_rank(const Environment& environment = environment_variable) const;
+  ProcessRank own_rank(const Environment& environment = environment_variable) const;
 };
 
 }  // namespace foretoken

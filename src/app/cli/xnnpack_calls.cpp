@@ -161,7 +161,7 @@ bool has_xnnpack() {
   return true;
 }
 
-EdgeCall xnnpack_call(const EdgeKernel& kernel) {
+CpuCall xnnpack_call(const EdgeKernel& kernel) {
   expect_success(xnn_initialize(nullptr));
   // A std::function must be copyable, so that its operator is shared.
   const auto own = std::make_shared<XnnpackKernel>();
@@ -184,7 +184,7 @@ bool has_xnnpack() {
   return false;
 }
 
-EdgeCall xnnpack_call(const EdgeKernel& /*kernel*/) {
+CpuCall xnnpack_call(const EdgeKernel& /*kernel*/) {
   throw InputError({.source = "foretoken profile cpu",
                     .value = "this program was built without XNNPACK",
                     .expected = "libxnnpack-dev and libpthreadpool-dev of Debian when foretoken is built; or a sweep "

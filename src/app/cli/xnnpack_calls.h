@@ -11,6 +11,6 @@ bool has_xnnpack();
 // fp32, one thread, channels last. A batched product is run as one fully connected layer after the other, a
 // concatenation as a copy, a scaled softmax as a softmax; an empty call is an addition of one element. InputError
 // without XNNPACK.
-EdgeCall xnnpack_call(const EdgeKernel& kernel);
+CpuCall xnnpack_call(const EdgeKernel& kernel);
 
 }  // namespace foretoken

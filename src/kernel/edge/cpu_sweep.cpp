@@ -12,7 +12,7 @@ double process_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-double least_seconds(const EdgeCall& call, const CpuSweepOptions& options) {
+double least_seconds(const CpuCall& call, const CpuSweepOptions& options) {
   call();
   double least = 0;
   for (int sample = 0; sample < options.samples; ++sample) {
@@ -104,12 +104,12 @@ std::vector<EdgeKernel> cpu_sweep_plan() {
   return plan;
 }
 
-std::vector<EdgeRow> sweep_cpu(std::span<const EdgeKernel> plan, const EdgeCallMaker& make_call,
+std::vector<EdgeRow> sweep_cpu(std::span<const EdgeKernel> plan, const CpuCallMaker& make_call,
                                const CpuSweepOptions& options, const EdgeSweepProgress& progress) {
   std::vector<EdgeRow> rows;
   const double start = process_seconds();
   for (size_t i = 0; i < plan.size() && process_seconds() - start < options.most_seconds; ++i) {
-    const EdgeCall call = make_call(plan[i]);
+    const CpuCall call = make_call(plan[i]);
     if (call) rows.push_back({.row = rows.size() + 1, .kernel = plan[i], .seconds = least_seconds(call, options)});
     if (progress) progress(i + 1, plan.size());
   }

@@ -21,13 +21,13 @@ struct CpuSweepOptions {
 };
 
 // A call of one kernel, ready to run; empty where the runtime has no such kernel.
-using EdgeCall = std::function<void()>;
-using EdgeCallMaker = std::function<EdgeCall(const EdgeKernel&)>;
+using CpuCall = std::function<void()>;
+using CpuCallMaker = std::function<CpuCall(const EdgeKernel&)>;
 using EdgeSweepProgress = std::function<void(size_t done, size_t planned)>;
 
 // Process CPU time of each kernel, the least of the samples, after a first call that is not counted: time that other
 // processes take is left out. Rows in the order of the plan.
-std::vector<EdgeRow> sweep_cpu(std::span<const EdgeKernel> plan, const EdgeCallMaker& make_call,
+std::vector<EdgeRow> sweep_cpu(std::span<const EdgeKernel> plan, const CpuCallMaker& make_call,
                                const CpuSweepOptions& options, const EdgeSweepProgress& progress = {});
 
 }  // namespace foretoken

@@ -21,8 +21,8 @@ TEST(CpuSweep, every_kind_that_is_planned_has_enough_kernels_to_fit_and_check) {
 TEST(CpuSweep, each_kernel_is_called_and_those_without_a_call_are_left_out) {
   const std::vector<EdgeKernel> plan = cpu_sweep_plan();
   size_t calls = 0, told = 0, skipped = 0;
-  const EdgeCallMaker make = [&](const EdgeKernel& kernel) -> EdgeCall {
-    if (kernel.kind == EdgeKernelKind::sigmoid) return ++skipped, EdgeCall{};
+  const CpuCallMaker make = [&](const EdgeKernel& kernel) -> CpuCall {
+    if (kernel.kind == EdgeKernelKind::sigmoid) return ++skipped, CpuCall{};
     return [&] { ++calls; };
   };
   const std::vector<EdgeRow> rows = sweep_cpu(plan, make, short_samples, [&](size_t done, size_t) { told = done; });
@@ -37,7 +37,7 @@ TEST(CpuSweep, a_sweep_without_time_measures_nothing) {
   CpuSweepOptions options = short_samples;
   options.most_seconds = 0;
   EXPECT_TRUE(sweep_cpu(
-                  cpu_sweep_plan(), [](const EdgeKernel&) { return EdgeCall([] {}); }, options)
+                  cpu_sweep_plan(), [](const EdgeKernel&) { return CpuCall([] {}); }, options)
                   .empty());
 }
 

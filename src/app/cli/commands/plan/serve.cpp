@@ -126,7 +126,7 @@ class PlanServe : public Command {
 
   Answer run(const Library& library) const override {
     load_.check_use(*options_);
-    const Rank rank = store_.own_rank();
+    const ProcessRank rank = store_.own_rank();
     if (rank.answers()) files_.check();
     if (!also_.empty()) return run_together(library, rank);
     const ServingPlanner planner = make_planner(library, {.model = model_, .load = load_});
@@ -145,7 +145,7 @@ class PlanServe : public Command {
     LoadFlags load;
   };
 
-  Answer run_together(const Library& library, const Rank& rank) const {
+  Answer run_together(const Library& library, const ProcessRank& rank) const {
     if (files_.any()) {
       throw InputError({.source = "--also", .expected = "no --html, --csv or --trace-out: those are of one model"});
     }
