@@ -96,7 +96,15 @@ std::optional<CommunicationPredictor> Library::collectives(const Device& device,
 }
 
 DeviceModels Library::device_models(const std::string& device_name, const ParallelPlan& plan, Tier tier) const {
-  DeviceModels models{.kernels = predictor(device_name, tier), .collectives = nullptr};
+  return with_collectives(predictor(device_name, tier), plan);
+}
+
+DeviceModels Library::device_models(const Device& device, const ParallelPlan& plan, Tier tier) const {
+  return with_collectives(predictor(device, tier), plan);
+}
+
+DeviceModels Library::with_collectives(KernelPredictor kernels, const ParallelPlan& plan) const {
+  DeviceModels models{.kernels = std::move(kernels), .collectives = nullptr};
   if (rank_count(plan) == 1) return models;  // reading collectives takes longer than the step of a single rank
   if (auto found = collectives(models.kernels.device(), {}, {}, step_laws)) {
     models.collectives = std::make_shared<const CommunicationPredictor>(std::move(*found));

@@ -50,12 +50,14 @@ class Library {
                                                     std::span<const std::string_view> laws = {}) const;
   // Kernels, and where the plan has several ranks the collectives of a step.
   DeviceModels device_models(const std::string& device_name, const ParallelPlan& plan, Tier tier = Tier::best) const;
+  DeviceModels device_models(const Device& device, const ParallelPlan& plan, Tier tier = Tier::best) const;
   AcceleratorCatalogue accelerator_designs() const { return AcceleratorCatalogue(directory_ / "accelerators"); }
   std::filesystem::path networks() const { return directory_ / "networks"; }
   // Programs for other machines, beside the data: tools/profile_cuda.py.
   std::filesystem::path tools() const { return directory_.parent_path() / "tools"; }
 
  private:
+  DeviceModels with_collectives(KernelPredictor kernels, const ParallelPlan& plan) const;
   static std::filesystem::path this_program();
   KernelPredictor designed_predictor(const Device& device) const;
   KernelPredictor predictor_with(const Device& device, const std::vector<Device>& swept,

@@ -125,6 +125,8 @@ TEST_F(NewDevice, training_on_nodes_of_it_is_predicted_with_a_note) {
   const Json train =
       answer("train --model Llama-3.1-8B --cluster " + cluster + " --devices 16 -tp 2 --global-batch-size 64");
   EXPECT_THAT(notes(train, "notes"), Contains(HasSubstr(like_sentence)));
+  const Json rlhf = answer("rlhf --model Llama-3.1-8B --cluster " + cluster + " --devices 16 --sharding parameters");
+  EXPECT_GT(rlhf.find("seconds")->number(), 0);
   const Json collective = answer("collective --node " + node + " --op all_reduce --bytes 64M");
   EXPECT_THAT(notes(collective, "device_notes"), Contains(HasSubstr(like_sentence)));
 }

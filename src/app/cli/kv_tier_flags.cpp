@@ -109,12 +109,11 @@ KvTier KvTierFlags::read_tier(const std::string& text, const ReplicaGroup& group
 }
 
 TierLoads KvTierFlags::load_way(const std::string& scheduler) const {
-  const bool can_wait_apart = scheduler_kind(scheduler).reads.loads_apart;
+  const OptionsRead& reads = scheduler_kind(scheduler).reads;
   if (loads == "engine") {
-    if (can_wait_apart) return TierLoads::apart;
-    return scheduler.starts_with("trtllm") ? TierLoads::blocking : TierLoads::by_layer;
+    return reads.loads_apart ? TierLoads::apart : reads.waits_for_loads ? TierLoads::blocking : TierLoads::by_layer;
   }
-  if (loads == "apart" && !can_wait_apart) {
+  if (loads == "apart" && !reads.loads_apart) {
     throw InputError(
         {.source = "--kv-load", .value = "apart", .expected = "blocking or by_layer with scheduler " + scheduler});
   }

@@ -27,16 +27,16 @@ Model known_draft(const SpeculativeConfig& config, const Library& library) {
   } catch (const InputError& error) {
     if (error.problem().source != "model") throw;
     const std::string_view method = config.method->name;
-    const bool has_default = method == "eagle" || method == "eagle3" || method == "mtp";
     throw InputError({.source = config_flag,
                       .path = "model",
                       .value = printable(config.model),
                       .expected = fmt::format("{}a built-in model (`foretoken models` lists them), or a path to the "
                                               "draft's config.json",
-                                              has_default ? fmt::format("no model (with {} the draft then has one "
-                                                                        "layer like the target's), ",
-                                                                        method)
-                                                          : ""),
+                                              config.method->can_copy_target
+                                                  ? fmt::format("no model (with {} the draft then has one "
+                                                                "layer like the target's), ",
+                                                                method)
+                                                  : ""),
                       .suggestion = error.problem().suggestion});
   }
 }

@@ -14,7 +14,8 @@ constexpr OptionsRead vllm_options{.policy = true,
                                    .long_prefill_threshold = true,
                                    .loads_apart = true,
                                    .adapters = true};
-constexpr OptionsRead trtllm_options{.chunked_prefill = true, .prefix_caching = true, .batch_wait = true};
+constexpr OptionsRead trtllm_options{
+    .chunked_prefill = true, .prefix_caching = true, .batch_wait = true, .waits_for_loads = true};
 
 constexpr SchedulerKind listed_schedulers[] = {
     {"vllm", "vLLM V1: running before waiting, chunked prefill, preemption by recompute", true, vllm_options,

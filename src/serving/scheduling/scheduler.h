@@ -112,7 +112,8 @@ struct OptionsRead {
   bool reserve_full_isl = false;
   bool long_prefill_threshold = false;
   bool batch_wait = false;
-  bool loads_apart = false;  // requests that wait for what tiers below hold keep no step waiting
+  bool loads_apart = false;      // requests that wait for what tiers below hold keep no step waiting
+  bool waits_for_loads = false;  // a step begins once all that its requests read from tiers below is there
   bool adapters = false;
 };
 

@@ -74,12 +74,13 @@ Model medusa_head(const Model& target, const std::optional<Model>& /*draft*/) {
 
 // Add your line here; the name is what users type.
 constexpr DraftMethod methods[] = {
-    {"draft_model", "a smaller model", true, false, own_model},
-    {"eagle", "one layer on the target's hidden states, the target's head", true, true, eagle_head},
-    {"eagle3", "the same with a small vocabulary of its own", true, true, eagle3_head},
-    {"mtp", "the layer for multi-token prediction that the target was trained with", true, true, prediction_layer},
-    {"medusa", "a head for each position on the target's last hidden state", false, false, medusa_head},
-    {"ngram", "tokens that followed the same words before; on the host", false, true, nullptr},
+    {"draft_model", "a smaller model", true, false, false, own_model},
+    {"eagle", "one layer on the target's hidden states, the target's head", true, true, true, eagle_head},
+    {"eagle3", "the same with a small vocabulary of its own", true, true, true, eagle3_head},
+    {"mtp", "the layer for multi-token prediction that the target was trained with", true, true, true,
+     prediction_layer},
+    {"medusa", "a head for each position on the target's last hidden state", false, false, false, medusa_head},
+    {"ngram", "tokens that followed the same words before; on the host", false, true, false, nullptr},
 };
 
 }  // namespace

@@ -18,6 +18,8 @@ struct DraftMethod {
   bool follows_target;
   // The embedding and the head are the target's: only the layers take memory.
   bool shares_embedding;
+  // Without a model from the user, its network is one layer like the target's.
+  bool can_copy_target;
   // The network of one pass; null: drafts come from the host. `draft` is the model that the user named, or nothing.
   // InputError where the target has no such layers, or a model must be named.
   Model (*network)(const Model& target, const std::optional<Model>& draft);

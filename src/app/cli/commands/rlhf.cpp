@@ -108,7 +108,7 @@ class RlhfCommand : public Command {
     const ParallelPlan plan{.tensor = engine_devices_};
     return compose_steps({.model = question.job.model,
                           .plan = plan,
-                          .models = library.device_models(question.cluster.node.device.name, plan, tier),
+                          .models = library.device_models(question.cluster.node.device, plan, tier),
                           .stack = stacks_of(library).stack(engine_stack_)});
   }
 
