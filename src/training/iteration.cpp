@@ -5,46 +5,13 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "training/iteration_internal.h"
 #include "training/schedule/closed_form.h"
 
 namespace foretoken {
 namespace {
 
 constexpr double parameter_bytes = 2;  // of a gathered parameter
-
-struct TimePartFacts {
-  std::string_view name, meaning;
-};
-// In the order of TimePart.
-constexpr TimePartFacts part_facts[] = {
-    {"linear", "matrix multiplies"},
-    {"attention", "attention cores"},
-    {"experts", "routed experts"},
-    {"passes", "passes over memory: norms, activations, loss, casts"},
-    {"recompute", "forward again, for the backward pass"},
-    {"accumulate", "gradients added up over micro-batches"},
-    {"tensor", "tensor-parallel traffic, not hidden"},
-    {"context", "context-parallel traffic, not hidden"},
-    {"expert", "expert-parallel traffic, not hidden"},
-    {"sharded", "gathers of sharded parameters, not hidden"},
-    {"host", "device waits for the host"},
-    {"bubble", "stage waits for other stages"},
-    {"data", "gradients and parameters between replicas, not hidden"},
-    {"optimizer", "optimizer"},
-    {"step", "once a step: data, clipping, logging"},
-};
-static_assert(std::size(part_facts) == time_part_count);
-
-double& at(TimeParts& parts, TimePart part) {
-  return parts[static_cast<size_t>(part)];
-}
-double at(const TimeParts& parts, TimePart part) {
-  return parts[static_cast<size_t>(part)];
-}
-
-void add_parts(TimeParts& sum, const TimeParts& parts, double times) {
-  for (size_t i = 0; i < sum.size(); ++i) sum[i] += times * parts[i];
-}
 
 // Scales the passes so that they take `seconds` together.
 void stretch(ChunkTimes& times, double seconds) {
@@ -58,7 +25,22 @@ void stretch(ChunkTimes& times, double seconds) {
   times.backward_weight *= seconds / now;
 }
 
-// The part that a kind of call is counted in.
+// Collectives of one group share its links: they are off by the same share.
+void add_same_links(Estimate& sum, const Estimate& part, double times = 1) {
+  if (part.value <= 0) return;
+  sum.value += times * part.value;
+  sum.low += times * part.low;
+  sum.high += times * part.high;
+  sum.kind = std::max(sum.kind, part.kind);
+}
+
+// Ranks with the same experts that share them out, or all that reduce their gradients where nothing is shared.
+ProcessGroup expert_replicas(const TrainingPlan& plan) {
+  return ProcessGroup::strided(0, plan.experts_sharded_over(), std::max(plan.parallel.expert, plan.parallel.tensor));
+}
+
+}  // namespace
+
 TimePart part_of_calls(CostKind kind) {
   switch (kind) {
     case CostKind::linear:
@@ -78,30 +60,6 @@ TimePart part_of_calls(CostKind kind) {
       return TimePart::expert;
   }
   throw InternalError("every kind of call is counted in a part");
-}
-
-// Collectives of one group share its links: they are off by the same share.
-void add_same_links(Estimate& sum, const Estimate& part, double times = 1) {
-  if (part.value <= 0) return;
-  sum.value += times * part.value;
-  sum.low += times * part.low;
-  sum.high += times * part.high;
-  sum.kind = std::max(sum.kind, part.kind);
-}
-
-// Ranks with the same experts that share them out, or all that reduce their gradients where nothing is shared.
-ProcessGroup expert_replicas(const TrainingPlan& plan) {
-  return ProcessGroup::strided(0, plan.experts_sharded_over(), std::max(plan.parallel.expert, plan.parallel.tensor));
-}
-
-}  // namespace
-
-std::string_view time_part_name(TimePart part) {
-  return part_facts[static_cast<size_t>(part)].name;
-}
-
-std::string_view time_part_meaning(TimePart part) {
-  return part_facts[static_cast<size_t>(part)].meaning;
 }
 
 double pipeline_message_bytes(const TrainingJob& job, const TrainingPlan& plan, const TrainingStack& stack) {
@@ -329,20 +287,6 @@ const PipelineLayout& IterationModel::layout_of(const TrainingPlan& plan) {
   return layouts_.emplace(key, pipeline_layout(plan, kind_of_layer_, kinds_.size())).first->second;
 }
 
-template <class Visit>
-void IterationModel::each_piece(const ChunkMix& mix, const Visit& visit) const {
-  for (size_t kind = 0; kind < kinds_.size(); ++kind) {
-    if (mix.recomputed[kind] != 0) visit(kind, true, mix.recomputed[kind]);
-    if (mix.spared[kind] != 0) visit(kind, false, mix.spared[kind]);
-  }
-  if (mix.embedding) visit(kinds_.size(), false, 1.0);
-  if (mix.head) {
-    // Each draft layer predicts one token more, with the same head.
-    visit(kinds_.size() + 1, false, 1 + static_cast<double>(kind_of_draft_.size()));
-    for (const size_t kind : kind_of_draft_) visit(kind, false, 1.0);
-  }
-}
-
 const IterationModel::PieceTime& IterationModel::PlanPieces::of(size_t kind, bool again) const {
   if (kind < spared.size()) return again ? recomputed[kind] : spared[kind];
   return kind == spared.size() ? embedding : head;
@@ -421,65 +365,6 @@ IterationModel::OnceAStep IterationModel::once_a_step(const TrainingPlan& plan, 
           .rest = 1e-6 * constants_[step_us]};
 }
 
-// `calls` of the stage together; parts and families are sums of the same calls.
-struct IterationModel::StageErrors {
-  explicit StageErrors(const ErrorCorrelations& correlations)
-      : calls(correlations), parts(time_part_count, CallErrors(correlations)) {}
-  CallErrors& part(TimePart which) { return parts[static_cast<size_t>(which)]; }
-
-  CallErrors calls;
-  std::vector<CallErrors> parts;
-  std::map<std::string_view, CallErrors, std::less<>> families;
-};
-
-bool IterationModel::is_repeated(size_t kind, const TrainingPlan& plan, const PieceCall& call) const {
-  if (call.pass != TrainingPass::forward) return false;
-  if (plan.recompute == Recompute::full) return true;
-  // A flash kernel computes its scores again anyway.
-  return plan.recompute == Recompute::selective && is_unfused(kind) && call.kind == CostKind::attention;
-}
-
-void IterationModel::add_errors(StageErrors& errors, size_t kind, const TrainingPlan& plan, const PieceTime& time,
-                                bool recomputed, double times) {
-  const KnownPiece& piece = known_piece(kind, plan);
-  const PieceCosts& costs = piece.costs;
-  const ErrorCorrelations& correlations = machine_.kernels->correlations();
-  CallErrors own(correlations);
-  PassFactors factors[training_pass_count];
-  for (size_t pass = 0; pass < training_pass_count; ++pass) {
-    factors[pass] = pass_factors(kind, plan, costs, static_cast<TrainingPass>(pass));
-  }
-  for (size_t i = 0; i < costs.calls.size(); ++i) {
-    const PieceCall& one = costs.calls[i];
-    const size_t shape = piece.shapes[i];
-    const PassFactors& pass = factors[static_cast<size_t>(one.pass)];
-    const double factor = pass.of[static_cast<size_t>(one.kind)];
-    Estimate seconds = scaled(one.timed.seconds, factor);
-    if (one.kind == CostKind::context) {
-      const double slope = pass.context_slope;
-      seconds.low = std::max(0.0, seconds.value - slope * (one.timed.seconds.value - one.timed.seconds.low));
-      seconds.high = seconds.value + slope * (one.timed.seconds.high - one.timed.seconds.value);
-    }
-    if (seconds.value <= 0) continue;
-    const bool again = recomputed && is_repeated(kind, plan, one);
-    own.add(scaled(seconds, again ? 2 : 1), one.form, shape);
-    errors.part(part_of_calls(one.kind)).add(scaled(seconds, times), one.form, shape);
-    if (again) errors.part(TimePart::recompute).add(scaled(seconds, times), one.form, shape);
-    if (!one.timed.kernel) continue;
-    errors.families.try_emplace(family_name(one.timed.launch.shape), correlations)
-        .first->second.add(scaled(seconds, (again ? 2 : 1) * times), one.form, shape);
-  }
-  // What is not among the calls has no width: a piece takes as long as its calls and that, or as its host.
-  const Estimate calls = own.total();
-  const double rest = time.times.sum() - time.sharded.value - at(time.parts, TimePart::host) - calls.value;
-  const WidthShares shares = widths_beside(calls, time.host - rest);
-  errors.calls.add(own, times, shares.below, shares.above);
-  if (time.sharded.value > 0) {
-    errors.part(TimePart::sharded).add(scaled(time.sharded, times), "collective");
-    errors.calls.add(scaled(time.sharded, times), "collective");
-  }
-}
-
 IterationEstimate IterationModel::estimate(const TrainingPlan& plan) {
   IterationEstimate result = steps_of(plan);
   add_widths(result, plan);
@@ -536,165 +421,6 @@ IterationEstimate IterationModel::steps_of(const TrainingPlan& plan) {
   result.tokens_per_second = static_cast<double>(plan.global_batch * job_.sequence_length) / seconds;
   result.tokens_per_second_per_device = result.tokens_per_second / static_cast<double>(plan.devices());
   return result;
-}
-
-void IterationModel::add_widths(IterationEstimate& result, const TrainingPlan& plan) {
-  const PipelineLayout& layout = layout_of(plan);
-  const PlanPieces& pieces = pieces_of(plan);
-  const size_t chunks = layout.mix_of_chunk.size();
-  std::vector<double> mix_counts(layout.mixes.size(), 0);
-  for (size_t i = 0; i < layout.stage_of.size(); ++i) {
-    if (layout.stage_of[i] != static_cast<size_t>(result.slowest_stage)) continue;
-    mix_counts[layout.mix_of_chunk[i % chunks]] +=
-        static_cast<double>(plan.micro_batches()) / static_cast<double>(layout.copies);
-  }
-  StageErrors errors(machine_.kernels->correlations());
-  for (size_t i = 0; i < mix_counts.size(); ++i) {
-    if (mix_counts[i] == 0) continue;
-    each_piece(layout.mixes[i], [&](size_t kind, bool recomputed, double times) {
-      add_errors(errors, kind, plan, pieces.of(kind, recomputed), recomputed, times * mix_counts[i]);
-    });
-  }
-  // `part` with so many times the widths of `own`, which may be less of it.
-  const auto widen = [](Estimate& part, const Estimate& own, double times = 1) {
-    if (own.value <= 0) return;
-    part = {.value = part.value,
-            .low = part.value - times * (own.value - own.low),
-            .high = part.value + times * (own.high - own.value),
-            .kind = own.kind};
-  };
-  for (size_t i = 0; i < time_part_count; ++i) widen(result.parts[i], errors.parts[i].total());
-  Estimate& bubble = result.parts[static_cast<size_t>(TimePart::bubble)];
-  const double waits = std::max(0.0, bubble.value) / (result.run.seconds - bubble.value);
-  widen(bubble, errors.calls.total(), waits);
-
-  CallErrors whole(machine_.kernels->correlations());
-  whole.add(errors.calls, 1 + waits);
-  const Estimate& data = result.parts[static_cast<size_t>(TimePart::data)];
-  if (data.value > 0) whole.add(data, "collective");
-  result.composed = result.seconds;
-  widen(result.composed, whole.total());
-  result.seconds = with_stack_interval(result.composed, stack_.interval_for(job_.model), stack_.confidence());
-  for (const auto& [family, calls] : errors.families) {
-    result.families.push_back({.family = std::string(family), .seconds = calls.total()});
-  }
-  std::stable_sort(result.families.begin(), result.families.end(),
-                   [](const FamilySeconds& a, const FamilySeconds& b) { return a.seconds.value > b.seconds.value; });
-}
-
-// Pieces in the order of the forward pass, then backwards.
-StageEstimate IterationModel::micro_batch_stage(const TrainingPlan& plan, const ChunkMix& mix,
-                                                const PlanPieces& pieces) {
-  struct Piece {
-    size_t kind = 0;
-    bool recomputed = false;
-    double times = 1;
-  };
-  std::vector<Piece> order;
-  each_piece(mix, [&](size_t kind, bool recomputed, double times) { order.push_back({kind, recomputed, times}); });
-  const auto place = [&](const Piece& piece) {
-    return piece.kind == kinds_.size() ? 0 : piece.kind < kinds_.size() ? 1 : 2;  // embedding, layers, head
-  };
-  std::stable_sort(order.begin(), order.end(), [&](const Piece& a, const Piece& b) { return place(a) < place(b); });
-
-  std::vector<Operator> calls;
-  std::vector<TimedLaunch> launches;
-  const auto add = [&](Operator call, TimedLaunch timed, int64_t count) {
-    call.count = count;
-    timed.launch.call = calls.size();
-    timed.launch.name = call.name;
-    timed.launch.count = count;
-    calls.push_back(std::move(call));
-    launches.push_back(std::move(timed));
-  };
-  const auto add_calls = [&](const Piece& piece, Pass pass) {
-    const PieceCosts& costs = costs_of(piece.kind, plan);
-    const auto run = [&](const PieceCall& one, double factor, bool again) {
-      const auto count =
-          std::max<int64_t>(1, std::llround(static_cast<double>(one.call.count) * costs.share * piece.times));
-      Operator call = one.call;
-      if (again) {
-        call.name += "_again";
-        call.pass = Pass::backward;
-      }
-      TimedLaunch timed = one.timed;
-      timed.seconds = scaled(timed.seconds, factor * piece.times);
-      timed.work = scaled(timed.work, costs.share * piece.times);
-      add(std::move(call), std::move(timed), count);
-    };
-    // A pass over memory that no operator stands for.
-    const auto stream = [&](const char* name, double seconds) {
-      if (seconds <= 0) return;
-      const double bytes = seconds * bandwidth_;
-      const ElementwiseShape shape{.elements = std::llround(bytes / 4), .flops_per_element = 0};
-      const Work work{.activations_read = Bytes(bytes / 2), .written = Bytes(bytes / 2)};
-      Estimate time = exactly(seconds);
-      time.kind = stack_.confidence();
-      add({.name = name, .part = StepPart::feed_forward, .pass = pass, .shape = shape},
-          {.launch = {.shape = shape},
-           .kernel = KernelEstimate{.seconds = time, .work = work, .memory = Seconds(seconds)},
-           .seconds = scaled(time, piece.times),
-           .work = scaled(work, piece.times)},
-          std::max<int64_t>(1, std::llround(piece.times)));
-    };
-    for (size_t i = 0; i < training_pass_count; ++i) {
-      const auto own_pass = static_cast<TrainingPass>(i);
-      const PassFactors factors = pass_factors(piece.kind, plan, costs, own_pass);
-      const bool forward = own_pass == TrainingPass::forward;
-      const bool again = forward && pass == Pass::backward;  // what is computed again comes first
-      if (again ? !piece.recomputed || piece.kind >= kinds_.size() : forward != (pass == Pass::forward)) continue;
-      for (const PieceCall& one : costs.calls) {
-        const double factor = factors.of[static_cast<size_t>(one.kind)];
-        if (one.pass != own_pass || factor <= 0 || (again && !is_repeated(piece.kind, plan, one))) continue;
-        run(one, factor, again);
-      }
-      if (again && plan.recompute != Recompute::full) continue;
-      stream("casts", factors.cast);
-      stream("expert_moves", factors.move);
-    }
-  };
-  for (const Piece& piece : order) add_calls(piece, Pass::forward);
-  std::reverse(order.begin(), order.end());
-  for (const Piece& piece : order) add_calls(piece, Pass::backward);
-
-  StageEstimate stage = stage_of_launches(std::move(calls), std::move(launches), machine_.kernels->correlations(),
-                                          Stack{}, {.kind = Dispatch::fused});
-  const TimeParts parts = chunk_time(mix, pieces, 1).parts;
-  stage.time.host_stall = at(parts, TimePart::host);
-  stage.time.seconds += stage.time.host_stall;
-  StageErrors errors(machine_.kernels->correlations());
-  each_piece(mix, [&](size_t kind, bool recomputed, double times) {
-    add_errors(errors, kind, plan, pieces.of(kind, recomputed), recomputed, times);
-  });
-  const Estimate known = errors.calls.total();
-  stage.seconds = with_stack_interval({.value = stage.time.seconds,
-                                       .low = stage.time.seconds - (known.value - known.low),
-                                       .high = stage.time.seconds + (known.high - known.value),
-                                       .kind = known.kind},
-                                      stack_.interval_for(job_.model), stack_.confidence());
-  return stage;
-}
-
-StepEstimate IterationModel::micro_batch_step(const TrainingPlan& plan) {
-  ensure(plan.virtual_stages == 1 && plan.micro_batches() == 1 && gathers_of(plan) == 0,
-         "one micro-batch on whole stages that hold their parameters");
-  const PipelineLayout& layout = layout_of(plan);
-  const PlanPieces& pieces = pieces_of(plan);
-  StepEstimate step{.request = {.phase = StepPhase::train,
-                                .batch = plan.micro_batch,
-                                .input_len = job_.sequence_length,
-                                .routing = job_.routing,
-                                .lora = job_.lora,
-                                .recompute = plan.recompute == Recompute::full},
-                    .plan = plan.parallel,
-                    .stack = stack_.name};
-  for (const size_t mix : layout.mix_of_chunk) {
-    step.stages.push_back(micro_batch_stage(plan, layout.mixes[mix], pieces));
-    step.stages.back().memory =
-        rank_memory(job_.model, step.request, plan.parallel, static_cast<int64_t>(step.stages.size()) - 1);
-  }
-  complete_step(step, job_.model, machine_.kernels->device());
-  return step;
 }
 
 double IterationModel::quick_seconds(const TrainingPlan& plan) {

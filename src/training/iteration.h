@@ -7,7 +7,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <map>
 #include <string_view>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "training/piece_costs.h"
 #include "training/pipeline_layout.h"
 #include "training/schedule/pipeline_schedule.h"
+#include "training/time_part.h"
 #include "training/training_plan.h"
 #include "training/training_recipe.h"
 #include "training/training_stack.h"
@@ -36,29 +36,6 @@ struct TrainingJob {
   int64_t packed_length = 0;            // see PieceRequest
   double optimizer_state_bytes = 12;    // of each trained parameter: Adam's master weight and moments in fp32
 };
-
-// Where a step's time goes, on the stage that works longest.
-enum class TimePart : uint8_t {
-  linear,
-  attention,
-  experts,
-  passes,      // over memory: norms, activations, loss, casts, moving tokens to experts
-  recompute,   // forward again in the backward pass
-  accumulate,  // adding gradients of micro-batches
-  tensor,      // communication that is not hidden, by group
-  context,
-  expert,
-  sharded,  // gathers of sharded parameters
-  host,     // the device waits for the host
-  bubble,   // the stage waits for others
-  data,     // gradients and parameters, once a step
-  optimizer,
-  step,  // what comes once a step besides
-};
-inline constexpr size_t time_part_count = 15;
-using TimeParts = std::array<double, time_part_count>;
-std::string_view time_part_name(TimePart part);
-std::string_view time_part_meaning(TimePart part);
 
 // Kernels of one family in a step, on the busiest stage.
 struct FamilySeconds {
