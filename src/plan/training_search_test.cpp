@@ -138,7 +138,7 @@ TEST(TrainingSearch, names_the_nearest_miss_where_nothing_fits) {
   const auto machine = roofline_machine(2);
   const std::string complaint = complaint_of(search_of(step_test::llama_like(), *machine, gibibytes(0.5)));
   EXPECT_THAT(complaint, HasSubstr("plans fits into"));
-  EXPECT_THAT(complaint, HasSubstr("{tensor_model_parallel_size}"));
+  EXPECT_THAT(complaint, HasSubstr("--tensor-model-parallel-size"));
 }
 
 TEST(TrainingSearch, says_so_where_no_plan_is_valid) {

@@ -5,12 +5,15 @@
 #include <foretoken/foretoken.h>
 #include <gtest/gtest.h>
 
+#include "app/cli/declarations.h"
 #include "run.h"
 
 namespace foretoken::api_test {
 
-// Every key that the API gives; notes on ranks and the run's own record are the command's.
-void expect_equal(const Json& api, const std::string& command) {
+// Every key that the API gives; notes on ranks and the run's own record are the command's. Sentences name fields where
+// the command names flags.
+void expect_equal(Json api, const std::string& command) {
+  name_flags(api);
   const Outcome run = run_foretoken(command + " --json");
   ASSERT_TRUE(run.status == 0 || run.status == 3) << run.err;
   const Json printed = parse_json(run.out, "answer");
