@@ -170,6 +170,26 @@ TEST(FlowSimulator, equal_jobs_end_at_the_same_moment) {
   EXPECT_EQ(simulator.jobs_left(), 0);
 }
 
+TEST(FlowSimulator, from_event_to_event_jobs_end_when_they_do_in_one_call) {
+  const Topology topology = dumbbell(4, BytesPerSecond(30e9));
+  FlowSimulator at_once(topology), stepped(topology);
+  EXPECT_EQ(stepped.next_event(), end_of_time);
+  for (FlowSimulator* simulator : {&at_once, &stepped}) {
+    for (int32_t i = 0; i < 4; ++i) simulator->start(send(i, 4 + i, 1e7 * (i + 1)), 1000 * i);
+  }
+  for (int i = 0; i < 4; ++i) {
+    const std::span<const JobNumber> done = at_once.advance();
+    ASSERT_EQ(done.size(), 1U);
+    Picoseconds now = stepped.next_event();
+    std::span<const JobNumber> ended = stepped.advance(now);
+    for (; ended.empty(); ended = stepped.advance(now)) now = stepped.next_event();
+    ASSERT_EQ(ended.size(), 1U);
+    EXPECT_EQ(ended[0], done[0]);
+    EXPECT_EQ(now, at_once.now());
+  }
+  EXPECT_EQ(stepped.next_event(), end_of_time);
+}
+
 TEST(FlowSimulator, thousands_of_unequal_flows_into_one_device_keep_its_link_full_to_the_end) {
   const Topology topology(star(2));
   FlowSimulator simulator(topology);

@@ -26,8 +26,8 @@ JobNumber KvTransfers::start(size_t from, size_t to, double bytes, Picoseconds a
   return flows_.start(TransferPlan{.start = latency, .stages = {{.transfers = {transfer}, .per_message = {}}}}, at);
 }
 
-std::span<const JobNumber> KvTransfers::advance(Picoseconds limit) {
-  return flows_.advance(limit);
+std::span<const JobNumber> KvTransfers::advance(Picoseconds now) {
+  return flows_.advance(now);
 }
 
 }  // namespace foretoken

@@ -16,14 +16,12 @@ class KvTransfers {
  public:
   explicit KvTransfers(std::span<const KvPort> ports);
 
-  // Numbers count up from 0. `at` is not before now().
+  // Numbers count up from 0. `at` is not before the last `advance`.
   JobNumber start(size_t from, size_t to, double bytes, Picoseconds at);
-  // The next transfers to end up to `limit`, all at now(); none: now() is `limit`.
-  std::span<const JobNumber> advance(Picoseconds limit);
   // When transfers next begin to move, share links anew or end; end_of_time without any.
   Picoseconds next_event() { return flows_.jobs_left() > 0 ? flows_.next_event() : end_of_time; }
-  Picoseconds now() const { return flows_.now(); }
-  int64_t left() const { return flows_.jobs_left(); }
+  // Goes on to that time; the transfers that end then.
+  std::span<const JobNumber> advance(Picoseconds now);
 
  private:
   std::vector<KvPort> ports_;
