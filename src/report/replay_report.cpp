@@ -14,13 +14,13 @@
 namespace foretoken {
 namespace {
 
-struct RunPart {
+struct ReplayPart {
   std::string_view name;
   std::string_view key;
   Picoseconds RankTimes::*time;
 };
 
-constexpr RunPart run_parts[] = {
+constexpr ReplayPart run_parts[] = {
     {"compute", "compute_seconds", &RankTimes::compute},
     {"exposed communication", "exposed_communication_seconds", &RankTimes::exposed_communication},
     {"remote memory", "memory_seconds", &RankTimes::memory},
@@ -50,7 +50,7 @@ double bus_bandwidth(const CollectiveSummary& one) {
 
 Json times_json(const RankTimes& times) {
   Json result = Json::object();
-  for (const RunPart& part : run_parts) result.set(std::string(part.key), seconds(times.*part.time));
+  for (const ReplayPart& part : run_parts) result.set(std::string(part.key), seconds(times.*part.time));
   return result.set("communication_seconds", seconds(times.communication)).set("finish_seconds", seconds(times.finish));
 }
 
@@ -100,7 +100,7 @@ Json path_json(const ReplayWorkload& workload, const ReplayResult& result, const
 
 std::string times_table(const ReplayResult& result, const ReplaySummary& summary) {
   Table table({{"rank time", Table::Align::left}, {"mean"}, {"share"}, {"least"}, {"most"}, {"on rank"}});
-  for (const RunPart& part : run_parts) {
+  for (const ReplayPart& part : run_parts) {
     const auto [least, most] =
         std::minmax_element(result.ranks.begin(), result.ranks.end(),
                             [&](const RankTimes& a, const RankTimes& b) { return a.*part.time < b.*part.time; });

@@ -25,6 +25,13 @@ struct DeploymentSpec {
   std::vector<EngineSpec> other_engines = {};  // that serve the same model beside the first
   std::optional<PrefillPool> prefill = {};     // nothing = engines compute whole requests
   std::string router = {};                     // empty = the engine's own
+  // Parts of the run, for its replicas in the order of the engines. They cannot all be combined: run_parts.h.
+  std::optional<KvTierSettings> kv_tiers = {};  // memories below the KV caches
+  std::optional<FleetConfig> fleet = {};        // replicas come and go: one for each member
+  std::optional<Colocation> colocation = {};    // the engines share one device; requests name their model
+  std::vector<StageConfig> stages = {};         // that requests pass first
+  SampleSettings samples = {};                  // several outputs of each request
+  std::vector<RunObserver*> observers = {};     // told what happens in the run itself; not owned
   uint64_t seed = 0;
   LatencyGoals goals = {};
   std::vector<double> percentiles = {99};
@@ -42,12 +49,12 @@ struct ServingPrediction {
   std::vector<PriorityLatencies> priorities;  // of requests of each priority
 };
 
-// EngineDoesNotFit where an engine would not start; InputError names what is unknown or does not go together.
+// EngineDoesNotFit where an engine would not start; InputError names what is unknown or cannot be combined.
 ServingPrediction simulate_serving(const Library& library, const EngineSpec& engine, const LoadSpec& load,
                                    const DeploymentSpec& deployment = {});
 // The same with engines of this builder, which keeps step times from one call to the next: the deployment's tier is the
-// builder's business. `observers` see the run itself; not owned.
+// builder's business.
 ServingPrediction simulate_serving(EngineBuilder& builder, const EngineSpec& engine, const LoadSpec& load,
-                                   const DeploymentSpec& deployment, const std::vector<RunObserver*>& observers = {});
+                                   const DeploymentSpec& deployment);
 
 }  // namespace foretoken

@@ -143,11 +143,12 @@ class ValidatorsNeedsData : public Validators {
       void request_ended(const RequestRecord& record) override { by_id[static_cast<size_t>(record.id)] = record; }
     };
     const MeasuredRun run = read_measured_run(request.folder);
-    const RunSpecs specs = run_specs(run, request, library_);
+    RunSpecs specs = run_specs(run, request, library_);
     Times times;
     times.by_id.resize(run.requests.size());
+    specs.deployment.observers = {&times};
     EngineBuilder builder(serving_facts(library_));
-    simulate_serving(builder, specs.engine, specs.load, specs.deployment, {&times});
+    simulate_serving(builder, specs.engine, specs.load, specs.deployment);
     std::vector<std::pair<size_t, double>> requests;  // end-to-end milliseconds by id
     validate_run(request, library_, Tier::best, [&](const ScoredServing& scored) {
       if (scored.metric == "e2e_ms") requests.emplace_back(std::stoul(std::string(scored.id)), scored.predicted.value);

@@ -134,7 +134,7 @@ void ColocationFlags::check_use(const Options& options) const {
     options.refuse({}, {sharing_heading}, "no --colocate");
     return;
   }
-  options.refuse({"--replica", "--replicas", "--router", "--prefill-pool", "--decode-pool"}, {}, colocate_flag);
+  options.refuse({"--replica", "--replicas", "--router"}, {}, colocate_flag);
   const std::string shared = "--gpu-sharing " + sharing;
   if (sharing != "time_slicing") options.refuse({"--switch-time"}, {}, shared);
   if (sharing != "swap") options.refuse({"--swap-after", "--sleep-level", "--weights-disk-bandwidth"}, {}, shared);

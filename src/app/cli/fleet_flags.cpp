@@ -129,6 +129,21 @@ void FleetFlags::check_use(const Options& options) const {
   if (region_policy != "spill_over") options.refuse({"--spill-limit"}, {}, "--region-policy " + region_policy);
 }
 
+void FleetFlags::add_parts(RunParts& parts) const {
+  std::string flag;
+  const auto add = [&](bool is_given, RunPart part, const char* name) {
+    if (!is_given) return;
+    parts.add(part, name);
+    flag = name;
+  };
+  add(!region_settings.empty(), RunPart::regions, "--region");
+  add(admission().any(), RunPart::admission, admission_limit > 0 ? "--admission-limit" : "--admission-ttft");
+  add(!drain_at.empty(), RunPart::drains, "--drain-at");
+  add(failures.gpu_mtbf_hours > 0, RunPart::failures, "--gpu-mtbf");
+  if (scaling.kind != "none") flag = "--autoscaler";
+  if (!flag.empty()) parts.add(RunPart::fleet, flag);
+}
+
 FleetConfig FleetFlags::fleet(std::vector<ReplicaGroup>& groups, bool pools) const {
   check_groups(groups, pools);
   FleetConfig result{.members = {},
@@ -172,12 +187,6 @@ void FleetFlags::check_groups(const std::vector<ReplicaGroup>& groups, bool pool
     throw InputError({.source = groups.size() > 1 ? "--replica" : "--data-parallel-size",
                       .value = "with flags of a fleet",
                       .expected = "equal replicas of one engine each (--replicas)"});
-  }
-  const bool more = failures.gpu_mtbf_hours > 0 || !drain_at.empty() || admission().any() || !region_settings.empty();
-  if (pools && more) {
-    throw InputError({.source = "--prefill-pool",
-                      .value = "with failures, drains, admission or regions",
-                      .expected = "separate workers with --autoscaler alone"});
   }
   if (!region_settings.empty() && groups.front().count > 1) {
     throw InputError({.source = "--replicas", .value = "with --region", .expected = "replicas=N in each --region"});

@@ -39,8 +39,11 @@ struct FleetFlags {
   // InputError for flags whose feature was not asked for; `options` as given to declare, after parsing.
   void check_use(const Options& options) const;
 
+  // What they ask for, by the flags that do.
+  void add_parts(RunParts& parts) const;
+
   // The fleet of these replicas: `count` of a group becomes the places that there are. Of equal replicas, or of
-  // separate prefill and decode workers (`pools`), which may only be scaled; InputError says so.
+  // separate prefill and decode workers (`pools`).
   FleetConfig fleet(std::vector<ReplicaGroup>& groups, bool pools) const;
   // The same load from several regions, where they are given.
   LoadMaker from_regions(LoadMaker load) const;

@@ -8,6 +8,7 @@
 
 #include "base/estimate.h"
 #include "serving/requests/request.h"
+#include "serving/requests/run_parts.h"
 #include "serving/steps/sustained_grid.h"
 
 namespace foretoken {
@@ -32,6 +33,7 @@ class EnergyMeter : public RunObserver {
   explicit EnergyMeter(std::vector<StepWatts> watts_of_replica);
 
   void step_ran(const StepRecord& step) override;
+  void add_parts(RunParts& parts) const override { parts.add(RunPart::energy); }
 
   const JoulesByStep& joules() const { return joules_; }
   const std::vector<double>& joules_of_replica() const { return joules_of_replica_; }

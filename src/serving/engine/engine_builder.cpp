@@ -170,6 +170,7 @@ ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
   config.options.speculation = denoising(spec.diffusion);
   if (spec.model.is_encoder_only()) config.options = without_cache(config.options);
   config.receive_interval = spec.receive_interval;
+  config.ffn_apart = spec.ffn.has_value();
   check_adapters(spec, plan);
   ReplicaGroup group{.count = spec.replicas * ranks,
                      .data_parallel_ranks = ranks,

@@ -147,6 +147,8 @@ struct RequestStep {
   int64_t yields = 0;          // tokens that come out at the end of the step
 };
 
+class RunParts;
+
 // Told what happens, for each replica in order of simulated time. Keeps what it needs; the simulation keeps nothing of
 // the past.
 class RunObserver {
@@ -165,6 +167,8 @@ class RunObserver {
   virtual void request_interrupted(int64_t /*request*/) {}
   // A decode verified drafts; those accepted beyond its last token count too.
   virtual void drafts_verified(int64_t /*drafts*/, int64_t /*accepted*/) {}
+  // Adds what it measures, where that cannot be combined with every run (run_parts.h).
+  virtual void add_parts(RunParts& /*parts*/) const {}
 };
 
 // The same load each time it is called with the same seed.

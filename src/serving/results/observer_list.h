@@ -33,6 +33,9 @@ class ObserverList final : public RunObserver {
   void drafts_verified(int64_t drafts, int64_t accepted) override {
     for (RunObserver* one : all_) one->drafts_verified(drafts, accepted);
   }
+  void add_parts(RunParts& parts) const override {
+    for (const RunObserver* one : all_) one->add_parts(parts);
+  }
 
  private:
   std::vector<RunObserver*> all_;

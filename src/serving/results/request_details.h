@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "serving/requests/request.h"
+#include "serving/requests/run_parts.h"
 
 namespace foretoken {
 
@@ -29,6 +30,7 @@ class RequestDetails : public RunObserver {
   void request_stepped(const RequestStep& own, const StepRecord& step) override;
   void request_interrupted(int64_t request) override { open_.erase(request); }
   void request_ended(const RequestRecord& record) override;
+  void add_parts(RunParts& parts) const override { parts.add(RunPart::request_details); }
 
   std::vector<RequestDetail> by_id() const;
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "serving/requests/request.h"
+#include "serving/requests/run_parts.h"
 #include "serving/results/step_mix.h"
 
 namespace foretoken {
@@ -37,6 +38,7 @@ class RequestLife : public RunObserver {
   bool watches(int64_t request) const override { return request == request_; }
   void request_stepped(const RequestStep& own, const StepRecord& step) override;
   void request_ended(const RequestRecord& record) override;
+  void add_parts(RunParts& parts) const override { parts.add(RunPart::request_life); }
 
   int64_t request() const { return request_; }
   bool has_ended() const { return has_ended_; }  // else the run has no such request

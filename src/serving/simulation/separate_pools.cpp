@@ -70,6 +70,7 @@ class SeparatePools final : public Site, public Component, public EngineListener
 
   void accept(Request&& request, Picoseconds now) override {
     now_ = now;
+    if (request.pooled) refuse_pooled();
     Request prompt = request;
     prompt.output_tokens = std::min<int64_t>(1, request.output_tokens);
     const size_t chosen = prefill_->choose(prompt);
@@ -149,6 +150,13 @@ class SeparatePools final : public Site, public Component, public EngineListener
       for (const std::deque<int64_t>& queue : queues_) count += static_cast<int64_t>(queue.size());
     }
     return count;
+  }
+
+  static void refuse_pooled() {
+    RunParts parts;
+    parts.add(RunPart::separate_pools);
+    parts.add(RunPart::pooled_requests);
+    parts.check();
   }
 
   // Why a request cannot be served: by this prefill worker, or by any decode worker.

@@ -22,6 +22,9 @@ std::unique_ptr<Site> make_site(const SimulationConfig& config, RequestEnds& end
 }  // namespace
 
 SimulationTotals simulate(const SimulationConfig& config, RequestSource& source, RunObserver& observer) {
+  RunParts parts = parts_of(config);
+  observer.add_parts(parts);
+  parts.check();
   RequestEnds* ends = &source;
   RunObserver* told = &observer;
   std::optional<SampleGroups> samples;

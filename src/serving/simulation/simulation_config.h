@@ -11,6 +11,7 @@
 #include "serving/fleet/fleet.h"
 #include "serving/lora/adapter_cache.h"
 #include "serving/requests/request.h"
+#include "serving/requests/run_parts.h"
 #include "serving/scheduling/scheduler.h"
 #include "serving/simulation/disaggregation.h"
 #include "serving/stages/sample_groups.h"
@@ -29,6 +30,7 @@ struct ReplicaConfig {
   FrontCosts front = {};         // between clients and this engine; nothing: they call the engine itself
   int64_t receive_interval = 1;  // decode steps from one reading of new requests to the next (SGLang)
   AdapterLoading adapters = {};  // slots for LoRA adapters
+  bool ffn_apart = false;        // its feed-forward layers run on devices of their own
   bool keeps_cache = false;      // a prompt's blocks stay when it has its last token: until they have been moved
 };
 
@@ -50,6 +52,9 @@ struct SimulationConfig {
   // Equal decode steps are advanced at once. Without it each is decided alone: slower, the same answers.
   bool repeat_decodes = true;
 };
+
+// What the config asks for.
+RunParts parts_of(const SimulationConfig& config);
 
 struct SimulationTotals {
   int64_t completed = 0;

@@ -32,7 +32,9 @@ struct Replay {
 
 Replay replay(EngineBuilder& builder, const RunSpecs& specs) {
   Records records(specs.load.listed.size());
-  ServingPrediction answer = simulate_serving(builder, specs.engine, specs.load, specs.deployment, {&records});
+  DeploymentSpec observed = specs.deployment;
+  observed.observers.push_back(&records);
+  ServingPrediction answer = simulate_serving(builder, specs.engine, specs.load, observed);
   return {std::move(records.by_id), std::move(answer)};
 }
 

@@ -128,9 +128,8 @@ class ServeCommand : public Command {
     sampling_.check_use(*options_);
     retrieval_.check_use(*options_, load_.conversations());
     pictures_.check_use(*options_, load_.conversations());
-    if (pools_.given()) options_->refuse({"--task"}, {}, "--prefill-pool");
     const bool metered = energy_.wanted(*options_);
-    check_together(metered);
+    parts(metered).check();
     ReplicaFlags replica = replica_;
     replica.metered = metered;
     std::vector<ClockTrial> trials;
@@ -280,42 +279,25 @@ class ServeCommand : public Command {
     return answer;
   }
 
-  // What is simulated on its own, not beside each other.
-  void check_together(bool metered) const {
-    struct Feature {
-      const char* flag;
-      bool given;
+  // What the flags ask for, by the flags that do.
+  RunParts parts(bool metered) const {
+    RunParts parts;
+    const auto add = [&](bool is_given, RunPart part, const char* flag) {
+      if (is_given) parts.add(part, flag);
     };
-    const Feature alone[] = {{"--colocate", colocation_.given()}, {"replicas that come and go", fleet_.given()}};
-    const Feature others[] = {{"--kv-tier", tiers_.given()}, {"--energy", metered}};
-    for (const Feature& one : alone) {
-      for (const Feature& other : others) {
-        if (!one.given || !other.given) continue;
-        throw InputError(
-            {.source = other.flag, .value = fmt::format("with {}", one.flag), .expected = "one or the other"});
-      }
-    }
-    const bool several = sampling_.settings().count > 1;  // whose samples such results would mix up
-    const Feature by_sample[] = {{"--kv-tier", tiers_.given()},
-                                 {"--save-detailed", results_.save_detailed},
-                                 {"--details-in-json", results_.details_in_json},
-                                 {"--explain-request", explained_ >= 0}};
-    for (const Feature& one : by_sample) {
-      if (!several || !one.given) continue;
-      throw InputError({.source = one.flag, .value = "with several outputs of a request", .expected = "one output"});
-    }
-    if (replica_.ffn.given() && (replica_.lora.enabled || colocation_.given())) {
-      throw InputError({.source = "--ffn-pool",
-                        .value = replica_.lora.enabled ? "with --enable-lora" : "with --colocate",
-                        .expected = "one or the other"});
-    }
-    if (replica_.lora.enabled && tiers_.given()) {
-      throw InputError({.source = "--kv-tier", .value = "with --enable-lora", .expected = "one or the other"});
-    }
-    if (alone[0].given && alone[1].given) {
-      throw InputError(
-          {.source = alone[0].flag, .value = fmt::format("with {}", alone[1].flag), .expected = "one or the other"});
-    }
+    add(colocation_.given(), RunPart::colocation, "--colocate");
+    add(pools_.given(), RunPart::separate_pools, "--prefill-pool");
+    add(tiers_.given(), RunPart::kv_tiers, tiers_.tiers.empty() ? "--kv-offloading-size" : "--kv-tier");
+    add(replica_.lora.enabled, RunPart::adapters, "--enable-lora");
+    add(replica_.ffn.given(), RunPart::ffn_pool, "--ffn-pool");
+    add(sampling_.settings().count > 1, RunPart::samples, sampling_.outputs > 1 ? "--n" : "--beam-width");
+    add(sampling_.pools(), RunPart::pooled_requests, "--task");
+    add(metered, RunPart::energy, "--energy");
+    add(results_.details_in_json, RunPart::request_details, "--details-in-json");
+    add(results_.save_detailed, RunPart::request_details, "--save-detailed");
+    add(explained_ >= 0, RunPart::request_life, "--explain-request");
+    fleet_.add_parts(parts);
+    return parts;
   }
 
   // The run itself, watched by nobody yet. It uses groups and stages.
@@ -373,7 +355,7 @@ class ServeCommand : public Command {
     const bool is_known = std::all_of(groups.begin(), groups.end(), [&](const ReplicaGroup& group) {
       return library.power_model(group.models.kernels.device()).has_value();
     });
-    if (!is_known || fleet_.given() || colocation_.given() || replica_.ffn.given()) {
+    if (!is_known || !parts(false).accepts(RunPart::energy)) {
       page.energy_remark = is_known ? "Energy is not metered in a run of this kind."
                                     : "The power of these devices is not known, so neither is their energy.";
       page.rent = rent_of(page, library);
@@ -483,11 +465,6 @@ class ServeCommand : public Command {
       groups.push_back(replica.with("--replica", settings).build(library, load_.offline()));
     }
     if (pools_.given()) {
-      if (replica_.lora.enabled) {
-        throw InputError({.source = "--enable-lora",
-                          .value = "with --prefill-pool",
-                          .expected = "engines that compute whole requests: pools with adapters are not simulated"});
-      }
       if (!groups.empty()) {
         throw InputError({.source = "--replica", .value = "with --prefill-pool", .expected = "one or the other"});
       }
