@@ -71,7 +71,7 @@ class TrainingFitOfMadeUpRuns : public testing::Test {
       EXPECT_TRUE(found) << why;
       if (!found) continue;
       found->row.iter_time_s =
-          IterationModel(found->job, truth, found->machine->machine()).estimate(found->plan).seconds.value;
+          IterationModel(found->spec.job, truth, found->machine->machine()).estimate(found->spec.plan).seconds.value;
       cases.push_back(*std::move(found));
     }
     return cases;

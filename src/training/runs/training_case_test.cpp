@@ -81,7 +81,7 @@ TEST(TrainingCase, formats_and_tasks_of_a_run_are_those_of_the_job) {
     std::string why;
     const std::optional<TrainingCase> found = library.find(row, "", why);
     EXPECT_TRUE(found) << why;
-    return found ? found->job : TrainingJob{};
+    return found ? found->spec.job : TrainingJob{};
   };
   EXPECT_EQ(job_of("bf16-amp", "pretrain").recipe.name, "bf16");
   EXPECT_EQ(job_of("fp8", "pretrain").recipe.name, "fp8-delayed");
