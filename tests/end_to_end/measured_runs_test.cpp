@@ -92,20 +92,39 @@ TEST_F(MeasuredRuns, have_the_cache_format_and_memory_share_that_they_give) {
   EXPECT_LT(blocks(R"(, "gpu_memory_utilization": 0.5)"), 0.6 * usual);
 }
 
+TEST_F(MeasuredRuns, draft_and_launch_as_the_run_says) {
+  const auto of = [&](const std::string& kwargs, const std::string& more = "") {
+    return tpot_ms(run_folder("Llama-3.1-8B", kwargs, more));
+  };
+  const std::string drafts =
+      R"(, "speculative_config": {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4)";
+  const double alone = of("");
+  const double drafted = of(drafts + R"(, "synthetic_acceptance_length": 2.5})");
+  EXPECT_LT(drafted, 0.6 * alone);
+  EXPECT_EQ(of(drafts + "}", R"(, "acceptance_length": 2.5)"), drafted);
+  EXPECT_GT(of("", R"(, "vllm_version": "0.10.2")"), alone) << "older than asynchronous scheduling";
+  EXPECT_EQ(of("", R"(, "vllm_version": "0.19.0")"), alone);
+}
+
 TEST_F(MeasuredRuns, refuse_by_name_what_they_cannot_simulate) {
   const auto refused = [&](const std::string& model, const std::string& kwargs, const std::string& field) {
     expect_refused(run_foretoken(run_folder(model, kwargs)), field);
   };
-  refused("Llama-3.1-8B", R"(, "speculative_config": {"method": "ngram"})", "speculative_config");
+  refused("Llama-3.1-8B", R"(, "speculative_config": {"method": "ngram", "num_speculative_tokens": 3})",
+          "speculative_config");
   refused("Llama-3.1-8B", R"(, "decode_context_parallel_size": 2)", "decode_context_parallel_size");
   refused("Llama-3.1-8B", R"(, "kv_cache_dtype": "int3")", "kv_cache_dtype");
   refused("Llama-3.1-8B", R"(, "all2all_backend": "pigeon")", "all2all_backend");
   refused("Llama-3.1-8B", R"(, "quantization": "pebbles")", "quantization");
   refused("Llama-3.1-8B", R"(, "enable_expert_parallel": true, "tensor_parallel_size": 2)", "enable_expert_parallel");
   refused("Qwen3-30B-A3B", R"(, "data_parallel_size": 2)", "enable_expert_parallel");
+  refused("Llama-3.1-8B", R"(, "new_switch": true)", "new_switch");
+  refused("Llama-3.1-8B", R"(, "enable_prefix_cachin": true)", "did you mean enable_prefix_caching?");
+  refused("Llama-3.1-8B", R"(, "enable_lora": true)", "enable_lora");
   EXPECT_THAT(
-      notes(run_folder("Llama-3.1-8B", R"(, "new_switch": true, "seed": 42, "lora_slots": 0)") + tables("tables/tp1")),
-      AllOf(HasSubstr("engine_kwargs.new_switch was not used"), Not(HasSubstr("seed")), Not(HasSubstr("lora"))));
+      notes(run_folder("Llama-3.1-8B", R"(, "attention_backend": "FLASH_ATTN", "seed": 42, "lora_slots": 0)") +
+            tables("tables/tp1")),
+      AllOf(HasSubstr("engine_kwargs.attention_backend was not used"), Not(HasSubstr("seed")), Not(HasSubstr("lora"))));
 }
 
 // 32 layers with two all-reduces and one after the embedding, two hops each; one hop for the logits.

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "serving/load/trace.h"
+#include "validate/serving/vllm_release.h"
 
 namespace foretoken {
 namespace {
@@ -60,6 +61,131 @@ bool is_off(const JsonView& value) {
   return false;
 }
 
+constexpr std::string_view read_arguments[] = {"model",
+                                               "tensor_parallel_size",
+                                               "pipeline_parallel_size",
+                                               "data_parallel_size",
+                                               "expert_parallel_size",
+                                               "enable_expert_parallel",
+                                               "all2all_backend",
+                                               "max_num_seqs",
+                                               "max_num_batched_tokens",
+                                               "max_model_len",
+                                               "dtype",
+                                               "kv_cache_dtype",
+                                               "quantization",
+                                               "gpu_memory_utilization",
+                                               "block_size",
+                                               "num_gpu_blocks_override",
+                                               "kv_cache_memory_bytes",
+                                               "enforce_eager",
+                                               "enable_prefix_caching",
+                                               "enable_chunked_prefill",
+                                               "async_scheduling",
+                                               "long_prefill_token_threshold",
+                                               "scheduler_reserve_full_isl",
+                                               "scheduling_policy",
+                                               "speculative_config",
+                                               "interconnect_given"};
+
+// Choose kernels or which steps are captured: simulated are those that vLLM takes by itself.
+constexpr std::string_view kernel_arguments[] = {"attention_backend",
+                                                 "attention_config",
+                                                 "moe_backend",
+                                                 "kernel_config",
+                                                 "compilation_config",
+                                                 "cudagraph_capture_sizes",
+                                                 "cuda_graph_sizes",
+                                                 "max_cudagraph_capture_size",
+                                                 "max_seq_len_to_capture",
+                                                 "optimization_level",
+                                                 "disable_custom_all_reduce",
+                                                 "disable_cascade_attn",
+                                                 "stream_interval",
+                                                 "disable_nccl_for_dp_synchronization",
+                                                 "performance_mode"};
+
+// Of no consequence for the time of a step and the order of requests: loading, names, logs, texts, processes.
+constexpr std::string_view harmless_arguments[] = {"seed",
+                                                   "tokenizer",
+                                                   "tokenizer_mode",
+                                                   "tokenizer_revision",
+                                                   "skip_tokenizer_init",
+                                                   "trust_remote_code",
+                                                   "load_format",
+                                                   "config_format",
+                                                   "hf_config_path",
+                                                   "hf_token",
+                                                   "download_dir",
+                                                   "safetensors_load_strategy",
+                                                   "use_tqdm_on_load",
+                                                   "pt_load_map_location",
+                                                   "model_loader_extra_config",
+                                                   "ignore_patterns",
+                                                   "revision",
+                                                   "code_revision",
+                                                   "model_weights",
+                                                   "model_impl",
+                                                   "runner",
+                                                   "convert",
+                                                   "task",
+                                                   "served_model_name",
+                                                   "host",
+                                                   "port",
+                                                   "uvicorn_log_level",
+                                                   "api_server_count",
+                                                   "chat_template",
+                                                   "disable_log_stats",
+                                                   "disable_log_requests",
+                                                   "enable_log_requests",
+                                                   "aggregate_engine_logging",
+                                                   "show_hidden_metrics_for_version",
+                                                   "otlp_traces_endpoint",
+                                                   "collect_detailed_traces",
+                                                   "kv_cache_metrics",
+                                                   "cudagraph_metrics",
+                                                   "enable_mfu_metrics",
+                                                   "enable_logging_iteration_details",
+                                                   "profiler_config",
+                                                   "generation_config",
+                                                   "override_generation_config",
+                                                   "max_logprobs",
+                                                   "logprobs_mode",
+                                                   "reasoning_parser",
+                                                   "structured_outputs_config",
+                                                   "guided_decoding_backend",
+                                                   "limit_mm_per_prompt",
+                                                   "mm_processor_kwargs",
+                                                   "mm_processor_cache_gb",
+                                                   "skip_mm_profiling",
+                                                   "language_model_only",
+                                                   "allowed_local_media_path",
+                                                   "enable_sleep_mode",
+                                                   "swap_space",
+                                                   "device",
+                                                   "worker_cls",
+                                                   "worker_extension_cls",
+                                                   "distributed_executor_backend",
+                                                   "max_parallel_loading_workers",
+                                                   "ray_workers_use_nsight",
+                                                   "master_addr",
+                                                   "master_port",
+                                                   "nnodes",
+                                                   "node_rank",
+                                                   "data_parallel_rank",
+                                                   "data_parallel_size_local",
+                                                   "data_parallel_address",
+                                                   "data_parallel_rpc_port",
+                                                   "data_parallel_backend",
+                                                   "prefix_caching_hash_algo",
+                                                   "max_num_partial_prefills",
+                                                   "max_long_partial_prefills",
+                                                   "disable_hybrid_kv_cache_manager",
+                                                   "disable_chunked_mm_input",
+                                                   "calculate_kv_scales",
+                                                   "kv_events_config",
+                                                   "additional_config"};
+
 // engine_kwargs first, then what the engine itself made of them.
 class Settings {
  public:
@@ -83,6 +209,10 @@ class Settings {
     const auto found = find(name);
     return found ? found->integer(sizes) : otherwise;
   }
+  int64_t size_or_none(std::string_view name) const {
+    const auto found = find(name);
+    return found ? found->integer({.least = 0, .most = sizes.most}) : 0;
+  }
   bool is_on(std::string_view name, bool otherwise) const {
     const auto found = find(name);
     return found ? found->boolean() : otherwise;
@@ -92,69 +222,22 @@ class Settings {
     return found ? lower_case(found->string()) : std::string();
   }
 
-  // Of engine_kwargs: fields that are not simulated are refused, those that are not known are noted.
+  // Of engine_kwargs: what is not read and would change the run is refused, and so is what nobody knows.
   void check_rest(std::vector<std::string>& notes) const {
-    // Read here, or of no consequence for the time of a step and the order of requests.
-    static constexpr std::string_view known[] = {"model",
-                                                 "tensor_parallel_size",
-                                                 "pipeline_parallel_size",
-                                                 "data_parallel_size",
-                                                 "expert_parallel_size",
-                                                 "enable_expert_parallel",
-                                                 "all2all_backend",
-                                                 "max_num_seqs",
-                                                 "max_num_batched_tokens",
-                                                 "max_model_len",
-                                                 "dtype",
-                                                 "kv_cache_dtype",
-                                                 "quantization",
-                                                 "gpu_memory_utilization",
-                                                 "block_size",
-                                                 "num_gpu_blocks_override",
-                                                 "kv_cache_memory_bytes",
-                                                 "enforce_eager",
-                                                 "enable_prefix_caching",
-                                                 "enable_chunked_prefill",
-                                                 "scheduling_policy",
-                                                 "interconnect_given",
-                                                 "seed",
-                                                 "tokenizer",
-                                                 "tokenizer_mode",
-                                                 "skip_tokenizer_init",
-                                                 "trust_remote_code",
-                                                 "load_format",
-                                                 "download_dir",
-                                                 "revision",
-                                                 "served_model_name",
-                                                 "disable_log_stats",
-                                                 "disable_log_requests",
-                                                 "enable_log_requests",
-                                                 "generation_config",
-                                                 "data_parallel_size_local",
-                                                 "data_parallel_backend",
-                                                 "distributed_executor_backend",
-                                                 "max_logprobs"};
-    // Sizes of one are as good as none.
-    static constexpr std::string_view refused[] = {"speculative_config",
-                                                   "decode_context_parallel_size",
-                                                   "prefill_context_parallel_size",
-                                                   "enable_lora",
-                                                   "cpu_offload_gb",
-                                                   "kv_transfer_config",
-                                                   "kv_offloading_size",
-                                                   "enable_dbo",
-                                                   "enable_eplb",
-                                                   "hf_overrides"};
     const auto is_in = [](const auto& list, std::string_view name) {
       return std::find(std::begin(list), std::end(list), name) != std::end(list);
     };
     for (const auto& [name, value] : parts_.front().members()) {
-      if (is_in(known, name) || is_off(value)) continue;
-      if (is_in(refused, name)) {
-        if (value.is_number() && value.number() == 1) continue;
-        value.fail("a run without this field: replays of measured runs do not simulate it");
+      if (is_in(read_arguments, name) || is_in(harmless_arguments, name) || is_off(value)) continue;
+      if (is_in(kernel_arguments, name)) {
+        notes.push_back(
+            fmt::format("meta.json: engine_kwargs.{} was not used: kernels are those that are usual", name));
+        continue;
       }
-      notes.push_back(fmt::format("meta.json: engine_kwargs.{} was not used", name));
+      if (value.is_number() && value.number() == 1 && name.ends_with("_size")) continue;  // as good as none
+      std::vector<std::string> known(std::begin(read_arguments), std::end(read_arguments));
+      value.fail("a run without this engine argument: replays of measured runs do not simulate it",
+                 nearest_name(name, known).value_or(""));
     }
   }
 
@@ -275,13 +358,35 @@ void read_link(const JsonView& meta, MeasuredRun& run) {
               .bandwidth = BytesPerSecond(*link.bytes_per_second)};
 }
 
+// How many drafts were accepted stands in the config, or as the mean tokens of a verification beside engine_kwargs.
+void read_speculation(const JsonView& meta, const Settings& settings, MeasuredRun& run) {
+  const auto config = settings.find("speculative_config");
+  if (!config || is_off(*config)) return;
+  const std::string text = config->is(Json::Kind::string) ? config->string() : config->value().dump(0);
+  SpeculativeConfig speculation = parse_speculative_config(text, "meta.json: engine_kwargs.speculative_config");
+  if (const auto length = meta.find("acceptance_length"); length && !speculation.acceptance) {
+    const double tokens = length->number({1, static_cast<double>(speculation.num_speculative_tokens + 1)});
+    speculation.acceptance = Acceptance::of_mean_length(tokens, speculation.num_speculative_tokens);
+  }
+  if (!speculation.acceptance) {
+    config->fail(
+        "how many drafts were accepted: synthetic_acceptance_length in it, or acceptance_length (mean tokens "
+        "of a verification) beside engine_kwargs");
+  }
+  run.speculation = std::move(speculation);
+}
+
 void read_settings(const fs::path& folder, MeasuredRun& run) {
   const fs::path file = folder / "meta.json";
   const Json document = read_json_file(file);
   const JsonView meta(document, file.string());
   const Settings settings(meta);
   run.model = meta.at("model").string();
-  run.flags.engine = "vllm-0.19";
+  const auto version = meta.find("vllm_version");
+  const VllmRelease release = vllm_release(version ? version->string() : "0.19");
+  run.flags.engine = release.engine;
+  run.scheduler = release.scheduler;
+  run.stack = release.stack;
   run.flags.max_num_seqs = settings.size("max_num_seqs", 0);
   run.flags.max_num_batched_tokens = settings.size("max_num_batched_tokens", 0);
   if (const auto longest = meta.at("engine_kwargs").find("max_model_len")) {
@@ -292,13 +397,17 @@ void read_settings(const fs::path& folder, MeasuredRun& run) {
   run.flags.num_gpu_blocks_override = settings.size("num_gpu_blocks_override", 0);
   run.flags.kv_cache_memory_bytes = settings.size("kv_cache_memory_bytes", 0);
   run.flags.enforce_eager = settings.is_on("enforce_eager", false);
-  run.enable_prefix_caching = settings.is_on("enable_prefix_caching", true);
-  run.enable_chunked_prefill = settings.is_on("enable_chunked_prefill", true);
+  run.scheduling = {.enable_chunked_prefill = settings.is_on("enable_chunked_prefill", true),
+                    .enable_prefix_caching = settings.is_on("enable_prefix_caching", true),
+                    .async_scheduling = settings.is_on("async_scheduling", release.async_scheduling),
+                    .scheduler_reserve_full_isl = settings.is_on("scheduler_reserve_full_isl", true),
+                    .long_prefill_token_threshold = settings.size_or_none("long_prefill_token_threshold")};
   if (const std::string policy = settings.text("scheduling_policy"); !policy.empty() && policy != "fcfs") {
     settings.find("scheduling_policy")->fail("fcfs: requests of a run have no priorities");
   }
   run.plan = read_plan(settings);
   read_formats(settings, run);
+  read_speculation(meta, settings, run);
   read_link(meta, run);
   settings.check_rest(run.notes);
   // vLLM's client adds up the blocks of all data-parallel ranks (v1/engine/utils.py, wait_for_engine_startup).

@@ -10,6 +10,7 @@
 #include "compose/serving_memory.h"
 #include "model/step.h"
 #include "network/ring_link.h"
+#include "serving/engine/engine_spec.h"
 #include "serving/requests/request.h"
 
 namespace foretoken {
@@ -24,29 +25,33 @@ struct MeasuredRequest {
 
 struct MeasuredRun {
   std::string model, device;      // as meta.json names them
+  std::string stack, scheduler;   // of the release of vLLM
   EngineFlags flags;              // but for the format of the KV cache
   std::optional<DType> kv_dtype;  // nothing = the model's own
   std::string quantization;       // as vLLM names it; empty = what the model's config says
-  bool enable_prefix_caching = true, enable_chunked_prefill = true;
+  SchedulingChoices scheduling;
+  std::optional<SpeculativeConfig> speculation;
   ParallelPlan plan;                   // of the whole deployment: data-parallel ranks included
   std::optional<RingLink> link;        // between the GPUs, where the run gives it
   int64_t num_gpu_blocks = 0;          // of one rank; 0 = not recorded
-  std::vector<std::string> notes;      // what was assumed or not used of meta.json
+  std::vector<std::string> notes;      // what was assumed, or says nothing that is simulated
   std::vector<Request> requests;       // in order of arrival
   std::vector<MeasuredRequest> times;  // by id
 
   double end_s() const;  // of the last token
 };
 
-// A folder with meta.json (model, engine_kwargs, and kv_cache, hardware or gpu where known) and requests.csv
-// (request_id, input_tokens, output_tokens, arrival_client_s, queued_s, first_token_s, last_token_s); prefix blocks
-// come from a workload*.csv beside the folder. engine_kwargs are vLLM's: the sizes of tensor, pipeline, data and expert
-// parallelism, how tokens travel to experts, the format of the KV cache, quantization, the memory share, limits of
-// tokens and sequences, blocks, prefix caching, chunked prefill and eager steps are read; others that would change the
-// run are refused by name, and those that are not known are noted. interconnect_given is an object with a bandwidth
-// (bandwidth_gb_s; or link_bw in GiB/s) and a latency of one hop (latency_us, _ns, _ms, _s; or link_latency in ns, as
-// LLMServingSim's cluster files have them), or a text with both ("15 GB/s, 10 us"); noted where it says neither.
-// InputError for what is missing or cannot be read.
+// A folder with meta.json (model, engine_kwargs, and vllm_version, kv_cache, hardware or gpu where known) and
+// requests.csv (request_id, input_tokens, output_tokens, arrival_client_s, queued_s, first_token_s, last_token_s);
+// prefix blocks come from a workload*.csv beside the folder. engine_kwargs are vLLM's engine arguments. Read are the
+// sizes of tensor, pipeline, data and expert parallelism, how tokens travel to experts, the format of the KV cache,
+// quantization, the memory share, limits of tokens and sequences, blocks, prefix caching, chunked prefill, asynchronous
+// scheduling, speculation (with synthetic_acceptance_* or acceptance_*, or acceptance_length beside engine_kwargs) and
+// eager steps. Arguments that choose kernels are noted, those that change nothing here are passed over, and all others,
+// known or not, are refused by name. vllm_version (default 0.19) says what is usual. interconnect_given is an object
+// with a bandwidth (bandwidth_gb_s; or link_bw in GiB/s) and a latency of one hop (latency_us, _ns, _ms, _s; or
+// link_latency in ns, as LLMServingSim's cluster files have them), or a text with both ("15 GB/s, 10 us"); noted where
+// it says neither. InputError for what is missing or cannot be read.
 MeasuredRun read_measured_run(const std::filesystem::path& folder);
 
 }  // namespace foretoken

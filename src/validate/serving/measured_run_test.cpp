@@ -48,6 +48,28 @@ TEST_F(MeasuredRunFolder, is_read_in_order_of_arrival_with_times_by_id) {
   EXPECT_DOUBLE_EQ(run.end_s(), 3);
 }
 
+TEST_F(MeasuredRunFolder, schedules_as_its_release_does_or_as_its_arguments_say) {
+  write_file(folder_ / "requests.csv", std::string(header) + "0,40,3,2.0,2.1,2.5,3.0\n");
+  const auto read = [&](const std::string& arguments, const std::string& more) {
+    write_file(folder_ / "meta.json",
+               R"({"model": "M", "gpu": "G", "engine_kwargs": {)" + arguments + "}" + more + "}");
+    return read_measured_run(folder_);
+  };
+  EXPECT_TRUE(read("", "").scheduling.async_scheduling) << "0.19 where nothing is said";
+  EXPECT_EQ(read("", "").flags.engine, "vllm-0.19");
+  const MeasuredRun old = read(R"("async_scheduling": null)", R"(, "vllm_version": "0.11.0")");
+  EXPECT_FALSE(old.scheduling.async_scheduling);
+  EXPECT_EQ(old.stack, "vllm-0.11");
+  EXPECT_TRUE(read(R"("async_scheduling": true)", R"(, "vllm_version": "0.11.0")").scheduling.async_scheduling);
+  EXPECT_EQ(read("", R"(, "vllm_version": "0.21.1")").flags.engine, "vllm");
+  EXPECT_EQ(read(R"("long_prefill_token_threshold": 512)", "").scheduling.long_prefill_token_threshold, 512);
+  const std::string drafts = R"("speculative_config": {"method": "ngram", "num_speculative_tokens": 3})";
+  EXPECT_EQ(read(drafts, R"(, "acceptance_length": 2)").speculation->num_speculative_tokens, 3);
+  EXPECT_THROW(read(drafts, ""), InputError) << "how many were accepted is not said";
+  EXPECT_THROW(read(drafts, R"(, "acceptance_length": 5)"), InputError);
+  EXPECT_THROW(read(R"("tensor_paralel_size": 2)", ""), InputError);
+}
+
 TEST_F(MeasuredRunFolder, has_prefix_blocks_of_the_workloads_size) {
   write_file(folder_ / "requests.csv", std::string(header) + "0,1500,3,2.0,2.1,2.5,3.0\n");
   for (const auto& [column, tokens] : {std::pair("prefix_block_ids_16", 16), {"block_ids_512", 512}}) {

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "hardware/generation.h"
 #include "validate/serving/public_facts.h"
+#include "validate/serving/vllm_release.h"
 
 namespace foretoken {
 namespace {
@@ -88,29 +89,6 @@ std::optional<CasePool> pool_after(std::string_view layout, std::string_view lab
 // How wide weights are, or how they are stored; which of the formats of that width is the publisher's choice.
 bool is_weight_dtype(std::string_view dtype) {
   return dtype == "fp8" || dtype == "fp4" || scheme_from_name(dtype).has_value();
-}
-
-// Of vLLM. What is not a number of a release ("nightly") is newer than all.
-struct Version {
-  int64_t major = std::numeric_limits<int64_t>::max(), minor = 0;
-  auto operator<=>(const Version&) const = default;
-};
-
-Version version_from(std::string_view text) {
-  const size_t dot = text.find('.');
-  if (dot == std::string_view::npos) return {};
-  const size_t end = std::min(text.find_first_not_of("0123456789", dot + 1), text.size());
-  const auto major = parse_integer(text.substr(0, dot)), minor = parse_integer(text.substr(dot + 1, end - dot - 1));
-  return major && minor ? Version{*major, *minor} : Version{};
-}
-
-constexpr Version first_v1{0, 8};      // whose V1 engine is the default
-constexpr Version first_async{0, 14};  // that schedules ahead by default
-
-std::string_view vllm_stack(Version version, std::string_view flags) {
-  if (has(flags, "full-decode-only") && has(flags, "allreduce+quant fusion")) return "vllm-0.10-fused";
-  if (version < Version{0, 11}) return "vllm-0.10";
-  return version < first_async ? "vllm-0.11" : "vllm";
 }
 
 struct Statistic {
@@ -257,16 +235,16 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
   result.kv_dtype = text("kv_dtype");
   if (result.kv_dtype.empty() && has(flags, "kv fp8")) result.kv_dtype = "fp8";
   const bool quantized = result.weight_dtype != "bf16" && result.weight_dtype != "fp16";
-  const Version version = version_from(result.engine.starts_with("vLLM ") ? std::string_view(result.engine).substr(5)
-                                                                          : text("engine_version"));
   // NVIDIA's lab did not record how many tokens a step may hold; assumed is what its runs agree with: vLLM's default
   // where no server of its own asks (as inside Dynamo), and of 1k, 2k, 4k and 8k the one that TensorRT-LLM's decodes
   // fit.
   const bool from_lab = flags.empty() && has(text("source"), "NVIDIA-lab");
   EngineFlags& engine = result.flags;
   if (result.engine == "vllm" || result.engine.starts_with("vLLM ")) {
+    const VllmRelease release = vllm_release(
+        result.engine.starts_with("vLLM ") ? std::string_view(result.engine).substr(5) : text("engine_version"));
     engine.engine = "vllm-0.19";
-    result.scheduler = version < first_v1 ? "vllm_v0" : "vllm";
+    result.scheduler = release.scheduler;
     engine.memory_fraction = numbers.number("gpu-mem-util ", share);
     engine.max_num_batched_tokens = numbers.count("max-num-batched-tokens ", some_tokens);
     if (from_lab) engine.max_num_batched_tokens = 2048;
@@ -274,8 +252,9 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
                                                                    : numbers.count("max-num-seqs ", some_tokens);
     engine.block_size = numbers.count("block size ", some_tokens);
     result.prefix_caching = !has(flags, "prefix caching off");
-    result.stack = vllm_stack(version, flags);
-    result.async_scheduling = version >= first_async || has(flags, "async-scheduling on");
+    const bool fused = has(flags, "full-decode-only") && has(flags, "allreduce+quant fusion");
+    result.stack = fused ? "vllm-0.10-fused" : release.stack;
+    result.async_scheduling = release.async_scheduling || has(flags, "async-scheduling on");
   } else if (result.engine.starts_with("trtllm")) {
     engine.engine = result.stack = "trtllm";
     result.scheduler = has(flags, "max-utilization") || has(flags, "max_util") ? "trtllm_max_utilization" : "trtllm";

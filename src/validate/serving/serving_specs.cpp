@@ -14,6 +14,7 @@
 #include "model/checkpoint_name.h"
 #include "serving/engine/engine_setup.h"
 #include "serving/load/trace.h"
+#include "validate/serving/arrival_window.h"
 
 namespace foretoken {
 namespace {
@@ -188,10 +189,30 @@ ServingSpecs ServingSpecMaker::specs(const ServingCase& point) const {
     result.stands_for = engine.replicas;
     engine.replicas = 1;
     load.arrivals.rate /= static_cast<double>(result.stands_for);
+    result.shortened = std::isfinite(load.arrivals.rate);
     load.num_prompts =
         std::clamp<int64_t>(load.num_prompts / result.stands_for, 1, enough_requests(load.arrivals.rate));
   }
   result.deployment.router = usual_router(point.flags.engine, point.pool.replicas);
+  return result;
+}
+
+ServingRun simulate_point(EngineBuilder& builder, const ServingSpecs& specs) {
+  if (!specs.shortened) return simulate_serving(builder, specs.engine, specs.load, specs.deployment).run;
+  std::vector<ServingRun> runs;
+  for (const StepBound bound : {StepBound::value, StepBound::low, StepBound::high}) {
+    DeploymentSpec deployment = specs.deployment;
+    deployment.bound = bound;
+    deployment.step_bounds = false;
+    ArrivalWindow window;
+    ServingRun& run = runs.emplace_back(simulate_serving(builder, specs.engine, specs.load, deployment, {&window}).run);
+    if (const auto rates = window.rates()) {
+      run.metrics.request_throughput = rates->requests;
+      run.metrics.output_throughput = rates->output_tokens;
+    }
+  }
+  ServingRun result = std::move(runs.front());
+  result.at_bounds = {runs[1].metrics, runs[2].metrics};
   return result;
 }
 

@@ -24,6 +24,7 @@ struct ServingSpecs {
   LoadSpec load;
   DeploymentSpec deployment;
   int64_t stands_for = 1;  // equal replicas of which one is asked about, with its part of the load
+  bool shortened = false;  // fewer requests of an open load than were sent
 };
 
 // Makes such questions; models and devices that several rows name are opened once.
@@ -62,6 +63,9 @@ class ServingSpecMaker {
   std::map<std::string, OpenedModel> opened_;  // by key_of()
   std::map<std::string, bool> experts_;        // by model
 };
+
+// The run that the specs ask for. Where it is shortened, throughput is that of the arrivals' time (arrival_window.h).
+ServingRun simulate_point(EngineBuilder& builder, const ServingSpecs& specs);
 
 // Each measured value of the row, as the run has it.
 std::vector<Headline> predicted_values(const ServingCase& point, const ServingSpecs& specs, const ServingRun& run);

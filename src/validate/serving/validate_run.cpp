@@ -119,8 +119,10 @@ RunSpecs run_specs(const MeasuredRun& run, const RunValidationRequest& request, 
                             .device = device,
                             .plan = run.plan,
                             .flags = run.flags,
-                            .scheduling = {.enable_chunked_prefill = run.enable_chunked_prefill,
-                                           .enable_prefix_caching = run.enable_prefix_caching},
+                            .stack = run.stack,
+                            .scheduler = run.scheduler,
+                            .scheduling = run.scheduling,
+                            .speculation = run.speculation,
                             .steps = {.op_tables = request.op_tables, .link = run.link},
                             .boards = BoardState::held_busy,
                             .power = library.power_model(device),
@@ -128,6 +130,9 @@ RunSpecs run_specs(const MeasuredRun& run, const RunValidationRequest& request, 
                  .load = {.listed = run.requests},
                  .deployment = {.percentiles = {}, .step_bounds = false}};
   specs.engine.flags.kv_dtype = kv_cache_dtype(asked, model);
+  if (run.speculation && !run.speculation->model.empty() && run.speculation->method->network != nullptr) {
+    specs.engine.draft_model = library.models().model(run.speculation->model);
+  }
   if (run.num_gpu_blocks > 0 && !request.own_blocks) {
     specs.engine.flags.num_gpu_blocks_override = run.num_gpu_blocks;
   }

@@ -87,8 +87,7 @@ class ServingValidator {
       const auto begin = std::chrono::steady_clock::now();
       try {
         const ServingSpecs specs = maker_.specs(points_[row]);
-        const ServingPrediction answer = simulate_serving(builder, specs.engine, specs.load, specs.deployment);
-        answers[row].values = predicted_values(points_[row], specs, answer.run);
+        answers[row].values = predicted_values(points_[row], specs, simulate_point(builder, specs));
       } catch (const InputError& error) {
         answers[row].why = error.what();
       }

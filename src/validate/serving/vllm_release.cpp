@@ -1,0 +1,42 @@
+#include "validate/serving/vllm_release.h"
+
+#include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <limits>
+
+#include "base/text.h"
+
+namespace foretoken {
+namespace {
+
+struct Version {
+  int64_t major = std::numeric_limits<int64_t>::max(), minor = 0;
+  auto operator<=>(const Version&) const = default;
+};
+
+Version version_from(std::string_view text) {
+  const size_t dot = text.find('.');
+  if (dot == std::string_view::npos) return {};
+  const size_t end = std::min(text.find_first_not_of("0123456789", dot + 1), text.size());
+  const auto major = parse_integer(text.substr(0, dot)), minor = parse_integer(text.substr(dot + 1, end - dot - 1));
+  return major && minor ? Version{*major, *minor} : Version{};
+}
+
+constexpr Version first_v1{0, 8};                 // whose V1 engine is the default
+constexpr Version first_async{0, 14};             // that schedules ahead by default
+constexpr Version first_graphs_in_budget{0, 21};  // that sets CUDA graphs aside before the KV cache
+
+}  // namespace
+
+VllmRelease vllm_release(std::string_view text) {
+  const Version version = version_from(text);
+  return {.engine = version < first_graphs_in_budget ? "vllm-0.19" : "vllm",
+          .scheduler = version < first_v1 ? "vllm_v0" : "vllm",
+          .stack = version < Version{0, 11} ? "vllm-0.10"
+                   : version < first_async  ? "vllm-0.11"
+                                            : "vllm",
+          .async_scheduling = version >= first_async};
+}
+
+}  // namespace foretoken
