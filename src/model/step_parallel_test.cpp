@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 
+#include "base/error.h"
+#include "model/expert_popularity.h"
 #include "model/step.h"
 #include "model/step_test_models.h"
 
@@ -287,6 +290,17 @@ TEST(StepExperts, tokens_sent_to_their_experts_are_sorted_by_the_receiver_unless
       stage_operators(mixtral_like(), prefill, {.data = 8, .expert = 8, .exchange = ExpertExchange::all_gather}, 0);
   EXPECT_FALSE(std::get<MoeShape>(find_operator(gathered, "experts")->shape).received);
   EXPECT_EQ(find_operator(gathered, "expert_sort"), nullptr);
+}
+
+TEST(StepExperts, copies_of_busy_experts_count_where_experts_are_shared_out) {
+  Model model = mixtral_like();
+  const ParallelPlan plan{.data = 12, .expert = 12};
+  EXPECT_THROW(stage_operators(model, prefill, plan, 0), InputError);
+  ExpertPopularity popularity = zipf_popularity(8, 0);
+  popularity.redundant = 4;
+  model.expert_popularity = std::make_shared<const ExpertPopularity>(popularity);
+  EXPECT_NO_THROW(stage_operators(model, prefill, plan, 0));
+  EXPECT_THROW(stage_operators(model, prefill, {.data = 8, .expert = 8}, 0), InputError);  // 12 copies over 8 ranks
 }
 
 TEST(StepExperts, all_plans_together_compute_every_routed_copy_once) {

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "model/expert_popularity.h"
 #include "model/step_internal.h"
 
 namespace foretoken {
@@ -114,8 +115,11 @@ void complain_of_experts(const Model& model, const ParallelPlan& plan, Complaint
         "it neither divides the {} tensor ranks nor is a multiple of them that divides all {} ranks of a stage",
         plan.tensor, plan.tensor * plan.data * plan.context));
   }
+  const int64_t copies = model.expert_popularity != nullptr ? model.expert_popularity->redundant : 0;
   for_distinct_layers(model, [&](const Layer& layer) {
-    if (const Moe* moe = std::get_if<Moe>(&layer.feed_forward)) complaints.share(moe->experts, "experts", plan.expert);
+    const Moe* moe = std::get_if<Moe>(&layer.feed_forward);
+    if (moe == nullptr) return;
+    complaints.share(moe->experts + copies, copies > 0 ? "experts and copies of them" : "experts", plan.expert);
   });
 }
 
