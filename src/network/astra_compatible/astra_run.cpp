@@ -10,6 +10,7 @@
 
 #include "base/range.h"
 #include "base/text.h"
+#include "network/astra_compatible/astra_events.h"
 #include "network/astra_compatible/astra_phase.h"
 #include "network/transfer/refusal.h"
 
@@ -146,11 +147,14 @@ AstraTime astra_time(const AstraRun& run) {
 
   const std::vector<PhaseOfRun> phases = phases_of(run.kind, run.dimensions.size());
   const std::vector<int64_t> chunks = chunks_of(run, npus);
-  if (run.congestion_aware && std::min<int64_t>(run.active, static_cast<int64_t>(chunks.size())) > 1)
-    return {.no_closed_form = "several chunks at once share congested links"};
   const AstraEndpoint endpoint{.delay_ns = run.endpoint_ns,
                                .local_memory_gb_per_s = run.local_memory_gb_per_s,
                                .congestion_aware = run.congestion_aware};
+  if (run.congestion_aware && std::min<int64_t>(run.active, static_cast<int64_t>(chunks.size())) > 1) {
+    const bool is_one_ring = run.dimensions.size() == 1 && run.dimensions.front().algorithm == AstraAlgorithm::ring;
+    if (!is_one_ring) return {.no_closed_form = "several chunks at once share congested links, and not in one ring"};
+    return {.nanoseconds = astra_ring_nanoseconds(run.kind, run.dimensions.front(), chunks, run.active, endpoint)};
+  }
   std::vector<std::vector<int64_t>> durations;
   for (const int64_t chunk : chunks) {
     int64_t bytes = chunk;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "network/astra_compatible/astra_events.h"
 
 namespace foretoken::astra_run_test {
 
@@ -61,7 +62,9 @@ TEST(AstraRun, what_depends_on_the_order_of_events_has_no_closed_form) {
   run.congestion_aware = true;
   EXPECT_TRUE(astra_time(run).nanoseconds.has_value());
   run.active = 2;
+  run.dimensions.push_back(run.dimensions.front());
   EXPECT_FALSE(astra_time(run).nanoseconds.has_value());
+  run.dimensions.pop_back();
   run.active = 1;
   for (const AstraAlgorithm algorithm :
        {AstraAlgorithm::direct, AstraAlgorithm::halving_doubling, AstraAlgorithm::double_binary_tree}) {
@@ -69,6 +72,40 @@ TEST(AstraRun, what_depends_on_the_order_of_events_has_no_closed_form) {
     const AstraTime time = astra_time(run);
     EXPECT_FALSE(time.nanoseconds.has_value());
     EXPECT_FALSE(time.no_closed_form.empty());
+  }
+}
+
+// The figures that ASTRA-sim publishes for its example of eight H100 behind a switch.
+TEST(AstraRun, two_chunks_at_once_on_a_congested_switch_take_what_astra_sim_publishes) {
+  const auto nanoseconds = [](CollectiveKind kind) {
+    AstraRun run = ring_of(8, kind, 1 << 20);
+    run.dimensions[0].topology = AstraTopology::network_switch;
+    run.dimensions[0].bandwidth_gib_per_s = 400;
+    run.dimensions[0].latency_ns = 936.25;
+    run.local_memory_gb_per_s = 3350;
+    run.congestion_aware = true;
+    run.active = 2;
+    return astra_time(run).nanoseconds;
+  };
+  EXPECT_EQ(nanoseconds(CollectiveKind::all_reduce), 57'426);
+  EXPECT_EQ(nanoseconds(CollectiveKind::all_gather), 44'058);
+  EXPECT_EQ(nanoseconds(CollectiveKind::reduce_scatter), 28'950);
+  EXPECT_EQ(nanoseconds(CollectiveKind::all_to_all), 114'000);
+}
+
+TEST(AstraRun, one_chunk_by_events_takes_what_the_formula_says) {
+  for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather,
+                                    CollectiveKind::reduce_scatter, CollectiveKind::all_to_all}) {
+    for (const AstraTopology topology : {AstraTopology::ring, AstraTopology::network_switch}) {
+      AstraRun run = ring_of(8, kind, 1 << 20);
+      run.dimensions[0].topology = topology;
+      run.splits = 1;
+      run.congestion_aware = true;
+      const int64_t chunks[] = {run.bytes};
+      const AstraEndpoint endpoint{
+          .delay_ns = run.endpoint_ns, .local_memory_gb_per_s = run.local_memory_gb_per_s, .congestion_aware = true};
+      EXPECT_EQ(astra_ring_nanoseconds(kind, run.dimensions[0], chunks, 2, endpoint), astra_time(run).nanoseconds);
+    }
   }
 }
 
