@@ -1,12 +1,15 @@
 #include "compose/step_chakra.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <span>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "network/calibration/stack_collectives.h"
 #include "network/chakra/collectives.h"
 #include "network/chakra/groups.h"
 #include "network/chakra/nodes.h"
@@ -45,7 +48,7 @@ class StepTracer {
       add_gap(event.start - device_free);
       device_free = event.start + event.seconds;
       if (const auto* collective = std::get_if<CollectiveShape>(&timed.launch.shape)) {
-        add_communication(timed.launch.name, *collective, pass, event.seconds);
+        add_communication(timed.launch, *collective, pass, event.seconds);
       } else {
         add_kernel(timed, event.seconds);
       }
@@ -81,9 +84,10 @@ class StepTracer {
 
   static uint64_t whole(double value) { return static_cast<uint64_t>(std::llround(value)); }
 
-  void add_communication(const std::string& name, const CollectiveShape& shape, Pass pass, double seconds) {
+  void add_communication(const Launch& launch, const CollectiveShape& shape, Pass pass, double seconds) {
+    const std::string& name = launch.name;
     if (shape.kind != CollectiveKind::send_recv) {
-      add_collective(name, shape, seconds);
+      add_collective(name, shape, launch.variant, seconds);
     } else if (shape.axis == ParallelAxis::pipeline) {
       add_message(name, ChakraNodeType::send, stage_ + (pass == Pass::forward ? 1 : -1), pass, shape.bytes, seconds);
     } else {
@@ -132,7 +136,7 @@ class StepTracer {
     }
   }
 
-  void add_collective(const std::string& name, const CollectiveShape& shape, double seconds) {
+  void add_collective(const std::string& name, const CollectiveShape& shape, std::string_view kernel, double seconds) {
     const RankGroup group = group_of(shape);
     if (!groups_.contains(group.name)) {
       std::vector<int32_t>& members = groups_[group.name];
@@ -144,6 +148,10 @@ class StepTracer {
     node.attributes.push_back(
         chakra_unsigned("comm_size", whole(chakra_comm_size(shape.kind, shape.bytes, shape.ranks))));
     node.attributes.push_back(chakra_text("pg_name", group.name));
+    const bool is_engines =
+        shape.kind == CollectiveKind::all_reduce &&
+        std::find(std::begin(engine_kernels), std::end(engine_kernels), kernel) != std::end(engine_kernels);
+    if (is_engines) node.attributes.push_back(chakra_text(std::string(kernel_attribute), std::string(kernel)));
   }
 
   // Names are numbers, as ASTRA-sim wants them, and differ between groups of the whole job.

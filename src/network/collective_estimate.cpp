@@ -180,7 +180,12 @@ std::optional<CommunicationTime> CollectiveModel::measured_time(const Collective
   if (options_.measured == nullptr || !cluster_ || request.pairs || options_.fidelity != Fidelity::closed || !as_nccl)
     return {};
   if (group.shape.nodes > 1 || group.shape.ranks == 1) return {};
-  const auto call = nccl_call({.kind = request.kind, .ranks = request.group.size(), .bytes = request.bytes});
+  const CollectiveShape shape{.kind = request.kind, .ranks = request.group.size(), .bytes = request.bytes};
+  // Engines keep their kernels off PCIe.
+  const bool has_kernel = !request.kernel.empty() && request.kind == CollectiveKind::all_reduce && request.bytes > 0 &&
+                          !options_.measured->system().is_host_link;
+  const auto call = has_kernel ? std::optional(engine_all_reduce_call(request.kernel, false, shape.ranks, shape.bytes))
+                               : nccl_call(shape);
   return call ? options_.measured->estimate(*call) : std::nullopt;
 }
 
@@ -253,7 +258,8 @@ CollectiveEstimate CollectiveModel::estimate(const CollectiveRequest& request) c
   if (const std::optional<CommunicationTime> measured = measured_time(request, group)) {
     result.seconds = measured->seconds;
     result.source = tier_name(measured->tier);
-    result.basis = measured_basis("NCCL", *measured);
+    const bool is_nccl = request.kernel.empty() || request.kind != CollectiveKind::all_reduce;
+    result.basis = measured_basis(is_nccl ? "NCCL" : std::string(request.kernel) + "'s all-reduce", *measured);
   } else {
     const bool by_flow = options_.fidelity == Fidelity::flow;
     const Seconds time = by_flow ? flow_time(request, chosen, result.link_use) : result.choice.time.total();

@@ -33,6 +33,7 @@ struct CollectiveRequest {
   ChoiceRequest choice;
   // Groups like this one, side by side, that do the same at the same time; more than one at flow level only.
   int64_t concurrent = 1;
+  std::string_view kernel = {};  // an engine's own all-reduce (engine_kernels), inside a node; empty = the library's
 };
 
 // What one link carried, of all groups that ran at once.

@@ -97,6 +97,18 @@ TEST_F(ReplayCommand, a_step_that_was_exported_replays) {
   }
 }
 
+TEST_F(ReplayCommand, a_replayed_step_runs_the_engines_own_all_reduce) {
+  const std::string step = (folder_ / "tensor").string();
+  const Outcome estimate = run_foretoken({"step", "--model", "Llama-3.1-70B", "--device", "h100_sxm", "-tp", "8",
+                                          "--batch", "64", "--context-len", "2048", "--export-chakra", step, "--json"});
+  ASSERT_EQ(estimate.status, 0) << estimate.err;
+  const Outcome replayed =
+      run_foretoken({"replay", "--chakra", step, "--node", "hgx_h100", "--compute", "recorded", "--json"});
+  ASSERT_EQ(replayed.status, 0) << replayed.err;
+  const double expected = parse_json(estimate.out, "step").find("seconds")->find("value")->number();
+  EXPECT_NEAR(parse_json(replayed.out, "replay").find("seconds")->number() / expected, 1, 0.005);
+}
+
 TEST_F(ReplayCommand, a_profiled_job_replays) {
   const auto event = [](int rank, double duration) {
     return R"({"distributedInfo": {"rank": )" + std::to_string(rank) + R"(, "world_size": 2}, "traceEvents": [

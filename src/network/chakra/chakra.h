@@ -74,6 +74,8 @@ struct ChakraAttribute {
 
 // A duration finer than Chakra's whole microseconds: an attribute (double, microseconds) that our own exports carry.
 inline constexpr std::string_view fine_duration_attribute = "duration_micros_fine";
+// Of a collective that an engine runs with a kernel of its own (engine_kernels).
+inline constexpr std::string_view kernel_attribute = "comm_kernel";
 
 // Attributes as Chakra's own tools write them.
 ChakraAttribute chakra_integer(std::string name, int64_t value);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/range.h"
 #include "base/text.h"
+#include "network/calibration/stack_collectives.h"
 #include "network/chakra/collectives.h"
 #include "network/chakra/groups.h"
 #include "network/replay/group_table.h"
@@ -46,7 +47,7 @@ struct Attributes {
   const ChakraAttribute *is_cpu_op = nullptr, *num_ops = nullptr, *tensor_size = nullptr, *comm_type = nullptr,
                         *comm_size = nullptr, *comm_src = nullptr, *comm_dst = nullptr, *comm_tag = nullptr,
                         *pg_name = nullptr, *involved_dim = nullptr, *root = nullptr, *stream = nullptr, *tid = nullptr,
-                        *fine_duration = nullptr;
+                        *kernel = nullptr, *fine_duration = nullptr;
 
   explicit Attributes(const ChakraNode& node) {
     const std::pair<std::string_view, const ChakraAttribute**> wanted[] = {{"is_cpu_op", &is_cpu_op},
@@ -62,6 +63,7 @@ struct Attributes {
                                                                            {"root", &root},
                                                                            {"stream", &stream},
                                                                            {"tid", &tid},
+                                                                           {kernel_attribute, &kernel},
                                                                            {fine_duration_attribute, &fine_duration}};
     for (const ChakraAttribute& attribute : node.attributes) {
       for (const auto& [name, target] : wanted) {
@@ -230,6 +232,12 @@ class WorkloadReader {
     const auto bytes = static_cast<double>(integer(node, attributes.comm_size, "comm_size", {.least = 0}, none));
     result.bytes = collective_bytes(*kind, bytes, static_cast<int64_t>(groups_.size_of(result.group)));
     result.root = root_of(node, attributes, *kind);
+    if (attributes.kernel != nullptr) {
+      const std::string name = text_value(*attributes.kernel).value_or("");
+      const auto found = std::find(std::begin(engine_kernels), std::end(engine_kernels), name);
+      // Of another program: its collective is the library's.
+      if (found != std::end(engine_kernels)) result.kernel = static_cast<int8_t>(found - std::begin(engine_kernels));
+    }
   }
 
   // Chakra's schema has no name of its own for it: `root`, or the end of the messages that all share, as in sends.

@@ -18,13 +18,13 @@ class PerCall {
   template <class Make>
   const Value& get(const NetworkCall& call, const Make& make) {
     const auto [place, is_new] = values_.try_emplace(
-        Key(call.kind, call.bytes, call.root, std::vector<int32_t>(call.ranks.begin(), call.ranks.end())));
+        Key(call.kind, call.bytes, call.root, call.kernel, std::vector<int32_t>(call.ranks.begin(), call.ranks.end())));
     if (is_new) place->second = make();
     return place->second;
   }
 
  private:
-  using Key = std::tuple<CollectiveKind, double, int64_t, std::vector<int32_t>>;
+  using Key = std::tuple<CollectiveKind, double, int64_t, int8_t, std::vector<int32_t>>;
   std::map<Key, Value> values_;
 };
 
@@ -32,7 +32,8 @@ CollectiveRequest request_for(const NetworkCall& call) {
   return {.kind = call.kind,
           .bytes = call.bytes,
           .group = ProcessGroup::of(std::vector<int32_t>(call.ranks.begin(), call.ranks.end())),
-          .root = call.root};
+          .root = call.root,
+          .kernel = call.kernel < 0 ? "" : engine_kernels[static_cast<size_t>(call.kernel)]};
 }
 
 class FlowNetwork : public ReplayNetwork {

@@ -87,8 +87,11 @@ class Matcher {
       const auto number = static_cast<uint32_t>(result_.calls.size());
       if (turn > 0) result_.calls[calls.back()].following = number;
       calls.push_back(number);
-      result_.calls.push_back(
-          {.kind = node.collective, .group = node.group, .bytes = node.bytes, .first_member = result_.members.size()});
+      result_.calls.push_back({.kind = node.collective,
+                               .group = node.group,
+                               .bytes = node.bytes,
+                               .kernel = node.kernel,
+                               .first_member = result_.members.size()});
       result_.members.resize(result_.members.size() + group.ranks.size(), no_node);
     }
     CollectiveCall& call = result_.calls[calls[turn]];

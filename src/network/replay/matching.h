@@ -30,6 +30,7 @@ struct CollectiveCall {
   int32_t group = 0;
   double bytes = 0;
   int32_t root = -1;             // as members say; -1 = none of them does
+  int8_t kernel = -1;            // as the first member says
   size_t first_member = 0;       // in Matching::members, one for each rank of the group, ascending
   uint32_t following = no_node;  // the next call of the group
 };

@@ -18,6 +18,7 @@ struct NetworkCall {
   double bytes = 0;                // as in CollectiveShape
   std::span<const int32_t> ranks;  // of the group, in its order; send_recv: sender and receiver
   int64_t root = 0;                // place in `ranks` of the one that has or gets the data, as in CollectiveRequest
+  int8_t kernel = -1;              // an engine's own all-reduce, by its place in engine_kernels; -1 = the library's
 };
 
 class ReplayNetwork {

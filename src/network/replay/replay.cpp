@@ -275,7 +275,8 @@ class Replayer {
     start_order_.push_back(index);
     const std::span<const int32_t> ranks = workload_.groups[static_cast<size_t>(call.group)].in_order();
     const auto root = call.root < 0 ? ranks.begin() : std::find(ranks.begin(), ranks.end(), call.root);
-    const NetworkCall on_network{.kind = call.kind, .bytes = call.bytes, .ranks = ranks, .root = root - ranks.begin()};
+    const NetworkCall on_network{
+        .kind = call.kind, .bytes = call.bytes, .ranks = ranks, .root = root - ranks.begin(), .kernel = call.kernel};
     if (options_.busy_share) busy_millionths_[index] = std::llround(options_.busy_share(on_network) * 1e6);
     const uint32_t cause = nodes_[number].cause;
     for (const uint32_t member : members) {

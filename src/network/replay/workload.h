@@ -35,6 +35,7 @@ struct ReplayNode {
   int32_t peer = -1;         // send, receive: the other rank
   int32_t root = -1;         // broadcast, reduce, gather, scatter: the rank that has or gets the data; -1 = not said
   int64_t tag = 0;           // send, receive
+  int8_t kernel = -1;        // collective: an engine's own, by its place in engine_kernels; -1 = the library's
   ReplayKind kind = ReplayKind::marker;
   CollectiveKind collective = CollectiveKind::all_reduce;
 };
