@@ -40,7 +40,7 @@ Traffic chats() {
 
 ServingFacts shipped_facts() {
   return {.device_models =
-              [](const Device& device, const ParallelPlan&) {
+              [](const Device& device, const ParallelPlan&, const PlacementSpec&) {
                 const fs::path calibrations = library / "kernels" / "calibrations";
                 return DeviceModels{KernelPredictor(device, {}, std::make_shared<LearnedKernels>(device, calibrations)),
                                     nullptr};

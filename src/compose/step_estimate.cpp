@@ -9,7 +9,6 @@
 #include "compose/serving_engine.h"
 #include "model/onnx/summary.h"
 #include "model/onnx/work.h"
-#include "network/calibration/stack_collectives.h"
 
 namespace foretoken {
 namespace {
@@ -67,20 +66,45 @@ Estimate wall_estimate(const StageEstimate& stage, const Stack& stack, Dispatch 
           .kind = kernels.kind};
 }
 
-LaunchTimer timer_of(const KernelPredictor& predictor, const Stack& stack, const ExecutionOptions& options) {
+LaunchTimer timer_of(const KernelPredictor& predictor, const Stack& stack, const ExecutionOptions& options,
+                     int64_t stage) {
   return {.kernels = predictor,
           .stack = stack,
-          .collectives = [&predictor, measured = options.collectives](const CollectiveShape& shape,
-                                                                      std::string_view kernel) {
-            return stack_collective_seconds(shape, kernel, predictor.device(), measured);
-          }};
+          .collectives =
+              [&predictor, network = options.collectives](const StepCollective& call) {
+                return step_collective_seconds(call, predictor.device(), network);
+              },
+          .stage = stage};
+}
+
+// By kind of link, in the order of first use.
+void add_links(std::vector<LinkTraffic>& links, const StageEstimate& stage, int64_t number,
+               const RankNetwork& network) {
+  const MoeShape* experts = traveling_experts(stage.calls);
+  for (const TimedLaunch& one : stage.launches) {
+    if (!std::holds_alternative<CollectiveShape>(one.launch.shape)) continue;
+    std::vector<LinkTraffic> parts = network.traffic(collective_of(one.launch, experts, number));
+    if (parts.empty()) continue;
+    parts.back().seconds = one.seconds.value;
+    for (const LinkTraffic& part : parts) {
+      auto found = std::find_if(links.begin(), links.end(), [&](const LinkTraffic& other) {
+        return other.link == part.link && other.between_nodes == part.between_nodes;
+      });
+      if (found == links.end()) {
+        found = links.insert(links.end(),
+                             {.link = part.link, .between_nodes = part.between_nodes, .bandwidth = part.bandwidth});
+      }
+      found->bytes += part.bytes * static_cast<double>(one.launch.count);
+      found->seconds += part.seconds;
+    }
+  }
 }
 
 // Operators in the order in which they run; memory is left to the caller.
 StageEstimate estimate_calls(std::vector<Operator> operators, StepPhase phase, std::string_view family,
                              const KernelPredictor& predictor, const Stack& stack, Dispatch kind,
-                             const ExecutionOptions& options) {
-  std::vector<TimedLaunch> launches = timer_of(predictor, stack, options).time(operators, phase, family);
+                             const ExecutionOptions& options, int64_t stage = 0) {
+  std::vector<TimedLaunch> launches = timer_of(predictor, stack, options, stage).time(operators, phase, family);
   return stage_of_launches(std::move(operators), std::move(launches), predictor.correlations(), stack,
                            {.kind = kind, .host_factor = options.host_factor});
 }
@@ -90,11 +114,12 @@ StageEstimate estimate_stage(const Model& model, const StepRequest& request, con
                              const ExecutionOptions& options, int64_t padded_batch) {
   StageEstimate result =
       estimate_calls(padded_operators(model, request, plan, stage, padded_batch > 0 ? padded_batch : request.batch),
-                     request.phase, model.family, predictor, stack, kind, options);
+                     request.phase, model.family, predictor, stack, kind, options, stage);
   if (padded_batch > request.batch) {
     double real = 0;
     const std::vector<Operator> unpadded = stage_operators(model, request, plan, stage);
-    for (const TimedLaunch& one : timer_of(predictor, stack, options).time(unpadded, request.phase, model.family)) {
+    for (const TimedLaunch& one :
+         timer_of(predictor, stack, options, stage).time(unpadded, request.phase, model.family)) {
       real += one.seconds.value;
     }
     result.padding = std::max(0.0, result.kernels.value - real);
@@ -126,6 +151,12 @@ double tokens_of(const StepRequest& request) {
 }
 
 }  // namespace
+
+std::vector<LinkTraffic> step_links(const StepEstimate& step, const RankNetwork& network) {
+  std::vector<LinkTraffic> links;
+  for (size_t i = 0; i < step.stages.size(); ++i) add_links(links, step.stages[i], static_cast<int64_t>(i), network);
+  return links;
+}
 
 StageEstimate stage_of_launches(std::vector<Operator> calls, std::vector<TimedLaunch> launches,
                                 const ErrorCorrelations& correlations, const Stack& stack,

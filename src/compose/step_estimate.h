@@ -14,10 +14,9 @@
 #include "model/model.h"
 #include "model/onnx/graph.h"
 #include "model/step.h"
+#include "network/rank_network.h"
 
 namespace foretoken {
-
-class CommunicationPredictor;
 
 struct StageEstimate {
   std::vector<TimedOperator> operators;  // in order of first use; those fused into others are left out
@@ -44,19 +43,23 @@ struct StepEstimate {
   double tokens = 0;                   // that the step takes in, over all data-parallel replicas
   Bytes device_memory;                 // 0 = not known
   std::optional<bool> fits_in_memory;  // the fullest stage; nothing where device memory is not known
+  std::vector<LinkTraffic> links;      // of all stages, where somebody asked (step_links)
 };
 
 struct ExecutionOptions {
   std::optional<Dispatch> dispatch;  // nothing = the stack's for this phase
   double host_factor = 1;            // times the stack's host times: 2 = a host half as fast
-  // Measured collectives; null = start-up and wire time from the sheet. Must outlive the call only.
-  const CommunicationPredictor* collectives = nullptr;
+  // Between the ranks; null = start-up and wire time from the sheet. Must outlive the call only.
+  const RankNetwork* collectives = nullptr;
 };
 
 // Kernels run one after the other on each device; communication is not overlapped.
 StepEstimate estimate_step(const Model& model, const StepRequest& request, const ParallelPlan& plan,
                            const KernelPredictor& predictor, const Stack& stack = {},
                            const ExecutionOptions& options = {});
+
+// What a device of each stage sends over each kind of link, added up over the stages.
+std::vector<LinkTraffic> step_links(const StepEstimate& step, const RankNetwork& network);
 
 // Launches that are timed already, put on a host and a device; memory is left to the caller.
 StageEstimate stage_of_launches(std::vector<Operator> calls, std::vector<TimedLaunch> launches,

@@ -55,11 +55,16 @@ TEST(StepEstimate, measured_collectives_of_the_stack_replace_the_wire_time_of_th
   const SystemLibrary systems(hardware);
   const auto library = std::make_shared<const CommunicationLibrary>(
       read_communication_library(FORETOKEN_SOURCE_DIR "/data/networks", {"h100_sxm"}));
-  const CommunicationPredictor collectives(library, systems.traits("h100_sxm"), {});
+  const RankNetwork collectives(std::make_shared<const NetworkFacts>(NetworkFacts{
+                                    .device = hardware.device("h100_sxm"),
+                                    .node = hardware.node("hgx_h100"),
+                                    .measured = std::make_shared<const CommunicationPredictor>(
+                                        library, systems.traits("h100_sxm"), std::vector<SystemTraits>{})}),
+                                {.tensor = 8});
   const StepRequest request{.phase = StepPhase::decode, .batch = 8, .context_len = 1024};
-  const auto all_reduce = [&](const char* stack_name, const CommunicationPredictor* predictor) {
+  const auto all_reduce = [&](const char* stack_name, const RankNetwork* network) {
     const Stack stack = StackCatalogue(FORETOKEN_SOURCE_DIR "/data/stacks").stack(stack_name);
-    const StepEstimate step = estimate_step(llama(), request, {.tensor = 8}, h100(), stack, {.collectives = predictor});
+    const StepEstimate step = estimate_step(llama(), request, {.tensor = 8}, h100(), stack, {.collectives = network});
     for (const TimedOperator& timed : step.stages.at(0).operators) {
       if (timed.call.name == "tp_all_reduce") return timed.seconds;
     }

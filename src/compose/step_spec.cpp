@@ -1,5 +1,6 @@
 #include "compose/step_spec.h"
 
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,6 +9,15 @@
 #include "library/library.h"
 
 namespace foretoken {
+
+PlacementSpec placement_of(const StepSpec& spec) {
+  PlacementSpec placement = spec.placement;
+  const bool trains = spec.request.phase == StepPhase::train;
+  if (trains && placement.order.empty()) {
+    placement.order.assign(std::begin(training_rank_order), std::end(training_rank_order));
+  }
+  return placement;
+}
 
 StepPredictor::StepPredictor(const Library& library, DeviceModelMaker models)
     : library_(library), make_models_(std::move(models)), hardware_(library.hardware()), stacks_(stacks_of(library)) {}
@@ -23,13 +33,15 @@ const Model& StepPredictor::model_of(const StepSpec& spec) {
 }
 
 const DeviceModels& StepPredictor::models_of(const StepSpec& spec) {
-  const bool has_peers = rank_count(spec.plan) > 1;
-  const std::string key = fmt::format("{} | {} | {}", spec.device, tier_name(spec.tier), has_peers);
+  const PlacementSpec placement = placement_of(spec);
+  const ParallelPlan& plan = spec.plan;
+  const std::string key = fmt::format("{} | {} | {} {} {} {} {} | {}", spec.device, tier_name(spec.tier), plan.tensor,
+                                      plan.pipeline, plan.data, plan.expert, plan.context, placement_key(placement));
   const auto known = devices_.find(key);
   if (known != devices_.end()) return known->second;
   // A user's own device is found by the file that was named.
-  DeviceModels models = make_models_ ? make_models_(hardware_.device(spec.device), spec.plan)
-                                     : library_.device_models(spec.device, spec.plan, spec.tier);
+  DeviceModels models = make_models_ ? make_models_(hardware_.device(spec.device), plan, placement)
+                                     : library_.device_models(spec.device, plan, spec.tier, placement);
   return devices_.emplace(key, std::move(models)).first->second;
 }
 
@@ -50,6 +62,7 @@ StepPrediction StepPredictor::predict(const StepSpec& spec) {
   StepEstimate step = estimate_step(
       model, request, spec.plan, models.kernels, stack,
       {.dispatch = spec.dispatch, .host_factor = spec.host_factor, .collectives = models.collectives.get()});
+  if (models.collectives) step.links = step_links(step, *models.collectives);
   return {.model = model, .models = models, .stack = stack, .step = std::move(step)};
 }
 

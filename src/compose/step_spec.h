@@ -10,6 +10,7 @@
 #include "compose/step_estimate.h"
 #include "hardware/catalogue.h"
 #include "library/device_models.h"
+#include "network/rank_places.h"
 
 namespace foretoken {
 
@@ -22,6 +23,7 @@ struct StepSpec {
   std::optional<Dispatch> dispatch = {};
   double host_factor = 1;
   Tier tier = Tier::best;
+  PlacementSpec placement = {};  // node or cluster, links, and how ranks lie on it
 };
 
 struct StepPrediction {
@@ -32,6 +34,9 @@ struct StepPrediction {
 
   const Device& device() const { return models.kernels.device(); }
 };
+
+// With the ranks in the order of training frameworks where the step trains and nobody says.
+PlacementSpec placement_of(const StepSpec& spec);
 
 // Answers one question after the other; models, devices and stacks that several name are opened once. One for each
 // thread.
@@ -53,10 +58,11 @@ class StepPredictor {
   HardwareCatalogue hardware_;
   StackCatalogue stacks_;
   std::map<std::string, Model> models_;          // by all that a spec says of one
-  std::map<std::string, DeviceModels> devices_;  // by device, tier, and whether it has peers
+  std::map<std::string, DeviceModels> devices_;  // by device, tier, ranks and their places
   std::map<std::string, Stack> stacks_by_name_;
 };
 
+// InputError names what is unknown or does not go together.
 StepPrediction predict_step(const Library& library, const StepSpec& spec);
 
 }  // namespace foretoken

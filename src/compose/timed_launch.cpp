@@ -9,17 +9,18 @@ namespace foretoken {
 namespace {
 
 TimedLaunch time_launch(const Launch& launch, StepPhase phase, const KernelPredictor& predictor, const Stack& stack,
-                        const CollectiveTimer& collectives) {
+                        const CollectiveTimer& collectives, const MoeShape* experts, int64_t stage) {
   const auto count = static_cast<double>(launch.count);
-  if (const auto* collective = std::get_if<CollectiveShape>(&launch.shape)) {
-    const Estimate seconds = collectives(*collective, launch.variant);
+  if (std::holds_alternative<CollectiveShape>(launch.shape)) {
+    const Estimate seconds = collectives(collective_of(launch, experts, stage));
     return {.launch = launch, .kernel = std::nullopt, .seconds = scaled(seconds, count), .work = {}};
   }
   const auto* linear = std::get_if<GemmShape>(&launch.shape);
-  const auto* experts = std::get_if<MoeShape>(&launch.shape);
-  const KernelEstimate kernel = linear != nullptr    ? linear_estimate(*linear, launch.variant, predictor, stack)
-                                : experts != nullptr ? expert_estimate(*experts, launch.variant, predictor, stack)
-                                                     : predictor.estimate(launch.shape, launch.variant);
+  const auto* expert_layer = std::get_if<MoeShape>(&launch.shape);
+  const KernelEstimate kernel = linear != nullptr ? linear_estimate(*linear, launch.variant, predictor, stack)
+                                : expert_layer != nullptr
+                                    ? expert_estimate(*expert_layer, launch.variant, predictor, stack)
+                                    : predictor.estimate(launch.shape, launch.variant);
   return {.launch = launch,
           .kernel = kernel,
           .seconds = scaled(kernel.seconds, count * stack.kernel_factor(phase)),
@@ -27,6 +28,14 @@ TimedLaunch time_launch(const Launch& launch, StepPhase phase, const KernelPredi
 }
 
 }  // namespace
+
+StepCollective collective_of(const Launch& launch, const MoeShape* experts, int64_t stage) {
+  return {.shape = std::get<CollectiveShape>(launch.shape),
+          .kernel = launch.variant,
+          .name = launch.name,
+          .experts = experts,
+          .stage = stage};
+}
 
 Work scaled(Work work, double count) {
   work.flops = work.flops * count;
@@ -39,8 +48,9 @@ Work scaled(Work work, double count) {
 std::vector<TimedLaunch> LaunchTimer::time(const std::vector<Operator>& operators, StepPhase phase,
                                            std::string_view model_family) const {
   std::vector<TimedLaunch> launches;
+  const MoeShape* experts = traveling_experts(operators);
   for (const Launch& launch : lower(stack, operators, phase, model_family)) {
-    launches.push_back(time_launch(launch, phase, kernels, stack, collectives));
+    launches.push_back(time_launch(launch, phase, kernels, stack, collectives, experts, stage));
   }
   return launches;
 }

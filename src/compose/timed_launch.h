@@ -13,6 +13,7 @@
 #include "compose/stack.h"
 #include "kernel/kernel.h"
 #include "model/step.h"
+#include "network/rank_network.h"
 
 namespace foretoken {
 
@@ -33,13 +34,17 @@ struct TimedOperator {
   int64_t launches = 0;                  // kernels of all calls
 };
 
-// One call of a collective: the caller knows where its ranks are. `kernel` names the stack's own implementation.
-using CollectiveTimer = std::function<Estimate(const CollectiveShape& shape, std::string_view kernel)>;
+// One call of a collective: the caller knows where its ranks are.
+using CollectiveTimer = std::function<Estimate(const StepCollective& call)>;
+
+// A launch that is a collective, as the network sees it. `experts`: those whose tokens travel in the step.
+StepCollective collective_of(const Launch& launch, const MoeShape* experts, int64_t stage);
 
 struct LaunchTimer {
   const KernelPredictor& kernels;
   const Stack& stack;
   CollectiveTimer collectives;
+  int64_t stage = 0;  // of the pipeline
 
   // `operators` in the order in which they run.
   std::vector<TimedLaunch> time(const std::vector<Operator>& operators, StepPhase phase,

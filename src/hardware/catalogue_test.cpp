@@ -46,6 +46,23 @@ TEST(Catalogue, every_shipped_device_loads_and_cites_all_its_numbers) {
   EXPECT_EQ(cpus, 6);
 }
 
+TEST(Catalogue, nodes_on_pcie_say_what_is_known_of_their_links) {
+  const HardwareCatalogue catalogue = shipped();
+  const NodeFabric l40s = catalogue.node("l40s_pcie").fabric;
+  EXPECT_TRUE(l40s.is_swept);
+  EXPECT_TRUE(l40s.peer_access && l40s.peer_access->value);
+  const NodeFabric rtx_4090 = catalogue.node("rtx_4090_server").fabric;
+  EXPECT_FALSE(rtx_4090.is_swept);
+  EXPECT_TRUE(rtx_4090.peer_access && !rtx_4090.peer_access->value);
+  // Cards whose NVLink is a bridge between two of them reach the others over PCIe.
+  for (const char* device : {"h100_pcie", "a100_pcie", "a100_pcie_40gb", "a30", "a40", "a6000", "rtx_3090"}) {
+    const std::optional<Node> node = catalogue.node_with(catalogue.device(device));
+    ASSERT_TRUE(node.has_value()) << device;
+    EXPECT_EQ(node->fabric.kind, NodeFabricKind::pcie) << device;
+    EXPECT_FALSE(node->fabric.bridge.has_value()) << device;
+  }
+}
+
 TEST(Catalogue, every_shipped_device_has_a_peak_for_sixteen_bit_floats) {
   const HardwareCatalogue catalogue = shipped();
   for (const std::string& name : catalogue.device_names()) {

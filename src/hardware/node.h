@@ -21,6 +21,10 @@ struct NodeFabric {
   NodeFabricKind kind = NodeFabricKind::nvswitch;
   Fact<BytesPerSecond> bandwidth;  // out of each device, all its links, one direction
   MaybeFact<Seconds> latency;      // of the smallest message between two devices
+  // pcie alone:
+  MaybeFact<bool> peer_access;       // devices write to each other, not through the host's memory
+  MaybeFact<BytesPerSecond> bridge;  // NVLink between devices 2i and 2i+1, one direction
+  bool is_swept = false;             // data/networks has sweeps of its device that were taken in this very box
 };
 
 struct NodeHost {

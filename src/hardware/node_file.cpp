@@ -34,10 +34,18 @@ void read_names(const JsonView& file, Described& described) {
 }
 
 NodeFabric read_node_fabric(const JsonView& view) {
-  view.allow_only({"kind", "bandwidth_gb_per_s", "latency_us"});
-  return {.kind = static_cast<NodeFabricKind>(read_choice(view.at("kind"), node_fabric_names)),
-          .bandwidth = read_fact_as<BytesPerSecond>(view.at("bandwidth_gb_per_s"), link_bounds, giga),
-          .latency = find_fact<Seconds>(view, "latency_us", latency_bounds, microsecond)};
+  view.allow_only({"kind", "bandwidth_gb_per_s", "latency_us", "peer_access", "bridge_gb_per_s", "swept"});
+  NodeFabric fabric{.kind = static_cast<NodeFabricKind>(read_choice(view.at("kind"), node_fabric_names)),
+                    .bandwidth = read_fact_as<BytesPerSecond>(view.at("bandwidth_gb_per_s"), link_bounds, giga),
+                    .latency = find_fact<Seconds>(view, "latency_us", latency_bounds, microsecond)};
+  for (const char* key : {"peer_access", "bridge_gb_per_s", "swept"}) {
+    const std::optional<JsonView> entry = view.find(key);
+    if (entry && fabric.kind != NodeFabricKind::pcie) entry->fail("a fabric of kind pcie, which alone has this");
+  }
+  if (const auto peers = view.find("peer_access")) fabric.peer_access = read_fact_yes_or_no(*peers);
+  fabric.bridge = find_fact<BytesPerSecond>(view, "bridge_gb_per_s", link_bounds, giga);
+  if (const auto swept = view.find("swept")) fabric.is_swept = swept->boolean();
+  return fabric;
 }
 
 ClusterFabric read_cluster_fabric(const JsonView& view) {

@@ -8,17 +8,17 @@
 #include "kernel/kernel.h"
 #include "kernel/power.h"
 #include "model/step.h"
-#include "network/calibration/communication_predictor.h"
+#include "network/rank_network.h"
 
 namespace foretoken {
 
 struct DeviceModels {
   KernelPredictor kernels;
-  std::shared_ptr<const CommunicationPredictor> collectives;  // null = start-up and wire time from the sheet
-  std::optional<PowerModel> power = std::nullopt;             // nothing = not known what it draws
+  std::shared_ptr<const RankNetwork> collectives;  // null = start-up and wire time from the sheet
+  std::optional<PowerModel> power = std::nullopt;  // nothing = not known what it draws
 };
 
 // The plan tells which are needed: a single rank has no collectives.
-using DeviceModelMaker = std::function<DeviceModels(const Device&, const ParallelPlan&)>;
+using DeviceModelMaker = std::function<DeviceModels(const Device&, const ParallelPlan&, const PlacementSpec&)>;
 
 }  // namespace foretoken

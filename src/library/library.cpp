@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <system_error>
 
+#include <fmt/format.h>
+
 #include "accelerator/device/designed_device.h"
 #include "accelerator/formats/mapper_constraints.h"
 #include "base/error.h"
@@ -16,6 +18,14 @@
 namespace foretoken {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr std::string_view expert_laws[] = {"deepep_low_latency", "deepep_normal"};
+
+// Where nobody knows the network of a node: a 200 Gbit/s card for every four devices.
+NetworkCards assumed_cards(int devices) {
+  return {.count = {.value = std::max(1, devices / 4), .source = "assumed", .assumed = true},
+          .bandwidth = {.value = BytesPerSecond(25e9), .source = "assumed", .assumed = true}};
+}
 
 // The first of these names that exists, seen from the program's folder, then from those above it: a Python module lies
 // a few folders deeper than an executable (build/python/foretoken, lib/python3/dist-packages/foretoken). Empty: none.
@@ -29,6 +39,89 @@ fs::path find_near(const fs::path& program, std::initializer_list<const char*> n
     }
   }
   return {};
+}
+
+void check_devices(const std::string& field, const Node& node, const Device& device) {
+  if (node.device.name == device.name) return;
+  throw InputError({.field = field,
+                    .value = fmt::format("{}, which has {}", node.name, node.device.name),
+                    .expected = fmt::format("a machine of {}, the device that was asked for", device.name)});
+}
+
+// PCIe x16, one direction, after line coding.
+BytesPerSecond pcie_slot_rate(int generation) {
+  constexpr int first = 3, last = 7;
+  if (generation < first || generation > last) {
+    throw InputError({.field = "link",
+                      .path = "pcie",
+                      .value = fmt::format("{}", generation),
+                      .expected = fmt::format("a generation from {} to {}", first, last)});
+  }
+  return BytesPerSecond(16e9 * static_cast<double>(1 << (generation - first)));
+}
+
+Node unknown_node(const Device& device) {
+  Node node{.name = device.name, .title = device.title};
+  node.device = device;
+  node.device_count = 8;
+  if (device.link_bandwidth) {
+    node.fabric = {.kind = NodeFabricKind::nvswitch, .bandwidth = *device.link_bandwidth};
+  } else if (device.host_bandwidth) {
+    node.fabric = {.kind = NodeFabricKind::pcie, .bandwidth = *device.host_bandwidth};
+  } else {
+    node.fabric = {.kind = NodeFabricKind::pcie, .bandwidth = {.value = pcie_slot_rate(4), .source = "assumed"}};
+  }
+  return node;
+}
+
+// What was said of the links takes the place of what the node's file says.
+void set_links(Node& node, const LinkSpec& link) {
+  const std::string source = "given";
+  NodeFabric& fabric = node.fabric;
+  if (link.pcie_generation > 0) {
+    fabric = {.kind = NodeFabricKind::pcie,
+              .bandwidth = {.value = pcie_slot_rate(link.pcie_generation), .source = source}};
+  }
+  if (link.nvlink_pairs) {
+    if (!node.device.link_bandwidth) {
+      throw InputError(
+          {.field = "link", .path = "nvlink-pairs", .value = node.device.name, .expected = "a device with NVLink"});
+    }
+    fabric.bridge = *node.device.link_bandwidth;
+  }
+  if (link.peer_access) fabric.peer_access = Fact<bool>{.value = *link.peer_access, .source = source};
+  if (link.bandwidth) fabric.bandwidth = {.value = *link.bandwidth, .source = source};
+  if (link.nics == 0 && !link.nic_bandwidth) return;
+  std::optional<NetworkCards>& cards = node.network_cards;
+  if (!cards) cards = assumed_cards(node.device_count);
+  if (link.nics > 0) cards->count = {.value = link.nics, .source = source};
+  if (link.nic_bandwidth) cards->bandwidth = {.value = *link.nic_bandwidth, .source = source};
+}
+
+// The first that is built from such nodes, with the cards of this one; else its cards behind one fat tree.
+Cluster usual_cluster(const HardwareCatalogue& catalogue, Node node) {
+  const bool has_cards = node.network_cards.has_value();
+  for (const std::string& name : catalogue.cluster_names()) {
+    Cluster cluster = catalogue.cluster(name);
+    if (cluster.node.name != node.name) continue;
+    if (has_cards && node.network_cards->bandwidth.value != cluster.node.network_cards->bandwidth.value) {
+      cluster.fabric.nic_bandwidth = node.network_cards->bandwidth;
+    }
+    if (!has_cards) node.network_cards = cluster.node.network_cards;
+    cluster.node = std::move(node);
+    return cluster;
+  }
+  if (!has_cards) node.network_cards = assumed_cards(node.device_count);
+  Cluster cluster{.name = fmt::format("a fat tree of {}", node.name), .title = {}, .aliases = {}, .note = {}};
+  const BytesPerSecond rate = node.network_cards->bandwidth.value;
+  cluster.fabric = {.kind = ClusterFabricKind::fat_tree,
+                    .technology = fmt::format("{} network cards of {:.3g} Gbit/s", node.network_cards->count.value,
+                                              rate.value() * 8e-9),
+                    .nic_bandwidth = {.value = rate, .source = "assumed", .assumed = true},
+                    .oversubscription = {.value = 1, .source = "assumed", .assumed = true},
+                    .nodes_per_leaf = {.value = 16, .source = "assumed", .assumed = true}};
+  cluster.node = std::move(node);
+  return cluster;
 }
 
 }  // namespace
@@ -88,6 +181,8 @@ std::optional<CommunicationPredictor> Library::collectives(const Device& device,
   const SystemLibrary systems(catalogue);
   const SystemTraits own = system_traits(device, node ? node : catalogue.node_with(device));
   std::vector<SystemTraits> siblings = systems.siblings_of(own, generation_of(device), swept_systems(networks()));
+  // Sweeps over NVLink say nothing of PCIe, nor the other way round.
+  std::erase_if(siblings, [&](const SystemTraits& other) { return other.is_host_link != own.is_host_link; });
   std::vector<std::string> names = {own.name};
   for (const SystemTraits& sibling : siblings) names.push_back(sibling.name);
   return CommunicationPredictor(
@@ -95,20 +190,70 @@ std::optional<CommunicationPredictor> Library::collectives(const Device& device,
       std::move(siblings), std::move(known));
 }
 
-DeviceModels Library::device_models(const std::string& device_name, const ParallelPlan& plan, Tier tier) const {
-  return with_collectives(predictor(device_name, tier), plan);
+std::optional<Node> Library::node_of(const Device& device, const PlacementSpec& placement) const {
+  if (!placement.node.empty() && !placement.cluster.empty()) {
+    throw InputError({.field = "node", .value = "and {cluster}", .expected = "one of them"});
+  }
+  const HardwareCatalogue catalogue = hardware();
+  std::optional<Node> node;
+  if (!placement.cluster.empty()) {
+    node = catalogue.cluster(placement.cluster).node;
+    check_devices("cluster", *node, device);
+  } else if (!placement.node.empty()) {
+    node = catalogue.node(placement.node);
+    check_devices("node", *node, device);
+  } else {
+    node = catalogue.node_with(device);
+  }
+  if (!node && placement.link.is_given()) node = unknown_node(device);
+  if (node) set_links(*node, placement.link);
+  return node;
 }
 
-DeviceModels Library::device_models(const Device& device, const ParallelPlan& plan, Tier tier) const {
-  return with_collectives(predictor(device, tier), plan);
+std::shared_ptr<const RankNetwork> Library::network(const Device& device, const ParallelPlan& plan,
+                                                    const PlacementSpec& placement) const {
+  const HardwareCatalogue catalogue = hardware();
+  const LinkSpec& link = placement.link;
+  auto facts = std::make_shared<NetworkFacts>(
+      NetworkFacts{.device = device, .node = node_of(device, placement), .link = link, .order = placement.order});
+  if (!device.link_bandwidth && !device.host_bandwidth && !facts->node) return nullptr;
+  if (!placement.cluster.empty()) {
+    facts->cluster = catalogue.cluster(placement.cluster);
+    facts->cluster->node = *facts->node;
+    if (link.nic_bandwidth) facts->cluster->fabric.nic_bandwidth = {.value = *link.nic_bandwidth, .source = "given"};
+  }
+  facts->has_sweep_of_node = !placement.node.empty() && facts->node->fabric.is_swept && link.pcie_generation == 0;
+  std::optional<Node> linked = facts->node;
+  if (linked && linked->fabric.bridge) {  // what pairs of them do
+    linked->device_count = 2;
+    linked->fabric.kind = NodeFabricKind::nvlink_mesh;
+  }
+  if (auto found = collectives(device, linked, {}, step_laws)) {
+    facts->measured = std::make_shared<const CommunicationPredictor>(std::move(*found));
+  }
+  facts->usual_cluster = [catalogue](const Node& node) { return usual_cluster(catalogue, node); };
+  facts->expert_kernels = [library = *this, device](const Node& node) {
+    auto found = library.collectives(device, node, {}, expert_laws);
+    return found ? std::make_shared<const CommunicationPredictor>(std::move(*found)) : nullptr;
+  };
+  return std::make_shared<const RankNetwork>(std::move(facts), plan);
 }
 
-DeviceModels Library::with_collectives(KernelPredictor kernels, const ParallelPlan& plan) const {
+DeviceModels Library::device_models(const std::string& device_name, const ParallelPlan& plan, Tier tier,
+                                    const PlacementSpec& placement) const {
+  return with_collectives(predictor(device_name, tier), plan, placement);
+}
+
+DeviceModels Library::device_models(const Device& device, const ParallelPlan& plan, Tier tier,
+                                    const PlacementSpec& placement) const {
+  return with_collectives(predictor(device, tier), plan, placement);
+}
+
+DeviceModels Library::with_collectives(KernelPredictor kernels, const ParallelPlan& plan,
+                                       const PlacementSpec& placement) const {
   DeviceModels models{.kernels = std::move(kernels), .collectives = nullptr};
   if (rank_count(plan) == 1) return models;  // reading collectives takes longer than the step of a single rank
-  if (auto found = collectives(models.kernels.device(), {}, {}, step_laws)) {
-    models.collectives = std::make_shared<const CommunicationPredictor>(std::move(*found));
-  }
+  models.collectives = network(models.kernels.device(), plan, placement);
   return models;
 }
 

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,16 +49,25 @@ class Library {
   std::optional<CommunicationPredictor> collectives(const Device& device, const std::optional<Node>& node = {},
                                                     std::vector<KnownTime> known = {},
                                                     std::span<const std::string_view> laws = {}) const;
+  // What such devices sit in, with the links that were given; nothing = not known. InputError where the node or cluster
+  // that was named has other devices.
+  std::optional<Node> node_of(const Device& device, const PlacementSpec& placement) const;
+  // The machine that such devices sit in, under the ranks of the plan; null for a device without links.
+  std::shared_ptr<const RankNetwork> network(const Device& device, const ParallelPlan& plan,
+                                             const PlacementSpec& placement = {}) const;
   // Kernels, and where the plan has several ranks the collectives of a step.
-  DeviceModels device_models(const std::string& device_name, const ParallelPlan& plan, Tier tier = Tier::best) const;
-  DeviceModels device_models(const Device& device, const ParallelPlan& plan, Tier tier = Tier::best) const;
+  DeviceModels device_models(const std::string& device_name, const ParallelPlan& plan, Tier tier = Tier::best,
+                             const PlacementSpec& placement = {}) const;
+  DeviceModels device_models(const Device& device, const ParallelPlan& plan, Tier tier = Tier::best,
+                             const PlacementSpec& placement = {}) const;
   AcceleratorCatalogue accelerator_designs() const { return AcceleratorCatalogue(directory_ / "accelerators"); }
   std::filesystem::path networks() const { return directory_ / "networks"; }
   // Programs for other machines, beside the data: tools/profile_cuda.py.
   std::filesystem::path tools() const { return directory_.parent_path() / "tools"; }
 
  private:
-  DeviceModels with_collectives(KernelPredictor kernels, const ParallelPlan& plan) const;
+  DeviceModels with_collectives(KernelPredictor kernels, const ParallelPlan& plan,
+                                const PlacementSpec& placement) const;
   static std::filesystem::path this_program();
   KernelPredictor designed_predictor(const Device& device) const;
   KernelPredictor predictor_with(const Device& device, const std::vector<Device>& swept,

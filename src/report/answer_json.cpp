@@ -12,11 +12,14 @@ ReplicaSummary summary_of(const ReplicaGroup& group) {
           .count = group.count,
           .devices_each = group.cache_devices() + (group.ffn ? group.ffn->devices : 0),
           .kv_blocks = group.config.options.num_gpu_blocks * group.config.options.lock_step_ranks,
-          .block_size = group.config.options.block_size};
+          .block_size = group.config.options.block_size,
+          .links = group.links_per_token()};
 }
 
 Json to_json(const StepPrediction& prediction) {
-  return step_json(prediction.step, prediction.model, prediction.device());
+  DeviceNotes notes;
+  if (prediction.models.collectives) notes.add_network(*prediction.models.collectives);
+  return step_json(prediction.step, prediction.model, prediction.device(), notes);
 }
 
 Json to_json(const ServingPrediction& prediction) {
@@ -35,6 +38,7 @@ Json to_json(const ServingPrediction& prediction) {
   for (const ReplicaGroup& group : prediction.groups) {
     report.replicas.push_back(summary_of(group));
     if (group.has_own_kernels) report.notes.add_kernels(group.models.kernels);
+    if (group.models.collectives) report.notes.add_network(*group.models.collectives);
   }
   return serving_json(report);
 }

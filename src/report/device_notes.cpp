@@ -62,12 +62,12 @@ void DeviceNotes::add_kernels(const KernelPredictor& predictor) {
   }
 }
 
-void DeviceNotes::add_ranks(const ParallelPlan& plan, const std::optional<Node>& node) {
-  if (!node || plan.tensor <= node->device_count) return;
-  const int64_t nodes = (plan.tensor + node->device_count - 1) / node->device_count;
-  add_once(sentences, fmt::format("TP{} spans {} nodes of {} {} GPUs. foretoken prices it inside one node, so its "
-                                  "communication is optimistic.",
-                                  plan.tensor, nodes, node->device_count, node->device.title));
+void DeviceNotes::add_network(const RankNetwork& network) {
+  for (const std::string& note : network.notes()) add_sentence(note);
+}
+
+void DeviceNotes::add_sentence(const std::string& sentence) {
+  add_once(sentences, sentence);
 }
 
 std::string device_notes_text(const DeviceNotes& notes) {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/json.h"
-#include "hardware/node.h"
+#include "hardware/device.h"
 #include "kernel/kernel.h"
-#include "model/step.h"
+#include "network/rank_network.h"
 
 namespace foretoken {
 
@@ -22,9 +22,9 @@ struct DeviceNotes {
   void add_like(const Device& device);
   // Whichever of the three hold for it, if any.
   void add_kernels(const KernelPredictor& predictor);
-  // Where the ranks of a tensor group are more than a node has devices. `node`: nothing = not known, and nothing to
-  // say.
-  void add_ranks(const ParallelPlan& plan, const std::optional<Node>& node);
+  void add_sentence(const std::string& sentence);
+  // What was assumed of the links between the ranks.
+  void add_network(const RankNetwork& network);
 };
 
 // "AMD Instinct MI300X is known from its spec sheet only: ..."

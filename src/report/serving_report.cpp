@@ -148,6 +148,17 @@ double cached_share(const ServingMetrics& metrics) {
   return static_cast<double>(metrics.cached_tokens) / static_cast<double>(metrics.input_tokens);
 }
 
+Json links_json(const std::vector<LinkTraffic>& links) {
+  Json list = Json::array();
+  for (const LinkTraffic& link : links) {
+    list.push(Json::object({{"link", link.link},
+                            {"between_nodes", link.between_nodes},
+                            {"bandwidth_bytes_per_second", link.bandwidth},
+                            {"bytes_per_token", link.bytes}}));
+  }
+  return list;
+}
+
 Json replicas_json(const ServingReport& report) {
   Json groups = Json::array();
   for (const ReplicaSummary& group : report.replicas) {
@@ -158,6 +169,7 @@ Json replicas_json(const ServingReport& report) {
                               {"kv_blocks", group.kv_blocks},
                               {"block_size", group.block_size}});
     if (!group.model.empty()) json.set("model", group.model);
+    if (!group.links.empty()) json.set("links", links_json(group.links));
     groups.push(std::move(json));
   }
   return groups;
@@ -170,6 +182,10 @@ std::string replica_lines(const ServingReport& report) {
     text += fmt::format("{} on {}{} ({} scheduler{})\n", group.model.empty() ? report.model : group.model,
                         devices > 1 ? fmt::format("{} x ", devices) : "", group.device, group.scheduler,
                         group.count > 1 ? fmt::format(", {} replicas", group.count) : "");
+    for (const LinkTraffic& link : group.links) {
+      text += fmt::format("  links: each GPU sends {} a token over {}{}\n", bytes_text(link.bytes), link.link,
+                          link.between_nodes ? " between nodes" : "");
+    }
   }
   return text;
 }

@@ -26,6 +26,7 @@ struct ReplicaSummary {
   int64_t count = 1;
   int64_t devices_each = 1;
   int64_t kv_blocks = 0, block_size = 0;  // of one replica
+  std::vector<LinkTraffic> links = {};    // what each device sends for a token of a decode step; bytes alone
 };
 
 struct ServingReport {

@@ -153,6 +153,33 @@ Json dispatch_json(const StepEstimate& step) {
                        {"least_certain_share", wide.share}});
 }
 
+// "  links  NVLink 12.3 MB, 0.5 ms (8%); InfiniBand NDR between nodes 4 MB, 2 ms (33%)"
+std::string links_text(const StepEstimate& step) {
+  std::string text;
+  for (const LinkTraffic& link : step.links) {
+    text += fmt::format("{}{}{} {}", text.empty() ? "  links  each GPU sends " : "; ", link.link,
+                        link.between_nodes ? " between nodes" : "", bytes_text(link.bytes));
+    if (link.seconds > 0) {
+      text += fmt::format(", {} ({:.1f}% of the step)", duration_text(link.seconds),
+                          100 * link.seconds / step.seconds.value);
+    }
+  }
+  return text.empty() ? text : wrap_lines(text, 100, 9);
+}
+
+Json links_json(const StepEstimate& step) {
+  Json links = Json::array();
+  for (const LinkTraffic& link : step.links) {
+    links.push(Json::object({{"link", link.link},
+                             {"between_nodes", link.between_nodes},
+                             {"bandwidth_bytes_per_second", link.bandwidth},
+                             {"bytes", link.bytes},
+                             {"seconds", link.seconds},
+                             {"share", link.seconds / step.seconds.value}}));
+  }
+  return links;
+}
+
 // What a reader should know before using the answer.
 std::vector<std::string> notes_of(const StepEstimate& step, const Model& model, const DeviceNotes& devices) {
   std::vector<std::string> notes = model.notes;
@@ -264,6 +291,7 @@ Json step_json(const StepEstimate& step, const Model& model, const Device& devic
                     {"fits_in_memory", step.fits_in_memory ? Json(*step.fits_in_memory) : Json()},
                     {"stages", stages},
                     {"notes", notes}});
+  if (!step.links.empty()) json.set("links", links_json(step));
   set_device_notes(json, more);
   return json;
 }
@@ -287,6 +315,7 @@ std::string step_text(const StepEstimate& step, const Model& model, const Device
   }
   out += wrap_lines(step_sentence(step, model, device), 100, 2);
   out += dispatch_text(step);
+  out += links_text(step);
   out += rests_on_text(step);
   out += fmt::format("  work   {} by the model, {:.1f}% of the {} peak\n", rate_text(step.model_flops.value(), "FLOP"),
                      100 * step.model_flops_utilization,

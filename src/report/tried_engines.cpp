@@ -106,6 +106,7 @@ DeviceNotes plan_device_notes(const ServingPlanReport& report) {
   DeviceNotes notes;
   for (const HardwareChoice& choice : report.question.hardware) {
     notes.add_like(choice.device);
+    for (const std::string& note : choice.link_notes) notes.add_sentence(note);
     if (choice.is_bound) notes.add_bounds(choice.device);
     if (!choice.sheet_only) continue;
     if (choice.is_bound) notes.sheet_only.push_back(choice.device.name);

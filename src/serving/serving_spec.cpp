@@ -82,8 +82,9 @@ ServingPrediction simulate_serving(EngineBuilder& builder, const EngineSpec& eng
     request.config.replicas.insert(request.config.replicas.end(), static_cast<size_t>(group.count), group.config);
   }
   if (deployment.prefill) {
-    request.config.disaggregation = disaggregation_of(result.groups.front(), result.groups.back(), engine.flags.engine,
-                                                      deployment.prefill->transfer, builder.facts().node);
+    request.config.disaggregation = disaggregation_of(
+        result.groups.front(), result.groups.back(), engine.flags.engine, deployment.prefill->transfer,
+        [&](const Device& device) { return builder.facts().node(device, engine.placement); });
   }
   check_counts(request.config);
   request.config.router = deployment.router.empty() ? usual_router(engine.flags.engine, ranks) : deployment.router;

@@ -115,7 +115,8 @@ PieceCosts costs_of_operators(const std::vector<Operator>& operators, const Piec
   std::vector<Operator> lowered;
   lowered.reserve(calls.size());
   for (TrainingCall& one : calls) lowered.push_back(std::move(one.call));
-  const CollectiveTimer collectives = [&](const CollectiveShape& shape, std::string_view) {
+  const CollectiveTimer collectives = [&](const StepCollective& call) {
+    const CollectiveShape& shape = call.shape;
     const ProcessGroup group = group_of(shape, request.parallel);
     const double sent = shape.axis == ParallelAxis::expert ? share_sent(group, expert_copies, *machine.network) : 1;
     return machine.network->estimate({.kind = shape.kind, .bytes = sent * shape.bytes, .group = group}).seconds;

@@ -126,12 +126,12 @@ TEST_F(SheetDevices, a_plan_has_a_row_for_every_device_and_engine) {
 
 TEST_F(SheetDevices, tensor_parallelism_beyond_a_node_is_told) {
   const std::string step = "step --model DeepSeek-V3 --device h100_sxm --batch 8 --context-len 512 -tp ";
-  EXPECT_THAT(in_one_line(run_foretoken(step + "16").out), HasSubstr("TP16 spans 2 nodes of 8"));
-  EXPECT_THAT(texts(answer(step + "16"), "device_notes"), testing::Contains(HasSubstr("TP16 spans 2 nodes")));
-  EXPECT_THAT(run_foretoken(step + "8").out, Not(HasSubstr("spans")));
+  EXPECT_THAT(in_one_line(run_foretoken(step + "16").out), HasSubstr("16 ranks span 2 nodes of 8"));
+  EXPECT_THAT(texts(answer(step + "16"), "device_notes"), testing::Contains(HasSubstr("16 ranks span 2 nodes")));
+  EXPECT_THAT(run_foretoken(step + "8").out, Not(HasSubstr("span")));
   const Outcome serve = run_foretoken(
       "serve --model Llama-3.1-405B --device h100_sxm -tp 16 --max-model-len 4096 --request-rate 1 --num-prompts 3");
-  EXPECT_THAT(in_one_line(serve.out), HasSubstr("TP16 spans 2 nodes of 8")) << serve.err;
+  EXPECT_THAT(in_one_line(serve.out), HasSubstr("16 ranks span 2 nodes of 8")) << serve.err;
 }
 
 TEST_F(SheetDevices, a_plan_names_the_rule_that_leaves_a_tensor_size_out) {

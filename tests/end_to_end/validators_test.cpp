@@ -153,7 +153,7 @@ class ValidatorsNeedsData : public Validators {
     EngineBuilder builder(serving_facts(library_));
     simulate_serving(builder, specs.engine, specs.load, specs.deployment);
     std::vector<std::pair<size_t, double>> requests;  // end-to-end milliseconds by id
-    validate_run(request, library_, Tier::best, [&](const ScoredServing& scored) {
+    validate_run(request, library_, serving_facts(library_), [&](const ScoredServing& scored) {
       if (scored.metric == "e2e_ms") requests.emplace_back(std::stoul(std::string(scored.id)), scored.predicted.value);
     });
     const auto picked = evenly_picked(requests);

@@ -29,14 +29,15 @@ bool PoolFlags::given() const {
 }
 
 Disaggregation PoolFlags::disaggregation(const ReplicaGroup& prefill_pool, const ReplicaGroup& decode_pool,
-                                         const std::string& engine, const Library& library) const {
+                                         const std::string& engine, const PlacementSpec& placement,
+                                         const Library& library) const {
   KvTransfer transfer{.decode_router = decode_router, .latency = Seconds(latency_us * 1e-6), .by_layer = by_layer};
   if (bandwidth_gb_s > 0) transfer.device_bandwidth = BytesPerSecond(bandwidth_gb_s * 1e9);
   if (first_token != "engine") {
     transfer.first_token = first_token == "transfer" ? FirstToken::transfer : FirstToken::decode;
   }
   return disaggregation_of(prefill_pool, decode_pool, engine, transfer,
-                           [&](const Device& device) { return library.hardware().node_with(device); });
+                           [&](const Device& device) { return library.node_of(device, placement); });
 }
 
 }  // namespace foretoken

@@ -21,7 +21,8 @@ struct PoolFlags {
   bool given() const;
   // How caches move from one pool to the other. InputError where the bandwidth is neither given nor known.
   Disaggregation disaggregation(const ReplicaGroup& prefill_pool, const ReplicaGroup& decode_pool,
-                                const std::string& engine, const Library& library) const;
+                                const std::string& engine, const PlacementSpec& placement,
+                                const Library& library) const;
 };
 
 }  // namespace foretoken

@@ -27,6 +27,7 @@ PowerModel board_power(const ReplicaFlags& flags, const Device& device, const Li
 void ReplicaFlags::declare_model(Options& options) {
   model.declare_model(options);
   model.declare_parallelism(options);
+  placement.declare(options);
 }
 
 void ReplicaFlags::declare_engine(Options& options) {
@@ -95,6 +96,7 @@ EngineSpec ReplicaFlags::spec(const Library& library, bool offline) const {
   EngineSpec spec{.model = model.read_model(library),
                   .device = device,
                   .plan = model.parallel_plan(),
+                  .placement = placement.spec(),
                   .replicas = count,
                   .stack = stack,
                   .scheduler = scheduler.scheduler,
@@ -123,8 +125,8 @@ EngineSpec ReplicaFlags::spec(const Library& library, bool offline) const {
 ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
   // A user's own device is found by the file that was named.
   EngineBuilder builder({.device_models =
-                             [&](const Device& /*device*/, const ParallelPlan& plan) {
-                               return library.device_models(model.device, plan, tier_from_name(tier).value());
+                             [&](const Device& /*device*/, const ParallelPlan& plan, const PlacementSpec& machine) {
+                               return library.device_models(model.device, plan, tier_from_name(tier).value(), machine);
                              },
                          .stack = [&](std::string_view name) { return stacks_of(library).stack(std::string(name)); }});
   return builder.build(spec(library, offline));

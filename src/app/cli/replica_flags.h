@@ -13,6 +13,7 @@
 #include "app/cli/ffn_flags.h"
 #include "app/cli/lora_flags.h"
 #include "app/cli/model_flags.h"
+#include "app/cli/placement_flags.h"
 #include "app/cli/power_flags.h"
 #include "app/cli/scheduler_flags.h"
 #include "app/cli/speculation_flags.h"
@@ -28,6 +29,7 @@ std::vector<TypicalStep> typical_steps_of(const ReplicaGroup& group, const StepM
 
 struct ReplicaFlags {
   ModelFlags model;
+  PlacementFlags placement;
   MemoryFlags engine;
   SchedulerFlags scheduler;
   SpeculationFlags speculation;

@@ -28,6 +28,7 @@ void StepFlags::declare(Options& options) {
                   "Rank of a LoRA adapter on all linear layers; 0 = none");
   options.flag("--recompute", request.recompute, "train: run the forward again in the backward pass");
   declare_parallelism(options);
+  placement.declare(options);
 }
 
 StepRequest StepFlags::step_request() const {

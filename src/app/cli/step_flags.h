@@ -5,6 +5,7 @@
 
 #include "app/cli/model_flags.h"
 #include "app/cli/options.h"
+#include "app/cli/placement_flags.h"
 #include "model/step.h"
 
 namespace foretoken {
@@ -12,6 +13,7 @@ namespace foretoken {
 struct StepFlags : ModelFlags {
   std::string phase = "decode";
   std::string routing = "random";
+  PlacementFlags placement;
   StepRequest request{.batch = 1, .input_len = 1024, .context_len = 0};
 
   void declare(Options& options);

@@ -34,6 +34,11 @@ SystemTraits system_traits(const Device& device, const std::optional<Node>& node
   if (device.processors) traits.processors = device.processors->value;
   if (device.boost_clock) traits.clock = device.boost_clock->value.value();
   if (!node) return traits;
+  if (node->fabric.kind == NodeFabricKind::pcie) {
+    traits.link_rate = node->fabric.bandwidth.value.value();
+    traits.is_host_link = true;
+    traits.reduces_in_switch = false;
+  }
   // A rack-scale node has many hosts; each has two CPUs.
   traits.devices_per_host = traits.devices_per_domain = node->device_count;
   if (node->host && node->host->count > 2) {

@@ -11,7 +11,7 @@ namespace foretoken {
 // Kernels by roofline: quick, and no calibrations.
 inline ServingFacts roofline_facts() {
   return {.device_models =
-              [](const Device& device, const ParallelPlan&) {
+              [](const Device& device, const ParallelPlan&, const PlacementSpec&) {
                 return DeviceModels{.kernels = KernelPredictor(device), .collectives = nullptr};
               },
           .stack =

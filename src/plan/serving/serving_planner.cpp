@@ -2,17 +2,22 @@
 
 #include <fmt/format.h>
 
+#include "hardware/node_file.h"
 #include "library/facts_digest.h"
 #include "plan/serving/stored_evaluator.h"
 
 namespace foretoken {
 
 HardwareChoice hardware_choice(const Library& library, const std::string& device, int64_t most_devices,
-                               std::optional<double> usd_per_hour, Tier tier) {
+                               std::optional<double> usd_per_hour, Tier tier, const PlacementSpec& placement) {
   const HardwareCatalogue hardware = library.hardware();
   HardwareChoice choice{.device = hardware.device(device), .most_devices = most_devices};
-  choice.node = hardware.node_with(choice.device);
+  choice.node = library.node_of(choice.device, placement);
   choice.node_devices = choice.node ? choice.node->device_count : 1;
+  if (choice.node && choice.node->fabric.kind == NodeFabricKind::pcie && most_devices > 1) {
+    const std::shared_ptr<const RankNetwork> pair = library.network(choice.device, {.tensor = 2}, placement);
+    if (pair) choice.link_notes = pair->notes();
+  }
   choice.usd_per_hour = usd_per_hour;
   choice.is_bound = tier == Tier::roofline;
   choice.sheet_only = library.predictor(device).is_known_by_sheet_only();
@@ -24,10 +29,10 @@ HardwareChoice hardware_choice(const Library& library, const std::string& device
 
 ServingFacts ServingPlanner::facts() const {
   return {.device_models =
-              [this](const Device& device, const ParallelPlan& plan) {
+              [this](const Device& device, const ParallelPlan& plan, const PlacementSpec& /*of_engine*/) {
                 const auto file = device_files.find(device.name);
-                DeviceModels models =
-                    library.device_models(file == device_files.end() ? device.name : file->second, plan, tier);
+                DeviceModels models = library.device_models(file == device_files.end() ? device.name : file->second,
+                                                            plan, tier, placement);
                 models.power = library.power_model(device);
                 return models;
               },
@@ -37,7 +42,11 @@ ServingFacts ServingPlanner::facts() const {
 std::string ServingPlanner::facts_name() const {
   std::vector<std::filesystem::path> files(other_files.begin(), other_files.end());
   for (const auto& [device, file] : device_files) files.emplace_back(file);
-  return fmt::format("{}, tier {}", facts_digest(library, files), tier_name(tier));
+  if (means_a_file(placement.node)) files.emplace_back(placement.node);
+  if (means_a_file(placement.cluster)) files.emplace_back(placement.cluster);
+  std::string name = fmt::format("{}, tier {}", facts_digest(library, files), tier_name(tier));
+  if (placement.is_given()) name += ", " + placement_key(placement);
+  return name;
 }
 
 ServingSearchResult ServingPlanner::search() const {

@@ -16,7 +16,8 @@ namespace foretoken {
 // Of a device of the library or a user's file, by the name that was typed. The price is that of the library where none
 // is given.
 HardwareChoice hardware_choice(const Library& library, const std::string& device, int64_t most_devices,
-                               std::optional<double> usd_per_hour, Tier tier = Tier::best);
+                               std::optional<double> usd_per_hour, Tier tier = Tier::best,
+                               const PlacementSpec& placement = {});
 
 struct ServingPlanner {
   const Library& library;
@@ -25,6 +26,7 @@ struct ServingPlanner {
   std::map<std::string, std::string> device_files = {};  // of devices that users described, by their names
   std::vector<std::string> other_files = {};             // of users, or their folders, that the question is read from
   Tier tier = Tier::best;
+  PlacementSpec placement = {};  // of every engine
   SearchLimits limits = {};
   unsigned threads = 1;
   std::filesystem::path store = {};  // where results are kept and shared; empty = nowhere

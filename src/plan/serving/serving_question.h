@@ -22,11 +22,12 @@ namespace foretoken {
 struct HardwareChoice {
   Device device;
   int64_t most_devices = 8;
-  int64_t node_devices = 8;            // that share a fast fabric: the ranks of a tensor group stay inside
-  std::optional<Node> node;            // nothing = no link for caches is known, so prompts are not computed apart
-  std::optional<double> usd_per_hour;  // of one device
-  bool is_bound = false;               // its kernel times are roofline bounds, because those were asked for
-  bool sheet_only = false;             // no kernel of it was measured: KernelPredictor::is_known_by_sheet_only()
+  int64_t node_devices = 8;                  // that share a fast fabric: the ranks of a tensor group stay inside
+  std::optional<Node> node;                  // nothing = no link for caches is known, so prompts are not computed apart
+  std::optional<double> usd_per_hour;        // of one device
+  bool is_bound = false;                     // its kernel times are roofline bounds, because those were asked for
+  std::vector<std::string> link_notes = {};  // what was assumed of the links inside a node
+  bool sheet_only = false;                   // no kernel of it was measured: KernelPredictor::is_known_by_sheet_only()
 };
 
 // What layouts are made of. Limits of 0 are the engine's own.

@@ -10,7 +10,6 @@
 #include "serving/engine/engine_setup.h"
 #include "serving/steps/composed_steps.h"
 #include "serving/steps/op_tables.h"
-#include "serving/steps/step_communication.h"
 #include "serving/steps/sustained_steps.h"
 #include "serving/steps/vidur_tables.h"
 
@@ -65,16 +64,12 @@ void check_adapters(const EngineSpec& spec, const ParallelPlan& plan) {
 std::unique_ptr<StepTimes> steps_without_drafts(const EngineSpec& spec, const ComposedStepsConfig& composed) {
   if (spec.ffn) return attention_ffn_steps(composed, *spec.ffn);
   const StepSource& source = spec.steps;
-  if (!source.op_tables.empty()) return read_op_tables(source.op_tables, op_table_options(composed, source.link));
+  if (!source.op_tables.empty()) return read_op_tables(source.op_tables, op_table_options(composed));
   if (!source.vidur_tables.empty()) {
     return read_vidur_tables(source.vidur_tables, {.layers = static_cast<int64_t>(composed.model.layers.size()),
                                                    .grouped_query = shares_keys(composed.model)});
   }
-  std::unique_ptr<StepTimes> times = compose_steps(composed);
-  if (source.link && engine_devices(composed.plan) > 1) {
-    times = steps_over_link(std::move(times), composed, *source.link);
-  }
-  return times;
+  return compose_steps(composed);
 }
 
 void apply(const SchedulingChoices& choices, SchedulerOptions& options) {
@@ -106,6 +101,7 @@ std::string family_key(const EngineSpec& spec, const ParallelPlan& plan, const S
   std::string key = fmt::format("{} | {} | {} | {} {} | {} {} | {}", model_key(spec.model), spec.device.name,
                                 plan_key(plan), captured.name, captured.graph_sizes.size(), spec.flags.enforce_eager,
                                 static_cast<int>(spec.flags.kv_dtype), static_cast<int>(spec.boards));
+  if (engine_devices(plan) > 1) key += " | " + placement_key(spec.placement);
   if (spec.speculation) {
     key += fmt::format(" | {} {}", spec.speculation->method->name, spec.speculation->num_speculative_tokens);
   }
@@ -114,27 +110,32 @@ std::string family_key(const EngineSpec& spec, const ParallelPlan& plan, const S
 
 // Engines of which each has its own step times.
 bool is_one_of_a_kind(const EngineSpec& spec) {
-  return spec.ffn || spec.lora || spec.power || spec.steps.is_measured() || spec.steps.link || spec.two_batch_overlap;
+  return spec.ffn || spec.lora || spec.power || spec.steps.is_measured() || spec.two_batch_overlap;
 }
 
 }  // namespace
 
 ServingFacts serving_facts(const Library& library, Tier tier) {
-  return {.device_models = [&library, tier](
-                               const Device& device,
-                               const ParallelPlan& plan) { return library.device_models(device.name, plan, tier); },
+  return {.device_models =
+              [&library, tier](const Device& device, const ParallelPlan& plan, const PlacementSpec& placement) {
+                return library.device_models(device.name, plan, tier, placement);
+              },
           .stack = [stacks = stacks_of(library)](std::string_view name) { return stacks.stack(std::string(name)); },
-          .node = [hardware = library.hardware()](const Device& device) { return hardware.node_with(device); }};
+          .node = [&library](const Device& device,
+                             const PlacementSpec& placement) { return library.node_of(device, placement); }};
 }
 
 EngineBuilder::EngineBuilder(ServingFacts facts) : facts_(std::move(facts)) {}
 EngineBuilder::~EngineBuilder() = default;
 
-const DeviceModels& EngineBuilder::models_of(const Device& device, const ParallelPlan& plan) {
-  const std::pair key(device.name, engine_devices(plan) > 1);
-  const auto found = models_.find(key);
-  if (found != models_.end()) return found->second;
-  return models_.emplace(key, facts_.device_models(device, plan)).first->second;
+DeviceModels EngineBuilder::models_of(const Device& device, const ParallelPlan& plan, const PlacementSpec& placement) {
+  const bool has_peers = engine_devices(plan) > 1;
+  const std::string key = fmt::format("{} {}", device.name, has_peers ? placement_key(placement) : "alone");
+  auto found = models_.find(key);
+  if (found == models_.end()) found = models_.emplace(key, facts_.device_models(device, plan, placement)).first;
+  DeviceModels models = found->second;
+  if (models.collectives) models.collectives = models.collectives->for_plan(plan);
+  return models;
 }
 
 std::shared_ptr<EngineBuilder::Family> EngineBuilder::family_of(const std::string& key) {
@@ -147,7 +148,7 @@ std::shared_ptr<EngineBuilder::Family> EngineBuilder::family_of(const std::strin
 
 ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
   const auto [plan, ranks] = engine_ranks(spec.plan);
-  DeviceModels models = models_of(spec.device, plan);
+  DeviceModels models = models_of(spec.device, plan, spec.placement);
   if (spec.power) models.power = spec.power;
   const Device& device = models.kernels.device();
   check_engine_runs_on("engine", spec.flags.engine, device);
@@ -233,6 +234,20 @@ ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
 
 int64_t ReplicaGroup::cache_devices() const {
   return engine_devices(plan) * (ffn ? ffn->attention_groups : 1);
+}
+
+std::vector<LinkTraffic> ReplicaGroup::links_per_token() const {
+  if (!models.collectives || engine_devices(plan) == 1 || ffn || model.is_encoder_only()) return {};
+  constexpr int64_t tokens = 64;  // enough that what is sent once a step does not count
+  const StepRequest request{.phase = StepPhase::decode, .batch = tokens, .context_len = 1, .kv_dtype = kv_dtype};
+  const StepEstimate step =
+      estimate_step(model, request, plan, models.kernels, stack, {.collectives = models.collectives.get()});
+  std::vector<LinkTraffic> links = step_links(step, *models.collectives);
+  for (LinkTraffic& link : links) {
+    link.bytes /= static_cast<double>(tokens);
+    link.seconds = 0;
+  }
+  return links;
 }
 
 ComposedStepsConfig ReplicaGroup::composed() const {

@@ -30,7 +30,8 @@ class Library;
 struct ServingFacts {
   DeviceModelMaker device_models;
   std::function<Stack(std::string_view name)> stack;
-  std::function<std::optional<Node>(const Device&)> node = {};  // what a device usually sits in
+  // What devices sit in where they are placed so.
+  std::function<std::optional<Node>(const Device&, const PlacementSpec&)> node = {};
 };
 // Of the library, which outlives them.
 ServingFacts serving_facts(const Library& library, Tier tier = Tier::best);
@@ -62,6 +63,9 @@ struct ReplicaGroup {
 
   int64_t cache_devices() const;         // of one replica: those that hold its KV cache
   ComposedStepsConfig composed() const;  // how its steps are, without drafts and adapters
+  // What each device sends for a token of a decode step, by link; empty where nothing is sent or the network is not
+  // known.
+  std::vector<LinkTraffic> links_per_token() const;
 };
 
 // Keeps step times, so that engines which differ in limits alone share them; engines stay valid without it. Not
@@ -78,11 +82,11 @@ class EngineBuilder {
  private:
   struct Family;
   std::shared_ptr<Family> family_of(const std::string& key);  // empty = of no other engine
-  const DeviceModels& models_of(const Device& device, const ParallelPlan& plan);
+  DeviceModels models_of(const Device& device, const ParallelPlan& plan, const PlacementSpec& placement);
 
   ServingFacts facts_;
-  std::map<std::pair<std::string, bool>, DeviceModels> models_;  // by device, and whether of several ranks
-  std::map<std::string, std::shared_ptr<Family>> families_;      // by what their steps depend on
+  std::map<std::string, DeviceModels> models_;               // by device and machine, and whether of several ranks
+  std::map<std::string, std::shared_ptr<Family>> families_;  // by what their steps depend on
 };
 
 }  // namespace foretoken

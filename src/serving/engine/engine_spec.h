@@ -12,7 +12,7 @@
 #include "kernel/power.h"
 #include "model/model.h"
 #include "model/step.h"
-#include "network/ring_link.h"
+#include "network/rank_places.h"
 #include "serving/lora/lora_engine.h"
 #include "serving/scheduling/scheduler.h"
 #include "serving/speculation/block_diffusion.h"
@@ -37,9 +37,8 @@ struct SchedulingChoices {
 
 // Where step times come from: our own kernels, or somebody's tables.
 struct StepSource {
-  std::string op_tables = {};         // folder of operators measured in an engine (op_tables.h)
-  std::string vidur_tables = {};      // folder of VIDUR's look-up tables
-  std::optional<RingLink> link = {};  // that collectives run over; nothing = as the stack runs them on the device
+  std::string op_tables = {};     // folder of operators measured in an engine (op_tables.h)
+  std::string vidur_tables = {};  // folder of VIDUR's look-up tables
 
   bool is_measured() const { return !op_tables.empty() || !vidur_tables.empty(); }
 };
@@ -53,11 +52,12 @@ enum class BoardState : uint8_t {
 struct EngineSpec {
   Model model;  // in the number formats that it runs in
   Device device;
-  ParallelPlan plan = {};      // of one server; data-parallel ranks that share no experts are engines of their own
-  EngineFlags flags = {};      // engine, memory, limits, type of the KV cache
-  int64_t replicas = 1;        // equal servers
-  std::string stack = {};      // software that runs the steps; empty = the engine's
-  std::string scheduler = {};  // empty = the engine's
+  ParallelPlan plan = {};        // of one server; data-parallel ranks that share no experts are engines of their own
+  PlacementSpec placement = {};  // node or cluster, links, and how ranks lie on it
+  EngineFlags flags = {};        // engine, memory, limits, type of the KV cache
+  int64_t replicas = 1;          // equal servers
+  std::string stack = {};        // software that runs the steps; empty = the engine's
+  std::string scheduler = {};    // empty = the engine's
   SchedulingChoices scheduling = {};
   std::optional<SpeculativeConfig> speculation = {};
   std::optional<Model> draft_model = {};  // that the speculative config names

@@ -295,7 +295,7 @@ class OpTables final : public StepTimes {
 
 }  // namespace
 
-OpTableOptions op_table_options(const ComposedStepsConfig& config, std::optional<RingLink> link) {
+OpTableOptions op_table_options(const ComposedStepsConfig& config) {
   const ParallelPlan& plan = config.plan;
   const Device& device = config.models.kernels.device();
   OpTableOptions options{.layers = static_cast<int64_t>(config.model.layers.size()),
@@ -315,7 +315,7 @@ OpTableOptions op_table_options(const ComposedStepsConfig& config, std::optional
     }
   }
   if (plan.tensor * plan.pipeline * plan.context * plan.expert > 1) {
-    options.communication = std::make_shared<StepCommunication>(config, link);
+    options.communication = std::make_shared<StepCommunication>(config);
   }
   return options;
 }

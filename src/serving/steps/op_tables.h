@@ -27,8 +27,7 @@ struct OpTableOptions {
   int64_t lock_step_ranks = 1;                                 // data-parallel ranks that share them
   std::shared_ptr<StepCommunication> communication = nullptr;  // among several ranks, which tables do not have
 };
-// `link`: that collectives run over; nothing = as the stack runs them on the device.
-OpTableOptions op_table_options(const ComposedStepsConfig& config, std::optional<RingLink> link = std::nullopt);
+OpTableOptions op_table_options(const ComposedStepsConfig& config);
 
 // A folder with dense.csv, per_sequence.csv, attention.csv and, where it was measured, skew.csv (each may be .csv.gz),
 // or with a folder tp<N> that has them. Microseconds of one layer or call:

@@ -3,12 +3,9 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <optional>
 #include <utility>
 
 #include "base/estimate.h"
-#include "network/ring_link.h"
 #include "serving/steps/composed_steps.h"
 #include "serving/steps/step_times.h"
 
@@ -19,9 +16,7 @@ namespace foretoken {
 // has them and the stack runs them. Nothing is overlapped.
 class StepCommunication {
  public:
-  // Over `link` where it is given, else as the stack runs them on the device.
-  explicit StepCommunication(ComposedStepsConfig config, std::optional<RingLink> link = std::nullopt)
-      : config_(std::move(config)), link_(link) {}
+  explicit StepCommunication(ComposedStepsConfig config) : config_(std::move(config)) {}
 
   Estimate seconds(const StepBatch& batch);
 
@@ -33,12 +28,7 @@ class StepCommunication {
   const Parts& parts(int64_t tokens);
 
   ComposedStepsConfig config_;
-  std::optional<RingLink> link_;
   std::map<int64_t, Parts> parts_;  // by tokens
 };
-
-// Composed steps whose collectives run over another link: those of the device are taken out, rings over `link` put in.
-std::unique_ptr<StepTimes> steps_over_link(std::unique_ptr<StepTimes> composed, const ComposedStepsConfig& config,
-                                           const RingLink& link);
 
 }  // namespace foretoken

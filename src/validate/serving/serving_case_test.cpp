@@ -224,7 +224,7 @@ TEST_F(ServingCases, filters_that_match_no_row_are_refused) {
   write(closed_loop_row);
   const Library library(FORETOKEN_SOURCE_DIR "/data");
   ServingFacts facts = serving_facts(library);
-  facts.device_models = [](const Device& device, const ParallelPlan&) {
+  facts.device_models = [](const Device& device, const ParallelPlan&, const PlacementSpec&) {
     return DeviceModels{KernelPredictor(device), nullptr};
   };
   const auto complaint = [&](ServingValidationRequest request) -> std::string {
@@ -303,7 +303,7 @@ TEST_F(ServingCases, answers_do_not_depend_on_the_number_of_threads) {
   write(closed_loop_row + other + unknown + closed_loop_row);
   const Library library(FORETOKEN_SOURCE_DIR "/data");
   ServingFacts facts = serving_facts(library);
-  facts.device_models = [](const Device& device, const ParallelPlan&) {
+  facts.device_models = [](const Device& device, const ParallelPlan&, const PlacementSpec&) {
     return DeviceModels{KernelPredictor(device), nullptr};
   };
   const auto run = [&](int threads) {

@@ -108,6 +108,11 @@ double percent_off(double predicted, double measured) {
   return 100 * (predicted / measured - 1);
 }
 
+LinkSpec link_of(const MeasuredRun& run) {
+  if (!run.link) return {};
+  return {.bandwidth = run.link->bandwidth, .latency = run.link->latency};
+}
+
 }  // namespace
 
 RunSpecs run_specs(const MeasuredRun& run, const RunValidationRequest& request, const Library& library) {
@@ -118,12 +123,13 @@ RunSpecs run_specs(const MeasuredRun& run, const RunValidationRequest& request, 
   RunSpecs specs{.engine = {.model = model,
                             .device = device,
                             .plan = run.plan,
+                            .placement = {.link = link_of(run)},
                             .flags = run.flags,
                             .stack = run.stack,
                             .scheduler = run.scheduler,
                             .scheduling = run.scheduling,
                             .speculation = run.speculation,
-                            .steps = {.op_tables = request.op_tables, .link = run.link},
+                            .steps = {.op_tables = request.op_tables},
                             .boards = BoardState::held_busy,
                             .power = library.power_model(device),
                             .offline = true},
@@ -139,11 +145,11 @@ RunSpecs run_specs(const MeasuredRun& run, const RunValidationRequest& request, 
   return specs;
 }
 
-RunValidation validate_run(const RunValidationRequest& request, const Library& library, Tier tier,
+RunValidation validate_run(const RunValidationRequest& request, const Library& library, const ServingFacts& facts,
                            const ScoredServingSink& sink) {
   const MeasuredRun run = read_measured_run(request.folder);
   const RunSpecs specs = run_specs(run, request, library);
-  EngineBuilder builder(serving_facts(library, tier));
+  EngineBuilder builder(facts);
 
   const auto begin = std::chrono::steady_clock::now();
   std::vector<Replay> replays;

@@ -40,7 +40,7 @@ RunSpecs run_specs(const MeasuredRun& run, const RunValidationRequest& request, 
 
 // Requests are counted from when the engine queued them. Our own kernels have intervals: of runs with all steps, and
 // the KV blocks, at either bound. Tables have none. `sink` gets each request's values, in milliseconds.
-RunValidation validate_run(const RunValidationRequest& request, const Library& library, Tier tier = Tier::best,
+RunValidation validate_run(const RunValidationRequest& request, const Library& library, const ServingFacts& facts,
                            const ScoredServingSink& sink = {});
 
 }  // namespace foretoken

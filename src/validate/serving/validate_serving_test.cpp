@@ -22,7 +22,9 @@ TEST(ValidateServing, what_goes_wrong_in_a_thread_is_told_to_the_caller) {
   write_file(file, rows);
   const Library library(FORETOKEN_SOURCE_DIR "/data");
   ServingFacts facts = serving_facts(library);
-  facts.device_models = [](const Device&, const ParallelPlan&) -> DeviceModels { throw std::logic_error("broken"); };
+  facts.device_models = [](const Device&, const ParallelPlan&, const PlacementSpec&) -> DeviceModels {
+    throw std::logic_error("broken");
+  };
   for (const int threads : {1, 3}) {
     EXPECT_THROW(validate_serving({.data = file, .threads = threads}, library, facts), std::logic_error);
   }

@@ -32,7 +32,8 @@ class VllmRunsNeedsData : public testing::TestWithParam<Card> {
   }
 
   static RunValidation validate(const RunValidationRequest& request) {
-    RunValidation found = validate_run(request, Library(FORETOKEN_SOURCE_DIR "/data"));
+    const Library library(FORETOKEN_SOURCE_DIR "/data");
+    RunValidation found = validate_run(request, library, serving_facts(library));
     for (const std::string& note : found.errors.notes) RecordProperty("note", note);
     return found;
   }

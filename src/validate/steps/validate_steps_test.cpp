@@ -25,10 +25,11 @@ class ValidateSteps : public testing::Test {
     write_file(file_, text);
     request.data = file_;
     request.layer = read_layer_conventions(data / "layers" / "llmcompass.json");
-    return validate_steps(request, Library(data), {}, [&](const Device& device, const ParallelPlan&) {
-      return DeviceModels{KernelPredictor(device, intervals_, nullptr, Tier::best, Caches::cold, correlations_),
-                          nullptr};
-    });
+    return validate_steps(
+        request, Library(data), {}, [&](const Device& device, const ParallelPlan&, const PlacementSpec&) {
+          return DeviceModels{KernelPredictor(device, intervals_, nullptr, Tier::best, Caches::cold, correlations_),
+                              nullptr};
+        });
   }
 
   static constexpr const char* header =
@@ -58,7 +59,7 @@ TEST_F(ValidateSteps, the_measured_columns_do_not_move_a_prediction) {
     validate_steps(
         {.data = file_}, Library(data),
         [&](const ScoredStep& scored) { predicted.push_back(scored.predicted->seconds.value); },
-        [](const Device& device, const ParallelPlan&) {
+        [](const Device& device, const ParallelPlan&, const PlacementSpec&) {
           return DeviceModels{KernelPredictor(device), nullptr};
         });
   }

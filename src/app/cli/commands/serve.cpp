@@ -192,7 +192,7 @@ class ServeCommand : public Command {
     ServingReport report = make_report(run, groups, priorities, request.percentiles);
     for (const ReplicaGroup& group : groups) {
       if (group.has_own_kernels) report.notes.add_kernels(group.models.kernels);
-      report.notes.add_ranks(group.plan, library.hardware().node_with(group.models.kernels.device()));
+      if (group.models.collectives) report.notes.add_network(*group.models.collectives);
     }
     const std::string remark = files.finish(report);
     Answer answer{.text = serving_text(report) + remark, .json = serving_json(report)};
@@ -308,8 +308,8 @@ class ServeCommand : public Command {
     request.config.seed = static_cast<uint64_t>(load_.seed);
     if (fleet_.given()) request.config.fleet = fleet_.fleet(groups, pools_.given());
     if (pools_.given()) {
-      request.config.disaggregation =
-          pools_.disaggregation(groups.front(), groups.back(), replica_.engine.engine.engine, library);
+      request.config.disaggregation = pools_.disaggregation(
+          groups.front(), groups.back(), replica_.engine.engine.engine, replica_.placement.spec(), library);
     }
     if (tiers_.given()) request.config.kv_tiers = tiers_.settings(groups, pools_.given(), library);
     for (const ReplicaGroup& group : groups) {

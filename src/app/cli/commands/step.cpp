@@ -69,10 +69,9 @@ class StepCommand : public Command {
     const StepPrediction prediction = is_training ? predict_training_step(library) : predict_step(library, spec());
     const auto& [model, models, stack, step] = prediction;
     const KernelPredictor& predictor = models.kernels;
-    const ParallelPlan& plan = step.plan;
     if (memory_.wanted) check_engine_runs_on("engine", memory_.engine.engine, predictor.device());
     DeviceNotes notes;
-    notes.add_ranks(plan, library.hardware().node_with(predictor.device()));
+    if (models.collectives && !is_training) notes.add_network(*models.collectives);
     std::string text = step_text(step, model, predictor.device(), by_time_, notes);
     if (roofline_) text += "\n" + step_roofline(step, model, predictor.device());
     if (!trace_.empty()) {
@@ -120,13 +119,15 @@ class StepCommand : public Command {
             .stack = stack_,
             .dispatch = dispatch_from_name(dispatch_),
             .host_factor = host_factor_,
-            .tier = tier_from_name(tier_).value()};
+            .tier = tier_from_name(tier_).value(),
+            .placement = flags_.placement.spec()};
   }
 
   StepPrediction predict_training_step(const Library& library) const {
     Model model = flags_.read_model(library);
     const ParallelPlan plan = flags_.parallel_plan();
-    DeviceModels models = library.device_models(flags_.device, plan, tier_from_name(tier_).value());
+    DeviceModels models =
+        library.device_models(flags_.device, plan, tier_from_name(tier_).value(), flags_.placement.spec());
     StepEstimate step = training_step(model, flags_.step_request(), plan, models, library);
     return {.model = std::move(model), .models = std::move(models), .stack = {.name = stack_}, .step = std::move(step)};
   }
@@ -152,10 +153,10 @@ class StepCommand : public Command {
     Node node = library.hardware().node_with(device).value_or(Node{.name = device.name, .title = device.title});
     node.device = device;
     check_plan(model, job.sequence_length, plan, node.device_count);
-    const MachineModels machine(
-        cluster_of(node), models.kernels,
-        models.collectives ? std::optional<CommunicationPredictor>(*models.collectives) : std::nullopt,
-        library.power_model(device));
+    const CommunicationPredictor* measured = models.collectives ? models.collectives->measured() : nullptr;
+    const MachineModels machine(cluster_of(node), models.kernels,
+                                measured != nullptr ? std::optional<CommunicationPredictor>(*measured) : std::nullopt,
+                                library.power_model(device));
     return IterationModel(std::move(job), training_stacks_of(library).stack(stack_), machine.machine())
         .micro_batch_step(plan);
   }

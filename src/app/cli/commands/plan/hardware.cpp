@@ -44,7 +44,7 @@ class PlanHardwareCommand : public Command {
     const Stack stack = stacks_of(library).stack(!stack_.empty()                     ? stack_
                                                  : request.phase == StepPhase::train ? "fused"
                                                                                      : "vllm");
-    const DeviceModels models = library.device_models(flags_.device, plan);
+    const DeviceModels models = library.device_models(flags_.device, plan, Tier::best, flags_.placement.spec());
     const Device& device = models.kernels.device();
     if (!stack_.empty()) check_engine_runs_on("stack", stack_, device);
     const SecondsOnDevice seconds = [&](const Device& changed) {
@@ -70,7 +70,7 @@ class PlanHardwareCommand : public Command {
       report.changed_device = std::move(changed);
     }
     add_step_notes(report.notes, report.step, device);
-    report.notes.add_ranks(plan, library.hardware().node_with(device));
+    if (models.collectives) report.notes.add_network(*models.collectives);
     Answer answer{.text = hardware_plan_text(report), .json = hardware_plan_json(report)};
     const auto write = [&](const std::string& file, const std::string& content) {
       if (file.empty()) return;

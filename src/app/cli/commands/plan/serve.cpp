@@ -6,6 +6,7 @@
 #include "app/cli/commands/plan/list.h"
 #include "app/cli/load_flags.h"
 #include "app/cli/model_flags.h"
+#include "app/cli/placement_flags.h"
 #include "app/cli/plan_files.h"
 #include "app/cli/progress.h"
 #include "app/cli/speculation_flags.h"
@@ -106,6 +107,7 @@ class PlanServe : public Command {
     options.number("--gpu-memory-utilization,--mem-fraction-static,--free-gpu-memory-fraction", memory_fraction_,
                    {.least = 0, .most = 1}, "Share of the memory an engine may use; 0 = its own");
     speculation_.declare(options);
+    placement_.declare(options);
     options.heading("Search");
     options.integer("--most-simulated", most_simulated_, {.least = 1, .most = 1'000'000},
                     "Most layouts to simulate shortly");
@@ -197,6 +199,7 @@ class PlanServe : public Command {
         .device_files = device_files(library),
         .other_files = {asked.model},
         .tier = tier_from_name(tier_).value(),
+        .placement = placement_.spec(),
         .limits = {.quick = static_cast<size_t>(most_simulated_), .full = static_cast<size_t>(finalists_)},
         .threads = threads_to_use(threads_),
         .store = store_.store,
@@ -291,7 +294,8 @@ class PlanServe : public Command {
     for (const std::string& text : hardware_) {
       const auto [device, count] = device_and_count(text);
       const int64_t devices = parse_size("--hardware", count, {.least = 1, .most = 100'000});
-      all.push_back(hardware_choice(library, device, devices, std::nullopt, tier_from_name(tier_).value()));
+      all.push_back(
+          hardware_choice(library, device, devices, std::nullopt, tier_from_name(tier_).value(), placement_.spec()));
       const bool twice = std::any_of(all.begin(), all.end() - 1, [&](const HardwareChoice& one) {
         return one.device.name == all.back().device.name;
       });
@@ -399,6 +403,7 @@ class PlanServe : public Command {
   int64_t max_model_len_ = 0, most_simulated_ = 96, finalists_ = 6, threads_ = 0;
   LoadFlags load_;
   SpeculationFlags speculation_;
+  PlacementFlags placement_;
   StoreFlags store_;
   PlanFileFlags files_;
 };

@@ -1,6 +1,7 @@
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/commands/validate/validation_answer.h"
 #include "app/cli/out_file.h"
+#include "app/cli/placement_flags.h"
 #include "app/cli/tier_flag.h"
 #include "base/error.h"
 #include "report/validation_report.h"
@@ -35,6 +36,8 @@ class ValidateServing : public Command {
     options.choice("--tier", tier_, tier_names(), tier_help);
     options.integer("--threads", threads_, {.least = 0, .most = 1024},
                     "Groups simulated at the same time; 0 = one per core");
+    placement_.declare(options);
+    options.heading("Output");
     options.text("--out", out_, "Write every value with predicted, low, high and error to this CSV file");
     options.footer(
         "Each row is simulated from its model, GPU, engine, number formats, parallel layout, lengths and load; the\n"
@@ -47,6 +50,13 @@ class ValidateServing : public Command {
   Answer run(const Library& library) const override {
     const Tier tier = tier_from_name(tier_).value();
     const bool is_run = data_.empty();
+    ServingFacts facts = serving_facts(library, tier);
+    if (const PlacementSpec given = placement_.spec(); given.is_given()) {
+      facts.device_models = [make = facts.device_models, given](const Device& device, const ParallelPlan& plan,
+                                                                const PlacementSpec&) {
+        return make(device, plan, given);
+      };
+    }
     if (data_.empty() == run_folder_.empty()) {
       throw InputError({.source = "--data",
                         .value = data_.empty() ? "not given" : "and --run",
@@ -70,8 +80,8 @@ class ValidateServing : public Command {
       rows.stream() << scored_serving_header();
       sink = [&](const ScoredServing& scored) { rows.stream() << scored_serving_row(scored); };
     }
-    const Validation validation = is_run ? replay_run(library, tier, sink)
-                                         : validate_serving(request, library, serving_facts(library, tier), sink);
+    const Validation validation =
+        is_run ? replay_run(library, facts, sink) : validate_serving(request, library, facts, sink);
     rows.close();
     return validation_answer(validation, "serving");
   }
@@ -82,9 +92,9 @@ class ValidateServing : public Command {
     return std::filesystem::exists(beside) ? beside : std::filesystem::path();
   }
 
-  Validation replay_run(const Library& library, Tier tier, const ScoredServingSink& sink) const {
+  Validation replay_run(const Library& library, const ServingFacts& facts, const ScoredServingSink& sink) const {
     return validate_run({.folder = run_folder_, .op_tables = op_tables_, .device = device_, .own_blocks = own_blocks_},
-                        library, tier, sink)
+                        library, facts, sink)
         .errors;
   }
 
@@ -93,6 +103,7 @@ class ValidateServing : public Command {
   std::string run_folder_, op_tables_, device_;
   bool own_blocks_ = false;
   int64_t threads_ = 0;
+  PlacementFlags placement_;
   ServingValidationRequest request_;
 };
 

@@ -1,0 +1,237 @@
+#include "network/rank_network.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "network/calibration/expert_kernels.h"
+#include "network/calibration/stack_collectives.h"
+#include "network/transfer/collective.h"
+
+namespace foretoken {
+namespace {
+
+// Tokens of a rank up to which engines use DeepEP's low-latency kernels: what vLLM sizes their buffers for.
+constexpr int64_t most_low_latency_tokens = 256;
+
+std::span<const ParallelAxis> order_of(const NetworkFacts& facts) {
+  return facts.order.empty() ? std::span<const ParallelAxis>(engine_rank_order) : facts.order;
+}
+
+bool is_pcie(const NetworkFacts& facts) {
+  if (facts.node) return facts.node->fabric.kind == NodeFabricKind::pcie;
+  return !facts.device.link_bandwidth && facts.device.host_bandwidth;
+}
+
+BytesPerSecond slot_rate(const NetworkFacts& facts) {
+  return facts.node ? facts.node->fabric.bandwidth.value : facts.device.host_bandwidth->value;
+}
+
+std::string rate_words(BytesPerSecond rate) {
+  return fmt::format("{:.3g} GB/s", rate.value() / 1e9);
+}
+
+}  // namespace
+
+RankNetwork::RankNetwork(std::shared_ptr<const NetworkFacts> facts, const ParallelPlan& plan)
+    : facts_(std::move(facts)), places_(plan, order_of(*facts_)) {
+  const int64_t ranks = rank_count(plan);
+  if (ranks == 1) return;
+  if (facts_->node && ranks > facts_->node->device_count) use_cluster(ranks);
+  const bool tokens_travel = lock_step_ranks(plan) > 1 && plan.exchange == ExpertExchange::all_to_all;
+  if (cluster_ && tokens_travel && facts_->expert_kernels && !is_pcie(*facts_)) {
+    expert_kernels_ = facts_->expert_kernels(cluster_->node);
+  }
+  const bool is_bridged_pair = ranks == 2 && facts_->node && facts_->node->fabric.bridge;
+  if (!is_bridged_pair) note_pcie();
+}
+
+std::shared_ptr<const RankNetwork> RankNetwork::for_plan(const ParallelPlan& plan) const {
+  return std::make_shared<const RankNetwork>(facts_, plan);
+}
+
+void RankNetwork::use_cluster(int64_t ranks) {
+  const Node& node = facts_->node.value();
+  const int64_t nodes = (ranks + node.device_count - 1) / node.device_count;
+  if (facts_->cluster) {
+    cluster_ = facts_->cluster;
+    if (total_devices(*cluster_) < ranks) {
+      throw InputError({.source = "cluster " + cluster_->name,
+                        .value = fmt::format("{} devices", total_devices(*cluster_)),
+                        .expected = fmt::format("at least {}, one for each rank", ranks)});
+    }
+  } else if (facts_->usual_cluster) {
+    cluster_ = cluster_with_nodes(facts_->usual_cluster(node), static_cast<int>(nodes));
+    const std::optional<BytesPerSecond> rate = network_bandwidth_per_device(cluster_->node);
+    notes_.push_back(fmt::format(
+        "{} ranks span {} nodes of {} GPUs. No cluster was given, so foretoken assumes {} ({} between "
+        "nodes, {} a GPU). Give --cluster to change this.",
+        ranks, nodes, node.device_count, cluster_->name, cluster_->fabric.technology,
+        rate_words(std::min(*rate, cluster_->fabric.nic_bandwidth.value * (cluster_->node.network_cards->count.value /
+                                                                           static_cast<double>(node.device_count))))));
+  }
+  if (!cluster_) return;
+  if (runs_rings()) {
+    const RingLink link = ring_of(std::min<int64_t>(ranks, node.device_count)).usual;
+    cluster_->node.fabric.bandwidth.value = link.bandwidth;
+    cluster_->node.fabric.latency = Fact<Seconds>{.value = link.latency, .source = "as rings of it run"};
+  }
+  across_.emplace(*cluster_, CollectiveOptions{});
+}
+
+void RankNetwork::note_pcie() {
+  const LinkSpec& link = facts_->link;
+  if (!is_pcie(*facts_) || facts_->has_sweep_of_node || (link.bandwidth && link.latency)) return;
+  const RingRange ring = ring_of(2);
+  std::string note = fmt::format(
+      "{} GPUs talk over PCIe, and hosts differ: foretoken assumes {} and {:.3g} us a hop, with a wide interval. "
+      "Measure "
+      "yours and give --link bandwidth=GB/s,latency=us",
+      facts_->device.title, rate_words(ring.usual.bandwidth), ring.usual.latency.value() * 1e6);
+  if (facts_->node && facts_->node->fabric.is_swept) {
+    note += fmt::format("; --node {} is one box that was measured", facts_->node->name);
+  } else if (facts_->device.link_bandwidth && !facts_->node->fabric.bridge) {
+    note += ", or --link nvlink-pairs for GPUs that are bridged in pairs";
+  }
+  notes_.push_back(note + ".");
+}
+
+bool RankNetwork::runs_rings() const {
+  if (facts_->link.bandwidth || facts_->link.latency) return true;
+  return is_pcie(*facts_) && !facts_->has_sweep_of_node;
+}
+
+RingRange RankNetwork::ring_of(int64_t ranks) const {
+  const LinkSpec& link = facts_->link;
+  RingRange ring;
+  if (is_pcie(*facts_)) {
+    std::optional<bool> peers = link.peer_access;
+    if (!peers && facts_->node && facts_->node->fabric.peer_access) peers = facts_->node->fabric.peer_access->value;
+    ring = pcie_ring(slot_rate(*facts_), peers, ranks);
+  } else {
+    // Of NVLink where only one of the two was given: start-up of NCCL over the hops of a ring.
+    const BytesPerSecond rate = fabric_of(facts_->device).per_device;
+    ring = {.usual = {microseconds(3), rate * 0.7},
+            .fastest = {microseconds(1), rate * 0.8},
+            .slowest = {microseconds(6), rate * 0.5}};
+  }
+  for (RingLink* one : {&ring.usual, &ring.fastest, &ring.slowest}) {
+    if (link.bandwidth) one->bandwidth = *link.bandwidth;
+    if (link.latency) one->latency = *link.latency;
+  }
+  return ring;
+}
+
+bool RankNetwork::leaves_node(const StepCollective& call) const {
+  return across_ && across_->nodes_of(places_.group(call.shape, call.stage)) > 1;
+}
+
+bool RankNetwork::is_bridged(const StepCollective& call) const {
+  if (call.shape.ranks != 2 || !facts_->node || !facts_->node->fabric.bridge) return false;
+  const ProcessGroup group = places_.group(call.shape, call.stage);
+  return group.device(0) / 2 == group.device(1) / 2;
+}
+
+Estimate RankNetwork::inside(const StepCollective& call) const {
+  if (runs_rings() && !is_bridged(call)) return ring_collective_seconds(call.shape, ring_of(call.shape.ranks));
+  return stack_collective_seconds(call.shape, call.kernel, facts_->device, facts_->measured.get());
+}
+
+std::optional<Estimate> RankNetwork::expert_seconds(const StepCollective& call, int64_t nodes) const {
+  const CollectiveShape& shape = call.shape;
+  const bool travels = shape.kind == CollectiveKind::all_to_all && shape.axis == ParallelAxis::expert;
+  if (!travels || call.experts == nullptr || !expert_kernels_) return std::nullopt;
+  const MoeShape& experts = *call.experts;
+  const double each = static_cast<double>(experts.tokens) / static_cast<double>(shape.ranks);
+  const ExpertTraffic traffic{.tokens = std::max<int64_t>(1, std::llround(each)),
+                              .hidden = experts.hidden,
+                              .top_k = experts.top_k,
+                              .experts = experts.experts};
+  const bool returns = call.name == "ep_combine";
+  const ExpertKernel* kernel =
+      find_expert_kernel(traffic.tokens <= most_low_latency_tokens ? "deepep-low-latency" : "deepep-normal");
+  ensure(kernel != nullptr, "DeepEP's kernels are in the list");
+  std::vector<Estimate> parts;
+  for (CommunicationCall one : expert_calls(*kernel, returns ? ExpertDirection::combine : ExpertDirection::dispatch,
+                                            kernel->dispatch_dtypes.front(), shape.ranks, nodes, traffic)) {
+    const double values = each * static_cast<double>(experts.top_k * experts.hidden);
+    if (!returns && values > 0) one.expert.bytes_per_value = shape.bytes / values;
+    const std::optional<CommunicationTime> time = expert_kernels_->estimate(one);
+    if (!time) return std::nullopt;
+    parts.push_back(time->seconds);
+  }
+  return sum_of_correlated(parts);
+}
+
+Estimate RankNetwork::seconds(const StepCollective& call) const {
+  if (call.shape.ranks <= 1) return exactly(0);
+  if (!across_) return inside(call);
+  const ProcessGroup group = places_.group(call.shape, call.stage);
+  const int64_t nodes = across_->nodes_of(group);
+  if (nodes <= 1) return inside(call);
+  if (const std::optional<Estimate> time = expert_seconds(call, nodes)) return *time;
+  return across_->estimate({.kind = call.shape.kind, .bytes = call.shape.bytes, .group = group}).seconds;
+}
+
+LinkTraffic RankNetwork::node_link() const {
+  LinkTraffic link{.link = "device links"};
+  const NodeFabricKind nvlink = NodeFabricKind::nvswitch;
+  const NodeFabricKind kind = facts_->node ? facts_->node->fabric.kind : nvlink;
+  if (is_pcie(*facts_)) {
+    link.link = "PCIe";
+  } else if (kind == NodeFabricKind::xgmi) {
+    link.link = "xGMI";
+  } else if (facts_->device.vendor == "NVIDIA") {
+    link.link = "NVLink";
+  }
+  link.bandwidth = runs_rings()   ? ring_of(2).usual.bandwidth.value()
+                   : facts_->node ? facts_->node->fabric.bandwidth.value.value()
+                                  : fabric_of(facts_->device).per_device.value();
+  return link;
+}
+
+std::vector<LinkTraffic> RankNetwork::traffic(const StepCollective& call) const {
+  const CollectiveShape& shape = call.shape;
+  if (shape.ranks <= 1) return {};
+  LinkTraffic near = node_link();
+  if (!leaves_node(call)) {
+    if (is_bridged(call)) near = {.link = "NVLink bridge", .bandwidth = facts_->node->fabric.bridge->value.value()};
+    near.bytes = wire_bytes(shape).value();
+    return {near};
+  }
+  const ProcessGroup group = places_.group(shape, call.stage);
+  const GroupShape where = group_shape(group, *cluster_);
+  LinkTraffic far{.link = cluster_->fabric.technology, .between_nodes = true};
+  far.bandwidth = bandwidth_within_leaf(*cluster_).value();
+  if (shape.kind == CollectiveKind::all_to_all || shape.kind == CollectiveKind::send_recv) {
+    const double away = shape.kind == CollectiveKind::send_recv
+                            ? 1
+                            : static_cast<double>(where.ranks - where.most_per_node) / static_cast<double>(where.ranks);
+    far.bytes = away * shape.bytes;
+    near.bytes = wire_bytes(shape).value() - far.bytes;
+  } else {
+    const CollectiveEstimate estimate = across_->estimate({.kind = shape.kind, .bytes = shape.bytes, .group = group});
+    for (const StageLoad& load : estimate.choice.chosen.algorithm->loads(shape.kind, where)) {
+      far.bytes += load.card * shape.bytes;
+      near.bytes += (where.mesh ? load.pair : load.device) * shape.bytes;
+    }
+  }
+  if (near.bytes > 0) return {near, far};
+  return {far};
+}
+
+Estimate step_collective_seconds(const StepCollective& call, const Device& device, const RankNetwork* network) {
+  if (network != nullptr) return network->seconds(call);
+  return stack_collective_seconds(call.shape, call.kernel, device, nullptr);
+}
+
+const MoeShape* traveling_experts(std::span<const Operator> operators) {
+  for (const Operator& one : operators) {
+    if (const auto* experts = std::get_if<MoeShape>(&one.shape)) return experts;
+  }
+  return nullptr;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,117 @@
+// Ranks have places on a machine: what they send goes over the links between them, and the answer says which.
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "command_test.h"
+#include "run.h"
+
+namespace foretoken::links_test {
+
+using testing::HasSubstr;
+
+Json answer(const std::string& line) {
+  const Outcome run = run_foretoken(line + " --json");
+  EXPECT_EQ(run.status, 0) << line << "\n" << run.err;
+  return parse_json(run.out, line);
+}
+
+// Seconds of one call of an operator of the first stage.
+double call_seconds(const Json& step, const std::string& name) {
+  for (const JsonView& one : JsonView(step, "step").at("stages").items().front().at("operators").items()) {
+    if (one.at("name").string() == name) return one.at("seconds").at("value").number() / one.at("count").number();
+  }
+  ADD_FAILURE() << "no operator " << name;
+  return 0;
+}
+
+double width(const Json& step) {
+  const JsonView seconds = JsonView(step, "step").at("seconds");
+  return seconds.at("high").number() / seconds.at("low").number();
+}
+
+bool has_note(const Json& document, const std::string& text) {
+  for (const JsonView& note : JsonView(document, "answer").at("device_notes").items()) {
+    if (note.string().find(text) != std::string::npos) return true;
+  }
+  return false;
+}
+
+TEST(Links, an_all_reduce_over_two_nodes_takes_what_the_collective_command_says) {
+  const Json step = answer("step --model Llama-3.1-70B --device h100_sxm -tp 16 --batch 32 --context-len 1024");
+  EXPECT_TRUE(has_note(step, "16 ranks span 2 nodes of 8 GPUs"));
+  // 32 tokens of 8,192 values in bf16.
+  const Json alone = answer("collective --cluster h100_ib_rail --op all_reduce --bytes 524288 --ranks 16");
+  EXPECT_NEAR(call_seconds(step, "tp_all_reduce"),
+              JsonView(alone, "collective").at("rows").items().front().at("seconds").at("value").number(), 1e-9);
+  const JsonView last = JsonView(step, "step").at("links").items().back();
+  EXPECT_TRUE(last.at("between_nodes").boolean());
+  EXPECT_GT(last.at("share").number(), 0.05);
+}
+
+TEST(Links, tokens_travel_between_nodes_as_deepep_carries_them) {
+  const Json step = answer(
+      "step --model DeepSeek-V3 --device h100_sxm -tp 1 -dp 64 --enable-expert-parallel --all2all-backend all_to_all "
+      "--batch 128 --context-len 1024");
+  const Json alone = answer(
+      "collective --cluster h100_ib_rail --ranks 64 --op dispatch --kernel deepep-low-latency --tokens 128 --hidden "
+      "7168 "
+      "--top-k 8 --experts 256");
+  const double expected = JsonView(alone, "collective").at("rows").items().front().at("seconds").at("value").number();
+  EXPECT_NEAR(call_seconds(step, "ep_dispatch") / expected, 1, 0.02);
+}
+
+TEST(Links, a_cluster_can_be_named_and_must_have_the_device_and_room) {
+  const std::string step = "step --model Llama-3.1-70B --device h100_sxm -tp 8 -pp 2 --batch 8 --context-len 512 ";
+  EXPECT_FALSE(has_note(answer(step + "--cluster h100_roce_pods"), "span"));
+  EXPECT_GT(call_seconds(answer(step + "--cluster h100_roce_pods --link nic-bandwidth=5"), "pp_send"),
+            call_seconds(answer(step + "--cluster h100_roce_pods"), "pp_send"));
+  for (const char* wrong : {"--cluster b200_ib_rail", "--node hgx_h100 --cluster h100_ib_rail", "--node l40s_pcie",
+                            "--link bandwith=3", "--link pcie=2", "--rank-order tp-ep"}) {
+    EXPECT_EQ(run_foretoken(step + wrong).status, 2) << wrong;
+  }
+}
+
+TEST(Links, pcie_boards_have_wide_intervals_until_their_link_is_given) {
+  const std::string step = "step --model Llama-3.1-8B --device l40s -tp 4 --batch 64 --context-len 512 ";
+  const Json unknown = answer(step), given = answer(step + "--link bandwidth=20,latency=10");
+  EXPECT_TRUE(has_note(unknown, "--link bandwidth=GB/s,latency=us"));
+  EXPECT_FALSE(has_note(given, "--link"));
+  EXPECT_GT(width(unknown), 1.5 * width(given));
+  // 64 tokens of 4,096 values in bf16, 6 hops of a quarter of them.
+  EXPECT_NEAR(call_seconds(given, "tp_all_reduce"), 6 * (10e-6 + 64 * 4096 * 2 / 4.0 / 20e9), 1e-9);
+  // The box whose sweeps we have is slower than most.
+  EXPECT_GT(call_seconds(answer(step + "--node l40s_pcie"), "tp_all_reduce"), 0);
+}
+
+TEST(Links, nvlink_bridges_join_pairs_alone) {
+  const std::string step = "step --model Llama-3.1-8B --device h100_pcie --batch 64 --context-len 512 ";
+  const std::string bridged = " --link nvlink-pairs";
+  EXPECT_LT(call_seconds(answer(step + "-tp 2" + bridged), "tp_all_reduce"),
+            0.7 * call_seconds(answer(step + "-tp 2"), "tp_all_reduce"));
+  EXPECT_EQ(call_seconds(answer(step + "-tp 4" + bridged), "tp_all_reduce"),
+            call_seconds(answer(step + "-tp 4"), "tp_all_reduce"));
+}
+
+TEST(Links, served_tokens_go_over_links_that_the_answer_names) {
+  const std::string serve =
+      "serve --model Llama-3.1-8B --device l40s -tp 2 --max-model-len 4096 --request-rate 2 --num-prompts 40 ";
+  const Json unknown = answer(serve), slow = answer(serve + "--link bandwidth=2,latency=40");
+  EXPECT_TRUE(has_note(unknown, "PCIe"));
+  const auto ttft = [](const Json& run) { return JsonView(run, "serve").at("mean_ttft_ms").number(); };
+  EXPECT_GT(ttft(slow), ttft(unknown));
+  const std::string text = run_foretoken(serve).out;
+  EXPECT_THAT(text, HasSubstr("over PCIe"));
+}
+
+TEST(Links, experts_that_divide_with_their_copies_are_spread) {
+  const std::string step =
+      "step --model DeepSeek-V3 --device h200_sxm -dp 72 --enable-expert-parallel --batch 64 --context-len 1024 ";
+  EXPECT_EQ(run_foretoken(step).status, 2);
+  EXPECT_EQ(run_foretoken(step + "--num-redundant-experts 32").status, 0);
+  EXPECT_EQ(run_foretoken(step + "--num-redundant-experts 31").status, 2);
+}
+
+}  // namespace foretoken::links_test
