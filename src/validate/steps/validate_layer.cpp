@@ -112,7 +112,7 @@ class LayerPredictors {
     const auto known = models_.find(key);
     if (known != models_.end()) return known->second;
     return models_
-        .emplace(key, make_ ? make_(library_.hardware().device(row.device), plan)
+        .emplace(key, make_ ? make_(library_.hardware().device(row.device), plan, PlacementSpec{})
                             : library_.device_models(row.device, plan, tier_))
         .first->second;
   }
