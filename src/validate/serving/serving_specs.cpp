@@ -205,7 +205,8 @@ ServingRun simulate_point(EngineBuilder& builder, const ServingSpecs& specs) {
     deployment.bound = bound;
     deployment.step_bounds = false;
     ArrivalWindow window;
-    ServingRun& run = runs.emplace_back(simulate_serving(builder, specs.engine, specs.load, deployment, {&window}).run);
+    deployment.observers.push_back(&window);
+    ServingRun& run = runs.emplace_back(simulate_serving(builder, specs.engine, specs.load, deployment).run);
     if (const auto rates = window.rates()) {
       run.metrics.request_throughput = rates->requests;
       run.metrics.output_throughput = rates->output_tokens;
