@@ -276,7 +276,9 @@ TEST(StepExperts, gathered_tokens_go_to_every_rank_whatever_the_number_of_expert
 
 TEST(StepExperts, tokens_sent_to_their_experts_are_sorted_by_the_receiver_unless_they_are_few) {
   const ParallelPlan sent{.data = 8, .expert = 8};
-  const auto many = stage_operators(mixtral_like(), prefill, sent, 0);
+  StepRequest evenly = prefill;
+  evenly.routing = Routing::balanced;
+  const auto many = stage_operators(mixtral_like(), evenly, sent, 0);
   EXPECT_TRUE(std::get<MoeShape>(find_operator(many, "experts")->shape).received);
   EXPECT_EQ(std::get<ElementwiseShape>(find_operator(many, "expert_sort")->shape).elements, 512 * 2 * 1024);
   EXPECT_EQ(std::get<ElementwiseShape>(find_operator(many, "expert_unsort")->shape).elements, 512 * 2 * 1024);

@@ -67,7 +67,7 @@ void RankNetwork::use_cluster(int64_t ranks) {
     const std::optional<BytesPerSecond> rate = network_bandwidth_per_device(cluster_->node);
     notes_.push_back(fmt::format(
         "{} ranks span {} nodes of {} GPUs. No cluster was given, so foretoken assumes {} ({} between "
-        "nodes, {} a GPU). Give --cluster to change this.",
+        "nodes, {} a GPU). Give {{cluster}} to change this.",
         ranks, nodes, node.device_count, cluster_->name, cluster_->fabric.technology,
         rate_words(std::min(*rate, cluster_->fabric.nic_bandwidth.value * (cluster_->node.network_cards->count.value /
                                                                            static_cast<double>(node.device_count))))));
@@ -87,13 +87,12 @@ void RankNetwork::note_pcie() {
   const RingRange ring = ring_of(2);
   std::string note = fmt::format(
       "{} GPUs talk over PCIe, and hosts differ: foretoken assumes {} and {:.3g} us a hop, with a wide interval. "
-      "Measure "
-      "yours and give --link bandwidth=GB/s,latency=us",
+      "Measure yours and give {{link}} bandwidth=GB/s,latency=us",
       facts_->device.title, rate_words(ring.usual.bandwidth), ring.usual.latency.value() * 1e6);
   if (facts_->node && facts_->node->fabric.is_swept) {
-    note += fmt::format("; --node {} is one box that was measured", facts_->node->name);
+    note += fmt::format("; {{node}} {} is one box that was measured", facts_->node->name);
   } else if (facts_->device.link_bandwidth && !facts_->node->fabric.bridge) {
-    note += ", or --link nvlink-pairs for GPUs that are bridged in pairs";
+    note += ", or {link} nvlink-pairs for GPUs that are bridged in pairs";
   }
   notes_.push_back(note + ".");
 }

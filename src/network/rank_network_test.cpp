@@ -98,7 +98,7 @@ TEST(RankNetwork, pcie_boards_run_rings_with_a_wide_interval_until_a_link_is_giv
   const Estimate guessed = unknown.seconds(tensor_sum(4));
   EXPECT_GT(guessed.high / guessed.low, 4);
   ASSERT_THAT(unknown.notes(), SizeIs(1));
-  EXPECT_THAT(unknown.notes().front(), HasSubstr("--link"));
+  EXPECT_THAT(unknown.notes().front(), HasSubstr("{link}"));
 
   NetworkFacts facts = pcie_facts();
   facts.link = {.bandwidth = BytesPerSecond(20e9), .latency = microseconds(10)};

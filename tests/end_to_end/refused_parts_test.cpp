@@ -133,6 +133,7 @@ TEST(ServingParts, of_the_api_run_as_those_of_the_command) {
   Specs specs;
   specs.deployment.step_bounds = false;
   const LoadSpec load{.num_prompts = 40, .arrivals = {.rate = 4}, .output_len = 32};
+  specs.engine.replicas = 1;
   specs.deployment.prefill =
       PrefillPool{.engine = specs.engine, .transfer = {.device_bandwidth = BytesPerSecond(50e9)}};
   const ServingPrediction pools = simulate_serving(Specs::library(), specs.engine, load, specs.deployment);
