@@ -57,7 +57,7 @@ int main(int count, char** arguments) {
                                               .hardware = {hardware_choice(library, "h100_sxm", 2, std::nullopt)}},
                                  .traffic = Traffic(Traffic::taken_from(*requests, 500))};
     const ServingSearchResult plan = planner.search();
-    std::printf("%-14s %s\n", "plan", to_json(planner, plan).dump(0).substr(0, 200).c_str());
+    std::printf("%-14s %s\n", "plan", to_json(planner, plan).find("sentence")->string().c_str());
     return 0;
   } catch (const InputError& error) {
     std::fprintf(stderr, "%s\n", error.what());

@@ -8,7 +8,7 @@ execute_process(COMMAND ${CMAKE_COMMAND} -S ${CONSUMER} -B ${SCRATCH}/build -G $
 execute_process(COMMAND ${CMAKE_COMMAND} --build ${SCRATCH}/build COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${SCRATCH}/build/consumer ${prefix}/share/foretoken/data
   OUTPUT_VARIABLE predicted COMMAND_ERROR_IS_FATAL ANY)
-foreach(answer "decode step" "mean TTFT" "training step" "best plan" "requests_per_second")
+foreach(answer "decode step" "mean TTFT" "training step" "best plan" "requests/s")
   if(NOT predicted MATCHES "${answer}")
     message(FATAL_ERROR "the example does not tell its ${answer}:\n${predicted}")
   endif()
