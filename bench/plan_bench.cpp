@@ -52,7 +52,7 @@ void judge_layouts(benchmark::State& state) {
   const ServingQuestion question = llama_70b_on_h100s();
   const Traffic traffic = chats();
   const ServingFacts facts = shipped_facts();
-  const std::vector<ServingLayout> layouts = serving_layouts(question);
+  const std::vector<ServingLayout> layouts = layout_space(question).layouts;
   for (auto _ : state) {
     const auto evaluator = threaded_evaluator(question, facts, traffic, static_cast<unsigned>(state.range(0)));
     benchmark::DoNotOptimize(evaluator->judge(layouts));

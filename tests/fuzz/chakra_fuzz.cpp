@@ -25,6 +25,7 @@ void replay_twice(const std::string& content) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace foretoken;
+  using chakra_fuzz_test::replay_twice;
   const std::string content(as_text(data, size));
   try {
     const std::string written = chakra_text(parse_chakra(content, "input"));
