@@ -13,9 +13,6 @@
 namespace foretoken {
 namespace {
 
-// Tokens of a rank up to which engines use DeepEP's low-latency kernels: what vLLM sizes their buffers for.
-constexpr int64_t most_low_latency_tokens = 256;
-
 std::span<const ParallelAxis> order_of(const NetworkFacts& facts) {
   return facts.order.empty() ? std::span<const ParallelAxis>(engine_rank_order) : facts.order;
 }
@@ -149,8 +146,8 @@ std::optional<Estimate> RankNetwork::expert_seconds(const StepCollective& call, 
                               .top_k = experts.top_k,
                               .experts = experts.experts};
   const bool returns = call.name == "ep_combine";
-  const ExpertKernel* kernel =
-      find_expert_kernel(traffic.tokens <= most_low_latency_tokens ? "deepep-low-latency" : "deepep-normal");
+  const ExpertKernel* kernel = find_expert_kernel(
+      traffic.tokens <= most_tokens_of_low_latency_dispatch ? "deepep-low-latency" : "deepep-normal");
   ensure(kernel != nullptr, "DeepEP's kernels are in the list");
   std::vector<Estimate> parts;
   for (CommunicationCall one : expert_calls(*kernel, returns ? ExpertDirection::combine : ExpertDirection::dispatch,
@@ -176,11 +173,9 @@ Estimate RankNetwork::seconds(const StepCollective& call) const {
 
 LinkTraffic RankNetwork::node_link() const {
   LinkTraffic link{.link = "device links"};
-  const NodeFabricKind nvlink = NodeFabricKind::nvswitch;
-  const NodeFabricKind kind = facts_->node ? facts_->node->fabric.kind : nvlink;
   if (is_pcie(*facts_)) {
     link.link = "PCIe";
-  } else if (kind == NodeFabricKind::xgmi) {
+  } else if (facts_->node && facts_->node->fabric.kind == NodeFabricKind::xgmi) {
     link.link = "xGMI";
   } else if (facts_->device.vendor == "NVIDIA") {
     link.link = "NVLink";

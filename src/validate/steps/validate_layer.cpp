@@ -108,7 +108,7 @@ class LayerPredictors {
 
   const DeviceModels& of(const LayerCase& row) {
     const ParallelPlan plan{.tensor = row.tensor};
-    const std::pair key(row.device, row.tensor > 1);
+    const std::pair key(row.device, row.tensor);
     const auto known = models_.find(key);
     if (known != models_.end()) return known->second;
     return models_
@@ -121,7 +121,7 @@ class LayerPredictors {
   const Library& library_;
   const DeviceModelMaker& make_;
   Tier tier_;
-  std::map<std::pair<std::string, bool>, DeviceModels> models_;  // by device, and whether it has peers
+  std::map<std::pair<std::string, int64_t>, DeviceModels> models_;  // by device and tensor ranks
 };
 
 // The operators of one phase on one device.
