@@ -19,11 +19,11 @@ offered() {
   printf '%s\n' "${COMPREPLY[@]-}"
 }
 
-# expect_offer OFFER WORD...
+# expect_offer OFFER WORD... (grep -q would end first now and then, and its writer of the closed pipe)
 expect_offer() {
   local wanted=$1
   shift
-  offered "$@" | grep -qx -e "$wanted" || fail "bash offers no $wanted after: $*"
+  offered "$@" | grep -x -e "$wanted" > /dev/null || fail "bash offers no $wanted after: $*"
 }
 
 bash -n "$folder/foretoken" || fail "bash cannot read its script"
@@ -42,13 +42,13 @@ if command -v zsh > /dev/null; then
 fi
 if command -v fish > /dev/null; then
   fish --no-execute "$folder/foretoken.fish" || fail "fish cannot read its script"
-  fish -c "source $folder/foretoken.fish; complete -C '$program ser'" | grep -q '^serve' || fail "fish offers no serve"
+  fish -c "source $folder/foretoken.fish; complete -C '$program ser'" | grep '^serve' > /dev/null || fail "fish offers no serve"
 fi
 
 if command -v groff > /dev/null; then
   warnings=$(groff -man -ww -z -Tutf8 "$folder/foretoken.1" 2>&1)
   [[ -z $warnings ]] || fail "groff warns: $warnings"
-  groff -man -Tutf8 "$folder/foretoken.1" | grep -q 'foretoken kernel gemm' || fail "the page lacks a command"
+  groff -man -Tutf8 "$folder/foretoken.1" | grep 'foretoken kernel gemm' > /dev/null || fail "the page lacks a command"
 else
   echo "groff is not installed: the manual page was not set"
 fi
