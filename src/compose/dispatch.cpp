@@ -94,12 +94,15 @@ DispatchTime dispatch(const Stack& stack, std::span<const Launch> launches, std:
       time.launch_gap += costs.graph_start.value() + costs.synchronize.value();
       time.host = costs.step_host.value() * request.host_factor;
     }
-    time.host_stall = time.host;
-    time.seconds = time.kernels + time.communication + time.launch_gap + time.host_stall;
+    const double busy = time.kernels + time.communication + time.launch_gap;
+    time.host_stall = stack.asynchronous ? std::max(0.0, time.host - busy) : time.host;
+    time.seconds = busy + time.host_stall;
     return time;
   }
 
-  double host = request.kind == Dispatch::fused ? 0 : costs.step_host.value() * request.host_factor;
+  const double prepared =
+      request.kind == Dispatch::fused ? 0 : costs.step_host.value() * request.host_factor;  // before the first launch
+  double host = stack.asynchronous ? 0 : prepared;
   double device = host;
   double idle_for_host = host;
   bool in_piece = false;
@@ -142,6 +145,15 @@ DispatchTime dispatch(const Stack& stack, std::span<const Launch> launches, std:
     device += busy + extra_gap;
     if (launch.waits && request.kind == Dispatch::eager) host = std::max(host, device) + costs.synchronize.value();
   });
+  if (stack.asynchronous && request.kind != Dispatch::fused) {
+    // The host was at work on this step while the device ran the one before: the longer of the two decides.
+    time.host = prepared + host;
+    time.launch_gap += costs.graph_start.value() + costs.synchronize.value();
+    const double busy = time.kernels + time.communication + time.launch_gap;
+    time.host_stall = std::max(0.0, time.host - busy);
+    time.seconds = busy + time.host_stall;
+    return time;
+  }
   time.host = host;
   time.seconds = std::max(device, host) + (request.kind == Dispatch::fused ? 0 : costs.synchronize.value());
   const double start = request.kind == Dispatch::graph ? costs.graph_start.value() : 0;

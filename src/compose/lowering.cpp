@@ -22,8 +22,8 @@ std::optional<double> find_field(const Fields& fields, std::string_view name) {
 
 class Lowering {
  public:
-  Lowering(const Stack& stack, const std::vector<Operator>& operators, StepPhase phase, std::string_view model)
-      : stack_(stack), operators_(operators), phase_(phase), model_(model) {
+  Lowering(const Stack& stack, const std::vector<Operator>& operators, const LoweredStep& step)
+      : stack_(stack), operators_(operators), step_(step) {
     for (size_t i = 0; i < operators.size(); ++i) {
       const KernelShape& shape = operators[i].shape;
       if (std::holds_alternative<AttentionShape>(shape) || std::holds_alternative<MixedAttentionShape>(shape)) {
@@ -48,7 +48,7 @@ class Lowering {
       const Fields fields = shape_fields(call.shape);
       const Expression::Names names = names_of(fields, at);
       for (const StackRule& rule : stack_.rules) {
-        if (!rule.when.fits(call, phase_, model_, names) || !followed(rule, at)) continue;
+        if (!rule.when.fits(call, step_, names) || !followed(rule, at)) continue;
         Seconds before = rule.host;
         for (const StackKernel& kernel : rule.emit) {
           emit(at, kernel, names, before);
@@ -82,7 +82,7 @@ class Lowering {
       if (at + i + 1 >= operators_.size()) return false;
       const Operator& next = operators_[at + i + 1];
       const Fields fields = shape_fields(next.shape);
-      if (!rule.then[i].fits(next, phase_, model_, names_of(fields, at))) return false;
+      if (!rule.then[i].fits(next, step_, names_of(fields, at))) return false;
     }
     return true;
   }
@@ -142,8 +142,7 @@ class Lowering {
 
   const Stack& stack_;
   const std::vector<Operator>& operators_;
-  StepPhase phase_;
-  std::string_view model_;
+  LoweredStep step_;
   std::vector<size_t> attentions_;
   double ranks_ = 1;
   std::vector<Launch> launches_;
@@ -151,9 +150,8 @@ class Lowering {
 
 }  // namespace
 
-std::vector<Launch> lower(const Stack& stack, const std::vector<Operator>& operators, StepPhase phase,
-                          std::string_view model_family) {
-  return Lowering(stack, operators, phase, model_family).run();
+std::vector<Launch> lower(const Stack& stack, const std::vector<Operator>& operators, const LoweredStep& step) {
+  return Lowering(stack, operators, step).run();
 }
 
 }  // namespace foretoken

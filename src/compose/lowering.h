@@ -24,7 +24,6 @@ struct Launch {
 
 // `operators` in the order of stage_operators(). InputError where a rule asks for a field that its operator lacks.
 // A name in a rule is a field of its operator, else one of the nearest attention (heads, kv_heads, head_dim, kv_len).
-std::vector<Launch> lower(const Stack& stack, const std::vector<Operator>& operators, StepPhase phase,
-                          std::string_view model_family);
+std::vector<Launch> lower(const Stack& stack, const std::vector<Operator>& operators, const LoweredStep& step);
 
 }  // namespace foretoken

@@ -25,7 +25,7 @@ std::vector<Operator> layer() {
 }
 
 std::vector<Launch> lowered(const std::string& members, const std::vector<Operator>& operators = layer()) {
-  return lower(stack_with(members), operators, StepPhase::decode, "llama");
+  return lower(stack_with(members), operators, {.phase = StepPhase::decode, .model = "llama"});
 }
 
 TEST(Lowering, without_rules_every_operator_is_one_kernel) {

@@ -37,7 +37,9 @@ StepLimits vllm_limits(double memory_gib, const Device& device, const ParallelPl
 }
 
 StepLimits vllm_limits_before_021(double memory_gib, const Device& device, const ParallelPlan& plan) {
-  return vllm_limits(std::min(memory_gib, 159.0), device, plan);
+  StepLimits limits = vllm_limits(std::min(memory_gib, 159.0), device, plan);
+  limits.graph = std::min<int64_t>(limits.graph, 512);
+  return limits;
 }
 
 // SGLang, model_runner.py (recalled): 512 requests for each time that the token pool holds the longest sequence, within
@@ -250,10 +252,12 @@ int64_t sequences_for_pool(const EngineFlags& flags, double pool_tokens) {
 }
 
 int64_t largest_graph(const EngineFlags& flags, int64_t decode_tokens) {
+  const int64_t given = flags.max_cudagraph_capture_size;
   if (engine_kind(flags.engine).captures_mixed_steps) {
+    if (given > 0) return std::min(given, flags.max_num_batched_tokens);
     return std::min({2 * flags.max_num_seqs * decode_tokens, flags.graph_limit, flags.max_num_batched_tokens});
   }
-  return std::min(flags.max_num_seqs, flags.graph_limit) * decode_tokens;
+  return std::min(flags.max_num_seqs, given > 0 ? given : flags.graph_limit) * decode_tokens;
 }
 
 int64_t captured_graphs(const EngineFlags& flags) {

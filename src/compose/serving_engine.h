@@ -78,7 +78,8 @@ struct EngineFlags {
   int64_t block_size = 0;
   int64_t num_gpu_blocks_override = 0;
   int64_t kv_cache_memory_bytes = 0;
-  int64_t graph_limit = 0;  // of one CUDA graph, by the device: tokens (vLLM) or decoding sequences; no user's to give
+  int64_t max_cudagraph_capture_size = 0;  // of one CUDA graph: tokens (vLLM) or decoding sequences
+  int64_t graph_limit = 0;                 // the same where nobody says, by the device; no user's to give
   bool enforce_eager = false;
   DType kv_dtype = DType::bf16;
 };

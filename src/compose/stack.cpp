@@ -103,7 +103,8 @@ class StackReader {
 
   Stack read() const {
     root_.allow_only({"format", "name", "summary", "source", "dispatch", "costs", "graph_sizes", "kernels", "rules",
-                      "extends", "tuned_linears", "tuned_experts", "split_mixed_attention"});
+                      "extends", "tuned_linears", "tuned_experts", "split_mixed_attention", "asynchronous",
+                      "side_stream_tokens"});
     if (const JsonView format = root_.at("format"); format.integer({1, 1'000'000}) > 1) {
       format.fail("1: a later version of foretoken wrote this");
     }
@@ -120,6 +121,10 @@ class StackReader {
     if (const auto tuned = root_.find("tuned_linears")) stack.tuned_linears = tuned->boolean();
     if (const auto tuned = root_.find("tuned_experts")) stack.tuned_experts = tuned->boolean();
     if (const auto split = root_.find("split_mixed_attention")) stack.split_mixed_attention = split->boolean();
+    if (const auto ahead = root_.find("asynchronous")) stack.asynchronous = ahead->boolean();
+    if (const auto tokens = root_.find("side_stream_tokens")) {
+      stack.side_stream_tokens = tokens->integer({0, 1'000'000});
+    }
     if (const auto kernels = root_.find("kernels")) {
       for (const auto& [family, variant] : kernels->members()) stack.kernels[family] = variant.string();
     }
@@ -148,7 +153,7 @@ class StackReader {
   }
 
   static OperatorPattern read_pattern(const JsonView& view) {
-    view.allow_only({"name", "family", "pass", "phase", "model", "if"});
+    view.allow_only({"name", "family", "pass", "phase", "model", "generation", "if"});
     OperatorPattern pattern;
     if (const auto names = view.find("name")) pattern.names = one_or_more(*names);
     if (const auto families = view.find("family")) pattern.families = one_or_more(*families);
@@ -166,6 +171,7 @@ class StackReader {
       }
     }
     if (const auto models = view.find("model")) pattern.models = one_or_more(*models);
+    if (const auto generations = view.find("generation")) pattern.generations = one_or_more(*generations);
     if (const auto condition = view.find("if")) pattern.condition = read_expression(*condition);
     return pattern;
   }
@@ -241,16 +247,15 @@ std::optional<Dispatch> dispatch_from_name(std::string_view name) {
   return static_cast<Dispatch>(found - std::begin(dispatch_names));
 }
 
-bool OperatorPattern::fits(const Operator& call, StepPhase phase, std::string_view model,
-                           const Expression::Names& fields) const {
+bool OperatorPattern::fits(const Operator& call, const LoweredStep& step, const Expression::Names& fields) const {
   const auto fits_name = [&](const std::string& pattern) { return name_fits(pattern, call.name); };
+  const auto among = [](const auto& wanted, const auto& value) {
+    return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
+  };
   if (!names.empty() && std::none_of(names.begin(), names.end(), fits_name)) return false;
-  if (!families.empty() && std::find(families.begin(), families.end(), family_name(call.shape)) == families.end()) {
-    return false;
-  }
+  if (!among(families, family_name(call.shape)) || !among(models, step.model)) return false;
+  if (!among(generations, step.generation) || !among(phases, step.phase)) return false;
   if (pass && *pass != call.pass) return false;
-  if (!models.empty() && std::find(models.begin(), models.end(), model) == models.end()) return false;
-  if (!phases.empty() && std::find(phases.begin(), phases.end(), phase) == phases.end()) return false;
   return !condition || condition->value(fields) != 0;
 }
 
@@ -289,6 +294,8 @@ Stack parse_stack(std::string_view text, const std::string& source, const StackF
     if (!root.has("tuned_linears")) stack.tuned_linears = base.tuned_linears;
     if (!root.has("tuned_experts")) stack.tuned_experts = base.tuned_experts;
     if (!root.has("split_mixed_attention")) stack.split_mixed_attention = base.split_mixed_attention;
+    if (!root.has("asynchronous")) stack.asynchronous = base.asynchronous;
+    if (!root.has("side_stream_tokens")) stack.side_stream_tokens = base.side_stream_tokens;
     for (const auto& [family, variant] : base.kernels) stack.kernels.try_emplace(family, variant);
     stack.rules.insert(stack.rules.end(), base.rules.begin(), base.rules.end());
   }

@@ -29,17 +29,25 @@ enum class Dispatch { fused, graph, piecewise, eager };
 std::string_view dispatch_name(Dispatch dispatch);
 std::optional<Dispatch> dispatch_from_name(std::string_view name);
 
+// What rules know of the step that an operator belongs to.
+struct LoweredStep {
+  StepPhase phase = StepPhase::decode;
+  std::string_view model;       // model_type of the config
+  std::string_view generation;  // of the GPU
+};
+
 // Which operators a rule is for. Empty parts fit all.
 struct OperatorPattern {
   std::vector<std::string> names;     // of the operator, `*` at the end fits any rest
   std::vector<std::string> families;  // of its shape
   std::optional<Pass> pass;
   std::vector<StepPhase> phases;
-  std::vector<std::string> models;      // model_type of the config
-  std::optional<Expression> condition;  // on the operator's fields; not 0 = fits
+  std::vector<std::string> models;       // model_type of the config
+  std::vector<std::string> generations;  // of GPUs: Hopper, Blackwell
+  std::optional<Expression> condition;   // on the operator's fields; not 0 = fits
 
   // `fields` is asked only where there is a condition.
-  bool fits(const Operator& call, StepPhase phase, std::string_view model, const Expression::Names& fields) const;
+  bool fits(const Operator& call, const LoweredStep& step, const Expression::Names& fields) const;
 };
 
 struct StackKernel {
@@ -96,6 +104,8 @@ struct Stack {
   bool tuned_linears = false;          // see linear_kernels.h
   bool tuned_experts = false;          // see expert_kernels.h
   bool split_mixed_attention = false;  // prompts and decodes of one step are read by two kernels, not one
+  bool asynchronous = false;           // the host prepares a step while the device runs the one before
+  int64_t side_stream_tokens = 0;      // up to so many tokens, shared experts run beside the routed ones
 
   double kernel_factor(StepPhase phase) const;
 

@@ -4,6 +4,7 @@
 
 #include "compose/expert_kernels.h"
 #include "compose/linear_kernels.h"
+#include "hardware/generation.h"
 
 namespace foretoken {
 namespace {
@@ -25,6 +26,26 @@ TimedLaunch time_launch(const Launch& launch, StepPhase phase, const KernelPredi
           .kernel = kernel,
           .seconds = scaled(kernel.seconds, count * stack.kernel_factor(phase)),
           .work = scaled(kernel.work, count)};
+}
+
+// Shared experts on a stream beside the routed ones: what is left of their time is the memory's, which both share, and
+// what the routed ones are too short to hide.
+void move_to_side_stream(std::vector<TimedLaunch>& launches, int64_t most_tokens, const Device& device) {
+  const auto is_shared = [](const TimedLaunch& one) { return one.launch.name.starts_with("shared_"); };
+  double shared = 0, memory = 0, routed = 0;
+  for (const TimedLaunch& one : launches) {
+    const auto* experts = std::get_if<MoeShape>(&one.launch.shape);
+    if (experts != nullptr && experts->tokens > most_tokens) return;
+    if (experts != nullptr) routed += one.seconds.value;
+    if (!is_shared(one)) continue;
+    shared += one.seconds.value;
+    memory += std::min(one.seconds.value, (one.work.bytes() / device.memory_bandwidth->value).value());
+  }
+  if (routed == 0 || shared == 0) return;
+  const double visible = memory + std::max(0.0, shared - memory - routed);
+  for (TimedLaunch& one : launches) {
+    if (is_shared(one)) one.seconds = scaled(one.seconds, visible / shared);
+  }
 }
 
 }  // namespace
@@ -49,9 +70,12 @@ std::vector<TimedLaunch> LaunchTimer::time(const std::vector<Operator>& operator
                                            std::string_view model_family) const {
   std::vector<TimedLaunch> launches;
   const MoeShape* experts = traveling_experts(operators);
-  for (const Launch& launch : lower(stack, operators, phase, model_family)) {
+  const LoweredStep step{
+      .phase = phase, .model = model_family, .generation = kernel_generation(kernels.device()).title};
+  for (const Launch& launch : lower(stack, operators, step)) {
     launches.push_back(time_launch(launch, phase, kernels, stack, collectives, experts, stage));
   }
+  if (stack.side_stream_tokens > 0) move_to_side_stream(launches, stack.side_stream_tokens, kernels.device());
   return launches;
 }
 

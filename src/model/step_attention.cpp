@@ -109,6 +109,11 @@ void write_attention(Writer& writer, const Attention& a) {
   if (a.qk_norm && a.qk_norm_whole) {
     writer.norm("q_norm", attention_part, rows, heads * a.head_dim, false);
     writer.norm("k_norm", attention_part, rows, kv_heads * a.head_dim, false);
+    // The norm is over the heads of all ranks, so the two sums of squares of each token are added up.
+    if (writer.rank().tensor > 1) {
+      writer.collective("qk_norm_all_reduce", CollectiveKind::all_reduce, ParallelAxis::tensor, writer.rank().tensor,
+                        2.0 * static_cast<double>(rows) * sizeof(float));
+    }
   } else if (a.qk_norm) {
     writer.norm("qk_norm", attention_part, rows * (heads + new_kv_heads), a.head_dim, false);
   }

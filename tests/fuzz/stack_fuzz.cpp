@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const Stack stack = parse_stack(as_text(data, size), "input");
     promise(!stack.padded_tokens(1) || *stack.padded_tokens(1) >= 1, "a captured size holds a token");
     const std::vector<Operator> operators = layer();
-    for (const Launch& launch : lower(stack, operators, StepPhase::decode, "llama")) {
+    for (const Launch& launch : lower(stack, operators, {.phase = StepPhase::decode, .model = "llama"})) {
       promise(launch.count >= 1 && launch.call < operators.size(), "a launch is of an operator, at least once");
     }
   } catch (const InputError& error) {

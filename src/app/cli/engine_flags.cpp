@@ -34,6 +34,8 @@ void MemoryFlags::declare(Options& options) {
                   "Blocks of the KV cache, whatever the memory");
   options.integer("--kv-cache-memory-bytes", engine.kv_cache_memory_bytes, {.least = 0, .most = int64_t{1} << 50},
                   "Size of the KV cache, in place of a share");
+  options.integer("--max-cudagraph-capture-size,--cuda-graph-max-bs", engine.max_cudagraph_capture_size,
+                  tokens_or_blocks, "Largest CUDA graph: tokens of a step (vLLM), or decoding sequences");
   options.flag("--enforce-eager", engine.enforce_eager, "No CUDA graphs");
 }
 

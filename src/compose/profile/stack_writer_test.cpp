@@ -69,7 +69,7 @@ TEST(StackFromProfile, the_stack_launches_the_kernels_that_the_trace_shows) {
       {.name = "down_proj", .shape = GemmShape{.m = rows * scale, .n = 640, .k = 1000}}};
   std::map<std::string, int64_t> kernels;
   double host = 0;
-  for (const Launch& launch : lower(stack, operators, StepPhase::prefill, "llama")) {
+  for (const Launch& launch : lower(stack, operators, {.phase = StepPhase::prefill, .model = "llama"})) {
     kernels[operators[launch.call].name] += launch.count;
     host += launch.host.value() * static_cast<double>(launch.count) + launch.host_before.value();
     if (const auto* norm = std::get_if<ElementwiseShape>(&launch.shape); norm != nullptr && launch.name == "norm") {

@@ -61,7 +61,13 @@ Stack engine_stack(Stack stack, const EngineFlags& flags, int64_t decode_tokens)
     return stack;
   }
   const int64_t largest = largest_graph(flags, decode_tokens);
-  std::erase_if(stack.graph_sizes, [&](int64_t size) { return size > largest; });
+  std::vector<int64_t>& sizes = stack.graph_sizes;
+  const int64_t last_step = sizes.size() < 2 ? 0 : sizes.back() - sizes[sizes.size() - 2];
+  std::erase_if(sizes, [&](int64_t size) { return size > largest; });
+  // Beyond the sizes that the stack lists, on in their last step.
+  while (last_step > 0 && !sizes.empty() && sizes.back() + last_step <= largest) {
+    sizes.push_back(sizes.back() + last_step);
+  }
   return stack;
 }
 

@@ -140,7 +140,8 @@ class ComposedSteps final : public StepTimes {
     double apart = 0, host = 0, experts = 0, exchange = 0;
     for (const StageEstimate& stage : step.stages) {
       host += stage.time.host + costs.synchronize.value();
-      apart += stage.time.host_stall - std::min(stage.time.host_stall, costs.step_host.value());
+      const double serial = config_.stack.asynchronous ? 0 : costs.step_host.value();
+      apart += stage.time.host_stall - std::min(stage.time.host_stall, serial);
       for (const TimedLaunch& timed : stage.launches) {
         const Operator& call = stage.calls[timed.launch.call];
         const bool in_head = call.part == StepPart::head;

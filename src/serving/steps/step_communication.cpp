@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "compose/timed_launch.h"
+#include "hardware/generation.h"
 
 namespace foretoken {
 namespace {
@@ -23,10 +24,13 @@ const StepCommunication::Parts& StepCommunication::parts(int64_t tokens) {
   if (found != parts_.end()) return found->second;
   const StepRequest request{
       .phase = StepPhase::decode, .batch = tokens, .context_len = 1, .kv_dtype = config_.kv_dtype};
+  const LoweredStep step{.phase = request.phase,
+                         .model = config_.model.family,
+                         .generation = kernel_generation(config_.models.kernels.device()).title};
   Parts sums;
   for (int64_t stage = 0; stage < config_.plan.pipeline; ++stage) {
     const std::vector<Operator> calls = stage_operators(config_.model, request, config_.plan, stage);
-    for (const Launch& launch : lower(config_.stack, calls, request.phase, config_.model.family)) {
+    for (const Launch& launch : lower(config_.stack, calls, step)) {
       const auto* collective = std::get_if<CollectiveShape>(&launch.shape);
       if (collective == nullptr) continue;
       const Estimate one = step_collective_seconds(collective_of(launch, traveling_experts(calls), stage),

@@ -4,7 +4,8 @@ namespace foretoken {
 namespace {
 
 // SemiAnalysisAI/InferenceX, benchmarks/single_node: qwen3.5_{bf16,fp8}_b200.sh, glm5_fp8_{b200,h200}.sh,
-// minimaxm2.5_fp4_b200.sh, dsr1_fp4_b200_trt.sh. MLPerf: NVIDIA's submissions use the scheduler that fills the cache.
+// minimaxm2.5_{fp8,fp4}_b200.sh, kimik2.5_fp4_b200.sh, dsr1_fp4_b200_trt.sh, with the days of their changes. MLPerf:
+// NVIDIA's submissions use the scheduler that fills the cache.
 constexpr PublicRecipe recipes[] = {
     {"InferenceX", "sglang", "Qwen3.5", "Blackwell",
      "chunked-prefill-size 32768; max-running-requests 128; mem-fraction-static 0.82; radix cache off"},
@@ -13,7 +14,32 @@ constexpr PublicRecipe recipes[] = {
      "chunked-prefill-size 32768; max-running-requests = concurrency; mem-fraction-static 0.85; kv fp8; radix cache "
      "off"},
     {"InferenceX", "sglang", "GLM-5", "Hopper", "mem-fraction-static 0.85; 5 prompts per concurrent request"},
-    {"InferenceX", "vllm", "MiniMax", "Blackwell", "gpu-mem-util 0.90; max-num-seqs = concurrency"},
+    {.source = "InferenceX",
+     .engine = "vllm",
+     .model = "MiniMax",
+     .generation = "Blackwell",
+     .flags =
+         "gpu-mem-util 0.90; block size 32; kv fp8; max-cudagraph-capture-size 2048; max-num-batched-tokens = 2 isl; "
+         "prefix caching off",
+     .since = "2026-04-03",
+     .weights = "fp8"},
+    {.source = "InferenceX",
+     .engine = "vllm",
+     .model = "MiniMax",
+     .generation = "Blackwell",
+     .flags =
+         "gpu-mem-util 0.90; kv fp8; max-cudagraph-capture-size 2048; max-num-batched-tokens = 2 isl; prefix caching "
+         "off",
+     .since = "2026-04-08",
+     .weights = "fp4"},
+    {.source = "InferenceX",
+     .engine = "vllm",
+     .model = "Kimi-K2.5",
+     .generation = "Blackwell",
+     .flags = "gpu-mem-util 0.90; max-num-seqs = concurrency; kv fp8; max-cudagraph-capture-size 2048; "
+              "max-num-batched-tokens = 2 isl; prefix caching off",
+     .since = "2026-04-20",
+     .weights = "fp4"},
     {"InferenceX", "trtllm", "DeepSeek", "", "attention DP waits for prompts of all ranks, at most 60 steps"},
     {"MLPerf", "trtllm", "", "", "max_util; KV fraction 0.90"},
 };

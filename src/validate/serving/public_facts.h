@@ -16,6 +16,9 @@ struct PublicRecipe {
   std::string_view generation;  // title of a GpuGeneration; empty = any
   std::string_view flags;
   bool adds = false;  // to what a row says; else it stands for rows that say nothing
+  // Of rows from this day on, whatever they say: the recipe had changed by then. Empty = of any day.
+  std::string_view since = {};
+  std::string_view weights = {};  // as in the column weight_dtype; empty = any
 };
 std::span<const PublicRecipe> public_recipes();
 

@@ -86,9 +86,29 @@ std::optional<CasePool> pool_after(std::string_view layout, std::string_view lab
   return pool;
 }
 
+// Its PyTorch backend prepares the next step beside the device since 1.2; versions of harnesses and of Dynamo say
+// nothing.
+bool is_asynchronous_trtllm(std::string_view version) {
+  constexpr std::string_view first = "1.2";
+  return version.starts_with("1.") && version.substr(0, first.size()) >= first;
+}
+
 // How wide weights are, or how they are stored; which of the formats of that width is the publisher's choice.
 bool is_weight_dtype(std::string_view dtype) {
   return dtype == "fp8" || dtype == "fp4" || scheme_from_name(dtype).has_value();
+}
+
+// A dump of InferenceX counts the ranks of some colocated servers twice: the same measurements stand there under N
+// tensor ranks and under N of them times N data-parallel ones; and attention that is data parallel over N ranks, which
+// hold the experts together, under N times N of those.
+void undo_squared_ranks(ParallelPlan& plan, int64_t& replicas) {
+  if (replicas == 1) return;
+  if (plan.tensor == replicas) {
+    plan.expert = plan.expert > 1 ? plan.tensor : 1;
+    replicas = 1;
+  } else if (plan.tensor == 1 && plan.expert > 1 && replicas == plan.expert * plan.expert) {
+    replicas = plan.expert;
+  }
 }
 
 struct Statistic {
@@ -152,8 +172,14 @@ std::string ServingCaseReader::options_text() const {
   std::string flags(text("engine_flags"));
   if (text("mode") == "disagg") return flags;
   for (const PublicRecipe& recipe : public_recipes()) {
-    if (has(text("source"), recipe.source) && text("engine") == recipe.engine && has(text("model"), recipe.model) &&
-        (recipe.generation.empty() || recipe.generation == generation()) && (flags.empty() || recipe.adds)) {
+    if (!has(text("source"), recipe.source) || text("engine") != recipe.engine || !has(text("model"), recipe.model) ||
+        (!recipe.generation.empty() && recipe.generation != generation()) ||
+        (!recipe.weights.empty() && recipe.weights != text("weight_dtype"))) {
+      continue;
+    }
+    if (!recipe.since.empty()) {
+      if (text("date") >= recipe.since) flags = recipe.flags;
+    } else if (flags.empty() || recipe.adds) {
       flags.append(flags.empty() ? "" : "; ").append(recipe.flags);
     }
   }
@@ -196,10 +222,11 @@ bool ServingCaseReader::read_layout(ServingCase& result, std::string& why) const
     why = fmt::format("{} ranks: expected at most {}", most, some_ranks.most);
     return false;
   }
-  const std::string_view flags = text("engine_flags");
+  const std::string flags = options_text();
   ParallelPlan& plan = result.pool.plan;
   plan = {.tensor = ranks("tp"), .pipeline = ranks("pp"), .expert = ranks("ep")};
   result.pool.replicas = ranks("dp");
+  if (has(text("source"), "InferenceX")) undo_squared_ranks(plan, result.pool.replicas);
   if (has(flags, "expert parallel flag on")) plan.expert = std::max(plan.expert, plan.tensor);
   if (has(flags, "attention DP on") && plan.tensor > 1) {  // each rank attends to requests of its own
     plan.data = plan.expert = plan.tensor;
@@ -246,7 +273,10 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     engine.engine = "vllm-0.19";
     result.scheduler = release.scheduler;
     engine.memory_fraction = numbers.number("gpu-mem-util ", share);
-    engine.max_num_batched_tokens = numbers.count("max-num-batched-tokens ", some_tokens);
+    engine.max_num_batched_tokens = has(flags, "max-num-batched-tokens = 2 isl")
+                                        ? 2 * count("isl", 0)
+                                        : numbers.count("max-num-batched-tokens ", some_tokens);
+    engine.max_cudagraph_capture_size = numbers.count("max-cudagraph-capture-size ", some_tokens);
     if (from_lab) engine.max_num_batched_tokens = 2048;
     engine.max_num_seqs = has(flags, "max-num-seqs = concurrency") ? count("concurrency", 0)
                                                                    : numbers.count("max-num-seqs ", some_tokens);
@@ -256,7 +286,8 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     result.stack = fused ? "vllm-0.10-fused" : release.stack;
     result.async_scheduling = release.async_scheduling || has(flags, "async-scheduling on");
   } else if (result.engine.starts_with("trtllm")) {
-    engine.engine = result.stack = "trtllm";
+    engine.engine = "trtllm";
+    result.stack = is_asynchronous_trtllm(text("engine_version")) ? "trtllm" : "trtllm-1.1";
     result.scheduler = has(flags, "max-utilization") || has(flags, "max_util") ? "trtllm_max_utilization" : "trtllm";
     engine.memory_fraction = numbers.number("KV fraction ", share);
     if (engine.memory_fraction == 0) engine.memory_fraction = numbers.number("fraction for KV ", share);

@@ -25,6 +25,7 @@ Version version_from(std::string_view text) {
 
 constexpr Version first_v1{0, 8};                 // whose V1 engine is the default
 constexpr Version first_async{0, 14};             // that schedules ahead by default
+constexpr Version first_fused_norms{0, 17};       // that runs norms inside all-reduces
 constexpr Version first_graphs_in_budget{0, 21};  // that sets CUDA graphs aside before the KV cache
 
 }  // namespace
@@ -33,9 +34,10 @@ VllmRelease vllm_release(std::string_view text) {
   const Version version = version_from(text);
   return {.engine = version < first_graphs_in_budget ? "vllm-0.19" : "vllm",
           .scheduler = version < first_v1 ? "vllm_v0" : "vllm",
-          .stack = version < Version{0, 11} ? "vllm-0.10"
-                   : version < first_async  ? "vllm-0.11"
-                                            : "vllm",
+          .stack = version < Version{0, 11}      ? "vllm-0.10"
+                   : version < first_async       ? "vllm-0.11"
+                   : version < first_fused_norms ? "vllm-0.14"
+                                                 : "vllm",
           .async_scheduling = version >= first_async};
 }
 
