@@ -22,6 +22,9 @@ struct PublicRecipe {
 };
 std::span<const PublicRecipe> public_recipes();
 
+// Of vLLM in the published runs of inference-perf, where a table of their stages does not say.
+inline constexpr std::string_view staged_runs_engine_version = "0.15.1";  // github.com/inference-sim/training
+
 // Requests of a benchmark's data set, for rows whose length_spec begins so. Means and limits are the benchmark's, the
 // spread is assumed.
 struct DataSetLengths {

@@ -14,6 +14,7 @@
 #include "base/parallel.h"
 #include "library/library.h"
 #include "validate/row_filter.h"
+#include "validate/serving/load_stages.h"
 #include "validate/serving/serving_specs.h"
 
 namespace foretoken {
@@ -105,6 +106,7 @@ class ServingValidator {
 
 Validation validate_serving(const ServingValidationRequest& request, const Library& library, const ServingFacts& facts,
                             const ScoredServingSink& sink) {
+  if (has_load_stages(CsvReader(request.data))) return validate_load_stages(request, library, facts, sink);
   const HardwareCatalogue hardware = library.hardware();
   check_filters(request, hardware);
   ServingCaseReader rows(request.data, hardware);
