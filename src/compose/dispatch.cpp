@@ -148,7 +148,8 @@ DispatchTime dispatch(const Stack& stack, std::span<const Launch> launches, std:
   if (stack.asynchronous && request.kind != Dispatch::fused) {
     // The host was at work on this step while the device ran the one before: the longer of the two decides.
     time.host = prepared + host;
-    time.launch_gap += costs.graph_start.value() + costs.synchronize.value();
+    const Seconds start = request.kind == Dispatch::eager ? costs.launch : costs.graph_start;
+    time.launch_gap += start.value() + costs.synchronize.value();
     const double busy = time.kernels + time.communication + time.launch_gap;
     time.host_stall = std::max(0.0, time.host - busy);
     time.seconds = busy + time.host_stall;

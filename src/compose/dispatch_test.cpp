@@ -118,6 +118,22 @@ TEST(Dispatch, the_wall_is_never_below_the_kernels_nor_below_the_host) {
   }
 }
 
+TEST(Dispatch, a_host_that_works_ahead_shows_only_where_it_takes_longer_than_the_device) {
+  for (uint64_t seed = 0; seed < seeds; ++seed) {
+    Step step = random_step(seed);
+    step.stack.asynchronous = true;
+    for (const Dispatch kind : {Dispatch::graph, Dispatch::piecewise, Dispatch::eager}) {
+      const DispatchTime time = step.run({.kind = kind});
+      const double device = time.kernels + time.communication + time.launch_gap;
+      EXPECT_GE(device, busy(step) - 1e-12) << dispatch_name(kind);
+      EXPECT_NEAR(time.seconds, std::max(device, time.host), 1e-12) << dispatch_name(kind);
+      EXPECT_NEAR(time.seconds, device + time.host_stall, 1e-12) << dispatch_name(kind);
+      EXPECT_GE(time.host, step.stack.costs.step_host.value()) << dispatch_name(kind);
+      EXPECT_GT(step.run({.kind = kind, .host_factor = 1e6}).seconds, 1e5 * step.stack.costs.step_host.value());
+    }
+  }
+}
+
 TEST(Dispatch, fused_is_the_sum_of_the_kernels) {
   for (uint64_t seed = 0; seed < seeds; ++seed) {
     const Step step = random_step(seed);

@@ -48,6 +48,17 @@ TEST(Lowering, rules_may_ask_how_many_ranks_share_a_layer) {
   EXPECT_EQ(lowered(fused, operators).size(), 3U) << "the norm runs inside the all-reduce";
 }
 
+TEST(Lowering, rules_may_be_for_some_generations_of_gpus) {
+  const Stack stack =
+      stack_with(R"("rules": [{"when": {"family": "norm", "generation": ["Hopper", "Ada"]}, "emit": []}])");
+  const auto launches_on = [&](std::string_view generation) {
+    return lower(stack, layer(), {.phase = StepPhase::decode, .model = "llama", .generation = generation}).size();
+  };
+  EXPECT_EQ(launches_on("Hopper"), 3U);
+  EXPECT_EQ(launches_on("Blackwell"), 4U);
+  EXPECT_EQ(launches_on(""), 4U);
+}
+
 TEST(Lowering, prompts_and_decodes_share_a_kernel_unless_the_stack_splits_them) {
   MixedAttentionShape batch{.heads = 4, .kv_heads = 2};
   batch.add_prompts(1, 100, 300);

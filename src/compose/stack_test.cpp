@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "compose/lowering.h"
 #include "compose/step_estimate.h"
 #include "hardware/catalogue.h"
 #include "model/catalogue.h"
@@ -83,6 +84,21 @@ TEST(Stack, vllm_captures_the_sizes_that_it_documents) {
   EXPECT_EQ(vllm.padded_tokens(257), 272);
 }
 
+TEST(Stack, releases_differ_in_when_the_host_works_and_where_norms_run) {
+  for (const char* ahead : {"vllm", "vllm-0.14", "trtllm"}) EXPECT_TRUE(shipped().stack(ahead).asynchronous) << ahead;
+  for (const char* serial : {"vllm-0.10", "vllm-0.10-fused", "vllm-0.11", "trtllm-1.1", "sglang", "hf-eager"}) {
+    EXPECT_FALSE(shipped().stack(serial).asynchronous) << serial;
+  }
+  const std::vector<Operator> operators = {{.name = "input_norm", .shape = NormShape{.rows = 16, .width = 8192}},
+                                           {.name = "tp_all_reduce", .shape = CollectiveShape{.ranks = 4}}};
+  const auto launches = [&](const char* stack, std::string_view generation) {
+    return lower(shipped().stack(stack), operators, {.generation = generation}).size();
+  };
+  EXPECT_EQ(launches("vllm", "Hopper"), 1U) << "inside the all-reduce";
+  EXPECT_EQ(launches("vllm", "Ampere"), 2U);
+  EXPECT_EQ(launches("vllm-0.14", "Hopper"), 2U);
+}
+
 TEST(Stack, times_are_microseconds) {
   const Stack stack = parse(R"("costs": {"launch_us": 4, "host_us": {"gemm": 2.5}})");
   EXPECT_DOUBLE_EQ(stack.costs.launch.value(), 4e-6);
@@ -134,7 +150,9 @@ TEST(OperatorPattern, fits_by_name_family_pass_phase_model_and_condition) {
   const Expression::Names fields = [](std::string_view name) {
     return name == "m" ? std::optional(4.0) : std::nullopt;
   };
-  const auto fits = [&](OperatorPattern pattern) { return pattern.fits(call, StepPhase::decode, "llama", fields); };
+  const auto fits = [&](OperatorPattern pattern) {
+    return pattern.fits(call, {.phase = StepPhase::decode, .model = "llama"}, fields);
+  };
   EXPECT_TRUE(fits({}));
   EXPECT_TRUE(fits({.names = {"o_proj", "qkv*"}}));
   EXPECT_FALSE(fits({.names = {"qkv"}}));

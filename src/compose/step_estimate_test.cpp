@@ -131,6 +131,27 @@ TEST(StepEstimate, a_step_beyond_the_captured_sizes_is_launched_by_the_host) {
   EXPECT_EQ(with_stack("vllm", {.phase = StepPhase::prefill, .batch = 1, .input_len = 2048}).dispatch, Dispatch::eager);
 }
 
+TEST(StepEstimate, shared_experts_of_small_steps_run_beside_the_routed_ones) {
+  Stack both = StackCatalogue(FORETOKEN_SOURCE_DIR "/data/stacks").stack("vllm");
+  both.costs.kernel_factor[StepPhase::decode] = 3;  // of what the memory needs
+  Stack one = both;
+  one.side_stream_tokens = 0;
+  const Model model = ModelCatalogue(FORETOKEN_SOURCE_DIR "/data/models").model("DeepSeek-V3");
+  const auto seconds_of = [&](const Stack& stack, int64_t batch, std::string_view name) {
+    const StepEstimate step = estimate_step(model, {.phase = StepPhase::decode, .batch = batch, .context_len = 64},
+                                            {.tensor = 8}, h100(), stack);
+    double sum = 0;
+    for (const TimedLaunch& launch : step.stages[0].launches) {
+      if (launch.launch.name.starts_with(name)) sum += launch.seconds.value;
+    }
+    return sum;
+  };
+  EXPECT_LT(seconds_of(both, 8, "shared_"), 0.5 * seconds_of(one, 8, "shared_")) << "what the memory needs for both";
+  EXPECT_GT(seconds_of(both, 8, "shared_"), 0);
+  EXPECT_EQ(seconds_of(both, 8, "experts"), seconds_of(one, 8, "experts"));
+  EXPECT_EQ(seconds_of(both, 512, "shared_"), seconds_of(one, 512, "shared_")) << "one after the other";
+}
+
 TEST(StepEstimate, a_timeline_ends_with_the_step) {
   const Stack stack = StackCatalogue(FORETOKEN_SOURCE_DIR "/data/stacks").stack("hf-eager");
   const StepEstimate step =

@@ -185,9 +185,9 @@ TEST_F(ServingCases, versions_are_numbers_and_what_is_none_is_the_newest) {
        {Expected{"0.6.0", "vllm_v0", "vllm-0.10", false}, Expected{"0.7.3", "vllm_v0", "vllm-0.10", false},
         Expected{"0.8", "vllm", "vllm-0.10", false}, Expected{"0.10.2", "vllm", "vllm-0.10", false},
         Expected{"0.11.0", "vllm", "vllm-0.11", false}, Expected{"0.13.0rc1", "vllm", "vllm-0.11", false},
-        Expected{"0.14.0", "vllm", "vllm", true}, Expected{"0.60.0", "vllm", "vllm", true},
-        Expected{"1.0", "vllm", "vllm", true}, Expected{"nightly 2026-02", "vllm", "vllm", true},
-        Expected{"", "vllm", "vllm", true}}) {
+        Expected{"0.14.0", "vllm", "vllm-0.14", true}, Expected{"0.17.0", "vllm", "vllm", true},
+        Expected{"0.60.0", "vllm", "vllm", true}, Expected{"1.0", "vllm", "vllm", true},
+        Expected{"nightly 2026-02", "vllm", "vllm", true}, Expected{"", "vllm", "vllm", true}}) {
     const auto point = read("a,T,B,H100,M,vllm," + std::string(expected.version) +
                             ",bf16,,1,1,1,,agg,10,10,fixed,closed,4,,,defaults,1,mean,1,mean,,,,,\n");
     ASSERT_TRUE(point) << expected.version << why_;
@@ -244,14 +244,70 @@ TEST_F(ServingCases, filters_that_match_no_row_are_refused) {
 }
 
 TEST_F(ServingCases, a_recipe_for_a_gpu_is_one_for_its_siblings) {
-  const auto seats = [&](const std::string& gpu) {
+  const auto chunk = [&](const std::string& gpu) {
     const auto point = read("a,InferenceX,C," + gpu +
-                            ",MiniMax-M2.5,vllm,0.19,fp8,,4,1,1,,agg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n");
+                            ",GLM-5,sglang,0.5.9,fp8,,4,1,1,,agg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n");
     EXPECT_TRUE(point) << why_;
-    return point->flags.max_num_seqs;
+    return point->flags.max_num_batched_tokens;
   };
-  for (const char* gpu : {"B200-SXM-180GB", "B300-SXM-288GB", "GB200-NVL72", "GB300-NVL72"}) EXPECT_EQ(seats(gpu), 4);
-  for (const char* gpu : {"H200-SXM-141GB", "RTXPRO6000-BSE-96GB", "X900"}) EXPECT_EQ(seats(gpu), 0) << gpu;
+  for (const char* gpu : {"B200-SXM-180GB", "B300-SXM-288GB", "GB200-NVL72", "GB300-NVL72"}) {
+    EXPECT_EQ(chunk(gpu), 32768) << gpu;
+  }
+  for (const char* gpu : {"H200-SXM-141GB", "RTXPRO6000-BSE-96GB", "X900"}) EXPECT_EQ(chunk(gpu), 0) << gpu;
+}
+
+TEST_F(ServingCases, a_recipe_holds_from_the_day_of_its_change_on) {
+  const auto point_of = [&](const std::string& date) {
+    write_file(file_,
+               "source,tier,gpu,model,engine,engine_version,weight_dtype,tp,ep,mode,isl,osl,concurrency,engine_flags,"
+               "ttft_ms,ttft_stat,date\nInferenceX,B,B200-SXM-180GB,MiniMax-M2.5,vllm,0.19.0,fp8,4,1,agg,1024,1024,4,"
+               "\"gpu-mem-util 0.95; expert parallel flag on\",61,mean," +
+                   date + "\n");
+    ServingCaseReader reader(file_, hardware_);
+    EXPECT_TRUE(reader.next());
+    return reader.read(why_).value();
+  };
+  const ServingCase before = point_of("2026-03-28"), after = point_of("2026-04-03");
+  EXPECT_EQ(before.flags.memory_fraction, 0.95);
+  EXPECT_EQ(before.flags.max_cudagraph_capture_size, 0);
+  EXPECT_EQ(before.pool.plan.expert, 4);
+  EXPECT_EQ(after.flags.memory_fraction, 0.90);
+  EXPECT_EQ(after.flags.max_cudagraph_capture_size, 2048);
+  EXPECT_EQ(after.flags.max_num_batched_tokens, 2048) << "twice the prompt";
+  EXPECT_EQ(after.kv_dtype, "fp8");
+  EXPECT_EQ(after.pool.plan.expert, 1);
+  EXPECT_EQ(point_of("").flags.memory_fraction, 0.95) << "a row of no day";
+}
+
+TEST_F(ServingCases, ranks_that_a_dump_counts_twice_are_counted_once) {
+  const auto pool_of = [&](const std::string& source, const std::string& ranks) {
+    const auto point =
+        read("a," + source + ",B,H100,M,vllm,0.19,fp8,," + ranks + ",agg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n");
+    EXPECT_TRUE(point) << why_;
+    return point->pool;
+  };
+  const CasePool tensor = pool_of("InferenceX", "4,1,4,16");
+  EXPECT_EQ(tensor.replicas * tensor.plan.data, 1);
+  EXPECT_EQ(tensor.plan.tensor, 4);
+  EXPECT_EQ(tensor.plan.expert, 4);
+  const CasePool data = pool_of("InferenceX", "1,1,64,8");
+  EXPECT_EQ(data.replicas, 1);
+  EXPECT_EQ(data.plan.data, 8);
+  EXPECT_EQ(data.plan.expert, 8);
+  EXPECT_EQ(pool_of("InferenceX", "1,1,8,8").plan.data, 8) << "counted once";
+  EXPECT_EQ(pool_of("another", "4,1,4,16").plan.data, 4);
+}
+
+TEST_F(ServingCases, tensorrt_llm_prepares_steps_ahead_from_one_release_on) {
+  const auto stack = [&](const std::string& version) {
+    return read("a,T,B,H100,M,trtllm," + version + ",fp8,,1,1,1,,agg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n")
+        .value()
+        .stack;
+  };
+  for (const char* old : {"1.1.0rc2", "0.17 (TensorRT engine)", "1.0", "0.8.1.post2", ""}) {
+    EXPECT_EQ(stack(old), "trtllm-1.1") << old;
+  }
+  for (const char* late : {"1.2.0rc6.post2", "1.3.0rc1"}) EXPECT_EQ(stack(late), "trtllm") << late;
 }
 
 TEST_F(ServingCases, formats_are_those_of_the_checkpoints_that_users_load) {
@@ -333,6 +389,13 @@ TEST(EngineSetup, graphs_reach_as_far_as_the_engine_captures_them) {
   const auto largest = [&](const EngineFlags& flags) { return engine_stack(stack, flags).graph_sizes.back(); };
   EXPECT_EQ(largest({.max_num_batched_tokens = 2048, .max_num_seqs = 4, .graph_limit = 512}), 8);
   EXPECT_EQ(largest({.max_num_batched_tokens = 2048, .max_num_seqs = 64, .graph_limit = 16}), 16);
+  EXPECT_EQ(largest({.max_num_batched_tokens = 2048, .max_num_seqs = 64, .graph_limit = 64}), 64)
+      << "beyond the list, on in its last step";
+  EXPECT_EQ(
+      largest(
+          {.max_num_batched_tokens = 2048, .max_num_seqs = 4, .max_cudagraph_capture_size = 100, .graph_limit = 64}),
+      96)
+      << "as somebody asked";
   EXPECT_EQ(largest({.engine = "sglang", .max_num_batched_tokens = 2048, .max_num_seqs = 2048, .graph_limit = 24}), 16)
       << "by the device's memory, not by the requests that may run";
   EXPECT_EQ(largest({.engine = "trtllm", .max_num_batched_tokens = 2048, .max_num_seqs = 4, .graph_limit = 2048}), 4)
