@@ -410,6 +410,18 @@ TEST_F(Serve, the_cache_is_as_full_as_at_the_end_of_long_outputs) {
   EXPECT_NEAR(json.find("peak_kv_use")->number(), 0.93, 0.02);
 }
 
+// Every request of ours takes what it does there.
+void expect_vidurs_ends(const fs::path& answer, const fs::path& run, size_t count) {
+  CsvReader ours{answer}, theirs{run};
+  std::map<int64_t, double> seconds;  // rows are in the order of ends
+  while (ours.next()) seconds[ours.integer(ours.column("id"))] = ours.number(ours.column("e2el_ms")) / 1e3;
+  ASSERT_EQ(seconds.size(), count);
+  while (theirs.next()) {
+    const int64_t id = theirs.integer(theirs.column("request_id"));
+    EXPECT_NEAR(seconds.at(id) / theirs.number(theirs.column("e2e_s")), 1, 1e-4) << id;
+  }
+}
+
 // Its tables are of the engine alone: no server stands before it.
 using ServeNeedsData = Serve;
 TEST_F(ServeNeedsData, a_run_on_vidurs_tables_ends_every_request_when_vidur_says) {
@@ -423,14 +435,21 @@ TEST_F(ServeNeedsData, a_run_on_vidurs_tables_ends_every_request_when_vidur_says
       (replay / "requests/uniform128-512_r20_poisson2.0_seed42_n200.csv").string() + " --out-requests " +
       path("requests.csv"));
   ASSERT_EQ(run.status, 0) << run.err;
-  CsvReader ours{fs::path(path("requests.csv"))}, theirs(replay / "runs/T8_llama2-7b_a100_tp1_vllm_n200.csv");
-  std::map<int64_t, double> seconds;  // rows are in the order of ends
-  while (ours.next()) seconds[ours.integer(ours.column("id"))] = ours.number(ours.column("e2el_ms")) / 1e3;
-  ASSERT_EQ(seconds.size(), 200U);
-  while (theirs.next()) {
-    const int64_t id = theirs.integer(theirs.column("request_id"));
-    EXPECT_NEAR(seconds.at(id) / theirs.number(theirs.column("e2e_s")), 1, 1e-4) << id;
-  }
+  expect_vidurs_ends(path("requests.csv"), replay / "runs/T8_llama2-7b_a100_tp1_vllm_n200.csv", 200);
+}
+
+TEST_F(ServeNeedsData, vidurs_run_on_two_pipeline_stages_of_two_gpus_ends_every_request_when_vidur_says) {
+  const char* data = std::getenv("FORETOKEN_DATA");
+  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
+  const fs::path replay = fs::path(data) / "vidur/replay";
+  const Outcome run = run_foretoken(
+      "serve --model Llama-2-70b --device a100_sxm -tp 2 -pp 2 --scheduler vidur_vllm --max-num-seqs 128 "
+      "--max-num-batched-tokens 4096 --num-gpu-blocks-override 32768 --no-intervals --vidur-tables " +
+      (replay / "cost_tables/llama2-70b_a100_tp2").string() + " --trace " +
+      (replay / "requests/splitwiseconv_poisson2.0_seed42_n1000.csv").string() + " --out-requests " +
+      path("requests.csv"));
+  ASSERT_EQ(run.status, 0) << run.err;
+  expect_vidurs_ends(path("requests.csv"), replay / "runs/L1_llama2-70b_a100_tp2pp2_vllm_n1000.csv", 1000);
 }
 
 TEST_F(Serve, a_page_does_not_change_the_answer) {

@@ -67,7 +67,9 @@ std::unique_ptr<StepTimes> steps_without_drafts(const EngineSpec& spec, const Co
   if (!source.op_tables.empty()) return read_op_tables(source.op_tables, op_table_options(composed));
   if (!source.vidur_tables.empty()) {
     return read_vidur_tables(source.vidur_tables, {.layers = static_cast<int64_t>(composed.model.layers.size()),
-                                                   .grouped_query = shares_keys(composed.model)});
+                                                   .grouped_query = shares_keys(composed.model),
+                                                   .tensor = composed.plan.tensor,
+                                                   .pipeline_stages = composed.plan.pipeline});
   }
   return compose_steps(composed);
 }

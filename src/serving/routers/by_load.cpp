@@ -14,6 +14,10 @@ int64_t queue_length(const ReplicaLoad& load) {
   return (load.waiting << 32) + load.running;
 }
 
+int64_t waiting_requests(const ReplicaLoad& load) {
+  return load.waiting;
+}
+
 // vLLM, v1/engine/core_client.py: get_core_engine_for_request.
 int64_t data_parallel_score(const ReplicaLoad& load) {
   return 4 * load.waiting + load.running;
@@ -63,6 +67,10 @@ std::unique_ptr<RequestRouter> make_least_outstanding(uint64_t) {
 
 std::unique_ptr<RequestRouter> make_join_shortest_queue(uint64_t) {
   return std::make_unique<LeastLoaded>(queue_length);
+}
+
+std::unique_ptr<RequestRouter> make_vidur_lor(uint64_t) {
+  return std::make_unique<LeastLoaded>(waiting_requests);
 }
 
 std::unique_ptr<RequestRouter> make_data_parallel(uint64_t) {

@@ -14,6 +14,8 @@ constexpr RouterKind listed_routers[] = {
     {"power_of_two", "the less loaded of two drawn at random", make_power_of_two},
     {"data_parallel", "least of 4 x waiting + running, as vLLM balances its data-parallel ranks", make_data_parallel,
      true},
+    {"vidur_lor", "the first with the fewest waiting requests, as VIDUR's least-outstanding router (lor)",
+     make_vidur_lor},
     {"prefix_aware", "the one that has seen more than half of the prompt, unless it is overloaded", make_prefix_aware},
     {"session_sticky", "the requests of a session all to one; new sessions to the least loaded", make_session_sticky},
 };

@@ -12,6 +12,7 @@ std::unique_ptr<RequestRouter> make_random(uint64_t seed);
 std::unique_ptr<RequestRouter> make_power_of_two(uint64_t seed);
 std::unique_ptr<RequestRouter> make_least_outstanding(uint64_t seed);
 std::unique_ptr<RequestRouter> make_join_shortest_queue(uint64_t seed);
+std::unique_ptr<RequestRouter> make_vidur_lor(uint64_t seed);
 std::unique_ptr<RequestRouter> make_data_parallel(uint64_t seed);
 std::unique_ptr<RequestRouter> make_prefix_aware(uint64_t seed);
 std::unique_ptr<RequestRouter> make_session_sticky(uint64_t seed);

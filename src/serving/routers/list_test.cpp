@@ -26,7 +26,7 @@ class Routers : public testing::TestWithParam<RouterKind> {};
 
 TEST_P(Routers, serve_every_request_and_use_every_replica) {
   for (const size_t replicas : {1U, 2U, 5U}) {
-    const RecordedRun run = serve(GetParam().name, random_requests(1, 400, 30, 300, 40), replicas);
+    const RecordedRun run = serve(GetParam().name, random_requests(1, 400, 300, 300, 40), replicas);
     EXPECT_EQ(run.requests.size(), 400U);
     for (const int64_t count : requests_by_replica(run, replicas)) EXPECT_GT(count, 0);
   }
@@ -80,6 +80,13 @@ TEST(RequestRouter, load_decides) {
   EXPECT_EQ(router_kind("least_outstanding").make(0)->choose({}, loads), 1U);
   EXPECT_EQ(router_kind("join_shortest_queue").make(0)->choose({}, loads), 0U);
   EXPECT_EQ(router_kind("data_parallel").make(0)->choose({}, loads), 0U);
+}
+
+TEST(RequestRouter, vidurs_least_outstanding_sees_only_its_queues) {
+  const auto router = router_kind("vidur_lor").make(0);
+  EXPECT_EQ(router->choose({}, std::vector<ReplicaLoad>{{.outstanding = 9, .running = 9}, {}, {}}), 0U);
+  EXPECT_EQ(router->choose({}, std::vector<ReplicaLoad>{{.waiting = 2}, {.running = 5, .waiting = 1}, {.waiting = 1}}),
+            1U);
 }
 
 TEST(RequestRouter, power_of_two_never_takes_the_most_loaded) {

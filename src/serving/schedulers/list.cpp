@@ -22,8 +22,8 @@ constexpr SchedulerKind listed_schedulers[] = {
      make_vllm},
     {"vllm_v0", "vLLM V0: steps of whole prompts first, then steps of decodes", false, finds_prefixes, make_vllm_v0},
     {"sarathi", "Sarathi-Serve: all decodes, then prompt chunks up to a fixed number of tokens", false, finds_prefixes,
-     make_sarathi},
-    {"orca", "Orca: whole prompts with decodes; cache for the longest sequence set aside", false, {}, make_orca},
+     make_sarathi, true},
+    {"orca", "Orca: whole prompts with decodes; cache for the longest sequence set aside", false, {}, make_orca, true},
     {"static", "static batching: nothing is admitted until all of a batch have ended", false, {}, make_static_batch},
     {"sglang", "SGLang: prompts first, predictive admission, retraction", true, finds_prefixes, make_sglang},
     {"trtllm", "TensorRT-LLM, guaranteed no evict: nothing that started is ever paused", true, trtllm_options,
@@ -32,7 +32,12 @@ constexpr SchedulerKind listed_schedulers[] = {
      trtllm_options, make_tensorrt_llm_max_utilization},
     {"trtllm_static", "TensorRT-LLM, static batch: starts only when all have ended", true, trtllm_options,
      make_tensorrt_llm_static},
-    {"vidur_vllm", "vLLM V0 as VIDUR simulates it: prompts count padded to the longest", false, {}, make_vidur_vllm},
+    {"vidur_vllm",
+     "vLLM V0 as VIDUR simulates it: prompts count padded to the longest",
+     false,
+     {},
+     make_vidur_vllm,
+     true},
 };
 
 }  // namespace

@@ -165,8 +165,8 @@ void PagedScheduler::preempt(Sequence& sequence) {
   stays_blocked_ = false;
 }
 
-void PagedScheduler::preempt_last() {
-  for (size_t i = running_.size(); i-- > 0;) {
+void PagedScheduler::preempt_last(size_t first) {
+  for (size_t i = running_.size(); i-- > first;) {
     if (running_[i]->steps_in_flight == 0) return preempt(*running_[i]);
   }
 }
@@ -184,17 +184,19 @@ int64_t PagedScheduler::tokens_after(const Sequence& sequence, int64_t tokens) c
   return sequence.computed + tokens + (decodes ? options_.speculation.slots() : 0);
 }
 
-void PagedScheduler::decode_all(Batch& batch) {
-  for (size_t i = 0; i < running_.size(); ++i) {
+size_t PagedScheduler::decode_all(Batch& batch, int64_t most) {
+  size_t i = 0;
+  for (; i < running_.size() && static_cast<int64_t>(batch.entries().size()) < most; ++i) {
     Sequence& sequence = *running_[i];
     if (sequence.computed < sequence.prompt_end || sequence.steps_in_flight > 0) continue;
     while (kv_.free() < 1 || !kv_.cover(sequence, tokens_after(sequence, 1))) {
-      preempt_last();
-      if (!sequence.running) return;
+      preempt_last(i);
+      if (!sequence.running) return i;
     }
     batch.add(sequence, 1, drafts_for(sequence));
     kv_.publish(sequence);
   }
+  return i;
 }
 
 }  // namespace foretoken

@@ -1,6 +1,7 @@
 // What schedulers with a paged KV cache have in common: two queues, the blocks, and decodes that repeat.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -52,9 +53,10 @@ class PagedScheduler : public Scheduler {
   bool loads_apart(const KvBlocks::Prefix& prefix) const;
   // A running sequence goes back to the head of the queue; what it has computed is lost.
   void preempt(Sequence& sequence);
-  // Adds all sequences past their prompt to the batch, but those in flight. Where no block is free the last of the
-  // others is preempted (vLLM V0, core/block_manager.py: a decode may run when one block is free).
-  void decode_all(Batch& batch);
+  // Adds all sequences past their prompt to the batch, but those in flight, until it has `most` sequences; returns how
+  // many of the running ones were looked at. Where no block is free the last of those that were not is preempted (vLLM
+  // V0, core/block_manager.py: a decode may run when one block is free).
+  size_t decode_all(Batch& batch, int64_t most = unlimited);
   // A sequence of the queue that was preempted while a step of it runs cannot be taken yet: its last token is on the
   // way, or with pipeline stages the one that it goes on from.
   bool is_on_the_way(const Sequence& sequence) const {
@@ -68,6 +70,8 @@ class PagedScheduler : public Scheduler {
   int64_t longest_tokens(const Sequence& sequence) const {
     return sequence.final_tokens() + options_.speculation.slots();
   }
+  // VIDUR's limit on a step: each pipeline stage holds its share of the sequences.
+  int64_t most_in_stage() const { return std::max<int64_t>(1, options_.max_num_seqs / options_.pipeline_stages); }
   bool full() const { return static_cast<int64_t>(running_.size()) >= options_.max_num_seqs; }
 
   SchedulerOptions options_;
@@ -81,7 +85,7 @@ class PagedScheduler : public Scheduler {
 
  private:
   void take_received();
-  void preempt_last();
+  void preempt_last(size_t first);  // of those from there on
   int64_t steps_that_fit(const Batch& batch, int64_t most) const;
 
   std::deque<Sequence*> received_;  // with their whole prompt, while as many run as may

@@ -1,6 +1,7 @@
 // vLLM V0 (core/scheduler.py, v0.4): a step is either prompts alone, whole, in order of arrival, or decodes alone.
 // Prompts go first. VIDUR's form of it (vllm_replica_scheduler.py, commit 7d475133) counts the token budget with
-// prompts padded to the longest, as early versions of vLLM did, and has no prefix cache.
+// prompts padded to the longest, as early versions of vLLM did, has no prefix cache, and puts into a step no more
+// sequences than a pipeline stage's share of them.
 #include <algorithm>
 
 #include "serving/schedulers/list.h"
@@ -13,21 +14,25 @@ constexpr double v0_watermark = 0.01;
 
 class VllmV0Scheduler final : public PagedScheduler {
  public:
-  VllmV0Scheduler(const SchedulerOptions& options, bool padded_budget)
-      : PagedScheduler(options, options.num_gpu_blocks, v0_watermark), padded_budget_(padded_budget) {
+  VllmV0Scheduler(const SchedulerOptions& options, bool as_vidur)
+      : PagedScheduler(options, options.num_gpu_blocks, v0_watermark),
+        padded_budget_(as_vidur),
+        most_(as_vidur ? most_in_stage() : unlimited) {
     spare_blocks_ = 1;
   }
 
   void schedule(Batch& batch) override {
     stays_blocked_ = true;
     admit_prompts(batch);
-    if (batch.empty()) decode_all(batch);
+    if (!batch.empty()) return;
+    sort_by_arrival(running_);
+    decode_all(batch, most_);
   }
 
  private:
   void admit_prompts(Batch& batch) {
     int64_t tokens = 0, longest = 0;
-    while (!waiting_.empty() && !full()) {
+    while (!waiting_.empty() && !full() && static_cast<int64_t>(batch.entries().size()) < most_) {
       Sequence& sequence = *waiting_.front();
       const int64_t prompt = sequence.known_tokens();
       const auto prompts = static_cast<int64_t>(batch.entries().size()) + 1;
@@ -40,10 +45,10 @@ class VllmV0Scheduler final : public PagedScheduler {
       batch.add(sequence, sequence.tokens_left());
       kv_.publish(sequence);
     }
-    sort_by_arrival(running_);
   }
 
   bool padded_budget_;
+  int64_t most_;  // sequences of a step
 };
 
 }  // namespace

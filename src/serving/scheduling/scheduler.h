@@ -123,6 +123,8 @@ struct SchedulerKind {
   bool schedules_ahead;  // can choose a step while the one before it runs
   OptionsRead reads;
   std::unique_ptr<Scheduler> (*make)(const SchedulerOptions&);
+  // A request that comes while fewer steps than pipeline stages run is seen at once; else when the next of them ends.
+  bool schedules_on_arrival = false;
 };
 std::span<const SchedulerKind> scheduler_kinds();
 std::vector<std::string> scheduler_names();

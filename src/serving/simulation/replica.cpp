@@ -63,7 +63,10 @@ Replica::Replica(int32_t index, const ReplicaConfig& config, const SimulationCon
       scheduler_(make_scheduler(scheduler_name_, options_)),
       adapters_(config.adapters),
       most_in_flight_(steps_in_flight(config)),
-      front_(config.front) {
+      schedules_on_arrival_(scheduler_kind(scheduler_name_).schedules_on_arrival),
+      front_(config.front),
+      stage_free_(static_cast<size_t>(options_.pipeline_stages)),
+      stage_seconds_(stage_free_.size()) {
   ensure(times_ != nullptr, "a replica has step times");
   ensure(options_.policy != QueuePolicy::deadline || !options_.ttft_goals.empty(), "deadlines come from goals");
 }
@@ -91,7 +94,7 @@ void Replica::arrive(Request&& request, Picoseconds now, int64_t body) {
 void Replica::enter(Sequence& sequence, Picoseconds now) {
   if (tiers_) tiers_->set_time(now);
   inbox_.push_back(&sequence);
-  if (in_flight_.empty()) {
+  if (in_flight_.empty() || (schedules_on_arrival_ && in_flight_.size() < most_in_flight_)) {
     wakes_ = now;
   } else if (in_flight_.back().steps_ahead > 0) {
     if (scheduler_->arrival_matters() || receive_interval_ > 1) {
@@ -265,7 +268,7 @@ std::vector<Replica::Interrupted> Replica::shut_down(Picoseconds now) {
   front_.restart();
   on_the_way_.clear();
   in_flight_.clear();
-  first_stage_free_ = 0;
+  std::fill(stage_free_.begin(), stage_free_.end(), 0);
   sequences_.clear();
   spare_sequences_.clear();
   inbox_.clear();
@@ -286,7 +289,7 @@ std::optional<Picoseconds> Replica::next_event() const {
 std::optional<Picoseconds> Replica::next_engine_event() const {
   if (in_flight_.empty()) return wakes_;
   const Step& first = in_flight_.front();
-  return first.steps_ahead > 0 ? first.last_begin : first.end;
+  return std::min(wakes_.value_or(end_of_time), first.steps_ahead > 0 ? first.last_begin : first.end);
 }
 
 void Replica::advance(Picoseconds now) {
@@ -305,9 +308,12 @@ void Replica::advance(Picoseconds now) {
     return;
   }
   bool reads = true;
+  const bool wakes = wakes_.has_value();
+  wakes_.reset();
   if (in_flight_.empty()) {
-    wakes_.reset();
     unread_steps_ = 0;
+  } else if (wakes && in_flight_.front().end > now) {
+    // A stage is free for what has arrived.
   } else if (Step& first = in_flight_.front(); first.steps_ahead > 0) {
     reads = reads_after(first.steps_ahead);
     finish_run(first, now);
@@ -397,7 +403,7 @@ void Replica::start_steps(Picoseconds now) {
 // Gives a step, or a run of equal ones, its time behind those in flight.
 void Replica::place(Step& step, Picoseconds now) {
   const bool runs_behind = !in_flight_.empty();
-  step.begin = std::max(now, first_stage_free_);
+  step.begin = std::max(now, stage_free_.front());
   if (tiers_) step.begin = tiers_->earliest_begin(step.begin);
   for (const BatchEntry& entry : step.batch.entries()) {
     Sequence& sequence = *entry.sequence;
@@ -417,12 +423,24 @@ void Replica::place(Step& step, Picoseconds now) {
       return;
     }
   }
-  const Picoseconds through = loading + duration(times_->step_seconds(step.batch.step()));
-  const Picoseconds stage = through / options_.pipeline_stages;
+  Picoseconds through = loading;
+  if (stage_free_.size() == 1) {
+    through += duration(times_->step_seconds(step.batch.step()));
+  } else {
+    times_->stage_seconds(step.batch.step(), stage_seconds_);
+    for (const Estimate& stage : stage_seconds_) through += duration(stage);
+  }
   const Picoseconds computed = tiers_ ? tiers_->end(step.begin, through) : step.begin + through;
-  step.end = computed;
-  if (runs_behind) step.end = std::max(step.end, in_flight_.back().end + stage);
-  first_stage_free_ = computed - through + stage;
+  if (stage_free_.size() == 1) {
+    step.end = stage_free_.front() = computed;
+    return;
+  }
+  // Each stage takes steps in their order, once it has done the one before. Adapters are loaded by all at once.
+  step.end = computed - through + loading;
+  for (size_t i = 0; i < stage_free_.size(); ++i) {
+    step.end = std::max(step.end, stage_free_[i]) + duration(stage_seconds_[i]);
+    stage_free_[i] = step.end;
+  }
 }
 
 void Replica::plan_run(Step& step, int64_t steps_ahead) {
@@ -431,7 +449,7 @@ void Replica::plan_run(Step& step, int64_t steps_ahead) {
   step.last_begin = step.begin;
   if (steps_ahead > 0) step.last_begin += duration(times_->decode_run_seconds(first, steps_ahead));
   step.end = step.last_begin + duration(times_->step_seconds(grown(first, steps_ahead)));
-  first_stage_free_ = step.end;
+  stage_free_.front() = step.end;
 }
 
 // A request has arrived that may change what runs: the run goes on only until the engine has read it.
@@ -442,7 +460,7 @@ void Replica::shorten_run(Picoseconds now) {
   if (steps_ahead >= run.steps_ahead) return;
   plan_run(run, steps_ahead);
   // The times of a run and of its steps one by one differ by a little: what runs now has not ended.
-  run.end = first_stage_free_ = std::max(run.end, now);
+  run.end = stage_free_.front() = std::max(run.end, now);
   // Nothing is chosen when the last step starts, so that may lie in the past.
   if (steps_ahead > 0 && run.last_begin <= now && most_in_flight_ == 1) finish_run(run, run.last_begin);
 }

@@ -145,11 +145,13 @@ class Replica {
   std::unique_ptr<Scheduler> scheduler_;
   AdapterCache adapters_;
   size_t most_in_flight_;
+  bool schedules_on_arrival_;
   Frontend front_;
   std::deque<OnTheWay> on_the_way_;  // through the front, in this order
   std::deque<Step> in_flight_;       // the first runs, or leaves the pipeline next
   std::vector<Batch> spare_batches_;
-  Picoseconds first_stage_free_ = 0;
+  std::vector<Picoseconds> stage_free_;  // when each pipeline stage has done all that is in flight
+  std::vector<Estimate> stage_seconds_;  // scratch
   std::deque<Sequence> sequences_;
   std::vector<Sequence*> spare_sequences_;
   int64_t unread_steps_ = 0;                       // decodes since new requests were read
@@ -157,7 +159,7 @@ class Replica {
   std::vector<Sequence*> received_;                // prompts computed elsewhere, not read yet
   std::map<int64_t, Sequence*> outside_;           // by request: hold cache here, and are to move or to come
   std::multimap<Picoseconds, Sequence*> loading_;  // wait apart for tiers below, until then
-  std::optional<Picoseconds> wakes_;               // an idle engine reads all that arrives at one instant
+  std::optional<Picoseconds> wakes_;               // an engine that waits reads all that arrives at one instant
   std::vector<Ended> ended_;
   int64_t outstanding_ = 0;
   int64_t watched_ = 0;  // of them, by an observer

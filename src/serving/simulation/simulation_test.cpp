@@ -22,11 +22,12 @@ Request request_at(int64_t id, double arrival, int64_t output) {
           .prefix_blocks = {}};
 }
 
-std::vector<RequestRecord> serve(std::vector<Request> requests, const SchedulerOptions& options) {
+std::vector<RequestRecord> serve(std::vector<Request> requests, const SchedulerOptions& options,
+                                 const std::string& scheduler = "vllm") {
   LinearTimes times = one_second_steps();
   ListedRequests source(std::move(requests));
   RecordedRun run;
-  simulate({.replicas = {{.options = options, .times = &times}}}, source, run);
+  simulate({.replicas = {{.scheduler = scheduler, .options = options, .times = &times}}}, source, run);
   return run.sorted();
 }
 
@@ -69,6 +70,37 @@ TEST(Simulation, pipeline_stages_work_on_different_steps) {
   const auto records = serve({request_at(0, 0, 1), request_at(1, 0, 1)}, two);
   EXPECT_EQ(records[0].first_token, one_second);
   EXPECT_EQ(records[1].first_token, 3 * one_second / 2);
+}
+
+TEST(Simulation, a_free_pipeline_stage_takes_a_request_on_arrival_where_the_scheduler_looks_then) {
+  const SchedulerOptions two{.num_gpu_blocks = 200, .pipeline_stages = 2};
+  const std::vector<Request> requests{request_at(0, 0, 1), request_at(1, 0.125, 1)};
+  EXPECT_EQ(serve(requests, two, "vidur_vllm")[1].first_token, 3 * one_second / 2) << "behind the first in stage one";
+  EXPECT_EQ(serve(requests, two, "vllm")[1].first_token, 2 * one_second) << "read when the first has ended";
+}
+
+// Half of a step in the second of three stages.
+class UnevenStages final : public StepTimes {
+ public:
+  Estimate step_seconds(const StepBatch& batch) override { return exactly(static_cast<double>(batch.new_tokens())); }
+  void stage_seconds(const StepBatch& batch, std::span<Estimate> stages) override {
+    const double all = step_seconds(batch).value;
+    stages[0] = stages[2] = exactly(all / 4);
+    stages[1] = exactly(all / 2);
+  }
+};
+
+TEST(Simulation, a_step_enters_a_pipeline_stage_when_the_one_before_has_left_it) {
+  UnevenStages times;
+  std::vector<Request> requests{request_at(0, 0, 1), request_at(1, 0, 1)};
+  requests[0].input_tokens = 8;
+  requests[1].input_tokens = 4;
+  const SchedulerOptions three{.max_num_batched_tokens = 8, .num_gpu_blocks = 100, .pipeline_stages = 3};
+  const auto records =
+      simulated({.replicas = {{.scheduler = "vidur_vllm", .options = three, .times = &times}}}, requests).told.sorted();
+  EXPECT_EQ(records[0].first_token, 8 * one_second);
+  // Stages: 2 to 3, then 6 to 8 behind the first in the middle, then 8 to 9.
+  EXPECT_EQ(records[1].first_token, 9 * one_second);
 }
 
 TEST(Simulation, output_beyond_the_models_length_is_cut) {

@@ -90,6 +90,10 @@ Estimate tabulated_seconds(double seconds, double error, const std::string& sour
           .kind = error > 0 ? Confidence::interpolated : Confidence::measured};
 }
 
+void StepTimes::stage_seconds(const StepBatch& batch, std::span<Estimate> stages) {
+  std::fill(stages.begin(), stages.end(), scaled(step_seconds(batch), 1 / static_cast<double>(stages.size())));
+}
+
 Estimate StepTimes::decode_run_seconds(const StepBatch& batch, int64_t steps) {
   ensure(steps >= 1, "a run has a step");
   const Estimate begin = step_seconds(batch);

@@ -59,6 +59,9 @@ class StepTimes {
   // Seconds of `steps` steps of decodes alone, one after the other, `batch` being the first. By default halves are
   // added until each is straight within 1e-4: exact wherever the time is linear in the context.
   virtual Estimate decode_run_seconds(const StepBatch& batch, int64_t steps);
+
+  // Seconds of each pipeline stage of a step, from the first. By default all take the same.
+  virtual void stage_seconds(const StepBatch& batch, std::span<Estimate> stages);
 };
 
 }  // namespace foretoken

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/csv.h"
@@ -15,6 +16,8 @@ namespace {
 constexpr int64_t token_step = 8;
 constexpr int64_t context_step = 64;
 constexpr double grouped_query_overhead = 1.1;
+constexpr double collective_launch_ms = 0.02;
+constexpr double all_reduces_of_layer = 2;
 
 int64_t rounded_up(int64_t value, int64_t step) {
   return (value + step - 1) / step * step;
@@ -61,18 +64,34 @@ RangeTables read_ranges(CsvReader csv, const std::string& key, const std::string
   return tables;
 }
 
-RangeTable read_token_ops(CsvReader csv) {
+// Of a layer by the tokens of a step.
+struct TokenOps {
+  RangeTable computing;
+  RangeTable saving;  // into the KV cache: by the tokens themselves, not rounded up
+  std::optional<RangeTable> all_reduce, send_recv;
+};
+
+TokenOps read_token_ops(CsvReader csv) {
   const size_t from = csv.column("num_tokens_from"), to = csv.column("num_tokens_to");
-  RangeTable table;
+  const auto saves = csv.find_column("attn_kv_cache_save");
+  const auto reduces = csv.find_column("all_reduce"), sends = csv.find_column("send_recv");
+  TokenOps ops;
+  if (reduces) ops.all_reduce.emplace();
+  if (sends) ops.send_recv.emplace();
   while (csv.next()) {
+    const int64_t first = csv.integer(from, {0, most_table_tokens}), last = csv.integer(to, {0, most_table_tokens});
+    const auto ms = [&](size_t column) { return csv.number(column, {0, 1e9}); };
     double sum = 0;
     for (size_t i = 0; i < csv.columns().size(); ++i) {
-      if (i != from && i != to) sum += csv.number(i, {0, 1e9});
+      if (i != from && i != to && i != saves && i != reduces && i != sends) sum += ms(i);
     }
-    table.add(csv, csv.integer(from, {0, most_table_tokens}), csv.integer(to, {0, most_table_tokens}), sum);
+    ops.computing.add(csv, first, last, sum);
+    ops.saving.add(csv, first, last, saves ? ms(*saves) : 0);
+    if (reduces) ops.all_reduce->add(csv, first, last, ms(*reduces));
+    if (sends) ops.send_recv->add(csv, first, last, ms(*sends));
   }
   if (csv.row() == 0) throw InputError({.source = csv.source(), .expected = "at least one row"});
-  return table;
+  return ops;
 }
 
 double at(const RangeTables& tables, int64_t key, int64_t size) {
@@ -89,10 +108,54 @@ class VidurTables final : public StepTimes {
         source_(source),
         token_ops_(read_token_ops(table("per_token_ops_ms"))),
         decode_(read_ranges(table("attn_decode_ms"), "batch_size", "kv_from", "kv_to")),
-        prefill_(read_ranges(table("attn_prefill_ms"), "kv", "chunk_from", "chunk_to")) {}
+        prefill_(read_ranges(table("attn_prefill_ms"), "kv", "chunk_from", "chunk_to")) {
+    const auto need = [&](bool needed, const std::optional<RangeTable>& column, const char* name, const char* why) {
+      if (!needed || column) return;
+      throw InputError({.source = source_ + "/per_token_ops_ms.csv",
+                        .path = "header",
+                        .value = std::string("no column ") + name,
+                        .expected = std::string("that column in a run with ") + why});
+    };
+    need(options.tensor > 1, token_ops_.all_reduce, "all_reduce", "tensor parallelism");
+    need(options.pipeline_stages > 1, token_ops_.send_recv, "send_recv", "pipeline stages");
+  }
 
   Estimate step_seconds(const StepBatch& batch) override {
-    double layer = token_ops_.at(rounded_up(batch.new_tokens(), token_step));
+    const Stage stage = stage_ms(batch);
+    const auto stages = static_cast<double>(options_.pipeline_stages);
+    return seconds(stages * stage.layers + (stages - 1) * stage.send);
+  }
+
+  void stage_seconds(const StepBatch& batch, std::span<Estimate> stages) override {
+    const Stage stage = stage_ms(batch);
+    std::fill(stages.begin(), stages.end(), seconds(stage.layers + stage.send));
+    stages.back() = seconds(stage.layers);
+  }
+
+  // Only a step of the rounded mean changes the time.
+  Estimate decode_run_seconds(const StepBatch& batch, int64_t steps) override {
+    double sum = 0;
+    for (int64_t done = 0; done < steps;) {
+      const StepBatch now = grown(batch, done);
+      const int64_t context = mean_context(now);
+      const int64_t equal = std::min(steps - done, rounded_up(context, context_step) - context + 1);
+      sum += static_cast<double>(equal) * step_seconds(now).value;
+      done += equal;
+    }
+    return exactly(sum);
+  }
+
+ private:
+  struct Stage {
+    double layers = 0, send = 0;
+  };
+
+  Stage stage_ms(const StepBatch& batch) const {
+    const int64_t tokens = rounded_up(batch.new_tokens(), token_step);
+    double layer = token_ops_.computing.at(tokens) + token_ops_.saving.at(batch.new_tokens());
+    if (options_.tensor > 1) {
+      layer += all_reduces_of_layer * (token_ops_.all_reduce->at(tokens) + collective_launch_ms);
+    }
     if (batch.decodes > 0) {
       layer += at(decode_, batch.decodes, rounded_up(mean_context(batch), context_step)) * overhead(batch.decodes);
     }
@@ -107,23 +170,12 @@ class VidurTables final : public StepTimes {
       const auto chunk = static_cast<int64_t>(std::nearbyint(std::sqrt(squares)));
       layer += at(prefill_, context, chunk) * overhead(static_cast<int64_t>(batch.prompts.size()));
     }
-    return tabulated_seconds(static_cast<double>(options_.layers) * layer * 1e-3, 0, source_);
+    return {.layers = static_cast<double>(options_.layers / options_.pipeline_stages) * layer,
+            .send = options_.pipeline_stages > 1 ? token_ops_.send_recv->at(tokens) : 0};
   }
 
-  // Only a step of the rounded mean changes the time.
-  Estimate decode_run_seconds(const StepBatch& batch, int64_t steps) override {
-    double seconds = 0;
-    for (int64_t done = 0; done < steps;) {
-      const StepBatch now = grown(batch, done);
-      const int64_t context = mean_context(now);
-      const int64_t equal = std::min(steps - done, rounded_up(context, context_step) - context + 1);
-      seconds += static_cast<double>(equal) * step_seconds(now).value;
-      done += equal;
-    }
-    return exactly(seconds);
-  }
+  Estimate seconds(double ms) const { return tabulated_seconds(ms * 1e-3, 0, source_); }
 
- private:
   // VIDUR counts the token that is being computed as cached.
   static int64_t mean_context(const StepBatch& batch) { return batch.decode_context_tokens / batch.decodes + 1; }
 
@@ -133,7 +185,7 @@ class VidurTables final : public StepTimes {
 
   VidurTableOptions options_;
   std::string source_;
-  RangeTable token_ops_;
+  TokenOps token_ops_;
   RangeTables decode_;   // by decodes, then context
   RangeTables prefill_;  // by context, then chunk
 };
