@@ -31,7 +31,15 @@ std::string profile_text(const ProfileSummary& summary, const std::string& sourc
                fmt::format("{:.1f}%", 100 * share(one.device_us, summary.device_us)),
                one.host_us > 0 ? duration_text(one.host_us * 1e-6) : "-"});
   }
-  return text + "\n" + table.text();
+  text += "\n" + table.text();
+  if (summary.streams.size() < 2) return text;
+  Table streams({{"stream", Table::Align::left}, {"kernels"}, {"time"}, {"of the span"}, {"alone"}});
+  for (const ProfiledStream& one : summary.streams) {
+    streams.add({fmt::format("{}", one.stream), fmt::format("{}", one.kernels), duration_text(one.device_us * 1e-6),
+                 fmt::format("{:.1f}%", 100 * share(one.device_us, summary.span_us)),
+                 duration_text(one.alone_us * 1e-6)});
+  }
+  return text + "\n" + streams.text();
 }
 
 Json profile_json(const ProfileSummary& summary, const std::string& source) {
@@ -42,6 +50,13 @@ Json profile_json(const ProfileSummary& summary, const std::string& source) {
                                {"device_seconds", one.device_us * 1e-6},
                                {"host_seconds_per_launch", one.host_us * 1e-6}}));
   }
+  Json streams = Json::array();
+  for (const ProfiledStream& one : summary.streams) {
+    streams.push(Json::object({{"stream", one.stream},
+                               {"kernels", one.kernels},
+                               {"device_seconds", one.device_us * 1e-6},
+                               {"alone_seconds", one.alone_us * 1e-6}}));
+  }
   return Json::object({{"source", source},
                        {"kernels", summary.kernels},
                        {"kernels_without_operator", summary.without_operator},
@@ -50,7 +65,8 @@ Json profile_json(const ProfileSummary& summary, const std::string& source) {
                        {"span_seconds", summary.span_us * 1e-6},
                        {"gap_seconds", summary.gaps_us * 1e-6},
                        {"launching_seconds", summary.launching_us * 1e-6},
-                       {"classes", std::move(classes)}});
+                       {"classes", std::move(classes)},
+                       {"streams", std::move(streams)}});
 }
 
 }  // namespace foretoken

@@ -1,5 +1,6 @@
 // Execution traces in and out: what comes from one command goes into the other, and broken ones are refused.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -133,6 +134,34 @@ TEST_F(ReplayCommand, a_profiled_job_replays) {
   EXPECT_NEAR(json.find("seconds")->number(), 345e-6, 10e-6);
   const std::string twice = (folder_ / "a.json").string() + "," + (folder_ / "a.json").string();
   EXPECT_EQ(run_foretoken({"import", "profile", twice, "--as-chakra", job}).status, 2) << "one rank, two traces";
+}
+
+// DualPipe on an H800: 963 kernels and 20 copies on three streams, DeepEP beside the layers; recorded in whole us.
+using ReplayNeedsData = ReplayCommand;
+TEST_F(ReplayNeedsData, a_training_chunk_of_deepseek_takes_what_was_recorded_and_gives_a_stack) {
+  const char* data = std::getenv("FORETOKEN_DATA");
+  if (data == nullptr) GTEST_SKIP() << "FORETOKEN_DATA is not set";
+  const std::string trace = (fs::path(data) / "deepseek/train_trace.json.gz").string();
+  const std::string job = (folder_ / "chunk").string(), stack = (folder_ / "stack.json").string();
+  const Outcome imported = run_foretoken({"import", "profile", trace, "--as-chakra", job});
+  ASSERT_EQ(imported.status, 0) << imported.err;
+  EXPECT_THAT(imported.out, HasSubstr("983 kernels"));
+  EXPECT_THAT(imported.out, HasSubstr("3 streams"));
+  EXPECT_THAT(imported.out, HasSubstr("the host waited 4 times"));
+  const Outcome replayed = run_foretoken({"replay", "--chakra", job, "--node", "hgx_h100", "--json"});
+  ASSERT_EQ(replayed.status, 0) << replayed.err;
+  constexpr double recorded = 129.012e-3;  // from the start of the first kernel to the end of the last
+  EXPECT_NEAR(parse_json(replayed.out, "answer").find("seconds")->number() / recorded, 1, 1e-3);
+
+  const Outcome fitted = run_foretoken(
+      {"import", "profile", trace, "--as-stack", "chunk", "--costs-only", "--extends", "hf-eager", "--out", stack});
+  ASSERT_EQ(fitted.status, 0) << fitted.err;
+  const Json costs = *parse_json(read(stack), stack).find("costs");
+  EXPECT_NEAR(costs.find("launch_us")->number(), 9.5, 0.5);
+  EXPECT_NEAR(costs.find("host_us")->find("gemm")->number(), 11, 0.5);
+  const Outcome step = run_foretoken({"step", "--model", "Llama-3.2-3B", "--device", "h100_sxm", "--batch", "8",
+                                      "--context-len", "1k", "--stack", stack, "--json"});
+  EXPECT_EQ(step.status, 0) << step.err;
 }
 
 TEST_F(ReplayCommand, a_timeline_is_written_on_request) {

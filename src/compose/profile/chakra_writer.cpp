@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "network/chakra/collectives.h"
 #include "network/chakra/groups.h"
 
@@ -30,7 +31,7 @@ class ProfileTracer {
                      [&](size_t a, size_t b) { return moment(step_.kernels[a]) < moment(step_.kernels[b]); });
     node_of_.assign(step_.kernels.size(), 0);
     for (const size_t kernel : order) {
-      add_launch(step_.kernels[kernel]);
+      add_launch(kernel);
       add_kernel(kernel);
     }
     nodes_[0] = chakra_group_node(0, groups_);
@@ -53,10 +54,32 @@ class ProfileTracer {
         waits_[i].push_back(before->second);
         could_start = std::max(could_start, end_of(step_.kernels[before->second]));
       }
-      const std::optional<size_t> other = kernel.message ? caller_of(i) : message_before(i, could_start);
+      std::optional<size_t> other = kernel.message ? caller_of(i) : message_before(i, could_start);
+      if (!other && !kernel.message) other = kernel_before(i, could_start);
       if (other) waits_[i].push_back(*other);
+      if (other) waits_for_streams_ += step_.kernels[*other].stream == kernel.stream ? 0 : 1;
       last_of_stream[kernel.stream] = i;
+      of_stream_[kernel.stream].push_back(i);
     }
+  }
+
+  // The kernel of another stream, launched before kernel `i`, that ended last after `could_start` and not after kernel
+  // `i` started. Times as short as those of a launch show nothing.
+  std::optional<size_t> kernel_before(size_t i, double could_start) const {
+    const ProfiledKernel& kernel = step_.kernels[i];
+    if (kernel.start_us - could_start < least_wait_us) return std::nullopt;
+    std::optional<size_t> latest;
+    for (const auto& [stream, kernels] : of_stream_) {
+      if (stream == kernel.stream) continue;
+      // Those of a stream end in their order.
+      auto one = kernels.rbegin();
+      while (one != kernels.rend() && end_of(step_.kernels[*one]) > kernel.start_us) ++one;
+      if (one == kernels.rend()) continue;
+      const ProfiledKernel& other = step_.kernels[*one];
+      const bool fits = end_of(other) > could_start && moment(other) <= moment(kernel);
+      if (fits && (!latest || end_of(other) > end_of(step_.kernels[*latest]))) latest = *one;
+    }
+    return latest;
   }
 
   // The last kernel without a message that was launched before kernel `i` and had ended when it started.
@@ -95,15 +118,33 @@ class ProfileTracer {
   }
 
   // The host's time from the launch before to this one; kernels of a graph share one launch.
-  void add_launch(const ProfiledKernel& kernel) {
+  void add_launch(size_t index) {
+    const ProfiledKernel& kernel = step_.kernels[index];
     if (!kernel.launched_us || (launch_ != 0 && *kernel.launched_us == launched_us_)) return;
-    const double before = launch_ == 0 ? begin_ : launched_us_;
+    double before = launch_ == 0 ? begin_ : launched_us_;
+    const std::optional<size_t> waited = kernel_waited_for(*kernel.launched_us);
+    if (waited) before = end_of(step_.kernels[*waited]);
     const std::string name = kernel.call ? step_.operators[*kernel.call].name : "launch";
     ChakraNode& node = add(name, ChakraNodeType::compute, before, *kernel.launched_us - before);
     node.attributes.push_back(chakra_boolean("is_cpu_op", true));
     if (launch_ != 0) node.control_dependencies.push_back(launch_);
+    if (waited) node.data_dependencies.push_back(node_of_[*waited]);
     launch_ = node.id;
     launched_us_ = *kernel.launched_us;
+    launched_.clear();
+  }
+
+  // Of the last launch, where the host did nothing else until just before `now`.
+  std::optional<size_t> kernel_waited_for(double now) {
+    const double idle = now - launched_us_;
+    if (launched_.empty() || idle < least_host_wait_us) return std::nullopt;
+    const auto last = *std::max_element(launched_.begin(), launched_.end(), [&](size_t a, size_t b) {
+      return end_of(step_.kernels[a]) < end_of(step_.kernels[b]);
+    });
+    const double end = end_of(step_.kernels[last]);
+    if (end > now || end <= launched_us_ || now - end > idle * most_of_host_wait) return std::nullopt;
+    ++host_waits_;
+    return last;
   }
 
   void add_kernel(size_t index) {
@@ -114,15 +155,45 @@ class ProfileTracer {
                         .value = R"(no "Collective name")",
                         .expected = "a trace of PyTorch 2.2 or later, which notes what collectives move"});
     }
+    std::vector<uint64_t> waited_nodes;
+    double could_start = kernel.launched_us.value_or(begin_);
+    bool waits_for_launch = kernel.launched_us.has_value();
+    for (const size_t waited : waits_[index]) {
+      if (node_of_[waited] == 0) continue;
+      waited_nodes.push_back(node_of_[waited]);
+      if (const double end = end_of(step_.kernels[waited]); end > could_start) {
+        could_start = end;
+        waits_for_launch = false;
+      }
+    }
+    const uint64_t delay = add_delay(kernel, could_start, waits_for_launch, waited_nodes);
     ChakraNode& node = add(kernel.name, type_of(kernel), kernel.start_us, kernel.us);
     node_of_[index] = node.id;
-    if (kernel.launched_us) node.control_dependencies.push_back(launch_);
-    for (const size_t waited : waits_[index]) {
-      if (node_of_[waited] != 0) node.data_dependencies.push_back(node_of_[waited]);
+    if (kernel.launched_us) {
+      node.control_dependencies.push_back(launch_);
+      launched_.push_back(index);
     }
+    node.data_dependencies = std::move(waited_nodes);
+    if (delay != 0) node.data_dependencies.push_back(delay);
     node.attributes.push_back(chakra_boolean("is_cpu_op", false));
     node.attributes.push_back(chakra_integer("stream", kernel.stream));
     if (kernel.message) describe(*kernel.message, node);
+  }
+
+  // From the moment the kernel could have started to the one it did; 0 = it started at once. Kernels of one stream have
+  // a lane for these of their own.
+  uint64_t add_delay(const ProfiledKernel& kernel, double could_start, bool waits_for_launch,
+                     const std::vector<uint64_t>& waited_nodes) {
+    const double delay = kernel.start_us - could_start;
+    if (delay <= 0) return 0;
+    delays_us_ += delay;
+    ChakraNode& node = add(waits_for_launch ? "launch latency" : "gap", ChakraNodeType::compute, could_start, delay);
+    node.attributes.push_back(chakra_boolean("is_cpu_op", true));
+    const auto lane = delay_lanes_.try_emplace(kernel.stream, static_cast<int64_t>(delay_lanes_.size()) + 1).first;
+    node.attributes.push_back(chakra_integer("tid", lane->second));
+    if (kernel.launched_us) node.control_dependencies.push_back(launch_);
+    node.data_dependencies = waited_nodes;
+    return node.id;
   }
 
   static ChakraNodeType type_of(const ProfiledKernel& kernel) {
@@ -156,14 +227,29 @@ class ProfileTracer {
     std::vector<std::string> notes = {
         fmt::format("{}: {} kernels, {} of them communicate", step_.source, step_.kernels.size(), messages_)};
     if (messages_ == 0) notes.emplace_back("no communication found: replays as a rank of its own");
+    if (of_stream_.size() > 1) {
+      notes.push_back(fmt::format("{} streams; {} kernels waited for one of another stream", of_stream_.size(),
+                                  waits_for_streams_));
+    }
+    if (host_waits_ > 0) notes.push_back(fmt::format("the host waited {} times for a kernel", host_waits_));
+    notes.push_back(
+        fmt::format("launch latencies and gaps before kernels add up to {}", duration_text(delays_us_ * 1e-6)));
     return notes;
   }
 
-  static constexpr size_t looks_back = 256;  // kernels
+  static constexpr size_t looks_back = 256;           // kernels
+  static constexpr double least_wait_us = 5;          // of a kernel for another stream: longer than a launch
+  static constexpr double least_host_wait_us = 1000;  // of a host: longer than its work between two launches
+  static constexpr double most_of_host_wait = 0.1;    // of such a time the host needs to go on
 
   const ProfiledStep& step_;
   double begin_ = std::numeric_limits<double>::infinity();
   std::vector<std::vector<size_t>> waits_;
+  std::map<int64_t, std::vector<size_t>> of_stream_;  // kernels by start
+  std::map<int64_t, int64_t> delay_lanes_;            // by stream
+  std::vector<size_t> launched_;                      // kernels of the last launch
+  size_t waits_for_streams_ = 0, host_waits_ = 0;
+  double delays_us_ = 0;
   std::vector<uint64_t> node_of_;  // by kernel; 0 = none yet
   std::vector<ChakraNode> nodes_;
   NamedGroups groups_;

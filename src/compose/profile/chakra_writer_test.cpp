@@ -110,6 +110,37 @@ TEST(ProfileChakra, streams_wait_for_each_other_where_the_times_show_it) {
   EXPECT_THAT(named(trace, "late").data_dependencies, Not(Contains(collective))) << "the host held it up";
 }
 
+double recorded_us(const ChakraNode& node) {
+  return *number_value(*node.find(fine_duration_attribute));
+}
+
+TEST(ProfileChakra, a_kernel_waits_for_one_of_another_stream_that_ended_just_before_it_started) {
+  const ChakraTrace trace = TestProfile()
+                                .kernel("producer", 7, 0, 5, 100)
+                                .kernel("exchange", 20, 1, 107, 50)
+                                .kernel("beside", 7, 2, 106, 20)
+                                .kernel("later", 7, 3, 127, 1)
+                                .trace();
+  EXPECT_THAT(named(trace, "exchange").data_dependencies, Contains(named(trace, "producer").id));
+  EXPECT_THAT(named(trace, "beside").data_dependencies, Not(Contains(named(trace, "exchange").id)));
+  EXPECT_THAT(named(trace, "later").data_dependencies, Not(Contains(named(trace, "producer").id)));
+}
+
+TEST(ProfileChakra, what_passes_before_a_kernel_starts_is_a_node_of_its_own) {
+  const ChakraTrace trace = TestProfile().kernel("a", 7, 0, 5, 10).kernel("b", 7, 2, 17, 3).trace();
+  EXPECT_EQ(recorded_us(named(trace, "launch latency")), 5);
+  EXPECT_EQ(recorded_us(named(trace, "gap")), 2);
+  EXPECT_THAT(named(trace, "b").data_dependencies, Contains(named(trace, "gap").id));
+}
+
+TEST(ProfileChakra, a_host_that_launches_nothing_until_its_last_kernel_is_over_waits_for_it) {
+  const ChakraTrace trace =
+      TestProfile().kernel("a", 7, 0, 5, 10).kernel("counts", 7, 2, 15, 5000).kernel("b", 7, 5030, 5035, 3).trace();
+  const ChakraNode& launch = trace.nodes[named(trace, "b").control_dependencies.at(0)];
+  EXPECT_THAT(launch.data_dependencies, Contains(named(trace, "counts").id));
+  EXPECT_EQ(recorded_us(launch), 15);
+}
+
 TEST(ProfileChakra, sends_and_receives_name_the_other_rank) {
   const auto message = [](const char* name, const char* peer) {
     return Json::object(

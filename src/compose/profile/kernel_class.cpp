@@ -6,8 +6,9 @@
 namespace foretoken {
 namespace {
 
-constexpr std::string_view role_names[] = {"multiply", "attention", "elementwise", "compiled", "normalize", "activate",
-                                           "softmax",  "embed",     "sample",      "driver",   "unknown"};
+constexpr std::string_view role_names[] = {"multiply",  "attention",   "elementwise", "compiled",
+                                           "normalize", "activate",    "softmax",     "embed",
+                                           "sample",    "communicate", "driver",      "unknown"};
 
 bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -34,6 +35,7 @@ int64_t count_of(const std::vector<int64_t>& dims) {
 }
 
 KernelRole role_by_name(std::string_view kernel) {
+  if (has_any(kernel, {"nccl", "::ep::internode::", "::ep::intranode::", "deep_ep::"})) return KernelRole::communicate;
   if (has_any(kernel, {"sdpa", "fmha", "flash_fwd", "flash_fprop", "flash::", "attention"}))
     return KernelRole::attention;
   if (has_any(kernel, {"nvjet", "gemm", "gemv", "cutlass", "xmma", "splitKreduce", "Cijk_"})) {
@@ -143,6 +145,7 @@ KernelClass classify_kernel(const ProfiledKernel& kernel, const ProfiledOperator
       place_elementwise(result, kernel.name, call);
       break;
     case KernelRole::activate:
+    case KernelRole::communicate:
     case KernelRole::driver:
     case KernelRole::unknown:
       break;

@@ -20,6 +20,7 @@ enum class KernelRole {
   softmax,      //
   embed,        // rows of a table
   sample,       // argmax, top-k, sort
+  communicate,  // between GPUs: NCCL, DeepEP
   driver,       // a copy or fill of the driver
   unknown,
 };

@@ -35,7 +35,10 @@ class LayerFinder {
 
  private:
   [[noreturn]] void fail(const std::string& value, const std::string& expected) const {
-    throw InputError({.source = step_.source, .path = "traceEvents", .value = value, .expected = expected});
+    throw InputError({.source = step_.source,
+                      .path = "traceEvents",
+                      .value = value,
+                      .expected = expected + ", or {costs_only}: launch costs and gaps of any trace"});
   }
 
   const ProfiledOperator* call_of(size_t kernel) const {

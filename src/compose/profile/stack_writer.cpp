@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -340,15 +341,18 @@ struct DeviceGaps {
 
 DeviceGaps device_gaps(const ProfiledStep& step) {
   std::vector<double> launches, gaps;
-  for (size_t i = 1; i < step.kernels.size(); ++i) {
-    const ProfiledKernel &before = step.kernels[i - 1], &kernel = step.kernels[i];
-    if (!kernel.launched_us) continue;
-    const double free = before.start_us + before.us, gap = kernel.start_us - free;
-    if (free < *kernel.launched_us) {
-      launches.push_back(kernel.start_us - *kernel.launched_us);
-    } else if (*kernel.launched_us + 20 < free && gap >= 0) {
-      gaps.push_back(gap);
+  std::map<int64_t, double> free_at;  // by stream
+  for (const ProfiledKernel& kernel : step.kernels) {
+    const auto before = free_at.find(kernel.stream);
+    if (before != free_at.end() && kernel.launched_us) {
+      const double free = before->second, gap = kernel.start_us - free;
+      if (free < *kernel.launched_us) {
+        launches.push_back(kernel.start_us - *kernel.launched_us);
+      } else if (*kernel.launched_us + 20 < free && gap >= 0) {
+        gaps.push_back(gap);
+      }
     }
+    free_at[kernel.stream] = kernel.start_us + kernel.us;
   }
   DeviceGaps result;
   constexpr size_t enough = 5;
@@ -358,10 +362,80 @@ DeviceGaps device_gaps(const ProfiledStep& step) {
   return result;
 }
 
+std::string device_text(const ProfiledStep& step) {
+  return step.device.empty() ? "" : fmt::format(" on {}", step.device);
+}
+
+Json stack_head(const ProfiledStep& step, const StackImport& request) {
+  Json file = Json::object({{"format", 1}, {"name", request.name}});
+  if (!request.extends.empty()) file.set("extends", request.extends);
+  file.set("summary", fmt::format("as profiled{}", device_text(step)));
+  file.set("source", fmt::format("PyTorch profiler trace{} read by foretoken import profile; host times are medians "
+                                 "between launches, less 4 us for each operator that the profiler recorded",
+                                 device_text(step)));
+  return file;
+}
+
+// Median host time of a launch for each kind of kernel that stands in the trace often enough.
+Json launch_costs(std::span<const ProfiledStep> steps) {
+  constexpr size_t enough = 5;
+  std::map<std::string, std::vector<double>> times;
+  for (const ProfiledStep& step : steps) {
+    const std::vector<std::optional<double>> intervals = host_intervals_us(step);
+    for (size_t i = 0; i < step.kernels.size(); ++i) {
+      const ProfiledKernel& kernel = step.kernels[i];
+      if (!intervals[i] || kernel.copies) continue;
+      switch (classify_kernel(kernel, kernel.call ? &step.operators[*kernel.call] : nullptr).role) {
+        case KernelRole::multiply:
+          times["gemm"].push_back(*intervals[i]);
+          break;
+        case KernelRole::attention:
+          for (const char* family : {"attention_prefill", "attention_decode", "attention_encoder"}) {
+            times[family].push_back(*intervals[i]);
+          }
+          break;
+        case KernelRole::normalize:
+          times["norm"].push_back(*intervals[i]);
+          break;
+        default:
+          times["default"].push_back(*intervals[i]);
+      }
+    }
+  }
+  Json costs = Json::object();
+  for (const auto& [family, values] : times) {
+    if (values.size() >= enough) costs.set(family, rounded(quantile(values, 0.5)));
+  }
+  return costs;
+}
+
+ImportedStack costs_from_profiles(std::span<const ProfiledStep> steps, const StackImport& request) {
+  if (request.extends.empty()) {
+    throw InputError({.field = "costs_only",
+                      .value = "without {extends}",
+                      .expected = "a stack whose kernels and rules stand with these costs"});
+  }
+  const DeviceGaps gaps = device_gaps(steps[0]);
+  ImportedStack result;
+  result.file = stack_head(steps[0], request);
+  result.file.set("costs", Json::object({{"eager_gap_us", rounded(gaps.between_us)},
+                                         {"launch_us", rounded(gaps.launch_us)},
+                                         {"host_us", launch_costs(steps)},
+                                         {"host_low", 0.5},
+                                         {"host_high", 1.5}}));
+  for (const ProfiledStep& step : steps) {
+    result.notes.push_back(
+        fmt::format("{}: {} kernels; launch costs and gaps alone are read, kernels and rules are {}'s", step.source,
+                    step.kernels.size(), request.extends));
+  }
+  return result;
+}
+
 }  // namespace
 
 ImportedStack stack_from_profiles(std::span<const ProfiledStep> steps, const StackImport& request) {
   ensure(!steps.empty(), "a stack needs a step");
+  if (request.costs_only) return costs_from_profiles(steps, request);
   ImportedStack result;
   std::vector<ProfiledLayer> layers;
   for (const ProfiledStep& step : steps) {
@@ -402,14 +476,7 @@ ImportedStack stack_from_profiles(std::span<const ProfiledStep> steps, const Sta
       rules.push_back(std::move(rule));
     }
   }
-  const std::string device = steps[0].device.empty() ? "" : fmt::format(" on {}", steps[0].device);
-  result.file = Json::object({{"format", 1}, {"name", request.name}});
-  if (!request.extends.empty()) result.file.set("extends", request.extends);
-  result.file.set("summary", fmt::format("as profiled{}", device));
-  result.file.set("source",
-                  fmt::format("PyTorch profiler trace{} read by foretoken import profile; host times are medians "
-                              "between launches, less 4 us for each operator that the profiler recorded",
-                              device));
+  result.file = stack_head(steps[0], request);
   result.file.set("dispatch", std::move(dispatch));
   result.file.set("costs", Json::object({{"graph_start_us", 20},
                                          {"kernel_gap_us", 0.6},

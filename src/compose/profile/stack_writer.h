@@ -17,6 +17,9 @@ struct StackImport {
   std::string name;
   std::string extends;               // a stack whose rules stand behind these; empty = none
   std::optional<Dispatch> dispatch;  // nothing = graph where the trace has one, else eager
+  // Only what launches cost and the device's gaps, of any trace; kernels and rules are those of the stack that it
+  // extends.
+  bool costs_only = false;
   // Of the device that was profiled: long elementwise kernels that took another time than it says get more or fewer
   // elements, in proportion. Null = sizes as they are.
   const KernelPredictor* predictor = nullptr;

@@ -137,4 +137,17 @@ TEST(StackFromProfile, two_steps_of_one_phase_are_refused) {
   EXPECT_THROW(imported({profiled(2), profiled(3)}), InputError);
 }
 
+TEST(StackImport, costs_alone_are_read_from_a_trace_without_layers) {
+  TestTrace trace;
+  for (int i = 0; i < 6; ++i) trace.linear(64, 64);
+  const std::vector<ProfiledStep> steps{parse_profile(trace.text(), "trace.json")};
+  EXPECT_THROW(stack_from_profiles(steps, {.name = "mine"}), InputError);
+  EXPECT_THROW(stack_from_profiles(steps, {.name = "mine", .costs_only = true}), InputError) << "extends nothing";
+  const Json file = stack_from_profiles(steps, {.name = "mine", .extends = "hf-eager", .costs_only = true}).file;
+  EXPECT_EQ(file.find("rules"), nullptr);
+  // 10 us from launch to launch, less 4 for the operator that was recorded; kernels start 7 us behind their launch.
+  EXPECT_EQ(file.find("costs")->find("host_us")->find("gemm")->number(), 6);
+  EXPECT_EQ(file.find("costs")->find("launch_us")->number(), 7);
+}
+
 }  // namespace foretoken::stack_writer_test

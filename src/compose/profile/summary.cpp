@@ -9,6 +9,39 @@
 #include "compose/profile/kernel_class.h"
 
 namespace foretoken {
+namespace {
+
+// Which streams run at each moment, from the starts and ends of all kernels in order.
+std::vector<ProfiledStream> streams_of(const ProfiledStep& step) {
+  struct Change {
+    double when = 0;
+    int64_t stream = 0;
+    int by = 0;
+  };
+  std::vector<Change> changes;
+  std::map<int64_t, ProfiledStream> streams;
+  for (const ProfiledKernel& kernel : step.kernels) {
+    ProfiledStream& one = streams[kernel.stream];
+    one.stream = kernel.stream;
+    ++one.kernels;
+    one.device_us += kernel.us;
+    changes.push_back({kernel.start_us, kernel.stream, 1});
+    changes.push_back({kernel.start_us + kernel.us, kernel.stream, -1});
+  }
+  std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.when < b.when; });
+  std::map<int64_t, int> running;  // streams with a kernel under way
+  double now = 0;
+  for (const Change& change : changes) {
+    if (running.size() == 1) streams[running.begin()->first].alone_us += change.when - now;
+    now = change.when;
+    if ((running[change.stream] += change.by) == 0) running.erase(change.stream);
+  }
+  std::vector<ProfiledStream> result;
+  for (const auto& [number, stream] : streams) result.push_back(stream);
+  return result;
+}
+
+}  // namespace
 
 ProfileSummary summarize_profile(const ProfiledStep& step) {
   struct Collected {
@@ -16,7 +49,7 @@ ProfileSummary summarize_profile(const ProfiledStep& step) {
     std::vector<double> host_us;
   };
   std::map<std::string, Collected> by_class;
-  ProfileSummary summary{.kernels = step.kernels.size(), .graph = step.graph};
+  ProfileSummary summary{.streams = streams_of(step), .kernels = step.kernels.size(), .graph = step.graph};
   double busy_until = step.kernels.empty() ? 0 : step.kernels.front().start_us;
   const double begin = busy_until;
   std::vector<double> launches;

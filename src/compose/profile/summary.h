@@ -15,8 +15,16 @@ struct ProfiledClass {
   double host_us = 0;  // median of host_intervals_us(); 0 = not known
 };
 
+struct ProfiledStream {
+  int64_t stream = 0;
+  size_t kernels = 0;
+  double device_us = 0;
+  double alone_us = 0;  // of it, no kernel of another stream ran
+};
+
 struct ProfileSummary {
-  std::vector<ProfiledClass> classes;  // longest device time first, then by name
+  std::vector<ProfiledClass> classes;   // longest device time first, then by name
+  std::vector<ProfiledStream> streams;  // by number
   size_t kernels = 0;
   size_t without_operator = 0;  // kernels that no operator is known for
   double device_us = 0;         // sum of all kernels

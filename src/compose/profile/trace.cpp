@@ -227,14 +227,19 @@ std::vector<std::optional<double>> host_intervals_us(const ProfiledStep& step) {
   std::vector<double> recorded;
   for (const ProfiledOperator& call : step.operators) recorded.push_back(call.start_us);
   std::sort(recorded.begin(), recorded.end());
+  std::vector<size_t> launched;  // in the order of the host, which is not that of several streams
+  for (size_t i = 0; i < step.kernels.size(); ++i) {
+    if (step.kernels[i].launched_us) launched.push_back(i);
+  }
+  std::stable_sort(launched.begin(), launched.end(),
+                   [&](size_t a, size_t b) { return *step.kernels[a].launched_us < *step.kernels[b].launched_us; });
   std::vector<std::optional<double>> result(step.kernels.size());
-  for (size_t i = 1; i < step.kernels.size(); ++i) {
-    const auto before = step.kernels[i - 1].launched_us, now = step.kernels[i].launched_us;
-    if (!before || !now) continue;
-    const double seen = std::max(0.0, *now - *before);
-    const auto records = std::upper_bound(recorded.begin(), recorded.end(), *now) -
-                         std::upper_bound(recorded.begin(), recorded.end(), std::min(*before, *now));
-    result[i] = std::max(least_share * seen, seen - recording_us * static_cast<double>(records));
+  for (size_t i = 1; i < launched.size(); ++i) {
+    const double before = *step.kernels[launched[i - 1]].launched_us, now = *step.kernels[launched[i]].launched_us;
+    const double seen = now - before;
+    const auto records = std::upper_bound(recorded.begin(), recorded.end(), now) -
+                         std::upper_bound(recorded.begin(), recorded.end(), before);
+    result[launched[i]] = std::max(least_share * seen, seen - recording_us * static_cast<double>(records));
   }
   return result;
 }

@@ -102,4 +102,20 @@ TEST(KernelClass, names_of_real_kernels_are_told_apart) {
   EXPECT_EQ(role("something_else"), KernelRole::unknown);
 }
 
+TEST(ProfiledTrace, host_times_follow_launches_where_streams_run_side_by_side) {
+  const auto event = [](const char* kind, const char* name, double start, int correlation, int stream) {
+    return Json::object({{"ph", "X"}, {"cat", kind}, {"name", name}, {"tid", 1}, {"ts", start}, {"dur", 2}})
+        .set("args", Json::object({{"correlation", correlation}, {"stream", stream}}));
+  };
+  const Json events =
+      Json::array({event("cuda_runtime", "cudaLaunchKernel", 0, 1, 0), event("kernel", "a", 10, 1, 7),
+                   event("cuda_runtime", "cudaLaunchKernel", 8, 2, 0), event("kernel", "b", 50, 2, 7),
+                   event("cuda_runtime", "cudaLaunchKernel", 20, 3, 0), event("kernel", "c", 30, 3, 9)});
+  const ProfiledStep step = parse_profile(events.dump(0), "trace.json");
+  ASSERT_EQ(step.kernels[1].name, "c");
+  const auto intervals = host_intervals_us(step);
+  EXPECT_EQ(intervals[1], 12) << "from the launch of b to that of c";
+  EXPECT_EQ(intervals[2], 8);
+}
+
 }  // namespace foretoken::profile_trace_test

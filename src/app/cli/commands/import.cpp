@@ -24,13 +24,16 @@ class ImportCommand : public Command {
                  "Write Chakra execution traces, PREFIX.RANK.et; the traces are then those of the ranks of one job");
     profile.text("--out", out_, "Where to write the stack; default: NAME.json");
     profile.text("--extends", extends_, "A stack for what the traces do not show; its rules come after theirs");
+    profile.flag("--costs-only", costs_only_,
+                 "Read launch costs and gaps alone, from any trace; kernels and rules are those of --extends");
     profile.text("--device", device_,
                  "The device that was profiled: long kernels that took another time than predicted are corrected");
     profile.choice("--dispatch", dispatch_, {"trace", "fused", "graph", "piecewise", "eager"},
                    "How the stack launches kernels; trace: as the trace shows it");
     profile.flag("--summary", summary_, "Show the trace by class of kernel, also beside a stack");
     profile.footer(
-        "The trace needs record_shapes=True, both activities (CPU and CUDA) and at least two layers.\n"
+        "A stack needs record_shapes=True, both activities (CPU and CUDA) and at least two layers without experts;\n"
+        "--costs-only and --as-chakra read any trace.\n"
         "Examples:\n"
         "  foretoken import profile path/to/decode.json --summary\n"
         "  foretoken import profile path/to/rank0.json,path/to/rank1.json --as-chakra path/to/run\n"
@@ -61,6 +64,7 @@ class ImportCommand : public Command {
     const ImportedStack imported = stack_from_profiles(steps, {.name = name_,
                                                                .extends = extends_,
                                                                .dispatch = dispatch_from_name(dispatch_),
+                                                               .costs_only = costs_only_,
                                                                .predictor = predictor ? &*predictor : nullptr});
     const std::string text = imported.file.dump() + "\n";
     const std::string file = out_.empty() ? name_ + ".json" : out_;
@@ -100,7 +104,7 @@ class ImportCommand : public Command {
   std::vector<std::string> traces_;
   std::string name_, chakra_, out_, extends_, device_;
   std::string dispatch_ = "trace";
-  bool summary_ = false;
+  bool summary_ = false, costs_only_ = false;
 };
 
 }  // namespace
