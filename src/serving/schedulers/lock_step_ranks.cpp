@@ -45,6 +45,7 @@ class LockStepRanks final : public Scheduler {
         continue;
       }
       const int64_t repeats = ranks_[i]->repeats(parts_[i]);
+      if (repeats == 0) return 0;
       least = least < 0 ? repeats : std::min(least, repeats);
     }
     return std::max<int64_t>(0, least);

@@ -44,13 +44,16 @@ int64_t PagedScheduler::repeats(const Batch& batch) const {
   for (const BatchEntry& entry : batch.entries()) {
     if (entry.sequence->promised == entry.yields) return 0;  // its very first token, of a prompt computed elsewhere
     count = std::min(count, entry.sequence->request.output_tokens - entry.sequence->promised);
+    if (count <= 0) return 0;  // of a large batch some sequence ends in nearly every step
   }
   return steps_that_fit(batch, count);
 }
 
 int64_t PagedScheduler::steps_that_fit(const Batch& batch, int64_t most) const {
   const auto fit = [&](int64_t steps) { return blocks_ahead(batch, steps) + spare_blocks_ <= kv_.free(); };
-  if (fit(most)) return most;
+  const int64_t enough = kv_.most_missing(most + options_.speculation.slots());
+  const auto sequences = static_cast<int64_t>(batch.entries().size());
+  if (enough <= (kv_.free() - spare_blocks_) / sequences || fit(most)) return most;
   int64_t fits = 0, too_many = most;
   while (too_many - fits > 1) {
     const int64_t middle = fits + (too_many - fits) / 2;

@@ -24,9 +24,11 @@ class TensorrtLlmScheduler final : public PagedScheduler {
     int64_t budget = options_.max_num_batched_tokens;
     stays_blocked_ = false;
     const bool was_idle = running_.empty();
-    if (!generate(batch, budget)) return;  // blocks ran out: nothing starts
-    for (Sequence* sequence : running_) {
-      if (sequence->computed < sequence->prompt_end && ready(*sequence)) add_prompt(batch, *sequence, budget);
+    if (!generate(batch, budget)) return;            // blocks ran out: nothing starts
+    if (batch.entries().size() < running_.size()) {  // else all of them generate
+      for (Sequence* sequence : running_) {
+        if (sequence->computed < sequence->prompt_end && ready(*sequence)) add_prompt(batch, *sequence, budget);
+      }
     }
     if (capacity_ == Capacity::static_batch && !was_idle) {
       stays_blocked_ = true;

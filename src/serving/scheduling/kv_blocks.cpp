@@ -63,7 +63,13 @@ int64_t KvBlocks::tokens_in(int64_t blocks) const {
 }
 
 int64_t KvBlocks::missing(const Sequence& sequence, int64_t tokens) const {
+  // Asked for every sequence of every step: mostly its last block has room.
+  if (groups_.empty() && tokens <= sequence.blocks * block_size_) return 0;
   return std::max<int64_t>(0, blocks_for(tokens) - sequence.blocks);
+}
+
+int64_t KvBlocks::most_missing(int64_t tokens) const {
+  return groups_.empty() ? (tokens + block_size_ - 1) / block_size_ : total_;
 }
 
 void KvBlocks::describe(Sequence& sequence) const {
@@ -187,7 +193,7 @@ bool KvBlocks::cover(Sequence& sequence, int64_t tokens) {
   return true;
 }
 
-void KvBlocks::publish(Sequence& sequence) {
+void KvBlocks::publish_more(Sequence& sequence) {
   const auto full = static_cast<size_t>(sequence.computed / (sequence.content_rows * block_size_));
   const size_t described = std::min(full, sequence.block_hashes.size());
   while (sequence.contents.size() < described) {

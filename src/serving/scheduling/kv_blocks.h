@@ -42,6 +42,8 @@ class KvBlocks {
   int64_t tokens_in(int64_t blocks) const;
   // Blocks that `sequence` lacks to hold so many tokens.
   int64_t missing(const Sequence& sequence, int64_t tokens) const;
+  // The most that a sequence lacks to hold `tokens` beyond those it holds, whatever these are.
+  int64_t most_missing(int64_t tokens) const;
 
   // To be called once for a new sequence: works out the content of its blocks.
   void describe(Sequence& sequence) const;
@@ -65,7 +67,9 @@ class KvBlocks {
   // Lets the sequence hold `tokens`; false, and nothing happens, when too few blocks are free.
   bool cover(Sequence& sequence, int64_t tokens);
   // Its full blocks up to `computed` can be found from now on.
-  void publish(Sequence& sequence);
+  void publish(Sequence& sequence) {
+    if (sequence.contents.size() < sequence.block_hashes.size()) publish_more(sequence);
+  }
   void give_back(Sequence& sequence);
   // The same of a sequence that is preempted, whose tokens a tier may keep.
   void give_up(Sequence& sequence);
@@ -91,6 +95,7 @@ class KvBlocks {
   Prefix find_here(const Sequence& sequence, int64_t most_tokens) const;
   void find_below(const Sequence& sequence, int64_t most_tokens, Prefix& prefix) const;
   void load(const Sequence& sequence, const Prefix& prefix);
+  void publish_more(Sequence& sequence);
   void append_free(int64_t blocks, int32_t content);
   FreeRun* find_run(uint64_t number);
   const FreeRun* find_run(uint64_t number) const;
