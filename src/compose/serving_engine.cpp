@@ -42,14 +42,14 @@ StepLimits vllm_limits_before_021(double memory_gib, const Device& device, const
   return limits;
 }
 
-// SGLang, model_runner.py (recalled): 512 requests for each time that the token pool holds the longest sequence, within
-// these bounds.
+// SGLang, kv_cache_configurator.py, resolve_max_num_reqs: 512 requests for each time that the token pool holds the
+// longest sequence, within these bounds.
 constexpr int64_t sglang_fewest_running = 2048, sglang_most_running = 4096, sglang_running_per_length = 512;
 
 // SGLang, server_args.py: prefill chunk and largest decode graph by GPU memory.
 StepLimits sglang_limits(double memory_gib, const Device& /*device*/, const ParallelPlan& plan) {
   constexpr int64_t running = sglang_fewest_running;
-  const bool wide = plan.tensor >= 4;
+  const bool wide = plan.tensor * lock_step_ranks(plan) >= 4;  // its --tp counts the ranks of attention too
   if (memory_gib < 20) return {2048, running, 8};
   if (memory_gib < 35) return {2048, running, wide ? 80 : 24};
   if (memory_gib < 60) return {4096, running, wide ? 160 : 32};
@@ -61,14 +61,25 @@ StepLimits trtllm_limits(double /*memory_gib*/, const Device& /*device*/, const 
   return {8192, 2048, 2048};
 }
 
-// SGLang, server_args.py (recalled): MiB kept out of the static pool for metadata, prefill activations, graphs and
-// large groups.
+// SGLang, server_args.py, _handle_gpu_memory_settings: MiB kept out of the static pool for metadata, activations of all
+// ranks' prompts, graphs (with more room for padding where ranks attend to requests of their own) and large groups; not
+// less than 10 GiB on large cards.
 double sglang_fraction(double memory_bytes, const EngineFlags& flags, const ParallelPlan& plan) {
   const double memory_mib = memory_bytes / mebi;
-  const double reserved = 512 + 1.5 * static_cast<double>(std::max<int64_t>(flags.max_num_batched_tokens, 2048)) +
-                          2 * static_cast<double>(largest_graph(flags)) +
-                          static_cast<double>(plan.tensor * plan.pipeline) / 8 * 1024;
+  const int64_t ranks = lock_step_ranks(plan);
+  const auto graph = static_cast<double>(flags.graph_limit);  // before requests at once are known
+  const int64_t prompt_tokens = std::max<int64_t>(flags.max_num_batched_tokens * ranks, 2048);
+  double reserved = 512 + 1.5 * static_cast<double>(prompt_tokens) + 2 * graph +
+                    static_cast<double>(plan.tensor * ranks * plan.pipeline) / 8 * 1024;
+  if (ranks > 1) reserved += static_cast<double>(ranks) * graph * (graph > 300 ? 4.5 : 3);
+  if (memory_mib > 60 * 1024) reserved = std::max(reserved, 10.0 * 1024);
   return std::floor(std::max(0.0, (memory_mib - reserved) / memory_mib) * 1000 + 0.5) / 1000;
+}
+
+// SGLang, arg_groups/deepseek_v4_hook.py, which comes first, and speculative_hook.py.
+int64_t sglang_own_sequences(const EngineFlags& flags, const Model& model) {
+  if (model.family == "deepseek_v4") return 256;
+  return flags.drafts ? 48 : 0;
 }
 
 int64_t sglang_running(const EngineFlags& flags, double pool_tokens) {
@@ -100,6 +111,8 @@ constexpr EngineKind vllm = {.name = "vllm",
                              .memory_fraction = 0.92,
                              .limits = vllm_limits,
                              .decodes_share_token_budget = true,
+                             .limits_of_all_ranks = false,
+                             .prompts_stop_drafting_ranks = false,
                              .block_size = 16,
                              .latent_block_size = 64,  // FlashMLA's pages
                              .shares_blocks = true,
@@ -137,6 +150,9 @@ constexpr EngineKind kinds[] = {
      .fraction = sglang_fraction,
      .limits = sglang_limits,
      .decodes_share_token_budget = false,  // prompts and decodes run in steps of their own
+     .limits_of_all_ranks = true,          // --enable-dp-attention
+     .prompts_stop_drafting_ranks = true,  // managers/scheduler.py, get_next_batch_to_run
+     .own_sequences = sglang_own_sequences,
      .running_for_pool = sglang_running,
      .block_size = 1,
      .latent_block_size = 1,
@@ -159,6 +175,8 @@ constexpr EngineKind kinds[] = {
      .memory_fraction = 0.90,
      .limits = trtllm_limits,
      .decodes_share_token_budget = true,
+     .limits_of_all_ranks = false,
+     .prompts_stop_drafting_ranks = false,
      .block_size = 32,
      .latent_block_size = 32,
      .shares_blocks = false,
@@ -220,14 +238,24 @@ Estimate allocatable_bytes(const Device& device) {
   return {.value = 0.98 * boxed, .low = 0.92 * boxed, .high = boxed, .kind = Confidence::extrapolated};
 }
 
+int64_t own_sequences(const EngineFlags& flags, const Model& model) {
+  const EngineKind& kind = engine_kind(flags.engine);
+  return kind.own_sequences == nullptr ? 0 : kind.own_sequences(flags, model);
+}
+
 EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device, const ParallelPlan& plan) {
   const EngineKind& kind = engine_kind(flags.engine);
   flags.engine = kind.name;
   const double memory = allocatable_bytes(device).value;
   const StepLimits limits = kind.limits(memory / gibi, device, plan);
-  if (flags.max_num_batched_tokens == 0) flags.max_num_batched_tokens = limits.tokens;
+  const int64_t ranks = kind.limits_of_all_ranks ? lock_step_ranks(plan) : 1;
+  const auto of_rank = [&](int64_t limit) { return std::max<int64_t>(1, limit / ranks); };
+  flags.max_num_batched_tokens =
+      of_rank(flags.max_num_batched_tokens > 0 ? flags.max_num_batched_tokens : limits.tokens);
   const bool decodes_count = kind.decodes_share_token_budget;
-  if (flags.max_num_seqs == 0) {
+  if (const int64_t asked = flags.max_num_seqs > 0 ? flags.max_num_seqs : own_sequences(flags, model); asked > 0) {
+    flags.max_num_seqs = of_rank(asked);
+  } else {
     flags.max_num_seqs = decodes_count ? std::min(limits.sequences, flags.max_num_batched_tokens) : limits.sequences;
   }
   flags.graph_limit = limits.graph;
@@ -246,9 +274,10 @@ EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device
   return flags;
 }
 
-int64_t sequences_for_pool(const EngineFlags& flags, double pool_tokens) {
+int64_t sequences_for_pool(const EngineFlags& flags, const Model& model, double pool_tokens) {
   const EngineKind& kind = engine_kind(flags.engine);
-  return kind.running_for_pool == nullptr ? flags.max_num_seqs : kind.running_for_pool(flags, pool_tokens);
+  if (kind.running_for_pool == nullptr || own_sequences(flags, model) > 0) return flags.max_num_seqs;
+  return kind.running_for_pool(flags, pool_tokens);
 }
 
 int64_t largest_graph(const EngineFlags& flags, int64_t decode_tokens) {

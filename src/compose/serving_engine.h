@@ -45,6 +45,12 @@ struct EngineKind {
   double (*fraction)(double memory_bytes, const EngineFlags& flags, const ParallelPlan& plan) = nullptr;
   StepLimits (*limits)(double memory_gib, const Device& device, const ParallelPlan& plan);
   bool decodes_share_token_budget;  // a step's limit of tokens holds for decodes too, not for prompts alone
+  bool limits_of_all_ranks;         // ranks in lock step share the limits that users give, and the engine's own
+  bool
+      prompts_stop_drafting_ranks;  // with drafts, ranks in lock step decode nothing while one of them computes prompts
+  // Requests at once that the engine sets for this model, or where decodes verify drafts; 0 = as limits say. Null = it
+  // never does.
+  int64_t (*own_sequences)(const EngineFlags& flags, const Model& model) = nullptr;
   // Requests that run at once, by the tokens that the cache holds; null = the limit.
   int64_t (*running_for_pool)(const EngineFlags& flags, double pool_tokens) = nullptr;
   int64_t block_size;                             // tokens
@@ -68,7 +74,7 @@ const EngineKind& engine_kind(std::string_view name);  // InputError suggests th
 // software stack: those of no engine run anywhere.
 void check_engine_runs_on(const std::string& field, std::string_view name, const Device& device);
 
-// As users give them; 0 = the engine's own choice for the device and model.
+// As users give them; 0 = the engine's own choice for the device and model. Resolved ones are of one rank.
 struct EngineFlags {
   std::string engine = "vllm";
   double memory_fraction = 0;
@@ -81,6 +87,7 @@ struct EngineFlags {
   int64_t max_cudagraph_capture_size = 0;  // of one CUDA graph: tokens (vLLM) or decoding sequences
   int64_t graph_limit = 0;                 // the same where nobody says, by the device; no user's to give
   bool enforce_eager = false;
+  bool drafts = false;  // speculative decoding is on; whoever builds the engine says so
   DType kv_dtype = DType::bf16;
 };
 
@@ -91,8 +98,12 @@ EngineFlags resolved(EngineFlags flags, const Model& model, const Device& device
 // to 8% where error correction lives in the same memory.
 Estimate allocatable_bytes(const Device& device);
 
+// Requests at once that an engine sets for this model or for drafts where nobody says, of all ranks in lock step; 0 =
+// as many as its limits allow.
+int64_t own_sequences(const EngineFlags& flags, const Model& model);
+
 // Requests that an engine runs at once where nobody says, once it knows the tokens that its cache holds.
-int64_t sequences_for_pool(const EngineFlags& resolved_flags, double pool_tokens);
+int64_t sequences_for_pool(const EngineFlags& resolved_flags, const Model& model, double pool_tokens);
 
 // The largest CUDA graph in tokens, where each decode computes `decode_tokens` (more than one with drafts). vLLM
 // captures steps of any kind, the others steps of decodes alone.

@@ -56,14 +56,14 @@ TEST(ServingEngine, sglang_runs_as_many_requests_as_its_pool_says_and_not_as_its
     const EngineFlags flags = resolved({.engine = "sglang"}, llama(), device(name), {});
     EXPECT_EQ(flags.max_num_seqs, 2048) << name << ": the fewest, until the pool is known";
     EXPECT_EQ(largest_graph(flags), device(name).name == "rtx_4090" ? 24 : 256);
-    EXPECT_EQ(sequences_for_pool(flags, 1e5), 2048);
-    EXPECT_EQ(sequences_for_pool(flags, 6.0 * static_cast<double>(llama().max_positions)), 6 * 512);
-    EXPECT_EQ(sequences_for_pool(flags, 1e9), 4096);
+    EXPECT_EQ(sequences_for_pool(flags, llama(), 1e5), 2048);
+    EXPECT_EQ(sequences_for_pool(flags, llama(), 6.0 * static_cast<double>(llama().max_positions)), 6 * 512);
+    EXPECT_EQ(sequences_for_pool(flags, llama(), 1e9), 4096);
   }
   const EngineFlags few = resolved({.engine = "sglang", .max_num_seqs = 16}, llama(), device("h100_sxm"), {});
   EXPECT_EQ(largest_graph(few), 16);
   const EngineFlags vllm = resolved({}, llama(), device("h100_sxm"), {});
-  EXPECT_EQ(sequences_for_pool(vllm, 1e9), vllm.max_num_seqs);
+  EXPECT_EQ(sequences_for_pool(vllm, llama(), 1e9), vllm.max_num_seqs);
 }
 
 // More requests than a chunk has tokens: prompts and decodes do not share a step.
@@ -91,6 +91,39 @@ TEST(ServingEngine, a_wrong_name_or_limit_is_the_users_mistake) {
   EXPECT_NEAR(allocatable_bytes(unknown).value / allocatable_bytes(device("h100_sxm")).value, 1, 0.02);
   unknown.memory.reset();
   EXPECT_THROW(allocatable_bytes(unknown), InputError);
+}
+
+TEST(ServingEngine, sglang_runs_fewer_requests_with_drafts_and_for_deepseek_v4) {
+  const auto running = [](const EngineFlags& flags, const Model& model, const ParallelPlan& plan = {}) {
+    return resolved(flags, model, device("h200_sxm"), plan).max_num_seqs;
+  };
+  Model v4 = llama();
+  v4.family = "deepseek_v4";
+  EXPECT_EQ(running({.engine = "sglang", .drafts = true}, llama()), 48);
+  EXPECT_EQ(running({.engine = "sglang"}, v4), 256);
+  EXPECT_EQ(running({.engine = "sglang", .drafts = true}, v4), 256) << "set before drafts are looked at";
+  EXPECT_EQ(running({.engine = "sglang", .max_num_seqs = 100, .drafts = true}, v4), 100);
+  EXPECT_EQ(running({.drafts = true}, v4), running({}, llama())) << "vLLM does not";
+  // Once the pool is known, it does not change that.
+  const EngineFlags flags = resolved({.engine = "sglang", .drafts = true}, llama(), device("h200_sxm"), {});
+  EXPECT_EQ(sequences_for_pool(flags, llama(), 1e9), 48);
+}
+
+TEST(ServingEngine, ranks_of_attention_share_the_limits_of_sglang_and_not_of_vllm) {
+  const ParallelPlan ranks{.tensor = 1, .data = 8, .expert = 8};
+  const EngineFlags given{.engine = "sglang", .max_num_batched_tokens = 32768, .max_num_seqs = 256};
+  const EngineFlags shared = resolved(given, llama(), device("h200_sxm"), ranks);
+  EXPECT_EQ(shared.max_num_batched_tokens, 4096);
+  EXPECT_EQ(shared.max_num_seqs, 32);
+  EXPECT_EQ(resolved({.engine = "sglang"}, llama(), device("h200_sxm"), ranks).max_num_batched_tokens, 8192 / 8);
+  EXPECT_EQ(resolved({.engine = "sglang", .drafts = true}, llama(), device("h200_sxm"), ranks).max_num_seqs, 48 / 8);
+  EngineFlags vllm = given;
+  vllm.engine = "vllm";
+  EXPECT_EQ(resolved(vllm, llama(), device("h200_sxm"), ranks).max_num_seqs, 256);
+  // Replicas that share no experts are engines of their own.
+  EXPECT_EQ(resolved(given, llama(), device("h200_sxm"), {.tensor = 1, .data = 8}).max_num_seqs, 256);
+  // Their prompts together, and padding, take more of the memory than those of one.
+  EXPECT_LT(shared.memory_fraction, resolved(given, llama(), device("h200_sxm"), {.tensor = 8}).memory_fraction);
 }
 
 }  // namespace foretoken::serving_engine_test

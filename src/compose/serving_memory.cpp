@@ -234,7 +234,7 @@ ServingMemory serving_memory(const Model& model, const Device& device, const Par
                              const EngineFlags& flags) {
   check_step(model, {.phase = StepPhase::prefill}, plan);
   ServingMemory memory = tightest_stage(model, device, plan, resolved(flags, model, device, plan));
-  if (flags.max_num_seqs == 0) memory.flags.max_num_seqs = sequences_for_pool(memory.flags, memory.tokens.value);
+  if (flags.max_num_seqs == 0) memory.flags.max_num_seqs = sequences_for_pool(memory.flags, model, memory.tokens.value);
   if (!memory.starts) memory.remedies = remedies_for(model, device, plan, memory);
   memory.model = model.name;
   memory.device = device.name;

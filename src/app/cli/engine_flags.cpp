@@ -25,9 +25,11 @@ void MemoryFlags::declare(Options& options) {
   options.number("--gpu-memory-utilization,--mem-fraction-static,--free-gpu-memory-fraction", engine.memory_fraction,
                  {.least = 0, .most = 1}, "Share of the memory the engine may use, each engine in its own sense");
   options.integer("--max-num-batched-tokens,--max-num-tokens,--chunked-prefill-size", engine.max_num_batched_tokens,
-                  tokens_or_blocks, "Tokens in the largest step");
-  options.integer("--max-num-seqs,--max-batch-size", engine.max_num_seqs, tokens_or_blocks,
-                  "Sequences in the largest step");
+                  tokens_or_blocks,
+                  "Tokens in the largest step; with sglang of all ranks of attention data parallelism together");
+  options.integer("--max-num-seqs,--max-batch-size,--max-running-requests", engine.max_num_seqs, tokens_or_blocks,
+                  "Sequences in the largest step; with sglang of all ranks of attention data parallelism together "
+                  "[sglang: 48 with speculative decoding, 256 for DeepSeek-V4]");
   options.integer("--max-model-len", engine.max_model_len, tokens_or_blocks, "Longest sequence, prompt and output");
   options.integer("--block-size", engine.block_size, tokens_or_blocks, "Tokens in a block of the KV cache");
   options.integer("--num-gpu-blocks-override", engine.num_gpu_blocks_override, tokens_or_blocks,

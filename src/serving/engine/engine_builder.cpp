@@ -160,9 +160,11 @@ ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
   const int64_t decode_tokens =
       spec.diffusion.block_tokens > 0 ? spec.diffusion.block_tokens : tokens_of_decode(spec.speculation);
   const std::string family_name(engine_family(spec.flags.engine));
+  EngineFlags flags = spec.flags;
+  flags.drafts = spec.speculation.has_value();
   // Tables are of steps alone, from whoever made them: no server of ours stands before them.
   EngineSetup setup = set_up_engine(
-      serving_memory(spec.ffn ? attention_part(spec.model) : spec.model, device, plan, spec.flags), plan,
+      serving_memory(spec.ffn ? attention_part(spec.model) : spec.model, device, plan, flags), plan,
       facts_.stack(spec.stack.empty() ? family_name : spec.stack),
       {.scheduler = std::string(scheduler_kind(spec.scheduler.empty() ? family_name : spec.scheduler).name),
        .decode_tokens = decode_tokens,
@@ -172,6 +174,8 @@ ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
   if (spec.ffn) config.options.num_gpu_blocks *= spec.ffn->attention_groups;
   config.options.speculation = denoising(spec.diffusion);
   if (spec.model.is_encoder_only()) config.options = without_cache(config.options);
+  config.options.prompts_stop_ranks =
+      spec.speculation.has_value() && engine_kind(spec.flags.engine).prompts_stop_drafting_ranks;
   config.receive_interval = spec.receive_interval;
   config.ffn_apart = spec.ffn.has_value();
   check_adapters(spec, plan);

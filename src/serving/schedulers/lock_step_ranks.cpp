@@ -14,7 +14,8 @@ namespace {
 class LockStepRanks final : public Scheduler {
  public:
   LockStepRanks(const SchedulerKind& kind, const SchedulerOptions& options)
-      : router_(router_kind(options.rank_router).make(options.speculation.seed)) {
+      : router_(router_kind(options.rank_router).make(options.speculation.seed)),
+        prompts_stop_ranks_(options.prompts_stop_ranks) {
     SchedulerOptions one = options;
     one.lock_step_ranks = 1;
     for (int64_t rank = 0; rank < options.lock_step_ranks; ++rank) ranks_.push_back(kind.make(one));
@@ -29,9 +30,18 @@ class LockStepRanks final : public Scheduler {
   }
 
   void schedule(Batch& batch) override {
+    bool has_prompts = false;
     for (size_t i = 0; i < ranks_.size(); ++i) {
       parts_[i].clear();
-      ranks_[i]->schedule(parts_[i]);
+      if (prompts_stop_ranks_) {
+        ranks_[i]->schedule_prompts(parts_[i]);
+        has_prompts = has_prompts || !parts_[i].empty();
+      } else {
+        ranks_[i]->schedule(parts_[i]);
+      }
+    }
+    if (prompts_stop_ranks_ && !has_prompts) {
+      for (size_t i = 0; i < ranks_.size(); ++i) ranks_[i]->schedule_decodes(parts_[i]);
     }
     join_parts(batch);
   }
@@ -125,6 +135,7 @@ class LockStepRanks final : public Scheduler {
   }
 
   std::unique_ptr<RequestRouter> router_;
+  bool prompts_stop_ranks_;
   std::vector<std::unique_ptr<Scheduler>> ranks_;
   std::vector<Batch> parts_;  // of the step chosen last, by rank
   std::vector<ReplicaLoad> loads_;

@@ -44,4 +44,24 @@ TEST(LockStepRanks, equal_decodes_advanced_at_once_end_as_when_each_is_decided_a
   }
 }
 
+TEST(LockStepRanks, drafting_ranks_of_sglang_decode_nothing_while_one_computes_prompts) {
+  const auto serve_sglang = [](bool stops) {
+    LinearTimes times({.step = 0.01, .token = 1e-4, .context_token = 0});
+    ListedRequests source({request(0, 0, 16, 50), request(1, 0.1, 8000, 1)});
+    RecordedRun run;
+    const SchedulerOptions options{.max_num_batched_tokens = 2000,
+                                   .num_gpu_blocks = 1000,
+                                   .async_scheduling = false,
+                                   .lock_step_ranks = 2,
+                                   .prompts_stop_ranks = stops};
+    simulate({.replicas = {{.scheduler = "sglang", .options = options, .times = &times}}}, source, run);
+    return run.sorted();
+  };
+  const auto beside = serve_sglang(false), apart = serve_sglang(true);
+  // Four chunks of the long prompt, in which the other rank decodes, or does not.
+  const double later = to_seconds(apart[0].last_token).value() - to_seconds(beside[0].last_token).value();
+  EXPECT_NEAR(later, 4 * 0.01, 1e-9);
+  EXPECT_LT(apart[1].first_token, beside[1].first_token);
+}
+
 }  // namespace foretoken::lock_step_ranks_test

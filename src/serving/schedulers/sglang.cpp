@@ -24,9 +24,11 @@ class SglangScheduler final : public PagedScheduler {
   explicit SglangScheduler(const SchedulerOptions& options) : PagedScheduler(options, options.num_gpu_blocks, 0) {}
 
   void schedule(Batch& batch) override {
-    add_prompts(batch);
-    if (batch.empty()) decode(batch);
+    schedule_prompts(batch);
+    if (batch.empty()) schedule_decodes(batch);
   }
+  void schedule_prompts(Batch& batch) override { add_prompts(batch); }
+  void schedule_decodes(Batch& batch) override { decode(batch); }
 
   void repeat(Batch& batch, int64_t count) override {
     PagedScheduler::repeat(batch, count);

@@ -49,6 +49,7 @@ struct SchedulerOptions {
   // counts above are those of one rank. `rank_router` chooses the rank of a request.
   int64_t lock_step_ranks = 1;
   std::string rank_router = "round_robin";
+  bool prompts_stop_ranks = false;  // in a step in which one rank computes prompts the others decode nothing
   // Kinds of layers that share the blocks: windows, recurrent states. Empty = one kind that keeps every token.
   std::vector<CacheGroup> cache_groups = {};
   ReplicaTiers* lower_tiers = nullptr;  // of the replica; not owned
@@ -75,6 +76,10 @@ class Scheduler {
   // Chooses the next step: fills `batch` (given empty; left so when nothing can run), takes cache for it and counts its
   // tokens as computed (Batch::add). Steps chosen before may still be running.
   virtual void schedule(Batch& batch) = 0;
+  // The same in two parts, by kinds whose steps hold prompts or decodes alone: the second is asked for only where the
+  // first chose nothing.
+  virtual void schedule_prompts(Batch& batch) { schedule(batch); }
+  virtual void schedule_decodes(Batch& /*batch*/) {}
 
   // How many times more `batch`, just chosen, would be chosen again if nothing arrived and no step before it ended a
   // sequence. 0 is always right; more is faster.
