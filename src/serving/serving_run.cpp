@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "base/statistics.h"
 #include "serving/results/observer_list.h"
@@ -27,21 +29,43 @@ Outcome run_once(const ServingRunRequest& request, StepBound bound, uint64_t see
   return {.totals = totals, .metrics = collector.metrics(request.percentiles)};
 }
 
+// Engines whose drafts are accepted as often as at one end of the interval; nothing where it is known.
+std::optional<SimulationConfig> at_acceptance(SimulationConfig config, size_t end) {
+  bool is_unknown = false;
+  for (ReplicaConfig& replica : config.replicas) {
+    Speculation& speculation = replica.options.speculation;
+    if (speculation.unknown_acceptance.empty()) continue;
+    speculation.acceptance = speculation.unknown_acceptance[end];
+    is_unknown = true;
+  }
+  return is_unknown ? std::optional(std::move(config)) : std::nullopt;
+}
+
+// How far the runs at both ends of an interval reach below and above.
+struct EndReach {
+  double below = 0, above = 0;
+};
+EndReach reach_of(double value, const std::vector<ServingMetrics>& ends,
+                  const std::function<double(const ServingMetrics&)>& number) {
+  EndReach reach;
+  for (const ServingMetrics& end : ends) {
+    reach.below = std::max(reach.below, value - number(end));
+    reach.above = std::max(reach.above, number(end) - value);
+  }
+  return reach;
+}
+
 }  // namespace
 
 Headline ServingRun::headline(const std::function<double(const ServingMetrics&)>& number) const {
   const double value = number(metrics);
-  double least = value, most = value;
-  for (const ServingMetrics& bound : at_bounds) {
-    least = std::min(least, number(bound));
-    most = std::max(most, number(bound));
-  }
+  const EndReach steps = reach_of(value, at_bounds, number), drafts = reach_of(value, at_acceptance, number);
   std::vector<double> seeds = {value};
   for (const ServingMetrics& other : other_seeds) seeds.push_back(number(other));
   const double from_seeds = 1.645 * standard_deviation(seeds);
   return {.value = value,
-          .low = std::max(0.0, value - std::sqrt((value - least) * (value - least) + from_seeds * from_seeds)),
-          .high = value + std::sqrt((most - value) * (most - value) + from_seeds * from_seeds)};
+          .low = std::max(0.0, value - std::hypot(steps.below, drafts.below, from_seeds)),
+          .high = value + std::hypot(steps.above, drafts.above, from_seeds)};
 }
 
 ServingRun run_serving(const ServingRunRequest& request) {
@@ -53,6 +77,7 @@ ServingRun run_serving(const ServingRunRequest& request) {
   ServingRun result{.totals = own.totals,
                     .metrics = own.metrics,
                     .at_bounds = {},
+                    .at_acceptance = {},
                     .other_seeds = {},
                     .interval_s = series.interval_s(),
                     .series = series.points(),
@@ -60,6 +85,13 @@ ServingRun run_serving(const ServingRunRequest& request) {
   if (request.step_bounds) {
     for (const StepBound bound : {StepBound::low, StepBound::high}) {
       result.at_bounds.push_back(run_once(request, bound, seed, {}).metrics);
+    }
+    for (const size_t end : {size_t{0}, size_t{1}}) {
+      ServingRunRequest other = request;
+      if (std::optional<SimulationConfig> config = at_acceptance(request.config, end)) {
+        other.config = std::move(*config);
+        result.at_acceptance.push_back(run_once(other, request.config.bound, seed, {}).metrics);
+      }
     }
   }
   for (int64_t i = 1; i <= request.more_seeds; ++i) {

@@ -18,7 +18,7 @@ struct ServingRunRequest {
   LoadMaker load;
   LatencyGoals goals;
   std::vector<double> percentiles = {99};
-  bool step_bounds = true;              // also run at both ends of the step times' intervals
+  bool step_bounds = true;              // also run at both ends of the step times' intervals, and of the acceptance's
   int64_t more_seeds = 0;               // also run with so many other seeds
   std::vector<RunObserver*> observers;  // of the run itself; not owned
 };
@@ -31,7 +31,8 @@ struct Headline {
 struct ServingRun {
   SimulationTotals totals;
   ServingMetrics metrics;
-  std::vector<ServingMetrics> at_bounds;  // low and high step times; empty where not asked for
+  std::vector<ServingMetrics> at_bounds;      // low and high step times; empty where not asked for
+  std::vector<ServingMetrics> at_acceptance;  // low and high acceptance of drafts, where it is not known
   std::vector<ServingMetrics> other_seeds;
   double interval_s = 0;  // of `series`
   std::vector<TimePoint> series;
@@ -39,7 +40,8 @@ struct ServingRun {
 
   bool has_intervals() const { return !at_bounds.empty() || !other_seeds.empty(); }
   // Any number of the metrics. Errors of step times go the same way in all steps, so their bounds are those of the
-  // run; seeds add 1.645 standard deviations in quadrature. No number of the metrics is below 0.
+  // run; those of an unknown acceptance and 1.645 standard deviations of seeds are added in quadrature. No number of
+  // the metrics is below 0.
   Headline headline(const std::function<double(const ServingMetrics&)>& number) const;
 };
 

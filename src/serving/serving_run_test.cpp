@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "serving/load/synthetic.h"
+#include "serving/speculation/usual_acceptance.h"
 #include "serving/test_support.h"
 
 namespace foretoken::serving_run_test {
@@ -76,6 +77,25 @@ TEST(ServingRun, observers_see_the_run_itself_only) {
   const ServingRun run = run_serving(request);
   EXPECT_EQ(recorded.requests.size(), 100U);
   EXPECT_FALSE(run.series.empty());
+}
+
+TEST(ServingRun, an_unknown_acceptance_reaches_the_intervals_of_tpot_and_throughput) {
+  LinearTimes times({});
+  ServingRunRequest request = small_run(times);
+  const UnknownAcceptance usual = usual_acceptance(draft_method("mtp"), 3);
+  Speculation& speculation = request.config.replicas.front().options.speculation;
+  speculation = {.draft_tokens = 3, .verified_tokens = 3, .acceptance = usual.value};
+  const Headline known = run_serving(request).headline(tpot);
+  EXPECT_EQ(known.low, known.high);
+  speculation.unknown_acceptance = {usual.low, usual.high};
+  const ServingRun run = run_serving(request);
+  ASSERT_EQ(run.at_acceptance.size(), 2U);
+  const Headline unknown = run.headline(tpot);
+  EXPECT_EQ(unknown.value, known.value);
+  EXPECT_LT(unknown.low, 0.95 * unknown.value);
+  EXPECT_GT(unknown.high, 1.05 * unknown.value);
+  request.step_bounds = false;
+  EXPECT_TRUE(run_serving(request).at_acceptance.empty());
 }
 
 }  // namespace foretoken::serving_run_test

@@ -41,6 +41,24 @@ constexpr const char* lengths_heading = "Load: lengths";
 constexpr const char* conversations_heading =
     "Load: conversations (--dataset-name sessions, agents; rates are of conversations)";
 
+// "1..1000"; nothing where it is empty.
+std::optional<LengthRange> range_of(const char* flag, const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const size_t dots = text.find("..");
+  const auto number = [&](size_t begin, size_t count) {
+    return parse_integer(std::string_view(text).substr(begin, count));
+  };
+  const std::optional<int64_t> least = dots == std::string::npos ? std::nullopt : number(0, dots);
+  const std::optional<int64_t> most = dots == std::string::npos ? std::nullopt : number(dots + 2, std::string::npos);
+  if (!least || !most || *least < 1 || *most < *least || *most > tokens.most) {
+    throw InputError(
+        {.source = flag,
+         .value = printable(text),
+         .expected = fmt::format("least and most tokens, from 1 to {}, for example 1..1000", tokens.most)});
+  }
+  return LengthRange{*least, *most};
+}
+
 }  // namespace
 
 void LoadFlags::declare(Options& options) {
@@ -75,6 +93,10 @@ void LoadFlags::declare(Options& options) {
   options.integer("--random-output-len,--prefix-repetition-output-len", output_len, tokens, "Tokens of an output");
   options.number("--random-range-ratio", range_ratio, {.least = 0, .most = 1},
                  "Lengths uniform within this share of them");
+  options.text("--random-input-range", input_range,
+               "Tokens of a prompt: any number in this range, each equally likely, for example 1..1000 (what "
+               "sglang.bench_serving draws from --random-input-len 1000 by default)");
+  options.text("--random-output-range", output_range, "The same for an output");
   options.number("--lognormal-sigma", lognormal_sigma, {.least = 0, .most = 10},
                  "lognormal: deviation of the logarithm; the lengths are means");
   options.integer("--random-prefix-len,--prefix-repetition-prefix-len", prefix_len,
@@ -115,10 +137,19 @@ void LoadFlags::check_use(const Options& options) const {
   if (rate_shape != "linear" && rate_shape != "exponential") options.refuse(ramp, {}, shape);
   if (rate_shape != "daily") options.refuse(daily, {}, shape);
   if (!conversations()) options.refuse({}, {conversations_heading}, "--dataset-name " + dataset);
+  if (dataset != "random") {
+    options.refuse({"--random-input-range", "--random-output-range"}, {}, "--dataset-name " + dataset);
+  }
+  if (!input_range.empty()) options.refuse({"--random-input-len"}, {}, "--random-input-range");
+  if (!output_range.empty()) options.refuse({"--random-output-len"}, {}, "--random-output-range");
+  if (!input_range.empty() && !output_range.empty()) {
+    options.refuse({"--random-range-ratio"}, {}, "--random-input-range and --random-output-range");
+  }
   if (dataset != "lognormal") options.refuse({"--lognormal-sigma"}, {}, "--dataset-name " + dataset);
   if (!dataset_path.empty()) {
-    options.refuse({"--random-input-len", "--random-output-len", "--random-range-ratio", "--lognormal-sigma"}, {},
-                   "--dataset-path");
+    options.refuse({"--random-input-len", "--random-output-len", "--random-range-ratio", "--random-input-range",
+                    "--random-output-range", "--lognormal-sigma"},
+                   {}, "--dataset-path");
   }
 }
 
@@ -158,6 +189,8 @@ LoadSpec LoadFlags::spec() const {
                 .prefix_len = flags.prefix_len,
                 .num_prefixes = num_prefixes,
                 .sessions = flags.sessions};
+  spec.input_range = range_of("--random-input-range", input_range);
+  spec.output_range = range_of("--random-output-range", output_range);
   spec.arrivals.rate = rate();
   spec.arrivals.shape = rate_shape_from_name(rate_shape).value();  // one of the choices
   if (thinking.given()) spec.thinking = thinking.settings();

@@ -25,6 +25,7 @@ struct LoadFlags {
   std::string dataset = "random";
   std::string dataset_path;
   int64_t input_len = 1024, output_len = 128;
+  std::string input_range, output_range;  // "1..1000"; empty = the length and the ratio
   double range_ratio = 0, lognormal_sigma = 1;
   int64_t prefix_len = 0, num_prefixes = 0;  // 0 = none and 1, or what vLLM takes for prefix_repetition
   SessionSettings sessions;

@@ -13,7 +13,8 @@ constexpr const char* config_flag = "--speculative-config";
 std::string config_help() {
   std::string text =
       "JSON as in vLLM: method, num_speculative_tokens, model, draft_tensor_parallel_size, disable_by_batch_size, and "
-      "how many drafts are accepted (see docs/serving.md). Methods:";
+      "how many drafts are accepted (see docs/serving.md) [the method's usual acceptance, with a wide interval]. "
+      "Methods:";
   for (const DraftMethod& method : draft_methods()) {
     text += fmt::format("{}{} = {}", text.ends_with(':') ? " " : "; ", method.name, method.summary);
   }
@@ -63,12 +64,7 @@ SpeculativeConfig SpeculationFlags::read(const Model& target) const {
     result.acceptance =
         AcceptanceTable(acceptance).of_model(target.name, result.method->name, result.num_speculative_tokens);
   }
-  if (!result.acceptance) {
-    throw InputError({.source = config_flag,
-                      .path = "acceptance_rate",
-                      .expected = "how many drafts are accepted, which depends on the texts: acceptance_rate (0 to 1), "
-                                  "synthetic_acceptance_length, or measured lengths with --speculative-acceptance"});
-  }
+  if (!result.acceptance) result.assume(usual_acceptance(*result.method, result.num_speculative_tokens));
   return result;
 }
 

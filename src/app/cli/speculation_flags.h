@@ -16,7 +16,7 @@ struct SpeculationFlags {
 
   void declare(Options& options);
   bool given() const { return !config.empty(); }
-  // The drafter beside a target. InputError for a config that is wrong or says nothing of the acceptance.
+  // The drafter beside a target. InputError for a config that is wrong.
   SpeculativeConfig read(const Model& target) const;
   // The model that the config names; nothing where the method needs none.
   std::optional<Model> draft_model(const SpeculativeConfig& read_config, const Library& library) const;

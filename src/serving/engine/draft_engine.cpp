@@ -35,12 +35,12 @@ double DraftEngine::weight_bytes() const {
     held.has_head = false;
     held.vocabulary = 1;
   }
-  const double copies = method_->follows_target ? 1 : static_cast<double>(speculation_.draft_tokens);
+  const double copies = method_->keeps_cache() ? 1 : static_cast<double>(speculation_.draft_tokens);
   return copies * rank_memory(held, {}, plan_, 0).weights.value();
 }
 
 double DraftEngine::cache_bytes_per_token() const {
-  if (!network_ || !method_->follows_target) return 0;
+  if (!network_ || !method_->keeps_cache()) return 0;
   double bytes = 0;
   for (const std::vector<CachePart>& layer : rank_cache(*network_, kv_dtype_, plan_, 0)) {
     for (const CachePart& part : layer) bytes += part.per_token.value();

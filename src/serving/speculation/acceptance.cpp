@@ -8,6 +8,14 @@
 #include "base/text.h"
 
 namespace foretoken {
+namespace {
+
+// Keeps 0, 1 and the order of chances for any `by` within -1 and 1, and their mean where `by` is 0 in the mean.
+double tilted_chance(double chance, double by) {
+  return chance + by * chance * (1 - chance);
+}
+
+}  // namespace
 
 Acceptance::Acceptance(std::vector<double> reached, const std::string& source) : reached_(std::move(reached)) {
   double before = 1;
@@ -75,6 +83,30 @@ Acceptance Acceptance::of_distribution(std::span<const double> weights) {
   return result;
 }
 
+Acceptance Acceptance::of_rate_with_length(double tokens, int64_t drafts) {
+  double low = 0, high = 1;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (low + high);
+    (constant(middle, drafts).expected_tokens(drafts) < tokens ? low : high) = middle;
+  }
+  return constant(low, drafts);
+}
+
+Acceptance Acceptance::tilted(double by) const {
+  ensure(by >= -1 && by <= 1, "a tilt is within -1 and 1");
+  Acceptance result;
+  for (const double chance : reached_) result.reached_.push_back(tilted_chance(chance, by));
+  result.spread_ = spread_;
+  return result;
+}
+
+Acceptance Acceptance::varying_by_request(double spread) const {
+  ensure(spread >= 0 && spread <= 1 && least_rate_ == most_rate_, "one way in which requests differ");
+  Acceptance result = *this;
+  result.spread_ = spread;
+  return result;
+}
+
 int64_t Acceptance::accepted(int64_t drafts, double uniform, double of_request) const {
   ensure(drafts <= static_cast<int64_t>(reached_.size()), "the acceptance of each draft is known");
   int64_t count = 0;
@@ -83,7 +115,8 @@ int64_t Acceptance::accepted(int64_t drafts, double uniform, double of_request) 
     for (double reached = rate; count < drafts && uniform < reached; reached *= rate) ++count;
     return count;
   }
-  while (count < drafts && uniform < reached_[static_cast<size_t>(count)]) ++count;
+  const double by = (2 * of_request - 1) * spread_;
+  while (count < drafts && uniform < tilted_chance(reached_[static_cast<size_t>(count)], by)) ++count;
   return count;
 }
 

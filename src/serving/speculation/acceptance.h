@@ -25,6 +25,14 @@ class Acceptance {
   static Acceptance of_mean_length(double tokens, int64_t drafts);
   // Weights of 0, 1, 2, ... accepted drafts.
   static Acceptance of_distribution(std::span<const double> weights);
+  // The one rate with this mean of tokens that come out of a verification.
+  static Acceptance of_rate_with_length(double tokens, int64_t drafts);
+
+  // Texts that are easier to guess, above 0, or harder, below: each chance x becomes x + by x (1 - x), for `by` within
+  // -1 (as if each draft had to be right twice) and 1 (as if it had two tries).
+  Acceptance tilted(double by) const;
+  // The same chances over all requests, but each request has texts of its own: tilted by its place within +-spread.
+  Acceptance varying_by_request(double spread) const;
 
   // Chances by position, over all requests; its size is the longest draft they are known for.
   const std::vector<double>& reached() const { return reached_; }
@@ -38,6 +46,7 @@ class Acceptance {
  private:
   std::vector<double> reached_;
   double least_rate_ = 0, most_rate_ = 0;  // of requests; equal: all have the chances of `reached_`
+  double spread_ = 0;                      // of the tilt from request to request
 };
 
 }  // namespace foretoken

@@ -80,4 +80,40 @@ TEST(Acceptance, refuses_chances_that_rise_or_leave_their_range) {
   EXPECT_THROW(Acceptance({-0.1}, "test"), InputError);
 }
 
+TEST(Acceptance, of_one_rate_has_the_length_it_was_made_for) {
+  for (const double tokens : {1.0, 1.72, 3.12, 4.0}) {
+    EXPECT_NEAR(Acceptance::of_rate_with_length(tokens, 3).expected_tokens(3), tokens, 1e-9);
+  }
+}
+
+TEST(Acceptance, easier_texts_yield_more_and_keep_the_order_of_chances) {
+  const Acceptance acceptance({0.9, 0.6, 0.6, 0.1, 0}, "test");
+  double before = 0;
+  for (const double by : {-1.0, -0.5, 0.0, 0.5, 1.0}) {
+    const Acceptance tilted = acceptance.tilted(by);
+    EXPECT_NO_THROW(Acceptance(tilted.reached(), "tilted"));
+    EXPECT_GT(tilted.expected_tokens(5), before);
+    before = tilted.expected_tokens(5);
+  }
+  EXPECT_DOUBLE_EQ(acceptance.tilted(-1).reached()[0], 0.81) << "right twice";
+  EXPECT_DOUBLE_EQ(acceptance.tilted(1).reached()[0], 0.99) << "two tries";
+}
+
+TEST(Acceptance, requests_with_texts_of_their_own_keep_the_mean) {
+  const Acceptance acceptance = Acceptance::constant(0.7, 4).varying_by_request(1);
+  EXPECT_EQ(acceptance.expected_tokens(4), Acceptance::constant(0.7, 4).expected_tokens(4));
+  constexpr int points = 400;
+  const auto tokens_of = [&](double request) {
+    double sum = 0;
+    for (int i = 0; i < points; ++i)
+      sum += 1 + static_cast<double>(acceptance.accepted(4, (i + 0.5) / points, request));
+    return sum / points;
+  };
+  double mean = 0;
+  for (int i = 0; i < points; ++i) mean += tokens_of((i + 0.5) / points) / points;
+  EXPECT_NEAR(mean, acceptance.expected_tokens(4), 0.01);
+  EXPECT_LT(tokens_of(0), 0.85 * mean);
+  EXPECT_GT(tokens_of(0.999), 1.15 * mean);
+}
+
 }  // namespace foretoken::acceptance_test

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace foretoken {
 namespace {
@@ -72,6 +73,47 @@ Model medusa_head(const Model& target, const std::optional<Model>& /*draft*/) {
   return head;
 }
 
+// Layers that guess the tokens of a block at once from the target's hidden states, which a projection hands over. Like
+// the target's own layers for prediction, or its dense ones, unless the config of a drafter is given.
+Model block_network(const Model& target, const std::optional<Model>& draft, size_t layers, bool prefers_prediction) {
+  if (draft) {
+    Model network = *draft;
+    if (!network.layers.empty()) network.layers.front().draft_projection = true;
+    return network;
+  }
+  std::optional<Layer> like;
+  if (prefers_prediction && !target.draft_layers.empty()) {
+    like = target.draft_layers.front();
+  } else {
+    const auto dense = std::find_if(target.layers.begin(), target.layers.end(),
+                                    [](const Layer& layer) { return std::holds_alternative<Mlp>(layer.feed_forward); });
+    if (dense != target.layers.end()) like = *dense;
+  }
+  if (!like) {
+    throw InputError({.field = "speculative_config",
+                      .path = "model",
+                      .expected = "the config.json of the drafter: the target has no dense layer to go by"});
+  }
+  like->draft_projection = false;
+  std::vector<Layer> stages(layers, *like);
+  stages.front().draft_projection = true;
+  return with_layers(target, std::move(stages));
+}
+
+// SGLang, models/deepseek_v4_dspark.py: three stages (dspark_target_layer_ids of the checkpoints that bundle them),
+// then the target's head. Its correction of each token by the one before it (markov_head) is not counted.
+Model dspark_stages(const Model& target, const std::optional<Model>& draft) {
+  return block_network(target, draft, 3, true);
+}
+
+// SGLang, speculative/dflash_worker_v2.py: the published drafters have five dense layers.
+Model dflash_drafter(const Model& target, const std::optional<Model>& draft) {
+  return block_network(target, draft, 5, false);
+}
+
+// SGLang: DEFAULT_DSPARK_GAMMA, and DFLASH's block of 16, whose first token is known.
+constexpr int64_t dspark_drafts = 7, dflash_drafts = 15;
+
 // Add your line here; the name is what users type.
 constexpr DraftMethod methods[] = {
     {"draft_model", "a smaller model", true, false, false, own_model},
@@ -80,6 +122,10 @@ constexpr DraftMethod methods[] = {
     {"mtp", "the layer for multi-token prediction that the target was trained with", true, true, true,
      prediction_layer},
     {"medusa", "a head for each position on the target's last hidden state", false, false, false, medusa_head},
+    {"dspark", "a block of tokens in one pass of three layers on the target's hidden states (SGLang)", false, true,
+     true, dspark_stages, dspark_drafts},
+    {"dflash", "the same with a dense drafter of five layers (SGLang)", false, true, true, dflash_drafter,
+     dflash_drafts},
     {"ngram", "tokens that followed the same words before; on the host", false, true, false, nullptr},
 };
 
@@ -96,7 +142,8 @@ std::vector<std::string> draft_method_names() {
 }
 
 const DraftMethod& draft_method(std::string_view name) {
-  const std::string_view wanted = name.ends_with("_mtp") ? "mtp" : name;
+  const std::string lower = lower_case(name);
+  const std::string_view wanted = lower.ends_with("_mtp") ? "mtp" : lower;
   for (const DraftMethod& method : methods) {
     if (method.name == wanted) return method;
   }

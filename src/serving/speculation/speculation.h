@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "serving/speculation/acceptance.h"
 
@@ -14,6 +15,7 @@ struct Speculation {
   int64_t most_sequences = 0;    // nothing is drafted while more are running; 0 = no limit
   int64_t draft_context = 0;     // most tokens of a sequence that the drafter reads; 0 = all
   Acceptance acceptance;         // of at least draft_tokens positions
+  std::vector<Acceptance> unknown_acceptance = {};  // low and high of its 90% interval; empty = it is known
   uint64_t seed = 0;
 
   // Slots of cache that a decode needs beyond its own token.

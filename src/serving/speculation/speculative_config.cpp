@@ -62,14 +62,20 @@ std::optional<Acceptance> read_acceptance(const JsonView& config, int64_t drafts
 
 }  // namespace
 
+void SpeculativeConfig::assume(const UnknownAcceptance& assumed) {
+  acceptance = assumed.value;
+  unknown_acceptance = {assumed.low, assumed.high};
+}
+
 Speculation SpeculativeConfig::speculation() const {
   ensure(method != nullptr && acceptance.has_value(), "the method and its acceptance are known");
   return {.draft_tokens = num_speculative_tokens,
           .verified_tokens = std::max(num_speculative_tokens, tree_tokens),
-          .lookahead_tokens = method->follows_target ? num_speculative_tokens : 0,
+          .lookahead_tokens = method->keeps_cache() ? num_speculative_tokens : 0,
           .most_sequences = disable_by_batch_size,
           .draft_context = draft_context,
-          .acceptance = *acceptance};
+          .acceptance = *acceptance,
+          .unknown_acceptance = unknown_acceptance};
 }
 
 int64_t tokens_of_decode(const std::optional<SpeculativeConfig>& config) {
@@ -98,7 +104,9 @@ SpeculativeConfig parse_speculative_config(std::string_view text, const std::str
   result.method =
       &draft_method(!config.has("method") && !result.model.empty() ? "draft_model" : config.at("method").string());
   result.quantization = text_or_empty("quantization");
-  result.num_speculative_tokens = config.at("num_speculative_tokens").integer({.least = 1, .most = most_drafts});
+  result.num_speculative_tokens = result.method->block_drafts > 0 && !config.has("num_speculative_tokens")
+                                      ? result.method->block_drafts
+                                      : config.at("num_speculative_tokens").integer({.least = 1, .most = most_drafts});
   result.draft_tensor_parallel_size = count_or_zero("draft_tensor_parallel_size", 1'000'000);
   result.disable_by_batch_size = count_or_zero("disable_by_batch_size", 1'000'000'000);
   result.draft_context = count_or_zero("draft_context", 1'000'000'000);

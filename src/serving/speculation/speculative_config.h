@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "serving/speculation/draft_method.h"
 #include "serving/speculation/speculation.h"
+#include "serving/speculation/usual_acceptance.h"
 
 namespace foretoken {
 
@@ -21,7 +23,9 @@ struct SpeculativeConfig {
   int64_t disable_by_batch_size = 0;  // 0 = never
   int64_t draft_context = 0;          // 0 = the drafter reads its whole cache
   std::optional<Acceptance> acceptance;
+  std::vector<Acceptance> unknown_acceptance = {};  // low and high, where it is the method's usual one
 
+  void assume(const UnknownAcceptance& assumed);
   // As schedulers take it. The acceptance must be known.
   Speculation speculation() const;
 };
@@ -36,6 +40,7 @@ int64_t tokens_of_decode(const std::optional<SpeculativeConfig>& config);
 //   acceptance_rate              chance of each draft given those before it; acceptance_decay times it further on, or
 //                                acceptance_spread more or less from request to request
 //   acceptance_distribution      weights of 0, 1, 2, ... accepted drafts
+// num_speculative_tokens may be left out for methods that draft a block: the method's usual one less its first token.
 // InputError with path, value and expectation.
 SpeculativeConfig parse_speculative_config(std::string_view text, const std::string& source);
 

@@ -61,4 +61,25 @@ TEST(SpeculativeConfig, says_what_is_wrong) {
   EXPECT_THROW(parse_speculative_config("{", "test"), InputError);
 }
 
+TEST(SpeculativeConfig, a_block_drafter_has_a_usual_block_and_reads_a_cache_of_its_own) {
+  const SpeculativeConfig dspark = parse_speculative_config(R"({"method": "DSPARK", "acceptance_rate": 0.5})", "test");
+  EXPECT_EQ(dspark.method->name, "dspark");
+  EXPECT_EQ(dspark.num_speculative_tokens, 7);
+  EXPECT_EQ(dspark.speculation().lookahead_tokens, 7);
+  EXPECT_EQ(parse_speculative_config(R"({"method": "dflash"})", "test").num_speculative_tokens, 15);
+  EXPECT_EQ(
+      parse_speculative_config(R"({"method": "dspark", "num_speculative_tokens": 5})", "test").num_speculative_tokens,
+      5);
+}
+
+TEST(SpeculativeConfig, an_assumed_acceptance_carries_its_interval) {
+  SpeculativeConfig config = parse_speculative_config(R"({"method": "mtp", "num_speculative_tokens": 3})", "test");
+  EXPECT_FALSE(config.acceptance);
+  config.assume(usual_acceptance(*config.method, 3));
+  const Speculation speculation = config.speculation();
+  ASSERT_EQ(speculation.unknown_acceptance.size(), 2U);
+  EXPECT_LT(speculation.unknown_acceptance[0].expected_tokens(3), speculation.acceptance.expected_tokens(3));
+  EXPECT_GT(speculation.unknown_acceptance[1].expected_tokens(3), speculation.acceptance.expected_tokens(3));
+}
+
 }  // namespace foretoken::speculative_config_test

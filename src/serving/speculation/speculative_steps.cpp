@@ -47,7 +47,8 @@ class SpeculativeSteps final : public StepTimes {
     if (drafter_.network == nullptr) return ngram_seconds(proposers.sequences, proposers.context_tokens);
 
     const bool follows = drafter_.method->follows_target;
-    const int64_t passes = proposers.sequences == 0 ? 0 : speculation.draft_tokens - (follows ? 1 : 0);
+    const bool is_block = drafter_.method->block_drafts > 0;
+    const int64_t passes = proposers.sequences == 0 ? 0 : is_block ? 1 : speculation.draft_tokens - (follows ? 1 : 0);
     std::array<Estimate, 2> parts{exactly(0), exactly(0)};
     if (follows) {
       StepBatch first = bounded(batch);
@@ -55,7 +56,9 @@ class SpeculativeSteps final : public StepTimes {
       parts[0] = drafter_.network->step_seconds(first);
     }
     if (passes > 0) {
-      const int64_t each = (speculation.verified_tokens + speculation.draft_tokens - 1) / speculation.draft_tokens;
+      const int64_t each =
+          is_block ? speculation.draft_tokens
+                   : (speculation.verified_tokens + speculation.draft_tokens - 1) / speculation.draft_tokens;
       const StepBatch later{.decodes = proposers.sequences,
                             .decode_context_tokens = proposers.context_tokens,
                             .longest_decode_context = proposers.longest,

@@ -18,6 +18,7 @@ struct Drafter {
 // Passes of the drafter after a step (vLLM, v1/spec_decode/eagle.py):
 //   a network that follows the target  one pass over the tokens of the step, drafts that may be rejected included, then
 //                                      one for each draft but the first, over one token of each sequence that drafts
+//   a block (dspark, dflash)           one pass over the tokens of the block of each sequence that drafts
 //   heads (medusa)                     one for each draft, over one token of each sequence
 //   n-gram                             host time, by the tokens searched
 // In a tree each pass has the mean number of tokens of a level. `target` is not owned.

@@ -102,4 +102,18 @@ TEST(SpeculativeSteps, a_bounded_draft_context_is_never_exceeded) {
   }
 }
 
+TEST(SpeculativeSteps, a_block_is_drafted_in_one_pass) {
+  for (const char* method : {"dspark", "dflash"}) {
+    for (const int64_t drafts : {1, 5}) {
+      RecordedSteps target(1), network(0.1);
+      const auto steps = speculative_steps(
+          target, {.method = &draft_method(method), .network = &network, .speculation = chain(drafts)});
+      EXPECT_DOUBLE_EQ(steps->step_seconds(decodes).value, 1.1) << method;
+      ASSERT_EQ(network.asked.size(), 1U);
+      EXPECT_EQ(network.asked[0].new_tokens(), 4 * drafts) << "the tokens of the block of each sequence";
+      EXPECT_EQ(network.asked[0].sampled_tokens(), 4 * drafts) << "the head runs on all of them";
+    }
+  }
+}
+
 }  // namespace foretoken::speculative_steps_test

@@ -514,13 +514,23 @@ class ServeCommand : public Command {
             .run = run};
   }
 
-  // What a reader should know of the models: assumed formats, parts that are not modelled.
+  // What a reader should know of the models: assumed formats, parts that are not modelled, an acceptance that is not
+  // known.
   static void add_notes(Answer& answer, const std::vector<ReplicaGroup>& groups) {
     std::vector<std::string> notes;
     for (const ReplicaGroup& group : groups) {
       for (const std::string& note : group.model.notes) {
         if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
       }
+      if (!group.drafter || group.drafter->speculation().unknown_acceptance.empty()) continue;
+      const Speculation& drafts = group.drafter->speculation();
+      notes.push_back(fmt::format(
+          "acceptance of drafts was not given: assumed {:.2f} tokens of a verification (90% interval {:.2f} to "
+          "{:.2f}), "
+          "the mean of published runs of this method; set synthetic_acceptance_length in {{speculative_config}}",
+          drafts.acceptance.expected_tokens(drafts.draft_tokens),
+          drafts.unknown_acceptance[0].expected_tokens(drafts.draft_tokens),
+          drafts.unknown_acceptance[1].expected_tokens(drafts.draft_tokens)));
     }
     if (notes.empty()) return;
     Json list = Json::array();

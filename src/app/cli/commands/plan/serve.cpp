@@ -186,6 +186,7 @@ class PlanServe : public Command {
     parse_listed_number("--also", asked.load.request_rate, {.least = 1e-9, .most = 1e9}, form);
     if (colon == std::string::npos) return asked;
     const auto [in, out] = named_value("--also", rest.substr(colon + 1), '/', form);
+    asked.load.input_range = asked.load.output_range = "";
     asked.load.input_len = parse_size("--also", in, {.least = 1, .most = 100'000'000});
     asked.load.output_len = parse_size("--also", out, {.least = 1, .most = 100'000'000});
     return asked;

@@ -1,0 +1,50 @@
+#include "serving/speculation/usual_acceptance.h"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "base/csv.h"
+#include "serving/test_support.h"
+
+namespace foretoken::usual_acceptance_test {
+
+TEST(UsualAcceptance, every_method_has_one_for_any_number_of_drafts) {
+  for (const DraftMethod& method : draft_methods()) {
+    double before = 1;
+    for (const int64_t drafts : {1, 3, 7, 15, 40}) {
+      const UnknownAcceptance usual = usual_acceptance(method, drafts);
+      const double tokens = usual.value.expected_tokens(drafts);
+      EXPECT_GE(tokens, before) << method.name << " " << drafts;
+      EXPECT_LT(usual.low.expected_tokens(drafts), tokens) << method.name << " " << drafts;
+      EXPECT_GT(usual.high.expected_tokens(drafts), tokens) << method.name << " " << drafts;
+      before = tokens;
+    }
+  }
+}
+
+TEST(UsualAcceptance, a_measured_mean_of_a_run_leaves_requests_their_own_luck) {
+  const Acceptance acceptance = acceptance_of_run(3.12, 3);
+  EXPECT_NEAR(acceptance.expected_tokens(3), 3.12, 1e-9);
+  EXPECT_NE(acceptance.accepted(3, 0.5, 0), acceptance.accepted(3, 0.5, 0.999));
+}
+
+TEST(UsualAcceptanceNeedsData, nine_in_ten_published_lengths_are_within_its_interval) {
+  const auto data = measured_data();
+  if (!data) GTEST_SKIP() << "FORETOKEN_DATA is not set";
+  CsvReader csv{*data / "serving" / "spec_decode_acceptance.csv"};
+  int rows = 0, held = 0;
+  while (csv.next()) {
+    std::string method(csv.cell(csv.column("draft_method")));
+    method = method.substr(0, method.find(' '));
+    const int64_t drafts = csv.integer(csv.column("draft_tokens"), {1, 100});
+    const double length = csv.number(csv.column("mean_acceptance_length"), {1, 100});
+    const UnknownAcceptance usual = usual_acceptance(draft_method(method), drafts);
+    ++rows;
+    held += length >= usual.low.expected_tokens(drafts) && length <= usual.high.expected_tokens(drafts) ? 1 : 0;
+  }
+  EXPECT_GT(rows, 100);
+  EXPECT_GE(held, 0.85 * rows) << held << " of " << rows;
+}
+
+}  // namespace foretoken::usual_acceptance_test
