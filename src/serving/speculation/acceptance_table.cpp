@@ -25,16 +25,6 @@ bool same_model(std::string_view a, std::string_view b) {
   return one.find(two) != std::string::npos || two.find(one) != std::string::npos;
 }
 
-// The one rate whose drafts have this mean length.
-Acceptance constant_of_length(double length, int64_t drafts) {
-  double low = 0, high = 1;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = 0.5 * (low + high);
-    (Acceptance::constant(middle, drafts).expected_tokens(drafts) < length ? low : high) = middle;
-  }
-  return Acceptance::constant(low, drafts);
-}
-
 }  // namespace
 
 AcceptanceTable::AcceptanceTable(const std::filesystem::path& file) : source_(file.string()) {
@@ -54,7 +44,7 @@ AcceptanceTable::AcceptanceTable(const std::filesystem::path& file) : source_(fi
 AcceptanceTable::Lengths AcceptanceTable::lengths(std::string_view model, std::string_view method) const {
   std::map<int64_t, std::pair<double, double>> sums;  // of lengths, and how many
   for (const Row& row : rows_) {
-    if (row.method != method || (!model.empty() && !same_model(row.model, model))) continue;
+    if (row.method != method || !same_model(row.model, model)) continue;
     sums[row.drafts].first += row.length;
     sums[row.drafts].second += 1;
   }
@@ -80,11 +70,9 @@ Acceptance AcceptanceTable::of_model(std::string_view model, std::string_view me
   return acceptance(found, drafts);
 }
 
-Acceptance AcceptanceTable::of_model_or_all(std::string_view model, std::string_view method, int64_t drafts) const {
-  Lengths found = lengths(model, method);
-  if (found.empty()) found = lengths("", method);
-  if (found.empty()) refuse(model, method);
-  return acceptance(found, drafts);
+std::optional<Acceptance> AcceptanceTable::find(std::string_view model, std::string_view method, int64_t drafts) const {
+  const Lengths found = lengths(model, method);
+  return found.contains(drafts) ? std::optional(acceptance_from_lengths(found, drafts)) : std::nullopt;
 }
 
 void AcceptanceTable::refuse(std::string_view model, std::string_view method) const {
@@ -107,14 +95,14 @@ Acceptance acceptance_from_lengths(const std::map<int64_t, double>& lengths, int
   double before = 1, level = 1, sum = 0;
   for (int64_t i = 1; i <= drafts; ++i) {
     const auto found = lengths.find(i);
-    if (found == lengths.end()) return constant_of_length(length, drafts);
+    if (found == lengths.end()) return Acceptance::of_rate_with_length(length, drafts);
     level = std::clamp(found->second - before, 0.0, level);
     before = found->second;
     reached.push_back(level);
     sum += level;
   }
   const double scale = sum > 0 ? (length - 1) / sum : 0;
-  if (length > 1 && (sum == 0 || reached.front() * scale > 1)) return constant_of_length(length, drafts);
+  if (length > 1 && (sum == 0 || reached.front() * scale > 1)) return Acceptance::of_rate_with_length(length, drafts);
   for (double& chance : reached) chance *= scale;
   return {std::move(reached), "measured lengths"};
 }

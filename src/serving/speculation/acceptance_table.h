@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,8 @@ class AcceptanceTable {
   // Of this model (its name contains the row's, or the other way round; case and organisation do not matter).
   // InputError that lists the models measured with this method when there is none.
   Acceptance of_model(std::string_view model, std::string_view method, int64_t drafts) const;
-  // The same, of all models measured with the method where this one was not.
-  Acceptance of_model_or_all(std::string_view model, std::string_view method, int64_t drafts) const;
+  // The same, or nothing where this model was not measured with the method and so many drafts.
+  std::optional<Acceptance> find(std::string_view model, std::string_view method, int64_t drafts) const;
 
  private:
   // Mean lengths by number of drafts.
@@ -32,7 +33,7 @@ class AcceptanceTable {
     int64_t drafts = 0;
     double length = 0;
   };
-  Lengths lengths(std::string_view model, std::string_view method) const;  // empty model: of all
+  Lengths lengths(std::string_view model, std::string_view method) const;
   Acceptance acceptance(const Lengths& lengths, int64_t drafts) const;
   [[noreturn]] void refuse(std::string_view model, std::string_view method) const;
 

@@ -57,7 +57,35 @@ constexpr DataSetLengths data_sets[] = {
     {"math/QA/code", {.mean = 800, .sigma = 0.8, .most = 3136}, {.mean = 3886.23, .sigma = 0.9, .most = 20'000}, 4388},
 };
 
+// SGLang's cookbook, DeepSeek-V4: "both the 0731 and 0813 checkpoints resolve to five proposed tokens".
+constexpr BundledDrafter drafters[] = {{"dspark", "DeepSeek-V4", 5}};
+
+// DeepSeek-V4 at concurrency 1,024 and 4,096, on every GPU: requests in flight (throughput / output length x (TTFT +
+// TPOT x output length)) are 0.62 and 0.30 of the concurrency with fixed lengths, 0.99 and 0.54 with uniform ones; one
+// and a half are due where twice and once the concurrency is sent. The one table of means has 0.87 requests in flight
+// at concurrency 1 with fixed lengths. The page notes for its latest checkpoint alone that it ran "a true fixed
+// length".
+constexpr UniformLengths uniform_tables[] = {{"SGLang cookbook", "DeepSeek-V4", "-0813"}};
+
 }  // namespace
+
+std::span<const UniformLengths> uniform_lengths_of_tables() {
+  return uniform_tables;
+}
+
+// First turns of ShareGPT as sglang.bench_serving and vLLM's generator pick them: prompts of at most 1,024 tokens,
+// 2,048 with the answer. The spread is assumed.
+LognormalLength sharegpt_prompts(double mean_tokens) {
+  return {.mean = mean_tokens, .sigma = 1.4, .most = 1024};
+}
+
+LognormalLength sharegpt_answers(double mean_tokens) {
+  return {.mean = mean_tokens, .sigma = 1, .most = 2048};
+}
+
+std::span<const BundledDrafter> bundled_drafters() {
+  return drafters;
+}
 
 std::span<const PublicRecipe> public_recipes() {
   return recipes;

@@ -34,4 +34,24 @@ struct DataSetLengths {
 };
 std::span<const DataSetLengths> data_set_lengths();
 
+// Tables whose published figures add up by Little's law only where each length is uniform in 1..nominal, the default of
+// their load generator, although the command printed beside them asks for fixed lengths. A row is meant where source
+// and model are part of their columns.
+struct UniformLengths {
+  std::string_view source, model;
+  std::string_view except;  // part of the names of models whose runs are said to have fixed lengths
+};
+std::span<const UniformLengths> uniform_lengths_of_tables();
+
+// Conversations as load generators send them: lengths of one run's means.
+LognormalLength sharegpt_prompts(double mean_tokens);
+LognormalLength sharegpt_answers(double mean_tokens);
+
+// Drafters that checkpoints bring along, with the tokens of their block.
+struct BundledDrafter {
+  std::string_view method, model;  // part of the model's name
+  int64_t drafts = 0;
+};
+std::span<const BundledDrafter> bundled_drafters();
+
 }  // namespace foretoken

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "hardware/generation.h"
+#include "serving/speculation/draft_method.h"
 #include "validate/serving/public_facts.h"
 #include "validate/serving/vllm_release.h"
 
@@ -159,6 +160,13 @@ std::optional<ServingCase> ServingCaseReader::read(std::string& why) const {
                      .gpu = std::string(text("gpu")),
                      .model = std::string(text("model")),
                      .engine = std::string(text("engine"))};
+  for (const std::string_view sign : {"doubtful", "does not add up"}) {
+    if (!has(text("extra"), sign)) continue;
+    why = fmt::format("its source or its own figures contradict it: {}",
+                      printable(text("extra").substr(0, text("extra").find(';'))));
+    if (sign != "doubtful") why = "its source or its own figures contradict it: concurrency x time does not add up";
+    return std::nullopt;
+  }
   if (!read_layout(result, why) || !read_engine(result, why) || !read_load(result, why)) return std::nullopt;
   read_measured(result);
   if (result.measured.empty()) {
@@ -234,7 +242,8 @@ bool ServingCaseReader::read_layout(ServingCase& result, std::string& why) const
     plan.exchange = ExpertExchange::all_gather;
   } else if (plan.expert > plan.tensor) {  // data-parallel ranks share the experts
     plan.data = plan.expert / plan.tensor;
-    plan.exchange = ExpertExchange::all_gather;
+    const bool sends = has(flags, "expert exchange deepep") || has(flags, "expert exchange megamoe");
+    plan.exchange = sends ? ExpertExchange::all_to_all : ExpertExchange::all_gather;
     if (plan.expert % plan.tensor != 0 || result.pool.replicas % plan.data != 0) {
       why = fmt::format("experts over {} ranks: expected a multiple of the {} tensor ranks that divides all of them",
                         plan.expert, plan.tensor);
@@ -245,15 +254,40 @@ bool ServingCaseReader::read_layout(ServingCase& result, std::string& why) const
   return true;
 }
 
+// Where it was not recorded whether an engine drafted, it did not: such rows are for trends only (tier D).
+bool ServingCaseReader::read_drafts(ServingCase& result, std::string_view flags, std::string& why) const {
+  LabelledNumbers numbers(flags);
+  constexpr std::string_view of_layer = "MTP speculative decoding, ";
+  const std::string method = lower_case(text("spec_method"));
+  if (has(flags, of_layer)) {
+    result.draft_method = "mtp";
+    result.drafts = numbers.count(of_layer, {.least = 1, .most = 64});
+  } else if (!method.empty()) {
+    result.draft_method = method == "nextn" ? "mtp" : method;
+    result.drafts = count("spec_steps", 0);
+    const int64_t verified = count("spec_draft_tokens", 0);  // the token before the drafts included
+    const int64_t block = draft_method(result.draft_method).block_drafts;
+    if (block > 0) {
+      result.drafts = verified > 1 ? verified - 1 : block;
+      for (const BundledDrafter& known : bundled_drafters()) {
+        if (verified == 0 && known.method == method && has(result.model, known.model)) result.drafts = known.drafts;
+      }
+    }
+    if (result.drafts == 0) {
+      why = fmt::format("{} without the number of drafts", printable(method));
+      return false;
+    }
+  }
+  result.acceptance_length = number("accept_length");
+  result.acceptance_is_forced = has(text("extra"), "SGLANG_SIMULATE_ACC_LEN");
+  why = numbers.problem();
+  return why.empty();
+}
+
 bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const {
   const std::string flags = options_text();
   LabelledNumbers numbers(flags);
-  // Where it was not recorded whether an engine drafted, it did not: such rows are for trends only (tier D).
-  constexpr std::string_view drafting = "MTP speculative decoding, ";
-  if (has(flags, drafting)) {
-    result.draft_method = "mtp";
-    result.drafts = numbers.count(drafting, {.least = 1, .most = 64});
-  }
+  if (!read_drafts(result, flags, why)) return false;
   result.weight_dtype = text("weight_dtype");
   if (!is_weight_dtype(result.weight_dtype)) {
     why = fmt::format("no such weight type: {}", printable(result.weight_dtype));
@@ -313,6 +347,10 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     engine.max_num_seqs = has(flags, "max-running-requests = concurrency")
                               ? count("concurrency", 0)
                               : numbers.count("max-running-requests ", some_tokens);
+    if (has(flags, " a rank (")) {  // rows divide what the engine is told
+      engine.max_num_batched_tokens *= lock_step_ranks(result.pool.plan);
+      engine.max_num_seqs *= lock_step_ranks(result.pool.plan);
+    }
     result.prefix_caching = !has(flags, "radix cache off");
     result.receive_interval = std::max<int64_t>(1, numbers.count("scheduler-recv-interval ", some_tokens));
     if (const int64_t longer = numbers.count("from concurrency 16 on ", some_tokens); count("concurrency", 0) >= 16) {
@@ -340,6 +378,34 @@ bool ServingCaseReader::read_load(ServingCase& result, std::string& why) const {
 bool ServingCaseReader::read_lengths(ServingCase& result, std::string& why) const {
   const std::string_view lengths = text("length_spec");
   const int64_t input = count("isl", 0), output = count("osl", 0);
+  LabelledNumbers numbers(lengths);
+  const auto room_for = [&](int64_t most_input, int64_t most_output) {
+    result.flags.max_model_len = most_input + most_output + 256;  // as recipes set it, with room for special tokens
+    return true;
+  };
+  if (has(lengths, "uniform in 1..")) {
+    result.load.input_range = {1, numbers.count("uniform in 1..", some_tokens)};
+    result.load.output_range = {1, numbers.count("(input) and 1..", some_tokens)};
+    why = numbers.problem();
+    if (why.empty() && result.load.output_range->most == 0) why = "lengths that are not understood";
+    return why.empty() && room_for(result.load.input_range->most, result.load.output_range->most);
+  }
+  if (lengths.starts_with("ShareGPT") && input > 0 && output > 0) {
+    result.load.dataset = Dataset::lognormal;
+    result.load.input_law = sharegpt_prompts(static_cast<double>(input));
+    result.load.output_law = sharegpt_answers(static_cast<double>(output));
+    return room_for(result.load.input_law->most, result.load.output_law->most);
+  }
+  if (input > 0 && output > 0 && lengths.starts_with("fixed")) {
+    for (const UniformLengths& table : uniform_lengths_of_tables()) {
+      if (!has(text("source"), table.source) || !has(result.model, table.model) || has(result.model, table.except)) {
+        continue;
+      }
+      result.load.input_range = {1, input};
+      result.load.output_range = {1, output};
+      return room_for(input, output);
+    }
+  }
   if (input > 0 && output > 0) {
     const bool varied = has(lengths, "[0.8,1.0]");
     const auto range = [&](int64_t nominal) {
@@ -347,10 +413,8 @@ bool ServingCaseReader::read_lengths(ServingCase& result, std::string& why) cons
     };
     result.load.input_range = range(input);
     result.load.output_range = range(output);
-    result.flags.max_model_len = input + output + 256;  // as recipes set it, with room for special tokens
-    return true;
+    return room_for(input, output);
   }
-  LabelledNumbers numbers(lengths);
   LabelledNumbers totals(text("extra"));
   if (constexpr std::string_view label = "trace "; lengths.starts_with(label)) {
     const size_t space = lengths.find(' ', label.size()), bracket = lengths.find('(');

@@ -52,14 +52,17 @@ struct ServingCase {
   double batch_wait_max_tokens_ratio = 0;
   std::string draft_method;  // of speculative decoding; empty = none
   int64_t drafts = 0;
-  LoadSpec load;                   // but for the requests of a trace
-  std::optional<CaseTrace> trace;  // whose requests are replayed
+  double acceptance_length = 0;       // tokens of a verification, over the run; 0 = not said
+  bool acceptance_is_forced = false;  // to that length, whatever the texts are
+  LoadSpec load;                      // but for the requests of a trace
+  std::optional<CaseTrace> trace;     // whose requests are replayed
   std::vector<MeasuredValue> measured;
 };
 
 // Columns as in data/serving/cases.csv of the measurements: source, tier, gpu, model, engine, engine_version,
 // weight_dtype, kv_dtype, tp, pp, dp, ep, mode, disagg_layout, isl, osl, length_spec, arrival, concurrency, rate_rps,
-// num_requests, engine_flags and the measured values with their statistic.
+// num_requests, engine_flags and the measured values with their statistic. And those of SGLang's cookbook: spec_method,
+// spec_steps, spec_draft_tokens and accept_length.
 class ServingCaseReader {
  public:
   // `hardware`: whose generations tell which published recipes are meant.
@@ -80,6 +83,7 @@ class ServingCaseReader {
   std::string generation() const;    // of the row's device; empty = not known
   bool read_layout(ServingCase& result, std::string& why) const;
   bool read_engine(ServingCase& result, std::string& why) const;
+  bool read_drafts(ServingCase& result, std::string_view flags, std::string& why) const;
   bool read_load(ServingCase& result, std::string& why) const;
   bool read_lengths(ServingCase& result, std::string& why) const;
   void read_measured(ServingCase& result) const;

@@ -14,6 +14,7 @@
 #include "model/checkpoint_name.h"
 #include "serving/engine/engine_setup.h"
 #include "serving/load/trace.h"
+#include "serving/speculation/usual_acceptance.h"
 #include "validate/serving/arrival_window.h"
 
 namespace foretoken {
@@ -25,6 +26,8 @@ int64_t enough_requests(double rate) {
   constexpr int64_t most = 6000;
   return std::isfinite(rate) ? std::min(most, static_cast<int64_t>(rate * least_seconds) + 1) : most;
 }
+
+constexpr int64_t few_requests = 50, seeds_of_few = 4;
 
 // Whether the publisher's own config already stores weights so.
 bool is_stored_as(const Model& model, std::string_view dtype) {
@@ -107,10 +110,6 @@ ModelSpec ServingSpecMaker::model_spec(const ServingCase& point) const {
 }
 
 void ServingSpecMaker::open(ServingCase& point) {
-  if (point.drafts > 0 && !acceptance_) {
-    throw InputError({.field = "speculative_acceptance",
-                      .expected = "measured acceptance lengths: the row does not say how many drafts were accepted"});
-  }
   auto device = devices_.find(point.gpu);
   if (device == devices_.end()) device = devices_.emplace(point.gpu, hardware_.device(point.gpu)).first;
   auto opened = opened_.find(key_of(point));
@@ -177,21 +176,37 @@ ServingSpecs ServingSpecMaker::specs(const ServingCase& point) const {
   if (point.drafts > 0) {
     engine.speculation =
         SpeculativeConfig{.method = &draft_method(point.draft_method), .num_speculative_tokens = point.drafts};
-    engine.speculation->acceptance =
-        acceptance_->of_model_or_all(point.model, engine.speculation->method->name, point.drafts);
+    SpeculativeConfig& config = *engine.speculation;
+    const double most = static_cast<double>(point.drafts) + 1;
+    if (point.acceptance_length > 0) {
+      const double length = std::clamp(point.acceptance_length, 1.0, most);
+      config.acceptance = point.acceptance_is_forced ? Acceptance::of_mean_length(length, point.drafts)
+                                                     : acceptance_of_run(length, point.drafts);
+    } else {
+      std::optional<Acceptance> own;  // of the model itself, where it was measured
+      if (acceptance_) own = acceptance_->find(point.model, config.method->name, point.drafts);
+      config.assume(own ? on_other_texts(*own) : usual_acceptance(*config.method, point.drafts));
+    }
   }
   if (point.prefill) {
     result.deployment.prefill = PrefillPool{.engine = engine_of(point, *point.prefill)};
     result.deployment.router = "least_outstanding";
     return result;
   }
-  if (load.dataset == Dataset::lognormal) {
+  if (load.dataset == Dataset::lognormal && load.max_concurrency == 0) {
     result.stands_for = engine.replicas;
     engine.replicas = 1;
     load.arrivals.rate /= static_cast<double>(result.stands_for);
     result.shortened = std::isfinite(load.arrivals.rate);
     load.num_prompts =
         std::clamp<int64_t>(load.num_prompts / result.stands_for, 1, enough_requests(load.arrivals.rate));
+  }
+  // Few requests of drawn lengths: the run that was measured drew others.
+  const auto drawn = [](const std::optional<LengthRange>& range) { return range && range->least * 2 < range->most; };
+  if (drawn(load.input_range) || drawn(load.output_range) || load.dataset == Dataset::lognormal) {
+    if (load.max_concurrency > 0 && load.num_prompts <= 2 * std::max<int64_t>(load.max_concurrency, few_requests)) {
+      result.deployment.more_seeds = seeds_of_few;
+    }
   }
   result.deployment.router = usual_router(point.flags.engine, point.pool.replicas);
   return result;

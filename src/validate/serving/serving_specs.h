@@ -30,8 +30,9 @@ struct ServingSpecs {
 // Makes such questions; models and devices that several rows name are opened once.
 class ServingSpecMaker {
  public:
-  // `acceptance`: nothing = rows that draft are refused. `traces`: folder of the request files that rows replay; empty
-  // = such rows are refused.
+  // `acceptance`: of rows that draft and do not say how much was accepted; models that it does not have, or all where
+  // there is none, take the method's usual one. `traces`: folder of the request files that rows replay; empty = such
+  // rows are refused.
   ServingSpecMaker(const Library& library, std::optional<AcceptanceTable> acceptance, std::filesystem::path traces);
 
   // Opens what the row names, and chooses a layout where the row leaves it open. InputError for what is unknown or does
