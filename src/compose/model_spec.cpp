@@ -79,8 +79,18 @@ std::shared_ptr<const ExpertPopularity> popularity_of(const ModelSpec& spec, con
     throw InputError({.field = field, .value = parsed.name, .expected = "a model with routed experts"});
   }
   ExpertPopularity popularity;
-  if (constexpr std::string_view zipf = "zipf:";
-      spec.expert_popularity.empty() || spec.expert_popularity.starts_with(zipf)) {
+  if (constexpr std::string_view balancedness = "balancedness:"; spec.expert_popularity.starts_with(balancedness)) {
+    const std::optional<double> share =
+        parse_number(std::string_view(spec.expert_popularity).substr(balancedness.size()));
+    if (!share || !(*share > 0 && *share <= 1)) {
+      throw InputError({.field = field,
+                        .value = printable(spec.expert_popularity),
+                        .expected = "balancedness:B with B above 0 and at most 1"});
+    }
+    popularity = zipf_popularity(experts, 0);
+    popularity.balancedness = share;
+  } else if (constexpr std::string_view zipf = "zipf:";
+             spec.expert_popularity.empty() || spec.expert_popularity.starts_with(zipf)) {
     const std::string_view digits =
         std::string_view(spec.expert_popularity).substr(spec.expert_popularity.empty() ? 0 : zipf.size());
     const std::optional<double> exponent = digits.empty() ? std::optional(0.0) : parse_number(digits);

@@ -19,7 +19,7 @@ struct ModelSpec {
   std::string quantization = {};  // scheme of the linear layers, by part as in "nvfp4,attention=bf16"; empty = config's
   std::string kv_cache_dtype = "auto";
   std::optional<DType> dtype = {};     // of activations and what is not quantized; nothing = as the config says
-  std::string expert_popularity = {};  // "zipf:A", or a table; empty = by chance
+  std::string expert_popularity = {};  // "zipf:A", "balancedness:B", or a table; empty = by chance
   int64_t redundant_experts = 0;       // copies of busy experts, spread over the ranks
 };
 

@@ -51,11 +51,8 @@ void move_to_side_stream(std::vector<TimedLaunch>& launches, int64_t most_tokens
 }  // namespace
 
 StepCollective collective_of(const Launch& launch, const MoeShape* experts, int64_t stage) {
-  return {.shape = std::get<CollectiveShape>(launch.shape),
-          .kernel = launch.variant,
-          .name = launch.name,
-          .experts = experts,
-          .stage = stage};
+  return {
+      .shape = std::get<CollectiveShape>(launch.shape), .kernel = launch.variant, .experts = experts, .stage = stage};
 }
 
 Work scaled(Work work, double count) {

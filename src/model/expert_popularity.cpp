@@ -119,6 +119,12 @@ ExpertPopularity read_expert_popularity(CsvReader csv) {
 
 ExpertLoad popularity_load(const ExpertPopularity& popularity, int64_t tokens, int64_t top_k, int64_t ranks) {
   const auto all = static_cast<double>(tokens);
+  if (popularity.balancedness) {
+    const double busy = all * static_cast<double>(top_k) / static_cast<double>(ranks) / *popularity.balancedness;
+    const auto local =
+        static_cast<double>(std::ssize(popularity.shares) + popularity.redundant) / static_cast<double>(ranks);
+    return {.active_experts = local * (1 - portable_exp(-busy / local)), .pairs = busy};
+  }
   const std::vector<std::vector<double>> placed = placed_copies(popularity, top_k, ranks);
   ExpertLoad load;
   for (const double chosen : busiest_rank(placed)) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct ExpertPopularity {
   // More copies of busy experts (EPLB): one at a time to the expert whose copies are the busiest, then all copies to
   // ranks, the busiest first to the rank with the least so far.
   int64_t redundant = 0;
+  // Given: mean load of a rank over that of the busiest, as engines report it; experts are alike otherwise.
+  std::optional<double> balancedness = std::nullopt;
 };
 
 // Shares ~ 1 / (i + 1)^exponent; 0 = all alike.

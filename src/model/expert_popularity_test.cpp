@@ -71,4 +71,14 @@ TEST(ExpertPopularity, a_table_is_read_in_any_order_and_mistakes_are_named) {
   EXPECT_THROW(read("expert,tokens\n"), InputError);
 }
 
+TEST(ExpertPopularity, balancedness_is_the_mean_load_over_that_of_the_busiest_rank) {
+  ExpertPopularity popularity = zipf_popularity(256, 0);
+  popularity.redundant = 32;
+  popularity.balancedness = 0.8;
+  const ExpertLoad load = popularity_load(popularity, 32 * 4096, 8, 32);
+  EXPECT_DOUBLE_EQ(load.pairs, 4096 * 8 / 0.8);
+  EXPECT_NEAR(load.active_experts, 9, 1e-6);
+  EXPECT_LT(popularity_load(popularity, 1, 8, 32).active_experts, 1);
+}
+
 }  // namespace foretoken::expert_popularity_test

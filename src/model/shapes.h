@@ -121,6 +121,10 @@ struct LatentProjectionShape {
 enum class Routing { balanced, random, power_law, measured };
 struct ExpertPopularity;  // expert_popularity.h
 
+// DeepEP's kernels: low-latency ones for steps of few tokens and normal ones for others, or one kind for all steps
+// (vLLM's deepep_high_throughput and deepep_low_latency).
+enum class ExchangeKernels : uint8_t { by_tokens, normal, low_latency };
+
 // Fused expert MLP as one rank sees it. `tokens` enter over the whole expert-parallel group; inter and experts are the
 // whole layer's: a rank holds experts/ep experts of width inter/tp.
 struct MoeShape {
@@ -133,14 +137,19 @@ struct MoeShape {
   std::shared_ptr<const ExpertPopularity> popularity = nullptr;  // with measured
   // Each token was sent to the ranks of its experts and to no others (DeepEP), so kernels do not walk all tokens.
   bool received = false;
+  ExchangeKernels kernels = ExchangeKernels::by_tokens;  // that sent them
   bool operator==(const MoeShape&) const = default;
 };
 
-// Whether tokens arrive sorted by expert: DeepEP's low-latency kernels do that, for up to this many tokens of a rank
-// (engines raise its default of 128). More go through its normal kernels and are sorted by the receiver.
+// DeepEP's low-latency kernels take up to this many tokens of a rank (engines raise its default of 128).
 constexpr int64_t most_tokens_of_low_latency_dispatch = 256;
+constexpr bool travels_with_low_latency(const MoeShape& shape) {
+  if (shape.kernels != ExchangeKernels::by_tokens) return shape.kernels == ExchangeKernels::low_latency;
+  return shape.tokens <= most_tokens_of_low_latency_dispatch * shape.ep;
+}
+// Whether tokens arrive sorted by expert: low-latency kernels do that; after normal ones the receiver sorts.
 constexpr bool arrives_sorted(const MoeShape& shape) {
-  return shape.received && shape.tokens <= most_tokens_of_low_latency_dispatch * shape.ep;
+  return shape.received && travels_with_low_latency(shape);
 }
 
 // bf16 -> fp8 cast of [m,k].
@@ -279,6 +288,7 @@ struct CollectiveShape {
   ParallelAxis axis = ParallelAxis::tensor;
   int64_t ranks = 1;
   double bytes = 0;
+  bool returns = false;  // on the expert axis: results on their way back to the tokens' ranks
   bool operator==(const CollectiveShape&) const = default;
 };
 

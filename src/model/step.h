@@ -72,7 +72,8 @@ enum class ExpertExchange : uint8_t { all_to_all, all_gather };
 struct ParallelPlan {
   int64_t tensor = 1, pipeline = 1, data = 1, expert = 1, context = 1;
   bool sequence = false;
-  ExpertExchange exchange = ExpertExchange::all_to_all;  // where `expert` is beyond `tensor`
+  ExpertExchange exchange = ExpertExchange::all_to_all;           // where `expert` is beyond `tensor`
+  ExchangeKernels exchange_kernels = ExchangeKernels::by_tokens;  // with all_to_all
 };
 
 // Data-parallel ranks that share the experts, and so take every step together.

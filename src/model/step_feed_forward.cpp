@@ -123,15 +123,17 @@ void write_moe(Writer& writer, const Moe& moe) {
     experts.routing = Routing::measured;
     experts.popularity = model.expert_popularity;
   }
-  const auto travel = [&](std::string_view name, CollectiveKind gathered, double bytes) {
+  const auto travel = [&](std::string_view name, CollectiveKind gathered, double bytes, bool returns) {
     if (!rank.dispatches()) return;
     const bool gathers = rank.exchange == ExpertExchange::all_gather;
     const double copies = number(rows) * number(gathers ? rank.expert_ranks : moe.top_k) * number(width);
-    writer.collective(name, gathers ? gathered : CollectiveKind::all_to_all, ParallelAxis::expert, rank.expert_ranks,
-                      copies * bytes);
+    ForwardOperator& call = writer.collective(name, gathers ? gathered : CollectiveKind::all_to_all,
+                                              ParallelAxis::expert, rank.expert_ranks, copies * bytes);
+    std::get<CollectiveShape>(call.shape).returns = returns;
   };
-  travel("ep_dispatch", CollectiveKind::all_gather, dispatched_bytes(model));
+  travel("ep_dispatch", CollectiveKind::all_gather, dispatched_bytes(model), false);
   experts.received = rank.dispatches() && rank.exchange == ExpertExchange::all_to_all && !writer.training();
+  experts.kernels = rank.exchange_kernels;
   const bool sorts = experts.received && !arrives_sorted(experts);
   const auto sorted_copy = [&](std::string_view name, DType dtype) {
     if (!sorts) return;
@@ -149,7 +151,7 @@ void write_moe(Writer& writer, const Moe& moe) {
   }
   writer.add("experts", part, experts, saved);
   sorted_copy("expert_unsort", model.dtype);
-  travel("ep_combine", CollectiveKind::reduce_scatter, writer.activation_bytes());
+  travel("ep_combine", CollectiveKind::reduce_scatter, writer.activation_bytes(), true);
   if (moe.latent_width > 0) {
     writer.linear(
         {.name = "latent_up_proj", .m = rows, .n = model.hidden, .k = width, .part = part, .scheme = model.scheme});

@@ -30,6 +30,7 @@ struct Rank {
   int64_t expert_tensor = 1;    // ranks that share one expert's width
   int64_t dispatch_groups = 1;  // tensor groups whose tokens meet in the experts; 1 = nothing is sent
   ExpertExchange exchange = ExpertExchange::all_to_all;
+  ExchangeKernels exchange_kernels = ExchangeKernels::by_tokens;
 
   bool dispatches() const { return dispatch_groups > 1; }
   int64_t kv_heads(int64_t heads) const { return heads <= tensor ? 1 : heads / tensor; }

@@ -186,6 +186,7 @@ Rank make_rank(const ParallelPlan& plan) {
   rank.expert_tensor = std::max<int64_t>(1, plan.tensor / plan.expert);
   rank.dispatch_groups = std::max<int64_t>(1, plan.expert / plan.tensor);
   rank.exchange = plan.exchange;
+  rank.exchange_kernels = plan.exchange_kernels;
   return rank;
 }
 

@@ -123,8 +123,9 @@ ClosedForm CollectiveModel::closed_form_of(const CollectiveRequest& request, con
                        *topology_);
   }
   const double bytes = request.kind == CollectiveKind::barrier ? 0 : request.bytes;
-  return closed_form(candidate.algorithm->loads(request.kind, group.shape), bytes, group_rates(*cluster_, group.shape),
-                     costs_of(candidate));
+  GroupRates rates = group_rates(*cluster_, group.shape);
+  for (BytesPerSecond* rate : {&rates.whole_card, &rates.card, &rates.spine}) *rate = *rate / request.groups_per_card;
+  return closed_form(candidate.algorithm->loads(request.kind, group.shape), bytes, rates, costs_of(candidate));
 }
 
 void CollectiveModel::for_each_plan(const CollectiveRequest& request, const AlgorithmAndProtocol& candidate,

@@ -33,6 +33,8 @@ struct CollectiveRequest {
   ChoiceRequest choice;
   // Groups like this one, side by side, that do the same at the same time; more than one at flow level only.
   int64_t concurrent = 1;
+  // Of such groups, how many share the network cards that this one uses; closed form only.
+  double groups_per_card = 1;
   std::string_view kernel = {};  // an engine's own all-reduce (engine_kernels), inside a node; empty = the library's
 };
 

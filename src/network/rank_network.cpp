@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "model/work.h"
 #include "network/calibration/expert_kernels.h"
 #include "network/calibration/stack_collectives.h"
 #include "network/transfer/collective.h"
@@ -38,8 +40,8 @@ RankNetwork::RankNetwork(std::shared_ptr<const NetworkFacts> facts, const Parall
   if (ranks == 1) return;
   if (facts_->node && ranks > facts_->node->device_count) use_cluster(ranks);
   const bool tokens_travel = lock_step_ranks(plan) > 1 && plan.exchange == ExpertExchange::all_to_all;
-  if (cluster_ && tokens_travel && facts_->expert_kernels && !is_pcie(*facts_)) {
-    expert_kernels_ = facts_->expert_kernels(cluster_->node);
+  if (facts_->node && tokens_travel && facts_->expert_kernels && !is_pcie(*facts_)) {
+    expert_kernels_ = facts_->expert_kernels(cluster_ ? cluster_->node : *facts_->node);
   }
   const bool is_bridged_pair = ranks == 2 && facts_->node && facts_->node->fabric.bridge;
   if (!is_bridged_pair) note_pcie();
@@ -135,25 +137,32 @@ Estimate RankNetwork::inside(const StepCollective& call) const {
   return stack_collective_seconds(call.shape, call.kernel, facts_->device, facts_->measured.get());
 }
 
-std::optional<Estimate> RankNetwork::expert_seconds(const StepCollective& call, int64_t nodes) const {
+// Inside a node, training exchanges by NCCL, and so do devices whose links DeepEP was not written for.
+bool RankNetwork::travels_by_deepep(const StepCollective& call, int64_t nodes) const {
   const CollectiveShape& shape = call.shape;
   const bool travels = shape.kind == CollectiveKind::all_to_all && shape.axis == ParallelAxis::expert;
-  if (!travels || call.experts == nullptr || !expert_kernels_) return std::nullopt;
+  if (!travels || call.experts == nullptr || !expert_kernels_) return false;
+  return nodes > 1 || (call.experts->received && facts_->device.vendor == "NVIDIA" && !runs_rings());
+}
+
+std::optional<Estimate> RankNetwork::expert_seconds(const StepCollective& call, int64_t ranks, int64_t nodes,
+                                                    double tokens) const {
+  const CollectiveShape& shape = call.shape;
   const MoeShape& experts = *call.experts;
-  const double each = static_cast<double>(experts.tokens) / static_cast<double>(shape.ranks);
-  const ExpertTraffic traffic{.tokens = std::max<int64_t>(1, std::llround(each)),
+  const ExpertTraffic traffic{.tokens = std::max<int64_t>(1, std::llround(tokens)),
                               .hidden = experts.hidden,
                               .top_k = experts.top_k,
                               .experts = experts.experts};
-  const bool returns = call.name == "ep_combine";
-  const ExpertKernel* kernel = find_expert_kernel(
-      traffic.tokens <= most_tokens_of_low_latency_dispatch ? "deepep-low-latency" : "deepep-normal");
+  const ExpertKernel* kernel =
+      find_expert_kernel(travels_with_low_latency(experts) ? "deepep-low-latency" : "deepep-normal");
   ensure(kernel != nullptr, "DeepEP's kernels are in the list");
   std::vector<Estimate> parts;
-  for (CommunicationCall one : expert_calls(*kernel, returns ? ExpertDirection::combine : ExpertDirection::dispatch,
-                                            kernel->dispatch_dtypes.front(), shape.ranks, nodes, traffic)) {
-    const double values = each * static_cast<double>(experts.top_k * experts.hidden);
-    if (!returns && values > 0) one.expert.bytes_per_value = shape.bytes / values;
+  for (CommunicationCall one :
+       expert_calls(*kernel, shape.returns ? ExpertDirection::combine : ExpertDirection::dispatch,
+                    kernel->dispatch_dtypes.front(), ranks, nodes, traffic)) {
+    const double values = static_cast<double>(experts.tokens) / static_cast<double>(shape.ranks) *
+                          static_cast<double>(experts.top_k * experts.hidden);
+    if (!shape.returns && values > 0) one.expert.bytes_per_value = shape.bytes / values;
     const std::optional<CommunicationTime> time = expert_kernels_->estimate(one);
     if (!time) return std::nullopt;
     parts.push_back(time->seconds);
@@ -161,14 +170,60 @@ std::optional<Estimate> RankNetwork::expert_seconds(const StepCollective& call, 
   return sum_of_correlated(parts);
 }
 
+ExchangeUse RankNetwork::exchange_use(const StepCollective& call) const {
+  const int64_t nodes = across_ ? across_->nodes_of(places_.group(call.shape, call.stage)) : 1;
+  if (!travels_by_deepep(call, nodes)) {
+    const std::optional<CommunicationCall> nccl = nccl_call(call.shape);
+    if (!nccl) return {};
+    SystemTraits system;
+    if (facts_->device.processors) system.processors = facts_->device.processors->value;
+    return {.processors = busy_processors(*nccl, system)};
+  }
+  if (!travels_with_low_latency(*call.experts)) return {.processors = usual_deepep_processors};
+  // Of one token inside a node next to nothing is the wire.
+  const int64_t near =
+      facts_->node ? std::min<int64_t>(call.shape.ranks, facts_->node->device_count) : call.shape.ranks;
+  const std::optional<Estimate> floor = expert_seconds(call, near, 1, 1);
+  return {.low_latency = true, .on_device = floor ? floor->value : 0};
+}
+
+// Ranks of a node do the same at the same time, each group of them its own collective: how many of these use the
+// busiest card of the group.
+double RankNetwork::groups_per_card(const ProcessGroup& group, const StepCollective& call) const {
+  const Node& node = cluster_->node;
+  const int64_t per_node = node.device_count;
+  const int64_t cards = node.network_cards ? node.network_cards->count.value : per_node;
+  if (cards >= per_node || group.size() == 0) return 1;
+  const auto card_of = [&](int64_t device) { return device / per_node * cards + device % per_node * cards / per_node; };
+  std::map<int64_t, double> own, all;
+  for (int64_t i = 0; i < group.size(); ++i) own[card_of(group.device(i))] += 1;
+  for (const int64_t device : places_.ranks_of_stage(call.stage)) {
+    if (own.contains(card_of(device))) all[card_of(device)] += 1;
+  }
+  double most = 1;
+  for (const auto& [card, ranks] : all) most = std::max(most, ranks / own[card]);
+  return most;
+}
+
 Estimate RankNetwork::seconds(const StepCollective& call) const {
   if (call.shape.ranks <= 1) return exactly(0);
-  if (!across_) return inside(call);
-  const ProcessGroup group = places_.group(call.shape, call.stage);
-  const int64_t nodes = across_->nodes_of(group);
+  const std::optional<ProcessGroup> group =
+      across_ ? std::optional(places_.group(call.shape, call.stage)) : std::nullopt;
+  const int64_t nodes = group ? across_->nodes_of(*group) : 1;
+  if (travels_by_deepep(call, nodes)) {
+    const MoeShape& experts = *call.experts;
+    const double busiest = expert_load(experts).pairs / static_cast<double>(experts.top_k);
+    const double tokens =
+        std::max(busiest, static_cast<double>(experts.tokens) / static_cast<double>(call.shape.ranks));
+    if (const std::optional<Estimate> time = expert_seconds(call, call.shape.ranks, nodes, tokens)) return *time;
+  }
   if (nodes <= 1) return inside(call);
-  if (const std::optional<Estimate> time = expert_seconds(call, nodes)) return *time;
-  return across_->estimate({.kind = call.shape.kind, .bytes = call.shape.bytes, .group = group}).seconds;
+  return across_
+      ->estimate({.kind = call.shape.kind,
+                  .bytes = call.shape.bytes,
+                  .group = *group,
+                  .groups_per_card = groups_per_card(*group, call)})
+      .seconds;
 }
 
 LinkTraffic RankNetwork::node_link() const {

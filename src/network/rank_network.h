@@ -23,9 +23,15 @@ namespace foretoken {
 struct StepCollective {
   CollectiveShape shape;
   std::string_view kernel = {};       // the stack's own all-reduce kernel; empty = NCCL's
-  std::string_view name = {};         // of the operator: ep_combine goes back
   const MoeShape* experts = nullptr;  // of the layer whose tokens travel, where the step has one
   int64_t stage = 0;                  // of the pipeline
+};
+
+// What an exchange of tokens holds of its device while other kernels run beside it.
+struct ExchangeUse {
+  bool low_latency = false;  // sends, lets go of the device until all has arrived, and takes it in
+  double processors = 0;     // of the device, all the time; 0 with low_latency
+  double on_device = 0;      // with low_latency: seconds of sending and taking in
 };
 
 // What a device sends over links of one kind.
@@ -57,9 +63,11 @@ class RankNetwork {
   // The same machine under other ranks.
   std::shared_ptr<const RankNetwork> for_plan(const ParallelPlan& plan) const;
 
-  // Inside a node: as measured, or a ring over PCIe or the link that was given. Between nodes: as CollectiveModel; the
-  // exchange of tokens as DeepEP's kernels.
+  // Inside a node: as measured, or a ring over PCIe or the link that was given. Between nodes: as CollectiveModel, all
+  // ranks of a node at once. Tokens that go to the ranks of their experts alone travel by DeepEP's kernels: the rank
+  // that gets the most of them decides.
   Estimate seconds(const StepCollective& call) const;
+  ExchangeUse exchange_use(const StepCollective& call) const;
   // The same call by link, without its seconds; the link that it waits for comes last.
   std::vector<LinkTraffic> traffic(const StepCollective& call) const;
 
@@ -71,7 +79,9 @@ class RankNetwork {
   bool leaves_node(const StepCollective& call) const;
   bool is_bridged(const StepCollective& call) const;
   Estimate inside(const StepCollective& call) const;
-  std::optional<Estimate> expert_seconds(const StepCollective& call, int64_t nodes) const;
+  bool travels_by_deepep(const StepCollective& call, int64_t nodes) const;
+  std::optional<Estimate> expert_seconds(const StepCollective& call, int64_t ranks, int64_t nodes, double tokens) const;
+  double groups_per_card(const ProcessGroup& group, const StepCollective& call) const;
   RingRange ring_of(int64_t ranks) const;
   bool runs_rings() const;
   LinkTraffic node_link() const;

@@ -79,6 +79,19 @@ TEST(RankNetwork, a_send_crosses_nodes_only_where_its_stages_lie_on_two) {
   EXPECT_FALSE(between_nodes(2));
 }
 
+TEST(RankNetwork, ranks_of_a_node_share_its_network_cards) {
+  const auto send_seconds = [](int cards, const ParallelPlan& plan) {
+    NetworkFacts facts = nvlink_facts();
+    facts.cluster = test_cluster({.nodes = 2, .cards = cards});
+    const StepCollective send{
+        .shape = {.kind = CollectiveKind::send_recv, .axis = ParallelAxis::pipeline, .ranks = 2, .bytes = 1e9}};
+    return network_of(facts, plan).seconds(send).value;
+  };
+  const ParallelPlan eight{.tensor = 8, .pipeline = 2};
+  EXPECT_NEAR(send_seconds(1, eight) / send_seconds(8, eight), 8, 0.1);
+  EXPECT_NEAR(send_seconds(4, eight) / send_seconds(8, eight), 2, 0.1);
+}
+
 TEST(RankNetwork, links_carry_what_ranks_send) {
   const RankNetwork network = network_of(nvlink_facts(), {.tensor = 16});
   const std::vector<LinkTraffic> inside = network_of(nvlink_facts(), {.tensor = 8}).traffic(tensor_sum(8));

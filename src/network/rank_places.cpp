@@ -129,4 +129,16 @@ ProcessGroup RankPlaces::group(const CollectiveShape& shape, int64_t stage) cons
   return as_group(devices);
 }
 
+std::vector<int64_t> RankPlaces::ranks_of_stage(int64_t stage) const {
+  std::vector<int64_t> devices;
+  for (int64_t data = 0; data < plan_.data; ++data) {
+    for (int64_t context = 0; context < plan_.context; ++context) {
+      for (int64_t tensor = 0; tensor < plan_.tensor; ++tensor) {
+        devices.push_back(stage * pipeline_step_ + data * data_step_ + context * context_step_ + tensor * tensor_step_);
+      }
+    }
+  }
+  return devices;
+}
+
 }  // namespace foretoken

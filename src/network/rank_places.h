@@ -59,6 +59,8 @@ class RankPlaces {
   // The first group of this collective in pipeline stage `stage`. A send goes to the next stage, or from the last one
   // back.
   ProcessGroup group(const CollectiveShape& shape, int64_t stage) const;
+  // The devices of all ranks of a pipeline stage.
+  std::vector<int64_t> ranks_of_stage(int64_t stage) const;
 
  private:
   ParallelPlan plan_;

@@ -54,13 +54,49 @@ TEST(Links, an_all_reduce_over_two_nodes_takes_what_the_collective_command_says)
 TEST(Links, tokens_travel_between_nodes_as_deepep_carries_them) {
   const Json step = answer(
       "step --model DeepSeek-V3 --device h100_sxm -tp 1 -dp 64 --enable-expert-parallel --all2all-backend all_to_all "
-      "--batch 128 --context-len 1024");
+      "--batch 128 --context-len 1024 --routing balanced");
   const Json alone = answer(
       "collective --cluster h100_ib_rail --ranks 64 --op dispatch --kernel deepep-low-latency --tokens 128 --hidden "
       "7168 "
       "--top-k 8 --experts 256");
   const double expected = JsonView(alone, "collective").at("rows").items().front().at("seconds").at("value").number();
   EXPECT_NEAR(call_seconds(step, "ep_dispatch") / expected, 1, 0.02);
+}
+
+TEST(Links, tokens_travel_inside_a_node_as_the_engine_is_told) {
+  const auto seconds = [](const std::string& backend, const char* call) {
+    return call_seconds(answer("step --model DeepSeek-V3 --device h200_sxm -dp 8 --enable-expert-parallel --batch 128 "
+                               "--context-len 1024 --routing balanced --all2all-backend " +
+                               backend),
+                        call);
+  };
+  const auto alone = [](const std::string& operation, const std::string& kernel) {
+    const Json rows = answer("collective --node hgx_h200 --op " + operation + " --kernel " + kernel +
+                             " --tokens 128 --hidden 7168 --top-k 8 --experts 256");
+    return JsonView(rows, "collective").at("rows").items().front().at("seconds").at("value").number();
+  };
+  for (const auto& [operation, call] : {std::pair("dispatch", "ep_dispatch"), std::pair("combine", "ep_combine")}) {
+    EXPECT_NEAR(seconds("deepep", call) / alone(operation, "deepep-low-latency"), 1, 0.02) << operation;
+    EXPECT_NEAR(seconds("deepep_high_throughput", call) / alone(operation, "deepep-normal"), 1, 0.02) << operation;
+    EXPECT_EQ(seconds("deepep", call), seconds("deepep_low_latency", call)) << operation;
+    EXPECT_EQ(seconds("none", call), seconds("allgather_reducescatter", call)) << operation;
+  }
+}
+
+TEST(Links, the_busiest_rank_decides_how_long_tokens_travel) {
+  const auto step = [](const std::string& more) {
+    return answer(
+        "step --model DeepSeek-V3 --device h100_sxm --stack sglang -dp 32 --enable-expert-parallel "
+        "--all2all-backend deepep --phase prefill --batch 4 --input-len 2048 --num-redundant-experts 32 " +
+        more);
+  };
+  const Json even = step("--expert-popularity balancedness:1"), uneven = step("--expert-popularity balancedness:0.8");
+  for (const char* call : {"ep_dispatch", "ep_combine", "experts"}) {
+    EXPECT_NEAR(call_seconds(uneven, call) / call_seconds(even, call), 1.25, 0.06) << call;
+  }
+  const JsonView hidden = JsonView(step("--expert-popularity balancedness:0.8 --enable-two-batch-overlap"), "step");
+  EXPECT_LT(hidden.at("seconds").at("value").number(), JsonView(uneven, "step").at("seconds").at("value").number());
+  EXPECT_EQ(run_foretoken("step --model DeepSeek-V3 --device h100_sxm --expert-popularity balancedness:1.2").status, 2);
 }
 
 TEST(Links, a_cluster_can_be_named_and_must_have_the_device_and_room) {

@@ -7,6 +7,28 @@ namespace {
 
 constexpr Range<int64_t> ranks{.least = 1, .most = 1'000'000};
 
+struct ExchangeName {
+  const char* name;
+  ExpertExchange exchange;
+  ExchangeKernels kernels = ExchangeKernels::by_tokens;
+};
+
+// As vLLM (--all2all-backend) and SGLang (--moe-a2a-backend) call them.
+constexpr ExchangeName exchanges[] = {
+    {"allgather_reducescatter", ExpertExchange::all_gather},
+    {"all_to_all", ExpertExchange::all_to_all},
+    {"deepep", ExpertExchange::all_to_all},
+    {"deepep_high_throughput", ExpertExchange::all_to_all, ExchangeKernels::normal},
+    {"deepep_low_latency", ExpertExchange::all_to_all, ExchangeKernels::low_latency},
+    {"none", ExpertExchange::all_gather},
+};
+
+std::vector<std::string> exchange_names() {
+  std::vector<std::string> names;
+  for (const ExchangeName& one : exchanges) names.emplace_back(one.name);
+  return names;
+}
+
 }  // namespace
 
 void ModelFlags::declare_model(Options& options) {
@@ -30,12 +52,15 @@ void ModelFlags::declare_parallelism(Options& options) {
                "Spread experts over all tensor x data ranks, as vLLM does");
   options.text(
       "--expert-popularity", expert_popularity,
-      "How tokens choose experts: zipf:A (shares ~ 1/rank^A), or a CSV table expert,tokens; default: by chance");
+      "How tokens choose experts: zipf:A (shares ~ 1/rank^A), a CSV table expert,tokens, or balancedness:B (mean load "
+      "of a rank over the busiest rank's, as SGLang reports it, for example 0.8); default: by chance");
   options.integer("--num-redundant-experts", redundant_experts, {.least = 0, .most = 65'536},
                   "Copies of busy experts, spread over the ranks (EPLB)");
-  options.choice("--all2all-backend", all2all_backend, {"allgather_reducescatter", "all_to_all"},
-                 "How tokens get to experts of other data-parallel ranks: all to all ranks, or each to its experts' "
-                 "(DeepEP)");
+  options.choice("--all2all-backend,--moe-a2a-backend", all2all_backend, exchange_names(),
+                 "How tokens get to experts of other data-parallel ranks. allgather_reducescatter or none: all tokens "
+                 "to all ranks. deepep or all_to_all: each token to the ranks of its experts, by DeepEP's low-latency "
+                 "kernels up to 256 tokens a rank and its normal kernels beyond. deepep_high_throughput, "
+                 "deepep_low_latency: one kind of kernel for all steps");
   options.flag("--sequence-parallel", plan.sequence,
                "Norms on a share of the tokens; gather and scatter around layers");
 }
@@ -60,7 +85,11 @@ DType ModelFlags::kv_dtype(const Model& parsed) const {
 ParallelPlan ModelFlags::parallel_plan() const {
   ParallelPlan result = plan;
   if (enable_expert_parallel) result.expert = plan.tensor * plan.data;
-  if (all2all_backend != "all_to_all") result.exchange = ExpertExchange::all_gather;
+  for (const ExchangeName& one : exchanges) {
+    if (all2all_backend != one.name) continue;
+    result.exchange = one.exchange;
+    result.exchange_kernels = one.kernels;
+  }
   return result;
 }
 

@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::string_view deepep_dtypes[] = {"fp8"};
 constexpr std::string_view trtllm_dtypes[] = {"bf16", "fp8", "nvfp4"};
-constexpr int64_t usual_deepep_processors = 20;  // DeepEP's Buffer.set_num_sms() where nobody calls it
 
 double trtllm_bytes(std::string_view dtype) {
   if (dtype == "fp8") return 1;

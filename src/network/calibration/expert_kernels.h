@@ -12,6 +12,8 @@ namespace foretoken {
 // Bytes of a value as sent: fp8 with a scale for each 128 values, nvfp4 with one for each 16, bf16.
 inline constexpr double deepep_fp8_bytes = 1 + 4.0 / 128, nvfp4_bytes = 0.5 + 1.0 / 16, bf16_bytes = 2;
 
+inline constexpr int64_t usual_deepep_processors = 20;  // Buffer.set_num_sms() where nobody calls it
+
 enum class ExpertDirection { dispatch, combine };
 
 struct ExpertKernel {

@@ -88,8 +88,8 @@ void apply(const SchedulingChoices& choices, SchedulerOptions& options) {
 }
 
 std::string plan_key(const ParallelPlan& plan) {
-  return fmt::format("{} {} {} {} {} {} {}", plan.tensor, plan.pipeline, plan.data, plan.expert, plan.context,
-                     plan.sequence, static_cast<int>(plan.exchange));
+  return fmt::format("{} {} {} {} {} {} {} {}", plan.tensor, plan.pipeline, plan.data, plan.expert, plan.context,
+                     plan.sequence, static_cast<int>(plan.exchange), static_cast<int>(plan.exchange_kernels));
 }
 
 std::string model_key(const Model& model) {

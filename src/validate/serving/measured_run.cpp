@@ -262,6 +262,8 @@ ParallelPlan read_plan(const Settings& settings) {
     const std::string name = lower_case(backend->string());
     if (name.starts_with("deepep") || name.starts_with("pplx") || name == "all_to_all") {
       plan.exchange = ExpertExchange::all_to_all;
+      if (name == "deepep_high_throughput") plan.exchange_kernels = ExchangeKernels::normal;
+      if (name == "deepep_low_latency") plan.exchange_kernels = ExchangeKernels::low_latency;
     } else if (name != "allgather_reducescatter" && name != "naive" && name != "auto") {
       backend->fail("allgather_reducescatter, deepep_high_throughput, deepep_low_latency or pplx");
     }
