@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "compose/serving_engine.h"
+#include "compose/two_batch.h"
 #include "model/onnx/summary.h"
 #include "model/onnx/work.h"
 
@@ -205,9 +206,17 @@ StepEstimate estimate_step(const Model& model, const StepRequest& request, const
   if (request.phase == StepPhase::decode && kind == Dispatch::graph) {
     result.padded_batch = stack.padded_tokens(request.batch).value_or(0);
   }
+  const std::optional<StepRequest> half = options.two_batch_overlap ? half_of(request) : std::nullopt;
   for (int64_t stage = 0; stage < plan.pipeline; ++stage) {
-    result.stages.push_back(
-        estimate_stage(model, request, plan, stage, predictor, stack, kind, options, result.padded_batch));
+    StageEstimate whole =
+        estimate_stage(model, request, plan, stage, predictor, stack, kind, options, result.padded_batch);
+    if (half) {
+      const StageEstimate part =
+          estimate_stage(model, *half, plan, stage, predictor, stack, kind, options, (result.padded_batch + 1) / 2);
+      whole = in_two_batches(whole, part, stage, predictor.correlations(), predictor.device(), options.collectives);
+      result.two_batches |= whole.time.hidden_communication > 0;
+    }
+    result.stages.push_back(std::move(whole));
   }
   complete_step(result, model, predictor.device());
   return result;

@@ -35,6 +35,7 @@ struct StepEstimate {
   std::string stack;
   Dispatch dispatch = Dispatch::fused;
   int64_t padded_batch = 0;           // of a captured graph; 0 = not padded
+  bool two_batches = false;           // one half computed while the other traveled
   std::vector<StageEstimate> stages;  // one per pipeline stage
   Estimate seconds;                   // one batch through all stages, one after the other
   Flops model_flops;   // of the whole model for this request; a training step counts its backward pass too
@@ -49,11 +50,12 @@ struct StepEstimate {
 struct ExecutionOptions {
   std::optional<Dispatch> dispatch;  // nothing = the stack's for this phase
   double host_factor = 1;            // times the stack's host times: 2 = a host half as fast
+  bool two_batch_overlap = false;    // cut the step in two where tokens travel to experts (two_batch.h)
   // Between the ranks; null = start-up and wire time from the sheet. Must outlive the call only.
   const RankNetwork* collectives = nullptr;
 };
 
-// Kernels run one after the other on each device; communication is not overlapped.
+// Kernels and collectives run one after the other on each device, but for the two batches of two_batch_overlap.
 StepEstimate estimate_step(const Model& model, const StepRequest& request, const ParallelPlan& plan,
                            const KernelPredictor& predictor, const Stack& stack = {},
                            const ExecutionOptions& options = {});

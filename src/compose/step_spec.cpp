@@ -35,8 +35,9 @@ const Model& StepPredictor::model_of(const StepSpec& spec) {
 const DeviceModels& StepPredictor::models_of(const StepSpec& spec) {
   const PlacementSpec placement = placement_of(spec);
   const ParallelPlan& plan = spec.plan;
-  const std::string key = fmt::format("{} | {} | {} {} {} {} {} | {}", spec.device, tier_name(spec.tier), plan.tensor,
-                                      plan.pipeline, plan.data, plan.expert, plan.context, placement_key(placement));
+  const std::string key =
+      fmt::format("{} | {} | {} {} {} {} {} {} | {}", spec.device, tier_name(spec.tier), plan.tensor, plan.pipeline,
+                  plan.data, plan.expert, plan.context, static_cast<int>(plan.exchange), placement_key(placement));
   const auto known = devices_.find(key);
   if (known != devices_.end()) return known->second;
   // A user's own device is found by the file that was named.
@@ -59,9 +60,11 @@ StepPrediction StepPredictor::predict(const StepSpec& spec) {
   const Stack& stack = stack_named(spec.stack.empty() ? usual : spec.stack);
   const DeviceModels& models = models_of(spec);
   if (!spec.stack.empty()) check_engine_runs_on("stack", spec.stack, models.kernels.device());
-  StepEstimate step = estimate_step(
-      model, request, spec.plan, models.kernels, stack,
-      {.dispatch = spec.dispatch, .host_factor = spec.host_factor, .collectives = models.collectives.get()});
+  StepEstimate step = estimate_step(model, request, spec.plan, models.kernels, stack,
+                                    {.dispatch = spec.dispatch,
+                                     .host_factor = spec.host_factor,
+                                     .two_batch_overlap = spec.two_batch_overlap,
+                                     .collectives = models.collectives.get()});
   if (models.collectives) step.links = step_links(step, *models.collectives);
   return {.model = model, .models = models, .stack = stack, .step = std::move(step)};
 }

@@ -22,6 +22,7 @@ struct StepSpec {
   std::string stack = {};  // software that runs the step; empty = vllm, or fused for training
   std::optional<Dispatch> dispatch = {};
   double host_factor = 1;
+  bool two_batch_overlap = false;  // as ExecutionOptions
   Tier tier = Tier::best;
   PlacementSpec placement = {};  // node or cluster, links, and how ranks lie on it
 };

@@ -79,6 +79,7 @@ StepParts parts_of(const StepEstimate& step) {
     parts.time.seconds += stage.time.seconds;
     parts.time.kernels += stage.time.kernels;
     parts.time.communication += stage.time.communication;
+    parts.time.hidden_communication += stage.time.hidden_communication;
     parts.time.launch_gap += stage.time.launch_gap;
     parts.time.host_stall += stage.time.host_stall;
     parts.time.host += stage.time.host;
@@ -128,6 +129,11 @@ std::string dispatch_text(const StepEstimate& step) {
   add("launch gaps", time.launch_gap);
   add("host stall", time.host_stall);
   text += fmt::format("; {}", verdict(time));
+  if (step.two_batches) {
+    const double traveled = time.communication + time.hidden_communication;
+    text += fmt::format("; two batches hide {} of communication ({:.0f}%)", duration_text(time.hidden_communication),
+                        100 * time.hidden_communication / traveled);
+  }
   if (step.padded_batch > step.request.batch) {
     text += fmt::format("; padded to {} sequences, which costs {}", step.padded_batch, duration_text(parts.padding));
   }
@@ -143,6 +149,7 @@ Json dispatch_json(const StepEstimate& step) {
   const LeastCertain wide = least_certain(step);
   return Json::object({{"kernels_seconds", parts.time.kernels},
                        {"communication_seconds", parts.time.communication},
+                       {"hidden_communication_seconds", parts.time.hidden_communication},
                        {"launch_gap_seconds", parts.time.launch_gap},
                        {"host_stall_seconds", parts.time.host_stall},
                        {"host_busy_seconds", parts.time.host},

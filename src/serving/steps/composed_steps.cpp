@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "compose/step_estimate.h"
+#include "compose/two_batch.h"
 #include "serving/steps/size_grid.h"
 
 namespace foretoken {
@@ -42,20 +43,32 @@ Estimate between(const Estimate& a, const Estimate& b, double share) {
 struct Frame {
   Estimate device;
   double experts = 0;
-  double exchange = 0;  // of these, what goes there and back
   double host = 0;
+  double gaps = 0;  // of the device's, between kernels
+  HalfStep half;    // where a step of twice as many tokens runs as two batches
 };
+
+HalfStep between(const HalfStep& a, const HalfStep& b, double share) {
+  const auto mix = [&](double x, double y) { return x + (y - x) * share; };
+  HalfStep mixed = a;
+  for (size_t i = 0; i < HalfStep::parts; ++i) {
+    mixed.alone[i] = mix(a.alone[i], b.alone[i]);
+    mixed.beside[i] = mix(a.beside[i], b.beside[i]);
+  }
+  for (double HalfStep::*part : {&HalfStep::serial, &HalfStep::dispatch, &HalfStep::combine,
+                                 &HalfStep::dispatch_on_device, &HalfStep::combine_on_device, &HalfStep::slowed}) {
+    mixed.*part = mix(a.*part, b.*part);
+  }
+  return mixed;
+}
 
 Frame between(const Frame& a, const Frame& b, double share) {
   const auto mix = [&](double x, double y) { return x + (y - x) * share; };
   return {.device = between(a.device, b.device, share),
           .experts = mix(a.experts, b.experts),
-          .exchange = mix(a.exchange, b.exchange),
-          .host = mix(a.host, b.host)};
-}
-
-bool is_collective(const Operator& call) {
-  return std::holds_alternative<CollectiveShape>(call.shape);
+          .host = mix(a.host, b.host),
+          .gaps = mix(a.gaps, b.gaps),
+          .half = between(a.half, b.half, share)};
 }
 
 bool serves_experts(const Operator& call) {
@@ -94,30 +107,61 @@ class ComposedSteps final : public StepTimes {
       const double device = around.device.value;
       around.device = scaled(around.device, std::max(0.0, device - around.experts + experts) / device);
     }
-    double exchanged = 0;  // beside all else
-    if (config_.two_batch_overlap && around.exchange > 0 && batch.new_tokens() > 1) {
-      const Frame half = frame_of((batch.new_tokens() + 1) / 2);
-      exchanged = 2 * half.exchange;
-      around.host = 2 * half.host;
-      around.device = scaled(half.device, 2 * std::max(0.0, 1 - half.exchange / half.device.value));
-    }
+    if (around.half.layers > 0 && batch.new_tokens() > 1) return two_batches(batch, around, frame_of);
     parts_.assign(1, around.device);
     if (const int64_t sampled = batch.sampled_tokens(); sampled > 0) {
       parts_.push_back(kept(heads_, sampled, [&](int64_t n) { return head(n); }));
     }
     parts_.push_back(attention(batch));
     if (batch.drafted_tokens > 0) parts_.push_back(draft_attention(batch));
-    Estimate device = sum_with_correlation(parts_, config_.models.kernels.correlations().between);
-    if (exchanged > device.value) device = scaled(device, exchanged / device.value);
-    if (device.value >= around.host) return device;
-    const StackCosts& costs = config_.stack.costs;
-    return {.value = around.host,
-            .low = std::max(device.low, around.host * costs.host_low),
-            .high = std::max(device.high, around.host * costs.host_high),
-            .kind = device.kind};
+    return with_host(around.host);
   }
 
  private:
+  // The sum of parts_, and at least what the host needs.
+  Estimate with_host(double host) const {
+    const Estimate device = sum_with_correlation(parts_, config_.models.kernels.correlations().between);
+    if (device.value >= host) return device;
+    const StackCosts& costs = config_.stack.costs;
+    return {.value = host,
+            .low = std::max(device.low, host * costs.host_low),
+            .high = std::max(device.high, host * costs.host_high),
+            .kind = device.kind};
+  }
+
+  template <class FrameOf>
+  Estimate two_batches(const StepBatch& batch, const Frame& whole, const FrameOf& frame_of) {
+    const Frame half = frame_of((batch.new_tokens() + 1) / 2);
+    HalfStep inside = half.half;
+    if (batch.tokens_of_all_ranks > 0) {
+      const int64_t halves = 2 * config_.plan.expert / config_.plan.tensor;
+      const HalfStep mean = frame_of(std::max<int64_t>(1, (batch.tokens_of_all_ranks + halves - 1) / halves)).half;
+      inside.alone[HalfStep::routed] = mean.alone[HalfStep::routed];
+      inside.beside[HalfStep::routed] = mean.beside[HalfStep::routed];
+      for (double HalfStep::*part : {&HalfStep::dispatch, &HalfStep::combine, &HalfStep::dispatch_on_device,
+                                     &HalfStep::combine_on_device, &HalfStep::slowed, &HalfStep::lent}) {
+        inside.*part = mean.*part;
+      }
+      inside.low_latency = mean.low_latency;
+    }
+    // Halves of prompts do half of the work; the kernel of half the decodes is less than twice as fast.
+    Estimate read = attention(batch);
+    StepBatch fewer = batch;
+    fewer.decodes = (batch.decodes + 1) / 2;
+    fewer.decode_context_tokens = batch.decode_context_tokens * fewer.decodes / std::max<int64_t>(1, batch.decodes);
+    const double read_by_half = batch.prompts.empty() ? attention(fewer).value : read.value / 2;
+    inside.add_attention(read_by_half * inside.layer_share);
+    const double outside = whole.device.value - whole.half.serial + 2 * half.gaps - whole.gaps;
+    parts_.assign(1, scaled(whole.device, std::max(0.0, outside) / whole.device.value));
+    parts_.push_back(scaled(half.device, overlap(inside).seconds / half.device.value));
+    parts_.push_back(scaled(read, 1 - inside.layer_share));
+    if (const int64_t sampled = batch.sampled_tokens(); sampled > 0) {
+      parts_.push_back(kept(heads_, sampled, [&](int64_t n) { return head(n); }));
+    }
+    if (batch.drafted_tokens > 0) parts_.push_back(draft_attention(batch));
+    return with_host(2 * half.host);
+  }
+
   template <class Value, class Compute>
   static const Value& kept(std::map<int64_t, Value>& values, int64_t key, const Compute& compute) {
     const auto found = values.find(key);
@@ -137,8 +181,15 @@ class ComposedSteps final : public StepTimes {
   Frame frame(const StepRequest& request) const {
     const StepEstimate step = estimate(request);
     const StackCosts& costs = config_.stack.costs;
-    double apart = 0, host = 0, experts = 0, exchange = 0;
-    for (const StageEstimate& stage : step.stages) {
+    double apart = 0, host = 0, experts = 0, gaps = 0;
+    HalfStep half;
+    for (size_t i = 0; i < step.stages.size(); ++i) {
+      const StageEstimate& stage = step.stages[i];
+      gaps += stage.time.launch_gap;
+      if (config_.two_batch_overlap) {
+        half += half_step(stage, static_cast<int64_t>(i), config_.models.kernels.device(),
+                          config_.models.collectives.get(), false);
+      }
       host += stage.time.host + costs.synchronize.value();
       const double serial = config_.stack.asynchronous ? 0 : costs.step_host.value();
       apart += stage.time.host_stall - std::min(stage.time.host_stall, serial);
@@ -146,15 +197,15 @@ class ComposedSteps final : public StepTimes {
         const Operator& call = stage.calls[timed.launch.call];
         const bool in_head = call.part == StepPart::head;
         if (serves_experts(call)) experts += timed.seconds.value;
-        if (serves_experts(call) && is_collective(call)) exchange += timed.seconds.value;
         if (in_head || reads_cache(timed.launch.shape)) apart += timed.seconds.value;
       }
     }
     const double left = std::max(0.0, step.seconds.value - apart);
     return {.device = scaled(step.seconds, left / step.seconds.value),
             .experts = std::min(experts, left),
-            .exchange = std::min(exchange, left),
-            .host = host};
+            .host = host,
+            .gaps = gaps,
+            .half = half};
   }
 
   Frame prompt_frame(int64_t tokens) {

@@ -120,6 +120,27 @@ TEST(ComposedSteps, two_batches_hide_what_travels_but_are_no_faster_than_either_
   EXPECT_EQ(compose_steps(alone)->step_seconds(decodes(64, 512)).value, one);
 }
 
+TEST(ComposedSteps, two_batches_take_what_a_step_of_two_batches_takes) {
+  ComposedStepsConfig setup = config("DeepSeek-V3", {.data = 32, .expert = 32});
+  setup.two_batch_overlap = true;
+  const auto times = compose_steps(setup);
+  const auto stepped = [&](const StepRequest& request) {
+    return estimate_step(setup.model, request, setup.plan, setup.models.kernels, setup.stack,
+                         {.two_batch_overlap = true})
+        .seconds.value;
+  };
+  for (const int64_t count : {128, 256}) {
+    EXPECT_NEAR(times->step_seconds(decodes(count, 2048)).value /
+                    stepped({.phase = StepPhase::decode, .batch = count, .context_len = 2048}),
+                1, 0.02)
+        << count;
+  }
+  const std::vector<PromptChunk> prompts(4, {.new_tokens = 2048, .yields_token = true});
+  EXPECT_NEAR(times->step_seconds({.prompts = prompts}).value /
+                  stepped({.phase = StepPhase::prefill, .batch = 4, .input_len = 2048}),
+              1, 0.02);
+}
+
 TEST(ComposedSteps, the_interval_holds_the_value) {
   const Estimate step = compose_steps(config())->step_seconds(decodes(33, 777));
   EXPECT_LT(step.low, step.value);

@@ -40,6 +40,9 @@ class StepCommand : public Command {
                    "How kernels reach the device; stack: as the stack does in this phase");
     options.number("--host-factor", host_factor_, {.least = 0.01, .most = 100},
                    "Times the stack's host times: 2 = a host half as fast");
+    options.flag("--enable-two-batch-overlap", two_batch_overlap_,
+                 "Experts on other ranks: cut the step in two, and compute one half while the tokens of the other "
+                 "travel (SGLang)");
     options.heading("Prediction");
     options.choice("--tier", tier_, tier_names(), tier_help);
     memory_.declare(options);
@@ -66,6 +69,10 @@ class StepCommand : public Command {
   Answer run(const Library& library) const override {
     const bool is_training = flags_.step_request().phase == StepPhase::train && is_training_stack(library);
     if (is_training) refuse_beside_training();
+    if (two_batch_overlap_) {
+      options_->refuse({"--trace", "--export-chakra"}, {},
+                       "--enable-two-batch-overlap: they show one kernel after the other");
+    }
     const StepPrediction prediction = is_training ? predict_training_step(library) : predict_step(library, spec());
     const auto& [model, models, stack, step] = prediction;
     const KernelPredictor& predictor = models.kernels;
@@ -107,7 +114,8 @@ class StepCommand : public Command {
   }
 
   void refuse_beside_training() const {
-    options_->refuse({"--dispatch", "--host-factor"}, {}, "a training stack, which has a host of its own");
+    options_->refuse({"--dispatch", "--host-factor", "--enable-two-batch-overlap"}, {},
+                     "a training stack, which has a host of its own");
     options_->refuse({"--sustained"}, {}, "a training stack, whose times are those of a board at its power limit");
   }
 
@@ -119,6 +127,7 @@ class StepCommand : public Command {
             .stack = stack_,
             .dispatch = dispatch_from_name(dispatch_),
             .host_factor = host_factor_,
+            .two_batch_overlap = two_batch_overlap_,
             .tier = tier_from_name(tier_).value(),
             .placement = flags_.placement.spec()};
   }
@@ -227,6 +236,7 @@ class StepCommand : public Command {
   bool sustained_ = false;
   std::string dispatch_ = "stack";
   double host_factor_ = 1;
+  bool two_batch_overlap_ = false;
   std::string trace_, chakra_, html_;
   bool by_time_ = false;
   bool roofline_ = false;
