@@ -75,11 +75,6 @@ double memory_share(const TimedLaunch& one, const Device& device) {
   return std::min(1.0, bytes / (device.memory_bandwidth->value.value() * one.seconds.value));
 }
 
-// DeepEP's normal kernels take longer beside multiplies than alone: in DeepSeek's prefill profile 1.30 (dispatch) and
-// 1.22 (combine) times its unit tests, in SGLang with simulated balance 1.48 and 1.06 (LMSYS, large-scale EP, May 2025,
-// figure "Prefill Time Breakdown"); 1.25 and 1.20 of both together.
-constexpr double beside_multiplies = 1.25;
-
 // A token's copies are written to a buffer, read from it and written to their place.
 constexpr double passes_over_memory = 3;
 
@@ -292,7 +287,7 @@ HalfStep half_step(const StageEstimate& half, int64_t stage, const Device& devic
     slowed += seconds * contention;
     all += seconds;
   }
-  if (all > 0 && !result.low_latency) result.slowed = beside_multiplies * slowed / all;
+  if (all > 0 && !result.low_latency) result.slowed = slowdown_beside_multiplies * slowed / all;
   return result;
 }
 

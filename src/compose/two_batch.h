@@ -21,6 +21,11 @@
 
 namespace foretoken {
 
+// DeepEP's normal kernels take longer beside multiplies than alone: in DeepSeek's prefill profile 1.30 (dispatch) and
+// 1.22 (combine) times its unit tests, in SGLang with simulated balance 1.48 and 1.06 (LMSYS, large-scale EP, May 2025,
+// figure "Prefill Time Breakdown"); 1.25 and 1.20 of both together.
+inline constexpr double slowdown_beside_multiplies = 1.25;
+
 // Of the layers that exchange tokens, for one half; all layers together.
 struct HalfStep {
   // What is computed: up to attention, attention and up to the router, shared experts, routed experts, after combining.

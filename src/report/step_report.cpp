@@ -147,17 +147,18 @@ std::string dispatch_text(const StepEstimate& step) {
 Json dispatch_json(const StepEstimate& step) {
   const StepParts parts = parts_of(step);
   const LeastCertain wide = least_certain(step);
-  return Json::object({{"kernels_seconds", parts.time.kernels},
-                       {"communication_seconds", parts.time.communication},
-                       {"hidden_communication_seconds", parts.time.hidden_communication},
-                       {"launch_gap_seconds", parts.time.launch_gap},
-                       {"host_stall_seconds", parts.time.host_stall},
-                       {"host_busy_seconds", parts.time.host},
-                       {"padding_seconds", parts.padding},
-                       {"launches", parts.launches},
-                       {"verdict", verdict(parts.time)},
-                       {"least_certain_operator", wide.name},
-                       {"least_certain_share", wide.share}});
+  Json gap = Json::object({{"kernels_seconds", parts.time.kernels},
+                           {"communication_seconds", parts.time.communication},
+                           {"launch_gap_seconds", parts.time.launch_gap},
+                           {"host_stall_seconds", parts.time.host_stall},
+                           {"host_busy_seconds", parts.time.host},
+                           {"padding_seconds", parts.padding},
+                           {"launches", parts.launches},
+                           {"verdict", verdict(parts.time)},
+                           {"least_certain_operator", wide.name},
+                           {"least_certain_share", wide.share}});
+  if (step.two_batches) gap.set("hidden_communication_seconds", parts.time.hidden_communication);
+  return gap;
 }
 
 // "  links  NVLink 12.3 MB, 0.5 ms (8%); InfiniBand NDR between nodes 4 MB, 2 ms (33%)"

@@ -94,8 +94,10 @@ TEST(Links, the_busiest_rank_decides_how_long_tokens_travel) {
   for (const char* call : {"ep_dispatch", "ep_combine", "experts"}) {
     EXPECT_NEAR(call_seconds(uneven, call) / call_seconds(even, call), 1.25, 0.06) << call;
   }
-  const JsonView hidden = JsonView(step("--expert-popularity balancedness:0.8 --enable-two-batch-overlap"), "step");
-  EXPECT_LT(hidden.at("seconds").at("value").number(), JsonView(uneven, "step").at("seconds").at("value").number());
+  const Json halves = step("--expert-popularity balancedness:0.8 --enable-two-batch-overlap");
+  EXPECT_GT(JsonView(halves, "step").at("gap").at("hidden_communication_seconds").number(), 0);
+  EXPECT_LT(JsonView(halves, "step").at("seconds").at("value").number(),
+            JsonView(uneven, "step").at("seconds").at("value").number());
   EXPECT_EQ(run_foretoken("step --model DeepSeek-V3 --device h100_sxm --expert-popularity balancedness:1.2").status, 2);
 }
 
