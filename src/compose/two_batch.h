@@ -15,8 +15,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "compose/step_estimate.h"
+#include "compose/stage_estimate.h"
 #include "hardware/device.h"
+#include "kernel/kernel.h"
 #include "network/rank_network.h"
 
 namespace foretoken {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "compose/step_estimate.h"
 #include "hardware/catalogue.h"
 #include "model/catalogue.h"
 

@@ -23,7 +23,7 @@ constexpr ExchangeName exchanges[] = {
     {"none", ExpertExchange::all_gather},
 };
 
-std::vector<std::string> exchange_names() {
+std::vector<std::string> backend_names() {
   std::vector<std::string> names;
   for (const ExchangeName& one : exchanges) names.emplace_back(one.name);
   return names;
@@ -56,7 +56,7 @@ void ModelFlags::declare_parallelism(Options& options) {
       "of a rank over the busiest rank's, as SGLang reports it, for example 0.8); default: by chance");
   options.integer("--num-redundant-experts", redundant_experts, {.least = 0, .most = 65'536},
                   "Copies of busy experts, spread over the ranks (EPLB)");
-  options.choice("--all2all-backend,--moe-a2a-backend", all2all_backend, exchange_names(),
+  options.choice("--all2all-backend,--moe-a2a-backend", all2all_backend, backend_names(),
                  "How tokens get to experts of other data-parallel ranks. allgather_reducescatter or none: all tokens "
                  "to all ranks. deepep or all_to_all: each token to the ranks of its experts, by DeepEP's low-latency "
                  "kernels up to 256 tokens a rank and its normal kernels beyond. deepep_high_throughput, "
