@@ -109,7 +109,7 @@ TEST(DraftEngine, a_better_guess_is_never_slower) {
 }
 
 TEST(DraftEngine, break_even_is_where_the_speed_up_passes_one) {
-  const Engine engine(config("draft_model", 4, 0.5), "Llama-3.1-8B", model_of("Llama-3.2-1B"));
+  const Engine engine(config("draft_model", 4, 0.8), "Llama-3.1-8B", model_of("Llama-3.2-1B"));
   const SpeculationSteps steps{.target = engine.target.get(),
                                .speculated = engine.speculated.get(),
                                .speculation = engine.drafter.speculation()};

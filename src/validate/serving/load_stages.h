@@ -10,8 +10,9 @@
 
 #include "base/csv.h"
 #include "base/validation.h"
+#include "serving/engine/engine_builder.h"
 #include "serving/serving_spec.h"
-#include "validate/serving/validate_serving.h"
+#include "validate/serving/scored_serving.h"
 
 namespace foretoken {
 

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/simulated_time.h"
 #include "library/library.h"
+#include "validate/serving/validate_serving.h"
 
 namespace foretoken::load_stages_test {
 

@@ -167,13 +167,34 @@ std::optional<ServingCase> ServingCaseReader::read(std::string& why) const {
     if (sign != "doubtful") why = "its source or its own figures contradict it: concurrency x time does not add up";
     return std::nullopt;
   }
+  if (has(text("extra"), "WIP study")) {
+    why =
+        "its source or its own figures contradict it: an unfinished study, whose first tokens come sooner with longer "
+        "prompts and more load";
+    return std::nullopt;
+  }
   if (!read_layout(result, why) || !read_engine(result, why) || !read_load(result, why)) return std::nullopt;
   read_measured(result);
   if (result.measured.empty()) {
     why = "no measured value";
     return std::nullopt;
   }
+  why = seats_contradiction(result);
+  if (!why.empty()) return std::nullopt;
   return result;
+}
+
+std::string ServingCaseReader::seats_contradiction(const ServingCase& point) const {
+  const int64_t seats = point.flags.max_num_seqs, clients = point.load.max_concurrency;
+  if (seats == 0 || clients <= seats * point.pool.replicas || point.prefill) return {};
+  const double service_ms = number("tpot_ms") * static_cast<double>(count("osl", 0));
+  const double wait_ms =
+      service_ms * (static_cast<double>(clients) / static_cast<double>(seats * point.pool.replicas) - 1);
+  if (number("ttft_ms") == 0 || number("ttft_ms") >= 0.25 * wait_ms) return {};
+  return fmt::format(
+      "its source or its own figures contradict it: with {} of {} requests running at once, others would wait for "
+      "{:.0f} s",
+      seats * point.pool.replicas, clients, 1e-3 * wait_ms);
 }
 
 std::string ServingCaseReader::options_text() const {

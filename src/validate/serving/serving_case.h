@@ -86,6 +86,8 @@ class ServingCaseReader {
   bool read_drafts(ServingCase& result, std::string_view flags, std::string& why) const;
   bool read_load(ServingCase& result, std::string& why) const;
   bool read_lengths(ServingCase& result, std::string& why) const;
+  // Where a first token came long before a seat could be free; else empty.
+  std::string seats_contradiction(const ServingCase& point) const;
   void read_measured(ServingCase& result) const;
 
   CsvReader csv_;

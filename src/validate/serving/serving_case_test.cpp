@@ -490,6 +490,26 @@ TEST_F(CookbookRows, rows_that_contradict_themselves_are_left_out_with_the_reaso
   EXPECT_NE(why_.find("TPOT grows with the prompt"), std::string::npos);
   EXPECT_FALSE(cookbook("GLM-5", fixed_lengths, "sglang", ",,,", "concurrency x time does not add up (1.68)"));
   EXPECT_NE(why_.find("does not add up"), std::string::npos);
+  EXPECT_FALSE(cookbook("GLM-5", fixed_lengths, "sglang", ",,,", "p99 TTFT 7 s; WIP study"));
+  EXPECT_NE(why_.find("unfinished study"), std::string::npos);
+}
+
+TEST_F(ServingCases, latencies_that_need_more_seats_or_more_than_the_peak_contradict_the_row) {
+  const auto row = [](int seats, int ttft_ms, int tpot_ms, int concurrency = 256) {
+    return "a,T,B,H100-SXM-80GB,Llama-3.1-8B,sglang,0.5.9,bf16,,1,1,1,,agg,1000,1000,fixed,closed," +
+           std::to_string(concurrency) + ",,,\"max-running-requests " + std::to_string(seats) + "\"," +
+           std::to_string(ttft_ms) + ",mean," + std::to_string(tpot_ms) + ",mean,,,,,\n";
+  };
+  EXPECT_FALSE(read(row(128, 2500, 48))) << "half of the clients would wait for 48 s";
+  EXPECT_NE(why_.find("128 of 256"), std::string::npos) << why_;
+  EXPECT_TRUE(read(row(128, 48'000, 48))) << why_;
+  EXPECT_TRUE(read(row(256, 2500, 48))) << why_;
+  const Library library(FORETOKEN_SOURCE_DIR "/data");
+  ServingSpecMaker maker(library, std::nullopt, {});
+  ServingCase possible = read(row(256, 2500, 48)).value();
+  EXPECT_NO_THROW(maker.open(possible));
+  ServingCase impossible = read(row(256, 50, 4)).value();
+  EXPECT_THROW(maker.open(impossible), InputError) << "63 prompts of 1,000 tokens a second and more";
 }
 
 TEST_F(CookbookRows, an_acceptance_that_the_row_does_not_give_is_unknown) {

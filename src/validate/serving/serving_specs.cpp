@@ -64,6 +64,33 @@ int64_t longest_of(const std::vector<Request>& requests) {
   return longest;
 }
 
+constexpr double most_of_peak = 0.7;  // that prompts alone may take: no engine reaches more
+
+// Clients that each wait for their answer before they ask again have so many prompts computed in a second.
+// InputError where no such device could: prompts must have been found in a cache from before.
+void check_within_peak(const ServingCase& point, const Model& model, const Device& device) {
+  double ttft_ms = 0, tpot_ms = 0;
+  for (const MeasuredValue& value : point.measured) {
+    if (value.metric == "ttft_ms") ttft_ms = value.value;
+    if (value.metric == "tpot_ms") tpot_ms = value.value;
+  }
+  const auto peak = device.peak_or_fallback(facts(model.scheme).math);
+  const std::optional<LengthRange>& input = point.load.input_range;
+  const std::optional<LengthRange>& output = point.load.output_range;
+  if (point.load.max_concurrency == 0 || ttft_ms == 0 || tpot_ms == 0 || !peak || !input || !output) return;
+  const double answer_s = 1e-3 * (ttft_ms + tpot_ms * static_cast<double>(output->most));
+  const Flops prompt = model_flops(model, {.phase = StepPhase::prefill, .batch = 1, .input_len = input->least});
+  const auto devices = static_cast<double>(point.pool.replicas * engine_devices(point.pool.plan));
+  const double share =
+      static_cast<double>(point.load.max_concurrency) / answer_s * prompt.value() / (devices * peak->value());
+  if (share <= most_of_peak) return;
+  throw InputError(
+      {.value = fmt::format("{:.0f}% of the peak for prompts alone", 100 * share),
+       .expected = fmt::format("at most {:.0f}%: its source or its own figures contradict it, or prompts were "
+                               "cached before",
+                               100 * most_of_peak)});
+}
+
 }  // namespace
 
 ServingSpecMaker::ServingSpecMaker(const Library& library, std::optional<AcceptanceTable> acceptance,
@@ -122,6 +149,7 @@ void ServingSpecMaker::open(ServingCase& point) {
   if (point.devices > 0) point.pool = chosen_layout(point, model, device->second, point.flags);
   check_step(model, {}, point.pool.plan);
   if (point.prefill) check_step(model, {}, point.prefill->plan);
+  if (!point.prefill && !point.trace) check_within_peak(point, model, device->second);
 }
 
 // APEX+ sent a trace at 0.25 or 0.5 requests a second, each of its engines every so many of them.
