@@ -35,7 +35,11 @@ struct DispatchTime {
   double launch_gap = 0;  // device idle between kernels whose launches were already queued, start and end of the step
   double host_stall = 0;  // device idle because the host had not launched yet
   double host = 0;        // host busy; not a part of the sum
-  bool host_bound() const { return is_host_bound(launch_gap + host_stall, kernels + communication); }
+  // Also where the host is busy to the end and the device waits for it.
+  bool host_bound() const {
+    return is_host_bound(launch_gap + host_stall, kernels + communication) ||
+           (host_stall > 0 && host >= 0.99 * seconds);
+  }
 };
 
 struct TimelineEvent {
@@ -48,6 +52,7 @@ struct DispatchRequest {
   Dispatch kind = Dispatch::fused;
   double host_factor = 1;                          // times the stack's host times
   double device_factor = 1;                        // times the kernels
+  StepPhase phase = StepPhase::decode;             // of the step, for its interval
   std::vector<TimelineEvent>* timeline = nullptr;  // filled where given
 };
 

@@ -159,6 +159,16 @@ TEST(Dispatch, a_host_far_slower_than_the_device_sets_the_pace) {
   EXPECT_TRUE(time.host_bound());
 }
 
+TEST(Dispatch, a_host_that_ends_the_step_bounds_it) {
+  Step step = random_step(7);
+  step.stack.asynchronous = true;
+  const double busy_seconds = step.run({.kind = Dispatch::graph, .host_factor = 0}).seconds;
+  step.stack.costs.step_host = Seconds(1.2 * busy_seconds);
+  EXPECT_TRUE(step.run({.kind = Dispatch::graph}).host_bound());
+  step.stack.costs.step_host = Seconds(0.9 * busy_seconds);
+  EXPECT_FALSE(step.run({.kind = Dispatch::graph}).host_bound());
+}
+
 TEST(Dispatch, a_slower_host_or_device_never_speeds_up) {
   for (uint64_t seed = 0; seed < seeds; ++seed) {
     const Step step = random_step(seed);

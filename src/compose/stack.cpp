@@ -67,7 +67,7 @@ StepPhase read_phase(const JsonView& view, const std::string& name) {
 StackCosts read_costs(const JsonView& view, StackCosts costs) {
   view.allow_only({"graph_start_us", "kernel_gap_us", "graph_gap_us", "eager_gap_us", "launch_us", "piece_us",
                    "step_host_us", "synchronize_us", "host_us", "host_low", "host_high", "kernels_low", "kernels_high",
-                   "kernel_factor", "front"});
+                   "prompt_kernels_high", "kernel_factor", "front"});
   set_time(view, "graph_start_us", costs.graph_start);
   set_time(view, "kernel_gap_us", costs.kernel_gap);
   set_time(view, "graph_gap_us", costs.graph_gap);
@@ -92,6 +92,7 @@ StackCosts read_costs(const JsonView& view, StackCosts costs) {
   }
   set_number(view, "kernels_low", {0.01, 1}, costs.kernels_low);
   set_number(view, "kernels_high", {1, 100}, costs.kernels_high);
+  set_number(view, "prompt_kernels_high", {1, 100}, costs.prompt_kernels_high);
   set_number(view, "host_low", {0.01, 1}, costs.host_low);
   set_number(view, "host_high", {1, 100}, costs.host_high);
   return costs;

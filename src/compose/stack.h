@@ -2,6 +2,7 @@
 // data/stacks/README.md describes the file; a user adds a stack without code.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -88,10 +89,16 @@ struct StackCosts {
   std::map<std::string, Seconds, std::less<>> host;  // of one launch by family or named class; "default"
   double kernels_low = 1, kernels_high = 1;  // 90% of measured kernel sums are within these factors of the predicted
                                              // one, beyond the kernels' own intervals: how well the rules fit
+  double prompt_kernels_high = 1;            // the upper factor of steps with prompts, where it is the larger one
   // By phase: kernels inside the engine over the same ones measured alone; 1 where not named.
   std::map<StepPhase, double> kernel_factor;
   FrontCosts front;
   double host_low = 1, host_high = 1;  // 90% of hosts need this much of those times
+
+  double most_of_kernels(StepPhase phase) const {
+    const bool prompts = phase == StepPhase::prefill || phase == StepPhase::mixed;
+    return prompts ? std::max(kernels_high, prompt_kernels_high) : kernels_high;
+  }
 };
 
 struct Stack {

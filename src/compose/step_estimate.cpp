@@ -52,19 +52,20 @@ std::vector<Operator> padded_operators(const Model& model, const StepRequest& re
   return padded;
 }
 
-Estimate wall_estimate(const StageEstimate& stage, const Stack& stack, Dispatch kind, double host_factor) {
+Estimate wall_estimate(const StageEstimate& stage, const Stack& stack, const DispatchRequest& request) {
   const std::vector<DeviceCall> calls = device_calls(stage.launches);
   const std::vector<Launch> launches = plain_launches(stage.launches);
   const auto seconds = [&](double host, double device) {
     return dispatch(stack, launches, calls, stage.calls,
-                    {.kind = kind, .host_factor = host_factor * host, .device_factor = device})
+                    {.kind = request.kind, .host_factor = request.host_factor * host, .device_factor = device})
         .seconds;
   };
   const Estimate& kernels = stage.kernels;
-  return {.value = stage.time.seconds,
-          .low = seconds(stack.costs.host_low, stack.costs.kernels_low * kernels.low / kernels.value),
-          .high = seconds(stack.costs.host_high, stack.costs.kernels_high * kernels.high / kernels.value),
-          .kind = kernels.kind};
+  return {
+      .value = stage.time.seconds,
+      .low = seconds(stack.costs.host_low, stack.costs.kernels_low * kernels.low / kernels.value),
+      .high = seconds(stack.costs.host_high, stack.costs.most_of_kernels(request.phase) * kernels.high / kernels.value),
+      .kind = kernels.kind};
 }
 
 LaunchTimer timer_of(const KernelPredictor& predictor, const Stack& stack, const ExecutionOptions& options,
@@ -107,7 +108,7 @@ StageEstimate estimate_calls(std::vector<Operator> operators, StepPhase phase, s
                              const ExecutionOptions& options, int64_t stage = 0) {
   std::vector<TimedLaunch> launches = timer_of(predictor, stack, options, stage).time(operators, phase, family);
   return stage_of_launches(std::move(operators), std::move(launches), predictor.correlations(), stack,
-                           {.kind = kind, .host_factor = options.host_factor});
+                           {.kind = kind, .host_factor = options.host_factor, .phase = phase});
 }
 
 StageEstimate estimate_stage(const Model& model, const StepRequest& request, const ParallelPlan& plan, int64_t stage,
@@ -166,7 +167,7 @@ StageEstimate stage_of_launches(std::vector<Operator> calls, std::vector<TimedLa
   result.operators = by_operator(result.calls, result.launches);
   result.kernels = sum_of_launches(result.launches, correlations);
   result.time = dispatch(stack, plain_launches(result.launches), device_calls(result.launches), result.calls, request);
-  result.seconds = wall_estimate(result, stack, request.kind, request.host_factor);
+  result.seconds = wall_estimate(result, stack, request);
   return result;
 }
 

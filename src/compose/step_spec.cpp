@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "compose/serving_engine.h"
+#include "compose/two_batch.h"
 #include "library/library.h"
 
 namespace foretoken {
@@ -60,6 +61,7 @@ StepPrediction StepPredictor::predict(const StepSpec& spec) {
   const Stack& stack = stack_named(spec.stack.empty() ? usual : spec.stack);
   const DeviceModels& models = models_of(spec);
   if (!spec.stack.empty()) check_engine_runs_on("stack", spec.stack, models.kernels.device());
+  if (spec.two_batch_overlap) check_two_batches(model, spec.plan);
   StepEstimate step = estimate_step(model, request, spec.plan, models.kernels, stack,
                                     {.dispatch = spec.dispatch,
                                      .host_factor = spec.host_factor,

@@ -308,6 +308,14 @@ TwoBatchTime overlap(const HalfStep& half) {
           .hidden = extended(&TwoBatchTime::hidden)};
 }
 
+void check_two_batches(const Model& model, const ParallelPlan& plan) {
+  if (model.has_experts() && plan.expert > plan.tensor) return;
+  throw InputError({.field = "enable_two_batch_overlap",
+                    .value = model.has_experts() ? "without experts on other data-parallel ranks" : "of a dense model",
+                    .expected = "tokens that travel to experts of other ranks: {data_parallel_size} and "
+                                "{expert_parallel_size} above 1"});
+}
+
 std::optional<StepRequest> half_of(StepRequest request) {
   if (request.phase == StepPhase::train) return std::nullopt;
   const auto halve = [](int64_t& count) { count = (count + 1) / 2; };

@@ -68,4 +68,7 @@ StageEstimate in_two_batches(const StageEstimate& whole, const StageEstimate& ha
 // Half of a step's sequences, or of its tokens where it has one prompt; nothing where it cannot be cut.
 std::optional<StepRequest> half_of(StepRequest request);
 
+// InputError where there is nothing to overlap: no experts, or none on other data-parallel ranks.
+void check_two_batches(const Model& model, const ParallelPlan& plan);
+
 }  // namespace foretoken

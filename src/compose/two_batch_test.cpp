@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "compose/step_estimate.h"
 #include "hardware/catalogue.h"
 #include "model/catalogue.h"
@@ -93,6 +94,15 @@ TEST(TwoBatch, a_step_says_what_it_hides_and_its_parts_add_up) {
   const StepRequest decode{.phase = StepPhase::decode, .batch = 64, .context_len = 64};
   EXPECT_EQ(estimate_step(model, decode, {}, predictor, {}, {.two_batch_overlap = true}).seconds.value,
             estimate_step(model, decode, {}, predictor).seconds.value);
+}
+
+TEST(TwoBatch, without_tokens_that_travel_there_is_nothing_to_overlap) {
+  Model dense, sparse;
+  dense.layers.push_back({.mixer = Attention{}, .feed_forward = Mlp{.width = 8}});
+  sparse.layers.push_back({.mixer = Attention{}, .feed_forward = Moe{.experts = 8, .top_k = 2, .width = 8}});
+  EXPECT_NO_THROW(check_two_batches(sparse, {.data = 8, .expert = 8}));
+  EXPECT_THROW(check_two_batches(sparse, {.tensor = 8, .expert = 8}), InputError);
+  EXPECT_THROW(check_two_batches(dense, {.data = 8}), InputError);
 }
 
 }  // namespace foretoken::two_batch_test

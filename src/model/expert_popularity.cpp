@@ -120,7 +120,9 @@ ExpertPopularity read_expert_popularity(CsvReader csv) {
 ExpertLoad popularity_load(const ExpertPopularity& popularity, int64_t tokens, int64_t top_k, int64_t ranks) {
   const auto all = static_cast<double>(tokens);
   if (popularity.balancedness) {
-    const double busy = all * static_cast<double>(top_k) / static_cast<double>(ranks) / *popularity.balancedness;
+    // No rank has more than all there is.
+    const double share = std::min(1.0, 1 / (static_cast<double>(ranks) * *popularity.balancedness));
+    const double busy = all * static_cast<double>(top_k) * share;
     const auto local =
         static_cast<double>(std::ssize(popularity.shares) + popularity.redundant) / static_cast<double>(ranks);
     return {.active_experts = local * (1 - portable_exp(-busy / local)), .pairs = busy};

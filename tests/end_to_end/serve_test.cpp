@@ -304,7 +304,7 @@ TEST_F(Serve, an_acceptance_that_nobody_gave_is_the_usual_one_and_widens_the_int
   };
   EXPECT_GT(width(assumed), 1.2 * width(given));
   ASSERT_NE(assumed.find("notes"), nullptr);
-  EXPECT_NE(assumed.find("notes")->dump().find("acceptance of drafts was not given"), std::string::npos);
+  EXPECT_NE(assumed.find("notes")->dump().find("no draft acceptance was given"), std::string::npos);
 }
 
 TEST_F(Serve, lengths_may_be_any_in_a_range) {

@@ -26,9 +26,9 @@ void MemoryFlags::declare(Options& options) {
                  {.least = 0, .most = 1}, "Share of the memory the engine may use, each engine in its own sense");
   options.integer("--max-num-batched-tokens,--max-num-tokens,--chunked-prefill-size", engine.max_num_batched_tokens,
                   tokens_or_blocks,
-                  "Tokens in the largest step; with sglang of all ranks of attention data parallelism together");
+                  "Maximum tokens per step. With sglang and attention data parallelism, the total over all ranks");
   options.integer("--max-num-seqs,--max-batch-size,--max-running-requests", engine.max_num_seqs, tokens_or_blocks,
-                  "Sequences in the largest step; with sglang of all ranks of attention data parallelism together "
+                  "Maximum sequences per step. With sglang and attention data parallelism, the total over all ranks "
                   "[sglang: 48 with speculative decoding, 256 for DeepSeek-V4]");
   options.integer("--max-model-len", engine.max_model_len, tokens_or_blocks, "Longest sequence, prompt and output");
   options.integer("--block-size", engine.block_size, tokens_or_blocks, "Tokens in a block of the KV cache");
@@ -37,7 +37,8 @@ void MemoryFlags::declare(Options& options) {
   options.integer("--kv-cache-memory-bytes", engine.kv_cache_memory_bytes, {.least = 0, .most = int64_t{1} << 50},
                   "Size of the KV cache, in place of a share");
   options.integer("--max-cudagraph-capture-size,--cuda-graph-max-bs", engine.max_cudagraph_capture_size,
-                  tokens_or_blocks, "Largest CUDA graph: tokens of a step (vLLM), or decoding sequences");
+                  tokens_or_blocks,
+                  "Largest step captured as a CUDA graph: in tokens with vLLM, in sequences with other engines");
   options.flag("--enforce-eager", engine.enforce_eager, "No CUDA graphs");
 }
 

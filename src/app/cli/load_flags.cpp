@@ -54,7 +54,7 @@ std::optional<LengthRange> range_of(const char* flag, const std::string& text) {
     throw InputError(
         {.source = flag,
          .value = printable(text),
-         .expected = fmt::format("least and most tokens, from 1 to {}, for example 1..1000", tokens.most)});
+         .expected = fmt::format("a range MIN..MAX of tokens, for example 1..1000 (MAX at most {})", tokens.most)});
   }
   return LengthRange{*least, *most};
 }
@@ -96,7 +96,8 @@ void LoadFlags::declare(Options& options) {
   options.text("--random-input-range", input_range,
                "Tokens of a prompt: any number in this range, each equally likely, for example 1..1000 (what "
                "sglang.bench_serving draws from --random-input-len 1000 by default)");
-  options.text("--random-output-range", output_range, "The same for an output");
+  options.text("--random-output-range", output_range,
+               "Range of output lengths in tokens, each length equally likely, for example 1..1000");
   options.number("--lognormal-sigma", lognormal_sigma, {.least = 0, .most = 10},
                  "lognormal: deviation of the logarithm; the lengths are means");
   options.integer("--random-prefix-len,--prefix-repetition-prefix-len", prefix_len,

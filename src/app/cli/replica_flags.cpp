@@ -37,8 +37,10 @@ void ReplicaFlags::declare_engine(Options& options) {
   diffusion.declare(options);
   options.integer("--scheduler-recv-interval", receive_interval, {.least = 1, .most = 1'000'000},
                   "Decode steps from one reading of new requests to the next (sglang)");
-  options.flag("--enable-two-batch-overlap", two_batch_overlap,
-               "Experts on other ranks: cut steps in two, and compute one half while the other travels (sglang)");
+  options.flag(
+      "--enable-two-batch-overlap", two_batch_overlap,
+      "Two-batch overlap (sglang): split the batch in two and compute one half while the other half's tokens travel "
+      "to experts on other ranks");
   lora.declare(options);
   options.heading("Step times");
   options.text("--stack", stack, "Software that runs the steps (foretoken stacks); default: the engine's");

@@ -228,7 +228,7 @@ class ProfileTracer {
         fmt::format("{}: {} kernels, {} of them communicate", step_.source, step_.kernels.size(), messages_)};
     if (messages_ == 0) notes.emplace_back("no communication found: replays as a rank of its own");
     if (of_stream_.size() > 1) {
-      notes.push_back(fmt::format("{} streams; {} kernels waited for one of another stream", of_stream_.size(),
+      notes.push_back(fmt::format("{} streams; {} kernels waited for a kernel on another stream", of_stream_.size(),
                                   waits_for_streams_));
     }
     if (host_waits_ > 0) notes.push_back(fmt::format("the host waited {} times for a kernel", host_waits_));

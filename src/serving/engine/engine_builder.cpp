@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "compose/two_batch.h"
 #include "library/library.h"
 #include "serving/engine/engine_setup.h"
 #include "serving/steps/composed_steps.h"
@@ -156,6 +157,7 @@ ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
   check_engine_runs_on("engine", spec.flags.engine, device);
   if (!spec.stack.empty()) check_engine_runs_on("stack", spec.stack, device);
   check_source(spec);
+  if (spec.two_batch_overlap) check_two_batches(spec.model, spec.plan);
   const bool measured_steps = spec.steps.is_measured();
   const int64_t decode_tokens =
       spec.diffusion.block_tokens > 0 ? spec.diffusion.block_tokens : tokens_of_decode(spec.speculation);

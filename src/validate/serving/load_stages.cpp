@@ -21,7 +21,7 @@ namespace {
 constexpr int32_t block_tokens = 16;  // vLLM's
 constexpr Range<int64_t> stage_sizes{.least = 1, .most = 1'000'000'000};
 constexpr Range<int64_t> stage_counts{.least = 0, .most = 1'000'000'000};
-constexpr Range<double> stage_times{.least = 0, .most = 1e12};
+constexpr Range<double> stage_times{.least = 1e-6, .most = 1e12};
 constexpr int64_t most_requests = 10'000'000;  // of one run, which is held in memory
 
 class StageRecords : public RunObserver {
@@ -87,6 +87,9 @@ std::vector<StagedRun> read_staged_runs(CsvReader& table) {
                                   .output_len = size("output_len"),
                                   .e2e_ms = table.number(table.column("e2e_mean_ms"), stage_times),
                                   .ttft_ms = table.number(table.column("ttft_mean_ms"), stage_times)});
+    if (runs.back().stages.back().failures > runs.back().stages.back().requests) {
+      table.fail(table.column("failures"), "at most the count of requests");
+    }
     int64_t requests = 0;
     for (const LoadStage& stage : runs.back().stages) requests += stage.requests;
     if (requests > most_requests) table.fail(table.column("count"), fmt::format("at most {} of a run", most_requests));
@@ -152,8 +155,19 @@ Validation validate_load_stages(const ServingValidationRequest& request, const L
         std::find_if(run.stages.begin(), run.stages.end(), [](const LoadStage& stage) { return stage.failures > 0; });
     if (gave_up != run.stages.end()) {
       for (const LoadStage& stage : run.stages) {
-        skip(stage, fmt::format("the client gave up on {} of {} requests ({}): its latencies are of the rest",
-                                gave_up->failures, gave_up->requests, gave_up->id));
+        skip(stage,
+             fmt::format("the client dropped {} of {} requests ({}), so the measured latencies cover only the others",
+                         gave_up->failures, gave_up->requests, gave_up->id));
+      }
+      continue;
+    }
+    const auto too_long = std::find_if(run.stages.begin(), run.stages.end(), [&](const LoadStage& stage) {
+      return stage.prompt_len + stage.output_len > run.flags.max_model_len;
+    });
+    if (too_long != run.stages.end()) {
+      for (const LoadStage& stage : run.stages) {
+        skip(stage, fmt::format("{}: {} + {} tokens are more than max_model_len, {}", too_long->id,
+                                too_long->prompt_len, too_long->output_len, run.flags.max_model_len));
       }
       continue;
     }

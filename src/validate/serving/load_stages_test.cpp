@@ -65,7 +65,16 @@ TEST(LoadStages, stages_are_scored_apart_and_those_that_a_client_left_are_not) {
   EXPECT_THAT(scored, testing::ElementsAre("a, stage 0 e2e_ms", "a, stage 0 ttft_ms", "a, stage 1 e2e_ms",
                                            "a, stage 1 ttft_ms"));
   ASSERT_EQ(result.skipped.size(), 1U);
-  EXPECT_NE(result.skipped[0].why.find("gave up on 2 of 5"), std::string::npos);
+  EXPECT_NE(result.skipped[0].why.find("dropped 2 of 5"), std::string::npos);
+}
+
+TEST(LoadStages, requests_that_no_engine_would_take_leave_the_run_out) {
+  const std::string file = testing::TempDir() + "long_stages.csv";
+  write_file(file, header + "b,Llama-3.1-8B,h100_sxm,1,4096,2048,128,0,1,1,4090,8,5,0,9,2\n");
+  const Library library(FORETOKEN_SOURCE_DIR "/data");
+  const Validation result = validate_serving({.data = file}, library, serving_facts(library));
+  ASSERT_EQ(result.skipped.size(), 1U);
+  EXPECT_NE(result.skipped[0].why.find("more than max_model_len, 4096"), std::string::npos);
 }
 
 TEST(LoadStages, mistakes_are_named_with_their_place) {

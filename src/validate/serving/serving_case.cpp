@@ -162,15 +162,14 @@ std::optional<ServingCase> ServingCaseReader::read(std::string& why) const {
                      .engine = std::string(text("engine"))};
   for (const std::string_view sign : {"doubtful", "does not add up"}) {
     if (!has(text("extra"), sign)) continue;
-    why = fmt::format("its source or its own figures contradict it: {}",
+    why = fmt::format("the source calls this row doubtful: {}",
                       printable(text("extra").substr(0, text("extra").find(';'))));
-    if (sign != "doubtful") why = "its source or its own figures contradict it: concurrency x time does not add up";
+    if (sign != "doubtful")
+      why = "the row's figures contradict each other: throughput x latency does not match the concurrency";
     return std::nullopt;
   }
   if (has(text("extra"), "WIP study")) {
-    why =
-        "its source or its own figures contradict it: an unfinished study, whose first tokens come sooner with longer "
-        "prompts and more load";
+    why = "unfinished study: TTFT falls with longer prompts and higher load";
     return std::nullopt;
   }
   if (!read_layout(result, why) || !read_engine(result, why) || !read_load(result, why)) return std::nullopt;
@@ -192,8 +191,9 @@ std::string ServingCaseReader::seats_contradiction(const ServingCase& point) con
       service_ms * (static_cast<double>(clients) / static_cast<double>(seats * point.pool.replicas) - 1);
   if (number("ttft_ms") == 0 || number("ttft_ms") >= 0.25 * wait_ms) return {};
   return fmt::format(
-      "its source or its own figures contradict it: with {} of {} requests running at once, others would wait for "
-      "{:.0f} s",
+      "the row's figures contradict each other: only {} of {} requests run at once, so the others would wait {:.0f} s, "
+      "but "
+      "the TTFT is far shorter",
       seats * point.pool.replicas, clients, 1e-3 * wait_ms);
 }
 

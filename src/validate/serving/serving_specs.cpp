@@ -85,9 +85,8 @@ void check_within_peak(const ServingCase& point, const Model& model, const Devic
       static_cast<double>(point.load.max_concurrency) / answer_s * prompt.value() / (devices * peak->value());
   if (share <= most_of_peak) return;
   throw InputError(
-      {.value = fmt::format("{:.0f}% of the peak for prompts alone", 100 * share),
-       .expected = fmt::format("at most {:.0f}%: its source or its own figures contradict it, or prompts were "
-                               "cached before",
+      {.value = fmt::format("the measured rate needs {:.0f}% of the GPU's peak for prompts alone", 100 * share),
+       .expected = fmt::format("at most {:.0f}%: the figures are wrong, or the prompts were already cached",
                                100 * most_of_peak)});
 }
 

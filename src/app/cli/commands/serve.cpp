@@ -525,9 +525,9 @@ class ServeCommand : public Command {
       if (!group.drafter || group.drafter->speculation().unknown_acceptance.empty()) continue;
       const Speculation& drafts = group.drafter->speculation();
       notes.push_back(fmt::format(
-          "acceptance of drafts was not given: assumed {:.2f} tokens of a verification (90% interval {:.2f} to "
+          "no draft acceptance was given: {:.2f} tokens per verification step are assumed (90% interval {:.2f} to "
           "{:.2f}), "
-          "the mean of published runs of this method; set synthetic_acceptance_length in {{speculative_config}}",
+          "the mean of published runs; to change it, set synthetic_acceptance_length in {{speculative_config}}",
           drafts.acceptance.expected_tokens(drafts.draft_tokens),
           drafts.unknown_acceptance[0].expected_tokens(drafts.draft_tokens),
           drafts.unknown_acceptance[1].expected_tokens(drafts.draft_tokens)));

@@ -41,8 +41,8 @@ class StepCommand : public Command {
     options.number("--host-factor", host_factor_, {.least = 0.01, .most = 100},
                    "Times the stack's host times: 2 = a host half as fast");
     options.flag("--enable-two-batch-overlap", two_batch_overlap_,
-                 "Experts on other ranks: cut the step in two, and compute one half while the tokens of the other "
-                 "travel (SGLang)");
+                 "Two-batch overlap (SGLang): split the batch in two and compute one half while the other half's "
+                 "tokens travel to experts on other ranks");
     options.heading("Prediction");
     options.choice("--tier", tier_, tier_names(), tier_help);
     memory_.declare(options);
