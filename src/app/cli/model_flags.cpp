@@ -53,9 +53,8 @@ void ModelFlags::declare_parallelism(Options& options) {
   options.text(
       "--expert-popularity", expert_popularity,
       "How tokens choose experts: zipf:A (shares ~ 1/rank^A), a CSV table expert,tokens, or balancedness:B (mean load "
-      "of a rank divided by the busiest rank's load, as SGLang reports it, for example 0.8) [each token picks experts "
-      "at "
-      "random]");
+      "of a rank divided by the busiest rank's load, as SGLang reports it, for example 0.8) [each token picks "
+      "experts at random]");
   options.integer("--num-redundant-experts", redundant_experts, {.least = 0, .most = 65'536},
                   "Copies of busy experts, spread over the ranks (EPLB)");
   options.choice("--all2all-backend,--moe-a2a-backend", all2all_backend, backend_names(),

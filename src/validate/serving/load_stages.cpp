@@ -13,6 +13,7 @@
 #include "library/library.h"
 #include "validate/row_filter.h"
 #include "validate/serving/public_facts.h"
+#include "validate/serving/request_records.h"
 #include "validate/serving/vllm_release.h"
 
 namespace foretoken {
@@ -24,32 +25,26 @@ constexpr Range<int64_t> stage_counts{.least = 0, .most = 1'000'000'000};
 constexpr Range<double> stage_times{.least = 1e-6, .most = 1e12};
 constexpr int64_t most_requests = 10'000'000;  // of one run, which is held in memory
 
-class StageRecords : public RunObserver {
- public:
-  explicit StageRecords(size_t requests) : by_id_(requests) {}
-  void request_ended(const RequestRecord& record) override { by_id_[static_cast<size_t>(record.id)] = record; }
+using RecordTime = Picoseconds (RequestRecord::*)() const;
 
-  // Means over requests [first, first + count) that were served, in ms.
-  double mean_ms(size_t first, size_t count, Picoseconds (RequestRecord::*part)() const) const {
-    double sum = 0, served = 0;
-    for (size_t i = first; i < first + count; ++i) {
-      if (by_id_[i].outcome != RequestOutcome::completed) continue;
-      sum += to_seconds((by_id_[i].*part)()).value() * 1e3;
-      ++served;
-    }
-    return served > 0 ? sum / served : 0;
+// Mean over requests [first, first + count) that were served.
+double mean_ms(const RequestRecords& records, size_t first, size_t count, RecordTime time) {
+  double sum = 0, served = 0;
+  for (size_t i = first; i < first + count; ++i) {
+    const RequestRecord& record = records.by_id[i];
+    if (record.outcome != RequestOutcome::completed) continue;
+    sum += to_seconds((record.*time)()).value() * 1e3;
+    ++served;
   }
-
- private:
-  std::vector<RequestRecord> by_id_;
-};
+  return served > 0 ? sum / served : 0;
+}
 
 constexpr StepBound bounds[] = {StepBound::value, StepBound::low, StepBound::high};
 
 struct StageMetric {
   std::string_view name;
   double LoadStage::*measured;
-  Picoseconds (RequestRecord::*predicted)() const;
+  RecordTime predicted;
 };
 constexpr StageMetric stage_metrics[] = {{"e2e_ms", &LoadStage::e2e_ms, &RequestRecord::e2el},
                                          {"ttft_ms", &LoadStage::ttft_ms, &RequestRecord::ttft}};
@@ -172,12 +167,12 @@ Validation validate_load_stages(const ServingValidationRequest& request, const L
       continue;
     }
     const auto begin = std::chrono::steady_clock::now();
-    std::vector<StageRecords> replays;
+    std::vector<RequestRecords> replays;
     try {
       const StagedSpecs specs = staged_specs(run, library);
       EngineBuilder builder(facts);
       for (const StepBound bound : bounds) {
-        StageRecords& records = replays.emplace_back(specs.load.listed.size());
+        RequestRecords& records = replays.emplace_back(specs.load.listed.size());
         simulate_serving(builder, specs.engine, specs.load,
                          {.observers = {&records}, .percentiles = {}, .bound = bound, .step_bounds = false});
       }
@@ -191,7 +186,7 @@ Validation validate_load_stages(const ServingValidationRequest& request, const L
       const auto count = static_cast<size_t>(stage.requests);
       for (const StageMetric& metric : stage_metrics) {
         std::array<double, std::size(bounds)> at{};
-        for (size_t i = 0; i < at.size(); ++i) at[i] = replays[i].mean_ms(first, count, metric.predicted);
+        for (size_t i = 0; i < at.size(); ++i) at[i] = mean_ms(replays[i], first, count, metric.predicted);
         const auto [low, high] = std::minmax_element(at.begin(), at.end());
         const Headline predicted{.value = at[0], .low = *low, .high = *high};
         errors.add(std::string(metric.name), {stage.*metric.measured, predicted.value, predicted.low, predicted.high});

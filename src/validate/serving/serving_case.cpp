@@ -112,6 +112,17 @@ void undo_squared_ranks(ParallelPlan& plan, int64_t& replicas) {
   }
 }
 
+// Why a row is not to be compared with, in the words of its column `extra`; empty where nothing speaks against it.
+std::string doubt_of(std::string_view extra) {
+  if (has(extra, "doubtful")) {
+    return fmt::format("the source calls this row doubtful: {}", printable(extra.substr(0, extra.find(';'))));
+  }
+  if (has(extra, "does not add up")) {
+    return "the row's figures contradict each other: throughput x latency does not match the concurrency";
+  }
+  return has(extra, "WIP study") ? "unfinished study: TTFT falls with longer prompts and higher load" : "";
+}
+
 struct Statistic {
   std::string_view metric, statistic;
   double (*of)(const ServingMetrics&);
@@ -160,18 +171,8 @@ std::optional<ServingCase> ServingCaseReader::read(std::string& why) const {
                      .gpu = std::string(text("gpu")),
                      .model = std::string(text("model")),
                      .engine = std::string(text("engine"))};
-  for (const std::string_view sign : {"doubtful", "does not add up"}) {
-    if (!has(text("extra"), sign)) continue;
-    why = fmt::format("the source calls this row doubtful: {}",
-                      printable(text("extra").substr(0, text("extra").find(';'))));
-    if (sign != "doubtful")
-      why = "the row's figures contradict each other: throughput x latency does not match the concurrency";
-    return std::nullopt;
-  }
-  if (has(text("extra"), "WIP study")) {
-    why = "unfinished study: TTFT falls with longer prompts and higher load";
-    return std::nullopt;
-  }
+  why = doubt_of(text("extra"));
+  if (!why.empty()) return std::nullopt;
   if (!read_layout(result, why) || !read_engine(result, why) || !read_load(result, why)) return std::nullopt;
   read_measured(result);
   if (result.measured.empty()) {
@@ -191,9 +192,8 @@ std::string ServingCaseReader::seats_contradiction(const ServingCase& point) con
       service_ms * (static_cast<double>(clients) / static_cast<double>(seats * point.pool.replicas) - 1);
   if (number("ttft_ms") == 0 || number("ttft_ms") >= 0.25 * wait_ms) return {};
   return fmt::format(
-      "the row's figures contradict each other: only {} of {} requests run at once, so the others would wait {:.0f} s, "
-      "but "
-      "the TTFT is far shorter",
+      "the row's figures contradict each other: only {} of {} requests run at once, so the others would wait {:.0f} "
+      "s, but the TTFT is far shorter",
       seats * point.pool.replicas, clients, 1e-3 * wait_ms);
 }
 

@@ -14,16 +14,10 @@
 #include "compose/model_spec.h"
 #include "library/library.h"
 #include "serving/engine/engine_setup.h"
+#include "validate/serving/request_records.h"
 
 namespace foretoken {
 namespace {
-
-class Records : public RunObserver {
- public:
-  explicit Records(size_t requests) : by_id(requests) {}
-  void request_ended(const RequestRecord& record) override { by_id[static_cast<size_t>(record.id)] = record; }
-  std::vector<RequestRecord> by_id;
-};
 
 struct Replay {
   std::vector<RequestRecord> by_id;
@@ -31,7 +25,7 @@ struct Replay {
 };
 
 Replay replay(EngineBuilder& builder, const RunSpecs& specs) {
-  Records records(specs.load.listed.size());
+  RequestRecords records(specs.load.listed.size());
   DeploymentSpec observed = specs.deployment;
   observed.observers.push_back(&records);
   ServingPrediction answer = simulate_serving(builder, specs.engine, specs.load, observed);

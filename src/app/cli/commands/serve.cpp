@@ -526,8 +526,8 @@ class ServeCommand : public Command {
       const Speculation& drafts = group.drafter->speculation();
       notes.push_back(fmt::format(
           "no draft acceptance was given: {:.2f} tokens per verification step are assumed (90% interval {:.2f} to "
-          "{:.2f}), "
-          "the mean of published runs; to change it, set synthetic_acceptance_length in {{speculative_config}}",
+          "{:.2f}), the mean of published runs; to change it, set synthetic_acceptance_length in "
+          "{{speculative_config}}",
           drafts.acceptance.expected_tokens(drafts.draft_tokens),
           drafts.unknown_acceptance[0].expected_tokens(drafts.draft_tokens),
           drafts.unknown_acceptance[1].expected_tokens(drafts.draft_tokens)));
