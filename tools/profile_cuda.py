@@ -128,6 +128,16 @@ def gemm_row(stream, kernel, dtype):
     return {"kernel": kernel, "dtype": dtype, "m": m, "n": n, "k": k, "caches": "cold"}
 
 
+def odd_gemm_row(stream):
+    """n or k, or both, that vector loads of 16 bytes do not divide: what an unpadded vocabulary or head looks like."""
+    row = gemm_row(stream, "torch_linear", "bf16")
+    if not row:
+        return None
+    for name in stream.pick([("n",), ("k",), ("n", "k")]):
+        row[name] += stream.pick([1, 1, 2, 3, 4, 4, 6])
+    return row
+
+
 def attention_heads(stream):
     if stream.chance(0.5):
         _, heads, kv_heads, head_dim, _, _ = stream.pick(MODELS)
@@ -155,6 +165,21 @@ def decode_row(stream):
         return None
     return {"kernel": stream.pick(["sdpa_flash", "sdpa_cudnn"]), "kv_dtype": "bf16", "batch": batch, "heads": heads,
             "kv_heads": kv_heads, "head_dim": head_dim, "q_len": 1, "kv_len": length, "window": 0, "writes_kv": "no"}
+
+
+def heads_first(make):
+    """Rows of `make` with K and V as [batch, heads, tokens, dim]: where a framework's cache has grown by joining tensors."""
+    def row(stream):
+        made = make(stream)
+        return made and dict(made, kernel=made["kernel"] + "_heads_first")
+    return row
+
+
+def drawn_with_heads_first(count, more, make):
+    def points(seed, name, scale):
+        added = drawn(more, heads_first(make))(seed, name + " heads first", scale)
+        return drawn(count, make)(seed, name, scale) + added
+    return points
 
 
 def encoder_row(stream):
@@ -245,6 +270,17 @@ def elementwise_row(stream):
             "outputs": outputs}
 
 
+def expand_row(stream):
+    """Heads of K or V repeated for the query heads that share them; counted as elements written."""
+    elements = stream.log_int(1 << 16, 1 << 28)
+    return {"kernel": "torch_expand", "dtype": stream.weighted([("bf16", 2), ("fp32", 1)]),
+            "elements": max(16384, elements // 8192 * 8192), "inputs": 1, "outputs": 1}
+
+
+def elementwise_points(seed, name, scale):
+    return drawn(180, elementwise_row)(seed, name, scale) + drawn(12, expand_row)(seed, name + " expand", scale)
+
+
 def quantize_row(stream):
     m, k = stream.tokens(1, 16384), width_of(stream)
     return {"kernel": "triton", "op": "static_quant", "m": m, "k": k}
@@ -304,6 +340,7 @@ def gemm_points(seed, _name, scale):
     for kernel, dtype, count in kinds:
         stream = Stream(seed, f"gemm {kernel} {dtype}")
         rows += draw(stream, max(1, round(count * scale)), lambda s, k=kernel, d=dtype: gemm_row(s, k, d))
+    rows += drawn(90, odd_gemm_row)(seed, "gemm odd", scale)
     # In random order, so that a run cut short by its time has some of each.
     Stream(seed, "gemm order").random.shuffle(rows)
     return rows
@@ -467,8 +504,8 @@ FAMILIES = {
     "host_copy": Family(host_copy_points, "kind bytes", 0.06),
     "gemm": Family(gemm_points, "kernel dtype m n k caches", 0.035),
     "grouped_gemm": Family(drawn(90, grouped_gemm_row), "kernel dtype groups m n k routing", 0.04),
-    "attention_prefill": Family(drawn(200, prefill_row), ATTENTION_COLUMNS, 0.09),
-    "attention_decode": Family(drawn(200, decode_row), ATTENTION_COLUMNS, 0.09),
+    "attention_prefill": Family(drawn_with_heads_first(200, 40, prefill_row), ATTENTION_COLUMNS, 0.09),
+    "attention_decode": Family(drawn_with_heads_first(200, 80, decode_row), ATTENTION_COLUMNS, 0.09),
     "attention_encoder": Family(drawn(60, encoder_row), "kernel dtype batch heads head_dim q_len kv_len", 0.08),
     "norm": Family(drawn_with_compiled(120, 50, norm_row), "kernel dtype rows width op residual", 0.04),
     "rope": Family(drawn_with_compiled(60, 40, rope_row), "kernel dtype tokens heads kv_heads rotary_dim", 0.08),
@@ -478,7 +515,7 @@ FAMILIES = {
     "sampling": Family(drawn(70, sampling_row), "kernel dtype rows vocabulary greedy", 0.04),
     "softmax": Family(drawn(90, softmax_row), "kernel dtype rows width", 0.03),
     "attention_backward": Family(drawn(80, prefill_row), ATTENTION_COLUMNS, 0.15),
-    "elementwise": Family(drawn(180, elementwise_row), "kernel dtype elements inputs outputs", 0.03),
+    "elementwise": Family(elementwise_points, "kernel dtype elements inputs outputs", 0.03),
     "quantize_fp8": Family(drawn(50, quantize_row), "kernel op m k", 0.03),
     "sustained": Family(sustained_points, "name", 5.0),
 }
@@ -886,8 +923,9 @@ class Bench:
         if "fp8" in (row.get("dtype"), row.get("kv_dtype")) or family == "quantize_fp8":
             if "fp8" not in self.types or self.capability < (8, 9):
                 raise Skip("no fp8 on this device or in this PyTorch")
-        if kernel in self.gqa and row.get("kv_heads", row["heads"]) != row["heads"] and not self.gqa[kernel]:
-            return dict(row, kernel=kernel + "_expanded")
+        backend = kernel.replace("_heads_first", "")
+        if backend in self.gqa and row.get("kv_heads", row["heads"]) != row["heads"] and not self.gqa[backend]:
+            return dict(row, kernel=kernel.replace(backend, backend + "_expanded"))
         if kernel == "grouped_mm" and (not hasattr(torch, "_grouped_mm") or self.capability < (8, 0)):
             return dict(row, kernel="bmm_padded")
         grouped_fp8 = hasattr(torch, "_scaled_grouped_mm") and self.capability >= (9, 0)
@@ -1040,14 +1078,16 @@ class Bench:
             return False
 
     def _attention(self, kernel, batch, heads, kv_heads, head_dim, q_len, kv_len, causal):
-        stored_heads = heads if kernel.endswith("_expanded") else kv_heads
+        stored_heads = heads if "_expanded" in kernel else kv_heads
         options = {"enable_gqa": True} if stored_heads != heads else {}
 
+        def stored():
+            if kernel.endswith("_heads_first"):
+                return self.take("bf16", batch, stored_heads, kv_len, head_dim)
+            return self.take("bf16", batch, kv_len, stored_heads, head_dim).transpose(1, 2)
+
         def make():
-            q = self.take("bf16", batch, q_len, heads, head_dim).transpose(1, 2)
-            k = self.take("bf16", batch, kv_len, stored_heads, head_dim).transpose(1, 2)
-            v = self.take("bf16", batch, kv_len, stored_heads, head_dim).transpose(1, 2)
-            return q, k, v
+            return self.take("bf16", batch, q_len, heads, head_dim).transpose(1, 2), stored(), stored()
         pairs = q_len * kv_len / 2 if causal else q_len * kv_len
         return Case(make, lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal, **options),
                     round(4 * batch * heads * head_dim * pairs),
@@ -1236,6 +1276,9 @@ class Bench:
         heads = lambda: (self.take(dtype, 1, elements // 1024, 8, 128).transpose(1, 2),)
         if kernel == "torch_add":
             return Case(lambda: (self.take(dtype, elements), self.take(dtype, elements)), torch.add, elements, moved)
+        if kernel == "torch_expand":
+            heads_of = lambda: (self.take(dtype, 1, 8, elements // 4096, 128),)
+            return Case(heads_of, lambda x: x[:, :, None].expand(-1, -1, 4, -1, -1).reshape(1, 32, -1, 128), 0, moved)
         if kernel == "torch_mul_scalar":
             return Case(plain, lambda x: torch.mul(x, 1.5), elements, moved)
         if kernel == "torch_broadcast":  # by a weight (bf16) or by a scale for each row (fp32), as eager norms do

@@ -7,8 +7,10 @@ namespace {
 
 // From Hopper on 32 MiB, before it 2 x 4 MiB + 8 x 16 KiB.
 constexpr Bytes small_matrix_workspace(8 * mebi + 128 * kibi);
-// Ada, Hopper and Blackwell are made in TSMC 4N: not measured, taken as somewhat better than half.
+// Ada and Blackwell are made in TSMC 4N: not measured, taken as somewhat better than half.
 constexpr double energy_of_4n = 0.45;
+// An H200 draws 677 W, 120 of them idle, at 51 TFLOP/s and its full clock.
+constexpr double energy_of_hopper = 0.8;
 
 constexpr GpuGeneration pascal{.title = "Pascal",
                                .key = "sm_60",
@@ -70,7 +72,7 @@ constexpr GpuGeneration hopper{.title = "Hopper",
                                .batched_fp32_tile = BatchedFp32Tile::ampere_128x128,
                                .weight_only_kernels = true,
                                .reduces_in_switch = true,
-                               .relative_multiply_energy = energy_of_4n,
+                               .relative_multiply_energy = energy_of_hopper,
                                .runtime_gib = {.value = 0.25, .low = 0.13, .high = 0.46, .kind = Confidence::measured}};
 
 constexpr GpuGeneration blackwell{.title = "Blackwell",

@@ -123,13 +123,13 @@ LearnedKernels::LearnedKernels(const Device& device, CalibrationFolder folder, C
 
 LearnedKernels::~LearnedKernels() = default;
 
-// Where two forms serve a call whose variant is not known, a sweep of the device itself decides; without a calibration
-// of one stack's kernels, what is known of the family.
+// Where two forms serve a call whose variant is not known, a sweep of the device itself decides, kernels timed alone
+// before kernels between events; without a calibration of one stack's kernels, what is known of the family.
 const LearnedKernels::Slot* LearnedKernels::slot_of(const KernelShape& shape, std::string_view variant) const {
   const FormKind* kind = form_kind_for(shape, variant);
-  if (kind != nullptr && kind->eager && variant.empty() && !state_->has_own_sweep(*kind)) {
-    const Slot* other = loaded_slot(form_kind_of(form_family(shape)));
-    if (other != nullptr && other->swept != nullptr && !other->swept->is_sibling) return other;
+  if (kind != nullptr && kind->eager && variant.empty()) {
+    const FormKind* timed_alone = form_kind_of(form_family(shape));
+    if (timed_alone != nullptr && state_->has_own_sweep(*timed_alone)) return loaded_slot(timed_alone);
   }
   const Slot* slot = loaded_slot(kind);
   const bool is_empty = slot != nullptr && slot->is_empty();
@@ -220,7 +220,7 @@ MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured,
   if (best_described != measured.groups.end()) return best_described;
   const auto exact = measured.groups.find(call_group(call));
   if (exact != measured.groups.end()) return exact;
-  const bool names_kernel = !call.variant.empty() && form.machine_constants(call).empty();
+  const bool names_kernel = !call.variant.empty() && !form.is_of_another_machine(call);
   if (names_kernel && kind.variants.empty()) return exact;
   const std::string formats = " " + call_formats(call);
   const std::string_view usual = form.usual_variant(call, traits);
@@ -270,8 +270,9 @@ CallKind LearnedKernels::resolve(const Slot& slot, const FormCall& call) const {
   if (slot.cross) {
     kind.cross = natural_constants(log_constants_without_sweep(slot, call, Tier::cross));
     kind.known = natural_constants(log_constants_without_sweep(slot, call, Tier::best));
-    if (kind.sweep) {
-      for (const size_t constant : form.machine_constants(call)) kind.sweep->constants[constant] = kind.known[constant];
+    if (kind.sweep && (slot.is_sibling() || form.is_of_another_machine(call))) {
+      const std::vector<double>& elsewhere = slot.is_sibling() ? kind.cross : kind.known;
+      for (const size_t constant : form.machine_constants()) kind.sweep->constants[constant] = elsewhere[constant];
     }
   }
   return kind;

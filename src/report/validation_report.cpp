@@ -210,14 +210,15 @@ std::string scored_step_row(const ScoredStep& scored) {
     kernels += stage.time.kernels + stage.time.communication, stall += stage.time.host_stall,
         gap += stage.time.launch_gap;
   }
-  return fmt::format(
-      "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", scored.row, csv_cell(scored.device),
-      csv_cell(scored.model), csv_cell(scored.stack), dispatch_name(step.dispatch), step_phase_name(step.request.phase),
-      step.request.batch, step.request.input_len, step.request.context_len, number_text(scored.measured_ms),
-      number_text(step.seconds.value * 1e3), number_text(step.seconds.low * 1e3), number_text(step.seconds.high * 1e3),
-      confidence_name(step.seconds.kind), number_text(100 * (step.seconds.value * 1e3 / scored.measured_ms - 1)),
-      scored.measured_kernel_ms > 0 ? number_text(scored.measured_kernel_ms) : "", number_text(kernels * 1e3),
-      number_text(stall * 1e3), number_text(gap * 1e3));
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", scored.row, csv_cell(scored.device),
+                     csv_cell(scored.model), csv_cell(scored.stack), dispatch_name(step.dispatch),
+                     step_phase_name(step.request.phase), step.request.batch, step.request.input_len,
+                     step.request.context_len, number_text(scored.measured_ms), number_text(scored.seconds.value * 1e3),
+                     number_text(scored.seconds.low * 1e3), number_text(scored.seconds.high * 1e3),
+                     confidence_name(scored.seconds.kind),
+                     number_text(100 * (scored.seconds.value * 1e3 / scored.measured_ms - 1)),
+                     scored.measured_kernel_ms > 0 ? number_text(scored.measured_kernel_ms) : "",
+                     number_text(kernels * 1e3), number_text(stall * 1e3), number_text(gap * 1e3));
 }
 
 std::string scored_figure_header() {

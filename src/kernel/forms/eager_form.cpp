@@ -50,11 +50,12 @@ class EagerForm : public Form {
     return gemm->batch > 1 ? "eager bmm" : "eager linear";
   }
 
-  // "eager" alone names no operation of the sweep's campaign.
-  std::vector<size_t> machine_constants(const FormCall& call) const override {
+  std::vector<size_t> machine_constants() const override {
     const size_t own = kernel_->constants().size();
-    return call.variant == eager ? std::vector<size_t>{own + gap_before, own + gap_after} : std::vector<size_t>{};
+    return {own + gap_before, own + gap_after};
   }
+  // "eager" alone names no operation of the sweep's campaign.
+  bool is_of_another_machine(const FormCall& call) const override { return call.variant == eager; }
 
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {

@@ -83,9 +83,11 @@ class Form {
   // The variant name of measurements that describe a call best; where there are none, those of the call's own do.
   virtual std::string measured_as(const FormCall& call) const { return call.variant; }
 
-  // A call that was timed on some other machine than the sweep's: which constants of a sweep say something about its
-  // machine, not its GPU, and are taken from machines in general instead. Empty for every other call.
-  virtual std::vector<size_t> machine_constants(const FormCall& /*call*/) const { return {}; }
+  // Which constants of a sweep say something about its machine, not its GPU: on another machine, a sibling's too, they
+  // are those of machines in general.
+  virtual std::vector<size_t> machine_constants() const { return {}; }
+  // Whether the call was timed on some other machine than the sweep's.
+  virtual bool is_of_another_machine(const FormCall& /*call*/) const { return false; }
 
   // Calls with the same key, variant and formats (call_formats) have the same effects and usual variant, so that these
   // are worked out once for all of them. Nothing = not known, and they are worked out for every call.

@@ -22,6 +22,9 @@ struct StepValidationRequest {
   std::string group_by;                                      // a column; empty = stack/phase
   double host_factor = 1;                                    // StepSpec::host_factor
   Tier tier = Tier::best;
+  // Steps were repeated without pause: the power-limited time is scored. In a table with a column sustained_ms, against
+  // that, and rows without it are left out.
+  bool sustained = false;
   // For a layer measured by operator: what its table leaves out, and what the host adds on its machine.
   LayerConventions layer;
   Campaign campaign;
@@ -34,6 +37,7 @@ struct ScoredStep {
   double measured_ms = 0;
   double measured_kernel_ms = 0;   // 0 = not given; never used for the prediction
   const StepSpec* spec = nullptr;  // what was asked
+  Estimate seconds;                // what measured_ms is held against
   const StepEstimate* predicted = nullptr;
 };
 

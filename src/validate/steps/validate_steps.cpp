@@ -153,9 +153,11 @@ Estimate kernel_sum(const StepEstimate& step) {
 // Collects the errors of all rows.
 class StepErrors {
  public:
-  void add(const std::string& group, const StepRows& rows, double measured_ms, const StepEstimate& predicted,
-           double seconds_spent) {
-    steps_.add(group, in_milliseconds(measured_ms, predicted.seconds), seconds_spent);
+  void add(const std::string& group, double measured_ms, const Estimate& seconds, double seconds_spent) {
+    steps_.add(group, in_milliseconds(measured_ms, seconds), seconds_spent);
+  }
+
+  void add_kernels(const std::string& group, const StepRows& rows, double measured_ms, const StepEstimate& predicted) {
     const double kernel_ms = rows.number("kernel_ms");
     if (kernel_ms <= 0) return;
     const Estimate sum = kernel_sum(predicted);
@@ -214,8 +216,10 @@ StepValidation validate_steps(const StepValidationRequest& request, const Librar
       skip(why);
       continue;
     }
+    const double held_ms = rows.number("sustained_ms");
+    if (request.sustained && held_ms <= 0 && rows.csv().find_column("sustained_ms")) continue;  // timed cool
     const auto begin = std::chrono::steady_clock::now();
-    const double measured = rows.csv().number(rows.csv().column("measured_ms"), {1e-9, 1e12});
+    double measured = rows.csv().number(rows.csv().column("measured_ms"), {1e-9, 1e12});
     std::string why;
     std::optional<StepSpec> spec;
     std::optional<StepPrediction> answer;
@@ -233,16 +237,27 @@ StepValidation validate_steps(const StepValidationRequest& request, const Librar
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
     const std::string group =
         request.group_by.empty() ? fmt::format("{}/{}", stack, rows.phase()) : std::string(rows.text(request.group_by));
-    errors.add(group, rows, measured, predicted, spent.count());
+    Estimate seconds = predicted.seconds;
+    if (request.sustained || held_ms > 0) {
+      const std::optional<PowerModel> power = library.power_model(answer->device());
+      if (request.sustained && !power) {
+        skip(fmt::format("no power limit of {} is known, so no sustained time", printable(device)));
+        continue;
+      }
+      if (power) {
+        const SustainedStep held = sustained_step(predicted, *power, answer->device());
+        if (held_ms > 0) errors.add_sustained(group, held_ms, rows.number("power_w"), held);
+        if (request.sustained) {
+          seconds = held.seconds;
+          if (held_ms > 0) measured = held_ms;
+        }
+      }
+    }
+    errors.add(group, measured, seconds, spent.count());
+    if (!request.sustained) errors.add_kernels(group, rows, measured, predicted);
     const StepRequest& step = predicted.request;
     if (step.phase == StepPhase::prefill && step.context_len > 0 && step.context_len == step.input_len) {
       ++whole_contexts;
-    }
-    if (const double held_ms = rows.number("sustained_ms"); held_ms > 0) {
-      if (const std::optional<PowerModel> power = library.power_model(answer->device())) {
-        errors.add_sustained(group, held_ms, rows.number("power_w"),
-                             sustained_step(predicted, *power, answer->device()));
-      }
     }
     if (sink) {
       sink({.device = device,
@@ -253,6 +268,7 @@ StepValidation validate_steps(const StepValidationRequest& request, const Librar
             .measured_ms = measured,
             .measured_kernel_ms = rows.number("kernel_ms"),
             .spec = &*spec,
+            .seconds = seconds,
             .predicted = &predicted});
     }
   }

@@ -67,6 +67,16 @@ TEST_F(ValidateSteps, the_measured_columns_do_not_move_a_prediction) {
   EXPECT_EQ(predicted[0], predicted[1]);
 }
 
+TEST_F(ValidateSteps, steps_repeated_without_pause_are_held_against_the_power_limit) {
+  const std::string columns = "device,model,stack,dispatch,phase,batch,input_len,context_len,dtype,measured_ms";
+  const std::string row = "h200_sxm,Llama-3.1-8B,torch-graph,graph,prefill,4,8192,0,bf16,";
+  const double cool = validate(columns + "\n" + row + "900\n").errors.overall.bias;
+  const double held = validate(columns + "\n" + row + "900\n", {.sustained = true}).errors.overall.bias;
+  EXPECT_GT(held, cool + 3) << "large multiplies draw more than the board may";
+  const StepValidation both = validate(columns + ",sustained_ms\n" + row + "900,1800\n", {.sustained = true});
+  EXPECT_NEAR(100 + both.errors.overall.bias, (100 + held) / 2, 1e-9) << "of sustained_ms";
+}
+
 TEST_F(ValidateSteps, a_row_that_cannot_be_expressed_is_skipped_with_the_reason) {
   const StepValidation result = validate(std::string(header) +
                                          "h200_sxm,Llama-3.1-8B,torch-graph,graph,dream,8,1,1024,bf16,5.5,\n"

@@ -23,18 +23,24 @@ class ValidateSteps : public Command {
     options.choice("--tier", tier_, tier_names(), tier_help);
     options.number("--host-factor", request_.host_factor, {.least = 0.01, .most = 100},
                    "Times the stacks' host times: 2 = a host half as fast");
+    options.flag(
+        "--sustained", request_.sustained,
+        "The steps were repeated without pause: compare measured_ms, or sustained_ms where the table has it, with "
+        "the time under the board's power limit");
     options.text("--campaign", campaign_,
                  "For a layer measured by operator: what the host adds on its machine, a file that `foretoken fit "
                  "campaign` wrote");
     options.text("--out", out_, "Write every row with predicted, low, high, confidence and error to this CSV file");
     options.footer(
         "Columns: device, model, stack, dispatch, phase, batch, input_len, context_len, dtype, measured_ms; optional\n"
-        "kernel_ms (the kernels' sum: never used, but its error is reported), cache, optimizer, logits, tp.\n"
+        "kernel_ms (the kernels' sum: never used, but its error is reported), sustained_ms (after seconds of such "
+        "steps),\n"
+        "power_w, cache, optimizer, logits, tp.\n"
         "Also NeuSight's table of whole models (device,model,mode,seq_len,batch,fusion,measured_ms), and one layer\n"
         "measured operator by operator (device,phase,op,latency_ms; optional model, batch, input_len, context_len, "
         "tp),\n"
         "by default GPT-3's on four GPUs as LLMCompass measured it (data/layers/llmcompass.json).\n"
-        "Example:\n  foretoken validate steps --data data/measured/h200_sxm/options.csv --stacks torch-graph");
+        "Example:\n  foretoken validate steps --data data/measured/h200_sxm/steps.csv --stacks torch-graph");
   }
 
   Answer run(const Library& library) const override {
