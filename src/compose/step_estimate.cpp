@@ -160,6 +160,16 @@ std::vector<LinkTraffic> step_links(const StepEstimate& step, const RankNetwork&
   return links;
 }
 
+std::optional<double> memory_bandwidth_utilization(const StepEstimate& step, const Device& device) {
+  if (!device.memory_bandwidth || step.stages.empty() || step.seconds.value <= 0) return std::nullopt;
+  Bytes read;  // by one device of each stage
+  for (const StageEstimate& stage : step.stages) {
+    for (const TimedLaunch& timed : stage.launches) read = read + cold_bytes(timed.launch.shape, timed.work);
+  }
+  const Seconds least = read / device.memory_bandwidth->value;
+  return least.value() / step.seconds.value / static_cast<double>(step.stages.size());
+}
+
 StageEstimate stage_of_launches(std::vector<Operator> calls, std::vector<TimedLaunch> launches,
                                 const ErrorCorrelations& correlations, const Stack& stack,
                                 const DispatchRequest& request) {

@@ -53,6 +53,10 @@ StepEstimate estimate_step(const Model& model, const StepRequest& request, const
 // What a device of each stage sends over each kind of link, added up over the stages.
 std::vector<LinkTraffic> step_links(const StepEstimate& step, const RankNetwork& network);
 
+// MBU: weights and KV cache that the step reads, over its time and the memory bandwidth of all devices of one replica.
+// Nothing where the sheet gives no bandwidth.
+std::optional<double> memory_bandwidth_utilization(const StepEstimate& step, const Device& device);
+
 // Launches that are timed already, put on a host and a device; memory is left to the caller.
 StageEstimate stage_of_launches(std::vector<Operator> calls, std::vector<TimedLaunch> launches,
                                 const ErrorCorrelations& correlations, const Stack& stack,

@@ -217,6 +217,24 @@ TEST(StepEstimate, no_step_uses_more_than_the_peak) {
   }
 }
 
+TEST(StepEstimate, bandwidth_utilization_counts_weights_and_cache_once) {
+  const StepEstimate step = decode({});
+  const double mbu = memory_bandwidth_utilization(step, h100().device()).value();
+  EXPECT_LE(mbu, 1);
+  // All weights but the table of embeddings, of which a decode reads one row a sequence, and the whole cache.
+  const RankMemory& memory = step.stages[0].memory;
+  const double all = (memory.weights + memory.kv_cache).value();
+  const double read = mbu * step.seconds.value * h100().device().memory_bandwidth->value.value();
+  EXPECT_LT(read, 1.01 * all);
+  EXPECT_GT(read, 0.9 * all);
+}
+
+TEST(StepEstimate, bandwidth_utilization_is_that_of_all_stages) {
+  const double one = memory_bandwidth_utilization(decode({}), h100().device()).value();
+  const double two = memory_bandwidth_utilization(decode({.pipeline = 2}), h100().device()).value();
+  EXPECT_NEAR(two, one / 2, 0.05 * one);
+}
+
 TEST(StepEstimate, adapters_leave_no_step_above_the_peak) {
   const StepRequest request{.phase = StepPhase::train, .batch = 4, .input_len = 4096, .lora = {.rank = 16}};
   const StepEstimate step = estimate_step(llama(), request, {}, h100());

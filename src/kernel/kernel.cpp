@@ -8,10 +8,6 @@
 
 namespace foretoken {
 
-namespace {
-
-// What other layers have evicted since it was last read: weights, the keys and values of the context, and the state of
-// a recurrence.
 Bytes cold_bytes(const KernelShape& shape, const Work& work) {
   const auto* linear = std::get_if<LinearAttentionShape>(&shape);
   const bool remembers = std::holds_alternative<AttentionShape>(shape) ||
@@ -19,6 +15,8 @@ Bytes cold_bytes(const KernelShape& shape, const Work& work) {
                          std::holds_alternative<LatentAttentionShape>(shape) || (linear != nullptr && linear->decode);
   return work.weights_read + (remembers ? work.activations_read : Bytes(0));
 }
+
+namespace {
 
 // A learned time may not beat the multiply units, nor DRAM where the data cannot be in the cache.
 double physical_least_seconds(const KernelShape& shape, const Work& work, const Roofline& roof, const Device& device,

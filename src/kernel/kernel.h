@@ -36,6 +36,10 @@ class DescribedKernels {
 // By the sheet, derated by what kernels reach on devices that were measured.
 std::shared_ptr<const DescribedKernels> derated_sheet(Device device, SheetDerates derates);
 
+// What a kernel reads that other layers have evicted since it was last read: weights, the keys and values of the
+// context, and the state of a recurrence.
+Bytes cold_bytes(const KernelShape& shape, const Work& work);
+
 enum class Bound { compute, memory };
 std::string_view bound_name(Bound bound);
 

@@ -127,6 +127,37 @@ std::string work_text(const KernelReport& report) {
   return text;
 }
 
+// FLOPs over the predicted time and the peak of the format that is multiplied in; least bytes over the time and the
+// bandwidth. Data that caches serve may be faster than DRAM.
+struct KernelUse {
+  std::optional<double> mfu, mbu;
+};
+
+KernelUse use_of(const KernelReport& report) {
+  const KernelEstimate& estimate = report.explanation.estimate;
+  KernelUse use;
+  if (const auto peak = report.device.peak_or_fallback(estimate.work.math)) {
+    use.mfu = (estimate.work.flops / *peak).value() / estimate.seconds.value;
+  }
+  if (report.device.memory_bandwidth) {
+    use.mbu = (estimate.work.bytes() / report.device.memory_bandwidth->value).value() / estimate.seconds.value;
+  }
+  return use;
+}
+
+std::string utilization_text(const KernelReport& report) {
+  const KernelUse use = use_of(report);
+  if (!use.mfu && !use.mbu) return {};
+  std::string text = "  use         ";
+  if (use.mfu) {
+    const DType math = report.explanation.estimate.work.math;
+    text += fmt::format("MFU {:.1f}% of the {} peak", 100 * *use.mfu,
+                        dtype_name(report.device.type_or_fallback(math).value_or(math)));
+  }
+  if (use.mbu) text += fmt::format("{}MBU {:.1f}% of the memory bandwidth", use.mfu ? ", " : "", 100 * *use.mbu);
+  return text + (use.mbu && *use.mbu > 1 ? ": caches serve part of the data\n" : "\n");
+}
+
 // The parts of the form and what was learned on top add up to the time.
 std::string parts_text(const KernelExplanation& explanation) {
   using enum Explained::Kind;
@@ -248,6 +279,7 @@ std::string kernel_text(const KernelReport& report) {
   if (!explanation.variant.empty()) text += fmt::format("  kernel      {}\n", explanation.variant);
   text += fmt::format("  efficiency  {:.0f}% of the roofline, {}\n", 100 * explanation.efficiency,
                       duration_text(explanation.roofline_seconds));
+  text += utilization_text(report);
   text += fmt::format("  bound by    {}", bound_name(estimate.bound));
   if (const Explained* limit = largest_limit(explanation))
     text += fmt::format(" on the roofline; in this kernel by {}", spaced(limit->name));
@@ -273,12 +305,15 @@ Json kernel_json(const KernelReport& report) {
   const DType math = explanation.estimate.work.math;
   const std::optional<DType> used = report.device.type_or_fallback(math);
   const IntervalOrigin& origin = explanation.interval;
+  const KernelUse use = use_of(report);
   return Json::object({{"family", report.family.name},
                        {"device", report.device.name},
                        {"parameters", parameters},
                        {"estimate", to_json(explanation.estimate)},
                        {"roofline_seconds", explanation.roofline_seconds},
                        {"efficiency", explanation.efficiency},
+                       {"mfu", use.mfu ? Json(*use.mfu) : Json()},
+                       {"mbu", use.mbu ? Json(*use.mbu) : Json()},
                        {"multiplies_in", used ? Json(dtype_name(*used)) : Json()},
                        {"form", explanation.form.empty() ? Json() : Json(explanation.form)},
                        {"kernel", explanation.variant.empty() ? Json() : Json(explanation.variant)},

@@ -277,6 +277,7 @@ Json step_json(const StepEstimate& step, const Model& model, const Device& devic
   }
   Json notes = Json::array();
   for (const std::string& note : notes_of(step, model, more)) notes.push(note);
+  const std::optional<double> mbu = memory_bandwidth_utilization(step, device);
   Json json =
       Json::object({{"model", model.served_name()},
                     {"device", device.name},
@@ -295,6 +296,7 @@ Json step_json(const StepEstimate& step, const Model& model, const Device& devic
                     {"tokens_per_second", step.tokens / step.seconds.value},
                     {"model_flops", step.model_flops.value()},
                     {"mfu", step.model_flops_utilization},
+                    {"mbu", mbu ? Json(*mbu) : Json()},
                     {"device_memory_bytes", step.device_memory.value() > 0 ? Json(step.device_memory.value()) : Json()},
                     {"fits_in_memory", step.fits_in_memory ? Json(*step.fits_in_memory) : Json()},
                     {"stages", stages},
@@ -325,9 +327,13 @@ std::string step_text(const StepEstimate& step, const Model& model, const Device
   out += dispatch_text(step);
   out += links_text(step);
   out += rests_on_text(step);
-  out += fmt::format("  work   {} by the model, {:.1f}% of the {} peak\n", rate_text(step.model_flops.value(), "FLOP"),
-                     100 * step.model_flops_utilization,
+  out += fmt::format("  work   {} by the model: MFU {:.1f}% of the {} peak",
+                     rate_text(step.model_flops.value(), "FLOP"), 100 * step.model_flops_utilization,
                      dtype_name(device.type_or_fallback(facts(model.scheme).math).value_or(facts(model.scheme).math)));
+  if (const std::optional<double> mbu = memory_bandwidth_utilization(step, device)) {
+    out += fmt::format("; MBU {:.1f}% of {}", 100 * *mbu, rate_text(device.memory_bandwidth->value.value(), "B/s"));
+  }
+  out += "\n";
   for (size_t i = 0; i < step.stages.size(); ++i) {
     const StageEstimate& stage = step.stages[i];
     const RankMemory& memory = stage.memory;
