@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Measures the kernels of language models on one CUDA GPU; writes CSV files that `foretoken fit` and `validate` read.
+"""Measures the kernels of language models on one GPU; writes CSV files that `foretoken fit` and `validate` read.
 
-Needs Python 3.8+ and PyTorch with CUDA; Triton kernels are timed where Triton is installed. `--plan` needs neither.
+Needs Python 3.8+ and PyTorch with CUDA or ROCm, whose GPUs PyTorch calls cuda too; Triton kernels are timed where Triton is installed. `--plan` needs neither.
 
 How one row is timed: the call is captured into a CUDA graph many times over different buffers; the graph is replayed
 several times, each time after reading a buffer of several times the L2 cache, so that no input is in the cache; one
@@ -40,6 +40,7 @@ except Exception:  # a broken Triton must not stop the rest
     triton = None
 
 VERSION = 1
+HIP = torch is not None and bool(getattr(torch.version, "hip", None))  # PyTorch for AMD's GPUs
 GIB = 1 << 30
 REST = 3.0  # idle time after a timing, relative to it: without, large multiplies run into the power limit
 
@@ -584,7 +585,8 @@ def row_text(row):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The board: power, clocks, temperature. NVML through its C library; nvidia-smi where that cannot be loaded.
+# The board: power, clocks, temperature. NVML through its C library; nvidia-smi where that cannot be loaded. AMD's
+# driver has files for them.
 
 # Reasons that NVML gives for a clock below the highest one.
 LIMIT_BITS = {0x4: "power_cap", 0x8: "hw_slowdown", 0x20: "sw_thermal", 0x40: "hw_thermal", 0x80: "hw_power_brake"}
@@ -661,11 +663,13 @@ class Board:
     def facts(self):
         if self.nvml is None:
             limit, sm, memory = self._smi(["power.limit", "clocks.max.sm", "clocks.max.mem"])
-            return {"power_limit_w": limit, "max_sm_clock_mhz": sm, "max_memory_clock_mhz": memory}
+            return {"power_limit_w": limit, "max_sm_clock_mhz": sm, "max_memory_clock_mhz": memory,
+                    "memory_bus_bits": None}
         limit = self._read("nvmlDeviceGetEnforcedPowerLimit")
         return {"power_limit_w": limit / 1000 if limit else None,
                 "max_sm_clock_mhz": self._read("nvmlDeviceGetMaxClockInfo", 1),
-                "max_memory_clock_mhz": self._read("nvmlDeviceGetMaxClockInfo", 2)}
+                "max_memory_clock_mhz": self._read("nvmlDeviceGetMaxClockInfo", 2),
+                "memory_bus_bits": self._read("nvmlDeviceGetMemoryBusWidth")}
 
     def power_capped(self):
         reasons = self.nvml and self._read("nvmlDeviceGetCurrentClocksThrottleReasons", kind=ctypes.c_ulonglong)
@@ -680,6 +684,61 @@ class Board:
             return subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
                                   capture_output=True, text=True, timeout=10, check=True).stdout.split("\n")[0].strip()
         except (OSError, subprocess.SubprocessError):
+            return None
+
+
+class AmdBoard:
+    """The same from the files of the amdgpu driver (hwmon, pp_dpm_*); None for what is not there."""
+
+    def __init__(self, properties):
+        self.properties = properties
+        address = "%04x:%02x:%02x.0" % tuple(getattr(properties, "pci_" + part, 0)
+                                             for part in ("domain_id", "bus_id", "device_id"))
+        self.folder = os.path.join("/sys/bus/pci/devices", address)
+        hwmon = os.path.join(self.folder, "hwmon")
+        names = sorted(os.listdir(hwmon)) if os.path.isdir(hwmon) else []
+        self.hwmon = os.path.join(hwmon, names[0]) if names else None
+
+    def _number(self, name, unit):
+        """In units of `unit` of the file's."""
+        try:
+            with open(os.path.join(self.hwmon, name)) as file:
+                return int(file.read()) / unit
+        except (OSError, TypeError, ValueError):
+            return None
+
+    def _highest_mhz(self, name):
+        """Of lines like `1: 2100Mhz *`."""
+        try:
+            with open(os.path.join(self.folder, name)) as file:
+                clocks = [line.split()[1].lower().rstrip("mhz") for line in file if len(line.split()) > 1]
+            return max((int(clock) for clock in clocks if clock.isdigit()), default=None)
+        except OSError:
+            return None
+
+    def sample(self):
+        power = self._number("power1_average", 1e6) or self._number("power1_input", 1e6)
+        cap = self._number("power1_cap", 1e6)
+        limits = 0x4 if power and cap and power > 0.98 * cap else 0
+        return (power, self._number("freq1_input", 1e6), self._number("freq2_input", 1e6),
+                self._number("temp1_input", 1e3), limits)
+
+    def energy_joules(self):
+        return self._number("energy1_input", 1e6)
+
+    def facts(self):
+        return {"power_limit_w": self._number("power1_cap", 1e6), "max_sm_clock_mhz": self._highest_mhz("pp_dpm_sclk"),
+                "max_memory_clock_mhz": self._highest_mhz("pp_dpm_mclk"),
+                "memory_bus_bits": getattr(self.properties, "memory_bus_width", None)}
+
+    def power_capped(self):
+        return bool(self.sample()[4])
+
+    def driver(self):
+        try:
+            with open("/sys/module/amdgpu/version") as file:
+                return file.read().strip()
+        except OSError:
             return None
 
 
@@ -893,9 +952,12 @@ class Bench:
         self.repeats, self.rounds = arguments.repeats, arguments.rounds
         self.pools = Pools(self.device, arguments.seed)
         self.types = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
-        if hasattr(torch, "float8_e4m3fn"):
-            self.types["fp8"] = torch.float8_e4m3fn
-        self.flush_buffer = torch.zeros(5 * self.l2_bytes // 4, dtype=torch.float32, device=self.device)
+        fp8 = self._fp8_type()
+        if fp8 is not None:
+            self.types["fp8"] = fp8
+        # AMD's Infinity Cache (256 MiB on MI300) lies behind the L2 that the driver names.
+        cached = max(self.l2_bytes, 256 << 20) if HIP else self.l2_bytes
+        self.flush_buffer = torch.zeros(5 * cached // 4, dtype=torch.float32, device=self.device)
         self.one = torch.ones((), dtype=torch.float32, device=self.device)
         self.gqa = {name: self._has_gqa(name) for name in ("sdpa_flash", "sdpa_cudnn")}
         # Keeps the memory of captured graphs for the next one.
@@ -904,6 +966,18 @@ class Bench:
         self.wrong = dict(self.wrong_kernels()) if triton is not None else {}
         self._wake()
         self.start_us = self._measure_start()
+
+    def _fp8_type(self):
+        """What the device multiplies in; None = nothing of 8 bits."""
+        if HIP:  # CDNA3 has a format of its own
+            name = {"gfx942": "float8_e4m3fnuz", "gfx950": "float8_e4m3fn"}.get(self.architecture())
+        else:
+            name = "float8_e4m3fn" if self.capability >= (8, 9) else None
+        return getattr(torch, name, None) if name else None
+
+    def architecture(self):
+        """gfx942 of gfx942:sramecc+:xnack-; empty for NVIDIA's GPUs."""
+        return getattr(self.properties, "gcnArchName", "").split(":")[0] if HIP else ""
 
     def _wake(self):
         x = torch.randn(4096, 4096, device=self.device, dtype=torch.bfloat16)
@@ -921,8 +995,11 @@ class Bench:
         if kernel == "triton" and family in self.wrong:
             raise Skip(self.wrong[family])
         if "fp8" in (row.get("dtype"), row.get("kv_dtype")) or family == "quantize_fp8":
-            if "fp8" not in self.types or self.capability < (8, 9):
+            if "fp8" not in self.types:
                 raise Skip("no fp8 on this device or in this PyTorch")
+        if HIP and kernel.startswith("sdpa_cudnn"):
+            kernel = kernel.replace("sdpa_cudnn", "sdpa_flash")
+            row = dict(row, kernel=kernel)
         backend = kernel.replace("_heads_first", "")
         if backend in self.gqa and row.get("kv_heads", row["heads"]) != row["heads"] and not self.gqa[backend]:
             return dict(row, kernel=kernel.replace(backend, backend + "_expanded"))
@@ -1325,7 +1402,7 @@ class Bench:
 
     def quantize_fp8_case(self, kernel, op, m, k):
         def call(x):
-            out = torch.empty(m, k, dtype=torch.float8_e4m3fn, device=self.device)
+            out = torch.empty(m, k, dtype=self.types["fp8"], device=self.device)
             quantize_kernel[(triton.cdiv(m * k, 4096),)](x, out, self.one, m * k, BLOCK=4096, num_warps=8)
             return out
         return Case(lambda: (self.take("bf16", m, k),), call, m * k, 3 * m * k)
@@ -1343,7 +1420,7 @@ class Bench:
         """Families whose Triton kernels do not give what PyTorch gives, or do not run: (family, why)."""
         wrong = []
         for family in ("norm", "rope", "activation", "kv_write", "quantize_fp8"):
-            if family == "quantize_fp8" and ("fp8" not in self.types or self.capability < (8, 9)):
+            if family == "quantize_fp8" and "fp8" not in self.types:
                 continue
             try:
                 pairs = getattr(self, "_check_" + family)()
@@ -1393,7 +1470,7 @@ class Bench:
     def _check_quantize_fp8(self):
         case = self.quantize_fp8_case("triton", "static_quant", 33, 1000)
         x, = case.make()
-        return [(case.call(x), x.to(torch.float8_e4m3fn))]
+        return [(case.call(x), x.to(self.types["fp8"]))]
 
     # -- rows that are not one call
 
@@ -1501,6 +1578,8 @@ def sustained_row(bench, board, name, seconds):
     """The columns SUSTAINED_RESULTS, less idle_w, of one pass over the calls of `name`."""
     cases = []
     for family, row in SUSTAINED[name]:
+        if HIP and row.get("kernel") == "sdpa_cudnn":
+            raise Skip("cuDNN is for NVIDIA's GPUs")
         row = bench.adapt(family, row)
         cases.append(bench.case(family, row))
     with contextlib.ExitStack() as stack:
@@ -1605,8 +1684,10 @@ class Run:
         self.arguments, self.plan, self.tables = arguments, plan, tables
         self.skipped = Table(arguments.out, "skipped", ["family", "row"], ["why"])
         self.repeated = Table(arguments.out, "repeat", ["family", "row"], ["first_us", "second_us"])
-        uuid = str(getattr(torch.cuda.get_device_properties(arguments.device), "uuid", "") or "")
-        self.board = Board(arguments.device, "GPU-" + uuid if uuid and not uuid.startswith("GPU-") else uuid)
+        properties = torch.cuda.get_device_properties(arguments.device)
+        uuid = str(getattr(properties, "uuid", "") or "")
+        self.board = AmdBoard(properties) if HIP else Board(
+            arguments.device, "GPU-" + uuid if uuid and not uuid.startswith("GPU-") else uuid)
         self.begin = time.perf_counter()
         self.measured = {}  # family -> rows timed in this run
         self.seconds = {}  # family -> time spent
@@ -1619,7 +1700,8 @@ class Run:
             with open(path) as file:
                 meta = json.load(file)
         properties = bench.properties
-        versions = {"driver": self.board.driver(), "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(),
+        versions = {"driver": self.board.driver(), **({"hip": torch.version.hip} if HIP else
+                    {"cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}),
                     "torch": torch.__version__, "triton": getattr(triton, "__version__", None),
                     "python": platform.python_version()}
         if meta.get("device") not in (None, properties.name):
@@ -1628,7 +1710,8 @@ class Run:
             raise InputError(f"{path}: rows measured with {meta['versions']}\n  and this is {versions}; "
                              "choose another --out")
         meta.update({
-            "format": VERSION, "device": properties.name, "compute_capability": "%d.%d" % bench.capability,
+            "format": VERSION, "device": properties.name,
+            **({"architecture": bench.architecture()} if HIP else {"compute_capability": "%d.%d" % bench.capability}),
             "processors": properties.multi_processor_count, "l2_bytes": bench.l2_bytes,
             "memory_bytes": properties.total_memory, **self.board.facts(), "versions": versions,
             "host": platform.machine() + " " + platform.system(),
@@ -1790,7 +1873,7 @@ def parse_arguments(texts):
     parser.add_argument("--repeats", type=int, default=3, help="timings per round (default: 3)")
     parser.add_argument("--sustained-seconds", type=float, default=4.0, metavar="S",
                         help="how long each sustained kernel runs (default: 4); the first 3/8 are warm-up")
-    parser.add_argument("--device", type=int, default=0, metavar="N", help="CUDA device (default: 0)")
+    parser.add_argument("--device", type=int, default=0, metavar="N", help="number of the GPU (default: 0)")
     parser.add_argument("--progress", action="store_true", help="progress lines even when stderr is no terminal")
     parser.add_argument("--retry-skipped", action="store_true", help="try rows of skipped.csv again")
     arguments = parser.parse_args(texts)
@@ -1818,10 +1901,11 @@ def main(texts):
     if arguments.plan:
         return 0
     if torch is None:
-        raise InputError("PyTorch is not installed for this Python\n  expected PyTorch with CUDA; --plan works without")
+        raise InputError("PyTorch is not installed for this Python\n"
+                         "  expected PyTorch with CUDA or ROCm; --plan works without")
     if not torch.cuda.is_available():
-        raise InputError("PyTorch sees no CUDA device\n"
-                         "  expected an NVIDIA GPU with its driver, and a CUDA build of PyTorch")
+        raise InputError("PyTorch sees no GPU\n"
+                         "  expected an NVIDIA GPU and a CUDA build of PyTorch, or an AMD GPU and a ROCm build")
     if arguments.device >= torch.cuda.device_count():
         raise InputError(f"--device {arguments.device}\n  expected 0 to {torch.cuda.device_count() - 1}")
     os.makedirs(arguments.out, exist_ok=True)

@@ -10,21 +10,10 @@
 #include "base/units.h"
 #include "compose/device_formats.h"
 #include "hardware/generation.h"
+#include "hardware/software.h"
 
 namespace foretoken {
 namespace {
-
-// vLLM has backends or plugins for all kinds of devices (docs.vllm.ai, installation); SGLang for GPUs and CPUs (its TPU
-// engine, SGLang-JAX, is a program of its own); TensorRT-LLM for NVIDIA's GPUs alone.
-bool runs_anywhere(const Device& /*device*/) {
-  return true;
-}
-bool is_gpu_or_cpu(const Device& device) {
-  return device.kind == DeviceKind::gpu || device.kind == DeviceKind::cpu;
-}
-bool is_nvidia_gpu(const Device& device) {
-  return device.kind == DeviceKind::gpu && equal_ignoring_case(device.vendor, "NVIDIA");
-}
 
 // vLLM, engine/arg_utils.py, get_batch_defaults for the server.
 StepLimits vllm_limits(double memory_gib, const Device& device, const ParallelPlan& /*plan*/) {
@@ -122,9 +111,7 @@ constexpr EngineKind vllm = {.name = "vllm",
                              .has_known_profile = true,
                              .loads_foreign_formats = true,
                              .rank_router = "data_parallel",
-                             .decode_gives_first_token = true,
-                             .hardware = "GPUs, TPUs, Gaudi and CPUs",
-                             .runs_on = runs_anywhere};
+                             .decode_gives_first_token = true};
 
 constexpr EngineKind vllm_before_021() {
   EngineKind kind = vllm;
@@ -163,9 +150,7 @@ constexpr EngineKind kinds[] = {
      .has_known_profile = false,
      .loads_foreign_formats = true,
      .rank_router = "round_robin",  // --load-balance-method
-     .decode_gives_first_token = false,
-     .hardware = "GPUs and CPUs",
-     .runs_on = is_gpu_or_cpu},
+     .decode_gives_first_token = false},
     {.name = "trtllm",
      .summary = "TensorRT-LLM: the cache takes a fraction of what weights and activations leave",
      .family = "trtllm",
@@ -186,9 +171,7 @@ constexpr EngineKind kinds[] = {
      .has_known_profile = false,
      .loads_foreign_formats = false,
      .rank_router = "round_robin",
-     .decode_gives_first_token = false,
-     .hardware = "NVIDIA GPUs",
-     .runs_on = is_nvidia_gpu},
+     .decode_gives_first_token = false},
 };
 
 }  // namespace
@@ -213,18 +196,32 @@ const EngineKind& engine_kind(std::string_view name) {
                     .suggestion = nearest_name(name, engine_names()).value_or("")});
 }
 
+bool runs_on(const EngineKind& kind, const Device& device) {
+  return software_runs_on(kind.family, device);
+}
+
 void check_engine_runs_on(const std::string& field, std::string_view name, const Device& device) {
   const auto* const kind = std::find_if(std::begin(kinds), std::end(kinds),
                                         [&](const EngineKind& one) { return equal_ignoring_case(one.name, name); });
-  if (kind == std::end(kinds) || kind->runs_on(device)) return;
+  if (kind == std::end(kinds) || runs_on(*kind, device)) return;
   std::vector<std::string_view> others;
   for (const EngineKind& other : kinds) {
-    if (other.runs_on(device)) others.push_back(other.name);
+    if (runs_on(other, device)) others.push_back(other.name);
+  }
+  if (others.empty()) {
+    for (const Software& other : software_of(device)) others.push_back(other.name);
+    throw InputError(
+        {.field = field,
+         .value = fmt::format("{} on {}", kind->name, device.name),
+         .expected = fmt::format("another device: {} runs on {}, and {} runs {}, which foretoken does not "
+                                 "simulate",
+                                 kind->name, hardware_of_software(kind->family), device.name,
+                                 others.empty() ? "none of the engines" : fmt::format("{}", fmt::join(others, ", ")))});
   }
   throw InputError({.field = field,
                     .value = fmt::format("{} on {}", kind->name, device.name),
-                    .expected = fmt::format("an engine that runs there: {} ({} runs on {} only)",
-                                            fmt::join(others, ", "), kind->name, kind->hardware)});
+                    .expected = fmt::format("an engine that runs there: {} ({} runs on {})", fmt::join(others, ", "),
+                                            kind->name, hardware_of_software(kind->family))});
 }
 
 Estimate allocatable_bytes(const Device& device) {

@@ -63,9 +63,9 @@ struct EngineKind {
   bool loads_foreign_formats;                     // weights that the device does not multiply in (weight_only_form)
   std::string_view rank_router;                   // over data-parallel ranks
   bool decode_gives_first_token;                  // where pools are apart; else the pool of prompts does
-  std::string_view hardware;                      // what it runs on, in words
-  bool (*runs_on)(const Device& device);          // as its documentation of installation lists
 };
+// As the table of software says (hardware/software.h).
+bool runs_on(const EngineKind& kind, const Device& device);
 std::span<const EngineKind> engine_kinds();
 std::vector<std::string> engine_names();
 const EngineKind& engine_kind(std::string_view name);  // InputError suggests the nearest

@@ -1,5 +1,8 @@
 #include "hardware/catalogue.h"
 
+#include <algorithm>
+#include <system_error>
+
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -10,12 +13,11 @@
 namespace foretoken {
 namespace {
 
-// `read(path)` reads one description of the folder; `typed` is a path, a stem or an alias.
-template <class Read>
-auto find(const std::string& typed, const std::filesystem::path& folder, const std::vector<std::string>& stems,
-          std::string_view kind, const Read& read) {
+// `read(path)` reads one description, `path_of(stem)` is where it lies; `typed` is a path, a stem or an alias.
+template <class PathOf, class Read>
+auto find(const std::string& typed, const PathOf& path_of, const std::vector<std::string>& stems, std::string_view kind,
+          const Read& read) {
   if (means_a_file(typed)) return read(std::filesystem::path(typed));
-  const auto path_of = [&](const std::string& stem) { return folder / (stem + ".json"); };
   const std::string wanted = comparable_name(typed);
   for (const std::string& stem : stems) {
     if (comparable_name(stem) == wanted) return read(path_of(stem));
@@ -42,14 +44,33 @@ std::string comparable_name(std::string_view name) {
   return result;
 }
 
-HardwareCatalogue::HardwareCatalogue(std::filesystem::path folder) : folder_(std::move(folder)) {
+HardwareCatalogue::HardwareCatalogue(std::filesystem::path folder, std::filesystem::path own)
+    : folder_(std::move(folder)), own_(std::move(own)) {
   if (!std::filesystem::is_directory(folder_ / "devices")) {
     throw InputError(
         {.source = folder_.string(), .expected = "a folder of hardware descriptions, with devices/ in it"});
   }
-  devices_ = json_stems(folder_ / "devices");
-  nodes_ = json_stems(folder_ / "nodes");
-  clusters_ = json_stems(folder_ / "clusters");
+  devices_ = stems_of("devices");
+  nodes_ = stems_of("nodes");
+  clusters_ = stems_of("clusters");
+  if (!own_.empty()) own_devices_ = json_stems(own_ / "devices");
+}
+
+std::vector<std::string> HardwareCatalogue::stems_of(const char* kind) const {
+  std::vector<std::string> stems = json_stems(folder_ / kind);
+  if (own_.empty()) return stems;
+  for (std::string& stem : json_stems(own_ / kind)) stems.push_back(std::move(stem));
+  std::sort(stems.begin(), stems.end());
+  stems.erase(std::unique(stems.begin(), stems.end()), stems.end());
+  return stems;
+}
+
+std::filesystem::path HardwareCatalogue::file_of(const char* kind, const std::string& stem) const {
+  const std::string name = stem + ".json";
+  if (std::error_code ignored; !own_.empty() && std::filesystem::exists(own_ / kind / name, ignored)) {
+    return own_ / kind / name;
+  }
+  return folder_ / kind / name;
 }
 
 bool HardwareCatalogue::is_path(const std::string& name_or_path) {
@@ -58,27 +79,31 @@ bool HardwareCatalogue::is_path(const std::string& name_or_path) {
 
 DeviceFinder HardwareCatalogue::like_finder() const {
   return [this](const std::string& name) {
-    return find(name, folder_ / "devices", devices_, "device",
-                [](const std::filesystem::path& path) { return read_device_file(path, {}); });
+    return find(
+        name, [this](const std::string& stem) { return file_of("devices", stem); }, devices_, "device",
+        [](const std::filesystem::path& path) { return read_device_file(path, {}); });
   };
 }
 
 Device HardwareCatalogue::device(const std::string& name_or_path) const {
   if (name_or_path.starts_with('{')) return parse_device(name_or_path, "device", like_finder());
-  return find(name_or_path, folder_ / "devices", devices_, "device",
-              [&](const std::filesystem::path& path) { return read_device_file(path, like_finder()); });
+  return find(
+      name_or_path, [this](const std::string& stem) { return file_of("devices", stem); }, devices_, "device",
+      [&](const std::filesystem::path& path) { return read_device_file(path, like_finder()); });
 }
 
 Node HardwareCatalogue::node(const std::string& name_or_path) const {
   const auto find_device = [this](const std::string& name) { return device(name); };
-  return find(name_or_path, folder_ / "nodes", nodes_, "node",
-              [&](const std::filesystem::path& path) { return read_node_file(path, find_device); });
+  return find(
+      name_or_path, [this](const std::string& stem) { return file_of("nodes", stem); }, nodes_, "node",
+      [&](const std::filesystem::path& path) { return read_node_file(path, find_device); });
 }
 
 Cluster HardwareCatalogue::cluster(const std::string& name_or_path) const {
   const auto find_node = [this](const std::string& name) { return node(name); };
-  return find(name_or_path, folder_ / "clusters", clusters_, "cluster",
-              [&](const std::filesystem::path& path) { return read_cluster_file(path, find_node); });
+  return find(
+      name_or_path, [this](const std::string& stem) { return file_of("clusters", stem); }, clusters_, "cluster",
+      [&](const std::filesystem::path& path) { return read_cluster_file(path, find_node); });
 }
 
 std::optional<Node> HardwareCatalogue::node_with(const Device& device) const {

@@ -19,8 +19,9 @@ namespace foretoken {
 // Holds no state beyond the list of names: safe to use from many threads.
 class HardwareCatalogue {
  public:
-  // `folder` holds devices/, nodes/ and clusters/. InputError when devices/ is missing.
-  explicit HardwareCatalogue(std::filesystem::path folder);
+  // `folder` holds devices/, nodes/ and clusters/. InputError when devices/ is missing. `own` is the user's folder of
+  // the same form (empty, or not there: none); an entry of it hides one of the same name.
+  explicit HardwareCatalogue(std::filesystem::path folder, std::filesystem::path own = {});
 
   // InputError with the nearest name for one nobody knows.
   Device device(const std::string& name_or_path) const;
@@ -30,6 +31,8 @@ class HardwareCatalogue {
   const std::vector<std::string>& device_names() const { return devices_; }  // sorted
   const std::vector<std::string>& node_names() const { return nodes_; }
   const std::vector<std::string>& cluster_names() const { return clusters_; }
+
+  const std::vector<std::string>& own_device_names() const { return own_devices_; }  // of the user's folder, sorted
 
   // For devices that are declared to be like another: finds that other one.
   DeviceFinder like_finder() const;
@@ -41,8 +44,11 @@ class HardwareCatalogue {
   std::optional<Node> node_with(const Device& device) const;
 
  private:
-  std::filesystem::path folder_;
-  std::vector<std::string> devices_, nodes_, clusters_;
+  // Where an entry of this name lies: in the user's folder or in the shipped one.
+  std::filesystem::path file_of(const char* kind, const std::string& stem) const;
+  std::vector<std::string> stems_of(const char* kind) const;
+  std::filesystem::path folder_, own_;
+  std::vector<std::string> devices_, nodes_, clusters_, own_devices_;
 };
 
 // The form in which names are compared.

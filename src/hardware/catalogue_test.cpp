@@ -30,6 +30,26 @@ std::string complaint_of(const Call& call) {
   return "no complaint";
 }
 
+TEST(Catalogue, a_folder_of_the_users_adds_devices_and_hides_others) {
+  const std::filesystem::path own = std::filesystem::path(testing::TempDir()) / "own_hardware";
+  std::filesystem::create_directories(own / "devices");
+  Device mine = shipped().device("h100_sxm");
+  mine.name = "mine";
+  mine.aliases.clear();
+  write_file(own / "devices" / "mine.json", device_file_text(mine));
+  Device changed = shipped().device("l4");
+  changed.aliases.clear();
+  changed.title = "my L4";
+  write_file(own / "devices" / "l4.json", device_file_text(changed));
+  const HardwareCatalogue catalogue(FORETOKEN_SOURCE_DIR "/data/hardware", own);
+  EXPECT_EQ(catalogue.own_device_names(), (std::vector<std::string>{"l4", "mine"}));
+  EXPECT_EQ(catalogue.device_names().size(), shipped().device_names().size() + 1);
+  EXPECT_EQ(catalogue.device("Mine").name, "mine");
+  EXPECT_EQ(catalogue.device("l4").title, "my L4");
+  EXPECT_EQ(catalogue.device("h100").name, "h100_sxm");
+  std::filesystem::remove_all(own);
+}
+
 TEST(Catalogue, every_shipped_device_loads_and_cites_all_its_numbers) {
   const HardwareCatalogue catalogue = shipped();
   int accelerators = 0;

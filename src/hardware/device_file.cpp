@@ -236,6 +236,53 @@ std::vector<DeviceFact> device_facts(const Device& device) {
   return rows;
 }
 
+std::string device_file_text(const Device& device) {
+  Json file = Json::object({{"name", device.name}, {"title", device.title}});
+  if (!device.aliases.empty()) {
+    Json aliases = Json::array();
+    for (const std::string& alias : device.aliases) aliases.push(alias);
+    file.set("aliases", std::move(aliases));
+  }
+  file.set("vendor", device.vendor);
+  file.set("kind", device_kind_name(device.kind));
+  const auto set_text = [&](const char* key, const std::string& text) {
+    if (!text.empty()) file.set(key, text);
+  };
+  set_text("architecture", device.architecture);
+  set_text("instruction_set", device.instruction_set);
+  if (device.like) file.set("like", device.like->name);
+  set_text("note", device.note);
+  Json peaks = Json::object();
+  for (const DeviceFact& row : device_facts(device)) {
+    if (row.key == mig_key) continue;
+    const bool is_yes_or_no = row.word == word_of(true) || row.word == word_of(false);
+    Json fact = Json::object({{"value", is_yes_or_no       ? Json(row.word == word_of(true))
+                                        : row.word.empty() ? Json(row.value)
+                                                           : Json(row.word)},
+                              {"source", row.source}});
+    if (row.assumed) fact.set("assumed", true);
+    if (!row.note.empty()) fact.set("note", row.note);
+    const std::string peak_start = std::string(peaks_key) + ".";
+    if (row.key.starts_with(peak_start)) {
+      peaks.set(row.key.substr(peak_start.size()), std::move(fact));
+    } else {
+      file.set(row.key, std::move(fact));
+    }
+  }
+  if (device.mig) {
+    Json profiles = Json::object();
+    for (const MigProfile& profile : device.mig->profiles) {
+      profiles.set(profile.name, Json::object({{"processors", profile.processors}, {"memory", profile.memory}}));
+    }
+    file.set(std::string(mig_key), Json::object({{"processor_slices", device.mig->processors},
+                                                 {"memory_slices", device.mig->memory},
+                                                 {"profiles", std::move(profiles)},
+                                                 {"source", device.mig->source}}));
+  }
+  file.set(std::string(peaks_key), std::move(peaks));
+  return file.dump() + "\n";
+}
+
 std::vector<std::string> unknown_device_facts(const Device& device) {
   std::vector<std::string> keys;
   for_each_fact(device, [&](const Field& field, const auto& fact) {

@@ -19,6 +19,9 @@ using DeviceFinder = std::function<Device(const std::string& name)>;
 Device read_device_file(const std::filesystem::path& path, const DeviceFinder& find = {});
 Device parse_device(std::string_view text, const std::string& source, const DeviceFinder& find = {});
 
+// The file that reads as this device; without its `accelerator`.
+std::string device_file_text(const Device& device);
+
 // One number or word of a device as its file has it.
 struct DeviceFact {
   std::string key;   // memory_bandwidth_gb_per_s, dense_peak_tflops.fp8

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "hardware/catalogue.h"
 
 namespace foretoken::device_file_test {
 
@@ -24,6 +25,18 @@ std::string complaint_about(const std::string& text) {
     return error.what();
   }
   return "no complaint";
+}
+
+TEST(DeviceFile, what_is_written_reads_as_the_same_device) {
+  const HardwareCatalogue shipped(FORETOKEN_SOURCE_DIR "/data/hardware");
+  for (const std::string& name : shipped.device_names()) {
+    const Device device = shipped.device(name);
+    const Device read = parse_device(device_file_text(device), name, shipped.like_finder());
+    EXPECT_EQ(device_file_text(read), device_file_text(device)) << name;
+    EXPECT_EQ(read.aliases, device.aliases) << name;
+    EXPECT_EQ(device_facts(read).size(), device_facts(device).size()) << name;
+    EXPECT_EQ(read.mig.has_value(), device.mig.has_value()) << name;
+  }
 }
 
 Device device_with_peaks(std::initializer_list<std::pair<DType, double>> peaks, DeviceKind kind = DeviceKind::gpu) {

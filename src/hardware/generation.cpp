@@ -15,6 +15,7 @@ constexpr double energy_of_hopper = 0.8;
 constexpr GpuGeneration pascal{.title = "Pascal",
                                .key = "sm_60",
                                .instruction_set = "sm_60",
+                               .cuda_capability = 60,
                                .usual_memory = MemoryType::hbm2,
                                .batched_fp32_tile = BatchedFp32Tile::maxwell_128x64,
                                .matrix_workspace = small_matrix_workspace};
@@ -22,6 +23,7 @@ constexpr GpuGeneration pascal{.title = "Pascal",
 constexpr GpuGeneration graphics_pascal{.title = "Pascal (graphics)",
                                         .key = "sm_61",
                                         .instruction_set = "sm_61",
+                                        .cuda_capability = 61,
                                         .usual_memory = MemoryType::gddr5,
                                         .batched_fp32_tile = BatchedFp32Tile::maxwell_128x64,
                                         .matrix_workspace = small_matrix_workspace};
@@ -29,16 +31,21 @@ constexpr GpuGeneration graphics_pascal{.title = "Pascal (graphics)",
 constexpr GpuGeneration volta{.title = "Volta",
                               .key = "sm_70",
                               .instruction_set = "sm_70",
+                              .cuda_capability = 70,
                               .usual_memory = MemoryType::hbm2,
                               .matrix_workspace = small_matrix_workspace};
 
-constexpr GpuGeneration turing{
-    .title = "Turing", .key = "sm_75", .instruction_set = "sm_75", .matrix_workspace = small_matrix_workspace};
+constexpr GpuGeneration turing{.title = "Turing",
+                               .key = "sm_75",
+                               .instruction_set = "sm_75",
+                               .cuda_capability = 75,
+                               .matrix_workspace = small_matrix_workspace};
 
 constexpr GpuGeneration ampere{
     .title = "Ampere",
     .key = "sm_80",
     .instruction_set = "sm_80",
+    .cuda_capability = 80,
     .usual_memory = MemoryType::hbm2e,
     .batched_fp32_tile = BatchedFp32Tile::ampere_128x128,
     .weight_only_kernels = true,
@@ -49,6 +56,7 @@ constexpr GpuGeneration ampere{
 constexpr GpuGeneration graphics_ampere{.title = "Ampere (graphics)",
                                         .key = "sm_86",
                                         .instruction_set = "sm_86",
+                                        .cuda_capability = 86,
                                         .batched_fp32_tile = BatchedFp32Tile::ampere_128x128,
                                         .weight_only_kernels = true,
                                         .matrix_workspace = small_matrix_workspace};
@@ -56,6 +64,7 @@ constexpr GpuGeneration graphics_ampere{.title = "Ampere (graphics)",
 constexpr GpuGeneration ada{.title = "Ada",
                             .key = "sm_89",
                             .instruction_set = "sm_89",
+                            .cuda_capability = 89,
                             .cutlass_tiles = CutlassTiles::ada,
                             .batched_fp32_tile = BatchedFp32Tile::ampere_128x128,
                             .weight_only_kernels = true,
@@ -65,6 +74,7 @@ constexpr GpuGeneration ada{.title = "Ada",
 constexpr GpuGeneration hopper{.title = "Hopper",
                                .key = "sm_90",
                                .instruction_set = "sm_90",
+                               .cuda_capability = 90,
                                .usual_memory = MemoryType::hbm3,
                                .asynchronous_multiplies = true,
                                .attention = AttentionKernels::flash_3,
@@ -78,6 +88,7 @@ constexpr GpuGeneration hopper{.title = "Hopper",
 constexpr GpuGeneration blackwell{.title = "Blackwell",
                                   .key = "sm_100",
                                   .instruction_set = "sm_100",
+                                  .cuda_capability = 100,
                                   .usual_memory = MemoryType::hbm3e,
                                   .asynchronous_multiplies = true,
                                   .vllm_graph_limit = 1024,
@@ -96,6 +107,7 @@ constexpr GpuGeneration blackwell_ultra = [] {
   GpuGeneration ultra = blackwell;
   ultra.title = "Blackwell Ultra";
   ultra.instruction_set = "sm_103";
+  ultra.cuda_capability = 103;
   ultra.exponentials_per_clock = 32;
   return ultra;
 }();
@@ -103,6 +115,7 @@ constexpr GpuGeneration blackwell_ultra = [] {
 constexpr GpuGeneration graphics_blackwell{.title = "Blackwell (graphics)",
                                            .key = "sm_120",
                                            .instruction_set = "sm_120",
+                                           .cuda_capability = 120,
                                            .usual_memory = MemoryType::gddr7,
                                            .experts = ExpertKernels::cutlass,
                                            .cutlass_tiles = CutlassTiles::graphics_blackwell,
@@ -116,6 +129,7 @@ constexpr GpuGeneration spark = [] {
   GpuGeneration own = graphics_blackwell;
   own.title = "Blackwell (GB10)";
   own.instruction_set = "sm_121";
+  own.cuda_capability = 121;
   own.usual_memory = MemoryType::lpddr5x;
   return own;
 }();
@@ -161,6 +175,14 @@ std::vector<std::string> known_instruction_sets() {
   std::vector<std::string> names;
   for (const GpuGeneration& one : generations) names.emplace_back(one.instruction_set);
   return names;
+}
+
+std::string cuda_instruction_set(std::string_view compute_capability) {
+  std::string name = "sm_";
+  for (const char c : compute_capability) {
+    if (c != '.') name += c;
+  }
+  return name;
 }
 
 const GpuGeneration& kernel_generation(const Device& device) {

@@ -36,6 +36,7 @@ struct GpuGeneration {
   std::string_view key;              // in calibrations: generations with the same one run the same kernels
   std::string_view instruction_set;  // sm_90
   bool amd = false;                  // a CDNA GPU
+  int cuda_capability = 0;           // compute capability x 10: what NVIDIA's software asks for
 
   // What a device file may say itself (data/hardware/README.md); these hold where it is silent.
   MemoryType usual_memory = MemoryType::gddr6;
@@ -67,6 +68,9 @@ inline constexpr GpuGeneration no_generation{};
 std::span<const GpuGeneration> gpu_generations();
 const GpuGeneration* find_generation(std::string_view instruction_set);  // null = not known
 std::vector<std::string> known_instruction_sets();
+
+// That of an NVIDIA GPU by its compute capability: 9.0 -> sm_90.
+std::string cuda_instruction_set(std::string_view compute_capability);
 
 // Whose kernels run on the device: its own generation, or that of the device it is declared to be like.
 const GpuGeneration& kernel_generation(const Device& device);

@@ -23,6 +23,11 @@ std::optional<FormCalibration> CalibrationFolder::form(std::string_view form) co
 }
 
 std::optional<DeviceCalibration> CalibrationFolder::device(std::string_view device, std::string_view form) const {
+  if (!own_.empty()) {
+    if (const auto own = device_calibration_path(own_, device, form); is_there(own)) {
+      return read_device_calibration(own);
+    }
+  }
   const std::filesystem::path path = device_calibration_path(folder_, device, form);
   if (!is_there(path)) return std::nullopt;
   if (auto packed = pack_.device(read_raw_file(path, JsonLimits().max_bytes))) return packed;

@@ -10,12 +10,13 @@
 
 namespace foretoken {
 
-// JSON files laid out as in calibration.h, read by way of the pack where that holds what they say. Thread-safe.
+// JSON files laid out as in calibration.h, read by way of the pack where that holds what they say. `own` is a second
+// folder with sweeps of the user's devices; a sweep there comes first. Thread-safe.
 class CalibrationFolder {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor): a folder without a pack is the usual case in tests and tools
-  CalibrationFolder(std::filesystem::path folder, CalibrationPack pack = {})
-      : folder_(std::move(folder)), pack_(std::move(pack)) {}
+  CalibrationFolder(std::filesystem::path folder, CalibrationPack pack = {}, std::filesystem::path own = {})
+      : folder_(std::move(folder)), own_(std::move(own)), pack_(std::move(pack)) {}
 
   const std::filesystem::path& path() const { return folder_; }
 
@@ -24,7 +25,7 @@ class CalibrationFolder {
   std::optional<DeviceCalibration> device(std::string_view device, std::string_view form) const;
 
  private:
-  std::filesystem::path folder_;
+  std::filesystem::path folder_, own_;
   CalibrationPack pack_;
 };
 

@@ -34,6 +34,14 @@ std::string facts_digest(const Library& library, std::span<const fs::path> own_f
   for (const fs::path& file : files_below(library.directory())) {
     all += named_digest(file.lexically_relative(library.directory()), file);
   }
+  for (const char* kind : {"hardware", "kernels"}) {  // of the user's own devices
+    const fs::path folder = library.own() / kind;
+    if (library.own().empty() || !fs::is_directory(folder)) continue;
+    for (const fs::path& file : files_below(folder)) all += named_digest(file.lexically_relative(library.own()), file);
+  }
+  if (const fs::path folder = library.calibrations(); folder != library.directory() / "kernels" / "calibrations") {
+    for (const fs::path& file : files_below(folder)) all += named_digest(file.lexically_relative(folder), file);
+  }
   for (const fs::path& own : own_files) {
     if (fs::is_regular_file(own)) all += named_digest(own, own);
     for (const std::string& stem : json_stems(own)) all += named_digest(own / stem, own / (stem + ".json"));

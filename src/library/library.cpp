@@ -11,6 +11,7 @@
 #include "accelerator/formats/mapper_constraints.h"
 #include "base/error.h"
 #include "hardware/rent.h"
+#include "kernel/calibration_files.h"
 #include "kernel/forms/call.h"
 #include "network/calibration/stack_collectives.h"
 #include "network/calibration/system_library.h"
@@ -150,8 +151,59 @@ fs::path Library::find(const fs::path& program) {
                     .expected = "FORETOKEN_LIBRARY to name the folder that holds hardware/, models/ and kernels/"});
 }
 
+fs::path Library::own_folder() {
+  if (const char* given = std::getenv("FORETOKEN_HOME")) return given;
+  if (const char* given = std::getenv("XDG_DATA_HOME"); given != nullptr && *given != '\0') {
+    return fs::path(given) / "foretoken";
+  }
+  const char* home = std::getenv("HOME");
+  return home == nullptr || *home == '\0' ? fs::path() : fs::path(home) / ".local" / "share" / "foretoken";
+}
+
+Library Library::open(const fs::path& program) {
+  return Library(find(program), program).with_own(own_folder());
+}
+
+Library Library::with_own(fs::path folder) const {
+  Library changed = *this;
+  changed.own_ = std::move(folder);
+  return changed;
+}
+
+Library Library::with_calibrations(fs::path folder) const {
+  const CalibrationFiles found = calibration_files(folder);
+  if (found.forms.empty() && found.devices.empty()) {
+    throw InputError({.field = "calibration",
+                      .value = printable(folder.string()),
+                      .expected = "a folder that `foretoken fit kernels` wrote"});
+  }
+  Library changed = *this;
+  changed.calibrations_ = std::move(folder);
+  return changed;
+}
+
+fs::path Library::calibrations() const {
+  return calibrations_.empty() ? directory_ / "kernels" / "calibrations" : calibrations_;
+}
+
+fs::path Library::own_calibrations() const {
+  return own_.empty() || !calibrations_.empty() ? fs::path() : own_ / "kernels" / "calibrations";
+}
+
+CalibrationFolder Library::calibration_folder() const {
+  return {calibrations(), CalibrationPack(calibration_pack_), own_calibrations()};
+}
+
+std::vector<Device> Library::swept(const Device& device, const fs::path& calibrations) const {
+  std::vector<Device> devices = swept_devices(device, hardware(), calibrations);
+  std::error_code error;
+  const fs::path own = own_calibrations();
+  if (!own.empty() && fs::is_directory(own / device.name, error)) devices.insert(devices.begin(), device);
+  return devices;
+}
+
 HardwareCatalogue Library::hardware() const {
-  return HardwareCatalogue(directory_ / "hardware");
+  return HardwareCatalogue(directory_ / "hardware", own_.empty() ? fs::path() : own_ / "hardware");
 }
 ModelCatalogue Library::models() const {
   return ModelCatalogue(directory_ / "models");
@@ -170,6 +222,9 @@ ErrorCorrelations Library::error_correlations() const {
 }
 
 std::optional<PowerModel> Library::power_model(const Device& device) const {
+  std::error_code error;
+  const fs::path own = own_ / "kernels" / "power" / (device.name + ".json");
+  if (!own_.empty() && fs::exists(own, error)) return PowerModel::make(device, read_power_calibrations(own));
   return PowerModel::make(device, read_power_calibrations(directory_ / "kernels" / "power.json"));
 }
 
@@ -268,9 +323,9 @@ KernelPredictor Library::predictor(const std::string& device_name, Tier tier) co
   const bool is_own = is_content || HardwareCatalogue::is_path(device_name);
   if (!is_own || !device.accelerator.empty()) return predictor(device, tier);
   // A user's own file may keep the name of the device it was copied from; its sweep is a sibling's at best.
-  const std::vector<Device> swept = swept_devices(device, catalogue, calibrations());
-  if (!swept.empty()) device.name = is_content ? device.name + "_changed" : device_name;
-  return predictor_with(device, swept, {}, calibrations(), tier, Caches::cold);
+  const std::vector<Device> siblings = swept_devices(device, catalogue, calibrations());
+  if (!siblings.empty()) device.name = is_content ? device.name + "_changed" : device_name;
+  return predictor_with(device, siblings, {}, calibrations(), tier, Caches::cold);
 }
 
 KernelPredictor Library::predictor(const Device& device, Tier tier) const {
@@ -286,7 +341,9 @@ KernelPredictor Library::predictor(const Device& device, Tier tier) const {
   }
   // Its own sweep comes first; the files of siblings are read only where it has none.
   std::error_code error;
-  const bool is_swept = fs::is_directory(calibrations() / device.name, error);
+  const fs::path own = own_calibrations();
+  const bool is_swept = fs::is_directory(calibrations() / device.name, error) ||
+                        (!own.empty() && fs::is_directory(own / device.name, error));
   return predictor_with(device, is_swept ? std::vector<Device>{device} : std::vector<Device>{}, siblings,
                         calibrations(), tier, Caches::cold);
 }
@@ -304,15 +361,16 @@ KernelPredictor Library::designed_predictor(const Device& device) const {
 
 KernelPredictor Library::benchmark_predictor(const Device& device, Tier tier, const fs::path& calibrations,
                                              Caches caches) const {
-  return predictor_with(device, swept_devices(device, hardware(), calibrations), {}, calibrations, tier, caches);
+  return predictor_with(device, swept(device, calibrations), {}, calibrations, tier, caches);
 }
 
 KernelPredictor Library::predictor_with(const Device& device, const std::vector<Device>& swept,
                                         std::function<std::vector<Device>()> more_swept, const fs::path& calibrations,
                                         Tier tier, Caches caches) const {
-  auto learned =
-      std::make_shared<LearnedKernels>(device, CalibrationFolder(calibrations, CalibrationPack(calibration_pack_)),
-                                       caches, swept, std::move(more_swept));
+  // Own sweeps were fitted on top of the library's calibrations and belong to them.
+  const CalibrationFolder folder(calibrations, CalibrationPack(calibration_pack_),
+                                 calibrations == this->calibrations() ? own_calibrations() : fs::path());
+  auto learned = std::make_shared<LearnedKernels>(device, folder, caches, swept, std::move(more_swept));
   KernelPredictor predictor(device, roofline_intervals(), std::move(learned), tier, caches, error_correlations());
   if (!predictor.is_known_by_sheet_only()) return predictor;
   return predictor.with_description(derated_sheet(device, sheet_derates()));

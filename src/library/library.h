@@ -29,7 +29,19 @@ class Library {
   // ../share/foretoken/data when installed. InputError when there is none.
   static std::filesystem::path find(const std::filesystem::path& program = this_program());
 
+  // The library of this process: what ships, and the user's own devices.
+  static Library open(const std::filesystem::path& program = this_program());
+  // Where the user's own devices lie, laid out as what ships (hardware/, kernels/): the folder that FORETOKEN_HOME
+  // names, else foretoken/ in XDG_DATA_HOME, else ~/.local/share/foretoken. Empty: nowhere.
+  static std::filesystem::path own_folder();
+  // The same with the user's devices of that folder, which need not exist.
+  Library with_own(std::filesystem::path folder) const;
+  // The same with kernel calibrations of that folder alone, as `foretoken fit kernels` writes it. InputError where it
+  // holds none.
+  Library with_calibrations(std::filesystem::path folder) const;
+
   const std::filesystem::path& directory() const { return directory_; }
+  const std::filesystem::path& own() const { return own_; }
   HardwareCatalogue hardware() const;
   ModelCatalogue models() const;
   RooflineIntervals roofline_intervals() const;
@@ -43,7 +55,9 @@ class Library {
   // For comparison with measurements, whose weights may be warmer than a model's.
   KernelPredictor benchmark_predictor(const Device& device, Tier tier, const std::filesystem::path& calibrations,
                                       Caches caches) const;
-  std::filesystem::path calibrations() const { return directory_ / "kernels" / "calibrations"; }
+  std::filesystem::path calibrations() const;
+  // To fit sweeps on top of.
+  CalibrationFolder calibration_folder() const;
   // Of the device's own sweeps and its siblings'; nothing for a device without links. `node`: what it sits in; default
   // the usual one. `laws`: those to read; default all.
   std::optional<CommunicationPredictor> collectives(const Device& device, const std::optional<Node>& node = {},
@@ -66,6 +80,9 @@ class Library {
   std::filesystem::path tools() const { return directory_.parent_path() / "tools"; }
 
  private:
+  std::filesystem::path own_calibrations() const;
+  // Devices whose sweeps may apply: the user's own one itself, then those that ship.
+  std::vector<Device> swept(const Device& device, const std::filesystem::path& calibrations) const;
   DeviceModels with_collectives(KernelPredictor kernels, const ParallelPlan& plan,
                                 const PlacementSpec& placement) const;
   static std::filesystem::path this_program();
@@ -74,6 +91,8 @@ class Library {
                                  std::function<std::vector<Device>()> more_swept,
                                  const std::filesystem::path& calibrations, Tier tier, Caches caches) const;
   std::filesystem::path directory_;
+  std::filesystem::path own_;               // empty: none
+  std::filesystem::path calibrations_;      // instead of those that ship and the user's own; empty: none
   std::filesystem::path calibration_pack_;  // beside the program, or ../share/foretoken when installed
 };
 

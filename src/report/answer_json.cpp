@@ -38,13 +38,18 @@ Json to_json(const ServingPrediction& prediction) {
   for (const ReplicaGroup& group : prediction.groups) {
     report.replicas.push_back(summary_of(group));
     if (group.has_own_kernels) report.notes.add_kernels(group.models.kernels);
+    report.notes.add_engine(group.memory.flags.engine, group.models.kernels.device());
     if (group.models.collectives) report.notes.add_network(*group.models.collectives);
   }
   return serving_json(report);
 }
 
 Json to_json(const TrainingPrediction& prediction) {
-  return training_json(prediction.question, prediction.estimate);
+  Json json = training_json(prediction.question, prediction.estimate);
+  DeviceNotes notes;
+  if (prediction.kernels) notes.add_kernels(*prediction.kernels);
+  set_device_notes(json, notes);
+  return json;
 }
 
 Json to_json(const ServingPlanner& asked, const ServingSearchResult& found) {

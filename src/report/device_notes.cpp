@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "compose/serving_engine.h"
+#include "hardware/software.h"
 #include "report/table.h"
 
 namespace foretoken {
@@ -64,6 +66,18 @@ void DeviceNotes::add_kernels(const KernelPredictor& predictor) {
 
 void DeviceNotes::add_network(const RankNetwork& network) {
   for (const std::string& note : network.notes()) add_sentence(note);
+}
+
+void DeviceNotes::add_engine(std::string_view engine, const Device& device) {
+  const auto kinds = engine_kinds();
+  const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const EngineKind& one) { return one.name == engine; });
+  if (kind == kinds.end()) return;
+  const std::string_view needs = software_needs(kind->family, device);
+  if (needs.empty()) return;
+  add_once(sentences,
+           fmt::format("On {}, {} needs {}. foretoken assumes the scheduler and memory limits that {} has on "
+                       "GPUs.",
+                       device.title, kind->name, needs, kind->name));
 }
 
 void DeviceNotes::add_sentence(const std::string& sentence) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -22,6 +23,8 @@ struct DeviceNotes {
   void add_like(const Device& device);
   // Whichever of the three hold for it, if any.
   void add_kernels(const KernelPredictor& predictor);
+  // An engine (or stack) that needs a plugin or a build of its own there.
+  void add_engine(std::string_view engine, const Device& device);
   void add_sentence(const std::string& sentence);
   // What was assumed of the links between the ranks.
   void add_network(const RankNetwork& network);

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "hardware/device_file.h"
+#include "hardware/software.h"
 #include "report/device_notes.h"
 #include "report/table.h"
 
@@ -105,6 +106,25 @@ std::string note_text(const std::string& note) {
   return note.empty() ? "" : wrap_lines(fmt::format("note: {}", note), 100, 2);
 }
 
+std::string software_text(const Device& device) {
+  const std::vector<Software> running = software_of(device);
+  if (running.empty()) return {};
+  std::vector<std::string> names;
+  for (const Software& one : running) {
+    names.push_back(one.needs.empty() ? std::string(one.name) : fmt::format("{} (with {})", one.name, one.needs));
+  }
+  return wrap_lines(fmt::format("software: {}", fmt::join(names, ", ")), 100, 2);
+}
+
+Json software_json(const Device& device) {
+  Json list = Json::array();
+  for (const Software& one : software_of(device)) {
+    list.push(Json::object(
+        {{"name", one.name}, {"needs", one.needs.empty() ? Json() : Json(one.needs)}, {"source", one.source}}));
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string device_list_text(const std::vector<Device>& devices) {
@@ -139,7 +159,7 @@ std::string device_text(const Device& device) {
       device.instruction_set.empty() ? "" : ", " + device.instruction_set, facts_text(device_facts(device)));
   const std::vector<std::string> unknown = unknown_device_facts(device);
   if (!unknown.empty()) text += wrap_lines(fmt::format("not published: {}", fmt::join(unknown, ", ")), 100, 2);
-  return text + note_text(like_sentence(device)) + note_text(device.note);
+  return text + software_text(device) + note_text(like_sentence(device)) + note_text(device.note);
 }
 
 Json device_json(const Device& device) {
@@ -152,6 +172,7 @@ Json device_json(const Device& device) {
                        {"like", device.like ? Json(device.like->name) : Json()},
                        {"aliases", aliases_json(device.aliases)},
                        {"facts", facts_json(device_facts(device))},
+                       {"software", software_json(device)},
                        {"note", device.note}});
 }
 

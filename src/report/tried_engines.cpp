@@ -106,6 +106,9 @@ DeviceNotes plan_device_notes(const ServingPlanReport& report) {
   DeviceNotes notes;
   for (const HardwareChoice& choice : report.question.hardware) {
     notes.add_like(choice.device);
+    for (const std::string& engine : report.question.choices.engines) {
+      if (runs_on(engine_kind(engine), choice.device)) notes.add_engine(engine, choice.device);
+    }
     for (const std::string& note : choice.link_notes) notes.add_sentence(note);
     if (choice.is_bound) notes.add_bounds(choice.device);
     if (!choice.sheet_only) continue;

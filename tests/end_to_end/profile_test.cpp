@@ -61,7 +61,7 @@ constexpr const char* writes_two_rows =
     "echo '2 rows, 0 skipped'";
 
 TEST_F(ProfileCuda, a_sweep_lands_in_a_folder_named_after_the_device_and_is_read_back) {
-  const Outcome run = profile(fake_python("device NVIDIA H200", writes_two_rows), {"--json"});
+  const Outcome run = profile(fake_python("cuda NVIDIA H200", writes_two_rows), {"--json"});
   ASSERT_EQ(run.status, 0) << run.err;
   const Json json = parse_json(run.out, "answer");
   EXPECT_EQ(json.find("device")->string(), "h200_sxm");
@@ -70,7 +70,7 @@ TEST_F(ProfileCuda, a_sweep_lands_in_a_folder_named_after_the_device_and_is_read
 }
 
 TEST_F(ProfileCuda, the_answer_says_how_to_fit_and_validate) {
-  const Outcome run = profile(fake_python("device NVIDIA H200", writes_two_rows));
+  const Outcome run = profile(fake_python("cuda NVIDIA H200", writes_two_rows));
   for (const char* command :
        {"foretoken fit kernels --data", "foretoken fit power --data", "foretoken validate kernels"}) {
     EXPECT_NE(run.out.find(command), std::string::npos) << run.out;
@@ -78,13 +78,12 @@ TEST_F(ProfileCuda, the_answer_says_how_to_fit_and_validate) {
 }
 
 TEST_F(ProfileCuda, flags_reach_the_script) {
-  profile(fake_python("device NVIDIA H200", writes_two_rows),
-          {"--only", "gemm,norm", "--minutes", "3", "--scale", "2"});
+  profile(fake_python("cuda NVIDIA H200", writes_two_rows), {"--only", "gemm,norm", "--minutes", "3", "--scale", "2"});
   EXPECT_NE(calls().find("--minutes 3 --scale 2 --families gemm,norm --progress"), std::string::npos) << calls();
 }
 
 TEST_F(ProfileCuda, measurements_are_not_continued_unasked) {
-  const std::string python = fake_python("device NVIDIA H200", writes_two_rows);
+  const std::string python = fake_python("cuda NVIDIA H200", writes_two_rows);
   ASSERT_EQ(profile(python).status, 0);
   const Outcome again = profile(python);
   EXPECT_EQ(again.status, 2);
@@ -93,7 +92,7 @@ TEST_F(ProfileCuda, measurements_are_not_continued_unasked) {
 }
 
 TEST_F(ProfileCuda, a_device_that_the_library_lacks_is_measured_all_the_same) {
-  const Outcome run = profile(fake_python("device NVIDIA Xyz-9", writes_two_rows), {"--json"});
+  const Outcome run = profile(fake_python("cuda NVIDIA Xyz-9", writes_two_rows), {"--json"});
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(parse_json(run.out, "answer").find("device")->string(), "nvidia_xyz_9");
 }
@@ -112,7 +111,7 @@ TEST_F(ProfileCuda, what_is_missing_is_said_with_the_way_out) {
 }
 
 TEST_F(ProfileCuda, a_sweep_that_fails_is_no_answer) {
-  const Outcome run = profile(fake_python("device NVIDIA H200", "echo 'device error: lost'; exit 1"));
+  const Outcome run = profile(fake_python("cuda NVIDIA H200", "echo 'device error: lost'; exit 1"));
   EXPECT_EQ(run.status, 2);
   EXPECT_NE(run.err.find("device error: lost"), std::string::npos) << run.err;
   EXPECT_NE(run.err.find("--resume"), std::string::npos) << run.err;
@@ -120,7 +119,7 @@ TEST_F(ProfileCuda, a_sweep_that_fails_is_no_answer) {
 
 TEST_F(ProfileCuda, broken_files_of_a_sweep_are_named) {
   const Outcome run = profile(
-      fake_python("device NVIDIA H200",
+      fake_python("cuda NVIDIA H200",
                   "mkdir -p \"$OUT\"; printf 'kernel,dtype,m,n,k,latency_us\\ntorch_linear,bf16,-4,4096,4096,11\\n' > "
                   "\"$OUT/gemm.csv\""));
   EXPECT_EQ(run.status, 2);
@@ -133,6 +132,83 @@ TEST_F(ProfileCuda, the_plan_needs_no_gpu) {
   const Json json = parse_json(run.out, "answer");
   ASSERT_EQ(json.find("families")->items().size(), 1u);
   EXPECT_EQ(json.find("families")->items()[0].find("rows")->integer(), 2);
+}
+
+// A finished sweep of an H200, cut to a few hundred multiplies.
+class ProfileInstall : public ProfileCuda {
+ protected:
+  ProfileInstall() {
+    setenv("FORETOKEN_HOME", (folder_ / "home").c_str(), 1);
+    const fs::path measured = FORETOKEN_SOURCE_DIR "/data/measured/h200_sxm";
+    fs::create_directories(sweep());
+    fs::copy_file(measured / "meta.json", sweep() / "meta.json");
+    const std::string rows = read_file(measured / "gemm.csv", 1 << 20);
+    size_t end = 0;
+    for (int i = 0; i < 150; ++i) end = rows.find('\n', end) + 1;
+    write_file(sweep() / "gemm.csv", rows.substr(0, end));
+  }
+  ~ProfileInstall() override { setenv("FORETOKEN_HOME", "", 1); }
+
+  fs::path sweep() const { return folder_ / "sweep"; }
+  Outcome install(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"profile", "cuda", "--install", "my_h200", "--from", sweep().string()};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_foretoken(words);
+  }
+};
+
+TEST_F(ProfileInstall, a_finished_sweep_becomes_a_device_of_every_command) {
+  const Outcome installed = install({"--json"});
+  ASSERT_EQ(installed.status, 0) << installed.err;
+  const Json answer = parse_json(installed.out, "answer");
+  EXPECT_EQ(answer.find("device")->string(), "my_h200");
+  EXPECT_EQ(answer.find("sheet_of")->string(), "h200_sxm");
+
+  const Json devices = parse_json(run_foretoken("devices --json").out, "devices");
+  EXPECT_EQ(devices.find("own_devices")->items().size(), 1U);
+  EXPECT_NE(run_foretoken("devices").out.find("your own"), std::string::npos);
+  EXPECT_NE(in_one_line(run_foretoken("devices my_h200").out).find("Your own: measured here"), std::string::npos);
+
+  const Outcome kernel = run_foretoken("kernel gemm --device my_h200 --m 512 --n 4096 --k 4096 --json");
+  ASSERT_EQ(kernel.status, 0) << kernel.err;
+  EXPECT_EQ(parse_json(kernel.out, "kernel").find("swept_device")->string(), "my_h200");
+  for (const char* line :
+       {"step --model Llama-3.1-8B --device my_h200 --batch 8 --context-len 1000",
+        "serve --model Llama-3.1-8B --device my_h200 --request-rate 2 --num-prompts 4 --max-model-len 4096",
+        "plan serve --model Llama-3.2-1B --hardware my_h200:1 --request-rate 2 --random-input-len 128 "
+        "--random-output-len 32 --num-prompts 20 --price my_h200=3 --engines vllm --slo ttft:2000,tpot:100"}) {
+    const Outcome run = run_foretoken(line);
+    EXPECT_EQ(run.status, 0) << line << "\n" << run.err;
+  }
+}
+
+TEST_F(ProfileInstall, a_measured_gpu_is_installed_at_once) {
+  const std::string copies = "mkdir -p \"$OUT\"; cp " + sweep().string() + "/* \"$OUT\"\necho '150 rows, 0 skipped'";
+  const Outcome run = profile(fake_python("cuda NVIDIA H200", copies), {"--install", "my_h200"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_NE(run.out.find("installed my_h200"), std::string::npos) << run.out;
+  EXPECT_EQ(run_foretoken("devices my_h200").status, 0);
+}
+
+TEST_F(ProfileInstall, what_cannot_be_installed_is_refused) {
+  EXPECT_EQ(run_foretoken("profile cuda --from " + sweep().string()).status, 2);
+  const Outcome taken = run_foretoken("profile cuda --install h100_sxm --from " + sweep().string());
+  EXPECT_EQ(taken.status, 2);
+  EXPECT_NE(taken.err.find("--install"), std::string::npos) << taken.err;
+  const Outcome nothing = run_foretoken("profile cuda --install mine --from " + folder_.string());
+  EXPECT_EQ(nothing.status, 2);
+  EXPECT_NE(nothing.err.find("meta.json"), std::string::npos) << nothing.err;
+}
+
+TEST_F(ProfileCuda, a_pytorch_for_the_other_vendor_is_sent_to_its_command) {
+  const Outcome run = profile(fake_python("rocm AMD Instinct MI300X", writes_two_rows));
+  EXPECT_EQ(run.status, 2);
+  EXPECT_NE(in_one_line(run.err).find("foretoken profile rocm"), std::string::npos) << run.err;
+  const Outcome rocm =
+      run_foretoken({"profile", "rocm", "--python", fake_python("rocm AMD Instinct MI300X", writes_two_rows), "--out",
+                     (folder_ / "measured").string(), "--json"});
+  ASSERT_EQ(rocm.status, 0) << rocm.err;
+  EXPECT_EQ(parse_json(rocm.out, "answer").find("device")->string(), "mi300x");
 }
 
 }  // namespace foretoken::profile_test

@@ -55,7 +55,7 @@ TEST_F(SheetDevices, a_step_on_a_sheet_is_derated_and_says_so) {
 }
 
 TEST_F(SheetDevices, every_sheet_only_device_is_slower_than_its_bound) {
-  for (const char* device : {"mi325x", "mi355x", "gaudi3", "tpu_v5e"}) {
+  for (const char* device : {"mi325x", "mi355x", "gaudi3", "tpu_v5e", "tpu_v7", "trainium2", "m3_ultra"}) {
     const std::string step = std::string("step --model Llama-3.1-8B --batch 8 --context-len 512 --device ") + device;
     const Json sheet = answer(step);
     EXPECT_EQ(texts(sheet, "sheet_only_devices"), std::vector<std::string>{device});

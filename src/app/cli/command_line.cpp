@@ -184,7 +184,7 @@ int parse_and_run(const std::vector<std::string>& arguments, std::ostream& out) 
     out << *instead;
     return 0;
   }
-  const Answer answer = line.question().answer(Library(Library::find()));
+  const Answer answer = line.question().answer(Library::open());
   print(answer, line.as_json(), out);
   return answer.exit_status;
 }

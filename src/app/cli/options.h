@@ -70,6 +70,10 @@ class Options {
   std::span<const std::unique_ptr<Options>> subcommands() const { return children_; }
   void choose() { chosen_ = true; }  // as if its name had been typed
 
+  // The folder of kernel calibrations that the question asks for (kernel_source_flags.h); empty: those of the library.
+  std::string& calibration() { return calibration_; }
+  const std::string& calibration() const { return calibration_; }
+
   // The command line as it was typed, quoted for a shell: what reproduces an answer.
   const std::string& line() const { return line_; }
   void set_line(const std::string& line);         // also of its subcommands
@@ -98,7 +102,7 @@ class Options {
                   bool required, std::string_view sign);
   CLI::App& app_;
   std::string heading_ = "Options";
-  std::string line_;
+  std::string line_, calibration_;
   std::vector<std::unique_ptr<Options>> children_;
   std::vector<OptionField> fields_;
   bool chosen_ = false;

@@ -261,7 +261,11 @@ void Question::check_required() const {
 Answer Question::answer(const Library& library) const {
   check_required();
   try {
-    Answer answer = command_->run(library);
+    std::string calibration;
+    for (const Options* level : levels_) {
+      if (!level->calibration().empty()) calibration = level->calibration();
+    }
+    Answer answer = command_->run(calibration.empty() ? library : library.with_calibrations(calibration));
     if (!answer.failure.empty()) {
       answer.exit_status = answer_is_no;
       answer.json.set("failure", answer.failure);

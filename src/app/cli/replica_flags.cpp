@@ -1,6 +1,6 @@
 #include "app/cli/replica_flags.h"
 
-#include "app/cli/tier_flag.h"
+#include "app/cli/kernel_source_flags.h"
 #include "base/error.h"
 #include "compose/stack.h"
 #include "serving/engine/engine_setup.h"
@@ -44,7 +44,7 @@ void ReplicaFlags::declare_engine(Options& options) {
   lora.declare(options);
   options.heading("Step times");
   options.text("--stack", stack, "Software that runs the steps (foretoken stacks); default: the engine's");
-  options.choice("--tier", tier, tier_names(), tier_help);
+  declare_tier(options, tier);
   options.text("--op-tables", op_tables,
                "Take step times from operators measured in an engine (LLMServingSim's profiles)");
   options.text("--vidur-tables", vidur_tables, "Take step times from VIDUR's look-up tables");

@@ -238,18 +238,22 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use) const {
     question.plan = std::move(open.start);
     request.choices = std::move(open.choices);
   }
-  if (const Device& device = question.cluster.node.device; device.like) request.notes.push_back(like_sentence(device));
   question.run = long_run(library, question.cluster);
   return request;
 }
 
-void add_notes(Answer& answer, const std::vector<std::string>& notes) {
+void add_notes(Answer& answer, const std::vector<std::string>& notes, const KernelPredictor& kernels) {
+  DeviceNotes devices;
+  devices.add_kernels(kernels);
   Json list = Json::array();
   for (const std::string& note : notes) {
     answer.text += wrap_lines("note: " + note + "\n", page_width, 2);
     list.push(note);
   }
+  for (const std::string& note : devices.sentences) list.push(note);
+  answer.text += device_notes_text(devices);
   answer.json.set("notes", std::move(list));
+  set_device_notes(answer.json, devices);
 }
 
 }  // namespace foretoken

@@ -58,6 +58,7 @@ struct TrainingFlags {
   std::string checkpoint_mode_ = "asynchronous";
 };
 
-void add_notes(Answer& answer, const std::vector<std::string>& notes);
+// Those of the question, and what must be known of the devices whose kernels were priced.
+void add_notes(Answer& answer, const std::vector<std::string>& notes, const KernelPredictor& kernels);
 
 }  // namespace foretoken

@@ -51,8 +51,7 @@ void leave_at_once(int status, void* /*unused*/) {
 // Works on a thread of its own, so that the calling one hears Ctrl-C. Commands cannot be stopped half-way: one that was
 // interrupted goes on unheard until it ends, or the interpreter does. `program`: a file near the library of facts.
 Reply in_own_thread(std::function<Reply(const Library&)> work, const std::string& program) {
-  std::packaged_task<Reply()> task(
-      [work = std::move(work), program] { return work(Library(Library::find(program), program)); });
+  std::packaged_task<Reply()> task([work = std::move(work), program] { return work(Library::open(program)); });
   std::future<Reply> reply = task.get_future();
   const py::gil_scoped_release others_run;
   std::thread worker(std::move(task));

@@ -166,6 +166,23 @@ RowsByForm collect(const std::vector<KernelValidationRequest>& requests, const H
   return rows;
 }
 
+constexpr size_t fewest_swept_rows = 50;  // of a form on a device, for a measured tier
+
+// Into its file; the entry gets the errors.
+DeviceCalibration fit_and_write(const FormKind& kind, const FormCalibration& cross, const MeasuredDevice& device,
+                                const FitOptions& options, const std::filesystem::path& folder,
+                                CalibrationSummary::Entry& entry) {
+  DeviceCalibration measured = fit_device(kind, cross, device, options);
+  const auto path = device_calibration_path(folder, device.device.name, kind.name);
+  std::error_code error;
+  std::filesystem::create_directories(path.parent_path(), error);
+  write_file(path, calibration_json(measured));
+  entry.held_out_mape = measured.held_out_mape;
+  entry.held_out_mape_20us = measured.held_out_mape_20us;
+  entry.held_out_coverage = measured.held_out_coverage;
+  return measured;
+}
+
 double value_or_zero(const std::map<std::string, double>& values, const std::string& name) {
   const auto found = values.find(name);
   return found == values.end() ? 0 : found->second;
@@ -202,23 +219,36 @@ CalibrationSummary fit_calibrations(const std::vector<KernelValidationRequest>& 
           .withheld_mape = value_or_zero(cross.withheld_mape, device.device.name),
           .withheld_mape_20us = value_or_zero(cross.withheld_mape_20us, device.device.name),
           .withheld_coverage = value_or_zero(cross.withheld_coverage, generation_of(device.device))};
-      constexpr size_t fewest_rows = 50;
-      if (measured_tiers && device.rows.size() >= fewest_rows) {
-        DeviceCalibration measured = fit_device(kind, cross, device, options);
-        const auto path = device_calibration_path(folder, device.device.name, kind.name);
-        std::filesystem::create_directories(path.parent_path(), error);
-        write_file(path, calibration_json(measured));
+      if (measured_tiers && device.rows.size() >= fewest_swept_rows) {
+        sweeps.emplace(device.device.name, fit_and_write(kind, cross, device, options, folder, entry));
         ++summary.files;
-        entry.held_out_mape = measured.held_out_mape;
-        entry.held_out_mape_20us = measured.held_out_mape_20us;
-        entry.held_out_coverage = measured.held_out_coverage;
-        sweeps.emplace(device.device.name, std::move(measured));
       }
       summary.entries.push_back(std::move(entry));
     }
     cross.sibling_half_widths = sibling_half_widths(kind, devices, sweeps);
     write_file(form_calibration_path(folder, kind.name), calibration_json(cross));
     ++summary.files;
+  }
+  return summary;
+}
+
+CalibrationSummary fit_sweeps(const KernelValidationRequest& request, const HardwareCatalogue& hardware,
+                              const FitOptions& options, const CalibrationFolder& cross,
+                              const std::filesystem::path& folder) {
+  CalibrationSummary summary;
+  const RowsByForm collected = collect({request}, hardware, options);
+  for (const FormKind& kind : form_kinds()) {
+    const auto found = collected.find(&kind);
+    if (found == collected.end()) continue;
+    const std::optional<FormCalibration> ports = cross.form(kind.name);
+    for (const auto& [name, device] : found->second) {
+      if (!ports || device.rows.size() < fewest_swept_rows) continue;
+      CalibrationSummary::Entry entry{
+          .form = std::string(kind.name), .device = device.device.name, .rows = device.rows.size()};
+      fit_and_write(kind, *ports, device, options, folder, entry);
+      ++summary.files;
+      summary.entries.push_back(std::move(entry));
+    }
   }
   return summary;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hardware/catalogue.h"
+#include "kernel/calibration_folder.h"
 #include "kernel/fit/fit_calibration.h"
 #include "kernel/validate.h"
 
@@ -25,6 +26,12 @@ struct CalibrationSummary {
   std::vector<Entry> entries;
   size_t files = 0;
 };
+
+// The measured tier of the devices of a request on top of cross tiers that exist already: writes
+// <folder>/<device>/<form>.json.gz for each form with enough rows. The same errors.
+CalibrationSummary fit_sweeps(const KernelValidationRequest& request, const HardwareCatalogue& hardware,
+                              const FitOptions& options, const CalibrationFolder& cross,
+                              const std::filesystem::path& folder);
 
 // Writes <folder>/<form>.json and, with `measured_tiers`, <folder>/<device>/<form>.json.gz.
 // InputError for measurements that cannot be right: rows whose times are off by a unit are named with their file.

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "compose/device_formats.h"
 #include "compose/serving_engine.h"
+#include "hardware/software.h"
 #include "serving/engine/engine_setup.h"
 
 namespace foretoken {
@@ -38,7 +39,7 @@ bool multiplies_own_format(const Model& model, const Device& device) {
 std::string obstacle(const ServingQuestion& question, const Device& device, const std::string& engine,
                      const std::optional<Scheme>& scheme) {
   const EngineKind& kind = engine_kind(engine);
-  if (!kind.runs_on(device)) return fmt::format("{} runs on {} only", kind.name, kind.hardware);
+  if (!runs_on(kind, device)) return fmt::format("{} runs on {} only", kind.name, hardware_of_software(kind.family));
   if (scheme) {
     return computes(device, scheme) ? "" : fmt::format("the device does not multiply in {}", facts(*scheme).name);
   }
@@ -324,7 +325,7 @@ std::vector<std::string> left_out(const ServingQuestion& question) {
     for (const std::string& engine : question.choices.engines) {
       for (const std::optional<Scheme>& scheme : question.choices.schemes) {
         // A device without the arithmetic of a format to try is no news: the model's own format is tried on it.
-        const bool is_extra = scheme && engine_kind(engine).runs_on(hardware.device);
+        const bool is_extra = scheme && runs_on(engine_kind(engine), hardware.device);
         const std::string why = is_extra ? "" : obstacle(question, hardware.device, engine, scheme);
         if (why.empty()) continue;
         std::string sentence = fmt::format("{} was not tried on {}: {}.", engine, hardware.device.name, why);

@@ -53,6 +53,7 @@ TrainingPrediction estimate_training(const Library& library, const TrainingSpec&
   TrainingPrediction prediction{.question = open_training(library, spec), .estimate = {}};
   const std::unique_ptr<MachineModels> machine = machine_of(library, prediction.question.cluster, spec.tier);
   prediction.estimate = estimate_training(prediction.question, *machine);
+  prediction.kernels = *machine->machine().kernels;
   return prediction;
 }
 

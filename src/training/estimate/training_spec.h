@@ -39,6 +39,7 @@ TrainingQuestion open_training(const Library& library, const TrainingSpec& spec)
 struct TrainingPrediction {
   TrainingQuestion question;
   TrainingEstimate estimate;
+  std::optional<KernelPredictor> kernels = std::nullopt;  // that priced it
 };
 TrainingPrediction estimate_training(const Library& library, const TrainingSpec& spec);
 

@@ -1,4 +1,5 @@
 #include "app/cli/commands/list.h"
+#include "app/cli/kernel_source_flags.h"
 #include "app/cli/plan_files.h"
 #include "app/cli/progress.h"
 #include "base/parallel.h"
@@ -24,6 +25,7 @@ class DemoCommand : public Command {
  public:
   void declare(Options& options) override {
     files_.declare(options);
+    declare_calibration(options);
     options.footer(
         "Asks how to serve Llama-3.1-70B to chat users on eight H100s so that 99 of 100 have their first token within\n"
         "500 ms and each further one within 50 ms. The same question with other numbers: foretoken plan serve --help");

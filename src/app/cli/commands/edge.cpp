@@ -5,6 +5,7 @@
 #include "app/cli/commands/list.h"
 #include "app/cli/edge_flags.h"
 #include "app/cli/graph_flags.h"
+#include "app/cli/kernel_source_flags.h"
 #include "app/cli/out_file.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -34,6 +35,7 @@ class EdgeCommand : public Command {
         "--threads", threads_, {.least = 0, .most = 4096},
         "Other than the sweep's: products are divided, the interval goes from all work divided to none; 0 = "
         "the sweep's");
+    declare_calibration(options);
     options.heading("Output");
     options.integer("--top", top_, {.least = 1, .most = 100'000}, "So many of the longest steps");
     options.flag("--all", all_, "All steps, in the order they run");

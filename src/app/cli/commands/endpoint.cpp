@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/kernel_source_flags.h"
 #include "app/cli/replica_flags.h"
 #include "app/endpoint/endpoint.h"
 #include "app/http/server.h"
 #include "base/error.h"
+#include "report/device_notes.h"
 
 namespace foretoken {
 namespace {
@@ -35,6 +37,8 @@ class EndpointCommand : public Command {
                    "Share of requests that get status 500 at once");
     options.integer("--seed", seed_, {.least = 0}, "Of words, lengths, failures and routers that draw");
     replica_.declare_engine(options);
+    options.heading("Step times");
+    declare_calibration(options);
     replica_.declare_replicas(options, {.least = 1, .most = 1000});
     options.footer(
         "Says on standard error where it listens, and serves until SIGINT or SIGTERM.\n"
@@ -66,15 +70,22 @@ class EndpointCommand : public Command {
     server_settings.grace = std::chrono::milliseconds(static_cast<int64_t>(grace_s_ * 1000));
     server_settings.stop_at_signals = true;
 
+    DeviceNotes notes;
+    if (group.has_own_kernels) notes.add_kernels(group.models.kernels);
+    notes.add_engine(group.memory.flags.engine, group.models.kernels.device());
+    if (group.models.collectives) notes.add_network(*group.models.collectives);
+
     block_stop_signals();
     Endpoint endpoint(settings);
     HttpServer server(server_settings, endpoint);
     endpoint.answer_through(server);
     std::cerr << fmt::format("{} on {} ({} replicas) at http://{}:{}\n", settings.model_name, replica_.model.device,
                              group.count, server_.host, server.port())
-              << std::flush;
+              << device_notes_text(notes) << std::flush;
     server.run();
-    return summary(endpoint.totals());
+    Answer answer = summary(endpoint.totals());
+    set_device_notes(answer.json, notes);
+    return answer;
   }
 
  private:

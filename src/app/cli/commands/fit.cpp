@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/kernel_source_flags.h"
 #include "app/cli/known_names.h"
 #include "app/cli/out_file.h"
 #include "app/cli/progress.h"
-#include "app/cli/tier_flag.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "compose/fit_correlation.h"
@@ -72,7 +72,7 @@ class FitCommand : public Command {
     declare_common(*campaign_, "The JSON file to write");
     campaign_->integer("--points", points_, {.least = 1, .most = 1000},
                        "Points of each operator, spread over predicted times; the error is that of all others");
-    campaign_->choice("--tier", tier_, tier_names(), tier_help);
+    declare_kernel_source(*campaign_, tier_);
     campaign_->footer(
         "Example:\n  foretoken fit campaign --data measurements/operators.csv --points 4 --source 'our lab' --date "
         "2026-11-15 --out "
@@ -86,6 +86,7 @@ class FitCommand : public Command {
     correlation_->list("--models", models_, "Only these models, as the files spell them");
     correlation_->list("--stacks", stacks_, "Only these stacks");
     declare_result(*correlation_, "The JSON file to write");
+    declare_calibration(*correlation_);
     correlation_->footer(
         "Example:\n  foretoken fit correlation --data data/measured/h200_sxm/steps.csv --source 'our lab' --date "
         "2026-11-15 --out error_correlations.json");
@@ -96,6 +97,7 @@ class FitCommand : public Command {
     training_->integer("--folds", folds_, {.least = 2, .most = 50}, "Of the cross-validation");
     training_->text("--out", out_, "The folder to write stack files to", true);
     training_->text("--rows", rows_, "Also write every run, as fitted and as left out of its fit, to this CSV file");
+    declare_calibration(*training_);
     training_->footer(
         "Constants that a stack lists as fitted start from the files that ship.\n"
         "Example:\n  foretoken fit training --data runs.csv --out data/training/stacks");
@@ -116,6 +118,7 @@ class FitCommand : public Command {
     power_ = &options.subcommand(
         "power", "Energy per FLOP and byte and the clock under the power limit, from sustained kernels");
     declare_common(*power_, "The JSON file to write");
+    declare_calibration(*power_);
     power_->footer(
         "Example:\n  foretoken fit power --data measurements/ --source 'our lab' --date 2026-11-15 --out power.json");
 

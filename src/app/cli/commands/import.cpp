@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/kernel_source_flags.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "compose/profile/chakra_writer.h"
@@ -28,6 +29,7 @@ class ImportCommand : public Command {
                  "Read launch costs and gaps alone, from any trace; kernels and rules are those of --extends");
     profile.text("--device", device_,
                  "The device that was profiled: long kernels that took another time than predicted are corrected");
+    declare_calibration(profile);
     profile.choice("--dispatch", dispatch_, {"trace", "fused", "graph", "piecewise", "eager"},
                    "How the stack launches kernels; trace: as the trace shows it");
     profile.flag("--summary", summary_, "Show the trace by class of kernel, also beside a stack");

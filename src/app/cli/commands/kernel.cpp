@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
-#include "app/cli/tier_flag.h"
+#include "app/cli/kernel_source_flags.h"
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -82,7 +82,7 @@ class KernelCommand : public Command {
       Options& flags = options.subcommand(family.name, family.summary);
       chosen_[f] = &flags;
       flags.text("--device", device_, "Built-in name (foretoken devices) or a device JSON file", true);
-      flags.choice("--tier", tier_, tier_names(), tier_help);
+      declare_kernel_source(flags, tier_);
       flags.text("--csv", csv_, "Predict every row of this CSV file (columns: the parameters below)");
       flags.text("--out", out_, "With --csv: write the rows with their predictions here");
       flags.text("--plot", plot_, "Write a roofline with predicted and measured points to this SVG file");

@@ -13,13 +13,14 @@
 #include "base/text.h"
 #include "kernel/kernel.h"
 #include "kernel/validate.h"
+#include "library/own_device.h"
+#include "report/calibration_report.h"
+#include "report/table.h"
 
 namespace foretoken {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view command = "foretoken profile cuda";
 
 // What Python says about itself and the GPU: one word, then the name of the device.
 constexpr const char* probe =
@@ -28,7 +29,8 @@ constexpr const char* probe =
     "except ImportError:\n"
     "    print('no-torch')\n"
     "else:\n"
-    "    print('device ' + torch.cuda.get_device_name(0) if torch.cuda.is_available() else 'no-device')\n";
+    "    kind = 'rocm ' if getattr(torch.version, 'hip', None) else 'cuda '\n"
+    "    print(kind + torch.cuda.get_device_name(0) if torch.cuda.is_available() else 'no-device')\n";
 
 std::string joined(const std::vector<std::string>& words, std::string_view between) {
   return fmt::format("{}", fmt::join(words, between));
@@ -58,21 +60,8 @@ std::vector<PlannedFamily> read_plan(const std::vector<std::string>& lines) {
 class ProfileCommand : public Command {
  public:
   void declare(Options& options) override {
-    cuda_ =
-        &options.subcommand("cuda",
-                            "Sweep the kernels of one NVIDIA GPU: GEMM, attention, the small ones, launch overhead, "
-                            "sustained power");
-    cuda_->text("--out", out_, "Folder for the measurements; a folder named after the device is made in it");
-    cuda_->number("--minutes", minutes_, {.least = 0.1, .most = 600}, "Stop after this long; --resume goes on");
-    cuda_->flag("--resume", resume_, "Go on with a sweep that was stopped: finished rows are kept");
-    cuda_->list("--only", only_, "Only these families (see --plan)");
-    cuda_->number("--scale", scale_, {.least = 0.01, .most = 100}, "Times the usual number of rows");
-    cuda_->flag("--plan", plan_, "Print what would be measured and how long it takes; measure nothing");
-    cuda_->text("--python", python_, "The Python to run it with: 3.8 or newer, with PyTorch");
-    cuda_->footer(
-        "Example:\n  foretoken profile cuda --plan\n\n"
-        "Without a GPU here: tools/profile_cuda.py is one file; copy it to the machine with the GPU, run\n"
-        "`python3 profile_cuda.py --out h200_sxm` there, and bring the folder back.");
+    cuda_ = &declare_gpu(options, "cuda", "NVIDIA");
+    rocm_ = &declare_gpu(options, "rocm", "AMD");
 
     cpu_ = &options.subcommand("cpu", "Sweep the CPU of this machine through XNNPACK, one thread, under three minutes");
     cpu_->text("--out", cpu_request_.out, "Folder for kernels.csv and predictor.json; without it nothing is written");
@@ -91,13 +80,17 @@ class ProfileCommand : public Command {
   Answer run(const Library& library) const override {
     if (cpu_->was_chosen()) return profile_cpu(cpu_request_);
     if (find_fusion_) return profile_fusion(fusion_request_, library);
-    if (!cuda_->was_chosen()) {
+    if (!cuda_->was_chosen() && !rocm_->was_chosen()) {
       throw InputError(
-          {.source = "foretoken profile", .value = "nothing chosen", .expected = "cuda, cpu, or --find-fusion"});
+          {.source = "foretoken profile", .value = "nothing chosen", .expected = "cuda, rocm, cpu, or --find-fusion"});
+    }
+    if (!from_.empty()) {
+      if (install_.empty()) throw InputError({.source = "--from", .expected = "--install NAME beside it"});
+      return installed(library, from_, {});
     }
     const fs::path script = library.tools() / "profile_cuda.py";
     if (std::error_code ignored; !fs::exists(script, ignored)) {
-      throw InputError({.source = std::string(command),
+      throw InputError({.source = command(),
                         .value = script.string(),
                         .expected = "the script that is installed with foretoken, beside its data"});
     }
@@ -112,10 +105,65 @@ class ProfileCommand : public Command {
     show_progress(joined(output_of(script_call(script, folder, {"--plan"})).lines, "\n"));
     const Output sweep = output_of(script_call(script, folder, {"--progress"}), show_progress_line);
     if (sweep.status != 0) fail(sweep, folder);
+    if (!install_.empty()) return installed(library, folder, sweep.lines);
     return summary(library, device, folder, sweep.lines);
   }
 
  private:
+  Options& declare_gpu(Options& options, const std::string& name, std::string_view vendor) {
+    Options& gpu = options.subcommand(
+        name, fmt::format("Sweep the kernels of one {} GPU: GEMM, attention, the small ones, launch overhead, "
+                          "sustained power",
+                          vendor));
+    gpu.text("--out", out_, "Folder for the measurements; a folder named after the device is made in it");
+    gpu.number("--minutes", minutes_, {.least = 0.1, .most = 600}, "Stop after this long; --resume goes on");
+    gpu.flag("--resume", resume_, "Go on with a sweep that was stopped: finished rows are kept");
+    gpu.list("--only", only_, "Only these families (see --plan)");
+    gpu.number("--scale", scale_, {.least = 0.01, .most = 100}, "Times the usual number of rows");
+    gpu.flag("--plan", plan_, "Print what would be measured and how long it takes; measure nothing");
+    gpu.text("--python", python_, "The Python to run it with: 3.8 or newer, with PyTorch");
+    gpu.heading("Your own device");
+    gpu.text("--install", install_,
+             "Make the measured GPU a device of this name: facts, calibrations and rows go to your own folder, and "
+             "every command takes --device NAME. An earlier device of this name is replaced");
+    gpu.text("--from", from_, "With --install: a sweep that is finished, instead of measuring; needs no GPU");
+    gpu.text("--like", like_,
+             "With --install: the device of the library whose spec sheet gives what the driver does not tell (peaks) "
+             "[the one that the driver names, else the nearest of its generation]");
+    gpu.footer(fmt::format(
+        "Your own folder: FORETOKEN_HOME, else foretoken/ in XDG_DATA_HOME, else ~/.local/share/foretoken.\n"
+        "Examples:\n"
+        "  foretoken profile {0} --plan\n"
+        "  foretoken profile {0} --install my_gpu\n"
+        "Without a GPU here: tools/profile_cuda.py is one file, for CUDA and ROCm; copy it to the machine with the\n"
+        "GPU, run `python3 profile_cuda.py --out my_gpu` there, and bring the folder back:\n"
+        "  foretoken profile {0} --install my_gpu --from path/to/my_gpu",
+        name));
+    return gpu;
+  }
+
+  std::string command() const { return rocm_->was_chosen() ? "foretoken profile rocm" : "foretoken profile cuda"; }
+
+  Answer installed(const Library& library, const fs::path& sweep, const std::vector<std::string>& said) const {
+    const OwnDevice own =
+        install_own_device(library, {.sweep = sweep, .name = install_, .like = like_, .progress = show_progress});
+    std::string text = said.empty() ? "" : said.back() + "\n";
+    text += calibration_summary_text(own.fit);
+    text += fmt::format("{} {}: {}\n", own.replaced ? "replaced" : "installed", own.device.name, own.file.string());
+    text += wrap_lines(fmt::format("What the driver does not tell is taken from {}. Power: {}.", own.sheet_of,
+                                   own.has_power ? "from the sustained rows of the sweep"
+                                                 : "as of other boards, since the sweep has too few sustained rows"),
+                       page_width, 2);
+    text += fmt::format("Next:\n  foretoken step --model Llama-3.1-8B --device {}\n", own.device.name);
+    return {.text = std::move(text),
+            .json = Json::object({{"device", own.device.name},
+                                  {"file", own.file.string()},
+                                  {"sheet_of", own.sheet_of},
+                                  {"replaced", own.replaced},
+                                  {"has_power", own.has_power},
+                                  {"fit", calibration_summary_json(own.fit)}})};
+  }
+
   void declare_find_fusion(Options& options) {
     options.make_subcommand_optional();
     options.heading("Fusion");
@@ -166,11 +214,11 @@ class ProfileCommand : public Command {
     return call;
   }
 
-  [[noreturn]] static void fail(const Output& output, const fs::path& folder) {
+  [[noreturn]] void fail(const Output& output, const fs::path& folder) const {
     constexpr size_t shown = 3;
     const size_t first = output.lines.size() > shown ? output.lines.size() - shown : 0;
     const std::vector<std::string> last(output.lines.begin() + static_cast<std::ptrdiff_t>(first), output.lines.end());
-    throw InputError({.source = std::string(command),
+    throw InputError({.source = command(),
                       .value = joined(last, "; "),
                       .expected = fmt::format("a sweep that ends well (exit status {}); finished rows are in {}, "
                                               "--resume goes on with them",
@@ -194,12 +242,13 @@ class ProfileCommand : public Command {
   // The device's name in the library, or its own with letters and digits only. InputError where nothing can be
   // measured.
   std::string probed_device(const fs::path& script, const HardwareCatalogue& hardware) const {
+    const bool is_rocm = rocm_->was_chosen();
     const std::string elsewhere = fmt::format(
-        "{} with PyTorch and an NVIDIA GPU; on another machine: copy {} there (one file, needs nothing else), "
-        "run `python3 profile_cuda.py --out h200_sxm`, bring the folder back and fit it",
-        python_, script.string());
+        "{} with PyTorch and an {} GPU; on another machine: copy {} there (one file, needs nothing else), "
+        "run `python3 profile_cuda.py --out my_gpu`, bring the folder back and give it to --install NAME --from",
+        python_, is_rocm ? "AMD" : "NVIDIA", script.string());
     const auto cannot = [&](std::string why) {
-      return InputError({.source = std::string(command), .value = std::move(why), .expected = elsewhere});
+      return InputError({.source = command(), .value = std::move(why), .expected = elsewhere});
     };
     Output answer;
     try {
@@ -209,8 +258,12 @@ class ProfileCommand : public Command {
     }
     const std::string said = answer.lines.empty() ? "" : answer.lines.back();
     if (said == "no-torch") throw cannot(fmt::format("{} has no PyTorch", python_));
-    if (said == "no-device") throw cannot("PyTorch sees no CUDA device");
-    constexpr std::string_view start = "device ";
+    if (said == "no-device") throw cannot(is_rocm ? "PyTorch sees no ROCm device" : "PyTorch sees no CUDA device");
+    const std::string_view start = is_rocm ? "rocm " : "cuda ";
+    if (said.starts_with(is_rocm ? "cuda " : "rocm ")) {
+      throw cannot(fmt::format("this PyTorch is for {}: use `foretoken profile {}`", is_rocm ? "CUDA" : "ROCm",
+                               is_rocm ? "cuda" : "rocm"));
+    }
     if (answer.status != 0 || !said.starts_with(start)) {
       throw cannot(fmt::format("{} answers: {}", python_, printable(said)));
     }
@@ -247,14 +300,17 @@ class ProfileCommand : public Command {
       text += fmt::format("{} kernel rows of {} families read back from {}; {} cannot be expressed\n", rows,
                           read.groups.size(), folder.string(), read.skipped.size());
     } else {
-      text += fmt::format("{} is not in the library: describe it first (docs/extending.md, \"Add a GPU\")\n", device);
+      text += fmt::format("{} is not in the library: install it, or describe it (docs/extending.md, \"Add a GPU\")\n",
+                          device);
     }
     text += fmt::format(
         "Next:\n"
+        "  foretoken profile {1} --install NAME --from {2}\n"
+        "or, to fit by hand:\n"
         "  foretoken fit kernels --data {0} --source 'own sweep' --date YYYY-MM-DD --out calibrations\n"
         "  foretoken fit power --data {0} --source 'own sweep' --date YYYY-MM-DD --out power.json\n"
         "  foretoken validate kernels --data {0} --calibration calibrations\n",
-        out_);
+        out_, rocm_->was_chosen() ? "rocm" : "cuda", folder.string());
     return {.text = std::move(text),
             .json = Json::object({{"device", device},
                                   {"known_device", known},
@@ -264,10 +320,11 @@ class ProfileCommand : public Command {
   }
 
   Options* cuda_ = nullptr;
+  Options* rocm_ = nullptr;
   Options* cpu_ = nullptr;
   CpuProfileRequest cpu_request_;
   FusionProfileRequest fusion_request_;
-  std::string out_ = "measured", python_ = "python3";
+  std::string out_ = "measured", python_ = "python3", install_, from_, like_;
   std::vector<std::string> only_;
   double minutes_ = 6, scale_ = 1;
   bool resume_ = false, plan_ = false, find_fusion_ = false;

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "app/cli/commands/list.h"
-#include "app/cli/tier_flag.h"
+#include "app/cli/kernel_source_flags.h"
 #include "app/cli/training_flags.h"
 #include "base/error.h"
 #include "model/weights.h"
@@ -45,7 +45,7 @@ class RlhfCommand : public Command {
     options.number("--sync-bandwidth", sync_gb_per_s_, {.least = 0.001, .most = 1e6},
                    "GB/s at which new weights reach all engines");
     options.heading("Prediction");
-    options.choice("--tier", tier_, tier_names(), tier_help);
+    declare_kernel_source(options, tier_);
     options.footer(
         "Critic, reference and reward model are of the actor's size. The flags of the plan say how the actor is "
         "trained;\ncosts per token are assumed the same on any number of devices.\n"
@@ -99,7 +99,7 @@ class RlhfCommand : public Command {
                       .high = std::max(high, report.iteration.seconds),
                       .kind = estimate.iteration.seconds.kind};
     Answer answer{.text = rlhf_text(report), .json = rlhf_json(report)};
-    add_notes(answer, request.notes);
+    add_notes(answer, request.notes, *machine->machine().kernels);
     return answer;
   }
 

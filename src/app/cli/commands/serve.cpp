@@ -9,6 +9,7 @@
 #include "app/cli/commands/list.h"
 #include "app/cli/energy_flags.h"
 #include "app/cli/fleet_flags.h"
+#include "app/cli/kernel_source_flags.h"
 #include "app/cli/kv_tier_flags.h"
 #include "app/cli/load_flags.h"
 #include "app/cli/out_file.h"
@@ -66,6 +67,8 @@ class ServeCommand : public Command {
     retrieval_.declare(options);
     pictures_.declare(options);
     replica_.declare_engine(options);
+    options.heading("Step times");
+    declare_calibration(options);
     replica_.declare_replicas(options, {.least = 1, .most = 100'000}, [&] {
       options.settings("--replica", replica_kinds_,
                        "Replicas that differ, once for each kind: flags of model, engine, scheduler and step times "
@@ -192,6 +195,7 @@ class ServeCommand : public Command {
     ServingReport report = make_report(run, groups, priorities, request.percentiles);
     for (const ReplicaGroup& group : groups) {
       if (group.has_own_kernels) report.notes.add_kernels(group.models.kernels);
+      report.notes.add_engine(group.memory.flags.engine, group.models.kernels.device());
       if (group.models.collectives) report.notes.add_network(*group.models.collectives);
     }
     const std::string remark = files.finish(report);

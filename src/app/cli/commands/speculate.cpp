@@ -1,7 +1,7 @@
 #include "app/cli/commands/list.h"
+#include "app/cli/kernel_source_flags.h"
 #include "app/cli/model_flags.h"
 #include "app/cli/speculation_flags.h"
-#include "app/cli/tier_flag.h"
 #include "report/device_notes.h"
 #include "report/speculation_report.h"
 
@@ -19,7 +19,7 @@ class SpeculateCommand : public Command {
                  "Sequences that decode together: a number, or doubling from the first to the last");
     options.list("--context-len", contexts_, "Tokens in the cache of each; several give a table each [1024]");
     options.text("--stack", stack_, "Software that runs the steps (foretoken stacks)");
-    options.choice("--tier", tier_, tier_names(), tier_help);
+    declare_kernel_source(options, tier_);
     options.footer(
         "Decodes alone, in the mean; foretoken serve simulates requests.\n"
         "Examples:\n"

@@ -4,10 +4,10 @@
 
 #include "app/cli/commands/list.h"
 #include "app/cli/engine_flags.h"
+#include "app/cli/kernel_source_flags.h"
 #include "app/cli/out_file.h"
 #include "app/cli/page_trust.h"
 #include "app/cli/step_flags.h"
-#include "app/cli/tier_flag.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "compose/serving_engine.h"
@@ -44,7 +44,7 @@ class StepCommand : public Command {
                  "Two-batch overlap (SGLang): split the batch in two and compute one half while the other half's "
                  "tokens travel to experts on other ranks");
     options.heading("Prediction");
-    options.choice("--tier", tier_, tier_names(), tier_help);
+    declare_kernel_source(options, tier_);
     memory_.declare(options);
     options.flag("--sustained", sustained_,
                  "Also the step repeated without pause: board power, clock, energy and the power-limited time");
@@ -78,6 +78,7 @@ class StepCommand : public Command {
     const KernelPredictor& predictor = models.kernels;
     if (memory_.wanted) check_engine_runs_on("engine", memory_.engine.engine, predictor.device());
     DeviceNotes notes;
+    if (memory_.wanted) notes.add_engine(memory_.engine.engine, predictor.device());
     if (models.collectives && !is_training) notes.add_network(*models.collectives);
     std::string text = step_text(step, model, predictor.device(), by_time_, notes);
     if (roofline_) text += "\n" + step_roofline(step, model, predictor.device());

@@ -8,6 +8,7 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/commands/list.h"
+#include "app/cli/kernel_source_flags.h"
 #include "app/cli/progress.h"
 #include "app/cli/shipped_file.h"
 #include "base/error.h"
@@ -27,6 +28,7 @@ class SuiteCommand : public Command {
     options.list("--only", only_, "Scenarios to run, by id or the beginning of one: T4,I5.1");
     options.text("--cards", cards_, "A folder of scenarios in place of those that ship");
     options.integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = all cores; the answers are the same");
+    declare_calibration(options);
     options.heading("Scores");
     options.flag("--mtap", mtap_,
                  "Also score a tool on the five dimensions: fidelity, composition, generalisation, deployment, "

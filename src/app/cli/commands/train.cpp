@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/kernel_source_flags.h"
 #include "app/cli/out_file.h"
 #include "app/cli/page_trust.h"
-#include "app/cli/tier_flag.h"
 #include "app/cli/training_flags.h"
 #include "base/file.h"
 #include "network/chakra/chakra.h"
@@ -22,7 +22,7 @@ class TrainCommand : public Command {
     options_ = &options;
     flags_.declare(options);
     options.heading("Prediction");
-    options.choice("--tier", tier_, tier_names(), tier_help);
+    declare_kernel_source(options, tier_);
     options.heading("Output");
     options.flag("--timeline", timeline_, "Also draw when each pipeline stage does what; with --json: its tasks");
     options.text("--trace", trace_, "Write the pipeline as a Chrome trace (.json, .json.gz), for ui.perfetto.dev");
@@ -49,7 +49,7 @@ class TrainCommand : public Command {
                   .json = training_json(question, estimate),
                   .failure = training_failure(question, estimate)};
     add_pipeline(question, estimate.iteration, answer);
-    add_notes(answer, request.notes);
+    add_notes(answer, request.notes, *machine->machine().kernels);
     if (!html_.empty()) {
       // Enough of the pipeline to see its shape.
       constexpr int64_t most_drawn = 4000;

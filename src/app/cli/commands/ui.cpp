@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/list.h"
+#include "app/cli/kernel_source_flags.h"
 #include "app/http/server.h"
 #include "app/page/page_service.h"
 #include "app/page/run_request.h"
@@ -31,6 +32,7 @@ class UiCommand : public Command {
                  "Names, beside addresses and localhost, under which browsers reach it");
     options.flag("--open", open_, "Open the page in the browser of this desktop [on]");
     options.integer("--threads", threads_, {.least = 1, .most = 256}, "Questions that are answered at a time");
+    declare_calibration(options);
     options.footer(
         "Serves the page until SIGINT or SIGTERM (Ctrl-C). It reads and writes no file that a browser names.\n"
         "Examples:\n"

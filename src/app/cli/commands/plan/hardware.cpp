@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/plan/list.h"
+#include "app/cli/kernel_source_flags.h"
 #include "app/cli/out_file.h"
 #include "app/cli/step_flags.h"
-#include "app/cli/tier_flag.h"
 #include "compose/serving_engine.h"
 #include "compose/step_estimate.h"
 #include "plan/hardware/sensitivity.h"
@@ -24,6 +24,7 @@ class PlanHardwareCommand : public Command {
                  "each with =+20%, =1.5x or a new number (memory-bandwidth=8TB/s)");
     options.heading("Execution");
     options.text("--stack", stack_, "Software that runs the step (foretoken stacks); default: as foretoken step");
+    declare_calibration(options);
     options.heading("Output");
     options.text("--svg", svg_, "Draw the step's time against each number");
     options.text("--html", html_, "One page with the answer, the figure and the table");

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/plan/list.h"
+#include "app/cli/kernel_source_flags.h"
 #include "app/cli/load_flags.h"
 #include "app/cli/model_flags.h"
 #include "app/cli/placement_flags.h"
@@ -11,7 +12,6 @@
 #include "app/cli/progress.h"
 #include "app/cli/speculation_flags.h"
 #include "app/cli/store_flags.h"
-#include "app/cli/tier_flag.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/text.h"
@@ -113,7 +113,7 @@ class PlanServe : public Command {
                     "Most layouts to simulate shortly");
     options.integer("--finalists", finalists_, {.least = 1, .most = 10'000}, "Layouts to simulate at length");
     options.integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = all cores; the result is the same");
-    options.choice("--tier", tier_, tier_names(), tier_help);
+    declare_kernel_source(options, tier_);
     store_.declare(options);
     files_.declare(options);
     options.footer(
@@ -333,7 +333,7 @@ class PlanServe : public Command {
     const bool any_engine =
         std::any_of(asked.choices.engines.begin(), asked.choices.engines.end(), [&](const std::string& engine) {
           return std::any_of(offered.begin(), offered.end(),
-                             [&](const HardwareChoice& one) { return engine_kind(engine).runs_on(one.device); });
+                             [&](const HardwareChoice& one) { return runs_on(engine_kind(engine), one.device); });
         });
     if (!any_engine) check_engine_runs_on("engines", asked.choices.engines.front(), offered.front().device);
     for (const std::optional<Scheme>& scheme : asked.choices.schemes) {

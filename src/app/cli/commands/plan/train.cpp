@@ -1,6 +1,6 @@
 #include "app/cli/commands/plan/list.h"
+#include "app/cli/kernel_source_flags.h"
 #include "app/cli/progress.h"
-#include "app/cli/tier_flag.h"
 #include "app/cli/training_flags.h"
 #include "base/parallel.h"
 #include "plan/training_search.h"
@@ -22,7 +22,7 @@ class PlanTrain : public Command {
                     "Most sequences of a micro-batch");
     options.integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = all cores; the result is the same");
     options.heading("Prediction");
-    options.choice("--tier", tier_, tier_names(), tier_help);
+    declare_kernel_source(options, tier_);
     options.footer(
         "Sizes, --schedule (1f1b and interleaved), --sharding and --recompute-granularity are tried out unless given.\n"
         "Not accepted: --sequence-parallel and --shard-ranks (tensor ranks always share sequences, all replicas one\n"
@@ -51,7 +51,7 @@ class PlanTrain : public Command {
       Answer answer{.text = unfit_training_search_text(question, error.nearest()),
                     .json = unfit_training_search_json(question, error.nearest()),
                     .failure = unfit_training_search_sentence(question, error.nearest())};
-      add_notes(answer, request.notes);
+      add_notes(answer, request.notes, *machine->machine().kernels);
       return answer;
     }
 
@@ -60,7 +60,7 @@ class PlanTrain : public Command {
     Answer answer{.text = training_search_text(question, result) + training_text(question, estimate),
                   .json = training_search_json(question, result)};
     answer.json.set("fastest", training_json(question, estimate));
-    add_notes(answer, request.notes);
+    add_notes(answer, request.notes, *machine->machine().kernels);
     return answer;
   }
 

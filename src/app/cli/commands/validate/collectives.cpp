@@ -1,7 +1,6 @@
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/commands/validate/validation_answer.h"
 #include "app/cli/out_file.h"
-#include "app/cli/tier_flag.h"
 #include "network/astra_compatible/validate_astra.h"
 #include "report/communication_report.h"
 #include "report/validation_report.h"

@@ -2,8 +2,8 @@
 
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/commands/validate/validation_answer.h"
+#include "app/cli/kernel_source_flags.h"
 #include "app/cli/out_file.h"
-#include "app/cli/tier_flag.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "kernel/port_map.h"
@@ -22,8 +22,7 @@ class ValidateKernels : public Command {
     options.list("--families", request_.families, "Only these kernel families");
     options.list("--where", request_.where, "Only rows with COLUMN=VALUE, as split=test");
     options.text("--group-by", request_.group_by, "A column to group by, instead of device/family");
-    options.choice("--tier", tier_, tier_names(), tier_help);
-    options.text("--calibration", calibration_, "Folder written by `foretoken fit kernels`; default: the shipped one");
+    declare_kernel_source(options, tier_);
     options.text("--campaign", campaign_,
                  "What the host adds on one machine: a file that `foretoken fit campaign` wrote");
     options.text("--out", out_, "Write every row with predicted, low, high, confidence and error to this CSV file");
@@ -60,17 +59,10 @@ class ValidateKernels : public Command {
       };
     }
     const Tier tier = tier_from_name(tier_).value();
-    const std::filesystem::path calibrations =
-        calibration_.empty() ? library.calibrations() : std::filesystem::path(calibration_);
-    if (!std::filesystem::is_directory(calibrations)) {
-      throw InputError({.source = "--calibration",
-                        .value = printable(calibrations.string()),
-                        .expected = "a folder that `foretoken fit kernels` wrote"});
-    }
     const Validation validation = validate_kernels(
         request, library.hardware(),
         [&](const Device& device, Caches caches) {
-          return library.benchmark_predictor(device, tier, calibrations, caches);
+          return library.benchmark_predictor(device, tier, library.calibrations(), caches);
         },
         sink);
     rows.close();
@@ -85,7 +77,7 @@ class ValidateKernels : public Command {
   }
 
  private:
-  std::string data_, out_, calibration_, port_map_, campaign_, tier_ = "best";
+  std::string data_, out_, port_map_, campaign_, tier_ = "best";
   int64_t threads_ = 0;
   KernelValidationRequest request_;
 };

@@ -1,8 +1,8 @@
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/commands/validate/validation_answer.h"
+#include "app/cli/kernel_source_flags.h"
 #include "app/cli/out_file.h"
 #include "app/cli/placement_flags.h"
-#include "app/cli/tier_flag.h"
 #include "base/error.h"
 #include "report/validation_report.h"
 #include "validate/serving/validate_run.h"
@@ -33,7 +33,7 @@ class ValidateServing : public Command {
         "--traces", traces_,
         "Folder of request files that rows replay; default: traces beside the data's folder, where there is one");
     options.text("--group-by", request_.group_by, "A column to group by, instead of tier");
-    options.choice("--tier", tier_, tier_names(), tier_help);
+    declare_kernel_source(options, tier_);
     options.integer("--threads", threads_, {.least = 0, .most = 1024},
                     "Groups simulated at the same time; 0 = one per core");
     placement_.declare(options);

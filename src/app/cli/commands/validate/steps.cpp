@@ -1,7 +1,7 @@
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/commands/validate/validation_answer.h"
+#include "app/cli/kernel_source_flags.h"
 #include "app/cli/out_file.h"
-#include "app/cli/tier_flag.h"
 #include "base/csv.h"
 #include "base/error.h"
 #include "report/validation_report.h"
@@ -20,7 +20,7 @@ class ValidateSteps : public Command {
     options.list("--phases", request_.phases, "Only these phases");
     options.list("--models", request_.models, "Only these models");
     options.text("--group-by", request_.group_by, "A column to group by, instead of stack/phase");
-    options.choice("--tier", tier_, tier_names(), tier_help);
+    declare_kernel_source(options, tier_);
     options.number("--host-factor", request_.host_factor, {.least = 0.01, .most = 100},
                    "Times the stacks' host times: 2 = a host half as fast");
     options.flag(

@@ -4,6 +4,7 @@
 
 #include "app/cli/commands/validate/list.h"
 #include "app/cli/commands/validate/validation_answer.h"
+#include "app/cli/kernel_source_flags.h"
 #include "app/cli/known_names.h"
 #include "app/cli/out_file.h"
 #include "base/csv.h"
@@ -24,6 +25,7 @@ class ValidateTraining : public Command {
     options.list("--gpus", request_.gpus, "Only these devices, as the file names them");
     options.text("--group-by", request_.group_by, "A column to group by, instead of source");
     options.text("--stack", request_.stack, "Training stack of all rows; default: the one that stands for the source");
+    declare_calibration(options);
     options.text("--out", out_, "Write every row with predicted, low, high and error to this CSV file");
     options.footer(
         "Columns: id, source, model, task, the model's sizes (layers, hidden, heads, ...), gpu, gpus_per_node, "

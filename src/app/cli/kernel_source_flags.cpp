@@ -1,0 +1,25 @@
+#include "app/cli/kernel_source_flags.h"
+
+#include "kernel/kernel.h"
+
+namespace foretoken {
+
+void declare_tier(Options& options, std::string& tier) {
+  options.choice(
+      "--tier", tier, tier_names(),
+      "Source of kernel times: measured (a sweep of this GPU), sibling (one of its generation), cross (other "
+      "GPUs) or roofline. best picks the first one available for each kernel");
+}
+
+void declare_calibration(Options& options) {
+  options.text("--calibration", options.calibration(),
+               "Folder of kernel calibrations that `foretoken fit kernels` wrote; default: those that ship, and those "
+               "of your own devices");
+}
+
+void declare_kernel_source(Options& options, std::string& tier) {
+  declare_tier(options, tier);
+  declare_calibration(options);
+}
+
+}  // namespace foretoken
