@@ -23,7 +23,8 @@ double cached_values(const Attention& attention, double context) {
 
 // One latent and one rotary key for all heads (DeepSeek-V2, section 2.1), and the indexer's key.
 double cached_values(const LatentAttention& attention, double context) {
-  const int64_t index = attention.indexer ? attention.indexer->head_dim : 0;
+  const bool indexes = attention.indexer && !attention.indexer->reused;
+  const int64_t index = indexes ? attention.indexer->head_dim : 0;
   return context * static_cast<double>(attention.latent_dim + attention.rope_dim + index);
 }
 
@@ -43,6 +44,9 @@ double cached_values(const Lightning&, double) {
   return 0;
 }
 double cached_values(const Mamba2&, double) {
+  return 0;
+}
+double cached_values(const ShortConvolution&, double) {
   return 0;
 }
 
@@ -87,6 +91,10 @@ double state_of(const Mamba2& mamba, double dtype_bytes) {
   const double conv_width = inner + 2 * static_cast<double>(mamba.groups * mamba.state);
   return inner * static_cast<double>(mamba.state) * state_element +
          conv_width * static_cast<double>(mamba.conv_kernel - 1) * dtype_bytes;
+}
+
+double state_of(const ShortConvolution& convolution, double dtype_bytes) {
+  return static_cast<double>(convolution.width) * static_cast<double>(convolution.kernel - 1) * dtype_bytes;
 }
 
 // Values per token by how long they are kept: as long as the token is inside a window, or to the end.

@@ -1,6 +1,7 @@
 #include "model/catalogue.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -142,7 +143,7 @@ std::optional<ResolvedName> ModelCatalogue::find_by_parts(std::string_view name)
   }
   const auto& found = !exact.empty() ? exact : !alike.empty() ? alike : relatives;
   const std::optional<std::string> entry = only_one(found, name);
-  if (!entry) return std::nullopt;
+  if (!entry) return find_by_start(name);
   const std::string_view publisher = std::string_view(*entry).substr(0, entry->find('/'));
   // Qwen publishes its own models in these formats; nobody else's name is known where none is given.
   const bool by_publisher = !parts.format || publisher == "Qwen" || publisher == "zai-org";
@@ -151,6 +152,80 @@ std::optional<ResolvedName> ModelCatalogue::find_by_parts(std::string_view name)
                       .checkpoint = bare && by_publisher ? fmt::format("{}/{}", publisher, name) : std::string(name),
                       .is_listed = !exact.empty(),
                       .has_format = parts.format.has_value()};
+}
+
+// A known name with words behind it that say nothing known: it is taken to have the same shapes.
+std::optional<ResolvedName> ModelCatalogue::find_by_start(std::string_view name) const {
+  constexpr std::string_view separators = "-_";
+  const CheckpointName parts = parse_checkpoint_name(name);
+  const size_t separator = parts.model.find_last_of(separators);
+  if (separator == parts.model.npos || separator == 0) return std::nullopt;
+  const std::string_view word = parts.model.substr(separator + 1);
+  if (word.empty() || changes_the_model(word)) return std::nullopt;
+  std::string shorter(parts.organization);
+  if (!shorter.empty()) shorter += '/';
+  shorter += parts.model.substr(0, separator);
+  std::optional<ResolvedName> found;
+  if (const auto id = find_by_file_name(shorter)) {
+    found = ResolvedName{.entry = *id};
+  } else if (const auto alias = find_by_alias(shorter)) {
+    found = alias;
+  } else {
+    found = find_by_parts(shorter);
+  }
+  if (!found) return std::nullopt;
+  found->checkpoint = std::string(name);
+  found->is_listed = false;
+  found->has_format = found->has_format || parts.format.has_value();
+  found->unread = found->unread.empty() ? std::string(word) : fmt::format("{}-{}", found->unread, word);
+  return found;
+}
+
+// What is known of the family that a name seems to belong to; empty where no known model's name begins alike.
+std::string ModelCatalogue::relatives_text(std::string_view name) const {
+  constexpr size_t most_named = 3;
+  const std::string wanted = comparable_name(parse_checkpoint_name(name).model, true);
+  const std::vector<std::string_view> words = split_words(wanted, "-");
+  if (words.empty()) return {};
+  const auto stem = [](std::string_view word) {
+    return word.substr(0, std::min(word.find_first_not_of("abcdefghijklmnopqrstuvwxyz"), word.size()));
+  };
+  const auto common_words = [&](std::string_view known) {
+    const std::vector<std::string_view> others = split_words(known, "-");
+    size_t common = 0;
+    while (common < words.size() && common < others.size() && words[common] == others[common]) ++common;
+    const bool same_stem = !others.empty() && stem(words[0]).size() >= 3 && stem(words[0]) == stem(others[0]);
+    return 2 * common + (common == 0 && same_stem ? 1 : 0);
+  };
+  struct Relative {
+    std::string name, family;
+    double distance;
+  };
+  std::vector<Relative> nearest;
+  size_t best = 1;
+  const std::optional<double> size = stated_billions(wanted);
+  for (const ModelEntry& entry : entries()) {
+    const std::string known = comparable_name(parse_checkpoint_name(entry.name).model, true);
+    const size_t common = common_words(known);
+    if (common < best) continue;
+    if (common > best) nearest.clear();
+    best = common;
+    const std::optional<double> other = stated_billions(known);
+    nearest.push_back({entry.name, entry.family, size && other ? std::abs(std::log(*size / *other)) : 1e9});
+  }
+  if (nearest.empty()) return {};
+  std::stable_sort(nearest.begin(), nearest.end(),
+                   [](const Relative& a, const Relative& b) { return a.distance < b.distance; });
+  if (nearest.size() > most_named) nearest.resize(most_named);
+  std::vector<std::string> names, families;
+  for (const Relative& one : nearest) {
+    names.push_back(one.name);
+    if (std::find(families.begin(), families.end(), one.family) == families.end()) families.push_back(one.family);
+  }
+  return fmt::format(
+      ". Its family is read ({}), and the nearest sizes that the library has are {}; the layers and widths of this one "
+      "are missing, which its config.json states",
+      fmt::join(families, ", "), fmt::join(names, ", "));
 }
 
 void ModelCatalogue::fail_unknown(std::string_view name) const {
@@ -166,7 +241,8 @@ void ModelCatalogue::fail_unknown(std::string_view name) const {
   throw InputError(
       {.source = "model",
        .value = printable(name),
-       .expected = "a known model (`foretoken models` lists them), or a path to a config.json or its folder",
+       .expected = "a known model (`foretoken models` lists them), or a path to a config.json or its folder" +
+                   relatives_text(name),
        .suggestion = nearest_name(name, candidates).value_or("")});
 }
 
@@ -197,6 +273,12 @@ Model ModelCatalogue::model(std::string_view name) const {
   if (!resolved.is_listed) {
     model.notes.push_back(
         fmt::format("the library does not list {}: shapes are those of {}", resolved.checkpoint, resolved.entry));
+  }
+  if (!resolved.unread.empty()) {
+    model.notes.push_back(fmt::format(
+        "{} in the model's name is not known: it is taken to change neither shapes nor the number format; use "
+        "{{quantization}} if it does",
+        printable(resolved.unread)));
   }
   if (!resolved.has_format) return model;
   return with_named_format(std::move(model), parse_checkpoint_name(resolved.checkpoint),

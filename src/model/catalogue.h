@@ -30,6 +30,7 @@ struct ResolvedName {
   std::string checkpoint;   // what an engine is told to load: a hub id, or a path
   bool is_listed = true;    // but for a format behind it; else a relative by its name has the shapes
   bool has_format = false;  // the name states a number format that the entry's config does not
+  std::string unread;       // words of the name that are not known: taken to change neither shapes nor the format
 };
 
 class ModelCatalogue {
@@ -38,8 +39,8 @@ class ModelCatalogue {
   explicit ModelCatalogue(std::filesystem::path directory);
 
   // By hub id or the part after the slash, in any case; by alias; by either with a number format behind it (-FP8, -AWQ,
-  // ...), whoever quantized it; or a path to a config.json, its directory, or a file of ours. InputError names the
-  // nearest known model.
+  // ...), whoever quantized it; with unknown words behind it; or a path to a config.json, its directory, or a file of
+  // ours. InputError names the family's reader and its nearest known sizes.
   ResolvedName resolve(std::string_view name) const;
   Model model(std::string_view name) const;  // in the format that the name states
   ModelEntry entry(std::string_view name) const;
@@ -52,6 +53,8 @@ class ModelCatalogue {
   std::optional<std::string> find_by_file_name(std::string_view name) const;
   std::optional<ResolvedName> find_by_alias(std::string_view name) const;
   std::optional<ResolvedName> find_by_parts(std::string_view name) const;
+  std::optional<ResolvedName> find_by_start(std::string_view name) const;
+  std::string relatives_text(std::string_view name) const;
   [[noreturn]] void fail_unknown(std::string_view name) const;
 
   std::filesystem::path directory_;

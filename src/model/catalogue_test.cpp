@@ -63,6 +63,30 @@ TEST(ModelCatalogue, an_unknown_name_is_told_the_nearest_one) {
   EXPECT_THAT(complaint(""), HasSubstr("foretoken models"));
 }
 
+TEST(ModelCatalogue, a_size_that_is_not_there_is_told_the_reader_and_the_nearest_sizes) {
+  const std::string text = complaint("Qwen/Qwen2.5-57B-Instruct");
+  EXPECT_THAT(text, HasSubstr("Its family is read (qwen2)"));
+  EXPECT_THAT(text, HasSubstr("nearest sizes that the library has are Qwen/Qwen2.5-72B, Qwen/Qwen2.5-32B"));
+  EXPECT_THAT(text, HasSubstr("layers and widths of this one are missing"));
+  EXPECT_THAT(complaint("zai-org/GLM-9"), HasSubstr("Its family is read ("));
+  EXPECT_THAT(complaint("nvidia/GLM-9-NVFP4"), HasSubstr("Its family is read ("));
+  EXPECT_THAT(complaint("qqqqqq"), testing::Not(HasSubstr("Its family is read")));
+}
+
+TEST(ModelCatalogue, unknown_words_behind_a_known_name_are_said_in_a_note) {
+  const ModelCatalogue catalogue(folder);
+  const Model model = catalogue.model("Qwen/Qwen3-32B-Turbo-RL-FP8");
+  EXPECT_EQ(model.name, "Qwen/Qwen3-32B");
+  EXPECT_EQ(model.scheme, Scheme::fp8_block);
+  EXPECT_EQ(model.served_name(), "Qwen/Qwen3-32B-Turbo-RL-FP8");
+  std::string notes;
+  for (const std::string& note : model.notes) notes += note + "\n";
+  EXPECT_THAT(notes, HasSubstr("Turbo-RL in the model's name is not known"));
+  // A word that names another model is not passed over.
+  EXPECT_THAT(complaint("Qwen/Qwen3-32B-Mini"), HasSubstr("Its family is read"));
+  EXPECT_THAT(complaint("someone/Qwen3-32B-RL"), HasSubstr("foretoken models"));
+}
+
 TEST(ModelCatalogue, a_name_that_fits_two_models_asks_which) {
   EXPECT_THAT(complaint("gpt3-xl"), HasSubstr("neusight/gpt3-xl, openai/gpt3-xl"));
 }
@@ -87,7 +111,7 @@ TEST(ModelCatalogue, a_missing_folder_is_an_error_that_names_it) {
 
 TEST(ModelCatalogue, every_file_is_named_after_its_model_and_no_name_is_used_twice) {
   const ModelCatalogue catalogue(folder);
-  ASSERT_EQ(catalogue.names().size(), 117u);
+  ASSERT_EQ(catalogue.names().size(), 149u);
   std::set<std::string> taken;
   for (const ModelEntry& entry : catalogue.entries()) {
     EXPECT_TRUE(taken.insert(entry.name).second) << entry.name;

@@ -27,6 +27,8 @@ enum class Word {
   bf16,
   fp16,
   fp32,
+  w4a8,     // four-bit weights, eight-bit activations
+  mxfp8,    // fp8 with a scale for each 32 values
   foreign,  // a format without a scheme here
   block,
   cache,
@@ -40,20 +42,20 @@ struct KnownWord {
 
 // As publishers write them (Qwen, NVIDIA, Red Hat, unsloth, TheBloke, ...), in lower case.
 constexpr KnownWord words[] = {
-    {"fp8", Word::fp8},       {"float8", Word::fp8},     {"nvfp4", Word::fp4},      {"fp4", Word::fp4},
-    {"mxfp4", Word::mxfp4},   {"int8", Word::int8},      {"w8a8", Word::w8a8},      {"w8a16", Word::w8a16},
-    {"w4a16", Word::four},    {"int4", Word::four},      {"4bit", Word::four},      {"nf4", Word::four},
-    {"awq", Word::quantizer}, {"gptq", Word::quantizer}, {"bnb", Word::quantizer},  {"autoround", Word::quantizer},
-    {"8bit", Word::eight},    {"bf16", Word::bf16},      {"bfloat16", Word::bf16},  {"fp16", Word::fp16},
-    {"float16", Word::fp16},  {"fp32", Word::fp32},      {"gguf", Word::foreign},   {"exl2", Word::foreign},
-    {"exl3", Word::foreign},  {"hqq", Word::foreign},    {"aqlm", Word::foreign},   {"mxfp8", Word::foreign},
-    {"mxfp6", Word::foreign}, {"w4a8", Word::foreign},   {"w4afp8", Word::foreign}, {"w4a4", Word::foreign},
-    {"int2", Word::foreign},  {"int3", Word::foreign},   {"2bit", Word::foreign},   {"3bit", Word::foreign},
-    {"5bit", Word::foreign},  {"6bit", Word::foreign},   {"block", Word::block},    {"blockwise", Word::block},
-    {"kv", Word::cache},      {"dynamic", Word::other},  {"static", Word::other},   {"quantized", Word::other},
-    {"quant", Word::other},   {"unsloth", Word::other},  {"marlin", Word::other},   {"preview", Word::other},
-    {"channel", Word::other}, {"tensor", Word::other},   {"sym", Word::other},      {"asym", Word::other},
-    {"g128", Word::other},    {"128g", Word::other},     {"v2", Word::other},       {"v3", Word::other},
+    {"fp8", Word::fp8},       {"float8", Word::fp8},     {"nvfp4", Word::fp4},     {"fp4", Word::fp4},
+    {"mxfp4", Word::mxfp4},   {"int8", Word::int8},      {"w8a8", Word::w8a8},     {"w8a16", Word::w8a16},
+    {"w4a16", Word::four},    {"int4", Word::four},      {"4bit", Word::four},     {"nf4", Word::four},
+    {"awq", Word::quantizer}, {"gptq", Word::quantizer}, {"bnb", Word::quantizer}, {"autoround", Word::quantizer},
+    {"8bit", Word::eight},    {"bf16", Word::bf16},      {"bfloat16", Word::bf16}, {"fp16", Word::fp16},
+    {"float16", Word::fp16},  {"fp32", Word::fp32},      {"gguf", Word::foreign},  {"exl2", Word::foreign},
+    {"exl3", Word::foreign},  {"hqq", Word::foreign},    {"aqlm", Word::foreign},  {"mxfp8", Word::mxfp8},
+    {"mxfp6", Word::foreign}, {"w4a8", Word::w4a8},      {"w4afp8", Word::w4a8},   {"w4a4", Word::foreign},
+    {"int2", Word::foreign},  {"int3", Word::foreign},   {"2bit", Word::foreign},  {"3bit", Word::foreign},
+    {"5bit", Word::foreign},  {"6bit", Word::foreign},   {"block", Word::block},   {"blockwise", Word::block},
+    {"kv", Word::cache},      {"dynamic", Word::other},  {"static", Word::other},  {"quantized", Word::other},
+    {"quant", Word::other},   {"unsloth", Word::other},  {"marlin", Word::other},  {"preview", Word::other},
+    {"channel", Word::other}, {"tensor", Word::other},   {"sym", Word::other},     {"asym", Word::other},
+    {"g128", Word::other},    {"128g", Word::other},     {"v2", Word::other},      {"v3", Word::other},
     {"qat", Word::other},     {"mlx", Word::other},      {"per", Word::other}};
 
 constexpr std::string_view separators = "-_.";
@@ -85,6 +87,8 @@ class Words {
     if (say(Word::foreign)) return std::nullopt;
     if (say(Word::fp4)) return Scheme::nvfp4;
     if (say(Word::mxfp4)) return Scheme::mxfp4_wo;
+    if (say(Word::w4a8)) return Scheme::int4_wo;
+    if (say(Word::mxfp8)) return Scheme::fp8_block;
     if (say(Word::fp8)) return say(Word::block) ? Scheme::fp8_block : Scheme::fp8;
     if (say(Word::w8a8)) return Scheme::int8;
     if (say(Word::w8a16) || say(Word::eight)) return Scheme::int8_wo;
@@ -92,6 +96,12 @@ class Words {
     if (say(Word::four) || say(Word::quantizer)) return Scheme::int4_wo;
     if (say(Word::fp32)) return Scheme::fp32;
     return say(Word::fp16) ? Scheme::fp16 : Scheme::bf16;
+  }
+
+  std::string_view caveat() const {
+    if (say(Word::w4a8)) return "; its 8-bit activations are not simulated, so multiplies are priced in 16 bits";
+    if (say(Word::mxfp8)) return "; its scales stand for 32 values each, which costs slightly more";
+    return {};
   }
 
  private:
@@ -112,8 +122,33 @@ std::optional<size_t> gguf_start(std::string_view text) {
 // Publishers whose own fp8 checkpoints have a scale for each block of 128 x 128 weights; those of others, and of all
 // who quantize their models, have one for each tensor or channel.
 bool publishes_blocks(std::string_view publisher) {
-  constexpr std::string_view all[] = {"Qwen", "deepseek-ai", "moonshotai", "MiniMaxAI", "zai-org"};
+  constexpr std::string_view all[] = {"Qwen",    "deepseek-ai", "moonshotai", "MiniMaxAI",
+                                      "zai-org", "XiaomiMiMo",  "inclusionAI"};
   return std::find(std::begin(all), std::end(all), publisher) != std::end(all);
+}
+
+// Publishers whose "-fp4" is MXFP4 (SGLang's cookbook: Ling-3.0-flash-fp4); NVIDIA's is NVFP4.
+bool publishes_mxfp4(std::string_view publisher) {
+  return publisher == "inclusionAI";
+}
+
+// What NVIDIA's NVFP4 checkpoints leave in the model's dtype (exclude_modules of their hf_quant_config.json).
+struct KeptByNvidia {
+  std::string_view family;
+  bool attention, shared_experts;
+};
+constexpr KeptByNvidia kept_by_nvidia[] = {{"glm_moe_dsa", true, true}, {"kimi_k25", true, true},
+                                           {"minimax_m2", true, false}, {"gemma4", true, false},
+                                           {"qwen3_5", true, true},     {"qwen3_5_moe", true, true}};
+
+KeptByNvidia kept_of(const Model& model, const CheckpointName& name) {
+  // Those of DeepSeek's models list self_attn, whoever made them.
+  KeptByNvidia kept{.family = model.family, .attention = model.has_latent_attention(), .shared_experts = false};
+  if (!name.organization.empty() && !equal_ignoring_case(name.organization, "nvidia")) return kept;
+  for (const KeptByNvidia& known : kept_by_nvidia) {
+    if (known.family == model.family) kept = known;
+  }
+  return kept;
 }
 
 [[noreturn]] void refuse_format(const CheckpointName& name, std::string_view why) {
@@ -152,6 +187,7 @@ CheckpointName parse_checkpoint_name(std::string_view name) {
   result.model = name.substr(0, end);
   result.format = NameFormat{.text = std::string(name.substr(end + 1)),
                              .scheme = said.scheme(),
+                             .caveat = said.caveat(),
                              .states_blocks = said.say(Word::block),
                              .states_fp8_cache = said.say(Word::cache) && said.say(Word::fp8)};
   return result;
@@ -169,6 +205,37 @@ std::string comparable_name(std::string_view model, bool dates) {
   return fmt::format("{}", fmt::join(kept, "-"));
 }
 
+std::optional<double> stated_billions(std::string_view model) {
+  for (std::string_view word : split_words(model, "-")) {
+    double factor = 1;
+    if (const size_t times = word.find_first_of("xX"); times != word.npos && times > 0) {  // 8x7B
+      const std::optional<double> copies = parse_number(word.substr(0, times));
+      if (!copies) continue;
+      factor = *copies;
+      word.remove_prefix(times + 1);
+    }
+    if (word.size() < 2) continue;
+    const char unit = lower_case(word.substr(word.size() - 1))[0];
+    const std::optional<double> value = parse_number(word.substr(0, word.size() - 1));
+    if (!value || *value <= 0 || (unit != 'b' && unit != 'm' && unit != 't')) continue;
+    return factor * *value * (unit == 'b' ? 1 : unit == 'm' ? 1e-3 : 1e3);
+  }
+  return std::nullopt;
+}
+
+bool changes_the_model(std::string_view word) {
+  constexpr std::string_view other_models[] = {
+      "lite",  "mini",   "tiny",   "small", "nano",    "micro", "air",    "flash",   "pro",    "max",       "plus",
+      "large", "medium", "super",  "ultra", "xl",      "xs",    "next",   "vl",      "omni",   "vision",    "audio",
+      "ocr",   "coder",  "code",   "moe",   "distill", "draft", "eagle",  "eagle3",  "dspark", "dflash",    "mtp",
+      "asr",   "tts",    "reward", "rm",    "linear",  "embed", "rerank", "colbert", "guard",  "embedding", "reranker"};
+  const std::string lower = lower_case(word);
+  if (std::find(std::begin(other_models), std::end(other_models), lower) != std::end(other_models)) return true;
+  const bool is_version = lower.size() > 1 && lower[0] == 'v' && lower[1] >= '0' && lower[1] <= '9';
+  const bool is_active = lower.size() > 1 && (lower[0] == 'a' || lower[0] == 'e') && stated_billions(lower.substr(1));
+  return is_version || is_active || stated_billions(lower).has_value();
+}
+
 Model with_named_format(Model model, const CheckpointName& name, std::string_view publisher) {
   if (!name.format) return model;
   if (!name.format->scheme) refuse_format(name, "this format is not simulated");
@@ -181,6 +248,8 @@ Model with_named_format(Model model, const CheckpointName& name, std::string_vie
   if (scheme == Scheme::fp8 && ((is_own && publishes_blocks(publisher)) || model.scheme == Scheme::fp8_block)) {
     scheme = Scheme::fp8_block;
   }
+  const bool states_nvfp4 = lower_case(name.format->text).find("nvfp4") != std::string::npos;
+  if (scheme == Scheme::nvfp4 && !states_nvfp4 && is_own && publishes_mxfp4(publisher)) scheme = Scheme::mxfp4_wo;
   const Scheme plain = plain_scheme(model.dtype);
   std::string parts;
   if (facts(scheme).weight_bytes >= 2) {
@@ -199,8 +268,11 @@ Model with_named_format(Model model, const CheckpointName& name, std::string_vie
   } else {
     model.scheme = model.expert_scheme = scheme;
     model.attention_scheme.reset();
-    // NVIDIA's checkpoints of DeepSeek's models list self_attn in exclude_modules (hf_quant_config.json).
-    if (scheme == Scheme::nvfp4 && model.has_latent_attention()) {
+    const KeptByNvidia kept = kept_of(model, name);
+    if (scheme == Scheme::nvfp4 && kept.attention && kept.shared_experts && model.has_experts()) {
+      model.scheme = plain;
+      parts = fmt::format(" in routed experts, the rest in {}", facts(plain).name);
+    } else if (scheme == Scheme::nvfp4 && kept.attention) {
       model.attention_scheme = plain;
       parts = fmt::format(", attention in {}", facts(plain).name);
     }
@@ -211,8 +283,8 @@ Model with_named_format(Model model, const CheckpointName& name, std::string_vie
     parts += "; the KV cache is in fp8, as the checkpoint asks";
   }
   model.named_scheme = scheme;
-  model.notes.push_back(fmt::format("{} in the model's name sets the format {}: {}{}", name.format->text,
-                                    facts(scheme).name, facts(scheme).summary, parts));
+  model.notes.push_back(fmt::format("{} in the model's name sets the format {}: {}{}{}", name.format->text,
+                                    facts(scheme).name, facts(scheme).summary, parts, name.format->caveat));
   return model;
 }
 

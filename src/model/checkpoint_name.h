@@ -12,7 +12,8 @@ namespace foretoken {
 
 struct NameFormat {
   std::string text;               // as it is written: "FP8-dynamic"
-  std::optional<Scheme> scheme;   // nothing: a format that linear layers have no scheme for (GGUF, W4A8, ...)
+  std::optional<Scheme> scheme;   // nothing: a format that linear layers have no scheme for (GGUF, W4A4, ...)
+  std::string_view caveat = {};   // what the scheme leaves out of the stated format; empty = nothing
   bool states_blocks = false;     // "FP8-block"
   bool states_fp8_cache = false;  // "FP8-KV"
 };
@@ -29,6 +30,12 @@ CheckpointName parse_checkpoint_name(std::string_view name);
 // A name for comparison: lower case, and without words that change no shape (Instruct, chat, it, hf, Meta, ...).
 // `dates`: four digits at the end count (Instruct-2507).
 std::string comparable_name(std::string_view model, bool dates);
+
+// Billions of parameters that a name states: 72 of "Qwen2.5-72B", 56 of "Mixtral-8x7B"; nothing where it states none.
+std::optional<double> stated_billions(std::string_view model);
+
+// Whether a word behind a model's name may stand for another model: a size, a version, or a word such as "mini", "VL".
+bool changes_the_model(std::string_view word);
 
 // The model in the format that `name` states, with a note that says so. `publisher`: organization of the model's own
 // checkpoint. InputError, which names what to use instead, for a format that has no scheme.

@@ -41,7 +41,11 @@ TEST(CheckpointName, every_usual_ending_is_read) {
                                                        {"gpt-oss-20b-BF16", "bf16"},
                                                        {"Llama-3.1-8B-Instruct-GGUF", "not simulated"},
                                                        {"Llama-3.1-8B-Instruct-Q4_K_M", "not simulated"},
-                                                       {"DeepSeek-R1-W4AFP8", "not simulated"}};
+                                                       {"DeepSeek-R1-W4AFP8", "int4_wo"},
+                                                       {"Kimi-K2.5-w4a8", "int4_wo"},
+                                                       {"MiniMax-M3-MXFP8", "fp8_block"},
+                                                       {"Ling-3.0-flash-int4", "int4_wo"},
+                                                       {"Llama-3.1-8B-W4A4", "not simulated"}};
   for (const auto& [name, scheme] : names) EXPECT_EQ(scheme_in(name), scheme) << name;
 }
 
@@ -64,11 +68,59 @@ TEST(CheckpointName, no_alias_with_a_format_is_read_in_another) {
       if (!parts.format) continue;
       ++with_format;
       const Model model = catalogue.model(alias);
-      EXPECT_EQ(facts(model.scheme).weight_bytes < 2, facts(*parts.format->scheme).weight_bytes < 2) << alias;
+      EXPECT_EQ(facts(model.expert_scheme).weight_bytes < 2, facts(*parts.format->scheme).weight_bytes < 2) << alias;
       EXPECT_EQ(model.served_name(), alias);
     }
   }
   EXPECT_GE(with_format, 5);
+}
+
+const ModelCatalogue& library() {
+  static const ModelCatalogue all(FORETOKEN_SOURCE_DIR "/data/models");
+  return all;
+}
+
+TEST(CheckpointName, what_a_format_leaves_out_is_said) {
+  EXPECT_THAT(library().model("DeepSeek-R1-W4AFP8").notes.back(), testing::HasSubstr("8-bit activations"));
+  EXPECT_THAT(library().model("MiniMaxAI/MiniMax-M3-MXFP8").notes.back(), testing::HasSubstr("32 values"));
+}
+
+TEST(CheckpointName, fp4_is_mxfp4_where_the_publisher_means_that) {
+  const Model own = library().model("inclusionAI/Ling-3.0-flash-fp4");
+  EXPECT_EQ(own.expert_scheme, Scheme::mxfp4_wo);
+  EXPECT_EQ(own.scheme, Scheme::bf16);
+  EXPECT_EQ(library().model("nvidia/Ling-3.0-flash-NVFP4").expert_scheme, Scheme::nvfp4);
+  EXPECT_EQ(library().model("inclusionAI/Ling-3.0-flash-fp8").scheme, Scheme::fp8_block);
+}
+
+TEST(CheckpointName, nvidias_nvfp4_checkpoints_keep_what_their_lists_exclude) {
+  const Model minimax = library().model("nvidia/MiniMax-M2.5-NVFP4");
+  EXPECT_EQ(minimax.mixer_scheme(), Scheme::bf16);
+  EXPECT_EQ(minimax.expert_scheme, Scheme::nvfp4);
+  const Model glm = library().model("nvidia/GLM-5.2-NVFP4");
+  EXPECT_EQ(glm.scheme, Scheme::bf16);
+  EXPECT_EQ(glm.expert_scheme, Scheme::nvfp4);
+  const Model qwen = library().model("nvidia/Qwen3-235B-A22B-NVFP4");
+  EXPECT_EQ(qwen.mixer_scheme(), Scheme::nvfp4);
+  EXPECT_EQ(library().model("RedHatAI/MiniMax-M2.5-NVFP4").mixer_scheme(), Scheme::nvfp4);
+}
+
+TEST(CheckpointName, a_name_states_its_billions) {
+  EXPECT_DOUBLE_EQ(*stated_billions("Qwen2.5-72B"), 72);
+  EXPECT_DOUBLE_EQ(*stated_billions("mixtral-8x7b-v0.1"), 56);
+  EXPECT_DOUBLE_EQ(*stated_billions("opt-350m"), 0.35);
+  EXPECT_DOUBLE_EQ(*stated_billions("Qwen3.8-2.4T-A95B"), 2400);
+  EXPECT_FALSE(stated_billions("DeepSeek-V3"));
+  EXPECT_FALSE(stated_billions(""));
+}
+
+TEST(CheckpointName, words_that_may_stand_for_another_model_are_known) {
+  for (const char* word : {"mini", "VL", "70B", "A3B", "E2B", "v0.2", "Distill", "DSpark"}) {
+    EXPECT_TRUE(changes_the_model(word)) << word;
+  }
+  for (const char* word : {"JP", "202606", "abliterated", "Instruct", "RL", ""}) {
+    EXPECT_FALSE(changes_the_model(word)) << word;
+  }
 }
 
 }  // namespace foretoken::checkpoint_name_test

@@ -19,8 +19,9 @@ namespace foretoken {
 // Picks the keys a sparse-attention query reads (DeepSeek-V3.2, MiniMax-M3).
 struct SparseIndexer {
   int64_t heads = 0, head_dim = 0;
-  int64_t top_k = 0;  // keys read per query
-  int64_t block = 1;  // keys chosen together
+  int64_t top_k = 0;    // keys read per query
+  int64_t block = 1;    // keys chosen together
+  bool reused = false;  // the choice of an earlier layer: no indexer of its own (GLM-5.2)
   bool operator==(const SparseIndexer&) const = default;
 };
 
@@ -33,6 +34,7 @@ struct Attention {
   bool qkv_bias = false, output_bias = false;
   bool qk_norm = false;          // a norm over each query and key head
   bool output_gate = false;      // q projection is twice as wide; the second half gates the output (Qwen3.5)
+  bool head_gate = false;        // one gate for each head, a projection of hidden x heads (Laguna-XS.2, Step-3.5)
   bool keys_are_values = false;  // no V projection; the cache still holds K and V unless said otherwise (Gemma 4)
   bool sinks = false;            // one learned logit per head (gpt-oss)
   bool qk_norm_whole = false;    // with qk_norm: one norm over all heads together (MiniMax-M2, OLMo 2)
@@ -47,6 +49,7 @@ struct LatentAttention {
   int64_t query_rank = 0;  // 0 = direct projection
   int64_t latent_dim = 512, nope_dim = 128, rope_dim = 64, value_dim = 128;
   bool output_gate = false;  // hidden x (heads value_dim), gates the output (Kimi-K3)
+  bool head_gate = false;    // hidden x heads, gates each head's output (Ling 3.0)
   std::optional<SparseIndexer> indexer;
   bool operator==(const LatentAttention&) const = default;
 };
@@ -64,7 +67,8 @@ struct CompressedAttention {
 struct GatedDelta {               // GDN (Qwen3.5) and KDA (Kimi Linear)
   bool per_channel_gate = false;  // KDA
   int64_t key_heads = 1, value_heads = 1, key_dim = 128, value_dim = 128, conv_kernel = 4;
-  bool full_rank_gate = false;  // KDA output gate: hidden x width instead of two low-rank factors
+  bool full_rank_gate = false;   // KDA output gate: hidden x width instead of two low-rank factors
+  bool full_rank_decay = false;  // KDA decay: the same (Ling 3.0)
   bool operator==(const GatedDelta&) const = default;
 };
 
@@ -78,8 +82,14 @@ struct Mamba2 {
   bool operator==(const Mamba2&) const = default;
 };
 
-using Mixer =
-    std::variant<std::monostate, Attention, LatentAttention, CompressedAttention, GatedDelta, Lightning, Mamba2>;
+// LFM2: three projections of the input; a depthwise convolution between two gates.
+struct ShortConvolution {
+  int64_t width = 1, kernel = 3;
+  bool operator==(const ShortConvolution&) const = default;
+};
+
+using Mixer = std::variant<std::monostate, Attention, LatentAttention, CompressedAttention, GatedDelta, Lightning,
+                           Mamba2, ShortConvolution>;
 
 // ---- channel mixers -----------------------------------------------------------------------------------------------
 
@@ -100,6 +110,7 @@ struct Moe {
   int64_t dense_width = 0;       // a dense MLP beside the experts in the same layer (Gemma 4); 0 = none
   bool router_is_table = false;  // hash routing: a table token -> experts decides; the projection only weighs them
   int64_t latent_width = 0;      // experts work on a projection of this width (Kimi-K3, Nemotron-3 Super); 0 = hidden
+  bool reuses_experts = false;   // router and routed experts are those of an earlier layer (Intern-S2-Mobius)
   int64_t capacity = 0;  // tokens that one expert takes of a sequence; the rest skip the layer (Switch); 0 = all
   bool operator==(const Moe&) const = default;
 };

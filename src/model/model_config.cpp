@@ -105,7 +105,13 @@ void check_experts_are_read(const JsonView& text, const Said& said, const Model&
 
 Model read_config(const JsonView& whole, const std::optional<JsonView>& quantization_beside) {
   if (!whole.is(Json::Kind::object)) whole.fail("an object with the keys of a config.json");
-  const JsonView text = whole.find("text_config").value_or(whole);
+  JsonView text = whole;
+  for (const char* part : {"text_config", "language_config", "llm_config"}) {
+    if (const auto found = whole.find(part)) {
+      text = *found;
+      break;
+    }
+  }
   if (!text.is(Json::Kind::object)) text.fail("an object");
 
   const std::vector<Said> names = names_of(text, whole);

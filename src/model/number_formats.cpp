@@ -39,26 +39,56 @@ DType read_dtype(ConfigReader& config) {
   return DType::bf16;
 }
 
-// The layers a quantizer left alone. True where they include attention: then only the experts are quantized.
-bool leaves_attention_alone(const JsonView& quantization) {
+struct LeftAlone {
+  bool attention = false;
+  bool shared_experts = false;
+};
+
+// A block is left alone where the list names it ("model.layers.5.self_attn*") or its queries' projection; not where it
+// names a norm or another single projection (o_proj, kv_b_proj) of it.
+bool names_block(std::string_view name, std::string_view block) {
+  const size_t at = name.find(block);
+  if (at == name.npos) return false;
+  const std::string_view rest = name.substr(at + block.size());
+  if (rest.find_first_not_of(".*s") == rest.npos) return true;
+  return rest.find("q_proj") != rest.npos || rest.find("qkv") != rest.npos || rest.find("q_b_proj") != rest.npos;
+}
+
+// The parts a quantizer left in the model's dtype.
+LeftAlone left_alone(const JsonView& quantization) {
+  LeftAlone left;
   for (const char* key : {"ignore", "modules_to_not_convert", "exclude_modules", "ignored_layers"}) {
     const auto list = quantization.find(key);
     if (!list || !list->is(Json::Kind::array)) continue;
     for (const JsonView& item : list->items()) {
       if (!item.is(Json::Kind::string)) continue;
       const std::string name = item.string();
-      // One projection of latent attention (kv_b_proj) left out is not "attention left out".
-      const bool whole_block = name.find("attn") != name.npos && name.find("kv_b_proj") == name.npos;
-      if (whole_block) return true;
+      left.attention = left.attention || names_block(name, "attn");
+      left.shared_experts = left.shared_experts || name.find("shared_expert") != name.npos;
     }
   }
-  return false;
+  return left;
 }
 
 struct Quantization {
   std::optional<Scheme> linear;  // nothing = as the dtype
   std::optional<Scheme> experts;
+  bool plain_attention = false;
 };
+
+// Where the shared experts are left alone too, only routed experts are quantized; dense layers are few then.
+Quantization of_parts(std::optional<Scheme> scheme, const JsonView& quantization, ConfigReader& config) {
+  const LeftAlone left = left_alone(quantization);
+  if (!scheme || !left.attention) return {.linear = scheme, .experts = scheme};
+  if (left.shared_experts) {
+    config.note(
+        "the quantizer left attention and shared experts in the model's dtype: only routed experts are taken "
+        "as quantized");
+    return {.experts = scheme};
+  }
+  config.note("the quantizer left attention in the model's dtype");
+  return {.linear = scheme, .experts = scheme, .plain_attention = true};
+}
 
 Scheme weight_only(int64_t bits) {
   return bits == 8 ? Scheme::int8_wo : Scheme::int4_wo;
@@ -126,6 +156,8 @@ Quantization read_quantization(const JsonView& quantization, ConfigReader& confi
     scheme = Scheme::fp8;
   } else if (method == "mxfp4") {
     return {.experts = Scheme::mxfp4_wo};
+  } else if (method == "mxfp8") {
+    scheme = Scheme::fp8_block;  // its scales stand for 32 values each
   } else if (method == "gptq" || method == "awq" || method == "auto-round") {
     const auto bits = quantization.find("bits");
     scheme = bits ? weight_only(four_or_eight(*bits)) : Scheme::int4_wo;
@@ -137,23 +169,17 @@ Quantization read_quantization(const JsonView& quantization, ConfigReader& confi
   } else if (method == "modelopt" || method == "modelopt_fp4") {
     scheme = modelopt_scheme(quantization, config);
   } else {
-    const std::vector<std::string> known = {
-        "fp8", "fbgemm_fp8", "mxfp4", "gptq", "awq", "auto-round", "modelopt", "bitsandbytes", "compressed-tensors"};
+    const std::vector<std::string> known = {"fp8", "fbgemm_fp8", "mxfp4",    "mxfp8",        "gptq",
+                                            "awq", "auto-round", "modelopt", "bitsandbytes", "compressed-tensors"};
     method_view.fail(fmt::format("one of {}", fmt::join(known, ", ")), nearest_name(method, known).value_or(""));
   }
-  if (scheme && leaves_attention_alone(quantization)) {
-    config.note("the quantizer left attention in the model's dtype: only routed experts are taken as quantized");
-    return {.experts = scheme};
-  }
-  return {.linear = scheme, .experts = scheme};
+  return of_parts(scheme, quantization, config);
 }
 
 // hf_quant_config.json: {"quantization": {"quant_algo": "FP8", ...}}.
 Quantization read_quantization_beside(const JsonView& document, ConfigReader& config) {
   const JsonView quantization = document.at("quantization");
-  const std::optional<Scheme> scheme = modelopt_scheme(quantization, config);
-  if (scheme && leaves_attention_alone(quantization)) return {.experts = scheme};
-  return {.linear = scheme, .experts = scheme};
+  return of_parts(modelopt_scheme(quantization, config), quantization, config);
 }
 
 }  // namespace
@@ -169,6 +195,7 @@ void read_number_formats(ConfigReader& config, const std::optional<JsonView>& qu
   const Scheme plain = plain_scheme(model.dtype);
   model.scheme = found.linear.value_or(plain);
   model.expert_scheme = found.experts.value_or(plain);
+  if (found.plain_attention) model.attention_scheme = plain;
   // DeepSeek-V4 keeps routed experts in MXFP4 beside fp8 linear layers, and multiplies them by fp8 activations.
   if (const auto expert_dtype = config.text().find("expert_dtype")) {
     if (expert_dtype->string() == "fp4") {

@@ -71,10 +71,30 @@ TEST(NumberFormats, compressed_tensors_without_detail_keeps_the_dtype_and_says_s
   EXPECT_THAT(model.notes[0], testing::HasSubstr("{quantization}"));
 }
 
-TEST(NumberFormats, attention_left_alone_means_only_experts_are_quantized) {
+TEST(NumberFormats, attention_left_alone_keeps_the_models_dtype_there) {
   const Model model = quantized(R"("quant_method": "fp8", "modules_to_not_convert": ["model.layers.*.self_attn"])");
-  EXPECT_EQ(model.scheme, Scheme::bf16);
+  EXPECT_EQ(model.scheme, Scheme::fp8);
+  EXPECT_EQ(model.mixer_scheme(), Scheme::bf16);
   EXPECT_EQ(model.expert_scheme, Scheme::fp8);
+}
+
+TEST(NumberFormats, shared_experts_left_alone_too_means_only_routed_experts_are_quantized) {
+  const Model model =
+      quantized(R"("quant_method": "fp8", "ignore": ["lm_head", "re:.*self_attn.*", "re:.*shared_experts.*"])");
+  EXPECT_EQ(model.scheme, Scheme::bf16);
+  EXPECT_EQ(model.mixer_scheme(), Scheme::bf16);
+  EXPECT_EQ(model.expert_scheme, Scheme::fp8);
+}
+
+TEST(NumberFormats, a_norm_or_one_projection_left_alone_is_not_attention_left_alone) {
+  for (const char* name : {"model.layers.30.self_attn.kv_a_layernorm", "model.layers.0.self_attn.o_proj",
+                           "model.layers.3.self_attn.kv_b_proj", "lm_head"}) {
+    const Model model = quantized(std::string(R"("quant_method": "fp8", "ignored_layers": [")") + name + R"("])");
+    EXPECT_EQ(model.mixer_scheme(), Scheme::fp8) << name;
+    EXPECT_EQ(model.scheme, Scheme::fp8) << name;
+  }
+  const Model model = quantized(R"("quant_method": "fp8", "ignored_layers": ["model.layers.0.self_attn.q_proj"])");
+  EXPECT_EQ(model.mixer_scheme(), Scheme::bf16);
 }
 
 TEST(NumberFormats, modelopt_names_its_algorithm) {

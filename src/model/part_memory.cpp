@@ -33,6 +33,7 @@ struct MixerCut {
     a.heads /= rank.tensor;
     a.groups = rank.kv_heads(a.groups);
   }
+  void operator()(ShortConvolution& a) const { a.width /= rank.tensor; }
 };
 
 // Queries of an attention core, over sequences and heads, and their scores.

@@ -84,6 +84,17 @@ void write_index_key(Writer& writer, const SparseIndexer& indexer, int64_t token
   }
 }
 
+// One gate for each head, computed from the layer's input.
+void write_head_gate(Writer& writer, int64_t heads) {
+  writer.linear({.name = "head_gate_proj",
+                 .m = writer.tokens().tokens(),
+                 .n = heads,
+                 .k = writer.model().hidden,
+                 .scheme = plain_scheme(writer.model().dtype),
+                 .from_stream = true,
+                 .shares_input = true});
+}
+
 }  // namespace
 
 void write_attention(Writer& writer, const Attention& a) {
@@ -181,7 +192,8 @@ void write_attention(Writer& writer, const Attention& a) {
                                       (number(value_dim) * writer.activation_bytes() + 4));
     }
   }
-  if (a.output_gate) writer.activation("output_gate", attention_part, rows, heads * value_dim, true);
+  if (a.head_gate) write_head_gate(writer, heads);
+  if (a.output_gate || a.head_gate) writer.activation("output_gate", attention_part, rows, heads * value_dim, true);
   writer.linear({.name = "o_proj",
                  .m = rows,
                  .n = model.hidden,
@@ -296,7 +308,7 @@ void write_latent_attention(Writer& writer, const LatentAttention& a) {
                KvWriteShape{
                    .tokens = rows, .values_per_token = cache_dim, .dtype = model.dtype, .kv_dtype = writer.kv_dtype()});
   }
-  if (a.indexer) {
+  if (a.indexer && !a.indexer->reused) {
     const SparseIndexer& indexer = *a.indexer;
     writer.linear({.name = "indexer_q_proj",
                    .m = rows,
@@ -375,7 +387,10 @@ void write_latent_attention(Writer& writer, const LatentAttention& a) {
     }
   }
   absorb(true);
-  if (a.output_gate) writer.activation("output_gate", attention_part, rows, heads * a.value_dim, true);
+  if (a.head_gate) write_head_gate(writer, heads);
+  if (a.output_gate || a.head_gate) {
+    writer.activation("output_gate", attention_part, rows, heads * a.value_dim, true);
+  }
   writer.linear({.name = "o_proj",
                  .m = rows,
                  .n = model.hidden,

@@ -132,6 +132,7 @@ void write_compressed_attention(Writer& writer, const CompressedAttention& atten
 void write_recurrent(Writer& writer, const GatedDelta& mixer);
 void write_recurrent(Writer& writer, const Lightning& mixer);
 void write_recurrent(Writer& writer, const Mamba2& mixer);
+void write_recurrent(Writer& writer, const ShortConvolution& mixer);
 
 void write_mlp(Writer& writer, const Mlp& mlp, bool shares_input);
 // Experts bring their own collectives when tokens are dispatched.

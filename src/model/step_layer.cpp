@@ -16,6 +16,7 @@ struct MixerWriter {
   void operator()(const GatedDelta& mixer) const { write_recurrent(writer, mixer); }
   void operator()(const Lightning& mixer) const { write_recurrent(writer, mixer); }
   void operator()(const Mamba2& mixer) const { write_recurrent(writer, mixer); }
+  void operator()(const ShortConvolution& mixer) const { write_recurrent(writer, mixer); }
 };
 
 // Norms of the residual stream. The one that opens a block also adds the block before it to the stream, as engines fuse

@@ -54,7 +54,7 @@ double expected_over_ranks(const Model& model, double tokens, int64_t ranks) {
                                                "relative_bias", "compressor_positions", "indexer_compressor_positions"};
   double sum = 0;
   for (const Layer& layer : model.layers) {
-    for (const Weight& weight : layer_weights(model, layer)) {
+    for (const Weight& weight : layer_weights(model, with_own_experts(layer))) {
       if (weight.inputs <= 1 || weight.cut == Cut::experts) continue;
       if (std::find(others.begin(), others.end(), weight.name) != others.end()) continue;
       sum += 2 * tokens * weight.parameters() * (weight.cut == Cut::none ? static_cast<double>(ranks) : 1);
@@ -84,7 +84,8 @@ TEST(StepTensorParallel, the_ranks_together_multiply_what_one_device_would_plus_
 }
 
 TEST(StepTensorParallel, attention_and_experts_are_cut_evenly) {
-  for (const Model& model : {llama_like(), mixtral_like(), deepseek_like(), hybrid_like(), bert_like(), t5_like()}) {
+  for (const Model& model :
+       {llama_like(), mixtral_like(), deepseek_like(), hybrid_like(), convolution_like(), bert_like(), t5_like()}) {
     const auto whole = stage_operators(model, prefill, {}, 0), cut = stage_operators(model, prefill, {.tensor = 4}, 0);
     EXPECT_DOUBLE_EQ(flops_of(cut, is_attention) * 4, flops_of(whole, is_attention)) << model.name;
     EXPECT_DOUBLE_EQ(flops_of(cut, is<MoeShape>) * 4, flops_of(whole, is<MoeShape>)) << model.name;

@@ -67,6 +67,7 @@ struct MixerCheck {
     complaints.share(a.heads, "Mamba heads", tensor);
     complaints.share_or_replicate(a.groups, "Mamba groups", tensor);
   }
+  void operator()(const ShortConvolution& a) const { complaints.share(a.width, "convolution channels", tensor); }
 };
 
 struct FeedForwardCheck {

@@ -1,4 +1,4 @@
-// Mixers with a fixed-size state: gated delta nets (GDN, KDA), lightning attention, Mamba-2.
+// Mixers with a fixed-size state: gated delta nets (GDN, KDA), lightning attention, Mamba-2, short convolutions.
 #include "model/step_internal.h"
 
 namespace foretoken::step {
@@ -87,8 +87,12 @@ void write_recurrent(Writer& writer, const GatedDelta& mixer) {
   projections.from_hidden("in_proj", 2 * keys + values * (kda ? 1 : 2), kda ? 3 : 4);
   projections.from_hidden(kda ? "beta_proj" : "in_proj_ba", value_heads * (kda ? 1 : 2), 1, true);
   if (kda) {
-    projections.from_hidden("decay_a_proj", mixer.key_dim);
-    projections.add("decay_b_proj", keys, mixer.key_dim, 1, false);
+    if (mixer.full_rank_decay) {
+      projections.from_hidden("decay_proj", keys);
+    } else {
+      projections.from_hidden("decay_a_proj", mixer.key_dim);
+      projections.add("decay_b_proj", keys, mixer.key_dim, 1, false);
+    }
     if (mixer.full_rank_gate) {
       projections.from_hidden("output_gate_proj", values);
     } else {
@@ -141,6 +145,22 @@ void write_recurrent(Writer& writer, const Mamba2& mixer) {
                                             .chunk = mixer.chunk});
   writer.activation("output_gate", recurrent_part, rows, width, true);
   writer.norm("output_norm", recurrent_part, rows, width, false);
+  write_output(writer, width);
+}
+
+// `width` channels between two gates (transformers, modeling_lfm2.py); keys and values of the shape only count them.
+void write_recurrent(Writer& writer, const ShortConvolution& mixer) {
+  const int64_t rows = writer.tokens().tokens(), width = mixer.width / writer.rank().tensor;
+  Projections projections(writer);
+  projections.from_hidden("in_proj", 3 * width, 3);
+  writer.activation("input_gate", recurrent_part, rows, width, true);
+  write_scan(writer, "convolution",
+             {.kind = LinearAttentionKind::mamba2,
+              .stage = LinearAttentionStage::convolution,
+              .key_dim = width / 4,
+              .value_dim = width - 2 * (width / 4),
+              .conv_kernel = mixer.kernel});
+  writer.activation("output_gate", recurrent_part, rows, width, true);
   write_output(writer, width);
 }
 

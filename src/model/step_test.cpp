@@ -23,7 +23,7 @@ bool is_layer_gemm(const Weight& weight) {
 double layer_gemm_parameters(const Model& model) {
   double sum = 0;
   for (const Layer& layer : model.layers) {
-    for (const Weight& weight : layer_weights(model, layer)) {
+    for (const Weight& weight : layer_weights(model, with_own_experts(layer))) {
       if (is_layer_gemm(weight)) sum += weight.parameters();
     }
   }
@@ -35,7 +35,7 @@ double active_expert_parameters(const Model& model) {
   for (const Layer& layer : model.layers) {
     const Moe* moe = std::get_if<Moe>(&layer.feed_forward);
     if (moe == nullptr) continue;
-    for (const Weight& weight : layer_weights(model, layer)) {
+    for (const Weight& weight : layer_weights(model, with_own_experts(layer))) {
       if (weight.cut == Cut::experts && weight.inputs > 1) {
         sum += weight.parameters() * static_cast<double>(moe->top_k) / static_cast<double>(moe->experts);
       }
@@ -76,7 +76,7 @@ TEST(Step, an_encoder_decoder_multiplies_encoder_tokens_by_encoder_weights_and_d
   encoder.layers = model.encoder_layers;
   double cross_kv = 0;
   for (const Layer& layer : model.layers) {
-    for (const Weight& weight : layer_weights(model, layer)) {
+    for (const Weight& weight : layer_weights(model, with_own_experts(layer))) {
       if (weight.name == "cross_kv_proj") cross_kv += weight.parameters();
     }
   }

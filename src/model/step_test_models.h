@@ -18,6 +18,12 @@ inline Model base_model(const char* name) {
   return {.name = name, .hidden = 1024, .vocabulary = 32000, .max_positions = 8192};
 }
 
+// The layer with experts of its own where it uses those of another one: what it multiplies by.
+inline Layer with_own_experts(Layer layer) {
+  if (auto* moe = std::get_if<Moe>(&layer.feed_forward)) moe->reuses_experts = false;
+  return layer;
+}
+
 inline Model llama_like() {
   Model model = base_model("llama-like");
   const Layer layer{.mixer = Attention{.heads = 16, .kv_heads = 4, .head_dim = 64, .rotary_dim = 64},
@@ -67,6 +73,33 @@ inline Model hybrid_like() {
   return model;
 }
 
+// Short convolutions, gates for each head, full-rank KDA, and a layer that reads the keys another one chose.
+inline Model convolution_like() {
+  Model model = base_model("convolution-like");
+  const LatentAttention choosing{.heads = 16,
+                                 .latent_dim = 128,
+                                 .nope_dim = 64,
+                                 .rope_dim = 32,
+                                 .value_dim = 64,
+                                 .head_gate = true,
+                                 .indexer = SparseIndexer{.heads = 8, .head_dim = 64, .top_k = 64}};
+  LatentAttention reading = choosing;
+  reading.indexer->reused = true;
+  const GatedDelta kda{.per_channel_gate = true,
+                       .key_heads = 16,
+                       .value_heads = 16,
+                       .key_dim = 64,
+                       .value_dim = 64,
+                       .full_rank_gate = true,
+                       .full_rank_decay = true};
+  const Attention gated{.heads = 16, .kv_heads = 4, .head_dim = 64, .rotary_dim = 64, .head_gate = true};
+  for (const Mixer& mixer :
+       {Mixer(ShortConvolution{.width = 1024}), Mixer(kda), Mixer(gated), Mixer(choosing), Mixer(reading)}) {
+    model.layers.push_back({.mixer = mixer, .feed_forward = Mlp{.width = 2048}});
+  }
+  return model;
+}
+
 inline Model bert_like() {
   Model model = base_model("bert-like");
   model.position_rows = 512;
@@ -95,7 +128,8 @@ inline Model t5_like() {
 }
 
 inline std::vector<Model> hand_made_models() {
-  return {llama_like(), mixtral_like(), deepseek_like(), sparse_deepseek_like(), hybrid_like(), bert_like(), t5_like()};
+  return {llama_like(),  mixtral_like(),     deepseek_like(), sparse_deepseek_like(),
+          hybrid_like(), convolution_like(), bert_like(),     t5_like()};
 }
 
 inline std::vector<Model> catalogue_models() {

@@ -73,6 +73,7 @@ void add_mixer(WeightList& list, const Model& model, const Attention& attention)
     if (!attention.reuses_kv) list.norm("k_norm", attention.head_dim, false);
   }
   if (attention.sinks) list.vector("sinks", attention.heads, Cut::columns);
+  if (attention.head_gate) list.plain_matrix("head_gate_proj", model.hidden, attention.heads, Cut::columns);
   if (attention.relative_buckets > 0) {
     list.plain_matrix("relative_bias", attention.relative_buckets, attention.heads, Cut::columns);
   }
@@ -100,8 +101,9 @@ void add_mixer(WeightList& list, const Model& model, const LatentAttention& atte
   if (attention.output_gate) {
     list.matrix("output_gate_proj", model.hidden, attention.heads * attention.value_dim, Cut::columns);
   }
+  if (attention.head_gate) list.plain_matrix("head_gate_proj", model.hidden, attention.heads, Cut::columns);
   list.rows("o_proj", attention.heads * attention.value_dim, model.hidden, false);
-  if (attention.indexer) {  // every rank needs the whole choice, so nothing is cut
+  if (attention.indexer && !attention.indexer->reused) {  // every rank needs the whole choice, so nothing is cut
     const SparseIndexer& indexer = *attention.indexer;
     list.matrix("indexer_q_proj", attention.query_rank > 0 ? attention.query_rank : model.hidden,
                 indexer.heads * indexer.head_dim, Cut::none);
@@ -147,8 +149,12 @@ void add_mixer(WeightList& list, const Model& model, const GatedDelta& delta) {
   if (delta.per_channel_gate) {
     list.matrix("in_proj", model.hidden, conv_width, Cut::columns);
     list.plain_matrix("beta_proj", model.hidden, delta.value_heads, Cut::columns);
-    list.matrix("decay_a_proj", model.hidden, delta.key_dim, Cut::none);
-    list.matrix("decay_b_proj", delta.key_dim, key_width, Cut::columns);
+    if (delta.full_rank_decay) {
+      list.matrix("decay_proj", model.hidden, key_width, Cut::columns);
+    } else {
+      list.matrix("decay_a_proj", model.hidden, delta.key_dim, Cut::none);
+      list.matrix("decay_b_proj", delta.key_dim, key_width, Cut::columns);
+    }
     list.vector("dt_bias", key_width, Cut::columns);
     if (delta.full_rank_gate) {
       list.matrix("output_gate_proj", model.hidden, value_width, Cut::columns);
@@ -188,6 +194,12 @@ void add_mixer(WeightList& list, const Model& model, const Mamba2& mamba) {
   list.rows("out_proj", inner, model.hidden, false);
 }
 
+void add_mixer(WeightList& list, const Model& model, const ShortConvolution& convolution) {
+  list.matrix("in_proj", model.hidden, 3 * convolution.width, Cut::columns);
+  list.plain_matrix("conv", convolution.kernel, convolution.width, Cut::columns);
+  list.rows("out_proj", convolution.width, model.hidden, false);
+}
+
 void add_cross_attention(WeightList& list, const Model& model, const Attention& attention) {
   const int64_t kv_width = attention.kv_heads * (attention.head_dim + value_dim(attention));
   list.columns("cross_q_proj", model.hidden, attention.heads * attention.head_dim, attention.qkv_bias);
@@ -206,8 +218,10 @@ void add_feed_forward(WeightList& list, const Model& model, const Mlp& mlp) {
 }
 
 void add_feed_forward(WeightList& list, const Model& model, const Moe& moe) {
-  list.plain_matrix("router", model.hidden, moe.experts);
-  if (moe.bias || moe.router_bias) list.vector("router_bias", moe.experts);
+  if (!moe.reuses_experts) {
+    list.plain_matrix("router", model.hidden, moe.experts);
+    if (moe.bias || moe.router_bias) list.vector("router_bias", moe.experts);
+  }
   if (moe.router_is_table) {  // 32-bit expert numbers, top_k per token of the vocabulary
     list.plain_matrix("router_table", moe.top_k, model.vocabulary).scheme = Scheme::fp32;
   }
@@ -218,6 +232,7 @@ void add_feed_forward(WeightList& list, const Model& model, const Moe& moe) {
     list.norm("latent_norm", inner, false);
   }
   const auto add_experts = [&](const std::string& name, int64_t inputs, int64_t outputs) {
+    if (moe.reuses_experts) return;
     Weight& weight = list.matrix(name, inputs, outputs, Cut::experts);
     weight.copies = moe.experts;
     weight.scheme = model.expert_scheme;

@@ -36,6 +36,9 @@ std::string mixer_text(const Mixer& mixer) {
     std::string operator()(const Mamba2& m) const {
       return fmt::format("mamba2 {} heads, dim {}, state {}", m.heads, m.head_dim, m.state);
     }
+    std::string operator()(const ShortConvolution& c) const {
+      return fmt::format("short convolution of {} channels, {} taps", c.width, c.kernel);
+    }
   };
   return std::visit(Describe{}, mixer);
 }

@@ -6,17 +6,40 @@
 
 namespace foretoken {
 
+namespace {
+
+// DeepSeek-OCR and the small VL2 models keep grouped heads.
+Mixer deepseek_attention(const ConfigReader& config, int64_t hidden) {
+  if (config.flag("use_mla", true)) return latent_attention(config);
+  return grouped_attention(config, hidden);
+}
+
+// GLM-5.2: the keys that a "full" layer chooses are read by the "shared" ones behind it too.
+Mixer attention_of_layer(const Mixer& attention, const std::optional<std::vector<std::string>>& indexers,
+                         size_t layer) {
+  Mixer own = attention;
+  auto* latent = std::get_if<LatentAttention>(&own);
+  if (latent != nullptr && latent->indexer && indexers) latent->indexer->reused = (*indexers)[layer] == "shared";
+  return own;
+}
+
+}  // namespace
+
 Model read_deepseek(ConfigReader& config) {
   Model model = start_model(config);
-  const LatentAttention attention = latent_attention(config);
+  const Mixer attention = deepseek_attention(config, model.hidden);
   DeepSeekExperts experts = deepseek_experts(config);
   experts.moe.router_bias = config.model_type() != "deepseek_v2";  // the balancing bias came with V3
   const int64_t layers = layer_count(config);
+  const auto indexers = config.per_layer_words("indexer_types", layers, {"full", "shared"});
   for (int64_t i = 0; i < layers; ++i) {
-    model.layers.push_back({.mixer = attention, .feed_forward = experts.of_layer(i)});
+    model.layers.push_back({.mixer = attention_of_layer(attention, indexers, static_cast<size_t>(i)),
+                            .feed_forward = experts.of_layer(i)});
   }
   const int64_t drafts = config.count_or("num_nextn_predict_layers", 0, 100);
-  model.draft_layers.assign(static_cast<size_t>(drafts), draft_layer(model.layers.back()));
+  Layer last = model.layers.back();
+  last.mixer = attention;
+  model.draft_layers.assign(static_cast<size_t>(drafts), draft_layer(last));
   return model;
 }
 

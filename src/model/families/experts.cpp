@@ -108,6 +108,28 @@ Model read_gpt_oss(ConfigReader& config) {
   return model;
 }
 
+// Source: transformers, models/ernie4_5_moe.
+Model read_ernie4_5_moe(ConfigReader& config) {
+  Model model = start_model(config, true);
+  Attention attention = grouped_attention(config, model.hidden);
+  attention.qkv_bias = attention.output_bias = config.flag("use_bias", false);
+  Moe moe{.experts = config.size("moe_num_experts"),
+          .top_k = config.size("moe_k"),
+          .width = config.size("moe_intermediate_size"),
+          .router_bias = true};
+  check_top_k(config, moe, "moe_k");
+  moe.shared_width = config.count_or("moe_num_shared_experts", 0, 1000) * moe.width;
+  const int64_t layers = layer_count(config);
+  const int64_t first = config.count_or("moe_layer_start_index", 1, ConfigReader::most_layers);
+  const int64_t every = config.size_or("moe_layer_interval", 1, ConfigReader::most_layers);
+  for (int64_t i = 0; i < layers; ++i) {
+    Layer layer{.mixer = attention, .feed_forward = moe};
+    if (i < first || (i + 1) % every != 0) layer.feed_forward = Mlp{.width = config.size("intermediate_size")};
+    model.layers.push_back(layer);
+  }
+  return model;
+}
+
 // Layers with rotary positions attend inside chunks; every fourth has no positions and attends to all.
 Model read_llama4(ConfigReader& config) {
   Model model = start_model(config);

@@ -14,6 +14,27 @@ void check_value_heads(const ConfigReader& config, const GatedDelta& delta) {
   config.text().at("linear_num_value_heads").fail(fmt::format("a multiple of the {} key heads", delta.key_heads));
 }
 
+// Nemotron's newer configs name each layer where the older ones have a letter.
+std::string letters_of(const JsonView& words) {
+  std::string letters;
+  for (const JsonView& item : words.items()) {
+    const std::string word = item.string();
+    if (word == "mamba") {
+      letters += 'M';
+    } else if (word == "attention") {
+      letters += '*';
+    } else if (word == "mlp") {
+      letters += '-';
+    } else if (word == "moe") {
+      letters += 'E';
+    } else {
+      item.fail("mamba, attention, mlp or moe");
+    }
+  }
+  if (letters.empty()) words.fail("at least one layer");
+  return letters;
+}
+
 }  // namespace
 
 Model read_qwen3_5(ConfigReader& config) {
@@ -42,6 +63,9 @@ Model read_qwen3_5(ConfigReader& config) {
     feed_forward = Mlp{.width = config.size("intermediate_size")};
   }
 
+  // Intern-S2-Mobius: banks of experts that the layers use in turn (SGLang, models/interns2_mobius.py).
+  const bool is_mobius = config.model_type().starts_with("interns2_mobius");
+  const int64_t banks = is_mobius ? config.size_or("num_blocks", 4) : 0;
   const int64_t layers = layer_count(config);
   const auto types = config.per_layer_words("layer_types", layers, {"linear_attention", "full_attention"});
   const int64_t interval = config.size_or("full_attention_interval", 4, ConfigReader::most_layers);
@@ -53,13 +77,19 @@ Model read_qwen3_5(ConfigReader& config) {
     } else {
       layer.mixer = delta;
     }
+    if (auto* moe = std::get_if<Moe>(&layer.feed_forward)) moe->reuses_experts = banks > 0 && i >= banks;
     model.layers.push_back(layer);
+  }
+  // The draft layer of Mobius has as many experts as a layer would have without the banks.
+  if (auto* moe = std::get_if<Moe>(&feed_forward); moe != nullptr && is_mobius) {
+    moe->experts = std::max(moe->top_k, moe->experts * banks / layers);
   }
   const int64_t drafts = config.count_or("mtp_num_hidden_layers", 0, 100);
   model.draft_layers.assign(static_cast<size_t>(drafts),
                             draft_layer({.mixer = attention, .feed_forward = feed_forward}));
   const std::string type = config.model_type();
-  if (type == "qwen3_5" || type == "qwen3_5_moe") config.note("text tower only; the vision tower is not counted");
+  if (type == "qwen3_5" || type == "qwen3_5_moe" || type == "interns2_mobius" || type == "minicpmv4_6")
+    config.note("text tower only; the vision tower is not counted");
   return model;
 }
 
@@ -128,11 +158,14 @@ Model read_nemotron_h(ConfigReader& config) {
   Attention attention = grouped_attention(config, model.hidden);
   attention.rotary_dim = 0;
   attention.qkv_bias = attention.output_bias = config.flag("attention_bias", false);
-  const JsonView pattern_view = config.text().at("hybrid_override_pattern");
-  const std::string pattern = pattern_view.string();
-  const int64_t layers = layer_count(config);
-  if (std::cmp_not_equal(pattern.size(), layers)) {
-    pattern_view.fail(fmt::format("one letter for each of the {} layers", layers));
+  const bool has_words = config.has("layers_block_type");
+  const JsonView pattern_view = config.text().at(has_words ? "layers_block_type" : "hybrid_override_pattern");
+  const std::string pattern = has_words ? letters_of(pattern_view) : pattern_view.string();
+  if (!has_words || config.has("num_hidden_layers")) {
+    const int64_t layers = layer_count(config);
+    if (std::cmp_not_equal(pattern.size(), layers)) {
+      pattern_view.fail(fmt::format("one letter for each of the {} layers", layers));
+    }
   }
   for (const char kind : pattern) {
     Layer layer{.norms = 1};
@@ -163,6 +196,14 @@ Model read_nemotron_h(ConfigReader& config) {
       pattern_view.fail("the letters M, *, - and E only");
     }
     model.layers.push_back(layer);
+  }
+  if (const int64_t drafts = config.count_or("num_nextn_predict_layers", 0, 100); drafts > 0) {
+    const auto last = std::find_if(model.layers.rbegin(), model.layers.rend(), [](const Layer& layer) {
+      return !std::holds_alternative<std::monostate>(layer.feed_forward);
+    });
+    if (last == model.layers.rend()) pattern_view.fail("an MLP or experts for the draft layer to repeat");
+    model.draft_layers.assign(static_cast<size_t>(drafts),
+                              draft_layer({.mixer = attention, .feed_forward = last->feed_forward}));
   }
   return model;
 }

@@ -38,6 +38,7 @@ Model read_qwen3_moe(ConfigReader& config);
 Model read_glm4_moe(ConfigReader& config);
 Model read_gpt_oss(ConfigReader& config);
 Model read_llama4(ConfigReader& config);
+Model read_ernie4_5_moe(ConfigReader& config);
 
 // deepseek.cpp
 Model read_deepseek(ConfigReader& config);
@@ -53,6 +54,18 @@ Model read_gemma4(ConfigReader& config);
 Model read_minimax_m2(ConfigReader& config);
 Model read_minimax_m3(ConfigReader& config);
 Model read_minimax_text_01(ConfigReader& config);
+
+// windowed_experts.cpp: routed experts behind full and sliding attention with heads of their own
+Model read_mimo_v2(ConfigReader& config);
+Model read_laguna(ConfigReader& config);
+Model read_step3p5(ConfigReader& config);
+
+// bailing.cpp
+Model read_bailing_hybrid(ConfigReader& config);
+Model read_bailing_moe(ConfigReader& config);
+
+// lfm2.cpp
+Model read_lfm2(ConfigReader& config);
 
 // hybrid.cpp: linear attention or state space between attention layers
 Model read_qwen3_5(ConfigReader& config);
