@@ -52,6 +52,8 @@ constexpr SchemeFacts schemes[] = {
      true, "MXFP4 weights, MXFP8 activations"},
     {Scheme::nvfp4, "nvfp4", "fp4 modelopt_fp4", 0.5 + 1.0 / 16, 0.5 + 1.0 / 16, DType::fp4, DType::bf16, true,
      "NVFP4 weights and activations"},
+    {Scheme::mxfp4, "w4a4_mxfp4", "mxfp4_mxfp4 quark_mxfp4", 0.5 + 1.0 / 32, 0.5 + 1.0 / 32, DType::fp4, DType::bf16,
+     true, "MXFP4 weights and activations"},
 };
 static_assert(std::size(schemes) == scheme_count);
 

@@ -20,8 +20,22 @@ std::optional<DType> dtype_from_name(std::string_view name);  // also "float16",
 std::vector<std::string> dtype_names();
 
 // How a linear layer computes y = x W. The names are those people type (`--quantization`) and measurements use.
-enum class Scheme { fp32, tf32, bf16, fp16, fp8, fp8_block, int8, int8_wo, int4_wo, mxfp4_wo, mxfp4_mxfp8, nvfp4 };
-inline constexpr int scheme_count = 12;
+enum class Scheme {
+  fp32,
+  tf32,
+  bf16,
+  fp16,
+  fp8,
+  fp8_block,
+  int8,
+  int8_wo,
+  int4_wo,
+  mxfp4_wo,
+  mxfp4_mxfp8,
+  nvfp4,
+  mxfp4
+};
+inline constexpr int scheme_count = 13;
 
 struct SchemeFacts {
   Scheme scheme;

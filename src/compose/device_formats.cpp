@@ -44,6 +44,7 @@ std::optional<Scheme> weight_only_form(Scheme scheme, const Device& device) {
     case Scheme::fp8_block:
       return Scheme::int8_wo;  // as many bytes, and the same multiply
     case Scheme::nvfp4:
+    case Scheme::mxfp4:
     case Scheme::mxfp4_mxfp8:
       return Scheme::mxfp4_wo;
     default:

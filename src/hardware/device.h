@@ -91,6 +91,7 @@ struct Device {
   MaybeFact<bool> asynchronous_multiplies;
   MaybeFact<int> exponentials_per_clock;  // exp() results of a processor
   MaybeFact<Bytes> last_level_cache;      // L2 on GPUs
+  MaybeFact<Bytes> memory_side_cache;     // between that and DRAM: AMD's Infinity Cache
   MaybeFact<MemoryType> memory_type;
   MaybeFact<Bytes> memory;
   MaybeFact<Bytes> allocatable_memory;  // what the driver offers programs (cudaMemGetInfo's total), below the above
@@ -105,6 +106,8 @@ struct Device {
   // Where vLLM takes other limits on this device than on others with as much memory.
   MaybeFact<int> vllm_step_tokens, vllm_step_sequences, vllm_graph_limit;
   std::array<MaybeFact<FlopsPerSecond>, dtype_count> dense_peak;  // by DType; multiply-add counts two, no sparsity
+  // By Scheme: the best rate of one large matrix multiply, where power or software hold it below the above.
+  std::array<MaybeFact<FlopsPerSecond>, scheme_count> reached_peak;
 
   // Peak of a dtype; where the sheet gives none, of the type the software would compute in instead:
   //   fp4 -> fp8 -> bf16 -> fp16 -> fp32    dequantized to the narrowest float the multipliers take

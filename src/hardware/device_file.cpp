@@ -33,6 +33,7 @@ void for_each_fact(AnyDevice& device, Visit&& visit) {
   visit(Field{"asynchronous_multiplies", {}, 1, true}, device.asynchronous_multiplies);
   visit(Field{"exponentials_per_clock", {"a whole number", 1, 1024, true}, 1, true}, device.exponentials_per_clock);
   visit(Field{"last_level_cache_mib", {"MiB", 0.1, 10000}, mebi}, device.last_level_cache);
+  visit(Field{"memory_side_cache_mib", {"MiB", 1, 100000}, mebi, true}, device.memory_side_cache);
   visit(Field{"memory_type", {}, 1, true}, device.memory_type);
   visit(Field{"memory_gb", {"GB", 0.5, 10000}, giga}, device.memory);
   visit(Field{"allocatable_memory_mib", {"MiB", 256, 10'000'000}, mebi}, device.allocatable_memory);
@@ -48,7 +49,7 @@ void for_each_fact(AnyDevice& device, Visit&& visit) {
 }
 
 constexpr FactBounds peak_bounds{"TFLOP/s", 0.01, 100000};
-constexpr std::string_view peaks_key = "dense_peak_tflops";
+constexpr std::string_view peaks_key = "dense_peak_tflops", reached_key = "reached_peak_tflops";
 
 // Undoes the rounding of the unit change, so that 989.4 prints as it was written.
 double in_file_units(double base_value, double units) {
@@ -159,6 +160,7 @@ Device read_device(const JsonView& file, const DeviceFinder& find) {
   for_each_fact(device, [&](const Field& field, auto&) { keys.emplace_back(field.key); });
   keys.emplace_back(mig_key);
   keys.emplace_back(peaks_key);
+  keys.emplace_back(reached_key);
   reject_unknown_keys(file, keys);
 
   device.name = read_text(file.at("name"));
@@ -190,12 +192,20 @@ Device read_device(const JsonView& file, const DeviceFinder& find) {
     }
   });
   if (const std::optional<JsonView> mig = file.find(mig_key)) device.mig = read_mig(*mig);
-  if (const std::optional<JsonView> peaks = file.find(peaks_key)) {
-    reject_unknown_keys(*peaks, dtype_names());
-    for (size_t type = 0; type < device.dense_peak.size(); ++type) {
-      const std::string_view key = dtype_name(static_cast<DType>(type));
-      device.dense_peak[type] = find_fact<FlopsPerSecond>(*peaks, key, bounds_of(peak_bounds), tera);
-    }
+  const auto read_peaks = [&](std::string_view where, auto& peaks_of, const std::vector<std::string>& names) {
+    const std::optional<JsonView> peaks = file.find(where);
+    if (!peaks) return;
+    reject_unknown_keys(*peaks, names);
+    for (size_t i = 0; i < peaks_of.size(); ++i)
+      peaks_of[i] = find_fact<FlopsPerSecond>(*peaks, names[i], bounds_of(peak_bounds), tera);
+  };
+  read_peaks(peaks_key, device.dense_peak, dtype_names());
+  read_peaks(reached_key, device.reached_peak, scheme_names());
+  for (const SchemeFacts& scheme : all_schemes()) {
+    const auto& reached = device.reached_peak[static_cast<size_t>(scheme.scheme)];
+    const auto& peak = device.dense_peak[static_cast<size_t>(scheme.math)];
+    if (reached && !(peak && reached->value <= peak->value))
+      file.at(reached_key).at(scheme.name).fail(fmt::format("at most {}.{}", peaks_key, dtype_name(scheme.math)));
   }
   return device;
 }
@@ -226,13 +236,17 @@ std::vector<DeviceFact> device_facts(const Device& device) {
                     .word = fmt::format("{}", fmt::join(profiles, " ")),
                     .source = device.mig->source});
   }
-  for (size_t type = 0; type < device.dense_peak.size(); ++type) {
-    if (!device.dense_peak[type]) continue;
-    const auto dtype = static_cast<DType>(type);
-    const bool counts_integers = dtype == DType::int8 || dtype == DType::int4;
-    rows.push_back(fact_row(fmt::format("{}.{}", peaks_key, dtype_name(dtype)),
-                            counts_integers ? "TOP/s" : peak_bounds.unit, *device.dense_peak[type], tera));
-  }
+  const auto add_peak = [&](std::string_view where, std::string_view name, DType type, const auto& peak) {
+    const bool counts_integers = type == DType::int8 || type == DType::int4;
+    if (peak) {
+      rows.push_back(
+          fact_row(fmt::format("{}.{}", where, name), counts_integers ? "TOP/s" : peak_bounds.unit, *peak, tera));
+    }
+  };
+  for (size_t i = 0; i < device.dense_peak.size(); ++i)
+    add_peak(peaks_key, dtype_name(static_cast<DType>(i)), static_cast<DType>(i), device.dense_peak[i]);
+  for (const SchemeFacts& scheme : all_schemes())
+    add_peak(reached_key, scheme.name, scheme.math, device.reached_peak[static_cast<size_t>(scheme.scheme)]);
   return rows;
 }
 

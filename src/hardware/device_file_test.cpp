@@ -158,6 +158,21 @@ TEST(DeviceFile, absurd_numbers_are_rejected_without_a_guess) {
   }
 }
 
+TEST(DeviceFile, a_reached_rate_is_kept_by_scheme_and_lies_below_the_peak) {
+  const std::string peak = R"("dense_peak_tflops": {"fp8": {"value": 2614.9, "source": "s"}},)";
+  const Device device = parse_device(
+      file_with(peak + R"("reached_peak_tflops": {"fp8_block": {"value": 1038, "source": "one multiply"}})"), "x.json");
+  EXPECT_EQ(device.reached_peak[static_cast<size_t>(Scheme::fp8_block)]->value.value(), 1038e12);
+  EXPECT_FALSE(device.reached_peak[static_cast<size_t>(Scheme::fp8)]);
+  EXPECT_EQ(device_facts(device).back().key, "reached_peak_tflops.fp8_block");
+  EXPECT_THAT(complaint_about(file_with(peak + R"("reached_peak_tflops": {"fp8": {"value": 2700, "source": "s"}})")),
+              AllOf(HasSubstr("reached_peak_tflops.fp8"), HasSubstr("at most dense_peak_tflops.fp8")));
+  EXPECT_THAT(complaint_about(file_with(peak + R"("reached_peak_tflops": {"bf16": {"value": 700, "source": "s"}})")),
+              HasSubstr("at most dense_peak_tflops.bf16"));
+  EXPECT_THAT(complaint_about(file_with(peak + R"("reached_peak_tflops": {"fp9": {"value": 1, "source": "s"}})")),
+              HasSubstr("did you mean fp8?"));
+}
+
 TEST(DeviceFile, counts_are_whole_numbers) {
   EXPECT_THAT(complaint_about(file_with(R"("processors": {"value": 13.5, "source": "s"})")),
               HasSubstr("expected a whole number between 1 and 4096"));

@@ -241,9 +241,8 @@ Model with_named_format(Model model, const CheckpointName& name, std::string_vie
   if (!name.format->scheme) refuse_format(name, "this format is not simulated");
   Scheme scheme = *name.format->scheme;
   const bool is_nvidia = equal_ignoring_case(name.organization, "nvidia");
-  if (scheme == Scheme::mxfp4_wo && equal_ignoring_case(name.organization, "amd")) {
-    refuse_format(name, "AMD's MXFP4 checkpoints also quantize activations to MXFP4, which is not simulated");
-  }
+  // AMD's checkpoints also quantize activations.
+  if (scheme == Scheme::mxfp4_wo && equal_ignoring_case(name.organization, "amd")) scheme = Scheme::mxfp4;
   const bool is_own = name.organization.empty() || equal_ignoring_case(name.organization, publisher);
   if (scheme == Scheme::fp8 && ((is_own && publishes_blocks(publisher)) || model.scheme == Scheme::fp8_block)) {
     scheme = Scheme::fp8_block;

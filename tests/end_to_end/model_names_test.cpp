@@ -120,8 +120,14 @@ TEST_F(ModelNames, a_format_that_is_not_simulated_is_refused_in_words) {
     expect_refused(run_foretoken("step --device h100_sxm --batch 8 --model " + std::string(name)),
                    "a format that is simulated");
   }
-  expect_refused(run_foretoken("step --device mi355x --batch 8 --model amd/Llama-3.1-405B-Instruct-MXFP4"),
-                 "AMD's MXFP4 checkpoints also quantize activations");
+}
+
+TEST_F(ModelNames, amds_mxfp4_checkpoints_multiply_in_four_bits) {
+  const Outcome step =
+      run_foretoken("step --device mi355x -tp 8 --batch 8 --phase decode --context-len 64 --model "
+                    "amd/Llama-3.1-405B-Instruct-MXFP4 --json");
+  EXPECT_EQ(step.status, 0) << step.err;
+  EXPECT_THAT(step.out, HasSubstr("w4a4_mxfp4"));
 }
 
 TEST_F(ModelNames, a_suggested_name_works_as_it_reads) {

@@ -41,9 +41,13 @@ std::optional<double> number_of(const Device& device, DeviceNumber number) {
 }
 
 void scale_peaks(Device& device, double factor) {
-  for (MaybeFact<FlopsPerSecond>& peak : device.dense_peak) {
-    if (peak) peak->value = peak->value * factor;
-  }
+  const auto scale = [&](auto& peaks) {
+    for (MaybeFact<FlopsPerSecond>& peak : peaks) {
+      if (peak) peak->value = peak->value * factor;
+    }
+  };
+  scale(device.dense_peak);
+  scale(device.reached_peak);
 }
 
 // The part behind "=": a change by percent or factor, or the new number itself.

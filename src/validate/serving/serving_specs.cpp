@@ -33,7 +33,8 @@ constexpr int64_t few_requests = 50, seeds_of_few = 4;
 bool is_stored_as(const Model& model, std::string_view dtype) {
   const auto fits = [&](Scheme scheme) {
     if (dtype == "fp8") return scheme == Scheme::fp8 || scheme == Scheme::fp8_block;
-    return scheme == Scheme::nvfp4 || scheme == Scheme::mxfp4_wo || scheme == Scheme::mxfp4_mxfp8;
+    return scheme == Scheme::nvfp4 || scheme == Scheme::mxfp4 || scheme == Scheme::mxfp4_wo ||
+           scheme == Scheme::mxfp4_mxfp8;
   };
   return fits(model.scheme) || (model.has_experts() && fits(model.expert_scheme));
 }
