@@ -55,10 +55,11 @@ void add_tables(const fs::path& folder, MeasurementFiles& found) {
     const std::optional<std::string> table = table_name(path);
     if (!table || !fs::is_regular_file(path)) continue;
     const KernelFamily* family = find_kernel_family(*table);
+    if (add_operator_table(path, found)) continue;
     if (family) {
       found.files.push_back(
           {.path = path, .device = fs::absolute(folder).lexically_normal().filename().string(), .family = family});
-    } else if (!add_operator_table(path, found)) {
+    } else {
       found.notes.push_back(fmt::format("{}: not a kernel family, left out", path.string()));
     }
   }
@@ -111,8 +112,7 @@ MeasurementFiles find_measurement_files(const fs::path& data) {
   if (!fs::is_directory(status)) {
     add_foreign(data, found);
     if (!found.files.empty()) return found;
-    const std::string name = table_name(data).value_or("");
-    if (!find_kernel_family(name) && !name.empty() && add_operator_table(data, found)) return found;
+    if (table_name(data) && add_operator_table(data, found)) return found;
     const KernelFamily& family =
         kernel_family(table_name(data).value_or(data.filename().string()), {.source = data.string()});
     found.files.push_back(

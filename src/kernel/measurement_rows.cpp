@@ -1,5 +1,9 @@
 #include "kernel/measurement_rows.h"
 
+#include <map>
+#include <set>
+#include <vector>
+
 #include "base/error.h"
 #include "kernel/forms/form.h"
 #include "kernel/measurement_format.h"
@@ -52,6 +56,29 @@ class FamilyRows : public MeasurementRows {
   std::string name_;
 };
 
+// Rows of a tuner's table of experts that repeat the time of another number of tokens: the tuner filled a range with
+// one timing. By continuity with their neighbours that of 16 or 1024 tokens is the one that was taken.
+std::set<size_t> copied_expert_timings(const std::filesystem::path& path) {
+  CsvReader csv(path);
+  const size_t tokens = csv.column("tokens");
+  std::map<std::string, std::vector<std::pair<size_t, std::string>>> same;  // by all but tokens: row and tokens
+  while (csv.next()) {
+    std::string key;
+    for (size_t column = 0; column < csv.columns().size(); ++column) {
+      if (column != tokens) key.append(csv.cell(column)).push_back(',');
+    }
+    same[key].emplace_back(csv.row(), csv.cell(tokens));
+  }
+  std::set<size_t> copies;
+  for (const auto& [key, rows] : same) {
+    if (rows.size() < 2) continue;
+    for (const auto& [row, text] : rows) {
+      if (text != "16" && text != "1024") copies.insert(row);
+    }
+  }
+  return copies;
+}
+
 // The rows of one device and family in a table of operators.
 class OperatorRows : public MeasurementRows {
  public:
@@ -59,7 +86,9 @@ class OperatorRows : public MeasurementRows {
       : device_(file.device_text),
         family_(file.family ? std::string_view(file.family->name) : ""),
         csv_(file.path),
-        reader_(*file.table, csv_) {}
+        reader_(*file.table, csv_) {
+    if (*file.table == OperatorTableKind::aiter_moe) copies_ = copied_expert_timings(file.path);
+  }
 
   const CsvReader& csv() const override { return csv_; }
 
@@ -71,13 +100,18 @@ class OperatorRows : public MeasurementRows {
   }
 
   std::optional<TableRow> read(std::string& why) override {
+    if (copies_.contains(csv_.row())) {
+      why = "latency_us is that of another number of tokens, copied";
+      return std::nullopt;
+    }
     std::optional<OperatorRow> row = reader_.read(csv_, why);
     if (!row) return std::nullopt;
     variant_ = std::move(row->variant);
     return TableRow{.shape = std::move(row->shape),
                     .variant = variant_,
                     .copied = row->copied,
-                    .microseconds = reader_.measured_us(csv_)};
+                    .microseconds = reader_.measured_us(csv_),
+                    .tuned = row->tuned};
   }
 
  private:
@@ -86,6 +120,7 @@ class OperatorRows : public MeasurementRows {
   CsvReader csv_;
   OperatorRowReader reader_;
   std::string variant_;
+  std::set<size_t> copies_;  // rows that are no measurements
 };
 
 }  // namespace

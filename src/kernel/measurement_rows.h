@@ -20,6 +20,7 @@ struct TableRow {
   int64_t copied = 0;        // elements of fp32 that the timed call copies first, in a kernel of their own
   double microseconds = 0;
   Caches caches = Caches::benchmark;  // cold: other layers ran between two calls
+  bool tuned = false;  // the fastest of many trials: one that beats the multiply units was broken, and won
 };
 
 class MeasurementRows {

@@ -18,6 +18,7 @@ struct Format {
   std::vector<std::string_view> sizes;  // columns
   std::string_view time;
   bool has_op = true;
+  std::vector<std::string_view> words = {};  // further columns
 };
 
 // First format whose columns are all there wins.
@@ -31,6 +32,12 @@ const std::vector<Format>& formats() {
        "latency_us",
        false},
       {OperatorTableKind::llmcompass, {"m", "n", "k"}, "latency_ms"},
+      {OperatorTableKind::aiter_gemm, {"m", "n", "k"}, "latency_us", false, {"dtype"}},
+      {OperatorTableKind::aiter_moe,
+       {"tokens", "hidden", "inter", "topk", "experts"},
+       "latency_us",
+       false,
+       {"dtype_a", "dtype_w", "scales", "gated", "one_kernel"}},
   };
   return list;
 }
@@ -138,6 +145,25 @@ std::optional<KernelShape> traced_shape(std::string_view op, std::string_view ca
   return shape;
 }
 
+// How the tables of AMD's tuner name the formats of a multiply.
+struct TunedFormat {
+  std::string_view activations, weights, scales;  // no scales: any
+  Scheme scheme;
+  std::string_view kernel = "";  // set apart from others of the scheme
+};
+constexpr TunedFormat tuned_formats[] = {
+    {"bf16", "bf16", "", Scheme::bf16},
+    {"fp16", "fp16", "", Scheme::fp16},
+    {"fp8", "fp8", "per_1x128", Scheme::fp8_block},
+    {"fp8", "fp8", "per_1x32", Scheme::fp8, "_mxfp8"},
+    {"fp8", "fp8", "", Scheme::fp8},
+    {"int8", "int8", "", Scheme::int8},
+    {"bf16", "int4", "", Scheme::int4_wo},
+    {"bf16", "fp4", "", Scheme::mxfp4_wo},
+    {"fp8", "fp4", "", Scheme::mxfp4_mxfp8},
+    {"fp4", "fp4", "", Scheme::mxfp4},
+};
+
 }  // namespace
 
 std::optional<OperatorTableKind> operator_table_kind(const std::vector<std::string>& columns) {
@@ -146,7 +172,8 @@ std::optional<OperatorTableKind> operator_table_kind(const std::vector<std::stri
   };
   for (const Format& format : formats()) {
     if (has("device") && has(format.time) && (!format.has_op || has("op")) &&
-        std::all_of(format.sizes.begin(), format.sizes.end(), has))
+        std::all_of(format.sizes.begin(), format.sizes.end(), has) &&
+        std::all_of(format.words.begin(), format.words.end(), has))
       return format.kind;
   }
   return std::nullopt;
@@ -160,6 +187,7 @@ OperatorRowReader::OperatorRowReader(OperatorTableKind kind, const CsvReader& cs
   if (found->time.ends_with("_ms")) to_us_ = 1000;
   if (found->has_op) op_ = csv.column("op");
   for (const std::string_view name : found->sizes) sizes_.push_back(csv.column(name));
+  for (const std::string_view name : found->words) words_.push_back(csv.column(name));
 }
 
 std::string_view OperatorRowReader::op(const CsvReader& csv) const {
@@ -180,6 +208,10 @@ std::string_view OperatorRowReader::family(const CsvReader& csv) const {
       return name.starts_with("VEC") ? vector_family(without_vec(name)) : "";
     case OperatorTableKind::llmcompass:
       return name == "matmul" ? "gemm" : vector_family(name);
+    case OperatorTableKind::aiter_gemm:
+      return "gemm";
+    case OperatorTableKind::aiter_moe:
+      return "moe";
   }
   return {};
 }
@@ -188,7 +220,56 @@ int64_t OperatorRowReader::size(const CsvReader& csv, size_t column) const {
   return csv.integer(sizes_[column], {.least = 1, .most = 1'000'000'000'000});
 }
 
+// The fastest of many trials: where one of them was broken, it won.
+std::optional<OperatorRow> OperatorRowReader::tuned_gemm(const CsvReader& csv, std::string& why) const {
+  const std::string_view dtype = csv.cell(words_[0]);
+  const std::optional<Scheme> scheme = dtype == "mxfp4" ? Scheme::mxfp4 : scheme_from_name(dtype);
+  if (!scheme) {
+    why = fmt::format("dtype = {}: not a known format", printable(dtype));
+    return std::nullopt;
+  }
+  return OperatorRow{.shape = GemmShape{.m = size(csv, 0), .n = size(csv, 1), .k = size(csv, 2), .scheme = *scheme},
+                     .variant = "aiter",
+                     .tuned = true};
+}
+
+std::optional<OperatorRow> OperatorRowReader::tuned_experts(const CsvReader& csv, std::string& why) const {
+  const std::string_view activations = csv.cell(words_[0]), weights = csv.cell(words_[1]), scales = csv.cell(words_[2]);
+  const auto format = std::find_if(std::begin(tuned_formats), std::end(tuned_formats), [&](const TunedFormat& f) {
+    return f.activations == activations && f.weights == weights && (f.scales.empty() || f.scales == scales);
+  });
+  if (format == std::end(tuned_formats)) {
+    why = fmt::format("dtype_a = {}, dtype_w = {}: not a known pair of formats", printable(activations),
+                      printable(weights));
+    return std::nullopt;
+  }
+  const int64_t top_k = size(csv, 3), experts = size(csv, 4);
+  if (top_k > experts) {
+    why = fmt::format("topk = {}: expected at most the number of experts", top_k);
+    return std::nullopt;
+  }
+  const bool one_kernel = csv.integer(words_[4], {.least = 0, .most = 1}) == 1;
+  return OperatorRow{.shape = MoeShape{.tokens = size(csv, 0),
+                                       .hidden = size(csv, 1),
+                                       .inter = size(csv, 2),
+                                       .top_k = top_k,
+                                       .experts = experts,
+                                       .gated = csv.cell(words_[3]) == "True",
+                                       .routing = Routing::random,
+                                       .scheme = format->scheme},
+                     .variant = fmt::format("{}{}", one_kernel ? "aiter_1stage" : "aiter_2stages", format->kernel),
+                     .tuned = true};
+}
+
 std::optional<OperatorRow> OperatorRowReader::read(const CsvReader& csv, std::string& why) const {
+  constexpr double least_tuned_us = 1.5;  // below it no launch ends
+  if (kind_ == OperatorTableKind::aiter_gemm || kind_ == OperatorTableKind::aiter_moe) {
+    if (measured_us(csv) < least_tuned_us) {
+      why = fmt::format("latency_us = {}: below what a launch takes, no timing", measured_us(csv));
+      return std::nullopt;
+    }
+    return kind_ == OperatorTableKind::aiter_gemm ? tuned_gemm(csv, why) : tuned_experts(csv, why);
+  }
   const std::string_view name = op(csv);
   if (family(csv).empty()) {
     why = fmt::format("op = {}: no kernel of one device", printable(name));
@@ -244,6 +325,9 @@ std::optional<OperatorRow> OperatorRowReader::read(const CsvReader& csv, std::st
         row.shape = vector_shape(name, rows, flat ? first / rows : size(csv, 1), DType::fp16);
       }
       break;
+    case OperatorTableKind::aiter_gemm:
+    case OperatorTableKind::aiter_moe:
+      break;  // above
   }
   return row;
 }

@@ -149,4 +149,64 @@ TEST(OperatorTable, validation_reads_a_table_by_device_and_family_and_keeps_the_
   std::filesystem::remove_all(folder);
 }
 
+TEST(OperatorTable, tuned_multiplies_keep_their_format_and_name_their_kernel) {
+  Table table(
+      "device,dtype,m,n,k,latency_us,library,split_k,kernel,out_dtype\n"
+      "mi355x,mxfp4,64,128,256,5.5,asm,1,k,\nmi355x,fp8_block,1,512,6144,6.2,ck,3,k,\n"
+      "mi308x,bf16,65536,512,6144,1.0,ck,3,k,\nmi308x,fp3,1,2,3,9,ck,3,k,\n");
+  const OperatorRow first = table.next();
+  EXPECT_EQ(table.reader.family(table.csv), "gemm");
+  EXPECT_EQ(table.reader.device(table.csv), "mi355x");
+  EXPECT_EQ(std::get<GemmShape>(first.shape), (GemmShape{.m = 64, .n = 128, .k = 256, .scheme = Scheme::mxfp4}));
+  EXPECT_EQ(first.variant, "aiter");
+  EXPECT_TRUE(first.tuned);
+  EXPECT_EQ(std::get<GemmShape>(table.next().shape).scheme, Scheme::fp8_block);
+  std::string why;
+  EXPECT_FALSE(table.next(why));
+  EXPECT_THAT(why, HasSubstr("latency_us = 1"));
+  EXPECT_FALSE(table.next(why));
+  EXPECT_THAT(why, HasSubstr("fp3"));
+}
+
+TEST(OperatorTable, tuned_experts_are_told_apart_by_formats_scales_and_number_of_kernels) {
+  const std::string header =
+      "device,tokens,hidden,inter,experts,topk,activation,dtype_a,dtype_w,scales,gated,latency_us,up_us,down_us,"
+      "one_kernel\n";
+  Table table(header +
+              "mi355x,8,4096,192,128,8,silu,fp8,fp8,per_1x128,True,30,20,10,1\n"
+              "mi355x,8,4096,192,128,8,silu,fp8,fp8,per_1x32,True,30,20,10,0\n"
+              "mi355x,8,4096,192,128,8,silu,fp4,fp4,per_1x32,False,30,20,10,0\n"
+              "mi355x,8,4096,192,128,8,silu,fp2,fp4,per_1x32,True,30,20,10,0\n"
+              "mi355x,8,4096,192,4,8,silu,fp4,fp4,per_1x32,True,30,20,10,0\n"
+              "mi355x,8,4096,192,128,8,silu,fp4,fp4,per_1x32,True,30,20,10,2\n"
+              "mi355x,-8,4096,192,128,8,silu,fp4,fp4,per_1x32,True,30,20,10,0\n");
+  const OperatorRow one = table.next();
+  EXPECT_EQ(table.reader.family(table.csv), "moe");
+  const auto& shape = std::get<MoeShape>(one.shape);
+  EXPECT_EQ(shape.scheme, Scheme::fp8_block);
+  EXPECT_EQ(shape.tokens, 8);
+  EXPECT_EQ(shape.top_k, 8);
+  EXPECT_EQ(shape.experts, 128);
+  EXPECT_TRUE(shape.gated);
+  EXPECT_EQ(one.variant, "aiter_1stage");
+  EXPECT_EQ(table.next().variant, "aiter_2stages_mxfp8");
+  const OperatorRow narrow = table.next();
+  EXPECT_EQ(std::get<MoeShape>(narrow.shape).scheme, Scheme::mxfp4);
+  EXPECT_FALSE(std::get<MoeShape>(narrow.shape).gated);
+  std::string why;
+  EXPECT_FALSE(table.next(why));
+  EXPECT_THAT(why, HasSubstr("dtype_a = fp2"));
+  EXPECT_FALSE(table.next(why));
+  EXPECT_THAT(why, HasSubstr("topk = 8"));
+  for (const char* column : {"one_kernel", "tokens"}) {
+    try {
+      table.next(why);
+      FAIL() << column;
+    } catch (const InputError& error) {
+      EXPECT_THAT(std::string(error.what()), HasSubstr(column));
+      EXPECT_THAT(std::string(error.what()), HasSubstr("table.csv"));
+    }
+  }
+}
+
 }  // namespace foretoken::operator_table_test

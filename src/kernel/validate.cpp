@@ -127,6 +127,11 @@ void score_file(const MeasurementFile& file, const Predictors& predictors, const
       continue;
     }
     const double measured_us = row->microseconds;
+    constexpr double over_peak = 1.08;  // clocks that boost
+    if (row->tuned && measured_us * 1e-6 * over_peak < predicted.compute.value() * predicted.wave_efficiency) {
+      skip("latency_us is below the time of the multiplies at peak: a broken trial won the tuning");
+      continue;
+    }
     if (measured_us <= 0) {
       skip("latency_us is not above zero");
       continue;
