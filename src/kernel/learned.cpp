@@ -13,6 +13,7 @@
 #include "kernel/evaluate.h"
 #include "kernel/forms/attention_variants.h"
 #include "kernel/forms/call.h"
+#include "kernel/forms/cdna.h"
 #include "kernel/forms/eager_form.h"
 #include "kernel/forms/form_math.h"
 #include "kernel/forms/moe_kernels.h"
@@ -126,7 +127,7 @@ LearnedKernels::~LearnedKernels() = default;
 // Where two forms serve a call whose variant is not known, a sweep of the device itself decides, kernels timed alone
 // before kernels between events; without a calibration of one stack's kernels, what is known of the family.
 const LearnedKernels::Slot* LearnedKernels::slot_of(const KernelShape& shape, std::string_view variant) const {
-  const FormKind* kind = form_kind_for(shape, variant);
+  const FormKind* kind = form_kind_for(shape, variant, state_->traits.traits.amd);
   if (kind != nullptr && kind->eager && variant.empty()) {
     const FormKind* timed_alone = form_kind_of(form_family(shape));
     if (timed_alone != nullptr && state_->has_own_sweep(*timed_alone)) return loaded_slot(timed_alone);
@@ -321,7 +322,10 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
     variant = kernel_of_received(*experts, state_->traits.traits);
   const Slot* slot = slot_of(shape, variant);
   if (slot == nullptr) return std::nullopt;
-  if (state_->traits.traits.amd && !slot->kind->ports_to_amd && !slot->measured) return std::nullopt;
+  if (state_->traits.traits.amd && !slot->kind->ports_to_amd && !slot->kind->amd && !slot->measured)
+    return std::nullopt;
+  // Names of other makers' kernels say nothing here.
+  if (slot->kind->amd && !variant.starts_with(aiter_kernel)) variant = {};
   // A sweep in fp32 says little about a framework's kernels in other formats.
   if (tier == Tier::best && slot->kind->eager && form_kind_for(shape) != slot->kind) tier = Tier::cross;
   // A framework's call of a kernel that other forms know: the kernel they would take.

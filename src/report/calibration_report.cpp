@@ -1,10 +1,48 @@
 #include "report/calibration_report.h"
 
+#include <map>
+
 #include <fmt/format.h>
 
 #include "report/table.h"
 
 namespace foretoken {
+
+namespace {
+
+// Empty unless the fit held rows out. All rows count alike in `pooled`, all devices and kernels in `mean`.
+std::string held_out_text(const CalibrationSummary& summary) {
+  if (summary.held_out.empty()) return {};
+  Table table({{"form", Table::Align::left},
+               {"device", Table::Align::left},
+               {"kernels", Table::Align::left},
+               {"rows held out"},
+               {"mape %"},
+               {"cover90"}});
+  const auto percent = [](double value) { return fmt::format("{:.1f}", value); };
+  struct Sum {
+    double rows = 0, groups = 0, mape = 0, mean_mape = 0, inside = 0;
+  };
+  std::map<std::string, Sum> sums;
+  for (const auto& one : summary.held_out) {
+    table.add({one.form, one.device, one.group, fmt::format("{}", one.rows), percent(one.mape), percent(one.coverage)});
+    Sum& sum = sums[one.form];
+    const auto rows = static_cast<double>(one.rows);
+    sum.rows += rows;
+    sum.groups += 1;
+    sum.mape += rows * one.mape;
+    sum.mean_mape += one.mape;
+    sum.inside += rows * one.coverage;
+  }
+  for (const auto& [form, sum] : sums) {
+    table.add({form, "pooled", "", fmt::format("{:.0f}", sum.rows), percent(sum.mape / sum.rows),
+               percent(sum.inside / sum.rows)});
+    table.add({form, "mean", "", "", percent(sum.mean_mape / sum.groups), ""});
+  }
+  return "\n" + table.text() + "\n";
+}
+
+}  // namespace
 
 std::string calibration_summary_text(const CalibrationSummary& summary) {
   Table table({{"form", Table::Align::left},
@@ -22,7 +60,7 @@ std::string calibration_summary_text(const CalibrationSummary& summary) {
                percent(entry.withheld_mape_20us), percent(entry.withheld_coverage), percent(entry.held_out_mape),
                percent(entry.held_out_mape_20us), percent(entry.held_out_coverage)});
   }
-  return table.text() +
+  return table.text() + held_out_text(summary) +
          "withheld: the device's whole generation was not in the fit; held out: a fifth of its rows, or those outside "
          "the sweep.\n20us+: over rows of 20 us and more. cover90: share inside 90% intervals made without them.\n";
 }
@@ -41,7 +79,16 @@ Json calibration_summary_json(const CalibrationSummary& summary) {
                                {"held_out_mape_20us", number(entry.held_out_mape_20us)},
                                {"held_out_coverage", number(entry.held_out_coverage)}}));
   }
-  return Json::object({{"files", summary.files}, {"entries", entries}});
+  Json held_out = Json::array();
+  for (const auto& one : summary.held_out) {
+    held_out.push(Json::object({{"form", one.form},
+                                {"device", one.device},
+                                {"group", one.group},
+                                {"rows", one.rows},
+                                {"mape", one.mape},
+                                {"coverage90", one.coverage}}));
+  }
+  return Json::object({{"files", summary.files}, {"entries", entries}, {"held_out", held_out}});
 }
 
 std::string campaign_fit_text(const CampaignFit& fit) {

@@ -460,6 +460,25 @@ DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross,
   return result;
 }
 
+std::map<std::string, UnseenErrors> errors_of_sweep(const FormKind& kind, const DeviceCalibration& sweep,
+                                                    const Device& device, const std::vector<MeasuredCall>& rows) {
+  const std::unique_ptr<Form> form = kind.make(Caches::benchmark);
+  const DeviceTraits traits = traits_of(device).traits;
+  std::map<std::string, UnseenErrors> by_group;
+  for (const MeasuredCall& row : rows) {
+    const auto group = sweep.groups.find(call_group(row.call));
+    if (group == sweep.groups.end()) continue;
+    const auto number = static_cast<float>(std::distance(sweep.groups.begin(), group));
+    const double seconds =
+        form_seconds_with_residual(*form, row.call, traits, group->second, sweep.residual, 1, number);
+    const double log_error = std::log(row.seconds / seconds);
+    UnseenErrors& own = by_group[group->first];
+    own.errors.push_back({.predicted = seconds, .log_error = log_error});
+    if (std::abs(log_error) <= sweep.half_widths.at(seconds) * sweep.width_factor(group->first)) ++own.inside;
+  }
+  return by_group;
+}
+
 std::optional<HalfWidths> sibling_half_widths(const FormKind& kind, const std::vector<MeasuredDevice>& devices,
                                               const std::map<std::string, DeviceCalibration>& sweeps) {
   const std::unique_ptr<Form> form = kind.make(Caches::benchmark);

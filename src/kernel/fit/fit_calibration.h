@@ -10,6 +10,7 @@
 
 #include "hardware/device.h"
 #include "kernel/calibration.h"
+#include "kernel/fit/fit_errors.h"
 #include "kernel/forms/list.h"
 
 namespace foretoken {
@@ -33,12 +34,18 @@ struct MeasuredDevice {
   bool withheld = false;  // by FitOptions::without
 };
 
+// What a fit leaves out of all tiers to be scored on: nothing, a fifth of each device's rows, or all rows of a fifth of
+// its layers (call_layer).
+enum class HoldOut { nothing, rows, layers };
+
 struct FitOptions {
   uint64_t seed = 1;
   std::string source, date;  // kept in the files
   // Devices that the cross tier must not see, with their whole generation. With a sweep_size they still get a measured
   // tier: a sweep on top of constants that have never seen their kind.
   std::vector<std::string> without;
+  std::vector<std::string> without_devices;  // the same, but others of their generation stay
+  HoldOut hold_out = HoldOut::nothing;
   std::vector<std::string> families;  // only rows of these; empty = all
   size_t sweep_size = 0;              // measured tier: this many random rows; 0 = all
   std::function<void(const std::string&)> progress;
@@ -52,6 +59,14 @@ FormCalibration fit_form(const FormKind& kind, const std::vector<MeasuredDevice>
 // error too, or from all rows outside the sweep where sweep_size leaves some.
 DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross, const MeasuredDevice& measured,
                              const FitOptions& options);
+
+// How far a sweep is off on rows that it has not seen, by call group. Groups that it does not know are left out.
+struct UnseenErrors {
+  FitErrors errors;
+  size_t inside = 0;  // of 90% intervals
+};
+std::map<std::string, UnseenErrors> errors_of_sweep(const FormKind& kind, const DeviceCalibration& sweep,
+                                                    const Device& device, const std::vector<MeasuredCall>& rows);
 
 // Intervals of a device that is predicted with the sweep of another one of its generation, from every such pair.
 // Nothing where no two devices of a generation have sweeps.

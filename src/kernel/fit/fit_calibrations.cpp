@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/random.h"
 #include "base/statistics.h"
 #include "kernel/forms/call.h"
 
@@ -114,6 +115,8 @@ RowsByForm collect(const std::vector<KernelValidationRequest>& requests, const H
                    const FitOptions& options) {
   std::vector<std::string> withheld;
   for (const std::string& name : options.without) withheld.push_back(generation_of(hardware.device(name)));
+  std::vector<std::string> withheld_devices;
+  for (const std::string& name : options.without_devices) withheld_devices.push_back(hardware.device(name).name);
   RowsByForm rows;
   std::map<std::pair<std::string, std::string>, std::vector<PlausibilityOfRow>> plausibility;
   std::vector<std::string> files;
@@ -125,14 +128,19 @@ RowsByForm collect(const std::vector<KernelValidationRequest>& requests, const H
     validate_kernels(request, hardware, roofline_only, [&](const ScoredKernel& row) {
       if (is_unequal_decode(*row.shape) || row.copied > 0) return;
       const std::string_view family = form_family(*row.shape, row.variant);
-      const FormKind* own = is_wanted(options.families, row.family) ? form_kind_for(*row.shape, row.variant) : nullptr;
-      const std::vector<const FormKind*> borrowers = borrowers_of(family, options.families);
-      if (own == nullptr && borrowers.empty()) return;
       const std::string name(row.device);
       if (!devices.contains(name)) devices.emplace(name, hardware.device(name));
       const Device& device = devices.at(name);
-      if (!traits_of(device).complete) return;
-      const bool is_withheld = std::find(withheld.begin(), withheld.end(), generation_of(device)) != withheld.end();
+      const TraitsOfDevice traits = traits_of(device);
+      const FormKind* own =
+          is_wanted(options.families, row.family) ? form_kind_for(*row.shape, row.variant, traits.traits.amd) : nullptr;
+      const std::vector<const FormKind*> borrowers = borrowers_of(family, options.families);
+      if (own == nullptr && borrowers.empty()) return;
+      if (!traits.complete) return;
+      const auto names = [](const std::vector<std::string>& list, const std::string& one) {
+        return std::find(list.begin(), list.end(), one) != list.end();
+      };
+      const bool is_withheld = names(withheld, generation_of(device)) || names(withheld_devices, device.name);
       if (is_withheld && options.sweep_size == 0) return;
       const auto measured_device = [&](const FormKind* kind) -> MeasuredDevice& {
         MeasuredDevice& measured = rows[kind][device.name];
@@ -153,7 +161,7 @@ RowsByForm collect(const std::vector<KernelValidationRequest>& requests, const H
         streaming[{own, device.name}][call_group(call)].push_back(row.predicted.memory.value() /
                                                                   (row.measured_us * 1e-6));
       }
-      if (row.predicted.work.bytes().value() > 2 * traits_of(device).traits.cache) {
+      if (row.predicted.work.bytes().value() > 2 * traits.traits.cache) {
         over_dram[{own, device.name}][call_group(call)].push_back(row.predicted.memory.value() /
                                                                   (row.measured_us * 1e-6));
       }
@@ -183,6 +191,25 @@ DeviceCalibration fit_and_write(const FormKind& kind, const FormCalibration& cro
   return measured;
 }
 
+// Takes what is held out of a device's rows: a random fifth of them, or those of a random fifth of its layers.
+std::vector<MeasuredCall> take_held_out(const FormKind& kind, MeasuredDevice& measured, const FitOptions& options) {
+  constexpr size_t fifth = 5;
+  if (options.hold_out == HoldOut::nothing) return {};
+  RandomStream random(options.seed, fmt::format("held out {} {}", kind.name, measured.device.name));
+  std::map<std::string, bool> layers;
+  if (options.hold_out == HoldOut::layers) {
+    for (const MeasuredCall& row : measured.rows) layers.emplace(call_layer(row.call), false);
+    for (auto& [layer, held] : layers) held = random.below(fifth) == 0;
+  }
+  std::vector<MeasuredCall> held_out, kept;
+  for (MeasuredCall& row : measured.rows) {
+    const bool held = options.hold_out == HoldOut::layers ? layers.at(call_layer(row.call)) : random.below(fifth) == 0;
+    (held ? held_out : kept).push_back(std::move(row));
+  }
+  measured.rows = std::move(kept);
+  return held_out;
+}
+
 double value_or_zero(const std::map<std::string, double>& values, const std::string& name) {
   const auto found = values.find(name);
   return found == values.end() ? 0 : found->second;
@@ -196,12 +223,14 @@ CalibrationSummary fit_calibrations(const std::vector<KernelValidationRequest>& 
   CalibrationSummary summary;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  const RowsByForm collected = collect(requests, hardware, options);
+  RowsByForm collected = collect(requests, hardware, options);
   for (const FormKind& kind : form_kinds()) {
     const auto found = collected.find(&kind);
     if (found == collected.end()) continue;
     std::vector<MeasuredDevice> devices, known;
-    for (const auto& [name, measured] : found->second) {
+    std::map<std::string, std::vector<MeasuredCall>> held_out;
+    for (auto& [name, measured] : found->second) {
+      held_out[name] = take_held_out(kind, measured, options);
       devices.push_back(measured);
       if (!measured.withheld) known.push_back(measured);
     }
@@ -222,6 +251,16 @@ CalibrationSummary fit_calibrations(const std::vector<KernelValidationRequest>& 
       if (measured_tiers && device.rows.size() >= fewest_swept_rows) {
         sweeps.emplace(device.device.name, fit_and_write(kind, cross, device, options, folder, entry));
         ++summary.files;
+        for (const auto& [group, unseen] :
+             errors_of_sweep(kind, sweeps.at(device.device.name), device.device, held_out[device.device.name])) {
+          const auto rows = static_cast<double>(unseen.errors.size());
+          summary.held_out.push_back({.form = std::string(kind.name),
+                                      .device = device.device.name,
+                                      .group = group,
+                                      .rows = unseen.errors.size(),
+                                      .mape = mean_percentage_error(unseen.errors),
+                                      .coverage = 100 * static_cast<double>(unseen.inside) / rows});
+        }
       }
       summary.entries.push_back(std::move(entry));
     }

@@ -24,6 +24,13 @@ struct CalibrationSummary {
     double held_out_mape = 0, held_out_mape_20us = 0, held_out_coverage = 0;
   };
   std::vector<Entry> entries;
+  // Rows that FitOptions::hold_out kept from all tiers, under the sweep of their device.
+  struct HeldOut {
+    std::string form, device, group;
+    size_t rows = 0;
+    double mape = 0, coverage = 0;
+  };
+  std::vector<HeldOut> held_out;
   size_t files = 0;
 };
 

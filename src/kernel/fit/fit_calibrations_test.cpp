@@ -168,4 +168,31 @@ TEST_F(FitCalibrationsTest, rows_without_a_form_or_a_complete_device_are_left_ou
   EXPECT_EQ(text("more"), text("clean"));
 }
 
+TEST_F(FitCalibrationsTest, a_withheld_device_alone_leaves_its_siblings) {
+  for (const char* device : {"a100_sxm", "l40s", "h100_sxm"}) write_norms(device, 80);
+  fit("clean", {.date = "2026-01-01"});
+  write_norms("h200_sxm", 80, 1e6);
+  fit("without", {.date = "2026-01-01", .without_devices = {"h200_sxm"}});
+  EXPECT_EQ(text("without"), text("clean"));
+  EXPECT_TRUE(exists("without", "h100_sxm"));
+  EXPECT_FALSE(exists("without", "h200_sxm"));
+}
+
+TEST_F(FitCalibrationsTest, rows_held_out_are_scored_and_never_fitted) {
+  for (const char* device : {"a100_sxm", "l40s"}) write_norms(device, 200);
+  const CalibrationSummary all = fit("all", {.date = "2026-01-01"});
+  EXPECT_TRUE(all.held_out.empty());
+  const CalibrationSummary part = fit("part", {.date = "2026-01-01", .hold_out = HoldOut::rows});
+  ASSERT_EQ(part.held_out.size(), 2u);
+  for (const CalibrationSummary::HeldOut& group : part.held_out) {
+    EXPECT_EQ(group.form, "memory");
+    EXPECT_EQ(group.group, "rms_norm");
+    EXPECT_GT(group.rows, 20u);
+    EXPECT_LT(group.rows, 60u);
+    EXPECT_EQ(read_device_calibration(path("part", group.device.c_str())).rows + group.rows, 200u);
+    EXPECT_GT(group.mape, 0);
+    EXPECT_LT(group.mape, 10);
+  }
+}
+
 }  // namespace foretoken::fit_calibrations_test

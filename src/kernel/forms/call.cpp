@@ -248,6 +248,13 @@ std::string call_model(const FormCall& call) {
   return mixed != nullptr ? fmt::format("{}/{}x{}", mixed->heads, mixed->kv_heads, mixed->head_dim) : "";
 }
 
+std::string call_layer(const FormCall& call) {
+  if (const auto* gemm = std::get_if<GemmShape>(&call.shape)) return fmt::format("{}x{}", gemm->n, gemm->k);
+  if (const auto* moe = std::get_if<MoeShape>(&call.shape))
+    return fmt::format("{}x{}x{} top {}", moe->hidden, moe->inter, moe->experts, moe->top_k);
+  return call_model(call);
+}
+
 std::array<float, raw_feature_count> raw_features(const FormCall& call) {
   return std::visit(RawOf{}, call.shape);
 }
@@ -277,6 +284,10 @@ TraitsOfDevice traits_of(const Device& device) {
   for (int type = 0; type < dtype_count; ++type) {
     const auto peak = device.peak_or_fallback(static_cast<DType>(type));
     traits.peak[static_cast<size_t>(type)] = peak ? peak->value() : 0;
+  }
+  for (size_t scheme = 0; scheme < scheme_count; ++scheme) {
+    const auto& reached = device.reached_peak[scheme];
+    traits.reached[scheme] = reached ? reached->value.value() : 0;
   }
   return result;
 }

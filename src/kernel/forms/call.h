@@ -19,6 +19,10 @@ std::string call_formats(const FormCall& call);  // without the variant
 // heads of a mixed batch. Empty for other families.
 std::string call_model(const FormCall& call);
 
+// The layer that a call belongs to, whatever its number of tokens: the sizes of its weights. Empty for families without
+// weights.
+std::string call_layer(const FormCall& call);
+
 // Sizes of the call as base-two logarithms, for the trees of a measured device; unused places are zero.
 inline constexpr size_t raw_feature_count = 8;
 std::array<float, raw_feature_count> raw_features(const FormCall& call);

@@ -29,6 +29,7 @@ struct DeviceTraits {
   double exponentials_per_clock = 16;                // exp() results of a processor
   double power = 0;                                  // watts the board may draw; 0 = not known
   double peak[dtype_count] = {};                     // FLOP/s by DType, fallbacks filled in; 0 = none
+  double reached[scheme_count] = {};                 // the same of one large multiply, by Scheme; 0 = not known
 };
 
 // Whether weights are found in L2: cold = other layers ran since, as in a model step; benchmark = a few copies are used

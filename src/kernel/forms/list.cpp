@@ -8,11 +8,13 @@
 #include "kernel/forms/conv_form.h"
 #include "kernel/forms/eager_form.h"
 #include "kernel/forms/eager_memory_form.h"
+#include "kernel/forms/gemm_cdna_form.h"
 #include "kernel/forms/gemm_form.h"
 #include "kernel/forms/linear_attention_form.h"
 #include "kernel/forms/memory_form.h"
 #include "kernel/forms/mla_form.h"
 #include "kernel/forms/mla_projection_form.h"
+#include "kernel/forms/moe_cdna_form.h"
 #include "kernel/forms/moe_form.h"
 
 namespace foretoken {
@@ -173,6 +175,17 @@ std::span<const FormKind> form_kinds() {
        .fp32 = true,
        .eager = true,
        .ports_to_amd = true},
+      {.name = "gemm_cdna",
+       .families = {"gemm"},
+       .make = make_gemm_cdna_form,
+       .strengths = {.common = 0.03, .trait = 0.01, .family = 0.1, .kernel = 0.01, .device = 0.01, .group = 0.01},
+       .residual_strength = 0.5,
+       .amd = true},
+      {.name = "moe_cdna",
+       .families = {"moe"},
+       .make = make_moe_cdna_form,
+       .strengths = {.common = 0.03, .trait = 0.01, .family = 0.1, .kernel = 0.03, .device = 0.03, .group = 0.03},
+       .amd = true},
   };
   return kinds;
 }
@@ -183,7 +196,7 @@ const FormKind* form_kind_of(std::string_view family, std::string_view variant) 
   };
   const FormKind* general = nullptr;
   for (const FormKind& kind : form_kinds()) {
-    if (kind.fp32 || !holds(kind.families, family)) continue;
+    if (kind.fp32 || kind.amd || !holds(kind.families, family)) continue;
     if (holds(kind.variants, variant)) return &kind;
     if (kind.variants.empty()) general = &kind;
   }
@@ -208,8 +221,15 @@ std::string_view form_family(const KernelShape& shape, std::string_view variant)
   return family_name(shape);
 }
 
-const FormKind* form_kind_for(const KernelShape& shape, std::string_view variant) {
+const FormKind* form_kind_for(const KernelShape& shape, std::string_view variant, bool amd) {
   const std::string_view family = form_family(shape, variant);
+  const auto serves_amd = [&](const FormKind& kind) {
+    return kind.amd && std::find(kind.families.begin(), kind.families.end(), family) != kind.families.end();
+  };
+  if (amd && !is_fp32(shape)) {
+    const auto own = std::find_if(form_kinds().begin(), form_kinds().end(), serves_amd);
+    if (own != form_kinds().end()) return &*own;
+  }
   for (const FormKind& kind : form_kinds()) {
     if (!kind.fp32 || std::find(kind.families.begin(), kind.families.end(), family) == kind.families.end()) continue;
     const bool is_framework = is_framework_kernel(variant), is_unknown = variant.empty();

@@ -35,16 +35,17 @@ struct FormKind {
   bool fp32 = false;                           // serves calls in plain fp32 (no TF32) and no others
   bool eager = false;         // kernels of an eager framework: any format with such a variant; fp32 without a variant
   bool ports_to_amd = false;  // else AMD's GPUs use it only with a sweep of their own
+  bool amd = false;           // AMD's own kernels: all calls of its GPUs but those in plain fp32, and of no others
 };
 
 std::span<const FormKind> form_kinds();
-// The kind that claims the variant of the family, else the family's general one; not those of plain fp32.
+// The kind that claims the variant of the family, else the family's general one; not those of plain fp32 nor AMD's own.
 const FormKind* form_kind_of(std::string_view family, std::string_view variant = {});
 
 // The form that predicts a call; null = none. Plain fp32 has forms of its own where they exist: its multiplies bypass
 // NVIDIA's tensor cores; its other kernels are the framework's, unless the variant names another. A framework's kernels
-// are so in any format.
-const FormKind* form_kind_for(const KernelShape& shape, std::string_view variant = {});
+// are so in any format. `amd`: on one of AMD's GPUs, which have kernels of their own.
+const FormKind* form_kind_for(const KernelShape& shape, std::string_view variant = {}, bool amd = false);
 
 // The family whose form predicts this call: its own, or attention_decode for a prefill of one token and for decodes of
 // unequal length, which vLLM runs with the decode kernel (TensorRT-LLM does not). Empty for backward passes but

@@ -32,6 +32,11 @@ TEST(Forms, every_family_and_variant_has_at_most_one_form_and_every_form_serves_
         EXPECT_TRUE(served.emplace(family, "plain fp32").second) << family;
         continue;
       }
+      if (kind.amd) {
+        EXPECT_TRUE(served.emplace(family, "amd").second) << family;
+        EXPECT_NE(form_kind_of(family), &kind) << "no other maker's GPU runs AMD's kernels";
+        continue;
+      }
       if (kind.variants.empty()) {
         EXPECT_TRUE(served.emplace(family, "").second) << family;
         EXPECT_EQ(form_kind_of(family), &kind);
@@ -326,6 +331,21 @@ TEST(Forms, a_backward_pass_has_no_form_but_attentions_because_forms_know_the_fo
   EXPECT_EQ(form_kind_of(form_family(NormShape{.pass = Pass::backward})), nullptr);
   EXPECT_EQ(form_kind_of(form_family(MoeShape{.pass = Pass::backward})), nullptr);
   EXPECT_NE(form_kind_of(form_family(NormShape{.pass = Pass::forward})), nullptr);
+}
+
+TEST(Forms, amd_gpus_have_forms_of_their_own_except_in_plain_fp32) {
+  constexpr bool amd = true;
+  for (const Scheme scheme : {Scheme::bf16, Scheme::fp8, Scheme::fp8_block, Scheme::int8, Scheme::mxfp4}) {
+    const GemmShape gemm{.m = 64, .n = 4096, .k = 4096, .scheme = scheme};
+    EXPECT_EQ(form_kind_for(gemm, "", amd)->name, "gemm_cdna");
+    EXPECT_EQ(form_kind_for(gemm, "trtllm", amd)->name, "gemm_cdna") << "names of other makers' kernels mean nothing";
+    EXPECT_EQ(form_kind_for(gemm)->name, "gemm");
+    const MoeShape moe{.tokens = 64, .hidden = 4096, .inter = 1536, .top_k = 8, .experts = 128, .scheme = scheme};
+    EXPECT_EQ(form_kind_for(moe, "", amd)->name, "moe_cdna");
+    EXPECT_EQ(form_kind_for(moe)->name, "moe");
+  }
+  EXPECT_EQ(form_kind_for(GemmShape{.scheme = Scheme::fp32}, "", amd)->name, "gemm_fp32");
+  EXPECT_EQ(form_kind_for(NormShape{.rows = 8, .width = 64}, "", amd)->name, "memory");
 }
 
 }  // namespace foretoken::forms_list_test

@@ -57,6 +57,10 @@ class FitCommand : public Command {
     kernels_->list(
         "--without", without_,
         "Devices the cross tier must not see, with their whole generation; with --sweep-size they get a measured tier");
+    kernels_->list("--without-device", without_devices_, "The same, but other devices of its generation stay");
+    kernels_->choice("--hold-out", hold_out_, {"nothing", "rows", "layers"},
+                     "What no tier may see, to be scored on: a fifth of each device's rows, or all rows of a fifth of "
+                     "its layers (n and k of a gemm, sizes of experts)");
     kernels_->list("--families", families_, "Only forms of these kernel families");
     kernels_->integer("--sweep-size", sweep_size_, {.least = 0, .most = 100'000'000},
                       "Rows of each device that its measured tier may see; 0 = all");
@@ -208,6 +212,10 @@ class FitCommand : public Command {
                        .source = source_,
                        .date = date_,
                        .without = without_,
+                       .without_devices = without_devices_,
+                       .hold_out = hold_out_ == "rows"     ? HoldOut::rows
+                                   : hold_out_ == "layers" ? HoldOut::layers
+                                                           : HoldOut::nothing,
                        .families = families_,
                        .sweep_size = static_cast<size_t>(sweep_size_),
                        .progress = show_progress};
@@ -390,7 +398,8 @@ class FitCommand : public Command {
   Options* kernels_ = nullptr;
   Options* correlation_ = nullptr;
   std::vector<std::string> data_, devices_, where_, without_, without_sizes_, without_ranks_, families_, models_,
-      stacks_;
+      stacks_, without_devices_;
+  std::string hold_out_ = "nothing";
   std::string out_, source_, date_;
   std::string tier_ = "best";
   int64_t sweep_size_ = 0, seed_ = 1, points_ = 4;

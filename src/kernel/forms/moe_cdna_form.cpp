@@ -1,0 +1,284 @@
+#include "kernel/forms/moe_cdna_form.h"
+
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+#include "base/error.h"
+#include "kernel/forms/cdna.h"
+#include "kernel/forms/moe_kernels.h"
+
+namespace foretoken {
+namespace {
+
+enum Constant {
+  floor_seconds,
+  rate_share,
+  edge,
+  wave_cycles,
+  quantized,
+  load_rate,
+  dram_share_of_peak,
+  processor_bandwidth,
+  power,
+  result_traffic,
+  constant_count,
+};
+
+constexpr FormConstant table[constant_count] = {
+    {"floor_seconds", 13e-6, 1e-6, 60e-6, "seconds of one kernel of the call with next to no work"},
+    {"rate_share", 0.8, 0.1, 3, "of the best multiply's rate that an endless tile sustains"},
+    {"edge", 9.5, 0.5, 200, "rows and columns that a tile loses to its edge"},
+    {"wave_cycles", 1500, 50, 50000, "clocks between two waves of tiles"},
+    {"quantized", 0.23, 0.005, 1, "of a full wave that an empty slot of the last one costs"},
+    {"load_rate", 20, 2, 2000, "bytes per clock into one processor"},
+    {"dram_share_of_peak", 0.8, 0.2, 2, "of the spec bandwidth"},
+    {"processor_bandwidth", 19, 2, 300, "bytes per clock that one processor draws from memory"},
+    {"power", 4, 1, 10, "how well multiply, loads and memory hide one another: 1 = not at all"},
+    {"result_traffic", 4, 0.5, 30, "bytes moved for each byte of result: atomics, weighted sums"},
+};
+
+constexpr double row_choices[] = {16, 32, 64, 128, 256};
+constexpr int row_count = static_cast<int>(std::size(row_choices));
+constexpr double column_choices[] = {64, 128, 256};
+constexpr int column_count = static_cast<int>(std::size(column_choices));
+
+constexpr std::string_view one_kernel = "aiter_1stage", two_kernels = "aiter_2stages";
+
+// One of the two grouped multiplies.
+struct Multiply {
+  double columns = 1, depth = 1;
+  double bytes = 0;
+};
+
+struct Problem {
+  ExpertGroups groups;
+  Multiply up, down;
+  double weight_bytes = 2, activation_bytes = 2;
+  double multiply = 0, load = 0, dram = 0, processor = 0;
+  double wave = 0, quantized = 0, edge = 0, power = 1;
+  double kernels = 2;
+  double before = 0;  // seconds
+};
+
+struct Times {
+  double tiles = 0, waves = 0;
+  double compute = 0, load = 0, memory = 0;
+  double largest() const { return std::max({compute, load, memory}); }
+};
+
+const MoeShape& experts_of(const FormCall& call) {
+  const auto* shape = std::get_if<MoeShape>(&call.shape);
+  ensure(shape != nullptr, "the expert form is asked about experts");
+  return *shape;
+}
+
+// What aiter runs where its tables do not say: block scales have one kernel, the other formats two.
+std::string_view usual_kernel(const MoeShape& shape) {
+  return shape.scheme == Scheme::fp8_block ? one_kernel : two_kernels;
+}
+
+Times times(const Problem& p, const Multiply& part, const DeviceTraits& device, double rows, double row_tiles,
+            double columns) {
+  const CdnaWaves grid = cdna_waves(row_tiles * std::ceil(part.columns / columns), device.processors, p.quantized);
+  Times t{.tiles = grid.tiles, .waves = grid.waves};
+  t.compute =
+      grid.waves * (rows * columns * part.depth * p.multiply * (1 + p.edge * (1 / rows + 1 / columns)) + p.wave);
+  t.load = grid.tiles * (rows * p.activation_bytes + columns * p.weight_bytes) * part.depth * p.load;
+  t.memory = part.bytes / std::min(p.dram, p.processor * std::min(grid.tiles, device.processors));
+  return t;
+}
+
+double overlapped_seconds(const Problem& p, const Times& t) {
+  return soft_maximum(t.compute, t.load, t.memory, p.power);
+}
+
+struct Chosen {
+  double rows = 16, row_tiles = 1;
+  Times up, down;
+};
+Chosen chosen(const Problem& p, const DeviceTraits& device, int choice) {
+  Chosen c{.rows = row_choices[choice / (column_count * column_count)]};
+  c.row_tiles = p.groups.tiles(c.rows);
+  c.up = times(p, p.up, device, c.rows, c.row_tiles, column_choices[choice / column_count % column_count]);
+  c.down = times(p, p.down, device, c.rows, c.row_tiles, column_choices[choice % column_count]);
+  return c;
+}
+
+double least_seconds(const Problem& p, const DeviceTraits& device, int& choice) {
+  double best = std::numeric_limits<double>::infinity(), previous_tiles = -1;
+  for (int r = 0; r < row_count; ++r) {
+    const double rows = row_choices[r], row_tiles = p.groups.tiles(rows);
+    if (row_tiles == previous_tiles) break;  // taller tiles would only be emptier
+    previous_tiles = row_tiles;
+    int columns[2] = {0, 0};
+    double sum = 0;
+    for (int part = 0; part < 2 && sum < best; ++part) {
+      double least = std::numeric_limits<double>::infinity();
+      for (int column = 0; column < column_count; ++column) {
+        const Times t = times(p, part == 0 ? p.up : p.down, device, rows, row_tiles, column_choices[column]);
+        if (t.largest() >= least) continue;
+        const double total = overlapped_seconds(p, t);
+        if (total >= least) continue;
+        least = total;
+        columns[part] = column;
+      }
+      sum += least;
+    }
+    if (sum >= best) continue;
+    best = sum;
+    choice = (r * column_count + columns[0]) * column_count + columns[1];
+  }
+  return best;
+}
+
+class MoeCdnaForm : public Form {
+ public:
+  explicit MoeCdnaForm(Caches caches) : caches_(caches) {}
+  std::string_view name() const override { return "moe_cdna"; }
+  std::span<const FormConstant> constants() const override { return table; }
+
+  std::vector<std::string> effects(const FormCall& call, const DeviceTraits& /*device*/) const override {
+    return {"common", cdna_class(experts_of(call).scheme), "kernel " + std::string(kernel_of(call))};
+  }
+  std::string_view usual_variant(const FormCall& call, const DeviceTraits& /*device*/) const override {
+    return usual_kernel(experts_of(call));
+  }
+  std::vector<std::string_view> known_variants() const override {
+    return {one_kernel, two_kernels, "aiter_1stage_mxfp8", "aiter_2stages_mxfp8"};
+  }
+  std::optional<uint64_t> kind_key(const FormCall& call) const override {
+    const MoeShape& shape = experts_of(call);
+    return static_cast<uint64_t>(shape.scheme) << 1U | (shape.gated ? 1U : 0U);
+  }
+
+  double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                 int& choice) const override {
+    const Problem p = pose(call, device, constants);
+    if (choice < 0) return p.before + least_seconds(p, device, choice);
+    const Chosen c = chosen(p, device, choice);
+    return p.before + overlapped_seconds(p, c.up) + overlapped_seconds(p, c.down);
+  }
+
+  std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                                 int choice) const override {
+    using enum Explained::Kind;
+    const Problem p = pose(call, device, constants);
+    const Chosen c = chosen(p, device, choice);
+    return {
+        {fact, "active_experts", p.groups.active, "", "experts of this rank that get a token"},
+        {fact, "tokens_per_expert", p.groups.pairs / p.groups.active, "", "of those, on average"},
+        {fact, "tile_rows", c.rows, "", "tokens of one expert that a compute unit multiplies at a time"},
+        {fact, "rows_filled", p.groups.pairs / (c.rows * c.row_tiles), "share", "of the rows of all tiles"},
+        {fact, "first_waves", c.up.tiles / device.processors, "", "tiles over compute units, first multiply"},
+        {fact, "second_waves", c.down.tiles / device.processors, "", "the same, second multiply"},
+        {fact, "multiply_tflops", 2e-12 * device.processors / p.multiply, "", "TFLOP/s of an endless tile"},
+        {part, "launch", p.before, "s", "launches; sorting of tokens and casts where they are part of the call"},
+        {part, "first_multiply", overlapped_seconds(p, c.up), "s", "gate and up projections"},
+        {part, "second_multiply", overlapped_seconds(p, c.down), "s", "down projection"},
+        {limit, "matrix_units", c.up.compute + c.down.compute, "s", "multiplies at the rate of large tiles, in waves"},
+        {limit, "loads", c.up.load + c.down.load, "s", "operands loaded into the compute units"},
+        {limit, "memory", c.up.memory + c.down.memory, "s", "weights, tokens and results"},
+    };
+  }
+
+  size_t feature_count() const override { return 20; }
+  void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int choice,
+                std::span<float> out) const override {
+    fill_features(pose(call, device, constants), device, constants, choice, out);
+  }
+  double seconds_and_features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
+                              int& choice, std::span<float> out) const override {
+    choice = -1;
+    const Problem p = pose(call, device, constants);
+    const double least = least_seconds(p, device, choice);
+    fill_features(p, device, constants, choice, out);
+    return p.before + least;
+  }
+
+ private:
+  static std::string_view kernel_of(const FormCall& call) {
+    const std::string_view named = call.variant;
+    if (named.starts_with(one_kernel)) return one_kernel;
+    return named.starts_with(two_kernels) ? two_kernels : usual_kernel(experts_of(call));
+  }
+
+  Problem pose(const FormCall& call, const DeviceTraits& device, std::span<const double> c) const {
+    static constexpr MoeKernel kernel{.name = aiter_kernel, .family = aiter_kernel};
+    const MoeShape& shape = experts_of(call);
+    const SchemeFacts& scheme = facts(shape.scheme);
+    Problem p{.groups = expert_groups(shape, kernel)};
+    p.weight_bytes = scheme.weight_bytes;
+    p.activation_bytes = scheme.activation_bytes;
+    const double hidden = as_double(shape.hidden), inter = as_double(shape.inter) / as_double(shape.tp);
+    const double gates = shape.gated ? 2 : 1, pairs = p.groups.pairs;
+    const double tokens = std::min(as_double(shape.tokens), pairs);
+    const double result = c[result_traffic];
+    p.up = {.columns = gates * inter, .depth = hidden};
+    p.up.bytes = p.groups.active * gates * inter * hidden * p.weight_bytes + tokens * hidden * p.activation_bytes +
+                 result * pairs * inter * p.activation_bytes;
+    p.down = {.columns = hidden, .depth = inter};
+    p.down.bytes = p.groups.active * inter * hidden * p.weight_bytes + pairs * inter * p.activation_bytes +
+                   result * pairs * hidden * 2;
+    p.multiply = 2 * device.processors / (saturated_rate(device, shape.scheme) * c[rate_share]);
+    p.load = 1 / (c[load_rate] * device.processors * device.clock);
+    const double share = caches_ == Caches::cold ? std::min(c[dram_share_of_peak], 1.0) : c[dram_share_of_peak];
+    p.dram = device.bandwidth * share;
+    p.processor = c[processor_bandwidth] * device.clock;
+    p.wave = c[wave_cycles] / device.clock;
+    p.quantized = c[quantized];
+    p.edge = c[edge];
+    p.power = c[power];
+    p.kernels = kernel_of(call) == one_kernel ? 1 : 2;
+    p.before = c[floor_seconds] * p.kernels;
+    // Measurements name the kernel and time it alone. An engine's call also sorts tokens by expert and casts them.
+    if (!call.variant.starts_with(aiter_kernel)) {
+      constexpr double sort_seconds = 5e-6;
+      p.before += sort_seconds;
+      if (scheme.quantizes_activations) {
+        p.before += cast_seconds(tokens * hidden, p.activation_bytes, device);
+        if (p.kernels > 1) p.before += cast_seconds(pairs * inter, p.activation_bytes, device);
+      }
+    }
+    return p;
+  }
+
+  static void fill_features(const Problem& p, const DeviceTraits& device, std::span<const double> constants, int choice,
+                            std::span<float> out) {
+    const Chosen c = chosen(p, device, choice);
+    const double floor = constants[floor_seconds] * p.kernels;
+    const double total = floor + overlapped_seconds(p, c.up) + overlapped_seconds(p, c.down);
+    const auto log = [](double x) { return static_cast<float>(quick_log2(std::max(x, 1e-6))); };
+    size_t i = 0;
+    for (const double part :
+         {c.up.compute + c.down.compute, c.up.load + c.down.load, c.up.memory + c.down.memory, floor})
+      out[i++] = log(std::max(part / total, 1e-3));
+    out[i++] = log(total);
+    out[i++] = log((c.up.compute + c.down.compute) / (c.up.memory + c.down.memory));
+    for (const Times* t : {&c.up, &c.down}) {
+      const double waves = t->tiles / device.processors;
+      out[i++] = log(waves);
+      out[i++] = static_cast<float>(waves / std::ceil(waves));
+    }
+    out[i++] = static_cast<float>(choice);
+    out[i++] = log(c.rows);
+    out[i++] = static_cast<float>(p.groups.pairs / (c.rows * c.row_tiles));
+    out[i++] = log(p.groups.active);
+    out[i++] = log(p.groups.pairs / p.groups.active);
+    out[i++] = log(p.groups.pairs);
+    out[i++] = log(p.up.depth / p.down.depth);
+    out[i++] = log((p.up.bytes + p.down.bytes) / device.cache);
+    out[i++] = log(p.up.columns);
+    out[i++] = log(p.down.columns * p.down.depth * p.groups.active);
+  }
+
+  Caches caches_;
+};
+
+}  // namespace
+
+std::unique_ptr<Form> make_moe_cdna_form(Caches caches) {
+  return std::make_unique<MoeCdnaForm>(caches);
+}
+
+}  // namespace foretoken
