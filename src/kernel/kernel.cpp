@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "kernel/forms/call.h"
+#include "kernel/forms/cdna.h"
 #include "kernel/roofline.h"
 
 namespace foretoken {
@@ -48,17 +50,25 @@ std::optional<KernelShape> as_weight_only(const KernelShape& shape, const Device
 
 class DeratedSheet final : public DescribedKernels {
  public:
-  DeratedSheet(Device device, SheetDerates derates) : device_(std::move(device)), derates_(std::move(derates)) {}
+  // `widest`: the interval reaches at most that factor from the value; 0 = as far as the derates say.
+  DeratedSheet(Device device, SheetDerates derates, double widest = 0)
+      : device_(std::move(device)), derates_(std::move(derates)), widest_(widest) {}
 
   Time time(const KernelShape& shape) const override {
     const Roofline roof = roofline(shape, count_work(shape), device_);
-    return {.seconds = derates_.seconds(family_name(shape), roof.compute.value(), roof.memory.value())};
+    Estimate seconds = derates_.seconds(family_name(shape), roof.compute.value(), roof.memory.value());
+    if (widest_ > 0) {
+      seconds.low = std::max(seconds.low, seconds.value / widest_);
+      seconds.high = std::min(seconds.high, seconds.value * widest_);
+    }
+    return {.seconds = seconds};
   }
   const SheetDerates* derates() const override { return &derates_; }
 
  private:
   Device device_;
   SheetDerates derates_;
+  double widest_;
 };
 
 // At least `least`, the interval too.
@@ -110,6 +120,18 @@ KernelPredictor::KernelPredictor(Device device, std::shared_ptr<const DescribedK
 
 std::shared_ptr<const DescribedKernels> derated_sheet(Device device, SheetDerates derates) {
   return std::make_shared<const DeratedSheet>(std::move(device), std::move(derates));
+}
+
+std::shared_ptr<const DescribedKernels> derated_sheet_of_measured(Device device, SheetDerates derates) {
+  // What large multiplies reach on the GPUs behind the derates (docs/kernels.md, the port map), and how far the derates
+  // of attention were off on a GPU that they had not seen.
+  constexpr double usual_share = 0.68, seen_factor = 2;
+  const DeviceTraits traits = traits_of(device).traits;
+  for (size_t type = 0; type < device.dense_peak.size(); ++type) {
+    const double share = reached_share(traits, static_cast<DType>(type)) / usual_share;
+    if (device.dense_peak[type] && share < 1) device.dense_peak[type]->value = device.dense_peak[type]->value * share;
+  }
+  return std::make_shared<const DeratedSheet>(std::move(device), std::move(derates), seen_factor);
 }
 
 KernelPredictor KernelPredictor::with_description(std::shared_ptr<const DescribedKernels> described) const {

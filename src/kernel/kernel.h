@@ -35,6 +35,8 @@ class DescribedKernels {
 
 // By the sheet, derated by what kernels reach on devices that were measured.
 std::shared_ptr<const DescribedKernels> derated_sheet(Device device, SheetDerates derates);
+// For families without a form on a device whose multiplies were measured: the sheet with the rate that those reach.
+std::shared_ptr<const DescribedKernels> derated_sheet_of_measured(Device device, SheetDerates derates);
 
 // What a kernel reads that other layers have evicted since it was last read: weights, the keys and values of the
 // context, and the state of a recurrence.

@@ -10,6 +10,7 @@
 #include "accelerator/device/designed_device.h"
 #include "accelerator/formats/mapper_constraints.h"
 #include "base/error.h"
+#include "hardware/generation.h"
 #include "hardware/rent.h"
 #include "kernel/calibration_files.h"
 #include "kernel/forms/call.h"
@@ -372,8 +373,11 @@ KernelPredictor Library::predictor_with(const Device& device, const std::vector<
                                  calibrations == this->calibrations() ? own_calibrations() : fs::path());
   auto learned = std::make_shared<LearnedKernels>(device, folder, caches, swept, std::move(more_swept));
   KernelPredictor predictor(device, roofline_intervals(), std::move(learned), tier, caches, error_correlations());
-  if (!predictor.is_known_by_sheet_only()) return predictor;
-  return predictor.with_description(derated_sheet(device, sheet_derates()));
+  if (predictor.is_known_by_sheet_only()) return predictor.with_description(derated_sheet(device, sheet_derates()));
+  // Forms of attention and of kernels that move memory describe NVIDIA's.
+  if (kernel_generation(device).amd)
+    return predictor.with_description(derated_sheet_of_measured(device, sheet_derates()));
+  return predictor;
 }
 
 }  // namespace foretoken
