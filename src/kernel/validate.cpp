@@ -14,6 +14,8 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/random.h"
+#include "hardware/generation.h"
 #include "kernel/forms/eager_form.h"
 #include "kernel/measurement_files.h"
 #include "kernel/measurement_rows.h"
@@ -111,6 +113,7 @@ void score_file(const MeasurementFile& file, const Predictors& predictors, const
     const std::string_view family = file.family ? std::string_view(file.family->name) : family_name(row->shape);
     // A file of one family was kept or left out as a whole.
     if (!file.family && !request.families.empty() && !is_listed(request.families, family)) continue;
+    if (request.held_out_only && !is_held_out(file.device, family, csv.row())) continue;
     KernelEstimate predicted;
     try {
       const auto effect = request.campaign.effects.find({file.device, std::string(row->variant)});
@@ -180,6 +183,27 @@ void keep_only(std::vector<MeasurementFile>& files, const std::vector<std::strin
   std::erase_if(files, [&](const MeasurementFile& file) { return !is_listed(wanted, name_of(file)); });
 }
 
+void keep_generation(std::vector<MeasurementFile>& files, const KernelValidationRequest& request,
+                     const HardwareCatalogue& hardware) {
+  if (request.generation.empty()) return;
+  std::map<std::string, bool> is_kept;
+  for (const MeasurementFile& file : files) {
+    const auto [kept, is_new] = is_kept.try_emplace(file.device, false);
+    if (!is_new) continue;
+    try {
+      kept->second = generation_of(hardware.device(file.device)) == request.generation;
+    } catch (const InputError&) {
+      // A device that nobody knows is of no known generation.
+    }
+  }
+  std::erase_if(files, [&](const MeasurementFile& file) { return !is_kept.at(file.device); });
+  if (files.empty()) {
+    throw InputError({.field = "without",
+                      .value = printable(request.generation),
+                      .expected = fmt::format("a generation with measurements in {}", request.data.string())});
+  }
+}
+
 // One predictor per device that the catalogue knows; the others' files are skipped with the reason.
 PredictorByDevice make_predictors(const std::vector<MeasurementFile>& files, const HardwareCatalogue& hardware,
                                   const PredictorMaker& make_predictor, std::map<std::string, std::string>& reasons) {
@@ -232,12 +256,18 @@ void check_column(const std::string& field, const std::string& column, std::vect
 
 }  // namespace
 
+bool is_held_out(std::string_view device, std::string_view family, size_t row) {
+  constexpr uint64_t parts = 5;
+  return RandomStream(row, fmt::format("held out {} {}", device, family)).below(parts) == 0;
+}
+
 Validation validate_kernels(const KernelValidationRequest& request, const HardwareCatalogue& hardware,
                             const PredictorMaker& make_predictor, const ScoredKernelSink& sink) {
   MeasurementFiles found = find_measurement_files(request.data);
   for (const std::string& family : request.families) kernel_family(family, {.field = "families"});
   use_catalogue_names(found.files, hardware);
   keep_only(found.files, request.devices, "devices", [](const MeasurementFile& file) { return file.device; });
+  keep_generation(found.files, request, hardware);
   // A table of operators has an entry for each of its families, and one without for what is no kernel.
   const bool one_family_each = std::all_of(found.files.begin(), found.files.end(), [](const MeasurementFile& file) {
     return file.family != nullptr || file.table.has_value();

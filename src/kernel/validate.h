@@ -26,7 +26,13 @@ struct KernelValidationRequest {
   Campaign campaign;                       // its effects replace the fitted gap of the devices and operators it knows
   const ModelCatalogue* models = nullptr;  // sizes of models that tables of other formats name; null: not read
   int threads = 0;                         // files read at the same time; 0 = as many as the machine has cores
+  std::string generation;                  // only devices of it, as generation_of() says; empty = all
+  bool held_out_only = false;              // only rows of is_held_out()
 };
+
+// A fifth of the rows, the same ones every time. A sweep on a withheld generation (FitOptions::without) never sees
+// them.
+bool is_held_out(std::string_view device, std::string_view family, size_t row);
 
 // One measurement and its prediction. The texts are valid during the call only.
 struct ScoredKernel {

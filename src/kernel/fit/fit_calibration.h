@@ -41,8 +41,8 @@ enum class HoldOut { nothing, rows, layers };
 struct FitOptions {
   uint64_t seed = 1;
   std::string source, date;  // kept in the files
-  // Devices that the cross tier must not see, with their whole generation. With a sweep_size they still get a measured
-  // tier: a sweep on top of constants that have never seen their kind.
+  // Generations, or devices of them, that the cross tier must not see (generation_named). With a sweep_size, or as
+  // Sweeps::withheld, they still get a measured tier: a sweep on top of constants that have never seen their kind.
   std::vector<std::string> without;
   std::vector<std::string> without_devices;  // the same, but others of their generation stay
   HoldOut hold_out = HoldOut::nothing;

@@ -112,11 +112,12 @@ bool is_unequal_decode(const KernelShape& shape) {
 }
 
 RowsByForm collect(const std::vector<KernelValidationRequest>& requests, const HardwareCatalogue& hardware,
-                   const FitOptions& options) {
+                   const FitOptions& options, Sweeps sweeps) {
   std::vector<std::string> withheld;
-  for (const std::string& name : options.without) withheld.push_back(generation_of(hardware.device(name)));
+  for (const std::string& name : options.without) withheld.push_back(generation_named(name, hardware));
   std::vector<std::string> withheld_devices;
   for (const std::string& name : options.without_devices) withheld_devices.push_back(hardware.device(name).name);
+  const bool sweeps_withheld = sweeps == Sweeps::withheld || (sweeps == Sweeps::all && options.sweep_size > 0);
   RowsByForm rows;
   std::map<std::pair<std::string, std::string>, std::vector<PlausibilityOfRow>> plausibility;
   std::vector<std::string> files;
@@ -141,7 +142,7 @@ RowsByForm collect(const std::vector<KernelValidationRequest>& requests, const H
         return std::find(list.begin(), list.end(), one) != list.end();
       };
       const bool is_withheld = names(withheld, generation_of(device)) || names(withheld_devices, device.name);
-      if (is_withheld && options.sweep_size == 0) return;
+      if (is_withheld && (!sweeps_withheld || is_held_out(row.device, row.family, row.row))) return;
       const auto measured_device = [&](const FormKind* kind) -> MeasuredDevice& {
         MeasuredDevice& measured = rows[kind][device.name];
         measured.device = device;
@@ -217,13 +218,33 @@ double value_or_zero(const std::map<std::string, double>& values, const std::str
 
 }  // namespace
 
+std::string generation_named(const std::string& name, const HardwareCatalogue& hardware) {
+  std::vector<std::string> names;
+  for (const GpuGeneration& generation : gpu_generations()) {
+    for (const std::string_view known : {generation.title, generation.instruction_set}) {
+      if (comparable_name(known) == comparable_name(name)) return std::string(generation.key);
+      names.emplace_back(known);
+    }
+  }
+  try {
+    return generation_of(hardware.device(name));
+  } catch (const InputError&) {
+    const std::string generations = fmt::format("{}", fmt::join(names, ", "));
+    names.insert(names.end(), hardware.device_names().begin(), hardware.device_names().end());
+    throw InputError({.field = "without",
+                      .value = printable(name),
+                      .expected = "a device, or a generation: " + generations,
+                      .suggestion = nearest_name(name, names).value_or("")});
+  }
+}
+
 CalibrationSummary fit_calibrations(const std::vector<KernelValidationRequest>& requests,
-                                    const HardwareCatalogue& hardware, const FitOptions& options, bool measured_tiers,
+                                    const HardwareCatalogue& hardware, const FitOptions& options, Sweeps sweeps,
                                     const std::filesystem::path& folder) {
   CalibrationSummary summary;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  RowsByForm collected = collect(requests, hardware, options);
+  RowsByForm collected = collect(requests, hardware, options, sweeps);
   for (const FormKind& kind : form_kinds()) {
     const auto found = collected.find(&kind);
     if (found == collected.end()) continue;
@@ -238,7 +259,7 @@ CalibrationSummary fit_calibrations(const std::vector<KernelValidationRequest>& 
         std::any_of(known.begin(), known.end(), [](const MeasuredDevice& device) { return !device.rows.empty(); });
     if (!any_of_its_own) continue;
     FormCalibration cross = fit_form(kind, known, options);
-    std::map<std::string, DeviceCalibration> sweeps;
+    std::map<std::string, DeviceCalibration> swept;
     for (const MeasuredDevice& device : devices) {
       if (device.rows.empty()) continue;
       CalibrationSummary::Entry entry{
@@ -248,11 +269,12 @@ CalibrationSummary fit_calibrations(const std::vector<KernelValidationRequest>& 
           .withheld_mape = value_or_zero(cross.withheld_mape, device.device.name),
           .withheld_mape_20us = value_or_zero(cross.withheld_mape_20us, device.device.name),
           .withheld_coverage = value_or_zero(cross.withheld_coverage, generation_of(device.device))};
-      if (measured_tiers && device.rows.size() >= fewest_swept_rows) {
-        sweeps.emplace(device.device.name, fit_and_write(kind, cross, device, options, folder, entry));
+      const bool is_swept = sweeps == Sweeps::all || (sweeps == Sweeps::withheld && device.withheld);
+      if (is_swept && device.rows.size() >= fewest_swept_rows) {
+        swept.emplace(device.device.name, fit_and_write(kind, cross, device, options, folder, entry));
         ++summary.files;
         for (const auto& [group, unseen] :
-             errors_of_sweep(kind, sweeps.at(device.device.name), device.device, held_out[device.device.name])) {
+             errors_of_sweep(kind, swept.at(device.device.name), device.device, held_out[device.device.name])) {
           const auto rows = static_cast<double>(unseen.errors.size());
           summary.held_out.push_back({.form = std::string(kind.name),
                                       .device = device.device.name,
@@ -264,7 +286,7 @@ CalibrationSummary fit_calibrations(const std::vector<KernelValidationRequest>& 
       }
       summary.entries.push_back(std::move(entry));
     }
-    cross.sibling_half_widths = sibling_half_widths(kind, devices, sweeps);
+    cross.sibling_half_widths = sibling_half_widths(kind, devices, swept);
     write_file(form_calibration_path(folder, kind.name), calibration_json(cross));
     ++summary.files;
   }
@@ -275,7 +297,7 @@ CalibrationSummary fit_sweeps(const KernelValidationRequest& request, const Hard
                               const FitOptions& options, const CalibrationFolder& cross,
                               const std::filesystem::path& folder) {
   CalibrationSummary summary;
-  const RowsByForm collected = collect({request}, hardware, options);
+  const RowsByForm collected = collect({request}, hardware, options, Sweeps::all);
   for (const FormKind& kind : form_kinds()) {
     const auto found = collected.find(&kind);
     if (found == collected.end()) continue;

@@ -40,10 +40,18 @@ CalibrationSummary fit_sweeps(const KernelValidationRequest& request, const Hard
                               const FitOptions& options, const CalibrationFolder& cross,
                               const std::filesystem::path& folder);
 
-// Writes <folder>/<form>.json and, with `measured_tiers`, <folder>/<device>/<form>.json.gz.
+// Which devices get a measured tier. withheld: those that the cross tier must not see (FitOptions::without), from the
+// rows that are not held out (is_held_out in kernel/validate.h).
+enum class Sweeps { none, all, withheld };
+
+// What `name` means: a device's generation, or the one with this instruction set (sm_90) or title (Hopper). InputError
+// for a name nobody knows.
+std::string generation_named(const std::string& name, const HardwareCatalogue& hardware);
+
+// Writes <folder>/<form>.json and <folder>/<device>/<form>.json.gz.
 // InputError for measurements that cannot be right: rows whose times are off by a unit are named with their file.
 CalibrationSummary fit_calibrations(const std::vector<KernelValidationRequest>& requests,
-                                    const HardwareCatalogue& hardware, const FitOptions& options, bool measured_tiers,
+                                    const HardwareCatalogue& hardware, const FitOptions& options, Sweeps sweeps,
                                     const std::filesystem::path& folder);
 
 }  // namespace foretoken

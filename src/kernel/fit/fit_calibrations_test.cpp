@@ -30,8 +30,8 @@ class FitCalibrationsTest : public TestWithFolder {
     std::filesystem::create_directories(folder / "data" / device);
     write_file(folder / "data" / device / "norm.csv", text);
   }
-  CalibrationSummary fit(const char* out, const FitOptions& options = {}, bool measured_tiers = true) const {
-    return fit_calibrations({{.data = folder / "data"}}, hardware(), options, measured_tiers, folder / out);
+  CalibrationSummary fit(const char* out, const FitOptions& options = {}, Sweeps sweeps = Sweeps::all) const {
+    return fit_calibrations({{.data = folder / "data"}}, hardware(), options, sweeps, folder / out);
   }
   // Of the form, or of a device's measured tier.
   std::filesystem::path path(const char* out, const char* device = nullptr) const {
@@ -90,7 +90,7 @@ TEST_F(FitCalibrationsTest, rows_faster_than_dram_do_not_bend_what_ports_but_the
 TEST_F(FitCalibrationsTest, measured_tiers_are_left_out_when_not_asked_for) {
   write_norms("a100_sxm", 80);
   write_norms("l40s", 80);
-  EXPECT_EQ(fit("out", {}, false).files, 1u);
+  EXPECT_EQ(fit("out", {}, Sweeps::none).files, 1u);
   EXPECT_FALSE(exists("out", "a100_sxm"));
 }
 
@@ -116,6 +116,27 @@ TEST_F(FitCalibrationsTest, a_withheld_device_and_its_generation_are_never_seen)
   for (const CalibrationSummary::Entry& entry : summary.entries)
     EXPECT_THAT(entry.device, testing::Not(HasSubstr("h")));
   EXPECT_THROW(fit("unknown", {.without = {"h2000"}}), InputError);
+}
+
+TEST_F(FitCalibrationsTest, a_withheld_generation_is_swept_without_the_rows_that_are_held_out) {
+  for (const char* device : {"a100_sxm", "l40s", "h100_sxm"}) write_norms(device, 200);
+  fit("none", {.date = "2026-01-01", .without = {"Hopper"}}, Sweeps::none);
+  fit("out", {.date = "2026-01-01", .without = {"hopper"}}, Sweeps::withheld);
+  EXPECT_EQ(text("out"), text("none"));
+  EXPECT_FALSE(exists("out", "l40s"));
+  size_t seen = 0;
+  for (size_t row = 1; row <= 200; ++row) seen += is_held_out("h100_sxm", "norm", row) ? 0 : 1;
+  EXPECT_GT(seen, 140u);
+  EXPECT_LT(seen, 180u);
+  EXPECT_EQ(read_device_calibration(path("out", "h100_sxm")).rows, seen);
+}
+
+TEST_F(FitCalibrationsTest, a_generation_has_a_title_an_instruction_set_and_devices) {
+  for (const char* name : {"hopper", "Hopper", "sm_90", "h100_sxm", "h200_sxm"})
+    EXPECT_EQ(generation_named(name, hardware()), "sm_90") << name;
+  const InputProblem problem = problem_of([] { generation_named("hoper", hardware()); });
+  EXPECT_EQ(problem.field, "without");
+  EXPECT_EQ(problem.suggestion, "Hopper");
 }
 
 TEST_F(FitCalibrationsTest, times_in_another_unit_are_refused_and_the_device_is_named) {

@@ -56,7 +56,8 @@ class FitCommand : public Command {
     declare_common(*kernels_, "The folder to write calibrations to");
     kernels_->list(
         "--without", without_,
-        "Devices the cross tier must not see, with their whole generation; with --sweep-size they get a measured tier");
+        "Generations (hopper, sm_90) the cross tier must not see; a device stands for its whole generation. With "
+        "--sweep-size they get a measured tier");
     kernels_->list("--without-device", without_devices_, "The same, but other devices of its generation stay");
     kernels_->choice("--hold-out", hold_out_, {"nothing", "rows", "layers"},
                      "What no tier may see, to be scored on: a fifth of each device's rows, or all rows of a fifth of "
@@ -66,6 +67,9 @@ class FitCommand : public Command {
                       "Rows of each device that its measured tier may see; 0 = all");
     kernels_->integer("--seed", seed_, {.least = 0, .most = 1'000'000'000}, "Of the random choice of rows");
     kernels_->flag("--cross-only", cross_only_, "Leave the measured tiers out");
+    kernels_->flag("--sweep-withheld", sweep_withheld_,
+                   "Fit measured tiers of the generations of --without and of no other device, from four fifths of "
+                   "their rows: what `validate --without` reads as --calibration");
     kernels_->footer(
         "Example:\n  foretoken fit kernels --data measurements/ --source 'our lab' --date 2026-11-15 --out "
         "calibrations");
@@ -206,6 +210,18 @@ class FitCommand : public Command {
     return written(fit_sheet_derates(requests(models), library.hardware()), sheet_derates_json, "derates");
   }
 
+  Sweeps sweeps() const {
+    if (cross_only_ && sweep_withheld_) {
+      throw InputError({.source = "--cross-only", .value = "with --sweep-withheld", .expected = "one of the two"});
+    }
+    if (sweep_withheld_ && without_.empty()) {
+      throw InputError(
+          {.source = "--sweep-withheld", .value = "without --without", .expected = "--without GENERATION beside it"});
+    }
+    if (sweep_withheld_) return Sweeps::withheld;
+    return cross_only_ ? Sweeps::none : Sweeps::all;
+  }
+
   Answer fit_kernels(const Library& library) const {
     for (const std::string& family : families_) kernel_family(family, {.field = "families"});
     FitOptions options{.seed = static_cast<uint64_t>(seed_),
@@ -220,8 +236,7 @@ class FitCommand : public Command {
                        .sweep_size = static_cast<size_t>(sweep_size_),
                        .progress = show_progress};
     const ModelCatalogue models = library.models();
-    const CalibrationSummary summary =
-        fit_calibrations(requests(models), library.hardware(), options, !cross_only_, out_);
+    const CalibrationSummary summary = fit_calibrations(requests(models), library.hardware(), options, sweeps(), out_);
     return {.text = calibration_summary_text(summary) + fmt::format("wrote {} files to {}\n", summary.files, out_),
             .json = calibration_summary_json(summary)};
   }
@@ -403,7 +418,7 @@ class FitCommand : public Command {
   std::string out_, source_, date_;
   std::string tier_ = "best";
   int64_t sweep_size_ = 0, seed_ = 1, points_ = 4;
-  bool cross_only_ = false;
+  bool cross_only_ = false, sweep_withheld_ = false;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "app/cli/commands/validate/validation_answer.h"
 #include "app/cli/kernel_source_flags.h"
 #include "app/cli/out_file.h"
+#include "app/cli/withheld_fit.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "kernel/port_map.h"
@@ -17,12 +18,14 @@ namespace {
 class ValidateKernels : public Command {
  public:
   void declare(Options& options) override {
+    options_ = &options;
     options.text("--data", data_, "Folder of measurements, one device folder, or one file", true);
     options.list("--devices", request_.devices, "Only these devices (comma-separated)");
     options.list("--families", request_.families, "Only these kernel families");
     options.list("--where", request_.where, "Only rows with COLUMN=VALUE, as split=test");
     options.text("--group-by", request_.group_by, "A column to group by, instead of device/family");
     declare_kernel_source(options, tier_);
+    withheld_.declare(options, true);
     options.text("--campaign", campaign_,
                  "What the host adds on one machine: a file that `foretoken fit campaign` wrote");
     options.text("--out", out_, "Write every row with predicted, low, high, confidence and error to this CSV file");
@@ -35,8 +38,8 @@ class ValidateKernels : public Command {
         "device,op,rows,cols; convolutions; traced nodes) and LLMCompass (device,op,m,n,k,latency_ms).\n"
         "Layer tables of LLMServingSim (<gpu>/<model>_bf16/tp<N>_<table>.csv) are read as they are.\n"
         "Predictions never see the measured column. Rows that cannot be expressed are skipped with the reason.\n"
-        "Example:\n  foretoken validate kernels --data measurements/ --devices h100_sxm --families gemm --out "
-        "rows.csv");
+        "Examples:\n  foretoken validate kernels --data measurements/ --devices h100_sxm --families gemm --out "
+        "rows.csv\n  foretoken validate kernels --data measurements/ --families gemm,moe --without hopper");
   }
 
   Answer run(const Library& library) const override {
@@ -46,6 +49,7 @@ class ValidateKernels : public Command {
     if (!campaign_.empty()) request.campaign = read_campaign(campaign_);
     const ModelCatalogue models = library.models();
     request.models = &models;
+    if (withheld_.is_wanted()) return without_generation(library, request);
     OutFile rows("--out", out_);
     ScoredKernelSink sink;
     if (rows.wanted()) {
@@ -77,6 +81,21 @@ class ValidateKernels : public Command {
   }
 
  private:
+  // A fifth of the rows of a generation that the calibrations have never seen.
+  Answer without_generation(const Library& library, KernelValidationRequest request) const {
+    options_->refuse({"--tier", "--campaign", "--out", "--port-map"}, {}, "--without");
+    const auto calibrations = withheld_.calibrations(library, options_->calibration(), {data_}, request.families);
+    request.held_out_only = true;
+    request.generation = calibrations->generation();
+    return withheld_answer("kernels", calibrations->generation(), [&](Tier tier) {
+      return validate_kernels(request, library.hardware(), [&](const Device& device, Caches caches) {
+        return library.benchmark_predictor(device, tier, calibrations->folder(), caches);
+      });
+    });
+  }
+
+  const Options* options_ = nullptr;
+  WithheldFit withheld_;
   std::string data_, out_, port_map_, campaign_, tier_ = "best";
   int64_t threads_ = 0;
   KernelValidationRequest request_;

@@ -3,6 +3,7 @@
 #include "app/cli/kernel_source_flags.h"
 #include "app/cli/out_file.h"
 #include "app/cli/placement_flags.h"
+#include "app/cli/withheld_fit.h"
 #include "base/error.h"
 #include "report/validation_report.h"
 #include "validate/serving/validate_run.h"
@@ -34,6 +35,7 @@ class ValidateServing : public Command {
         "Folder of request files that rows replay; default: traces beside the data's folder, where there is one");
     options.text("--group-by", request_.group_by, "A column to group by, instead of tier");
     declare_kernel_source(options, tier_);
+    withheld_.declare(options, false);
     options.integer("--threads", threads_, {.least = 0, .most = 1024},
                     "Groups simulated at the same time; 0 = one per core");
     placement_.declare(options);
@@ -48,15 +50,7 @@ class ValidateServing : public Command {
   }
 
   Answer run(const Library& library) const override {
-    const Tier tier = tier_from_name(tier_).value();
     const bool is_run = data_.empty();
-    ServingFacts facts = serving_facts(library, tier);
-    if (const PlacementSpec given = placement_.spec(); given.is_given()) {
-      facts.device_models = [make = facts.device_models, given](const Device& device, const ParallelPlan& plan,
-                                                                const PlacementSpec&) {
-        return make(device, plan, given);
-      };
-    }
     if (data_.empty() == run_folder_.empty()) {
       throw InputError({.source = "--data",
                         .value = data_.empty() ? "not given" : "and --run",
@@ -64,7 +58,7 @@ class ValidateServing : public Command {
     }
     if (is_run) {
       options_->refuse({"--tiers", "--devices", "--models", "--engines", "--kinds", "--speculative-acceptance",
-                        "--traces", "--group-by", "--threads"},
+                        "--traces", "--group-by", "--threads", "--without", "--kernel-data"},
                        {}, "--run");
     } else {
       options_->refuse({"--op-tables", "--device", "--own-blocks"}, {}, "--data");
@@ -74,6 +68,8 @@ class ValidateServing : public Command {
     request.acceptance = given_or_beside(acceptance_, request.data.parent_path() / "spec_decode_acceptance.csv");
     request.traces = given_or_beside(traces_, request.data.parent_path() / ".." / "traces");
     request.threads = static_cast<int>(threads_);
+    if (withheld_.is_wanted()) return without_generation(library, request);
+    const ServingFacts facts = facts_of(library, tier_from_name(tier_).value());
     OutFile rows("--out", out_);
     ScoredServingSink sink;
     if (rows.wanted()) {
@@ -87,6 +83,39 @@ class ValidateServing : public Command {
   }
 
  private:
+  ServingFacts facts_of(const Library& library, Tier tier) const {
+    ServingFacts facts = serving_facts(library, tier);
+    if (const PlacementSpec given = placement_.spec(); given.is_given()) {
+      facts.device_models = [make = facts.device_models, given](const Device& device, const ParallelPlan& plan,
+                                                                const PlacementSpec&) {
+        return make(device, plan, given);
+      };
+    }
+    return facts;
+  }
+
+  // By metric; everything but kernels (communication, hosts, schedulers) is what ships.
+  Answer without_generation(const Library& library, ServingValidationRequest request) const {
+    options_->refuse({"--tier", "--out", "--group-by"}, {}, "--without");
+    const auto calibrations = withheld_.calibrations(library, options_->calibration(), {}, {});
+    const Library withheld = library.with_calibrations(calibrations->folder());
+    request.devices =
+        WithheldFit::devices_in(request.data, "gpu", request.devices, library.hardware(), calibrations->generation());
+    return withheld_answer("serving", calibrations->generation(), [&](Tier tier) {
+      ValidationTally tally(0);
+      Validation all = validate_serving(request, withheld, facts_of(withheld, tier), [&](const ScoredServing& scored) {
+        tally.add(scored.metric,
+                  {.measured = scored.measured,
+                   .predicted = scored.predicted.value,
+                   .low = scored.predicted.low,
+                   .high = scored.predicted.high},
+                  0);
+      });
+      tally.write(all);
+      return all;
+    });
+  }
+
   static std::filesystem::path given_or_beside(const std::string& given, const std::filesystem::path& beside) {
     if (!given.empty()) return given;
     return std::filesystem::exists(beside) ? beside : std::filesystem::path();
@@ -104,6 +133,7 @@ class ValidateServing : public Command {
   bool own_blocks_ = false;
   int64_t threads_ = 0;
   PlacementFlags placement_;
+  WithheldFit withheld_;
   ServingValidationRequest request_;
 };
 

@@ -2,6 +2,7 @@
 #include "app/cli/commands/validate/validation_answer.h"
 #include "app/cli/kernel_source_flags.h"
 #include "app/cli/out_file.h"
+#include "app/cli/withheld_fit.h"
 #include "base/csv.h"
 #include "base/error.h"
 #include "report/validation_report.h"
@@ -14,6 +15,7 @@ namespace {
 class ValidateSteps : public Command {
  public:
   void declare(Options& options) override {
+    options_ = &options;
     options.text("--data", data_, "CSV file of measured steps, as tools/measure_steps.py writes it", true);
     options.list("--devices", request_.devices, "Only these devices (comma-separated)");
     options.list("--stacks", request_.stacks, "Only these stacks");
@@ -21,6 +23,7 @@ class ValidateSteps : public Command {
     options.list("--models", request_.models, "Only these models");
     options.text("--group-by", request_.group_by, "A column to group by, instead of stack/phase");
     declare_kernel_source(options, tier_);
+    withheld_.declare(options, false);
     options.number("--host-factor", request_.host_factor, {.least = 0.01, .most = 100},
                    "Times the stacks' host times: 2 = a host half as fast");
     options.flag(
@@ -53,6 +56,7 @@ class ValidateSteps : public Command {
                         .value = printable(data_),
                         .expected = "a table of steps: operators of one layer are not written row by row"});
     }
+    if (withheld_.is_wanted()) return without_generation(library, request);
     OutFile rows("--out", out_);
     ScoredStepSink sink;
     if (rows.wanted()) {
@@ -68,6 +72,38 @@ class ValidateSteps : public Command {
   }
 
  private:
+  // A prefill's time is the TTFT of its batch, a decode's the TPOT; throughput is that of the decode.
+  Answer without_generation(const Library& library, StepValidationRequest request) const {
+    options_->refuse({"--tier", "--out", "--group-by"}, {}, "--without");
+    const auto calibrations = withheld_.calibrations(library, options_->calibration(), {}, {});
+    const Library withheld = library.with_calibrations(calibrations->folder());
+    request.devices = WithheldFit::devices_in(request.data, "device", request.devices, library.hardware(),
+                                              calibrations->generation());
+    return withheld_answer("steps", calibrations->generation(), [&](Tier tier) {
+      request.tier = tier;
+      constexpr double long_ms = 0.02;
+      ValidationTally tally(long_ms);
+      StepValidation all = validate_steps(request, withheld, [&](const ScoredStep& step) {
+        const PredictedRow row = in_milliseconds(step.measured_ms, step.predicted->seconds);
+        const bool is_decode = step.spec->request.phase == StepPhase::decode;
+        const bool is_prefill = step.spec->request.phase == StepPhase::prefill;
+        tally.add(is_decode ? "tpot_ms" : is_prefill ? "ttft_ms" : step.group, row, 0);
+        if (!is_decode) return;
+        const double tokens = 1000 * static_cast<double>(step.spec->request.batch);
+        tally.add("out_tok_s",
+                  {.measured = tokens / row.measured,
+                   .predicted = tokens / row.predicted,
+                   .low = tokens / row.high,
+                   .high = tokens / row.low},
+                  0);
+      });
+      tally.write(all.errors);
+      return all.errors;
+    });
+  }
+
+  const Options* options_ = nullptr;
+  WithheldFit withheld_;
   std::string data_, out_, campaign_, tier_ = "best";
   StepValidationRequest request_;
 };
