@@ -1,6 +1,7 @@
 #include "kernel/evaluate.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -73,6 +74,29 @@ constexpr double watts_per_flop_rate = 1.25e-12;
 // times the sheet's time on P4, T4 and L40S, 1.04 to 1.07 on RTX PRO 6000.
 constexpr double inline_ecc_share = 0.82;
 
+constexpr DType multiply_types[] = {DType::tf32, DType::bf16, DType::fp16, DType::fp8,
+                                    DType::int8, DType::fp4,  DType::int4};
+
+// How far facts of a sheet are off, as half-widths of logarithms: by themselves, and as a share of how far two sheets
+// lie apart. Boards with stacked memory run at the clock of their sheet; cards run up to a tenth above it (an RTX 4090
+// holds 166 of its 165 TFLOP/s). H100 and H200 reach the same share of bandwidths that differ by 1.4.
+constexpr double steady_clock = 0.02, card_clock = 0.1, clock_share = 0.5;
+constexpr double bandwidth_itself = 0.02, bandwidth_share = 0.1;
+constexpr double cache_share = 0.3, processor_share = 0.2, exponential_share = 0.5;
+// Boards of one asynchronous chip with other power limits: a third of the difference may reach large multiplies. Of the
+// rules for power and codes in DRAM above, a third of what they change.
+constexpr double power_share = 0.3;
+constexpr double host_share = 0.1;  // of a launch, between two hosts
+
+// How much faster the other device multiplies in this format than its 16-bit rate would say. Some kernels reach the
+// higher rate and some do not (fp4 on Blackwell Ultra): half of it, as logarithms, is taken, and all of it is open.
+double format_gain(const DeviceTraits& swept, const DeviceTraits& other, DType type) {
+  constexpr auto base = static_cast<size_t>(DType::bf16);
+  const auto own = static_cast<size_t>(type);
+  if (swept.peak[own] <= 0 || other.peak[own] <= 0 || swept.peak[base] <= 0 || other.peak[base] <= 0) return 1;
+  return std::max(1.0, other.peak[own] / other.peak[base] / (swept.peak[own] / swept.peak[base]));
+}
+
 // Of the multiply units' peak that the board's power allows.
 double powered_share(const DeviceTraits& device) {
   const double peak = device.peak[static_cast<size_t>(DType::bf16)];
@@ -85,8 +109,8 @@ double powered_share(const DeviceTraits& device) {
 DeviceTraits sibling_traits(const DeviceTraits& swept, const DeviceTraits& other) {
   DeviceTraits traits = other;
   const double power = powered_share(other) / powered_share(swept);
-  for (const DType type : {DType::tf32, DType::bf16, DType::fp16, DType::fp8, DType::int8, DType::fp4, DType::int4}) {
-    traits.peak[static_cast<size_t>(type)] *= power;
+  for (const DType type : multiply_types) {
+    traits.peak[static_cast<size_t>(type)] *= power / std::sqrt(format_gain(swept, other, type));
   }
   if (other.inline_ecc != swept.inline_ecc) {
     traits.bandwidth *= swept.inline_ecc ? 1 / inline_ecc_share : inline_ecc_share;
@@ -94,14 +118,68 @@ DeviceTraits sibling_traits(const DeviceTraits& swept, const DeviceTraits& other
   return traits;
 }
 
-double carried_to_sibling(const Form& form, const FormCall& call, const DeviceTraits& swept, const DeviceTraits& other,
-                          std::span<const double> constants, const BoostedTrees& trees, float group_number) {
-  ResidualFeatures features;
-  const double seconds = seconds_with_residual(form, call, swept, constants, trees, 1, group_number, features);
+CarriedTime carried_to_sibling(const Form& form, const FormCall& call, const DeviceTraits& swept,
+                               const DeviceTraits& other, std::span<const double> constants, double swept_seconds,
+                               bool pairs_known) {
   int choice = -1;
   const double here = form.seconds(call, swept, constants, choice);
-  choice = -1;
-  return seconds * (form.seconds(call, sibling_traits(swept, other), constants, choice) / here);
+  const DeviceTraits there_traits = sibling_traits(swept, other);
+  int choice_there = -1;
+  const double there = form.seconds(call, there_traits, constants, choice_there);
+
+  double squares = 0;
+  const auto add = [&](const DeviceTraits& traits, std::span<const double> moved_constants) {
+    int same_choice = choice_there;
+    const double moved = portable_log(form.seconds(call, traits, moved_constants, same_choice) / there);
+    squares += moved * moved;
+  };
+  const auto move = [&](double half_width, auto change) {
+    if (half_width <= 0) return;
+    DeviceTraits traits = there_traits;
+    change(traits, portable_exp(half_width));
+    add(traits, constants);
+  };
+  const auto scale_peaks = [](DeviceTraits& traits, double factor) {
+    for (const DType type : multiply_types) traits.peak[static_cast<size_t>(type)] *= factor;
+  };
+  const auto apart = [](double a, double b) { return a > 0 && b > 0 ? std::abs(portable_log(a / b)) : 0.0; };
+  const double itself = pairs_known ? 0 : 1;
+  move((other.stacked_memory ? itself * steady_clock : card_clock) + clock_share * apart(other.clock, swept.clock),
+       [&](DeviceTraits& traits, double factor) {
+         traits.clock *= factor;
+         scale_peaks(traits, factor);
+       });
+  const double codes = other.inline_ecc != swept.inline_ecc ? -portable_log(inline_ecc_share) : 0;
+  move(itself * bandwidth_itself + bandwidth_share * apart(other.bandwidth, swept.bandwidth) + power_share * codes,
+       [](DeviceTraits& traits, double factor) { traits.bandwidth *= factor; });
+  move(cache_share * apart(other.cache, swept.cache),
+       [](DeviceTraits& traits, double factor) { traits.cache *= factor; });
+  move(processor_share * apart(other.processors, swept.processors), [&](DeviceTraits& traits, double factor) {
+    traits.processors *= factor;
+    scale_peaks(traits, factor);
+  });
+  move(exponential_share * apart(other.exponentials_per_clock, swept.exponentials_per_clock),
+       [](DeviceTraits& traits, double factor) { traits.exponentials_per_clock *= factor; });
+  move(power_share *
+           (other.asynchronous ? apart(other.power, swept.power) : apart(powered_share(other), powered_share(swept))),
+       scale_peaks);
+  double format = 0;
+  for (const DType type : multiply_types)
+    format = std::max(format, portable_log(std::sqrt(format_gain(swept, other, type))));
+  move(format, [&](DeviceTraits& traits, double /*factor*/) {
+    for (const DType type : multiply_types)
+      traits.peak[static_cast<size_t>(type)] *= std::sqrt(format_gain(swept, other, type));
+  });
+  if (pairs_known) return {.seconds = swept_seconds * (there / here), .half_width = std::sqrt(squares)};
+  std::array<double, 64> with_other_host{};
+  ensure(constants.size() <= with_other_host.size(), "a form has few enough constants");
+  const std::span<const FormConstant> names = form.constants();
+  for (size_t k = 0; k < constants.size(); ++k) {
+    const bool is_launch = names[k].name.starts_with("floor") || names[k].name.starts_with("launch");
+    with_other_host[k] = constants[k] * (is_launch ? 1 + host_share : 1);
+  }
+  add(there_traits, std::span(with_other_host).first(constants.size()));
+  return {.seconds = swept_seconds * (there / here), .half_width = std::sqrt(squares)};
 }
 
 double form_seconds_with_residual(const Form& form, const FormCall& call, const DeviceTraits& traits,

@@ -40,9 +40,18 @@ double seconds_with_residual(const Form& form, const FormCall& call, const Devic
 // power for its multiply units or error-correcting codes in its DRAM, is in those constants.
 DeviceTraits sibling_traits(const DeviceTraits& swept, const DeviceTraits& other);
 
-// What a sweep on one device found, times what the form makes of the other device's spec sheet.
-double carried_to_sibling(const Form& form, const FormCall& call, const DeviceTraits& swept, const DeviceTraits& other,
-                          std::span<const double> constants, const BoostedTrees& trees, float group_number);
+struct CarriedTime {
+  double seconds = 0;
+  double half_width = 0;  // of the logarithm, 90%: what the two spec sheets leave open
+};
+
+// What a sweep on one device found (`swept_seconds`), times what the form makes of the other device's spec sheet. The
+// half-width is how far that moves when the facts that decide it are off by as much as they usually are: clock,
+// processors, L2, bandwidth, power, rates of formats and of exponentials, and the host's part of a launch.
+// `pairs_known`: what two boards with the same sheet differ by is known from pairs of them, and left out.
+CarriedTime carried_to_sibling(const Form& form, const FormCall& call, const DeviceTraits& swept,
+                               const DeviceTraits& other, std::span<const double> constants, double swept_seconds,
+                               bool pairs_known);
 
 // The same as seconds_with_residual, from logarithms.
 double form_seconds_with_residual(const Form& form, const FormCall& call, const DeviceTraits& traits,

@@ -73,9 +73,16 @@ TEST_F(Evaluate, trees_of_a_measured_device_see_the_group_and_the_sizes_too) {
 // Of boards of one chip family: swept on `swept`, asked about `other`.
 class Carried : public testing::Test {
  protected:
-  static double seconds(const GemmShape& shape, const DeviceTraits& swept, const DeviceTraits& other) {
+  static CarriedTime carried(const GemmShape& shape, const DeviceTraits& swept, const DeviceTraits& other,
+                             bool pairs_known = false) {
     const std::unique_ptr<Form> form = form_named("gemm").make(Caches::cold);
-    return carried_to_sibling(*form, {.shape = shape, .variant = {}}, swept, other, start_constants(*form), {}, 0);
+    const FormCall call{.shape = shape, .variant = {}};
+    const std::vector<double> constants = start_constants(*form);
+    return carried_to_sibling(*form, call, swept, other, constants, form_seconds(*form, call, swept, constants),
+                              pairs_known);
+  }
+  static double seconds(const GemmShape& shape, const DeviceTraits& swept, const DeviceTraits& other) {
+    return carried(shape, swept, other).seconds;
   }
   DeviceTraits l40s = traits_named("l40s");
   GemmShape large{.m = 4096, .n = 8192, .k = 8192};
@@ -114,6 +121,46 @@ TEST_F(Carried, asynchronous_tensor_cores_are_not_held_by_this_rule) {
   DeviceTraits other = h100;
   other.power = 2 * h100.power;
   EXPECT_EQ(seconds(large, h100, other), seconds(large, h100, h100));
+}
+
+TEST_F(Carried, what_two_sheets_leave_open_widens_the_interval_of_the_kernels_that_it_moves) {
+  const DeviceTraits b200 = traits_named("b200_sxm");
+  const double twins = carried(large, b200, b200).half_width,
+               streaming_twins = carried(streaming, b200, b200).half_width;
+  EXPECT_GT(twins, 0.01);
+  EXPECT_EQ(carried(large, b200, b200, true).half_width, 0) << "in the widths of measured pairs";
+  EXPECT_GT(carried(large, l40s, l40s, true).half_width, 0.05) << "cards run above their clock";
+  EXPECT_LT(twins, 0.05) << "the same sheet twice";
+  DeviceTraits power = b200;
+  power.power *= 1.4;
+  EXPECT_GT(carried(large, b200, power).half_width, twins + 0.04) << "boards of one chip with other limits";
+  EXPECT_NEAR(carried(streaming, b200, power).half_width, streaming_twins, 0.005);
+  DeviceTraits clock = b200;
+  clock.clock *= 1.1;
+  for (double& peak : clock.peak) peak *= 1.1;
+  EXPECT_GT(carried(large, b200, clock).half_width, twins + 0.02);
+  DeviceTraits memory = b200;
+  memory.bandwidth *= 1.5;
+  EXPECT_GT(carried(streaming, b200, memory).half_width, streaming_twins + 0.02);
+  EXPECT_NEAR(carried(large, b200, memory).half_width, twins, 0.01);
+  const GemmShape tiny{.m = 1, .n = 256, .k = 256};
+  EXPECT_GT(carried(tiny, b200, b200).half_width, 0.05) << "mostly launch: hosts differ";
+}
+
+TEST_F(Carried, a_format_that_only_some_kernels_speed_up_is_taken_half_way_and_left_open) {
+  const DeviceTraits b200 = traits_named("b200_sxm");
+  DeviceTraits ultra = b200;
+  ultra.peak[static_cast<size_t>(DType::fp4)] *= 1.5;
+  GemmShape fp4 = large;
+  fp4.scheme = Scheme::nvfp4;
+  const double same = seconds(fp4, b200, b200);
+  const CarriedTime found = carried(fp4, b200, ultra);
+  EXPECT_LT(found.seconds, same / 1.05);
+  EXPECT_GT(found.seconds, same / 1.3);
+  EXPECT_GT(found.seconds * std::exp(found.half_width), same / 1.03) << "a kernel that gains nothing";
+  EXPECT_LT(found.seconds * std::exp(-found.half_width), same / 1.12)
+      << "one that gains all of it: quantizing and storing do not";
+  EXPECT_EQ(seconds(large, b200, ultra), seconds(large, b200, b200));
 }
 
 }  // namespace foretoken::evaluate_test

@@ -16,6 +16,7 @@
 #include "kernel/forms/cdna.h"
 #include "kernel/forms/eager_form.h"
 #include "kernel/forms/form_math.h"
+#include "kernel/forms/gemm_form.h"
 #include "kernel/forms/moe_kernels.h"
 
 namespace foretoken {
@@ -196,6 +197,8 @@ namespace {
 constexpr double sibling_share = 0.35;
 // Beyond the sizes measured, the trees stand still while the form goes on: half as sure again.
 constexpr double beyond_sweep = 1.5;
+// Farther out the sweep says less and less, until what is known is what is known of an unseen generation.
+constexpr double octaves_to_forget = 2;
 
 Estimate with_interval(double seconds, double half_width, Confidence kind) {
   const double factor = quick_exp2(half_width * log2_of_e);
@@ -212,8 +215,25 @@ double with_unseen_generation(double half_width, const std::optional<FormCalibra
 
 using MeasuredGroups = decltype(DeviceCalibration::groups);
 
+// A name that neither the form nor the sweep has ever heard of. Forms that know no names take any.
+bool is_unknown_variant(const Form& form, const DeviceCalibration& measured, std::string_view variant) {
+  if (variant.empty()) return false;
+  const std::vector<std::string_view> known = form.known_variants();
+  if (known.empty() || std::find(known.begin(), known.end(), variant) != known.end()) return false;
+  if (variant.ends_with(cold_suffix))
+    return is_unknown_variant(form, measured, variant.substr(0, variant.size() - cold_suffix.size()));
+  const bool is_stacks = std::any_of(form_kinds().begin(), form_kinds().end(), [&](const FormKind& kind) {
+    return std::find(kind.variants.begin(), kind.variants.end(), variant) != kind.variants.end();
+  });
+  if (is_stacks || is_framework_kernel(variant)) return false;
+  const std::string start = std::string(variant) + " ";
+  return std::none_of(measured.groups.begin(), measured.groups.end(),
+                      [&](const auto& group) { return group.first.starts_with(start); });
+}
+
 // The group of a call. One whose variant is not known takes the variant that engines usually run; if that was not
-// measured, any with the same formats. So does a stack's variant in a sweep of that stack: it has another kernel there.
+// measured, any with the same formats; a variant of a cold call, its warm measurements. So does a stack's variant in a
+// sweep of that stack: it has another kernel there.
 MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured, const FormKind& kind, const Form& form,
                                               const FormCall& call, const DeviceTraits& traits) {
   const auto best_described =
@@ -221,8 +241,14 @@ MeasuredGroups::const_iterator measured_group(const DeviceCalibration& measured,
   if (best_described != measured.groups.end()) return best_described;
   const auto exact = measured.groups.find(call_group(call));
   if (exact != measured.groups.end()) return exact;
+  if (call.variant.ends_with(cold_suffix)) {
+    FormCall warm = call;
+    warm.variant.resize(warm.variant.size() - cold_suffix.size());
+    const auto same_kernel = measured.groups.find(call_group(warm));
+    if (same_kernel != measured.groups.end()) return same_kernel;
+  }
   const bool names_kernel = !call.variant.empty() && !form.is_of_another_machine(call);
-  if (names_kernel && kind.variants.empty()) return exact;
+  if (names_kernel && kind.variants.empty() && !is_unknown_variant(form, measured, call.variant)) return exact;
   const std::string formats = " " + call_formats(call);
   const std::string_view usual = form.usual_variant(call, traits);
   auto best = measured.groups.end();
@@ -284,22 +310,32 @@ LearnedTime LearnedKernels::swept_time(const Slot& slot, const CallKind::Sweep& 
   ResidualFeatures features;
   double seconds = seconds_with_residual(*slot.form, call, slot.swept->traits, sweep.constants, measured.residual, 1,
                                          sweep.group_number, features);
-  bool inside = true;
+  float octaves_outside = 0;  // of the farthest size
   const std::span<const float> raw = features.raw();
   for (size_t i = 0; i < sweep.ranges.size() && i < raw.size(); ++i)
-    inside = inside && raw[i] >= sweep.ranges[i].first && raw[i] <= sweep.ranges[i].second;
+    octaves_outside = std::max({octaves_outside, sweep.ranges[i].first - raw[i], raw[i] - sweep.ranges[i].second});
+  const double assumed = assumed_half_width(call.shape);
+  const bool inside = octaves_outside <= 0 && assumed == 0;
   double half_width =
       measured.half_widths.at(seconds) * measured.width_factor(sweep.group) * (inside ? 1.0 : beyond_sweep);
   if (slot.is_sibling()) {
-    seconds = carried_to_sibling(*slot.form, call, slot.swept->traits, state_->traits.traits, sweep.constants,
-                                 measured.residual, sweep.group_number);
-    if (slot.cross && slot.cross->sibling_half_widths) {
-      half_width = slot.cross->sibling_half_widths->at(seconds) * (inside ? 1.0 : beyond_sweep);
+    const HalfWidths* pairs =
+        slot.cross && slot.cross->sibling_half_widths ? &*slot.cross->sibling_half_widths : nullptr;
+    const CarriedTime carried = carried_to_sibling(*slot.form, call, slot.swept->traits, state_->traits.traits,
+                                                   sweep.constants, seconds, pairs != nullptr);
+    seconds = carried.seconds;
+    if (pairs != nullptr) {
+      half_width = pairs->at(seconds) * (inside ? 1.0 : beyond_sweep);
     } else {
-      const double ported = slot.cross ? sibling_share * slot.cross->half_widths.at(seconds) : 0;
-      half_width = std::sqrt(half_width * half_width + ported * ported);
+      half_width = std::hypot(half_width, slot.cross ? sibling_share * slot.cross->half_widths.at(seconds) : 0);
     }
+    half_width = std::hypot(half_width, carried.half_width);
   }
+  if (octaves_outside > 0 && slot.cross) {
+    const double forgotten = 1 - quick_exp2(-octaves_outside / octaves_to_forget);
+    half_width = std::hypot(half_width, forgotten * slot.cross->half_widths.at(seconds));
+  }
+  half_width = std::hypot(half_width, assumed);
   if (state_->is_like_another) half_width = with_unseen_generation(half_width, slot.cross, seconds);
   const bool interpolates = inside && !slot.is_sibling();
   return {
@@ -369,7 +405,7 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   const double seconds =
       seconds_with_residual(*slot->form, call, state_->traits.traits, tier == Tier::cross ? kind->cross : kind->known,
                             slot->cross->residual, slot->cross->residual_strength, std::nullopt, features);
-  double half_width = slot->cross->half_widths.at(seconds);
+  double half_width = std::hypot(slot->cross->half_widths.at(seconds), assumed_half_width(shape));
   if (state_->is_like_another) half_width = with_unseen_generation(half_width, slot->cross, seconds);
   return LearnedTime{.seconds = with_interval(seconds, half_width, Confidence::extrapolated),
                      .tier = Tier::cross,

@@ -53,6 +53,50 @@ class LearnedKernelsTest : public TestWithFolder {
   }
 };
 
+TEST_F(LearnedKernelsTest, farther_outside_the_sizes_measured_the_sweep_says_less) {
+  FormCalibration form = start_calibration(form_named("memory"));
+  for (double& width : form.half_widths.by_time) width = 0.8;
+  write(form);
+  write(measured_norms("h100_sxm"));
+  double before = 0;
+  for (const int64_t width : {8192, 16384, 32768, 131072, 1048576}) {
+    const std::optional<LearnedTime> time = ask(NormShape{.rows = 1024, .width = width});
+    ASSERT_TRUE(time);
+    const double half_width = std::log(time->seconds.high / time->seconds.value);
+    EXPECT_GT(half_width, before + 0.01) << width;
+    before = half_width;
+  }
+  EXPECT_GT(before, 0.6);
+  EXPECT_LT(before, 0.85);
+}
+
+// Decodes of FlashAttention 3 that a sweep found to take twice the time of the unfitted form.
+TEST_F(LearnedKernelsTest, names_of_cold_and_of_unknown_kernels_keep_the_sweep) {
+  const FormCalibration form = start_calibration(form_named("attention_decode"));
+  write(form);
+  DeviceCalibration sweep{
+      .form = "attention_decode", .device = "h100_sxm", .source = "made", .fitted_on = "2026-01-01"};
+  sweep.rows = 100;
+  sweep.constants = form.constants;
+  sweep.shared = std::vector<double>(form.constants.size(), 0.0);
+  sweep.groups[call_group({.shape = decode, .variant = "fa3"})] = form.effects.at("common");
+  const size_t features = form_named("attention_decode").make(Caches::cold)->feature_count() + 1 + raw_feature_count;
+  sweep.residual = constant_trees(features, 0.7F);
+  for (double& width : sweep.half_widths.by_time) width = 0.05;
+  write(sweep);
+  const LearnedKernels learned(hardware().device("h100_sxm"), folder);
+  const std::optional<LearnedTime> usual = learned.estimate(decode, "", Tier::best);
+  ASSERT_TRUE(usual);
+  EXPECT_EQ(usual->tier, Tier::measured);
+  for (const char* name : {"fa3", "fa3_cold", "my_own_kernel"}) {
+    const std::optional<LearnedTime> time = learned.estimate(decode, name, Tier::best);
+    ASSERT_TRUE(time) << name;
+    EXPECT_EQ(time->tier, Tier::measured) << name;
+    EXPECT_EQ(time->seconds.value, usual->seconds.value) << name;
+  }
+  EXPECT_EQ(learned.estimate(decode, "fa2", Tier::best)->tier, Tier::cross) << "known, and not swept here";
+}
+
 TEST_F(LearnedKernelsTest, a_group_that_is_harder_to_predict_has_a_wider_interval) {
   DeviceCalibration usual = measured_norms("h100_sxm"), harder = usual;
   harder.width_factors["rms_norm"] = 3;
@@ -131,7 +175,9 @@ TEST_F(LearnedKernelsTest, the_measured_tier_comes_first_and_knows_its_envelope)
   ASSERT_TRUE(outside);
   EXPECT_FALSE(outside->inside_envelope);
   EXPECT_EQ(outside->seconds.kind, Confidence::extrapolated);
-  EXPECT_NEAR(std::log(outside->seconds.high / outside->seconds.low), 1.5 * 2 * 0.05, 1e-9);
+  // An octave outside: half as wide again, and part of the 0.2 of an unseen generation.
+  const double expected = std::hypot(1.5 * 0.05, (1 - std::exp2(-0.5)) * 0.2);
+  EXPECT_NEAR(std::log(outside->seconds.high / outside->seconds.low), 2 * expected, 1e-6);
 
   // Another device has no part in it.
   const std::optional<LearnedTime> other = ask(norm, Tier::best, "a100_sxm");

@@ -8,6 +8,7 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include <fmt/format.h>
@@ -17,8 +18,10 @@
 #include "base/random.h"
 #include "hardware/generation.h"
 #include "kernel/forms/eager_form.h"
+#include "kernel/forms/list.h"
 #include "kernel/measurement_files.h"
 #include "kernel/measurement_rows.h"
+#include "kernel/variants.h"
 
 namespace foretoken {
 namespace {
@@ -34,6 +37,7 @@ struct FileResult {
   std::map<std::string, std::vector<PredictedRow>, std::less<>> groups;
   std::vector<SkippedRows> skipped;
   std::vector<std::string> columns;
+  std::map<std::string, std::set<std::string, std::less<>>, std::less<>> variants;  // names of kernels by family
   size_t rows = 0;
   double seconds = 0;
   std::exception_ptr failure;
@@ -128,6 +132,10 @@ void score_file(const MeasurementFile& file, const Predictors& predictors, const
     } catch (const InputError& error) {
       skip(fmt::format("{} cannot be predicted on this device: {}", error.problem().value, error.problem().expected));
       continue;
+    }
+    if (!row->variant.empty() && !request.calibrations.empty()) {
+      auto& names = result.variants[std::string(family)];
+      if (!names.contains(row->variant)) names.emplace(row->variant);
     }
     const double measured_us = row->microseconds;
     constexpr double over_peak = 1.08;  // clocks that boost
@@ -254,6 +262,37 @@ void check_column(const std::string& field, const std::string& column, std::vect
                     .suggestion = nearest_name(column, columns).value_or("")});
 }
 
+// Names that say nothing to a form or a sweep: what such rows were priced as.
+void note_unknown_kernels(const std::vector<FileResult>& results, const std::filesystem::path& calibrations,
+                          std::vector<std::string>& notes) {
+  std::map<std::string, std::set<std::string>> variants;
+  for (const FileResult& result : results) {
+    for (const auto& [family, names] : result.variants) variants[family].insert(names.begin(), names.end());
+  }
+  for (const auto& [family, names] : variants) {
+    const FormKind* form = form_kind_of(family);
+    if (form == nullptr) continue;
+    const std::unique_ptr<Form> own = form->make(Caches::benchmark);
+    const std::vector<std::string_view> of_form = own->known_variants();
+    if (of_form.empty()) continue;
+    std::set<std::string> unknown;
+    for (std::string name : names) {
+      if (name.ends_with(cold_suffix)) name.resize(name.size() - cold_suffix.size());
+      const bool is_known =
+          is_framework_kernel(name) || std::find(of_form.begin(), of_form.end(), name) != of_form.end();
+      if (!is_known) unknown.insert(std::move(name));
+    }
+    if (unknown.empty()) continue;  // before any sweep is read
+    for (const std::string& name : known_variants(kernel_family(family, {}), calibrations)) unknown.erase(name);
+    if (unknown.empty()) continue;
+    const bool writes_cache = family == "attention_prefill" || family == "attention_decode";
+    notes.push_back(
+        fmt::format("{}: {} {} not a known kernel; its rows were priced as the one that engines usually run{}", family,
+                    fmt::join(unknown, ", "), unknown.size() == 1 ? "is" : "are",
+                    writes_cache ? ", with the write of new keys and values into the cache" : ""));
+  }
+}
+
 }  // namespace
 
 bool is_held_out(std::string_view device, std::string_view family, size_t row) {
@@ -324,6 +363,7 @@ Validation validate_kernels(const KernelValidationRequest& request, const Hardwa
                               std::make_move_iterator(result.skipped.end()));
   }
   tally.write(validation);
+  if (!request.calibrations.empty()) note_unknown_kernels(results, request.calibrations, validation.notes);
   return validation;
 }
 

@@ -26,8 +26,10 @@ struct KernelValidationRequest {
   Campaign campaign;                       // its effects replace the fitted gap of the devices and operators it knows
   const ModelCatalogue* models = nullptr;  // sizes of models that tables of other formats name; null: not read
   int threads = 0;                         // files read at the same time; 0 = as many as the machine has cores
-  std::string generation;                  // only devices of it, as generation_of() says; empty = all
-  bool held_out_only = false;              // only rows of is_held_out()
+  // Sweeps whose names of kernels are known beside those of forms; other names are noted. Empty: no notes.
+  std::filesystem::path calibrations;
+  std::string generation;      // only devices of it, as generation_of() says; empty = all
+  bool held_out_only = false;  // only rows of is_held_out()
 };
 
 // A fifth of the rows, the same ones every time. A sweep on a withheld generation (FitOptions::without) never sees

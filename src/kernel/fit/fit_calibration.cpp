@@ -496,8 +496,13 @@ std::optional<HalfWidths> sibling_half_widths(const FormKind& kind, const std::v
         if (group == sweep->second.groups.end()) continue;
         const auto number = static_cast<float>(std::distance(sweep->second.groups.begin(), group));
         const std::vector<double> constants = natural_constants(group->second);
-        const double seconds = carried_to_sibling(*form, call, from, to, constants, sweep->second.residual, number);
-        errors.push_back({.predicted = seconds, .log_error = std::log(other.rows[i].seconds / seconds)});
+        ResidualFeatures features;
+        const double here =
+            seconds_with_residual(*form, call, from, constants, sweep->second.residual, 1, number, features);
+        const CarriedTime carried = carried_to_sibling(*form, call, from, to, constants, here, true);
+        const double error = std::log(other.rows[i].seconds / carried.seconds);
+        const double beside = std::sqrt(std::max(0.0, error * error - carried.half_width * carried.half_width));
+        errors.push_back({.predicted = carried.seconds, .log_error = beside});
       }
     }
   }

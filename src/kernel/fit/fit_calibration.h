@@ -68,7 +68,8 @@ struct UnseenErrors {
 std::map<std::string, UnseenErrors> errors_of_sweep(const FormKind& kind, const DeviceCalibration& sweep,
                                                     const Device& device, const std::vector<MeasuredCall>& rows);
 
-// Intervals of a device that is predicted with the sweep of another one of its generation, from every such pair.
+// Intervals of a device that is predicted with the sweep of another one of its generation, from every such pair: what
+// is left beside the half-width of carried_to_sibling, to be added in quadrature.
 // Nothing where no two devices of a generation have sweeps.
 std::optional<HalfWidths> sibling_half_widths(const FormKind& kind, const std::vector<MeasuredDevice>& devices,
                                               const std::map<std::string, DeviceCalibration>& sweeps);

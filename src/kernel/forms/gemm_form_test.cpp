@@ -53,4 +53,28 @@ TEST(GemmForm, cold_calls_look_for_cold_measurements_of_the_same_kernel) {
   EXPECT_EQ(cold->measured_as(unknown), "") << "an engine's own kernel was measured warm";
 }
 
+// bf16 on an H200, cold caches: rows that the constants were not read off.
+TEST(GemmForm, rows_that_do_not_start_on_16_bytes_are_slower) {
+  struct Measured {
+    int64_t m, n, k;
+    double us;
+  };
+  constexpr Measured rows[] = {{8192, 16001, 385, 924.7},   {427, 3651, 14209, 444.9},  {4096, 12289, 28674, 22717},
+                               {1024, 8707, 12932, 2151},   {31, 55299, 5120, 587.5},   {2590, 57346, 8198, 9422},
+                               {1116, 4098, 32768, 1151.1}, {16, 32770, 32768, 662.8},  {3910, 16516, 772, 500.6},
+                               {2048, 6916, 5120, 578.9},   {16384, 7168, 8195, 13998}, {2048, 7168, 16390, 1854.5},
+                               {1, 36864, 7172, 176.8},     {1, 27652, 5121, 98.5}};
+  const auto form = make_gemm_form(Caches::cold);
+  const std::vector<double> constants = start_constants(*form);
+  for (const auto& [m, n, k, us] : rows) {
+    const FormCall call{.shape = GemmShape{.m = m, .n = n, .k = k}, .variant = "torch_linear"};
+    const double seconds = form_seconds(*form, call, traits_named("h200_sxm"), constants);
+    EXPECT_NEAR(std::log(seconds * 1e6 / us), 0, assumed_half_width(call.shape)) << m << " " << n << " " << k;
+    const FormCall aligned{.shape = GemmShape{.m = m, .n = (n + 7) / 8 * 8, .k = (k + 7) / 8 * 8},
+                           .variant = "torch_linear"};
+    EXPECT_EQ(assumed_half_width(aligned.shape), 0);
+    EXPECT_LE(form_seconds(*form, aligned, traits_named("h200_sxm"), constants), 1.02 * seconds);
+  }
+}
+
 }  // namespace foretoken::gemm_form_test

@@ -216,7 +216,8 @@ std::string_view form_family(const KernelShape& shape, std::string_view variant)
     if (mixed->prompt_count() == 0) return "attention_decode";
   }
   if (const auto* latent = std::get_if<LatentAttentionShape>(&shape)) {
-    if (latent->phase == AttentionPhase::prefill && latent->q_len == 1) return "mla_decode";
+    // The first token of a prompt has no cache to read: the kernel of prompts takes it, a padded tile to each head.
+    if (latent->phase == AttentionPhase::prefill && latent->q_len == 1 && latent->kv_len > 1) return "mla_decode";
   }
   return family_name(shape);
 }

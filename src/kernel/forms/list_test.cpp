@@ -290,6 +290,7 @@ TEST(Forms, a_prompt_of_one_token_runs_on_the_decode_kernel) {
   EXPECT_EQ(form_family(AttentionShape{.q_len = 2, .kv_len = 77}), "attention_prefill");
   EXPECT_EQ(form_family(AttentionShape{.phase = AttentionPhase::encoder, .q_len = 1}), "attention_encoder");
   EXPECT_EQ(form_family(LatentAttentionShape{.q_len = 1, .kv_len = 77}), "mla_decode");
+  EXPECT_EQ(form_family(LatentAttentionShape{.q_len = 1, .kv_len = 1}), "mla_prefill") << "no cache to read";
   EXPECT_EQ(form_family(LatentAttentionShape{.q_len = 2, .kv_len = 77}), "mla_prefill");
   EXPECT_EQ(form_family(NormShape{}), "norm");
 }

@@ -184,7 +184,7 @@ class MoeForm : public Form {
 
   std::optional<uint64_t> kind_key(const FormCall& call) const override {
     const MoeShape& shape = shape_of(call);
-    return static_cast<uint64_t>(shape.scheme) << 1U | (shape.gated ? 1U : 0U);
+    return static_cast<uint64_t>(shape.scheme) << 2U | (shape.ep > 1 ? 2U : 0U) | (shape.gated ? 1U : 0U);
   }
 
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,

@@ -141,6 +141,9 @@ const MoeKernel& moe_kernel(std::string_view name, const MoeShape& shape, const 
     case ExpertKernels::triton:
       break;
   }
+  // vLLM hands experts that several ranks share to FlashInfer on Hopper: its Triton kernels take blocks of fp8 on one
+  // rank only (the dispatcher's choice in the measurements).
+  if (shape.scheme == Scheme::fp8_block && shape.ep > 1 && device.asynchronous) return named("fi_cutlass");
   return named("triton");
 }
 

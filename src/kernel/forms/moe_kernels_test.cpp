@@ -72,4 +72,25 @@ TEST(KernelOfReceived, named_kernels_decide_for_themselves) {
   EXPECT_LT(kernels.estimate(sent).seconds.value, 0.3 * kernels.estimate(walked).seconds.value);
 }
 
+TEST(MoeKernels, hopper_hands_blocks_of_fp8_on_several_ranks_to_flashinfer) {
+  MoeShape walked = experts(4096, 8);
+  walked.received = false;
+  const DeviceTraits hopper = test_support::traits_named("h100_sxm"), ada = test_support::traits_named("l40s");
+  EXPECT_EQ(moe_kernel({}, walked, hopper).name, "fi_cutlass");
+  EXPECT_EQ(moe_kernel({}, walked, ada).name, "triton");
+  EXPECT_EQ(moe_kernel("triton", walked, hopper).name, "triton");
+  walked.ep = 1;
+  EXPECT_EQ(moe_kernel({}, walked, hopper).name, "triton");
+  // Both boards were swept so, the H100 at 2.67 ms.
+  walked.ep = 8;
+  walked.tokens = 3072;
+  walked.routing = Routing::balanced;
+  for (const char* name : {"h100_sxm", "h200_sxm"}) {
+    const KernelEstimate found = predictor(name).estimate(walked);
+    EXPECT_EQ(found.tier, Tier::measured) << name;
+    EXPECT_TRUE(found.inside_envelope) << name;
+  }
+  EXPECT_NEAR(predictor("h100_sxm").estimate(walked).seconds.value * 1e3, 2.67, 0.4);
+}
+
 }  // namespace foretoken::moe_kernels_test

@@ -63,6 +63,7 @@ class ValidateKernels : public Command {
       };
     }
     const Tier tier = tier_from_name(tier_).value();
+    request.calibrations = library.calibrations();
     const Validation validation = validate_kernels(
         request, library.hardware(),
         [&](const Device& device, Caches caches) {
