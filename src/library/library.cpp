@@ -135,14 +135,7 @@ fs::path Library::this_program() {
 
 Library::Library(fs::path data_directory, const fs::path& program)
     : directory_(std::move(data_directory)),
-      calibrations_(directory_ / "kernels" / "calibrations"),
       calibration_pack_(find_near(program, {"calibrations.pack", "../share/foretoken/calibrations.pack"})) {}
-
-Library Library::with_calibrations(fs::path folder) const {
-  Library library = *this;
-  library.calibrations_ = std::move(folder);
-  return library;
-}
 
 fs::path Library::find(const fs::path& program) {
   if (const char* given = std::getenv("FORETOKEN_LIBRARY")) {
