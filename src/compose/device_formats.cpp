@@ -46,7 +46,7 @@ std::optional<Scheme> weight_only_form(Scheme scheme, const Device& device) {
     case Scheme::nvfp4:
     case Scheme::mxfp4:
     case Scheme::mxfp4_mxfp8:
-      return Scheme::mxfp4_wo;
+      return Scheme::int4_wo;  // Marlin's kernels, which differ from those of MXFP4 checkpoints
     default:
       return std::nullopt;
   }

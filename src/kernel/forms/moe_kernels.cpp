@@ -130,9 +130,13 @@ struct QuestionHash {
 const MoeKernel& moe_kernel(std::string_view name, const MoeShape& shape, const DeviceTraits& device) {
   const MoeKernel& kernel = named(name);
   if (kernel.name == name) return kernel;
-  const bool weight_only =
-      shape.scheme == Scheme::int4_wo || shape.scheme == Scheme::int8_wo || shape.scheme == Scheme::mxfp4_wo;
-  if (weight_only) return named("marlin");
+  if (shape.scheme == Scheme::int4_wo || shape.scheme == Scheme::int8_wo) return named("marlin");
+  // MXFP4 checkpoints (gpt-oss): vLLM, fused_moe/oracle/mxfp4.py.
+  if (shape.scheme == Scheme::mxfp4_wo) {
+    if (device.generation->experts == ExpertKernels::generated) return named("fi_trtllm_mono");
+    const bool is_hopper = device.generation->experts == ExpertKernels::triton && device.asynchronous;
+    return named(is_hopper ? "oai_triton" : "marlin");
+  }
   switch (device.generation->experts) {
     case ExpertKernels::generated:
       return named("fi_trtllm");

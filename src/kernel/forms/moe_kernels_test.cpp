@@ -32,6 +32,20 @@ KernelPredictor predictor(const std::string& name) {
                                                           std::vector<Device>{device, hardware.device("h200_sxm")}));
 }
 
+TEST(MoeKernel, of_mxfp4_checkpoints_is_the_one_that_engines_choose_by_generation) {
+  MoeShape gpt_oss{.tokens = 64, .hidden = 2880, .inter = 2880, .top_k = 4, .experts = 128, .scheme = Scheme::mxfp4_wo};
+  const auto usual = [&](const char* device) {
+    return moe_kernel({}, gpt_oss, test_support::traits_named(device)).name;
+  };
+  EXPECT_EQ(usual("h100_sxm"), "oai_triton");
+  EXPECT_EQ(usual("h200_sxm"), "oai_triton");
+  EXPECT_EQ(usual("b200_sxm"), "fi_trtllm_mono");
+  EXPECT_EQ(usual("a100_sxm"), "marlin");
+  EXPECT_EQ(usual("rtx_4090"), "marlin");
+  gpt_oss.scheme = Scheme::int4_wo;
+  EXPECT_EQ(usual("h100_sxm"), "marlin");
+}
+
 TEST(KernelOfReceived, is_deepgemm_where_other_kernels_would_walk_all_tokens) {
   const DeviceTraits hopper = test_support::traits_named("h100_sxm"),
                      blackwell = test_support::traits_named("b200_sxm"),

@@ -40,6 +40,14 @@ constexpr PublicRecipe recipes[] = {
               "max-num-batched-tokens = 2 isl; prefix caching off",
      .since = "2026-04-20",
      .weights = "fp4"},
+    // gptoss_fp4_{h100,h200,b200}.sh and those of TensorRT-LLM, whose default on Blackwell has mxfp8 activations.
+    {"InferenceX", "vllm", "gpt-oss", "Hopper",
+     "gpu-mem-util 0.90; max-num-batched-tokens 8192; max-num-seqs = concurrency; max-cudagraph-capture-size 2048"},
+    {"InferenceX", "vllm", "gpt-oss", "Hopper", "experts by marlin", true},
+    {"InferenceX", "vllm", "gpt-oss", "Blackwell",
+     "gpu-mem-util 0.90; kv fp8; max-num-batched-tokens 8192; max-num-seqs 512; max-cudagraph-capture-size 2048"},
+    {"InferenceX", "vllm", "gpt-oss", "Blackwell", "experts with mxfp8 activations", true},
+    {"", "trtllm", "gpt-oss", "Blackwell", "experts with mxfp8 activations", true},
     {"InferenceX", "trtllm", "DeepSeek", "", "attention DP waits for prompts of all ranks, at most 60 steps"},
     {"MLPerf", "trtllm", "", "", "max_util; KV fraction 0.90"},
 };

@@ -314,13 +314,15 @@ bool ServingCaseReader::read_engine(ServingCase& result, std::string& why) const
     why = fmt::format("no such weight type: {}", printable(result.weight_dtype));
     return false;
   }
+  if (has(flags, "experts by marlin")) result.expert_dtype = "int4_wo";
+  if (has(flags, "experts with mxfp8 activations")) result.expert_dtype = "mxfp4_mxfp8";
   result.kv_dtype = text("kv_dtype");
   if (result.kv_dtype.empty() && has(flags, "kv fp8")) result.kv_dtype = "fp8";
   const bool quantized = result.weight_dtype != "bf16" && result.weight_dtype != "fp16";
   // NVIDIA's lab did not record how many tokens a step may hold; assumed is what its runs agree with: vLLM's default
   // where no server of its own asks (as inside Dynamo), and of 1k, 2k, 4k and 8k the one that TensorRT-LLM's decodes
   // fit.
-  const bool from_lab = flags.empty() && has(text("source"), "NVIDIA-lab");
+  const bool from_lab = text("engine_flags").empty() && has(text("source"), "NVIDIA-lab");
   EngineFlags& engine = result.flags;
   if (result.engine == "vllm" || result.engine.starts_with("vLLM ")) {
     const VllmRelease release = vllm_release(

@@ -39,6 +39,7 @@ struct ServingCase {
   size_t row = 0;
   std::string id, tier, gpu, model, engine;
   std::string weight_dtype;  // fp8 and fp4: as the model's publishers ship it; else a scheme
+  std::string expert_dtype;  // scheme that the engine was told to run MXFP4 experts in; empty = its usual one
   std::string kv_dtype;      // empty = the model's
   CasePool pool;
   int64_t devices = 0;  // where the layout is not given: the fewest devices for one engine that leave room for a cache

@@ -256,6 +256,24 @@ TEST_F(ServingCases, a_recipe_for_a_gpu_is_one_for_its_siblings) {
   for (const char* gpu : {"H200-SXM-141GB", "RTXPRO6000-BSE-96GB", "X900"}) EXPECT_EQ(chunk(gpu), 0) << gpu;
 }
 
+TEST_F(ServingCases, the_recipes_of_gpt_oss_say_which_kernels_its_experts_run) {
+  const Library library(FORETOKEN_SOURCE_DIR "/data");
+  ServingSpecMaker maker(library, std::nullopt, {});
+  const auto experts = [&](const std::string& source, const std::string& gpu, const std::string& engine) {
+    auto point = read("a," + source + ",B," + gpu + ",openai/gpt-oss-120b," + engine +
+                      ",0.11,fp4,,8,1,1,,agg,10,10,fixed,closed,4,,,,1,mean,1,mean,,,,,\n");
+    EXPECT_TRUE(point) << why_;
+    maker.open(*point);
+    return maker.specs(*point).engine.model.expert_scheme;
+  };
+  EXPECT_EQ(experts("InferenceX", "H100-SXM-80GB", "vllm"), Scheme::int4_wo) << "VLLM_MXFP4_USE_MARLIN";
+  EXPECT_EQ(experts("InferenceX", "B200-SXM-180GB", "vllm"), Scheme::mxfp4_mxfp8) << "..._MOE_MXFP4_MXFP8";
+  EXPECT_EQ(experts("InferenceX", "B200-SXM-180GB", "trtllm"), Scheme::mxfp4_mxfp8);
+  EXPECT_EQ(experts("T", "B200-SXM-180GB", "trtllm"), Scheme::mxfp4_mxfp8);
+  EXPECT_EQ(experts("InferenceX", "H200-SXM-141GB", "trtllm"), Scheme::mxfp4_wo) << "moe_config: TRITON";
+  EXPECT_EQ(experts("T", "H100-SXM-80GB", "vllm"), Scheme::mxfp4_wo);
+}
+
 TEST_F(ServingCases, a_recipe_holds_from_the_day_of_its_change_on) {
   const auto point_of = [&](const std::string& date) {
     write_file(file_,

@@ -102,7 +102,8 @@ ServingSpecMaker::ServingSpecMaker(const Library& library, std::optional<Accepta
       traces_(std::move(traces)) {}
 
 std::string ServingSpecMaker::key_of(const ServingCase& point) {
-  return fmt::format("{} | {} | {} | {}", point.gpu, point.model, point.weight_dtype, point.kv_dtype);
+  return fmt::format("{} | {} | {} | {} | {}", point.gpu, point.model, point.weight_dtype, point.kv_dtype,
+                     point.expert_dtype);
 }
 
 std::string ServingSpecMaker::family_of(const ServingCase& point) const {
@@ -126,6 +127,10 @@ ModelSpec ServingSpecMaker::model_spec(const ServingCase& point) const {
     return spec;
   }
   const Model model = models_.model(point.model);
+  if (!point.expert_dtype.empty() && model.expert_scheme == Scheme::mxfp4_wo) {
+    spec.quantization = "experts=" + point.expert_dtype;
+    return spec;
+  }
   if (model.named_scheme || is_stored_as(model, point.weight_dtype)) return spec;
   const std::string entry = models_.resolve(point.model).entry;
   if (point.weight_dtype == "fp8") {
