@@ -16,6 +16,7 @@ DraftEngine::DraftEngine(const SpeculativeConfig& config, const ComposedStepsCon
   plan_.pipeline = 1;  // vLLM: the drafter is whole on the last stage
   if (config.draft_tensor_parallel_size > 0) plan_.tensor = config.draft_tensor_parallel_size;
   network_ = method_->network(target.model, draft);
+  if (!network_->has_experts()) plan_.expert = 1;  // MiMo-V2 drafts with dense layers
   ComposedStepsConfig passes = target;
   passes.model = *network_;
   passes.plan = plan_;

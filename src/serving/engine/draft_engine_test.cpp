@@ -120,6 +120,12 @@ TEST(DraftEngine, break_even_is_where_the_speed_up_passes_one) {
   EXPECT_FALSE(break_even_batch(steps, 500, *batch - 1).has_value());
 }
 
+TEST(DraftEngine, without_experts_drafts_beside_a_model_that_spreads_them) {
+  ComposedStepsConfig setup = composed("XiaomiMiMo/MiMo-V2.5");
+  setup.plan = {.tensor = 4, .data = 2, .expert = 8};
+  EXPECT_NO_THROW(DraftEngine(config("mtp", 3, 0.6), setup, {}));
+}
+
 TEST(DraftEngine, takes_its_place_from_the_cache) {
   const Model target = model_of("Llama-3.1-8B");
   const ServingMemory memory = serving_memory(target, device(), {}, {.max_model_len = 4096});
