@@ -223,8 +223,8 @@ std::string ModelCatalogue::relatives_text(std::string_view name) const {
     if (std::find(families.begin(), families.end(), one.family) == families.end()) families.push_back(one.family);
   }
   return fmt::format(
-      ". Its family is read ({}), and the nearest sizes that the library has are {}; the layers and widths of this one "
-      "are missing, which its config.json states",
+      ". Its family is read ({}); the nearest sizes in the library: {}; missing: the layers and widths of this one, "
+      "which its config.json states",
       fmt::join(families, ", "), fmt::join(names, ", "));
 }
 

@@ -132,21 +132,22 @@ bool publishes_mxfp4(std::string_view publisher) {
   return publisher == "inclusionAI";
 }
 
-// What NVIDIA's NVFP4 checkpoints leave in the model's dtype (exclude_modules of their hf_quant_config.json).
+// What NVIDIA's NVFP4 checkpoints leave in the model's dtype (exclude_modules of their hf_quant_config.json), by the
+// start of the model's name.
 struct KeptByNvidia {
-  std::string_view family;
+  std::string_view start;
   bool attention, shared_experts;
 };
-constexpr KeptByNvidia kept_by_nvidia[] = {{"glm_moe_dsa", true, true}, {"kimi_k25", true, true},
-                                           {"minimax_m2", true, false}, {"gemma4", true, false},
-                                           {"qwen3_5", true, true},     {"qwen3_5_moe", true, true}};
+constexpr KeptByNvidia kept_by_nvidia[] = {
+    {"GLM-5.1", true, true}, {"GLM-5.2", true, true},     {"Kimi-K2.6", true, true}, {"Kimi-K2.7", true, true},
+    {"Qwen3.5", true, true}, {"MiniMax-M2", true, false}, {"Gemma-4", true, false}};
 
 KeptByNvidia kept_of(const Model& model, const CheckpointName& name) {
   // Those of DeepSeek's models list self_attn, whoever made them.
-  KeptByNvidia kept{.family = model.family, .attention = model.has_latent_attention(), .shared_experts = false};
+  KeptByNvidia kept{.start = {}, .attention = model.has_latent_attention(), .shared_experts = false};
   if (!name.organization.empty() && !equal_ignoring_case(name.organization, "nvidia")) return kept;
   for (const KeptByNvidia& known : kept_by_nvidia) {
-    if (known.family == model.family) kept = known;
+    if (equal_ignoring_case(name.model.substr(0, known.start.size()), known.start)) kept = known;
   }
   return kept;
 }
@@ -157,6 +158,16 @@ KeptByNvidia kept_of(const Model& model, const CheckpointName& name) {
                     .expected = fmt::format("a format that is simulated; {}. Give the name without the format, {}, "
                                             "and {{quantization}} with one of {}",
                                             why, printable(name.model), fmt::join(scheme_names(), ", "))});
+}
+
+// "NVFP44": near a word that states a format.
+bool is_misspelled_format(const std::string& lower) {
+  if (lower.find_first_of("0123456789") == lower.npos) return false;
+  std::vector<std::string> formats;
+  for (const KnownWord& one : words) {
+    if (one.word != Word::other) formats.emplace_back(one.text);
+  }
+  return nearest_name(lower, formats).has_value();
 }
 
 }  // namespace
@@ -231,6 +242,7 @@ bool changes_the_model(std::string_view word) {
       "asr",   "tts",    "reward", "rm",    "linear",  "embed", "rerank", "colbert", "guard",  "embedding", "reranker"};
   const std::string lower = lower_case(word);
   if (std::find(std::begin(other_models), std::end(other_models), lower) != std::end(other_models)) return true;
+  if (is_misspelled_format(lower)) return true;
   const bool is_version = lower.size() > 1 && lower[0] == 'v' && lower[1] >= '0' && lower[1] <= '9';
   const bool is_active = lower.size() > 1 && (lower[0] == 'a' || lower[0] == 'e') && stated_billions(lower.substr(1));
   return is_version || is_active || stated_billions(lower).has_value();
@@ -260,7 +272,8 @@ Model with_named_format(Model model, const CheckpointName& name, std::string_vie
     model.attention_scheme.reset();
     model.expert_scheme = scheme;
     parts = " in routed experts";
-  } else if (scheme == Scheme::nvfp4 && facts(model.expert_scheme).weight_bytes < 1) {
+  } else if (scheme == Scheme::nvfp4 && facts(model.expert_scheme).weight_bytes < 1 &&
+             facts(model.scheme).weight_bytes < 2) {
     // DeepSeek-V4: what is not a routed expert keeps the publisher's format (NVIDIA's checkpoints).
     model.expert_scheme = scheme;
     parts = fmt::format(" in routed experts, the rest in {}", facts(model.scheme).name);

@@ -100,6 +100,9 @@ TEST(CheckpointName, nvidias_nvfp4_checkpoints_keep_what_their_lists_exclude) {
   const Model glm = library().model("nvidia/GLM-5.2-NVFP4");
   EXPECT_EQ(glm.scheme, Scheme::bf16);
   EXPECT_EQ(glm.expert_scheme, Scheme::nvfp4);
+  EXPECT_EQ(library().model("nvidia/Kimi-K2.5-NVFP4").scheme, Scheme::nvfp4) << "shared experts too";
+  EXPECT_EQ(library().model("nvidia/Kimi-K2.5-NVFP4").mixer_scheme(), Scheme::bf16);
+  EXPECT_EQ(library().model("nvidia/Kimi-K2.6-NVFP4").scheme, Scheme::bf16);
   const Model qwen = library().model("nvidia/Qwen3-235B-A22B-NVFP4");
   EXPECT_EQ(qwen.mixer_scheme(), Scheme::nvfp4);
   EXPECT_EQ(library().model("RedHatAI/MiniMax-M2.5-NVFP4").mixer_scheme(), Scheme::nvfp4);
@@ -115,7 +118,7 @@ TEST(CheckpointName, a_name_states_its_billions) {
 }
 
 TEST(CheckpointName, words_that_may_stand_for_another_model_are_known) {
-  for (const char* word : {"mini", "VL", "70B", "A3B", "E2B", "v0.2", "Distill", "DSpark"}) {
+  for (const char* word : {"mini", "VL", "70B", "A3B", "E2B", "v0.2", "Distill", "DSpark", "NVFP44", "fp7"}) {
     EXPECT_TRUE(changes_the_model(word)) << word;
   }
   for (const char* word : {"JP", "202606", "abliterated", "Instruct", "RL", ""}) {

@@ -116,7 +116,7 @@ TEST_F(ModelNames, a_flag_that_contradicts_the_name_is_refused) {
 
 TEST_F(ModelNames, a_format_that_is_not_simulated_is_refused_in_words) {
   for (const char* name : {"bartowski/Meta-Llama-3.1-8B-Instruct-GGUF", "Meta-Llama-3.1-8B-Instruct-Q4_K_M",
-                           "turboderp/Llama-3.1-8B-Instruct-exl2", "Llama-3.1-8B-Instruct-W4A8"}) {
+                           "turboderp/Llama-3.1-8B-Instruct-exl2", "Llama-3.1-8B-Instruct-W4A4"}) {
     expect_refused(run_foretoken("step --device h100_sxm --batch 8 --model " + std::string(name)),
                    "a format that is simulated");
   }
@@ -199,6 +199,18 @@ TEST_F(ModelNames, narrow_weights_are_multiplied_in_bf16_where_the_device_has_no
               HasSubstr("a100_sxm does not multiply in fp8: engines keep the fp8 weights and multiply in bf16"));
   EXPECT_THAT(step_in_words("--device h100_sxm --model Qwen3-32B-NVFP4"), HasSubstr("does not multiply in fp4"));
   EXPECT_THAT(step_in_words("--device a100_sxm --model gpt-oss-20b"), Not(HasSubstr("does not multiply")));
+}
+
+TEST_F(ModelNames, nvfp4_by_flag_and_by_name_are_the_same_on_a_device_without_it) {
+  const std::string on_h100 = "--device h100_sxm --model Llama-3.1-8B";
+  EXPECT_DOUBLE_EQ(step_ms(on_h100 + " --quantization nvfp4"), step_ms(on_h100 + "-NVFP4 --kv-cache-dtype bf16"));
+  EXPECT_THAT(step_in_words(on_h100 + " --quantization nvfp4"),
+              HasSubstr("h100_sxm does not multiply in fp4: engines keep the nvfp4 weights and multiply in bf16"));
+}
+
+TEST_F(ModelNames, a_size_that_the_library_lacks_is_told_its_family_and_what_is_missing) {
+  expect_refused(run_foretoken("models Qwen/Qwen2.5-57B-Instruct-AWQ"),
+                 "Its family is read (qwen2); the nearest sizes in the library: Qwen/Qwen2.5-72B");
 }
 
 TEST_F(ModelNames, an_engine_is_refused_on_devices_that_it_does_not_run_on) {
