@@ -44,7 +44,7 @@ TEST(ExplainKernel, says_which_measurements_the_interval_rests_on) {
             "withheld generations");
   EXPECT_EQ(explain_kernel(predictor_of("gb200"), layer, "", calibrations).interval.basis, "sibling");
   EXPECT_EQ(explain_kernel(predictor_of("gb200"), layer, "", calibrations).swept_device, "b200_sxm");
-  EXPECT_EQ(explain_kernel(predictor_of("mi300x"), layer, "", calibrations).interval.basis, "roofline");
+  EXPECT_EQ(explain_kernel(predictor_of("gaudi3"), layer, "", calibrations).interval.basis, "roofline");
 }
 
 TEST(ExplainKernel, a_size_beyond_the_sweep_is_the_one_that_is_outside) {

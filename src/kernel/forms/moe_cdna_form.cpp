@@ -12,12 +12,12 @@ namespace foretoken {
 namespace {
 
 enum Constant {
-  floor_seconds,
+  floor_cycles,
   rate_share,
-  edge,
-  wave_cycles,
-  quantized,
   load_rate,
+  fabric_rate,
+  wave_seconds,
+  quantized,
   dram_share_of_peak,
   processor_bandwidth,
   power,
@@ -26,15 +26,16 @@ enum Constant {
 };
 
 constexpr FormConstant table[constant_count] = {
-    {"floor_seconds", 13e-6, 1e-6, 60e-6, "seconds of one kernel of the call with next to no work"},
-    {"rate_share", 0.8, 0.1, 3, "of the best multiply's rate that an endless tile sustains"},
-    {"edge", 9.5, 0.5, 200, "rows and columns that a tile loses to its edge"},
-    {"wave_cycles", 1500, 50, 50000, "clocks between two waves of tiles"},
+    {"floor_cycles", 20000, 1000, 150000, "clocks of one kernel of the call with next to no work"},
+    {"rate_share", 0.9, 0.1, 3, "of the best multiply's rate that an endless tile sustains"},
+    {"load_rate", 130, 5, 2000, "bytes per clock into one compute unit, at the clock that multiplies leave"},
+    {"fabric_rate", 32e12, 2e12, 1e15,
+     "bytes per second into all compute units: caches of the dies and Infinity Fabric"},
+    {"wave_seconds", 0.8e-6, 0.05e-6, 20e-6, "between two waves of tiles: first loads on their way"},
     {"quantized", 0.23, 0.005, 1, "of a full wave that an empty slot of the last one costs"},
-    {"load_rate", 20, 2, 2000, "bytes per clock into one processor"},
     {"dram_share_of_peak", 0.8, 0.2, 2, "of the spec bandwidth"},
-    {"processor_bandwidth", 19, 2, 300, "bytes per clock that one processor draws from memory"},
-    {"power", 4, 1, 10, "how well multiply, loads and memory hide one another: 1 = not at all"},
+    {"processor_bandwidth", 40e9, 4e9, 600e9, "bytes per second that one compute unit draws from memory"},
+    {"power", 2, 1, 10, "how well multiplies and memory hide one another: 1 = not at all"},
     {"result_traffic", 4, 0.5, 30, "bytes moved for each byte of result: atomics, weighted sums"},
 };
 
@@ -56,15 +57,15 @@ struct Problem {
   Multiply up, down;
   double weight_bytes = 2, activation_bytes = 2;
   double multiply = 0, load = 0, dram = 0, processor = 0;
-  double wave = 0, quantized = 0, edge = 0, power = 1;
+  double wave = 0, quantized = 0, power = 1;
   double kernels = 2;
-  double before = 0;  // seconds
+  double floor = 0, before = 0;  // seconds: of the kernels, and of what precedes them
 };
 
 struct Times {
   double tiles = 0, waves = 0;
   double compute = 0, load = 0, memory = 0;
-  double largest() const { return std::max({compute, load, memory}); }
+  double tile_work() const { return compute + load; }
 };
 
 const MoeShape& experts_of(const FormCall& call) {
@@ -82,15 +83,14 @@ Times times(const Problem& p, const Multiply& part, const DeviceTraits& device, 
             double columns) {
   const CdnaWaves grid = cdna_waves(row_tiles * std::ceil(part.columns / columns), device.processors, p.quantized);
   Times t{.tiles = grid.tiles, .waves = grid.waves};
-  t.compute =
-      grid.waves * (rows * columns * part.depth * p.multiply * (1 + p.edge * (1 / rows + 1 / columns)) + p.wave);
-  t.load = grid.tiles * (rows * p.activation_bytes + columns * p.weight_bytes) * part.depth * p.load;
+  t.compute = grid.waves * (rows * columns * part.depth * p.multiply + p.wave);
+  t.load = grid.waves * (rows * p.activation_bytes + columns * p.weight_bytes) * part.depth * p.load;
   t.memory = part.bytes / std::min(p.dram, p.processor * std::min(grid.tiles, device.processors));
   return t;
 }
 
 double overlapped_seconds(const Problem& p, const Times& t) {
-  return soft_maximum(t.compute, t.load, t.memory, p.power);
+  return soft_maximum(t.tile_work(), t.memory, p.power);
 }
 
 struct Chosen {
@@ -117,7 +117,7 @@ double least_seconds(const Problem& p, const DeviceTraits& device, int& choice) 
       double least = std::numeric_limits<double>::infinity();
       for (int column = 0; column < column_count; ++column) {
         const Times t = times(p, part == 0 ? p.up : p.down, device, rows, row_tiles, column_choices[column]);
-        if (t.largest() >= least) continue;
+        if (std::max(t.tile_work(), t.memory) >= least) continue;
         const double total = overlapped_seconds(p, t);
         if (total >= least) continue;
         least = total;
@@ -155,9 +155,9 @@ class MoeCdnaForm : public Form {
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     const Problem p = pose(call, device, constants);
-    if (choice < 0) return p.before + least_seconds(p, device, choice);
+    if (choice < 0) return p.floor + p.before + least_seconds(p, device, choice);
     const Chosen c = chosen(p, device, choice);
-    return p.before + overlapped_seconds(p, c.up) + overlapped_seconds(p, c.down);
+    return p.floor + p.before + overlapped_seconds(p, c.up) + overlapped_seconds(p, c.down);
   }
 
   std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
@@ -173,7 +173,7 @@ class MoeCdnaForm : public Form {
         {fact, "first_waves", c.up.tiles / device.processors, "", "tiles over compute units, first multiply"},
         {fact, "second_waves", c.down.tiles / device.processors, "", "the same, second multiply"},
         {fact, "multiply_tflops", 2e-12 * device.processors / p.multiply, "", "TFLOP/s of an endless tile"},
-        {part, "launch", p.before, "s", "launches; sorting of tokens and casts where they are part of the call"},
+        {part, "launch", p.floor + p.before, "s", "launches; sorting and casts where they are part of the call"},
         {part, "first_multiply", overlapped_seconds(p, c.up), "s", "gate and up projections"},
         {part, "second_multiply", overlapped_seconds(p, c.down), "s", "down projection"},
         {limit, "matrix_units", c.up.compute + c.down.compute, "s", "multiplies at the rate of large tiles, in waves"},
@@ -185,15 +185,15 @@ class MoeCdnaForm : public Form {
   size_t feature_count() const override { return 20; }
   void features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants, int choice,
                 std::span<float> out) const override {
-    fill_features(pose(call, device, constants), device, constants, choice, out);
+    fill_features(pose(call, device, constants), device, choice, out);
   }
   double seconds_and_features(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                               int& choice, std::span<float> out) const override {
     choice = -1;
     const Problem p = pose(call, device, constants);
     const double least = least_seconds(p, device, choice);
-    fill_features(p, device, constants, choice, out);
-    return p.before + least;
+    fill_features(p, device, choice, out);
+    return p.floor + p.before + least;
   }
 
  private:
@@ -221,16 +221,15 @@ class MoeCdnaForm : public Form {
     p.down.bytes = p.groups.active * inter * hidden * p.weight_bytes + pairs * inter * p.activation_bytes +
                    result * pairs * hidden * 2;
     p.multiply = 2 * device.processors / (saturated_rate(device, shape.scheme) * c[rate_share]);
-    p.load = 1 / (c[load_rate] * device.processors * device.clock);
+    p.load = 1 / (c[load_rate] * loaded_clock(device, scheme.math)) + device.processors / c[fabric_rate];
     const double share = caches_ == Caches::cold ? std::min(c[dram_share_of_peak], 1.0) : c[dram_share_of_peak];
     p.dram = device.bandwidth * share;
-    p.processor = c[processor_bandwidth] * device.clock;
-    p.wave = c[wave_cycles] / device.clock;
+    p.processor = c[processor_bandwidth];
+    p.wave = c[wave_seconds];
     p.quantized = c[quantized];
-    p.edge = c[edge];
     p.power = c[power];
     p.kernels = kernel_of(call) == one_kernel ? 1 : 2;
-    p.before = c[floor_seconds] * p.kernels;
+    p.floor = c[floor_cycles] / device.clock * p.kernels;
     // Measurements name the kernel and time it alone. An engine's call also sorts tokens by expert and casts them.
     if (!call.variant.starts_with(aiter_kernel)) {
       constexpr double sort_seconds = 5e-6;
@@ -243,18 +242,16 @@ class MoeCdnaForm : public Form {
     return p;
   }
 
-  static void fill_features(const Problem& p, const DeviceTraits& device, std::span<const double> constants, int choice,
-                            std::span<float> out) {
+  static void fill_features(const Problem& p, const DeviceTraits& device, int choice, std::span<float> out) {
     const Chosen c = chosen(p, device, choice);
-    const double floor = constants[floor_seconds] * p.kernels;
-    const double total = floor + overlapped_seconds(p, c.up) + overlapped_seconds(p, c.down);
+    const double total = p.floor + overlapped_seconds(p, c.up) + overlapped_seconds(p, c.down);
     const auto log = [](double x) { return static_cast<float>(quick_log2(std::max(x, 1e-6))); };
     size_t i = 0;
     for (const double part :
-         {c.up.compute + c.down.compute, c.up.load + c.down.load, c.up.memory + c.down.memory, floor})
+         {c.up.compute + c.down.compute, c.up.load + c.down.load, c.up.memory + c.down.memory, p.floor})
       out[i++] = log(std::max(part / total, 1e-3));
     out[i++] = log(total);
-    out[i++] = log((c.up.compute + c.down.compute) / (c.up.memory + c.down.memory));
+    out[i++] = log((c.up.tile_work() + c.down.tile_work()) / (c.up.memory + c.down.memory));
     for (const Times* t : {&c.up, &c.down}) {
       const double waves = t->tiles / device.processors;
       out[i++] = log(waves);
