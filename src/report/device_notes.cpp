@@ -36,6 +36,14 @@ void DeviceNotes::add_sheet_only(const Device& device) {
   add_once(sentences, sheet_only_sentence(device));
 }
 
+void DeviceNotes::add_partly_measured(const Device& device) {
+  add_once(sentences,
+           fmt::format("Much of this time is attention and other kernels that were not measured on {}: they "
+                       "are derated estimates from its spec sheet with wide intervals. Its matrix multiplies "
+                       "were measured.",
+                       device.title));
+}
+
 void DeviceNotes::add_bounds(const Device& device) {
   add_once(sentences, fmt::format("Kernel times on {} are roofline bounds ({{tier}} roofline): the least time that its "
                                   "spec sheet allows. Real kernels take longer.",

@@ -17,6 +17,7 @@ struct DeviceNotes {
   std::vector<std::string> sentences;   // each once
 
   void add_sheet_only(const Device& device);
+  void add_partly_measured(const Device& device);  // much of an answer is kernels known by the sheet
   // Times that are bounds, because the roofline was asked for.
   void add_bounds(const Device& device);
   // A device of a generation that foretoken does not know, declared to be like another; nothing for others.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "hardware/generation.h"
 #include "report/json_parts.h"
 #include "report/roofline_plot.h"
 #include "report/table.h"
@@ -232,7 +233,13 @@ void add_step_notes(DeviceNotes& notes, const StepEstimate& step, const Device& 
       if (timed.kernel->tier == Tier::roofline) (timed.kernel->derated ? derated : bare) += timed.seconds.value;
     }
   }
-  if (derated > much * total) notes.add_sheet_only(device);
+  if (derated > much * total) {
+    // Multiplies of AMD's GPUs were measured, the rest was not.
+    if (kernel_generation(device).amd && derated < total)
+      notes.add_partly_measured(device);
+    else
+      notes.add_sheet_only(device);
+  }
   if (bare > much * total && mapped == 0) notes.add_bounds(device);
 }
 

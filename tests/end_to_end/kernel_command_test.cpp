@@ -69,7 +69,8 @@ TEST_F(KernelCommand, says_what_the_interval_rests_on_and_which_size_left_the_sw
   const std::string sizes = " --n 8192 --k 8192";
   expect_mentions(run_foretoken("kernel gemm --device h100_sxm --m 4096" + sizes), "held-out rows");
   expect_mentions(run_foretoken("kernel gemm --device h100_sxm --tier cross --m 4096" + sizes), "withheld generations");
-  expect_mentions(run_foretoken("kernel gemm --device mi300x --m 4096" + sizes), "roofline");
+  expect_mentions(run_foretoken("kernel gemm --device gaudi3 --m 4096" + sizes), "roofline");
+  expect_mentions(run_foretoken("kernel gemm --device mi300x --dtype fp8_block --m 4096" + sizes), "held-out rows");
   expect_mentions(run_foretoken("kernel gemm --device h100_sxm --m 4m" + sizes), "times the largest measured");
 }
 

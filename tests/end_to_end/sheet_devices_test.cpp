@@ -42,12 +42,12 @@ class SheetDevices : public CommandTest {
 
 TEST_F(SheetDevices, a_step_on_a_sheet_is_derated_and_says_so) {
   const std::string step = "step --model Llama-3.1-8B --batch 32 --context-len 2048 --device ";
-  EXPECT_THAT(in_one_line(run_foretoken(step + "mi300x").out), HasSubstr(sheet_sentence));
-  const Json sheet = answer(step + "mi300x"), bound = answer(step + "mi300x --tier roofline");
-  EXPECT_EQ(texts(sheet, "sheet_only_devices"), std::vector<std::string>{"mi300x"});
+  EXPECT_THAT(in_one_line(run_foretoken(step + "gaudi3").out), HasSubstr(sheet_sentence));
+  const Json sheet = answer(step + "gaudi3"), bound = answer(step + "gaudi3 --tier roofline");
+  EXPECT_EQ(texts(sheet, "sheet_only_devices"), std::vector<std::string>{"gaudi3"});
   EXPECT_GT(seconds(sheet, "value"), 1.2 * seconds(bound, "value"));
   EXPECT_LT(seconds(sheet, "high"), 5 * seconds(sheet, "value"));
-  EXPECT_THAT(in_one_line(run_foretoken(step + "mi300x --tier roofline").out), HasSubstr("roofline bounds"));
+  EXPECT_THAT(in_one_line(run_foretoken(step + "gaudi3 --tier roofline").out), HasSubstr("roofline bounds"));
 
   const Json measured = answer(step + "h100_sxm");
   EXPECT_THAT(texts(measured, "sheet_only_devices"), testing::IsEmpty());
@@ -55,7 +55,7 @@ TEST_F(SheetDevices, a_step_on_a_sheet_is_derated_and_says_so) {
 }
 
 TEST_F(SheetDevices, every_sheet_only_device_is_slower_than_its_bound) {
-  for (const char* device : {"mi325x", "mi355x", "gaudi3", "tpu_v5e", "tpu_v7", "trainium2", "m3_ultra"}) {
+  for (const char* device : {"gaudi2", "gaudi3", "tpu_v5e", "tpu_v7", "trainium2", "m3_ultra"}) {
     const std::string step = std::string("step --model Llama-3.1-8B --batch 8 --context-len 512 --device ") + device;
     const Json sheet = answer(step);
     EXPECT_EQ(texts(sheet, "sheet_only_devices"), std::vector<std::string>{device});
@@ -65,43 +65,54 @@ TEST_F(SheetDevices, every_sheet_only_device_is_slower_than_its_bound) {
 }
 
 TEST_F(SheetDevices, a_run_and_a_comparison_say_so) {
-  const std::string serve = "serve --model Llama-3.1-8B --device mi300x --request-rate 2 --num-prompts 20";
+  const std::string serve = "serve --model Llama-3.1-8B --device gaudi3 --request-rate 2 --num-prompts 20";
   EXPECT_THAT(in_one_line(run_foretoken(serve).out), HasSubstr(sheet_sentence));
-  EXPECT_EQ(texts(answer(serve), "sheet_only_devices"), std::vector<std::string>{"mi300x"});
+  EXPECT_EQ(texts(answer(serve), "sheet_only_devices"), std::vector<std::string>{"gaudi3"});
   const std::string compare =
-      "compare --first \"step --model Llama-3.1-8B --device h100_sxm\" --second \"--device mi300x\"";
+      "compare --first \"step --model Llama-3.1-8B --device h100_sxm\" --second \"--device gaudi3\"";
   EXPECT_THAT(in_one_line(run_foretoken(compare).out), HasSubstr(sheet_sentence));
   EXPECT_THAT(texts(answer(compare), "device_notes"), testing::Contains(HasSubstr(sheet_sentence)));
 }
 
 TEST_F(SheetDevices, what_a_step_hangs_on_says_so) {
-  const std::string line = "plan hardware --model Llama-3.1-8B --device mi300x";
+  const std::string line = "plan hardware --model Llama-3.1-8B --device gaudi3";
   EXPECT_THAT(in_one_line(run_foretoken(line).out), HasSubstr(sheet_sentence));
-  EXPECT_EQ(texts(answer(line), "sheet_only_devices"), std::vector<std::string>{"mi300x"});
+  EXPECT_EQ(texts(answer(line), "sheet_only_devices"), std::vector<std::string>{"gaudi3"});
 }
 
 TEST_F(SheetDevices, a_plan_ranks_them_by_the_slow_end_beside_measured_ones) {
-  const std::string flags = "--hardware h100_sxm:1,mi300x:1 --price mi300x=2 --engines vllm --objective capacity";
+  const std::string flags = "--hardware h100_sxm:1,gaudi3:1 --price gaudi3=2 --engines vllm --objective capacity";
   const Json document = answer(plan(flags));
   const JsonView view(document, "plan");
   EXPECT_TRUE(view.at("ranked_by_slow_end").boolean());
-  EXPECT_EQ(texts(document, "sheet_only_devices"), std::vector<std::string>{"mi300x"});
+  EXPECT_EQ(texts(document, "sheet_only_devices"), std::vector<std::string>{"gaudi3"});
   std::map<std::string, double> ranked;
   for (const JsonView& point : view.at("points").items()) {
     const std::string device = point.at("device").string();
-    const char* end = device == "mi300x" ? "low" : "value";
+    const char* end = device == "gaudi3" ? "low" : "value";
     ranked[device] = std::max(ranked[device], point.at("capacity_requests_per_s").at(end).number());
   }
-  const bool sheet_is_better = ranked["mi300x"] > ranked["h100_sxm"];
-  EXPECT_EQ(view.at("winner").at("device").string(), sheet_is_better ? "mi300x" : "h100_sxm");
+  const bool sheet_is_better = ranked["gaudi3"] > ranked["h100_sxm"];
+  EXPECT_EQ(view.at("winner").at("device").string(), sheet_is_better ? "gaudi3" : "h100_sxm");
   const std::string text = in_one_line(run_foretoken(plan(flags)).out);
   EXPECT_THAT(text, HasSubstr(sheet_sentence));
   EXPECT_THAT(text, HasSubstr("ranked by the slow end"));
 
   // Alone, there is nobody that it could be unfair to.
-  const Json alone = answer(plan("--hardware mi300x:1 --engines vllm"));
+  const Json alone = answer(plan("--hardware gaudi3:1 --engines vllm"));
   EXPECT_FALSE(JsonView(alone, "plan").at("ranked_by_slow_end").boolean());
-  EXPECT_EQ(texts(alone, "sheet_only_devices"), std::vector<std::string>{"mi300x"});
+  EXPECT_EQ(texts(alone, "sheet_only_devices"), std::vector<std::string>{"gaudi3"});
+}
+
+TEST_F(SheetDevices, amds_gpus_are_none_but_say_where_attention_is_most_of_a_step) {
+  const std::string step = "step --model Llama-3.1-8B --batch 32 --device mi300x --context-len ";
+  const Json brief = answer(step + "512"), lengthy = answer(step + "32768");
+  EXPECT_THAT(texts(brief, "sheet_only_devices"), testing::IsEmpty());
+  EXPECT_THAT(texts(brief, "device_notes"), testing::IsEmpty());
+  EXPECT_THAT(texts(lengthy, "sheet_only_devices"), testing::IsEmpty());
+  EXPECT_THAT(texts(lengthy, "device_notes"), testing::Contains(HasSubstr("were not measured on AMD Instinct MI300X")));
+  EXPECT_LT(seconds(lengthy, "high"), 2.1 * seconds(lengthy, "value"));
+  EXPECT_GT(seconds(lengthy, "low"), seconds(lengthy, "value") / 2.1);
 }
 
 TEST_F(SheetDevices, a_plan_has_a_row_for_every_device_and_engine) {
