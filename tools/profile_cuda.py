@@ -523,8 +523,20 @@ FAMILIES = {
 REPEATED_PER_FAMILY = 6  # rows timed a second time at the end, into repeat.csv
 
 
-def make_plan(seed, scale, families):
-    return {name: FAMILIES[name].points(seed, name, scale) for name in families}
+def make_plan(seed, scale, families, probe=0):
+    plan = {name: FAMILIES[name].points(seed, name, scale) for name in families}
+    return {name: probed(rows, probe) for name, rows in plan.items() if name != "sustained"} if probe else plan
+
+
+def probed(rows, count):
+    """`count` rows of each kernel and number format; rows without a kernel (launch, copy) all stay."""
+    seen, kept = {}, []
+    for row in rows:
+        key = tuple(row.get(name) for name in ("kernel", "dtype", "kv_dtype"))
+        seen[key] = seen.get(key, 0) + 1
+        if "kernel" not in row or seen[key] <= count:
+            kept.append(row)
+    return kept
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1868,6 +1880,8 @@ def parse_arguments(texts):
     parser.add_argument("--families", default="all", metavar="LIST", help="some of: " + ", ".join(FAMILIES))
     parser.add_argument("--minutes", type=float, default=6.0, help="stop after this long (default: 6)")
     parser.add_argument("--scale", type=float, default=1.0, help="times the usual number of points (default: 1)")
+    parser.add_argument("--probe", type=int, default=0, metavar="N",
+                        help="only N rows of each kernel and number format (30: about a minute), nothing sustained")
     parser.add_argument("--seed", type=int, default=1, help="of shapes and data (default: 1)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds with other buffers per row (default: 3)")
     parser.add_argument("--repeats", type=int, default=3, help="timings per round (default: 3)")
@@ -1878,7 +1892,7 @@ def parse_arguments(texts):
     parser.add_argument("--retry-skipped", action="store_true", help="try rows of skipped.csv again")
     arguments = parser.parse_args(texts)
     for name, least, most in [("minutes", 0.1, 600), ("scale", 0.01, 100), ("repeats", 1, 1000), ("rounds", 1, 1000),
-                              ("device", 0, 1023), ("sustained-seconds", 0.4, 60)]:
+                              ("device", 0, 1023), ("probe", 0, 10000), ("sustained-seconds", 0.4, 60)]:
         value = getattr(arguments, name.replace("-", "_"))
         if not least <= value <= most:
             raise InputError(f"--{name} {value}\n  expected {least} to {most}")
@@ -1894,7 +1908,7 @@ def parse_arguments(texts):
 
 def main(texts):
     arguments = parse_arguments(texts)
-    plan = make_plan(arguments.seed, arguments.scale, arguments.families)
+    plan = make_plan(arguments.seed, arguments.scale, arguments.families, arguments.probe)
     tables = {name: Table(arguments.out, name, FAMILIES[name].columns,
                           SUSTAINED_RESULTS if name == "sustained" else ["latency_us"]) for name in plan}
     print_plan(plan, tables, arguments)

@@ -226,8 +226,19 @@ BoostSettings tree_settings(size_t rows, size_t groups) {
 // Fits the measured tier on some rows of a device.
 class DeviceFitter {
  public:
-  DeviceFitter(const FormKind& kind, const FormCalibration& cross, const Device& device)
-      : cross_(cross), device_(device), traits_(traits_of(device).traits), form_(kind.make(Caches::benchmark)) {}
+  DeviceFitter(const FormKind& kind, const FormCalibration& cross, const Device& device, bool is_probe)
+      : cross_(cross),
+        device_(device),
+        traits_(traits_of(device).traits),
+        form_(kind.make(Caches::benchmark)),
+        is_probe_(is_probe) {}
+
+  // Of a device that nobody has measured.
+  double cross_seconds(const FormCall& call) const {
+    const std::vector<double> logs = cross_log_constants(*form_, cross_, call, traits_, "");
+    return form_seconds_with_residual(*form_, call, traits_, logs, cross_.residual, cross_.residual_strength,
+                                      std::nullopt);
+  }
 
   DeviceCalibration fit(const std::vector<const MeasuredCall*>& rows) const {
     DeviceCalibration result;
@@ -237,8 +248,12 @@ class DeviceFitter {
     result.rows = rows.size();
     std::map<std::string, std::vector<const MeasuredCall*>> groups;
     for (const MeasuredCall* row : rows) groups[call_group(row->call)].push_back(row);
-    fit_constants(groups, rows.size(), result);
     for (const auto& [name, members] : groups) result.ranges[name] = ranges_of(members);
+    if (is_probe_) {
+      fit_levels(groups, rows, result);
+      return result;
+    }
+    fit_constants(groups, rows.size(), result);
 
     std::vector<float> features, targets;
     size_t width = 0;
@@ -297,6 +312,60 @@ class DeviceFitter {
     return ranges;
   }
 
+  // A probe says too little to move constants. What other generations taught stays, trees and all; on top come a level
+  // of each group and trees for its drift with size.
+  void fit_levels(const std::map<std::string, std::vector<const MeasuredCall*>>& groups,
+                  const std::vector<const MeasuredCall*>& rows, DeviceCalibration& result) const {
+    result.shared.assign(cross_.constants.size(), 0.0);
+    for (const auto& [name, members] : groups)
+      result.groups[name] = cross_log_constants(*form_, cross_, members.front()->call, traits_, device_.name);
+    const size_t width = form_->feature_count() + 1 + raw_feature_count;
+    SymmetricTrees trees = cross_.residual.trees();
+    for (int16_t& leaf : trees.leaves)
+      leaf = static_cast<int16_t>(std::lround(cross_.residual_strength * static_cast<double>(leaf)));
+    const auto add_trees = [&](const SymmetricTrees& more) {
+      trees.levels.insert(trees.levels.end(), more.levels.begin(), more.levels.end());
+      trees.features.insert(trees.features.end(), more.features.begin(), more.features.end());
+      trees.thresholds.insert(trees.thresholds.end(), more.thresholds.begin(), more.thresholds.end());
+      trees.leaves.insert(trees.leaves.end(), more.leaves.begin(), more.leaves.end());
+    };
+    const auto left_over = [&](const MeasuredCall& row, const BoostedTrees& known) {
+      const auto [number, logs] = group_of(result, row.call);
+      return std::log(row.seconds / form_seconds_with_residual(*form_, row.call, traits_, *logs, known, 1, number));
+    };
+    const BoostedTrees without_levels(width, trees);
+    constexpr double doubt_rows = 2, most_level = 3;
+    SymmetricTrees levels;
+    float number = 0;
+    for (const auto& [name, members] : groups) {
+      std::vector<double> errors;
+      for (const MeasuredCall* row : members) errors.push_back(left_over(*row, without_levels));
+      const auto count = static_cast<double>(errors.size());
+      const double level = std::clamp(quantile(errors, 0.5) * count / (count + doubt_rows), -most_level, most_level);
+      // Above the number before this group's, and not above its own.
+      levels.levels.push_back(2);
+      for (const float edge : {number - 0.5F, number + 0.5F}) {
+        levels.features.push_back(static_cast<uint8_t>(form_->feature_count()));
+        levels.thresholds.push_back(edge);
+      }
+      levels.leaves.insert(levels.leaves.end(),
+                           {0, static_cast<int16_t>(std::lround(level / BoostedTrees::leaf_step)), 0, 0});
+      number += 1;
+    }
+    add_trees(levels);
+    const BoostedTrees with_levels(width, trees);
+    std::vector<float> features, targets;
+    for (const MeasuredCall* row : rows) {
+      const auto [group, logs] = group_of(result, row->call);
+      const std::vector<float> values = residual_features(*form_, row->call, traits_, *logs, group);
+      features.insert(features.end(), values.begin(), values.end());
+      targets.push_back(static_cast<float>(left_over(*row, with_levels)));
+    }
+    constexpr BoostSettings drift{.trees = 80, .depth = 3, .learning_rate = 0.1, .min_leaf_rows = 6, .bins = 32};
+    add_trees(fit_boosted_trees(features, width, targets, drift).trees());
+    result.residual = BoostedTrees(width, std::move(trees));
+  }
+
   // An offset shared by the device's groups and one of each group's own, pulled towards the cross constants.
   void fit_constants(const std::map<std::string, std::vector<const MeasuredCall*>>& groups, size_t rows,
                      DeviceCalibration& result) const {
@@ -336,7 +405,27 @@ class DeviceFitter {
   const Device& device_;
   DeviceTraits traits_;
   std::unique_ptr<Form> form_;
+  bool is_probe_;
 };
+
+// Moves `count` rows of each call group, spread evenly over predicted times, to the front and says how many they are.
+// The order among them is the one that they had.
+size_t probed_first(const DeviceFitter& fitter, size_t count, std::vector<const MeasuredCall*>& rows) {
+  std::map<std::string, std::vector<std::pair<double, size_t>>> groups;
+  for (size_t i = 0; i < rows.size(); ++i)
+    groups[call_group(rows[i]->call)].emplace_back(fitter.cross_seconds(rows[i]->call), i);
+  std::vector<bool> is_probed(rows.size(), false);
+  for (auto& [name, members] : groups) {
+    std::sort(members.begin(), members.end());
+    const size_t wanted = std::min(count, members.size());
+    for (size_t i = 0; i < wanted; ++i) is_probed[members[(2 * i + 1) * members.size() / (2 * wanted)].second] = true;
+  }
+  std::vector<const MeasuredCall*> probed, rest;
+  for (size_t i = 0; i < rows.size(); ++i) (is_probed[i] ? probed : rest).push_back(rows[i]);
+  rows = probed;
+  rows.insert(rows.end(), rest.begin(), rest.end());
+  return probed.size();
+}
 
 // Where rows come from a few models, each model's predicted by a fit on the others; else nothing. `rows` are shuffled.
 FitErrors errors_on_unseen_models(const DeviceFitter& fitter, const std::vector<const MeasuredCall*>& rows) {
@@ -401,12 +490,13 @@ DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross,
   for (const MeasuredCall& row : measured.rows) rows.push_back(&row);
   RandomStream random(options.seed, fmt::format("sweep of {} {}", kind.name, measured.device.name));
   shuffle(rows, random);
-  const size_t used = options.sweep_size > 0 ? std::min(rows.size(), options.sweep_size) : rows.size();
+  const DeviceFitter fitter(kind, cross, measured.device, options.probe_rows > 0);
+  size_t used = options.sweep_size > 0 ? std::min(rows.size(), options.sweep_size) : rows.size();
+  if (options.probe_rows > 0) used = probed_first(fitter, options.probe_rows, rows);
   const std::vector<const MeasuredCall*> outside(rows.begin() + static_cast<std::ptrdiff_t>(used), rows.end());
   rows.resize(used);
 
   // Each fifth predicted by a fit on the others; with many rows of few kinds one fifth says enough.
-  const DeviceFitter fitter(kind, cross, measured.device);
   constexpr size_t folds = 5, few = 1500;
   std::set<std::string> groups;
   for (const MeasuredCall* row : rows) groups.insert(call_group(row->call));

@@ -117,7 +117,8 @@ RowsByForm collect(const std::vector<KernelValidationRequest>& requests, const H
   for (const std::string& name : options.without) withheld.push_back(generation_named(name, hardware));
   std::vector<std::string> withheld_devices;
   for (const std::string& name : options.without_devices) withheld_devices.push_back(hardware.device(name).name);
-  const bool sweeps_withheld = sweeps == Sweeps::withheld || (sweeps == Sweeps::all && options.sweep_size > 0);
+  const bool is_partial = options.sweep_size > 0 || options.probe_rows > 0;
+  const bool sweeps_withheld = sweeps == Sweeps::withheld || (sweeps == Sweeps::all && is_partial);
   RowsByForm rows;
   std::map<std::pair<std::string, std::string>, std::vector<PlausibilityOfRow>> plausibility;
   std::vector<std::string> files;
@@ -175,7 +176,8 @@ RowsByForm collect(const std::vector<KernelValidationRequest>& requests, const H
   return rows;
 }
 
-constexpr size_t fewest_swept_rows = 50;  // of a form on a device, for a measured tier
+constexpr size_t fewest_swept_rows = 50;   // of a form on a device, for a measured tier
+constexpr size_t fewest_probed_rows = 20;  // the same for a probe
 
 // Into its file; the entry gets the errors.
 DeviceCalibration fit_and_write(const FormKind& kind, const FormCalibration& cross, const MeasuredDevice& device,
@@ -269,8 +271,9 @@ CalibrationSummary fit_calibrations(const std::vector<KernelValidationRequest>& 
           .withheld_mape = value_or_zero(cross.withheld_mape, device.device.name),
           .withheld_mape_20us = value_or_zero(cross.withheld_mape_20us, device.device.name),
           .withheld_coverage = value_or_zero(cross.withheld_coverage, generation_of(device.device))};
+      const size_t fewest_rows = options.probe_rows > 0 ? fewest_probed_rows : fewest_swept_rows;
       const bool is_swept = sweeps == Sweeps::all || (sweeps == Sweeps::withheld && device.withheld);
-      if (is_swept && device.rows.size() >= fewest_swept_rows) {
+      if (is_swept && device.rows.size() >= fewest_rows) {
         swept.emplace(device.device.name, fit_and_write(kind, cross, device, options, folder, entry));
         ++summary.files;
         for (const auto& [group, unseen] :

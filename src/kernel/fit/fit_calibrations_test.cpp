@@ -131,6 +131,25 @@ TEST_F(FitCalibrationsTest, a_withheld_generation_is_swept_without_the_rows_that
   EXPECT_EQ(read_device_calibration(path("out", "h100_sxm")).rows, seen);
 }
 
+TEST_F(FitCalibrationsTest, a_probe_takes_a_few_rows_of_each_group_and_finds_their_level) {
+  write_norms("a100_sxm", 300);
+  write_norms("l40s", 300);
+  write_norms("h100_sxm", 300, 1.6);  // slower than its sheet says
+  const FitOptions options{.date = "2026-01-01", .without = {"hopper"}, .probe_rows = 25};
+  const CalibrationSummary summary = fit("out", options, Sweeps::withheld);
+  EXPECT_EQ(read_device_calibration(path("out", "h100_sxm")).rows, 25u);
+  for (const CalibrationSummary::Entry& entry : summary.entries) {
+    if (entry.device != "h100_sxm") continue;
+    EXPECT_GT(entry.held_out_mape, 0) << "on all other rows";
+    EXPECT_LT(entry.held_out_mape, 6);
+    EXPECT_GT(entry.held_out_coverage, 75);
+  }
+  const KernelShape shape = NormShape{.rows = 4096, .width = 8192};
+  const LearnedKernels learned(hardware().device("h100_sxm"), folder / "out");
+  const double sheet = learned.estimate(shape, "", Tier::cross)->seconds.value;
+  EXPECT_NEAR(learned.estimate(shape, "", Tier::measured)->seconds.value / sheet, 1.6, 0.15);
+}
+
 TEST_F(FitCalibrationsTest, a_generation_has_a_title_an_instruction_set_and_devices) {
   for (const char* name : {"hopper", "Hopper", "sm_90", "h100_sxm", "h200_sxm"})
     EXPECT_EQ(generation_named(name, hardware()), "sm_90") << name;

@@ -65,6 +65,9 @@ class FitCommand : public Command {
     kernels_->list("--families", families_, "Only forms of these kernel families");
     kernels_->integer("--sweep-size", sweep_size_, {.least = 0, .most = 100'000'000},
                       "Rows of each device that its measured tier may see; 0 = all");
+    kernels_->integer("--probe", probe_rows_, {.least = 0, .most = 10'000},
+                      "Fit measured tiers from a probe: this many rows of each kernel and dtype, spread over predicted "
+                      "times, for example 30 [0: no probe]");
     kernels_->integer("--seed", seed_, {.least = 0, .most = 1'000'000'000}, "Of the random choice of rows");
     kernels_->flag("--cross-only", cross_only_, "Leave the measured tiers out");
     kernels_->flag("--sweep-withheld", sweep_withheld_,
@@ -223,6 +226,8 @@ class FitCommand : public Command {
   }
 
   Answer fit_kernels(const Library& library) const {
+    if (sweep_size_ > 0 && probe_rows_ > 0)
+      throw InputError({.source = "--probe", .value = "with --sweep-size", .expected = "one of the two"});
     for (const std::string& family : families_) kernel_family(family, {.field = "families"});
     FitOptions options{.seed = static_cast<uint64_t>(seed_),
                        .source = source_,
@@ -234,6 +239,7 @@ class FitCommand : public Command {
                                                            : HoldOut::nothing,
                        .families = families_,
                        .sweep_size = static_cast<size_t>(sweep_size_),
+                       .probe_rows = static_cast<size_t>(probe_rows_),
                        .progress = show_progress};
     const ModelCatalogue models = library.models();
     const CalibrationSummary summary = fit_calibrations(requests(models), library.hardware(), options, sweeps(), out_);
@@ -417,7 +423,7 @@ class FitCommand : public Command {
   std::string hold_out_ = "nothing";
   std::string out_, source_, date_;
   std::string tier_ = "best";
-  int64_t sweep_size_ = 0, seed_ = 1, points_ = 4;
+  int64_t sweep_size_ = 0, probe_rows_ = 0, seed_ = 1, points_ = 4;
   bool cross_only_ = false, sweep_withheld_ = false;
 };
 

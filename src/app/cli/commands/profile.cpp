@@ -120,6 +120,9 @@ class ProfileCommand : public Command {
     gpu.flag("--resume", resume_, "Go on with a sweep that was stopped: finished rows are kept");
     gpu.list("--only", only_, "Only these families (see --plan)");
     gpu.number("--scale", scale_, {.least = 0.01, .most = 100}, "Times the usual number of rows");
+    gpu.flag("--probe", probe_,
+             "Measure only 30 rows of each kernel and number format, in about a minute; fit them with `foretoken fit "
+             "kernels --probe 30`");
     gpu.flag("--plan", plan_, "Print what would be measured and how long it takes; measure nothing");
     gpu.text("--python", python_, "The Python to run it with: 3.8 or newer, with PyTorch");
     gpu.heading("Your own device");
@@ -210,6 +213,7 @@ class ProfileCommand : public Command {
       call.emplace_back("--families");
       call.push_back(joined(only_, ","));
     }
+    if (probe_) call.insert(call.end(), {"--probe", "30"});
     call.insert(call.end(), more.begin(), more.end());
     return call;
   }
@@ -327,7 +331,7 @@ class ProfileCommand : public Command {
   std::string out_ = "measured", python_ = "python3", install_, from_, like_;
   std::vector<std::string> only_;
   double minutes_ = 6, scale_ = 1;
-  bool resume_ = false, plan_ = false, find_fusion_ = false;
+  bool resume_ = false, plan_ = false, probe_ = false, find_fusion_ = false;
 };
 
 }  // namespace
