@@ -266,7 +266,8 @@ std::string device_file_text(const Device& device) {
   set_text("instruction_set", device.instruction_set);
   if (device.like) file.set("like", device.like->name);
   set_text("note", device.note);
-  Json peaks = Json::object();
+  Json peaks = Json::object(), reached = Json::object();
+  const std::string peak_start = std::string(peaks_key) + ".", reached_start = std::string(reached_key) + ".";
   for (const DeviceFact& row : device_facts(device)) {
     if (row.key == mig_key) continue;
     const bool is_yes_or_no = row.word == word_of(true) || row.word == word_of(false);
@@ -276,9 +277,10 @@ std::string device_file_text(const Device& device) {
                               {"source", row.source}});
     if (row.assumed) fact.set("assumed", true);
     if (!row.note.empty()) fact.set("note", row.note);
-    const std::string peak_start = std::string(peaks_key) + ".";
     if (row.key.starts_with(peak_start)) {
       peaks.set(row.key.substr(peak_start.size()), std::move(fact));
+    } else if (row.key.starts_with(reached_start)) {
+      reached.set(row.key.substr(reached_start.size()), std::move(fact));
     } else {
       file.set(row.key, std::move(fact));
     }
@@ -294,6 +296,7 @@ std::string device_file_text(const Device& device) {
                                                  {"source", device.mig->source}}));
   }
   file.set(std::string(peaks_key), std::move(peaks));
+  if (!reached.members().empty()) file.set(std::string(reached_key), std::move(reached));
   return file.dump() + "\n";
 }
 

@@ -314,7 +314,7 @@ LearnedTime LearnedKernels::swept_time(const Slot& slot, const CallKind::Sweep& 
   const std::span<const float> raw = features.raw();
   for (size_t i = 0; i < sweep.ranges.size() && i < raw.size(); ++i)
     octaves_outside = std::max({octaves_outside, sweep.ranges[i].first - raw[i], raw[i] - sweep.ranges[i].second});
-  const double assumed = assumed_half_width(call.shape);
+  const double assumed = assumed_half_width(call);
   const bool inside = octaves_outside <= 0 && assumed == 0;
   double half_width =
       measured.half_widths.at(seconds) * measured.width_factor(sweep.group) * (inside ? 1.0 : beyond_sweep);
@@ -405,7 +405,7 @@ std::optional<LearnedTime> LearnedKernels::estimate(const KernelShape& shape, st
   const double seconds =
       seconds_with_residual(*slot->form, call, state_->traits.traits, tier == Tier::cross ? kind->cross : kind->known,
                             slot->cross->residual, slot->cross->residual_strength, std::nullopt, features);
-  double half_width = std::hypot(slot->cross->half_widths.at(seconds), assumed_half_width(shape));
+  double half_width = std::hypot(slot->cross->half_widths.at(seconds), assumed_half_width(call));
   if (state_->is_like_another) half_width = with_unseen_generation(half_width, slot->cross, seconds);
   return LearnedTime{.seconds = with_interval(seconds, half_width, Confidence::extrapolated),
                      .tier = Tier::cross,

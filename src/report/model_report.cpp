@@ -111,7 +111,7 @@ std::string scheme_text(const Model& model) {
 }  // namespace
 
 std::string model_list_text(const std::vector<DescribedModel>& models) {
-  Table table({{"model", Table::Align::left},
+  Table table({{"model", Table::Align::left, true},
                {"layers"},
                {"params"},
                {"active"},

@@ -88,22 +88,24 @@ std::vector<size_t> Table::widths(size_t max_width) const {
     widths.push_back(width);
     words.push_back(word);
   }
-  // Of the columns that may shrink, the widest; first without breaking words, then with.
-  const auto shrink = [&](bool breaks_words) {
+  // Of the columns that may shrink, the widest; first without breaking words, then with, names last.
+  const auto shrink = [&](bool breaks_words, bool breaks_names) {
     const auto total = [&] { return std::accumulate(widths.begin(), widths.end(), column_gap * (widths.size() - 1)); };
     while (total() > max_width) {
       size_t widest = widths.size();
       for (size_t i = 0; i < widths.size(); ++i) {
         const size_t least = breaks_words ? least_width : std::max(least_width, words[i]);
-        const bool can_shrink = columns_[i].align == Align::left && widths[i] > least;
+        const bool may_shrink = columns_[i].align == Align::left && (breaks_names || !columns_[i].is_name);
+        const bool can_shrink = may_shrink && widths[i] > least;
         if (can_shrink && (widest == widths.size() || widths[i] > widths[widest])) widest = i;
       }
       if (widest == widths.size()) return;
       --widths[widest];
     }
   };
-  shrink(false);
-  shrink(true);
+  shrink(false, false);
+  shrink(true, false);
+  shrink(true, true);
   return widths;
 }
 

@@ -12,6 +12,7 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::right;
+    bool is_name = false;  // other columns take several lines first
   };
 
   explicit Table(std::vector<Column> columns);

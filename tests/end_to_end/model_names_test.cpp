@@ -123,9 +123,9 @@ TEST_F(ModelNames, a_format_that_is_not_simulated_is_refused_in_words) {
 }
 
 TEST_F(ModelNames, amds_mxfp4_checkpoints_multiply_in_four_bits) {
-  const Outcome step =
-      run_foretoken("step --device mi355x -tp 8 --batch 8 --phase decode --context-len 64 --model "
-                    "amd/Llama-3.1-405B-Instruct-MXFP4 --json");
+  const Outcome step = run_foretoken(
+      "step --device mi355x -tp 8 --batch 8 --phase decode --context-len 64 --model "
+      "amd/Llama-3.1-405B-Instruct-MXFP4 --json");
   EXPECT_EQ(step.status, 0) << step.err;
   EXPECT_THAT(step.out, HasSubstr("w4a4_mxfp4"));
 }
@@ -214,7 +214,8 @@ TEST_F(ModelNames, a_size_that_the_library_lacks_is_told_its_family_and_what_is_
 }
 
 TEST_F(ModelNames, an_engine_is_refused_on_devices_that_it_does_not_run_on) {
-  const std::string instead = "an engine that runs there: vllm, vllm-0.19, sglang (trtllm runs on NVIDIA GPUs only)";
+  const std::string instead =
+      "an engine that runs there: vllm, vllm-0.19, sglang (trtllm runs on NVIDIA GPUs since Ampere)";
   expect_refused(run_foretoken("serve --model Llama-3.1-8B --device mi300x --engine trtllm"), instead);
   expect_refused(run_foretoken("step --model Llama-3.1-8B --device mi300x --batch 8 --stack trtllm"), instead);
   expect_refused(plan("--model Llama-3.1-8B --hardware mi300x:1 --engines trtllm"), instead);
@@ -229,8 +230,9 @@ TEST_F(ModelNames, a_plan_says_which_engines_it_did_not_try) {
       "--kv-cache-dtype auto --slo ttft:2000,tpot:200 -pp 1 --max-num-seqs 0 --max-num-batched-tokens 0 "
       "--no-disaggregate --num-prompts 50 --most-simulated 1 --finalists 1");
   ASSERT_EQ(run.status, 0) << run.err;
-  EXPECT_THAT(in_one_line(run.out), AllOf(HasSubstr("trtllm was not tried on mi300x: trtllm runs on NVIDIA GPUs only."),
-                                          Not(HasSubstr("trtllm-serve"))));
+  EXPECT_THAT(in_one_line(run.out),
+              AllOf(HasSubstr("trtllm was not tried on mi300x: trtllm runs on NVIDIA GPUs since Ampere only."),
+                    Not(HasSubstr("trtllm-serve"))));
 }
 
 // ---- what people type -----------------------------------------------------------------------------------------------

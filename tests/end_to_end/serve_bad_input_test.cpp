@@ -176,7 +176,7 @@ TEST_F(ServeBadInput, an_unknown_name_comes_with_the_nearest) {
   expect_refused("--router rund_robin", "did you mean round_robin");
   expect_refused("--scheduler sarati", "did you mean sarathi");
   expect_refused("--replica devce=l40s", "did you mean device");
-  expect_refused("--replica device=l40z", "l40s");
+  expect_refused("--replica device=l40ss", "l40s");
   expect_refused("--dataset-name sesions", "did you mean sessions");
 }
 

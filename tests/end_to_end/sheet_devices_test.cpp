@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr const char* sheet_sentence =
-    "MI300X 192 GB is known from its spec sheet only: its kernels are not calibrated";
+    "Gaudi 3 128 GB is known from its spec sheet only: its kernels are not calibrated";
 
 class SheetDevices : public CommandTest {
  protected:

@@ -79,13 +79,17 @@ constexpr Alignment in_pieces{.flops_per_cycle = 1020, .bytes_per_cycle = 11, .s
 constexpr Alignment by_value{.flops_per_cycle = 490, .bytes_per_cycle = 3.9, .slab = 4.4};
 constexpr double misaligned_half_width = 0.45;
 
-bool is_misaligned(const GemmShape& shape) {
+// Of PyTorch's own multiplies: engines and training frameworks pad what they multiply.
+bool is_misaligned(const FormCall& call) {
+  const auto* gemm = std::get_if<GemmShape>(&call.shape);
+  if (gemm == nullptr || !call.variant.starts_with("torch_linear")) return false;
+  const GemmShape& shape = *gemm;
   const bool is_16_bit = shape.scheme == Scheme::bf16 || shape.scheme == Scheme::fp16;
   return is_16_bit && (shape.n % 8 != 0 || shape.k % 8 != 0);
 }
 
-Alignment alignment_of(const GemmShape& shape) {
-  if (!is_misaligned(shape)) return {};
+Alignment alignment_of(const FormCall& call, const GemmShape& shape) {
+  if (!is_misaligned(call)) return {};
   // A single row is multiplied by another kernel, whose threads walk rows of the weights.
   const bool is_odd = shape.n % 2 != 0 || shape.k % 2 != 0;
   return is_odd && shape.m > 1 ? by_value : in_pieces;
@@ -178,7 +182,7 @@ class GemmForm : public Form {
   // The trees have seen no such rows.
   double residual_share(const FormCall& call, const DeviceTraits& /*device*/, std::span<const double> /*constants*/,
                         int /*choice*/) const override {
-    return is_misaligned(shape_of(call)) ? 0 : 1;
+    return is_misaligned(call) ? 0 : 1;
   }
 
   size_t feature_count() const override { return 20; }
@@ -292,7 +296,7 @@ class GemmForm : public Form {
     // Efficiency rows/(rows+edge) columns/(columns+edge): a tile costs as if it were that much larger.
     const double second_per_cycle = 1 / device.clock;
     const double peak = device.peak[static_cast<size_t>(scheme.math)] * std::min(c[compute_share], 1.0);
-    const Alignment alignment = alignment_of(shape);
+    const Alignment alignment = alignment_of(call, shape);
     const double all_cycles = device.processors * device.clock;
     const double most_flops = alignment.flops_per_cycle > 0 ? alignment.flops_per_cycle * all_cycles
                                                             : std::numeric_limits<double>::infinity();
@@ -373,9 +377,8 @@ class GemmForm : public Form {
 
 }  // namespace
 
-double assumed_half_width(const KernelShape& shape) {
-  const auto* gemm = std::get_if<GemmShape>(&shape);
-  return gemm != nullptr && is_misaligned(*gemm) ? misaligned_half_width : 0;
+double assumed_half_width(const FormCall& call) {
+  return is_misaligned(call) ? misaligned_half_width : 0;
 }
 
 std::unique_ptr<Form> make_gemm_form(Caches caches) {
