@@ -287,9 +287,10 @@ void note_unknown_kernels(const std::vector<FileResult>& results, const std::fil
     if (unknown.empty()) continue;
     const bool writes_cache = family == "attention_prefill" || family == "attention_decode";
     notes.push_back(
-        fmt::format("{}: {} {} not a known kernel; its rows were priced as the one that engines usually run{}", family,
-                    fmt::join(unknown, ", "), unknown.size() == 1 ? "is" : "are",
-                    writes_cache ? ", with the write of new keys and values into the cache" : ""));
+        fmt::format("{}: {}; such rows were priced as the kernel that engines usually run{}", family,
+                    unknown.size() == 1 ? fmt::format("{} is not a known kernel", *unknown.begin())
+                                        : fmt::format("{} are not known kernels", fmt::join(unknown, ", ")),
+                    writes_cache ? ", with the write of new keys and values where writes_kv is not no" : ""));
   }
 }
 

@@ -147,13 +147,15 @@ void scale_peaks(Device& device, const Device& lender) {
   if (!device.processors || !device.boost_clock || !lender.processors || !lender.boost_clock) return;
   const double factor = device.processors->value * device.boost_clock->value.value() /
                         (lender.processors->value * lender.boost_clock->value.value());
-  for (MaybeFact<FlopsPerSecond>& peak : device.dense_peak) {
-    if (!peak) continue;
+  const auto scale = [&](MaybeFact<FlopsPerSecond>& peak) {
+    if (!peak) return;
     peak->value = peak->value * factor;
     peak->assumed = true;
     peak->source = fmt::format("computed: the peak of {} times processors and clock", lender.name);
     peak->note.clear();
-  }
+  };
+  std::for_each(device.dense_peak.begin(), device.dense_peak.end(), scale);
+  std::for_each(device.reached_peak.begin(), device.reached_peak.end(), scale);
 }
 
 void check_own_name(const HardwareCatalogue& shipped, const std::string& name) {

@@ -36,10 +36,28 @@ constexpr Stated stated[] = {
     {"gemm_trtllm", 20, 4},
     {"attention_prefill_trtllm", 17.5, 2},
     {"attention_decode_trtllm", 25.5, 3.5},
-    {"gemm_fp32", 23.5, 5.5},
-    {"conv_fp32", 51, 17.5},
-    {"eager", 23, 3.5},
+    {"gemm_fp32", 20, 4.5},
+    {"conv_fp32", 29, 17},
+    {"eager", 15, 2},
 };
+
+// fp32 rows of an H200, of younger software and another host than all others; stated apart in docs/accuracy.md.
+constexpr const char* young_sweep = "h200_sxm";
+constexpr Stated stated_of_young_sweep[] = {{"gemm_fp32", 64, 13.5}, {"conv_fp32", 161, 20.5}, {"eager", 93.5, 17}};
+
+bool is_stated_apart(std::string_view form, std::string_view device) {
+  return device == young_sweep && std::any_of(std::begin(stated_of_young_sweep), std::end(stated_of_young_sweep),
+                                              [&](const Stated& entry) { return entry.form == form; });
+}
+
+TEST(Calibrations, the_stated_errors_of_fp32_on_an_h200_are_those_of_the_files) {
+  for (const Stated& entry : stated_of_young_sweep) {
+    const FormCalibration cross = read_form_calibration(form_calibration_path(folder, entry.form));
+    EXPECT_LE(cross.withheld_mape.at(young_sweep), entry.withheld) << entry.form;
+    const auto path = device_calibration_path(folder, young_sweep, entry.form);
+    EXPECT_LE(read_device_calibration(path).held_out_mape, entry.held_out) << entry.form;
+  }
+}
 
 TEST(Calibrations, the_stated_errors_are_those_of_the_files) {
   for (const Stated& entry : stated) {
@@ -48,7 +66,7 @@ TEST(Calibrations, the_stated_errors_are_those_of_the_files) {
     for (const auto& [device, mape] : cross.withheld_mape) {
       const DeviceCalibration measured = read_device_calibration(device_calibration_path(folder, device, entry.form));
       constexpr size_t few = 200;  // rows of one model only; stated apart in docs/accuracy.md
-      if (measured.rows < few) continue;
+      if (measured.rows < few || is_stated_apart(entry.form, device)) continue;
       withheld += mape;
       held_out += measured.held_out_mape;
       ++devices;
