@@ -58,6 +58,48 @@ inline CdnaWaves cdna_waves(double tiles, double processors, double quantized) {
   return {.tiles = tiles, .waves = even + (std::ceil(tiles / processors) - even) * quantized};
 }
 
+// Constants that all CDNA forms fit.
+struct CdnaConstants {
+  double rate_share = 1, load_rate = 1, fabric_rate = 1, wave_seconds = 0, quantized = 1;
+  double dram_share_of_peak = 1, processor_bandwidth = 1, power = 1;
+};
+
+// What the work of a tile costs on a device, in one format.
+struct CdnaMachine {
+  double processors = 1;
+  double weight_bytes = 2, activation_bytes = 2;
+  double multiply = 0;             // seconds of one multiply-add on one compute unit
+  double load = 0;                 // seconds of a byte into one
+  double dram = 0, processor = 0;  // B/s of all, and of one
+  double wave = 0, quantized = 0, power = 1;
+
+  CdnaWaves waves(double tiles) const { return cdna_waves(tiles, processors, quantized); }
+  double load_seconds(double waves, double rows, double columns, double depth) const {
+    return waves * (rows * activation_bytes + columns * weight_bytes) * depth * load;
+  }
+  double memory_seconds(double bytes, double tiles) const {
+    return bytes / std::min(dram, processor * std::min(tiles, processors));
+  }
+  double tflops() const { return 2e-12 * processors / multiply; }
+};
+
+inline CdnaMachine cdna_machine(const CdnaConstants& c, const DeviceTraits& device, Scheme scheme, Caches caches) {
+  const SchemeFacts& format = facts(scheme);
+  CdnaMachine machine{.processors = device.processors,
+                      .weight_bytes = format.weight_bytes,
+                      .activation_bytes = format.activation_bytes,
+                      .processor = c.processor_bandwidth,
+                      .wave = c.wave_seconds,
+                      .quantized = c.quantized,
+                      .power = c.power};
+  machine.multiply = 2 * device.processors / (saturated_rate(device, scheme) * c.rate_share);
+  machine.load = 1 / (c.load_rate * loaded_clock(device, format.math)) + device.processors / c.fabric_rate;
+  // In a model other layers ran since: nothing but DRAM serves weights.
+  machine.dram =
+      device.bandwidth * (caches == Caches::cold ? std::min(c.dram_share_of_peak, 1.0) : c.dram_share_of_peak);
+  return machine;
+}
+
 inline std::string cdna_class(Scheme scheme) {
   return "class " + std::string(facts(scheme == Scheme::fp16 ? Scheme::bf16 : scheme).name);
 }

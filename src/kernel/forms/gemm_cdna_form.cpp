@@ -50,14 +50,11 @@ constexpr double least_depth_of_part = 128;
 constexpr double largest_split_area = 128 * 128;
 
 struct Problem {
+  CdnaMachine machine;
   double m = 1, n = 1, k = 1, batch = 1;
-  double weight_bytes = 2, activation_bytes = 2;
   double operands = 0, outputs = 0;  // bytes
-  double multiply = 0;               // seconds of one multiply-add on one compute unit
-  double load = 0, store = 0;        // seconds of a byte into one, and of a result out of it
-  double dram = 0, processor = 0;    // B/s of all, and of one
-  double wave = 0, quantized = 0, power = 1;
-  double floor = 0, cast = 0;  // seconds
+  double store = 0;                  // seconds of a result out of one compute unit
+  double floor = 0, cast = 0;        // seconds
 };
 
 struct Times {
@@ -72,36 +69,35 @@ const GemmShape& gemm_of(const FormCall& call) {
   return *shape;
 }
 
-Times times(const Problem& p, const DeviceTraits& device, std::span<const double> c, int choice) {
+Times times(const Problem& p, std::span<const double> c, int choice) {
   const double rows = tiles[choice / split_count].rows, columns = tiles[choice / split_count].columns;
   const double parts = splits[choice % split_count];
   const double depth = p.k / parts;
-  const CdnaWaves grid =
-      cdna_waves(std::ceil(p.m / rows) * std::ceil(p.n / columns) * p.batch * parts, device.processors, p.quantized);
+  const CdnaWaves grid = p.machine.waves(std::ceil(p.m / rows) * std::ceil(p.n / columns) * p.batch * parts);
   Times t{.tiles = grid.tiles, .waves = grid.waves};
   // Loads and multiplies of a tile take turns at its edges: what is loaded for a multiply shrinks with the tile.
-  t.compute = grid.waves * rows * columns * depth * p.multiply;
-  t.load = grid.waves * (rows * p.activation_bytes + columns * p.weight_bytes) * depth * p.load;
-  t.store = grid.waves * (p.wave + rows * columns * p.store);
+  t.compute = grid.waves * rows * columns * depth * p.machine.multiply;
+  t.load = p.machine.load_seconds(grid.waves, rows, columns, depth);
+  t.store = grid.waves * (p.machine.wave + rows * columns * p.store);
   // Parts of k are written in fp32 and read again.
   const double bytes = p.operands + p.outputs * (parts > 1 ? 1 + 2 * parts : 1);
-  t.memory = bytes / std::min(p.dram, p.processor * std::min(grid.tiles, device.processors));
+  t.memory = p.machine.memory_seconds(bytes, grid.tiles);
   t.split = parts > 1 ? c[split_seconds] : 0;
   return t;
 }
 
 double overlapped_seconds(const Problem& p, const Times& t) {
-  return soft_maximum(t.tile_work(), t.memory, p.power) + t.split;
+  return soft_maximum(t.tile_work(), t.memory, p.machine.power) + t.split;
 }
 
-double least_seconds(const Problem& p, const DeviceTraits& device, std::span<const double> c, int& choice) {
+double least_seconds(const Problem& p, std::span<const double> c, int& choice) {
   double best = std::numeric_limits<double>::infinity();
   for (int tile = 0; tile < tile_count; ++tile) {
     const double area = static_cast<double>(tiles[tile].rows) * tiles[tile].columns;
     for (int split = 0; split < split_count; ++split) {
       if (split > 0 && (area > largest_split_area || p.k < least_depth_of_part * splits[split])) break;
       const int candidate = tile * split_count + split;
-      const Times t = times(p, device, c, candidate);
+      const Times t = times(p, c, candidate);
       if (std::max(t.tile_work(), t.memory) + t.split >= best) continue;
       const double total = overlapped_seconds(p, t);
       if (total >= best) continue;
@@ -133,22 +129,22 @@ class GemmCdnaForm : public Form {
                  int& choice) const override {
     const Problem p = pose(call, device, constants);
     const double before = p.floor + p.cast;
-    if (choice >= 0) return before + overlapped_seconds(p, times(p, device, constants, choice));
-    return before + least_seconds(p, device, constants, choice);
+    if (choice >= 0) return before + overlapped_seconds(p, times(p, constants, choice));
+    return before + least_seconds(p, constants, choice);
   }
 
   std::vector<Explained> explain(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                                  int choice) const override {
     using enum Explained::Kind;
     const Problem p = pose(call, device, constants);
-    const Times t = times(p, device, constants, choice);
+    const Times t = times(p, constants, choice);
     const MatmulTile tile = tiles[choice / split_count];
     std::vector<Explained> lines = {
         {fact, "tile_rows", static_cast<double>(tile.rows), "", "rows of x that one compute unit multiplies at a time"},
         {fact, "tile_columns", static_cast<double>(tile.columns), "", "columns of y, the same"},
         {fact, "split_k", splits[choice % split_count], "", "compute units that share the k of one tile"},
         {fact, "waves", t.tiles / device.processors, "", "tiles over compute units"},
-        {fact, "multiply_tflops", 2e-12 * device.processors / p.multiply, "", "TFLOP/s of an endless tile"},
+        {fact, "multiply_tflops", p.machine.tflops(), "", "TFLOP/s of an endless tile"},
         {part, "launch", p.floor, "s", "launch and drain of an empty call"},
     };
     if (p.cast > 0) lines.push_back({part, "quantize", p.cast, "s", "activations cast before the multiply"});
@@ -170,7 +166,7 @@ class GemmCdnaForm : public Form {
                               int& choice, std::span<float> out) const override {
     choice = -1;
     const Problem p = pose(call, device, constants);
-    const double least = least_seconds(p, device, constants, choice);
+    const double least = least_seconds(p, constants, choice);
     fill_features(p, device, constants, choice, out);
     return p.floor + p.cast + least;
   }
@@ -179,33 +175,32 @@ class GemmCdnaForm : public Form {
   Problem pose(const FormCall& call, const DeviceTraits& device, std::span<const double> c) const {
     const GemmShape& shape = gemm_of(call);
     const SchemeFacts& scheme = facts(shape.scheme);
-    Problem p{
-        .m = as_double(shape.m), .n = as_double(shape.n), .k = as_double(shape.k), .batch = as_double(shape.batch)};
-    p.weight_bytes = scheme.weight_bytes;
-    p.activation_bytes = scheme.activation_bytes;
-    p.operands = p.batch * p.k * (p.m * p.activation_bytes + p.n * p.weight_bytes);
+    const CdnaConstants machine{.rate_share = c[rate_share],
+                                .load_rate = c[load_rate],
+                                .fabric_rate = c[fabric_rate],
+                                .wave_seconds = c[wave_seconds],
+                                .quantized = c[quantized],
+                                .dram_share_of_peak = c[dram_share_of_peak],
+                                .processor_bandwidth = c[processor_bandwidth],
+                                .power = c[power]};
+    Problem p{.machine = cdna_machine(machine, device, shape.scheme, caches_),
+              .m = as_double(shape.m),
+              .n = as_double(shape.n),
+              .k = as_double(shape.k),
+              .batch = as_double(shape.batch)};
+    p.operands = p.batch * p.k * (p.m * scheme.activation_bytes + p.n * scheme.weight_bytes);
     p.outputs = p.batch * p.m * p.n * bytes_per_element(scheme.result);
-    p.multiply = 2 * device.processors / (saturated_rate(device, shape.scheme) * c[rate_share]);
-    const double clock = loaded_clock(device, scheme.math);
-    p.load = 1 / (c[load_rate] * clock) + device.processors / c[fabric_rate];
-    p.store = bytes_per_element(scheme.result) / (c[store_rate] * clock);
-    // In a model other layers ran since: nothing but DRAM serves weights.
-    const double share = caches_ == Caches::cold ? std::min(c[dram_share_of_peak], 1.0) : c[dram_share_of_peak];
-    p.dram = device.bandwidth * share;
-    p.processor = c[processor_bandwidth];
-    p.wave = c[wave_seconds];
-    p.quantized = c[quantized];
-    p.power = c[power];
+    p.store = bytes_per_element(scheme.result) / (c[store_rate] * loaded_clock(device, scheme.math));
     p.floor = c[floor_cycles] / device.clock;
     // Measurements name the kernel and time it alone.
     if (scheme.quantizes_activations && !call.variant.starts_with(aiter_kernel))
-      p.cast = cast_seconds(p.batch * p.m * p.k, p.activation_bytes, device);
+      p.cast = cast_seconds(p.batch * p.m * p.k, scheme.activation_bytes, device);
     return p;
   }
 
   static void fill_features(const Problem& p, const DeviceTraits& device, std::span<const double> constants, int choice,
                             std::span<float> out) {
-    const Times t = times(p, device, constants, choice);
+    const Times t = times(p, constants, choice);
     const auto log = [](double x) { return static_cast<float>(quick_log2(std::max(x, 1e-6))); };
     const double total = p.floor + overlapped_seconds(p, t);
     size_t i = 0;

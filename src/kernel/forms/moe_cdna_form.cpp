@@ -53,11 +53,9 @@ struct Multiply {
 };
 
 struct Problem {
+  CdnaMachine machine;
   ExpertGroups groups;
   Multiply up, down;
-  double weight_bytes = 2, activation_bytes = 2;
-  double multiply = 0, load = 0, dram = 0, processor = 0;
-  double wave = 0, quantized = 0, power = 1;
   double kernels = 2;
   double floor = 0, before = 0;  // seconds: of the kernels, and of what precedes them
 };
@@ -79,33 +77,33 @@ std::string_view usual_kernel(const MoeShape& shape) {
   return shape.scheme == Scheme::fp8_block ? one_kernel : two_kernels;
 }
 
-Times times(const Problem& p, const Multiply& part, const DeviceTraits& device, double rows, double row_tiles,
-            double columns) {
-  const CdnaWaves grid = cdna_waves(row_tiles * std::ceil(part.columns / columns), device.processors, p.quantized);
+Times times(const Problem& p, const Multiply& part, double rows, double row_tiles, double columns) {
+  const CdnaMachine& machine = p.machine;
+  const CdnaWaves grid = machine.waves(row_tiles * std::ceil(part.columns / columns));
   Times t{.tiles = grid.tiles, .waves = grid.waves};
-  t.compute = grid.waves * (rows * columns * part.depth * p.multiply + p.wave);
-  t.load = grid.waves * (rows * p.activation_bytes + columns * p.weight_bytes) * part.depth * p.load;
-  t.memory = part.bytes / std::min(p.dram, p.processor * std::min(grid.tiles, device.processors));
+  t.compute = grid.waves * (rows * columns * part.depth * machine.multiply + machine.wave);
+  t.load = machine.load_seconds(grid.waves, rows, columns, part.depth);
+  t.memory = machine.memory_seconds(part.bytes, grid.tiles);
   return t;
 }
 
 double overlapped_seconds(const Problem& p, const Times& t) {
-  return soft_maximum(t.tile_work(), t.memory, p.power);
+  return soft_maximum(t.tile_work(), t.memory, p.machine.power);
 }
 
 struct Chosen {
   double rows = 16, row_tiles = 1;
   Times up, down;
 };
-Chosen chosen(const Problem& p, const DeviceTraits& device, int choice) {
+Chosen chosen(const Problem& p, int choice) {
   Chosen c{.rows = row_choices[choice / (column_count * column_count)]};
   c.row_tiles = p.groups.tiles(c.rows);
-  c.up = times(p, p.up, device, c.rows, c.row_tiles, column_choices[choice / column_count % column_count]);
-  c.down = times(p, p.down, device, c.rows, c.row_tiles, column_choices[choice % column_count]);
+  c.up = times(p, p.up, c.rows, c.row_tiles, column_choices[choice / column_count % column_count]);
+  c.down = times(p, p.down, c.rows, c.row_tiles, column_choices[choice % column_count]);
   return c;
 }
 
-double least_seconds(const Problem& p, const DeviceTraits& device, int& choice) {
+double least_seconds(const Problem& p, int& choice) {
   double best = std::numeric_limits<double>::infinity(), previous_tiles = -1;
   for (int r = 0; r < row_count; ++r) {
     const double rows = row_choices[r], row_tiles = p.groups.tiles(rows);
@@ -116,7 +114,7 @@ double least_seconds(const Problem& p, const DeviceTraits& device, int& choice) 
     for (int part = 0; part < 2 && sum < best; ++part) {
       double least = std::numeric_limits<double>::infinity();
       for (int column = 0; column < column_count; ++column) {
-        const Times t = times(p, part == 0 ? p.up : p.down, device, rows, row_tiles, column_choices[column]);
+        const Times t = times(p, part == 0 ? p.up : p.down, rows, row_tiles, column_choices[column]);
         if (std::max(t.tile_work(), t.memory) >= least) continue;
         const double total = overlapped_seconds(p, t);
         if (total >= least) continue;
@@ -155,8 +153,8 @@ class MoeCdnaForm : public Form {
   double seconds(const FormCall& call, const DeviceTraits& device, std::span<const double> constants,
                  int& choice) const override {
     const Problem p = pose(call, device, constants);
-    if (choice < 0) return p.floor + p.before + least_seconds(p, device, choice);
-    const Chosen c = chosen(p, device, choice);
+    if (choice < 0) return p.floor + p.before + least_seconds(p, choice);
+    const Chosen c = chosen(p, choice);
     return p.floor + p.before + overlapped_seconds(p, c.up) + overlapped_seconds(p, c.down);
   }
 
@@ -164,7 +162,7 @@ class MoeCdnaForm : public Form {
                                  int choice) const override {
     using enum Explained::Kind;
     const Problem p = pose(call, device, constants);
-    const Chosen c = chosen(p, device, choice);
+    const Chosen c = chosen(p, choice);
     return {
         {fact, "active_experts", p.groups.active, "", "experts of this rank that get a token"},
         {fact, "tokens_per_expert", p.groups.pairs / p.groups.active, "", "of those, on average"},
@@ -172,7 +170,7 @@ class MoeCdnaForm : public Form {
         {fact, "rows_filled", p.groups.pairs / (c.rows * c.row_tiles), "share", "of the rows of all tiles"},
         {fact, "first_waves", c.up.tiles / device.processors, "", "tiles over compute units, first multiply"},
         {fact, "second_waves", c.down.tiles / device.processors, "", "the same, second multiply"},
-        {fact, "multiply_tflops", 2e-12 * device.processors / p.multiply, "", "TFLOP/s of an endless tile"},
+        {fact, "multiply_tflops", p.machine.tflops(), "", "TFLOP/s of an endless tile"},
         {part, "launch", p.floor + p.before, "s", "launches; sorting and casts where they are part of the call"},
         {part, "first_multiply", overlapped_seconds(p, c.up), "s", "gate and up projections"},
         {part, "second_multiply", overlapped_seconds(p, c.down), "s", "down projection"},
@@ -191,7 +189,7 @@ class MoeCdnaForm : public Form {
                               int& choice, std::span<float> out) const override {
     choice = -1;
     const Problem p = pose(call, device, constants);
-    const double least = least_seconds(p, device, choice);
+    const double least = least_seconds(p, choice);
     fill_features(p, device, choice, out);
     return p.floor + p.before + least;
   }
@@ -207,27 +205,26 @@ class MoeCdnaForm : public Form {
     static constexpr MoeKernel kernel{.name = aiter_kernel, .family = aiter_kernel};
     const MoeShape& shape = experts_of(call);
     const SchemeFacts& scheme = facts(shape.scheme);
-    Problem p{.groups = expert_groups(shape, kernel)};
-    p.weight_bytes = scheme.weight_bytes;
-    p.activation_bytes = scheme.activation_bytes;
+    const CdnaConstants machine{.rate_share = c[rate_share],
+                                .load_rate = c[load_rate],
+                                .fabric_rate = c[fabric_rate],
+                                .wave_seconds = c[wave_seconds],
+                                .quantized = c[quantized],
+                                .dram_share_of_peak = c[dram_share_of_peak],
+                                .processor_bandwidth = c[processor_bandwidth],
+                                .power = c[power]};
+    Problem p{.machine = cdna_machine(machine, device, shape.scheme, caches_), .groups = expert_groups(shape, kernel)};
+    const double weight_bytes = scheme.weight_bytes, activation_bytes = scheme.activation_bytes;
     const double hidden = as_double(shape.hidden), inter = as_double(shape.inter) / as_double(shape.tp);
     const double gates = shape.gated ? 2 : 1, pairs = p.groups.pairs;
     const double tokens = std::min(as_double(shape.tokens), pairs);
     const double result = c[result_traffic];
     p.up = {.columns = gates * inter, .depth = hidden};
-    p.up.bytes = p.groups.active * gates * inter * hidden * p.weight_bytes + tokens * hidden * p.activation_bytes +
-                 result * pairs * inter * p.activation_bytes;
+    p.up.bytes = p.groups.active * gates * inter * hidden * weight_bytes + tokens * hidden * activation_bytes +
+                 result * pairs * inter * activation_bytes;
     p.down = {.columns = hidden, .depth = inter};
-    p.down.bytes = p.groups.active * inter * hidden * p.weight_bytes + pairs * inter * p.activation_bytes +
+    p.down.bytes = p.groups.active * inter * hidden * weight_bytes + pairs * inter * activation_bytes +
                    result * pairs * hidden * 2;
-    p.multiply = 2 * device.processors / (saturated_rate(device, shape.scheme) * c[rate_share]);
-    p.load = 1 / (c[load_rate] * loaded_clock(device, scheme.math)) + device.processors / c[fabric_rate];
-    const double share = caches_ == Caches::cold ? std::min(c[dram_share_of_peak], 1.0) : c[dram_share_of_peak];
-    p.dram = device.bandwidth * share;
-    p.processor = c[processor_bandwidth];
-    p.wave = c[wave_seconds];
-    p.quantized = c[quantized];
-    p.power = c[power];
     p.kernels = kernel_of(call) == one_kernel ? 1 : 2;
     p.floor = c[floor_cycles] / device.clock * p.kernels;
     // Measurements name the kernel and time it alone. An engine's call also sorts tokens by expert and casts them.
@@ -235,15 +232,15 @@ class MoeCdnaForm : public Form {
       constexpr double sort_seconds = 5e-6;
       p.before += sort_seconds;
       if (scheme.quantizes_activations) {
-        p.before += cast_seconds(tokens * hidden, p.activation_bytes, device);
-        if (p.kernels > 1) p.before += cast_seconds(pairs * inter, p.activation_bytes, device);
+        p.before += cast_seconds(tokens * hidden, activation_bytes, device);
+        if (p.kernels > 1) p.before += cast_seconds(pairs * inter, activation_bytes, device);
       }
     }
     return p;
   }
 
   static void fill_features(const Problem& p, const DeviceTraits& device, int choice, std::span<float> out) {
-    const Chosen c = chosen(p, device, choice);
+    const Chosen c = chosen(p, choice);
     const double total = p.floor + overlapped_seconds(p, c.up) + overlapped_seconds(p, c.down);
     const auto log = [](double x) { return static_cast<float>(quick_log2(std::max(x, 1e-6))); };
     size_t i = 0;
