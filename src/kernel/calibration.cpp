@@ -1,5 +1,6 @@
 #include "kernel/calibration.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -83,6 +84,11 @@ DeviceCalibration device_calibration_from(const JsonView& view) {
   if (const std::optional<JsonView> factors = view.find("width_factors")) {
     for (const auto& [name, factor] : factors->members()) result.width_factors[name] = factor.number({0.01, 100});
   }
+  if (const std::optional<JsonView> layers = view.find("layers")) {
+    result.layers = texts_of(*layers);
+    if (!std::is_sorted(result.layers.begin(), result.layers.end())) layers->fail("layers in order");
+    result.unseen_layer_factor = view.at("unseen_layer_factor").number({1, 100});
+  }
   result.constants = texts_of(view.at("constants"));
   result.shared = numbers_of(view.at("shared"), result.constants.size());
   for (const auto& [name, values] : view.at("groups").members())
@@ -123,6 +129,15 @@ std::string calibration_json(const FormCalibration& calibration) {
   return file.dump() + "\n";
 }
 
+std::string swept_layer(std::string_view group, std::string_view layer) {
+  return fmt::format("{}: {}", group, layer);
+}
+
+double DeviceCalibration::layer_factor(std::string_view group, const std::string& layer) const {
+  if (layers.empty() || std::binary_search(layers.begin(), layers.end(), swept_layer(group, layer))) return 1;
+  return unseen_layer_factor;
+}
+
 double DeviceCalibration::width_factor(std::string_view group) const {
   const auto found = width_factors.find(group);
   return found == width_factors.end() ? 1 : found->second;
@@ -156,6 +171,10 @@ std::string calibration_json(const DeviceCalibration& calibration) {
       .set("ranges_log2", std::move(ranges))
       .set("residual", calibration.residual.to_json());
   if (!calibration.width_factors.empty()) file.set("width_factors", std::move(width_factors));
+  if (!calibration.layers.empty()) {
+    file.set("layers", list_of(calibration.layers))
+        .set("unseen_layer_factor", std::round(calibration.unseen_layer_factor * 1000) / 1000);
+  }
   file.set("self_check", self_check(file, calibration.residual));
   return file.dump() + "\n";
 }

@@ -30,6 +30,9 @@ struct FormCalibration {
   std::optional<HalfWidths> sibling_half_widths;    // of devices predicted with a sweep of their generation's other one
 };
 
+// A layer in the formats of a call group, as a sweep knows it.
+std::string swept_layer(std::string_view group, std::string_view layer);
+
 // The measured tier of a form on one device.
 struct DeviceCalibration {
   std::string form, device;
@@ -43,7 +46,11 @@ struct DeviceCalibration {
   HalfWidths half_widths;  // on rows held out of the fit
   // Times that for a call group whose kernels are harder or easier to predict than the rest; a group not named here: 1.
   std::map<std::string, double, std::less<>> width_factors;
+  // A sweep over many sizes of few layers knows those better than others. Empty where it was none such.
+  std::vector<std::string> layers;  // swept_layer of each, sorted
+  double unseen_layer_factor = 1;   // times the half-width for a call of another layer
   double width_factor(std::string_view group) const;
+  double layer_factor(std::string_view group, const std::string& layer) const;
   double held_out_mape = 0, held_out_mape_20us = 0;  // the second: rows of 20 us and more
   double held_out_coverage = 0;                      // percent
 };

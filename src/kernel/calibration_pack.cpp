@@ -201,6 +201,8 @@ void members(Archive& archive, Calibration& calibration) {
   archive(calibration.residual);
   archive(calibration.half_widths);
   archive(calibration.width_factors);
+  archive(calibration.layers);
+  archive(calibration.unseen_layer_factor);
   archive(calibration.held_out_mape);
   archive(calibration.held_out_mape_20us);
   archive(calibration.held_out_coverage);

@@ -68,6 +68,20 @@ TEST(Calibration, width_factors_are_kept_where_there_are_any) {
   EXPECT_EQ(device_problem(with(device, "width_factors", Json::object({{"rope", -1}}))).path, "width_factors.rope");
 }
 
+TEST(Calibration, layers_of_a_sweep_are_kept_and_others_get_wider_intervals) {
+  EXPECT_EQ(parse_device_calibration(calibration_json(device_example()), "x").layer_factor("fp8", "8192x8192"), 1);
+  DeviceCalibration example = device_example();
+  example.layers = {swept_layer("fp8", "10240x8192"), swept_layer("fp8", "8192x8192")};
+  example.unseen_layer_factor = 2.5;
+  const std::string text = calibration_json(example);
+  const DeviceCalibration read = parse_device_calibration(text, "x");
+  EXPECT_EQ(read.layer_factor("fp8", "8192x8192"), 1);
+  EXPECT_EQ(read.layer_factor("fp8", "8192x1024"), 2.5);
+  EXPECT_EQ(read.layer_factor("bf16", "8192x8192"), 2.5) << "the same layer in other formats";
+  EXPECT_EQ(device_problem(with(text, "unseen_layer_factor", 0.5)).path, "unseen_layer_factor");
+  EXPECT_EQ(device_problem(with(text, "layers", Json::array({"b", "a"}))).path, "layers");
+}
+
 TEST(Calibration, a_newer_version_is_refused_and_says_why) {
   const InputProblem form = form_problem(with(calibration_json(form_example()), "version", calibration_version + 1));
   EXPECT_EQ(form.source, "form.json");

@@ -318,6 +318,7 @@ LearnedTime LearnedKernels::swept_time(const Slot& slot, const CallKind::Sweep& 
   const bool inside = octaves_outside <= 0 && assumed == 0;
   double half_width =
       measured.half_widths.at(seconds) * measured.width_factor(sweep.group) * (inside ? 1.0 : beyond_sweep);
+  if (!measured.layers.empty()) half_width *= measured.layer_factor(sweep.group, call_layer(call));
   if (slot.is_sibling()) {
     const HalfWidths* pairs =
         slot.cross && slot.cross->sibling_half_widths ? &*slot.cross->sibling_half_widths : nullptr;

@@ -444,6 +444,38 @@ FitErrors errors_on_unseen_models(const DeviceFitter& fitter, const std::vector<
   return errors;
 }
 
+// Where a sweep has many rows of each layer: its layers, and how much wider than for rows of those an interval must be
+// for another. Each fifth of the layers is predicted by a fit on the others. `rows` are shuffled.
+void widen_for_unseen_layers(const DeviceFitter& fitter, const std::vector<const MeasuredCall*>& rows,
+                             DeviceCalibration& result) {
+  constexpr size_t folds = 5, fewest_layers = 3, fewest_rows = 8, most_rows = 20000;
+  std::map<std::string, size_t> layers;  // with the fifth each belongs to
+  for (const MeasuredCall* row : rows) {
+    const std::string layer = call_layer(row->call);
+    if (!layer.empty()) layers.emplace(swept_layer(call_group(row->call), layer), 0);
+  }
+  if (layers.size() < fewest_layers || rows.size() < fewest_rows * layers.size()) return;
+  size_t next = 0;
+  for (auto& [layer, fold] : layers) fold = next++ % folds;
+  std::vector<double> ratios;
+  for (size_t fold = 0; fold < folds; ++fold) {
+    std::vector<const MeasuredCall*> seen, unseen;
+    for (size_t i = 0; i < std::min(rows.size(), most_rows); ++i) {
+      const FormCall& call = rows[i]->call;
+      (layers.at(swept_layer(call_group(call), call_layer(call))) == fold ? unseen : seen).push_back(rows[i]);
+    }
+    const DeviceCalibration trial = fitter.fit(seen);
+    const FitErrors errors = fitter.errors(trial, unseen);
+    const std::vector<std::string> groups = fitter.groups_of_errors(trial, unseen);
+    for (size_t i = 0; i < errors.size(); ++i) {
+      const double width = result.half_widths.at(errors[i].predicted) * result.width_factor(groups[i]);
+      ratios.push_back(std::abs(errors[i].log_error) / std::max(width, 1e-6));
+    }
+  }
+  for (const auto& [layer, fold] : layers) result.layers.push_back(layer);
+  result.unseen_layer_factor = std::clamp(quantile(ratios, 0.9), 1.0, 20.0);
+}
+
 }  // namespace
 
 FormCalibration fit_form(const FormKind& kind, const std::vector<MeasuredDevice>& devices, const FitOptions& options) {
@@ -522,6 +554,7 @@ DeviceCalibration fit_device(const FormKind& kind, const FormCalibration& cross,
     result.half_widths = half_widths_from(unseen_models);
     result.width_factors.clear();
   }
+  widen_for_unseen_layers(fitter, rows, result);
   const auto over_factors = [](FitErrors scaled_errors, const std::vector<std::string>& names,
                                const std::map<std::string, double, std::less<>>& factors) {
     for (size_t i = 0; i < scaled_errors.size(); ++i) {
@@ -564,7 +597,9 @@ std::map<std::string, UnseenErrors> errors_of_sweep(const FormKind& kind, const 
     const double log_error = std::log(row.seconds / seconds);
     UnseenErrors& own = by_group[group->first];
     own.errors.push_back({.predicted = seconds, .log_error = log_error});
-    if (std::abs(log_error) <= sweep.half_widths.at(seconds) * sweep.width_factor(group->first)) ++own.inside;
+    const double half_width = sweep.half_widths.at(seconds) * sweep.width_factor(group->first) *
+                              sweep.layer_factor(group->first, call_layer(row.call));
+    if (std::abs(log_error) <= half_width) ++own.inside;
   }
   return by_group;
 }

@@ -139,6 +139,36 @@ TEST(FitCalibration, a_sweep_takes_no_more_rows_than_asked_for) {
   EXPECT_LE(unchanged, 5u);
 }
 
+// Twelve numbers of tokens in each of a few layers, some of which run slower than any size says.
+MeasuredDevice measured_layers(const std::string& name, double oddity) {
+  const std::unique_ptr<Form> form = form_named("gemm").make(Caches::benchmark);
+  RandomStream random(5, "layers of " + name);
+  MeasuredDevice measured{.device = hardware().device(name), .rows = {}};
+  const DeviceTraits traits = traits_of(measured.device).traits;
+  for (int64_t layer = 1; layer <= 6; ++layer) {
+    const double own = std::exp(random.normal(0, oddity));
+    for (int64_t m = 1; m <= 12; ++m) {
+      const FormCall call{.shape = GemmShape{.m = 64 * m, .n = 1024 * layer, .k = 4096, .scheme = Scheme::bf16},
+                          .variant = {}};
+      const double seconds = form_seconds(*form, call, traits, start_constants(*form));
+      measured.rows.push_back({.call = call, .seconds = own * seconds * std::exp(random.normal(0, 0.01))});
+    }
+  }
+  return measured;
+}
+
+TEST(FitCalibration, intervals_are_wider_for_layers_that_a_sweep_has_not_seen) {
+  const FormKind& kind = form_named("gemm");
+  const std::vector<MeasuredDevice> devices = {measured_layers("a100_sxm", 0.2), measured_layers("h100_sxm", 0.2)};
+  const FormCalibration cross = fit_form(kind, devices, {});
+  const DeviceCalibration odd = fit_device(kind, cross, devices[1], {});
+  EXPECT_EQ(odd.layers.size(), 6u);
+  EXPECT_GT(odd.unseen_layer_factor, 2);
+  MeasuredDevice sparse = devices[1];
+  for (size_t i = 0; i < sparse.rows.size(); ++i) std::get<GemmShape>(sparse.rows[i].call.shape).k = 1024 + 8 * i;
+  EXPECT_TRUE(fit_device(kind, cross, sparse, {}).layers.empty()) << "each row is a layer of its own";
+}
+
 TEST(FitCalibration, progress_names_what_is_fitted_and_withheld) {
   std::string told;
   fit_form(form_named("memory"), three_generations(),

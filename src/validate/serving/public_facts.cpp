@@ -50,6 +50,12 @@ constexpr PublicRecipe recipes[] = {
     {"", "trtllm", "gpt-oss", "Blackwell", "experts with mxfp8 activations", true},
     {"InferenceX", "trtllm", "DeepSeek", "", "attention DP waits for prompts of all ranks, at most 60 steps"},
     {"MLPerf", "trtllm", "", "", "max_util; KV fraction 0.90"},
+    // AMD's submission to MLPerf Inference v5.1: harness_llm/models/*/offline_mi300x.yaml; checkpoints of AMD Quark
+    // with scales for keys and values.
+    {"MLPerf", "vLLM", "Llama-2-70B", "CDNA3",
+     "gpu-mem-util 0.98; kv fp8; block size 32; max-num-batched-tokens 40960; max-num-seqs 1792; prefix caching off"},
+    {"MLPerf", "vLLM", "Mixtral-8x7B", "CDNA3",
+     "gpu-mem-util 0.97; kv fp8; block size 32; max-num-batched-tokens 51200; max-num-seqs 5000; prefix caching off"},
 };
 
 // Output: mean tokens per sample that the rules of MLPerf ask for (mlcommons/inference, submission checker); input:

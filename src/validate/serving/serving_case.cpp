@@ -201,7 +201,10 @@ std::string ServingCaseReader::options_text() const {
   std::string flags(text("engine_flags"));
   if (text("mode") == "disagg") return flags;
   for (const PublicRecipe& recipe : public_recipes()) {
-    if (!has(text("source"), recipe.source) || text("engine") != recipe.engine || !has(text("model"), recipe.model) ||
+    const std::string_view engine = text("engine");
+    // "vllm", or with its release: "vLLM 0.9.0".
+    const bool same_engine = engine == recipe.engine || engine.starts_with(std::string(recipe.engine) + " ");
+    if (!has(text("source"), recipe.source) || !same_engine || !has(text("model"), recipe.model) ||
         (!recipe.generation.empty() && recipe.generation != generation()) ||
         (!recipe.weights.empty() && recipe.weights != text("weight_dtype"))) {
       continue;

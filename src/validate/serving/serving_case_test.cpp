@@ -256,6 +256,20 @@ TEST_F(ServingCases, a_recipe_for_a_gpu_is_one_for_its_siblings) {
   for (const char* gpu : {"H200-SXM-141GB", "RTXPRO6000-BSE-96GB", "X900"}) EXPECT_EQ(chunk(gpu), 0) << gpu;
 }
 
+TEST_F(ServingCases, a_recipe_is_found_for_an_engine_named_with_its_release) {
+  const auto seats = [&](const std::string& source, const std::string& gpu) {
+    const auto point = read("a," + source + ",C," + gpu +
+                            ",Llama-2-70B-chat,\"vLLM 0.6.5.dev964+mlperf50, Pytorch 2.7.\",1,fp8,,1,1,1,,offline,,,"
+                            "\"OpenOrca, 24576 samples\",t=0,,,,,1,mean,1,mean,,,,,\n");
+    EXPECT_TRUE(point) << why_;
+    return point->flags.max_num_seqs;
+  };
+  EXPECT_EQ(seats("MLPerf Inference v5.1", "MI300X-192GB"), 1792);
+  EXPECT_EQ(seats("MLPerf Inference v5.1", "MI325X-256GB"), 1792);
+  EXPECT_NE(seats("MLPerf Inference v5.1", "H100-SXM-80GB"), 1792);
+  EXPECT_NE(seats("T", "MI300X-192GB"), 1792);
+}
+
 TEST_F(ServingCases, the_recipes_of_gpt_oss_say_which_kernels_its_experts_run) {
   const Library library(FORETOKEN_SOURCE_DIR "/data");
   ServingSpecMaker maker(library, std::nullopt, {});
