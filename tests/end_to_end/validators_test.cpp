@@ -145,7 +145,7 @@ class ValidatorsNeedsData : public Validators {
       std::vector<RequestRecord> by_id;
       void request_ended(const RequestRecord& record) override { by_id[static_cast<size_t>(record.id)] = record; }
     };
-    const MeasuredRun run = read_measured_run(request.folder);
+    const VllmRun run = read_vllm_run(request.folder);
     RunSpecs specs = run_specs(run, request, library_);
     Times times;
     times.by_id.resize(run.requests.size());

@@ -33,7 +33,7 @@ Replay replay(EngineBuilder& builder, const RunSpecs& specs) {
 }
 
 // The number formats that the run names. InputError for those that the model cannot have.
-ModelSpec model_spec_of(const MeasuredRun& run, const Library& library) {
+ModelSpec model_spec_of(const VllmRun& run, const Library& library) {
   ModelSpec spec{.model = run.model};
   if (run.kv_dtype) spec.kv_cache_dtype = dtype_name(*run.kv_dtype);
   if (run.quantization.empty() || library.models().model(run.model).is_quantized()) return spec;  // as its config says
@@ -49,7 +49,7 @@ ModelSpec model_spec_of(const MeasuredRun& run, const Library& library) {
 }
 
 // InputError names the field of meta.json that cannot be simulated.
-void check_layout(const MeasuredRun& run, const Model& model) {
+void check_layout(const VllmRun& run, const Model& model) {
   if (model.has_experts() && run.plan.data > 1 && run.plan.expert == 1) {
     throw InputError({.source = "meta.json",
                       .path = "engine_kwargs.enable_expert_parallel",
@@ -102,14 +102,14 @@ double percent_off(double predicted, double measured) {
   return 100 * (predicted / measured - 1);
 }
 
-LinkSpec link_of(const MeasuredRun& run) {
+LinkSpec link_of(const VllmRun& run) {
   if (!run.link) return {};
   return {.bandwidth = run.link->bandwidth, .latency = run.link->latency};
 }
 
 }  // namespace
 
-RunSpecs run_specs(const MeasuredRun& run, const RunValidationRequest& request, const Library& library) {
+RunSpecs run_specs(const VllmRun& run, const RunValidationRequest& request, const Library& library) {
   const ModelSpec asked = model_spec_of(run, library);
   const Device device = library.hardware().device(request.device.empty() ? run.device : request.device);
   const Model model = open_model(library, asked, device, run.plan);
@@ -141,7 +141,7 @@ RunSpecs run_specs(const MeasuredRun& run, const RunValidationRequest& request, 
 
 RunValidation validate_run(const RunValidationRequest& request, const Library& library, const ServingFacts& facts,
                            const ScoredServingSink& sink) {
-  const MeasuredRun run = read_measured_run(request.folder);
+  const VllmRun run = read_vllm_run(request.folder);
   const RunSpecs specs = run_specs(run, request, library);
   EngineBuilder builder(facts);
 

@@ -8,15 +8,15 @@
 
 #include "base/validation.h"
 #include "serving/serving_spec.h"
-#include "validate/serving/measured_run.h"
 #include "validate/serving/validate_serving.h"
+#include "validate/serving/vllm_run.h"
 
 namespace foretoken {
 
 class Library;
 
 struct RunValidationRequest {
-  std::filesystem::path folder;     // measured_run.h
+  std::filesystem::path folder;     // vllm_run.h
   std::filesystem::path op_tables;  // measured operators; empty = our own kernels
   std::string device;               // empty = as meta.json says
   bool own_blocks = false;          // KV blocks from first principles even where meta.json gives them
@@ -36,7 +36,7 @@ struct RunSpecs {
   LoadSpec load;
   DeploymentSpec deployment;
 };
-RunSpecs run_specs(const MeasuredRun& run, const RunValidationRequest& request, const Library& library);
+RunSpecs run_specs(const VllmRun& run, const RunValidationRequest& request, const Library& library);
 
 // Requests are counted from when the engine queued them. Our own kernels have intervals: of runs with all steps, and
 // the KV blocks, at either bound. Tables have none. `sink` gets each request's values, in milliseconds.

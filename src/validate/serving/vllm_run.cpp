@@ -1,4 +1,4 @@
-#include "validate/serving/measured_run.h"
+#include "validate/serving/vllm_run.h"
 
 #include <algorithm>
 #include <cctype>
@@ -271,7 +271,7 @@ ParallelPlan read_plan(const Settings& settings) {
   return plan;
 }
 
-void read_formats(const Settings& settings, MeasuredRun& run) {
+void read_formats(const Settings& settings, VllmRun& run) {
   if (const std::string cache = settings.text("kv_cache_dtype"); !cache.empty() && cache != "auto") {
     run.kv_dtype = dtype_from_name(cache);
     if (!run.kv_dtype && cache.starts_with("fp8")) run.kv_dtype = dtype_from_name("fp8");  // fp8_e4m3, fp8_inc, ...
@@ -335,7 +335,7 @@ void read_link_member(std::string_view name, const JsonView& value, GivenLink& l
   }
 }
 
-void read_link(const JsonView& meta, MeasuredRun& run) {
+void read_link(const JsonView& meta, VllmRun& run) {
   std::optional<JsonView> given = meta.find("interconnect_given");
   for (const char* part : {"hardware", "engine_kwargs"}) {
     if (const auto found = meta.find(part); !given && found) given = found->find("interconnect_given");
@@ -361,7 +361,7 @@ void read_link(const JsonView& meta, MeasuredRun& run) {
 }
 
 // How many drafts were accepted stands in the config, or as the mean tokens of a verification beside engine_kwargs.
-void read_speculation(const JsonView& meta, const Settings& settings, MeasuredRun& run) {
+void read_speculation(const JsonView& meta, const Settings& settings, VllmRun& run) {
   const auto config = settings.find("speculative_config");
   if (!config || is_off(*config)) return;
   const std::string text = config->is(Json::Kind::string) ? config->string() : config->value().dump(0);
@@ -378,7 +378,7 @@ void read_speculation(const JsonView& meta, const Settings& settings, MeasuredRu
   run.speculation = std::move(speculation);
 }
 
-void read_settings(const fs::path& folder, MeasuredRun& run) {
+void read_settings(const fs::path& folder, VllmRun& run) {
   const fs::path file = folder / "meta.json";
   const Json document = read_json_file(file);
   const JsonView meta(document, file.string());
@@ -422,7 +422,7 @@ void read_settings(const fs::path& folder, MeasuredRun& run) {
   }
 }
 
-void read_requests(const fs::path& folder, MeasuredRun& run) {
+void read_requests(const fs::path& folder, VllmRun& run) {
   constexpr Range<double> moments{.least = 0, .most = 8e6};
   std::vector<Request> prefixes = read_prefixes(fs::absolute(folder / "..").lexically_normal());
   CsvReader csv(folder / "requests.csv");
@@ -451,14 +451,14 @@ void read_requests(const fs::path& folder, MeasuredRun& run) {
 
 }  // namespace
 
-double MeasuredRun::end_s() const {
+double VllmRun::end_s() const {
   double end = 0;
-  for (const MeasuredRequest& request : times) end = std::max(end, request.last_token_s);
+  for (const VllmRequestTimes& request : times) end = std::max(end, request.last_token_s);
   return end;
 }
 
-MeasuredRun read_measured_run(const fs::path& folder) {
-  MeasuredRun run;
+VllmRun read_vllm_run(const fs::path& folder) {
+  VllmRun run;
   read_settings(folder, run);
   read_requests(folder, run);
   return run;

@@ -1,4 +1,4 @@
-#include "validate/serving/measured_run.h"
+#include "validate/serving/vllm_run.h"
 
 #include <filesystem>
 #include <string>
@@ -9,14 +9,14 @@
 #include "base/error.h"
 #include "base/file.h"
 
-namespace foretoken::measured_run_test {
+namespace foretoken::vllm_run_test {
 
 namespace fs = std::filesystem;
 
 constexpr const char* header =
     "request_id,input_tokens,output_tokens,arrival_client_s,queued_s,first_token_s,last_token_s\n";
 
-class MeasuredRunFolder : public testing::Test {
+class VllmRunFolder : public testing::Test {
  protected:
   void SetUp() override {
     fs::remove_all(root_);
@@ -28,14 +28,14 @@ class MeasuredRunFolder : public testing::Test {
   }
   void TearDown() override { fs::remove_all(root_); }
 
-  fs::path root_ = fs::path(testing::TempDir()) / "measured_run_test", folder_ = root_ / "run";
+  fs::path root_ = fs::path(testing::TempDir()) / "vllm_run_test", folder_ = root_ / "run";
 };
 
-TEST_F(MeasuredRunFolder, is_read_in_order_of_arrival_with_times_by_id) {
+TEST_F(VllmRunFolder, is_read_in_order_of_arrival_with_times_by_id) {
   write_file(folder_ / "requests.csv", std::string(header) + "0,40,3,2.0,2.1,2.5,3.0\n1,20,2,1.0,1.1,1.2,1.3\n");
   write_file(root_ / "workload_x.csv",
              "request_id,arrival_s,input_tokens,output_tokens,prefix_block_ids_16\n0,1,40,3,7 8\n1,2,20,2,7\n");
-  const MeasuredRun run = read_measured_run(folder_);
+  const VllmRun run = read_vllm_run(folder_);
   EXPECT_EQ(run.device, "Some GPU");
   EXPECT_EQ(run.flags.max_num_seqs, 64);
   EXPECT_EQ(run.plan.tensor, 2);
@@ -48,16 +48,16 @@ TEST_F(MeasuredRunFolder, is_read_in_order_of_arrival_with_times_by_id) {
   EXPECT_DOUBLE_EQ(run.end_s(), 3);
 }
 
-TEST_F(MeasuredRunFolder, schedules_as_its_release_does_or_as_its_arguments_say) {
+TEST_F(VllmRunFolder, schedules_as_its_release_does_or_as_its_arguments_say) {
   write_file(folder_ / "requests.csv", std::string(header) + "0,40,3,2.0,2.1,2.5,3.0\n");
   const auto read = [&](const std::string& arguments, const std::string& more) {
     write_file(folder_ / "meta.json",
                R"({"model": "M", "gpu": "G", "engine_kwargs": {)" + arguments + "}" + more + "}");
-    return read_measured_run(folder_);
+    return read_vllm_run(folder_);
   };
   EXPECT_TRUE(read("", "").scheduling.async_scheduling) << "0.19 where nothing is said";
   EXPECT_EQ(read("", "").flags.engine, "vllm-0.19");
-  const MeasuredRun old = read(R"("async_scheduling": null)", R"(, "vllm_version": "0.11.0")");
+  const VllmRun old = read(R"("async_scheduling": null)", R"(, "vllm_version": "0.11.0")");
   EXPECT_FALSE(old.scheduling.async_scheduling);
   EXPECT_EQ(old.stack, "vllm-0.11");
   EXPECT_TRUE(read(R"("async_scheduling": true)", R"(, "vllm_version": "0.11.0")").scheduling.async_scheduling);
@@ -70,25 +70,25 @@ TEST_F(MeasuredRunFolder, schedules_as_its_release_does_or_as_its_arguments_say)
   EXPECT_THROW(read(R"("tensor_paralel_size": 2)", ""), InputError);
 }
 
-TEST_F(MeasuredRunFolder, has_prefix_blocks_of_the_workloads_size) {
+TEST_F(VllmRunFolder, has_prefix_blocks_of_the_workloads_size) {
   write_file(folder_ / "requests.csv", std::string(header) + "0,1500,3,2.0,2.1,2.5,3.0\n");
   for (const auto& [column, tokens] : {std::pair("prefix_block_ids_16", 16), {"block_ids_512", 512}}) {
     write_file(root_ / "workload_x.csv",
                std::string("request_id,arrival_s,input_tokens,output_tokens,") + column + "\n0,1,1500,3,7 8\n");
-    EXPECT_EQ(read_measured_run(folder_).requests[0].prefix_block_tokens, tokens);
+    EXPECT_EQ(read_vllm_run(folder_).requests[0].prefix_block_tokens, tokens);
   }
 }
 
-TEST_F(MeasuredRunFolder, shares_no_prefix_without_a_workload_beside_it) {
+TEST_F(VllmRunFolder, shares_no_prefix_without_a_workload_beside_it) {
   write_file(folder_ / "requests.csv", std::string(header) + "0,40,3,2.0,2.1,2.5,3.0\n");
-  EXPECT_TRUE(read_measured_run(folder_).requests[0].prefix_blocks.empty());
+  EXPECT_TRUE(read_vllm_run(folder_).requests[0].prefix_blocks.empty());
 }
 
-TEST_F(MeasuredRunFolder, without_requests_or_with_a_broken_row_is_refused) {
+TEST_F(VllmRunFolder, without_requests_or_with_a_broken_row_is_refused) {
   write_file(folder_ / "requests.csv", header);
-  EXPECT_THROW(read_measured_run(folder_), InputError);
+  EXPECT_THROW(read_vllm_run(folder_), InputError);
   write_file(folder_ / "requests.csv", std::string(header) + "0,40,3,2.0,-1,2.5,3.0\n");
-  EXPECT_THROW(read_measured_run(folder_), InputError);
+  EXPECT_THROW(read_vllm_run(folder_), InputError);
 }
 
-}  // namespace foretoken::measured_run_test
+}  // namespace foretoken::vllm_run_test

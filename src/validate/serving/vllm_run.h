@@ -16,14 +16,14 @@
 namespace foretoken {
 
 // Seconds on the run's clock.
-struct MeasuredRequest {
+struct VllmRequestTimes {
   double queued_s = 0, first_token_s = 0, last_token_s = 0;
 
   double ttft_s() const { return first_token_s - queued_s; }
   double e2e_s() const { return last_token_s - queued_s; }
 };
 
-struct MeasuredRun {
+struct VllmRun {
   std::string model, device;      // as meta.json names them
   std::string stack, scheduler;   // of the release of vLLM
   EngineFlags flags;              // but for the format of the KV cache
@@ -31,12 +31,12 @@ struct MeasuredRun {
   std::string quantization;       // as vLLM names it; empty = what the model's config says
   SchedulingChoices scheduling;
   std::optional<SpeculativeConfig> speculation;
-  ParallelPlan plan;                   // of the whole deployment: data-parallel ranks included
-  std::optional<RingLink> link;        // between the GPUs, where the run gives it
-  int64_t num_gpu_blocks = 0;          // of one rank; 0 = not recorded
-  std::vector<std::string> notes;      // what was assumed, or says nothing that is simulated
-  std::vector<Request> requests;       // in order of arrival
-  std::vector<MeasuredRequest> times;  // by id
+  ParallelPlan plan;                    // of the whole deployment: data-parallel ranks included
+  std::optional<RingLink> link;         // between the GPUs, where the run gives it
+  int64_t num_gpu_blocks = 0;           // of one rank; 0 = not recorded
+  std::vector<std::string> notes;       // what was assumed, or says nothing that is simulated
+  std::vector<Request> requests;        // in order of arrival
+  std::vector<VllmRequestTimes> times;  // by id
 
   double end_s() const;  // of the last token
 };
@@ -52,6 +52,6 @@ struct MeasuredRun {
 // with a bandwidth (bandwidth_gb_s; or link_bw in GiB/s) and a latency of one hop (latency_us, _ns, _ms, _s; or
 // link_latency in ns, as LLMServingSim's cluster files have them), or a text with both ("15 GB/s, 10 us"); noted where
 // it says neither. InputError for what is missing or cannot be read.
-MeasuredRun read_measured_run(const std::filesystem::path& folder);
+VllmRun read_vllm_run(const std::filesystem::path& folder);
 
 }  // namespace foretoken
