@@ -67,7 +67,7 @@ StepPhase read_phase(const JsonView& view, const std::string& name) {
 StackCosts read_costs(const JsonView& view, StackCosts costs) {
   view.allow_only({"graph_start_us", "kernel_gap_us", "graph_gap_us", "eager_gap_us", "launch_us", "piece_us",
                    "step_host_us", "synchronize_us", "host_us", "host_low", "host_high", "kernels_low", "kernels_high",
-                   "prompt_kernels_high", "kernel_factor", "front"});
+                   "prompt_kernels_high", "kernel_factor", "family_factor", "front"});
   set_time(view, "graph_start_us", costs.graph_start);
   set_time(view, "kernel_gap_us", costs.kernel_gap);
   set_time(view, "graph_gap_us", costs.graph_gap);
@@ -89,6 +89,12 @@ StackCosts read_costs(const JsonView& view, StackCosts costs) {
     for (const auto& [phase, factor] : factors->members()) {
       costs.kernel_factor[read_phase(factor, phase)] = factor.number({0.1, 10});
     }
+  }
+  if (const auto factors = view.find("family_factor")) {
+    factors->allow_only({"attention", "experts", "collectives"});
+    set_number(*factors, "attention", {0.1, 10}, costs.attention_factor);
+    set_number(*factors, "experts", {0.1, 10}, costs.expert_factor);
+    set_number(*factors, "collectives", {0.1, 10}, costs.collective_factor);
   }
   set_number(view, "kernels_low", {0.01, 1}, costs.kernels_low);
   set_number(view, "kernels_high", {1, 100}, costs.kernels_high);
@@ -238,6 +244,11 @@ class StackReader {
 
 }  // namespace
 
+bool is_attention(const KernelShape& shape) {
+  return std::holds_alternative<AttentionShape>(shape) || std::holds_alternative<MixedAttentionShape>(shape) ||
+         std::holds_alternative<LatentAttentionShape>(shape) || std::holds_alternative<LinearAttentionShape>(shape);
+}
+
 std::string_view dispatch_name(Dispatch dispatch) {
   return dispatch_names[static_cast<size_t>(dispatch)];
 }
@@ -279,6 +290,13 @@ std::optional<int64_t> Stack::padded_tokens(int64_t tokens) const {
 double Stack::kernel_factor(StepPhase phase) const {
   const auto found = costs.kernel_factor.find(phase);
   return found == costs.kernel_factor.end() ? 1 : found->second;
+}
+
+double Stack::kernel_factor(StepPhase phase, const KernelShape& shape) const {
+  if (std::holds_alternative<CollectiveShape>(shape)) return costs.collective_factor;
+  if (is_attention(shape)) return kernel_factor(phase) * costs.attention_factor;
+  if (std::holds_alternative<MoeShape>(shape)) return kernel_factor(phase) * costs.expert_factor;
+  return kernel_factor(phase);
 }
 
 Stack parse_stack(std::string_view text, const std::string& source, const StackFinder& find) {

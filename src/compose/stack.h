@@ -15,6 +15,7 @@
 #include "base/expression.h"
 #include "base/number_format.h"
 #include "base/units.h"
+#include "library/deployment.h"
 #include "model/step.h"
 
 namespace foretoken {
@@ -29,6 +30,9 @@ class Library;
 enum class Dispatch { fused, graph, piecewise, eager };
 std::string_view dispatch_name(Dispatch dispatch);
 std::optional<Dispatch> dispatch_from_name(std::string_view name);
+
+// Attention of any kind: piecewise graphs are cut around it.
+bool is_attention(const KernelShape& shape);
 
 // What rules know of the step that an operator belongs to.
 struct LoweredStep {
@@ -72,9 +76,10 @@ struct StackRule {
 // What lies between a client and the engine's queue. One process reads and tokenizes requests one after the other, so
 // those sent together arrive apart.
 struct FrontCosts {
-  Seconds latency;  // of each: network, hand-over, the first token's way back
-  Seconds request;  // of that process, for each request
-  Seconds token;    // and for each token of its prompt
+  Seconds latency;        // of each: network, hand-over, the first token's way back
+  Seconds request;        // of that process, for each request
+  Seconds token;          // and for each token of its prompt
+  double latency_sd = 0;  // log; where calibration tells
 };
 
 struct StackCosts {
@@ -92,6 +97,8 @@ struct StackCosts {
   double prompt_kernels_high = 1;            // the upper factor of steps with prompts, where it is the larger one
   // By phase: kernels inside the engine over the same ones measured alone; 1 where not named.
   std::map<StepPhase, double> kernel_factor;
+  // By kind of kernel, on top of that; collectives have no factor by phase.
+  double attention_factor = 1, expert_factor = 1, collective_factor = 1;
   FrontCosts front;
   double host_low = 1, host_high = 1;  // 90% of hosts need this much of those times
 
@@ -113,8 +120,12 @@ struct Stack {
   bool split_mixed_attention = false;  // prompts and decodes of one step are read by two kernels, not one
   bool asynchronous = false;           // the host prepares a step while the device runs the one before
   int64_t side_stream_tokens = 0;      // up to so many tokens, shared experts run beside the routed ones
+  // How well its costs are known of a deployment that was measured (calibrated_stack.h); nothing = of any.
+  std::optional<ConstantPosterior> posterior;
 
   double kernel_factor(StepPhase phase) const;
+  // Of one kernel, or of a collective.
+  double kernel_factor(StepPhase phase, const KernelShape& shape) const;
 
   // A stack that says how it runs some phases runs no others.
   bool runs(StepPhase phase) const { return dispatch.empty() || dispatch.contains(phase); }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "compose/calibrated_stack.h"
 #include "compose/serving_engine.h"
 #include "compose/two_batch.h"
 #include "model/onnx/summary.h"
@@ -13,11 +14,6 @@
 
 namespace foretoken {
 namespace {
-
-bool is_attention(const KernelShape& shape) {
-  return std::holds_alternative<AttentionShape>(shape) || std::holds_alternative<MixedAttentionShape>(shape) ||
-         std::holds_alternative<LatentAttentionShape>(shape) || std::holds_alternative<LinearAttentionShape>(shape);
-}
 
 std::vector<DeviceCall> device_calls(std::span<const TimedLaunch> launches) {
   std::vector<DeviceCall> calls;
@@ -52,6 +48,18 @@ std::vector<Operator> padded_operators(const Model& model, const StepRequest& re
   return padded;
 }
 
+StepShares shares_of(const StageEstimate& stage, const Stack& stack, StepPhase phase) {
+  const DispatchTime& time = stage.time;
+  StepShares shares{.phase = phase, .host = visible_host(stack, time.seconds, time.host_stall)};
+  shares.kernels = time.kernels;
+  shares.collectives = time.communication;
+  for (const TimedLaunch& one : stage.launches) {
+    if (is_attention(one.launch.shape)) shares.attention += one.seconds.value;
+    if (std::holds_alternative<MoeShape>(one.launch.shape)) shares.experts += one.seconds.value;
+  }
+  return shares;
+}
+
 Estimate wall_estimate(const StageEstimate& stage, const Stack& stack, const DispatchRequest& request) {
   const std::vector<DeviceCall> calls = device_calls(stage.launches);
   const std::vector<Launch> launches = plain_launches(stage.launches);
@@ -61,6 +69,9 @@ Estimate wall_estimate(const StageEstimate& stage, const Stack& stack, const Dis
         .seconds;
   };
   const Estimate& kernels = stage.kernels;
+  if (stack.posterior) {
+    return with_posterior(stage.time.seconds, kernels.kind, *stack.posterior, shares_of(stage, stack, request.phase));
+  }
   return {
       .value = stage.time.seconds,
       .low = seconds(stack.costs.host_low, stack.costs.kernels_low * kernels.low / kernels.value),

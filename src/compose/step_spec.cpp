@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "compose/calibrated_stack.h"
 #include "compose/serving_engine.h"
 #include "compose/two_batch.h"
 #include "library/library.h"
@@ -58,8 +59,14 @@ StepPrediction StepPredictor::predict(const StepSpec& spec) {
   StepRequest request = spec.request;
   request.kv_dtype = kv_cache_dtype(spec.model, model);
   const std::string usual = request.phase == StepPhase::train ? "fused" : "vllm";
-  const Stack& stack = stack_named(spec.stack.empty() ? usual : spec.stack);
+  Stack stack = stack_named(spec.stack.empty() ? usual : spec.stack);
   const DeviceModels& models = models_of(spec);
+  if (const CalibratedDeployment* const deployment = library_.deployment().get();
+      deployment != nullptr && (stack.name == deployment->stack || stack.name == deployment->engine)) {
+    const auto known =
+        deployment->constants_of(deployment->engine, models.kernels.device().name, model.name, spec.plan);
+    if (known) stack = calibrated(std::move(stack), *known);
+  }
   if (!spec.stack.empty()) check_engine_runs_on("stack", spec.stack, models.kernels.device());
   if (spec.two_batch_overlap) check_two_batches(model, spec.plan);
   StepEstimate step = estimate_step(model, request, spec.plan, models.kernels, stack,
@@ -68,7 +75,7 @@ StepPrediction StepPredictor::predict(const StepSpec& spec) {
                                      .two_batch_overlap = spec.two_batch_overlap,
                                      .collectives = models.collectives.get()});
   if (models.collectives) step.links = step_links(step, *models.collectives);
-  return {.model = model, .models = models, .stack = stack, .step = std::move(step)};
+  return {.model = model, .models = models, .stack = std::move(stack), .step = std::move(step)};
 }
 
 StepPrediction predict_step(const Library& library, const StepSpec& spec) {

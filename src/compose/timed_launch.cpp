@@ -14,7 +14,10 @@ TimedLaunch time_launch(const Launch& launch, StepPhase phase, const KernelPredi
   const auto count = static_cast<double>(launch.count);
   if (std::holds_alternative<CollectiveShape>(launch.shape)) {
     const Estimate seconds = collectives(collective_of(launch, experts, stage));
-    return {.launch = launch, .kernel = std::nullopt, .seconds = scaled(seconds, count), .work = {}};
+    return {.launch = launch,
+            .kernel = std::nullopt,
+            .seconds = scaled(seconds, count * stack.kernel_factor(phase, launch.shape)),
+            .work = {}};
   }
   const auto* linear = std::get_if<GemmShape>(&launch.shape);
   const auto* expert_layer = std::get_if<MoeShape>(&launch.shape);
@@ -24,7 +27,7 @@ TimedLaunch time_launch(const Launch& launch, StepPhase phase, const KernelPredi
                                     : predictor.estimate(launch.shape, launch.variant);
   return {.launch = launch,
           .kernel = kernel,
-          .seconds = scaled(kernel.seconds, count * stack.kernel_factor(phase)),
+          .seconds = scaled(kernel.seconds, count * stack.kernel_factor(phase, launch.shape)),
           .work = scaled(kernel.work, count)};
 }
 

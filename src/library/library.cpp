@@ -14,6 +14,7 @@
 #include "hardware/rent.h"
 #include "kernel/calibration_files.h"
 #include "kernel/forms/call.h"
+#include "library/deployment.h"
 #include "network/calibration/stack_collectives.h"
 #include "network/calibration/system_library.h"
 
@@ -201,6 +202,12 @@ std::vector<Device> Library::swept(const Device& device, const fs::path& calibra
   const fs::path own = own_calibrations();
   if (!own.empty() && fs::is_directory(own / device.name, error)) devices.insert(devices.begin(), device);
   return devices;
+}
+
+Library Library::with_deployment(CalibratedDeployment deployment) const {
+  Library changed = *this;
+  changed.deployment_ = std::make_shared<const CalibratedDeployment>(std::move(deployment));
+  return changed;
 }
 
 HardwareCatalogue Library::hardware() const {

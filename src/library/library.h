@@ -20,6 +20,8 @@
 
 namespace foretoken {
 
+struct CalibratedDeployment;
+
 class Library {
  public:
   // `program`: the executable or Python module; packed calibrations lie beside it.
@@ -39,9 +41,12 @@ class Library {
   // The same with kernel calibrations of that folder alone, as `foretoken fit kernels` writes it. InputError where it
   // holds none.
   Library with_calibrations(std::filesystem::path folder) const;
+  // The same with what calibration learned about a deployment (deployment.h): stacks of its engine have its costs.
+  Library with_deployment(CalibratedDeployment deployment) const;
 
   const std::filesystem::path& directory() const { return directory_; }
   const std::filesystem::path& own() const { return own_; }
+  const std::shared_ptr<const CalibratedDeployment>& deployment() const { return deployment_; }  // null: none
   HardwareCatalogue hardware() const;
   ModelCatalogue models() const;
   RooflineIntervals roofline_intervals() const;
@@ -91,9 +96,10 @@ class Library {
                                  std::function<std::vector<Device>()> more_swept,
                                  const std::filesystem::path& calibrations, Tier tier, Caches caches) const;
   std::filesystem::path directory_;
-  std::filesystem::path own_;               // empty: none
-  std::filesystem::path calibrations_;      // instead of those that ship and the user's own; empty: none
-  std::filesystem::path calibration_pack_;  // beside the program, or ../share/foretoken when installed
+  std::filesystem::path own_;           // empty: none
+  std::filesystem::path calibrations_;  // instead of those that ship and the user's own; empty: none
+  std::shared_ptr<const CalibratedDeployment> deployment_;  // shared: libraries are copied
+  std::filesystem::path calibration_pack_;                  // beside the program, or ../share/foretoken when installed
 };
 
 }  // namespace foretoken

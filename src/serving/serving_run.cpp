@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/statistics.h"
+#include "compose/calibrated_stack.h"
 #include "serving/results/observer_list.h"
 
 namespace foretoken {
@@ -16,11 +17,20 @@ struct Outcome {
   ServingMetrics metrics;
 };
 
+// With slower steps comes a slower way to the engine, where calibration tells how well it is known.
+FrontCosts at_bound(FrontCosts front, StepBound bound) {
+  if (bound == StepBound::value || front.latency_sd == 0) return front;
+  const double half = normal_half_width_90 * front.latency_sd;
+  front.latency = front.latency * std::exp(bound == StepBound::low ? -half : half);
+  return front;
+}
+
 Outcome run_once(const ServingRunRequest& request, StepBound bound, uint64_t seed,
                  std::vector<RunObserver*> observers) {
   SimulationConfig config = request.config;
   config.bound = bound;
   config.seed = seed;
+  for (ReplicaConfig& replica : config.replicas) replica.front = at_bound(replica.front, bound);
   const std::unique_ptr<RequestSource> source = request.load(seed);
   MetricsCollector collector(source->next_arrival().value_or(0), request.goals);
   observers.push_back(&collector);

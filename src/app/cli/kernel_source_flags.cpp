@@ -17,6 +17,12 @@ void declare_calibration(Options& options) {
                "of your own devices");
 }
 
+void declare_deployment(Options& options) {
+  options.text("--deployment", options.deployment(),
+               "Deployment file that `foretoken calibrate` wrote: use its constants and intervals for engines of that "
+               "kind on that GPU");
+}
+
 void declare_kernel_source(Options& options, std::string& tier) {
   declare_tier(options, tier);
   declare_calibration(options);

@@ -31,10 +31,10 @@ std::vector<std::string> backend_names() {
 
 }  // namespace
 
-void ModelFlags::declare_model(Options& options) {
+void ModelFlags::declare_model(Options& options, bool required) {
   options.heading("Model and hardware");
-  options.text("--model", model, "Built-in name (foretoken models), config.json, or a directory with one", true);
-  options.text("--device", device, "Built-in name (foretoken devices) or a device JSON file", true);
+  options.text("--model", model, "Built-in name (foretoken models), config.json, or a directory with one", required);
+  options.text("--device", device, "Built-in name (foretoken devices) or a device JSON file", required);
   options.text("--quantization,-q", quantization,
                "Scheme of the linear layers: " + fmt::format("{}", fmt::join(scheme_names(), ", ")) +
                    "; by part as in nvfp4,attention=bf16 (attention, mlp, experts); default: as the config says");

@@ -21,7 +21,7 @@ struct ModelFlags {
   std::string all2all_backend = "allgather_reducescatter";
   ParallelPlan plan;
 
-  void declare_model(Options& options);
+  void declare_model(Options& options, bool required = true);
   void declare_parallelism(Options& options);
 
   ModelSpec model_spec() const;

@@ -105,7 +105,10 @@ void Options::add(FlagDeclaration declaration, Take take, std::function<Json()> 
   CLI::Option* option = app_.add_option(library_names(declaration.names), callback, help);
   option->group(heading_)->type_name("")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   option->option_text(remark);
-  option->expected(1, 1);
+  // Several words without a flag are one list.
+  constexpr int most_words = 10'000;
+  const bool takes_all = declaration.is_positional() && declaration.kind == FlagKind::list;
+  option->expected(1, takes_all ? most_words : 1);
   declaration.heading = heading_;
   fields_.push_back(
       {.declaration = std::move(declaration), .take = take_one, .value = std::move(value), .on_line = option});

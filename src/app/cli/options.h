@@ -73,6 +73,9 @@ class Options {
   // The folder of kernel calibrations that the question asks for (kernel_source_flags.h); empty: those of the library.
   std::string& calibration() { return calibration_; }
   const std::string& calibration() const { return calibration_; }
+  // The file of a calibrated deployment that the question is about (kernel_source_flags.h); empty: none.
+  std::string& deployment() { return deployment_; }
+  const std::string& deployment() const { return deployment_; }
 
   // The command line as it was typed, quoted for a shell: what reproduces an answer.
   const std::string& line() const { return line_; }
@@ -102,7 +105,7 @@ class Options {
                   bool required, std::string_view sign);
   CLI::App& app_;
   std::string heading_ = "Options";
-  std::string line_, calibration_;
+  std::string line_, calibration_, deployment_;
   std::vector<std::unique_ptr<Options>> children_;
   std::vector<OptionField> fields_;
   bool chosen_ = false;

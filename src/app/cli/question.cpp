@@ -11,6 +11,7 @@
 #include "app/cli/field_value.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "library/deployment.h"
 
 namespace foretoken {
 namespace {
@@ -261,11 +262,14 @@ void Question::check_required() const {
 Answer Question::answer(const Library& library) const {
   check_required();
   try {
-    std::string calibration;
+    std::string calibration, deployment;
     for (const Options* level : levels_) {
       if (!level->calibration().empty()) calibration = level->calibration();
+      if (!level->deployment().empty()) deployment = level->deployment();
     }
-    Answer answer = command_->run(calibration.empty() ? library : library.with_calibrations(calibration));
+    Library asked = calibration.empty() ? library : library.with_calibrations(calibration);
+    if (!deployment.empty()) asked = asked.with_deployment(read_deployment(deployment));
+    Answer answer = command_->run(asked);
     if (!answer.failure.empty()) {
       answer.exit_status = answer_is_no;
       answer.json.set("failure", answer.failure);

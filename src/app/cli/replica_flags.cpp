@@ -24,8 +24,8 @@ PowerModel board_power(const ReplicaFlags& flags, const Device& device, const Li
 
 }  // namespace
 
-void ReplicaFlags::declare_model(Options& options) {
-  model.declare_model(options);
+void ReplicaFlags::declare_model(Options& options, bool required) {
+  model.declare_model(options, required);
   model.declare_parallelism(options);
   placement.declare(options);
 }
@@ -130,7 +130,8 @@ ReplicaGroup ReplicaFlags::build(const Library& library, bool offline) const {
                              [&](const Device& /*device*/, const ParallelPlan& plan, const PlacementSpec& machine) {
                                return library.device_models(model.device, plan, tier_from_name(tier).value(), machine);
                              },
-                         .stack = [&](std::string_view name) { return stacks_of(library).stack(std::string(name)); }});
+                         .stack = [&](std::string_view name) { return stacks_of(library).stack(std::string(name)); },
+                         .deployment = library.deployment()});
   return builder.build(spec(library, offline));
 }
 

@@ -45,7 +45,7 @@ struct ReplicaFlags {
   int64_t count = 1;
   std::string router = "engine";
 
-  void declare_model(Options& options);
+  void declare_model(Options& options, bool required = true);
   void declare_engine(Options& options);
   // How many there are behind which router. `declare_more` declares flags between the two.
   void declare_replicas(Options& options, Range<int64_t> allowed, const std::function<void()>& declare_more = {});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "hardware/node_file.h"
+#include "library/deployment.h"
 #include "library/facts_digest.h"
 #include "plan/serving/stored_evaluator.h"
 
@@ -36,7 +37,8 @@ ServingFacts ServingPlanner::facts() const {
                 models.power = library.power_model(device);
                 return models;
               },
-          .stack = [stacks = stacks_of(library)](std::string_view name) { return stacks.stack(std::string(name)); }};
+          .stack = [stacks = stacks_of(library)](std::string_view name) { return stacks.stack(std::string(name)); },
+          .deployment = library.deployment()};
 }
 
 std::string ServingPlanner::facts_name() const {
@@ -45,6 +47,7 @@ std::string ServingPlanner::facts_name() const {
   if (means_a_file(placement.node)) files.emplace_back(placement.node);
   if (means_a_file(placement.cluster)) files.emplace_back(placement.cluster);
   std::string name = fmt::format("{}, tier {}", facts_digest(library, files), tier_name(tier));
+  if (library.deployment()) name += ", " + deployment_json(*library.deployment()).dump(0);
   if (placement.is_given()) name += ", " + placement_key(placement);
   return name;
 }

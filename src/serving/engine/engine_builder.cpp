@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "compose/calibrated_stack.h"
 #include "compose/two_batch.h"
 #include "library/library.h"
 #include "serving/engine/engine_setup.h"
@@ -125,7 +126,8 @@ ServingFacts serving_facts(const Library& library, Tier tier) {
               },
           .stack = [stacks = stacks_of(library)](std::string_view name) { return stacks.stack(std::string(name)); },
           .node = [&library](const Device& device,
-                             const PlacementSpec& placement) { return library.node_of(device, placement); }};
+                             const PlacementSpec& placement) { return library.node_of(device, placement); },
+          .deployment = library.deployment()};
 }
 
 EngineBuilder::EngineBuilder(ServingFacts facts) : facts_(std::move(facts)) {}
@@ -149,6 +151,13 @@ std::shared_ptr<EngineBuilder::Family> EngineBuilder::family_of(const std::strin
   return family;
 }
 
+Stack EngineBuilder::stack_of(const EngineSpec& spec, const std::string& family) const {
+  Stack stack = facts_.stack(spec.stack.empty() ? family : spec.stack);
+  if (!facts_.deployment || spec.steps.is_measured()) return stack;
+  const auto known = facts_.deployment->constants_of(family, spec.device.name, spec.model.name, spec.plan);
+  return known ? calibrated(std::move(stack), *known) : stack;
+}
+
 ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
   const auto [plan, ranks] = engine_ranks(spec.plan);
   DeviceModels models = models_of(spec.device, plan, spec.placement);
@@ -167,7 +176,7 @@ ReplicaGroup EngineBuilder::build(const EngineSpec& spec) {
   // Tables are of steps alone, from whoever made them: no server of ours stands before them.
   EngineSetup setup = set_up_engine(
       serving_memory(spec.ffn ? attention_part(spec.model) : spec.model, device, plan, flags), plan,
-      facts_.stack(spec.stack.empty() ? family_name : spec.stack),
+      stack_of(spec, family_name),
       {.scheduler = std::string(scheduler_kind(spec.scheduler.empty() ? family_name : spec.scheduler).name),
        .decode_tokens = decode_tokens,
        .offline = spec.offline || measured_steps});

@@ -14,6 +14,7 @@
 #include "compose/serving_memory.h"
 #include "compose/stack.h"
 #include "hardware/node.h"
+#include "library/deployment.h"
 #include "library/device_models.h"
 #include "serving/engine/draft_engine.h"
 #include "serving/engine/engine_spec.h"
@@ -32,6 +33,7 @@ struct ServingFacts {
   std::function<Stack(std::string_view name)> stack;
   // What devices sit in where they are placed so.
   std::function<std::optional<Node>(const Device&, const PlacementSpec&)> node = {};
+  std::shared_ptr<const CalibratedDeployment> deployment = {};  // that was calibrated; null: none
 };
 // Of the library, which outlives them.
 ServingFacts serving_facts(const Library& library, Tier tier = Tier::best);
@@ -82,6 +84,7 @@ class EngineBuilder {
  private:
   struct Family;
   std::shared_ptr<Family> family_of(const std::string& key);  // empty = of no other engine
+  Stack stack_of(const EngineSpec& spec, const std::string& family) const;
   DeviceModels models_of(const Device& device, const ParallelPlan& plan, const PlacementSpec& placement);
 
   ServingFacts facts_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "compose/calibrated_stack.h"
 #include "compose/step_estimate.h"
 #include "compose/two_batch.h"
 #include "serving/steps/size_grid.h"
@@ -44,8 +45,9 @@ struct Frame {
   Estimate device;
   double experts = 0;
   double host = 0;
-  double gaps = 0;  // of the device's, between kernels
-  HalfStep half;    // where a step of twice as many tokens runs as two batches
+  double gaps = 0;                             // of the device's, between kernels
+  double collectives = 0, expert_kernels = 0;  // of the device's
+  HalfStep half;                               // where a step of twice as many tokens runs as two batches
 };
 
 HalfStep between(const HalfStep& a, const HalfStep& b, double share) {
@@ -68,6 +70,8 @@ Frame between(const Frame& a, const Frame& b, double share) {
           .experts = mix(a.experts, b.experts),
           .host = mix(a.host, b.host),
           .gaps = mix(a.gaps, b.gaps),
+          .collectives = mix(a.collectives, b.collectives),
+          .expert_kernels = mix(a.expert_kernels, b.expert_kernels),
           .half = between(a.half, b.half, share)};
 }
 
@@ -112,15 +116,27 @@ class ComposedSteps final : public StepTimes {
     if (const int64_t sampled = batch.sampled_tokens(); sampled > 0) {
       parts_.push_back(kept(heads_, sampled, [&](int64_t n) { return head(n); }));
     }
-    parts_.push_back(attention(batch));
+    const Estimate read = attention(batch);
+    parts_.push_back(read);
     if (batch.drafted_tokens > 0) parts_.push_back(draft_attention(batch));
-    return with_host(around.host);
+    return with_host(around.host, batch, around, read.value);
   }
 
  private:
   // The sum of parts_, and at least what the host needs.
-  Estimate with_host(double host) const {
+  Estimate with_host(double host, const StepBatch& batch, const Frame& around, double read) const {
     const Estimate device = sum_with_correlation(parts_, config_.models.kernels.correlations().between);
+    if (config_.stack.posterior) {
+      const double seconds = std::max(device.value, host);
+      StepShares shares{.phase = batch.prompts.empty() ? StepPhase::decode : StepPhase::mixed,
+                        .attention = read,
+                        .experts = around.expert_kernels,
+                        .collectives = around.collectives};
+      shares.host = visible_host(config_.stack, seconds, seconds - device.value);
+      shares.kernels = std::max(
+          0.0, device.value - around.gaps - around.collectives - (config_.stack.asynchronous ? 0 : shares.host));
+      return with_posterior(seconds, device.kind, *config_.stack.posterior, shares);
+    }
     if (device.value >= host) return device;
     const StackCosts& costs = config_.stack.costs;
     return {.value = host,
@@ -159,7 +175,7 @@ class ComposedSteps final : public StepTimes {
       parts_.push_back(kept(heads_, sampled, [&](int64_t n) { return head(n); }));
     }
     if (batch.drafted_tokens > 0) parts_.push_back(draft_attention(batch));
-    return with_host(2 * half.host);
+    return with_host(2 * half.host, batch, whole, read.value);
   }
 
   template <class Value, class Compute>
@@ -181,7 +197,7 @@ class ComposedSteps final : public StepTimes {
   Frame frame(const StepRequest& request) const {
     const StepEstimate step = estimate(request);
     const StackCosts& costs = config_.stack.costs;
-    double apart = 0, host = 0, experts = 0, gaps = 0;
+    double apart = 0, host = 0, experts = 0, gaps = 0, collectives = 0, expert_kernels = 0;
     HalfStep half;
     for (size_t i = 0; i < step.stages.size(); ++i) {
       const StageEstimate& stage = step.stages[i];
@@ -197,6 +213,8 @@ class ComposedSteps final : public StepTimes {
         const Operator& call = stage.calls[timed.launch.call];
         const bool in_head = call.part == StepPart::head;
         if (serves_experts(call)) experts += timed.seconds.value;
+        if (!timed.kernel) collectives += timed.seconds.value;
+        if (std::holds_alternative<MoeShape>(timed.launch.shape)) expert_kernels += timed.seconds.value;
         if (in_head || reads_cache(timed.launch.shape)) apart += timed.seconds.value;
       }
     }
@@ -205,6 +223,8 @@ class ComposedSteps final : public StepTimes {
             .experts = std::min(experts, left),
             .host = host,
             .gaps = gaps,
+            .collectives = collectives,
+            .expert_kernels = expert_kernels,
             .half = half};
   }
 
@@ -234,17 +254,17 @@ class ComposedSteps final : public StepTimes {
 
   std::vector<Reader> find_readers(const StepRequest& request) const {
     std::vector<Reader> found;
-    const double factor = config_.stack.kernel_factor(request.phase);
     for (const StageEstimate& stage : estimate(request).stages) {
       for (const TimedLaunch& timed : stage.launches) {
         const Launch& launch = timed.launch;
         if (reads_cache(launch.shape)) {
           const auto* one = std::get_if<AttentionShape>(&launch.shape);
-          found.push_back({.shape = emptied(launch.shape),
-                           .variant = launch.variant,
-                           .count = static_cast<double>(launch.count) * factor,
-                           .prompts = one == nullptr || one->phase == AttentionPhase::prefill,
-                           .decodes = one == nullptr || one->phase == AttentionPhase::decode});
+          found.push_back(
+              {.shape = emptied(launch.shape),
+               .variant = launch.variant,
+               .count = static_cast<double>(launch.count) * config_.stack.kernel_factor(request.phase, launch.shape),
+               .prompts = one == nullptr || one->phase == AttentionPhase::prefill,
+               .decodes = one == nullptr || one->phase == AttentionPhase::decode});
         }
       }
     }

@@ -58,7 +58,7 @@ bool has_load_stages(const CsvReader& table) {
 std::vector<StagedRun> read_staged_runs(CsvReader& table) {
   const auto text = [&](std::string_view name) { return std::string(table.cell(table.column(name))); };
   const auto size = [&](std::string_view name) { return table.integer(table.column(name), stage_sizes); };
-  const auto version = table.find_column("engine_version");
+  const auto version = table.find_column("engine_version"), median = table.find_column("ttft_p50_ms");
   std::vector<StagedRun> runs;
   while (table.next()) {
     const std::string experiment = text("experiment");
@@ -81,7 +81,8 @@ std::vector<StagedRun> read_staged_runs(CsvReader& table) {
                                   .prompt_len = size("prompt_len"),
                                   .output_len = size("output_len"),
                                   .e2e_ms = table.number(table.column("e2e_mean_ms"), stage_times),
-                                  .ttft_ms = table.number(table.column("ttft_mean_ms"), stage_times)});
+                                  .ttft_ms = table.number(table.column("ttft_mean_ms"), stage_times),
+                                  .ttft_p50_ms = median ? table.number(*median, stage_times) : 0});
     if (runs.back().stages.back().failures > runs.back().stages.back().requests) {
       table.fail(table.column("failures"), "at most the count of requests");
     }

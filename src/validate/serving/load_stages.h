@@ -27,6 +27,7 @@ struct LoadStage {
   int64_t prompts = 0;   // different ones, sent in turn
   int64_t prompt_len = 0, output_len = 0;
   double e2e_ms = 0, ttft_ms = 0;  // means
+  double ttft_p50_ms = 0;          // 0 = not known
 };
 
 struct StagedRun {

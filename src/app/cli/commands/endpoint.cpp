@@ -39,6 +39,7 @@ class EndpointCommand : public Command {
     replica_.declare_engine(options);
     options.heading("Step times");
     declare_calibration(options);
+    declare_deployment(options);
     replica_.declare_replicas(options, {.least = 1, .most = 1000});
     options.footer(
         "Says on standard error where it listens, and serves until SIGINT or SIGTERM.\n"

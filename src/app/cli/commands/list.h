@@ -7,7 +7,9 @@ namespace foretoken {
 
 std::unique_ptr<Command> make_accel();
 std::unique_ptr<Command> make_adapt();
+std::unique_ptr<Command> make_calibrate();
 std::unique_ptr<Command> make_check();
+std::unique_ptr<Command> make_check_run();
 std::unique_ptr<Command> make_chip();
 std::unique_ptr<Command> make_collective();
 std::unique_ptr<Command> make_compare();
@@ -27,6 +29,7 @@ std::unique_ptr<Command> make_pim();
 std::unique_ptr<Command> make_plan();
 std::unique_ptr<Command> make_profile();
 std::unique_ptr<Command> make_replay();
+std::unique_ptr<Command> make_replay_run();
 std::unique_ptr<Command> make_rlhf();
 std::unique_ptr<Command> make_schema();
 std::unique_ptr<Command> make_serve();

@@ -69,6 +69,7 @@ class ServeCommand : public Command {
     replica_.declare_engine(options);
     options.heading("Step times");
     declare_calibration(options);
+    declare_deployment(options);
     replica_.declare_replicas(options, {.least = 1, .most = 100'000}, [&] {
       options.settings("--replica", replica_kinds_,
                        "Replicas that differ, once for each kind: flags of model, engine, scheduler and step times "

@@ -45,6 +45,7 @@ class StepCommand : public Command {
                  "tokens travel to experts on other ranks");
     options.heading("Prediction");
     declare_kernel_source(options, tier_);
+    declare_deployment(options);
     memory_.declare(options);
     options.flag("--sustained", sustained_,
                  "Also the step repeated without pause: board power, clock, energy and the power-limited time");

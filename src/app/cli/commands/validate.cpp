@@ -14,6 +14,8 @@ constexpr CommandKind layers[] = {
     {"collectives", "Collectives: a table of measurements, or a folder of them", make_validate_collectives},
     {"training", "Training runs: one CSV file", make_validate_training},
     {"serving", "Operating points of serving engines: one CSV file", make_validate_serving},
+    {"calibration", "Deployments calibrated on some of their runs: one CSV file, or folders",
+     make_validate_calibration},
     {"accel", "Accelerators: files of published cases, or a folder of them", make_validate_accelerator},
     {"edge", "Fused kernels on CPUs and phones: one CSV file", make_validate_edge},
 };

@@ -114,6 +114,7 @@ class PlanServe : public Command {
     options.integer("--finalists", finalists_, {.least = 1, .most = 10'000}, "Layouts to simulate at length");
     options.integer("--threads", threads_, {.least = 0, .most = 1024}, "0 = all cores; the result is the same");
     declare_kernel_source(options, tier_);
+    declare_deployment(options);
     store_.declare(options);
     files_.declare(options);
     options.footer(

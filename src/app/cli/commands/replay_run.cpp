@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include "app/cli/commands/list.h"
+#include "app/cli/declarations.h"
+#include "app/cli/kernel_source_flags.h"
+#include "app/cli/out_file.h"
+#include "app/cli/run_flags.h"
+#include "base/file.h"
+#include "report/run_comparison_report.h"
+
+namespace foretoken {
+namespace {
+
+class ReplayRunCommand : public Command {
+ public:
+  void declare(Options& options) override {
+    options_ = &options;
+    options.text("run", run_, "Folder of the measured run (docs/runs.md)", true);
+    declare_deployment(options);
+    options.flag("--requests", with_requests_, "With --json: also each request, measured and predicted");
+    options.text("--out", out_, "Write each request, measured and predicted, to this CSV file");
+    options.text("--html", html_, "Write one page: measured and predicted over time, and what explains the difference");
+    flags_.declare(options);
+    options.footer(
+        "Flags describe the deployment as in foretoken serve. What run.json says of it need not be repeated.\n"
+        "Examples:\n"
+        "  foretoken replay-run examples/runs/small");
+  }
+
+  Answer run(const Library& library) const override {
+    const RunCase measured = flags_.read(run_, library);
+    RunComparison comparison =
+        compare_run(measured, serving_facts(library, tier_from_name(flags_.replica.tier).value()));
+    for (Explanation& one : comparison.explanations) one.fact = with_flag_names(one.fact);
+    Answer answer{.text = run_comparison_text(comparison), .json = run_comparison_json(comparison, with_requests_)};
+    if (!out_.empty()) {
+      write_file(out_, run_comparison_csv(comparison));
+      answer.text += fmt::format("wrote {}\n", out_);
+    }
+    if (!html_.empty()) {
+      write_report(html_, run_comparison_html(comparison, options_->line()));
+      answer.text += fmt::format("wrote {}\n", html_);
+    }
+    return answer;
+  }
+
+ private:
+  const Options* options_ = nullptr;
+  std::string run_, out_, html_;
+  bool with_requests_ = false;
+  RunFlags flags_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_replay_run() {
+  return std::make_unique<ReplayRunCommand>();
+}
+
+}  // namespace foretoken

@@ -1,0 +1,68 @@
+#include <fmt/format.h>
+
+#include "app/cli/commands/validate/list.h"
+#include "app/cli/commands/validate/validation_answer.h"
+#include "app/cli/kernel_source_flags.h"
+#include "app/cli/progress.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "validate/deployment/validate_calibration.h"
+
+namespace foretoken {
+namespace {
+
+class ValidateCalibration : public Command {
+ public:
+  void declare(Options& options) override {
+    options.text("--data", data_, "CSV file of load stages of inference-perf runs, several for each model");
+    options.list("--runs", runs_, "Or folders of single runs with meta.json and requests.csv (comma-separated)");
+    options.list("--stages", stages_, "--data: calibrate on every choice of so many stages of a model");
+    options.flag("--other-models", other_models_, "--data: also calibrate on all stages of the other models");
+    options.integer("--first-requests", request_.first_requests, {.least = 1, .most = 1'000'000},
+                    "--runs: calibrate on so many requests, the first ones, and predict the others");
+    options.list("--models", request_.models, "Only these models");
+    options.list("--devices", request_.devices, "Only these GPUs, as the file calls them");
+    declare_kernel_source(options, tier_);
+    options.integer("--threads", request_.threads, {.least = 0, .most = 1024}, "0 = all cores; the result is the same");
+    options.footer(
+        "Numbers that were calibrated on are never scored.\n"
+        "Examples:\n  foretoken validate calibration --data inference_perf_runs.csv --stages 1\n"
+        "  foretoken validate calibration --runs vllm_runs/RTX4090_Llama-3.1-8B");
+  }
+
+  Answer run(const Library& library) const override {
+    if (data_.empty() == runs_.empty()) {
+      throw InputError({.source = "--data",
+                        .value = data_.empty() ? "not given" : "and --runs",
+                        .expected = "--data FILE or --runs FOLDER,..., one of them"});
+    }
+    CalibrationValidationRequest request = request_;
+    request.data = data_;
+    request.runs.assign(runs_.begin(), runs_.end());
+    request.other_models = other_models_;
+    request.stages.clear();
+    for (const std::string& text : stages_) {
+      request.stages.push_back(parse_size("--stages", text, {.least = 1, .most = 1000}));
+    }
+    request.tell = [](const std::string& text) {
+      show_progress(text);
+      check_still_wanted();
+    };
+    return validation_answer(
+        validate_calibration(request, library, serving_facts(library, tier_from_name(tier_).value())), "calibration");
+  }
+
+ private:
+  std::string data_, tier_ = "best";
+  std::vector<std::string> runs_, stages_ = {"1", "3"};
+  bool other_models_ = true;
+  CalibrationValidationRequest request_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_validate_calibration() {
+  return std::make_unique<ValidateCalibration>();
+}
+
+}  // namespace foretoken
