@@ -1,6 +1,7 @@
 #include "app/cli/command_line.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <ostream>
@@ -13,8 +14,11 @@
 #include "app/cli/command.h"
 #include "app/cli/question.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
+#include "report/launch_line_report.h"
 #include "report/table.h"
+#include "serving/engine/launch_line.h"
 
 namespace foretoken {
 namespace {
@@ -105,6 +109,21 @@ Json read_spec(const std::string& file) {
   return parse_json(text, "standard input", limits);
 }
 
+// A launch line as it was given: text, or @FILE.
+LaunchedQuestion read_from(const std::string& given) {
+  const bool is_file = given.starts_with('@');
+  const std::string file = is_file ? given.substr(1) : "";
+  const std::string text = is_file ? read_file(file, size_t{1} << 20) : given;
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  const auto beside = [&](const std::string& name) -> std::optional<std::string> {
+    const std::filesystem::path path = folder / name;
+    std::error_code none;
+    if (!std::filesystem::is_regular_file(path, none)) return std::nullopt;
+    return read_file(path, size_t{1} << 20);
+  };
+  return {.line = read_launch_line(text, is_file ? file : "--from", beside), .unused = {}};
+}
+
 struct Declared {
   const CLI::App* app = nullptr;
   std::unique_ptr<Options> options;
@@ -131,6 +150,10 @@ class ParsedLine {
     app_.add_flag("--json", as_json_, "Print one JSON document instead of text");
     app_.add_option("--spec", spec_file_, "Ask the question in this JSON file (- = standard input); flags override it")
         ->type_name("FILE");
+    app_.add_option("--from", from_,
+                    "Take the engine's flags from this launch line (vllm serve ..., sglang, trtllm-serve, docker run) "
+                    "or YAML (Kubernetes, Dynamo, llm-d), as text or @FILE; flags override it")
+        ->type_name("TEXT");
     app_.add_flag("--print-spec", print_spec_, "Print the question as JSON, for --spec, instead of answering it");
   }
 
@@ -154,20 +177,57 @@ class ParsedLine {
     }
     ensure(question_.has_value(), "the parser requires a command");
     if (spec_file_) question_->fill(read_spec(*spec_file_), *spec_file_ == "-" ? "standard input" : *spec_file_);
+    if (from_) fill_from_launch_line();
     if (!print_spec_) return std::nullopt;
     question_->check_required();
     return question_->spec().dump() + "\n";
   }
 
+  Answer answer(const Library& library) const {
+    Answer answer = question_->answer(library);
+    if (launched_) {
+      answer.text += "\n" + launch_line_text(*launched_);
+      answer.json.set("launch_line", launch_line_json(*launched_));
+    }
+    return answer;
+  }
   const Question& question() const { return *question_; }
   bool as_json() const { return as_json_; }
 
  private:
+  void fill_from_launch_line() {
+    if (spec_file_) {
+      throw InputError({.source = "--from",
+                        .value = "with --spec",
+                        .expected = "one of them: --from with --print-spec writes a question for --spec"});
+    }
+    launched_ = read_from(*from_);
+    Json spec = Json::object({{"command", question_->command_name()}});
+    for (const auto& [field, value] : launched_->line.fields.members()) {
+      // A search takes several: engines in place of engine.
+      const std::string several = field + "s";
+      if (question_->has_field(field)) {
+        spec.set(field, value);
+      } else if (question_->has_field(several)) {
+        spec.set(several, value);
+      } else {
+        launched_->unused.push_back(field);
+      }
+    }
+    if (spec.members().size() == 1) {
+      throw InputError({.source = "--from",
+                        .value = "with foretoken " + question_->command_name(),
+                        .expected = "a command about an engine: serve, endpoint, step, plan serve"});
+    }
+    question_->fill(std::move(spec), "--from");
+  }
+
   const std::vector<std::string>& arguments_;
   CLI::App app_{std::string(program_about), "foretoken"};
   std::vector<Declared> declared_;
   std::optional<Question> question_;
-  std::optional<std::string> spec_file_;
+  std::optional<std::string> spec_file_, from_;
+  std::optional<LaunchedQuestion> launched_;
   bool as_json_ = false, print_spec_ = false;
 };
 
@@ -184,7 +244,7 @@ int parse_and_run(const std::vector<std::string>& arguments, std::ostream& out) 
     out << *instead;
     return 0;
   }
-  const Answer answer = line.question().answer(Library::open());
+  const Answer answer = line.answer(Library::open());
   print(answer, line.as_json(), out);
   return answer.exit_status;
 }
@@ -194,7 +254,7 @@ int parse_and_run(const std::vector<std::string>& arguments, std::ostream& out) 
 Answer answer_command(const std::vector<std::string>& arguments, const Library& library) {
   ParsedLine line(arguments);
   if (const auto instead = line.parse()) return {.text = *instead, .json = Json::object({{"help", *instead}})};
-  return line.question().answer(library);
+  return line.answer(library);
 }
 
 Json spec_of_line(const std::vector<std::string>& arguments) {

@@ -89,6 +89,7 @@ std::vector<Completion> flag_names(const CommandDeclaration& command, const std:
   all.push_back({.word = "--help", .about = "Flags and examples"});
   all.push_back({.word = "--json", .about = "Print one JSON document instead of text"});
   all.push_back({.word = "--spec", .about = "Ask the question in this JSON file (- = standard input)"});
+  all.push_back({.word = "--from", .about = "Take the engine's flags from this launch line (text or @FILE)"});
   all.push_back({.word = "--print-spec", .about = "Print the question as JSON instead of answering it"});
   return all;
 }

@@ -19,6 +19,7 @@ inline constexpr std::string_view program_notes =
     "Start with `foretoken demo`. Each command teaches its flags: `foretoken step --help`.\n"
     "Every command takes --json: one JSON document on standard output and nothing else.\n"
     "Every command takes --spec FILE and --print-spec: its flags as JSON (see `foretoken schema`).\n"
+    "serve, endpoint, step and plan serve take --from 'vllm serve ...' or --from @FILE: what you start servers with.\n"
     "Exit status: 0 success; 3 the answer is that nothing fits or serves (`failure` in --json has the reason);\n"
     "2 wrong input; 1 a bug in foretoken.";
 

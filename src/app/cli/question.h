@@ -26,6 +26,9 @@ class Question {
   // Fields of a question about the same command; what was typed stays.
   void fill(Json spec, std::string source);
 
+  bool has_field(const std::string& name) const { return find_field(name) != nullptr; }
+  std::string command_name() const;
+
   Answer answer(const Library& library) const;
   void check_required() const;
   Json spec() const;                       // every field that was given
@@ -35,7 +38,6 @@ class Question {
  private:
   struct Declared;
   enum class Naming { fields, flags };
-  std::string command_name() const;
   // The number of words that name commands.
   size_t choose(const std::vector<std::string>& words);
   void fill_fields();

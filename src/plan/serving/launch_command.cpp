@@ -8,32 +8,16 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "serving/engine/engine_setup.h"
+#include "serving/engine/launch_flags.h"
 
 namespace foretoken {
 namespace {
 
-// Flag names of an engine; empty = it has none.
-struct LaunchFlags {
-  LaunchStyle style;
-  std::string_view program, tensor, pipeline, model_len, seqs, tokens, memory, kv_dtype;
-  bool tensor_counts_attention_ranks;  // its tensor size is that of all ranks
-};
-constexpr LaunchFlags launch_flags[] = {
-    {LaunchStyle::vllm, "vllm serve {}", "--tensor-parallel-size", "--pipeline-parallel-size", "--max-model-len",
-     "--max-num-seqs", "--max-num-batched-tokens", "--gpu-memory-utilization", "--kv-cache-dtype", false},
-    {LaunchStyle::sglang, "python -m sglang.launch_server --model-path {}", "--tp-size", "--pp-size",
-     "--context-length", "--max-running-requests", "--chunked-prefill-size", "--mem-fraction-static",
-     "--kv-cache-dtype", true},
-    {LaunchStyle::trtllm, "trtllm-serve {}", "--tp_size", "--pp_size", "--max_seq_len", "--max_batch_size",
-     "--max_num_tokens", "--kv_cache_free_gpu_memory_fraction", "", true}};
-
-const LaunchFlags& flags_of(std::string_view engine) {
-  const LaunchStyle style = engine_kind(engine).launch;
-  for (const LaunchFlags& flags : launch_flags) {
-    if (flags.style == style) return flags;
-  }
-  ensure(false, "every style has its flags");
-  return launch_flags[0];
+template <class Value>
+void add_flag(LaunchStyle style, std::string_view field, const Value& value, std::string& line) {
+  const std::string flag = launch_flag_name(style, field);
+  ensure(!flag.empty(), "the engine has this flag");
+  line += fmt::format(" {} {}", flag, value);
 }
 
 // What TensorRT-LLM reads from a YAML file only.
@@ -59,23 +43,22 @@ void add_node_flags(LaunchStyle style, int64_t nodes, std::string& line, std::st
 void add_expert_flags(const EngineChoice& engine, LaunchStyle style, std::string& line, std::string& note) {
   if (!engine.expert_parallel) return;
   if (style == LaunchStyle::vllm) {
-    if (engine.attention_ranks > 1) line += fmt::format(" --data-parallel-size {}", engine.attention_ranks);
-    line += " --enable-expert-parallel";
+    if (engine.attention_ranks > 1) add_flag(style, "data_parallel_size", engine.attention_ranks, line);
+    line += " " + launch_flag_name(style, "enable_expert_parallel");
     return;
   }
   const int64_t experts = engine.plan().expert;
-  if (style == LaunchStyle::sglang) {
-    if (engine.attention_ranks > 1) {
-      line += fmt::format(" --dp-size {} --enable-dp-attention", engine.attention_ranks);
-    }
-    line += fmt::format(" --ep-size {}", experts);
-    return;
+  if (style == LaunchStyle::sglang && engine.attention_ranks > 1) {
+    add_flag(style, "data_parallel_size", engine.attention_ranks, line);
+    line += " " + launch_flag_name(style, "enable_dp_attention");
   }
-  line += fmt::format(" --ep_size {}", experts);
-  if (engine.attention_ranks > 1) add_option_of_file("enable_attention_dp: true", line, note);
+  add_flag(style, "expert_parallel_size", experts, line);
+  if (style == LaunchStyle::trtllm && engine.attention_ranks > 1) {
+    add_option_of_file("enable_attention_dp: true", line, note);
+  }
 }
 
-void add_format_flags(const EngineChoice& engine, const Model& model, const LaunchFlags& flags, std::string& line,
+void add_format_flags(const EngineChoice& engine, const Model& model, LaunchStyle style, std::string& line,
                       std::string& note) {
   const std::string served = shell_word(model.served_name());
   const bool is_hub_name = model.served_name() != model.name && model.served_name().find('/') == std::string::npos;
@@ -83,8 +66,8 @@ void add_format_flags(const EngineChoice& engine, const Model& model, const Laun
   if (engine.scheme && *engine.scheme != model.scheme) {
     const std::string_view scheme = facts(*engine.scheme).name;
     // The other schemes need weights that were quantized before, and TensorRT-LLM always does.
-    if (*engine.scheme == Scheme::fp8 && flags.style != LaunchStyle::trtllm) {
-      line += " --quantization fp8";
+    if (*engine.scheme == Scheme::fp8 && style != LaunchStyle::trtllm) {
+      add_flag(style, "quantization", "fp8", line);
     } else {
       note += fmt::format("MODEL is a checkpoint of it in {}; ", scheme);
       const size_t name = line.find(served);
@@ -94,11 +77,11 @@ void add_format_flags(const EngineChoice& engine, const Model& model, const Laun
   }
   if (engine.kv_dtype == model.kv_cache_dtype()) return;
   const std::string_view type =
-      engine.kv_dtype == DType::fp8 && flags.style == LaunchStyle::sglang ? "fp8_e4m3" : dtype_name(engine.kv_dtype);
-  if (flags.kv_dtype.empty()) {
+      engine.kv_dtype == DType::fp8 && style == LaunchStyle::sglang ? "fp8_e4m3" : dtype_name(engine.kv_dtype);
+  if (launch_flag_name(style, "kv_cache_dtype").empty()) {
     add_option_of_file(fmt::format("kv_cache_config: {{dtype: {}}}", type), line, note);
   } else {
-    line += fmt::format(" {} {}", flags.kv_dtype, type);
+    add_flag(style, "kv_cache_dtype", type, line);
   }
 }
 
@@ -153,26 +136,26 @@ void add_draft_flags(const DraftChoice& drafts, LaunchStyle style, std::string& 
 LaunchCommand launch(const ServingQuestion& question, const EnginePool& pool, std::string_view role,
                      int64_t max_model_len, const std::optional<ServerPlace>& place) {
   const EngineChoice& engine = pool.engine;
-  const LaunchFlags& flags = flags_of(engine.engine);
+  const LaunchStyle style = engine_kind(engine.engine).launch;
   LaunchCommand command{.count = place ? 1 : pool.replicas, .role = std::string(role), .line = {}, .note = {}};
   std::string& line = command.line;
-  line = fmt::format(fmt::runtime(flags.program), shell_word(question.model.served_name()));
-  const int64_t tensor = engine.tensor * (flags.tensor_counts_attention_ranks ? engine.attention_ranks : 1);
-  line += fmt::format(" {} {}", flags.tensor, tensor);
-  if (engine.pipeline > 1) line += fmt::format(" {} {}", flags.pipeline, engine.pipeline);
-  add_expert_flags(engine, flags.style, line, command.note);
-  add_format_flags(engine, question.model, flags, line, command.note);
-  line += fmt::format(" {} {}", flags.model_len, max_model_len);
-  if (pool.max_num_seqs > 0) line += fmt::format(" {} {}", flags.seqs, pool.max_num_seqs);
-  if (pool.max_num_batched_tokens > 0) line += fmt::format(" {} {}", flags.tokens, pool.max_num_batched_tokens);
+  line = fmt::format(fmt::runtime(launch_program(style)), shell_word(question.model.served_name()));
+  const int64_t tensor = engine.tensor * (tensor_size_counts_attention_ranks(style) ? engine.attention_ranks : 1);
+  add_flag(style, "tensor_parallel_size", tensor, line);
+  if (engine.pipeline > 1) add_flag(style, "pipeline_parallel_size", engine.pipeline, line);
+  add_expert_flags(engine, style, line, command.note);
+  add_format_flags(engine, question.model, style, line, command.note);
+  add_flag(style, "max_model_len", max_model_len, line);
+  if (pool.max_num_seqs > 0) add_flag(style, "max_num_seqs", pool.max_num_seqs, line);
+  if (pool.max_num_batched_tokens > 0) add_flag(style, "max_num_batched_tokens", pool.max_num_batched_tokens, line);
   if (question.memory_fraction > 0) {
-    line += fmt::format(" {} {}", flags.memory, number_text(question.memory_fraction));
+    add_flag(style, "gpu_memory_utilization", number_text(question.memory_fraction), line);
   }
   const int64_t node_devices = std::max<int64_t>(1, question.hardware_of(engine.device).node_devices);
-  add_node_flags(flags.style, (engine.devices() + node_devices - 1) / node_devices, line, command.note);
-  add_role_flags(role, flags.style, place, line, command.note);
-  if (engine.speculates && question.drafts) add_draft_flags(*question.drafts, flags.style, line, command.note);
-  if (place) add_place(*place, engine.devices(), role, flags.style, line);
+  add_node_flags(style, (engine.devices() + node_devices - 1) / node_devices, line, command.note);
+  add_role_flags(role, style, place, line, command.note);
+  if (engine.speculates && question.drafts) add_draft_flags(*question.drafts, style, line, command.note);
+  if (place) add_place(*place, engine.devices(), role, style, line);
   if (command.note.ends_with("; ")) command.note.resize(command.note.size() - 2);
   return command;
 }

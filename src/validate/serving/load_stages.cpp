@@ -14,7 +14,7 @@
 #include "validate/row_filter.h"
 #include "validate/serving/public_facts.h"
 #include "validate/serving/request_records.h"
-#include "validate/serving/vllm_release.h"
+#include "serving/engine/vllm_release.h"
 
 namespace foretoken {
 namespace {

@@ -11,7 +11,7 @@
 #include "hardware/generation.h"
 #include "serving/speculation/draft_method.h"
 #include "validate/serving/public_facts.h"
-#include "validate/serving/vllm_release.h"
+#include "serving/engine/vllm_release.h"
 
 namespace foretoken {
 namespace {

@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "serving/load/trace.h"
-#include "validate/serving/vllm_release.h"
+#include "serving/engine/vllm_release.h"
 
 namespace foretoken {
 namespace {

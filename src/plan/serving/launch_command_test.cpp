@@ -1,0 +1,105 @@
+// What a launch line says is read back as what was simulated: serving/engine/launch_line.h is the other end.
+#include "plan/serving/launch_command.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "plan/serving/search_test_support.h"
+#include "serving/engine/launch_line.h"
+
+namespace foretoken::launch_command_test {
+
+// As `serve` would have it, by name; nothing = the engine's own.
+int64_t whole(const Json& fields, const char* name, int64_t otherwise) {
+  const Json* value = fields.find(name);
+  if (value == nullptr) return otherwise;
+  return value->kind() == Json::Kind::string ? parse_integer(value->string()).value_or(-1) : value->integer();
+}
+
+std::string text(const Json& fields, const char* name) {
+  const Json* value = fields.find(name);
+  return value == nullptr ? "" : value->string();
+}
+
+void expect_same(const EnginePool& pool, const Json& fields, const std::string& line) {
+  const EngineChoice& engine = pool.engine;
+  const ParallelPlan plan = engine.plan();
+  EXPECT_EQ(text(fields, "engine"), engine.engine) << line;
+  EXPECT_EQ(text(fields, "model"), "org/model") << line;
+  EXPECT_EQ(whole(fields, "tensor_parallel_size", 1), plan.tensor) << line;
+  EXPECT_EQ(whole(fields, "pipeline_parallel_size", 1), plan.pipeline) << line;
+  EXPECT_EQ(whole(fields, "data_parallel_size", 1), plan.data) << line;
+  const Json* all = fields.find("enable_expert_parallel");
+  const int64_t experts =
+      all != nullptr && all->boolean() ? plan.tensor * plan.data : whole(fields, "expert_parallel_size", 1);
+  EXPECT_EQ(experts, plan.expert) << line;
+  EXPECT_EQ(whole(fields, "max_num_seqs", 0), pool.max_num_seqs) << line;
+  EXPECT_EQ(whole(fields, "max_num_batched_tokens", 0), pool.max_num_batched_tokens) << line;
+  EXPECT_EQ(whole(fields, "max_model_len", 0), 4096) << line;
+  EXPECT_EQ(text(fields, "gpu_memory_utilization"), "0.85") << line;
+  EXPECT_EQ(text(fields, "quantization"), engine.scheme ? "fp8" : "") << line;
+  EXPECT_EQ(text(fields, "kv_cache_dtype"), engine.kv_dtype == DType::fp8 ? "fp8" : "") << line;
+}
+
+// What TensorRT-LLM takes in a file stands in the note, in backquotes.
+std::string options_in(const std::string& note) {
+  std::string options;
+  const std::vector<std::string_view> parts = split(note, "`");
+  for (size_t i = 1; i < parts.size(); i += 2) {
+    if (parts[i - 1].ends_with("options.yaml holds ")) options.append(parts[i]).append("\n");
+  }
+  return options;
+}
+
+TEST(LaunchCommand, every_line_is_read_back_as_the_layout) {
+  ServingQuestion question = small_question();
+  question.model.name = "org/model";
+  question.memory_fraction = 0.85;
+  question.hardware[0].node_devices = 8;
+  int lines = 0;
+  for (const char* name : {"vllm", "sglang", "trtllm"}) {
+    for (const int64_t tensor : {1, 4}) {
+      for (const int64_t pipeline : {1, 2}) {
+        for (const int64_t ranks : {1, 2}) {
+          for (const bool narrow : {false, true}) {
+            EngineChoice engine{.device = "l4", .engine = name, .tensor = tensor, .pipeline = pipeline};
+            engine.attention_ranks = ranks;
+            engine.expert_parallel = ranks > 1;
+            if (narrow) engine.kv_dtype = DType::fp8;
+            if (narrow && engine.engine != "trtllm") engine.scheme = Scheme::fp8;
+            const EnginePool pool{.engine = engine,
+                                  .replicas = 1,
+                                  .max_num_seqs = narrow ? 64 : 0,
+                                  .max_num_batched_tokens = narrow ? 8192 : 0};
+            const auto commands = launch_commands(question, {.pool = pool, .decode = {}}, 4096);
+            const LaunchCommand& command = commands.front();
+            const auto file = [&](const std::string&) { return std::optional(options_in(command.note)); };
+            const LaunchLine line = read_launch_line(command.line, "line", file);
+            expect_same(pool, line.fields, command.line);
+            EXPECT_TRUE(line.remarks.unknown.empty()) << command.line << ": " << line.remarks.unknown.front();
+            EXPECT_TRUE(line.remarks.not_simulated.empty()) << command.line;
+            ++lines;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(lines, 48);
+}
+
+TEST(LaunchCommand, lines_of_pools_are_read_back_together) {
+  ServingQuestion question = small_question();
+  question.model.name = "org/model";
+  question.hardware[0].node_devices = 8;
+  const EngineChoice engine{.device = "l4", .engine = "sglang", .tensor = 2};
+  const ServingLayout layout{.pool = {.engine = engine, .replicas = 2},
+                             .decode = EnginePool{.engine = engine, .max_num_seqs = 32}};
+  std::string script;
+  for (const LaunchCommand& command : launch_commands(question, layout, 4096)) script += command.line + "\n";
+  EXPECT_EQ(read_launch_line(script, "lines").fields.dump(0),
+            R"({"engine":"sglang","model":"org/model","tensor_parallel_size":2,"max_model_len":"4096",)"
+            R"("prefill_pool":{"count":2},"decode_pool":{"count":1,"max_num_seqs":"32"}})");
+}
+
+}  // namespace foretoken::launch_command_test

@@ -1,0 +1,337 @@
+#include "serving/engine/launch_line.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "base/yaml_json.h"
+#include "serving/engine/launch_flags.h"
+
+namespace foretoken {
+namespace {
+
+constexpr size_t most_text = size_t{1} << 20;
+constexpr int64_t most_replicas = 100'000;
+
+std::string first_line(std::string_view text) {
+  for (const std::string_view line : split(text, "\n")) {
+    const size_t begin = line.find_first_not_of(" \t\r");
+    if (begin != std::string_view::npos && line[begin] != '#') return std::string(line.substr(begin));
+  }
+  return "";
+}
+
+// A launch line never begins with "key:" or "---".
+bool is_yaml(std::string_view text) {
+  const std::string line = first_line(text);
+  if (line.starts_with("---") || line.starts_with("- ") || line.starts_with("{")) return true;
+  const size_t colon = line.find(':');
+  if (colon == std::string::npos || colon == 0) return false;
+  const bool ends_key = colon + 1 == line.size() || line[colon + 1] == ' ' || line[colon + 1] == '\r';
+  return ends_key && line.substr(0, colon).find(' ') == std::string::npos;
+}
+
+// What holds for a place in a file, and all below it.
+struct FilePlace {
+  int64_t replicas = 1;
+  std::string role, model, device;
+  std::vector<std::string> words;  // flags that the file gives in a form of its own
+};
+
+class FileReader {
+ public:
+  FileReader(const std::string& source, const ReadLaunchFile& read_file, LaunchLine& line)
+      : source_(source), read_file_(read_file), line_(line) {}
+
+  std::vector<LaunchedServer> servers;
+  std::string device;
+
+  void read(const JsonView& document) {
+    FilePlace place;
+    if (document.is(Json::Kind::object)) {
+      if (const auto artifacts = document.find("modelArtifacts")) place.model = artifact_model(*artifacts);
+    }
+    const size_t before = servers.size();
+    walk(document, place);
+    if (servers.size() == before && document.is(Json::Kind::object)) read_flags(document);
+  }
+
+ private:
+  // llm-d: hf://org/model.
+  static std::string artifact_model(const JsonView& artifacts) {
+    if (!artifacts.is(Json::Kind::object)) return "";
+    const auto uri = artifacts.find("uri");
+    if (uri && uri->is(Json::Kind::string) && uri->value().string().starts_with("hf://")) {
+      return uri->value().string().substr(5);
+    }
+    const auto name = artifacts.find("name");
+    return name && name->is(Json::Kind::string) ? name->value().string() : "";
+  }
+
+  static std::string role_in(std::string_view text) {
+    if (contains_ignoring_case(text, "prefill")) return "prefill";
+    return contains_ignoring_case(text, "decode") ? "decode" : "";
+  }
+
+  static std::vector<std::string> words_of(const JsonView& value, const std::string& source) {
+    std::vector<std::string> words;
+    if (value.is(Json::Kind::string)) {
+      for (const auto& command : shell_commands(value.value().string(), source)) {
+        words.insert(words.end(), command.begin(), command.end());
+      }
+    } else if (value.is(Json::Kind::array)) {
+      for (const JsonView& item : value.items()) {
+        const Json& word = item.value();
+        words.push_back(word.kind() == Json::Kind::string ? word.string() : word.dump(0));
+      }
+    }
+    return words;
+  }
+
+  static std::optional<std::string> text_at(const JsonView& map, std::string_view key) {
+    const auto value = map.find(key);
+    return value && value->is(Json::Kind::string) ? std::optional(value->value().string()) : std::nullopt;
+  }
+
+  void note_place(const JsonView& map, FilePlace& place) {
+    if (const auto replicas = map.find("replicas"); replicas && replicas->is_number()) {
+      place.replicas = replicas->integer({.least = 0, .most = most_replicas});
+    }
+    if (const auto role = text_at(map, "subComponentType")) place.role = role_in(*role);
+    if (const auto metadata = map.find("metadata"); metadata && metadata->is(Json::Kind::object)) {
+      if (const auto name = text_at(*metadata, "name"); name && place.role.empty()) place.role = role_in(*name);
+      if (const auto labels = metadata->find("labels"); labels && labels->is(Json::Kind::object)) {
+        if (const auto role = text_at(*labels, "llm-d.ai/role")) place.role = role_in(*role);
+      }
+    }
+    if (const auto selector = map.find("nodeSelector"); selector && selector->is(Json::Kind::object)) {
+      for (const char* key : {"nvidia.com/gpu.product", "gpu.nvidia.com/model", "cloud.google.com/gke-accelerator"}) {
+        if (const auto product = text_at(*selector, key)) place.device = *product;
+      }
+    }
+    // llm-d's charts give these in place of flags.
+    if (const auto sizes = map.find("parallelism"); sizes && sizes->is(Json::Kind::object)) {
+      place.words.clear();
+      for (const auto& [key, flag] :
+           {std::pair("tensor", "--tensor-parallel-size"), std::pair("data", "--data-parallel-size")}) {
+        const auto size = sizes->find(key);
+        if (size && size->is_number()) {
+          place.words.insert(place.words.end(), {flag, fmt::format("{}", size->integer({.least = 1}))});
+        }
+      }
+    }
+  }
+
+  void walk(const JsonView& node, FilePlace place) {
+    if (node.is(Json::Kind::array)) {
+      for (const JsonView& item : node.items()) walk(item, place);
+      return;
+    }
+    if (!node.is(Json::Kind::object)) return;
+    note_place(node, place);
+    if (const auto created = node.find("create"); created && created->is(Json::Kind::boolean) && !created->boolean()) {
+      return;  // llm-d: this pool is off
+    }
+    if (read_container(node, place)) return;
+    const bool has_leader = node.has("leaderTemplate");
+    for (const auto& [key, value] : node.members()) {
+      if (has_leader && key == "workerTemplate") continue;  // the same server on its other nodes
+      FilePlace below = place;
+      if (const std::string role = role_in(key); !role.empty()) below.role = role;
+      walk(value, below);
+    }
+  }
+
+  static bool has_flags(const std::vector<std::string>& words) {
+    return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+      return word.starts_with("--model") || word.starts_with("--tensor-parallel-size") || word.starts_with("--tp");
+    });
+  }
+
+  bool read_container(const JsonView& container, const FilePlace& place) {
+    std::vector<std::string> words;
+    for (const char* key : {"entrypoint", "command", "args", "start_command"}) {
+      const auto value = container.find(key);
+      if (!value) continue;
+      const std::vector<std::string> more = words_of(*value, fmt::format("{}: {}", source_, value->path()));
+      words.insert(words.end(), more.begin(), more.end());
+    }
+    const std::string image = text_at(container, "image").value_or("");
+    const bool is_chart = text_at(container, "modelCommand").value_or("") == "vllmServe";
+    std::optional<LaunchWords> found = find_engine(words);
+    if (!found && (is_chart || (!words.empty() && (is_vllm_image(image) || (image.empty() && has_flags(words)))))) {
+      const bool is_sglang = std::any_of(words.begin(), words.end(),
+                                         [](const std::string& word) { return word.starts_with("--model-path"); });
+      found = LaunchWords{.style = is_sglang ? LaunchStyle::sglang : LaunchStyle::vllm,
+                          .arguments = words,
+                          .environment = {},
+                          .version = {}};
+    }
+    if (!found) return false;
+    if (found->version.empty() && is_vllm_image(image)) found->version = image_version(image);
+    found->arguments.insert(found->arguments.begin(), place.words.begin(), place.words.end());
+    if (const auto variables = container.find("env"); variables && variables->is(Json::Kind::array)) {
+      for (const JsonView& variable : variables->items()) {
+        if (!variable.is(Json::Kind::object)) continue;
+        const auto name = text_at(variable, "name");
+        if (name) found->environment.push_back(*name + "=" + text_at(variable, "value").value_or(""));
+      }
+    }
+    LaunchedServer server =
+        read_server(*found, fmt::format("{}: {}", source_, container.path()), read_file_, line_.remarks);
+    if (server.fields.find("model") == nullptr && !place.model.empty()) server.fields.set("model", place.model);
+    if (server.role.empty()) server.role = place.role;
+    server.replicas = place.replicas;
+    if (!place.device.empty()) device = place.device;
+    if (server.replicas > 0) servers.push_back(std::move(server));
+    return true;
+  }
+
+  // A file of flags alone, as vLLM's --config takes it.
+  void read_flags(const JsonView& document) {
+    LaunchWords words;
+    size_t known = 0;
+    for (const LaunchStyle style : {LaunchStyle::vllm, LaunchStyle::sglang, LaunchStyle::trtllm}) {
+      size_t of_style = 0;
+      for (const auto& [key, value] : document.members()) of_style += find_launch_flag(style, "--" + key) != nullptr;
+      if (of_style > known) words.style = style;
+      known = std::max(known, of_style);
+    }
+    if (known == 0) return;
+    words.arguments = {"--config", source_};
+    const std::string text = document.value().dump();
+    servers.push_back(read_server(
+        words, source_, [&](const std::string&) { return std::optional(text); }, line_.remarks));
+  }
+
+  const std::string& source_;
+  const ReadLaunchFile& read_file_;
+  LaunchLine& line_;
+};
+
+// Fields that all servers have alike stand for all; the rest is said of each kind.
+Json merged_fields(const std::vector<LaunchedServer>& servers, LaunchRemarks& remarks) {
+  const auto of_role = [&](std::string_view role) {
+    return std::any_of(servers.begin(), servers.end(), [&](const LaunchedServer& one) { return one.role == role; });
+  };
+  const bool pools = of_role("prefill") && of_role("decode");
+  if (!pools && (of_role("prefill"))) {
+    remarks.not_simulated.push_back("prefill workers without decode workers: they serve whole requests here");
+  }
+  Json common = Json::object();
+  for (const auto& [key, value] : servers.front().fields.members()) {
+    const std::string text = value.dump(0);
+    const bool is_common = std::all_of(servers.begin(), servers.end(), [&](const LaunchedServer& one) {
+      const Json* other = one.fields.find(key);
+      return other != nullptr && other->dump(0) == text;
+    });
+    if (is_common) common.set(key, value);
+  }
+  struct Kind {
+    std::string role;
+    Json settings;
+    int64_t count;
+  };
+  std::vector<Kind> kinds;
+  for (const LaunchedServer& server : servers) {
+    Json own = Json::object();
+    for (const auto& [key, value] : server.fields.members()) {
+      if (common.find(key) == nullptr) own.set(key, value);
+    }
+    const std::string role = pools ? server.role : "";
+    const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& kind) {
+      return kind.role == role && kind.settings.dump(0) == own.dump(0);
+    });
+    if (same == kinds.end()) {
+      kinds.push_back({.role = role, .settings = std::move(own), .count = server.replicas});
+    } else {
+      same->count += server.replicas;
+    }
+  }
+  const auto with_count = [](const Kind& kind) {
+    Json settings = Json::object({{"count", kind.count}});
+    for (const auto& [key, value] : kind.settings.members()) settings.set(key, value);
+    return settings;
+  };
+  if (pools) {
+    for (const Kind& kind : kinds) {
+      const std::string field = kind.role == "decode" ? "decode_pool" : "prefill_pool";
+      if (kind.role.empty() || common.find(field) != nullptr) {
+        remarks.not_simulated.push_back("servers of a third kind beside one prefill and one decode pool");
+      } else {
+        common.set(field, with_count(kind));
+      }
+    }
+  } else if (kinds.size() == 1) {
+    if (kinds.front().count > 1) common.set("replicas", kinds.front().count);
+  } else {
+    Json list = Json::array();
+    for (const Kind& kind : kinds) list.push(with_count(kind));
+    common.set("replica", std::move(list));
+  }
+  return common;
+}
+
+// Each once, in the order in which they came.
+void keep_first(std::vector<std::string>& words) {
+  std::vector<std::string> kept;
+  for (std::string& word : words) {
+    if (std::find(kept.begin(), kept.end(), word) == kept.end()) kept.push_back(std::move(word));
+  }
+  words = std::move(kept);
+}
+
+}  // namespace
+
+LaunchLine read_launch_line(std::string_view text, const std::string& source, const ReadLaunchFile& read_file) {
+  if (text.size() > most_text) {
+    throw InputError({.source = source, .value = fmt::format("{} bytes", text.size()), .expected = "at most 1 MiB"});
+  }
+  LaunchLine line;
+  std::vector<LaunchedServer> servers;
+  std::string device;
+  if (is_yaml(text)) {
+    FileReader reader(source, read_file, line);
+    std::string document;
+    const auto end_document = [&] {
+      const Json json = json_of_yaml(parse_yaml(document, source), source);
+      reader.read(JsonView(json, source));
+    };
+    for (const std::string_view row : split(text, "\n")) {
+      if (!row.starts_with("---")) {
+        document.append(row).append("\n");
+        continue;
+      }
+      end_document();
+      // Blank lines in place of what was read keep the numbers of lines.
+      const auto lines = static_cast<size_t>(std::count(document.begin(), document.end(), '\n'));
+      document.assign(lines + 1, '\n');
+    }
+    end_document();
+    servers = std::move(reader.servers);
+    device = reader.device;
+  } else {
+    for (const std::vector<std::string>& words : shell_commands(text, source)) {
+      const std::optional<LaunchWords> found = find_engine(words);
+      if (found) servers.push_back(read_server(*found, source, read_file, line.remarks));
+    }
+  }
+  if (servers.empty()) {
+    throw InputError({.source = source,
+                      .value = printable(first_line(text)),
+                      .expected = "a command that starts vLLM, SGLang or TensorRT-LLM (vllm serve MODEL, python -m "
+                                  "sglang.launch_server, trtllm-serve MODEL, docker run), or a YAML file that holds "
+                                  "one"});
+  }
+  line.fields = merged_fields(servers, line.remarks);
+  if (!device.empty()) line.fields.set("device", device);
+  keep_first(line.remarks.without_effect);
+  keep_first(line.remarks.not_simulated);
+  keep_first(line.remarks.unknown);
+  return line;
+}
+
+}  // namespace foretoken

@@ -1,0 +1,197 @@
+#include "serving/engine/launch_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "serving/engine/launch_flags.h"
+
+namespace foretoken::launch_line_test {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string fields(std::string_view text) {
+  return read_launch_line(text, "line").fields.dump(0);
+}
+
+std::string wrong(std::string_view text) {
+  try {
+    read_launch_line(text, "line");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "nothing is wrong";
+}
+
+TEST(LaunchLine, flags_of_vllm_become_fields) {
+  const LaunchLine line = read_launch_line(
+      "CUDA_VISIBLE_DEVICES=0,1,2,3 vllm serve meta-llama/Llama-3.1-70B-Instruct -tp 4 --max_model_len=32k \\\n"
+      "  --no-enable-prefix-caching --trust-remote-code --kv-cache-dtype fp8_e4m3 --port 8000 --frobnicate 7 \\\n"
+      "  --cpu-offload-gb 4 2>&1 | tee log.txt",
+      "line");
+  EXPECT_EQ(line.fields.dump(0),
+            R"({"tensor_parallel_size":"4","enable_prefix_caching":false,"engine":"vllm",)"
+            R"("model":"meta-llama/Llama-3.1-70B-Instruct","kv_cache_dtype":"fp8","max_model_len":"32k"})");
+  EXPECT_THAT(line.remarks.without_effect, ElementsAre("--trust-remote-code", "--port"));
+  EXPECT_THAT(line.remarks.not_simulated, ElementsAre("--cpu-offload-gb 4"));
+  EXPECT_THAT(line.remarks.unknown, ElementsAre("--frobnicate"));
+}
+
+TEST(LaunchLine, a_switch_before_the_model_does_not_swallow_it) {
+  EXPECT_THAT(fields("vllm serve --enforce-eager some/model --served-model-name a b --max-num-seqs 8"),
+              testing::AllOf(HasSubstr(R"("model":"some/model")"), HasSubstr(R"("max_num_seqs":"8")")));
+}
+
+TEST(LaunchLine, data_parallel_attention_divides_the_tensor_size_of_sglang) {
+  const std::string read = fields(
+      "python3 -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --tp 16 --dp 8 --enable-dp-attention "
+      "--moe-a2a-backend deepep --deepep-mode low_latency --disable-radix-cache --mem-fraction-static 0.85");
+  EXPECT_EQ(read, R"({"enable_prefix_caching":false,"gpu_memory_utilization":"0.85","engine":"sglang",)"
+                  R"("model":"deepseek-ai/DeepSeek-V3","tensor_parallel_size":2,"data_parallel_size":8,)"
+                  R"("expert_parallel_size":16,"all2all_backend":"deepep_low_latency"})");
+  EXPECT_THAT(wrong("sglang serve --model-path m --tp 6 --dp 4 --enable-dp-attention"), HasSubstr("multiple of the 4"));
+}
+
+TEST(LaunchLine, drafts_of_each_engine_become_one_config) {
+  EXPECT_THAT(fields("vllm serve m --speculative-config '{\"method\":\"eagle3\",\"model\":\"org/head\","
+                     "\"num_speculative_tokens\":3}'"),
+              HasSubstr(R"("speculative_config":{"method":"eagle3","num_speculative_tokens":3})"));
+  EXPECT_THAT(fields("vllm serve m --speculative-config.method ngram --speculative-config.num_speculative_tokens=2"),
+              HasSubstr(R"("speculative_config":{"method":"ngram","num_speculative_tokens":2})"));
+  EXPECT_THAT(fields("python -m sglang.launch_server --model m --speculative-algorithm NEXTN --speculative-num-steps 1 "
+                     "--speculative-eagle-topk 1 --speculative-num-draft-tokens 2"),
+              HasSubstr(R"("speculative_config":{"method":"mtp","num_speculative_tokens":1})"));
+}
+
+TEST(LaunchLine, options_of_tensorrt_llm_may_lie_in_a_file) {
+  const auto file = [](const std::string& path) -> std::optional<std::string> {
+    if (path != "options.yaml") return std::nullopt;
+    return "enable_attention_dp: true\nkv_cache_config:\n  dtype: fp8\n  enable_block_reuse: false\n"
+           "cuda_graph_config:\n  batch_sizes: [1, 2, 64]\nnew_option: 3\n";
+  };
+  const std::string text =
+      "trtllm-serve org/model --tp_size 8 --ep_size 8 --max_batch_size 256 --extra_llm_api_options ";
+  const LaunchLine line = read_launch_line(text + "options.yaml", "line", file);
+  EXPECT_EQ(line.fields.dump(0),
+            R"({"max_num_seqs":"256","enable_prefix_caching":false,"engine":"trtllm","model":"org/model",)"
+            R"("kv_cache_dtype":"fp8","tensor_parallel_size":1,"data_parallel_size":8,"expert_parallel_size":8,)"
+            R"("max_cudagraph_capture_size":64})");
+  EXPECT_THAT(line.remarks.unknown, ElementsAre("new_option"));
+  EXPECT_THAT(read_launch_line(text + "other.yaml", "line", file).remarks.not_simulated,
+              ElementsAre(HasSubstr("other.yaml (the file was not found)")));
+}
+
+TEST(LaunchLine, containers_are_looked_through) {
+  EXPECT_EQ(fields("docker run --gpus all -v ~/.cache/huggingface:/root/.cache/huggingface -p 8000:8000 --ipc=host "
+                   "vllm/vllm-openai:v0.10.2 --model org/model --tensor-parallel-size 2"),
+            R"({"tensor_parallel_size":"2","engine":"vllm-0.19","stack":"vllm-0.10","async_scheduling":false,)"
+            R"("model":"org/model"})");
+  EXPECT_THAT(fields("docker run lmsysorg/sglang:latest python3 -m sglang.launch_server --model-path org/model --tp 2"),
+              HasSubstr(R"("engine":"sglang")"));
+  EXPECT_THAT(fields("docker run --rm image bash -c 'export A=1 && vllm serve org/model -tp 2'"),
+              HasSubstr(R"("tensor_parallel_size":"2")"));
+}
+
+constexpr std::string_view kubernetes = R"(# a deployment
+apiVersion: v1
+kind: Service
+metadata: {name: front}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: llama
+spec:
+  replicas: 3
+  template:
+    spec:
+      nodeSelector:
+        nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3
+      containers:
+      - name: vllm
+        image: vllm/vllm-openai:latest
+        command: ["/bin/sh", "-c"]
+        args:
+        - |
+          set -e
+          vllm serve org/model \
+            --tensor-parallel-size 2 --max-num-seqs 64
+        readinessProbe:
+          exec:
+            command: [curl, localhost]
+)";
+
+TEST(LaunchLine, a_file_of_kubernetes_gives_replicas_and_the_gpu) {
+  EXPECT_EQ(fields(kubernetes),
+            R"({"tensor_parallel_size":"2","max_num_seqs":"64","engine":"vllm","model":"org/model","replicas":3,)"
+            R"("device":"NVIDIA-H100-80GB-HBM3"})");
+  EXPECT_THAT(wrong("apiVersion: v1\nkind: Service\n"), HasSubstr("starts vLLM"));
+  EXPECT_THAT(wrong("a: b\n  c: [\n"), HasSubstr("line"));
+}
+
+TEST(LaunchLine, dynamo_and_llm_d_separate_pools) {
+  EXPECT_EQ(fields(R"(apiVersion: nvidia.com/v1alpha1
+kind: DynamoGraphDeployment
+spec:
+  services:
+    Frontend: {componentType: frontend, replicas: 1}
+    VllmDecodeWorker:
+      replicas: 2
+      extraPodSpec:
+        mainContainer:
+          command: [python3, -m, dynamo.vllm]
+          args: [--model, org/model, --tensor-parallel-size, 4]
+    VllmPrefillWorker:
+      replicas: 1
+      extraPodSpec:
+        mainContainer:
+          command: [python3, -m, dynamo.vllm]
+          args: [--model, org/model, --tensor-parallel-size, 2, --is-prefill-worker]
+)"),
+            R"({"engine":"vllm","model":"org/model","decode_pool":{"count":2,"tensor_parallel_size":"4"},)"
+            R"("prefill_pool":{"count":1,"tensor_parallel_size":"2"}})");
+  EXPECT_EQ(fields(R"(modelArtifacts:
+  uri: "hf://org/model"
+decode:
+  replicas: 2
+  parallelism: {tensor: 4, data: 1}
+  containers:
+  - name: vllm
+    image: ghcr.io/llm-d/llm-d:v0.3.0
+    modelCommand: vllmServe
+    args: [--max-model-len, "8192"]
+prefill:
+  create: false
+  replicas: 1
+  containers:
+  - {name: vllm, modelCommand: vllmServe}
+)"),
+            R"({"tensor_parallel_size":"4","data_parallel_size":"1","engine":"vllm","max_model_len":"8192",)"
+            R"("model":"org/model","replicas":2})");
+}
+
+TEST(LaunchLine, a_file_of_flags_alone_is_read) {
+  EXPECT_EQ(fields("model: org/model\ntensor-parallel-size: 4\nenforce-eager: true\n"),
+            R"({"tensor_parallel_size":"4","enforce_eager":true,"engine":"vllm","model":"org/model"})");
+}
+
+TEST(LaunchLine, what_starts_no_engine_is_refused) {
+  EXPECT_THAT(wrong("python train.py --epochs 3"), HasSubstr("vllm serve MODEL"));
+  EXPECT_THAT(wrong("vllm serve 'open"), HasSubstr("closing quote"));
+  EXPECT_THAT(wrong("vllm serve m --tensor-parallel-size"), HasSubstr("a value"));
+  EXPECT_THAT(wrong("vllm serve m --compilation-config '{'"), HasSubstr("--compilation-config"));
+}
+
+TEST(LaunchFlags, no_engine_has_a_name_twice) {
+  for (const LaunchFlag& flag : launch_flags()) {
+    for (const std::string_view name : split_words(flag.names, " ")) {
+      EXPECT_EQ(find_launch_flag(flag.style, name), &flag) << name;
+    }
+  }
+}
+
+}  // namespace foretoken::launch_line_test

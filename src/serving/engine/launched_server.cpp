@@ -1,0 +1,617 @@
+#include "serving/engine/launched_server.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "base/yaml_json.h"
+#include "serving/engine/launch_flags.h"
+#include "serving/engine/vllm_release.h"
+#include "serving/speculation/draft_method.h"
+
+namespace foretoken {
+namespace {
+
+std::string_view base_name(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+struct EngineModule {
+  std::string_view name;
+  LaunchStyle style;
+};
+constexpr EngineModule engine_modules[] = {
+    {"vllm.entrypoints.openai.api_server", LaunchStyle::vllm},
+    {"vllm.entrypoints.api_server", LaunchStyle::vllm},
+    {"vllm.entrypoints.cli.main", LaunchStyle::vllm},
+    {"dynamo.vllm", LaunchStyle::vllm},
+    {"sglang.launch_server", LaunchStyle::sglang},
+    {"dynamo.sglang", LaunchStyle::sglang},
+    {"dynamo.trtllm", LaunchStyle::trtllm},
+};
+
+bool is_assignment(std::string_view word) {
+  const size_t equals = word.find('=');
+  if (equals == 0 || equals == std::string_view::npos || word.front() == '-') return false;
+  return std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals),
+                     [](char c) { return c == '_' || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); });
+}
+
+bool is_true(const std::optional<std::string>& value) {
+  return !value || equal_ignoring_case(*value, "true") || *value == "1";
+}
+
+bool is_negative_or_word(const std::string& text) {
+  const std::optional<double> number = parse_scaled_number(text);
+  return !number || *number < 0;
+}
+
+// As scheme_from_name() knows them, but of formats that weights must have been stored in: the checkpoint tells them.
+bool quantizes_at_start(std::string_view scheme) {
+  return scheme == "fp8" || scheme == "w8a8_fp8" || scheme == "w8a8_int8" || scheme == "mxfp8";
+}
+
+constexpr std::string_view engine_variables[] = {"VLLM_", "SGLANG_", "SGL_", "TRTLLM_", "TLLM_"};
+// Of these, those of logs, ports and paths.
+constexpr std::string_view harmless_parts[] = {"PORT", "HOST",  "LOG",   "CACHE", "ROOT",
+                                               "KEY",  "TRACE", "USAGE", "DIR",   "TIMEOUT"};
+
+class ServerReader {
+ public:
+  ServerReader(const LaunchWords& words, const std::string& source, const ReadLaunchFile& read_file,
+               LaunchRemarks& remarks)
+      : words_(words), source_(source), read_file_(read_file), remarks_(remarks) {
+    server_.style = words.style;
+  }
+
+  LaunchedServer read() {
+    take_variables();
+    take_words();
+    if (const auto file = said("config_file")) take_file(*file);
+    set_engine();
+    set_model();
+    set_formats();
+    set_parallelism();
+    set_limits();
+    set_speculation();
+    set_role();
+    return std::move(server_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& flag, const std::string& value, const std::string& expected) const {
+    throw InputError({.source = source_, .path = flag, .value = printable(value), .expected = expected});
+  }
+
+  std::optional<std::string> said(const std::string& field) const {
+    const auto found = said_.find(field);
+    return found == said_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  std::optional<int64_t> number(const std::string& field) const {
+    const auto text = said(field);
+    if (!text) return std::nullopt;
+    const std::optional<int64_t> value = parse_integer(*text);
+    if (!value || *value < 1) fail(written_as_.at(field), *text, "a whole number");
+    return value;
+  }
+
+  void set(const std::string& field, Json value) { server_.fields.set(field, std::move(value)); }
+
+  void not_simulated(const std::string& field, const std::string& value) {
+    remarks_.not_simulated.push_back(fmt::format("{} {}", written_as_.at(field), value));
+  }
+
+  void take_variables() {
+    for (const std::string& variable : words_.environment) {
+      const std::string_view name = std::string_view(variable).substr(0, variable.find('='));
+      const auto starts = [&](std::string_view prefix) { return name.starts_with(prefix); };
+      const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+      if (std::none_of(std::begin(engine_variables), std::end(engine_variables), starts)) continue;
+      const bool harmless = std::any_of(std::begin(harmless_parts), std::end(harmless_parts), has);
+      (harmless ? remarks_.without_effect : remarks_.not_simulated).push_back(variable);
+    }
+  }
+
+  void take_words() {
+    const std::vector<std::string>& words = words_.arguments;
+    size_t i = 0;
+    const auto is_flag = [](const std::string& word) {
+      return word.size() > 1 && word.front() == '-' && !parse_number(word);
+    };
+    while (i < words.size()) {
+      const std::string& word = words[i++];
+      if (!is_flag(word)) {
+        if (!server_model_.empty() || said("model")) {
+          remarks_.unknown.push_back(word);
+        } else {
+          server_model_ = word;
+        }
+        continue;
+      }
+      const size_t equals = word.find('=');
+      std::string name = word.substr(0, equals);
+      std::optional<std::string> value;
+      if (equals != std::string::npos) value = word.substr(equals + 1);
+      if (take_short_level(name)) continue;
+      const size_t dot = name.find('.');
+      const LaunchFlag* flag = find_launch_flag(server_.style, name);
+      bool negated = false;
+      if (flag == nullptr && name.starts_with("--no-")) {
+        flag = find_launch_flag(server_.style, "--" + name.substr(5));
+        negated = flag != nullptr;
+      }
+      std::string key;
+      if (flag == nullptr && dot != std::string::npos) {
+        key = name.substr(dot + 1);
+        flag = find_launch_flag(server_.style, name.substr(0, dot));
+      }
+      if (flag == nullptr) {
+        const bool has_value = !value && i < words.size() && !is_flag(words[i]);
+        if (has_value) ++i;
+        remarks_.unknown.push_back(name);
+        continue;
+      }
+      if (flag->takes_list()) {
+        std::string list = value.value_or("");
+        while (i < words.size() && !is_flag(words[i])) list += (list.empty() ? "" : " ") + words[i++];
+        value = list;
+      } else if ((flag->takes_value() || !key.empty()) && !value) {
+        if (i == words.size()) fail(name, "", "a value");
+        value = words[i++];
+      }
+      if (!key.empty()) {
+        parts_[std::string(flag->field)].emplace_back(key, *value);
+        written_as_.emplace(flag->field, name);
+        if (flag->field.empty()) note(*flag, name, value);
+        continue;
+      }
+      take(*flag, name, negated ? std::optional<std::string>("false") : value);
+    }
+  }
+
+  // -O3, as compilers have it.
+  bool take_short_level(const std::string& name) {
+    const bool is_level = server_.style == LaunchStyle::vllm && name.size() == 3 && name.starts_with("-O") &&
+                          name[2] >= '0' && name[2] <= '9';
+    if (!is_level) return false;
+    said_["optimization_level"] = name.substr(2);
+    written_as_["optimization_level"] = "-O";
+    return true;
+  }
+
+  void note(const LaunchFlag& flag, const std::string& name, const std::optional<std::string>& value) {
+    const bool harmless = flag.use == LaunchFlagUse::harmless || flag.use == LaunchFlagUse::harmless_on ||
+                          flag.use == LaunchFlagUse::harmless_list;
+    if (harmless) {
+      remarks_.without_effect.push_back(name);
+    } else {
+      remarks_.not_simulated.push_back(value ? fmt::format("{} {}", name, *value) : name);
+    }
+  }
+
+  void take(const LaunchFlag& flag, const std::string& name, const std::optional<std::string>& value) {
+    const std::string field(flag.field);
+    switch (flag.use) {
+      case LaunchFlagUse::value:
+        if (value && !value->empty()) set(field, *value);
+        written_as_[field] = name;
+        return;
+      case LaunchFlagUse::on:
+        set(field, is_true(value));
+        return;
+      case LaunchFlagUse::off:
+        set(field, !is_true(value));
+        return;
+      case LaunchFlagUse::derived_on:
+        if (!is_true(value)) return;
+        said_[field] = "true";
+        written_as_[field] = name;
+        return;
+      case LaunchFlagUse::derived:
+      case LaunchFlagUse::derived_list:
+        said_[field] = value.value_or("");
+        written_as_[field] = name;
+        return;
+      case LaunchFlagUse::harmless:
+      case LaunchFlagUse::harmless_on:
+      case LaunchFlagUse::harmless_list:
+      case LaunchFlagUse::other:
+      case LaunchFlagUse::other_on:
+        note(flag, name, value);
+    }
+  }
+
+  // Keys of a file are flags without their dashes; what the line says itself goes first with vLLM and SGLang.
+  void take_file(const std::string& path) {
+    const std::optional<std::string> text = read_file_ ? read_file_(path) : std::nullopt;
+    if (!text) {
+      remarks_.not_simulated.push_back(fmt::format("{} {} (the file was not found)", written_as_["config_file"], path));
+      return;
+    }
+    const Json json = json_of_yaml(parse_yaml(*text, path), path);
+    take_members(JsonView(json, path), "--");
+  }
+
+  void take_members(const JsonView& map, const std::string& prefix) {
+    const bool file_wins = server_.style == LaunchStyle::trtllm;
+    for (const auto& [key, value] : map.members()) {
+      const std::string name = prefix + key;
+      const LaunchFlag* flag = find_launch_flag(server_.style, name);
+      if (value.is(Json::Kind::object) && flag == nullptr) {
+        take_members(value, name + ".");
+        continue;
+      }
+      if (value.is(Json::Kind::null)) continue;
+      if (flag == nullptr) {
+        remarks_.unknown.push_back(name.substr(2));
+        continue;
+      }
+      const bool is_said = said_.contains(std::string(flag->field)) || server_.fields.find(flag->field) != nullptr;
+      if (is_said && !file_wins && !flag->field.empty()) continue;
+      take(*flag, name, text_of(value.value()));
+    }
+  }
+
+  static std::string text_of(const Json& value) {
+    switch (value.kind()) {
+      case Json::Kind::string:
+        return value.string();
+      case Json::Kind::boolean:
+        return value.boolean() ? "true" : "false";
+      case Json::Kind::integer:
+        return fmt::format("{}", value.integer());
+      case Json::Kind::number:
+        return number_text(value.number());
+      case Json::Kind::array: {
+        std::string list;
+        for (const Json& item : value.items()) list += (list.empty() ? "" : " ") + text_of(item);
+        return list;
+      }
+      default:
+        return value.dump(0);
+    }
+  }
+
+  void set_engine() {
+    for (const EngineKind& kind : engine_kinds()) {
+      if (kind.launch != server_.style || server_.fields.find("engine") != nullptr) continue;
+      set("engine", kind.name);
+    }
+    if (server_.style != LaunchStyle::vllm || words_.version.empty()) return;
+    const VllmRelease release = vllm_release(words_.version);
+    set("engine", release.engine);
+    if (release.stack != "vllm") set("stack", release.stack);
+    if (release.scheduler != "vllm") set("scheduler", release.scheduler);
+    const bool is_v1 = release.scheduler == "vllm";
+    if (is_v1 && !release.async_scheduling && server_.fields.find("async_scheduling") == nullptr) {
+      set("async_scheduling", false);
+    }
+  }
+
+  void set_model() {
+    const std::string model = said("model").value_or(server_model_);
+    if (!model.empty()) set("model", model);
+  }
+
+  void set_formats() {
+    if (const auto type = said("kv_cache_dtype"); type && *type != "auto") {
+      set("kv_cache_dtype", type->starts_with("fp8") ? "fp8" : *type);
+    }
+    if (const auto type = said("dtype"); type && (*type == "float32" || *type == "float")) {
+      set("quantization", "fp32");
+    } else if (type) {
+      remarks_.without_effect.push_back(fmt::format("{} {}", written_as_["dtype"], *type));
+    }
+    if (const auto scheme = said("quantization"); scheme && quantizes_at_start(*scheme)) {
+      set("quantization", *scheme);
+    } else if (scheme) {
+      remarks_.without_effect.push_back(
+          fmt::format("{} {} (the checkpoint says so)", written_as_["quantization"], *scheme));
+    }
+  }
+
+  void set_parallelism() {
+    if (server_.style == LaunchStyle::vllm) {
+      set_exchange(said("all2all_backend").value_or(""), "all2all_backend");
+      set_redundant_experts();
+      return;
+    }
+    int64_t tensor = number("tensor_parallel_size").value_or(1);
+    const int64_t all_ranks = tensor;
+    std::optional<int64_t> data = number("data_parallel_size");
+    const bool shares_attention = said("enable_dp_attention").has_value();
+    if (server_.style == LaunchStyle::trtllm && shares_attention) data = tensor;
+    if (shares_attention && data && *data > 1) {
+      if (tensor % *data != 0) {
+        fail(written_as_["tensor_parallel_size"], fmt::format("{}", tensor),
+             fmt::format("a multiple of the {} ranks of data-parallel attention", *data));
+      }
+      tensor /= *data;
+    }
+    if (said("tensor_parallel_size") || tensor > 1) set("tensor_parallel_size", tensor);
+    if (const auto stages = number("pipeline_parallel_size"); stages) set("pipeline_parallel_size", *stages);
+    if (data && *data > 1) set("data_parallel_size", *data);
+    std::string exchange = said("all2all_backend").value_or("");
+    if (said("enable_deepep_moe")) exchange = "deepep";
+    std::optional<int64_t> experts = number("expert_parallel_size");
+    const bool spreads_all = exchange.starts_with("deepep") || exchange == "mooncake" || said("enable_ep_moe");
+    if (spreads_all && !experts) experts = all_ranks;
+    if (experts && *experts > 1) set("expert_parallel_size", *experts);
+    if (shares_attention && data.value_or(1) > 1 && !experts) {
+      remarks_.not_simulated.push_back("experts cut over all ranks beside data-parallel attention (give --ep-size)");
+    }
+    if (exchange == "deepep") {
+      const std::string mode = said("deepep_mode").value_or("auto");
+      if (mode == "normal") exchange = "deepep_high_throughput";
+      if (mode == "low_latency") exchange = "deepep_low_latency";
+    }
+    set_exchange(exchange, said("all2all_backend") ? "all2all_backend" : "enable_deepep_moe");
+  }
+
+  void set_exchange(const std::string& backend, const std::string& field) {
+    constexpr std::array<std::string_view, 5> known = {"allgather_reducescatter", "deepep", "deepep_high_throughput",
+                                                       "deepep_low_latency", "none"};
+    if (backend.empty()) return;
+    if (std::find(known.begin(), known.end(), backend) != known.end()) {
+      set("all2all_backend", backend);
+    } else {
+      not_simulated(field, backend);
+    }
+  }
+
+  void set_redundant_experts() {
+    if (const auto copies = said("num_redundant_experts")) set("num_redundant_experts", *copies);
+    const Json config = object_of("eplb_config");
+    if (const Json* copies = config.find("num_redundant_experts")) set("num_redundant_experts", *copies);
+  }
+
+  // A flag whose value is JSON, or that was given key by key.
+  Json object_of(const std::string& field) {
+    Json object = Json::object();
+    if (const auto text = said(field)) {
+      const std::string where = fmt::format("{}: {}", source_, written_as_[field]);
+      object = parse_json(*text, where);
+      if (object.kind() != Json::Kind::object) fail(written_as_[field], *text, "a JSON object");
+    }
+    const auto parts = parts_.find(field);
+    if (parts == parts_.end()) return object;
+    for (const auto& [key, value] : parts->second) {
+      const std::optional<int64_t> whole = parse_integer(value);
+      object.set(key, whole ? Json(*whole) : Json(value));
+    }
+    return object;
+  }
+
+  void set_limits() {
+    if (server_.style != LaunchStyle::trtllm) {
+      // auto and -1: as long as memory allows.
+      const auto length = said("max_model_len");
+      if (length && is_negative_or_word(*length)) {
+        not_simulated("max_model_len", *length);
+      } else if (length) {
+        set("max_model_len", *length);
+      }
+    }
+    if (const auto chunk = said("max_num_batched_tokens")) {
+      if (is_negative_or_word(*chunk)) {
+        not_simulated("max_num_batched_tokens", *chunk);
+      } else {
+        set("max_num_batched_tokens", *chunk);
+      }
+    }
+    if (const auto tokens = number("max_total_tokens")) {
+      const Json* page = server_.fields.find("block_size");
+      const int64_t page_tokens = page == nullptr ? 1 : parse_integer(page->string()).value_or(1);
+      set("num_gpu_blocks_override", *tokens / std::max<int64_t>(1, page_tokens));
+    }
+    if (const auto sizes = said("graph_sizes")) set_graph_sizes(*sizes);
+    const Json compilation = object_of("compilation_config");
+    if (const Json* sizes = compilation.find("cudagraph_capture_sizes")) set_graph_sizes(text_of(*sizes));
+    if (const Json* most = compilation.find("max_cudagraph_capture_size")) set("max_cudagraph_capture_size", *most);
+    const Json* graphs = compilation.find("cudagraph_mode");
+    if (graphs != nullptr && equal_ignoring_case(text_of(*graphs), "none")) set("enforce_eager", true);
+    if (said("optimization_level") == "0") set("enforce_eager", true);
+    if (const auto policy = said("capacity_policy"); policy == "MAX_UTILIZATION") {
+      set("scheduler", "trtllm_max_utilization");
+    } else if (policy == "STATIC_BATCH") {
+      set("scheduler", "trtllm_static");
+    }
+  }
+
+  void set_graph_sizes(const std::string& list) {
+    int64_t most = 0;
+    std::string spaced = list;
+    std::replace(spaced.begin(), spaced.end(), ',', ' ');
+    for (const std::string_view word : split_words(spaced, " ")) {
+      const std::optional<int64_t> size = parse_integer(word);
+      if (!size) fail("CUDA graph sizes", std::string(word), "a whole number");
+      most = std::max(most, *size);
+    }
+    if (most > 0) set("max_cudagraph_capture_size", most);
+  }
+
+  void set_speculation() {
+    Json config = object_of("speculative_config");
+    if (const auto algorithm = said("speculative_algorithm")) {
+      const bool is_mtp = equal_ignoring_case(*algorithm, "NEXTN") || equal_ignoring_case(*algorithm, "MTP");
+      const bool is_model =
+          equal_ignoring_case(*algorithm, "STANDALONE") || equal_ignoring_case(*algorithm, "Draft_Target");
+      config.set("method", is_mtp ? "mtp" : is_model ? "draft_model" : lower_case(*algorithm));
+      if (number("speculative_eagle_topk").value_or(1) > 1) {
+        if (const auto drafts = number("speculative_num_draft_tokens")) config.set("tree_tokens", *drafts);
+      }
+      if (const auto steps = number("speculative_num_steps")) {
+        config.set("num_speculative_tokens", *steps);
+      } else if (const auto drafts = number("speculative_num_draft_tokens")) {
+        config.set("num_speculative_tokens", *drafts - 1);
+      }
+      if (const auto model = said("speculative_draft_model_path")) config.set("model", *model);
+    }
+    if (config.members().empty()) return;
+    set("speculative_config", without_head(config));
+  }
+
+  // Draft heads are on nobody's list of models: those that a method can copy from the target are left out.
+  Json without_head(const Json& config) {
+    const Json* method = config.find("method");
+    const Json* model = config.find("model");
+    const std::vector<std::string> names = draft_method_names();
+    if (method == nullptr || model == nullptr) return config;
+    const auto known = std::find(names.begin(), names.end(), method->string());
+    if (known == names.end() || !draft_method(*known).can_copy_target) return config;
+    remarks_.not_simulated.push_back(
+        fmt::format("the draft {} (a layer like the target's stands for it)", model->string()));
+    Json changed = Json::object();
+    for (const auto& [key, value] : config.members()) {
+      if (key != "model") changed.set(key, value);
+    }
+    return changed;
+  }
+
+  void set_role() {
+    const Json transfer = object_of("kv_transfer_config");
+    if (const Json* role = transfer.find("kv_role")) {
+      if (role->string() == "kv_producer") server_.role = "prefill";
+      if (role->string() == "kv_consumer") server_.role = "decode";
+    }
+    if (said("is_prefill")) server_.role = "prefill";
+    if (said("is_decode")) server_.role = "decode";
+    if (const auto role = said("role")) {
+      const std::string name = lower_case(*role);
+      if (name == "prefill" || name == "context") server_.role = "prefill";
+      if (name == "decode" || name == "generation") server_.role = "decode";
+    }
+  }
+
+  const LaunchWords& words_;
+  const std::string& source_;
+  const ReadLaunchFile& read_file_;
+  LaunchRemarks& remarks_;
+  LaunchedServer server_;
+  std::string server_model_;
+  std::map<std::string, std::string> said_;        // of derived fields
+  std::map<std::string, std::string> written_as_;  // the flags that said so
+  std::map<std::string, std::vector<std::pair<std::string, std::string>>> parts_;
+};
+
+}  // namespace
+
+bool is_vllm_image(std::string_view image) {
+  if (image.empty() || image.find_first_of("=~ ") != std::string_view::npos) return false;
+  if (image.front() == '/' || image.front() == '.' || image.front() == '-') return false;
+  return image.find("vllm-openai") != std::string_view::npos || image.starts_with("ghcr.io/llm-d/");
+}
+
+std::string image_version(std::string_view image) {
+  const size_t colon = image.rfind(':');
+  if (colon == std::string_view::npos) return "";
+  std::string_view tag = image.substr(colon + 1);
+  if (tag.starts_with('v')) tag.remove_prefix(1);
+  const bool is_version = !tag.empty() && tag.front() >= '0' && tag.front() <= '9' && tag.find('.') != tag.npos;
+  return is_version && image.find("llm-d") == std::string_view::npos ? std::string(tag) : "";
+}
+
+std::optional<LaunchWords> find_engine(const std::vector<std::string>& words) {
+  LaunchWords found;
+  bool by_image = false;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const std::string_view program = base_name(word);
+    const std::string_view next = i + 1 < words.size() ? std::string_view(words[i + 1]) : std::string_view();
+    const auto starts = [&](LaunchStyle style, size_t first) {
+      found.style = style;
+      found.arguments.assign(words.begin() + static_cast<std::ptrdiff_t>(first), words.end());
+      return found;
+    };
+    if (is_assignment(word)) found.environment.push_back(word);
+    if (program == "vllm" && next == "serve") return starts(LaunchStyle::vllm, i + 2);
+    if (program == "sglang" && next == "serve") return starts(LaunchStyle::sglang, i + 2);
+    if (program == "trtllm-serve") return starts(LaunchStyle::trtllm, next == "serve" ? i + 2 : i + 1);
+    for (const EngineModule& module : engine_modules) {
+      if (word == "-m" && next == module.name) return starts(module.style, i + 2);
+    }
+    if (is_vllm_image(word) && !by_image) {
+      // Flags alone follow the image, unless a program does.
+      by_image = true;
+      found.version = image_version(word);
+      const LaunchWords by_flags = starts(LaunchStyle::vllm, i + 1);
+      const std::vector<std::string> rest(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
+      if (std::optional<LaunchWords> inner = find_engine(rest)) {
+        inner->version = found.version;
+        inner->environment.insert(inner->environment.begin(), found.environment.begin(), found.environment.end());
+        return inner;
+      }
+      return by_flags;
+    }
+    const bool is_script = (word == "-c" || word == "-lc" || word == "-ec") && next.find(' ') != std::string_view::npos;
+    if (!is_script) continue;
+    for (const std::vector<std::string>& command : shell_commands(next, "the script behind -c")) {
+      std::optional<LaunchWords> inner = find_engine(command);
+      if (!inner) continue;
+      // Kubernetes hands further words to the script's "$@".
+      for (size_t more = i + 2; more < words.size(); ++more) inner->arguments.push_back(words[more]);
+      inner->environment.insert(inner->environment.begin(), found.environment.begin(), found.environment.end());
+      return inner;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::vector<std::string>> shell_commands(std::string_view script, const std::string& source) {
+  std::vector<std::string> pieces(1);
+  char quote = '\0';
+  for (size_t i = 0; i < script.size(); ++i) {
+    const char c = script[i];
+    const char next = i + 1 < script.size() ? script[i + 1] : '\0';
+    std::string& piece = pieces.back();
+    if (c == '\\' && (next == '\n' || next == '\r') && quote != '\'') {
+      i += next == '\r' && i + 2 < script.size() && script[i + 2] == '\n' ? 2 : 1;
+      piece += ' ';
+    } else if (c == '\\' && quote != '\'') {
+      piece += c;
+      if (next != '\0') piece += script[++i];
+    } else if (quote != '\0') {
+      if (c == quote) quote = '\0';
+      piece += c;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+      piece += c;
+    } else if (c == '#' && (piece.empty() || piece.back() == ' ' || piece.back() == '\t')) {
+      while (i + 1 < script.size() && script[i + 1] != '\n') ++i;
+    } else if (c == '\n' || c == ';' || c == '|' || (c == '&' && !piece.ends_with('>'))) {
+      pieces.emplace_back();
+    } else {
+      piece += c == '\r' ? ' ' : c;
+    }
+  }
+  std::vector<std::vector<std::string>> commands;
+  for (const std::string& piece : pieces) {
+    const std::optional<std::vector<std::string>> words = shell_words(piece);
+    if (!words) {
+      throw InputError({.source = source, .value = printable(piece), .expected = "a closing quote"});
+    }
+    std::vector<std::string> kept;
+    for (size_t i = 0; i < words->size(); ++i) {
+      const std::string& word = (*words)[i];
+      const size_t arrow = word.find_first_not_of("0123456789");
+      const bool redirects = arrow != std::string::npos && (word[arrow] == '>' || word[arrow] == '<');
+      if (!redirects) kept.push_back(word);
+      if (redirects && (word.back() == '>' || word.back() == '<')) ++i;  // the file is the next word
+    }
+    if (!kept.empty()) commands.push_back(std::move(kept));
+  }
+  return commands;
+}
+
+LaunchedServer read_server(const LaunchWords& words, const std::string& source, const ReadLaunchFile& read_file,
+                           LaunchRemarks& remarks) {
+  return ServerReader(words, source, read_file, remarks).read();
+}
+
+}  // namespace foretoken

@@ -1,0 +1,53 @@
+// --from: what people start servers with asks the same as the flags of foretoken.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "command_test.h"
+
+namespace foretoken::launch_line_end_to_end_test {
+
+using testing::HasSubstr;
+
+class LaunchLineCommand : public CommandTest {};
+
+std::string without_launch_line(const std::string& text) {
+  const Json answer = parse_json(text, "answer");
+  Json rest = Json::object();
+  for (const auto& [key, value] : answer.members()) {
+    if (key != "launch_line") rest.set(key, value);
+  }
+  return rest.dump();
+}
+
+TEST_F(LaunchLineCommand, a_launch_line_serves_as_the_flags_do) {
+  const std::string load = " --device h100_sxm --request-rate 2 --num-prompts 20 --no-intervals --json";
+  const Outcome from = run_foretoken(
+      "serve --from 'vllm serve meta-llama/Llama-3.1-8B-Instruct -tp 2 --max-num-seqs 8 --port 1 --odd'" + load);
+  const Outcome flags = run_foretoken("serve --model meta-llama/Llama-3.1-8B-Instruct -tp 2 --max-num-seqs 8" + load);
+  ASSERT_EQ(from.status, 0) << from.err;
+  EXPECT_EQ(without_launch_line(from.out), without_launch_line(flags.out));
+  const Json answer = parse_json(from.out, "answer");
+  const JsonView read = JsonView(answer, "answer").at("launch_line");
+  EXPECT_EQ(read.at("unknown").items().at(0).string(), "--odd");
+  EXPECT_EQ(read.at("without_effect").items().at(0).string(), "--port");
+}
+
+TEST_F(LaunchLineCommand, a_file_and_typed_flags_go_together) {
+  const std::string file = write("deployment.yaml", "model: Llama-3.1-8B\ntensor-parallel-size: 4\nmax-num-seqs: 16\n");
+  const Outcome printed =
+      run_foretoken("serve --from @" + file + " --device h100_sxm -tp 2 --request-rate 1 --print-spec");
+  EXPECT_THAT(printed.out, HasSubstr("\"tensor_parallel_size\": 2")) << printed.err;
+  EXPECT_THAT(printed.out, HasSubstr("\"max_num_seqs\": 16"));
+  const Outcome step = run_foretoken("step --from @" + file + " --device h100_sxm");
+  EXPECT_EQ(step.status, 0) << step.err;
+  EXPECT_THAT(step.out, HasSubstr("read from the launch line: "));
+}
+
+TEST_F(LaunchLineCommand, what_cannot_be_meant_is_refused) {
+  expect_refused(run_foretoken("serve --from 'python train.py' --device h100_sxm"), "vllm serve MODEL");
+  expect_refused(run_foretoken("kernel gemm --from 'vllm serve Llama-3.1-8B'"), "plan serve");
+  expect_refused(run_foretoken("serve --from 'vllm serve Llama-3.1-8B -tp x' --device h100_sxm"), "whole number");
+}
+
+}  // namespace foretoken::launch_line_end_to_end_test
