@@ -274,7 +274,7 @@ std::string nothing_served_text(const ServingMetrics& metrics) {
   return fmt::format("No request was served: all {} failed ({}).", metrics.rejected, failure_reasons(metrics));
 }
 
-std::string serving_text(const ServingReport& report) {
+std::string benchmark_table(const ServingReport& report) {
   const ServingMetrics& metrics = report.run.metrics;
   std::string text = fmt::format("{:=^{}}\n", " Serving Benchmark Result ", table_width);
   text += line("Successful requests:", metrics.completed);
@@ -301,9 +301,12 @@ std::string serving_text(const ServingReport& report) {
   } else if (metrics.speculation.drafts > 0) {
     text += speculation_part(metrics.speculation);
   }
-  text += fmt::format("{:=^{}}\n", "", table_width);
+  return text + fmt::format("{:=^{}}\n", "", table_width);
+}
 
-  text += "\n" + replica_lines(report);
+std::string serving_text(const ServingReport& report) {
+  const ServingMetrics& metrics = report.run.metrics;
+  std::string text = benchmark_table(report) + "\n" + replica_lines(report);
   if (report.run.has_intervals()) {
     for (const NamedHeadline& named : headlines(report)) {
       if (named.in_text) text += interval_line(named.label, report.run.headline(named.number));

@@ -54,7 +54,9 @@ struct ServingReport {
 // One sentence on a run in which every request failed.
 std::string nothing_served_text(const ServingMetrics& metrics);
 
-// vLLM's table, label by label, then our own lines.
+// vLLM's table, label by label; needs no replicas.
+std::string benchmark_table(const ServingReport& report);
+// The same, then our own lines.
 std::string serving_text(const ServingReport& report);
 
 // The keys of `vllm bench serve --save-result`; `date` is left empty, a simulation has none.

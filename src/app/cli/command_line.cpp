@@ -1,7 +1,6 @@
 #include "app/cli/command_line.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <ostream>
@@ -12,13 +11,12 @@
 #include <CLI/CLI.hpp>
 
 #include "app/cli/command.h"
+#include "app/cli/launch_text.h"
 #include "app/cli/question.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "report/launch_line_report.h"
 #include "report/table.h"
-#include "serving/engine/launch_line.h"
 
 namespace foretoken {
 namespace {
@@ -109,21 +107,6 @@ Json read_spec(const std::string& file) {
   return parse_json(text, "standard input", limits);
 }
 
-// A launch line as it was given: text, or @FILE.
-LaunchedQuestion read_from(const std::string& given) {
-  const bool is_file = given.starts_with('@');
-  const std::string file = is_file ? given.substr(1) : "";
-  const std::string text = is_file ? read_file(file, size_t{1} << 20) : given;
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  const auto beside = [&](const std::string& name) -> std::optional<std::string> {
-    const std::filesystem::path path = folder / name;
-    std::error_code none;
-    if (!std::filesystem::is_regular_file(path, none)) return std::nullopt;
-    return read_file(path, size_t{1} << 20);
-  };
-  return {.line = read_launch_line(text, is_file ? file : "--from", beside), .unused = {}};
-}
-
 struct Declared {
   const CLI::App* app = nullptr;
   std::unique_ptr<Options> options;
@@ -201,7 +184,7 @@ class ParsedLine {
                         .value = "with --spec",
                         .expected = "one of them: --from with --print-spec writes a question for --spec"});
     }
-    launched_ = read_from(*from_);
+    launched_ = LaunchedQuestion{.line = read_launch_text("--from", *from_), .unused = {}};
     Json spec = Json::object({{"command", question_->command_name()}});
     for (const auto& [field, value] : launched_->line.fields.members()) {
       // A search takes several: engines in place of engine.

@@ -106,7 +106,7 @@ class TraceReader {
   }
 
   void add_optional_fields(Request& request) const {
-    if (rows_->is_given(session_)) request.session = rows_->integer(session_, {.least = 0});
+    if (rows_->is_given(session_)) request.session = rows_->integer(session_, {.least = -1});  // -1 = none
     if (rows_->is_given(priority_)) {
       request.priority = static_cast<int32_t>(rows_->integer(priority_, {.least = -1'000'000, .most = 1'000'000}));
     }

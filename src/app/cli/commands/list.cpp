@@ -35,6 +35,7 @@ constexpr CommandKind kinds[] = {
     {"import", "Read what other tools wrote: profiler traces", make_import},
     {"ui", "A page in the browser: ask, compare, explore", make_ui},
     {"endpoint", "An OpenAI-compatible server that answers at the predicted speed", make_endpoint},
+    {"observe", "Load a real OpenAI-compatible server and measure it: the run folder and vLLM's table", make_observe},
     {"fit", "Fit coefficients from measurements", make_fit},
     {"check", "Check data files for mistakes", make_check},
     {"man", "The manual page of all commands, for man; with --json, every flag", make_man},

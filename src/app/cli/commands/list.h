@@ -19,6 +19,7 @@ std::unique_ptr<Command> make_demo();
 std::unique_ptr<Command> make_devices();
 std::unique_ptr<Command> make_edge();
 std::unique_ptr<Command> make_endpoint();
+std::unique_ptr<Command> make_observe();
 std::unique_ptr<Command> make_ui();
 std::unique_ptr<Command> make_fit();
 std::unique_ptr<Command> make_import();

@@ -1,0 +1,125 @@
+// observe loads a server: here the program's own endpoint, which knows what it meant.
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/http/test_client.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "command_test.h"
+#include "server_process.h"
+#include "serving/runs/run_folder.h"
+
+namespace foretoken::observe_end_to_end_test {
+
+using testing::HasSubstr;
+
+class Observe : public CommandTest {};
+
+// The mean of a histogram of /metrics, in seconds.
+double mean_of(int port, const std::string& name) {
+  double sum = 0, count = 0;
+  const std::string metrics = ask(port, "GET", "/metrics").body;
+  for (const std::string_view line : split(metrics, "\n")) {
+    const size_t space = line.rfind(' ');
+    if (space == std::string_view::npos) continue;
+    const double value = parse_number(line.substr(space + 1)).value_or(0);
+    if (line.starts_with(name + "_sum{")) sum += value;
+    if (line.starts_with(name + "_count{")) count += value;
+  }
+  return sum / count;
+}
+
+TEST_F(Observe, measures_what_the_server_meant) {
+  ServerProcess server("endpoint --model Llama-3.1-8B --device l4 --max-model-len 8192 --served-model-name mine");
+  const std::string out = path("run");
+  const Outcome run = run_foretoken(
+      fmt::format("observe --url http://127.0.0.1:{} --request-rate 4 --num-prompts 20 --random-input-len 512 "
+                  "--random-output-len 24 --metrics-interval 0.5 --launch-line 'vllm serve Llama-3.1-8B' "
+                  "--device l4 --out {} --json",
+                  server.port, out));
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json json = parse_json(run.out, "answer");
+  const JsonView answer(json, "answer");
+  EXPECT_EQ(answer.at("completed").integer(), 20);
+  EXPECT_EQ(answer.at("failed").integer(), 0);
+  EXPECT_EQ(answer.at("model_id").string(), "mine");
+  EXPECT_EQ(answer.at("total_output_tokens").integer(), 20 * 24);
+  const double ttft_ms = 1e3 * mean_of(server.port, "vllm:time_to_first_token_seconds");
+  const double e2el_ms = 1e3 * mean_of(server.port, "vllm:e2e_request_latency_seconds");
+  EXPECT_NEAR(answer.at("mean_ttft_ms").number(), ttft_ms, 0.02 * ttft_ms);
+  EXPECT_NEAR(answer.at("mean_e2el_ms").number(), e2el_ms, 0.02 * e2el_ms);
+
+  const MeasuredRun written = read_run_folder(out);
+  EXPECT_EQ(written.requests.size(), 20U);
+  EXPECT_EQ(written.requests.front().input_tokens, 512);
+  EXPECT_EQ(written.requests.front().gaps_s.size(), 23U);
+  EXPECT_GE(written.samples.size(), 8U);
+  EXPECT_EQ(written.samples.back().output_tokens, 480);
+  EXPECT_EQ(written.engine, "vllm");
+  EXPECT_EQ(written.deployment.find("device")->string(), "l4");
+  EXPECT_EQ(written.deployment.find("engine")->string(), "vllm");
+  // The run is a trace.
+  EXPECT_EQ(run_foretoken("serve --model Llama-3.1-8B --device l4 --max-model-len 8192 --no-intervals --trace " + out +
+                          "/requests.csv")
+                .status,
+            0);
+  expect_refused(run_foretoken(fmt::format("observe --url http://127.0.0.1:{} --out {}", server.port, out)),
+                 "--overwrite");
+}
+
+TEST_F(Observe, chats_failures_and_retries_are_counted) {
+  ServerProcess server("endpoint --model Llama-3.1-8B --device h100_sxm --time-scale 50 --failure-rate 0.3 --seed 5");
+  const std::string line = fmt::format(
+      "observe --url http://127.0.0.1:{}/v1 --api chat --request-rate inf --max-concurrency 8 --num-prompts 60 "
+      "--random-input-len 64 --random-output-len 16 --num-warmups 8 --json",
+      server.port);
+  const Outcome run = run_foretoken(line);
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json json = parse_json(run.out, "answer");
+  const JsonView answer(json, "answer");
+  EXPECT_EQ(answer.at("completed").integer() + answer.at("failed").integer(), 60);
+  EXPECT_GT(answer.at("failed").integer(), 5);
+  EXPECT_THAT(answer.at("errors").members().front().first, HasSubstr("status 500"));
+}
+
+TEST_F(Observe, a_run_ends_when_it_must) {
+  ServerProcess server("endpoint --model Llama-3.1-8B --device l4 --max-model-len 8192");
+  const Outcome run = run_foretoken(
+      fmt::format("observe --url http://127.0.0.1:{} --request-rate 4 --num-prompts 100 --random-input-len 32 "
+                  "--random-output-len 4 --max-seconds 3 --json",
+                  server.port));
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json json = parse_json(run.out, "answer");
+  EXPECT_LT(JsonView(json, "answer").at("duration").number(), 3.5);
+}
+
+TEST_F(Observe, what_is_no_server_is_refused) {
+  expect_refused(run_foretoken("observe --url https://example.org"), "TLS");
+  expect_refused(run_foretoken("observe --url http://127.0.0.1:1"), "--url");
+  const Outcome run = run_foretoken("observe --url http://127.0.0.1:1 --model m --num-prompts 2 --request-rate inf");
+  EXPECT_EQ(run.status, 3) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("No request was answered."));
+}
+
+// Two thousand streams at once beside the server, on whatever cores there are: every token arrives, at its time.
+TEST_F(Observe, two_thousand_streams_at_once) {
+  ServerProcess server(
+      "endpoint --model Llama-3.1-8B --device l4 --max-model-len 4096 --replicas 8 --max-connections 4000");
+  const Outcome run = run_foretoken(
+      fmt::format("observe --url http://127.0.0.1:{} --request-rate 1000 --num-prompts 2000 --max-connections 2000 "
+                  "--random-input-len 16 --random-output-len 64 --json",
+                  server.port));
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json json = parse_json(run.out, "answer");
+  const JsonView answer(json, "answer");
+  EXPECT_EQ(answer.at("completed").integer(), 2000);
+  EXPECT_EQ(answer.at("total_output_tokens").integer(), 2000 * 64);
+  EXPECT_EQ(answer.at("max_concurrent_requests").integer(), 2000);
+  const double meant_ms = 1e3 * mean_of(server.port, "vllm:e2e_request_latency_seconds");
+  EXPECT_NEAR(answer.at("mean_e2el_ms").number(), meant_ms, 0.1 * meant_ms);
+}
+
+}  // namespace foretoken::observe_end_to_end_test
