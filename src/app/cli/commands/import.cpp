@@ -4,11 +4,15 @@
 
 #include "app/cli/commands/list.h"
 #include "app/cli/kernel_source_flags.h"
+#include "app/cli/launch_text.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "compose/profile/chakra_writer.h"
 #include "compose/profile/stack_writer.h"
+#include "report/measured_run_report.h"
 #include "report/profile_report.h"
+#include "serving/run_formats/run_formats.h"
+#include "serving/runs/run_folder.h"
 
 namespace foretoken {
 namespace {
@@ -16,6 +20,7 @@ namespace {
 class ImportCommand : public Command {
  public:
   void declare(Options& options) override {
+    declare_run(options);
     Options& profile =
         options.subcommand("profile", "A PyTorch profiler trace: what ran, and the software stack it shows");
     profile.list("trace", traces_,
@@ -44,6 +49,52 @@ class ImportCommand : public Command {
   }
 
   Answer run(const Library& library) const override {
+    return runs_->was_chosen() ? import_run() : import_profile(library);
+  }
+
+ private:
+  void declare_run(Options& options) {
+    runs_ = &options.subcommand("run", "A load test of a real server, from the results of other tools: a run folder");
+    std::string help = "Files of one run, the one with the requests first, each of one of these:";
+    for (const RunFormat& format : run_formats()) {
+      help += fmt::format("{}{} ({})", help.ends_with(':') ? " " : "; ", format.name, format.summary);
+    }
+    runs_->list("file", run_files_, help, true);
+    runs_->text("--as-run", run_folder_, "Write a run folder here: run.json, requests.csv, metrics.csv");
+    runs_->text("--launch-line", launch_line_,
+                "What started the server, as text or @FILE (see serve --from): kept in run.json as its deployment");
+    runs_->text("--device", run_device_, "GPU of the server, kept in run.json (foretoken devices)");
+    runs_->text("--name", run_name_, "Name of the run, for reports");
+    runs_->footer(
+        "Formats are recognized by what the files hold. Files that follow the first one fill in what it does not "
+        "know,\n"
+        "for example vLLM's log or samples of Prometheus.\n"
+        "Examples:\n"
+        "  foretoken import run path/to/vllm-result.json --as-run path/to/run\n"
+        "  foretoken import run path/to/profile_export.jsonl,path/to/vllm.log --device h100_sxm --as-run path/to/run");
+  }
+
+  Answer import_run() const {
+    MeasuredRun run = read_run(run_files_.front());
+    for (size_t i = 1; i < run_files_.size(); ++i) complete_run(run, read_run(run_files_[i]));
+    if (!launch_line_.empty()) {
+      const LaunchLine line = read_launch_text("--launch-line", launch_line_);
+      for (const auto& [key, value] : line.fields.members()) run.deployment.set(key, value);
+    }
+    if (!run_device_.empty()) {
+      run.device = run_device_;
+      run.deployment.set("device", run_device_);
+    }
+    if (!run_name_.empty()) run.name = run_name_;
+    Answer answer{.text = measured_run_text({.run = run}), .json = run_json(run)};
+    answer.json.set("requests", run.requests.size()).set("samples", run.samples.size());
+    if (run_folder_.empty()) return answer;
+    write_run_folder(run_folder_, run);
+    answer.text += fmt::format("wrote {}\n", run_folder_);
+    return answer;
+  }
+
+  Answer import_profile(const Library& library) const {
     std::vector<ProfiledStep> steps;
     for (const std::string& file : traces_) steps.push_back(read_profile(file));
     Answer answer;
@@ -59,7 +110,6 @@ class ImportCommand : public Command {
     return answer;
   }
 
- private:
   void write_stack(const std::vector<ProfiledStep>& steps, const Library& library, Answer& answer) const {
     std::optional<KernelPredictor> predictor;
     if (!device_.empty()) predictor.emplace(library.predictor(device_));
@@ -103,7 +153,9 @@ class ImportCommand : public Command {
     answer.json.set("chakra", std::move(files));
   }
 
-  std::vector<std::string> traces_;
+  Options* runs_ = nullptr;
+  std::vector<std::string> traces_, run_files_;
+  std::string run_folder_, launch_line_, run_device_, run_name_;
   std::string name_, chakra_, out_, extends_, device_;
   std::string dispatch_ = "trace";
   bool summary_ = false, costs_only_ = false;

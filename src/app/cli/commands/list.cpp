@@ -32,7 +32,7 @@ constexpr CommandKind kinds[] = {
     {"replay-run", "A measured run of your server beside its prediction: where they differ, and why", make_replay_run},
     {"calibrate", "Learn a few constants of your deployment from measured runs", make_calibrate},
     {"check-run", "Whether a new measured run agrees with a calibrated deployment", make_check_run},
-    {"import", "Read what other tools wrote: profiler traces", make_import},
+    {"import", "Read what other tools wrote: profiler traces, load tests of real servers", make_import},
     {"ui", "A page in the browser: ask, compare, explore", make_ui},
     {"endpoint", "An OpenAI-compatible server that answers at the predicted speed", make_endpoint},
     {"observe", "Load a real OpenAI-compatible server and measure it: the run folder and vLLM's table", make_observe},
