@@ -104,6 +104,22 @@ TEST_F(Observe, what_is_no_server_is_refused) {
   EXPECT_THAT(run.out, HasSubstr("No request was answered."));
 }
 
+TEST_F(Observe, results_of_other_tools_become_a_run_folder) {
+  const std::string samples = FORETOKEN_SOURCE_DIR "/tests/fuzz/corpus/run_formats_fuzz/";
+  const std::string out = path("imported");
+  const Outcome run = run_foretoken(fmt::format(
+      "import run {0}vllm_bench.json,{0}vllm_start.log,{0}prometheus_range.json --device h100_sxm --as-run {1}",
+      samples, out));
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("Successful requests:                     2"));
+  const MeasuredRun read = read_run_folder(out);
+  EXPECT_EQ(read.requests.size(), 3U);
+  EXPECT_EQ(read.samples.size(), 2U);
+  EXPECT_EQ(read.engine_version, "0.10.2");
+  EXPECT_EQ(read.deployment.find("device")->string(), "h100_sxm");
+  expect_refused(run_foretoken("import run " + write("other.json", "{\"a\": 1}")), "GuideLLM");
+}
+
 // Two thousand streams at once beside the server, on whatever cores there are: every token arrives, at its time.
 TEST_F(Observe, two_thousand_streams_at_once) {
   ServerProcess server(
