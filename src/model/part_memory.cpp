@@ -1,6 +1,7 @@
 #include "model/part_memory.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "model/step_internal.h"
 #include "model/weights.h"
@@ -80,6 +81,46 @@ int blocks_of(const Layer& layer) {
          (std::holds_alternative<std::monostate>(layer.feed_forward) ? 0 : 1);
 }
 
+bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool is_attention_output(std::string_view name) {
+  return is_one_of(name, {"o_proj", "cross_o_proj"});
+}
+
+// Multiplies that read the output of the norm that opens their block.
+bool reads_norm(std::string_view name) {
+  return is_one_of(name, {"qkv_proj", "qkv_a_proj", "q_proj", "gate_up_proj", "up_proj", "router"});
+}
+
+// Of what an operator keeps, the share that computing a module again spares.
+double spared_share(LayerModule module, const ForwardOperator& one) {
+  const bool feeds_forward = one.part == StepPart::feed_forward, experts = one.part == StepPart::experts;
+  const bool is_norm = std::holds_alternative<NormShape>(one.shape);
+  switch (module) {
+    case LayerModule::core_attn:
+      return 0;  // known by the scores alone
+    case LayerModule::mla_up_proj:
+      return std::holds_alternative<LatentAttentionShape>(one.shape) ? 1 : 0;
+    case LayerModule::layernorm:
+      return reads_norm(one.name) && !one.is_adapter() ? 1 : 0;
+    case LayerModule::moe_act: {
+      const MoeShape* shape = std::get_if<MoeShape>(&one.shape);
+      if (shape == nullptr) return 0;
+      const double width = number(shape->inter) / number(shape->tp);
+      return width / (number(shape->hidden) + width * (shape->gated ? 3 : 2));
+    }
+    case LayerModule::mlp:
+      return feeds_forward && !reads_norm(one.name) && !is_norm ? 1 : 0;
+    case LayerModule::moe:
+      return experts && one.name != "router" && !is_norm ? 1 : 0;
+    case LayerModule::shared_experts:
+      return experts && one.name.starts_with("shared_") ? 1 : 0;
+  }
+  return 0;
+}
+
 void add_weights(PartMemory& part, const std::vector<Weight>& weights, const Rank& rank) {
   LocalWeights sum;
   for (const Weight& weight : weights) sum.add(weight, rank, 1);
@@ -100,8 +141,10 @@ class PartCounter {
     PartMemory part;
     add_operators(part, operators);
     if (!saved_.flash_attention) write_out_scores(part, operators, writer.activation_bytes());
+    part.by_module[static_cast<size_t>(LayerModule::core_attn)] = part.scores;
     if (saved_.dropout) part.saved += Bytes(stream * blocks_of(layer));
     part.input = Bytes(stream * std::max(1, layer.hyper_streams) * writer.activation_bytes());
+    part.op_kept = std::min(part.saved, part.input + kept_outputs(operators, writer.activation_bytes()));
     add_weights(part, layer_weights(model_, local_layer(layer, rank_)), rank_);
     return part;
   }
@@ -151,11 +194,53 @@ class PartCounter {
     part.saved += part.scores;
   }
 
+  // Outputs of every other multiply and of the attention core, without its scores.
+  Bytes kept_outputs(std::span<const ForwardOperator> operators, double activation) const {
+    double kept = 0;
+    for (const ForwardOperator& one : operators) {
+      if (one.is_adapter()) continue;
+      if (const GemmShape* gemm = std::get_if<GemmShape>(&one.shape)) {
+        kept += 0.5 * number(one.count * gemm->batch * gemm->m) * number(gemm->n) * activation;
+      } else if (const MoeShape* experts = std::get_if<MoeShape>(&one.shape)) {
+        const double widths = number(experts->inter) / number(experts->tp) * (experts->gated ? 2 : 1);
+        kept += 0.5 * number(one.count) * expert_load(*experts).pairs * (widths + number(experts->hidden)) * activation;
+      } else if (const AttentionShape* core = std::get_if<AttentionShape>(&one.shape)) {
+        const int64_t value = core->value_dim > 0 ? core->value_dim : core->head_dim;
+        kept += number(one.count * core->batch * core->q_len * core->heads) * (number(value) * activation + 4);
+      } else if (const LatentAttentionShape* latent = std::get_if<LatentAttentionShape>(&one.shape)) {
+        kept += number(one.count * latent->batch * latent->q_len * latent->heads) *
+                (number(latent->value_dim) * activation + 4);
+      }
+    }
+    return Bytes(kept);
+  }
+
+  // What is kept of the inputs of a layer's multiplies in the format they are multiplied in. An attention's output
+  // stays in its own for its backward pass too.
+  double saved_bytes_of(const ForwardOperator& one) const {
+    const bool in_layer = one.part != StepPart::head && one.part != StepPart::embedding;
+    if (saved_.linear_input_bytes == 0 || !in_layer || one.saved_bytes == 0 || one.is_adapter()) return one.saved_bytes;
+    const double share = saved_.linear_input_bytes / bytes_per_element(model_.dtype);
+    if (const MoeShape* experts = std::get_if<MoeShape>(&one.shape)) {
+      const double width = number(experts->inter) / number(experts->tp);
+      const double inputs = number(experts->hidden) + width, all = inputs + width * (experts->gated ? 2 : 1);
+      return one.saved_bytes * (1 - (1 - share) * inputs / all);
+    }
+    if (!std::holds_alternative<GemmShape>(one.shape) || one.name == "router" || one.name == "draft_proj") {
+      return one.saved_bytes;
+    }
+    return one.saved_bytes * (is_attention_output(one.name) ? 1 + share : share);
+  }
+
   void add_operators(PartMemory& part, std::span<const ForwardOperator> operators) const {
     for (const ForwardOperator& one : operators) {
       part.working = std::max(part.working, Bytes(live_bytes(one.shape, bytes_per_element(model_.dtype))));
       const bool is_loss = one.part == StepPart::head && std::holds_alternative<SoftmaxShape>(one.shape);
-      (is_loss ? part.logits : part.saved) += Bytes(one.saved_bytes * number(one.count));
+      const Bytes saved(saved_bytes_of(one) * number(one.count));
+      (is_loss ? part.logits : part.saved) += saved;
+      for (size_t i = 0; i < layer_module_count; ++i) {
+        part.by_module[i] += spared_share(static_cast<LayerModule>(i), one) * saved;
+      }
     }
     part.adapter_parameters += adapter_parameters(operators);
   }
@@ -211,6 +296,79 @@ double embedding_table_parameters(const Model& model, const Rank& rank) {
 }
 
 }  // namespace step
+
+namespace {
+
+constexpr std::string_view module_names[] = {"core_attn", "mla_up_proj", "layernorm",     "moe_act",
+                                             "mlp",       "moe",         "shared_experts"};
+static_assert(std::size(module_names) == layer_module_count);
+
+// Of the forward call, what computing one module again repeats.
+double repeated_share_of(LayerModule module, std::string_view name, StepPart part) {
+  const bool of_block = part == StepPart::communication && name.starts_with("tp_");  // two blocks in a layer
+  switch (module) {
+    case LayerModule::core_attn:
+      return name.starts_with("attention") ? 1 : 0;
+    case LayerModule::mla_up_proj:
+      return name == "q_b_proj" || name == "kv_b_proj" || name == "rope" ? 1 : 0;
+    case LayerModule::layernorm:
+      return name == "input_norm" || name == "post_attention_norm" ? 1 : 0;
+    case LayerModule::moe_act:
+      return 0;  // inside the grouped multiplies: their moves have it
+    case LayerModule::mlp:
+      return part == StepPart::feed_forward && !name.ends_with("_norm") ? 1 : of_block ? 0.5 : 0;
+    case LayerModule::moe:
+      if (name.starts_with("ep_")) return 1;
+      return part == StepPart::experts ? 1 : of_block ? 0.5 : 0;
+    case LayerModule::shared_experts:
+      return name.starts_with("shared_") ? 1 : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string_view layer_module_name(LayerModule module) {
+  return module_names[static_cast<size_t>(module)];
+}
+std::optional<LayerModule> layer_module_from_name(std::string_view name) {
+  const auto* found = std::find(std::begin(module_names), std::end(module_names), name);
+  if (found == std::end(module_names)) return std::nullopt;
+  return static_cast<LayerModule>(found - std::begin(module_names));
+}
+std::vector<std::string> layer_module_names() {
+  return {std::begin(module_names), std::end(module_names)};
+}
+
+std::string layer_modules_text(const LayerModules& modules) {
+  std::string text;
+  for (size_t i = 0; i < layer_module_count; ++i) {
+    if (!modules.has(static_cast<LayerModule>(i))) continue;
+    if (!text.empty()) text += ", ";
+    text += module_names[i];
+  }
+  return text;
+}
+
+// Computing all of an expert block again includes its activation and its shared experts.
+Bytes PartMemory::spared(const LayerModules& modules) const {
+  Bytes sum;
+  for (size_t i = 0; i < layer_module_count; ++i) {
+    const auto module = static_cast<LayerModule>(i);
+    const bool included = module == LayerModule::moe_act || module == LayerModule::shared_experts;
+    if (modules.has(module) && !(included && modules.has(LayerModule::moe))) sum += by_module[i];
+  }
+  return sum;
+}
+
+double repeated_share(const LayerModules& modules, std::string_view name, StepPart part) {
+  double share = 0;
+  for (size_t i = 0; i < layer_module_count; ++i) {
+    const auto module = static_cast<LayerModule>(i);
+    if (modules.has(module)) share = std::max(share, repeated_share_of(module, name, part));
+  }
+  return share;
+}
 
 ModelParts model_parts(const Model& model, const StepRequest& request, const ParallelPlan& plan,
                        const SavedTensors& saved) {

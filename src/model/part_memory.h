@@ -2,7 +2,12 @@
 // them on pipeline stages as they like.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.h"
@@ -11,21 +16,60 @@
 
 namespace foretoken {
 
+// Parts of a layer that a training stack can compute again on their own, by Megatron-LM's names (--recompute-modules).
+//   core_attn       scores, softmax and their product with V
+//   mla_up_proj     up-projections and rotary positions of latent attention
+//   layernorm       the norms that open a block
+//   moe_act         the activation of routed experts
+//   mlp, moe        a dense block; all of a block with experts
+//   shared_experts  of a block with experts
+enum class LayerModule : uint8_t { core_attn, mla_up_proj, layernorm, moe_act, mlp, moe, shared_experts };
+inline constexpr size_t layer_module_count = 7;
+std::string_view layer_module_name(LayerModule module);
+std::optional<LayerModule> layer_module_from_name(std::string_view name);
+std::vector<std::string> layer_module_names();
+
+// Some of them.
+class LayerModules {
+ public:
+  LayerModules() = default;
+  LayerModules(std::initializer_list<LayerModule> modules) {
+    for (const LayerModule module : modules) add(module);
+  }
+  void add(LayerModule module) { bits_ |= bit(module); }
+  bool has(LayerModule module) const { return (bits_ & bit(module)) != 0; }
+  bool empty() const { return bits_ == 0; }
+  auto operator<=>(const LayerModules&) const = default;
+
+ private:
+  static uint32_t bit(LayerModule module) { return uint32_t{1} << static_cast<uint32_t>(module); }
+  uint32_t bits_ = 0;
+};
+// "core_attn, moe_act".
+std::string layer_modules_text(const LayerModules& modules);
+
+// The share of a forward call that computing the module again repeats.
+double repeated_share(const LayerModules& modules, std::string_view name, StepPart part);
+
 // What a training stack keeps beside the operators' inputs.
 struct SavedTensors {
-  bool dropout = false;         // a mask of one byte per element after each block (GPT models until about 2022)
-  bool flash_attention = true;  // else the scores stay: softmax, and with dropout its mask and output
+  bool dropout = false;           // a mask of one byte per element after each block (GPT models until about 2022)
+  bool flash_attention = true;    // else the scores stay: softmax, and with dropout its mask and output
+  double linear_input_bytes = 0;  // of an input of a quantized linear layer; 0 = as other activations
 };
 
 struct PartMemory {
-  double parameters = 0;          // of this rank, without those below
-  double expert_parameters = 0;   // routed experts
-  double adapter_parameters = 0;  // LoRA
-  Bytes saved;                    // kept of one micro-batch for the backward pass, logits left out
-  Bytes scores;                   // of `saved`: what computing the attention core again spares
-  Bytes input;                    // of a layer: what enters it, which is all that stays when it is computed again
-  Bytes logits;                   // of the head
-  Bytes working;                  // inputs and outputs of the widest operator: their gradients in the backward pass
+  double parameters = 0;                              // of this rank, without those below
+  double expert_parameters = 0;                       // routed experts
+  double adapter_parameters = 0;                      // LoRA
+  Bytes saved;                                        // kept of one micro-batch for the backward pass, logits left out
+  Bytes scores;                                       // of `saved`: what computing the attention core again spares
+  std::array<Bytes, layer_module_count> by_module{};  // of `saved`: what computing a module again spares
+  Bytes spared(const LayerModules& modules) const;    // by computing all of these again
+  Bytes input;    // of a layer: what enters it, which is all that stays when it is computed again
+  Bytes op_kept;  // of a layer: what stays when operators are computed again, every other multiply kept (torchtitan)
+  Bytes logits;   // of the head
+  Bytes working;  // inputs and outputs of the widest operator: their gradients in the backward pass
 };
 
 struct ModelParts {

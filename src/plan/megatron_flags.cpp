@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "training/layer_split.h"
+
 namespace foretoken {
 namespace {
 
@@ -21,9 +23,20 @@ std::string sharding_flags(Sharding sharding) {
   return " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params";
 }
 
+std::string selective_flags(const LayerModules& modules) {
+  std::string flags = " --recompute-granularity selective";
+  if (modules == LayerModules{LayerModule::core_attn}) return flags;
+  flags += " --recompute-modules";
+  for (size_t i = 0; i < layer_module_count; ++i) {
+    const auto module = static_cast<LayerModule>(i);
+    if (modules.has(module)) flags += fmt::format(" {}", layer_module_name(module));
+  }
+  return flags;
+}
+
 std::string recompute_flags(const TrainingPlan& plan) {
   if (plan.recompute == Recompute::none) return "";
-  if (plan.recompute == Recompute::selective) return " --recompute-granularity selective";
+  if (plan.recompute == Recompute::selective) return selective_flags(plan.recompute_modules);
   if (plan.recompute_layers == 0) {
     return " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
   }
@@ -43,7 +56,10 @@ std::string megatron_flags(const TrainingPlan& plan) {
     flags += fmt::format(" --expert-model-parallel-size {} --expert-tensor-parallel-size {}", p.expert,
                          std::max<int64_t>(1, p.tensor / p.expert));
   }
-  if (plan.virtual_stages > 1) {
+  if (!plan.layout.empty()) {
+    flags += fmt::format(" --pipeline-model-parallel-layout \"{}\"", pipeline_layout_text(plan.layout));
+  }
+  if (plan.virtual_stages > 1 && plan.layout.empty()) {
     flags += fmt::format(" --num-virtual-stages-per-pipeline-rank {}", plan.virtual_stages);
     const int64_t group = pipeline_work(plan).micro_batch_group;
     if (group != p.pipeline) flags += fmt::format(" --microbatch-group-size-per-virtual-pipeline-stage {}", group);

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "base/error.h"
+#include "training/layer_split.h"
 
 namespace foretoken {
 namespace {
@@ -37,8 +38,10 @@ int64_t experts_of(const Model& model) {
   return most;
 }
 
-// The plan with its layers in so many chunks on each stage, split in every way that leaves all chunks alike.
-std::vector<TrainingPlan> even_splits(TrainingPlan plan, int64_t layers) {
+// The plan with its layers in so many chunks on each stage, split in every way that leaves all chunks alike, or as
+// evenly as they can be where none does or where layers for multi-token prediction weigh on the last.
+std::vector<TrainingPlan> splits(TrainingPlan plan, const PlanSpace& space) {
+  const auto layers = static_cast<int64_t>(space.model->layers.size());
   struct Counted {
     bool embedding, loss;
   };
@@ -51,6 +54,14 @@ std::vector<TrainingPlan> even_splits(TrainingPlan plan, int64_t layers) {
     plan.loss_in_split = way.loss;
     plans.push_back(plan);
   }
+  const bool drafts = !space.model->draft_layers.empty();
+  if (!plans.empty() && !drafts) return plans;
+  plan.embedding_in_split = plan.loss_in_split = false;
+  const auto chunks = static_cast<size_t>(plan.chunks());
+  if (!needs_layout(plan, *space.model) || chunks >= space.layouts.size()) return plans;
+  plan.layout = space.layouts[chunks];
+  if (drafts) plans.clear();
+  plans.push_back(std::move(plan));
   return plans;
 }
 
@@ -64,9 +75,11 @@ std::vector<TrainingPlan> schedule_plans(const PlanSpace& space, TrainingPlan pl
   }
   for (const std::string& schedule : space.choices.schedules) {
     plan.schedule = schedule;
-    for (plan.virtual_stages = 1; plan.chunks() <= layers + 2; ++plan.virtual_stages) {
+    // Only interleaving has more than two chunks on a stage.
+    const int64_t most = schedule == "interleaved" ? layers + 2 : 2;
+    for (plan.virtual_stages = 1; plan.virtual_stages <= most && plan.chunks() <= layers + 2; ++plan.virtual_stages) {
       if (plan.virtual_stages != space.choices.virtual_stages.value_or(plan.virtual_stages)) continue;
-      for (TrainingPlan& split : even_splits(plan, layers)) plans.push_back(std::move(split));
+      for (TrainingPlan& split : splits(plan, space)) plans.push_back(std::move(split));
     }
   }
   return plans;
@@ -126,12 +139,13 @@ std::vector<TrainingPlan> pipeline_plans(const PlanSpace& space, const RankSizes
     plan.global_batch = space.global_batch;
     if (plan.global_batch % plan.parallel.data != 0) continue;
     const int64_t of_replica = plan.global_batch / plan.parallel.data;
+    const std::vector<TrainingPlan> schedules = schedule_plans(space, plan);
     for (const int64_t micro_batch :
          sizes_to_try(of_replica, space.choices.micro_batch, space.choices.most_micro_batch)) {
       const bool power_of_two = (micro_batch & (micro_batch - 1)) == 0;
       if (!power_of_two && !space.choices.micro_batch) continue;
-      plan.micro_batch = micro_batch;
-      for (TrainingPlan& candidate : schedule_plans(space, plan)) {
+      for (TrainingPlan candidate : schedules) {
+        candidate.micro_batch = micro_batch;
         if (!is_valid_plan(*space.model, space.sequence_length, candidate, space.devices)) continue;
         plans.push_back(std::move(candidate));
       }
@@ -143,10 +157,9 @@ std::vector<TrainingPlan> pipeline_plans(const PlanSpace& space, const RankSizes
 std::vector<TrainingPlan> memory_plans(const PlanSpace& space, const TrainingPlan& plan) {
   const auto layers = static_cast<int64_t>(space.model->layers.size());
   const bool is_open = space.choices.shardings.size() > 1;
+  const LayerModules modules = cheap_modules(*space.model);
   std::vector<TrainingPlan> plans;
   for (const Recompute recompute : space.choices.recomputes) {
-    const bool changes_nothing = recompute == Recompute::selective && !space.keeps_scores;
-    if (changes_nothing && space.choices.recomputes.size() > 1) continue;
     const std::vector<int64_t> counts =
         recompute == Recompute::full ? recompute_layers_to_try(plan, layers) : std::vector<int64_t>{0};
     for (const int64_t count : counts) {
@@ -155,6 +168,8 @@ std::vector<TrainingPlan> memory_plans(const PlanSpace& space, const TrainingPla
         TrainingPlan& one = plans.emplace_back(plan);
         one.recompute = recompute;
         one.recompute_layers = count;
+        // A flash kernel has no scores to spare.
+        if (recompute == Recompute::selective && !space.keeps_scores) one.recompute_modules = modules;
         one.sharding = sharding;
       }
     }

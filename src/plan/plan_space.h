@@ -27,9 +27,10 @@ struct PlanSpace {
   const Model* model = nullptr;
   int64_t sequence_length = 2048;
   int64_t devices = 1, global_batch = 1;
-  int64_t fast_domain = 1;    // devices that tensor ranks may lie in
-  bool keeps_scores = false;  // unfused attention: selective recomputation spares something
-  TrainingPlan start;         // what no choice is about: how context ranks exchange keys and values
+  int64_t fast_domain = 1;                        // devices that tensor ranks may lie in
+  bool keeps_scores = false;                      // unfused attention: selective recomputation spares something
+  TrainingPlan start;                             // what no choice is about: how context ranks exchange keys and values
+  std::vector<std::vector<ChunkLayers>> layouts;  // balanced_layouts of the model
   PlanChoices choices;
 };
 
@@ -42,7 +43,8 @@ std::vector<RankSizes> rank_sizes(const PlanSpace& space);
 
 // Every way to cut layers into stages and chunks and the batch into micro-batches with these sizes: valid plans that
 // keep and share nothing. Layers divide evenly, counting the loss, or embedding and loss, as one each where that makes
-// them (as Megatron-LM does). Tensor ranks go with sequence parallelism.
+// them (as Megatron-LM does); where none of that does, a layout says what each chunk holds. Tensor ranks go with
+// sequence parallelism.
 std::vector<TrainingPlan> pipeline_plans(const PlanSpace& space, const RankSizes& sizes);
 
 // The plan with every kind of recomputation, of all layers or of some eighths of each chunk, and of sharding; those of

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "model/step_test_models.h"
+#include "training/layer_split.h"
 
 namespace foretoken::plan_space_test {
 
@@ -108,10 +109,37 @@ TEST(PlanSpace, keeps_to_what_is_fixed) {
                       .recompute = Recompute::selective}));
 }
 
-TEST(PlanSpace, leaves_selective_recomputation_out_where_a_flash_kernel_has_nothing_to_spare) {
+TEST(PlanSpace, recomputes_cheap_modules_where_a_flash_kernel_has_no_scores_to_spare) {
   const Model model = llama_like();
-  const PlanSpace space{.model = &model, .sequence_length = 4096, .devices = 8, .global_batch = 8, .fast_domain = 8};
-  for (const TrainingPlan& plan : all_plans(space)) EXPECT_NE(plan.recompute, Recompute::selective);
+  PlanSpace space{.model = &model, .sequence_length = 4096, .devices = 8, .global_batch = 8, .fast_domain = 8};
+  for (const bool keeps_scores : {false, true}) {
+    space.keeps_scores = keeps_scores;
+    size_t selective = 0;
+    for (const TrainingPlan& plan : all_plans(space)) {
+      if (plan.recompute != Recompute::selective) continue;
+      ++selective;
+      EXPECT_EQ(plan.recompute_modules, keeps_scores ? LayerModules{LayerModule::core_attn} : cheap_modules(model));
+    }
+    EXPECT_GT(selective, 0U);
+  }
+}
+
+TEST(PlanSpace, cuts_any_number_of_layers_into_stages) {
+  Model model = llama_like();
+  model.layers.assign(61, model.layers.front());
+  PlanSpace space{.model = &model,
+                  .sequence_length = 4096,
+                  .devices = 8,
+                  .global_batch = 32,
+                  .fast_domain = 8,
+                  .choices = {.pipeline = 4, .virtual_stages = 1}};
+  space.layouts = balanced_layouts(model, space.sequence_length, 63);
+  const std::vector<TrainingPlan> plans = all_plans(space);
+  ASSERT_FALSE(plans.empty());
+  for (const TrainingPlan& plan : plans) {
+    EXPECT_EQ(plan.layout.size(), 4U);
+    EXPECT_TRUE(is_valid_plan(model, space.sequence_length, plan, space.devices));
+  }
 }
 
 }  // namespace foretoken::plan_space_test

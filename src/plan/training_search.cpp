@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "plan/megatron_flags.h"
+#include "training/layer_split.h"
 
 namespace foretoken {
 namespace {
@@ -21,12 +22,21 @@ constexpr size_t most_kept = 16;
 struct JudgedPlan {
   TrainingPlan plan;
   double seconds = 0;
-  double offload = 0;  // of them, for an optimizer in host memory  // at least
+  double offload = 0;  // of them, for an optimizer in host memory
+  double ranked = 0;   // seconds that plans are ranked by
   Bytes memory;
 };
 
+// Experts beyond the fast domain send tokens over the network, whose time is the least certain: they have to be faster
+// by this much.
+constexpr double expert_network_margin = 1.05;
+
+double cautious(double seconds, const TrainingPlan& plan, int64_t fast_domain) {
+  return plan.parallel.expert > fast_domain ? expert_network_margin * seconds : seconds;
+}
+
 bool is_faster(const JudgedPlan& a, const JudgedPlan& b) {
-  return a.seconds < b.seconds;
+  return a.ranked < b.ranked;
 }
 
 // Equal plans stay in the order they came, so that results do not depend on threads.
@@ -77,8 +87,7 @@ class PlanJudge {
  private:
   // What an optimizer in host memory adds.
   double offload_of(const TrainingMemory& memory) const {
-    const MaybeFact<BytesPerSecond>& link = search_.machine.kernels->device().host_bandwidth;
-    return link ? offload_seconds(memory, search_.formats.offloaded_optimizer, link->value).value() : 0;
+    return offload_seconds(memory, search_.formats.offloaded_optimizer, search_.host).value();
   }
 
   ModelParts parts_of(TrainingPlan plan) const {
@@ -92,7 +101,7 @@ class PlanJudge {
       ++findings.looked_at;
       const PlanMemory stages = plan_memory(parts, chunks, plan, search_.formats, search_.overheads);
       const Bytes memory = stages.most().total();
-      if (search_.capacity && memory > *search_.capacity) {
+      if (search_.capacity && memory > search_.overheads.usable * *search_.capacity) {
         ++findings.too_large;
         if (!findings.smallest || memory < findings.smallest->memory) {
           findings.smallest = JudgedPlan{.plan = std::move(plan), .memory = memory};
@@ -101,7 +110,9 @@ class PlanJudge {
       }
       const double offload = offload_of(stages.most());
       const double seconds = model_.quick_seconds(plan) + offload;
-      const JudgedPlan judged{.plan = std::move(plan), .seconds = seconds, .offload = offload, .memory = memory};
+      const double ranked = cautious(seconds, plan, search_.fast_domain);
+      const JudgedPlan judged{
+          .plan = std::move(plan), .seconds = seconds, .offload = offload, .ranked = ranked, .memory = memory};
       keep_fastest(findings.kept[pipeline.parallel.pipeline], judged);
       keep_frontier(findings.frontier, judged, [](const JudgedPlan& one) { return one.seconds; });
     }
@@ -137,7 +148,7 @@ class PlanRanking {
     std::stable_sort(candidates.begin(), candidates.end(), is_faster);
     std::vector<RankedPlan> best;
     for (const JudgedPlan& candidate : candidates) {
-      if (best.size() >= search_.best && candidate.seconds >= best.back().seconds.value) break;
+      if (best.size() >= search_.best && candidate.ranked >= rank_of(best.back())) break;
       take(best, ranked(candidate));
     }
     return best;
@@ -159,6 +170,8 @@ class PlanRanking {
     return std::tuple(p.tensor, p.context, p.expert, p.pipeline);
   }
 
+  double rank_of(const RankedPlan& one) const { return cautious(one.seconds.value, one.plan, search_.fast_domain); }
+
   RankedPlan ranked(const JudgedPlan& candidate) {
     ++estimated_;
     const IterationEstimate estimate = model_.estimate(candidate.plan);
@@ -174,11 +187,11 @@ class PlanRanking {
     const auto same = std::find_if(best.begin(), best.end(),
                                    [&](const RankedPlan& other) { return group_of(other) == group_of(one); });
     if (same != best.end()) {
-      if (same->seconds.value <= one.seconds.value) return;
+      if (rank_of(*same) <= rank_of(one)) return;
       best.erase(same);
     }
-    const auto place = std::upper_bound(best.begin(), best.end(), one, [](const RankedPlan& a, const RankedPlan& b) {
-      return a.seconds.value < b.seconds.value;
+    const auto place = std::upper_bound(best.begin(), best.end(), one, [&](const RankedPlan& a, const RankedPlan& b) {
+      return rank_of(a) < rank_of(b);
     });
     best.insert(place, std::move(one));
     if (best.size() > search_.best) best.pop_back();
@@ -200,7 +213,7 @@ class PlanRanking {
   throw NoTrainingPlanFits({.looked_at = looked_at,
                             .plan = smallest->plan,
                             .memory = smallest->memory,
-                            .capacity = search.capacity.value()});
+                            .capacity = search.overheads.usable * search.capacity.value()});
 }
 
 }  // namespace
@@ -221,6 +234,8 @@ TrainingSearchResult search_training_plans(const TrainingSearch& search) {
                         .fast_domain = search.fast_domain,
                         .keeps_scores = !search.formats.saved.flash_attention,
                         .start = search.start,
+                        .layouts = balanced_layouts(search.job.model, search.job.sequence_length,
+                                                    static_cast<int64_t>(search.job.model.layers.size()) + 2),
                         .choices = search.choices};
   TrainingSearchResult result;
   std::vector<JudgedPlan> candidates, frontier;
@@ -241,6 +256,13 @@ TrainingSearchResult search_training_plans(const TrainingSearch& search) {
   result.best = ranking.fastest(std::move(candidates));
   result.frontier = ranking.frontier(frontier);
   result.estimated = ranking.estimated();
+  constexpr double little_slower = 1.03, much_less = 0.85;
+  for (const RankedPlan& one : result.frontier) {
+    const RankedPlan& fastest = result.best.front();
+    if (one.seconds.value > little_slower * fastest.seconds.value) continue;
+    if (one.memory <= much_less * fastest.memory) result.roomy = one;
+    break;
+  }
   return result;
 }
 
@@ -255,6 +277,7 @@ TrainingSearchResult plan_training(const TrainingQuestion& question, const Machi
                         .formats = question.formats,
                         .overheads = question.overheads,
                         .capacity = training_capacity(machine.device()),
+                        .host = host_memory_link(question.cluster.node),
                         .choices = options.choices,
                         .best = options.best,
                         .threads = options.threads};

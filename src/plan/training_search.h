@@ -25,9 +25,10 @@ struct TrainingSearch {
   int64_t fast_domain = 1;  // devices of a node: tensor ranks stay inside
   TrainingFormats formats;
   MemoryOverheads overheads;
-  // Of a device; none = everything fits. Nothing beyond it does: a search finds the plans whose memory is
-  // underestimated.
+  // Of a device; none = everything fits. `overheads.usable` of it may be needed: a search finds the plans whose memory
+  // is underestimated.
   std::optional<Bytes> capacity;
+  HostMemoryLink host;
   TrainingPlan start;  // what no choice is about
   PlanChoices choices;
   size_t best = 10;      // plans to return
@@ -44,6 +45,9 @@ struct RankedPlan {
 struct TrainingSearchResult {
   std::vector<RankedPlan> best;      // fastest first, one for each choice of tensor, context, expert and pipeline ranks
   std::vector<RankedPlan> frontier;  // least memory first; each is faster than all that need less
+  // The plan of the frontier that needs least memory and is at most 3% slower than the fastest, where that is much less
+  // memory.
+  std::optional<RankedPlan> roomy;
   int64_t looked_at = 0, too_large = 0, estimated = 0;
 };
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "report/json_parts.h"
 #include "report/table.h"
+#include "training/layer_split.h"
 
 namespace foretoken {
 namespace {
@@ -18,6 +19,9 @@ const char* plural(int64_t count) {
 // "full, 4 layers of each chunk".
 std::string recompute_words(const TrainingPlan& plan) {
   const std::string name(recompute_name(plan.recompute));
+  if (plan.recompute == Recompute::selective) {
+    return fmt::format("{} ({})", name, layer_modules_text(plan.recompute_modules));
+  }
   if (plan.recompute_layers == 0) return name;
   return fmt::format("{}, {} layer{} of each chunk", name, plan.recompute_layers, plural(plan.recompute_layers));
 }
@@ -60,6 +64,12 @@ std::string unusual_line(const TrainingQuestion& question) {
   if (formats.offloaded_optimizer > 0) {
     parts.push_back(fmt::format("{:.0f}% of the optimizer's state in host memory", 100 * formats.offloaded_optimizer));
   }
+  if (formats.offloaded_parameters > 0) {
+    parts.push_back(fmt::format("{:.0f}% of the weights in host memory", 100 * formats.offloaded_parameters));
+  }
+  if (job.lora.rank > 0 && formats.frozen_weight_bytes < 2) {
+    parts.push_back(fmt::format("a frozen base of {:.3g} bytes for each weight", formats.frozen_weight_bytes));
+  }
   if (formats.offloaded_activations > 0) {
     parts.push_back(fmt::format("{:.0f}% of the activations in host memory", 100 * formats.offloaded_activations));
   }
@@ -69,6 +79,7 @@ std::string unusual_line(const TrainingQuestion& question) {
   const TrainingPlan& plan = question.plan;
   if (plan.first_stage_layers) parts.push_back(fmt::format("{} layers on the first stage", *plan.first_stage_layers));
   if (plan.last_stage_layers) parts.push_back(fmt::format("{} layers on the last stage", *plan.last_stage_layers));
+  if (!plan.layout.empty()) parts.push_back(fmt::format("layers on stages {}", pipeline_layout_text(plan.layout)));
   return parts.empty() ? "" : fmt::format("  also      {}\n", fmt::join(parts, ", "));
 }
 
@@ -113,29 +124,50 @@ std::string widest_part(const IterationEstimate& iteration) {
                      time_part_name(static_cast<TimePart>(which)), 100 * widest / sum);
 }
 
+StackUse stack_use(const TrainingQuestion& question) {
+  return {.device = &question.cluster.node.device,
+          .adapters = question.job.lora.rank > 0,
+          .devices = question.plan.devices()};
+}
+
 // What the interval of the step rests on.
 std::string interval_line(const TrainingQuestion& question, const IterationEstimate& iteration) {
-  const RunInterval& runs = question.stack.interval_for(question.job.model);
+  const StackUse use = stack_use(question);
+  const RunInterval runs = question.stack.interval_for(question.job.model, use);
   const std::string stack =
       question.stack.runs.empty()
           ? fmt::format("{:.2f} to {:.2f} times the prediction is assumed for {}, which has no published runs",
                         runs.low, runs.high, question.stack.name)
           : fmt::format("90% of the published runs of {} took {:.2f} to {:.2f} times the prediction",
                         question.stack.name, runs.low, runs.high);
+  const std::vector<std::string> beyond = question.stack.beyond_runs(question.job.model, use);
   const Estimate& composed = iteration.composed;
-  return fmt::format("  interval  {}; errors of kernels and network alone: {:.2f} to {:.2f} times ({}){}\n", stack,
+  return fmt::format("  interval  {}{}; errors of kernels and network alone: {:.2f} to {:.2f} times ({}){}\n", stack,
+                     beyond.empty() ? "" : fmt::format(", widened because there is {}", fmt::join(beyond, " and ")),
                      composed.low / composed.value, composed.high / composed.value, confidence_name(composed.kind),
                      widest_part(iteration));
 }
 
-std::string memory_lines(const TrainingEstimate& estimate) {
+std::string verdict_words(const TrainingEstimate& estimate, const MemoryOverheads& overheads) {
+  switch (estimate.verdict) {
+    case MemoryVerdict::fits:
+      return fmt::format("fits, within the {:.0f}% that are safe", 100 * overheads.usable);
+    case MemoryVerdict::tight:
+      return fmt::format("TIGHT, above the {:.0f}% that are safe", 100 * overheads.usable);
+    case MemoryVerdict::too_large:
+      break;
+  }
+  return "DOES NOT FIT";
+}
+
+std::string memory_lines(const TrainingEstimate& estimate, const MemoryOverheads& overheads) {
   const TrainingMemory& most = estimate.memory.most();
   const auto text = [](Bytes bytes) { return bytes_text(bytes.value()); };
-  std::string lines =
-      fmt::format("Memory of a device on stage {} (the fullest): {}{}\n", estimate.memory.fullest, text(most.total()),
-                  estimate.capacity ? fmt::format(" of {}: {}", memory_size_text(estimate.capacity->value()),
-                                                  estimate.fits ? "fits" : "DOES NOT FIT")
-                                    : "");
+  std::string lines = fmt::format(
+      "Memory of a device on stage {} (the fullest): {}{}\n", estimate.memory.fullest, text(most.total()),
+      estimate.capacity
+          ? fmt::format(" of {}: {}", memory_size_text(estimate.capacity->value()), verdict_words(estimate, overheads))
+          : "");
   lines += fmt::format(
       "  parameters {}, gradients {}, optimizer {}, activations {}, communication {}, logits {}, workspace {}, "
       "fragmentation {}\n",
@@ -183,7 +215,9 @@ std::string run_lines(const LongRunEstimate& long_run, const TrainingQuestion& q
 Json formats_json(const TrainingFormats& formats) {
   return Json::object({{"optimizer_bytes_per_parameter", formats.optimizer.bytes()},
                        {"offloaded_optimizer", formats.offloaded_optimizer},
-                       {"offloaded_activations", formats.offloaded_activations}});
+                       {"offloaded_activations", formats.offloaded_activations},
+                       {"offloaded_parameters", formats.offloaded_parameters},
+                       {"frozen_weight_bytes", formats.frozen_weight_bytes}});
 }
 
 Json memory_json(const TrainingMemory& memory) {
@@ -198,13 +232,21 @@ Json memory_json(const TrainingMemory& memory) {
                        {"total_bytes", memory.total().value()}});
 }
 
+Json strings_json(const std::vector<std::string>& texts) {
+  Json list = Json::array();
+  for (const std::string& text : texts) list.push(text);
+  return list;
+}
+
 // Factors of the step's time, of each source of error alone.
 Json interval_json(const TrainingQuestion& question, const IterationEstimate& iteration) {
-  const RunInterval& runs = question.stack.interval_for(question.job.model);
+  const StackUse use = stack_use(question);
+  const RunInterval runs = question.stack.interval_for(question.job.model, use);
   const Estimate& composed = iteration.composed;
   return Json::object({{"stack_low", runs.low},
                        {"stack_high", runs.high},
-                       {"stack_confidence", confidence_name(question.stack.confidence())},
+                       {"stack_confidence", confidence_name(question.stack.confidence_for(question.job.model, use))},
+                       {"beyond_runs", strings_json(question.stack.beyond_runs(question.job.model, use))},
                        {"kernels_low", composed.low / composed.value},
                        {"kernels_high", composed.high / composed.value},
                        {"kernels_confidence", confidence_name(composed.kind)}});
@@ -240,10 +282,12 @@ Json to_json(const TrainingPlan& plan) {
   json.set("sharding", sharding_name(plan.sharding));
   json.set("shard_ranks", plan.shard_ranks);
   json.set("recompute", recompute_name(plan.recompute));
+  if (plan.recompute == Recompute::selective) json.set("recompute_modules", layer_modules_text(plan.recompute_modules));
   json.set("recompute_layers", plan.recompute_layers);
   json.set("context_exchange", context_exchange_name(plan.context_exchange));
   if (plan.first_stage_layers) json.set("first_stage_layers", *plan.first_stage_layers);
   if (plan.last_stage_layers) json.set("last_stage_layers", *plan.last_stage_layers);
+  if (!plan.layout.empty()) json.set("layout", pipeline_layout_text(plan.layout));
   json.set("embedding_in_split", plan.embedding_in_split);
   json.set("loss_in_split", plan.loss_in_split);
   json.set("devices", plan.devices());
@@ -285,7 +329,7 @@ std::string training_text(const TrainingQuestion& question, const TrainingEstima
   text += interval_line(question, iteration);
   text = wrap_lines(head, page_width, 2) + wrap_lines(text, page_width, 12);
   text += fmt::format("\nWhere the time goes, on stage {} (the busiest):\n", iteration.slowest_stage);
-  text += parts_table(iteration) + "\n" + memory_lines(estimate);
+  text += parts_table(iteration) + "\n" + memory_lines(estimate, question.overheads);
   if (estimate.run) text += run_lines(*estimate.run, question);
   return text;
 }
@@ -351,6 +395,8 @@ Json training_json(const TrainingQuestion& question, const TrainingEstimate& est
       {"memory", Json::object({{"fullest_stage", estimate.memory.fullest},
                                {"capacity_bytes", estimate.capacity ? Json(estimate.capacity->value()) : Json()},
                                {"fits", estimate.fits},
+                               {"verdict", memory_verdict_name(estimate.verdict)},
+                               {"usable_share", question.overheads.usable},
                                {"advice", std::move(advice)},
                                {"stages", std::move(stages)}})},
   });

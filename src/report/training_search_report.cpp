@@ -90,7 +90,8 @@ Json search_json(const TrainingQuestion& question, const TrainingSearchResult& r
                        {"too_large", result.too_large},
                        {"estimated", result.estimated},
                        {"best", plans_json(question, result.best)},
-                       {"frontier", plans_json(question, result.frontier)}});
+                       {"frontier", plans_json(question, result.frontier)},
+                       {"roomy", result.roomy ? plans_json(question, {*result.roomy}).items().front() : Json()}});
 }
 
 }  // namespace
@@ -105,6 +106,14 @@ std::string training_search_text(const TrainingQuestion& question, const Trainin
       "micro-batch; recompute full 4: 4 layers of each chunk):\n";
   text = wrap_lines(text, page_width, 2) + plans_table(question, result.best);
   text += "\nLess memory, at what cost in time:\n" + plans_table(question, thinned(result.frontier));
+  if (result.roomy) {
+    const RankedPlan& best = result.best.front();
+    text += wrap_lines(fmt::format("\nRoomier: {:.1f}% slower than the fastest, {} in place of {} of memory:\n  {}\n",
+                                   100 * (result.roomy->seconds.value / best.seconds.value - 1),
+                                   bytes_text(result.roomy->memory.value()), bytes_text(best.memory.value()),
+                                   megatron_flags(result.roomy->plan)),
+                       page_width, 4);
+  }
   const TrainingPlan& fastest = result.best.front().plan;
   text += "\nThe fastest, for Megatron-LM:\n";
   if (!is_schedule_of_megatron(fastest)) {

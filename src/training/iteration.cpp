@@ -13,6 +13,15 @@ namespace {
 
 constexpr double parameter_bytes = 2;  // of a gathered parameter
 
+// What a stage computes, or waits for others, while its gradients and parameters travel: one micro-batch, and in a
+// pipeline as many as it takes to empty and to fill it.
+double seconds_beside_replicas(const PipelineWork& work) {
+  double sum = 0;
+  for (const ChunkTimes& chunk : work.chunks) sum += chunk.sum();
+  const double micro_batch = sum / static_cast<double>(work.stages);
+  return micro_batch * static_cast<double>(std::min(work.stages, work.micro_batches));
+}
+
 // Scales the passes so that they take `seconds` together.
 void stretch(ChunkTimes& times, double seconds) {
   const double now = times.sum();
@@ -192,6 +201,7 @@ IterationModel::PieceTime IterationModel::time_of(size_t kind, const TrainingPla
       at(own, part_of_calls(call)) += factors.of[i] * costs.of(pass).of(call).value;
     }
     at(own, TimePart::passes) += factors.cast + factors.move;
+    if (pass != TrainingPass::backward_weight) at(own, TimePart::passes) += expand_seconds(costs);
     add_parts(time.parts, own, 1);
     return std::accumulate(own.begin(), own.end(), 0.0);
   };
@@ -200,10 +210,7 @@ IterationModel::PieceTime IterationModel::time_of(size_t kind, const TrainingPla
   time.times.backward_weight = add_pass(TrainingPass::backward_weight);
 
   if (is_layer && plan.recompute != Recompute::none && recomputed) {
-    // A flash kernel computes its scores again anyway.
-    const double again = plan.recompute == Recompute::full ? time.times.forward
-                         : is_unfused(kind) ? c[unfused_factor] * c[board_factor] * costs.forward.attention.value
-                                            : 0;
+    const double again = recompute_seconds(kind, plan, costs, time.times.forward);
     time.times.backward_input += again;
     at(time.parts, TimePart::recompute) += again;
   }
@@ -227,6 +234,43 @@ IterationModel::PieceTime IterationModel::time_of(size_t kind, const TrainingPla
   }
   add_sharded_traffic(costs, plan, time);
   return time;
+}
+
+// Frozen weights in fewer bits are read, written out in 16 bits, and read by the multiply, which counts that itself.
+double IterationModel::expand_seconds(const PieceCosts& costs) const {
+  constexpr double expanded_bytes = 2;
+  if (job_.lora.rank == 0 || job_.frozen_weight_bytes >= expanded_bytes) return 0;
+  const double frozen = costs.held_shared + costs.held_experts - costs.shared_parameters - costs.expert_parameters;
+  return constants_[board_factor] * (job_.frozen_weight_bytes + expanded_bytes) * frozen / bandwidth_;
+}
+
+// `forward` is what all of its forward pass takes.
+double IterationModel::recompute_seconds(size_t kind, const TrainingPlan& plan, const PieceCosts& costs,
+                                         double forward) const {
+  if (plan.recompute == Recompute::full) return forward;
+  const PassFactors factors = pass_factors(kind, plan, costs, TrainingPass::forward);
+  double again = 0;
+  for (const PieceCall& one : costs.calls) {
+    if (one.pass != TrainingPass::forward) continue;
+    const double share = repeated_of(kind, plan, one);
+    if (share > 0) again += share * factors.of[static_cast<size_t>(one.kind)] * one.timed.seconds.value;
+  }
+  if (plan.recompute == Recompute::op) return again + 0.5 * (factors.cast + factors.move);
+  const LayerModules& modules = plan.recompute_modules;
+  if (modules.has(LayerModule::moe)) {
+    again += factors.move + factors.cast;
+  } else if (modules.has(LayerModule::moe_act)) {
+    again += move_share_of_activation(kind) * factors.move;
+  }
+  return again;
+}
+
+// Of the elements that are moved around routed experts, those that their activation reads and writes.
+double IterationModel::move_share_of_activation(size_t kind) const {
+  const Moe* experts = std::get_if<Moe>(&kinds_[kind].feed_forward);
+  if (experts == nullptr) return 0;
+  const double width = static_cast<double>(experts->width) * (experts->gated ? 3 : 2);
+  return width / (2 * static_cast<double>(job_.model.hidden) + width);
 }
 
 // How often each micro-batch gathers the parameters of a layer: for the forward, and again for the backward.
@@ -262,6 +306,7 @@ void IterationModel::add_sharded_traffic(const PieceCosts& costs, const Training
 const IterationModel::PlanPieces& IterationModel::pieces_of(const TrainingPlan& plan) {
   PlanPiecesKey key{.costs = piece_key(0, plan, without_needless_replicas(plan.parallel)),
                     .recompute = plan.recompute,
+                    .modules = plan.recompute == Recompute::selective ? plan.recompute_modules : LayerModules{},
                     .accumulates = plan.micro_batches() > 1,
                     .gathers = gathers_of(plan)};
   if (key.gathers > 0) {
@@ -321,7 +366,7 @@ double IterationModel::send_seconds(const TrainingPlan& plan) {
 }
 
 // Between replicas, once a step.
-Estimate IterationModel::data_seconds(const TrainingPlan& plan, HeldParameters held) {
+Estimate IterationModel::data_seconds(const TrainingPlan& plan, HeldParameters held, double beside) {
   const TrainingConstants& c = constants_;
   const ParallelPlan& p = plan.parallel;
   const int64_t ranks = p.data * p.context, sharded = plan.sharded_over();
@@ -344,7 +389,15 @@ Estimate IterationModel::data_seconds(const TrainingPlan& plan, HeldParameters h
     add_same_links(seconds, collective(CollectiveKind::all_reduce, c[gradient_bytes] * part,
                                        ProcessGroup::strided(0, ranks / sharded, p.tensor * sharded)));
   }
-  return scaled(seconds, c[data_exposed]);
+  // What does not fit beside the work that can hide it is waited for.
+  const auto exposed = [&](double traffic) {
+    const double hidden = std::min(traffic, beside);
+    return c[data_exposed] * hidden + std::max(1.0, c[data_exposed]) * (traffic - hidden);
+  };
+  return {.value = exposed(seconds.value),
+          .low = exposed(seconds.low),
+          .high = exposed(seconds.high),
+          .kind = seconds.kind};
 }
 
 // Bytes of the optimizer's pass: what the stack says for Adam in fp32, and each byte of state more or less read and
@@ -355,11 +408,11 @@ double IterationModel::optimizer_pass_bytes() const {
 }
 
 // On the rank that holds most.
-IterationModel::OnceAStep IterationModel::once_a_step(const TrainingPlan& plan, HeldParameters held) {
+IterationModel::OnceAStep IterationModel::once_a_step(const TrainingPlan& plan, HeldParameters held, double beside) {
   const bool sharded = plan.sharding != Sharding::none;
   const double shards = sharded ? static_cast<double>(plan.sharded_over()) : 1;
   const double expert_shards = sharded ? static_cast<double>(expert_replicas(plan).size()) : 1;
-  return {.data = data_seconds(plan, held),
+  return {.data = data_seconds(plan, held, beside),
           .optimizer =
               optimizer_pass_bytes() * (held.shared / shards + (held.all - held.shared) / expert_shards) / bandwidth_,
           .rest = 1e-6 * constants_[step_us]};
@@ -407,7 +460,8 @@ IterationEstimate IterationModel::steps_of(const TrainingPlan& plan) {
   const auto fullest =
       static_cast<size_t>(std::max_element(result.stage_parameters.begin(), result.stage_parameters.end()) -
                           result.stage_parameters.begin());
-  const OnceAStep once = once_a_step(plan, {.all = result.stage_parameters[fullest], .shared = stage_shared[fullest]});
+  const OnceAStep once = once_a_step(plan, {.all = result.stage_parameters[fullest], .shared = stage_shared[fullest]},
+                                     seconds_beside_replicas(work));
   at(parts, TimePart::data) = once.data.value;
   at(parts, TimePart::optimizer) = once.optimizer;
   at(parts, TimePart::step) = once.rest;
@@ -449,7 +503,7 @@ double IterationModel::quick_seconds(const TrainingPlan& plan) {
   const HeldParameters fullest =
       *std::max_element(quick_held_.begin(), quick_held_.end(),
                         [](const HeldParameters& a, const HeldParameters& b) { return a.all < b.all; });
-  const OnceAStep once = once_a_step(plan, fullest);
+  const OnceAStep once = once_a_step(plan, fullest, seconds_beside_replicas(work));
   return pipeline_seconds_bound(plan.schedule, work) + once.data.value + once.optimizer + once.rest;
 }
 

@@ -34,6 +34,7 @@ struct TrainingJob {
   Routing routing = Routing::balanced;  // of tokens to experts; published runs force balance
   double expert_capacity = 0;           // see PieceRequest
   int64_t packed_length = 0;            // see PieceRequest
+  double frozen_weight_bytes = 2;       // of the base under adapters; less than 2: expanded before each multiply
   double optimizer_state_bytes = 12;    // of each trained parameter: Adam's master weight and moments in fp32
 };
 
@@ -124,6 +125,7 @@ class IterationModel {
   struct PlanPiecesKey {
     PieceKey costs;
     Recompute recompute = Recompute::none;
+    LayerModules modules;
     bool accumulates = false;
     int gathers = 0;
     int64_t shard_ranks = 0, expert_shard_ranks = 0;
@@ -153,8 +155,11 @@ class IterationModel {
   // The pieces of a chunk: visit(kind, among those computed again, how many).
   template <class Visit>
   void each_piece(const ChunkMix& mix, const Visit& visit) const;
-  // Whether the backward pass of a layer runs a call again.
-  bool is_repeated(size_t kind, const TrainingPlan& plan, const PieceCall& call) const;
+  // How much of a call the backward pass of a layer runs again.
+  double repeated_of(size_t kind, const TrainingPlan& plan, const PieceCall& call) const;
+  double recompute_seconds(size_t kind, const TrainingPlan& plan, const PieceCosts& costs, double forward) const;
+  double move_share_of_activation(size_t kind) const;
+  double expand_seconds(const PieceCosts& costs) const;
   // Adds the calls of one piece, so many times.
   void add_errors(StageErrors& errors, size_t kind, const TrainingPlan& plan, const PieceTime& time, bool recomputed,
                   double times);
@@ -168,10 +173,13 @@ class IterationModel {
   const PipelineLayout& layout_of(const TrainingPlan& plan);
   PieceTime chunk_time(const ChunkMix& mix, const PlanPieces& pieces, int64_t virtual_stages) const;
   double send_seconds(const TrainingPlan& plan);
-  Estimate data_seconds(const TrainingPlan& plan, HeldParameters held);
+  Estimate data_seconds(const TrainingPlan& plan, HeldParameters held, double beside);
   double optimizer_pass_bytes() const;
-  OnceAStep once_a_step(const TrainingPlan& plan, HeldParameters held);
+  OnceAStep once_a_step(const TrainingPlan& plan, HeldParameters held, double beside);
   Estimate collective(CollectiveKind kind, double bytes, const ProcessGroup& group);
+  StackUse stack_use(const TrainingPlan& plan) const {
+    return {.device = &machine_.kernels->device(), .adapters = job_.lora.rank > 0, .devices = plan.devices()};
+  }
 
   TrainingJob job_;
   TrainingStack stack_;

@@ -5,11 +5,25 @@
 
 namespace foretoken {
 
-bool IterationModel::is_repeated(size_t kind, const TrainingPlan& plan, const PieceCall& call) const {
-  if (call.pass != TrainingPass::forward) return false;
-  if (plan.recompute == Recompute::full) return true;
-  // A flash kernel computes its scores again anyway.
-  return plan.recompute == Recompute::selective && is_unfused(kind) && call.kind == CostKind::attention;
+double IterationModel::repeated_of(size_t kind, const TrainingPlan& plan, const PieceCall& call) const {
+  if (call.pass != TrainingPass::forward) return 0;
+  switch (plan.recompute) {
+    case Recompute::none:
+      return 0;
+    case Recompute::full:
+      return 1;
+    case Recompute::selective:
+      // A flash kernel computes its scores again anyway.
+      if (call.kind == CostKind::attention) {
+        return is_unfused(kind) && plan.recompute_modules.has(LayerModule::core_attn) ? 1 : 0;
+      }
+      return repeated_share(plan.recompute_modules, call.call.name, call.call.part);
+    case Recompute::op:
+      if (call.kind == CostKind::passes) return 1;
+      return call.kind == CostKind::linear || call.kind == CostKind::quantized || call.kind == CostKind::experts ? 0.5
+                                                                                                                 : 0;
+  }
+  return 0;
 }
 
 void IterationModel::add_errors(StageErrors& errors, size_t kind, const TrainingPlan& plan, const PieceTime& time,
@@ -34,13 +48,13 @@ void IterationModel::add_errors(StageErrors& errors, size_t kind, const Training
       seconds.high = seconds.value + slope * (one.timed.seconds.high - one.timed.seconds.value);
     }
     if (seconds.value <= 0) continue;
-    const bool again = recomputed && is_repeated(kind, plan, one);
-    own.add(scaled(seconds, again ? 2 : 1), one.form, shape);
+    const double again = recomputed ? repeated_of(kind, plan, one) : 0;
+    own.add(scaled(seconds, 1 + again), one.form, shape);
     errors.part(part_of_calls(one.kind)).add(scaled(seconds, times), one.form, shape);
-    if (again) errors.part(TimePart::recompute).add(scaled(seconds, times), one.form, shape);
+    if (again > 0) errors.part(TimePart::recompute).add(scaled(seconds, again * times), one.form, shape);
     if (!one.timed.kernel) continue;
     errors.families.try_emplace(family_name(one.timed.launch.shape), correlations)
-        .first->second.add(scaled(seconds, (again ? 2 : 1) * times), one.form, shape);
+        .first->second.add(scaled(seconds, (1 + again) * times), one.form, shape);
   }
   // What is not among the calls has no width: a piece takes as long as its calls and that, or as its host.
   const Estimate calls = own.total();
@@ -89,7 +103,8 @@ void IterationModel::add_widths(IterationEstimate& result, const TrainingPlan& p
   if (data.value > 0) whole.add(data, "collective");
   result.composed = result.seconds;
   widen(result.composed, whole.total());
-  result.seconds = with_stack_interval(result.composed, stack_.interval_for(job_.model), stack_.confidence());
+  result.seconds = with_stack_interval(result.composed, stack_.interval_for(job_.model, stack_use(plan)),
+                                       stack_.confidence_for(job_.model, stack_use(plan)));
   for (const auto& [family, calls] : errors.families) {
     result.families.push_back({.family = std::string(family), .seconds = calls.total()});
   }

@@ -1,6 +1,7 @@
 // What the files of IterationModel share.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -21,8 +22,9 @@ void IterationModel::each_piece(const ChunkMix& mix, const Visit& visit) const {
   if (mix.head) {
     // Each draft layer predicts one token more, with the same head.
     visit(kinds_.size() + 1, false, 1 + static_cast<double>(kind_of_draft_.size()));
-    for (const size_t kind : kind_of_draft_) visit(kind, false, 1.0);
   }
+  const size_t drafts = std::min(static_cast<size_t>(mix.drafts), kind_of_draft_.size());
+  for (size_t i = 0; i < drafts; ++i) visit(kind_of_draft_[i], true, 1.0);
 }
 
 // `calls` of the stage together; parts and families are sums of the same calls.

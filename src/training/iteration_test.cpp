@@ -6,6 +6,7 @@
 
 #include "model/step_test_models.h"
 #include "model/weights.h"
+#include "training/layer_split.h"
 #include "training/test_machine.h"
 
 namespace foretoken::iteration_test {
@@ -475,6 +476,39 @@ TEST(MicroBatchStep, of_tensor_and_pipeline_ranks_has_the_traffic_that_is_not_hi
     EXPECT_NEAR(micro.stages[stage].seconds.value, step.pipeline.chunks[stage].sum(),
                 1e-9 * micro.stages[stage].seconds.value);
   }
+}
+
+TEST(TrainingIteration, modules_computed_again_take_less_than_whole_layers) {
+  const auto machine = roofline_machine(4);
+  for (const Model& model : {llama_like(), mixtral_like(), deepseek_like()}) {
+    TrainingPlan plan{.parallel = {.data = 8}, .global_batch = 32};
+    const double none = step_of({.model = model}, plan, *machine).seconds.value;
+    plan.recompute = Recompute::selective;
+    plan.recompute_modules = cheap_modules(model);
+    const IterationEstimate cheap = step_of({.model = model}, plan, *machine);
+    plan.recompute = Recompute::op;
+    const double operators = step_of({.model = model}, plan, *machine).seconds.value;
+    plan.recompute = Recompute::full;
+    const double full = step_of({.model = model}, plan, *machine).seconds.value;
+    EXPECT_GT(cheap.seconds.value, none) << model.name;
+    EXPECT_LT(cheap.seconds.value, operators) << model.name;
+    EXPECT_LT(operators, full) << model.name;
+    EXPECT_GT(part_of(cheap, TimePart::recompute), 0) << model.name;
+  }
+}
+
+TEST(TrainingIteration, draft_layers_take_their_time_on_the_stage_of_the_layout) {
+  const auto machine = roofline_machine(4);
+  Model model = llama_like();
+  model.layers.assign(8, model.layers.front());
+  model.draft_layers = {model.layers.front()};
+  TrainingPlan plan{.parallel = {.pipeline = 4, .data = 8}, .global_batch = 64};
+  plan.layout = parse_pipeline_layout("Ett|tt|tt|ttmL");
+  const IterationEstimate last = step_of({.model = model}, plan, *machine);
+  plan.layout = parse_pipeline_layout("Et*3|t*3|tt|mL");
+  const IterationEstimate spread = step_of({.model = model}, plan, *machine);
+  EXPECT_EQ(last.slowest_stage, 3);
+  EXPECT_LT(spread.seconds.value, last.seconds.value);
 }
 
 }  // namespace foretoken::iteration_test

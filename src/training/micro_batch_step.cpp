@@ -70,8 +70,9 @@ StageEstimate IterationModel::micro_batch_stage(const TrainingPlan& plan, const 
       if (again ? !piece.recomputed || piece.kind >= kinds_.size() : forward != (pass == Pass::forward)) continue;
       for (const PieceCall& one : costs.calls) {
         const double factor = factors.of[static_cast<size_t>(one.kind)];
-        if (one.pass != own_pass || factor <= 0 || (again && !is_repeated(piece.kind, plan, one))) continue;
-        run(one, factor, again);
+        const double share = again ? repeated_of(piece.kind, plan, one) : 1;
+        if (one.pass != own_pass || factor <= 0 || share <= 0) continue;
+        run(one, share * factor, again);
       }
       if (again && plan.recompute != Recompute::full) continue;
       stream("casts", factors.cast);
@@ -96,7 +97,8 @@ StageEstimate IterationModel::micro_batch_stage(const TrainingPlan& plan, const 
                                        .low = stage.time.seconds - (known.value - known.low),
                                        .high = stage.time.seconds + (known.high - known.value),
                                        .kind = known.kind},
-                                      stack_.interval_for(job_.model), stack_.confidence());
+                                      stack_.interval_for(job_.model, stack_use(plan)),
+                                      stack_.confidence_for(job_.model, stack_use(plan)));
   return stage;
 }
 

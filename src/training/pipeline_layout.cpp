@@ -10,7 +10,8 @@ ChunkMix mix_of(const ChunkLayers& chunk, int64_t recompute_layers, const std::v
   ChunkMix mix{.recomputed = std::vector<double>(kinds, 0),
                .spared = std::vector<double>(kinds, 0),
                .embedding = chunk.embedding,
-               .head = chunk.head};
+               .head = chunk.head,
+               .drafts = chunk.drafts};
   const int64_t recomputed = recompute_layers == 0 ? chunk.count : recompute_layers;
   for (int64_t i = 0; i < chunk.count; ++i) {
     const size_t kind = kind_of_layer[static_cast<size_t>(chunk.first + i)];
@@ -48,7 +49,8 @@ LayoutKey layout_key(const TrainingPlan& plan) {
           .first_stage_layers = plan.first_stage_layers,
           .last_stage_layers = plan.last_stage_layers,
           .embedding_in_split = plan.embedding_in_split,
-          .loss_in_split = plan.loss_in_split};
+          .loss_in_split = plan.loss_in_split,
+          .layout = plan.layout};
 }
 
 }  // namespace foretoken

@@ -16,6 +16,7 @@ struct ChunkMix {
   std::vector<double> recomputed;  // layers among those that the plan computes again
   std::vector<double> spared;      // and the others
   bool embedding = false, head = false;
+  int64_t drafts = 0;  // of the model's draft layers
   bool operator==(const ChunkMix&) const = default;
 };
 
@@ -35,6 +36,7 @@ struct LayoutKey {
   int64_t stages = 1, virtual_stages = 1, recompute_layers = 0;
   std::optional<int64_t> first_stage_layers, last_stage_layers;
   bool embedding_in_split = false, loss_in_split = false;
+  std::vector<ChunkLayers> layout;
   auto operator<=>(const LayoutKey&) const = default;
 };
 LayoutKey layout_key(const TrainingPlan& plan);

@@ -24,6 +24,7 @@ constexpr TimePartFacts part_facts[] = {
     {"bubble", "stage waits for other stages"},
     {"data", "gradients and parameters between replicas, not hidden"},
     {"optimizer", "optimizer"},
+    {"offload", "states and activations to and from host memory, not hidden"},
     {"step", "once a step: data, clipping, logging"},
 };
 static_assert(std::size(part_facts) == time_part_count);

@@ -24,9 +24,10 @@ enum class TimePart : uint8_t {
   bubble,   // the stage waits for others
   data,     // gradients and parameters, once a step
   optimizer,
-  step,  // what comes once a step besides
+  offload,  // to and from host memory
+  step,     // what comes once a step besides
 };
-inline constexpr size_t time_part_count = 15;
+inline constexpr size_t time_part_count = 16;
 using TimeParts = std::array<double, time_part_count>;
 std::string_view time_part_name(TimePart part);
 std::string_view time_part_meaning(TimePart part);

@@ -7,13 +7,14 @@
 #include <iterator>
 #include <numeric>
 #include <span>
+#include <variant>
 
 #include "base/error.h"
 
 namespace foretoken {
 namespace {
 
-constexpr std::string_view recompute_mode_names[] = {"none", "selective", "full"};
+constexpr std::string_view recompute_mode_names[] = {"none", "selective", "full", "op"};
 constexpr std::string_view sharding_kind_names[] = {"none", "optimizer", "gradients", "parameters"};
 constexpr std::string_view context_exchange_kind_names[] = {"ring", "all_gather", "all_to_all"};
 
@@ -71,6 +72,25 @@ std::vector<int64_t> chunk_sizes(const TrainingPlan& plan, int64_t layers) {
   sizes.front() -= embedding;
   sizes.back() -= loss;
   return sizes;
+}
+
+// What is wrong with the layout; empty = nothing.
+std::string layout_complaint(const TrainingPlan& plan, int64_t layers, int64_t drafts) {
+  const auto chunks = static_cast<int64_t>(plan.layout.size());
+  if (chunks != plan.chunks()) {
+    return fmt::format("the layout has {} chunks, {} stages x {} chunks are {}", chunks, plan.stages(),
+                       plan.virtual_stages, plan.chunks());
+  }
+  int64_t held = 0, held_drafts = 0;
+  for (const ChunkLayers& chunk : plan.layout) {
+    held += chunk.count;
+    held_drafts += chunk.drafts;
+  }
+  if (held != layers) return fmt::format("the layout has {} layers, the model {}", held, layers);
+  if (held_drafts != drafts) {
+    return fmt::format("the layout has {} layers for multi-token prediction (m), the model {}", held_drafts, drafts);
+  }
+  return "";
 }
 
 // A chunk that holds the embedding or the head may do without, as long as its stage
@@ -196,6 +216,11 @@ void check_layers(const PlannedRun& run, std::vector<Finding>& findings) {
   const bool names_stage = plan.first_stage_layers || plan.last_stage_layers;
   if (plan.virtual_stages > 1 && plan.stages() == 1) {
     findings.push_back({virtual_number, "chunks interleave on two or more pipeline stages only"});
+  } else if (!plan.layout.empty()) {
+    if (std::string why = layout_complaint(plan, layers, static_cast<int64_t>(run.model.draft_layers.size()));
+        !why.empty()) {
+      findings.push_back({pipeline_number, std::move(why)});
+    }
   } else if (names_stage && plan.stages() == 1) {
     findings.push_back({named, "there is one pipeline stage only, and it has all layers"});
   } else if (plan.chunks() > layers + 2) {
@@ -343,6 +368,15 @@ std::vector<std::string> nearest_values(const PlannedRun& run, PlanNumberIndex i
 
 }  // namespace
 
+LayerModules cheap_modules(const Model& model) {
+  LayerModules modules = {LayerModule::layernorm};
+  for (const Layer& layer : model.layers) {
+    if (std::holds_alternative<Moe>(layer.feed_forward)) modules.add(LayerModule::moe_act);
+    if (std::holds_alternative<LatentAttention>(layer.mixer)) modules.add(LayerModule::mla_up_proj);
+  }
+  return modules;
+}
+
 std::string_view recompute_name(Recompute recompute) {
   return recompute_mode_names[static_cast<size_t>(recompute)];
 }
@@ -401,6 +435,7 @@ PipelineWork pipeline_work(const TrainingPlan& plan) {
 }
 
 std::vector<ChunkLayers> chunk_layers(const TrainingPlan& plan, int64_t layers) {
+  if (!plan.layout.empty()) return plan.layout;
   std::vector<ChunkLayers> chunks;
   int64_t first = 0;
   for (const int64_t count : chunk_sizes(plan, layers)) {
@@ -411,6 +446,7 @@ std::vector<ChunkLayers> chunk_layers(const TrainingPlan& plan, int64_t layers) 
   ensure(first == layers, "the chunks hold every layer once");
   chunks.front().embedding = true;
   chunks.back().head = true;
+  chunks.back().drafts = all_drafts;
   return chunks;
 }
 

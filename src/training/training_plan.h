@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/model.h"
+#include "model/part_memory.h"
 #include "model/step.h"
 #include "training/schedule/pipeline_schedule.h"
 
@@ -16,9 +17,13 @@ namespace foretoken {
 
 // What of a layer is computed again in the backward pass instead of being kept.
 //   none       nothing
-//   selective  the attention core: scores, softmax and their product with V (arXiv 2205.05198)
+//   selective  some modules of it: the attention core (arXiv 2205.05198) unless others are named
 //   full       the whole layer; its input alone is kept
-enum class Recompute : uint8_t { none, selective, full };
+//   op         all but every other multiply and the attention core (torchtitan's selective mode "op")
+enum class Recompute : uint8_t { none, selective, full, op };
+// Modules of the model that cost little to compute again: norms, activations of experts, up-projections of latent
+// attention.
+LayerModules cheap_modules(const Model& model);
 std::string_view recompute_name(Recompute recompute);
 std::optional<Recompute> recompute_from_name(std::string_view name);
 std::vector<std::string> recompute_names();
@@ -39,6 +44,16 @@ std::string_view context_exchange_name(ContextExchange exchange);
 std::optional<ContextExchange> context_exchange_from_name(std::string_view name);
 std::vector<std::string> context_exchange_names();
 
+// Layers first, ..., first + count - 1 of the model, with the embedding before and the head after them; draft layers
+// come after the last layer.
+struct ChunkLayers {
+  int64_t first = 0, count = 0;
+  bool embedding = false, head = false;
+  int64_t drafts = 0;  // layers that predict one token more; more than the model has = all of them
+  auto operator<=>(const ChunkLayers&) const = default;
+};
+inline constexpr int64_t all_drafts = int64_t{1} << 20;
+
 struct TrainingPlan {
   // `data` counts replicas; context ranks are not among them. Groups lie on the devices with tensor ranks side by side,
   // then context, then data, pipeline stages farthest apart.
@@ -49,10 +64,12 @@ struct TrainingPlan {
   int64_t virtual_stages = 1;                                    // chunks of layers on each pipeline rank
   std::optional<int64_t> first_stage_layers, last_stage_layers;  // of the whole rank; the others share the rest evenly
   bool embedding_in_split = false, loss_in_split = false;        // count as a layer when layers are shared out
+  std::vector<ChunkLayers> layout;  // what each chunk holds, in the order a micro-batch passes them; empty = shared out
   Sharding sharding = Sharding::none;
   int64_t shard_ranks = 0;  // of data x context ranks that share one copy (HSDP); 0 = all
   Recompute recompute = Recompute::none;
-  int64_t recompute_layers = 0;  // full: so many layers of each chunk only; 0 = all
+  LayerModules recompute_modules = {LayerModule::core_attn};  // selective
+  int64_t recompute_layers = 0;                               // full: so many layers of each chunk only; 0 = all
   ContextExchange context_exchange = ContextExchange::ring;
 
   int64_t micro_batches() const { return global_batch / (micro_batch * parallel.data); }
@@ -67,18 +84,11 @@ struct TrainingPlan {
 // the experts they share, and through having gradients to reduce at all.
 ParallelPlan without_needless_replicas(ParallelPlan plan);
 
-// Layers first, ..., first + count - 1 of the model, the embedding before and the head after them.
-struct ChunkLayers {
-  int64_t first = 0, count = 0;
-  bool embedding = false, head = false;
-  bool operator==(const ChunkLayers&) const = default;
-};
-
 // The plan's pipeline, its chunks still without times.
 PipelineWork pipeline_work(const TrainingPlan& plan);
 
-// The chunks in the order a micro-batch passes through them. Layers that do not divide evenly leave one less to the
-// outer chunks. The plan must be valid.
+// The chunks in the order a micro-batch passes through them: the plan's layout, or layers shared out evenly, those that
+// do not divide leaving one less to the outer chunks. The plan must be valid.
 std::vector<ChunkLayers> chunk_layers(const TrainingPlan& plan, int64_t layers);
 
 // One thing that is wrong with a plan.

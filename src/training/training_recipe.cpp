@@ -15,6 +15,7 @@ namespace {
 constexpr TrainingRecipe recipe_list[] = {
     {"bf16", "all in bf16"},
     {"fp16", "all in fp16", Scheme::fp16, DType::fp16},
+    {"fp8", "FP8 linear layers, one scale for a tensor", Scheme::fp8, DType::bf16, fp8_factor, fp8_cast_bytes},
     {"fp8-delayed", "FP8 linear layers, scales from earlier steps", Scheme::fp8, DType::bf16, fp8_factor,
      fp8_cast_bytes},
     {"fp8-current", "FP8 linear layers, scales of the tensor itself", Scheme::fp8, DType::bf16, fp8_factor,

@@ -1,6 +1,7 @@
 #include "training/training_stack.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/portable_math.h"
 #include "hardware/catalogue.h"
 #include "kernel/forms/call.h"
 #include "library/library.h"
@@ -83,6 +85,16 @@ RunInterval read_interval(const JsonView& view) {
           .kernels_high = kernels("kernels_high", {.least = 1, .most = 10})};
 }
 
+std::optional<StackCoverage> read_coverage(const std::optional<JsonView>& view) {
+  if (!view) return std::nullopt;
+  view->allow_only({"devices", "generations", "experts", "adapters", "most_devices"});
+  return StackCoverage{.devices = strings_of(view->find("devices")),
+                       .generations = strings_of(view->find("generations")),
+                       .experts = view->at("experts").boolean(),
+                       .adapters = view->at("adapters").boolean(),
+                       .most_devices = view->at("most_devices").integer({.least = 1, .most = 100'000'000})};
+}
+
 bool names_device(std::string_view name, const Device& device) {
   return name == device.name || name == device.instruction_set || name == generation_of(device);
 }
@@ -108,15 +120,66 @@ AttentionKernel TrainingStack::attention_of(const Layer& layer, const Device& de
   return unfused ? AttentionKernel::unfused : attention;
 }
 
-const RunInterval& TrainingStack::interval_for(const Model& model) const {
-  return model.has_experts() && experts_interval ? *experts_interval : interval;
+namespace {
+
+// A way in which a use is beyond the runs of a stack, and the logarithm by which 90% of such steps differ more: sources
+// that fits had not seen were 3 to 11% off on average, adapters up to 32 (docs/accuracy.md).
+struct BeyondRuns {
+  std::string sentence;
+  double width;
+};
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::vector<BeyondRuns> ways_beyond(const TrainingStack& stack, const Model& model, const StackUse& use) {
+  constexpr double other_device = 0.1, other_generation = 0.2, other_class = 0.25, larger = 0.1;
+  constexpr int64_t much = 4;
+  std::vector<BeyondRuns> ways;
+  if (!stack.coverage) return ways;
+  const StackCoverage& seen = *stack.coverage;
+  if (use.device != nullptr && !contains(seen.devices, use.device->name)) {
+    const bool kin = contains(seen.generations, generation_of(*use.device));
+    ways.push_back({fmt::format("no published run on {}{}", use.device->title, kin ? "" : " or its generation"),
+                    kin ? other_device : other_generation});
+  }
+  if (model.has_experts() && !seen.experts) ways.push_back({"no published run of a model with experts", other_class});
+  if (use.adapters && !seen.adapters) ways.push_back({"no published run with LoRA adapters", other_class});
+  if (seen.most_devices > 0 && use.devices > much * seen.most_devices) {
+    ways.push_back({fmt::format("published runs have up to {} GPUs", seen.most_devices), larger});
+  }
+  return ways;
+}
+
+}  // namespace
+
+std::vector<std::string> TrainingStack::beyond_runs(const Model& model, const StackUse& use) const {
+  std::vector<std::string> sentences;
+  for (BeyondRuns& way : ways_beyond(*this, model, use)) sentences.push_back(std::move(way.sentence));
+  return sentences;
+}
+
+RunInterval TrainingStack::interval_for(const Model& model, const StackUse& use) const {
+  RunInterval own = model.has_experts() && experts_interval ? *experts_interval : interval;
+  double more = 0;
+  for (const BeyondRuns& way : ways_beyond(*this, model, use)) more += way.width * way.width;
+  if (more == 0) return own;
+  const auto wider = [&](double factor) {
+    const double log = portable_log(factor);
+    return portable_exp(std::sqrt(log * log + more));
+  };
+  own.low = 1 / wider(1 / own.low);
+  own.high = wider(own.high);
+  return own;
 }
 
 TrainingStack parse_training_stack(std::string_view text, const std::string& source, const TrainingStackFinder& find) {
   const Json document = parse_json(text, source, {.max_bytes = largest_stack_file});
   const JsonView root(document, source);
   root.allow_only({"format", "name", "summary", "source", "extends", "attention", "unfused_sinks", "scatters_sends",
-                   "gathers_always", "constants", "on", "fitted", "runs", "interval", "experts_interval"});
+                   "gathers_always", "held_gradient_bytes", "master_weight_bytes", "usual_recompute", "constants", "on",
+                   "fitted", "runs", "coverage", "interval", "experts_interval"});
   root.at("format").integer({.least = 1, .most = 1});
   TrainingStack stack;
   if (const auto extends = root.find("extends")) {
@@ -134,6 +197,21 @@ TrainingStack parse_training_stack(std::string_view text, const std::string& sou
   if (root.has("unfused_sinks")) stack.unfused_sinks = strings_of(root.find("unfused_sinks"));
   if (const auto scatters = root.find("scatters_sends")) stack.scatters_sends = scatters->boolean();
   if (const auto gathers = root.find("gathers_always")) stack.gathers_always = gathers->boolean();
+  if (const auto bytes = root.find("held_gradient_bytes")) {
+    stack.held_gradient_bytes = bytes->number({.least = 1, .most = 4});
+  }
+  if (const auto bytes = root.find("master_weight_bytes")) {
+    stack.master_weight_bytes = bytes->number({.least = 0, .most = 4});
+  }
+  if (const auto modules = root.find("usual_recompute")) {
+    stack.usual_recompute = {};
+    for (const JsonView& item : modules->items()) {
+      const std::optional<LayerModule> module = layer_module_from_name(item.string());
+      if (!module) item.fail(fmt::format("one of {}", fmt::join(layer_module_names(), ", ")));
+      stack.usual_recompute.add(*module);
+    }
+  }
+  stack.coverage = read_coverage(root.find("coverage"));
   if (const auto constants = root.find("constants")) {
     for (const auto& [constant, value] : read_constants(*constants)) stack.constants[constant] = value;
   }

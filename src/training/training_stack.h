@@ -14,6 +14,7 @@
 #include "base/estimate.h"
 #include "compose/training_lowering.h"
 #include "hardware/device.h"
+#include "model/part_memory.h"
 #include "training/training_constants.h"
 
 namespace foretoken {
@@ -33,26 +34,50 @@ struct RunInterval {
   double kernels_low = 1, kernels_high = 1;
 };
 
+// What the runs that a stack was fitted to cover.
+struct StackCoverage {
+  std::vector<std::string> devices;      // by name
+  std::vector<std::string> generations;  // of those
+  bool experts = false, adapters = false;
+  int64_t most_devices = 0;
+};
+// What a stack is asked about, besides the model.
+struct StackUse {
+  const Device* device = nullptr;
+  bool adapters = false;
+  int64_t devices = 1;
+};
+
 struct TrainingStack {
   std::string name, summary, source;
   AttentionKernel attention = AttentionKernel::flash;
   // Attention with learned sinks runs unfused on these devices or generations; "all" = everywhere.
   std::vector<std::string> unfused_sinks;
-  bool scatters_sends = true;   // each tensor rank sends its part to the next stage, not the whole
-  bool gathers_always = false;  // sharded gradients too: parameters are gathered for each micro-batch (FSDP)
+  bool scatters_sends = true;      // each tensor rank sends its part to the next stage, not the whole
+  bool gathers_always = false;     // sharded gradients too: parameters are gathered for each micro-batch (FSDP)
+  double held_gradient_bytes = 0;  // in memory, for each parameter; 0 = as they travel
+  double master_weight_bytes = 4;  // of an optimizer that has a copy of the weights
+  LayerModules usual_recompute;    // what its published recipes compute again, where a model has it
   TrainingConstants constants = usual_training_constants();
   // Where they differ on a generation of devices (sm_90), on some of it (sm_103) or on one device; the narrower counts.
   std::map<std::string, std::map<TrainingConstant, double>, std::less<>> on;
   std::vector<std::string> fitted;  // "linear_factor", "on.sm_90.attention_factor": fitted to published runs
   std::vector<StackRuns> runs;
+  std::optional<StackCoverage> coverage;        // of the runs it was fitted to
   RunInterval interval;                         // of models without routed experts
   std::optional<RunInterval> experts_interval;  // and with some; nothing = the same
 
   TrainingConstants constants_on(const Device& device) const;
   AttentionKernel attention_of(const Layer& layer, const Device& device) const;
-  const RunInterval& interval_for(const Model& model) const;
+  // Wider than that of its runs where the use is beyond them.
+  RunInterval interval_for(const Model& model, const StackUse& use) const;
+  // In which ways: "no published run on NVIDIA L40S". Empty = in none, or not known.
+  std::vector<std::string> beyond_runs(const Model& model, const StackUse& use) const;
   // Of its constants: fitted to runs, or not.
   Confidence confidence() const { return runs.empty() ? Confidence::extrapolated : Confidence::interpolated; }
+  Confidence confidence_for(const Model& model, const StackUse& use) const {
+    return beyond_runs(model, use).empty() ? confidence() : Confidence::extrapolated;
+  }
 };
 
 // What a name of TrainingStack::fitted says; nothing for one that is none.

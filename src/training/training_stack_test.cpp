@@ -82,12 +82,12 @@ TEST(TrainingStack, attention_with_sinks_is_unfused_on_the_places_that_say_so) {
 TEST(TrainingStack, models_with_routed_experts_may_have_an_interval_of_their_own) {
   const std::string one = R"("interval": {"low": 0.9, "high": 1.1})";
   const TrainingStack same = parse_training_stack(stack_text("same", one), "stack.json");
-  EXPECT_EQ(same.interval_for(step_test::llama_like()).low, 0.9);
-  EXPECT_EQ(same.interval_for(step_test::mixtral_like()).low, 0.9);
+  EXPECT_EQ(same.interval_for(step_test::llama_like(), {}).low, 0.9);
+  EXPECT_EQ(same.interval_for(step_test::mixtral_like(), {}).low, 0.9);
   const TrainingStack apart =
       parse_training_stack(stack_text("apart", one + R"(, "experts_interval": {"low": 0.5, "high": 2})"), "stack.json");
-  EXPECT_EQ(apart.interval_for(step_test::llama_like()).high, 1.1);
-  EXPECT_EQ(apart.interval_for(step_test::mixtral_like()).high, 2);
+  EXPECT_EQ(apart.interval_for(step_test::llama_like(), {}).high, 1.1);
+  EXPECT_EQ(apart.interval_for(step_test::mixtral_like(), {}).high, 2);
 }
 
 TEST(TrainingStack, says_how_uncertain_the_kernels_of_its_runs_were) {
@@ -196,12 +196,31 @@ TEST(TrainingStackCatalogue, every_stack_that_ships_is_read_and_names_constants_
   for (const TrainingStack& stack : catalogue.all()) {
     EXPECT_LE(stack.interval.low, 1) << stack.name;
     EXPECT_GE(stack.interval.high, 1) << stack.name;
-    EXPECT_FALSE(stack.runs.empty()) << stack.name;
+    EXPECT_TRUE(!stack.runs.empty() || stack.fitted.empty()) << stack.name << " is fitted to nothing";
     for (const std::string& fitted : stack.fitted) {
       const std::string name = fitted.substr(fitted.rfind('.') + 1);
       EXPECT_TRUE(training_constant_from_name(name)) << stack.name << " " << fitted;
     }
   }
+}
+
+TEST(TrainingStack, is_less_sure_beyond_its_runs) {
+  TrainingStack stack{.name = "fitted", .interval = {.low = 0.9, .high = 1.1}};
+  stack.runs = {{.source = "made-up"}};
+  const Device device{.name = "some_device", .title = "Some device"};
+  const StackUse use{.device = &device, .devices = 8};
+  EXPECT_TRUE(stack.beyond_runs(step_test::llama_like(), use).empty()) << "nothing is known of its runs";
+  stack.coverage = StackCoverage{.devices = {"some_device"}, .most_devices = 64};
+  EXPECT_TRUE(stack.beyond_runs(step_test::llama_like(), use).empty());
+  EXPECT_EQ(stack.interval_for(step_test::llama_like(), use).high, 1.1);
+  EXPECT_EQ(stack.confidence_for(step_test::llama_like(), use), Confidence::interpolated);
+  EXPECT_EQ(stack.beyond_runs(step_test::mixtral_like(), use).size(), 1U);
+  EXPECT_LT(stack.interval_for(step_test::mixtral_like(), use).low, 0.8);
+  const StackUse large{.device = &device, .adapters = true, .devices = 1024};
+  EXPECT_EQ(stack.beyond_runs(step_test::llama_like(), large).size(), 2U);
+  stack.coverage->devices = {"another"};
+  EXPECT_EQ(stack.confidence_for(step_test::llama_like(), use), Confidence::extrapolated);
+  EXPECT_GT(stack.interval_for(step_test::llama_like(), use).high, 1.2);
 }
 
 }  // namespace foretoken::training_stack_test

@@ -116,8 +116,8 @@ TEST_F(Train, a_flag_beats_the_file) {
   const Json as_said = formats("");
   EXPECT_EQ(as_said.find("formats")->find("offloaded_optimizer")->number(), 1);
   EXPECT_EQ(as_said.find("formats")->find("offloaded_activations")->number(), 1);
+  EXPECT_EQ(as_said.find("formats")->find("offloaded_parameters")->number(), 1);
   const std::string notes = as_said.find("notes")->dump(0);
-  EXPECT_NE(notes.find("parameters in host memory"), std::string::npos) << notes;
   EXPECT_NE(notes.find("no stack stands for DeepSpeed"), std::string::npos) << notes;
   const Json without = formats("--no-optimizer-cpu-offload --activation-offload-fraction 0");
   EXPECT_EQ(without.find("formats")->find("offloaded_optimizer")->number(), 0);
@@ -176,6 +176,42 @@ TEST_F(Train, a_fit_refuses_what_it_cannot_write_before_it_starts) {
   expect_refused(
       run_foretoken({"fit", "training", "--data", file, "--out", folder_.string(), "--stacks", "llm-fondry"}),
       "did you mean llm-foundry?");
+}
+
+TEST_F(Train, modules_and_layouts_are_those_of_megatron) {
+  const Json modules = json_of(train("--devices 8 --recompute-modules layernorm mlp --json"));
+  EXPECT_EQ(modules.find("plan")->find("recompute")->string(), "selective");
+  EXPECT_EQ(modules.find("plan")->find("recompute_modules")->string(), "layernorm, mlp");
+  expect_refused(train("--devices 8 --recompute-modules layernrom"), "layernorm");
+  expect_refused(train("--devices 8 --recompute-granularity full --recompute-modules mlp"), "selective");
+  const Json layout =
+      json_of(train("--devices 8 -pp 4 --micro-batch-size 1 --global-batch-size 16 "
+                    "--pipeline-model-parallel-layout 'Et*6|(t*9|)*2t*8L' --json"));
+  EXPECT_EQ(layout.find("plan")->find("layout")->string(), "Et*6|t*9|t*9|t*8L");
+  expect_refused(train("--devices 8 -pp 4 --pipeline-model-parallel-layout Et*6|tL"), "chunks");
+  expect_refused(train("--devices 8 -pp 2 --pipeline-model-parallel-layout Et*6x"), "character 5");
+}
+
+TEST_F(Train, a_box_is_named_by_its_device_or_its_node) {
+  const std::string job = "train --model Llama-3.1-8B --seq-length 2048 --sharding parameters --json ";
+  const Json box = parse_json(run_foretoken(job + "--device rtx_4090 --devices 4").out, "train");
+  EXPECT_EQ(box.find("device")->string(), "rtx_4090");
+  EXPECT_EQ(box.find("plan")->find("data")->integer(), 4);
+  const Json node = json_of(run_foretoken(job + "--cluster hgx_a100"));
+  EXPECT_EQ(node.find("plan")->find("data")->integer(), 8);
+  expect_refused(run_foretoken(job + "--devices 4"), "--device");
+}
+
+TEST_F(Train, a_model_that_cannot_fit_is_refused_first) {
+  const Outcome run = run_foretoken("train --model Llama-3.1-405B --cluster h100_ib_rail --devices 8 -tp 8");
+  EXPECT_EQ(run.status, 3);
+  EXPECT_TRUE(run.out.starts_with("Out of memory: ")) << run.out;
+}
+
+TEST_F(Train, gradient_accumulation_is_an_alternative_to_the_batch) {
+  const Json steps = json_of(train("--devices 8 --micro-batch-size 2 --gradient-accumulation-steps 4 --json"));
+  EXPECT_EQ(steps.find("plan")->find("global_batch")->integer(), 64);
+  expect_refused(train("--devices 8 --gradient-accumulation-steps 4 --global-batch-size 64"), "one of the two");
 }
 
 }  // namespace foretoken::train_flags_test

@@ -335,6 +335,15 @@ std::vector<std::string> with_library_flags(std::vector<std::string> arguments) 
     const auto found = long_short_flags().find(std::string_view(argument).substr(0, end));
     if (found != long_short_flags().end()) argument = found->second + argument.substr(end);
   }
+  // Megatron-LM writes modules as words of their own.
+  const auto modules = std::find(arguments.begin(), arguments.end(), "--recompute-modules");
+  if (modules != arguments.end() && modules + 1 != arguments.end()) {
+    const auto first = modules + 1;
+    const auto end =
+        std::find_if(first + 1, arguments.end(), [](const std::string& word) { return word.starts_with("-"); });
+    for (auto word = first + 1; word != end; ++word) *first += "," + *word;
+    arguments.erase(first + 1, end);
+  }
   return arguments;
 }
 

@@ -49,9 +49,6 @@ std::vector<std::string> notes_of(const ImportedTraining& imported, const std::s
     notes.push_back(fmt::format("{} line {}: {} is not used{}", file, key.line, key.key,
                                 key.nearest.empty() ? "" : fmt::format(" (did you mean {}?)", key.nearest)));
   }
-  if (imported.said.offloads_parameters.value_or(false)) {
-    notes.push_back(fmt::format("{}: parameters in host memory are not modelled; taken as on the device", file));
-  }
   return notes;
 }
 
@@ -81,6 +78,8 @@ void TrainingFlags::declare(Options& options) {
   options.choice("--precision", precision_, training_recipe_names(), "Number formats of linear layers");
   options.integer("--lora-rank", lora_rank_, none_or_more, "Train LoRA adapters of this rank only; 0 = all weights");
   options.choice("--lora-target", lora_target_, {"all", "attention", "mlp"}, "Linear layers that have an adapter");
+  options.choice("--base-weights", base_weights_, base_weight_names(),
+                 "Format of the frozen weights under LoRA adapters: nf4 is QLoRA. Each multiply expands them first");
   options.choice("--routing", routing_, {"balanced", "random"},
                  "How tokens choose experts: forced balance, or by chance (the fullest rank counts)");
   options.number("--moe-expert-capacity-factor", expert_capacity_, {.least = 0, .most = 1000},
@@ -89,7 +88,10 @@ void TrainingFlags::declare(Options& options) {
                   "Tokens of each of the documents that fill a sequence and do not see each other; 0 = one");
 
   options.heading("Machine");
-  options.text("--cluster", cluster_, "A cluster of the library (foretoken devices) or a cluster file", true);
+  options.text("--cluster", cluster_,
+               "A cluster of the library (foretoken devices), a cluster file, or a node such as hgx_a100");
+  options.text("--device", device_,
+               "Instead of --cluster: GPUs of this kind, --devices of them, in the box they usually come in");
   options.integer("--nodes", nodes_, {.least = 0, .most = most_nodes},
                   "That many nodes; 0 = as many as --devices, or its own");
   options.integer("--devices", devices_, none_or_more, "Devices that train; 0 = all of the nodes");
@@ -107,7 +109,11 @@ void TrainingFlags::declare_memory(Options& options) {
   options.flag("--optimizer-cpu-offload", offload_optimizer_, "Keep the optimizer's state in host memory");
   options.number("--optimizer-offload-fraction", optimizer_fraction_, {.least = 0, .most = 1}, "That share of it");
   options.number("--activation-offload-fraction", activation_fraction_, {.least = 0, .most = 1},
-                 "Share of the activations in host memory");
+                 "Share of the activations in host memory; they travel beside the computing of each micro-batch");
+  options.flag("--param-cpu-offload", offload_parameters_,
+               "Keep the weights in host memory; each micro-batch loads them twice (DeepSpeed's offload_param)");
+  options.number("--memory-limit", usable_memory_, {.least = 0.1, .most = 1},
+                 "Share of each GPU's memory that a plan may use; the rest is a margin for fragmentation");
 }
 
 void TrainingFlags::declare_run(Options& options) {
@@ -191,7 +197,7 @@ TrainingJob TrainingFlags::job(const Library& library, const ImportedTraining* i
   job.expert_capacity = expert_capacity_;
   job.packed_length = packed_length_;
   job.routing = routing_ == "balanced" ? Routing::balanced : Routing::random;
-  if (rank == 0) options_->refuse({"--lora-target"}, {}, "all weights trained (--lora-rank 0)");
+  if (rank == 0) options_->refuse({"--lora-target", "--base-weights"}, {}, "all weights trained (--lora-rank 0)");
   if (!job.model.has_experts()) {
     options_->refuse({"--routing", "--moe-expert-capacity-factor"}, {}, "a model without experts");
   }
@@ -213,6 +219,9 @@ void TrainingFlags::set_offloads(TrainingSpec& spec, const ImportedTraining* imp
   const bool offloads = given("--optimizer-cpu-offload") ? offload_optimizer_ : said.offloads_optimizer.value_or(false);
   if (!offloads) options_->refuse({"--optimizer-offload-fraction"}, {}, "the optimizer's state on the device");
   spec.offloaded_optimizer = offloads ? optimizer_fraction_ : 0;
+  const bool offloads_parameters =
+      given("--param-cpu-offload") ? offload_parameters_ : said.offloads_parameters.value_or(false);
+  spec.offloaded_parameters = offloads_parameters ? 1 : 0;
   const double file_fraction = said.offloads_activations.value_or(false) ? 1 : 0;
   spec.offloaded_activations = given("--activation-offload-fraction") ? activation_fraction_ : file_fraction;
 }
@@ -223,15 +232,25 @@ TrainingRequest TrainingFlags::request(const Library& library, Use use) const {
   TrainingRequest request;
   TrainingQuestion& question = request.question;
   if (imported != nullptr) request.notes = notes_of(*imported, config_);
-  TrainingSpec spec{.job = job(library, imported), .cluster = cluster_, .nodes = nodes_, .devices = devices_};
+  if (cluster_.empty() == device_.empty()) {
+    throw InputError({.source = "--cluster",
+                      .value = cluster_.empty() ? "not given" : fmt::format("{} beside --device", printable(cluster_)),
+                      .expected = "a cluster, or --device with --devices"});
+  }
+  TrainingSpec spec{.job = job(library, imported),
+                    .cluster = cluster_.empty() ? device_ : cluster_,
+                    .nodes = nodes_,
+                    .devices = devices_};
   if (devices_ == 0 && nodes_ == 0 && imported != nullptr) spec.devices = imported->devices().value_or(0);
   spec.stack = stack(imported, request.notes);
   spec.optimizer = optimizer_state_from_name(optimizer_).value();  // one of the choices
   set_offloads(spec, imported);
+  if (given("--base-weights")) spec.base_weights = base_weights_;
+  spec.usable_memory = usable_memory_;
   if (given("--flops")) spec.flops = convention_;
   question = open_training(library, spec);
   if (use == Use::one_plan) {
-    question.plan = plan_.plan(imported, question.job.model, question.devices);
+    question.plan = plan_.plan(imported, question.job.model, question.job.sequence_length, question.devices);
     check_devices(question);
   } else {
     TrainingPlanFlags::OpenPlan open = plan_.open_plan(imported, question.devices);

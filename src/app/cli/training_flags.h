@@ -42,7 +42,7 @@ struct TrainingFlags {
 
   const Options* options_ = nullptr;
   TrainingPlanFlags plan_;
-  std::string model_, config_, cluster_, stack_, precision_ = "bf16", convention_ = "model-3x-causal-half";
+  std::string model_, config_, cluster_, device_, stack_, precision_ = "bf16", convention_ = "model-3x-causal-half";
   int64_t nodes_ = 0, devices_ = 0, sequence_length_ = 4096, lora_rank_ = 0;
   std::string lora_target_ = "all", routing_ = "balanced";
   double expert_capacity_ = 0;
@@ -50,7 +50,9 @@ struct TrainingFlags {
 
   std::string optimizer_ = "adam";
   bool offload_optimizer_ = false;
-  double optimizer_fraction_ = 1, activation_fraction_ = 0;
+  double optimizer_fraction_ = 1, activation_fraction_ = 0, usable_memory_ = MemoryOverheads{}.usable;
+  bool offload_parameters_ = false;
+  std::string base_weights_ = "bf16";
 
   std::string tokens_;
   double usd_per_hour_ = -1, watts_ = 0, mtbf_hours_ = 0, checkpoint_interval_ = 0, storage_gb_per_s_ = 2;

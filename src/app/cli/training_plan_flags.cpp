@@ -1,12 +1,14 @@
 #include "app/cli/training_plan_flags.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "base/error.h"
 #include "training/import/config_format.h"
 #include "training/import/virtual_stages.h"
+#include "training/layer_split.h"
 #include "training/schedule/pipeline_schedule.h"
 
 namespace foretoken {
@@ -49,6 +51,9 @@ void TrainingPlanFlags::declare(Options& options) {
   options.integer("--micro-batch-size", micro_batch_, at_least_one, "Sequences of one micro-batch");
   options.integer("--global-batch-size", global_batch_, none_or_more,
                   "Sequences of one optimizer step; 0 = one micro-batch for each replica");
+  options.integer(
+      "--gradient-accumulation-steps", accumulation_, none_or_more,
+      "Micro-batches of each replica in one optimizer step, an alternative to the global batch; 0 = not given");
   options.integer("--tensor-model-parallel-size,--tensor-parallel-size", tensor_, rank_counts,
                   "-tp: devices that share each layer");
   options.integer("--pipeline-model-parallel-size,--pipeline-parallel-size", pipeline_, rank_counts,
@@ -74,6 +79,9 @@ void TrainingPlanFlags::declare(Options& options) {
   options.flag("--account-for-embedding-in-pipeline-split", embedding_in_split_,
                "The embedding counts as a layer when layers are shared out");
   options.flag("--account-for-loss-in-pipeline-split", loss_in_split_, "So does the loss");
+  options.text("--pipeline-model-parallel-layout", layout_,
+               "What each pipeline chunk holds, as Megatron-LM writes it: E embedding, t layer, m multi-token "
+               "prediction, L loss, | next chunk, such as 'Et*3|(tt|)*29m|L'");
   options.choice("--sharding", sharding_, sharding_names(),
                  "What data-parallel replicas share out (ZeRO 0 to 3; parameters: FSDP)");
   options.flag("--use-distributed-optimizer", distributed_optimizer_, "The same as --sharding optimizer");
@@ -85,7 +93,11 @@ void TrainingPlanFlags::declare(Options& options) {
 
   options.heading("Memory");
   options.choice("--recompute-granularity", recompute_, recompute_names(),
-                 "What is computed again in the backward pass: nothing, attention cores, whole layers");
+                 "What is computed again in the backward pass: nothing, single modules, whole layers, or (op) all but "
+                 "every other multiply, as torchtitan's selective mode");
+  options.list("--recompute-modules", recompute_modules_,
+               fmt::format("selective: modules of each layer, comma-separated; default core_attn. One of {}",
+                           fmt::join(layer_module_names(), ", ")));
   options.choice("--recompute-method", recompute_method_, {"uniform", "block"},
                  "full: all layers of a chunk, or as many as the next flag says");
   options.integer("--recompute-num-layers", recompute_layers_, none_or_more,
@@ -149,6 +161,46 @@ int64_t TrainingPlanFlags::said_virtual_stages(const TrainingPlan& plan, const I
   return plan.virtual_stages;
 }
 
+// Modules alone mean selective recomputation.
+void TrainingPlanFlags::take_recompute_modules(TrainingPlan& plan) const {
+  if (recompute_modules_.empty()) return;
+  if (!given("--recompute-granularity")) plan.recompute = Recompute::selective;
+  if (plan.recompute != Recompute::selective) {
+    fail("--recompute-modules", fmt::format("{}", fmt::join(recompute_modules_, ",")),
+         "--recompute-granularity selective beside it");
+  }
+  plan.recompute_modules = {};
+  for (const std::string& name : recompute_modules_) {
+    const std::optional<LayerModule> module = layer_module_from_name(name);
+    if (!module) {
+      const std::vector<std::string> names = layer_module_names();
+      throw InputError({.source = "--recompute-modules",
+                        .value = printable(name),
+                        .expected = fmt::format("one of {}", fmt::join(names, ", ")),
+                        .suggestion = nearest_name(name, names).value_or("")});
+    }
+    plan.recompute_modules.add(*module);
+  }
+}
+
+// The number of chunks follows from the layout.
+void TrainingPlanFlags::take_layout(TrainingPlan& plan) const {
+  if (layout_.empty()) return;
+  options_->refuse({"--decoder-first-pipeline-num-layers", "--decoder-last-pipeline-num-layers",
+                    "--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split",
+                    "--num-layers-per-virtual-pipeline-stage", "--num-virtual-stages-per-pipeline-rank"},
+                   {}, "--pipeline-model-parallel-layout, which says it all");
+  plan.layout = parse_pipeline_layout(layout_);
+  plan.first_stage_layers = plan.last_stage_layers = std::nullopt;
+  plan.embedding_in_split = plan.loss_in_split = false;
+  const auto chunks = static_cast<int64_t>(plan.layout.size());
+  if (chunks % plan.stages() != 0) {
+    fail("--pipeline-model-parallel-layout", fmt::format("{} chunks", chunks),
+         fmt::format("a multiple of the {} pipeline stages", plan.stages()));
+  }
+  plan.virtual_stages = chunks / plan.stages();
+}
+
 TrainingPlan TrainingPlanFlags::said_plan(const ImportedTraining* imported, int64_t devices) const {
   TrainingPlan plan = imported != nullptr ? plan_with({}, *imported, devices) : TrainingPlan{};
   ParallelPlan& p = plan.parallel;
@@ -168,13 +220,17 @@ TrainingPlan TrainingPlanFlags::said_plan(const ImportedTraining* imported, int6
   take("--recompute-granularity", plan.recompute, recompute_from_name(recompute_).value());
   take("--cp-comm-type", plan.context_exchange, exchange_from_any_name(context_exchange_));
   take("--pipeline-schedule", plan.schedule, schedule_);
+  take_recompute_modules(plan);
   if (first_layers_ > 0) plan.first_stage_layers = first_layers_;
   if (last_layers_ > 0) plan.last_stage_layers = last_layers_;
   plan.sharding = said_sharding(plan.sharding);
   // Replicas are what is left. A plan that does not fit is complained about with everything else.
   p.data = std::max<int64_t>(1, devices / (p.tensor * p.pipeline * p.context));
   if (global_batch_ > 0) {
+    if (accumulation_ > 0) fail("--gradient-accumulation-steps", "beside --global-batch-size", "one of the two");
     plan.global_batch = global_batch_;
+  } else if (accumulation_ > 0) {
+    plan.global_batch = plan.micro_batch * accumulation_ * p.data;
   } else if (imported == nullptr || !imported->said.global_batch) {
     const int64_t accumulation = imported != nullptr ? imported->said.accumulation.value_or(1) : 1;
     plan.global_batch = plan.micro_batch * accumulation * p.data;
@@ -202,9 +258,12 @@ void TrainingPlanFlags::check_fixed_sizes(const TrainingPlan& plan) const {
   }
 }
 
-TrainingPlan TrainingPlanFlags::plan(const ImportedTraining* imported, const Model& model, int64_t devices) const {
+TrainingPlan TrainingPlanFlags::plan(const ImportedTraining* imported, const Model& model, int64_t sequence_length,
+                                     int64_t devices) const {
   TrainingPlan plan = said_plan(imported, devices);
   plan.virtual_stages = said_virtual_stages(plan, imported, static_cast<int64_t>(model.layers.size()));
+  take_layout(plan);
+  balance_stages(plan, model, sequence_length);
   if (!given("--pipeline-schedule")) plan.schedule = plan.virtual_stages > 1 ? "interleaved" : "1f1b";
   plan.recompute_layers = said_recompute_layers(plan);
   refuse_without_effect(plan);
@@ -220,9 +279,11 @@ TrainingPlanFlags::OpenPlan TrainingPlanFlags::open_plan(const ImportedTraining*
        "--account-for-loss-in-pipeline-split", "--microbatch-group-size-per-virtual-pipeline-stage",
        "--expert-tensor-parallel-size"},
       {}, "a search of plans (it shares layers and experts out by itself; -pp, -ep and virtual stages can be fixed)");
+  options_->refuse({"--pipeline-model-parallel-layout"}, {}, "a search of plans (it finds layouts by itself)");
   options_->refuse({"--recompute-method", "--recompute-num-layers"}, {},
                    "a search of plans (it tries how many layers; --recompute-granularity can be fixed)");
   options_->refuse({"--shard-ranks"}, {}, "a search of plans (all replicas share one copy)");
+  options_->refuse({"--gradient-accumulation-steps"}, {}, "a search of plans (they are compared at the same batch)");
   if (!given("--global-batch-size") && imported == nullptr) {
     fail("--global-batch-size", "not given",
          "the sequences of one optimizer step: plans are compared at the same batch");

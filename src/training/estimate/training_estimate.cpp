@@ -12,10 +12,40 @@
 namespace foretoken {
 namespace {
 
-// More time of the optimizer's step.
-void add_once_a_step(IterationEstimate& iteration, Seconds added) {
-  Estimate& optimizer = iteration.parts[static_cast<size_t>(TimePart::optimizer)];
-  for (double* bound : {&optimizer.value, &optimizer.low, &optimizer.high}) *bound += added.value();
+// Time over which one stage sends activations out, or gets them back, beyond what its computing hides.
+double exposed_activations(const TrainingMemory& memory, double forward, double backward, double link) {
+  const double way = memory.offloaded.value() / link;
+  return std::max(0.0, way - forward) + std::max(0.0, way - backward);
+}
+
+// What the host's memory adds to a step. The link moves activations and weights of each micro-batch beside its
+// computing, the optimizer's state after all of them.
+Seconds host_memory_seconds(const TrainingQuestion& question, const TrainingEstimate& estimate) {
+  const HostMemoryLink host = host_memory_link(question.cluster.node);
+  const TrainingPlan& plan = question.plan;
+  const double link = host.link.value(), micro_batches = static_cast<double>(plan.micro_batches());
+  const PipelineWork& work = estimate.iteration.pipeline;
+  std::vector<double> forward(estimate.memory.stages.size(), 0), backward = forward;
+  for (size_t chunk = 0; chunk < work.chunks.size(); ++chunk) {
+    const auto stage = static_cast<size_t>(stage_of_chunk(plan.schedule, work, static_cast<int64_t>(chunk)));
+    forward[stage] += work.chunks[chunk].forward;
+    backward[stage] += work.chunks[chunk].backward_input + work.chunks[chunk].backward_weight;
+  }
+  double longest = 0;
+  for (size_t stage = 0; stage < estimate.memory.stages.size(); ++stage) {
+    const TrainingMemory& memory = estimate.memory.stages[stage];
+    // Weights come for the forward and for the backward pass.
+    const double weights = 2 * memory.away_parameters.value() / link;
+    const double exposed = exposed_activations(memory, forward[stage], backward[stage], link) +
+                           std::max(0.0, weights - forward[stage] - backward[stage]);
+    longest = std::max(longest, micro_batches * exposed);
+  }
+  return Seconds(longest) + offload_seconds(estimate.memory.most(), question.formats.offloaded_optimizer, host);
+}
+
+void add_offload(IterationEstimate& iteration, Seconds added) {
+  Estimate& offload = iteration.parts[static_cast<size_t>(TimePart::offload)];
+  for (double* bound : {&offload.value, &offload.low, &offload.high}) *bound += added.value();
   const double factor = 1 + added.value() / iteration.seconds.value;
   iteration.seconds = scaled(iteration.seconds, factor);
   iteration.composed = scaled(iteration.composed, factor);
@@ -79,16 +109,15 @@ TrainingEstimate estimate_training(const TrainingQuestion& question, const Machi
   const ModelParts parts = training_parts(job.model, job.sequence_length, plan, question.formats);
   result.memory = plan_memory(parts, plan, question.formats, question.overheads);
   const Device& device = machine.device();
-  if (question.formats.offloaded_optimizer > 0 && device.host_bandwidth) {
-    add_once_a_step(result.iteration, offload_seconds(result.memory.most(), question.formats.offloaded_optimizer,
-                                                      device.host_bandwidth->value));
-  }
+  const Seconds offload = host_memory_seconds(question, result);
+  if (offload.value() > 0) add_offload(result.iteration, offload);
   result.capacity = training_capacity(device);
   if (result.capacity) {
-    result.fits = fits(result.memory.most().total(), *result.capacity);
+    result.verdict = memory_verdict(result.memory.most().total(), *result.capacity, question.overheads);
+    result.fits = result.verdict != MemoryVerdict::too_large;
     if (!result.fits) {
-      AdviceCosts costs{.step = [&](const TrainingPlan& other) { return Seconds(model.seconds(other)); }};
-      if (device.host_bandwidth) costs.host_link = device.host_bandwidth->value;
+      const AdviceCosts costs{.step = [&](const TrainingPlan& other) { return Seconds(model.seconds(other)); },
+                              .host = host_memory_link(question.cluster.node)};
       result.advice = memory_advice(job.model, job.sequence_length, plan, question.formats, question.overheads,
                                     *result.capacity, costs);
     }

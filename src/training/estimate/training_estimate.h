@@ -48,8 +48,9 @@ struct LongRunEstimate {
 struct TrainingEstimate {
   IterationEstimate iteration;
   PlanMemory memory;
-  std::optional<Bytes> capacity;     // of one device
-  bool fits = true;                  // also where the capacity is not known
+  std::optional<Bytes> capacity;  // of one device
+  bool fits = true;               // also where the capacity is not known
+  MemoryVerdict verdict = MemoryVerdict::fits;
   std::vector<MemoryAdvice> advice;  // where it does not: the cheapest changes first
   TokenFlops flops;
   FlopUse use;

@@ -104,4 +104,29 @@ TEST(TrainingEstimate, a_long_run_is_its_steps_and_what_failures_take) {
   EXPECT_FALSE(run.run.usd) << "no price was given";
 }
 
+TEST(TrainingEstimate, activations_and_weights_in_host_memory_take_their_time_where_computing_does_not_hide_them) {
+  TrainingQuestion question = large_question();
+  const double kept = estimate_of(question).iteration.seconds.value;
+  question.cluster.node.device.host_bandwidth = Fact<BytesPerSecond>{.value = BytesPerSecond(1e15), .source = "test"};
+  question.formats.offloaded_activations = 1;
+  EXPECT_DOUBLE_EQ(estimate_of(question).iteration.seconds.value, kept) << "a link without bounds hides everything";
+  question.cluster.node.device.host_bandwidth->value = BytesPerSecond(1e9);
+  const IterationEstimate slow = estimate_of(question).iteration;
+  EXPECT_GT(slow.seconds.value, 1.1 * kept);
+  EXPECT_NEAR(slow.seconds.value - kept, slow.parts[static_cast<size_t>(TimePart::offload)].value, 1e-9 * kept);
+  question.formats.offloaded_activations = 0;
+  question.formats.offloaded_parameters = 1;
+  EXPECT_GT(estimate_of(question).iteration.seconds.value, 1.1 * kept);
+}
+
+TEST(TrainingEstimate, a_base_in_four_bits_is_expanded_before_each_multiply) {
+  TrainingQuestion question = small_question();
+  question.job.lora = question.formats.lora = {.rank = 16};
+  const TrainingEstimate whole = estimate_of(question);
+  question.job.frozen_weight_bytes = question.formats.frozen_weight_bytes = *base_weight_bytes("nf4");
+  const TrainingEstimate packed = estimate_of(question);
+  EXPECT_GT(packed.iteration.seconds.value, whole.iteration.seconds.value);
+  EXPECT_LT(packed.memory.most().parameters, 0.3 * whole.memory.most().parameters);
+}
+
 }  // namespace foretoken::training_estimate_test

@@ -2,14 +2,83 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "library/library.h"
 #include "training/training_machine.h"
 
 namespace foretoken {
 
+namespace {
+
+bool is_known(const std::vector<std::string>& names, const std::string& name) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& one) { return comparable_name(one) == comparable_name(name); });
+}
+
+// A box of one device's kind: the node that ships with it, or cards on PCIe where none does.
+Node box_of(const HardwareCatalogue& hardware, const Device& device, int64_t devices) {
+  if (std::optional<Node> node = hardware.node_with(device)) {
+    if (devices > 0 && devices < node->device_count) node->device_count = static_cast<int>(devices);
+    return *node;
+  }
+  const BytesPerSecond link = device.host_bandwidth ? device.host_bandwidth->value : HostMemoryLink{}.link;
+  return {.name = device.name,
+          .title = device.title,
+          .device = device,
+          .device_count = static_cast<int>(std::max<int64_t>(1, devices)),
+          .fabric = {.kind = NodeFabricKind::pcie,
+                     .bandwidth = {.value = link, .source = "the device's link to its host", .assumed = true}}};
+}
+
+// Several nodes without a cluster of their own: one leaf switch as fast as the nodes' cards.
+Cluster cluster_of_nodes(const Node& node, int64_t nodes) {
+  Cluster cluster{.name = node.name, .title = node.title, .node = node, .node_count = static_cast<int>(nodes)};
+  if (nodes == 1) return cluster;
+  if (!node.network_cards) {
+    throw InputError(
+        {.field = "nodes",
+         .value = fmt::format("{}", nodes),
+         .expected = fmt::format("1: the network cards of {} are not known; write a cluster file", node.name)});
+  }
+  cluster.fabric = {.kind = ClusterFabricKind::fat_tree,
+                    .technology = "one switch, as fast as the nodes' cards (assumed)",
+                    .nic_bandwidth = node.network_cards->bandwidth,
+                    .oversubscription = {.value = 1, .source = "assumed", .assumed = true},
+                    .nodes_per_leaf = {.value = static_cast<int>(nodes), .source = "assumed", .assumed = true}};
+  return cluster;
+}
+
+Cluster named_cluster(const HardwareCatalogue& hardware, const TrainingSpec& spec) {
+  const std::string& name = spec.cluster;
+  const bool of_library = is_known(hardware.cluster_names(), name);
+  if (!of_library && !HardwareCatalogue::is_path(name)) {
+    const bool is_device = is_known(hardware.device_names(), name);
+    if (is_device || is_known(hardware.node_names(), name)) {
+      const Node node = is_device ? box_of(hardware, hardware.device(name), spec.devices) : hardware.node(name);
+      const int64_t needed = (spec.devices + node.device_count - 1) / node.device_count;
+      return cluster_of_nodes(node, std::max<int64_t>(1, spec.nodes > 0 ? spec.nodes : needed));
+    }
+  }
+  return hardware.cluster(name);
+}
+
+// Racks of 72 are used in powers of two: 64 of each where several are needed and the job does not fill them.
+void use_powers_of_two(Cluster& cluster, int64_t devices) {
+  const int64_t per_node = devices_per_node(cluster);
+  const bool is_power = (per_node & (per_node - 1)) == 0;
+  if (is_power || devices <= per_node || devices % per_node == 0) return;
+  int64_t used = 1;
+  while (2 * used <= per_node && devices % (2 * used) == 0) used *= 2;
+  if (2 * used > per_node) cluster.node.device_count = static_cast<int>(used);
+}
+
+}  // namespace
+
 Cluster open_cluster(const HardwareCatalogue& hardware, const TrainingSpec& spec) {
-  Cluster cluster = hardware.cluster(spec.cluster);
+  Cluster cluster = named_cluster(hardware, spec);
+  if (spec.nodes == 0) use_powers_of_two(cluster, spec.devices);
   const int64_t per_node = devices_per_node(cluster);
   if (spec.nodes > 0) {
     cluster = cluster_with_nodes(std::move(cluster), static_cast<int>(spec.nodes));
@@ -33,10 +102,18 @@ TrainingQuestion training_question(const TrainingSpec& spec, Cluster cluster, Tr
   question.devices = spec.devices > 0 ? spec.devices : total_devices(question.cluster);
   question.stack = std::move(stack);
   question.formats = usual_formats(spec.job.recipe, spec.job.lora, question.stack.attention);
-  question.formats.gradient_bytes = question.stack.constants[gradient_bytes];
+  question.formats.gradient_bytes = question.stack.held_gradient_bytes > 0 ? question.stack.held_gradient_bytes
+                                                                           : question.stack.constants[gradient_bytes];
   question.formats.optimizer = spec.optimizer;
+  question.formats.optimizer.master_bytes = std::min(spec.optimizer.master_bytes, question.stack.master_weight_bytes);
   question.formats.offloaded_optimizer = spec.offloaded_optimizer;
   question.formats.offloaded_activations = spec.offloaded_activations;
+  question.formats.offloaded_parameters = spec.offloaded_parameters;
+  question.overheads.usable = spec.usable_memory;
+  if (!spec.base_weights.empty()) {
+    question.formats.frozen_weight_bytes = base_weight_bytes(spec.base_weights).value();
+    question.job.frozen_weight_bytes = question.formats.frozen_weight_bytes;
+  }
   question.job.optimizer_state_bytes = spec.optimizer.bytes();
   const std::string usual = spec.job.lora.rank > 0 ? "lora-2x-causal-half" : "model-3x-causal-half";
   question.convention = &flop_convention_named(spec.flops.empty() ? usual : spec.flops);

@@ -15,13 +15,15 @@ class Library;
 
 struct TrainingSpec {
   TrainingJob job;
-  std::string cluster;
+  std::string cluster;     // of the library, a node (alone), or a device (as many as `devices` in one box)
   int64_t nodes = 0;       // 0 = as many as `devices` need, or the cluster's own
   int64_t devices = 0;     // that train; 0 = all of the nodes
   std::string stack = {};  // training software; empty = usual_training_stack
   TrainingPlan plan = {};
   OptimizerState optimizer = {};
-  double offloaded_optimizer = 0, offloaded_activations = 0;  // shares in host memory
+  double offloaded_optimizer = 0, offloaded_activations = 0, offloaded_parameters = 0;  // shares in host memory
+  std::string base_weights = {};  // format of a frozen base under adapters; empty = as it is multiplied
+  double usable_memory = MemoryOverheads{}.usable;
   std::string flops = {};  // how model FLOPs are counted for MFU; empty = the usual way
   std::optional<LongRun> run = {};
   Tier tier = Tier::best;

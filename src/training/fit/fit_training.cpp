@@ -5,6 +5,7 @@
 #include <cmath>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include <fmt/format.h>
@@ -353,6 +354,30 @@ void set_constant(Json& document, const FreeConstant& one) {
   document.set("on", std::move(on));
 }
 
+// What the runs of a stack cover; nothing where it has none.
+std::optional<Json> coverage_of(const std::vector<TrainingCase>& cases, size_t stack) {
+  std::set<std::string> devices, generations;
+  bool experts = false, adapters = false;
+  int64_t most = 0;
+  for (const TrainingCase& one : cases) {
+    if (one.stack != stack) continue;
+    devices.insert(one.machine->device().name);
+    generations.insert(std::string(generation_of(one.machine->device())));
+    experts = experts || one.row.experts > 0;
+    adapters = adapters || one.spec.job.lora.rank > 0;
+    most = std::max(most, one.row.n_gpus);
+  }
+  if (devices.empty()) return std::nullopt;
+  Json names = Json::array(), kinds = Json::array();
+  for (const std::string& name : devices) names.push(name);
+  for (const std::string& kind : generations) kinds.push(kind);
+  return Json::object({{"devices", std::move(names)},
+                       {"generations", std::move(kinds)},
+                       {"experts", experts},
+                       {"adapters", adapters},
+                       {"most_devices", most}});
+}
+
 }  // namespace
 
 TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLibrary& library,
@@ -428,6 +453,7 @@ TrainingFit fit_training(const TrainingFitRequest& request, const TrainingCaseLi
     for (const FreeConstant& one : all.table->free()) {
       if (one.stack == i) set_constant(stack.file, one);
     }
+    if (const std::optional<Json> coverage = coverage_of(cases, i)) stack.file.set("coverage", *coverage);
     for (const bool experts : {false, true}) {
       const std::vector<RunRatio>& own = ratios[{i, experts}];
       stack.runs += own.size();

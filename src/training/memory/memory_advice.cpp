@@ -41,6 +41,7 @@ class PlanChanger {
     offers.push_back(std::move(changed));
   }
 
+  const Model& model() const { return model_; }
   int64_t layers() const { return static_cast<int64_t>(model_.layers.size()); }
 
  private:
@@ -128,6 +129,16 @@ Offers with_recomputation(const PlanChanger& changer, const ChangedPlan& from) {
     changer.offer(offers, from, "recompute the attention core ({recompute_granularity} selective)",
                   [](ChangedPlan& to) { to.plan.recompute = Recompute::selective; });
   }
+  const LayerModules modules = cheap_modules(changer.model());
+  if (from.plan.recompute == Recompute::none && from.formats.saved.flash_attention) {
+    std::string names = layer_modules_text(modules);
+    std::erase(names, ' ');
+    changer.offer(offers, from, fmt::format("recompute cheap modules ({{recompute_modules}} {})", names),
+                  [&](ChangedPlan& to) {
+                    to.plan.recompute = Recompute::selective;
+                    to.plan.recompute_modules = modules;
+                  });
+  }
   const bool partly = from.plan.recompute == Recompute::full && from.plan.recompute_layers > 0;
   if (from.plan.recompute == Recompute::full && !partly) return offers;
   int64_t largest = 0;
@@ -187,7 +198,7 @@ std::vector<MemoryAdvice> memory_advice(const Model& model, int64_t sequence_len
                                         const TrainingFormats& formats, const MemoryOverheads& overheads,
                                         Bytes capacity, const AdviceCosts& costs) {
   ensure(costs.step != nullptr, "advice needs a step time to rank by");
-  const PlanChanger changer(model, sequence_length, overheads, capacity);
+  const PlanChanger changer(model, sequence_length, overheads, overheads.usable * capacity);
   const ChangedPlan start{.plan = plan, .formats = formats, .changes = {}};
   if (changer.fits_device(start)) return {};
   constexpr int most_changes = 3;
@@ -201,7 +212,7 @@ std::vector<MemoryAdvice> memory_advice(const Model& model, int64_t sequence_len
     const TrainingMemory memory = changer.memory(one);
     Seconds step = costs.step(one.plan);
     const double moved = one.formats.offloaded_optimizer - formats.offloaded_optimizer;
-    if (moved > 0) step += offload_seconds(memory, moved, costs.host_link);
+    if (moved > 0) step += offload_seconds(memory, moved, costs.host);
     std::string sentence =
         fmt::format("{}: {} of {}, {}", fmt::join(one.changes, " and "), bytes_text(memory.total().value()),
                     bytes_text(capacity.value()), time_text(before, step));

@@ -24,14 +24,14 @@ struct MemoryAdvice {
 
 struct AdviceCosts {
   std::function<Seconds(const TrainingPlan&)> step;  // time of one optimizer step
-  // What an offloaded optimizer adds to it: gradients go out and weights come back over this link (arXiv 2101.06840).
-  BytesPerSecond host_link = BytesPerSecond(25e9);  // PCIe 4.0 x16
+  HostMemoryLink host;                               // what an offloaded optimizer takes longer over
 };
 
-// Within the capacity, without the tolerance of fits(). Single changes where one is enough, else pairs, else three
-// together; empty where the plan fits or nothing helps. Tried: sequence parallelism, sharding, twice or four times the
-// tensor, pipeline or context ranks in place of data ranks, smaller micro-batches, the optimizer in host memory,
-// recomputation of the attention core, of as few layers as will do, or of all. The plan must be valid.
+// Within the share of the capacity that `overheads` calls usable. Single changes where one is enough, else pairs, else
+// three together; empty where the plan fits or nothing helps. Tried: sequence parallelism, sharding, twice or four
+// times the tensor, pipeline or context ranks in place of data ranks, smaller micro-batches, the optimizer in host
+// memory, recomputation of the attention core, of cheap modules, of as few layers as will do, or of all. The plan must
+// be valid.
 std::vector<MemoryAdvice> memory_advice(const Model& model, int64_t sequence_length, const TrainingPlan& plan,
                                         const TrainingFormats& formats, const MemoryOverheads& overheads,
                                         Bytes capacity, const AdviceCosts& costs);

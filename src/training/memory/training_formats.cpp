@@ -20,6 +20,12 @@ constexpr NamedOptimizerState optimizer_states[] = {
     {"sgd", {.moments = 0}},
 };
 
+struct NamedBytes {
+  std::string_view name;
+  double bytes;
+};
+constexpr NamedBytes base_weights[] = {{"bf16", 2}, {"fp8", 1}, {"int8", 1}, {"nf4", 0.5 + 0.127 / 8}};
+
 }  // namespace
 
 std::vector<std::string> optimizer_state_names() {
@@ -35,11 +41,28 @@ std::optional<OptimizerState> optimizer_state_from_name(std::string_view name) {
   return found->state;
 }
 
+std::vector<std::string> base_weight_names() {
+  std::vector<std::string> names;
+  for (const NamedBytes& one : base_weights) names.emplace_back(one.name);
+  return names;
+}
+
+std::optional<double> base_weight_bytes(std::string_view name) {
+  const auto* found = std::find_if(std::begin(base_weights), std::end(base_weights),
+                                   [&](const NamedBytes& one) { return one.name == name; });
+  if (found == std::end(base_weights)) return std::nullopt;
+  return found->bytes;
+}
+
+// Linear layers that multiply in 8 bits or less keep their inputs in that format (Transformer Engine).
 TrainingFormats usual_formats(const TrainingRecipe& recipe, const LoraAdapter& lora, AttentionKernel attention) {
   const bool fused = attention == AttentionKernel::flash;
+  const SchemeFacts& scheme = facts(recipe.scheme);
   return {.lora = lora,
-          .frozen_weight_bytes = facts(recipe.scheme).weight_bytes,
-          .saved = {.dropout = !fused, .flash_attention = fused}};
+          .frozen_weight_bytes = scheme.weight_bytes,
+          .saved = {.dropout = !fused,
+                    .flash_attention = fused,
+                    .linear_input_bytes = scheme.quantizes_activations ? scheme.activation_bytes : 0}};
 }
 
 }  // namespace foretoken

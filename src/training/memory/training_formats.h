@@ -34,7 +34,13 @@ struct TrainingFormats {
   SavedTensors saved;
   double offloaded_optimizer = 0;    // share of the optimizer's state in host memory
   double offloaded_activations = 0;  // share of the activations there
+  double offloaded_parameters = 0;   // share of the weights there; layers come to the device one after the other
 };
+
+// Formats of a frozen base under adapters: "bf16", "fp8", "int8", "nf4" (QLoRA, arXiv 2305.14314: 4 bits, and scales of
+// 64 values quantized once more, 0.127 bits).
+std::vector<std::string> base_weight_names();
+std::optional<double> base_weight_bytes(std::string_view name);
 
 // What a stack usually does: trained weights in 16 bits, a frozen base as the recipe multiplies it, dropout where
 // attention is not fused.

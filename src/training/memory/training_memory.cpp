@@ -23,20 +23,21 @@ struct HeldParts {
     adapter_parameters += part.adapter_parameters;
     working = std::max(working, part.working);
   }
-  void add_layer(const PartMemory& layer, Recompute recompute) {
+  void add_layer(const PartMemory& layer, Recompute recompute, const LayerModules& modules) {
     add_part(layer);
-    if (recompute == Recompute::full) {
-      kept += layer.input;
-      redone = std::max(redone, layer.saved - layer.input);
-    } else {
-      kept += layer.saved - (recompute == Recompute::selective ? layer.scores : Bytes{});
-    }
+    Bytes spared;
+    if (recompute == Recompute::full) spared = layer.saved - layer.input;
+    if (recompute == Recompute::op) spared = layer.saved - layer.op_kept;
+    if (recompute == Recompute::selective) spared = layer.spared(modules);
+    kept += layer.saved - spared;
+    // Scores are written and read in the attention core alone, which has room for them already.
+    redone = std::max(redone, recompute == Recompute::selective ? spared - layer.scores : spared);
   }
   void add_layers(std::span<const PartMemory> layers, const TrainingPlan& plan) {
     const int64_t recomputed = plan.recompute_layers > 0 ? plan.recompute_layers : static_cast<int64_t>(layers.size());
     for (size_t i = 0; i < layers.size(); ++i) {
       const bool spared = plan.recompute == Recompute::full && static_cast<int64_t>(i) >= recomputed;
-      add_layer(layers[i], spared ? Recompute::none : plan.recompute);
+      add_layer(layers[i], spared ? Recompute::none : plan.recompute, plan.recompute_modules);
     }
   }
 };
@@ -118,12 +119,13 @@ TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLay
     }
     if (chunk.head) {
       held.add_part(parts.head);
-      held.add_layers(parts.draft_layers, plan);
       // A micro-batch turns round at the head: one is there at a time.
       const double predictions = 1 + static_cast<double>(parts.draft_layers.size());
       memory.activations += predictions * parts.head.saved;
       memory.logits += predictions * parts.head.logits;
     }
+    const auto drafts = static_cast<size_t>(chunk.drafts);
+    held.add_layers(std::span(parts.draft_layers).first(std::min(drafts, parts.draft_layers.size())), plan);
     has_embedding = has_embedding || chunk.embedding;
     has_head = has_head || chunk.head;
   }
@@ -135,19 +137,25 @@ TrainingMemory memory_of_stage(const ModelParts& parts, std::span<const ChunkLay
   const StateBytes optimizer = states.trained(held, formats.optimizer.bytes());
   memory.parameters = weights.held(plan.sharding >= Sharding::parameters);
   memory.gradients = gradients.held(plan.sharding >= Sharding::gradients);
-  memory.optimizer = optimizer.held(plan.sharding >= Sharding::optimizer) * (1 - formats.offloaded_optimizer);
+  const Bytes held_optimizer = optimizer.held(plan.sharding >= Sharding::optimizer);
+  memory.away_optimizer = formats.offloaded_optimizer * held_optimizer;
+  memory.optimizer = held_optimizer - memory.away_optimizer;
+  memory.away_parameters = formats.offloaded_parameters * memory.parameters;
+  memory.parameters = memory.parameters - memory.away_parameters;
 
   // Never more than what was not held to begin with.
   const Bytes away = gradients.whole - gradients.part;
   if (plan.sharding == Sharding::gradients) memory.communication = std::min(overheads.gradient_bucket, away);
-  if (plan.sharding == Sharding::parameters) {
+  if (plan.sharding == Sharding::parameters || formats.offloaded_parameters > 0) {
     const Bytes gathered = gathered_bytes(parts, chunks, states, formats.gradient_bytes, overheads.gathered_layers);
-    memory.communication = std::min(gathered, away + weights.whole - weights.part);
+    memory.communication =
+        std::min(gathered, away + weights.whole - (plan.sharding == Sharding::parameters ? weights.part : Bytes{}));
   }
   if (plan.stages() > 1) memory.communication += 2 * parts.layers.front().input;
 
   const double each = static_cast<double>(in_flight) / static_cast<double>(chunks.size());
   memory.activations = (memory.activations + each * held.kept) * (1 - formats.offloaded_activations);
+  memory.offloaded = formats.offloaded_activations * held.kept;
   memory.workspace = overheads.workspace + held.redone + held.working;
   memory.fragmentation = overheads.fragmentation * (memory.activations + memory.logits + held.redone + held.working);
   return memory;
@@ -203,6 +211,32 @@ PlanMemory plan_memory(const ModelParts& parts, const StageChunks& chunks, const
     if (memory.stages.back().total() > memory.most().total()) memory.fullest = stage;
   }
   return memory;
+}
+
+HostMemoryLink host_memory_link(const Node& node) {
+  HostMemoryLink host;
+  if (node.device.host_bandwidth) host.link = node.device.host_bandwidth->value;
+  if (node.host && node.host->cpu.memory_bandwidth) {
+    host.memory = node.host->cpu.memory_bandwidth->value * node.host->count / std::max(1, node.device_count);
+  }
+  return host;
+}
+
+Seconds offload_seconds(const TrainingMemory& memory, double share, const HostMemoryLink& host) {
+  // Adam in fp32 reads and writes its state once each, and reads the gradient.
+  const Bytes passed = 2 * memory.away_optimizer + share * memory.gradients;
+  const Seconds back = share * (memory.parameters + memory.away_parameters) / host.link;
+  return share * memory.gradients / host.link + std::max(back, passed / host.memory);
+}
+
+std::string_view memory_verdict_name(MemoryVerdict verdict) {
+  constexpr std::string_view names[] = {"fits", "tight", "too_large"};
+  return names[static_cast<size_t>(verdict)];
+}
+
+MemoryVerdict memory_verdict(Bytes need, Bytes capacity, const MemoryOverheads& overheads) {
+  if (!fits(need, capacity)) return MemoryVerdict::too_large;
+  return need <= overheads.usable * capacity ? MemoryVerdict::fits : MemoryVerdict::tight;
 }
 
 std::optional<Bytes> training_capacity(const Device& device) {

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "hardware/device.h"
+#include "hardware/node.h"
 #include "model/model.h"
 #include "model/part_memory.h"
 #include "training/memory/training_formats.h"
@@ -21,6 +22,7 @@ struct MemoryOverheads {
       0.03;  // of what comes and goes with micro-batches, which the allocator hands out again and again
   int64_t gathered_layers = 2;           // sharded parameters: layers whole at once, the current and a prefetched one
   Bytes gradient_bucket = gibibytes(1);  // sharded gradients: whole ones on their way to their owner
+  double usable = 0.95;                  // share of the device's memory that a plan should need at most
 };
 
 struct TrainingMemory {
@@ -30,6 +32,9 @@ struct TrainingMemory {
   Bytes logits;         // of the one micro-batch that is at the loss
   Bytes workspace;      // with the layer that is being computed again and the gradients of the operator that runs
   Bytes fragmentation;
+  Bytes offloaded;        // of one micro-batch's activations, in host memory: not among the total
+  Bytes away_parameters;  // weights in host memory: not among the total
+  Bytes away_optimizer;   // the optimizer's state there
   Bytes states() const { return parameters + gradients + optimizer; }
   Bytes total() const { return states() + activations + communication + logits + workspace + fragmentation; }
 };
@@ -62,11 +67,24 @@ PlanMemory plan_memory(const ModelParts& parts, const StageChunks& chunks, const
 // What programs can allocate on a device, or all of its memory where that is not known.
 std::optional<Bytes> training_capacity(const Device& device);
 
-// What a step takes longer when that share of the optimizer's state is in host memory: gradients go out and weights
-// come back over the device's link to its host (arXiv 2101.06840).
-inline Seconds offload_seconds(const TrainingMemory& memory, double share, BytesPerSecond host_link) {
-  return share * (memory.gradients + memory.parameters) / host_link;
-}
+// One device's way to host memory: its link, and its share of the memory's bandwidth, which the optimizer runs at.
+struct HostMemoryLink {
+  BytesPerSecond link = BytesPerSecond(25e9);    // PCIe 4.0 x16
+  BytesPerSecond memory = BytesPerSecond(25e9);  // an eighth of a usual host's
+};
+HostMemoryLink host_memory_link(const Node& node);
+
+// What a step takes longer when that share of the optimizer's state is in host memory (arXiv 2101.06840): gradients go
+// out over the link; then the host changes its state at its memory's speed while new weights come back.
+Seconds offload_seconds(const TrainingMemory& memory, double share, const HostMemoryLink& host);
+
+// Need and capacity, in the plain words of a verdict.
+//   fits       leaves the margin of MemoryOverheads::usable
+//   tight      may run: runs that worked come out here
+//   too_large  does not
+enum class MemoryVerdict : uint8_t { fits, tight, too_large };
+std::string_view memory_verdict_name(MemoryVerdict verdict);
+MemoryVerdict memory_verdict(Bytes need, Bytes capacity, const MemoryOverheads& overheads);
 
 // Of that capacity. Runs that worked come out up to 5% above that (docs/training.md), so only more is
 // called too much.

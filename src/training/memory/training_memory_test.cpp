@@ -291,4 +291,57 @@ TEST(TrainingMemory, is_the_sum_of_its_parts_and_the_fullest_stage_is_found) {
   });
 }
 
+TEST(TrainingMemory, of_modules_computed_again_is_less_and_lies_between_none_and_full) {
+  for_models_and_plans([](const Model& model, const TrainingPlan& plan) {
+    TrainingPlan other = plan;
+    const auto kept = [&] { return memory_of(model, other, {}, no_overheads).stages.front().activations; };
+    const Bytes none = kept();
+    other.recompute = Recompute::full;
+    const Bytes full = kept();
+    other.recompute = Recompute::selective;
+    other.recompute_modules = cheap_modules(model);
+    const Bytes cheap = kept();
+    other.recompute_modules.add(LayerModule::mlp);
+    other.recompute_modules.add(LayerModule::moe);
+    const Bytes more = kept();
+    other.recompute = Recompute::op;
+    const Bytes operators = kept();
+    EXPECT_LT(cheap, none) << model.name;
+    EXPECT_LE(more, cheap) << model.name;
+    EXPECT_GE(more, full) << model.name;
+    EXPECT_LE(operators, none) << model.name;
+    EXPECT_GE(operators, full) << model.name;
+  });
+}
+
+TEST(TrainingMemory, of_inputs_kept_in_8_bits_is_less) {
+  TrainingFormats formats;
+  const TrainingPlan plan{.parallel = {.data = 4}, .micro_batch = 2, .global_batch = 64};
+  const double kept = memory_of(llama_like(), plan, formats, no_overheads).most().activations.value();
+  formats.saved.linear_input_bytes = 1;
+  const double quantized = memory_of(llama_like(), plan, formats, no_overheads).most().activations.value();
+  EXPECT_LT(quantized, kept);
+  EXPECT_GT(quantized, 0.5 * kept);
+}
+
+TEST(TrainingMemory, leaves_what_lies_with_the_host_out_and_names_it) {
+  const TrainingPlan plan{.parallel = {.data = 4}, .micro_batch = 2, .global_batch = 64};
+  const TrainingMemory all = memory_of(llama_like(), plan).most();
+  const TrainingFormats away{.offloaded_optimizer = 1, .offloaded_activations = 0.5, .offloaded_parameters = 1};
+  const TrainingMemory left = memory_of(llama_like(), plan, away).most();
+  EXPECT_EQ(left.parameters.value(), 0);
+  EXPECT_EQ(left.away_parameters, all.parameters);
+  EXPECT_EQ(left.away_optimizer, all.optimizer);
+  EXPECT_NEAR(left.activations.value(), 0.5 * all.activations.value(), 1);
+  EXPECT_GT(left.offloaded.value(), 0);
+  EXPECT_GT(left.communication.value(), 0) << "layers come to the device to be computed";
+}
+
+TEST(TrainingMemory, has_a_verdict_with_a_margin) {
+  const MemoryOverheads overheads{.usable = 0.9};
+  EXPECT_EQ(memory_verdict(Bytes(90), Bytes(100), overheads), MemoryVerdict::fits);
+  EXPECT_EQ(memory_verdict(Bytes(95), Bytes(100), overheads), MemoryVerdict::tight);
+  EXPECT_EQ(memory_verdict(Bytes(106), Bytes(100), overheads), MemoryVerdict::too_large);
+}
+
 }  // namespace foretoken::training_memory_test

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "training/decoder_sizes.h"
+#include "training/flop_conventions.h"
 
 namespace foretoken {
 namespace {
@@ -40,6 +41,16 @@ TrainingRowReader::TrainingRowReader(CsvReader csv) : csv_(std::move(csv)) {}
 
 std::string TrainingRowReader::text(std::string_view column) const {
   return std::string(csv_.cell(csv_.column(column)));
+}
+
+std::string TrainingRowReader::text_or_none(std::string_view column) const {
+  const std::optional<size_t> found = csv_.find_column(column);
+  return found ? std::string(csv_.cell(*found)) : "";
+}
+
+int64_t TrainingRowReader::count_or_none(std::string_view column) const {
+  const std::optional<size_t> found = csv_.find_column(column);
+  return !found || csv_.cell(*found).empty() ? 0 : csv_.integer(*found, {0, most_of_a_row});
 }
 
 int64_t TrainingRowReader::count(std::string_view column, int64_t least, int64_t most) const {
@@ -110,7 +121,12 @@ TrainingRow TrainingRowReader::read() const {
                   .steps_n = optional_size("steps_n", 1, most_of_a_row),
                   .step_cv = optional_number("step_cv", 1e6),
                   .config_grade = text("config_grade"),
-                  .notes = text("notes")};
+                  .notes = text("notes"),
+                  .stack = text_or_none("stack"),
+                  .cluster = text_or_none("cluster"),
+                  .packed = count_or_none("packed"),
+                  .shard_ranks = count_or_none("shard_ranks"),
+                  .lora_rank = count_or_none("lora_rank")};
   if (row.attn != "mha" && row.attn != "gqa" && row.attn != "mla") {
     csv_.fail(csv_.column("attn"), "mha, gqa or mla");
   }
@@ -149,6 +165,40 @@ Model model_of(const TrainingRow& row) {
                         .draft_layers = drafts ? family.draft_layers : 0});
 }
 
+namespace {
+
+// "rmsnorm+mla-up-proj": modules in the words of a source.
+std::optional<LayerModules> modules_in(std::string_view text) {
+  constexpr std::pair<std::string_view, LayerModule> words[] = {
+      {"rmsnorm", LayerModule::layernorm},       {"layernorm", LayerModule::layernorm},
+      {"mla-up-proj", LayerModule::mla_up_proj}, {"swiglu", LayerModule::moe_act},
+      {"moe-act", LayerModule::moe_act},         {"core-attn", LayerModule::core_attn}};
+  LayerModules modules;
+  for (const auto& [word, module] : words) {
+    if (contains_ignoring_case(text, word)) modules.add(module);
+  }
+  if (modules.empty()) return std::nullopt;
+  return modules;
+}
+
+}  // namespace
+
+bool says_recompute(const TrainingRow& row) {
+  return recompute_from_name(row.recompute) || modules_in(row.recompute);
+}
+
+std::optional<double> measured_seconds(const TrainingRow& row, const Model& model) {
+  if (row.iter_time_s) return row.iter_time_s;
+  if (!row.tflops_per_gpu) return std::nullopt;
+  // NeMo counts attention in full (nemo-24.07 does); its pages of long sequences leave that open.
+  const bool nemo = row.source.starts_with("nemo") && row.tflops_def.starts_with("model-3x");
+  const FlopConvention* convention = find_flop_convention(nemo ? "model-3x-full-attn" : row.tflops_def);
+  if (convention == nullptr) return std::nullopt;
+  const double flops = convention->per_token(token_flops(model, {.sequence_length = row.seq}));
+  const double tokens = static_cast<double>(row.global_batch) * static_cast<double>(row.seq);
+  return tokens * flops / (1e12 * *row.tflops_per_gpu * static_cast<double>(row.n_gpus));
+}
+
 TrainingPlan plan_of(const TrainingRow& row, const RowAssumptions& assumed) {
   TrainingPlan plan{.parallel = {.tensor = row.tp,
                                  .pipeline = row.pp,
@@ -160,7 +210,12 @@ TrainingPlan plan_of(const TrainingRow& row, const RowAssumptions& assumed) {
                     .global_batch = row.global_batch,
                     .virtual_stages = row.vpp.value_or(assumed.virtual_stages),
                     .sharding = static_cast<Sharding>(row.zero),
+                    .shard_ranks = row.zero > 0 ? row.shard_ranks : 0,
                     .recompute = recompute_from_name(row.recompute).value_or(assumed.recompute)};
+  if (const std::optional<LayerModules> modules = modules_in(row.recompute)) {
+    plan.recompute = Recompute::selective;
+    plan.recompute_modules = *modules;
+  }
   if (plan.virtual_stages > 1) plan.schedule = "interleaved";
   if (contains_ignoring_case(row.notes, "DualPipe")) {
     plan.schedule = "dualpipe";

@@ -41,6 +41,12 @@ struct TrainingRow {
   std::optional<int64_t> steps_n;
   std::optional<double> step_cv;
   std::string config_grade, notes;
+
+  // Columns that a table may have besides.
+  std::string stack, cluster;  // where the source alone does not tell
+  int64_t packed = 0;          // tokens of the documents that fill a sequence
+  int64_t shard_ranks = 0;     // of a hybrid group (HSDP)
+  int64_t lora_rank = 0;       // 0 = 16
 };
 
 // Columns as named above, in any order. InputError, with row and column, for a cell that cannot be.
@@ -55,6 +61,8 @@ class TrainingRowReader {
 
  private:
   std::string text(std::string_view column) const;
+  std::string text_or_none(std::string_view column) const;
+  int64_t count_or_none(std::string_view column) const;  // 0 for a column or cell that is not there
   int64_t count(std::string_view column, int64_t least, int64_t most) const;
   std::optional<int64_t> optional_size(std::string_view column, int64_t least, int64_t most) const;
   std::optional<double> optional_number(std::string_view column, double most) const;
@@ -66,6 +74,12 @@ class TrainingRowReader {
 // The model of the row's sizes. What sizes do not say (positions, biases, tied tables, windows, latent ranks, draft
 // layers) follows from the family that the model's name belongs to.
 Model model_of(const TrainingRow& row);
+
+// Whether the source says what was computed again in a form that is known.
+bool says_recompute(const TrainingRow& row);
+
+// Seconds of a step: as given, or by the FLOPs that it ran at where their convention is known.
+std::optional<double> measured_seconds(const TrainingRow& row, const Model& model);
 
 // What is assumed where the source says nothing.
 struct RowAssumptions {

@@ -7,10 +7,16 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "library/library.h"
+#include "training/layer_split.h"
 
 namespace foretoken {
 namespace {
+
+// Tokens of the examples that fill a packed sequence: with it, the FLOPs that sources print for such runs are those of
+// their tokens (docs/training_configs.md).
+constexpr int64_t packed_examples = 256;
 
 constexpr JsonLimits run_cluster_limits{.max_bytes = size_t{1} << 20};
 
@@ -130,7 +136,7 @@ const RunCluster* TrainingCaseLibrary::cluster_of(const TrainingRow& row, std::s
 
 std::optional<TrainingCase> TrainingCaseLibrary::find(const TrainingRow& row, const std::string& stack,
                                                       std::string& why) {
-  const std::optional<size_t> found = stack_of(row, stack);
+  const std::optional<size_t> found = stack_of(row, stack.empty() ? row.stack : stack);
   if (!found) {
     why = fmt::format("no training stack stands for {}: name one with {{stack}}", printable(row.source));
     return std::nullopt;
@@ -139,8 +145,12 @@ std::optional<TrainingCase> TrainingCaseLibrary::find(const TrainingRow& row, co
     TrainingCase result{.row = row, .spec = {}, .stack = *found};
     TrainingSpec& spec = result.spec;
     spec.job = {.model = model_of(row), .sequence_length = row.seq, .recipe = training_recipe(recipe_of(row.dtype))};
-    if (row.task == "lora") spec.job.lora = {.rank = 16, .on_mlp = false};
+    if (row.task == "lora")
+      spec.job.lora = {.rank = row.lora_rank > 0 ? row.lora_rank : 16, .on_mlp = row.lora_rank > 0};
+    spec.job.packed_length = std::min(row.seq, row.packed);
+    if (contains_ignoring_case(row.notes, "packed")) spec.job.packed_length = std::min(row.seq, packed_examples);
     spec.plan = plan_of(row, assumptions_for(row));
+    balance_stages(spec.plan, spec.job.model, row.seq);
     spec.devices = row.n_gpus;
     spec.stack = stacks_[*found].name;
     const std::vector<PlanProblem> problems = plan_problems(spec.job.model, row.seq, spec.plan, row.n_gpus);
@@ -148,19 +158,70 @@ std::optional<TrainingCase> TrainingCaseLibrary::find(const TrainingRow& row, co
       why = in_one_line(problems);
       return std::nullopt;
     }
-    const RunCluster* const entry = cluster_of(row, why);
-    if (entry == nullptr) return std::nullopt;
-    spec.cluster = entry->cluster;
+    spec.cluster = row.cluster;
+    if (spec.cluster.empty()) {
+      const RunCluster* const entry = cluster_of(row, why);
+      if (entry == nullptr) return std::nullopt;
+      spec.cluster = entry->cluster;
+    }
     const Cluster cluster = open_cluster(hardware_, spec);
-    std::unique_ptr<MachineModels>& machine = machines_[{spec.cluster, cluster.node_count}];
+    std::unique_ptr<MachineModels>& machine = machines_[{spec.cluster, cluster.node_count, devices_per_node(cluster)}];
     if (machine == nullptr) machine = make_machine_(cluster);
     result.machine = machine.get();
     check_recipe(spec.job.recipe, machine->device());
+    if (!says_recompute(row)) assume_recompute(result);
     return result;
   } catch (const InputError& error) {
     why = error.what();
     return std::nullopt;
   }
+}
+
+void TrainingCaseLibrary::assume_recompute(TrainingCase& run) const {
+  const std::optional<Bytes> capacity = training_capacity(run.machine->device());
+  if (!capacity) return;
+  const TrainingQuestion asked = question_of(run);
+  TrainingPlan& plan = run.spec.plan;
+  TrainingFormats formats = asked.formats;
+  const ModelParts parts = training_parts(asked.job.model, asked.job.sequence_length, plan, asked.formats);
+  const auto does_fit = [&] {
+    return fits(plan_memory(parts, plan, formats, asked.overheads).most().total(), *capacity);
+  };
+  // What the recipes of the stack do anyway, then what costs least.
+  const LayerModules cheap = cheap_modules(asked.job.model);
+  LayerModules usual;
+  for (size_t i = 0; i < layer_module_count; ++i) {
+    const auto module = static_cast<LayerModule>(i);
+    if (asked.stack.usual_recompute.has(module) && cheap.has(module)) usual.add(module);
+  }
+  if (!usual.empty()) {
+    plan.recompute = Recompute::selective;
+    plan.recompute_modules = usual;
+  }
+  if (does_fit()) return;
+  plan.recompute = Recompute::selective;
+  plan.recompute_modules = cheap;
+  if (does_fit()) return;
+  // A host behind a fast link takes activations while the device computes (recipes of GB200 do).
+  constexpr double fast_link = 150e9, most_offloaded = 0.85;
+  if (host_memory_link(asked.cluster.node).link.value() >= fast_link && plan.stages() == 1) {
+    for (formats.offloaded_activations = 0.1; formats.offloaded_activations < most_offloaded;
+         formats.offloaded_activations += 0.1) {
+      if (!does_fit()) continue;
+      run.spec.offloaded_activations = formats.offloaded_activations;
+      return;
+    }
+    formats.offloaded_activations = 0;
+  }
+  plan.recompute = Recompute::full;
+  int64_t most = 0;
+  for (const ChunkLayers& chunk : chunk_layers(plan, static_cast<int64_t>(asked.job.model.layers.size()))) {
+    most = std::max(most, chunk.count);
+  }
+  for (plan.recompute_layers = 1; plan.recompute_layers < most; ++plan.recompute_layers) {
+    if (does_fit()) return;
+  }
+  plan.recompute_layers = 0;
 }
 
 TrainingQuestion TrainingCaseLibrary::question_of(const TrainingCase& run) const {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "hardware/catalogue.h"
@@ -60,12 +61,15 @@ class TrainingCaseLibrary {
  private:
   std::optional<size_t> stack_of(const TrainingRow& row, const std::string& wanted) const;
   const RunCluster* cluster_of(const TrainingRow& row, std::string& why) const;
+  // Where a source does not say what was computed again: as little as makes the run fit.
+  void assume_recompute(TrainingCase& run) const;
 
   std::vector<TrainingStack> stacks_;
   std::vector<RunCluster> clusters_;
   const HardwareCatalogue& hardware_;
   MachineMaker make_machine_;
-  std::map<std::pair<std::string, int64_t>, std::unique_ptr<MachineModels>> machines_;  // by cluster and nodes
+  // By cluster, nodes, and devices of a node.
+  std::map<std::tuple<std::string, int64_t, int64_t>, std::unique_ptr<MachineModels>> machines_;
 };
 
 }  // namespace foretoken

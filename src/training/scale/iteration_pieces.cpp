@@ -27,19 +27,20 @@ StepPieces step_pieces(const IterationEstimate& iteration, const TrainingPlan& p
   const int64_t layers_of_stage = std::max<int64_t>(1, layers / plan.stages());
   const double compute = seconds_of(iteration, {TimePart::linear, TimePart::attention, TimePart::experts,
                                                 TimePart::passes, TimePart::recompute, TimePart::accumulate});
-  return {.compute_seconds = compute / static_cast<double>(plan.micro_batches()),
-          .kernels = kernels_per_layer * layers_of_stage,
-          .meetings = tensor_meetings_per_layer * layers_of_stage,
-          .micro_batches = plan.micro_batches(),
-          .stages = plan.stages(),
-          .virtual_stages = plan.virtual_stages,
-          .tensor_ranks = plan.parallel.tensor,
-          .replicas = plan.parallel.data * plan.parallel.context,
-          .exposed_communication_seconds = seconds_of(
-              iteration, {TimePart::tensor, TimePart::context, TimePart::expert, TimePart::sharded, TimePart::data}),
-          .collectives = tensor_meetings_per_layer * layers_of_stage * plan.micro_batches() + data_calls,
-          .other_seconds = seconds_of(iteration, {TimePart::host, TimePart::optimizer, TimePart::step}),
-          .median_seconds = iteration.seconds.value};
+  return {
+      .compute_seconds = compute / static_cast<double>(plan.micro_batches()),
+      .kernels = kernels_per_layer * layers_of_stage,
+      .meetings = tensor_meetings_per_layer * layers_of_stage,
+      .micro_batches = plan.micro_batches(),
+      .stages = plan.stages(),
+      .virtual_stages = plan.virtual_stages,
+      .tensor_ranks = plan.parallel.tensor,
+      .replicas = plan.parallel.data * plan.parallel.context,
+      .exposed_communication_seconds = seconds_of(
+          iteration, {TimePart::tensor, TimePart::context, TimePart::expert, TimePart::sharded, TimePart::data}),
+      .collectives = tensor_meetings_per_layer * layers_of_stage * plan.micro_batches() + data_calls,
+      .other_seconds = seconds_of(iteration, {TimePart::host, TimePart::optimizer, TimePart::offload, TimePart::step}),
+      .median_seconds = iteration.seconds.value};
 }
 
 }  // namespace foretoken

@@ -11,11 +11,20 @@
 namespace foretoken {
 namespace {
 
-// The memory of a run whose source does not say what was recomputed: all layers may have been.
-TrainingEstimate recomputing_all(TrainingQuestion question, const MachineModels& machine) {
-  question.plan.recompute = Recompute::full;
-  return estimate_training(question, machine);
-}
+// How many runs were assumed to compute what again, where their sources do not say.
+struct AssumedRecompute {
+  size_t none = 0, modules = 0, layers = 0;
+  void add(Recompute recompute) {
+    ++(recompute == Recompute::none ? none : recompute == Recompute::selective ? modules : layers);
+  }
+  std::string sentence() const {
+    return fmt::format(
+        "{} runs do not say what was recomputed; as little as makes them fit is assumed, for time and memory: nothing "
+        "in "
+        "{}, cheap modules in {}, layers in {}",
+        none + modules + layers, none, modules, layers);
+  }
+};
 
 }  // namespace
 
@@ -26,6 +35,7 @@ Validation validate_training(const TrainingValidationRequest& request, TrainingC
   Validation validation;
   ValidationTally tally(20e-6);
   size_t runs = 0, too_large = 0;
+  AssumedRecompute assumed;
   const auto skip = [&](size_t row, std::string why) {
     validation.skipped.push_back({.file = rows.csv().source(), .row = row, .why = std::move(why)});
   };
@@ -44,36 +54,35 @@ Validation validate_training(const TrainingValidationRequest& request, TrainingC
     }
     const TrainingStack& stack = library.stacks()[run->stack];
     const TrainingQuestion question = library.question_of(*run);
-    std::optional<TrainingEstimate> estimate, recomputed;
+    std::optional<TrainingEstimate> estimate;
     try {
       estimate = estimate_training(question, *run->machine);
-      if (!recompute_from_name(row.recompute)) recomputed = recomputing_all(question, *run->machine);
     } catch (const InputError& error) {
       skip(row.row, error.what());
       continue;
     }
     const IterationEstimate& predicted = estimate->iteration;
-    const TrainingEstimate& in_memory = recomputed ? *recomputed : *estimate;
     ++runs;
-    if (!in_memory.fits) ++too_large;
-    if (!row.iter_time_s) {
+    if (!estimate->fits) ++too_large;
+    if (!says_recompute(row)) assumed.add(run->spec.plan.recompute);
+    const std::optional<double> measured = measured_seconds(row, run->spec.job.model);
+    if (!measured) {
       skip(row.row, fmt::format("no time of a step: {} is given", printable(row.primary)));
       continue;
     }
     const std::string group(rows.csv().cell(group_column));
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     const Estimate& seconds = predicted.seconds;
-    tally.add(group,
-              {.measured = *row.iter_time_s, .predicted = seconds.value, .low = seconds.low, .high = seconds.high},
+    tally.add(group, {.measured = *measured, .predicted = seconds.value, .low = seconds.low, .high = seconds.high},
               spent.count());
     if (sink) {
       sink({.run = &*run,
             .stack = stack.name,
             .group = group,
-            .measured_s = *row.iter_time_s,
+            .measured_s = *measured,
             .predicted = &predicted,
-            .memory = in_memory.memory.most().total(),
-            .fits = in_memory.fits});
+            .memory = estimate->memory.most().total(),
+            .fits = estimate->fits});
     }
   }
   tally.write(validation);
@@ -82,6 +91,7 @@ Validation validate_training(const TrainingValidationRequest& request, TrainingC
                                            too_large, runs,
                                            100 * static_cast<double>(too_large) / static_cast<double>(runs)));
   }
+  if (assumed.none + assumed.modules + assumed.layers > 0) validation.notes.push_back(assumed.sentence());
   return validation;
 }
 

@@ -9,6 +9,7 @@ std::unique_ptr<Command> make_validate_kernels();
 std::unique_ptr<Command> make_validate_steps();
 std::unique_ptr<Command> make_validate_collectives();
 std::unique_ptr<Command> make_validate_training();
+std::unique_ptr<Command> make_validate_memory();
 std::unique_ptr<Command> make_validate_serving();
 std::unique_ptr<Command> make_validate_calibration();
 std::unique_ptr<Command> make_validate_accelerator();

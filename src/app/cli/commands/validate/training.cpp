@@ -19,7 +19,10 @@ namespace {
 class ValidateTraining : public Command {
  public:
   void declare(Options& options) override {
-    options.text("--data", data_, "CSV file of training runs", true);
+    options.text("--data", data_, "CSV file of training runs");
+    options.flag("--facts", facts_,
+                 "Instead of --data: published speeds of well-known training runs, which no stack was fitted to "
+                 "(data/training/public_facts.csv)");
     options.list("--sources", request_.sources, "Only these sources (comma-separated)");
     options.list("--models", request_.models, "Only these models");
     options.list("--gpus", request_.gpus, "Only these devices, as the file names them");
@@ -37,11 +40,18 @@ class ValidateTraining : public Command {
   }
 
   Answer run(const Library& library) const override {
-    CsvReader table{std::filesystem::path(data_)};
+    if (facts_ == !data_.empty()) {
+      throw InputError({.source = "--data",
+                        .value = facts_ ? "given beside --facts" : "not given",
+                        .expected = "a CSV file of training runs, or --facts"});
+    }
+    const std::filesystem::path data =
+        facts_ ? library.directory() / "training" / "public_facts.csv" : std::filesystem::path(data_);
+    CsvReader table{data};
     if (is_step_times(table)) return step_times(std::move(table));
     TrainingValidationRequest request = request_;
-    request.data = data_;
-    check_filters(library);
+    request.data = data;
+    check_filters(library, data);
     OutFile rows("--out", out_);
     ScoredTrainingSink sink;
     if (rows.wanted()) {
@@ -55,14 +65,14 @@ class ValidateTraining : public Command {
     rows.close();
     if (validation.overall.n == 0 && validation.skipped.empty()) {
       throw InputError(
-          {.source = data_, .value = "no run", .expected = "at least one row, of all the filters at once"});
+          {.source = data.string(), .value = "no run", .expected = "at least one row, of all the filters at once"});
     }
     return validation_answer(validation, "training");
   }
 
  private:
   // InputError for a stack that there is not, and for a source, model or device that the file does not name.
-  void check_filters(const Library& library) const {
+  void check_filters(const Library& library, const std::filesystem::path& data) const {
     if (!request_.stack.empty())
       check_names("--stack", std::span(&request_.stack, 1), training_stacks_of(library).names());
     const std::tuple<const char*, const char*, const std::vector<std::string>*> filters[] = {
@@ -70,11 +80,11 @@ class ValidateTraining : public Command {
         {"--models", "model", &request_.models},
         {"--gpus", "gpu", &request_.gpus}};
     for (const auto& [flag, column, wanted] : filters) {
-      if (!wanted->empty()) check_names(flag, *wanted, values_of(column));
+      if (!wanted->empty()) check_names(flag, *wanted, values_of(data, column));
     }
   }
-  std::vector<std::string> values_of(const char* column) const {
-    CsvReader table{std::filesystem::path(data_)};
+  static std::vector<std::string> values_of(const std::filesystem::path& data, const char* column) {
+    CsvReader table{data};
     const size_t index = table.column(column);
     std::set<std::string> values;
     while (table.next()) values.emplace(table.cell(index));
@@ -98,6 +108,7 @@ class ValidateTraining : public Command {
   }
 
   std::string data_, out_;
+  bool facts_ = false;
   TrainingValidationRequest request_;
 };
 
