@@ -1,6 +1,7 @@
 #include "plan/plan_space.h"
 
 #include <algorithm>
+#include <iterator>
 #include <variant>
 
 #include "base/error.h"
@@ -55,7 +56,11 @@ std::vector<TrainingPlan> splits(TrainingPlan plan, const PlanSpace& space) {
     plans.push_back(plan);
   }
   const bool drafts = !space.model->draft_layers.empty();
-  if (!plans.empty() && !drafts) return plans;
+  // Where stages can be even, chunks that are not gain little and are hard to run.
+  const bool even_stages = std::any_of(std::begin(ways), std::end(ways), [&](const Counted& way) {
+    return (layers + (way.embedding ? 1 : 0) + (way.loss ? 1 : 0)) % plan.stages() == 0;
+  });
+  if (!drafts && (!plans.empty() || even_stages)) return plans;
   plan.embedding_in_split = plan.loss_in_split = false;
   const auto chunks = static_cast<size_t>(plan.chunks());
   if (!needs_layout(plan, *space.model) || chunks >= space.layouts.size()) return plans;

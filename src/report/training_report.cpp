@@ -149,15 +149,10 @@ std::string interval_line(const TrainingQuestion& question, const IterationEstim
 }
 
 std::string verdict_words(const TrainingEstimate& estimate, const MemoryOverheads& overheads) {
-  switch (estimate.verdict) {
-    case MemoryVerdict::fits:
-      return fmt::format("fits, within the {:.0f}% that are safe", 100 * overheads.usable);
-    case MemoryVerdict::tight:
-      return fmt::format("TIGHT, above the {:.0f}% that are safe", 100 * overheads.usable);
-    case MemoryVerdict::too_large:
-      break;
-  }
-  return "DOES NOT FIT";
+  if (!estimate.fits) return "DOES NOT FIT";
+  return fmt::format("{} the {:.0f}% that are safe",
+                     estimate.verdict == MemoryVerdict::tight ? "TIGHT, above" : "fits, within",
+                     100 * overheads.usable);
 }
 
 std::string memory_lines(const TrainingEstimate& estimate, const MemoryOverheads& overheads) {

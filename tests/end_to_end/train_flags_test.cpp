@@ -179,13 +179,13 @@ TEST_F(Train, a_fit_refuses_what_it_cannot_write_before_it_starts) {
 }
 
 TEST_F(Train, modules_and_layouts_are_those_of_megatron) {
-  const Json modules = json_of(train("--devices 8 --recompute-modules layernorm mlp --json"));
+  const Json modules = json_of(train("--devices 8 --sharding parameters --recompute-modules layernorm mlp --json"));
   EXPECT_EQ(modules.find("plan")->find("recompute")->string(), "selective");
   EXPECT_EQ(modules.find("plan")->find("recompute_modules")->string(), "layernorm, mlp");
   expect_refused(train("--devices 8 --recompute-modules layernrom"), "layernorm");
   expect_refused(train("--devices 8 --recompute-granularity full --recompute-modules mlp"), "selective");
   const Json layout =
-      json_of(train("--devices 8 -pp 4 --micro-batch-size 1 --global-batch-size 16 "
+      json_of(train("--devices 8 -pp 4 --use-distributed-optimizer --micro-batch-size 1 --global-batch-size 16 "
                     "--pipeline-model-parallel-layout 'Et*6|(t*9|)*2t*8L' --json"));
   EXPECT_EQ(layout.find("plan")->find("layout")->string(), "Et*6|t*9|t*9|t*8L");
   expect_refused(train("--devices 8 -pp 4 --pipeline-model-parallel-layout Et*6|tL"), "chunks");
@@ -209,7 +209,8 @@ TEST_F(Train, a_model_that_cannot_fit_is_refused_first) {
 }
 
 TEST_F(Train, gradient_accumulation_is_an_alternative_to_the_batch) {
-  const Json steps = json_of(train("--devices 8 --micro-batch-size 2 --gradient-accumulation-steps 4 --json"));
+  const Json steps =
+      json_of(train("--devices 8 --sharding parameters --micro-batch-size 2 --gradient-accumulation-steps 4 --json"));
   EXPECT_EQ(steps.find("plan")->find("global_batch")->integer(), 64);
   expect_refused(train("--devices 8 --gradient-accumulation-steps 4 --global-batch-size 64"), "one of the two");
 }
