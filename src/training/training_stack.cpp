@@ -147,7 +147,7 @@ std::vector<BeyondRuns> ways_beyond(const TrainingStack& stack, const Model& mod
   if (model.has_experts() && !seen.experts) ways.push_back({"no published run of a model with experts", other_class});
   if (use.adapters && !seen.adapters) ways.push_back({"no published run with LoRA adapters", other_class});
   if (seen.most_devices > 0 && use.devices > much * seen.most_devices) {
-    ways.push_back({fmt::format("published runs have up to {} GPUs", seen.most_devices), larger});
+    ways.push_back({fmt::format("no published run on more than {} GPUs", seen.most_devices), larger});
   }
   return ways;
 }
