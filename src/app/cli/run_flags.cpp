@@ -7,8 +7,8 @@
 #include "app/cli/kernel_source_flags.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "serving/runs/run_folder.h"
-#include "validate/serving/vllm_release.h"
+#include "serving/engine/vllm_release.h"
+#include "serving/run_formats/run_formats.h"
 
 namespace foretoken {
 namespace {
@@ -54,7 +54,7 @@ void RunFlags::declare(Options& options) {
 }
 
 RunCase RunFlags::read(const std::string& folder, const Library& library) const {
-  MeasuredRun run = read_run_folder(folder);
+  MeasuredRun run = read_run(folder);
   const std::string source = folder + ", deployment";
   const JsonView deployment(run.deployment, source);
   std::vector<std::string> settings;

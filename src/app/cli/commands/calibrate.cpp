@@ -14,7 +14,8 @@ namespace {
 class CalibrateCommand : public Command {
  public:
   void declare(Options& options) override {
-    options.list("runs", runs_, "Folders of measured runs of one deployment (docs/runs.md)", true);
+    options.list("runs", runs_,
+                 "Measured runs of one deployment: run folders, or results of a load tool (docs/observe.md)", true);
     options.text("--out", out_, "Write the deployment file for --deployment");
     options.text("--name", name_, "Name of the deployment, for reports");
     options.flag("--suggest", suggest_, "Also find the load that would tell most about the constants");

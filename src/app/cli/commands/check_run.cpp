@@ -12,7 +12,7 @@ class CheckRunCommand : public Command {
  public:
   void declare(Options& options) override {
     options_ = &options;
-    options.text("run", run_, "Folder of the measured run (docs/runs.md)", true);
+    options.text("run", run_, "The measured run: a run folder, or the result of a load tool (docs/observe.md)", true);
     declare_deployment(options);
     options.number("--false-alarms", false_alarms_, {.least = 1e-6, .most = 0.5},
                    "Share of runs of an unchanged deployment that may be said to drift");

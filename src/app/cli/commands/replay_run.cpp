@@ -15,7 +15,7 @@ class ReplayRunCommand : public Command {
  public:
   void declare(Options& options) override {
     options_ = &options;
-    options.text("run", run_, "Folder of the measured run (docs/runs.md)", true);
+    options.text("run", run_, "The measured run: a run folder, or the result of a load tool (docs/observe.md)", true);
     declare_deployment(options);
     options.flag("--requests", with_requests_, "With --json: also each request, measured and predicted");
     options.text("--out", out_, "Write each request, measured and predicted, to this CSV file");
