@@ -70,4 +70,18 @@ TEST(PublishedTrainingNeedsData, runs_are_predicted_no_worse_than_when_the_const
   EXPECT_LE(static_cast<double>(not_expressible), 0.02 * static_cast<double>(rows)) << rows << " rows";
 }
 
+// Nothing is fitted to these.
+TEST(PublicTrainingFacts, are_mostly_inside_their_intervals) {
+  const Library library(FORETOKEN_SOURCE_DIR "/data");
+  const HardwareCatalogue hardware = library.hardware();
+  TrainingCaseLibrary cases(training_stacks_of(library).all(), run_clusters_of(library), hardware,
+                            [&](const Cluster& cluster) { return machine_of(library, cluster); });
+  const Validation validation =
+      validate_training({.data = library.directory() / "training" / "public_facts.csv"}, cases);
+  EXPECT_TRUE(validation.skipped.empty());
+  EXPECT_GE(validation.overall.n, 40U);
+  EXPECT_LT(validation.overall.median_ape, 14);
+  EXPECT_GE(validation.overall.coverage90, 80);
+}
+
 }  // namespace foretoken::training_test
