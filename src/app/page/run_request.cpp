@@ -8,7 +8,9 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "compose/stack.h"
 #include "hardware/device_file.h"
+#include "training/training_stack.h"
 
 namespace foretoken {
 namespace {
