@@ -87,7 +87,7 @@ TEST_F(DeploymentCommands, flags_go_before_what_the_run_says_of_itself) {
 TEST_F(DeploymentCommands, what_is_missing_or_wrong_is_named) {
   write("empty/run.json", R"({"format": 1})");
   EXPECT_THAT(run_foretoken("calibrate " + path("empty")).err, HasSubstr("a summary in run.json"));
-  EXPECT_THAT(run_foretoken("calibrate " + path("nowhere")).err, HasSubstr("run.json"));
+  EXPECT_THAT(run_foretoken("calibrate " + path("nowhere")).err, HasSubstr("nowhere: no such file"));
   EXPECT_THAT(run_foretoken("check-run " + example_).err, HasSubstr("--deployment"));
   write("bad.json", R"({"format": 1, "engine": "vllm"})");
   EXPECT_THAT(run_foretoken("check-run " + example_ + " --deployment " + path("bad.json")).err, HasSubstr("bad.json"));

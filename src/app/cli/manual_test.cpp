@@ -14,7 +14,11 @@ TEST(Manual, lists_every_command_and_every_flag_of_it) {
   for (const CommandKind& kind : all_commands()) commands.push_back(declaration_of(kind));
   const std::string page = manual_page(commands, "1.2.3");
   EXPECT_TRUE(page.starts_with(".TH FORETOKEN 1 \"\" \"foretoken 1.2.3\""));
-  for (const CommandDeclaration& command : commands) EXPECT_THAT(page, HasSubstr(".SS \"foretoken " + command.name));
+  for (const CommandDeclaration& command : commands) {
+    std::string name = command.name;
+    for (size_t at = name.find('-'); at != std::string::npos; at = name.find('-', at + 2)) name.insert(at, 1, '\\');
+    EXPECT_THAT(page, HasSubstr(".SS \"foretoken " + name));
+  }
   EXPECT_THAT(page, HasSubstr(".SS \"foretoken kernel gemm\""));
   EXPECT_THAT(page, HasSubstr("\\fB\\-\\-request\\-rate\\fR \\fIVALUE\\fR"));
 }

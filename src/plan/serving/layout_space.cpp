@@ -12,6 +12,7 @@
 #include "compose/serving_engine.h"
 #include "hardware/software.h"
 #include "serving/engine/engine_setup.h"
+#include "serving/engine/launch_flags.h"
 
 namespace foretoken {
 namespace {
@@ -87,6 +88,8 @@ std::vector<EngineChoice> engine_choices(const ServingQuestion& question, const 
   std::vector<EngineChoice> all;
   for (const EngineChoice& cut : engine_cuts(question, hardware)) {
     for (const std::string& engine : choices.engines) {
+      const bool cuts_attention_ranks = cut.tensor > 1 && cut.attention_ranks > 1;
+      if (cuts_attention_ranks && attention_ranks_are_whole(engine_kind(engine).launch)) continue;
       for (const std::optional<Scheme>& scheme : choices.schemes) {
         if (!obstacle(question, hardware.device, engine, scheme).empty()) continue;
         for (const DType kv_dtype : choices.kv_dtypes) {

@@ -287,4 +287,8 @@ bool tensor_size_counts_attention_ranks(LaunchStyle style) {
   return style != LaunchStyle::vllm;
 }
 
+bool attention_ranks_are_whole(LaunchStyle style) {
+  return style == LaunchStyle::trtllm;  // enable_attention_dp
+}
+
 }  // namespace foretoken

@@ -49,4 +49,7 @@ std::string_view launch_program(LaunchStyle style);
 // The engine's tensor-parallel size counts the ranks of data-parallel attention too.
 bool tensor_size_counts_attention_ranks(LaunchStyle style);
 
+// Data-parallel attention has every rank attend alone: none of them is cut by tensor parallelism.
+bool attention_ranks_are_whole(LaunchStyle style);
+
 }  // namespace foretoken

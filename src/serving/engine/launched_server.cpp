@@ -326,7 +326,7 @@ class ServerReader {
     const int64_t all_ranks = tensor;
     std::optional<int64_t> data = number("data_parallel_size");
     const bool shares_attention = said("enable_dp_attention").has_value();
-    if (server_.style == LaunchStyle::trtllm && shares_attention) data = tensor;
+    if (attention_ranks_are_whole(server_.style) && shares_attention) data = tensor;
     if (shares_attention && data && *data > 1) {
       if (tensor % *data != 0) {
         fail(written_as_["tensor_parallel_size"], fmt::format("{}", tensor),
