@@ -16,8 +16,8 @@
 #include "base/simulated_time.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "serving/load/trace.h"
 #include "serving/engine/vllm_release.h"
+#include "serving/load/trace.h"
 
 namespace foretoken {
 namespace {
