@@ -71,7 +71,8 @@ TEST(Trace, block_numbers_come_with_their_size_and_without_a_partial_last_block)
 }
 
 TEST(Trace, sessions_and_priorities_are_read_where_they_are) {
-  const auto requests = parsed("arrival_s,input_tokens,output_tokens,session,priority\n0,1,1,4,-2\n1,1,1,,\n2,1,1,-1,0\n");
+  const auto requests =
+      parsed("arrival_s,input_tokens,output_tokens,session,priority\n0,1,1,4,-2\n1,1,1,,\n2,1,1,-1,0\n");
   EXPECT_EQ(requests[0].session, 4);
   EXPECT_EQ(requests[0].priority, -2);
   EXPECT_EQ(requests[1].session, -1);

@@ -11,10 +11,10 @@
 #include "base/simulated_time.h"
 #include "compose/model_spec.h"
 #include "library/library.h"
+#include "serving/engine/vllm_release.h"
 #include "validate/row_filter.h"
 #include "validate/serving/public_facts.h"
 #include "validate/serving/request_records.h"
-#include "serving/engine/vllm_release.h"
 
 namespace foretoken {
 namespace {

@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "hardware/generation.h"
+#include "serving/engine/vllm_release.h"
 #include "serving/speculation/draft_method.h"
 #include "validate/serving/public_facts.h"
-#include "serving/engine/vllm_release.h"
 
 namespace foretoken {
 namespace {
