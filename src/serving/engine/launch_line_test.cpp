@@ -86,7 +86,7 @@ TEST(LaunchLine, options_of_tensorrt_llm_may_lie_in_a_file) {
 }
 
 TEST(LaunchLine, containers_are_looked_through) {
-  EXPECT_EQ(fields("docker run --gpus all -v ~/.cache/huggingface:/root/.cache/huggingface -p 8000:8000 --ipc=host "
+  EXPECT_EQ(fields("docker run --gpus all -v ~/models:/models -p 8000:8000 --ipc=host "
                    "vllm/vllm-openai:v0.10.2 --model org/model --tensor-parallel-size 2"),
             R"({"tensor_parallel_size":"2","engine":"vllm-0.19","stack":"vllm-0.10","async_scheduling":false,)"
             R"("model":"org/model"})");
